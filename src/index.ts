@@ -1,0 +1,1 @@
+export { type Duration, formatDuration, parseDuration } from "./core/time/duration.ts";

@@ -1,0 +1,65 @@
+// Makes a fresh clone usable: installs what the lockfile names when it is missing or older than the
+// lockfile, and builds dist/ when the sources are newer. Plain JavaScript, because it runs before
+// anything is installed. Used by `npm start`, `npm test` and `bin/hyperscale.js` in a checkout.
+
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** Runs a command with its output on stderr, so that stdout stays the caller's; ends the process if it fails. */
+export function run(command, args, { quiet = false } = {}) {
+  const result = spawnSync(command, args, {
+    cwd: root,
+    stdio: quiet ? ["ignore", "pipe", "pipe"] : ["ignore", 2, 2],
+    encoding: "utf8",
+  });
+  if (result.error !== undefined) fail(`cannot start ${command}: ${result.error.message}`);
+  if (result.status !== 0) {
+    if (quiet) process.stderr.write(`${result.stdout}${result.stderr}`);
+    fail(`${command} ${args.join(" ")} ended with ${result.status ?? result.signal}`);
+  }
+}
+
+function fail(message) {
+  process.stderr.write(`hyperscale: ${message}\n`);
+  process.exit(1);
+}
+
+/** Installs dependencies when node_modules is missing or was made from another lockfile. */
+export function installMissing() {
+  const marker = join(root, "node_modules", ".package-lock.json");
+  const lock = join(root, "package-lock.json");
+  if (existsSync(marker) && statSync(marker).mtimeMs >= statSync(lock).mtimeMs) return;
+  process.stderr.write("hyperscale: installing dependencies …\n");
+  run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], { quiet: true });
+}
+
+/** Builds dist/ when it is missing or any source is newer. */
+export function buildStale() {
+  const stamp = join(root, "dist", ".built");
+  if (
+    existsSync(stamp) &&
+    statSync(stamp).mtimeMs >= newest(["src", "web", "tsconfig.json", "tsconfig.build.json"])
+  ) {
+    return;
+  }
+  process.stderr.write("hyperscale: building …\n");
+  run(process.execPath, [join("tools", "build.mjs")]);
+}
+
+function newest(paths) {
+  let latest = 0;
+  for (const path of paths) {
+    const full = join(root, path);
+    if (!existsSync(full)) continue;
+    const stat = statSync(full);
+    latest = Math.max(
+      latest,
+      stat.isDirectory() ? newest(readdirSync(full).map((name) => join(path, name))) : stat.mtimeMs,
+    );
+  }
+  return latest;
+}

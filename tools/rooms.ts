@@ -1,0 +1,109 @@
+/**
+ * The import table: which room may import which. A new edge is a reviewed change, not an accident.
+ * ARCHITECTURE.md shows the same table as a picture.
+ */
+
+export interface Room {
+  /** Path prefix; the longest match decides. */
+  readonly path: string;
+  readonly imports: readonly string[];
+  /** No clock, randomness, sockets, files or promises; only the named packages. */
+  readonly pure?: boolean;
+  readonly packages?: readonly string[];
+}
+
+const table = {
+  // Pure: values in, values out.
+  "core/base": { path: "src/core/base/", imports: [], pure: true },
+  "core/time": { path: "src/core/time/", imports: ["core/base"], pure: true },
+  "core/stats": { path: "src/core/stats/", imports: ["core/base"], pure: true },
+  "core/plan": { path: "src/core/plan/", imports: ["core/base", "core/time"], pure: true },
+  "core/dispatch": {
+    path: "src/core/dispatch/",
+    imports: ["core/base", "core/time", "core/plan"],
+    pure: true,
+  },
+  results: {
+    path: "src/results/",
+    imports: ["core/base", "core/time", "core/stats", "core/plan", "core/dispatch"],
+    pure: true,
+  },
+  // Host side.
+  ports: { path: "src/ports/", imports: ["core/base", "core/time"] },
+  protocols: { path: "src/protocols/", imports: ["core/base", "core/time", "core/stats"] },
+  workflow: {
+    path: "src/workflow/",
+    imports: [
+      "core/base",
+      "core/time",
+      "core/plan",
+      "core/dispatch",
+      "core/stats",
+      "protocols",
+      "results",
+    ],
+  },
+  engine: {
+    path: "src/engine/",
+    imports: [
+      "core/base",
+      "core/time",
+      "core/stats",
+      "core/plan",
+      "core/dispatch",
+      "protocols",
+      "workflow",
+    ],
+  },
+  runner: {
+    path: "src/runner/",
+    imports: [
+      "core/base",
+      "core/time",
+      "core/stats",
+      "core/plan",
+      "core/dispatch",
+      "results",
+      "workflow",
+      "engine",
+    ],
+  },
+  report: { path: "src/report/", imports: ["core/base", "core/time", "core/stats", "results"] },
+  ui: { path: "src/ui/", imports: ["core/base", "core/time", "core/stats", "results"] },
+  demo: { path: "src/demo/", imports: ["core/base", "core/time"] },
+  cli: {
+    path: "src/cli/",
+    imports: [
+      "core/base",
+      "core/time",
+      "core/stats",
+      "core/plan",
+      "results",
+      "ports",
+      "protocols",
+      "workflow",
+      "runner",
+      "report",
+      "ui",
+      "demo",
+    ],
+  },
+  public: {
+    path: "src/index.ts",
+    imports: ["workflow", "protocols", "runner", "results", "core/time"],
+  },
+} satisfies Record<string, Room>;
+
+export type NamedRoom = Room & { readonly name: string };
+
+const rooms: readonly NamedRoom[] = Object.entries(table)
+  .map(([name, room]: [string, Room]) => ({ ...room, name }))
+  .sort((a, b) => b.path.length - a.path.length);
+
+/** The room a file of src/ belongs to, the deepest one first; undefined outside src/. */
+export function roomOf(file: string): NamedRoom | undefined {
+  if (!file.startsWith("src/")) return undefined;
+  const room = rooms.find(({ path }) => file.startsWith(path));
+  if (room === undefined) throw new Error(`${file} is in no room of tools/rooms.ts`);
+  return room;
+}
