@@ -3,7 +3,8 @@
  * `onData` which bytes are content, and stops at the end of the trailers.
  */
 
-import { CHUNK_LINE_BYTES_MAX, CHUNK_SIZE_DIGITS_MAX, TRAILER_BYTES_MAX } from "./limits.ts";
+import { TOKEN, VALUE } from "./head.ts";
+import { CHUNK_EXTENSION_BYTES_MAX, CHUNK_SIZE_DIGITS_MAX, TRAILER_BYTES_MAX } from "./limits.ts";
 
 const SIZE = 0;
 const EXTENSION = 1;
@@ -12,12 +13,15 @@ const DATA = 3;
 const DATA_CR = 4;
 const DATA_LF = 5;
 const TRAILER_START = 6;
-const TRAILER_LINE = 7;
-const TRAILER_LF = 8;
-const END_LF = 9;
+const TRAILER_NAME = 7;
+const TRAILER_VALUE = 8;
+const TRAILER_LF = 9;
+const END_LF = 10;
 
 const CR = 13;
 const LF = 10;
+const COLON = 58;
+const SEMICOLON = 59;
 
 export type ChunkedOutcome =
   /** All bytes were taken and the body goes on. */
@@ -30,13 +34,16 @@ export class ChunkedReader {
   #state = SIZE;
   #digits = 0;
   #left = 0;
-  #lineBytes = 0;
+  /** Of all chunks of the body: tiny chunks with long extensions cost more than they carry. */
+  #extensionBytes = 0;
+  #trailerBytes = 0;
 
   reset(): void {
     this.#state = SIZE;
     this.#digits = 0;
     this.#left = 0;
-    this.#lineBytes = 0;
+    this.#extensionBytes = 0;
+    this.#trailerBytes = 0;
     this.problem = null;
   }
 
@@ -75,14 +82,14 @@ export class ChunkedReader {
         return this.#sizeByte(byte);
       case EXTENSION:
         if (byte === CR) this.#state = SIZE_LF;
-        else if (byte === LF) return this.#broken("a chunk size line ends without CR");
-        else if (++this.#lineBytes > CHUNK_LINE_BYTES_MAX)
-          return this.#broken("a chunk extension is too long");
+        else if (VALUE[byte] !== 1)
+          return this.#broken("a chunk extension holds a control character");
+        else if (++this.#extensionBytes > CHUNK_EXTENSION_BYTES_MAX)
+          return this.#broken("the chunk extensions are too long");
         return true;
       case SIZE_LF:
         if (byte !== LF) return this.#broken("a chunk size line ends without LF");
         this.#digits = 0;
-        this.#lineBytes = 0;
         this.#state = this.#left === 0 ? TRAILER_START : DATA;
         return true;
       case DATA_CR:
@@ -107,21 +114,33 @@ export class ChunkedReader {
     }
     if (this.#digits === 0) return this.#broken("a chunk size is missing");
     if (byte === CR) this.#state = SIZE_LF;
-    else if (byte === 59) this.#state = EXTENSION;
+    else if (byte === SEMICOLON) this.#state = EXTENSION;
     else return this.#broken("a chunk size is not hexadecimal");
     return true;
   }
 
+  /** Trailers are read over, but by the rules of header lines. */
   #trailerByte(byte: number): boolean {
-    if (++this.#lineBytes > TRAILER_BYTES_MAX) return this.#broken("the trailers are too long");
-    if (this.#state === TRAILER_START && byte === CR) this.#state = END_LF;
-    else if (this.#state === TRAILER_LF) {
-      if (byte !== LF) return this.#broken("a trailer ends without LF");
-      this.#state = TRAILER_START;
-    } else if (byte === CR) this.#state = TRAILER_LF;
-    else if (byte === LF || byte === 0) return this.#broken("a trailer holds a control character");
-    else this.#state = TRAILER_LINE;
-    return true;
+    if (++this.#trailerBytes > TRAILER_BYTES_MAX) return this.#broken("the trailers are too long");
+    switch (this.#state) {
+      case TRAILER_START:
+        if (byte === CR) this.#state = END_LF;
+        else if (TOKEN[byte] === 1) this.#state = TRAILER_NAME;
+        else return this.#broken("a trailer has no proper name");
+        return true;
+      case TRAILER_NAME:
+        if (byte === COLON) this.#state = TRAILER_VALUE;
+        else if (TOKEN[byte] !== 1) return this.#broken("a trailer has no proper name");
+        return true;
+      case TRAILER_VALUE:
+        if (byte === CR) this.#state = TRAILER_LF;
+        else if (VALUE[byte] !== 1) return this.#broken("a trailer holds a control character");
+        return true;
+      default:
+        if (byte !== LF) return this.#broken("a trailer ends without LF");
+        this.#state = TRAILER_START;
+        return true;
+    }
   }
 
   #broken(problem: string): false {

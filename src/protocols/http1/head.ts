@@ -42,6 +42,33 @@ export function findHeadEnd(buffer: Buffer, start: number, from: number, end: nu
   }
 }
 
+const PREFIX = Buffer.from("HTTP/1.");
+
+/**
+ * For a head that has begun but not ended: what is wrong with it already, or null. Without this, a
+ * server that does not speak HTTP at all would be heard as silence until the time-out. Line ends
+ * before `from` have been looked at before.
+ */
+export function earlyProblem(
+  buffer: Buffer,
+  start: number,
+  from: number,
+  end: number,
+): string | null {
+  const known = Math.min(end - start, PREFIX.length);
+  for (let i = 0; i < known; i++) {
+    if (buffer[start + i] !== PREFIX[i]) return NOT_HTTP;
+  }
+  let at = buffer.indexOf(LF, from);
+  while (at >= 0 && at < end) {
+    if (buffer[at - 1] !== CR) return "a line of the head ends without CR";
+    at = buffer.indexOf(LF, at + 1);
+  }
+  return null;
+}
+
+const NOT_HTTP = "the status line is not HTTP/1.x";
+
 /**
  * Parses buffer[from, end), where end is what `findHeadEnd` gave. `noBody` is true for answers to
  * HEAD. Returns false when the head breaks a rule.
@@ -59,7 +86,12 @@ export function parseHead(
   head.hasSetCookie = false;
   head.hasLocation = false;
   let at = parseStatusLine(head, buffer, from, end);
-  if (at < 0) return refuse(head, "the status line is not HTTP/1.x");
+  if (at < 0) return refuse(head, NOT_HTTP);
+  // We never ask for an upgrade: what would follow is not HTTP.
+  if (head.status === 101) return refuse(head, "the server switches protocols without being asked");
+  // A server of HTTP/1.0 keeps the connection only where it says so; "close" outweighs everything.
+  let keepAlive = buffer[from + 7] === 49;
+  let close = false;
   let sawLength = false;
   let sawEncoding = false;
   while (at < end - 2) {
@@ -87,15 +119,20 @@ export function parseHead(
         head.bodyLength = length;
       }
     } else if (nameLength === 10) {
-      if (nameIs(buffer, nameStart, "connection"))
-        applyConnection(head, buffer, valueStart, lineEnd);
-      else if (nameIs(buffer, nameStart, "set-cookie")) head.hasSetCookie = true;
+      if (nameIs(buffer, nameStart, "connection")) {
+        const wish = connectionWish(buffer, valueStart, lineEnd);
+        if (wish === "close") close = true;
+        else if (wish === "keep-alive") keepAlive = true;
+      } else if (nameIs(buffer, nameStart, "set-cookie")) head.hasSetCookie = true;
     } else if (nameLength === 17) {
       if (nameIs(buffer, nameStart, "transfer-encoding")) {
         if (sawEncoding) return refuse(head, "two Transfer-Encoding headers");
         sawEncoding = true;
-        const chunked = endsWithChunked(buffer, valueStart, lineEnd);
-        head.bodyKind = chunked ? BODY_CHUNKED : BODY_UNTIL_CLOSE;
+        const kind = encodedBodyKind(buffer, valueStart, lineEnd);
+        if (kind < 0) return refuse(head, "Transfer-Encoding is not a proper list");
+        head.bodyKind = kind;
+        // HTTP/1.0 has no Transfer-Encoding (RFC 9112 §6.1): read it, and trust nothing behind it.
+        if (buffer[from + 7] === 48) close = true;
       }
     } else if (nameLength === 8 && nameIs(buffer, nameStart, "location")) {
       head.hasLocation = true;
@@ -109,7 +146,7 @@ export function parseHead(
   } else if (head.bodyKind === BODY_LENGTH && head.bodyLength === 0) {
     head.bodyKind = BODY_NONE;
   }
-  if (head.bodyKind === BODY_UNTIL_CLOSE) head.keepAlive = false;
+  head.keepAlive = keepAlive && !close && head.bodyKind !== BODY_UNTIL_CLOSE;
   return true;
 }
 
@@ -133,7 +170,6 @@ function parseStatusLine(head: Head, buffer: Buffer, from: number, end: number):
   const ones = (buffer[from + 11] as number) - 48;
   if (hundreds < 1 || hundreds > 9 || tens < 0 || tens > 9 || ones < 0 || ones > 9) return -1;
   head.status = hundreds * 100 + tens * 10 + ones;
-  head.keepAlive = minor === 49;
   let at = from + 12;
   if (buffer[at] === 32) {
     at++;
@@ -165,17 +201,25 @@ function parseLength(buffer: Buffer, from: number, end: number): number {
   return value;
 }
 
-function applyConnection(head: Head, buffer: Buffer, from: number, end: number): void {
-  for (const token of buffer.toString("latin1", from, end).toLowerCase().split(",")) {
-    const word = token.trim();
-    if (word === "close") head.keepAlive = false;
-    else if (word === "keep-alive") head.keepAlive = true;
-  }
+function connectionWish(buffer: Buffer, from: number, end: number): "close" | "keep-alive" | null {
+  const words = listOf(buffer, from, end);
+  if (words.includes("close")) return "close";
+  return words.includes("keep-alive") ? "keep-alive" : null;
 }
 
-function endsWithChunked(buffer: Buffer, from: number, end: number): boolean {
-  const value = buffer.toString("latin1", from, end).toLowerCase();
-  return value.slice(value.lastIndexOf(",") + 1).trim() === "chunked";
+/** Chunked must come last and only once; without it the body ends with the connection. -1: improper. */
+function encodedBodyKind(buffer: Buffer, from: number, end: number): number {
+  const codings = listOf(buffer, from, end);
+  if (codings.length === 0) return -1;
+  const at = codings.indexOf("chunked");
+  if (at >= 0 && at < codings.length - 1) return -1;
+  return at >= 0 ? BODY_CHUNKED : BODY_UNTIL_CLOSE;
+}
+
+/** Members of a comma-separated list, in lower case; empty members do not count (RFC 9110 §5.6.1). */
+function listOf(buffer: Buffer, from: number, end: number): readonly string[] {
+  const members = buffer.toString("latin1", from, end).toLowerCase().split(",");
+  return members.map((member) => member.replace(/^[ \t]+|[ \t]+$/g, "")).filter(Boolean);
 }
 
 function isBlank(byte: number): boolean {
@@ -188,12 +232,12 @@ function refuse(head: Head, problem: string): false {
 }
 
 /** 1 for bytes of a header name. */
-const TOKEN = new Uint8Array(256);
+export const TOKEN = new Uint8Array(256);
 for (const character of "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") {
   TOKEN[character.charCodeAt(0)] = 1;
 }
 /** 1 for bytes of a header value: visible, blank, tab and everything above 127. */
-const VALUE = new Uint8Array(256).fill(1);
+export const VALUE = new Uint8Array(256).fill(1);
 VALUE.fill(0, 0, 32);
 VALUE[9] = 1;
 VALUE[127] = 0;

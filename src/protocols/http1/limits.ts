@@ -6,8 +6,8 @@ export const HEAD_BYTES_MAX = 64 * 1024;
 export const INTERIM_ANSWERS_MAX = 16;
 /** Digits of a chunk size: 13 hex digits stay inside exact integers. */
 export const CHUNK_SIZE_DIGITS_MAX = 13;
-/** Chunk extensions and trailers are read over, and bounded like a head. */
-export const CHUNK_LINE_BYTES_MAX = 16 * 1024;
+/** Extensions of all chunks of one body, and its trailers: read over, and bounded like a head. */
+export const CHUNK_EXTENSION_BYTES_MAX = 16 * 1024;
 export const TRAILER_BYTES_MAX = 64 * 1024;
 /** One read buffer per thread; every read callback is done with it before the next. */
 export const READ_BUFFER_BYTES = 64 * 1024;
