@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
+import { request as secureRequest } from "node:https";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import { makeCertificate } from "./certificate.ts";
 import { endpoints } from "./endpoints.ts";
 import { type DemoTarget, startDemoTarget } from "./server.ts";
 
@@ -227,6 +229,16 @@ describe("stats", () => {
     const paths = endpoints.map(({ path }) => path);
     expect(new Set(paths).size).toBe(paths.length);
   });
+});
+
+it("speaks TLS with a certificate it is given", async () => {
+  const tls = makeCertificate();
+  const own = await startDemoTarget({ port: 0, tls });
+  expect(own.url).toMatch(/^https:/);
+  const sent = secureRequest(own.url, { agent: false, ca: tls.cert }).end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  expect(response.statusCode).toBe(200);
+  await own.close();
 });
 
 it("says which error it was when the port is taken", async () => {

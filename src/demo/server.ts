@@ -10,8 +10,10 @@
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createSecureServer } from "node:https";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
+import type { Certificate } from "./certificate.ts";
 import { type Handler, handledEndpoints, serverEndpoints } from "./endpoints.ts";
 import { Exchange } from "./exchange.ts";
 import { KEEP_ALIVE_MS, MESSAGE_BYTES_MAX, WAIT_MS_MAX } from "./limits.ts";
@@ -24,6 +26,8 @@ export interface DemoTargetOptions {
   readonly host?: string;
   /** 0 takes any free port. */
   readonly port?: number;
+  /** Serve https with this certificate, such as one of `makeCertificate()`. */
+  readonly tls?: Certificate;
 }
 
 export interface DemoStats {
@@ -56,10 +60,10 @@ interface Route {
 /** Rejects with the system's error (EADDRINUSE, EACCES, …) when the address cannot be had. */
 export async function startDemoTarget(options: DemoTargetOptions = {}): Promise<DemoTarget> {
   const host = options.host ?? DEMO_HOST;
-  const target = new Target();
+  const target = new Target(options.tls ?? null);
   const port = await target.listen(host, options.port ?? DEMO_PORT);
   return {
-    url: `http://${host.includes(":") ? `[${host}]` : host}:${port}`,
+    url: `${options.tls === undefined ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`,
     host,
     port,
     stallOnce: (ms) => target.gate.stallOnce(ms),
@@ -76,7 +80,7 @@ class Target {
   readonly #other: Route;
   #connections = 0;
 
-  constructor() {
+  constructor(certificate: Certificate | null) {
     const own: Readonly<Record<string, Handler>> = {
       "/stall": (exchange) => this.#onStall(exchange),
       "/stats": (exchange) => this.#onStats(exchange),
@@ -90,7 +94,11 @@ class Target {
       this.#add(path, methods, own[path] ?? notFound);
     }
     this.#other = { path: "other", methods: [], handler: notFound, count: 0 };
-    this.#server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true });
+    const settings = { keepAliveTimeout: KEEP_ALIVE_MS, noDelay: true };
+    this.#server =
+      certificate === null
+        ? createServer(settings)
+        : createSecureServer({ ...settings, ...certificate });
     this.#server.on("request", (request, response) => this.#onRequest(request, response));
     this.#server.on("upgrade", (request, socket, head) => this.#onUpgrade(request, socket, head));
     this.#server.on("connection", () => {

@@ -1,12 +1,14 @@
 /** `hyperscale demo-target`: the bundled server to load, until Ctrl-C. */
 
 import { type Command, InvalidArgumentError } from "commander";
+import { makeCertificate } from "../../demo/certificate.ts";
 import { type Endpoint, endpoints } from "../../demo/endpoints.ts";
 import { DEMO_HOST, DEMO_PORT, type DemoTarget, startDemoTarget } from "../../demo/server.ts";
 
 interface DemoTargetFlags {
   readonly host: string;
   readonly port: number;
+  readonly tls?: true;
   readonly json?: true;
 }
 
@@ -22,6 +24,7 @@ export function registerDemoTarget(program: Command): void {
     )
     .option("-p, --port <port>", "port to listen on; 0 takes any free one", parsePort, DEMO_PORT)
     .option("--host <address>", "address to listen on", DEMO_HOST)
+    .option("--tls", "serve https, with a self-signed certificate made on the spot")
     .option("--json", "print one JSON line (url, host, port, pid) instead of the table")
     .addHelpText("after", "\nExample:\n  $ hyperscale demo-target --port 0 --json\n")
     .action(async (flags: DemoTargetFlags) => {
@@ -40,7 +43,11 @@ function parsePort(text: string): number {
 async function serve(flags: DemoTargetFlags): Promise<void> {
   let target: DemoTarget;
   try {
-    target = await startDemoTarget({ host: flags.host, port: flags.port });
+    target = await startDemoTarget({
+      host: flags.host,
+      port: flags.port,
+      ...(flags.tls === true ? { tls: makeCertificate({ hosts: ["localhost", flags.host] }) } : {}),
+    });
   } catch (error) {
     process.stderr.write(`hyperscale demo-target: ${explain(error, flags)}\n`);
     process.exitCode = 1;
