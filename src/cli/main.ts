@@ -2,6 +2,7 @@
 
 import { Command, CommanderError } from "commander";
 import { registerDemoTarget } from "./commands/demo-target.ts";
+import { registerNew } from "./commands/new.ts";
 import { registerPing } from "./commands/ping.ts";
 
 /** Exit code for arguments or workflows that are wrong; nothing was run. */
@@ -13,6 +14,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   program.showHelpAfterError("(add --help for the options)");
   program.exitOverride();
   registerDemoTarget(program);
+  registerNew(program);
   registerPing(program);
   try {
     await program.parseAsync(argv, { from: "user" });

@@ -53,13 +53,15 @@ async function serve(flags: DemoTargetFlags): Promise<void> {
     process.exitCode = 1;
     return;
   }
+  // Before the first output: whoever reads it may send the signal at once.
+  const stopped = stopSignal();
   const { url, host, port } = target;
   process.stdout.write(
     flags.json === true
       ? `${JSON.stringify({ url, host, port, pid: process.pid })}\n`
       : `${welcome(target)}\n`,
   );
-  const signal = await stopSignal();
+  const signal = await stopped;
   const { requests, connections } = target.stats();
   await target.close();
   if (flags.json !== true) {
