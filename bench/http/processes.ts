@@ -101,11 +101,11 @@ export class Measured {
     return nanoseconds / 1e9;
   }
 
-  /** Memory of the whole tree: private to its processes, plus their share of what they share. */
+  /** Resident memory of the whole tree; what its processes share is counted in each, so compare differences. */
   residentBytes(): number {
     let kilobytes = 0;
     for (const pid of treeOf(this.pid)) {
-      kilobytes += Number(/^Pss:\s+(\d+)/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0);
+      kilobytes += Number(/^Rss:\s+(\d+)/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0);
     }
     return kilobytes * 1_024;
   }
