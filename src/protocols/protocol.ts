@@ -34,8 +34,10 @@ export interface CallSink {
   callFinished(record: CallRecord, result: CallResult | undefined): void;
 }
 
-export interface PreparedCall {
+export interface PreparedCall<Result extends CallResult = CallResult> {
   readonly protocol: string;
+  /** Only for the compiler: what a step with this call results in. */
+  readonly resultType?: Result;
   /** Does all work that does not change from call to call. Throws with a readable message when it cannot. */
   prepare(environment: CallEnvironment): Promise<void>;
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall;
