@@ -133,6 +133,8 @@ describe("failures", () => {
     }
     expect(failed).toBe(4);
     expect((await get("/fail")).status).toBe(500);
+    const empty = await get("/fail?status=204");
+    expect([empty.status, empty.headers.get("content-length")]).toEqual([204, null]);
   });
 
   it("resets, and closes in mid-body", async () => {
