@@ -101,7 +101,7 @@ async function warmUp(process: Measured, target: Target, warmUpMs: number): Prom
     await sleep(50);
   }
   await sleep(warmUpMs);
-  process.stop();
+  process.signal("SIGSTOP");
   await sleep(SETTLE_MS);
   return process.ended;
 }
@@ -111,9 +111,9 @@ async function runSlice(runner: Runner, target: Target, sliceMs: number): Promis
   const cpuBefore = process.cpuSeconds();
   const countBefore = await target.count();
   const startedAt = performance.now();
-  process.resume();
+  process.signal("SIGCONT");
   await sleep(sliceMs);
-  process.stop();
+  process.signal("SIGSTOP");
   runner.seconds += (performance.now() - startedAt) / 1_000;
   await sleep(SETTLE_MS);
   const requests = (await target.count()) - countBefore;
