@@ -1,0 +1,165 @@
+/** Latencies of one step: bars over a logarithmic axis, with the percentiles marked. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { formatCount, formatMs } from "../../src/report/format.ts";
+import { type Bucket, bucketsOf } from "../../src/report/quantiles.ts";
+import type { StepSummary } from "../../src/results/model.ts";
+
+const HEIGHT = 190;
+const MARGIN = { top: 34, right: 12, bottom: 26, left: 12 };
+/** A bar that holds anything is seen, however tall its neighbours are. */
+const BAR_HEIGHT_MIN = 1.5;
+
+interface Bar {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+}
+
+export function Histogram({ step }: { readonly step: StepSummary }) {
+  const holder = useRef<HTMLDivElement>(null);
+  const width = useWidth(holder);
+  const buckets = bucketsOf(step.histogram);
+  return (
+    <figure class="chart">
+      <figcaption>
+        <span class="chart-title">Latency histogram</span>
+        <span class="legend">logarithmic axis, {formatCount(step.latencyMs.count)} requests</span>
+      </figcaption>
+      <div class="canvas" ref={holder} style={{ minHeight: `${HEIGHT}px` }}>
+        {width > 0 && buckets.length > 0 && <Bars step={step} buckets={buckets} width={width} />}
+      </div>
+    </figure>
+  );
+}
+
+function Bars(props: { step: StepSummary; buckets: readonly Bucket[]; width: number }) {
+  const { step, buckets, width } = props;
+  const low = Math.max(buckets[0]?.fromMs ?? 0, 0.001);
+  const high = Math.max(buckets.at(-1)?.upToMs ?? 1, low * 1.5);
+  const inner = width - MARGIN.left - MARGIN.right;
+  const span = Math.log(high / low);
+  const x = (ms: number) => MARGIN.left + (Math.log(Math.max(ms, low) / low) / span) * inner;
+  const bars = rebin(buckets, low, high, Math.max(20, Math.floor(inner / 9)));
+  const tallest = Math.max(...bars.map(({ count }) => count));
+  const floor = HEIGHT - MARGIN.bottom;
+  const height = (count: number) =>
+    Math.max((count / tallest) * (floor - MARGIN.top), BAR_HEIGHT_MIN);
+  const { p50, p95, p99, max } = step.latencyMs;
+  const label =
+    `Histogram of latencies of ${step.name}: half are below ${formatMs(p50)}, ` +
+    `95 % below ${formatMs(p95)}, 99 % below ${formatMs(p99)}, the longest took ${formatMs(max)}.`;
+  return (
+    <svg width={width} height={HEIGHT} role="img" aria-label={label} class="histogram">
+      {bars.map(({ from, to, count }) => (
+        <rect
+          key={from}
+          x={x(from) + 0.5}
+          y={floor - height(count)}
+          width={Math.max(x(to) - x(from) - 1, 1)}
+          height={height(count)}
+        >
+          <title>{`${formatMs(from)} – ${formatMs(to)}: ${formatCount(count)}`}</title>
+        </rect>
+      ))}
+      <line class="axis" x1={MARGIN.left} x2={width - MARGIN.right} y1={floor} y2={floor} />
+      {ticks(low, high).map((ms) => (
+        <g key={ms}>
+          <line class="axis" x1={x(ms)} x2={x(ms)} y1={floor} y2={floor + 4} />
+          <text x={x(ms)} y={HEIGHT - 8} text-anchor="middle">
+            {formatMs(ms)}
+          </text>
+        </g>
+      ))}
+      <Markers step={step} x={x} right={width - MARGIN.right} floor={floor} />
+    </svg>
+  );
+}
+
+interface MarkersProps {
+  readonly step: StepSummary;
+  readonly x: (ms: number) => number;
+  readonly right: number;
+  readonly floor: number;
+}
+
+function Markers({ step, x, right, floor }: MarkersProps) {
+  const { p50, p95, p99, p99_9 } = step.latencyMs;
+  const marks: [string, number][] = [
+    ["p50", p50],
+    ["p95", p95],
+    ["p99", p99],
+    ["p99.9", p99_9],
+  ];
+  // Labels that would touch the one before move to the second line.
+  const ends = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  return (
+    <>
+      {marks.map(([name, ms]) => {
+        const text = `${name} ${formatMs(ms)}`;
+        const size = text.length * 6.1 + 8;
+        const start = Math.min(x(ms) + 3, right - size + 8);
+        const row = start > (ends[0] ?? 0) ? 0 : start > (ends[1] ?? 0) ? 1 : -1;
+        if (row >= 0) ends[row] = start + size;
+        return (
+          <g key={name} class="marker">
+            <line x1={x(ms)} x2={x(ms)} y1={row === 0 ? 4 : 18} y2={floor} />
+            {row >= 0 && (
+              <text x={start} y={13 + row * 14}>
+                {text}
+              </text>
+            )}
+          </g>
+        );
+      })}
+    </>
+  );
+}
+
+/** Bars of equal width on the logarithmic axis; a bucket across an edge is shared by its parts. */
+function rebin(buckets: readonly Bucket[], low: number, high: number, wanted: number): Bar[] {
+  // Never finer than the buckets themselves, or the bars would show a comb.
+  const finest = Math.max(1, Math.floor(Math.log(high / low) / Math.log(1.105)));
+  const count = Math.min(wanted, finest);
+  const edge = (i: number) => low * (high / low) ** (i / count);
+  const bars = Array.from({ length: count }, (_, i) => ({
+    from: edge(i),
+    to: edge(i + 1),
+    count: 0,
+  }));
+  for (const bucket of buckets) {
+    const width = bucket.upToMs - bucket.fromMs;
+    for (const bar of bars) {
+      const shared = Math.min(bar.to, bucket.upToMs) - Math.max(bar.from, bucket.fromMs);
+      if (shared > 0) bar.count += width > 0 ? (bucket.count * shared) / width : bucket.count;
+    }
+  }
+  return bars.filter((bar) => bar.count > 0);
+}
+
+/** 1, 2, 5 per decade; only powers of ten when that would crowd. */
+function ticks(low: number, high: number): number[] {
+  const decades = Math.log10(high / low);
+  const steps = decades > 3.5 ? [1] : decades > 2 ? [1, 3] : [1, 2, 5];
+  const found: number[] = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
+    for (const step of steps) {
+      const ms = step * 10 ** power;
+      if (ms >= low && ms <= high) found.push(Number(ms.toPrecision(1)));
+    }
+  }
+  return found;
+}
+
+function useWidth(holder: { readonly current: HTMLElement | null }): number {
+  const [width, setWidth] = useState(0);
+  useEffect(() => {
+    const element = holder.current;
+    if (element === null) return;
+    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    observer.observe(element);
+    setWidth(element.clientWidth);
+    return () => observer.disconnect();
+  }, [holder]);
+  return width;
+}
