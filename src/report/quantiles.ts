@@ -50,3 +50,15 @@ export function quantileOf(buckets: readonly Bucket[], fraction: number): number
   }
   return buckets.at(-1)?.upToMs ?? 0;
 }
+
+/** The inverse: the share of all values that lie at or below `ms`. */
+export function shareAt(buckets: readonly Bucket[], ms: number): number {
+  let below = 0;
+  let total = 0;
+  for (const { fromMs, upToMs, count } of buckets) {
+    total += count;
+    if (ms >= upToMs) below += count;
+    else if (ms > fromMs) below += (count * (ms - fromMs)) / (upToMs - fromMs);
+  }
+  return total === 0 ? 0 : below / total;
+}

@@ -27,6 +27,8 @@ export interface SyntheticOptions {
   readonly rate?: number;
   /** Standard deviation of the slow drift that makes neighbouring windows alike; 0 for none. */
   readonly drift?: number;
+  /** How much of the drift a window takes over from the one before, 0 … 1. */
+  readonly memory?: number;
   /** Everything goes well: thresholds hold, no stall, no loss. */
   readonly healthy?: boolean;
 }
@@ -63,6 +65,7 @@ const SETTLED: Required<SyntheticOptions> = {
   errors: 1,
   rate: 1,
   drift: 0.06,
+  memory: 0.7,
   healthy: false,
 };
 
@@ -273,7 +276,8 @@ function syntheticStep(
   const count = Math.round((options.seconds * 1_000) / WINDOW_MS);
   let drift = 0;
   for (let i = 0; i < count; i++) {
-    drift = 0.9 * drift + options.drift * Math.sqrt(1 - 0.81) * gauss(random);
+    const { memory } = options;
+    drift = memory * drift + options.drift * Math.sqrt(1 - memory ** 2) * gauss(random);
     windows.push(fillWindow(step, options, { random, drift, progress: i / count, open }, total));
   }
   const { latency } = total;
