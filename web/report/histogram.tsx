@@ -98,7 +98,8 @@ function Markers({ step, x, right, floor }: MarkersProps) {
       {marks.map(([name, ms]) => {
         const text = `${name} ${formatMs(ms)}`;
         const size = text.length * 6.1 + 8;
-        const start = Math.min(x(ms) + 3, right - size + 8);
+        // To the right of its line, or to the left where there is no room.
+        const start = x(ms) + size > right + 8 ? x(ms) - size + 2 : x(ms) + 3;
         const row = start > (ends[0] ?? 0) ? 0 : start > (ends[1] ?? 0) ? 1 : -1;
         if (row >= 0) ends[row] = start + size;
         return (

@@ -185,9 +185,10 @@ function StepCard({ step, group }: { readonly step: StepSummary; readonly group:
   const rates = useMemo(() => rateLines(timeline), [timeline]);
   const latencies = useMemo(
     (): Line[] => [
-      { label: "p99", values: timeline.p99, color: "--p99", width: 1.25 },
-      { label: "p95", values: timeline.p95, color: "--p95", width: 1.25 },
       { label: "p50", values: timeline.p50, color: "--p50", width: 2 },
+      { label: "p95", values: timeline.p95, color: "--p95" },
+      // Dashed and on top: in small windows p95 and p99 are the same request.
+      { label: "p99", values: timeline.p99, color: "--p99", dash: [5, 3] },
     ],
     [timeline],
   );
