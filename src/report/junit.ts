@@ -192,12 +192,21 @@ function attributes(values: Readonly<Record<string, string>>): string {
     .join(" ");
 }
 
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&apos;",
+};
+
 /** Text for XML 1.0: markup escaped, and what no XML may contain replaced by U+FFFD. */
 export function escapeXml(text: string): string {
   return text
     .replace(/\p{Surrogate}/gu, "\ufffd")
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
-    .replace(/[&<>"'\r]/g, characterReference);
+    .replace(/[&<>"']/g, (character) => ENTITIES[character] ?? "")
+    .replaceAll("\r", "&#13;");
 }
 
 function characterReference(character: string): string {

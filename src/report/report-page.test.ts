@@ -95,7 +95,7 @@ describe.skipIf(executablePath === undefined)("report.html in Chromium", () => {
       "Failed examples/shop.ts",
       "The load generator was the limit, not the target",
       "Executor core 1 ended with SIGKILL.",
-      "latency{step:pay}.p99 < 600ms",
+      "latency{step:pay}.p99 < 200ms",
       "target missed",
       "search finds something",
       "results_per_search",

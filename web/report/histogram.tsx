@@ -1,12 +1,17 @@
 /** Latencies of one step: bars over a logarithmic axis, with the percentiles marked. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { formatCount, formatMs } from "../../src/report/format.ts";
 import { type Bucket, bucketsOf } from "../../src/report/quantiles.ts";
 import type { StepSummary } from "../../src/results/model.ts";
+import { useNear } from "./near.ts";
+import { useTheme } from "./theme.ts";
 
-const HEIGHT = 190;
-const MARGIN = { top: 34, right: 12, bottom: 26, left: 12 };
+const HEIGHT = 200;
+/** Above the bars there is room for three lines of labels. */
+const MARGIN = { top: 48, right: 12, bottom: 26, left: 12 };
+const LABEL_LINE = 14;
+const LABEL_LINES = 3;
 /** A bar that holds anything is seen, however tall its neighbours are. */
 const BAR_HEIGHT_MIN = 1.5;
 
@@ -18,6 +23,7 @@ interface Bar {
 
 export function Histogram({ step }: { readonly step: StepSummary }) {
   const holder = useRef<HTMLDivElement>(null);
+  const near = useNear(holder);
   const width = useWidth(holder);
   const buckets = bucketsOf(step.histogram);
   return (
@@ -27,7 +33,9 @@ export function Histogram({ step }: { readonly step: StepSummary }) {
         <span class="legend">logarithmic axis, {formatCount(step.latencyMs.count)} requests</span>
       </figcaption>
       <div class="canvas" ref={holder} style={{ minHeight: `${HEIGHT}px` }}>
-        {width > 0 && buckets.length > 0 && <Bars step={step} buckets={buckets} width={width} />}
+        {near && width > 0 && buckets.length > 0 && (
+          <Bars step={step} buckets={buckets} width={width} />
+        )}
       </div>
     </figure>
   );
@@ -66,7 +74,11 @@ function Bars(props: { step: StepSummary; buckets: readonly Bucket[]; width: num
       {ticks(low, high).map((ms) => (
         <g key={ms}>
           <line class="axis" x1={x(ms)} x2={x(ms)} y1={floor} y2={floor + 4} />
-          <text x={x(ms)} y={HEIGHT - 8} text-anchor="middle">
+          <text
+            x={Math.min(x(ms), width - 2)}
+            y={HEIGHT - 8}
+            text-anchor={x(ms) > width - 24 ? "end" : "middle"}
+          >
             {formatMs(ms)}
           </text>
         </g>
@@ -91,22 +103,22 @@ function Markers({ step, x, right, floor }: MarkersProps) {
     ["p99", p99],
     ["p99.9", p99_9],
   ];
-  // Labels that would touch the one before move to the second line.
-  const ends = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  // A label that would touch one before it moves down a line.
+  const ends = new Array<number>(LABEL_LINES).fill(Number.NEGATIVE_INFINITY);
   return (
     <>
       {marks.map(([name, ms]) => {
         const text = `${name} ${formatMs(ms)}`;
         const size = text.length * 6.1 + 8;
-        // To the right of its line, or to the left where there is no room.
+        // To the right of its marker, or to the left where there is no room.
         const start = x(ms) + size > right + 8 ? x(ms) - size + 2 : x(ms) + 3;
-        const row = start > (ends[0] ?? 0) ? 0 : start > (ends[1] ?? 0) ? 1 : -1;
-        if (row >= 0) ends[row] = start + size;
+        const row = ends.findIndex((end) => start > end);
+        if (row >= 0) ends[row] = Math.max(x(ms), start + size);
         return (
           <g key={name} class="marker">
-            <line x1={x(ms)} x2={x(ms)} y1={row === 0 ? 4 : 18} y2={floor} />
+            <line x1={x(ms)} x2={x(ms)} y1={4 + Math.max(row, 0) * LABEL_LINE} y2={floor} />
             {row >= 0 && (
-              <text x={start} y={13 + row * 14}>
+              <text x={start} y={13 + row * LABEL_LINE}>
                 {text}
               </text>
             )}
@@ -152,15 +164,18 @@ function ticks(low: number, high: number): number[] {
   return found;
 }
 
+/** Measured before each paint that a new theme makes, so that paper gets its own width. */
 function useWidth(holder: { readonly current: HTMLElement | null }): number {
+  const theme = useTheme();
   const [width, setWidth] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const element = holder.current;
     if (element === null) return;
-    const observer = new ResizeObserver(() => setWidth(element.clientWidth));
+    const measure = () => setWidth(element.clientWidth);
+    const observer = new ResizeObserver(measure);
     observer.observe(element);
-    setWidth(element.clientWidth);
+    measure();
     return () => observer.disconnect();
-  }, [holder]);
+  }, [holder, theme]);
   return width;
 }

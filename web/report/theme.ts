@@ -4,7 +4,8 @@ import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 
 export type Choice = "auto" | "light" | "dark";
-export type Theme = "light" | "dark";
+/** Paper is light and as narrow as a page, so that charts are drawn to fit it. */
+export type Theme = "light" | "dark" | "paper";
 
 const KEY = "hyperscale-report-theme";
 const systemDark = matchMedia("(prefers-color-scheme: dark)");
@@ -26,7 +27,7 @@ function remember(choice: Choice): void {
   }
 }
 
-/** The theme in force, the user's choice, and how to change it. Paper is always light. */
+/** The theme in force, the reader's choice, and how to change it. */
 export function useThemeChoice(): [Theme, Choice, (choice: Choice) => void] {
   const [choice, setChoice] = useState<Choice>(remembered);
   const [system, setSystem] = useState<Theme>(systemDark.matches ? "dark" : "light");
@@ -43,7 +44,7 @@ export function useThemeChoice(): [Theme, Choice, (choice: Choice) => void] {
       removeEventListener("afterprint", onPrint);
     };
   }, []);
-  const theme = printing ? "light" : choice === "auto" ? system : choice;
+  const theme = printing ? "paper" : choice === "auto" ? system : choice;
   document.documentElement.dataset["theme"] = theme;
   const choose = (next: Choice) => {
     remember(next);

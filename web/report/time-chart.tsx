@@ -5,8 +5,9 @@
  */
 
 import { createContext } from "preact";
-import { useContext, useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
+import { useNear } from "./near.ts";
 import { cssColor, useTheme } from "./theme.ts";
 
 export interface Line {
@@ -176,27 +177,4 @@ function clock(seconds: number | null): string {
   const minutes = Math.floor((whole % 3_600) / 60);
   const head = hours > 0 ? `${hours}:${pad(minutes)}` : String(minutes);
   return `${head}:${pad(whole % 60)}${rest > 0 ? `.${rest}` : ""}`;
-}
-
-/** True from the moment the element comes near the window, or a print begins. */
-function useNear(holder: { readonly current: HTMLElement | null }): boolean {
-  const [near, setNear] = useState(false);
-  useEffect(() => {
-    const element = holder.current;
-    if (element === null) return;
-    const show = () => setNear(true);
-    const observer = new IntersectionObserver(
-      (entries) => {
-        if (entries.some(({ isIntersecting }) => isIntersecting)) show();
-      },
-      { rootMargin: "800px" },
-    );
-    observer.observe(element);
-    addEventListener("beforeprint", show);
-    return () => {
-      observer.disconnect();
-      removeEventListener("beforeprint", show);
-    };
-  }, [holder]);
-  return near;
 }
