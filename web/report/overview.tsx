@@ -11,7 +11,7 @@ import {
 } from "../../src/report/format.ts";
 import { bucketsOf, mergeHistograms, quantileOf } from "../../src/report/quantiles.ts";
 import { sumTimelines, worstOn } from "../../src/report/timeline.ts";
-import type { RunSummary, ThresholdOutcome } from "../../src/results/model.ts";
+import type { RunSummary, StepSummary, ThresholdOutcome } from "../../src/results/model.ts";
 import { Chip, Section, Segments, Table, type Tone } from "./parts.tsx";
 import { type Line, type Scale, TimeChart } from "./time-chart.tsx";
 
@@ -178,7 +178,9 @@ export function Thresholds({ summary }: SummaryProps) {
 
 const SCALES: readonly Scale[] = ["logarithmic", "linear"];
 const PERCENTILES = ["p50", "p95", "p99"] as const;
-const STEP_LINES_MAX = 14;
+/** Lines of different colour; as many again are dashed. */
+const COLORS = 7;
+const STEP_LINES_MAX = 2 * COLORS;
 
 interface OverviewProps extends SummaryProps {
   readonly scale: Scale;
@@ -187,20 +189,17 @@ interface OverviewProps extends SummaryProps {
 
 export function Overview({ summary, scale, setScale }: OverviewProps) {
   const [percentile, setPercentile] = useState<(typeof PERCENTILES)[number]>("p95");
-  const steps = summary.workflows.flatMap((workflow) => workflow.steps);
-  const timeline = useMemo(() => sumTimelines(steps.map(({ series }) => series)), [summary]);
-  const shown = steps.toSorted((a, b) => b.requests - a.requests).slice(0, STEP_LINES_MAX);
+  const steps = useMemo(() => namedSteps(summary), [summary]);
+  const timeline = useMemo(() => sumTimelines(steps.map(({ step }) => step.series)), [steps]);
   const rates = useMemo(() => rateLines(timeline), [timeline]);
   const latencies = useMemo(
     () =>
-      steps
-        .filter((step) => shown.includes(step))
-        .map((step, index): Line => {
-          const values = worstOn(timeline, step.series, percentile);
-          const color = `--line-${index % 7}`;
-          return { label: step.name, values, color, ...(index >= 7 ? { dash: [5, 4] } : {}) };
-        }),
-    [timeline, percentile],
+      busiest(steps).map(({ name, step }, index): Line => {
+        const values = worstOn(timeline, step.series, percentile);
+        const color = `--line-${index % COLORS}`;
+        return { label: name, values, color, ...(index >= COLORS ? { dash: [5, 4] } : {}) };
+      }),
+    [steps, timeline, percentile],
   );
   const buttons = (
     <span class="controls">
@@ -240,12 +239,35 @@ export function Overview({ summary, scale, setScale }: OverviewProps) {
           height={230}
           latency
         />
-        {steps.length > shown.length && (
+        {steps.length > STEP_LINES_MAX && (
           <p class="remark">The {STEP_LINES_MAX} steps with the most requests are drawn.</p>
         )}
       </div>
     </Section>
   );
+}
+
+interface NamedStep {
+  readonly name: string;
+  readonly step: StepSummary;
+}
+
+/** Two workflows may have steps of the same name. */
+function namedSteps({ workflows }: RunSummary): NamedStep[] {
+  return workflows.flatMap((workflow) =>
+    workflow.steps.map((step) => ({
+      name: workflows.length > 1 ? `${workflow.name} / ${step.name}` : step.name,
+      step,
+    })),
+  );
+}
+
+/** Those with the most requests, in the order of the workflows. */
+function busiest(steps: readonly NamedStep[]): NamedStep[] {
+  const kept = new Set(
+    steps.toSorted((a, b) => b.step.requests - a.step.requests).slice(0, STEP_LINES_MAX),
+  );
+  return steps.filter((step) => kept.has(step));
 }
 
 export function rateLines(timeline: {

@@ -93,7 +93,7 @@ function LegendItem(props: { line: Line; value: number | null; format: (v: numbe
         <line x1="0" x2="18" y1="4" y2="4" stroke-width="2.5" {...stroke} />
       </svg>
       {line.label}
-      {value !== null && <b>{format(value)}</b>}
+      <b>{value === null ? "" : format(value)}</b>
     </span>
   );
 }

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { compareRuns, METRICS, type Metric } from "../../report/compare/compare.ts";
 import { type ComparedRun, comparisonText } from "../../report/compare/comparison-text.ts";
-import { decodeSummary } from "../../report/schema.ts";
 import type { RunSummary } from "../../results/model.ts";
 
 const EXIT_BAD_INPUT = 2;
@@ -103,6 +102,8 @@ type Read =
 
 /** A file, or a results folder with a summary.json in it. */
 async function readSummary(path: string): Promise<Read> {
+  // Loaded here: no other command should wait for a decoder it does not use.
+  const { decodeSummary } = await import("../../report/schema.ts");
   try {
     const folder = (await stat(path)).isDirectory();
     const decoded = decodeSummary(
