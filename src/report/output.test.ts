@@ -39,6 +39,12 @@ describe("writing results", () => {
     expect(await readdir(place)).toHaveLength(3);
   });
 
+  it("keeps the figures when the page to show them in is unusable, and says so", async () => {
+    const failed = writeOutputs(run, { folder: place, page: "<html>" });
+    await expect(failed).rejects.toThrow(/wrote .*summary\.json.* but no report\.html/);
+    expect((await readdir(place)).sort()).toEqual(["junit.xml", "summary.json"]);
+  });
+
   it("says what is in the way and what to do, and leaves nothing behind", async () => {
     const file = join(place, "taken");
     await writeFile(file, "mine");

@@ -35,21 +35,29 @@ export async function writeOutputs(
   summary: RunSummary,
   options: OutputOptions = {},
 ): Promise<string[]> {
+  const html = await reportHtml(summary, options.page).catch((error: Error) => error);
   const files: [string, string][] = [
     ["summary.json", summaryJson(summary)],
-    ["report.html", await reportHtml(summary, options.page)],
+    ...(html instanceof Error ? [] : [["report.html", html] satisfies [string, string]]),
     ["junit.xml", junitXml(summary)],
   ];
   if (options.csv === true) {
     files.push(["steps.csv", stepsCsv(summary)], ["series.csv", seriesCsv(summary)]);
   }
   const folder = options.folder ?? (await newResultsFolder(summary));
+  let written: string[];
   try {
     await mkdir(folder, { recursive: true });
-    return await writeTogether(folder, files);
+    written = await writeTogether(folder, files);
   } catch (error) {
     throw explain(error, folder);
   }
+  // The figures of a long run are not lost because the page to show them in is.
+  if (html instanceof Error) {
+    const problem = `wrote ${written.join(", ")}, but no report.html: ${html.message}`;
+    throw new OutputError(problem, { cause: html });
+  }
+  return written;
 }
 
 /** A new folder of this run's own, `hyperscale-results/2026-01-31T09-05-00Z-checkout`. */
