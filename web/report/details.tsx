@@ -27,7 +27,8 @@ export function Errors({ summary }: SummaryProps) {
     .toSorted((a, b) => b.count - a.count)
     .map(({ workflow, step, kind, count }) => [
       <span key="kind">
-        <b>{kind}</b> {KINDS[kind] !== undefined && <span class="quiet explained">{KINDS[kind]}</span>}
+        <b>{kind}</b>{" "}
+        {KINDS[kind] !== undefined && <span class="quiet explained">{KINDS[kind]}</span>}
       </span>,
       `${workflow.name} / ${step.name}`,
       formatCount(count),
