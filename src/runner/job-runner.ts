@@ -207,9 +207,7 @@ export class JobRunner {
   #step(
     workflow: string,
     core: number,
-    outcome: Parameters<Job["step"]>[0] extends infer Input
-      ? Extract<Input, { kind: "executionFinished" }>["outcome"]
-      : never,
+    outcome: ExecutionOutcome,
   ): void {
     this.#apply(
       this.#job.step({ kind: "executionFinished", workflow, core, outcome }, this.#now()),
