@@ -7,7 +7,7 @@
 import type { Series } from "../results/model.ts";
 import { formatMs, formatNumber } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";
-import { logRange, logTicks, peakColumns, rateColumns, roundUp } from "./series.ts";
+import { GAP, logRange, logTicks, peakColumns, rateColumns, roundUp } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
 import { padded, textWidth } from "./text.ts";
 
@@ -29,12 +29,17 @@ export interface TargetPoint {
   readonly perSecond: number;
 }
 
+export interface RateAxis extends TimeAxis {
+  /** Oldest first; each holds until the next. */
+  readonly targets: readonly TargetPoint[];
+}
+
 /** The rate area in `area`, its last row the time labels. */
 export function drawRateChart(
   grid: Grid,
   area: Rect,
   all: readonly Series[],
-  axis: TimeAxis & { readonly targets: readonly TargetPoint[] },
+  axis: RateAxis,
 ): void {
   const plot = plotOf(area);
   if (plot === null) return;
@@ -43,8 +48,9 @@ export function drawRateChart(
   for (const rate of requests) if (rate > most) most = rate;
   for (const { perSecond } of axis.targets) if (perSecond > most) most = perSecond;
   const top = roundUp(most);
+  const targets = targetColumns(axis, plot.width);
   for (let column = 0; column < plot.width; column++) {
-    drawTarget(grid, plot, column, targetAt(axis, column, plot.width) / top);
+    drawTarget(grid, plot, column, (targets[column] ?? GAP) / top);
     drawColumn(grid, plot, column, {
       filled: (requests[column] ?? 0) / top,
       failed: (failed[column] ?? 0) / top,
@@ -65,19 +71,28 @@ function plotOf({ x, y, width, height }: Rect): Rect | null {
   return { x: x + LABEL_WIDTH, y, width: width - LABEL_WIDTH, height: height - 1 };
 }
 
-function targetAt(
-  { targets, untilSeconds, nowSeconds }: TimeAxis & { readonly targets: readonly TargetPoint[] },
-  column: number,
+/** The target of each column's middle; GAP in the future and where there was none. */
+function targetColumns(
+  { targets, untilSeconds, nowSeconds }: RateAxis,
   columns: number,
-): number {
-  const at = ((column + 0.5) / columns) * untilSeconds;
-  if (at > nowSeconds) return Number.NaN;
-  let found = Number.NaN;
-  for (const { atSeconds, perSecond } of targets) {
-    if (atSeconds > at) break;
-    found = perSecond;
+): Float64Array {
+  const values = new Float64Array(columns).fill(GAP);
+  let next = 0;
+  let current = GAP;
+  for (let column = 0; column < columns; column++) {
+    const at = ((column + 0.5) / columns) * untilSeconds;
+    if (at > nowSeconds) break;
+    for (
+      let point = targets[next];
+      point !== undefined && point.atSeconds <= at;
+      point = targets[next]
+    ) {
+      current = point.perSecond;
+      next += 1;
+    }
+    values[column] = current;
   }
-  return found;
+  return values;
 }
 
 function drawTarget(grid: Grid, plot: Rect, column: number, share: number): void {

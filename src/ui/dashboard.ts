@@ -61,17 +61,27 @@ export function renderDashboard(
   return grid;
 }
 
-/** Draws into a grid that may hold an older picture. */
-export function drawDashboard(grid: Grid, live: LiveRun, scene: Scene): void {
+/**
+ * Draws into a grid that may hold an older picture. Answers where the workflows stand, for
+ * `drawMoving`; null when there is no such place and the next picture must be drawn whole.
+ */
+export function drawDashboard(grid: Grid, live: LiveRun, scene: Scene): Rect | null {
   grid.clear();
-  if (grid.columns >= FULL_COLUMNS_MIN && grid.rows >= FULL_ROWS_MIN) drawFull(grid, live, scene);
-  else if (grid.columns >= LINES_COLUMNS_MIN && grid.rows >= LINES_ROWS_MIN)
-    drawCompact(grid, live, scene);
-  else drawTiny(grid, live);
-  if (scene.help) drawHelp(grid);
+  const workflows = drawParts(grid, live, scene);
+  if (!scene.help) return workflows;
+  drawHelp(grid);
+  return null;
 }
 
-function drawFull(grid: Grid, live: LiveRun, scene: Scene): void {
+function drawParts(grid: Grid, live: LiveRun, scene: Scene): Rect | null {
+  const { columns, rows } = grid;
+  if (columns >= FULL_COLUMNS_MIN && rows >= FULL_ROWS_MIN) return drawFull(grid, live, scene);
+  if (columns >= LINES_COLUMNS_MIN && rows >= LINES_ROWS_MIN) drawCompact(grid, live, scene);
+  else drawTiny(grid, live);
+  return null;
+}
+
+function drawFull(grid: Grid, live: LiveRun, scene: Scene): Rect {
   const width = grid.columns;
   const steps = stepRows(live);
   const lists = listPanels(live, width);
@@ -85,23 +95,31 @@ function drawFull(grid: Grid, live: LiveRun, scene: Scene): void {
     ),
     messages: scene.messages.length,
   });
-  let y = 0;
+  const workflowsAt = 1 + heights.verdicts + heights.gap;
+  let y = workflowsAt + heights.workflows + heights.gap;
   const take = (height: number): Rect => {
     const area = { x: 0, y, width, height };
     y += height;
     return area;
   };
-  drawHeader(grid, take(1), live);
-  drawVerdicts(grid, take(heights.verdicts), live, scene);
-  y += heights.gap;
-  drawWorkflows(grid, take(heights.workflows), live, scene);
-  y += heights.gap;
+  drawVerdicts(grid, { x: 0, y: 1, width, height: heights.verdicts }, live, scene);
   drawCharts(grid, take(heights.charts), live, scene);
   drawSteps(grid, take(heights.steps), live, scene);
   y += heights.gap;
   drawLists(grid, take(heights.list), live, { lists, scene });
   drawMessages(grid, take(heights.messages), scene);
   drawKeys(grid, take(1), live, steps.length > 1);
+  const workflows = { x: 0, y: workflowsAt, width, height: heights.workflows };
+  drawMoving(grid, workflows, live, scene);
+  return workflows;
+}
+
+/** What moves all the time, over an older picture: the clock and the progress of the workflows. */
+export function drawMoving(grid: Grid, workflows: Rect, live: LiveRun, scene: Scene): void {
+  grid.clearRows(0, 1);
+  grid.clearRows(workflows.y, workflows.height);
+  drawHeader(grid, { x: 0, y: 0, width: grid.columns, height: 1 }, live);
+  drawWorkflows(grid, workflows, live, scene);
 }
 
 interface Needs {

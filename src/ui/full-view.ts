@@ -6,7 +6,7 @@
 
 import { assertNever } from "../core/base/assert.ts";
 import type { LiveRun, RunControl, RunEnd, RunView } from "../results/live.ts";
-import { drawDashboard } from "./dashboard.ts";
+import { LiveCanvas } from "./canvas.ts";
 import { endLines } from "./end.ts";
 import type { Grid } from "./grid.ts";
 import type { Key } from "./keys.ts";
@@ -32,14 +32,16 @@ export class FullView implements RunView {
   readonly #host: Host;
   readonly #screen: Screen;
   readonly #history = new History();
+  readonly #canvas = new LiveCanvas();
   #control: (command: RunControl) => void = () => {};
   #live: LiveRun | null = null;
-  #messages: string[] = [];
+  #messages: readonly string[] = [];
   #messagesSeen = 0;
   #notice: { readonly text: string; readonly untilMs: number } | null = null;
   #pinned: number | null = null;
   #help = false;
   #cancelIdle: (() => void) | null = null;
+  #finished = false;
 
   constructor(options: ViewOptions) {
     this.#options = options;
@@ -67,15 +69,15 @@ export class FullView implements RunView {
   }
 
   message(line: string): void {
-    for (const part of line.slice(0, MESSAGE_CHARS_MAX).split(/\r?\n/)) {
-      this.#messages.push(clean(part));
-      this.#messagesSeen += 1;
-    }
-    if (this.#messages.length > MESSAGES_MAX) this.#messages = this.#messages.slice(-MESSAGES_MAX);
+    const parts = line.slice(0, MESSAGE_CHARS_MAX).split(/\r?\n/).map(clean);
+    this.#messagesSeen += parts.length;
+    this.#messages = [...this.#messages, ...parts].slice(-MESSAGES_MAX);
     this.#refresh();
   }
 
   finish(end: RunEnd | undefined): void {
+    if (this.#finished) return;
+    this.#finished = true;
     this.#cancelIdle?.();
     this.#screen.close();
     const { stdout, env } = this.#options;
@@ -86,6 +88,7 @@ export class FullView implements RunView {
 
   #refresh(): void {
     this.#cancelIdle?.();
+    if (this.#finished) return;
     this.#cancelIdle = this.#host.after(IDLE_MS, () => this.#refresh());
     this.#screen.request();
   }
@@ -106,7 +109,7 @@ export class FullView implements RunView {
 
   #draw(grid: Grid): void {
     if (this.#live !== null) {
-      drawDashboard(grid, this.#live, this.#scene());
+      this.#canvas.draw(grid, this.#live, this.#scene());
       return;
     }
     grid.clear();

@@ -23,6 +23,8 @@ export class Grid {
   readonly rows: number;
   readonly codes: Uint32Array;
   readonly styles: Uint8Array;
+  readonly #codeRows: readonly Buffer[];
+  readonly #styleRows: readonly Buffer[];
 
   constructor(columns: number, rows: number) {
     assert(columns >= 1 && rows >= 1, "a grid has at least one cell");
@@ -30,11 +32,38 @@ export class Grid {
     this.rows = rows;
     this.codes = new Uint32Array(columns * rows).fill(SPACE);
     this.styles = new Uint8Array(columns * rows);
+    const width = this.codes.BYTES_PER_ELEMENT * columns;
+    const each = Array.from({ length: rows }, (_, row) => row);
+    this.#codeRows = each.map((row) => Buffer.from(this.codes.buffer, row * width, width));
+    this.#styleRows = each.map((row) => Buffer.from(this.styles.buffer, row * columns, columns));
   }
 
   clear(): void {
     this.codes.fill(SPACE);
     this.styles.fill(Style.text);
+  }
+
+  clearRows(y: number, count: number): void {
+    const from = y * this.columns;
+    const to = Math.min(this.rows, y + count) * this.columns;
+    this.codes.fill(SPACE, from, to);
+    this.styles.fill(Style.text, from, to);
+  }
+
+  copyFrom(other: Grid): void {
+    assert(other.columns === this.columns && other.rows === this.rows, "copies have one size");
+    this.codes.set(other.codes);
+    this.styles.set(other.styles);
+  }
+
+  /** Whether a row is the same in both, cell by cell; compared as memory, for it is asked often. */
+  sameRow(other: Grid, row: number): boolean {
+    const codes = this.#codeRows[row];
+    const styles = this.#styleRows[row];
+    const otherCodes = other.#codeRows[row];
+    const otherStyles = other.#styleRows[row];
+    if (!codes || !styles || !otherCodes || !otherStyles) return false;
+    return codes.equals(otherCodes) && styles.equals(otherStyles);
   }
 
   /** One narrow character. */

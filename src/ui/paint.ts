@@ -22,8 +22,10 @@ export function paint(before: Grid | null, after: Grid, sgr: readonly string[]):
   );
   const out: string[] = [];
   let style = -1;
-  for (let row = 0; row < after.rows; row++)
+  for (let row = 0; row < after.rows; row++) {
+    if (before?.sameRow(after, row)) continue;
     style = paintRow(before, after, row, { sgr, out, style });
+  }
   if (out.length === 0) return "";
   return `${SYNC_BEGIN}${out.join("")}\x1b[0m${SYNC_END}`;
 }

@@ -64,6 +64,7 @@ function spread(
   const span = windowMs / 1_000;
   for (let index = 0; index < length; index++) {
     const value = values[index] ?? 0;
+    if (value === 0) continue;
     const start = atSeconds[index] ?? 0;
     const from = Math.max(0, Math.floor(start / width));
     const to = Math.min(into.length - 1, Math.ceil((start + span) / width) - 1);
