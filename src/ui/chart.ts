@@ -14,7 +14,7 @@ import { padded, textWidth } from "./text.ts";
 /** Room for "1.23 ms" and the axis. */
 const LABEL_WIDTH = 8;
 const TIME_TICK_CELLS = 10;
-const EIGHTHS = [0x20, 0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587, 0x2588];
+export const EIGHTHS = [0x20, 0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587, 0x2588];
 const DASH = 0x254c;
 const AXIS = 0x2502;
 const AXIS_TICK = 0x2524;
@@ -66,7 +66,7 @@ export function drawRateChart(
   drawTimeLabels(grid, plot, axis.untilSeconds);
 }
 
-function plotOf({ x, y, width, height }: Rect): Rect | null {
+export function plotOf({ x, y, width, height }: Rect): Rect | null {
   if (width < LABEL_WIDTH + 4 || height < 2) return null;
   return { x: x + LABEL_WIDTH, y, width: width - LABEL_WIDTH, height: height - 1 };
 }
@@ -118,7 +118,8 @@ function drawColumn(
   const failedCells = failed > 0 ? Math.max(1, Math.round(Math.min(1, failed) * plot.height)) : 0;
   for (let row = 0; row * 8 < eighths; row++) {
     const code = EIGHTHS[Math.min(8, eighths - row * 8)] ?? 0x2588;
-    const style = row < failedCells ? Style.failed : Style.rate;
+    const filling = (row + 1) * 8 < eighths;
+    const style = row < failedCells ? Style.failed : filling ? Style.rateFill : Style.rate;
     grid.set(plot.x + column, plot.y + plot.height - 1 - row, code, style);
   }
 }
@@ -128,7 +129,7 @@ interface AxisLabel {
   readonly text: string;
 }
 
-function drawLabels(grid: Grid, plot: Rect, labels: readonly AxisLabel[]): void {
+export function drawLabels(grid: Grid, plot: Rect, labels: readonly AxisLabel[]): void {
   const axis = plot.x - 1;
   for (let row = 0; row < plot.height; row++) grid.set(axis, plot.y + row, AXIS, Style.rule);
   let lastRow = Infinity;
@@ -215,7 +216,7 @@ export function drawLatencyChart(grid: Grid, area: Rect, series: Series, axis: T
 }
 
 /** Ticks are round figures: "5 ms" rather than "5.00 ms". */
-function tickLabel(ms: number): string {
+export function tickLabel(ms: number): string {
   return formatMs(ms)
     .replace(/\.0+(?= )/, "")
     .replace(/(\.\d*[1-9])0+(?= )/, "$1");
@@ -277,7 +278,8 @@ class Braille {
   }
 }
 
-const SPARKS = [0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587, 0x2588];
+/** Without the full block: lines of neighbouring rows stay apart. */
+const SPARKS = [0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587];
 
 /** A line of bars, scaled to its own highest value. */
 export function drawSpark(grid: Grid, area: Rect, values: Float64Array, style: StyleId): void {
@@ -287,7 +289,7 @@ export function drawSpark(grid: Grid, area: Rect, values: Float64Array, style: S
   for (let column = 0; column < Math.min(area.width, values.length); column++) {
     const value = values[column] ?? Number.NaN;
     if (!(value > 0)) continue;
-    const level = Math.min(7, Math.floor((value / most) * 8));
+    const level = Math.min(6, Math.floor((value / most) * 7));
     grid.set(area.x + column, area.y, SPARKS[level] ?? 0x2581, style);
   }
 }

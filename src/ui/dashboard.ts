@@ -20,6 +20,7 @@ import type { LiveRun } from "../results/live.ts";
 import { drawLatencyChart, drawRateChart } from "./chart.ts";
 import { formatClock, formatMs, formatRate } from "./format.ts";
 import { Grid, type Rect } from "./grid.ts";
+import { drawHistogramChart } from "./histogram-chart.ts";
 import {
   drawHeader,
   drawRule,
@@ -194,56 +195,57 @@ function split({ x, y, width, height }: Rect, parts: number): Rect[] {
   });
 }
 
+/** From this width on, the spread of latencies stands beside the two charts over time. */
+const THREE_CHARTS_COLUMNS_MIN = 150;
+
 function drawCharts(grid: Grid, area: Rect, live: LiveRun, scene: Scene): void {
   if (area.height < 3) return;
-  const [left, right] = split(area, 2);
-  if (left === undefined || right === undefined) return;
+  const [left, middle, right] = split(area, area.width >= THREE_CHARTS_COLUMNS_MIN ? 3 : 2);
+  if (left === undefined || middle === undefined) return;
   const axis = {
     untilSeconds: timeSpan(live.elapsedSeconds, live.totalSeconds),
     nowSeconds: live.elapsedSeconds,
   };
-  const rows = stepRows(live);
-  const titleEnd = drawRule(grid, left, "requests per second");
-  drawLegend(grid, left, titleEnd, [
+  drawTitle(grid, left, "requests per second", [
     ["failed", Style.failed],
-    ...(scene.targets.some(({ perSecond }) => perSecond > 0)
-      ? [["target", Style.target] as const]
-      : []),
+    ...(scene.targets.some(({ perSecond }) => perSecond > 0) ? TARGET_LEGEND : []),
   ]);
   const all = live.summary.workflows.flatMap(({ steps }) => steps.map(({ series }) => series));
   drawRateChart(grid, below(left), all, { ...axis, targets: scene.targets });
+  const rows = stepRows(live);
   const focus: StepRow | undefined = rows[focusOf(rows.length, scene)];
   const name = focus === undefined ? "" : ` of ${clean(focus.live.name)}`;
-  const legendWidth = 17;
-  const latencyEnd = drawRule(
-    grid,
-    { ...right, width: right.width - legendWidth },
-    `latency${name}`,
-  );
-  for (let x = latencyEnd; x < right.x + right.width; x++) grid.set(x, right.y, 0x2500, Style.rule);
-  drawLegend(grid, right, latencyEnd, [
-    ["p50", Style.p50],
-    ["p95", Style.p95],
-    ["p99", Style.p99],
-  ]);
-  if (focus?.total != null) drawLatencyChart(grid, below(right), focus.total.series, axis);
+  drawTitle(grid, middle, `latency${name}`, PERCENTILE_LEGEND);
+  if (focus?.total != null) drawLatencyChart(grid, below(middle), focus.total.series, axis);
+  if (right === undefined) return;
+  drawTitle(grid, right, `spread${name}`, PERCENTILE_LEGEND);
+  if (focus?.total != null) drawHistogramChart(grid, below(right), focus.total);
+}
+
+const TARGET_LEGEND = [["target", Style.target]] as const;
+const PERCENTILE_LEGEND = [
+  ["p50", Style.p50],
+  ["p95", Style.p95],
+  ["p99", Style.p99],
+] as const;
+
+/** A rule with the title at the left and the legend at the right; the title gives way. */
+function drawTitle(
+  grid: Grid,
+  area: Rect,
+  title: string,
+  legend: readonly (readonly [string, number])[],
+): void {
+  drawRule(grid, area, "");
+  const width = legend.reduce((sum, [text]) => sum + text.length + 1, 1);
+  drawRule(grid, { ...area, width: area.width - width - 1 }, title);
+  let x = area.x + area.width - 1 - width;
+  x += grid.text(x, area.y, " ");
+  for (const [text, style] of legend) x += grid.text(x, area.y, `${text} `, style);
 }
 
 function below({ x, y, width, height }: Rect): Rect {
   return { x, y: y + 1, width, height: height - 1 };
-}
-
-function drawLegend(
-  grid: Grid,
-  { x, y, width }: Rect,
-  from: number,
-  entries: readonly (readonly [string, number])[],
-): void {
-  const total = entries.reduce((sum, [text]) => sum + text.length + 1, 1);
-  const start = x + width - 1 - total;
-  if (start < from) return;
-  let column = start + grid.text(start, y, " ");
-  for (const [text, style] of entries) column += grid.text(column, y, `${text} `, style);
 }
 
 function listPanels(live: LiveRun, width: number): ListPanel[] {

@@ -16,15 +16,22 @@ import {
   formatRate,
 } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";
-import { focusOf, pageOf, type Scene, type StepRow, stepRows, summaryOf } from "./scene.ts";
+import {
+  focusOf,
+  pageOf,
+  pageWith,
+  type Scene,
+  type StepRow,
+  stepRows,
+  summaryOf,
+} from "./scene.ts";
 import { peakColumns } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
 import { clean, shorten, textWidth } from "./text.ts";
 
 const RULE = 0x2500;
-const FULL_BLOCK = 0x2588;
-const PARTIAL_BLOCKS = [0x20, 0x258f, 0x258e, 0x258d, 0x258c, 0x258b, 0x258a, 0x2589];
-const BAR_BACK = 0x2591;
+const BAR = 0x2501;
+const BAR_HALF = 0x2578;
 
 /** A title on a rule: "── steps ─────────── p50 p95 ──"; returns where the title ends. */
 export function drawRule(grid: Grid, { x, y, width }: Rect, title: string): number {
@@ -48,14 +55,14 @@ export function drawSpans(
   return used;
 }
 
-/** A bar with eighth steps. */
+/** A thin bar with half steps; bars of neighbouring rows stay apart. */
 export function drawBar(grid: Grid, { x, y, width }: Rect, share: number, style: StyleId): void {
-  const eighths = Math.round(Math.min(1, Math.max(0, share)) * width * 8);
+  const halves = Math.round(Math.min(1, Math.max(0, share)) * width * 2);
   for (let column = 0; column < width; column++) {
-    const here = eighths - column * 8;
-    if (here >= 8) grid.set(x + column, y, FULL_BLOCK, style);
-    else if (here > 0) grid.set(x + column, y, PARTIAL_BLOCKS[here] ?? FULL_BLOCK, style);
-    else grid.set(x + column, y, BAR_BACK, Style.barBack);
+    const here = halves - column * 2;
+    if (here >= 2) grid.set(x + column, y, BAR, style);
+    else if (here === 1) grid.set(x + column, y, BAR_HALF, style);
+    else grid.set(x + column, y, RULE, Style.barBack);
   }
 }
 
@@ -150,38 +157,34 @@ export function verdictRows(live: LiveRun, width: number): number {
 
 /** One line per workflow: name, bar, virtual users, rate against target. */
 export function drawWorkflows(grid: Grid, area: Rect, live: LiveRun, scene: Scene): void {
-  const { from, to } = pageOf(live.workflows.length, area.height, scene.nowMs);
+  const all = live.workflows.length;
+  const { from, to } = pageOf(all, area.height, scene.nowMs);
+  const part = to - from < all ? `  ${from + 1}–${to} of ${all}` : "";
+  const width = area.width - textWidth(part);
+  grid.text(area.x + width, area.y, part, Style.dim);
   const shown = live.workflows.slice(from, to);
   const longest = Math.max(0, ...live.workflows.map(({ name }) => textWidth(clean(name))));
-  const nameWidth = Math.min(longest, Math.max(8, Math.floor(area.width / 4)));
+  const nameWidth = Math.min(longest, Math.max(8, Math.floor(width / 4)));
   const details = shown.map((workflow) => workflowDetails(live, workflow, scene));
   const detailWidth = Math.max(0, ...details.map((spans) => spansWidth(spans)));
-  const barWidth = Math.min(60, area.width - nameWidth - detailWidth - 10);
+  const barWidth = Math.min(BAR_MAX, width - nameWidth - detailWidth - 10);
   shown.forEach((workflow, index) => {
     const y = area.y + index;
     grid.text(area.x, y, clean(workflow.name), Style.bold, nameWidth);
     let x = area.x + nameWidth + 1;
-    if (barWidth >= 6) {
+    if (barWidth >= BAR_MIN) {
       drawBar(grid, { x, y, width: barWidth, height: 1 }, workflow.progress, barStyle(workflow));
       x += barWidth + 1;
     }
     const percent = Math.floor(Math.min(1, Math.max(0, workflow.progress)) * 100);
     grid.textRight(x + 5, y, `${percent} %`, Style.text);
-    drawSpans(
-      grid,
-      { x: x + 7, y, width: area.x + area.width - x - 7, height: 1 },
-      details[index] ?? [],
-    );
+    const rest = { x: x + 7, y, width: area.x + width - x - 7, height: 1 };
+    drawSpans(grid, rest, details[index] ?? []);
   });
-  const more = live.workflows.length - shown.length;
-  if (more > 0)
-    grid.textRight(
-      area.x + area.width,
-      area.y,
-      ` ${from + 1}–${to} of ${live.workflows.length}`,
-      Style.dim,
-    );
 }
+
+const BAR_MIN = 6;
+const BAR_MAX = 60;
 
 function barStyle({ status, warmingUp }: LiveWorkflow): StyleId {
   if (status === "failed") return Style.bad;
@@ -301,7 +304,7 @@ export function drawSteps(grid: Grid, area: Rect, live: LiveRun, scene: Scene): 
   const rows = stepRows(live);
   const focus = focusOf(rows.length, scene);
   const room = area.height - 1;
-  const from = rows.length <= room || room <= 0 ? 0 : Math.floor(focus / room) * room;
+  const { from } = pageWith(rows.length, room, focus);
   const shown = rows.slice(from, from + Math.max(0, room));
   const several = new Set(rows.map(({ workflow }) => workflow.name)).size > 1;
   const names = rows.map(({ workflow, live: step }) =>

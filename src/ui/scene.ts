@@ -66,15 +66,23 @@ export function focusOf(count: number, { nowMs, pinned }: Scene): number {
   return ((wanted % count) + count) % count;
 }
 
+export interface Page {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** The part of a list that is on show when `room` entries fit: all, or page after page. */
-export function pageOf(
-  count: number,
-  room: number,
-  nowMs: number,
-): { readonly from: number; readonly to: number } {
+export function pageOf(count: number, room: number, nowMs: number): Page {
   if (count <= room || room <= 0) return { from: 0, to: Math.min(count, Math.max(0, room)) };
   const page = Math.floor(nowMs / CYCLE_MS) % Math.ceil(count / room);
-  return { from: page * room, to: Math.min(count, (page + 1) * room) };
+  return pageWith(count, room, page * room);
+}
+
+/** The page that holds entry `index`; the last page is filled up with what comes before. */
+export function pageWith(count: number, room: number, index: number): Page {
+  if (count <= room || room <= 0) return { from: 0, to: Math.min(count, Math.max(0, room)) };
+  const from = Math.min(Math.floor(index / room) * room, count - room);
+  return { from, to: from + room };
 }
 
 const TARGET_POINTS_MAX = 512;

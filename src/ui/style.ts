@@ -46,6 +46,7 @@ const looks = {
   bar: TEAL,
   barBack: { attributes: [DIM] },
   rate: BLUE,
+  rateFill: { rgb: [41, 84, 156], ansi: 34 },
   failed: RED,
   target: AMBER,
   p50: TEAL,
