@@ -12,6 +12,7 @@ import {
   formatCompact,
   formatCount,
   formatMs,
+  formatNumber,
   formatPercent,
   formatRate,
 } from "./format.ts";
@@ -20,6 +21,8 @@ import { type Host, nodeHost, type ViewOptions } from "./ports.ts";
 import { clean } from "./text.ts";
 
 export const HEARTBEAT_MS = 5_000;
+/** Logs have no width; this reads well on a build page. */
+const LOG_COLUMNS = 120;
 
 export class CiView implements RunView {
   readonly #options: ViewOptions;
@@ -57,7 +60,7 @@ export class CiView implements RunView {
     const { stdout, env } = this.#options;
     // Messages were printed as they came.
     stdout.write(
-      linesToText(endLines(end, stdout.columns ?? 120, { lines: [], dropped: 0 }), null),
+      linesToText(endLines(end, stdout.columns || LOG_COLUMNS, { lines: [], dropped: 0 }), null),
     );
     if (env["GITHUB_ACTIONS"] === "true")
       for (const text of annotations(end.summary)) stdout.write(`${text}\n`);
@@ -78,7 +81,7 @@ function introduction(summary: RunSummary): string[] {
   ];
 }
 
-/** "00:15   50 %  1,031/s  target 1,000/s  p95 12.3 ms  p99 48.1 ms  failed 3 (0.02 %)  64 VUs" */
+/** "00:15   50 %  1,031/s  target 1,000 arrivals/s  p95 12.3 ms  p99 48.1 ms  failed 3 (0.02 %)  64 VUs" */
 export function heartbeat(live: LiveRun): string {
   const running = live.workflows.filter(({ status }) => status === "running");
   const targets = running.flatMap(({ targetPerSecond }) => targetPerSecond ?? []);
@@ -89,7 +92,8 @@ export function heartbeat(live: LiveRun): string {
     );
   }
   parts.push(formatRate(live.ratePerSecond));
-  if (targets.length > 0) parts.push(`target ${formatRate(targets.reduce((a, b) => a + b, 0))}`);
+  const target = targets.reduce((sum, rate) => sum + rate, 0);
+  if (targets.length > 0) parts.push(`target ${formatNumber(target)} arrivals/s`);
   parts.push(...percentiles(live), failures(live));
   const active = live.workflows.reduce((sum, { activeVus }) => sum + activeVus, 0);
   parts.push(`${formatCompact(active)} VUs`);

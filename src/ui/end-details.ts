@@ -16,9 +16,10 @@ import {
   formatRate,
 } from "./format.ts";
 import { type Line, line, type Span, span } from "./lines.ts";
+import { totals } from "./side-panels.ts";
 import { Style } from "./style.ts";
 import { type Cell, type Column, type Table, tableLines, tableWidth } from "./table.ts";
-import { clean, shorten } from "./text.ts";
+import { clean, wrap } from "./text.ts";
 
 export function detailLines(summary: RunSummary, width: number): Line[] {
   return [
@@ -58,13 +59,13 @@ function stepSection({ workflows }: RunSummary, width: number): Line[] {
   return [
     [],
     line(span("Workflows and steps", Style.heading)),
-    ...workflows.flatMap((workflow) => workflowLine(workflow, width)),
+    ...workflowLines(workflows, width),
     ...tables.flatMap((table) => [[], ...tableLines(table, width)]),
     ...(corrected
       ? [
           line(
             span(
-              "  Latency of open models counts from the intended start; «service» from the real one.",
+              "  Latency of open models counts from the intended start, service from the real.",
               Style.dim,
             ),
           ),
@@ -73,20 +74,33 @@ function stepSection({ workflows }: RunSummary, width: number): Line[] {
   ];
 }
 
-function workflowLine(workflow: WorkflowSummary, width: number): Line[] {
-  const { name, status, load, iterations, error, elapsedSeconds } = workflow;
-  const style =
-    status === "completed" ? Style.good : status === "running" ? Style.text : Style.warn;
-  const cut =
-    iterations.interrupted > 0 ? `, ${formatCount(iterations.interrupted)} interrupted` : "";
-  const text =
-    `  ${clean(load)} · ${formatCount(iterations.completed)} iterations${cut} ` +
-    `in ${formatMs(elapsedSeconds * 1_000)}`;
-  const head = line(span(`  ${shorten(clean(name), 30)}`, Style.bold), "  ", span(status, style));
-  const used = 4 + Math.min(30, clean(name).length) + status.length;
-  const lines: Line[] = [[...head, span(shorten(text, Math.max(20, width - used)), Style.dim)]];
-  if (error !== null) lines.push(line(span(`    ${shorten(clean(error), width - 4)}`, Style.bad)));
-  return lines;
+function workflowLines(workflows: readonly WorkflowSummary[], width: number): Line[] {
+  const rows = workflows.map(
+    ({ name, status, iterations, elapsedSeconds, load }): readonly Cell[] => [
+      span(name, Style.bold),
+      span(status, status === "completed" ? Style.good : Style.warn),
+      formatCount(iterations.completed),
+      iterations.interrupted > 0
+        ? span(formatCount(iterations.interrupted), Style.warn)
+        : span("0", Style.dim),
+      formatMs(elapsedSeconds * 1_000),
+      span(load, Style.dim),
+    ],
+  );
+  const columns = [
+    left("workflow"),
+    left("status"),
+    right("iterations"),
+    right("cut off"),
+    right("time"),
+    left("load"),
+  ];
+  const errors = workflows.flatMap(({ name, error }) =>
+    error === null
+      ? []
+      : wrap(`${name}: ${error}`, width - 4).map((text) => line(span(`  ! ${text}`, Style.bad))),
+  );
+  return [...tableLines({ columns, rows }, width), ...errors];
 }
 
 interface StepColumns {
@@ -132,7 +146,7 @@ function countCells({ step }: StepRow): readonly Cell[] {
 }
 
 function stepName(step: StepSummary): Span {
-  return span(`  ${clean(step.name)}`, step.failed > 0 ? Style.bad : Style.text);
+  return span(`  ${clean(step.name)}`);
 }
 
 const TIME_COLUMNS = [
@@ -181,9 +195,9 @@ function arrivalSection({ workflows }: RunSummary, width: number): Line[] {
     right("achieved"),
     right("started"),
     right("missed"),
-    right("lag p50"),
-    right("lag p99"),
-    right("lag max"),
+    right("send lag p50"),
+    right("p99"),
+    right("max"),
   ];
   return section("Arrivals", { columns, rows }, width);
 }
@@ -194,20 +208,26 @@ function section(title: string, table: Table, width: number): Line[] {
 }
 
 function errorSection({ workflows }: RunSummary, width: number): Line[] {
-  const rows = workflows
-    .flatMap((workflow) => workflow.steps.map((step) => ({ workflow, step })))
-    .flatMap(({ workflow, step }) =>
-      Object.entries(step.errors).map(([kind, count]) => ({ workflow, step, kind, count })),
-    )
-    .filter(({ count }) => count > 0)
-    .sort((a, b) => b.count - a.count)
-    .map(({ workflow, step, kind, count }): readonly Cell[] => [
-      span(kind, Style.bad),
-      formatCount(count),
-      formatPercent(step.requests === 0 ? 0 : count / step.requests),
-      workflows.length > 1 ? `${workflow.name} › ${step.name}` : step.name,
-    ]);
-  const columns = [left("kind"), right("count"), right("of the step"), left("step")];
+  const several = workflows.length > 1;
+  const all = workflows.flatMap((workflow) =>
+    workflow.steps.map((step) => ({
+      name: several ? `${workflow.name} › ${step.name}` : step.name,
+      step,
+    })),
+  );
+  const requests = all.reduce((sum, { step }) => sum + step.requests, 0);
+  const rows = totals(all.map(({ step }) => step.errors)).map(([kind, count]): readonly Cell[] => [
+    span(kind, Style.bad),
+    formatCount(count),
+    formatPercent(requests === 0 ? 0 : count / requests),
+    all
+      .map(({ name, step }) => ({ name, count: step.errors[kind] ?? 0 }))
+      .filter((entry) => entry.count > 0)
+      .sort((a, b) => b.count - a.count)
+      .map((entry) => `${clean(entry.name)} ${formatCount(entry.count)}`)
+      .join(", "),
+  ]);
+  const columns = [left("kind"), right("count"), right("share"), left("steps")];
   return section("Errors", { columns, rows }, width);
 }
 

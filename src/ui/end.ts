@@ -11,7 +11,7 @@ import { formatCount, formatMs, formatPercent, formatRate } from "./format.ts";
 import { type Line, line, span } from "./lines.ts";
 import { Style, type StyleId } from "./style.ts";
 import { tableLines } from "./table.ts";
-import { clean, wrap } from "./text.ts";
+import { clean, shorten, wrap } from "./text.ts";
 
 const WIDTH_MIN = 80;
 const WIDTH_MAX = 160;
@@ -27,13 +27,30 @@ export function endLines(end: RunEnd | undefined, columns: number, messages: Kep
   const width = Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, columns));
   if (end === undefined) return messageLines(messages, width);
   const { summary, files } = end;
-  return [
+  const lines = [
     ...verdictLines(summary, width),
     ...trustLines(summary, width),
     ...detailLines(summary, width),
     ...messageLines(messages, width),
     ...fileLines(files),
   ];
+  return lines.length > SCREEN_ROWS ? [...lines, [], echo(summary, width)] : lines;
+}
+
+/** More than this scrolls the verdict away on a common terminal, so its head is said again at the end. */
+const SCREEN_ROWS = 23;
+
+function echo({ verdict, thresholds }: RunSummary, width: number): Line {
+  const failed = thresholds.filter(({ passed }) => !passed);
+  const badge = span(` ${verdict.toUpperCase()} `, BADGES[verdict]);
+  if (thresholds.length === 0) return line(badge, "  no thresholds were set");
+  if (failed.length === 0) {
+    return line(badge, span(`  all ${formatCount(thresholds.length)} thresholds held`, Style.good));
+  }
+  const [first] = failed;
+  const more = failed.length > 1 ? `, and ${failed.length - 1} more` : "";
+  const text = clean(`✗ ${first?.expression ?? ""}: ${first?.actualText ?? ""}`);
+  return line(badge, span(`  ${shorten(text, width - 30)}${more}`, Style.bad));
 }
 
 const BADGES: Readonly<Record<Verdict, StyleId>> = {
@@ -59,9 +76,9 @@ function verdictLines(summary: RunSummary, width: number): Line[] {
     [],
     line(
       span(` ${summary.verdict.toUpperCase()} `, BADGES[summary.verdict]),
-      span(`  ${clean(summary.name)}`, Style.bold),
+      span(`  ${shorten(clean(summary.name), width - 17)}`, Style.bold),
     ),
-    line(`  ${figures}`),
+    line(`  ${shorten(figures, width - 2)}`),
   ];
   if (summary.thresholds.length > 0) lines.push([], ...thresholdLines(summary.thresholds, width));
   const reasons = newReasons(summary);
@@ -160,6 +177,5 @@ function fileLines(files: readonly string[]): Line[] {
     [],
     line(span("Files", Style.heading)),
     ...files.map((file) => line("  ", span(file, Style.key))),
-    [],
   ];
 }

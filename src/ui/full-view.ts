@@ -13,7 +13,7 @@ import type { Key } from "./keys.ts";
 import { linesToText } from "./lines.ts";
 import { type Host, nodeHost, type ViewOptions } from "./ports.ts";
 import { focusOf, History, type Scene, stepRows } from "./scene.ts";
-import { Screen } from "./screen.ts";
+import { Screen, sizeOf } from "./screen.ts";
 import { colorDepth, Style, sgrTable } from "./style.ts";
 import { clean } from "./text.ts";
 
@@ -82,7 +82,7 @@ export class FullView implements RunView {
     this.#screen.close();
     const { stdout, env } = this.#options;
     const messages = { lines: this.#messages, dropped: this.#messagesSeen - this.#messages.length };
-    const columns = stdout.columns ?? 80;
+    const { columns } = sizeOf(stdout);
     stdout.write(linesToText(endLines(end, columns, messages), sgrTable(colorDepth(env))));
   }
 

@@ -128,8 +128,7 @@ export class Screen {
     if (!this.#open) return;
     const { stdout, host, draw } = this.#options;
     this.#lastFrameAt = host.now();
-    const columns = clamp(stdout.columns ?? FALLBACK_COLUMNS, COLUMNS_MAX);
-    const rows = clamp(stdout.rows ?? FALLBACK_ROWS, ROWS_MAX);
+    const { columns, rows } = sizeOf(stdout);
     const next = this.#gridOf(columns, rows);
     draw(next);
     const shown = this.#shown;
@@ -151,6 +150,10 @@ export class Screen {
   }
 }
 
-function clamp(size: number, most: number): number {
-  return Math.max(1, Math.min(most, Math.floor(size) || 1));
+/** A terminal that does not know its size says nothing or zero. */
+export function sizeOf(stdout: OutputStream): { readonly columns: number; readonly rows: number } {
+  return {
+    columns: Math.min(COLUMNS_MAX, Math.floor(stdout.columns ?? 0) || FALLBACK_COLUMNS),
+    rows: Math.min(ROWS_MAX, Math.floor(stdout.rows ?? 0) || FALLBACK_ROWS),
+  };
 }

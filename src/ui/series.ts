@@ -124,8 +124,8 @@ export function roundUp(value: number): number {
 
 /** Ends of a logarithmic axis on 1-2-5 figures, at least one decade apart. */
 export function logRange(low: number, high: number): readonly [number, number] {
-  let from = stepDown(Math.max(low, LOG_MS_MIN));
-  let to = stepUp(Math.max(high, from));
+  let from = stepDown(Math.min(LOG_MS_MAX, Math.max(low, LOG_MS_MIN)));
+  let to = stepUp(Math.min(LOG_MS_MAX, Math.max(high, from)));
   for (let turn = 0; to / from < 9.99 && turn < 8; turn++) {
     if (turn % 2 === 0) to = stepUp(to * 1.01);
     else from = stepDown(from * 0.99);
@@ -135,6 +135,8 @@ export function logRange(low: number, high: number): readonly [number, number] {
 
 /** A microsecond: nothing measured is shorter. */
 const LOG_MS_MIN = 0.001;
+/** Thirty years: nothing measured is longer, and figures stay far from infinity. */
+const LOG_MS_MAX = 1e12;
 
 function stepUp(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));

@@ -1,7 +1,8 @@
 /**
  * Tables of the end result: columns as wide as their widest cell, names at the left, figures at the
- * right. A table that would be too wide shortens its names, first column first, and then leaves out
- * columns from the right; callers split wide tables into two so that nothing is lost at 80 columns.
+ * right. A table that would be too wide first cuts its last column when that holds text, then its
+ * names, and only then leaves out columns from the right; callers split wide tables into two, so that
+ * no figure is lost at 80 columns.
  */
 
 import { type Line, type Span, span } from "./lines.ts";
@@ -31,8 +32,13 @@ export function tableWidth(table: Table): number {
 export function tableLines(table: Table, width: number): Line[] {
   const sizes = widths(table);
   const total = (): number => sizes.reduce((sum, size) => sum + size + GAP, INDENT - GAP);
-  const over = total() - width;
-  if (over > 0) sizes[0] = Math.max(Math.min(NAME_MIN, sizes[0] ?? 0), (sizes[0] ?? 0) - over);
+  const narrow = (index: number): void => {
+    const size = sizes[index] ?? 0;
+    sizes[index] = Math.max(Math.min(NAME_MIN, size), size - Math.max(0, total() - width));
+  };
+  const last = sizes.length - 1;
+  if (last > 0 && table.columns[last]?.align === "left") narrow(last);
+  for (let index = 0; index < last; index++) narrow(index);
   while (sizes.length > 2 && total() > width) sizes.pop();
   const head = sizes.map((size, index) => {
     const { title, align } = table.columns[index] ?? { title: "", align: "left" as const };
