@@ -1,7 +1,7 @@
 /**
  * Plays a made-up run in the real terminal, to look at the picture and to measure what it costs.
  *
- *   npx tsx tools/ui-preview.ts [--ui full|ci|none] [--seconds 30] [--steps 7] [--pass]
+ *   npx tsx tools/ui-preview.ts [--ui full|ci|none] [--seconds 30] [--steps 7] [--rate 1000] [--pass]
  *   npx tsx tools/ui-preview.ts --cost          CPU of the view alone, at 200×60 and 20 pictures a second
  */
 
@@ -23,12 +23,19 @@ const { values } = parseArgs({
     ui: { type: "string", default: "auto" },
     seconds: { type: "string", default: "30" },
     steps: { type: "string", default: "7" },
+    rate: { type: "string" },
     pass: { type: "boolean", default: false },
     cost: { type: "boolean", default: false },
   },
 });
 
+/** One step is what URL mode shows; more are a shop with two workflows. */
 function optionsOf(seconds: number, steps: number): SyntheticOptions {
+  const target = values.rate === undefined ? null : Number(values.rate);
+  if (steps === 1) {
+    const workflow = { name: "http://127.0.0.1:8080/", steps: ["GET /"], target };
+    return { totalSeconds: seconds, failing: !values.pass, workflows: [workflow] };
+  }
   const extra = Array.from(
     { length: Math.max(0, steps - 7) },
     (_, index) => `extra step ${index + 1}`,

@@ -29,6 +29,7 @@ export class CiView implements RunView {
   readonly #host: Host;
   #phase: RunPhase | null = null;
   #beatAt = -Infinity;
+  #broken = false;
 
   constructor(options: ViewOptions) {
     this.#options = options;
@@ -37,6 +38,10 @@ export class CiView implements RunView {
 
   start(_control: (command: RunControl) => void): void {
     this.#beatAt = this.#host.now();
+    // A reader that went away (`| head`) must not end the run: its results are still to be written.
+    this.#options.stdout.on("error", () => {
+      this.#broken = true;
+    });
   }
 
   update(live: LiveRun): void {
@@ -56,7 +61,7 @@ export class CiView implements RunView {
   }
 
   finish(end: RunEnd | undefined): void {
-    if (end === undefined) return;
+    if (end === undefined || this.#broken) return;
     const { stdout, env } = this.#options;
     // Messages were printed as they came.
     stdout.write(
@@ -67,6 +72,7 @@ export class CiView implements RunView {
   }
 
   #print(...lines: readonly string[]): void {
+    if (this.#broken) return;
     this.#options.stdout.write(lines.map((line) => `${clean(line).trimEnd()}\n`).join(""));
   }
 }

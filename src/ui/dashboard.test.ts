@@ -124,6 +124,7 @@ describe("any run on any terminal", () => {
       nowMs: fc.nat(1e9),
       pinned: fc.option(fc.integer()),
       help: fc.boolean(),
+      keys: fc.boolean(),
       messages: fc.array(name, { maxLength: 8 }),
       notice: fc.option(name),
       targets: fc.constant([{ atSeconds: 0, perSecond: 100 }]),

@@ -109,7 +109,7 @@ function drawFull(grid: Grid, live: LiveRun, scene: Scene): Rect {
   y += heights.gap;
   drawLists(grid, take(heights.list), live, { lists, scene });
   drawMessages(grid, take(heights.messages), scene);
-  drawKeys(grid, take(1), live, steps.length > 1);
+  drawKeys(grid, take(1), live, scene);
   const workflows = { x: 0, y: workflowsAt, width, height: heights.workflows };
   drawMoving(grid, workflows, live, scene);
   return workflows;
@@ -291,7 +291,7 @@ function drawCompact(grid: Grid, live: LiveRun, scene: Scene): void {
     drawSteps(grid, { x: 0, y: stepsAt, width, height: stepsHeight }, live, scene);
   drawHealthLine(grid, { x: 0, y: rows - 2 - messages, width, height: 1 }, live);
   drawMessages(grid, { x: 0, y: rows - 2, width, height: messages }, scene);
-  drawKeys(grid, { x: 0, y: rows - 1, width, height: 1 }, live, false);
+  drawKeys(grid, { x: 0, y: rows - 1, width, height: 1 }, live, scene);
 }
 
 function drawHealthLine(grid: Grid, area: Rect, live: LiveRun): void {

@@ -101,6 +101,7 @@ export class FullView implements RunView {
       notice,
       pinned: this.#pinned,
       help: this.#help,
+      keys: this.#options.stdin.isTTY === true,
       messages: this.#messages,
       targets: this.#history.targets,
       arrivals: this.#history.arrivals,

@@ -164,10 +164,13 @@ export function drawWorkflows(grid: Grid, area: Rect, live: LiveRun, scene: Scen
   grid.text(area.x + width, area.y, part, Style.dim);
   const shown = live.workflows.slice(from, to);
   const longest = Math.max(0, ...live.workflows.map(({ name }) => textWidth(clean(name))));
-  const nameWidth = Math.min(longest, Math.max(8, Math.floor(width / 4)));
   const details = shown.map((workflow) => workflowDetails(live, workflow, scene));
   const detailWidth = Math.max(0, ...details.map((spans) => spansWidth(spans)));
-  const barWidth = Math.min(BAR_MAX, width - nameWidth - detailWidth - 10);
+  const room = width - detailWidth - PERCENT_CELLS;
+  // A long name gives way to the bar down to a few cells: the header has a URL in full.
+  const nameMost = Math.max(NAME_MIN, Math.min(Math.floor(width / 4), room - BAR_WANTED));
+  const nameWidth = Math.min(longest, nameMost);
+  const barWidth = Math.min(BAR_MAX, room - nameWidth);
   shown.forEach((workflow, index) => {
     const y = area.y + index;
     grid.text(area.x, y, clean(workflow.name), Style.bold, nameWidth);
@@ -183,8 +186,12 @@ export function drawWorkflows(grid: Grid, area: Rect, live: LiveRun, scene: Scen
   });
 }
 
+const NAME_MIN = 12;
 const BAR_MIN = 6;
+const BAR_WANTED = 16;
 const BAR_MAX = 60;
+/** " 100 %" and the gaps around it. */
+const PERCENT_CELLS = 10;
 
 function barStyle({ status, warmingUp }: LiveWorkflow): StyleId {
   if (status === "failed") return Style.bad;

@@ -9,7 +9,6 @@ export interface OutputStream {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
-  readonly writableNeedDrain?: boolean;
   write(text: string): boolean;
   on(event: "resize" | "drain" | "error", listener: (error?: Error) => void): unknown;
   off(event: "resize" | "drain" | "error", listener: (error?: Error) => void): unknown;

@@ -16,6 +16,8 @@ export interface Scene {
   /** Step chosen by hand; null lets the focus wander. */
   readonly pinned: number | null;
   readonly help: boolean;
+  /** Whether keys can be typed: not when stdin is a pipe. */
+  readonly keys: boolean;
   /** Oldest first. */
   readonly messages: readonly string[];
   /** Answer to the last key, shown for a moment. */
@@ -29,6 +31,7 @@ export const EMPTY_SCENE: Scene = {
   nowMs: 0,
   pinned: null,
   help: false,
+  keys: true,
   messages: [],
   notice: null,
   targets: [],

@@ -43,16 +43,10 @@ export class Screen {
   #cancelFrame: (() => void) | null = null;
   #lastFrameAt = -Infinity;
   #waitingForDrain = false;
-  #frames = 0;
 
   constructor(options: ScreenOptions) {
     this.#options = options;
     this.#sgr = sgrTable(options.depth);
-  }
-
-  /** Pictures drawn so far. */
-  get frames(): number {
-    return this.#frames;
   }
 
   open(): void {
@@ -65,7 +59,8 @@ export class Screen {
       this.#waitingForDrain = false;
       this.request();
     };
-    // A terminal that went away must not end the run: its results are still to be written.
+    // A terminal that went away must not end the run: its results are still to be written. This
+    // listener stays, for the end result is written to the same stream.
     const onError = (): void => {
       this.#open = false;
     };
@@ -136,7 +131,6 @@ export class Screen {
     const bytes = paint(same ? shown : null, next, this.#sgr);
     this.#next = same ? shown : null;
     this.#shown = next;
-    this.#frames += 1;
     if (bytes === "") return;
     this.#waitingForDrain = !stdout.write(same ? bytes : `\x1b[2J${bytes}`);
   }

@@ -7,7 +7,7 @@ import type { LiveRun } from "../results/live.ts";
 import { formatBytes, formatCompact, formatCount, formatMs, formatPercent } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { drawBar, drawRule, drawSpans } from "./panels.ts";
-import { pageOf, type Scene } from "./scene.ts";
+import { pageOf, type Scene, stepRows } from "./scene.ts";
 import { Style, type StyleId } from "./style.ts";
 import { clean, textWidth, wrap } from "./text.ts";
 
@@ -180,24 +180,29 @@ export function drawMessages(grid: Grid, area: Rect, scene: Scene): void {
   ]);
 }
 
-export function drawKeys(grid: Grid, area: Rect, live: LiveRun, manySteps: boolean): void {
+export function drawKeys(grid: Grid, area: Rect, live: LiveRun, scene: Scene): void {
   if (live.phase === "stopping") {
-    const text = "stopping: waiting for what is in flight; Ctrl-C again ends at once";
+    const text = "stopping: waiting for what is in flight; Ctrl-C ends at once";
     grid.text(area.x, area.y, text, Style.warn, area.width);
     return;
   }
-  const hints: (readonly [string, string])[] = [
-    ["p", live.phase === "paused" ? "resume" : "pause"],
-    ["+ -", "load ±10 %"],
-    ["q", "quit with results"],
-    ["?", "help"],
-  ];
-  if (manySteps) hints.splice(2, 0, ["↑ ↓", "step"]);
-  const spans = hints.flatMap(([key, what]) => [
+  const spans = hints(live, scene).flatMap(([key, what]) => [
     [key, Style.key] as const,
     [` ${what}   `, Style.dim] as const,
   ]);
   drawSpans(grid, area, spans);
+}
+
+function hints(live: LiveRun, scene: Scene): readonly (readonly [string, string])[] {
+  if (!scene.keys) return [["Ctrl-C", "end with results"]];
+  const several = stepRows(live).length > 1;
+  return [
+    ["p", live.phase === "paused" ? "resume" : "pause"],
+    ["+ -", "load ±10 %"],
+    ...(several ? ([["↑ ↓", "step"]] as const) : []),
+    ["q", "quit with results"],
+    ["?", "help"],
+  ];
 }
 
 const HELP: readonly (readonly [string, string])[] = [

@@ -73,6 +73,16 @@ describe("plain lines", () => {
     expect(beats).toBe(Math.floor(29_500 / HEARTBEAT_MS));
   });
 
+  it("stop quietly when their reader went away, and the run goes on", () => {
+    const { stdout, view } = ci();
+    view.start(() => {});
+    stdout.emit("error");
+    view.update(syntheticRun(3));
+    view.message("unheard");
+    view.finish({ summary: syntheticSummary(30), files: [] });
+    expect(stdout.written).toBe("");
+  });
+
   it("hold no escape code for any run, message or result", () => {
     fc.assert(
       fc.property(anyRun, anySummary, name, (live, summary, message) => {
