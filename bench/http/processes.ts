@@ -17,6 +17,14 @@ export interface Command {
 /** Last words of a process that are kept to explain why it ended. */
 const OUTPUT_BYTES_MAX = 4_000;
 
+/** Processes that still run; stopped ones above all must not outlive the benchmark. */
+const running = new Set<Measured>();
+process.on("exit", () => {
+  for (const measured of running) measured.signal("SIGKILL");
+});
+process.once("SIGINT", () => process.exit(130));
+process.once("SIGTERM", () => process.exit(143));
+
 export class Measured {
   readonly pid: number;
   #output = "";
@@ -41,15 +49,15 @@ export class Measured {
     };
     child.stdout?.on("data", keep);
     child.stderr?.on("data", keep);
+    running.add(this);
     this.#gone = new Promise((resolve) => {
-      child.once("error", (error) => {
-        this.#ended = error.message;
+      const end = (reason: string): void => {
+        this.#ended = reason;
+        running.delete(this);
         resolve();
-      });
-      child.once("exit", (code, signal) => {
-        this.#ended = `ended with ${signal ?? code}`;
-        resolve();
-      });
+      };
+      child.once("error", (error) => end(error.message));
+      child.once("exit", (code, signal) => end(`ended with ${signal ?? code}`));
     });
   }
 
@@ -65,21 +73,13 @@ export class Measured {
     return this.#output.split("\n")[0] ?? "";
   }
 
-  stop(): void {
-    this.#signal("SIGSTOP");
-  }
-
-  resume(): void {
-    this.#signal("SIGCONT");
-  }
-
   async kill(): Promise<void> {
-    this.#signal("SIGKILL");
+    this.signal("SIGKILL");
     if (this.pid !== 0) await this.#gone;
   }
 
   /** To every process of the tree, wherever it has moved itself, parents first. */
-  #signal(signal: NodeJS.Signals): void {
+  signal(signal: NodeJS.Signals): void {
     if (this.pid === 0 || this.#ended !== null) return;
     for (const pid of treeOf(this.pid)) {
       try {

@@ -42,6 +42,9 @@ interface Runner {
 const SETTLE_MS = 5;
 /** Longest wait for a tool's first request; a build or a slow start may come before it. */
 const FIRST_REQUEST_MS_MAX = 30_000;
+/** Requests after which a tool is taken to be warm, and how long they may take. */
+const WARM_REQUESTS = 20_000;
+const WARM_UP_MS_MAX = 5_000;
 
 export async function rotate(
   tools: readonly Tool[],
@@ -100,8 +103,13 @@ async function warmUp(process: Measured, target: Target, warmUpMs: number): Prom
       return `sent nothing within ${FIRST_REQUEST_MS_MAX / 1_000} s`;
     await sleep(50);
   }
+  // A slow tool is given longer, or its compiler's first work would be held against it.
+  const warmUntil = performance.now() + WARM_UP_MS_MAX;
   await sleep(warmUpMs);
-  process.stop();
+  while (performance.now() < warmUntil && (await target.count()) - before < WARM_REQUESTS) {
+    await sleep(50);
+  }
+  process.signal("SIGSTOP");
   await sleep(SETTLE_MS);
   return process.ended;
 }
@@ -111,9 +119,9 @@ async function runSlice(runner: Runner, target: Target, sliceMs: number): Promis
   const cpuBefore = process.cpuSeconds();
   const countBefore = await target.count();
   const startedAt = performance.now();
-  process.resume();
+  process.signal("SIGCONT");
   await sleep(sliceMs);
-  process.stop();
+  process.signal("SIGSTOP");
   runner.seconds += (performance.now() - startedAt) / 1_000;
   await sleep(SETTLE_MS);
   const requests = (await target.count()) - countBefore;

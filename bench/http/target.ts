@@ -1,12 +1,11 @@
 /** Builds and starts the target server, and reads its count of requests. */
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync } from "node:fs";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Measured } from "./processes.ts";
+import { temporaryFolder } from "./temporary.ts";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 
@@ -36,7 +35,7 @@ export async function startTarget(core: number | undefined): Promise<Target> {
 
 /** Null without a C compiler. */
 function compile(): string | null {
-  const binary = join(mkdtempSync(join(tmpdir(), "hyperscale-bench-")), "target");
+  const binary = join(temporaryFolder(), "target");
   const source = join(here, "target.c");
   for (const compiler of ["cc", "gcc", "clang"]) {
     const built = spawnSync(compiler, ["-O2", "-Wall", "-o", binary, source], { encoding: "utf8" });

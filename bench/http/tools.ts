@@ -1,12 +1,12 @@
 /** The tools of the comparison, and how each is told to keep 64 connections busy for as long as it is let. */
 
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Command } from "./processes.ts";
 import type { Tool } from "./rotation.ts";
+import { temporaryFolder } from "./temporary.ts";
 
 export const CONNECTIONS = 64;
 /** Longer than any benchmark: tools are killed when it is over. */
@@ -73,7 +73,7 @@ export function hyperscale(
       join(root, "bin", "hyperscale.js"),
       ...["run", join(here, "flows", flow), "--cores", String(cores), "--ui", ui],
       // Results are not looked at, and must not land in the checkout.
-      ...["--out", mkdtempSync(join(tmpdir(), "hyperscale-bench-"))],
+      ...["--out", temporaryFolder()],
       ...args,
     ],
     environment: { BENCH_URL: url },

@@ -1,25 +1,42 @@
 /** The command line: one file per command under commands/, each of which registers itself. */
 
 import { Command, CommanderError } from "commander";
+import { registerCompare } from "./commands/compare.ts";
 import { registerDemoTarget } from "./commands/demo-target.ts";
 import { registerNew } from "./commands/new.ts";
 import { registerPing } from "./commands/ping.ts";
-
-/** Exit code for arguments or workflows that are wrong; nothing was run. */
-const EXIT_USAGE = 2;
+import { registerRun } from "./commands/run.ts";
+import { EXIT_USAGE } from "./exit-codes.ts";
+import { packageVersion } from "./version.ts";
 
 export async function main(argv: readonly string[]): Promise<void> {
   const program = new Command("hyperscale");
-  program.description("Load testing in TypeScript, from one laptop to many datacenters.");
+  program.description("Load testing and durable workflows in TypeScript, from one laptop to many datacenters.");
+  program.version(packageVersion(), "-V, --version");
   program.showHelpAfterError("(add --help for the options)");
-  program.exitOverride();
-  registerDemoTarget(program);
+  program.addHelpText("after", START_HERE);
+  registerRun(program);
   registerNew(program);
   registerPing(program);
+  registerDemoTarget(program);
+  registerCompare(program);
+  program.exitOverride();
+  for (const command of program.commands) command.exitOverride();
   try {
-    await program.parseAsync(argv, { from: "user" });
+    if (argv.length === 0) program.outputHelp();
+    else await program.parseAsync(argv, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
   }
 }
+
+const START_HERE = `
+Start here:
+  hyperscale demo-target                 a safe server on this machine to practise on
+  hyperscale run http://127.0.0.1:8089   load a URL, no file needed
+  hyperscale new flow.ts                 write a first workflow
+  hyperscale run flow.ts                 run it
+
+Exit codes: 0 passed, 99 a threshold or check failed, 2 wrong workflow or arguments,
+            130 interrupted (results are written), 1 anything else.`;

@@ -39,6 +39,16 @@ describe("the demo schema", () => {
     });
   });
 
+  it("is not held up by long runs of anything", () => {
+    for (const run of [" ", "a", "(", "{", "query ", "$", ":"]) {
+      const text = run.repeat(Math.floor(9_900 / run.length));
+      for (const query of [text, `query${text}`, `{${text}`, `query Q${text}{ user(id: 7)`]) {
+        expect(ask(query)).toHaveProperty("errors");
+      }
+    }
+    expect(ask(" ".repeat(20_000))).toEqual({ errors: [{ message: "the query is too long" }] });
+  });
+
   it("refuses a body without a query", () => {
     for (const body of [undefined, null, 1, "x", {}, { query: 1 }]) {
       expect(answerGraphql(body, find)).toHaveProperty("errors");

@@ -89,6 +89,7 @@ export function answerFail(exchange: Exchange): void {
   if (failing) owedFailures -= MILLIONTHS;
   const status = Math.trunc(exchange.number("status", 500, 599));
   if (!failing) exchange.json(200, { failed: false });
+  else if (status === 204 || status === 304) exchange.response.writeHead(status).end();
   else exchange.refuse(status >= 200 ? status : 500, "failing as asked");
 }
 

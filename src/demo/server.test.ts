@@ -133,6 +133,8 @@ describe("failures", () => {
     }
     expect(failed).toBe(4);
     expect((await get("/fail")).status).toBe(500);
+    const empty = await get("/fail?status=204");
+    expect([empty.status, empty.headers.get("content-length")]).toEqual([204, null]);
   });
 
   it("resets, and closes in mid-body", async () => {
@@ -169,11 +171,12 @@ describe("stall", () => {
   });
 
   it("stalls now, later or again and again, as the query says", async () => {
+    const own = await startDemoTarget({ port: 0 });
     for (const query of ["ms=20", "ms=20&after=1", "ms=20&every=5"]) {
-      await (await get(`/stall?${query}`)).json();
-      expect((await get("/")).status).toBe(200);
+      await (await fetch(`${own.url}/stall?${query}`)).json();
+      for (let i = 0; i < 5; i++) expect((await fetch(own.url)).status).toBe(200);
     }
-    await get("/stall?ms=0");
+    await own.close();
   });
 });
 

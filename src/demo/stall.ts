@@ -39,10 +39,12 @@ export class StallGate {
     }, afterMs);
   }
 
-  /** A stall of `ms` every `everyMs`, until `stop`. */
+  /** A stall of `ms` every `everyMs`, until `stop`; never one into another, or no answer would leave. */
   stallRepeatedly(ms: number, everyMs: number): void {
     if (this.#repeating !== null) clearInterval(this.#repeating);
-    this.#repeating = setInterval(() => this.stallOnce(ms), everyMs);
+    this.#repeating = setInterval(() => {
+      if (!this.closed) this.stallOnce(ms);
+    }, everyMs);
   }
 
   /** Ends every stall, running or planned, and lets go of what is held. */

@@ -4,6 +4,12 @@ import { workflow } from "hyperscale";
 
 const url = process.env.BENCH_URL;
 
-export default workflow("function step", { vus: 64, duration: "30m" })
-  .step("hello", async ({ http }) => await http.get(url, { timeout: "20m" }))
+export default workflow("function step", {
+  vus: 64,
+  duration: "30m",
+  // Longer than a rotation keeps the process stopped.
+  timeout: "20m",
+  firstByteTimeout: "20m",
+})
+  .step("hello", async ({ http }) => await http.get(url))
   .check("answered", ({ results }) => results.hello.status === 200);

@@ -2,7 +2,10 @@
 
 import { http, workflow } from "hyperscale";
 
-export default workflow("prepared", { vus: 64, duration: "30m" }).step(
-  "hello",
-  http.get(process.env.BENCH_URL, { timeout: "20m" }),
-);
+export default workflow("prepared", {
+  vus: 64,
+  duration: "30m",
+  // Longer than a rotation keeps the process stopped.
+  timeout: "20m",
+  firstByteTimeout: "20m",
+}).step("hello", http.get(process.env.BENCH_URL));

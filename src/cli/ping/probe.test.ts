@@ -183,7 +183,7 @@ describe("a failure", () => {
     ["body-drip", "body"],
     ["header-drip", "first byte"],
   ])("is a timeout at %s, with the phase %s", async (behaviour, phase) => {
-    const outcome = await ping(`${hostile.url}/${behaviour}`, { timeoutMs: 150 });
+    const outcome = await ping(`${hostile.url}/${behaviour}`, { timeoutMs: 400 });
     expect(outcome).toMatchObject({ kind: "timeout", phase });
   });
 
@@ -204,7 +204,7 @@ describe("a failure", () => {
   it("by a server that hangs in the TLS handshake is a timeout there", async () => {
     const silent = await startHostileTarget({ onAccept: "hang" });
     const url = silent.url.replace("http:", "https:");
-    expect(await ping(url, { timeoutMs: 100 })).toMatchObject({ kind: "timeout", phase: "tls" });
+    expect(await ping(url, { timeoutMs: 400 })).toMatchObject({ kind: "timeout", phase: "tls" });
     await silent.close();
   });
 });

@@ -1,0 +1,40 @@
+/** Turns an error into what a person needs: the message, and the place in their own file. */
+
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { DefinitionError } from "../workflow/errors.ts";
+import type { Problem } from "./messages.ts";
+
+/** Folder of this package's code; frames inside it are ours, not the user's. */
+const OWN_CODE = fileURLToPath(new URL("..", import.meta.url));
+
+export function problemOf(error: unknown): Problem {
+  const mistake =
+    error instanceof DefinitionError || error instanceof TypeError || error instanceof SyntaxError;
+  return {
+    message: messageOf(error),
+    location: locationOf(error),
+    mistake: mistake || error instanceof ReferenceError,
+  };
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
+  return error.message.includes(cause.slice(2)) ? error.message : `${error.message}${cause}`;
+}
+
+/** "flow.ts:12:5", relative to the working directory; null when no frame is the user's. */
+export function locationOf(error: unknown): string | null {
+  if (!(error instanceof Error) || error.stack === undefined) return null;
+  for (const line of error.stack.split("\n")) {
+    const match = /(?:\(|at )(?:async )?((?:file:\/\/)?\/[^():]+):(\d+):(\d+)\)?$/.exec(
+      line.trim(),
+    );
+    if (match?.[1] === undefined) continue;
+    const path = match[1].startsWith("file:") ? fileURLToPath(match[1]) : match[1];
+    if (path.startsWith(OWN_CODE) || path.includes("/node_modules/")) continue;
+    return `${relative(process.cwd(), path)}:${match[2]}:${match[3]}`;
+  }
+  return null;
+}
