@@ -11,7 +11,9 @@ import { packageVersion } from "./version.ts";
 
 export async function main(argv: readonly string[]): Promise<void> {
   const program = new Command("hyperscale");
-  program.description("Load testing and durable workflows in TypeScript, from one laptop to many datacenters.");
+  program.description(
+    "Load testing and durable workflows in TypeScript, from one laptop to many datacenters.",
+  );
   program.version(packageVersion(), "-V, --version");
   program.showHelpAfterError("(add --help for the options)");
   program.addHelpText("after", START_HERE);

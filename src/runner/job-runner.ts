@@ -204,11 +204,7 @@ export class JobRunner {
     }
   }
 
-  #step(
-    workflow: string,
-    core: number,
-    outcome: ExecutionOutcome,
-  ): void {
+  #step(workflow: string, core: number, outcome: ExecutionOutcome): void {
     this.#apply(
       this.#job.step({ kind: "executionFinished", workflow, core, outcome }, this.#now()),
     );
