@@ -1,6 +1,7 @@
 /** The command line: one file per command under commands/, each of which registers itself. */
 
 import { Command, CommanderError } from "commander";
+import { RunError } from "../runner/errors.ts";
 import { registerCompare } from "./commands/compare.ts";
 import { registerDemoTarget } from "./commands/demo-target.ts";
 import { registerNew } from "./commands/new.ts";
@@ -28,6 +29,11 @@ export async function main(argv: readonly string[]): Promise<void> {
     if (argv.length === 0) program.outputHelp();
     else await program.parseAsync(argv, { from: "user" });
   } catch (error) {
+    if (error instanceof RunError) {
+      process.stderr.write(`hyperscale: ${error.message}\n`);
+      process.exitCode = error.exitCode;
+      return;
+    }
     if (!(error instanceof CommanderError)) throw error;
     process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
   }

@@ -21,11 +21,13 @@ const VALUE_BITS_MAX = 39;
 export const PAGES_MAX = VALUE_BITS_MAX - PAGE_BITS + 1;
 export const VALUE_MAX = 2 ** VALUE_BITS_MAX - 1;
 
-/** The cell of a value, 0 … PAGES_MAX * CELLS_PER_PAGE - 1. Monotone in the value. */
+/** The cell of a value, 0 … PAGES_MAX * CELLS_PER_PAGE - 1. Monotone in the value; fractions are cut off. */
 export function cellOf(value: number): number {
-  if (value < 2 * CELLS_PER_PAGE) return value > 0 ? Math.floor(value) : 0;
   if (value < 0x8000_0000) {
+    if (value <= 0) return 0;
+    // Small integers only from here on: this line runs several times per request.
     const integer = value | 0;
+    if (integer < 2 * CELLS_PER_PAGE) return integer;
     const shift = 21 - Math.clz32(integer);
     // Page = shift + 1; the leading bit of the shifted value is the page's own 1024.
     return (shift << PAGE_BITS) + (integer >>> shift);

@@ -202,6 +202,8 @@ function parseLength(buffer: Buffer, from: number, end: number): number {
 }
 
 function connectionWish(buffer: Buffer, from: number, end: number): "close" | "keep-alive" | null {
+  // By far the most common value, told without making a string of it.
+  if (end - from === 11 && nameIs(buffer, from + 1, "keep-alive")) return "keep-alive";
   const words = listOf(buffer, from, end);
   if (words.includes("close")) return "close";
   return words.includes("keep-alive") ? "keep-alive" : null;
