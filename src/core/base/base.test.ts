@@ -79,12 +79,12 @@ describe("bytes", () => {
   });
 
   it("encode and decode UTF-8 like the host", () => {
+    const [encoder, decoder] = [new TextEncoder(), new TextDecoder("utf-8", { ignoreBOM: true })];
     fc.assert(
-      fc.property(fc.string({ unit: "binary" }), (text) => {
-        expect(encodeUtf8(text)).toEqual(new Uint8Array(new TextEncoder().encode(text)));
-        expect(decodeUtf8(encodeUtf8(text))).toBe(
-          new TextDecoder("utf-8", { ignoreBOM: true }).decode(encodeUtf8(text)),
-        );
+      fc.property(fc.string({ unit: "binary", maxLength: 40 }), (text) => {
+        const bytes = encodeUtf8(text);
+        expect([...bytes]).toEqual([...encoder.encode(text)]);
+        expect(decodeUtf8(bytes)).toBe(decoder.decode(bytes));
       }),
     );
     expect(encodeUtf8("\ud800x")).toEqual(new Uint8Array([0xef, 0xbf, 0xbd, 0x78]));
