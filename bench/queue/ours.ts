@@ -1,0 +1,57 @@
+/** The queue itself: leases, fencing and events on, as users get it. */
+
+import { performance } from "node:perf_hooks";
+import {
+  defaultSettings,
+  type Executors,
+  QueueClient,
+  QueueNode,
+  type QueueSettings,
+  silentLog,
+} from "../../src/queue/index.ts";
+import { batches, Latch, perSecond, type Speeds, timed, until } from "./peers.ts";
+
+export function startNode(
+  url: string,
+  executors: Executors,
+  settings: Partial<QueueSettings>,
+  nodeId = "bench",
+): Promise<QueueNode> {
+  return QueueNode.start({
+    nodeId,
+    role: "auto",
+    listen: { host: "127.0.0.1", port: 0 },
+    databaseUrl: url,
+    dataDirectory: ".",
+    executors,
+    settings: { ...defaultSettings, ...settings },
+    log: silentLog,
+  });
+}
+
+export async function benchOurs(url: string, count: number, concurrency: number): Promise<Speeds> {
+  const coordinator = await startNode(url, {}, { maxParallel: 0 });
+  const client = new QueueClient(coordinator.url);
+  const submitMs = await timed(async () => {
+    for (const batch of batches(count)) {
+      await client.submitMany(batch.map((i) => ({ executor: "noop", input: { i } })));
+    }
+  });
+  client.close();
+  await coordinator.stop(0);
+  const latch = new Latch(count);
+  const start = performance.now();
+  const node = await startNode(
+    url,
+    { noop: () => latch.hit() },
+    { maxParallel: concurrency, prefetch: 1_000 },
+  );
+  await latch.reached;
+  await until(async () => {
+    const counts = await node.counts();
+    return counts.QUEUED + counts.RUNNING === 0;
+  });
+  const runMs = performance.now() - start;
+  await node.stop(0);
+  return perSecond(count, submitMs, runMs);
+}

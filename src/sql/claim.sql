@@ -1,0 +1,19 @@
+-- Grants leases: take from the queue and mark RUNNING in one action, only for tasks still QUEUED.
+with guard as materialized (
+  select epoch from cluster_leader
+   where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
+), wanted as (
+  select * from unnest($3::bigint[], $4::uuid[], $5::text[]) as w(id, lease_id, node_id)
+), claimed as (
+  update tasks t
+     set state = 'RUNNING', lease_id = w.lease_id, last_assigned_node = w.node_id,
+         lease_expires_at = clock_timestamp() + $6::float8 * interval '1 millisecond',
+         started_at = clock_timestamp()
+    from wanted w, guard
+   where t.id = w.id and t.state = 'QUEUED' and t.ready
+  returning t.id, t.attempt_id, w.node_id
+), logged as (
+  insert into task_events (task_id, event_type, old_state, new_state, node_id, attempt_id, epoch)
+  select id, 'assigned', 'QUEUED', 'RUNNING', node_id, attempt_id, $1 from claimed
+)
+select (select count(*) from guard) as guarded, (select count(*) from claimed) as changed

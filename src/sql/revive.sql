@@ -1,0 +1,19 @@
+-- A dead letter goes back to the queue with fresh attempts: asked for by a person, so recorded as such.
+with guard as materialized (
+  select epoch from cluster_leader
+   where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
+), revived as (
+  update tasks t
+     set state = 'QUEUED', ready = true, finished_at = null, error = null, result = null, lease_id = null,
+         attempt_id = t.attempt_id + 1, attempts_forgiven = t.attempt_id, run_after = null
+    from guard
+   where t.id = any ($3::bigint[]) and t.state = 'FAILED'
+     and not exists (select 1 from tasks u where u.unique_key = t.unique_key and u.finished_at is null)
+  returning t.*
+), logged as (
+  insert into task_events (task_id, event_type, old_state, new_state, attempt_id, epoch, details)
+  select id, 'requeued', 'FAILED', 'QUEUED', attempt_id, $1, '{"reason":"requeued by request"}' from revived
+)
+select (select count(*) from guard) as guarded,
+       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'priority', priority, 'attempt_id', attempt_id,
+         'placement_constraints', placement_constraints, 'input', input)) from revived), '[]') as ready

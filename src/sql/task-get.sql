@@ -1,0 +1,1 @@
+select * from tasks where id = any ($1::bigint[])
