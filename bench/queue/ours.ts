@@ -44,7 +44,7 @@ export async function benchOurs(url: string, count: number, concurrency: number)
   const node = await startNode(
     url,
     { noop: () => latch.hit() },
-    { maxParallel: concurrency, prefetch: 1_000 },
+    { maxParallel: concurrency, prefetch: 4_000 },
   );
   await latch.reached;
   await until(async () => {

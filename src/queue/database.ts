@@ -60,20 +60,29 @@ export function sqlArray(
   values: readonly (string | number | boolean | null | undefined)[],
 ): string {
   let text = "{";
+  // Columns of a batch repeat themselves: executor, lane, node.
+  let last: string | undefined;
+  let lastQuoted = "";
   for (let i = 0; i < values.length; i++) {
     const value = values[i];
     if (i > 0) text += ",";
     if (value === null || value === undefined) text += "NULL";
-    else if (typeof value === "string") text += quoted(value);
-    else text += value;
+    else if (typeof value === "string") {
+      if (value !== last) {
+        last = value;
+        lastQuoted = quoted(value);
+      }
+      text += lastQuoted;
+    } else text += value;
   }
   return `${text}}`;
 }
 
 /** Plain words need no quotes; the word NULL does. */
 function quoted(value: string): string {
-  if (/^[\w-]+$/.test(value) && value.toUpperCase() !== "NULL") return value;
-  return `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+  if (/^[\w-]+$/.test(value) && value.length !== 4) return value;
+  const escaped = /["\\]/.test(value) ? value.replace(/["\\]/g, "\\$&") : value;
+  return `"${escaped}"`;
 }
 
 /** SQLSTATE classes that say «not now» instead of «never»: connection, shutdown, resources, conflicts. */

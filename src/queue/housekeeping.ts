@@ -54,6 +54,8 @@ export class Housekeeping {
   readonly #running = new Set<Duty>();
   #timer: NodeJS.Timeout | undefined;
   #toResolve: Set<number> | "all" = "all";
+  /** How far the walk over old tasks has come. */
+  #prunedTo = 0;
   #beats: { nodeId: string; run: string; resolve: (known: boolean) => void }[] = [];
 
   constructor(options: HousekeepingOptions) {
@@ -324,13 +326,14 @@ export class Housekeeping {
     const { row } = await writer.write("control", "prune", [
       settings.retentionMs,
       QUEUE_LIMITS.pruneTasksMax,
+      this.#prunedTo,
     ]);
-    let count = 0;
     for (const [state, gone] of Object.entries(row["gone"] as Record<TaskState, number>)) {
       memory.counts[state as TaskState] -= gone;
-      count += gone;
     }
-    return count === QUEUE_LIMITS.pruneTasksMax ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS;
+    const more = Number(row["looked"]) === QUEUE_LIMITS.pruneTasksMax;
+    this.#prunedTo = more ? Number(row["last"]) : 0;
+    return more ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS;
   }
 
   #addReady(rows: readonly Record<string, unknown>[]): void {

@@ -47,6 +47,7 @@ export class PostgresDatabase implements Database {
   readonly kind = "postgres";
   readonly #url: string;
   readonly #pens = new Map<Pen, Promise<pg.Client>>();
+  readonly #tails = new Map<Pen, Promise<unknown>>();
   readonly #pool: pg.Pool;
   #closed = false;
 
@@ -75,8 +76,7 @@ export class PostgresDatabase implements Database {
     const config = { name: statement, text: sqlText(statement), values: [...parameters] };
     try {
       if (pen === undefined) return (await this.#pool.query<Row>(config)).rows;
-      const client = await this.#client(pen);
-      return (await client.query<Row>(config)).rows;
+      return await this.#inOrder(pen, config);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
       if (pen !== undefined) this.#drop(pen);
@@ -84,6 +84,16 @@ export class PostgresDatabase implements Database {
         cause: error,
       });
     }
+  }
+
+  /** One statement at a time per pen, in the order given. */
+  #inOrder(pen: Pen, config: pg.QueryConfig): Promise<readonly Row[]> {
+    const before = this.#tails.get(pen) ?? Promise.resolve();
+    const run = async (): Promise<readonly Row[]> =>
+      (await (await this.#client(pen)).query<Row>(config)).rows;
+    const mine = before.then(run, run);
+    this.#tails.set(pen, mine);
+    return mine;
   }
 
   async migrate(migrations: readonly Migration[]): Promise<readonly string[]> {

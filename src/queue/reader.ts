@@ -48,9 +48,14 @@ export class Reader {
     const narrow =
       before === undefined && executor === undefined && node === undefined && search === undefined;
     const live = states?.every((state) => state === "QUEUED" || state === "RUNNING") ?? false;
+    const unsuccessful =
+      states?.every((state) => state === "FAILED" || state === "CANCELED") ?? false;
     const rows =
-      narrow && live && states !== undefined
-        ? await this.#database.query("task-list-live", [sqlArray(states), limit])
+      narrow && (live || unsuccessful) && states !== undefined
+        ? await this.#database.query(live ? "task-list-live" : "task-list-dead", [
+            sqlArray(states),
+            limit,
+          ])
         : await this.#database.query("task-list", [
             before ?? null,
             states === undefined ? null : sqlArray(states),

@@ -306,7 +306,8 @@ function finishParameters(reports: readonly Report[]): readonly unknown[] {
   return [
     column((report) => report.task_id),
     column((report) => report.lease_token),
-    column((report) => report.status === "completed"),
+    column((report) => (report.status === "completed" ? "SUCCEEDED" : "FAILED")),
+    column((report) => report.status),
     column((report) => report.result),
     column((report) => (report.error === null ? null : JSON.stringify(report.error))),
     column((report) => report.elapsed_ms),

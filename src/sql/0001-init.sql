@@ -1,5 +1,5 @@
--- The queue's tables. One truth per fact: a lease lives on its task's row, `task_leases` and
--- `execution_idempotency` are views of it (docs/decisions/0402-one-row-per-task.md).
+-- The queue's tables. One truth per fact: lease and history live on the task's row; `task_leases`,
+-- `task_events` and `execution_idempotency` are views of it (docs/decisions/0402-one-row-per-task.md).
 --
 -- The claim of a task (QUEUED -> RUNNING) touches no indexed column, so PostgreSQL writes it as a
 -- heap-only update on the same page: that is why no index mentions `state` or the lease.
@@ -9,6 +9,19 @@ create type task_state as enum ('QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CAN
 create type task_event_type as enum (
   'created', 'assigned', 'started', 'completed', 'failed', 'reassigned', 'cancelled',
   'late_result', 'lease_renewal_failed', 'requeued'
+);
+
+-- A task's history lives on its row: the update that moves a task appends the event, so a
+-- transition without its event (or the other way round) cannot exist, and costs no second write.
+create type task_event as (
+  event_type  task_event_type,
+  old_state   task_state,
+  new_state   task_state,
+  node_id     text,
+  attempt_id  integer,
+  epoch       bigint,
+  at          timestamptz,
+  details     jsonb
 );
 
 -- Leaders take ids in blocks of the increment, so a submit whose commit was lost in transit is repeated with the
@@ -41,20 +54,20 @@ create table tasks (
   created_at            timestamptz not null default clock_timestamp(),
   started_at            timestamptz,
   finished_at           timestamptz,
+  history               task_event[] not null,
   constraint finished_is_terminal
     check ((state in ('SUCCEEDED', 'FAILED', 'CANCELED')) = (finished_at is not null)),
   constraint running_is_leased
     check ((state = 'RUNNING') = (lease_expires_at is not null) and (state <> 'RUNNING' or lease_id is not null)),
   constraint only_ready_tasks_run check (state <> 'RUNNING' or (ready and waiting_on = 0))
 ) with (
-  fillfactor = 70,
+  fillfactor = 40,
   autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0
 );
 
 create index tasks_ready on tasks (lane, priority desc, id) where finished_at is null and ready;
 create index tasks_waiting on tasks (run_after) where finished_at is null and not ready and waiting_on = 0;
-create index tasks_finished on tasks (finished_at) where finished_at is not null;
-create index tasks_failed on tasks (id) where state = 'FAILED';
+create index tasks_unsuccessful on tasks (id) where finished_at is not null and error is not null;
 create unique index tasks_idempotency on tasks (idempotency_key) where idempotency_key is not null;
 create unique index tasks_unique on tasks (unique_key) where unique_key is not null and finished_at is null;
 
@@ -65,19 +78,12 @@ create table task_dependencies (
 );
 create index task_dependencies_of on task_dependencies (task_id);
 
-create table task_events (
-  task_id    bigint          not null,
-  event_id   bigint          generated always as identity,
-  event_type task_event_type not null,
-  old_state  task_state,
-  new_state  task_state,
-  node_id    text,
-  attempt_id integer,
-  epoch      bigint          not null,
-  "timestamp" timestamptz    not null default clock_timestamp(),
-  details    jsonb,
-  primary key (task_id, event_id)
-) with (autovacuum_vacuum_cost_delay = 0);
+create view task_events as
+  select t.id as task_id, e.ordinality as event_id, e.event_type, e.old_state, e.new_state, e.node_id,
+         e.attempt_id, e.epoch, e.at as "timestamp", e.details
+    from tasks t
+   cross join lateral unnest(t.history) with ordinality
+     as e(event_type, old_state, new_state, node_id, attempt_id, epoch, at, details, ordinality);
 
 -- One row for ever: two leaders cannot both insert, and the epoch never restarts.
 create table cluster_leader (

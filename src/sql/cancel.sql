@@ -5,15 +5,13 @@ with guard as materialized (
 ), cancelled as (
   update tasks t
      set state = 'CANCELED', finished_at = clock_timestamp(), lease_expires_at = null,
-         error = jsonb_build_object('message', $4::text)
-    from tasks o, guard
-   where t.id = any ($3::bigint[]) and o.id = t.id and t.state in ('QUEUED', 'RUNNING')
-  returning t.id, o.state as old_state, t.lease_id, t.last_assigned_node, t.attempt_id
-), logged as (
-  insert into task_events (task_id, event_type, old_state, new_state, node_id, attempt_id, epoch, details)
-  select id, 'cancelled', old_state, 'CANCELED', case when old_state = 'RUNNING' then last_assigned_node end,
-         attempt_id, $1, jsonb_build_object('reason', $4::text)
-    from cancelled
+         error = jsonb_build_object('message', $4::text),
+         history = t.history || row('cancelled', t.state, 'CANCELED',
+           case when t.state = 'RUNNING' then t.last_assigned_node end, t.attempt_id, $1::bigint, clock_timestamp(),
+           jsonb_build_object('reason', $4::text))::task_event
+    from guard
+   where t.id = any ($3::bigint[]) and t.state in ('QUEUED', 'RUNNING')
+  returning t.id, (t.history[cardinality(t.history)]).old_state, t.lease_id
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'old_state', old_state, 'lease_id', lease_id))

@@ -8,12 +8,11 @@ with guard as materialized (
   update tasks t
      set state = 'RUNNING', lease_id = w.lease_id, last_assigned_node = w.node_id,
          lease_expires_at = clock_timestamp() + $6::float8 * interval '1 millisecond',
-         started_at = clock_timestamp()
+         started_at = clock_timestamp(),
+         history = t.history || row('assigned', 'QUEUED', 'RUNNING', w.node_id, t.attempt_id, $1::bigint,
+                                    clock_timestamp(), null)::task_event
     from wanted w, guard
    where t.id = w.id and t.state = 'QUEUED' and t.ready
-  returning t.id, t.attempt_id, w.node_id
-), logged as (
-  insert into task_events (task_id, event_type, old_state, new_state, node_id, attempt_id, epoch)
-  select id, 'assigned', 'QUEUED', 'RUNNING', node_id, attempt_id, $1 from claimed
+  returning t.id
 )
 select (select count(*) from guard) as guarded, (select count(*) from claimed) as changed

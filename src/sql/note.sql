@@ -2,11 +2,12 @@
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
-), logged as (
-  insert into task_events (task_id, event_type, old_state, new_state, node_id, attempt_id, epoch, details)
-  select t.id, $4::task_event_type, t.state, t.state, w.node_id, w.attempt_id, $1, w.details::jsonb
-    from unnest($3::bigint[], $5::text[], $6::int[], $7::text[]) as w(id, node_id, attempt_id, details)
-    join tasks t on t.id = w.id, guard
-  returning task_id
+), noted as (
+  update tasks t
+     set history = t.history || row($4::task_event_type, t.state, t.state, w.node_id, w.attempt_id, $1::bigint,
+                                    clock_timestamp(), w.details::jsonb)::task_event
+    from unnest($3::bigint[], $5::text[], $6::int[], $7::text[]) as w(id, node_id, attempt_id, details), guard
+   where t.id = w.id and cardinality(t.history) < 10000
+  returning t.id
 )
-select (select count(*) from guard) as guarded, (select count(*) from logged) as changed
+select (select count(*) from guard) as guarded, (select count(*) from noted) as changed

@@ -8,7 +8,7 @@ with guard as materialized (
    order by run_after limit $3
 ), promoted as (
   update tasks t set ready = true from due where t.id = due.id and t.state = 'QUEUED'
-  returning t.*
+  returning t.id, t.lane, t.executor, t.priority, t.attempt_id, t.placement_constraints, t.input, t.state, t.ready
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'priority', priority, 'attempt_id', attempt_id,

@@ -17,7 +17,13 @@ with guard as materialized (
          error = coalesce(w.error::jsonb, t.error),
          lease_id = case when x.spent then t.lease_id end,
          lease_expires_at = null,
-         finished_at = case when x.spent then clock_timestamp() end
+         finished_at = case when x.spent then clock_timestamp() end,
+         history = t.history || row(
+           case when x.spent or w.reason = 'failed' then 'failed'::task_event_type else 'reassigned' end,
+           'RUNNING', case when x.spent then 'FAILED'::task_state else 'QUEUED' end,
+           t.last_assigned_node, t.attempt_id, $1::bigint, clock_timestamp(),
+           jsonb_build_object('reason', w.reason, 'retry', not x.spent)
+             || coalesce(jsonb_build_object('error', w.error::jsonb), '{}'))::task_event
     from wanted w
     join tasks o on o.id = w.id
    cross join lateral (
@@ -27,17 +33,7 @@ with guard as materialized (
      and case when w.reason = 'expired' then t.lease_expires_at <= clock_timestamp()
               when w.reason = 'failed' then t.lease_expires_at > clock_timestamp()
               else true end
-  returning t.id, t.state, t.attempt_id, o.attempt_id as old_attempt, t.last_assigned_node, w.reason, w.error,
-            t.run_after, t.ready
-), logged as (
-  insert into task_events (task_id, event_type, old_state, new_state, node_id, attempt_id, epoch, details)
-  select m.id,
-         case when m.state = 'FAILED' or m.reason = 'failed' then 'failed'::task_event_type
-              else 'reassigned'::task_event_type end,
-         'RUNNING', m.state, m.last_assigned_node, m.old_attempt, $1,
-         jsonb_build_object('reason', m.reason, 'retry', m.state = 'QUEUED')
-           || coalesce(jsonb_build_object('error', m.error::jsonb), '{}')
-    from moved m
+  returning t.id, t.state, t.attempt_id, t.ready
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'state', state, 'attempt', attempt_id, 'ready', ready))

@@ -19,15 +19,14 @@ with guard as materialized (
          state = case when y.broken_by is null then t.state else 'CANCELED'::task_state end,
          finished_at = case when y.broken_by is not null then clock_timestamp() end,
          error = case when y.broken_by is null then t.error
-                      else jsonb_build_object('message', 'task ' || y.broken_by || ', which this one depends on, did not succeed') end
+                      else jsonb_build_object('message', 'task ' || y.broken_by || ', which this one depends on, did not succeed') end,
+         history = case when y.broken_by is null then t.history
+                        else t.history || row('cancelled', 'QUEUED', 'CANCELED', null, t.attempt_id, $1::bigint,
+                          clock_timestamp(), jsonb_build_object('reason', 'dependency', 'depends_on', y.broken_by::text)
+                        )::task_event end
     from tally y
    where t.id = y.task_id and t.state = 'QUEUED'
-  returning t.*, y.broken_by
-), logged as (
-  insert into task_events (task_id, event_type, old_state, new_state, attempt_id, epoch, details)
-  select id, 'cancelled', 'QUEUED', 'CANCELED', attempt_id, $1,
-         jsonb_build_object('reason', 'dependency', 'depends_on', broken_by::text)
-    from moved where state = 'CANCELED'
+  returning t.id, t.lane, t.executor, t.priority, t.attempt_id, t.placement_constraints, t.input, t.state, t.ready
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'priority', priority, 'attempt_id', attempt_id,

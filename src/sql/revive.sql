@@ -5,14 +5,13 @@ with guard as materialized (
 ), revived as (
   update tasks t
      set state = 'QUEUED', ready = true, finished_at = null, error = null, result = null, lease_id = null,
-         attempt_id = t.attempt_id + 1, attempts_forgiven = t.attempt_id, run_after = null
+         attempt_id = t.attempt_id + 1, attempts_forgiven = t.attempt_id, run_after = null,
+         history = t.history || row('requeued', 'FAILED', 'QUEUED', null, t.attempt_id + 1, $1::bigint, clock_timestamp(),
+                                    '{"reason":"requeued by request"}'::jsonb)::task_event
     from guard
    where t.id = any ($3::bigint[]) and t.state = 'FAILED'
      and not exists (select 1 from tasks u where u.unique_key = t.unique_key and u.finished_at is null)
-  returning t.*
-), logged as (
-  insert into task_events (task_id, event_type, old_state, new_state, attempt_id, epoch, details)
-  select id, 'requeued', 'FAILED', 'QUEUED', attempt_id, $1, '{"reason":"requeued by request"}' from revived
+  returning t.id, t.lane, t.executor, t.priority, t.attempt_id, t.placement_constraints, t.input, t.state, t.ready
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'priority', priority, 'attempt_id', attempt_id,

@@ -7,13 +7,14 @@ with guard as materialized (
     from guard where s.schedule_id = $3 and s.next_tick = $4::timestamptz
   returning s.schedule_id
 ), inserted as (
-  insert into tasks (id, executor, lane, priority, max_attempts, input, unique_key, placement_constraints, schedule_id)
-  select $6::bigint, $7, $8, $9::int, $10::int, $11::jsonb, $12, $13::jsonb, $3 from moved
+  insert into tasks (id, executor, lane, priority, max_attempts, input, unique_key, placement_constraints, schedule_id,
+                     history)
+  select $6::bigint, $7, $8, $9::int, $10::int, $11::jsonb, $12, $13::jsonb, $3,
+         array[row('created', null, 'QUEUED', null, 1, $1::bigint, clock_timestamp(),
+                   jsonb_build_object('schedule', $3::text, 'tick', $4::timestamptz))::task_event]
+    from moved
   on conflict do nothing
   returning id
-), logged as (
-  insert into task_events (task_id, event_type, new_state, attempt_id, epoch, details)
-  select id, 'created', 'QUEUED', 1, $1, jsonb_build_object('schedule', $3::text, 'tick', $4::timestamptz) from inserted
 )
 select (select count(*) from guard) as guarded, (select count(*) from moved) as changed,
        (select count(*) from inserted) as inserted

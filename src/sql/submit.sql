@@ -1,4 +1,4 @@
--- Inserts a batch and its created events. Ids were allotted before, so a repeat lands once.
+-- Inserts a batch with its created events. Ids were allotted before, so a repeat lands once.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
@@ -10,17 +10,15 @@ with guard as materialized (
          placement, run_after, waiting_on, schedule_id)
 ), inserted as (
   insert into tasks (id, executor, lane, ready, priority, max_attempts, input, idempotency_key, content_hash,
-                     unique_key, placement_constraints, run_after, waiting_on, schedule_id)
+                     unique_key, placement_constraints, run_after, waiting_on, schedule_id, history)
   select w.id, w.executor, w.lane,
          w.waiting_on = 0 and (w.run_after is null or w.run_after <= clock_timestamp()),
          w.priority, w.max_attempts, w.input::jsonb, w.idempotency_key, w.content_hash,
-         w.unique_key, w.placement::jsonb, w.run_after, w.waiting_on, w.schedule_id
+         w.unique_key, w.placement::jsonb, w.run_after, w.waiting_on, w.schedule_id,
+         array[row('created', null, 'QUEUED', $16::text, 1, $1::bigint, clock_timestamp(), null)::task_event]
     from wanted w, guard
   on conflict do nothing
-  returning id, attempt_id
-), logged as (
-  insert into task_events (task_id, event_type, new_state, node_id, attempt_id, epoch)
-  select id, 'created', 'QUEUED', $16, attempt_id, $1 from inserted
+  returning id
 ), waiting as (
   insert into task_dependencies (task_id, depends_on)
   select d.task_id, d.depends_on

@@ -1,5 +1,8 @@
 -- Newest first, before an id; every filter is optional.
-select * from tasks
+select id, executor, state, attempt_id, max_attempts, priority, input, result, error, idempotency_key, unique_key,
+       schedule_id, placement_constraints, waiting_on, last_assigned_node, lease_id, lease_expires_at, run_after,
+       created_at, started_at, finished_at
+  from tasks
  where ($1::bigint is null or id < $1)
    and ($2::task_state[] is null or state = any ($2::task_state[]))
    and ($3::text is null or executor = $3)

@@ -36,7 +36,7 @@ export const QUEUE_LIMITS = {
   executorLengthMax: 128,
   dependenciesMax: 100,
   nodesListedMax: 100,
-  maxAttemptsMax: 1_000,
+  maxAttemptsMax: 100,
   maxParallelMax: 10_000,
   /** Ready tasks of one lane that the leader keeps in memory; the rest stays in the database. */
   laneTasksMax: 10_000,
