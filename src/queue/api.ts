@@ -334,6 +334,11 @@ const workerMethods: Readonly<
     const node = parse(z.object({ node_id: nodeId, run }), params);
     return { known: await leader.heartbeat(node.node_id, node.run) };
   },
+  async drain_node(leader, params) {
+    const node = parse(z.object({ node_id: nodeId, run }), params);
+    await leader.drain(node.node_id, node.run);
+    return { node_id: node.node_id };
+  },
   async deregister_node(leader, params) {
     const node = parse(z.object({ node_id: nodeId, run }), params);
     await leader.deregister(node.node_id, node.run);

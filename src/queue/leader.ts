@@ -236,6 +236,12 @@ export class Leader implements LeaderPort {
     return this.#housekeeping.heartbeat(nodeId, run);
   }
 
+  drain(nodeId: string, run: string): Promise<void> {
+    const node = this.memory.nodes.get(nodeId);
+    if (node?.registration.run === run) this.#grants.forget(node);
+    return Promise.resolve();
+  }
+
   async deregister(nodeId: string, run: string): Promise<void> {
     const node = this.memory.nodes.get(nodeId);
     if (node !== undefined && node.registration.run !== run) return;

@@ -24,6 +24,10 @@ export class RemoteLeader implements LeaderPort {
     return answer.known;
   }
 
+  async drain(nodeId: string, run: string): Promise<void> {
+    await this.#rpc.call("drain_node", { node_id: nodeId, run });
+  }
+
   async deregister(nodeId: string, run: string): Promise<void> {
     await this.#rpc.call("deregister_node", { node_id: nodeId, run });
   }

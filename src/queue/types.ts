@@ -158,6 +158,8 @@ export type FeedMessage =
 export interface LeaderPort {
   register(node: NodeRegistration): Promise<void>;
   heartbeat(nodeId: string, run: string): Promise<boolean>;
+  /** The node is about to stop: its open questions are answered with nothing. */
+  drain(nodeId: string, run: string): Promise<void>;
   deregister(nodeId: string, run: string): Promise<void>;
   /** Waits for work up to `waitMs`; an empty answer means none came. */
   acquire(ask: {

@@ -30,6 +30,8 @@ import type {
 /** An execution shorter than this is noted as started together with its result. */
 const START_NOTE_MS = 5;
 const RETRY_MS = 100;
+/** How long a stopping node waits for the leader to take a word of it. */
+const FAREWELL_MS = 3_000;
 /** Leases are renewed so many times per duration. */
 const RENEWALS_PER_LEASE = 3;
 
@@ -110,6 +112,8 @@ export class Worker {
   async stop(graceMs: number): Promise<number> {
     this.#stopping = true;
     this.#changed?.();
+    const { node_id: nodeId, run } = this.#options.registration;
+    await this.#farewell("drain", (leader) => leader.drain(nodeId, run));
     const unstarted = this.#waiting.splice(0);
     await this.#handBack(unstarted);
     const deadline = performance.now() + graceMs;
@@ -122,10 +126,7 @@ export class Worker {
     this.#stopped = true;
     this.#ended.abort();
     this.#changed?.();
-    const { registration } = this.#options;
-    await this.#try("deregister", (leader) =>
-      leader.deregister(registration.node_id, registration.run),
-    );
+    await this.#farewell("deregister", (leader) => leader.deregister(nodeId, run));
     return unstarted.length + left.length;
   }
 
@@ -357,8 +358,13 @@ export class Worker {
       execution.lost = true;
       this.#held.delete(execution.grant.lease_token);
     }
-    if (executions.length > 0)
-      await this.#try("release", (leader) => leader.release(nodeId, executions.map(leaseOf)));
+    if (executions.length === 0) return;
+    await this.#farewell("release", (leader) => leader.release(nodeId, executions.map(leaseOf)));
+  }
+
+  /** A last word that must not keep a node from stopping when nobody leads. */
+  async #farewell(what: string, call: (leader: LeaderPort) => Promise<void>): Promise<void> {
+    await Promise.race([this.#try(what, call), sleep(FAREWELL_MS, undefined, { ref: false })]);
   }
 
   async #register(): Promise<void> {
