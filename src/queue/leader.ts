@@ -23,7 +23,7 @@ import { FencedWriter, notLeader } from "./fenced-writer.ts";
 import { GrantPen } from "./grants.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import type { Log } from "./log.ts";
-import { type KnownNode, LeaderMemory, readyTask } from "./memory.ts";
+import { type KnownNode, LeaderMemory, type Lease, readyTask } from "./memory.ts";
 import type { QueueMetrics } from "./metrics.ts";
 import { FinishPen } from "./results.ts";
 import { type SubmitAnswer, SubmitPen } from "./submits.ts";
@@ -113,6 +113,7 @@ export class Leader implements LeaderPort {
   static async begin(options: LeaderOptions): Promise<Leader> {
     const leader = new Leader(options);
     await leader.#load();
+    if (options.database.kind === "embedded") await leader.#returnAllLeases();
     leader.#housekeeping.start();
     leader.#grants.dispatch();
     return leader;
@@ -224,7 +225,7 @@ export class Leader implements LeaderPort {
     if (known !== undefined) this.#grants.forget(known);
     this.memory.addNode(node);
     // The process that held these leases is gone: its work is free now, not after a whole lease.
-    if (restarted) await this.#returnLeases(node.node_id, "expiredRun");
+    if (restarted) await this.#returnLeases(node.node_id, "lost");
     this.#options.log.write("info", "node.registered", {
       node_id: node.node_id,
       executors: node.executor_types,
@@ -250,7 +251,7 @@ export class Leader implements LeaderPort {
       node.wake?.();
       this.memory.nodes.delete(nodeId);
     }
-    await this.#returnLeases(nodeId, "stopped");
+    await this.#returnLeases(nodeId, "released");
     await this.writer.write("control", "node-remove", [nodeId, run]);
     this.#options.log.write("info", "node.left", { node_id: nodeId });
   }
@@ -333,14 +334,24 @@ export class Leader implements LeaderPort {
     return node;
   }
 
-  async #returnLeases(nodeId: string, why: "stopped" | "expiredRun"): Promise<void> {
-    const leases = [...this.memory.leases.values()].filter((lease) => lease.nodeId === nodeId);
-    if (leases.length === 0) return;
+  async #returnLeases(nodeId: string, reason: "released" | "lost"): Promise<void> {
+    await this.#giveBack(
+      [...this.memory.leases.values()].filter((lease) => lease.nodeId === nodeId),
+      reason,
+    );
+  }
+
+  /** The process that held them all is gone, and with it the only worker there was. */
+  async #returnAllLeases(): Promise<void> {
+    await this.#giveBack([...this.memory.leases.values()], "lost");
+  }
+
+  async #giveBack(leases: readonly Lease[], reason: "released" | "lost"): Promise<void> {
     await this.#results.requeue(
       leases.map((lease) => ({
         task_id: String(lease.taskId),
         lease_token: lease.token,
-        reason: why === "stopped" ? "released" : "lost",
+        reason,
         delayMs: 0,
         error: null,
       })),

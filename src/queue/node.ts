@@ -188,6 +188,8 @@ export class QueueNode implements ApiHost {
     const { listen, log, role, settings } = this.#options;
     const applied = await this.#database.migrate(loadMigrations());
     if (applied.length > 0) log.write("info", "database.migrated", { applied });
+    // The lock on the data directory proves that nobody else lives: no need to wait for a lease.
+    if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
     await this.#server.listen(listen);
     this.#url = this.#options.advertise ?? this.#server.url;
     if (role === "observer") return;

@@ -73,7 +73,6 @@ class Execution {
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #held = new Map<string, Execution>();
-  readonly #memo = new Map<string, string>();
   #waiting: Execution[] = [];
   #running = 0;
   #reports: Report[] = [];
@@ -191,7 +190,6 @@ export class Worker {
     execution.finished = true;
     this.#running--;
     if (execution.lost) {
-      this.#remember(execution.grant, report);
       this.#held.delete(execution.grant.lease_token);
     } else {
       this.#reports.push({
@@ -212,8 +210,6 @@ export class Worker {
 
   async #perform(execution: Execution): Promise<Pick<Report, "status" | "result" | "error">> {
     const { grant } = execution;
-    const memo = this.#memo.get(`${grant.task_id}:${grant.input}`);
-    if (memo !== undefined) return { status: "completed", result: memo, error: null };
     const executor = this.#options.executors[grant.executor];
     if (executor === undefined) throw new Error(`this node has no executor "${grant.executor}"`);
     const result = await executor(JSON.parse(grant.input), this.#context(execution));
@@ -243,16 +239,6 @@ export class Worker {
     };
   }
 
-  /** A fenced execution that ended well spares this node a second run of the same task. (TQ-31) */
-  #remember(grant: Grant, report: Pick<Report, "status" | "result">): void {
-    if (report.status !== "completed" || report.result === null) return;
-    if (report.result.length > QUEUE_LIMITS.inlineInputBytesMax) return;
-    this.#memo.set(`${grant.task_id}:${grant.input}`, report.result);
-    if (this.#memo.size <= QUEUE_LIMITS.executionMemoMax) return;
-    const oldest = this.#memo.keys().next();
-    if (!oldest.done) this.#memo.delete(oldest.value);
-  }
-
   /** Sends reports until none is left; the same ones again when a leader did not answer. */
   async #report(): Promise<void> {
     const { registration, log } = this.#options;
@@ -266,14 +252,7 @@ export class Worker {
         continue;
       }
       for (const token of refused) log.write("warn", "report.refused", { token });
-      const refusedTokens = new Set(refused);
-      for (const report of batch) {
-        const execution = this.#held.get(report.lease_token);
-        if (refusedTokens.has(report.lease_token) && execution !== undefined) {
-          this.#remember(execution.grant, report);
-        }
-        this.#held.delete(report.lease_token);
-      }
+      for (const report of batch) this.#held.delete(report.lease_token);
       this.#changed?.();
     }
     this.#reporting = false;

@@ -251,7 +251,7 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     expect(first.roleName).toBe("leader");
   });
 
-  it("forwards writes from a worker, serves reads on an observer and refuses writes there by naming the leader", async () => {
+  it("forwards writes from a worker; an observer reads, and refuses writes by naming the leader", async () => {
     const { database, first } = await cluster(1);
     const worker = keep(await startNode({ database, role: "worker", executors: echo }));
     const observer = keep(await startNode({ database, role: "observer" }));

@@ -15,54 +15,70 @@ const REFRESH_MS = 1_000;
 const POINTS_KEPT = 180;
 const STATES = ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"] as const;
 
-function App() {
+interface Filter {
+  readonly search: string;
+  readonly state: string | undefined;
+}
+
+/** What the node says, asked for again every second. */
+function useQueue(filter: Filter) {
   const [status, setStatus] = useState<Status>();
   const [tasks, setTasks] = useState<readonly Task[]>([]);
-  const [search, setSearch] = useState("");
-  const [state, setState] = useState<string>();
-  const [chosen, setChosen] = useState<string>();
   const [problem, setProblem] = useState<string>();
   const [locked, setLocked] = useState(false);
   const points = useRef<DepthPoint[]>([]);
+  const { search, state } = filter;
 
   useEffect(() => {
     let stopped = false;
     let timer = 0;
+    const show = (now: Status, list: readonly Task[]): void => {
+      const point = { at: Date.now(), queued: now.counts.QUEUED, running: now.counts.RUNNING };
+      points.current = [...points.current, point].slice(-POINTS_KEPT);
+      setStatus(now);
+      setTasks(list);
+      setProblem(undefined);
+      setLocked(false);
+    };
     const refresh = async (): Promise<void> => {
       try {
-        const filter = {
-          limit: 50,
-          ...(search === "" ? {} : { search }),
-          ...(state === undefined ? {} : { state }),
-        };
-        const [now, list] = await Promise.all([
-          call<Status>("cluster_status", {}),
-          call<{ tasks: readonly Task[] }>("list_tasks", filter),
-        ]);
-        if (stopped) return;
-        points.current = [
-          ...points.current,
-          { at: Date.now(), queued: now.counts.QUEUED, running: now.counts.RUNNING },
-        ].slice(-POINTS_KEPT);
-        setStatus(now);
-        setTasks(list.tasks);
-        setProblem(undefined);
-        setLocked(false);
+        const [now, list] = await ask(search, state);
+        if (!stopped) show(now, list.tasks);
       } catch (error) {
         if (stopped) return;
         setLocked(error instanceof ApiError && error.status === 401);
         setProblem(error instanceof Error ? error.message : String(error));
       }
-      timer = window.setTimeout(() => void refresh(), REFRESH_MS);
+      if (!stopped) timer = window.setTimeout(() => void refresh(), REFRESH_MS);
     };
     void refresh();
     return () => {
       stopped = true;
       clearTimeout(timer);
     };
-  }, [search, state, locked]);
+  }, [search, state]);
+  return { status, tasks, problem, locked, points: points.current };
+}
 
-  if (locked) return <Unlock onToken={() => setLocked(false)} />;
+function ask(search: string, state: string | undefined) {
+  const filter = {
+    limit: 50,
+    ...(search === "" ? {} : { search }),
+    ...(state === undefined ? {} : { state }),
+  };
+  return Promise.all([
+    call<Status>("cluster_status", {}),
+    call<{ tasks: readonly Task[] }>("list_tasks", filter),
+  ]);
+}
+
+function App() {
+  const [search, setSearch] = useState("");
+  const [state, setState] = useState<string>();
+  const [chosen, setChosen] = useState<string>();
+  const { status, tasks, problem, locked, points } = useQueue({ search, state });
+
+  if (locked) return <Unlock />;
   return (
     <>
       <header>
@@ -86,7 +102,7 @@ function App() {
               </button>
             ))}
           </div>
-          <DepthChart points={points.current} />
+          <DepthChart points={points} />
         </section>
         <section>
           <h2>Tasks{state === undefined ? "" : ` · ${state.toLowerCase()}`}</h2>
@@ -188,7 +204,7 @@ function NodeTable({ status }: { readonly status: Status | undefined }) {
   );
 }
 
-function Unlock({ onToken }: { readonly onToken: () => void }) {
+function Unlock() {
   const [value, setValue] = useState("");
   return (
     <main>
@@ -199,7 +215,6 @@ function Unlock({ onToken }: { readonly onToken: () => void }) {
           onSubmit={(event) => {
             event.preventDefault();
             setToken(value.trim());
-            onToken();
           }}
         >
           <input

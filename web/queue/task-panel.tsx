@@ -18,7 +18,8 @@ interface Props {
   ) => Promise<void>;
 }
 
-export function TaskPanel({ id, follow }: Props) {
+/** The task and its history, kept up to date by following it. */
+function useTask({ id, follow }: Props) {
   const [task, setTask] = useState<Task>();
   const [events, setEvents] = useState<readonly TaskEvent[]>([]);
   const [words, setWords] = useState<Words>();
@@ -46,11 +47,25 @@ export function TaskPanel({ id, follow }: Props) {
     return () => abort.abort();
   }, [id, follow, round]);
 
+  return {
+    task,
+    setTask,
+    events,
+    words,
+    problem,
+    setProblem,
+    followAnew: () => setRound(round + 1),
+  };
+}
+
+export function TaskPanel(props: Props) {
+  const { id } = props;
+  const { task, setTask, events, words, problem, setProblem, followAnew } = useTask(props);
   const act = (method: string): void => {
     call<Task>(method, { task_id: id }).then(
       (changed) => {
         setTask(changed);
-        if (method === "requeue_task") setRound(round + 1);
+        if (method === "requeue_task") followAnew();
       },
       (error: Error) => setProblem(error.message),
     );
@@ -60,36 +75,7 @@ export function TaskPanel({ id, follow }: Props) {
   return (
     <section data-panel={task.id}>
       <h2>Task {task.id}</h2>
-      <dl>
-        <dt>state</dt>
-        <dd class={`state ${task.state}`}>{task.state}</dd>
-        <dt>executor</dt>
-        <dd>{task.executor}</dd>
-        <dt>attempt</dt>
-        <dd>
-          {task.attempt_id} of {task.max_attempts}
-        </dd>
-        {task.waiting_reason !== undefined && task.state === "QUEUED" && (
-          <>
-            <dt>waits</dt>
-            <dd>{task.waiting_reason}</dd>
-          </>
-        )}
-        <Payload name="input" value={task.input} />
-        <Payload name="result" value={task.result} />
-        {task.error !== null && (
-          <>
-            <dt>error</dt>
-            <dd class="FAILED">{task.error.message}</dd>
-          </>
-        )}
-        {words !== undefined && live && (
-          <>
-            <dt>{words.kind}</dt>
-            <dd class="mono">{words.text}</dd>
-          </>
-        )}
-      </dl>
+      <Facts task={task} words={live ? words : undefined} />
       {problem !== undefined && <p class="FAILED">{problem}</p>}
       <div class="bar">
         {live && (
@@ -105,6 +91,41 @@ export function TaskPanel({ id, follow }: Props) {
       </div>
       <TimeLine events={events} />
     </section>
+  );
+}
+
+function Facts({ task, words }: { readonly task: Task; readonly words: Words | undefined }) {
+  return (
+    <dl>
+      <dt>state</dt>
+      <dd class={`state ${task.state}`}>{task.state}</dd>
+      <dt>executor</dt>
+      <dd>{task.executor}</dd>
+      <dt>attempt</dt>
+      <dd>
+        {task.attempt_id} of {task.max_attempts}
+      </dd>
+      {task.waiting_reason !== undefined && task.state === "QUEUED" && (
+        <>
+          <dt>waits</dt>
+          <dd>{task.waiting_reason}</dd>
+        </>
+      )}
+      <Payload name="input" value={task.input} />
+      <Payload name="result" value={task.result} />
+      {task.error !== null && (
+        <>
+          <dt>error</dt>
+          <dd class="FAILED">{task.error.message}</dd>
+        </>
+      )}
+      {words !== undefined && (
+        <>
+          <dt>{words.kind}</dt>
+          <dd class="mono">{words.text}</dd>
+        </>
+      )}
+    </dl>
   );
 }
 

@@ -58,10 +58,6 @@ export const QUEUE_LIMITS = {
   pruneTasksMax: 2_000,
   listTasksMax: 1_000,
   eventsListedMax: 1_000,
-  /** Results of fenced executions a worker remembers, to spare a second run of the same task. */
-  executionMemoMax: 1_000,
-  /** Log lines and progress messages of one task kept for followers that come late. */
-  progressKept: 100,
   /** Followers of one node. */
   followersMax: 1_000,
   /** How long a write waits for the database before its caller is told. */

@@ -1,7 +1,8 @@
 /** Loads a user's executors file: TypeScript or JavaScript, bundled on the fly, default or named exports. */
 
-import { rmSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Plugin } from "esbuild";
 import { QueueError } from "../errors.ts";
@@ -22,20 +23,23 @@ export async function loadExecutors(file: string): Promise<Executors> {
 }
 
 async function importFile(path: string): Promise<Readonly<Record<string, unknown>>> {
-  // Beside the source, so that its packages are found as it would find them.
-  const outfile = join(dirname(path), `.${basename(path)}.${process.pid}.mjs`);
+  const folder = mkdtempSync(join(tmpdir(), "hyperscale-executors-"));
+  const outfile = join(folder, "executors.mjs");
   try {
     const { build } = await import("esbuild");
     await build({
       entryPoints: [path],
       bundle: true,
-      packages: "external",
       platform: "node",
       format: "esm",
       target: "node20",
       outfile,
       sourcemap: "inline",
       logLevel: "silent",
+      // Packages written as CommonJS ask for Node's modules by `require`, as from the source file.
+      banner: {
+        js: `import { createRequire as __from } from "node:module"; const require = __from(${JSON.stringify(path)});`,
+      },
       plugins: [ownPackage],
     });
     return (await import(pathToFileURL(outfile).href)) as Readonly<Record<string, unknown>>;
@@ -45,7 +49,7 @@ async function importFile(path: string): Promise<Readonly<Record<string, unknown
       cause: error,
     });
   } finally {
-    rmSync(outfile, { force: true });
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
