@@ -55,3 +55,24 @@ export async function benchOurs(url: string, count: number, concurrency: number)
   await node.stop(0);
   return perSecond(count, submitMs, runMs);
 }
+
+/** Puts finished tasks with whole histories into the table, as days of work would have left them. */
+export async function fillFinished(
+  url: string,
+  count: number,
+  query: (url: string, text: string) => Promise<unknown>,
+): Promise<void> {
+  await (await startNode(url, {}, { maxParallel: 0 })).stop(0);
+  const event = (type: string, from: string, to: string): string =>
+    `row('${type}', ${from}, '${to}', 'bench', 1, 1, now(), null)::task_event`;
+  await query(
+    url,
+    `insert into tasks (id, executor, lane, state, max_attempts, input, lease_id, last_assigned_node, started_at,
+                        finished_at, history)
+     select -i, 'noop', 'noop', 'SUCCEEDED', 3, jsonb_build_object('i', i), gen_random_uuid(), 'bench', now(), now(),
+            array[${event("created", "null", "QUEUED")}, ${event("assigned", "'QUEUED'", "RUNNING")},
+                  ${event("started", "'RUNNING'", "RUNNING")}, ${event("completed", "'RUNNING'", "SUCCEEDED")}]
+       from generate_series(1, ${count}) i`,
+  );
+  await query(url, "vacuum analyze tasks");
+}
