@@ -23,6 +23,7 @@ const table = {
     imports: ["core/base", "core/time", "core/plan"],
     pure: true,
   },
+  "core/queue": { path: "src/core/queue/", imports: ["core/base", "core/time"], pure: true },
   results: {
     path: "src/results/",
     imports: ["core/base", "core/time", "core/stats", "core/plan", "core/dispatch"],
@@ -72,9 +73,12 @@ const table = {
   report: { path: "src/report/", imports: ["core/base", "core/time", "core/stats", "results"] },
   ui: { path: "src/ui/", imports: ["core/base", "core/time", "core/stats", "results"] },
   demo: { path: "src/demo/", imports: ["core/base", "core/time"] },
+  queue: { path: "src/queue/", imports: ["core/base", "core/time", "core/queue"] },
   cli: {
     path: "src/cli/",
     imports: [
+      "core/queue",
+      "queue",
       "core/base",
       "core/time",
       "core/stats",

@@ -6,6 +6,7 @@ import { registerCompare } from "./commands/compare.ts";
 import { registerDemoTarget } from "./commands/demo-target.ts";
 import { registerNew } from "./commands/new.ts";
 import { registerPing } from "./commands/ping.ts";
+import { registerQueue } from "./commands/queue.ts";
 import { registerRun } from "./commands/run.ts";
 import { EXIT_USAGE } from "./exit-codes.ts";
 import { packageVersion } from "./version.ts";
@@ -23,8 +24,8 @@ export async function main(argv: readonly string[]): Promise<void> {
   registerPing(program);
   registerDemoTarget(program);
   registerCompare(program);
-  program.exitOverride();
-  for (const command of program.commands) command.exitOverride();
+  registerQueue(program);
+  throwInsteadOfExit(program);
   try {
     if (argv.length === 0) program.outputHelp();
     else await program.parseAsync(argv, { from: "user" });
@@ -37,6 +38,12 @@ export async function main(argv: readonly string[]): Promise<void> {
     if (!(error instanceof CommanderError)) throw error;
     process.exitCode = error.exitCode === 0 ? 0 : EXIT_USAGE;
   }
+}
+
+/** Wrong arguments are ours to answer, with our exit code, in every command however deep. */
+function throwInsteadOfExit(command: Command): void {
+  command.exitOverride();
+  for (const child of command.commands) throwInsteadOfExit(child);
 }
 
 const START_HERE = `
