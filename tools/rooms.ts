@@ -23,6 +23,21 @@ const table = {
     imports: ["core/base", "core/time", "core/plan"],
     pure: true,
   },
+  "core/vivaldi": { path: "src/core/vivaldi/", imports: ["core/base"], pure: true },
+  "core/ring": { path: "src/core/ring/", imports: ["core/base"], pure: true },
+  "core/durable": { path: "src/core/durable/", imports: ["core/base"], pure: true },
+  "core/lease": { path: "src/core/lease/", imports: ["core/base"], pure: true },
+  "core/swim": {
+    path: "src/core/swim/",
+    imports: ["core/base", "core/vivaldi"],
+    pure: true,
+  },
+  "core/election": { path: "src/core/election/", imports: ["core/base"], pure: true },
+  "core/health": {
+    path: "src/core/health/",
+    imports: ["core/base", "core/vivaldi"],
+    pure: true,
+  },
   results: {
     path: "src/results/",
     imports: ["core/base", "core/time", "core/stats", "core/plan", "core/dispatch"],
