@@ -1,7 +1,8 @@
 /**
  * Growing writer and bounded reader of bytes: unsigned LEB128 numbers up to 2^53, zig-zag signed
- * numbers, doubles, and length-prefixed UTF-8. The reader never throws: it turns `failed` and
- * answers zeros, so a decoder checks once at the end.
+ * numbers, doubles, length-prefixed UTF-8, and length-prefixed nesting in place. The reader never
+ * throws: it turns `failed`, keeps the first problem and answers zeros, so a decoder checks once at
+ * the end.
  */
 
 import { assert } from "./assert.ts";
@@ -64,7 +65,48 @@ export class ByteWriter {
   }
 
   text(value: string): void {
-    this.bytes(encodeUtf8(value));
+    // Names and addresses are ASCII in practice: straight into the buffer, no copy.
+    const start = this.#length;
+    this.varint(value.length);
+    this.#reserve(value.length);
+    for (let i = 0; i < value.length; i++) {
+      const code = value.charCodeAt(i);
+      if (code >= 0x80) {
+        this.#length = start;
+        this.bytes(encodeUtf8(value));
+        return;
+      }
+      this.#bytes[this.#length++] = code;
+    }
+  }
+
+  /** Bytes without a length before them. */
+  raw(value: Uint8Array): void {
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#length);
+    this.#length += value.length;
+  }
+
+  /** Opens a length-prefixed part; `end` with the returned mark closes it. Parts nest. */
+  begin(): number {
+    this.uint8(0);
+    return this.#length;
+  }
+
+  end(mark: number): void {
+    const size = this.#length - mark;
+    if (size < 0x80) {
+      this.#bytes[mark - 1] = size;
+      return;
+    }
+    // One byte was kept for the length; a longer part moves up to make room for the rest.
+    const extra = varintBytes(size) - 1;
+    this.#reserve(extra);
+    this.#bytes.copyWithin(mark + extra, mark, this.#length);
+    const end = this.#length + extra;
+    this.#length = mark - 1;
+    this.varint(size);
+    this.#length = end;
   }
 
   #reserve(count: number): void {
@@ -77,24 +119,70 @@ export class ByteWriter {
   }
 }
 
+function varintBytes(value: number): number {
+  let count = 1;
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) count++;
+  return count;
+}
+
 export class ByteReader {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
   #at = 0;
-  #failed = false;
+  /** The end of the part being read; the end of the bytes outside of any part. */
+  #end: number;
+  #problem: string | null = null;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#end = bytes.length;
   }
 
   /** True once anything was read past the end or out of range; all later answers are zeros. */
   get failed(): boolean {
-    return this.#failed;
+    return this.#problem !== null;
+  }
+
+  /** What went wrong first; null while nothing did. */
+  get problem(): string | null {
+    return this.#problem;
   }
 
   get remaining(): number {
-    return this.#failed ? 0 : this.#bytes.length - this.#at;
+    return this.#problem !== null ? 0 : this.#end - this.#at;
+  }
+
+  /** The caller found what it read unacceptable. The first problem stays. */
+  fail(problem: string): void {
+    this.#problem ??= problem;
+  }
+
+  /** Enters a length-prefixed part; reads stop at its end. `leave` with the returned mark goes back. */
+  enter(): number {
+    const length = this.varint();
+    const outer = this.#end;
+    if (!this.#take(length)) return outer;
+    this.#end = this.#at + length;
+    return outer;
+  }
+
+  /** Leaves a part, skipping what was not read of it. */
+  leave(outer: number): void {
+    if (this.#problem === null) this.#at = this.#end;
+    this.#end = outer;
+  }
+
+  skip(count: number): void {
+    if (this.#take(count)) this.#at += count;
+  }
+
+  /** Bytes without a length before them: a view, not a copy. */
+  raw(count: number): Uint8Array {
+    if (!this.#take(count)) return new Uint8Array(0);
+    const value = this.#bytes.subarray(this.#at, this.#at + count);
+    this.#at += count;
+    return value;
   }
 
   uint8(): number {
@@ -115,7 +203,7 @@ export class ByteReader {
       }
       scale *= 0x80;
     }
-    this.#failed = true;
+    this.fail("a number is too long");
     return 0;
   }
 
@@ -134,10 +222,8 @@ export class ByteReader {
   /** A view, not a copy. */
   bytes(lengthMax = this.remaining): Uint8Array {
     const length = this.varint();
-    if (length > lengthMax || !this.#take(length)) {
-      this.#failed = true;
-      return new Uint8Array(0);
-    }
+    if (length > lengthMax) this.fail(`${length} bytes where at most ${lengthMax} are allowed`);
+    if (!this.#take(length)) return new Uint8Array(0);
     const value = this.#bytes.subarray(this.#at, this.#at + length);
     this.#at += length;
     return value;
@@ -148,11 +234,10 @@ export class ByteReader {
   }
 
   #take(count: number): boolean {
-    if (this.#failed || this.#at + count > this.#bytes.length) {
-      this.#failed = true;
-      return false;
-    }
-    return true;
+    if (this.#problem !== null) return false;
+    if (count <= this.#end - this.#at) return true;
+    this.#problem = "truncated";
+    return false;
   }
 }
 
@@ -184,6 +269,7 @@ export function encodeUtf8(text: string): Uint8Array {
 
 /** Invalid sequences become U+FFFD, one per offending byte. */
 export function decodeUtf8(bytes: Uint8Array): string {
+  if (bytes.length <= 256 && isAscii(bytes)) return String.fromCharCode(...bytes);
   let text = "";
   let at = 0;
   while (at < bytes.length) {
@@ -203,6 +289,11 @@ export function decodeUtf8(bytes: Uint8Array): string {
     at += code < 0 ? 1 : size;
   }
   return text;
+}
+
+function isAscii(bytes: Uint8Array): boolean {
+  for (let i = 0; i < bytes.length; i++) if ((bytes[i] ?? 0) >= 0x80) return false;
+  return true;
 }
 
 function decodePoint(bytes: Uint8Array, at: number, size: number): number {
