@@ -4,13 +4,14 @@
  * explicit development flag, and the simulator, where a real cipher would only cost time.
  */
 
+import { carve } from "../core/base/slab.ts";
 import type { Aead } from "../ports/aead.ts";
 
 const TAG_BYTES = 16;
 
 export const checksumAead: Aead = {
   seal: (key, nonce, aad, plain) => {
-    const sealed = new Uint8Array(plain.length + TAG_BYTES);
+    const sealed = carve(plain.length + TAG_BYTES);
     sealed.set(plain);
     writeUint32(sealed, plain.length, checksum(key, nonce, aad, plain));
     return sealed;

@@ -19,7 +19,10 @@ const SWIM = 1;
 const ELECTION = 2;
 const FEDERATION = 3;
 
-export function encodeDatagram(datagram: Datagram, out = new ByteWriter(512)): Uint8Array {
+/** Reused by every call: encoding never yields, and a buffer per packet would cost as much as the packet. */
+const out = new ByteWriter(2_048);
+
+export function encodeDatagram(datagram: Datagram): Uint8Array {
   out.clear();
   switch (datagram.protocol) {
     case "swim":

@@ -24,6 +24,7 @@
  * sessions are remembered we take a new session ourselves, which refuses everything older.
  */
 
+import { fromAscii } from "../core/base/bytes.ts";
 import type { Address } from "../core/base/ids.ts";
 import type { Aead } from "../ports/aead.ts";
 import { type KeyRing, type RingKey, sessionKey } from "./key-ring.ts";
@@ -389,5 +390,5 @@ export class DatagramGuard {
 
 /** Map key of a session: one character per byte. */
 function sessionId(session: Uint8Array): string {
-  return String.fromCharCode(...session);
+  return fromAscii(session);
 }

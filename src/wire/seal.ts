@@ -15,6 +15,7 @@
  */
 
 import { assert } from "../core/base/assert.ts";
+import { carve } from "../core/base/slab.ts";
 import type { Aead } from "../ports/aead.ts";
 
 export const FORMAT_VERSION = 1;
@@ -67,7 +68,7 @@ export function sealPacket(
   plain: Uint8Array,
 ): Uint8Array {
   assert(header.session.length === SESSION_BYTES, "a session has its length");
-  const packet = new Uint8Array(HEADER_BYTES + plain.length + TAG_BYTES);
+  const packet = carve(HEADER_BYTES + plain.length + TAG_BYTES);
   packet[0] = FORMAT_VERSION;
   packet[1] = KINDS.indexOf(header.kind);
   writeNumber(packet, 2, 4, header.keyId);
@@ -102,7 +103,7 @@ export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
 
 /** Six zero bytes and the counter. */
 function nonceOf(packet: Uint8Array): Uint8Array {
-  const nonce = new Uint8Array(NONCE_BYTES);
+  const nonce = carve(NONCE_BYTES);
   for (let i = 0; i < COUNTER_BYTES; i++) {
     nonce[NONCE_BYTES - COUNTER_BYTES + i] = packet[COUNTER_AT + i] ?? 0;
   }

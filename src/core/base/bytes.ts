@@ -6,15 +6,17 @@
  */
 
 import { assert } from "./assert.ts";
+import { carve } from "./slab.ts";
+
+/** One scratch place to turn doubles into bytes and back: a view per packet costs more than the copy. */
+const scratch = new DataView(new ArrayBuffer(8));
 
 export class ByteWriter {
   #bytes: Uint8Array;
-  #view: DataView;
   #length = 0;
 
   constructor(capacity = 256) {
     this.#bytes = new Uint8Array(capacity);
-    this.#view = new DataView(this.#bytes.buffer);
   }
 
   get length(): number {
@@ -28,7 +30,9 @@ export class ByteWriter {
 
   /** A copy of what was written. */
   take(): Uint8Array {
-    return this.#bytes.slice(0, this.#length);
+    const taken = carve(this.#length);
+    taken.set(this.#bytes.subarray(0, this.#length));
+    return taken;
   }
 
   uint8(value: number): void {
@@ -39,10 +43,18 @@ export class ByteWriter {
   varint(value: number): void {
     assert(value >= 0 && Number.isSafeInteger(value), "a varint is a safe non-negative integer");
     this.#reserve(8);
+    if (value < 0x80) {
+      this.#bytes[this.#length++] = value;
+      return;
+    }
     let rest = value;
-    while (rest >= 0x80) {
+    while (rest > 0x7fff_ffff) {
       this.#bytes[this.#length++] = (rest % 0x80) | 0x80;
       rest = Math.floor(rest / 0x80);
+    }
+    while (rest >= 0x80) {
+      this.#bytes[this.#length++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
     }
     this.#bytes[this.#length++] = rest;
   }
@@ -53,8 +65,8 @@ export class ByteWriter {
 
   float64(value: number): void {
     this.#reserve(8);
-    this.#view.setFloat64(this.#length, value, true);
-    this.#length += 8;
+    scratch.setFloat64(0, value, true);
+    for (let i = 0; i < 8; i++) this.#bytes[this.#length++] = scratch.getUint8(i);
   }
 
   bytes(value: Uint8Array): void {
@@ -115,7 +127,6 @@ export class ByteWriter {
     const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
     grown.set(this.#bytes);
     this.#bytes = grown;
-    this.#view = new DataView(grown.buffer);
   }
 }
 
@@ -127,7 +138,6 @@ function varintBytes(value: number): number {
 
 export class ByteReader {
   readonly #bytes: Uint8Array;
-  readonly #view: DataView;
   #at = 0;
   /** The end of the part being read; the end of the bytes outside of any part. */
   #end: number;
@@ -135,7 +145,6 @@ export class ByteReader {
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#end = bytes.length;
   }
 
@@ -191,6 +200,13 @@ export class ByteReader {
   }
 
   varint(): number {
+    if (this.#problem === null && this.#at < this.#end) {
+      const first = this.#bytes[this.#at] ?? 0;
+      if (first < 0x80) {
+        this.#at++;
+        return first;
+      }
+    }
     let value = 0;
     let scale = 1;
     for (let i = 0; i < 8; i++) {
@@ -214,9 +230,8 @@ export class ByteReader {
 
   float64(): number {
     if (!this.#take(8)) return 0;
-    const value = this.#view.getFloat64(this.#at, true);
-    this.#at += 8;
-    return value;
+    for (let i = 0; i < 8; i++) scratch.setUint8(i, this.#bytes[this.#at++] ?? 0);
+    return scratch.getFloat64(0, true);
   }
 
   /** A view, not a copy. */
@@ -269,7 +284,7 @@ export function encodeUtf8(text: string): Uint8Array {
 
 /** Invalid sequences become U+FFFD, one per offending byte. */
 export function decodeUtf8(bytes: Uint8Array): string {
-  if (bytes.length <= 256 && isAscii(bytes)) return String.fromCharCode(...bytes);
+  if (bytes.length <= ASCII_AT_ONCE_MAX && isAscii(bytes)) return fromAscii(bytes);
   let text = "";
   let at = 0;
   while (at < bytes.length) {
@@ -289,6 +304,13 @@ export function decodeUtf8(bytes: Uint8Array): string {
     at += code < 0 ? 1 : size;
   }
   return text;
+}
+
+const ASCII_AT_ONCE_MAX = 256;
+
+/** One character per byte. An array-like is all `apply` needs; spreading would walk an iterator. */
+export function fromAscii(bytes: Uint8Array): string {
+  return String.fromCharCode.apply(null, bytes as unknown as number[]);
 }
 
 function isAscii(bytes: Uint8Array): boolean {
