@@ -43,6 +43,20 @@ const table = {
     imports: ["core/base", "core/time", "core/stats", "core/plan", "core/dispatch"],
     pure: true,
   },
+  /** Codec, framing, sealing layout, limits. Encryption itself is the `aead` port. */
+  wire: {
+    path: "src/wire/",
+    imports: [
+      "core/base",
+      "core/time",
+      "core/vivaldi",
+      "core/swim",
+      "core/election",
+      "core/health",
+      "ports",
+    ],
+    pure: true,
+  },
   // Host side.
   ports: { path: "src/ports/", imports: ["core/base", "core/time"] },
   protocols: { path: "src/protocols/", imports: ["core/base", "core/time", "core/stats"] },
