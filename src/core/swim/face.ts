@@ -41,7 +41,8 @@ export type SwimInput =
       readonly packet: SwimStreamPacket;
     }
   | { readonly kind: "streamReply"; readonly exchange: number; readonly packet: SwimStreamPacket }
-  | { readonly kind: "streamFailed"; readonly exchange: number }
+  /** `refused`: the host answered and nobody listens there, the mark of an ended process. */
+  | { readonly kind: "streamFailed"; readonly exchange: number; readonly refused?: boolean }
   /** A datagram could not be written towards this address (interface down, no route). */
   | { readonly kind: "sendFailed"; readonly to: Address }
   | { readonly kind: "join"; readonly seeds: readonly Address[] }
