@@ -79,7 +79,8 @@ export class Swim {
     context.out = [];
     if (this.#started) this.#noticeLag(now - this.#deadline);
     this.#take(input);
-    this.#deadline = this.#nextDeadline();
+    // News after a quiet time is due at once, not overdue since the last gossip.
+    this.#deadline = Math.max(now, this.#nextDeadline());
     return context.out;
   }
 
