@@ -91,7 +91,8 @@ export class Streams {
           const reply = decodeStreamMessage(bytes);
           if (!reply.ok) fail(reply.problem);
           // A reply to something else is nobody's: the peer is confused, the deadline stands. (FRAME-8)
-          else if (reply.value.correlation === correlation) settle({ ok: true, reply: reply.value });
+          else if (reply.value.correlation === correlation)
+            settle({ ok: true, reply: reply.value });
         },
         onEnd: (ended) => {
           if (ended !== null && !settled) onProblem(stream.host, ended);
@@ -132,7 +133,11 @@ export class Streams {
     if (!request.ok) {
       // The peer is told that it was not understood, and nothing about us. (AD-25, CODEC-7)
       this.#options.onProblem(host, request.problem);
-      const value = { code: "UNSUPPORTED", text: "this message is not understood here", retryAfterMs: null };
+      const value = {
+        code: "UNSUPPORTED",
+        text: "this message is not understood here",
+        retryAfterMs: null,
+      };
       connection.send(encodeStreamMessage({ name: "refusal", correlation: 0, value }));
       connection.close();
       return;
