@@ -31,7 +31,7 @@ import type {
 } from "./agent-events.ts";
 import { type AgentState, decodeAgentState, encodeAgentState } from "./agent-state.ts";
 import { DurableRegion } from "./durable.ts";
-import { type Driven, Loop } from "./loop.ts";
+import { type Driven, Loop, type Machine } from "./loop.ts";
 import { Transports } from "./transports.ts";
 
 export interface AgentSurroundings {
@@ -122,6 +122,15 @@ export class Agent {
     agent.#driven.push({ kind: "start" });
     agent.#tellHealth();
     return agent;
+  }
+
+  /** Another machine in the same loop. */
+  drive<Input, Effect>(
+    machine: Machine<Input, Effect>,
+    tick: Input,
+    run: (effect: Effect) => Promise<void> | undefined,
+  ): Driven<Input> {
+    return this.#loop.add(machine, tick, run);
   }
 
   join(seeds: readonly Address[]): void {

@@ -16,6 +16,7 @@ import type { Aead } from "../ports/aead.ts";
 import type { Clock } from "../ports/clock.ts";
 import { checksumAead } from "../wire/checksum-aead.ts";
 import { type Datagram, decodeDatagram, encodeDatagram } from "../wire/datagram.ts";
+import { PROBE, PROBE_ANSWER } from "../wire/frame.ts";
 import { DatagramGuard } from "../wire/guard.ts";
 import type { Hello } from "../wire/hello.ts";
 import { KeyRing } from "../wire/key-ring.ts";
@@ -143,6 +144,33 @@ export class Transports {
     done: (result: ExchangeResult) => void,
   ): void {
     this.#streams.exchange(to, { name: "membership", value }, timeoutMs, done);
+  }
+
+  /** Does anybody answer there? Says nothing about who. (BOOT-3) */
+  probe(to: Address, timeoutMs: number, done: (answered: boolean) => void): void {
+    let settled = false;
+    const settle = (answered: boolean): void => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(deadline);
+      done(answered);
+    };
+    const deadline = setTimeout(() => settle(false), timeoutMs);
+    this.#tcp.dial(to, timeoutMs, (stream) => {
+      if (stream === null) {
+        settle(false);
+        return;
+      }
+      stream.onData((bytes) => {
+        settle(
+          bytes.length === PROBE_ANSWER.length && bytes.every((b, i) => b === PROBE_ANSWER[i]),
+        );
+        stream.destroy();
+      });
+      stream.onClose(() => settle(false));
+      setTimeout(() => stream.destroy(), timeoutMs).unref();
+      stream.write(PROBE);
+    });
   }
 
   async close(): Promise<void> {

@@ -74,9 +74,11 @@ async function runAgent(config: AgentConfig): Promise<void> {
   const log = new JsonLog(config.logLevel, { node: config.name });
   const version = packageVersion();
   let server: AgentServer | null = null;
+  let discovery: Discovery | null = null;
   const onEvent = (event: AgentEvent): void => {
     process.stdout.write(`${JSON.stringify(event)}\n`);
     server?.publish(event);
+    discovery?.onMembersChanged();
   };
   const onFatal = (reason: string, error: unknown): void => {
     const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -89,14 +91,15 @@ async function runAgent(config: AgentConfig): Promise<void> {
     });
   }
   const agent = await Agent.start(config, { clock: nodeClock, log, version, onEvent, onFatal });
-  const discovery = new Discovery({ agent, config, log, clock: nodeClock });
-  const stop = stopper(agent, discovery, () => server, log);
+  discovery = await Discovery.open({ agent, config, log, clock: nodeClock });
+  const finder = discovery;
+  const stop = stopper(agent, finder, () => server, log);
   if (config.api !== null) {
     server = await AgentServer.listen({
       ...config.api,
       agent,
       onLeave: () => stop("asked over the interface"),
-      resolve: (addresses) => discovery.add(addresses),
+      resolve: (addresses) => finder.add(addresses),
     });
   }
   process.on("SIGTERM", () => stop("SIGTERM"));
@@ -110,7 +113,7 @@ async function runAgent(config: AgentConfig): Promise<void> {
     `${JSON.stringify({ event: "ready", ...ready, api, encryption, at: new Date().toISOString() })}\n`,
   );
   log.event("info", "agent.ready", { ...ready, api, encryption });
-  discovery.start();
+  finder.start();
 }
 
 /** The first call leaves gracefully, the second ends at once. */
@@ -126,9 +129,9 @@ function stopper(
     stopping = true;
     log.event("info", "agent.leaving", { why });
     setTimeout(() => process.exit(1), STOP_MS_MAX).unref();
-    discovery.stop();
-    agent
-      .leave()
+    discovery
+      .stop()
+      .then(() => agent.leave())
       .then(() => server()?.close())
       .then(
         () => {
