@@ -1,6 +1,13 @@
-/** A world with members in it: builds nodes, moves them between up, down and paused, and lets checkers watch. */
+/**
+ * A world with members in it: builds nodes, moves them between up, down and paused, and lets checkers
+ * watch every effect.
+ */
 
 import type { Address, NodeId } from "../src/core/base/ids.ts";
+import type { ElectionConfig } from "../src/core/election/config.ts";
+import type { ElectionEffect } from "../src/core/election/face.ts";
+import type { ElectionRules } from "../src/core/election/rules.ts";
+import { ELECTION_RULES } from "../src/core/election/rules.ts";
 import type { SwimConfig } from "../src/core/swim/config.ts";
 import type { SwimEffect } from "../src/core/swim/face.ts";
 import type { SwimRules } from "../src/core/swim/rules.ts";
@@ -8,65 +15,99 @@ import { SWIM_RULES } from "../src/core/swim/rules.ts";
 import { NodeClock } from "./clock.ts";
 import { SimDisk } from "./disk.ts";
 import { Network } from "./network.ts";
-import type { Surroundings } from "./node.ts";
+import type { Electorate, Surroundings } from "./node.ts";
 import { memberRecord, SimNode } from "./node.ts";
 import { World } from "./world.ts";
 
 export interface ClusterOptions {
   readonly seed: number;
+  /** Members that only take part in membership. */
   readonly members: number;
+  /** Members that elect a leader among them, besides. */
+  readonly electing?: number;
   readonly swimConfig: SwimConfig;
   readonly swimRules?: SwimRules;
+  readonly electionConfig?: ElectionConfig;
+  readonly electionRules?: ElectionRules;
   /** Each node's clock runs within 1 ± this. */
   readonly clockDrift?: number;
   /** How many of the first members everyone is configured with. */
   readonly seedCount?: number;
 }
 
-export type Watcher = (node: SimNode, effect: SwimEffect) => void;
+/** What wants to see everything: checkers, counters, printers. */
+export interface Watcher {
+  onSwim?(node: SimNode, effect: SwimEffect): void;
+  onElection?(node: SimNode, effect: ElectionEffect): void;
+  onElectionSent?(node: SimNode, effect: Extract<ElectionEffect, { kind: "send" }>): void;
+  afterStep?(node: SimNode): void;
+}
 
 export class Cluster {
   readonly world: World;
   readonly network: Network;
   readonly nodes: SimNode[] = [];
+  readonly voters: readonly NodeId[];
   readonly #byAddress = new Map<Address, SimNode>();
   readonly #byId = new Map<NodeId, SimNode>();
   readonly #watchers: Watcher[] = [];
 
   constructor(options: ClusterOptions) {
-    const { seed, members, swimConfig, clockDrift = 0, seedCount = 3 } = options;
+    const { seed, members, electing = 0, clockDrift = 0, seedCount = 3 } = options;
+    const count = members + electing;
     this.world = new World(seed);
-    this.network = new Network(members, this.world.random.fork("network"));
-    const around: Surroundings = {
-      world: this.world,
-      network: this.network,
-      resolve: (to) => this.#byAddress.get(to),
-      observe: (node, effect) => {
-        for (const watch of this.#watchers) watch(node, effect);
-      },
-    };
+    this.network = new Network(count, this.world.random.fork("network"));
+    const records = Array.from({ length: count }, (_, index) =>
+      memberRecord(index, index < electing || electing === 0 ? "manager" : "worker"),
+    );
+    this.voters = records.slice(0, electing).map(({ id }) => id);
+    const { electionConfig, electionRules = ELECTION_RULES } = options;
+    const electorate: Electorate | null =
+      electionConfig === undefined
+        ? null
+        : { voters: this.voters, config: electionConfig, rules: electionRules };
+    const seeds = records.slice(0, seedCount).map(({ address }) => address);
     const clocks = this.world.random.fork("clocks");
-    const seeds = Array.from({ length: Math.min(seedCount, members) }, (_, index) => {
-      return memberRecord(index, "manager").address;
-    });
-    for (let index = 0; index < members; index++) {
+    const around = this.#surroundings();
+    records.forEach((record, index) => {
       const rate = 1 + clockDrift * (2 * clocks.float() - 1);
-      const node = new SimNode(
-        {
-          index,
-          record: memberRecord(index, "manager"),
-          swimConfig,
-          swimRules: options.swimRules ?? SWIM_RULES,
-          seeds,
-        },
-        around,
-        new NodeClock(clocks.float() * 1_000_000, rate),
-        new SimDisk(this.world.random.fork(`disk/${index}`)),
-      );
+      const spec = {
+        index,
+        record,
+        swimConfig: options.swimConfig,
+        swimRules: options.swimRules ?? SWIM_RULES,
+        seeds,
+        electorate: index < electing ? electorate : null,
+      };
+      const clock = new NodeClock(clocks.float() * 1_000_000, rate);
+      const disk = new SimDisk(this.world.random.fork(`disk/${index}`));
+      const node = new SimNode(spec, around, clock, disk);
       this.nodes.push(node);
       this.#byAddress.set(node.address, node);
       this.#byId.set(node.id, node);
-    }
+    });
+  }
+
+  #surroundings(): Surroundings {
+    const watchers = this.#watchers;
+    return {
+      world: this.world,
+      network: this.network,
+      resolve: (to) => this.#byAddress.get(to),
+      byId: (id) => this.#byId.get(id),
+      onSwim: (node, effect) => {
+        for (const watcher of watchers) watcher.onSwim?.(node, effect);
+      },
+      onElection: (node, effect) => {
+        for (const watcher of watchers) watcher.onElection?.(node, effect);
+      },
+      onElectionSent: (node, effect) => {
+        for (const watcher of watchers) watcher.onElectionSent?.(node, effect);
+      },
+      afterStep: (node) => {
+        for (const watcher of watchers) watcher.afterStep?.(node);
+      },
+    };
   }
 
   watch(watcher: Watcher): void {
@@ -79,16 +120,12 @@ export class Cluster {
 
   /** All start within `spreadMs`. */
   startAll(spreadMs: number): void {
-    const random = this.world.random.fork("start");
+    const random = this.world.random.fork(`start/${this.world.now}`);
     for (const node of this.nodes) {
-      this.world.schedule(
-        this.world.now + random.float() * spreadMs,
-        "start",
-        node.spec.index,
-        () => {
-          if (node.state === "down") node.start();
-        },
-      );
+      const at = this.world.now + random.float() * spreadMs;
+      this.world.schedule(at, "start", node.spec.index, () => {
+        if (node.state === "down") node.start();
+      });
     }
   }
 
@@ -96,16 +133,20 @@ export class Cluster {
     return this.nodes.filter((node) => node.state === "up");
   }
 
-  /** True when every running member sees exactly the running members as live. */
+  /** True when every running member sees exactly the running members as alive. */
   viewsAgree(): boolean {
     const up = this.up();
-    for (const node of up) {
+    return up.every((node) => {
       const view = node.swim?.snapshot();
       if (view === undefined) return false;
-      const live = view.members.filter(({ status }) => status === "alive");
-      if (live.length !== up.length - 1) return false;
-      if (!live.every(({ id }) => this.#byId.get(id)?.state === "up")) return false;
-    }
-    return true;
+      const alive = view.members.filter(({ status }) => status === "alive");
+      if (alive.length !== up.length - 1) return false;
+      return alive.every(({ id }) => this.#byId.get(id)?.state === "up");
+    });
+  }
+
+  /** Leaders that may act at this moment. */
+  acting(): SimNode[] {
+    return this.nodes.filter((node) => node.state === "up" && node.election?.mayAct(node.local));
   }
 }

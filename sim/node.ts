@@ -7,9 +7,12 @@
 import { assert } from "../src/core/base/assert.ts";
 import { ByteReader, ByteWriter } from "../src/core/base/bytes.ts";
 import type { Address, NodeId } from "../src/core/base/ids.ts";
-import { address, incarnation, nodeId } from "../src/core/base/ids.ts";
+import { address, incarnation, nodeId, term } from "../src/core/base/ids.ts";
 import type { Random } from "../src/core/base/random.ts";
-import { encodeRecord, RECORD_COPY_BYTES, recoverRecord } from "../src/core/durable/record.ts";
+import type { ElectionConfig } from "../src/core/election/config.ts";
+import { Election } from "../src/core/election/election.ts";
+import type { DurableVote, ElectionEffect, ElectionInput } from "../src/core/election/face.ts";
+import type { ElectionRules } from "../src/core/election/rules.ts";
 import type { SwimConfig } from "../src/core/swim/config.ts";
 import type { SwimEffect, SwimInput } from "../src/core/swim/face.ts";
 import type { NodeRecord } from "../src/core/swim/messages.ts";
@@ -20,12 +23,19 @@ import type { Datagram } from "../src/wire/datagram.ts";
 import { decodeDatagram, encodeDatagram } from "../src/wire/datagram.ts";
 import { DatagramGuard } from "../src/wire/guard.ts";
 import { KeyRing } from "../src/wire/key-ring.ts";
-import { swimStreamPacket } from "../src/wire/messages/membership.ts";
-import { decode, encode } from "../src/wire/schema.ts";
 import type { NodeClock } from "./clock.ts";
 import type { SimDisk } from "./disk.ts";
+import type { LaneHost } from "./lane.ts";
+import { Lane } from "./lane.ts";
 import type { Network } from "./network.ts";
+import { openSimStream } from "./streams.ts";
 import type { World } from "./world.ts";
+
+export interface Electorate {
+  readonly voters: readonly NodeId[];
+  readonly config: ElectionConfig;
+  readonly rules: ElectionRules;
+}
 
 export interface NodeSpec {
   readonly index: number;
@@ -33,6 +43,7 @@ export interface NodeSpec {
   readonly swimConfig: SwimConfig;
   readonly swimRules: SwimRules;
   readonly seeds: readonly Address[];
+  readonly electorate: Electorate | null;
 }
 
 /** What the scenario gives to every node. */
@@ -41,15 +52,25 @@ export interface Surroundings {
   readonly network: Network;
   /** Who lives at an address. */
   resolve(to: Address): SimNode | undefined;
-  /** Every effect of a machine passes here before it is carried out. */
-  observe(node: SimNode, effect: SwimEffect): void;
+  byId(id: NodeId): SimNode | undefined;
+  /** Every effect of a machine passes here when the machine makes it. */
+  onSwim(node: SimNode, effect: SwimEffect): void;
+  onElection(node: SimNode, effect: ElectionEffect): void;
+  /** An election message really leaves: whatever it rests on is durable by now. */
+  onElectionSent(node: SimNode, effect: Extract<ElectionEffect, { kind: "send" }>): void;
+  /** After every event of a node. */
+  afterStep(node: SimNode): void;
 }
 
 const ring = KeyRing.create(checksumAead, ["simulated-secret-0123456789"], "sim");
 assert(ring.ok, "the simulator's secret is strong enough");
 const RING = ring.ring;
+const GROUP = "managers";
 
-type Stash = { readonly urgent: boolean; readonly run: () => void };
+interface Stashed {
+  readonly timer: boolean;
+  readonly run: () => void;
+}
 
 export class SimNode {
   readonly spec: NodeSpec;
@@ -62,14 +83,18 @@ export class SimNode {
   /** Counts process starts; events of an earlier process are void. */
   life = 0;
   swim: Swim | null = null;
+  election: Election | null = null;
   #guard: DatagramGuard | null = null;
+  #swimLane: Lane<SwimEffect> | null = null;
+  #electionLane: Lane<ElectionEffect> | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
-  #stash: Stash[] = [];
-  #writing = false;
-  #waiting: SwimEffect[] = [];
-  #generation = 0;
+  #stash: Stashed[] = [];
   #connections = 0;
-  readonly #answers = new Map<number, (packet: Uint8Array) => void>();
+  #healthScore = 0;
+  readonly #answers = new Map<
+    number,
+    (effect: Extract<SwimEffect, { kind: "answerStream" }>) => void
+  >();
 
   constructor(spec: NodeSpec, around: Surroundings, clock: NodeClock, disk: SimDisk) {
     this.spec = spec;
@@ -84,11 +109,15 @@ export class SimNode {
     return this.spec.record.address;
   }
 
+  get local(): number {
+    return this.clock.local(this.#around.world.now);
+  }
+
   start(): void {
     assert(this.state === "down", "a process starts once");
-    const { world } = this.#around;
     this.state = "up";
     this.life++;
+    this.#around.world.note(`${this.id} starts`);
     const random = this.#random.fork(`life/${this.life}`);
     const entropy = random.fork("entropy");
     this.#guard = new DatagramGuard({
@@ -96,23 +125,40 @@ export class SimNode {
       ring: RING,
       entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),
     });
-    const record = recoverRecord(this.disk.read("swim"));
-    this.#generation = record?.generation ?? 0;
-    const ceiling = record === null ? 0 : new ByteReader(record.payload).varint();
-    const { swimConfig, swimRules, seeds } = this.spec;
+    const host = this.#laneHost();
+    this.#swimLane = new Lane(host, "swim", (effect) => this.#carryOutSwim(effect));
+    this.#startSwim(random.fork("swim"), this.#swimLane);
+    if (this.spec.electorate === null || this.#isDown()) return;
+    this.#electionLane = new Lane(host, "vote", (effect) => this.#carryOutElection(effect));
+    this.#startElection(random.fork("election"), this.spec.electorate, this.#electionLane);
+  }
+
+  #isDown(): boolean {
+    return this.state === "down";
+  }
+
+  #startSwim(random: Random, lane: Lane<SwimEffect>): void {
+    const payload = lane.recover();
+    const ceiling = payload === null ? 0 : new ByteReader(payload).varint();
+    const { swimConfig: config, swimRules, seeds, record: self } = this.spec;
+    const boot = this.clock.wall(this.#around.world.now);
     this.swim = new Swim(
-      {
-        self: this.spec.record,
-        boot: this.clock.wall(world.now),
-        incarnationCeiling: incarnation(ceiling),
-        config: swimConfig,
-        seeds,
-      },
-      random.fork("swim"),
+      { self, boot, incarnationCeiling: incarnation(ceiling), config, seeds },
+      random,
       swimRules,
     );
-    world.note(`${this.id} starts, ceiling ${ceiling}`);
     this.stepSwim({ kind: "start" });
+  }
+
+  #startElection(random: Random, electorate: Electorate, lane: Lane<ElectionEffect>): void {
+    const durable = decodeVote(lane.recover());
+    const { voters, config, rules } = electorate;
+    this.election = new Election(
+      { self: this.id, voters, durable, config, priority: 0, mustSync: this.life > 1 },
+      random,
+      rules,
+    );
+    this.stepElection({ kind: "start" });
   }
 
   /** The process is gone at once; unsynced writes are lost or torn. */
@@ -122,11 +168,13 @@ export class SimNode {
     this.state = "down";
     this.life++;
     this.swim = null;
+    this.election = null;
     this.#guard = null;
+    this.#swimLane = null;
+    this.#electionLane = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#stash = [];
-    this.#writing = false;
-    this.#waiting = [];
+    this.#healthScore = 0;
     this.#answers.clear();
     this.disk.crash();
   }
@@ -144,14 +192,16 @@ export class SimNode {
     this.state = "up";
     const stash = this.#stash;
     this.#stash = [];
-    if (this.#random.chance(0.5)) stash.sort((a, b) => Number(b.urgent) - Number(a.urgent));
-    for (const { run } of stash) if (this.state === "up") run();
+    const sign = this.#random.chance(0.5) ? 1 : -1;
+    stash.sort((a, b) => sign * (Number(b.timer) - Number(a.timer)));
+    const { life } = this;
+    for (const { run } of stash) if (this.life === life) run();
   }
 
   /** Runs now, or when the pause is over; not at all after the process has gone. */
-  #inLife(life: number, timer: boolean, run: () => void): void {
+  inLife(life: number, timer: boolean, run: () => void): void {
     if (this.life !== life || this.state === "down") return;
-    if (this.state === "paused") this.#stash.push({ urgent: timer, run });
+    if (this.state === "paused") this.#stash.push({ timer, run });
     else run();
   }
 
@@ -159,58 +209,95 @@ export class SimNode {
     const { swim } = this;
     if (swim === null) return;
     const effects = swim.step(input, this.clock.local(this.#around.world.now));
-    this.#runEffects(effects);
+    for (const effect of effects) {
+      this.#around.onSwim(this, effect);
+      this.#swimLane?.push(effect);
+    }
+    const score = swim.healthScore;
+    if (score !== this.#healthScore) {
+      this.#healthScore = score;
+      this.stepElection({ kind: "health", score, alive: true });
+    }
     this.#armTimer();
+    this.#around.afterStep(this);
+  }
+
+  stepElection(input: ElectionInput): void {
+    const { election } = this;
+    if (election === null) return;
+    const effects = election.step(input, this.clock.local(this.#around.world.now));
+    for (const effect of effects) {
+      this.#around.onElection(this, effect);
+      this.#electionLane?.push(effect);
+    }
+    this.#armTimer();
+    this.#around.afterStep(this);
   }
 
   #armTimer(): void {
+    if (this.state === "down") return;
     const { world } = this.#around;
-    const deadline = this.swim?.nextDeadline() ?? null;
-    if (deadline === null) return;
-    const at = Math.max(world.now, this.clock.world(deadline));
+    const swimAt = this.swim?.nextDeadline() ?? Number.POSITIVE_INFINITY;
+    const electionAt = this.election?.nextDeadline() ?? Number.POSITIVE_INFINITY;
+    const deadline = Math.min(swimAt, electionAt);
+    if (deadline === Number.POSITIVE_INFINITY) return;
+    // The two clocks round differently: a hair late, so that a timer is never early.
+    const at = Math.max(world.now, this.clock.world(deadline) + 1e-6);
     if (at >= this.#timerAt) return;
     this.#timerAt = at;
     const { life } = this;
     world.schedule(at, "tick", this.spec.index, () => {
       if (this.life !== life || this.#timerAt !== at) return;
       this.#timerAt = Number.POSITIVE_INFINITY;
-      this.#inLife(life, true, () => this.#onTimer());
+      this.inLife(life, true, () => this.#onTimer(life));
     });
   }
 
-  #onTimer(): void {
-    const deadline = this.swim?.nextDeadline() ?? null;
-    const local = this.clock.local(this.#around.world.now);
-    // The two clocks round differently: a hair early is on time.
-    if (deadline !== null && deadline <= local + 1e-6) this.stepSwim({ kind: "tick" });
+  #onTimer(life: number): void {
+    const now = this.local;
+    if ((this.swim?.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now) {
+      this.stepSwim({ kind: "tick" });
+    }
+    if (this.life !== life) return;
+    if ((this.election?.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now) {
+      this.stepElection({ kind: "tick" });
+    }
     this.#armTimer();
   }
 
-  #runEffects(effects: readonly SwimEffect[]): void {
-    for (const effect of effects) {
-      this.#around.observe(this, effect);
-      if (this.state === "down") return;
-      if (this.#writing) this.#waiting.push(effect);
-      else this.#carryOut(effect);
-    }
+  #laneHost(): LaneHost {
+    const { life } = this;
+    const { world } = this.#around;
+    return {
+      disk: this.disk,
+      afterSync: (delayMs, run) => {
+        world.schedule(world.now + delayMs, "synced", this.spec.index, () =>
+          this.inLife(life, false, run),
+        );
+      },
+      die: (why) => {
+        world.note(`${this.id} ${why}`);
+        this.crash();
+      },
+    };
   }
 
-  #carryOut(effect: SwimEffect): void {
+  #carryOutSwim(effect: SwimEffect): void {
     switch (effect.kind) {
       case "send":
-        return void this.#seal(effect.to, { protocol: "swim", packet: effect.packet });
-      case "openStream":
-        return void this.#openStream(effect);
-      case "answerStream": {
-        const answer = this.#answers.get(effect.connection);
-        this.#answers.delete(effect.connection);
-        answer?.(encode(swimStreamPacket, effect.packet));
+        this.#seal(effect.to, { protocol: "swim", packet: effect.packet });
         return;
-      }
+      case "openStream":
+        openSimStream(this, effect, this.#around);
+        return;
+      case "answerStream":
+        this.#answers.get(effect.connection)?.(effect);
+        this.#answers.delete(effect.connection);
+        return;
       case "persistIncarnation": {
         const payload = new ByteWriter(16);
         payload.varint(effect.ceiling);
-        this.#persist("swim", payload.take());
+        this.#swimLane?.persist(payload.take());
         return;
       }
       default:
@@ -218,39 +305,39 @@ export class SimNode {
     }
   }
 
-  /** Two copies, each synced before the next step; then what waited may leave. */
-  #persist(region: string, payload: Uint8Array): void {
-    this.#writing = true;
-    this.#generation++;
-    const bytes = encodeRecord({ generation: this.#generation, payload });
-    this.#writeCopy(region, 0, bytes, () =>
-      this.#writeCopy(region, RECORD_COPY_BYTES, bytes, () => {
-        this.#writing = false;
-        const waiting = this.#waiting;
-        this.#waiting = [];
-        for (const effect of waiting) {
-          if (this.#writing) this.#waiting.push(effect);
-          else this.#carryOut(effect);
-        }
-      }),
-    );
+  #carryOutElection(effect: ElectionEffect): void {
+    const { world } = this.#around;
+    switch (effect.kind) {
+      case "send": {
+        this.#around.onElectionSent(this, effect);
+        const to = this.#around.byId(effect.to)?.address;
+        const packet = { from: this.id, group: GROUP, message: effect.message };
+        if (to !== undefined) this.#seal(to, { protocol: "election", packet });
+        return;
+      }
+      case "persistVote":
+        this.#electionLane?.persist(encodeVote(effect.vote));
+        return;
+      case "requestSync": {
+        const { life } = this;
+        const leader = this.#around.byId(effect.leader);
+        world.schedule(world.now + 20, "step", this.spec.index, () =>
+          this.inLife(life, false, () => {
+            const ok = leader?.election?.state === "leader" && this.#reaches(leader);
+            this.stepElection({ kind: ok ? "syncDone" : "syncFailed" });
+          }),
+        );
+        return;
+      }
+      default:
+        return;
+    }
   }
 
-  #writeCopy(region: string, at: number, bytes: Uint8Array, done: () => void): void {
-    const { world } = this.#around;
-    if (!this.disk.write(region, at, bytes)) {
-      world.note(`${this.id} disk full`);
-      this.crash();
-      return;
-    }
-    const { life } = this;
-    world.schedule(world.now + this.disk.drawSyncMs(), "synced", this.spec.index, () =>
-      this.#inLife(life, false, () => {
-        if (this.disk.sync(region)) return done();
-        world.note(`${this.id} sync failed`);
-        this.crash();
-      }),
-    );
+  #reaches(other: SimNode): boolean {
+    const { network } = this.#around;
+    const [a, b] = [this.spec.index, other.spec.index];
+    return other.state === "up" && !network.isCut(a, b) && !network.isCut(b, a);
   }
 
   #seal(to: Address, datagram: Datagram): void {
@@ -263,21 +350,20 @@ export class SimNode {
     const { world, network } = this.#around;
     const target = this.#around.resolve(to);
     if (target === undefined) return;
-    const { index } = this.spec;
-    const deliver = (packet: Uint8Array) => (at: number) => {
-      world.schedule(at, "datagram", target.spec.index, () =>
-        target.#receive(this.address, packet),
-      );
+    const from = this.spec.index;
+    const into = target.spec.index;
+    const deliver = (packet: Uint8Array, at: number): void => {
+      world.schedule(at, "datagram", into, () => target.#receive(this.address, packet));
     };
     const sent = network.mangle(bytes);
-    network.datagram(index, target.spec.index, sent.length, world.now, deliver(sent));
-    const old = network.record(index, target.spec.index, bytes);
+    network.datagram(from, into, sent.length, world.now, (at) => deliver(sent, at));
+    const old = network.record(from, into, bytes);
     if (old === null) return;
-    network.datagram(index, target.spec.index, old.length, world.now, deliver(old));
+    network.datagram(from, into, old.length, world.now, (at) => deliver(old, at));
   }
 
   #receive(source: Address, bytes: Uint8Array): void {
-    this.#inLife(this.life, false, () => {
+    this.inLife(this.life, false, () => {
       const { world } = this.#around;
       world.mix(bytes.length);
       const opened = this.#guard?.open(source, bytes, this.clock.local(world.now));
@@ -289,65 +375,48 @@ export class SimNode {
       const datagram = decoded.value;
       if (datagram.protocol === "swim") {
         this.stepSwim({ kind: "datagram", source, packet: datagram.packet });
+      } else if (datagram.protocol === "election") {
+        const { from, message } = datagram.packet;
+        this.stepElection({ kind: "message", from, message });
       }
     });
   }
 
-  #openStream(effect: Extract<SwimEffect, { kind: "openStream" }>): void {
-    const { world, network } = this.#around;
-    const { exchange, timeoutMs, to } = effect;
-    const { life } = this;
-    const request = encode(swimStreamPacket, effect.packet);
-    let open = true;
-    const finish = (name: "streamReply" | "streamFailed", at: number, input: SwimInput): void => {
-      world.schedule(at, name, this.spec.index, () =>
-        this.#inLife(life, false, () => {
-          if (!open) return;
-          open = false;
-          this.stepSwim(input);
-        }),
-      );
-    };
-    finish("streamFailed", world.now + timeoutMs / this.#rate(), {
-      kind: "streamFailed",
-      exchange,
-    });
-    const target = this.#around.resolve(to);
-    const arrival =
-      target === undefined
-        ? null
-        : network.stream(this.spec.index, target.spec.index, request.length, world.now);
-    if (target === undefined || arrival === null) return;
-    world.schedule(arrival, "streamRequest", target.spec.index, () => {
-      if (target.state === "down") {
-        const back = network.stream(target.spec.index, this.spec.index, 40, world.now);
-        const input: SwimInput = { kind: "streamFailed", exchange, refused: true };
-        if (back !== null) finish("streamFailed", back, input);
-        return;
-      }
-      target.#inLife(target.life, false, () =>
-        target.#onStream(request, (reply) => {
-          const back = network.stream(target.spec.index, this.spec.index, reply.length, world.now);
-          const decoded = decode(swimStreamPacket, reply);
-          if (back === null || !decoded.ok) return;
-          finish("streamReply", back, { kind: "streamReply", exchange, packet: decoded.value });
-        }),
-      );
-    });
-  }
-
-  #rate(): number {
-    const { now } = this.#around.world;
-    return this.clock.local(now + 1) - this.clock.local(now);
-  }
-
-  #onStream(request: Uint8Array, answer: (reply: Uint8Array) => void): void {
-    const decoded = decode(swimStreamPacket, request);
-    if (!decoded.ok) return;
+  /** The server's side of a stream; `answer` sends the one reply. */
+  serve(
+    packet: Extract<SwimInput, { kind: "streamRequest" }>["packet"],
+    answer: (effect: Extract<SwimEffect, { kind: "answerStream" }>) => void,
+  ): void {
     const connection = ++this.#connections;
     this.#answers.set(connection, answer);
-    this.stepSwim({ kind: "streamRequest", connection, packet: decoded.value });
+    this.stepSwim({ kind: "streamRequest", connection, packet });
   }
+
+  /** How fast this node's clock runs against the world's. */
+  get rate(): number {
+    return this.clock.local(1) - this.clock.local(0);
+  }
+
+  /** What the disk would tell a new process. */
+  durableVote(): DurableVote {
+    const lane = new Lane<ElectionEffect>(this.#laneHost(), "vote", () => {});
+    return decodeVote(lane.recover());
+  }
+}
+
+function encodeVote(vote: DurableVote): Uint8Array {
+  const out = new ByteWriter(96);
+  out.varint(vote.term);
+  out.text(vote.votedFor ?? "");
+  return out.take();
+}
+
+function decodeVote(payload: Uint8Array | null): DurableVote {
+  if (payload === null) return { term: term(0), votedFor: null };
+  const from = new ByteReader(payload);
+  const durableTerm = term(from.varint());
+  const votedFor = from.text();
+  return { term: durableTerm, votedFor: votedFor === "" ? null : nodeId(votedFor) };
 }
 
 export function memberRecord(index: number, role: NodeRecord["role"]): NodeRecord {

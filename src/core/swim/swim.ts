@@ -13,7 +13,7 @@
 import { assert, assertNever } from "../base/assert.ts";
 import type { Millis } from "../base/brand.ts";
 import { millis } from "../base/brand.ts";
-import type { Address, NodeId } from "../base/ids.ts";
+import type { Address, Incarnation, NodeId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import { keyOf } from "./broadcast-queue.ts";
 import { checkSwimConfig } from "./config.ts";
@@ -36,6 +36,16 @@ const LAG_MIN_MS = 100;
 /** A leaving member waits at most this long for its farewell to spread. (serf's broadcast timeout) */
 const LEAVE_MAX_MS = 5_000;
 const REAP_EVERY_MS = 15_000;
+
+export interface SwimSizes {
+  readonly members: number;
+  readonly unconfirmed: number;
+  readonly queue: number;
+  readonly relays: number;
+  readonly greetings: number;
+  readonly exchanges: number;
+  readonly tombstones: number;
+}
 
 export class Swim {
   readonly #context: SwimContext;
@@ -355,6 +365,29 @@ export class Swim {
     context.warn("LOOP_LAG", String(Math.round(lagMs)));
     for (const member of context.suspects) member.suspicion?.postpone(lagMs);
     this.#prober.abandon();
+  }
+
+  /** Cheap looks for drivers and checkers; `snapshot` copies everything. */
+  get healthScore(): number {
+    return this.#context.awareness.score;
+  }
+
+  get incarnation(): Incarnation {
+    return this.#context.incarnation;
+  }
+
+  /** Sizes of everything that is bounded. (M6) */
+  sizes(): SwimSizes {
+    const { table, queue } = this.#context;
+    return {
+      members: table.size,
+      unconfirmed: table.unconfirmedCount,
+      queue: queue.length,
+      relays: this.#prober.relayCount,
+      greetings: this.#prober.greetingCount,
+      exchanges: this.#syncer.exchangeCount,
+      tombstones: this.#membership.tombstoneCount,
+    };
   }
 
   snapshot(): SwimView {
