@@ -31,6 +31,7 @@ import type {
 } from "./agent-events.ts";
 import { type AgentState, decodeAgentState, encodeAgentState } from "./agent-state.ts";
 import { DurableRegion } from "./durable.ts";
+import { type LeaderNews, Leadership } from "./leadership.ts";
 import { type Driven, Loop, type Machine } from "./loop.ts";
 import { Transports } from "./transports.ts";
 
@@ -52,6 +53,13 @@ const ANSWERS_MAX = 1_024;
 /** How often our own health is looked at and told. */
 const HEALTH_MS = 1_000;
 
+interface Stored {
+  readonly disk: FileDisk;
+  readonly incarnation: DurableRegion;
+  /** Null for members that do not vote. */
+  readonly vote: DurableRegion | null;
+}
+
 export class Agent {
   readonly config: AgentConfig;
   readonly #around: AgentSurroundings;
@@ -61,7 +69,9 @@ export class Agent {
   readonly #loop: Loop;
   readonly #swim: Swim;
   readonly #driven: Driven<SwimInput>;
+  readonly #leadership: Leadership;
   readonly #startedAt: number;
+  readonly #addresses = new Map<NodeId, Address>();
   readonly #states = new Map<NodeId, AgentState>();
   readonly #answers = new Map<number, (reply: SwimStreamPacket) => void>();
   readonly #healthTimer: NodeJS.Timeout;
@@ -73,16 +83,16 @@ export class Agent {
     config: AgentConfig,
     around: AgentSurroundings,
     transports: Transports,
-    stored: { readonly disk: FileDisk; readonly region: DurableRegion },
+    stored: Stored,
   ) {
     this.config = config;
     this.#around = around;
     this.#transports = transports;
     this.#disk = stored.disk;
-    this.#region = stored.region;
+    this.#region = stored.incarnation;
     this.#startedAt = around.clock.now();
     this.#loop = new Loop(around.clock, (error) => around.onFatal("a defect", error));
-    const { found } = stored.region;
+    const { found } = stored.incarnation;
     this.#swim = new Swim(
       {
         self: recordOf(config),
@@ -97,13 +107,25 @@ export class Agent {
     this.#driven = this.#loop.add<SwimInput, SwimEffect>(this.#swim, { kind: "tick" }, (effect) =>
       this.#run(effect),
     );
+    this.#leadership = new Leadership(
+      {
+        config,
+        log: around.log,
+        loop: this.#loop,
+        addressOf: (id) => this.#addresses.get(id),
+        send: (to, packet) => transports.send(to, { protocol: "election", packet }),
+        onNews: (news) => this.#onLeader(news),
+      },
+      stored.vote,
+    );
     this.#healthTimer = setInterval(() => this.#tellHealth(), HEALTH_MS);
   }
 
   /** Opens disk and sockets and starts the machine; rejects with a reason when one of them does. */
   static async start(config: AgentConfig, around: AgentSurroundings): Promise<Agent> {
     const disk = new FileDisk(config.dataDir);
-    const region = await DurableRegion.open(disk, "swim");
+    const incarnation = await DurableRegion.open(disk, "swim");
+    const vote = config.voters.length === 0 ? null : await DurableRegion.open(disk, "vote");
     let agent: Agent | null = null;
     const hello = helloOf(config, around.version);
     const transports = await Transports.open(config, hello, around.clock, {
@@ -118,8 +140,9 @@ export class Agent {
       },
       onProblem: (host, problem) => around.log.event("warn", "stream.refused", { host, problem }),
     });
-    agent = new Agent(config, around, transports, { disk, region });
+    agent = new Agent(config, around, transports, { disk, incarnation, vote });
     agent.#driven.push({ kind: "start" });
+    agent.#leadership.start();
     agent.#tellHealth();
     return agent;
   }
@@ -150,6 +173,7 @@ export class Agent {
         clearTimeout(deadline);
         resolve();
       };
+      this.#leadership.resign();
       this.#driven.push({ kind: "leave" });
     });
     await this.stop();
@@ -209,7 +233,7 @@ export class Agent {
       incarnation: view.incarnation,
       rttMs: null,
       health: view.healthScore,
-      leader: false,
+      leader: this.#leadership.isLeader(config.name),
       confirmed: true,
     };
     const others = view.members.map((member): MemberInfo => {
@@ -223,7 +247,7 @@ export class Agent {
         incarnation: member.incarnation,
         rttMs: rttMs === null ? null : Math.round(rttMs * 1_000) / 1_000,
         health: this.#states.get(member.id)?.health ?? null,
-        leader: false,
+        leader: this.#leadership.isLeader(member.id),
         confirmed: member.confirmed,
       };
     });
@@ -253,13 +277,23 @@ export class Agent {
       members,
       leaving: view.leaving,
       uptimeMs: Math.round(this.#around.clock.now() - this.#startedAt),
-      election: null,
+      election: this.#electionStatus(),
     };
   }
 
+  #electionStatus(): AgentStatus["election"] {
+    const view = this.#leadership.view;
+    if (view === null) return null;
+    const { state, term, leader, quorum } = view;
+    return { group: this.#leadership.group, state, term, leader, quorum };
+  }
+
   #onDatagram(source: Address, datagram: Datagram): void {
-    if (datagram.protocol !== "swim") return;
-    this.#driven.push({ kind: "datagram", source, packet: datagram.packet });
+    if (datagram.protocol === "swim") {
+      this.#driven.push({ kind: "datagram", source, packet: datagram.packet });
+    } else if (datagram.protocol === "election") {
+      this.#leadership.onPacket(datagram.packet);
+    }
   }
 
   #onRequest(packet: SwimStreamPacket, answer: (reply: SwimStreamPacket) => void): void {
@@ -331,7 +365,12 @@ export class Agent {
   #onChange(change: MemberChange): void {
     const { member, from, to, why, kind } = change;
     const { id, record } = member;
-    if (kind === "forget") this.#states.delete(id);
+    this.#addresses.set(id, record.address);
+    if (kind === "failed" || kind === "leave") this.#leadership.onGone(id);
+    if (kind === "forget") {
+      this.#states.delete(id);
+      this.#addresses.delete(id);
+    }
     const level = kind === "failed" || kind === "suspect" ? "warn" : "info";
     this.#log(level, `swim.${kind}`, {
       member: id,
@@ -359,16 +398,27 @@ export class Agent {
 
   #onPeerState(id: NodeId, body: Uint8Array): void {
     const state = decodeAgentState(body);
-    if (state !== null) this.#states.set(id, state);
+    if (state === null) return;
+    this.#states.set(id, state);
+    this.#leadership.onPeerState(id, state);
+  }
+
+  #onLeader({ group, leader, term, why }: LeaderNews): void {
+    const at = new Date(this.#around.clock.wall()).toISOString();
+    this.#log("info", "election.leader", { group, leader, term, why });
+    this.#around.onEvent({ event: "leader-change", member: leader, group, term, why, at });
+    this.#tellHealth();
   }
 
   #ownState(health: number): AgentState {
-    return { health, group: "", leading: false, term: 0 };
+    const { view, group } = this.#leadership;
+    return { health, group, leading: view?.state === "leader", term: view?.term ?? 0 };
   }
 
   /** Embedded in what we send anyway; a new version only when something changed. */
   #tellHealth(): void {
-    const state = this.#ownState(this.view().healthScore);
+    const state = this.#ownState(this.#swim.healthScore);
+    this.#leadership.onHealth(state.health);
     const { health, group, leading, term } = state;
     const told = this.#told;
     const same =
