@@ -49,15 +49,24 @@ export class AgentProcess implements Peer {
   stderr = "";
   readonly #child: ChildProcess;
 
-  constructor(name: string, host: string, args: readonly string[]) {
+  /** `namespace`: the network namespace to run in; null for our own. */
+  constructor(
+    name: string,
+    host: string,
+    args: readonly string[],
+    namespace: string | null = null,
+  ) {
     this.name = name;
     this.address = `${host}:7946`;
     this.api = `${host}:7947`;
-    this.#child = spawn(
-      process.execPath,
-      [bin, "agent", "--name", name, "--bind", this.address, "--api", this.api, ...args],
-      { stdio: ["ignore", "pipe", "pipe"] },
-    );
+    const flags = ["--name", name, "--bind", this.address];
+    // Off the loopback the interface would want a token; there, events tell all we need.
+    const api = namespace === null ? ["--api", this.api] : [];
+    const inside = namespace === null ? [] : ["ip", "netns", "exec", namespace];
+    const [command = "", ...rest0] = [...inside, process.execPath, bin, "agent"];
+    this.#child = spawn(command, [...rest0, ...flags, ...api, ...args], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     let rest = "";
     this.#child.stdout?.on("data", (chunk: Buffer) => {
       const seenAt = performance.now();
@@ -101,10 +110,28 @@ export class AgentProcess implements Peer {
     return lines.reduce((sum, line) => sum + Number(line.split(" ").pop()), 0);
   }
 
-  sees(member: string, state: string, since: number): boolean {
+  sees(member: string, event: string, since: number): boolean {
     return this.events.some(
-      (event) => event.event === state && event.member === member && event.seenAt >= since,
+      (line) => line.event === event && line.member === member && line.seenAt >= since,
     );
+  }
+
+  /** Who is alive (suspects too), as the lines on its standard output tell. */
+  aliveByEvents(): ReadonlySet<string> {
+    const alive = new Set([this.name]);
+    for (const { event, member } of this.events) {
+      if (typeof member !== "string") continue;
+      if (event === "member-join" || event === "member-update") alive.add(member);
+      if (event === "member-failed" || event === "member-leave") alive.delete(member);
+    }
+    return alive;
+  }
+
+  /** Members it reported as failed since then. */
+  failuresSince(since: number): readonly string[] {
+    return this.events
+      .filter(({ event, seenAt }) => event === "member-failed" && seenAt >= since)
+      .map(({ member }) => String(member));
   }
 }
 
@@ -114,6 +141,8 @@ export interface ClusterOptions {
   readonly size: number;
   readonly profile: string;
   readonly args?: readonly string[];
+  /** Where each place lives, when the cluster is spread over network namespaces. */
+  readonly homes?: (place: number) => { readonly host: string; readonly namespace: string };
 }
 
 /** A cluster of agents on the loopback; members are n1, n2, … */
@@ -130,7 +159,7 @@ export class AgentCluster {
   }
 
   host(place: number): string {
-    return `127.${this.#options.net}.${place}`;
+    return this.#options.homes?.(place).host ?? `127.${this.#options.net}.${place}`;
   }
 
   /** Starts one member, in the place of a former one if there was any. */
@@ -139,19 +168,15 @@ export class AgentCluster {
     const name = `n${place}`;
     // Two seeds each: the first member, and a neighbour, so that no single start is a bottleneck.
     const seeds = [1, Math.max(1, place - 1)].filter((seed) => seed !== place);
-    const agent = new AgentProcess(name, this.host(place), [
+    const flags = [
       ...seeds.flatMap((seed) => ["--join", `${this.host(seed)}:7946`]),
-      "--profile",
-      profile,
-      "--secret-file",
-      this.secretFile,
-      "--data-dir",
-      join(this.directory, name),
-      "--log-level",
-      "warn",
+      ...["--profile", profile, "--log-level", "warn"],
+      ...["--secret-file", this.secretFile, "--data-dir", join(this.directory, name)],
       ...common,
       ...args,
-    ]);
+    ];
+    const namespace = this.#options.homes?.(place).namespace ?? null;
+    const agent = new AgentProcess(name, this.host(place), flags, namespace);
     this.agents[place - 1] = agent;
     return agent;
   }
@@ -178,6 +203,10 @@ export class AgentCluster {
   async agrees(): Promise<boolean> {
     const running = this.agents.filter((agent) => agent.running);
     const expected = running.map(({ name }) => name).sort();
+    if (this.#options.homes !== undefined) {
+      const views = running.map((agent) => [...agent.aliveByEvents()].sort().join());
+      return views.every((view) => view === expected.join());
+    }
     for (const agent of running) {
       const members = await agent.members().catch(() => []);
       const alive = members
