@@ -3,6 +3,7 @@
 import {
   createServer as createPlainServer,
   connect as dialPlain,
+  isIP,
   type Server,
   type Socket,
 } from "node:net";
@@ -69,7 +70,8 @@ export class TcpPort implements ByteStreamPort {
     done: (stream: ByteStream | null, problem: DialProblem | null) => void,
   ): void {
     const target = parseAddress(to);
-    if (!target.ok) {
+    // Peers name addresses, and a name in one would make us ask the resolver on a stranger's behalf.
+    if (!target.ok || isIP(target.host) === 0) {
       done(null, "failed");
       return;
     }

@@ -1,7 +1,7 @@
 /** Datagrams over UDP. Addresses are numeric by the time they come here; names are discovery's affair. */
 
 import { createSocket, type Socket } from "node:dgram";
-import { isIPv6 } from "node:net";
+import { isIP, isIPv6 } from "node:net";
 import type { Address } from "../core/base/ids.ts";
 import type { DatagramPort } from "../ports/datagram.ts";
 import { formatAddress, parseAddress } from "../wire/address.ts";
@@ -77,7 +77,7 @@ export class UdpPort implements DatagramPort {
     const held = this.#targets.get(to);
     if (held !== undefined) return held;
     const parsed = parseAddress(to);
-    if (!parsed.ok) return null;
+    if (!parsed.ok || isIP(parsed.host) === 0) return null;
     if (this.#targets.size >= TARGETS_MAX) this.#targets.clear();
     this.#targets.set(to, parsed);
     return parsed;
