@@ -8,6 +8,8 @@ import { formatAddress, parseAddress } from "../wire/address.ts";
 
 /** Asked of the kernel, which may give less: bursts of a thousand members fit. */
 const RECEIVE_BUFFER_BYTES = 4 * 1_048_576;
+/** What waits for the kernel to take it; beyond, packets are dropped as any network would. */
+const SEND_QUEUE_BYTES_MAX = 4 * 1_048_576;
 const TARGETS_MAX = 8_192;
 
 interface Target {
@@ -18,6 +20,8 @@ interface Target {
 export class UdpPort implements DatagramPort {
   readonly #socket: Socket;
   readonly #targets = new Map<Address, Target>();
+  /** Packets that did not leave because too many waited. */
+  dropped = 0;
   #onReceive: (source: Address, bytes: Uint8Array) => void = () => {};
   #onSendFailed: (to: Address) => void = () => {};
 
@@ -54,6 +58,10 @@ export class UdpPort implements DatagramPort {
     const target = this.#targetOf(to);
     if (target === null) {
       this.#onSendFailed(to);
+      return;
+    }
+    if (this.#socket.getSendQueueSize() > SEND_QUEUE_BYTES_MAX) {
+      this.dropped++;
       return;
     }
     this.#socket.send(bytes, target.port, target.host, (error) => {

@@ -8,7 +8,7 @@ import type { Compressor } from "../ports/compressor.ts";
 import { type Claims, readClaims } from "../wire/claims.ts";
 import { FrameReader, frame, PROBE_ANSWER } from "../wire/frame.ts";
 import type { Hello } from "../wire/hello.ts";
-import { READ_STALL_MS_MAX } from "../wire/limits.ts";
+import { FRAME_BYTES_MAX, GREETING_FRAME_BYTES_MAX, READ_STALL_MS_MAX } from "../wire/limits.ts";
 import { pack, Unpacker } from "../wire/parcel.ts";
 import { type StreamEvent, StreamGuard, type StreamGuardOptions } from "../wire/stream-guard.ts";
 
@@ -32,7 +32,7 @@ export interface ConnectionOptions {
 export class Connection {
   readonly #options: ConnectionOptions;
   readonly #guard: StreamGuard;
-  readonly #frames = new FrameReader();
+  readonly #frames = new FrameReader(GREETING_FRAME_BYTES_MAX);
   readonly #unpacker: Unpacker;
   #deadline: NodeJS.Timeout;
   #peer: Hello | null = null;
@@ -93,6 +93,7 @@ export class Connection {
       case "ready":
         if (event.reply !== null) this.#options.stream.write(frame(event.reply));
         this.#peer = event.peer;
+        this.#frames.allow(FRAME_BYTES_MAX);
         this.#compress = event.features.includes("compression");
         this.#extendDeadline();
         this.#options.onReady(event.peer);
