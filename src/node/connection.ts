@@ -56,6 +56,11 @@ export class Connection {
     if (guard.side === "client") stream.write(frame(this.#guard.greet()));
   }
 
+  /** Sent and not yet taken by the network. */
+  get backlogBytes(): number {
+    return this.#options.stream.backlogBytes;
+  }
+
   send(message: Uint8Array): void {
     if (this.#ended) return;
     const { stream, compressor } = this.#options;

@@ -8,12 +8,20 @@ import type { Address } from "../core/base/ids.ts";
 import type { Aead } from "../ports/aead.ts";
 import type { ByteStream, ByteStreamPort } from "../ports/byte-stream.ts";
 import type { Compressor } from "../ports/compressor.ts";
+import type { Admission } from "../wire/admission.ts";
 import type { Hello } from "../wire/hello.ts";
 import type { KeyRing } from "../wire/key-ring.ts";
 import { CONNECTIONS_PER_HOST_MAX } from "../wire/limits.ts";
-import { decodeStreamMessage, encodeStreamMessage, type StreamEnvelope } from "../wire/registry.ts";
+import {
+  decodeStreamMessage,
+  directionProblem,
+  encodeStreamMessage,
+  MESSAGES,
+  type StreamEnvelope,
+} from "../wire/registry.ts";
 import type { Entropy } from "../wire/seal.ts";
 import { Connection } from "./connection.ts";
+import { type Dial, type Posted, Sender } from "./sender.ts";
 
 export interface StreamsOptions {
   readonly port: ByteStreamPort;
@@ -26,8 +34,10 @@ export interface StreamsOptions {
   readonly onRequest: (
     message: StreamEnvelope,
     peer: Hello,
-    answer: (reply: StreamEnvelope) => void,
+    /** Exactly once; null when there is nothing to say. */
+    answer: (reply: StreamEnvelope | null) => void,
   ) => void;
+  readonly admission: Admission;
   /** A connection was refused or broken, with the other end's host. */
   readonly onProblem: (host: string, problem: string) => void;
 }
@@ -37,16 +47,40 @@ export type ExchangeResult =
   /** `refused`: the host lives and nobody listens there. */
   | { readonly ok: false; readonly refused: boolean; readonly problem: string };
 
+const DIAL_MS_MAX = 5_000;
+/** What a refused sender is told to wait. (BEX-5) */
+const RETRY_AFTER_MS = 1_000;
+
+function refusalOf(
+  correlation: number,
+  code: string,
+  text: string,
+  retryAfterMs: number | null,
+): Uint8Array {
+  return encodeStreamMessage({ name: "refusal", correlation, value: { code, text, retryAfterMs } });
+}
+
 export class Streams {
   readonly #options: StreamsOptions;
   readonly #perHost = new Map<string, number>();
+  readonly #sender: Sender;
   #correlation = 0;
   #accepted = 0;
   #refused = 0;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
+    this.#sender = new Sender((to, handlers) => this.#dialFor(to, handlers));
     options.port.onAccept((stream) => this.#accept(stream));
+  }
+
+  /** One-way, queued by priority; the answer tells how full the destination's queue is. */
+  post(to: Address, message: StreamEnvelope, done: (problem: string | null) => void): Posted {
+    return this.#sender.post(to, message, done);
+  }
+
+  stop(): void {
+    this.#sender.stop();
   }
 
   get counts(): { readonly open: number; readonly accepted: number; readonly refused: number } {
@@ -117,10 +151,13 @@ export class Streams {
       if (left === 0) this.#perHost.delete(host);
       else this.#perHost.set(host, left);
     });
+    // What was admitted and not answered when the connection ends is released then. (BEX-3)
+    const admitted = new Set<() => void>();
     const connection = this.#connect(stream, "server", {
       onReady: () => {},
-      onMessage: (bytes, peer) => this.#onRequest(connection, bytes, peer, host),
+      onMessage: (bytes, peer) => this.#onRequest(connection, bytes, peer, admitted),
       onEnd: (problem) => {
+        for (const release of admitted) release();
         if (problem === null) return;
         this.#refused++;
         this.#options.onProblem(host, problem);
@@ -128,24 +165,65 @@ export class Streams {
     });
   }
 
-  #onRequest(connection: Connection, bytes: Uint8Array, peer: Hello, host: string): void {
+  #onRequest(
+    connection: Connection,
+    bytes: Uint8Array,
+    peer: Hello,
+    admitted: Set<() => void>,
+  ): void {
+    const { admission, hello, onProblem, onRequest } = this.#options;
     const request = decodeStreamMessage(bytes);
     if (!request.ok) {
       // The peer is told that it was not understood, and nothing about us. (AD-25, CODEC-7)
-      this.#options.onProblem(host, request.problem);
-      const value = {
-        code: "UNSUPPORTED",
-        text: "this message is not understood here",
-        retryAfterMs: null,
-      };
-      connection.send(encodeStreamMessage({ name: "refusal", correlation: 0, value }));
+      onProblem(peer.node, request.problem);
+      connection.send(refusalOf(0, "UNSUPPORTED", "this message is not understood here", null));
       connection.close();
       return;
     }
-    const { correlation } = request.value;
-    this.#options.onRequest(request.value, peer, (reply) =>
-      connection.send(encodeStreamMessage({ ...reply, correlation } as StreamEnvelope)),
-    );
+    const { name, correlation } = request.value;
+    const misdirected = directionProblem(name, peer.role, hello.role);
+    if (misdirected !== null) {
+      onProblem(peer.node, misdirected);
+      connection.send(refusalOf(correlation, "ROLE", misdirected, null));
+      return;
+    }
+    const { priority } = MESSAGES[name];
+    if (!admission.tryAcquire(priority)) {
+      connection.send(
+        refusalOf(correlation, "BUSY", "too much work at the moment", RETRY_AFTER_MS),
+      );
+      return;
+    }
+    const release = (): void => {
+      if (admitted.delete(release)) admission.release(priority);
+    };
+    admitted.add(release);
+    onRequest(request.value, peer, (reply) => {
+      release();
+      if (reply !== null) {
+        connection.send(encodeStreamMessage({ ...reply, correlation } as StreamEnvelope));
+      }
+    });
+  }
+
+  #dialFor(to: Address, handlers: Parameters<Dial>[1]): void {
+    const { port, onProblem } = this.#options;
+    port.dial(to, DIAL_MS_MAX, (stream, problem) => {
+      if (stream === null) {
+        handlers.onEnd(`dial ${problem}`);
+        return;
+      }
+      const connection: Connection = this.#connect(stream, "client", {
+        onReady: () => handlers.onReady(connection),
+        onMessage: (bytes) => {
+          const answer = decodeStreamMessage(bytes);
+          if (answer.ok && answer.value.name === "refusal") {
+            onProblem(stream.host, `refused: ${answer.value.value.code}`);
+          }
+        },
+        onEnd: (ended) => handlers.onEnd(ended ?? "the connection closed"),
+      });
+    });
   }
 
   #connect(

@@ -14,6 +14,7 @@ import type { SwimStreamPacket } from "../core/swim/messages.ts";
 import { DATAGRAM_BYTES_MAX } from "../core/swim/messages.ts";
 import type { Aead } from "../ports/aead.ts";
 import type { Clock } from "../ports/clock.ts";
+import { ADMISSION_LIMITS, Admission } from "../wire/admission.ts";
 import { checksumAead } from "../wire/checksum-aead.ts";
 import { type Datagram, decodeDatagram, encodeDatagram } from "../wire/datagram.ts";
 import { PROBE, PROBE_ANSWER } from "../wire/frame.ts";
@@ -82,9 +83,13 @@ export class Transports {
       compressor: deflate,
       hello,
       ring: () => this.#ring,
+      admission: new Admission(ADMISSION_LIMITS[config.role]),
       onProblem: handlers.onProblem,
       onRequest: (message, _peer, answer) => {
-        if (message.name !== "membership") return;
+        if (message.name !== "membership") {
+          answer(null);
+          return;
+        }
         handlers.onRequest(message.value, (value) =>
           answer({ name: "membership", correlation: 0, value }),
         );
@@ -174,6 +179,7 @@ export class Transports {
   }
 
   async close(): Promise<void> {
+    this.#streams.stop();
     await Promise.all([this.#udp.close(), this.#tcp.close()]);
   }
 
