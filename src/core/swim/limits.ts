@@ -2,8 +2,6 @@
 
 /** Members kept, alive and dead together: 64 Ki rows are about 30 MB. */
 export const MEMBERS_MAX = 65_536;
-/** Gossip-learned members that never answered; a flood of names stops here. (AD-35 check 5) */
-export const UNCONFIRMED_MAX = 4_096;
 /** Indirect probes we run for others at one time. */
 export const RELAYS_MAX = 512;
 /** Streams we have open at one time: joins, push/pulls, fallback pings. */

@@ -131,7 +131,8 @@ export class MemberTable {
         random.shuffle(this.#order);
       }
       const member = this.#order[this.#next++];
-      if (member !== undefined && isLive(member)) return member;
+      // Strangers are greeted beside the rounds: a flood of names must not slow detection down.
+      if (member !== undefined && isLive(member) && member.confirmed) return member;
     }
     return null;
   }

@@ -13,7 +13,7 @@ import type { Incarnation, NodeId } from "../base/ids.ts";
 import { incarnation as toIncarnation } from "../base/ids.ts";
 import { latencyMultiplier } from "../vivaldi/quality.ts";
 import type { SwimContext } from "./context.ts";
-import { MEMBERS_MAX, TOMBSTONES_MAX, UNCONFIRMED_MAX } from "./limits.ts";
+import { MEMBERS_MAX, TOMBSTONES_MAX } from "./limits.ts";
 import type { Member } from "./member-table.ts";
 import { isLive, sameRecord } from "./member-table.ts";
 import type { NodeRecord, Update } from "./messages.ts";
@@ -62,7 +62,8 @@ export class Membership {
     }
   }
 
-  alive(node: NodeRecord, incarnation: Incarnation, kind: "join" | "alive"): void {
+  /** `direct`: the member says it itself, so that it will be confirmed at once. */
+  alive(node: NodeRecord, incarnation: Incarnation, kind: "join" | "alive", direct = false): void {
     const { table, rules, self } = this.#context;
     if (node.id === self.id) {
       this.#aliveSelf(node, incarnation);
@@ -74,7 +75,7 @@ export class Membership {
       return;
     }
     if (known === undefined) {
-      this.#newcomer(node, incarnation, kind);
+      this.#newcomer(node, incarnation, kind, direct);
       return;
     }
     const older = rules.equalAliveLoses
@@ -115,7 +116,12 @@ export class Membership {
     context.broadcast({ kind, node, incarnation });
   }
 
-  #newcomer(node: NodeRecord, incarnation: Incarnation, kind: "join" | "alive"): void {
+  #newcomer(
+    node: NodeRecord,
+    incarnation: Incarnation,
+    kind: "join" | "alive",
+    direct: boolean,
+  ): void {
     const context = this.#context;
     const { table, now, rules } = context;
     const tombstone = this.#tombstones.get(node.id);
@@ -123,7 +129,9 @@ export class Membership {
       if (incarnation <= tombstone.incarnation) return;
       this.#tombstones.delete(node.id);
     }
-    const full = table.size >= MEMBERS_MAX || table.unconfirmedCount >= UNCONFIRMED_MAX;
+    // A flood of names fills the room for strangers, never the door for those who come themselves.
+    const crowded = table.unconfirmedCount >= context.config.unconfirmedMax && !direct;
+    const full = table.size >= MEMBERS_MAX || crowded;
     if (full && rules.boundsHeld) {
       context.warn("MEMBERS_FULL", node.id);
       return;

@@ -19,7 +19,7 @@ import { keyOf } from "./broadcast-queue.ts";
 import { checkSwimConfig } from "./config.ts";
 import { Confirmer } from "./confirmer.ts";
 import { SwimContext } from "./context.ts";
-import type { SwimEffect, SwimInput, SwimOptions, SwimView } from "./face.ts";
+import type { MemberView, SwimEffect, SwimInput, SwimOptions, SwimView } from "./face.ts";
 import { USER_SEEN_MAX } from "./limits.ts";
 import { isLive } from "./member-table.ts";
 import { Membership } from "./membership.ts";
@@ -110,8 +110,8 @@ export class Swim {
         this.#onDatagram(input.packet, input.source);
         return;
       case "streamRequest":
-        this.#meetSender(input.packet);
         this.#syncer.onRequest(input.connection, input.packet);
+        this.#meetSender(input.packet);
         return;
       case "streamReply":
         this.#syncer.onReply(input.exchange, input.packet);
@@ -207,6 +207,8 @@ export class Swim {
       return;
     }
     for (const update of packet.updates) this.#applyUpdate(update);
+    if (this.#isBehind(packet))
+      context.send(source, { kind: "gossip" }, context.aliveSelf("alive"));
     this.#meetSender(packet);
     this.#takeState(packet);
     const { message } = packet;
@@ -235,6 +237,18 @@ export class Swim {
         assertNever(message);
         return;
     }
+  }
+
+  /** The sender accuses us of what we refuted long ago: it has missed the answer, so it gets it again. */
+  #isBehind(packet: SwimDatagram): boolean {
+    const { self, incarnation, leaving } = this.#context;
+    if (leaving) return false;
+    return packet.updates.some((update) => {
+      const accusation =
+        update.kind === "suspect" || update.kind === "dead" || update.kind === "left";
+      if (!accusation || update.id !== self.id) return false;
+      return update.from === packet.from && update.incarnation < incarnation;
+    });
   }
 
   #applyUpdate(update: Update): void {
@@ -363,7 +377,9 @@ export class Swim {
       context.awareness.apply(lagMs > context.config.probeIntervalMs ? 2 : 1);
     }
     context.warn("LOOP_LAG", String(Math.round(lagMs)));
-    for (const member of context.suspects) member.suspicion?.postpone(lagMs);
+    // What refutes them may still wait to be read: the time lost, and a moment to catch up.
+    const graceMs = lagMs + context.config.probeTimeoutMs;
+    for (const member of context.suspects) member.suspicion?.postpone(graceMs);
     this.#prober.abandon();
   }
 
@@ -374,6 +390,16 @@ export class Swim {
 
   get incarnation(): Incarnation {
     return this.#context.incarnation;
+  }
+
+  /** What we hold of one member. */
+  look(id: NodeId): MemberView | null {
+    const member = this.#context.table.get(id);
+    return member === undefined ? null : this.#context.viewOf(member);
+  }
+
+  get liveCount(): number {
+    return this.#context.table.liveCount;
   }
 
   /** Sizes of everything that is bounded. (M6) */

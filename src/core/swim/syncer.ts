@@ -227,7 +227,8 @@ export class Syncer {
     const { rules } = this.#context;
     for (const { node, incarnation, status } of members) {
       if (status === "alive") {
-        membership.alive(node, incarnation, join && node.id === from ? "join" : "alive");
+        const direct = node.id === from;
+        membership.alive(node, incarnation, join && direct ? "join" : "alive", direct);
       } else if (status === "left") membership.left(node.id, incarnation, node.id);
       else if (status === "suspect" || rules.syncDeadSuspects) {
         membership.suspect(node.id, incarnation, from, "sync");
