@@ -91,8 +91,6 @@ class Run {
   readonly #election: ElectionChecker;
   /** Set once views have agreed after healing: from then on no death is excused. */
   #calm = false;
-  #drilled: SimNode | null = null;
-  readonly #noticed = new Set<SimNode>();
 
   constructor(options: RunOptions, plan: SwarmPlan) {
     this.#options = options;
@@ -173,8 +171,7 @@ class Run {
   #onDeath(observer: SimNode, id: SimNode["id"]): void {
     const node = this.cluster.byId(id);
     if (node === undefined) return;
-    if (node === this.#drilled) this.#noticed.add(observer);
-    else if (this.#calm && node.state === "up") {
+    if (this.#calm && node.state === "up") {
       this.#violations.report("M4", `${observer.id} declares the healthy ${id} dead`);
     }
   }
@@ -204,11 +201,13 @@ class Run {
     if (this.#until(world.now + 5_000)) return;
     const victim = nodes[this.#plan.electing] ?? nodes[0];
     if (victim === undefined || nodes.length < 3) return;
-    this.#drilled = victim;
     victim.crash();
     const boundMs = DRILL_MS[this.#plan.profile] ?? 30_000;
     if (this.#until(world.now + boundMs)) return;
-    const unaware = this.cluster.up().filter((node) => !this.#noticed.has(node));
+    const unaware = this.cluster.up().filter((node) => {
+      const status = node.swim?.look(victim.id)?.status;
+      return status === "alive" || status === "suspect";
+    });
     if (unaware.length > 0) {
       const names = unaware.map(({ id }) => id).join(", ");
       this.#violations.report("M7", `${names} have not noticed ${victim.id} in ${boundMs} ms`);

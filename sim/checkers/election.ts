@@ -229,7 +229,8 @@ export class ElectionChecker {
       }
     } else if (effect.kind === "send" && effect.message.kind === "heartbeatAck") {
       // The promise counts from when the heartbeat was heard, however long the ack waits for the disk.
-      if (effect.message.term < voter.term) return;
+      // An ack to somebody we do not follow is a refusal: it only tells the newer term.
+      if (node.election?.leader !== effect.to) return;
       voter.ackedAt = this.#world.now;
       voter.ackedLeader = effect.to;
     } else if (effect.kind === "send" && effect.message.kind === "preVote") {

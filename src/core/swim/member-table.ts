@@ -50,7 +50,7 @@ export class MemberTable {
     return this.#members.size;
   }
 
-  /** Alive and suspect members, ourselves included. */
+  /** Alive and suspect members that were reached at least once, ourselves included. (CONF-4) */
   get liveCount(): number {
     return this.#liveCount + 1;
   }
@@ -77,7 +77,7 @@ export class MemberTable {
     assert(!this.#members.has(member.id), "a member is added once");
     this.#members.set(member.id, member);
     this.#byAddress.set(member.record.address, member.id);
-    if (isLive(member)) this.#liveCount++;
+    if (counts(member)) this.#liveCount++;
     if (!member.confirmed) this.#unconfirmedCount++;
     const at = random.below(this.#order.length + 1);
     this.#order.splice(at, 0, member);
@@ -89,7 +89,7 @@ export class MemberTable {
     if (this.#byAddress.get(member.record.address) === member.id) {
       this.#byAddress.delete(member.record.address);
     }
-    if (isLive(member)) this.#liveCount--;
+    if (counts(member)) this.#liveCount--;
     if (!member.confirmed) this.#unconfirmedCount--;
     const at = this.#order.indexOf(member);
     assert(at >= 0, "every member has a place in the probe order");
@@ -98,11 +98,11 @@ export class MemberTable {
   }
 
   setStatus(member: Member, status: MemberStatus, now: number): void {
-    const was = isLive(member);
+    const was = counts(member);
     member.status = status;
     member.changedAt = now;
     if (status !== "suspect") member.suspicion = null;
-    const is = isLive(member);
+    const is = counts(member);
     if (was && !is) this.#liveCount--;
     if (!was && is) this.#liveCount++;
   }
@@ -121,6 +121,7 @@ export class MemberTable {
     assert(!member.confirmed, "a member is confirmed once");
     member.confirmed = true;
     this.#unconfirmedCount--;
+    if (isLive(member)) this.#liveCount++;
   }
 
   /** Whose turn it is; null when a whole round finds nobody to probe. */
@@ -160,6 +161,10 @@ export class MemberTable {
 
 export function isLive(member: { readonly status: MemberStatus }): boolean {
   return member.status === "alive" || member.status === "suspect";
+}
+
+function counts(member: Member): boolean {
+  return member.confirmed && isLive(member);
 }
 
 export function sameRecord(a: NodeRecord, b: NodeRecord): boolean {

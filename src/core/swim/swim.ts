@@ -21,6 +21,7 @@ import { Confirmer } from "./confirmer.ts";
 import { SwimContext } from "./context.ts";
 import type { MemberView, SwimEffect, SwimInput, SwimOptions, SwimView } from "./face.ts";
 import { USER_SEEN_MAX } from "./limits.ts";
+import type { Member } from "./member-table.ts";
 import { isLive } from "./member-table.ts";
 import { Membership } from "./membership.ts";
 import type { SwimDatagram, SwimPacket, Update } from "./messages.ts";
@@ -190,10 +191,14 @@ export class Swim {
     const { config, now, table, random, queue } = context;
     if (queue.length === 0 || now < this.#gossipAt) return;
     this.#gossipAt = now + config.gossipIntervalMs;
-    const targets = table.pick(config.gossipNodes, random, (member) => {
-      if (isLive(member)) return true;
+    const reached = table.pick(config.gossipNodes, random, (member) => {
+      if (isLive(member)) return member.confirmed;
       return member.status === "dead" && now - member.changedAt < config.gossipToTheDeadMs;
     });
+    // Strangers only while we know too few others. (CONF-4)
+    const missing = config.gossipNodes - reached.length;
+    const strangers = (member: Member): boolean => isLive(member) && !member.confirmed;
+    const targets = missing > 0 ? [...reached, ...table.pick(missing, random, strangers)] : reached;
     for (const target of targets) {
       if (queue.length === 0) return;
       context.send(target.record.address, { kind: "gossip" });
