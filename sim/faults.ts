@@ -95,8 +95,7 @@ export class FaultDriver {
         this.#leave(this.#node(fault.node), fault.forMs);
         return;
       case "restartAll":
-        for (const node of this.#cluster.nodes) node.crash();
-        this.#cluster.startAll(fault.spreadMs);
+        this.#restartAll(fault.spreadMs);
         return;
       case "rot":
         this.#node(fault.node).disk.rot();
@@ -157,6 +156,16 @@ export class FaultDriver {
     }
     this.#later(forMs, () => {
       if (node.state === "down") node.start();
+    });
+  }
+
+  #restartAll(spreadMs: number): void {
+    const { nodes } = this.#cluster;
+    nodes.forEach((node, index) => {
+      node.crash();
+      this.#later((spreadMs * ((index * 7) % nodes.length)) / nodes.length, () => {
+        if (node.state === "down") node.start();
+      });
     });
   }
 

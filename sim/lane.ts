@@ -5,7 +5,12 @@
  */
 
 import type { DurableRecord } from "../src/core/durable/record.ts";
-import { encodeRecord, RECORD_COPY_BYTES, recoverRecord } from "../src/core/durable/record.ts";
+import {
+  copyOrder,
+  encodeRecord,
+  RECORD_COPY_BYTES,
+  recoverRecord,
+} from "../src/core/durable/record.ts";
 import type { SimDisk } from "./disk.ts";
 
 export interface LaneHost {
@@ -81,10 +86,10 @@ export class Lane<Effect> {
       this.#waiting = [];
       for (const effect of waiting) this.push(effect);
     };
-    const next = this.#rules.writeBothCopies
-      ? (): void => this.#writeCopy(RECORD_COPY_BYTES, bytes, finish)
-      : finish;
-    this.#writeCopy(0, bytes, next);
+    const [first, second] = copyOrder(this.#host.disk.read(this.#region));
+    if (this.#rules.writeBothCopies) {
+      this.#writeCopy(first, bytes, () => this.#writeCopy(second, bytes, finish));
+    } else this.#writeCopy(0, bytes, finish);
   }
 
   #writeCopy(at: number, bytes: Uint8Array, done: () => void): void {

@@ -217,6 +217,8 @@ async function findMutants(options: Options): Promise<number> {
   };
   await runPool(options.jobs, next, ({ result, options: run }) => {
     if (result.violation === null || run.mutant === null || found.has(run.mutant)) return;
+    // A seed that fails without the mutant too has found nothing.
+    if (runSeed({ ...run, mutant: null }).violation !== null) return;
     found.set(run.mutant, result);
     const { id, text } = result.violation;
     process.stdout.write(`found ${run.mutant} by seed ${result.seed}: ${id} ${text}\n`);

@@ -21,6 +21,8 @@ export interface Member {
   /** Reached directly at least once; only such members are ever accused. (CONF-2) */
   confirmed: boolean;
   readonly learnedAt: number;
+  /** Pings outside rounds since we learned of it. */
+  greetings: number;
   /** Confirmation pings sent since the passive timeout ran out, and when the next is due. */
   confirmAttempts: number;
   confirmAt: number;

@@ -20,6 +20,9 @@ import type { NodeRecord, Update } from "./messages.ts";
 import type { SuspicionBounds } from "./suspicion.ts";
 import { Suspicion, suspicionBounds } from "./suspicion.ts";
 
+/** A stranger has this long to answer before a newcomer may take its place. */
+const STRANGER_MS_MIN = 5_000;
+
 /** Where news came from; deaths we only heard of are counted apart. (GOSS-5) */
 export type Via = "own" | "gossip" | "sync";
 
@@ -130,7 +133,8 @@ export class Membership {
       this.#tombstones.delete(node.id);
     }
     // A flood of names fills the room for strangers, never the door for those who come themselves.
-    const crowded = table.unconfirmedCount >= context.config.unconfirmedMax && !direct;
+    const crowded =
+      table.unconfirmedCount >= context.config.unconfirmedMax && !direct && !this.#makeRoom();
     const full = table.size >= MEMBERS_MAX || crowded;
     if (full && rules.boundsHeld) {
       context.warn("MEMBERS_FULL", node.id);
@@ -145,6 +149,7 @@ export class Membership {
       suspicion: null,
       confirmed: false,
       learnedAt: now,
+      greetings: 0,
       confirmAttempts: 0,
       confirmAt: 0,
       warned: false,
@@ -157,6 +162,18 @@ export class Membership {
     table.add(member, context.random);
     context.changed("join", member, null, "learned");
     context.broadcast({ kind, node, incarnation });
+  }
+
+  /** Under a flood the oldest stranger that was greeted in vain goes, so that real newcomers get their turn. */
+  #makeRoom(): boolean {
+    const { table, now } = this.#context;
+    for (const member of table.all()) {
+      if (member.confirmed || member.greetings === 0) continue;
+      if (now - member.learnedAt < STRANGER_MS_MIN) continue;
+      this.forget(member, "made room for newcomers");
+      return true;
+    }
+    return false;
   }
 
   #aliveSelf(node: NodeRecord, incarnation: Incarnation): void {

@@ -90,8 +90,10 @@ export class Swim {
     context.out = [];
     if (this.#started) this.#noticeLag(now - this.#deadline);
     this.#take(input);
-    // News after a quiet time is due at once, not overdue since the last gossip.
-    this.#deadline = Math.max(now, this.#nextDeadline());
+    // News after a quiet time is due at once, not overdue since the last gossip. And we wake often
+    // enough to notice that we stood still: a pause that ends just at a deadline is no less a pause.
+    const beat = now + context.config.probeTimeoutMs;
+    this.#deadline = Math.min(beat, Math.max(now, this.#nextDeadline()));
     return context.out;
   }
 
