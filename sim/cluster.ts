@@ -5,15 +5,15 @@
 
 import type { Address, NodeId } from "../src/core/base/ids.ts";
 import type { ElectionConfig } from "../src/core/election/config.ts";
-import type { ElectionEffect } from "../src/core/election/face.ts";
 import type { ElectionRules } from "../src/core/election/rules.ts";
 import { ELECTION_RULES } from "../src/core/election/rules.ts";
 import type { SwimConfig } from "../src/core/swim/config.ts";
-import type { SwimEffect } from "../src/core/swim/face.ts";
 import type { SwimRules } from "../src/core/swim/rules.ts";
 import { SWIM_RULES } from "../src/core/swim/rules.ts";
 import { NodeClock } from "./clock.ts";
 import { SimDisk } from "./disk.ts";
+import type { LaneRules } from "./lane.ts";
+import { LANE_RULES } from "./lane.ts";
 import { Network } from "./network.ts";
 import type { Electorate, Surroundings } from "./node.ts";
 import { memberRecord, SimNode } from "./node.ts";
@@ -29,6 +29,7 @@ export interface ClusterOptions {
   readonly swimRules?: SwimRules;
   readonly electionConfig?: ElectionConfig;
   readonly electionRules?: ElectionRules;
+  readonly laneRules?: LaneRules;
   /** Each node's clock runs within 1 ± this. */
   readonly clockDrift?: number;
   /** How many of the first members everyone is configured with. */
@@ -36,12 +37,9 @@ export interface ClusterOptions {
 }
 
 /** What wants to see everything: checkers, counters, printers. */
-export interface Watcher {
-  onSwim?(node: SimNode, effect: SwimEffect): void;
-  onElection?(node: SimNode, effect: ElectionEffect): void;
-  onElectionSent?(node: SimNode, effect: Extract<ElectionEffect, { kind: "send" }>): void;
-  afterStep?(node: SimNode): void;
-}
+export type Watcher = Partial<
+  Pick<Surroundings, "onSwim" | "onElection" | "onSwimDone" | "onElectionDone">
+>;
 
 export class Cluster {
   readonly world: World;
@@ -78,6 +76,7 @@ export class Cluster {
         swimRules: options.swimRules ?? SWIM_RULES,
         seeds,
         electorate: index < electing ? electorate : null,
+        laneRules: options.laneRules ?? LANE_RULES,
       };
       const clock = new NodeClock(clocks.float() * 1_000_000, rate);
       const disk = new SimDisk(this.world.random.fork(`disk/${index}`));
@@ -95,17 +94,17 @@ export class Cluster {
       network: this.network,
       resolve: (to) => this.#byAddress.get(to),
       byId: (id) => this.#byId.get(id),
-      onSwim: (node, effect) => {
-        for (const watcher of watchers) watcher.onSwim?.(node, effect);
+      onSwim: (node, input, effects) => {
+        for (const watcher of watchers) watcher.onSwim?.(node, input, effects);
       },
-      onElection: (node, effect) => {
-        for (const watcher of watchers) watcher.onElection?.(node, effect);
+      onElection: (node, input, effects) => {
+        for (const watcher of watchers) watcher.onElection?.(node, input, effects);
       },
-      onElectionSent: (node, effect) => {
-        for (const watcher of watchers) watcher.onElectionSent?.(node, effect);
+      onSwimDone: (node, effect) => {
+        for (const watcher of watchers) watcher.onSwimDone?.(node, effect);
       },
-      afterStep: (node) => {
-        for (const watcher of watchers) watcher.afterStep?.(node);
+      onElectionDone: (node, effect) => {
+        for (const watcher of watchers) watcher.onElectionDone?.(node, effect);
       },
     };
   }
@@ -139,7 +138,9 @@ export class Cluster {
     return up.every((node) => {
       const view = node.swim?.snapshot();
       if (view === undefined) return false;
-      const alive = view.members.filter(({ status }) => status === "alive");
+      // Names that no node bears (planted by floods) are not judged.
+      const real = view.members.filter(({ id }) => this.#byId.has(id));
+      const alive = real.filter(({ status }) => status === "alive");
       if (alive.length !== up.length - 1) return false;
       return alive.every(({ id }) => this.#byId.get(id)?.state === "up");
     });

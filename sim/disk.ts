@@ -99,6 +99,8 @@ export class SimDisk {
     const regions = [...this.#durable.keys()];
     if (regions.length === 0) return;
     const region = this.#random.pick(regions);
+    // One fault at a time per record: a write under way may be torn, so nothing rots meanwhile.
+    if (this.#unsynced.some((write) => write.region === region)) return;
     const bytes = this.#durable.get(region);
     if (bytes === undefined || bytes.length <= RECORD_COPY_BYTES) return;
     const copy = this.#rotten.get(region) ?? this.#random.below(2);

@@ -4,7 +4,13 @@
  * copies, each synced before the next step (see core/durable).
  */
 
-import { encodeRecord, RECORD_COPY_BYTES, recoverRecord } from "../src/core/durable/record.ts";
+import type { DurableRecord } from "../src/core/durable/record.ts";
+import {
+  copyOrder,
+  encodeRecord,
+  RECORD_COPY_BYTES,
+  recoverRecord,
+} from "../src/core/durable/record.ts";
 import type { SimDisk } from "./disk.ts";
 
 export interface LaneHost {
@@ -15,18 +21,41 @@ export interface LaneHost {
   die(why: string): void;
 }
 
+/** What a driver must get right; each can be broken to plant a mutant. */
+export interface LaneRules {
+  /** Nothing passes a write that is not durable yet. */
+  readonly waitForSync: boolean;
+  /** Both copies are written, one after the other. */
+  readonly writeBothCopies: boolean;
+  /** A copy whose checksum does not hold is not believed. */
+  readonly verifyChecksum: boolean;
+}
+
+export const LANE_RULES: LaneRules = {
+  waitForSync: true,
+  writeBothCopies: true,
+  verifyChecksum: true,
+};
+
 export class Lane<Effect> {
   readonly #host: LaneHost;
   readonly #region: string;
   readonly #carryOut: (effect: Effect) => void;
+  readonly #rules: LaneRules;
   #generation = 0;
   #writing = false;
   #waiting: Effect[] = [];
 
-  constructor(host: LaneHost, region: string, carryOut: (effect: Effect) => void) {
+  constructor(
+    host: LaneHost,
+    region: string,
+    carryOut: (effect: Effect) => void,
+    rules: LaneRules,
+  ) {
     this.#host = host;
     this.#region = region;
     this.#carryOut = carryOut;
+    this.#rules = rules;
   }
 
   get waiting(): number {
@@ -35,7 +64,8 @@ export class Lane<Effect> {
 
   /** What a former process left on the disk. */
   recover(): Uint8Array | null {
-    const record = recoverRecord(this.#host.disk.read(this.#region));
+    const region = this.#host.disk.read(this.#region);
+    const record = this.#rules.verifyChecksum ? recoverRecord(region) : believeAnything(region);
     this.#generation = record?.generation ?? 0;
     return record?.payload ?? null;
   }
@@ -47,17 +77,19 @@ export class Lane<Effect> {
 
   /** To be called from `carryOut`: what follows waits until this is durable. */
   persist(payload: Uint8Array): void {
-    this.#writing = true;
+    this.#writing = this.#rules.waitForSync;
     this.#generation++;
     const bytes = encodeRecord({ generation: this.#generation, payload });
-    this.#writeCopy(0, bytes, () =>
-      this.#writeCopy(RECORD_COPY_BYTES, bytes, () => {
-        this.#writing = false;
-        const waiting = this.#waiting;
-        this.#waiting = [];
-        for (const effect of waiting) this.push(effect);
-      }),
-    );
+    const finish = (): void => {
+      this.#writing = false;
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      for (const effect of waiting) this.push(effect);
+    };
+    const [first, second] = copyOrder(this.#host.disk.read(this.#region));
+    if (this.#rules.writeBothCopies) {
+      this.#writeCopy(first, bytes, () => this.#writeCopy(second, bytes, finish));
+    } else this.#writeCopy(0, bytes, finish);
   }
 
   #writeCopy(at: number, bytes: Uint8Array, done: () => void): void {
@@ -71,4 +103,11 @@ export class Lane<Effect> {
       else this.#host.die("sync failed");
     });
   }
+}
+
+/** The mutant of `verifyChecksum`: whatever lies in the first copy is taken for a record. */
+function believeAnything(region: Uint8Array | null): DurableRecord | null {
+  if (region === null || region.length < 20) return null;
+  const generation = new DataView(region.buffer, region.byteOffset).getUint32(8);
+  return { generation, payload: region.slice(16, RECORD_COPY_BYTES) };
 }

@@ -15,7 +15,7 @@ import type { DurableVote, ElectionEffect, ElectionInput } from "../src/core/ele
 import type { ElectionRules } from "../src/core/election/rules.ts";
 import type { SwimConfig } from "../src/core/swim/config.ts";
 import type { SwimEffect, SwimInput } from "../src/core/swim/face.ts";
-import type { NodeRecord } from "../src/core/swim/messages.ts";
+import type { NodeRecord, SwimDatagram } from "../src/core/swim/messages.ts";
 import type { SwimRules } from "../src/core/swim/rules.ts";
 import { Swim } from "../src/core/swim/swim.ts";
 import { checksumAead } from "../src/wire/checksum-aead.ts";
@@ -25,8 +25,8 @@ import { DatagramGuard } from "../src/wire/guard.ts";
 import { KeyRing } from "../src/wire/key-ring.ts";
 import type { NodeClock } from "./clock.ts";
 import type { SimDisk } from "./disk.ts";
-import type { LaneHost } from "./lane.ts";
-import { Lane } from "./lane.ts";
+import type { LaneHost, LaneRules } from "./lane.ts";
+import { LANE_RULES, Lane } from "./lane.ts";
 import type { Network } from "./network.ts";
 import { openSimStream } from "./streams.ts";
 import type { World } from "./world.ts";
@@ -44,6 +44,7 @@ export interface NodeSpec {
   readonly swimRules: SwimRules;
   readonly seeds: readonly Address[];
   readonly electorate: Electorate | null;
+  readonly laneRules: LaneRules;
 }
 
 /** What the scenario gives to every node. */
@@ -53,13 +54,12 @@ export interface Surroundings {
   /** Who lives at an address. */
   resolve(to: Address): SimNode | undefined;
   byId(id: NodeId): SimNode | undefined;
-  /** Every effect of a machine passes here when the machine makes it. */
-  onSwim(node: SimNode, effect: SwimEffect): void;
-  onElection(node: SimNode, effect: ElectionEffect): void;
-  /** An election message really leaves: whatever it rests on is durable by now. */
-  onElectionSent(node: SimNode, effect: Extract<ElectionEffect, { kind: "send" }>): void;
-  /** After every event of a node. */
-  afterStep(node: SimNode): void;
+  /** After every step of a machine: what went in and what came out. */
+  onSwim(node: SimNode, input: SwimInput, effects: readonly SwimEffect[]): void;
+  onElection(node: SimNode, input: ElectionInput, effects: readonly ElectionEffect[]): void;
+  /** An effect is really carried out: whatever it rests on is durable by now. */
+  onSwimDone(node: SimNode, effect: SwimEffect): void;
+  onElectionDone(node: SimNode, effect: ElectionEffect): void;
 }
 
 const ring = KeyRing.create(checksumAead, ["simulated-secret-0123456789"], "sim");
@@ -82,6 +82,10 @@ export class SimNode {
   state: "down" | "up" | "paused" = "down";
   /** Counts process starts; events of an earlier process are void. */
   life = 0;
+  starts = 0;
+  /** World time of the last pause and resumption. */
+  pausedAt = Number.NEGATIVE_INFINITY;
+  resumedAt = Number.NEGATIVE_INFINITY;
   swim: Swim | null = null;
   election: Election | null = null;
   #guard: DatagramGuard | null = null;
@@ -117,6 +121,8 @@ export class SimNode {
     assert(this.state === "down", "a process starts once");
     this.state = "up";
     this.life++;
+    this.starts++;
+    this.resumedAt = Number.NEGATIVE_INFINITY;
     this.#around.world.note(`${this.id} starts`);
     const random = this.#random.fork(`life/${this.life}`);
     const entropy = random.fork("entropy");
@@ -126,10 +132,16 @@ export class SimNode {
       entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),
     });
     const host = this.#laneHost();
-    this.#swimLane = new Lane(host, "swim", (effect) => this.#carryOutSwim(effect));
+    const { laneRules } = this.spec;
+    this.#swimLane = new Lane(host, "swim", (effect) => this.#carryOutSwim(effect), laneRules);
     this.#startSwim(random.fork("swim"), this.#swimLane);
     if (this.spec.electorate === null || this.#isDown()) return;
-    this.#electionLane = new Lane(host, "vote", (effect) => this.#carryOutElection(effect));
+    this.#electionLane = new Lane(
+      host,
+      "vote",
+      (effect) => this.#carryOutElection(effect),
+      laneRules,
+    );
     this.#startElection(random.fork("election"), this.spec.electorate, this.#electionLane);
   }
 
@@ -154,7 +166,7 @@ export class SimNode {
     const durable = decodeVote(lane.recover());
     const { voters, config, rules } = electorate;
     this.election = new Election(
-      { self: this.id, voters, durable, config, priority: 0, mustSync: this.life > 1 },
+      { self: this.id, voters, durable, config, priority: 0, mustSync: this.starts > 1 },
       random,
       rules,
     );
@@ -183,6 +195,7 @@ export class SimNode {
     if (this.state !== "up") return;
     this.#around.world.note(`${this.id} pauses`);
     this.state = "paused";
+    this.pausedAt = this.#around.world.now;
   }
 
   /** What waited comes in at once, timers before or after the packets, as the seed has it. */
@@ -190,6 +203,7 @@ export class SimNode {
     if (this.state !== "paused") return;
     this.#around.world.note(`${this.id} resumes`);
     this.state = "up";
+    this.resumedAt = this.#around.world.now;
     const stash = this.#stash;
     this.#stash = [];
     const sign = this.#random.chance(0.5) ? 1 : -1;
@@ -209,29 +223,23 @@ export class SimNode {
     const { swim } = this;
     if (swim === null) return;
     const effects = swim.step(input, this.clock.local(this.#around.world.now));
-    for (const effect of effects) {
-      this.#around.onSwim(this, effect);
-      this.#swimLane?.push(effect);
-    }
+    this.#around.onSwim(this, input, effects);
+    for (const effect of effects) this.#swimLane?.push(effect);
     const score = swim.healthScore;
     if (score !== this.#healthScore) {
       this.#healthScore = score;
       this.stepElection({ kind: "health", score, alive: true });
     }
     this.#armTimer();
-    this.#around.afterStep(this);
   }
 
   stepElection(input: ElectionInput): void {
     const { election } = this;
     if (election === null) return;
     const effects = election.step(input, this.clock.local(this.#around.world.now));
-    for (const effect of effects) {
-      this.#around.onElection(this, effect);
-      this.#electionLane?.push(effect);
-    }
+    this.#around.onElection(this, input, effects);
+    for (const effect of effects) this.#electionLane?.push(effect);
     this.#armTimer();
-    this.#around.afterStep(this);
   }
 
   #armTimer(): void {
@@ -283,6 +291,7 @@ export class SimNode {
   }
 
   #carryOutSwim(effect: SwimEffect): void {
+    this.#around.onSwimDone(this, effect);
     switch (effect.kind) {
       case "send":
         this.#seal(effect.to, { protocol: "swim", packet: effect.packet });
@@ -307,9 +316,9 @@ export class SimNode {
 
   #carryOutElection(effect: ElectionEffect): void {
     const { world } = this.#around;
+    this.#around.onElectionDone(this, effect);
     switch (effect.kind) {
       case "send": {
-        this.#around.onElectionSent(this, effect);
         const to = this.#around.byId(effect.to)?.address;
         const packet = { from: this.id, group: GROUP, message: effect.message };
         if (to !== undefined) this.#seal(to, { protocol: "election", packet });
@@ -382,6 +391,11 @@ export class SimNode {
     });
   }
 
+  /** Sends a packet that the machines did not make: stray pings, floods of names. */
+  inject(to: Address, packet: SwimDatagram): void {
+    this.#seal(to, { protocol: "swim", packet });
+  }
+
   /** The server's side of a stream; `answer` sends the one reply. */
   serve(
     packet: Extract<SwimInput, { kind: "streamRequest" }>["packet"],
@@ -399,7 +413,7 @@ export class SimNode {
 
   /** What the disk would tell a new process. */
   durableVote(): DurableVote {
-    const lane = new Lane<ElectionEffect>(this.#laneHost(), "vote", () => {});
+    const lane = new Lane<ElectionEffect>(this.#laneHost(), "vote", () => {}, LANE_RULES);
     return decodeVote(lane.recover());
   }
 }

@@ -1,13 +1,13 @@
-/** Structured logs: one JSON object per line on stderr, through pino. */
+/** Structured logs: one JSON object per line, through pino, to whoever takes lines. */
 
-import { destination, type Logger, pino } from "pino";
+import { type Logger, pino } from "pino";
 import type { Log, LogFields, LogLevel } from "../ports/log.ts";
 
 export class JsonLog implements Log {
   readonly #logger: Logger;
 
-  /** `base` is on every line. Lines are written at once: a log that dies with the process is no log. */
-  constructor(level: LogLevel, base: LogFields, fd = 2) {
+  /** `base` is on every line. */
+  constructor(level: LogLevel, base: LogFields, lines: { write(line: string): void }) {
     this.#logger = pino(
       {
         level,
@@ -15,7 +15,7 @@ export class JsonLog implements Log {
         timestamp: () => `,"at":"${new Date().toISOString()}"`,
         formatters: { level: (label) => ({ level: label }) },
       },
-      destination({ fd, sync: true }),
+      lines,
     );
   }
 

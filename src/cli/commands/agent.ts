@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Command } from "commander";
 import { JsonLog } from "../../adapters/json-log.ts";
+import { LineWriter } from "../../adapters/line-writer.ts";
 import { nodeClock } from "../../adapters/node-clock.ts";
 import { AgentServer } from "../../api/agent-server.ts";
 import { Agent } from "../../node/agent.ts";
@@ -71,12 +72,18 @@ export function registerAgent(program: Command): void {
 }
 
 async function runAgent(config: AgentConfig): Promise<void> {
-  const log = new JsonLog(config.logLevel, { node: config.name });
+  const out = new LineWriter(1);
+  const errors = new LineWriter(2);
+  const log = new JsonLog(config.logLevel, { node: config.name }, errors);
+  process.on("exit", () => {
+    out.flushSync();
+    errors.flushSync();
+  });
   const version = packageVersion();
   let server: AgentServer | null = null;
   let discovery: Discovery | null = null;
   const onEvent = (event: AgentEvent): void => {
-    process.stdout.write(`${JSON.stringify(event)}\n`);
+    out.write(`${JSON.stringify(event)}\n`);
     server?.publish(event);
     discovery?.onMembersChanged();
   };
@@ -109,9 +116,8 @@ async function runAgent(config: AgentConfig): Promise<void> {
   const ready = { name, address, role, datacenter, profile, version, pid: process.pid };
   const encryption = agent.status().encryption;
   const api = config.api === null ? null : `${config.api.host}:${config.api.port}`;
-  process.stdout.write(
-    `${JSON.stringify({ event: "ready", ...ready, api, encryption, at: new Date().toISOString() })}\n`,
-  );
+  const at = new Date().toISOString();
+  out.write(`${JSON.stringify({ event: "ready", ...ready, api, encryption, at })}\n`);
   log.event("info", "agent.ready", { ...ready, api, encryption });
   finder.start();
 }

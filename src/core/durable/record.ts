@@ -61,6 +61,15 @@ export function recoverRecord(region: Uint8Array | null): DurableRecord | null {
   return first.generation >= second.generation ? first : second;
 }
 
+/** Offsets in the order to write them: a spoiled or older copy first, so that a good one always remains. */
+export function copyOrder(region: Uint8Array | null): readonly [number, number] {
+  if (region === null) return [0, RECORD_COPY_BYTES];
+  const first = decodeRecord(region.subarray(0, RECORD_COPY_BYTES));
+  const second = decodeRecord(region.subarray(RECORD_COPY_BYTES));
+  const keepFirst = first !== null && (second === null || first.generation > second.generation);
+  return keepFirst ? [RECORD_COPY_BYTES, 0] : [0, RECORD_COPY_BYTES];
+}
+
 const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let value = byte;
   for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb8_8320 : value >>> 1;

@@ -408,8 +408,11 @@ export class Election {
     assert(term > this.#term, "a term is adopted only upwards");
     this.#term = term;
     this.#votedFor = votedFor;
-    if (!this.#rules.persistVotes) return;
-    this.#out.push({ kind: "persistVote", vote: { term, votedFor } });
+    if (this.#rules.persistVotes) {
+      this.#out.push({ kind: "persistVote", vote: { term, votedFor } });
+    }
+    // The leader of an older term is nobody's leader any more.
+    if (this.#leader !== null && this.#state !== "leader") this.#setLeader(null, "new term");
   }
 
   #voteFor(candidate: NodeId): void {

@@ -35,6 +35,8 @@ export interface SwimConfig {
   readonly deadReclaimMs: number;
   /** Dead and left members stay rejoin candidates this long, then they are forgotten. */
   readonly deadReapMs: number;
+  /** Gossip-learned members that never answered; a flood of names stops here. (AD-35 check 5) */
+  readonly unconfirmedMax: number;
   /** Lifeguard's parts; off only to measure what they are worth. */
   readonly lifeguard: boolean;
 }
@@ -49,6 +51,7 @@ const common = {
   streamPings: true,
   deadReclaimMs: 30_000,
   deadReapMs: 24 * 3_600_000,
+  unconfirmedMax: 4_096,
   lifeguard: true,
 } as const;
 

@@ -7,7 +7,7 @@
 import type { Role } from "../base/ids.ts";
 import { LOAD_MULTIPLIER_MAX } from "../vivaldi/quality.ts";
 import type { SwimContext } from "./context.ts";
-import { GREETINGS_PER_INTERVAL } from "./limits.ts";
+import { GREETINGS_PER_INTERVAL_MAX, GREETINGS_PER_INTERVAL_MIN } from "./limits.ts";
 import type { Member } from "./member-table.ts";
 import { isLive } from "./member-table.ts";
 import type { Membership } from "./membership.ts";
@@ -44,17 +44,16 @@ export class Confirmer {
 
   /** Once per probe interval. */
   beat(): void {
-    const { table, random } = this.#context;
+    const { table } = this.#context;
     if (table.unconfirmedCount === 0) return;
-    const strangers = table.pick(
-      GREETINGS_PER_INTERVAL,
-      random,
-      (member) => !member.confirmed && isLive(member),
-    );
-    for (const member of strangers) {
-      if (this.#greets(member)) this.#prober.greet(member);
-    }
-    for (const member of [...table.all()]) if (!member.confirmed) this.#age(member);
+    const strangers = [...table.all()].filter((member) => !member.confirmed);
+    const share = Math.ceil(strangers.length / 8);
+    const count = Math.min(GREETINGS_PER_INTERVAL_MAX, Math.max(GREETINGS_PER_INTERVAL_MIN, share));
+    const waiting = strangers.filter((member) => isLive(member) && this.#greets(member));
+    // Those who were greeted least go first, so that everyone has a turn.
+    waiting.sort((a, b) => a.greetings - b.greetings);
+    for (const member of waiting.slice(0, count)) this.#prober.greet(member);
+    for (const member of strangers) this.#age(member);
   }
 
   /** In the passive wait everyone is greeted; after it only by counted attempts. */

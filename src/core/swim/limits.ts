@@ -2,8 +2,6 @@
 
 /** Members kept, alive and dead together: 64 Ki rows are about 30 MB. */
 export const MEMBERS_MAX = 65_536;
-/** Gossip-learned members that never answered; a flood of names stops here. (AD-35 check 5) */
-export const UNCONFIRMED_MAX = 4_096;
 /** Indirect probes we run for others at one time. */
 export const RELAYS_MAX = 512;
 /** Streams we have open at one time: joins, push/pulls, fallback pings. */
@@ -18,7 +16,8 @@ export const USER_SEEN_MAX = 4_096;
 export const TOMBSTONES_MAX = 4_096;
 /** Peers asked whom a disputed name belongs to. */
 export const NAME_QUERY_PEERS_MAX = 15;
-/** Pings per probe interval to members never reached yet, beside the round's own probe. */
-export const GREETINGS_PER_INTERVAL = 4;
+/** Pings per probe interval to members never reached yet, beside the round's own probe: an eighth of them. */
+export const GREETINGS_PER_INTERVAL_MIN = 4;
+export const GREETINGS_PER_INTERVAL_MAX = 32;
 /** Raised incarnations reserved per write to disk. */
 export const INCARNATION_BLOCK = 32;

@@ -21,6 +21,8 @@ export interface Member {
   /** Reached directly at least once; only such members are ever accused. (CONF-2) */
   confirmed: boolean;
   readonly learnedAt: number;
+  /** Pings outside rounds since we learned of it. */
+  greetings: number;
   /** Confirmation pings sent since the passive timeout ran out, and when the next is due. */
   confirmAttempts: number;
   confirmAt: number;
@@ -50,7 +52,7 @@ export class MemberTable {
     return this.#members.size;
   }
 
-  /** Alive and suspect members, ourselves included. */
+  /** Alive and suspect members that were reached at least once, ourselves included. (CONF-4) */
   get liveCount(): number {
     return this.#liveCount + 1;
   }
@@ -77,7 +79,7 @@ export class MemberTable {
     assert(!this.#members.has(member.id), "a member is added once");
     this.#members.set(member.id, member);
     this.#byAddress.set(member.record.address, member.id);
-    if (isLive(member)) this.#liveCount++;
+    if (counts(member)) this.#liveCount++;
     if (!member.confirmed) this.#unconfirmedCount++;
     const at = random.below(this.#order.length + 1);
     this.#order.splice(at, 0, member);
@@ -89,7 +91,7 @@ export class MemberTable {
     if (this.#byAddress.get(member.record.address) === member.id) {
       this.#byAddress.delete(member.record.address);
     }
-    if (isLive(member)) this.#liveCount--;
+    if (counts(member)) this.#liveCount--;
     if (!member.confirmed) this.#unconfirmedCount--;
     const at = this.#order.indexOf(member);
     assert(at >= 0, "every member has a place in the probe order");
@@ -98,11 +100,11 @@ export class MemberTable {
   }
 
   setStatus(member: Member, status: MemberStatus, now: number): void {
-    const was = isLive(member);
+    const was = counts(member);
     member.status = status;
     member.changedAt = now;
     if (status !== "suspect") member.suspicion = null;
-    const is = isLive(member);
+    const is = counts(member);
     if (was && !is) this.#liveCount--;
     if (!was && is) this.#liveCount++;
   }
@@ -121,6 +123,7 @@ export class MemberTable {
     assert(!member.confirmed, "a member is confirmed once");
     member.confirmed = true;
     this.#unconfirmedCount--;
+    if (isLive(member)) this.#liveCount++;
   }
 
   /** Whose turn it is; null when a whole round finds nobody to probe. */
@@ -131,7 +134,8 @@ export class MemberTable {
         random.shuffle(this.#order);
       }
       const member = this.#order[this.#next++];
-      if (member !== undefined && isLive(member)) return member;
+      // Strangers are greeted beside the rounds: a flood of names must not slow detection down.
+      if (member !== undefined && isLive(member) && member.confirmed) return member;
     }
     return null;
   }
@@ -159,6 +163,10 @@ export class MemberTable {
 
 export function isLive(member: { readonly status: MemberStatus }): boolean {
   return member.status === "alive" || member.status === "suspect";
+}
+
+function counts(member: Member): boolean {
+  return member.confirmed && isLive(member);
 }
 
 export function sameRecord(a: NodeRecord, b: NodeRecord): boolean {

@@ -13,12 +13,15 @@ import type { Incarnation, NodeId } from "../base/ids.ts";
 import { incarnation as toIncarnation } from "../base/ids.ts";
 import { latencyMultiplier } from "../vivaldi/quality.ts";
 import type { SwimContext } from "./context.ts";
-import { MEMBERS_MAX, TOMBSTONES_MAX, UNCONFIRMED_MAX } from "./limits.ts";
+import { MEMBERS_MAX, TOMBSTONES_MAX } from "./limits.ts";
 import type { Member } from "./member-table.ts";
 import { isLive, sameRecord } from "./member-table.ts";
 import type { NodeRecord, Update } from "./messages.ts";
 import type { SuspicionBounds } from "./suspicion.ts";
 import { Suspicion, suspicionBounds } from "./suspicion.ts";
+
+/** A stranger has this long to answer before a newcomer may take its place. */
+const STRANGER_MS_MIN = 5_000;
 
 /** Where news came from; deaths we only heard of are counted apart. (GOSS-5) */
 export type Via = "own" | "gossip" | "sync";
@@ -62,7 +65,8 @@ export class Membership {
     }
   }
 
-  alive(node: NodeRecord, incarnation: Incarnation, kind: "join" | "alive"): void {
+  /** `direct`: the member says it itself, so that it will be confirmed at once. */
+  alive(node: NodeRecord, incarnation: Incarnation, kind: "join" | "alive", direct = false): void {
     const { table, rules, self } = this.#context;
     if (node.id === self.id) {
       this.#aliveSelf(node, incarnation);
@@ -74,7 +78,7 @@ export class Membership {
       return;
     }
     if (known === undefined) {
-      this.#newcomer(node, incarnation, kind);
+      this.#newcomer(node, incarnation, kind, direct);
       return;
     }
     const older = rules.equalAliveLoses
@@ -115,7 +119,12 @@ export class Membership {
     context.broadcast({ kind, node, incarnation });
   }
 
-  #newcomer(node: NodeRecord, incarnation: Incarnation, kind: "join" | "alive"): void {
+  #newcomer(
+    node: NodeRecord,
+    incarnation: Incarnation,
+    kind: "join" | "alive",
+    direct: boolean,
+  ): void {
     const context = this.#context;
     const { table, now, rules } = context;
     const tombstone = this.#tombstones.get(node.id);
@@ -123,7 +132,10 @@ export class Membership {
       if (incarnation <= tombstone.incarnation) return;
       this.#tombstones.delete(node.id);
     }
-    const full = table.size >= MEMBERS_MAX || table.unconfirmedCount >= UNCONFIRMED_MAX;
+    // A flood of names fills the room for strangers, never the door for those who come themselves.
+    const crowded =
+      table.unconfirmedCount >= context.config.unconfirmedMax && !direct && !this.#makeRoom();
+    const full = table.size >= MEMBERS_MAX || crowded;
     if (full && rules.boundsHeld) {
       context.warn("MEMBERS_FULL", node.id);
       return;
@@ -137,6 +149,7 @@ export class Membership {
       suspicion: null,
       confirmed: false,
       learnedAt: now,
+      greetings: 0,
       confirmAttempts: 0,
       confirmAt: 0,
       warned: false,
@@ -149,6 +162,18 @@ export class Membership {
     table.add(member, context.random);
     context.changed("join", member, null, "learned");
     context.broadcast({ kind, node, incarnation });
+  }
+
+  /** Under a flood the oldest stranger that was greeted in vain goes, so that real newcomers get their turn. */
+  #makeRoom(): boolean {
+    const { table, now } = this.#context;
+    for (const member of table.all()) {
+      if (member.confirmed || member.greetings === 0) continue;
+      if (now - member.learnedAt < STRANGER_MS_MIN) continue;
+      this.forget(member, "made room for newcomers");
+      return true;
+    }
+    return false;
   }
 
   #aliveSelf(node: NodeRecord, incarnation: Incarnation): void {

@@ -301,6 +301,7 @@ export class Prober {
   greet(member: Member): void {
     const context = this.#context;
     const sequence = context.nextSequence();
+    member.greetings++;
     this.#greetings.set(sequence, { target: member.id, sentAt: context.now });
     for (const [oldest, greeting] of this.#greetings) {
       const fresh = context.now - greeting.sentAt < 10_000;

@@ -36,8 +36,6 @@ export interface SwimRules {
   readonly unconfirmedProtected: boolean;
   /** A stalled loop discounts its own probes and clocks. (1.7) */
   readonly lagDiscounted: boolean;
-  /** Members skipped by the shuffle are still probed once a round. (16) */
-  readonly probeEveryone: boolean;
   /** Each update is told up to its limit, not once. */
   readonly retransmit: boolean;
   /** Stale embedded states are refused. (EMB-5) */
@@ -67,7 +65,6 @@ export const SWIM_RULES: SwimRules = {
   leaveIsFinal: true,
   unconfirmedProtected: true,
   lagDiscounted: true,
-  probeEveryone: true,
   retransmit: true,
   statesVersioned: true,
   suspicionWaits: true,

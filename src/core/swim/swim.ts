@@ -19,8 +19,9 @@ import { keyOf } from "./broadcast-queue.ts";
 import { checkSwimConfig } from "./config.ts";
 import { Confirmer } from "./confirmer.ts";
 import { SwimContext } from "./context.ts";
-import type { SwimEffect, SwimInput, SwimOptions, SwimView } from "./face.ts";
+import type { MemberView, SwimEffect, SwimInput, SwimOptions, SwimView } from "./face.ts";
 import { USER_SEEN_MAX } from "./limits.ts";
+import type { Member } from "./member-table.ts";
 import { isLive } from "./member-table.ts";
 import { Membership } from "./membership.ts";
 import type { SwimDatagram, SwimPacket, Update } from "./messages.ts";
@@ -89,8 +90,10 @@ export class Swim {
     context.out = [];
     if (this.#started) this.#noticeLag(now - this.#deadline);
     this.#take(input);
-    // News after a quiet time is due at once, not overdue since the last gossip.
-    this.#deadline = Math.max(now, this.#nextDeadline());
+    // News after a quiet time is due at once, not overdue since the last gossip. And we wake often
+    // enough to notice that we stood still: a pause that ends just at a deadline is no less a pause.
+    const beat = now + context.config.probeTimeoutMs;
+    this.#deadline = Math.min(beat, Math.max(now, this.#nextDeadline()));
     return context.out;
   }
 
@@ -110,8 +113,8 @@ export class Swim {
         this.#onDatagram(input.packet, input.source);
         return;
       case "streamRequest":
-        this.#meetSender(input.packet);
         this.#syncer.onRequest(input.connection, input.packet);
+        this.#meetSender(input.packet);
         return;
       case "streamReply":
         this.#syncer.onReply(input.exchange, input.packet);
@@ -190,10 +193,14 @@ export class Swim {
     const { config, now, table, random, queue } = context;
     if (queue.length === 0 || now < this.#gossipAt) return;
     this.#gossipAt = now + config.gossipIntervalMs;
-    const targets = table.pick(config.gossipNodes, random, (member) => {
-      if (isLive(member)) return true;
+    const reached = table.pick(config.gossipNodes, random, (member) => {
+      if (isLive(member)) return member.confirmed;
       return member.status === "dead" && now - member.changedAt < config.gossipToTheDeadMs;
     });
+    // Strangers only while we know too few others. (CONF-4)
+    const missing = config.gossipNodes - reached.length;
+    const strangers = (member: Member): boolean => isLive(member) && !member.confirmed;
+    const targets = missing > 0 ? [...reached, ...table.pick(missing, random, strangers)] : reached;
     for (const target of targets) {
       if (queue.length === 0) return;
       context.send(target.record.address, { kind: "gossip" });
@@ -207,6 +214,8 @@ export class Swim {
       return;
     }
     for (const update of packet.updates) this.#applyUpdate(update);
+    if (this.#isBehind(packet))
+      context.send(source, { kind: "gossip" }, context.aliveSelf("alive"));
     this.#meetSender(packet);
     this.#takeState(packet);
     const { message } = packet;
@@ -235,6 +244,18 @@ export class Swim {
         assertNever(message);
         return;
     }
+  }
+
+  /** The sender accuses us of what we refuted long ago: it has missed the answer, so it gets it again. */
+  #isBehind(packet: SwimDatagram): boolean {
+    const { self, incarnation, leaving } = this.#context;
+    if (leaving) return false;
+    return packet.updates.some((update) => {
+      const accusation =
+        update.kind === "suspect" || update.kind === "dead" || update.kind === "left";
+      if (!accusation || update.id !== self.id) return false;
+      return update.from === packet.from && update.incarnation < incarnation;
+    });
   }
 
   #applyUpdate(update: Update): void {
@@ -363,7 +384,9 @@ export class Swim {
       context.awareness.apply(lagMs > context.config.probeIntervalMs ? 2 : 1);
     }
     context.warn("LOOP_LAG", String(Math.round(lagMs)));
-    for (const member of context.suspects) member.suspicion?.postpone(lagMs);
+    // What refutes them may still wait to be read: the time lost, and a moment to catch up.
+    const graceMs = lagMs + context.config.probeTimeoutMs;
+    for (const member of context.suspects) member.suspicion?.postpone(graceMs);
     this.#prober.abandon();
   }
 
@@ -374,6 +397,16 @@ export class Swim {
 
   get incarnation(): Incarnation {
     return this.#context.incarnation;
+  }
+
+  /** What we hold of one member. */
+  look(id: NodeId): MemberView | null {
+    const member = this.#context.table.get(id);
+    return member === undefined ? null : this.#context.viewOf(member);
+  }
+
+  get liveCount(): number {
+    return this.#context.table.liveCount;
   }
 
   /** Sizes of everything that is bounded. (M6) */

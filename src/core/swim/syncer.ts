@@ -129,7 +129,9 @@ export class Syncer {
   #pushPull(): void {
     const { now, config, table, random, counts } = this.#context;
     this.#pushPullAt = now + config.pushPullIntervalMs * pushPullScale(table.liveCount);
-    const [peer] = table.pick(1, random, (member) => member.status === "alive");
+    const alive = (member: Member): boolean => member.status === "alive";
+    const [known] = table.pick(1, random, (member) => alive(member) && member.confirmed);
+    const peer = known ?? table.pick(1, random, alive)[0];
     if (peer === undefined) return;
     counts.pushPulls++;
     this.#open("pushPull", peer.record.address, null, config.streamTimeoutMs);
@@ -227,7 +229,8 @@ export class Syncer {
     const { rules } = this.#context;
     for (const { node, incarnation, status } of members) {
       if (status === "alive") {
-        membership.alive(node, incarnation, join && node.id === from ? "join" : "alive");
+        const direct = node.id === from;
+        membership.alive(node, incarnation, join && direct ? "join" : "alive", direct);
       } else if (status === "left") membership.left(node.id, incarnation, node.id);
       else if (status === "suspect" || rules.syncDeadSuspects) {
         membership.suspect(node.id, incarnation, from, "sync");
