@@ -123,8 +123,13 @@ export class Http1Connection {
     this.#socket.write(bytes);
   }
 
+  get exchange(): Exchange | null {
+    return this.#exchange;
+  }
+
   /** Lets go of the exchange and closes. */
   close(): void {
+    this.#exchange?.cancel();
     this.#exchange = null;
     this.#closed = true;
     this.#socket.destroy();
