@@ -144,10 +144,12 @@ export class Execution implements UserHost, DriverHost {
     );
   }
 
+  get users(): number {
+    return this.#users.size;
+  }
+
   get activeUsers(): number {
-    let running = 0;
-    for (const user of this.#users) if (user.running) running++;
-    return running;
+    return this.#ended ? 0 : this.#driver.active;
   }
 
   get signal(): AbortSignal {
@@ -201,6 +203,7 @@ export class Execution implements UserHost, DriverHost {
       warmingUp: planMs < this.#inputs.warmupMs,
       target: this.#driver.target,
       arrivalsMissed: this.#driver.missed,
+      loopLagUs: this.#inputs.lag.lagUs,
     });
   }
 
@@ -479,7 +482,7 @@ export class Execution implements UserHost, DriverHost {
     try {
       const value = metric.value(context);
       if (typeof value === "number" || typeof value === "boolean") {
-        this.recorder.metrics.add(metric.name, metric.kind, Number(value), {});
+        this.recorder.add(metric.name, metric.kind, Number(value), {});
       }
     } catch (error) {
       this.#complain(`metric "${metric.name}" threw`, error);
