@@ -124,14 +124,13 @@ export class Http1Connection {
     this.#socket.write(bytes);
   }
 
-  /** Closes, and what is under way ends without a word. */
-  cancel(): void {
-    this.#exchange?.cancel();
-    this.close();
+  get exchange(): Exchange | null {
+    return this.#exchange;
   }
 
   /** Lets go of the exchange and closes. */
   close(): void {
+    this.#exchange?.cancel();
     this.#exchange = null;
     this.#closed = true;
     this.#socket.destroy();
