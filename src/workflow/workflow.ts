@@ -117,7 +117,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
   }
 
   /** Runs after these workflows. */
-  dependsOn(...workflows: readonly (string | Workflow<never, never, never, never>)[]): this {
+  dependsOn(...workflows: readonly (string | { readonly definition: WorkflowDefinition })[]): this {
     for (const other of workflows) {
       this.definition.dependsOn.push(typeof other === "string" ? other : other.definition.name);
     }
