@@ -18,18 +18,11 @@
 
 import type { LiveRun } from "../results/live.ts";
 import { drawLatencyChart, drawRateChart } from "./chart.ts";
+import { drawRule, drawSpans } from "./draw.ts";
 import { formatClock, formatMs, formatRate } from "./format.ts";
 import { Grid, type Rect } from "./grid.ts";
 import { drawHistogramChart } from "./histogram-chart.ts";
-import {
-  drawHeader,
-  drawRule,
-  drawSpans,
-  drawSteps,
-  drawVerdicts,
-  drawWorkflows,
-  verdictRows,
-} from "./panels.ts";
+import { drawHeader, drawVerdicts, drawWorkflows, verdictRows } from "./panels.ts";
 import { EMPTY_SCENE, focusOf, type Scene, type StepRow, stepRows } from "./scene.ts";
 import { timeSpan } from "./series.ts";
 import {
@@ -43,6 +36,7 @@ import {
   type ListPanel,
   statusEntries,
 } from "./side-panels.ts";
+import { drawSteps } from "./steps-panel.ts";
 import { Style } from "./style.ts";
 import { clean } from "./text.ts";
 

@@ -59,6 +59,8 @@ export const nodeHost: Host = {
     return () => process.off("exit", task);
   },
   onContinue(task) {
+    // Windows knows no such signal and refuses the listener.
+    if (process.platform === "win32") return () => {};
     process.on("SIGCONT", task);
     return () => process.off("SIGCONT", task);
   },

@@ -150,18 +150,21 @@ function stepDown(value: number): number {
   return value;
 }
 
-/** The 1-2-5 figures of a logarithmic axis, or only the decades when these are too many. */
+/** At most about `most` labels of a logarithmic axis: 1-2-5 figures, else decades, else its ends. */
 export function logTicks(low: number, high: number, most: number): number[] {
-  for (const steps of [[1, 2, 5], [1]]) {
-    const ticks: number[] = [];
-    const first = Math.floor(Math.log10(low));
-    for (let exponent = first; exponent <= first + 400 && 10 ** exponent <= high; exponent++) {
-      for (const step of steps) {
-        const tick = step * 10 ** exponent;
-        if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
-      }
+  const fine = ticksOf(low, high, [1, 2, 5]);
+  if (fine.length <= most) return fine;
+  const decades = ticksOf(low, high, [1]);
+  return decades.length >= 2 ? decades : [...new Set([low, ...decades, high])];
+}
+
+function ticksOf(low: number, high: number, steps: readonly number[]): number[] {
+  const ticks: number[] = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high * 1.001; power *= 10) {
+    for (const step of steps) {
+      const tick = step * power;
+      if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
     }
-    if (ticks.length <= most || steps.length === 1) return ticks;
   }
-  return [];
+  return ticks;
 }

@@ -4,9 +4,9 @@
  */
 
 import type { LiveRun } from "../results/live.ts";
+import { drawBar, drawRule, drawSpans } from "./draw.ts";
 import { formatBytes, formatCompact, formatCount, formatMs, formatPercent } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";
-import { drawBar, drawRule, drawSpans } from "./panels.ts";
 import { pageOf, type Scene, stepRows } from "./scene.ts";
 import { Style, type StyleId } from "./style.ts";
 import { clean, textWidth, wrap } from "./text.ts";

@@ -52,13 +52,22 @@ const WIDE: readonly (readonly [number, number])[] = [
 
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]$/u;
 
+/** Widths of the basic plane as they become known, plus one: a picture asks thousands of times. */
+const known = new Uint8Array(0x1_0000);
+
 /** Cells taken by a code point: 0 (never drawn), 1 or 2. */
-export function charWidth(code: number): 0 | 1 | 2 {
+export function charWidth(code: number): number {
   if (code < 0x7f) return code < 0x20 ? 0 : 1;
-  // Box drawing, blocks and braille are most of what we draw: decide them first.
-  if (code >= 0x2500 && code <= 0x259f) return 1;
-  if (code >= 0x2800 && code <= 0x28ff) return 1;
-  if (code >= 0x1100 && inRanges(code)) return 2;
+  if (code > 0xffff) return findWidth(code);
+  const seen = known[code] ?? 0;
+  if (seen > 0) return seen - 1;
+  const width = findWidth(code);
+  known[code] = width + 1;
+  return width;
+}
+
+function findWidth(code: number): number {
+  if (inRanges(code)) return 2;
   return INVISIBLE.test(String.fromCodePoint(code)) ? 0 : 1;
 }
 
@@ -78,7 +87,11 @@ function inRanges(code: number): boolean {
 
 export function textWidth(text: string): number {
   let width = 0;
-  for (const char of text) width += charWidth(char.codePointAt(0) ?? 0);
+  for (let index = 0; index < text.length; index++) {
+    const code = text.codePointAt(index) ?? 0;
+    if (code > 0xffff) index += 1;
+    width += charWidth(code);
+  }
   return width;
 }
 
