@@ -78,7 +78,7 @@ function screenAsHtml(): string {
       const cell = line?.getCell(x);
       if (cell === undefined || cell.getWidth() === 0) continue;
       const text = (cell.getChars() || " ").replace(/&/g, "&amp;").replace(/</g, "&lt;");
-      html += `<span style="${styleOf(cell)}">${text}</span>`;
+      html += `<span style="${styleOf(cell)};width:${cell.getWidth()}ch">${text}</span>`;
     }
     rows.push(`<div>${html}</div>`);
   }
@@ -120,8 +120,8 @@ async function draw(from: Browser, screen: string): Promise<void> {
   await page.setContent(`<style>
     body { margin: 0; }
     main { display: inline-block; padding: 14px 18px; background: #11151c; }
-    div { font: 13px/17px "DejaVu Sans Mono", monospace; white-space: pre; height: 17px; }
-    span { display: inline-block; height: 17px; }
+    div { font: 13px/15px "DejaVu Sans Mono", monospace; white-space: pre; height: 15px; }
+    span { display: inline-block; height: 15px; }
   </style><main>${screen}</main>`);
   await page.locator("main").screenshot({ path: join(images, "terminal.png") });
   await page.close();
