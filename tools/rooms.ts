@@ -66,6 +66,7 @@ const table = {
       "results",
       "workflow",
       "engine",
+      "protocols",
     ],
   },
   report: { path: "src/report/", imports: ["core/base", "core/time", "core/stats", "results"] },

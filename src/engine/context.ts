@@ -1,7 +1,10 @@
 /** The object that user functions receive: one per virtual user, its clients made on first use. */
 
+import { createGraphqlClient, type GraphqlClient } from "../protocols/graphql/client.ts";
 import { HttpClient } from "../protocols/http1/client.ts";
+import { createHttp2Client, type Http2Client } from "../protocols/http2/client.ts";
 import type { Session } from "../protocols/protocol.ts";
+import { createWebsocketClient, type WebsocketClient } from "../protocols/websocket/client.ts";
 import type { Clients, UserInfo } from "../workflow/context.ts";
 import type { AnyContext } from "../workflow/definition.ts";
 
@@ -9,6 +12,9 @@ import type { AnyContext } from "../workflow/definition.ts";
 export class SessionClients implements Clients {
   readonly #session: Session;
   #http: HttpClient | undefined;
+  #http2: Http2Client | undefined;
+  #graphql: GraphqlClient | undefined;
+  #ws: WebsocketClient | undefined;
 
   constructor(session: Session) {
     this.#session = session;
@@ -17,6 +23,21 @@ export class SessionClients implements Clients {
   get http(): HttpClient {
     this.#http ??= new HttpClient(this.#session);
     return this.#http;
+  }
+
+  get http2(): Http2Client {
+    this.#http2 ??= createHttp2Client(this.#session);
+    return this.#http2;
+  }
+
+  get graphql(): GraphqlClient {
+    this.#graphql ??= createGraphqlClient(this.#session);
+    return this.#graphql;
+  }
+
+  get ws(): WebsocketClient {
+    this.#ws ??= createWebsocketClient(this.#session);
+    return this.#ws;
   }
 }
 
@@ -47,6 +68,15 @@ export class UserContext implements AnyContext {
 
   get http(): HttpClient {
     return this.#clients.http;
+  }
+  get http2(): Http2Client {
+    return this.#clients.http2;
+  }
+  get graphql(): GraphqlClient {
+    return this.#clients.graphql;
+  }
+  get ws(): WebsocketClient {
+    return this.#clients.ws;
   }
   get used(): Readonly<Record<string, unknown>> {
     return this.#host.used;

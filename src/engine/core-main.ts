@@ -3,9 +3,9 @@
  * is gone the pipe closes, and the core ends with it: no orphan goes on making load.
  */
 
+import { Complaints } from "./complaints.ts";
 import { Core } from "./core.ts";
 import type { CoreCommand, CoreEvent } from "./messages.ts";
-import { problemOf } from "./problem.ts";
 
 const send = (event: CoreEvent): void => {
   if (process.connected) process.send?.(event);
@@ -22,16 +22,13 @@ process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
 
 // What user code leaves unhandled must not end the core: it is shown, and the load goes on.
-const shown = new Set<string>();
-const complain = (what: string, error: unknown): void => {
-  const { location, message } = problemOf(error);
-  const line = `${what}: ${message}${location === null ? "" : ` (${location})`}`;
-  if (shown.has(line) || shown.size >= 20) return;
-  shown.add(line);
-  send({ kind: "log", line });
-};
-process.on("unhandledRejection", (error) => complain("unhandled rejection in a workflow", error));
-process.on("uncaughtException", (error) => complain("uncaught exception in a workflow", error));
+const complaints = new Complaints((line) => send({ kind: "log", line }));
+process.on("unhandledRejection", (error) =>
+  complaints.add("unhandled rejection in a workflow", error),
+);
+process.on("uncaughtException", (error) =>
+  complaints.add("uncaught exception in a workflow", error),
+);
 
 for (const level of ["log", "info", "warn", "error", "debug"] as const) {
   console[level] = (...values: unknown[]) => {

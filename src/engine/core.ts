@@ -168,7 +168,7 @@ export class Core {
         });
       },
     });
-    setMetricSink(made.recorder.metrics);
+    setMetricSink(made.recorder);
     return made;
   }
 

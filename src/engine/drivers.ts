@@ -19,6 +19,8 @@ import {
 import type { VirtualUser } from "./user.ts";
 
 export interface DriverHost {
+  /** Users of this core that have not ended. */
+  readonly users: number;
   /** Milliseconds of plan time: since the start, pauses left out. */
   planMs(now: number): number;
   /** The moment on the clock of a plan time. */
@@ -39,6 +41,8 @@ export interface LoadDriver {
   /** What the plan asks this core for now: users or arrivals per second. */
   readonly target: number;
   readonly missed: number;
+  /** Users that take part now, those between two iterations included. */
+  readonly active: number;
   begin(now: number): void;
   tick(now: number): void;
   iterationDone(user: VirtualUser, now: number): void;
@@ -67,6 +71,10 @@ export class UserDriver implements LoadDriver {
     this.#share = share;
     this.#host = host;
     this.#constant = plan.kind !== "vus" || plan.stages.every((stage) => stage.from === stage.to);
+  }
+
+  get active(): number {
+    return this.#active.size;
   }
 
   begin(now: number): void {
@@ -142,6 +150,10 @@ export class ArrivalDriver implements LoadDriver {
     this.#arrivals = new ArrivalClock(stages, share);
   }
 
+  get active(): number {
+    return this.#users - this.#free.length;
+  }
+
   begin(now: number): void {
     this.#serve(now);
   }
@@ -215,6 +227,10 @@ export class IterationDriver implements LoadDriver {
     this.target = users;
     this.#perUser = perUser;
     this.#host = host;
+  }
+
+  get active(): number {
+    return this.#host.users;
   }
 
   begin(): void {

@@ -12,9 +12,9 @@ import { Random } from "../core/base/random.ts";
 import { provision } from "../core/dispatch/provision.ts";
 import { type LoadPlan, planDurationMs, type Share } from "../core/plan/load.ts";
 import { clock } from "../protocols/clock.ts";
-import { errorText } from "../protocols/errors.ts";
 import type { CallRecord } from "../protocols/protocol.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
+import { Complaints } from "./complaints.ts";
 import type { UserContext } from "./context.ts";
 import {
   ArrivalDriver,
@@ -27,7 +27,6 @@ import type { FeedSupply } from "./feeds.ts";
 import type { LagMonitor } from "./lag.ts";
 import { IndexLease, type LeaseRequester } from "./leases.ts";
 import { ITERATIONS_LEASE } from "./messages.ts";
-import { locationOf } from "./problem.ts";
 import { Recorder } from "./recorder.ts";
 import { Sleeper } from "./sleeper.ts";
 import { type UserHost, VirtualUser } from "./user.ts";
@@ -82,7 +81,7 @@ export class Execution implements UserHost, DriverHost {
   readonly #sleeper = new Sleeper();
   readonly #last: Record<string, unknown> = {};
   readonly #notes = new Set<string>();
-  readonly #shownErrors = new Set<string>();
+  readonly #complaints: Complaints;
   #abort: AbortController | undefined;
   #nextId: number;
   #startedAt = 0;
@@ -100,6 +99,7 @@ export class Execution implements UserHost, DriverHost {
     this.used = inputs.used;
     this.#inputs = inputs;
     this.#host = host;
+    this.#complaints = new Complaints((line) => host.log(line));
     this.recorder = new Recorder(
       workflow.measuredSteps,
       workflow.definition.checks.length,
@@ -144,10 +144,12 @@ export class Execution implements UserHost, DriverHost {
     );
   }
 
+  get users(): number {
+    return this.#users.size;
+  }
+
   get activeUsers(): number {
-    let running = 0;
-    for (const user of this.#users) if (user.running) running++;
-    return running;
+    return this.#ended ? 0 : this.#driver.active;
   }
 
   get signal(): AbortSignal {
@@ -201,6 +203,7 @@ export class Execution implements UserHost, DriverHost {
       warmingUp: planMs < this.#inputs.warmupMs,
       target: this.#driver.target,
       arrivalsMissed: this.#driver.missed,
+      loopLagUs: this.#inputs.lag.lagUs,
     });
   }
 
@@ -310,7 +313,7 @@ export class Execution implements UserHost, DriverHost {
     try {
       await this.workflow.definition.userSetup?.(user.context);
     } catch (error) {
-      this.#complain(`userSetup of user ${user.id} threw`, error);
+      this.#complaints.add(`userSetup of user ${user.id} threw`, error);
     }
     user.running = false;
     if (user.session.closed) return;
@@ -405,7 +408,7 @@ export class Execution implements UserHost, DriverHost {
     try {
       await this.workflow.definition.userTeardown?.(user.context);
     } catch (error) {
-      this.#complain(`userTeardown of user ${user.id} threw`, error);
+      this.#complaints.add(`userTeardown of user ${user.id} threw`, error);
     }
   }
 
@@ -442,7 +445,7 @@ export class Execution implements UserHost, DriverHost {
       try {
         provided[key] = value({ last: this.#last, setup: this.setup });
       } catch (error) {
-        this.#complain(`provide "${key}" threw`, error);
+        this.#complaints.add(`provide "${key}" threw`, error);
       }
     }
     return provided;
@@ -458,15 +461,7 @@ export class Execution implements UserHost, DriverHost {
 
   recordException(step: CompiledStep, startedAt: number, intendedAt: number, error: unknown): void {
     this.recorder.exception(step.index, startedAt, clock(), intendedAt);
-    this.#complain(`${step.index < 0 ? "action" : "step"} "${step.name}" threw`, error);
-  }
-
-  /** The same mistake is shown once, not once per request. */
-  #complain(what: string, error: unknown): void {
-    const line = `${what}: ${errorText(error)}`;
-    if (this.#shownErrors.has(line) || this.#shownErrors.size >= SHOWN_ERRORS_MAX) return;
-    this.#shownErrors.add(line);
-    this.#host.log(`${line}${userLine(error)}`);
+    this.#complaints.add(`${step.index < 0 ? "action" : "step"} "${step.name}" threw`, error);
   }
 
   recordCheck(index: number, passed: boolean): void {
@@ -479,10 +474,10 @@ export class Execution implements UserHost, DriverHost {
     try {
       const value = metric.value(context);
       if (typeof value === "number" || typeof value === "boolean") {
-        this.recorder.metrics.add(metric.name, metric.kind, Number(value), {});
+        this.recorder.add(metric.name, metric.kind, Number(value), {});
       }
     } catch (error) {
-      this.#complain(`metric "${metric.name}" threw`, error);
+      this.#complaints.add(`metric "${metric.name}" threw`, error);
     }
   }
 
@@ -493,14 +488,6 @@ export class Execution implements UserHost, DriverHost {
   sleep(ms: number): Promise<void> {
     return this.#sleeper.sleep(ms);
   }
-}
-
-const SHOWN_ERRORS_MAX = 20;
-
-/** " (flow.ts:12:5)" where the stack names a place outside this package. */
-function userLine(error: unknown): string {
-  const location = locationOf(error);
-  return location === null ? "" : ` (${location})`;
 }
 
 function perUser(plan: LoadPlan): number {

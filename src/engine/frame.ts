@@ -22,6 +22,8 @@ export interface FrameHead {
   readonly target: number;
   readonly checks: readonly { readonly passed: number; readonly failed: number }[];
   readonly sendLagUs: Histogram;
+  /** How late the core's event loop ran. */
+  readonly loopLagUs: Histogram;
 }
 
 export function writeFrameHead(writer: ByteWriter, head: FrameHead): void {
@@ -39,6 +41,7 @@ export function writeFrameHead(writer: ByteWriter, head: FrameHead): void {
     writer.varint(check.failed);
   }
   head.sendLagUs.encode(writer);
+  head.loopLagUs.encode(writer);
 }
 
 const CHECKS_MAX = 10_000;
@@ -60,7 +63,8 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
     failed: reader.varint(),
   }));
   const sendLagUs = Histogram.decode(reader);
-  if (reader.failed || sendLagUs === undefined) return undefined;
+  const loopLagUs = Histogram.decode(reader);
+  if (reader.failed || sendLagUs === undefined || loopLagUs === undefined) return undefined;
   return {
     measuredMs,
     warmingUp,
@@ -71,5 +75,6 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
     target,
     checks,
     sendLagUs,
+    loopLagUs,
   };
 }

@@ -12,14 +12,14 @@ const INTERVAL_MS = 10;
 export class LagMonitor {
   /** When the loop last reached its timers; code that never yields leaves it behind. */
   lastTurnAt = clock();
-  readonly #lagUs = new Histogram();
+  readonly lagUs = new Histogram();
   #timer: NodeJS.Timeout | undefined;
   #expectedAt = 0;
   #cpuStart = process.cpuUsage();
   #startedAt = clock();
 
   start(): void {
-    this.#lagUs.clear();
+    this.lagUs.clear();
     this.#cpuStart = process.cpuUsage();
     this.#startedAt = clock();
     this.#arm(this.#startedAt);
@@ -32,12 +32,8 @@ export class LagMonitor {
   vitals(activeUsers: number): CoreVitals {
     const used = process.cpuUsage(this.#cpuStart);
     const elapsedMs = clock() - this.#startedAt;
-    const [p50 = 0, p99 = 0] = this.#lagUs.quantiles([0.5, 0.99]);
     return {
       cpu: elapsedMs > 0 ? (used.user + used.system) / 1_000 / elapsedMs : 0,
-      lagMsP50: p50 / 1_000,
-      lagMsP99: p99 / 1_000,
-      lagMsMax: this.#lagUs.max / 1_000,
       residentBytes: process.memoryUsage.rss(),
       activeUsers,
     };
@@ -51,7 +47,7 @@ export class LagMonitor {
 
   #fired(): void {
     const now = clock();
-    this.#lagUs.record(Math.max(0, (now - this.#expectedAt) * 1_000));
+    this.lagUs.record(Math.max(0, (now - this.#expectedAt) * 1_000));
     this.#arm(now);
   }
 }

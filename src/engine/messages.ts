@@ -99,9 +99,6 @@ export interface Problem {
 export interface CoreVitals {
   /** CPU time of the process since the execution began, over the time elapsed. */
   readonly cpu: number;
-  readonly lagMsP50: number;
-  readonly lagMsP99: number;
-  readonly lagMsMax: number;
   readonly residentBytes: number;
   readonly activeUsers: number;
 }

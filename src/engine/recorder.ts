@@ -4,18 +4,26 @@ import { ByteWriter } from "../core/base/bytes.ts";
 import { Histogram } from "../core/stats/histogram.ts";
 import { MetricRecorder } from "../core/stats/metrics.ts";
 import { StepRecorder } from "../core/stats/step-stats.ts";
+import { clock } from "../protocols/clock.ts";
 import { ERROR_KINDS, type ErrorKind } from "../protocols/errors.ts";
 import type { CallRecord } from "../protocols/protocol.ts";
-import { writeFrameHead } from "./frame.ts";
+import type { MetricKind, MetricSink, MetricTags } from "../workflow/metrics.ts";
+import { type FrameHead, writeFrameHead } from "./frame.ts";
 
 const KIND_INDEX = new Map<ErrorKind, number>(ERROR_KINDS.map((kind, index) => [kind, index]));
 const EXCEPTION = ERROR_KINDS.indexOf("exception");
 
-export class Recorder {
+/** What the execution adds to a frame. */
+export type FrameMoment = Pick<
+  FrameHead,
+  "measuredMs" | "warmingUp" | "target" | "arrivalsMissed" | "loopLagUs"
+>;
+
+export class Recorder implements MetricSink {
   iterations = 0;
   interruptedIterations = 0;
   arrivalsStarted = 0;
-  readonly metrics = new MetricRecorder();
+  readonly #metrics = new MetricRecorder();
   readonly #steps: readonly StepRecorder[];
   readonly #corrected: boolean;
   readonly #checks: { passed: number; failed: number }[];
@@ -86,17 +94,18 @@ export class Recorder {
     else check.failed++;
   }
 
+  /** A value of a custom metric; those of the warm-up are left out like everything else. */
+  add(name: string, kind: MetricKind, value: number, tags: MetricTags): void {
+    const now = clock();
+    if (this.measures(now)) this.#metrics.series(name, kind, tags).add(value, now);
+  }
+
   arrivalStarted(lagMs: number): void {
     this.arrivalsStarted++;
     this.#sendLagUs.record(Math.max(0, lagMs * 1_000));
   }
 
-  frame(moment: {
-    measuredMs: number;
-    warmingUp: boolean;
-    target: number;
-    arrivalsMissed: number;
-  }): Uint8Array {
+  frame(moment: FrameMoment): Uint8Array {
     const writer = this.#writer;
     writer.clear();
     writeFrameHead(writer, {
@@ -109,7 +118,7 @@ export class Recorder {
     });
     writer.varint(this.#steps.length);
     for (const step of this.#steps) step.writeChanges(writer);
-    this.metrics.writeChanges(writer);
+    this.#metrics.writeChanges(writer);
     return writer.take();
   }
 }

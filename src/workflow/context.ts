@@ -1,6 +1,9 @@
 /** What functions of a workflow receive. One object per virtual user; results are new in every iteration. */
 
+import type { GraphqlClient } from "../protocols/graphql/client.ts";
 import type { HttpClient } from "../protocols/http1/client.ts";
+import type { Http2Client } from "../protocols/http2/client.ts";
+import type { WebsocketClient } from "../protocols/websocket/client.ts";
 
 export interface UserInfo {
   /** Number of this virtual user over all cores, from 0. */
@@ -11,9 +14,12 @@ export interface UserInfo {
   readonly core: number;
 }
 
-/** Clients of all protocols, made on first use. `protocols` in engine/clients.ts adds to this. */
+/** Clients of all protocols, made on first use by `SessionClients` of the engine. */
 export interface Clients {
   readonly http: HttpClient;
+  readonly http2: Http2Client;
+  readonly graphql: GraphqlClient;
+  readonly ws: WebsocketClient;
 }
 
 export interface StepContext<Results, Data, Used, Setup> extends Clients {

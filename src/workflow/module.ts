@@ -13,7 +13,8 @@ export function workflowsOf(module: unknown): WorkflowDefinition[] {
   }
   if (found.size === 0) {
     throw new DefinitionError(
-      'no workflow is exported. End the file with: export default workflow("name", { vus: 10, duration: "30s" }).step(…)',
+      "no workflow is exported. End the file with: " +
+        'export default workflow("name", { vus: 10, duration: "30s" }).step(…)',
     );
   }
   const definitions = [...found];

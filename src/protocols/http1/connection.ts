@@ -123,6 +123,12 @@ export class Http1Connection {
     this.#socket.write(bytes);
   }
 
+  /** Closes, and what is under way ends without a word. */
+  cancel(): void {
+    this.#exchange?.cancel();
+    this.close();
+  }
+
   /** Lets go of the exchange and closes. */
   close(): void {
     this.#exchange = null;

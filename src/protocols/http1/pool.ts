@@ -124,7 +124,7 @@ export class UserConnections implements ConnectionSource, ConnectionOwner, Sessi
   close(): void {
     this.#closed = true;
     for (const list of this.#idle) for (const connection of list ?? []) connection.close();
-    for (const connection of this.#busy) connection.close();
+    for (const connection of this.#busy) connection.cancel();
     this.#idle.length = 0;
     this.#busy.clear();
   }
