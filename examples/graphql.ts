@@ -7,7 +7,7 @@ const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 const api = `${target}/graphql`;
 
 interface UserData {
-  readonly user: { readonly id: number; readonly name: string } | null;
+  readonly user: { readonly id: string; readonly name: string } | null;
 }
 
 export default workflow("graphql", {
@@ -25,5 +25,5 @@ export default workflow("graphql", {
     }),
   )
   .check("got the user asked for", ({ results, user }) => {
-    return results["any user"].data?.user?.id === (user.iteration % 100) + 1;
+    return results["any user"].data?.user?.id === String((user.iteration % 100) + 1);
   });

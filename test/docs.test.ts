@@ -52,6 +52,18 @@ function completed(code: string): string {
   return `import { ${names.join(", ")} } from "hyperscale";\n${body}\nexport {};\n`;
 }
 
+/** "hyperscale", "hyperscale/queue", … as package.json exports them, but from the sources. */
+function exportedSources(): Record<string, string[]> {
+  const { exports } = JSON.parse(read("package.json")) as { exports: Record<string, unknown> };
+  const entries = Object.entries(exports).flatMap(([name, value]) => {
+    const built = typeof value === "object" ? (value as { default: string }).default : "";
+    if (!built.startsWith("./dist/")) return [];
+    const source = built.replace("./dist/", "../../src/").replace(/\.js$/, ".ts");
+    return [[`hyperscale${name.slice(1)}`, [source]]];
+  });
+  return Object.fromEntries(entries) as Record<string, string[]>;
+}
+
 const scratch = ((): string => {
   mkdirSync(join(root, ".hyperscale"), { recursive: true });
   return mkdtempSync(join(root, ".hyperscale", "docs-"));
@@ -76,7 +88,7 @@ describe("TypeScript in the documents", () => {
         rootDir: "../..",
         // A relative import means the place where the page stands.
         rootDirs: ["../..", "."],
-        paths: { hyperscale: ["../../src/index.ts"] },
+        paths: exportedSources(),
       },
       include: [],
       files,
