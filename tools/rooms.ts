@@ -155,14 +155,18 @@ const table = {
 
 export type NamedRoom = Room & { readonly name: string };
 
-const rooms: readonly NamedRoom[] = Object.entries(table)
-  .map(([name, room]: [string, Room]) => ({ ...room, name }))
-  .sort((a, b) => b.path.length - a.path.length);
+/** In the order of the table, from the inside out. */
+export const rooms: readonly NamedRoom[] = Object.entries(table).map(
+  ([name, room]: [string, Room]) => ({ ...room, name }),
+);
+
+/** Deepest path first, as `roomOf` needs it. */
+const byDepth = [...rooms].sort((a, b) => b.path.length - a.path.length);
 
 /** The room a file of src/ belongs to, the deepest one first; undefined outside src/. */
 export function roomOf(file: string): NamedRoom | undefined {
   if (!file.startsWith("src/")) return undefined;
-  const room = rooms.find(({ path }) => file.startsWith(path));
+  const room = byDepth.find(({ path }) => file.startsWith(path));
   if (room === undefined) throw new Error(`${file} is in no room of tools/rooms.ts`);
   return room;
 }
