@@ -12,6 +12,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { clock } from "../clock.ts";
 import { errorText, kindOfSocketError } from "../errors.ts";
+import type { Origin } from "../origin.ts";
 import { ChunkedReader } from "./chunked.ts";
 import type { Exchange } from "./exchange.ts";
 import {
@@ -26,7 +27,6 @@ import {
   parseHead,
 } from "./head.ts";
 import { HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX, READ_BUFFER_BYTES } from "./limits.ts";
-import type { Origin } from "./origin.ts";
 import type { ConnectionOwner } from "./pool.ts";
 
 const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);

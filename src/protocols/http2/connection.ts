@@ -16,7 +16,7 @@ import http2 from "node:http2";
 import net from "node:net";
 import tls from "node:tls";
 import { clock } from "../clock.ts";
-import type { Origin } from "../http1/origin.ts";
+import type { Origin } from "../origin.ts";
 import type { CallSettings } from "../protocol.ts";
 import type { Http2Exchange } from "./exchange.ts";
 import { CLOSED, connectionFailure, type Failure, goawayFailure, NO_HTTP2 } from "./failure.ts";
