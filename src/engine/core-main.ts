@@ -3,6 +3,8 @@
  * is gone the pipe closes, and the core ends with it: no orphan goes on making load.
  */
 
+import { format } from "node:util";
+import { Defect } from "../core/base/assert.ts";
 import { Complaints } from "./complaints.ts";
 import { Core } from "./core.ts";
 import type { CoreCommand, CoreEvent } from "./messages.ts";
@@ -11,6 +13,8 @@ const send = (event: CoreEvent): void => {
   if (process.connected) process.send?.(event);
 };
 const core = new Core(send);
+/** sysexits.h calls it EX_SOFTWARE. */
+const EXIT_DEFECT = 70;
 
 process.on("message", (command: CoreCommand) => {
   if (command.kind === "exit") process.exit(0);
@@ -23,15 +27,16 @@ process.on("SIGTERM", () => {});
 
 // What user code leaves unhandled must not end the core: it is shown, and the load goes on.
 const complaints = new Complaints((line) => send({ kind: "log", line }));
-process.on("unhandledRejection", (error) =>
-  complaints.add("unhandled rejection in a workflow", error),
-);
-process.on("uncaughtException", (error) =>
-  complaints.add("uncaught exception in a workflow", error),
-);
+const leftUnhandled = (error: unknown): void => {
+  complaints.add("unhandled error in a workflow", error);
+  // A broken invariant of ours is another matter: going on would make numbers nobody can trust.
+  if (error instanceof Defect) process.exit(EXIT_DEFECT);
+};
+process.on("unhandledRejection", leftUnhandled);
+process.on("uncaughtException", leftUnhandled);
 
 for (const level of ["log", "info", "warn", "error", "debug"] as const) {
   console[level] = (...values: unknown[]) => {
-    void import("node:util").then(({ format }) => send({ kind: "log", line: format(...values) }));
+    send({ kind: "log", line: format(...values) });
   };
 }

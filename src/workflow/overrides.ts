@@ -3,6 +3,7 @@
 import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
 import { type LoadPlan, planVusMax } from "../core/plan/load.ts";
 import type { CallSettings } from "../protocols/protocol.ts";
+import { DefinitionError } from "./errors.ts";
 import { planOf } from "./options.ts";
 
 export interface LoadOverrides {
@@ -38,6 +39,11 @@ export function overridePlan(plan: LoadPlan, overrides: LoadOverrides): LoadPlan
       return planOf({ vus, iterationsPerVu: plan.iterations, ...limit(plan, durationMs) }, where);
     }
     return planOf({ vus, duration }, where);
+  }
+  if (maxVus !== undefined && plan.kind !== "rate") {
+    throw new DefinitionError(
+      "--max-vus bounds the users of an open model; it needs --rate, or a file with a rate",
+    );
   }
   const bounded = maxVus !== undefined && plan.kind === "rate" ? { ...plan, vusMax: maxVus } : plan;
   return durationMs === undefined ? bounded : stretched(bounded, durationMs);
