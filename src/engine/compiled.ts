@@ -35,6 +35,8 @@ export interface CompiledWorkflow {
   readonly metrics: readonly MetricDefinition[];
   /** Some function can look at results: keep them. */
   readonly keepsResults: boolean;
+  /** Functions leave results behind even if nobody may look: each iteration begins without. (VUC-1) */
+  readonly storesResults: boolean;
   readonly measuredSteps: number;
   /** After the overrides of the command line; one object, by which shared pools are found. */
   readonly settings: CallSettings;
@@ -66,16 +68,18 @@ export function compile(
     checks[layer]?.push({ index, definition: check });
   });
   const readers = checks.some((list) => list.length > 0) || definition.metrics.length > 0;
+  const keepsResults =
+    readers ||
+    definition.provides.length > 0 ||
+    steps.some((step) => step.run !== null && step.layer > 0);
   return {
     definition,
     steps,
     layers,
     checks,
     metrics: definition.metrics,
-    keepsResults:
-      readers ||
-      definition.provides.length > 0 ||
-      steps.some((step) => step.run !== null && step.layer > 0),
+    keepsResults,
+    storesResults: keepsResults || steps.some((step) => step.run !== null),
     measuredSteps: measured,
     settings: overrideSettings(definition.settings, overrides),
   };

@@ -102,6 +102,7 @@ export class Core {
   async #prepare(command: Command<"prepare">): Promise<void> {
     const { execution: id, share } = command;
     this.#executionId = id;
+    this.#execution = undefined;
     try {
       const definition = this.#definition(command.workflow);
       const manifest = this.#manifest(definition);
@@ -157,6 +158,10 @@ export class Core {
           bytes: made.frame(),
           health: this.#vitals(made),
         }),
+      failed: (problem) => {
+        setMetricSink(undefined);
+        this.#send({ kind: "failed", execution: id, problem });
+      },
       finished: (end) => {
         setMetricSink(undefined);
         this.#send({

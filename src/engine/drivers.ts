@@ -61,16 +61,15 @@ export class UserDriver implements LoadDriver {
   readonly #plan: LoadPlan;
   readonly #share: Share;
   readonly #active = new Set<VirtualUser>();
-  readonly #parked: VirtualUser[] = [];
-  readonly #constant: boolean;
   #factor = 1;
   #starting = false;
+  /** Active users that were told to end. */
+  #retiring = 0;
 
   constructor(plan: LoadPlan, share: Share, host: DriverHost) {
     this.#plan = plan;
     this.#share = share;
     this.#host = host;
-    this.#constant = plan.kind !== "vus" || plan.stages.every((stage) => stage.from === stage.to);
   }
 
   get active(): number {
@@ -85,9 +84,10 @@ export class UserDriver implements LoadDriver {
     const planned = targetUsers(this.#plan, this.#host.planMs(now)) * this.#factor;
     this.target = shareOfUsers(Math.round(planned), this.#share);
     if (!this.#starting) this.#startSome();
-    if (this.#constant && this.#factor === 1) return;
+    let surplus = Math.max(0, this.#active.size - this.target);
+    if (surplus === this.#retiring) return;
+    this.#retiring = surplus;
     // Too many: the newest end after their iteration.
-    let surplus = this.#active.size - this.target;
     for (const user of [...this.#active].reverse()) user.retiring = surplus-- > 0;
   }
 
@@ -96,8 +96,7 @@ export class UserDriver implements LoadDriver {
     if (this.#host.stopping || this.#host.paused) return;
     const now = performance.now();
     for (let i = 0; i < USERS_STARTED_PER_TURN && this.#active.size < this.target; i++) {
-      const user = this.#parked.pop() ?? this.#host.newUser();
-      user.retiring = false;
+      const user = this.#host.newUser();
       this.#active.add(user);
       this.#host.beginIteration(user, now, now);
     }
@@ -108,8 +107,8 @@ export class UserDriver implements LoadDriver {
 
   iterationDone(user: VirtualUser, now: number): void {
     if (user.retiring) {
+      this.#retiring--;
       this.#active.delete(user);
-      this.#parked.push(user);
       this.#host.retire(user);
     } else this.#host.rest(user, now);
   }

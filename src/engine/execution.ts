@@ -26,10 +26,13 @@ import {
 import type { FeedSupply } from "./feeds.ts";
 import type { LagMonitor } from "./lag.ts";
 import { IndexLease, type LeaseRequester } from "./leases.ts";
-import { ITERATIONS_LEASE } from "./messages.ts";
+import { ITERATIONS_LEASE, type Problem } from "./messages.ts";
+import { problemOf } from "./problem.ts";
+import { provide } from "./provide.ts";
 import { Recorder } from "./recorder.ts";
 import { Sleeper } from "./sleeper.ts";
 import { type UserHost, VirtualUser } from "./user.ts";
+import { UserIds } from "./user-ids.ts";
 
 /** Ten frames a second: the width of a window of the time series. */
 export const FRAME_INTERVAL_MS = 100;
@@ -47,6 +50,8 @@ export interface ExecutionHost extends LeaseRequester {
   log(line: string): void;
   frame(): void;
   finished(end: ExecutionEnd): void;
+  /** A workflow that measures nothing threw: those that depend on it must not run. */
+  failed(problem: Problem): void;
 }
 
 export interface ExecutionInputs {
@@ -76,14 +81,17 @@ export class Execution implements UserHost, DriverHost {
   readonly #durationMs: number;
   readonly #tickets: IndexLease | null;
   readonly #users = new Set<VirtualUser>();
-  readonly #waiting = new Set<VirtualUser>();
+  /** Users that want to begin and must wait, with the moment they should have begun. */
+  readonly #waiting = new Map<VirtualUser, number>();
+  readonly #ids: UserIds;
   readonly #random: Random;
   readonly #sleeper = new Sleeper();
   readonly #last: Record<string, unknown> = {};
   readonly #notes = new Set<string>();
+  #exhausted = false;
+  #failure: Problem | undefined;
   readonly #complaints: Complaints;
   #abort: AbortController | undefined;
-  #nextId: number;
   #startedAt = 0;
   #pausedAt = 0;
   #pausedMs = 0;
@@ -106,7 +114,7 @@ export class Execution implements UserHost, DriverHost {
       plan.kind === "rate",
     );
     this.#random = new Random(`${workflow.definition.name}/${share.index}`);
-    this.#nextId = share.users.slice(0, share.index).reduce((sum, count) => sum + count, 0);
+    this.#ids = new UserIds(share);
     const limit = planDurationMs(plan) ?? ("durationMsMax" in plan ? plan.durationMsMax : 0);
     this.#durationMs = warmupMs + limit;
     this.#tickets = plan.kind === "shared" ? this.#ticketLease(plan.iterations) : null;
@@ -163,6 +171,7 @@ export class Execution implements UserHost, DriverHost {
     this.#startedAt = clock();
     this.recorder.measureFrom(this.#startedAt + this.#inputs.warmupMs);
     this.#tickets?.prefetch();
+    this.#inputs.feeds.prefetch();
     this.#driver.begin(this.#startedAt);
     this.#driver.tick(this.#startedAt);
     this.#ticker = setInterval(() => this.#tick(), FRAME_INTERVAL_MS);
@@ -217,8 +226,10 @@ export class Execution implements UserHost, DriverHost {
   resume(): void {
     if (!this.paused) return;
     const now = clock();
+    const measured = this.recorder.measures(this.#pausedAt);
     this.#pausedMs += now - this.#pausedAt;
     this.paused = false;
+    if (!measured) this.recorder.measureFrom(this.clockAt(this.#inputs.warmupMs));
     this.#armEnd();
     this.#resumeWaiting();
     this.#driver.resume(now);
@@ -242,7 +253,7 @@ export class Execution implements UserHost, DriverHost {
     clearTimeout(this.#endTimer);
     this.#driver.stop(now);
     this.#sleeper.wakeAll();
-    for (const user of [...this.#users]) if (!user.running) this.#endUser(user);
+    for (const user of [...this.#users]) if (!user.running) this.retire(user);
     this.#endTimer = setTimeout(() => this.#abortAll(), this.#inputs.gracefulStopMs);
     this.#checkEnd();
   }
@@ -250,17 +261,19 @@ export class Execution implements UserHost, DriverHost {
   #abortAll(): void {
     this.#abort?.abort(new Error("the graceful stop is over"));
     for (const user of [...this.#users]) {
-      const began = this.recorder.measures(user.beganAt);
       const cut = user.abort();
-      if (began) for (const step of cut) this.recorder.interrupted(step.index);
-      if (user.running && began) this.recorder.interruptedIterations++;
+      if (cut.length > 0 && this.recorder.measures(user.beganAt)) {
+        this.recorder.interruptedIterations++;
+        for (const step of cut) if (step.index >= 0) this.recorder.interrupted(step.index);
+      }
       this.#users.delete(user);
     }
     this.#checkEnd();
   }
 
   newUser(): VirtualUser {
-    const user = new VirtualUser(this.#nextId++, this);
+    const user = new VirtualUser(this.#ids.take(), this);
+    user.ready = this.workflow.definition.userSetup === undefined;
     this.#users.add(user);
     return user;
   }
@@ -268,34 +281,35 @@ export class Execution implements UserHost, DriverHost {
   /** Takes a ticket and rows if the workflow has such, sets the user up, and begins. */
   beginIteration(user: VirtualUser, intendedAt: number, now: number): void {
     if (this.stopping) {
-      this.#endUser(user);
+      this.retire(user);
       return;
     }
     if (this.paused) {
-      this.#waiting.add(user);
+      this.#waiting.set(user, intendedAt);
       return;
     }
     if (this.#tickets !== null && !user.ticketTaken) {
       const ticket = this.#tickets.take();
       if (ticket === "exhausted") this.retire(user);
-      else if (ticket === "wait") this.#waiting.add(user);
+      else if (ticket === "wait") this.#waiting.set(user, intendedAt);
       if (typeof ticket !== "number") return;
       user.ticketTaken = true;
     }
-    if (this.#inputs.feeds.size > 0 && !this.#takeRows(user)) return;
-    if (!user.ready && this.workflow.definition.userSetup !== undefined) {
-      void this.#setUpUser(user, intendedAt);
+    if (this.#inputs.feeds.size > 0 && !this.#takeRows(user, intendedAt)) return;
+    if (!user.ready) {
+      void this.#setUpUser(user, intendedAt, now);
       return;
     }
     user.ticketTaken = false;
     user.begin(intendedAt, now);
   }
 
-  #takeRows(user: VirtualUser): boolean {
+  #takeRows(user: VirtualUser, intendedAt: number): boolean {
     user.rows ??= {};
     const taken = this.#inputs.feeds.take(user.rows, this.#random);
-    if (taken === "wait") this.#waiting.add(user);
+    if (taken === "wait") this.#waiting.set(user, intendedAt);
     if (taken === "exhausted") {
+      this.#exhausted = true;
       this.#notes.add(
         `workflow "${this.workflow.definition.name}": a feed of order "once" ran out of rows`,
       );
@@ -307,20 +321,22 @@ export class Execution implements UserHost, DriverHost {
     return true;
   }
 
-  async #setUpUser(user: VirtualUser, intendedAt: number): Promise<void> {
-    user.ready = true;
+  /** The set-up's own time is not the target's: the iteration is due that much later. */
+  async #setUpUser(user: VirtualUser, intendedAt: number, now: number): Promise<void> {
     user.running = true;
     try {
       await this.workflow.definition.userSetup?.(user.context);
     } catch (error) {
       this.#complaints.add(`userSetup of user ${user.id} threw`, error);
     }
+    user.ready = true;
     user.running = false;
     if (user.session.closed) return;
-    if (this.stopping) this.#endUser(user);
+    if (this.stopping) this.retire(user);
     else {
       user.ticketTaken = false;
-      user.begin(intendedAt, clock());
+      const ready = clock();
+      user.begin(intendedAt + (ready - now), ready);
     }
   }
 
@@ -331,10 +347,11 @@ export class Execution implements UserHost, DriverHost {
   }
 
   #resumeWaiting(): void {
-    for (const user of [...this.#waiting]) {
+    const corrected = this.#inputs.plan.kind === "rate";
+    for (const [user, intendedAt] of [...this.#waiting]) {
       this.#waiting.delete(user);
       const now = clock();
-      this.beginIteration(user, now, now);
+      this.beginIteration(user, corrected ? intendedAt : now, now);
     }
   }
 
@@ -344,7 +361,7 @@ export class Execution implements UserHost, DriverHost {
       else this.recorder.interruptedIterations++;
     }
     if (this.stopping) {
-      this.#endUser(user);
+      this.retire(user);
       return;
     }
     // Functions that never wait would keep the loop from its timers: let it turn.
@@ -356,7 +373,7 @@ export class Execution implements UserHost, DriverHost {
   }
 
   #continue(user: VirtualUser): void {
-    if (this.stopping) this.#endUser(user);
+    if (this.stopping) this.retire(user);
     else this.#driver.iterationDone(user, clock());
   }
 
@@ -370,23 +387,13 @@ export class Execution implements UserHost, DriverHost {
     }
     user.timer = setTimeout(() => {
       const at = clock();
-      this.beginIteration(user, at, at);
+      if (user.retiring) this.#driver.iterationDone(user, at);
+      else this.beginIteration(user, at, at);
     }, pause);
   }
 
+  /** The user has done its last iteration; a ramp that rises again makes a new one. */
   retire(user: VirtualUser): void {
-    if (user.ready && this.workflow.definition.userTeardown !== undefined)
-      void this.#tearDownUser(user);
-    user.ready = false;
-    // A parked user of a ramp may come back; one that is out of work does not.
-    if (!user.retiring) {
-      user.session.close();
-      this.#users.delete(user);
-      this.#checkEnd();
-    }
-  }
-
-  #endUser(user: VirtualUser): void {
     clearTimeout(user.timer);
     this.#waiting.delete(user);
     if (!this.#users.has(user)) return;
@@ -400,7 +407,7 @@ export class Execution implements UserHost, DriverHost {
   #removeUser(user: VirtualUser): void {
     user.running = false;
     user.session.close();
-    this.#users.delete(user);
+    if (this.#users.delete(user)) this.#ids.giveBack(user.id);
     this.#checkEnd();
   }
 
@@ -416,19 +423,16 @@ export class Execution implements UserHost, DriverHost {
   #checkEnd(): void {
     if (this.#ended || this.#users.size > 0) return;
     const openEnded = this.#inputs.plan.kind === "vus" || this.#inputs.plan.kind === "rate";
-    if (
-      !this.stopping &&
-      openEnded &&
-      this.planMs(clock()) < this.#durationMs &&
-      this.#notes.size === 0
-    )
+    if (!this.stopping && openEnded && this.planMs(clock()) < this.#durationMs && !this.#exhausted)
       return;
     this.#ended = true;
     this.#freeze();
     clearInterval(this.#ticker);
     clearTimeout(this.#endTimer);
     this.#driver.stop(clock());
-    this.#host.finished({ provided: this.#provide(), notes: [...this.#notes] });
+    if (this.#failure === undefined)
+      this.#host.finished({ provided: this.#provided(), notes: [...this.#notes] });
+    else this.#host.failed(this.#failure);
     this.#inputs.lag.stop();
   }
 
@@ -439,16 +443,9 @@ export class Execution implements UserHost, DriverHost {
     this.stopping = true;
   }
 
-  #provide(): Record<string, unknown> {
-    const provided: Record<string, unknown> = {};
-    for (const { key, value } of this.workflow.definition.provides) {
-      try {
-        provided[key] = value({ last: this.#last, setup: this.setup });
-      } catch (error) {
-        this.#complaints.add(`provide "${key}" threw`, error);
-      }
-    }
-    return provided;
+  #provided(): Record<string, unknown> {
+    const { definition } = this.workflow;
+    return provide(definition, { last: this.#last, setup: this.setup }, this.#complaints);
   }
 
   arrivalStarted(lagMs: number): void {
@@ -461,11 +458,15 @@ export class Execution implements UserHost, DriverHost {
 
   recordException(step: CompiledStep, startedAt: number, intendedAt: number, error: unknown): void {
     this.recorder.exception(step.index, startedAt, clock(), intendedAt);
-    this.#complaints.add(`${step.index < 0 ? "action" : "step"} "${step.name}" threw`, error);
+    const what = `${step.index < 0 ? "action" : "step"} "${step.name}" threw`;
+    this.#complaints.add(what, error);
+    if (this.#inputs.plan.kind !== "once") return;
+    const problem = problemOf(error);
+    this.#failure ??= { ...problem, message: `${what}: ${problem.message}` };
   }
 
-  recordCheck(index: number, passed: boolean): void {
-    this.recorder.check(index, passed);
+  recordCheck(index: number, passed: boolean, beganAt: number): void {
+    if (this.recorder.measures(beganAt)) this.recorder.check(index, passed);
   }
 
   recordMetric(at: number, context: UserContext): void {

@@ -17,7 +17,10 @@ class OneFeed {
   constructor(rows: RowSource<unknown>, lease: IndexLease | null) {
     this.#rows = rows;
     this.#lease = lease;
-    lease?.prefetch();
+  }
+
+  prefetch(): void {
+    this.#lease?.prefetch();
   }
 
   take(random: Random): RowTaken {
@@ -57,6 +60,11 @@ export class FeedSupply {
       supply.#feeds.set(name, new OneFeed(rows, lease));
     }
     return supply;
+  }
+
+  /** Asks for the first rows; a grant can only be heard once the execution stands. */
+  prefetch(): void {
+    for (const feed of this.#feeds.values()) feed.prefetch();
   }
 
   /** Takes the missing rows into `taken`; says whether all are there. */

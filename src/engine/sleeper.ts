@@ -5,7 +5,8 @@ export class Sleeper {
   #awake = false;
 
   sleep(ms: number): Promise<void> {
-    if (this.#awake || !(ms > 0)) return Promise.resolve();
+    // A turn of the loop even then: `while (…) await sleep(10)` must not keep it from its timers.
+    if (this.#awake || !(ms > 0)) return new Promise((resolve) => setImmediate(resolve));
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.#sleeping.delete(timer);

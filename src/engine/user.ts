@@ -23,7 +23,7 @@ export interface UserHost extends ContextHost {
   readonly stopping: boolean;
   record(step: CompiledStep, record: CallRecord, intendedAt: number): void;
   recordException(step: CompiledStep, startedAt: number, intendedAt: number, error: unknown): void;
-  recordCheck(index: number, passed: boolean): void;
+  recordCheck(index: number, passed: boolean, beganAt: number): void;
   recordMetric(at: number, context: UserContext): void;
   keepLast(step: CompiledStep, result: unknown): void;
   iterationDone(user: VirtualUser, now: number, complete: boolean): void;
@@ -64,7 +64,7 @@ export class VirtualUser {
     this.beganAt = now;
     this.#intendedAt = intendedAt;
     this.#layer = 0;
-    if (this.#host.workflow.keepsResults) this.context.results = {};
+    if (this.#host.workflow.storesResults) this.context.results = {};
     this.#runLayer(now);
   }
 
@@ -122,7 +122,7 @@ export class VirtualUser {
     const checks = host.workflow.checks[this.#layer];
     if (checks !== undefined && checks.length > 0) {
       for (const { definition, index } of checks)
-        host.recordCheck(index, this.#test(definition.test));
+        host.recordCheck(index, this.#test(definition.test), this.beganAt);
     }
     this.#layer++;
     const last = this.#layer === host.workflow.layers.length;
@@ -149,11 +149,11 @@ export class VirtualUser {
     host.iterationDone(this, now, complete);
   }
 
-  /** Cuts off what is under way; answers the measured steps that never ended. */
+  /** Cuts off what is under way; answers the steps and actions that never ended. */
   abort(): CompiledStep[] {
     clearTimeout(this.timer);
     const cut: CompiledStep[] = [];
-    for (const slot of this.#slots) if (slot?.cut() && slot.step.index >= 0) cut.push(slot.step);
+    for (const slot of this.#slots) if (slot?.cut()) cut.push(slot.step);
     this.session.close();
     return cut;
   }

@@ -64,6 +64,11 @@ export class CoreProcess {
     if (this.#alive && this.#child.connected) this.#child.send(command, () => {});
   }
 
+  /** Ends a process that does not listen any more; its loss is told like any other. */
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
   /** Ends the process; resolves when it is gone. */
   end(): Promise<void> {
     this.#expected = true;

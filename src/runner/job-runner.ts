@@ -42,6 +42,8 @@ interface Running {
   readonly outcomes: Map<number, Finished>;
   readonly leases: LeaseOffice;
   setup: unknown;
+  /** The core that runs set-up or tear-down for all. */
+  aside: number | undefined;
   phase: "preparing" | "setup" | "running" | "teardown";
   failed: boolean;
 }
@@ -94,9 +96,31 @@ export class JobRunner {
       if (!running.cores.delete(core)) continue;
       running.preparing.delete(core);
       running.unfinished.delete(core);
-      this.#advance(name, running);
+      if (running.aside === core) this.#asideLost(name, running);
+      else this.#advance(name, running);
     }
     this.#apply(this.#job.step({ kind: "coreLost", core }, this.#now()));
+  }
+
+  /** The core that was setting up or tearing down is gone. */
+  #asideLost(name: string, running: Running): void {
+    if (running.phase === "setup") {
+      const message = "the executor core that ran the set-up was lost";
+      this.#fail(name, running, { message, location: null, mistake: false });
+      return;
+    }
+    this.#listener.note(`the executor core that tore down "${name}" was lost`);
+    this.#report(name, running);
+  }
+
+  /** Cores that have not reported the end of what they do. */
+  busyCores(phase?: Running["phase"]): number[] {
+    return [...this.#running.values()].flatMap((running) => {
+      if (phase !== undefined && running.phase !== phase) return [];
+      if (running.phase === "running") return [...running.unfinished];
+      if (running.phase === "preparing") return [...running.preparing];
+      return running.aside === undefined ? [] : [running.aside];
+    });
   }
 
   onEvent(core: number, event: CoreEvent): void {
@@ -134,6 +158,7 @@ export class JobRunner {
       case "setupDone":
         running.setup = event.value;
         running.phase = "running";
+        running.aside = undefined;
         for (const member of running.cores)
           this.#send(member, { kind: "start", execution, setup: event.value });
         this.#listener.workflowStarted(name, [...running.cores]);
@@ -175,13 +200,12 @@ export class JobRunner {
     }
     if (running.phase === "preparing" && running.preparing.size === 0) {
       running.phase = "setup";
+      running.aside = first;
       this.#send(first, { kind: "setup", execution: running.execution });
     } else if (running.phase === "running" && running.unfinished.size === 0) {
       running.phase = "teardown";
+      running.aside = first;
       this.#send(first, { kind: "teardown", execution: running.execution, setup: running.setup });
-    } else if (running.phase === "teardown") {
-      // The core that was tearing down is gone.
-      this.#report(name, running);
     }
   }
 
@@ -263,6 +287,7 @@ export class JobRunner {
       outcomes: new Map(),
       leases: new LeaseOffice(manifest.load.kind === "shared" ? manifest.load.iterations : 0),
       setup: undefined,
+      aside: undefined,
       phase: "preparing",
       failed: false,
     });

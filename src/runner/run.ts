@@ -43,6 +43,10 @@ export interface RunOptions {
 const LOAD_TIMEOUT_MS = 30_000;
 const LIVE_INTERVAL_MS = 100;
 const THRESHOLD_INTERVAL_MS = 500;
+/** Behind the graceful stop: what does not end by then is ended. */
+const STOP_SLACK_MS = 1_500;
+/** A core that runs a workflow speaks ten times a second; after so long a silence it is given up. */
+const SILENCE_MS_MAX = 30_000;
 
 export function runJob(options: RunOptions): Promise<RunSummary> {
   return new LocalRun(options).run();
@@ -53,10 +57,15 @@ class LocalRun {
   readonly #cores: CoreProcess[] = [];
   readonly #startedAt = performance.now();
   #loading: ((core: number, event: CoreEvent) => void) | undefined;
+  /** Ends the loading of the workflow with an error. */
+  #loadingFailed: (error: RunError) => void = () => {};
+  readonly #heardAt = new Map<number, number>();
+  #stopTimer: NodeJS.Timeout | undefined;
   #book: RunBook | undefined;
   #job: JobRunner | undefined;
   #phase: RunPhase = "starting";
   #interrupted = false;
+  #gracefulStopMs = 0;
   /** The first mistake of the user that kept a workflow from starting. */
   #mistake: Problem | undefined;
   #finish: () => void = () => {};
@@ -74,6 +83,7 @@ class LocalRun {
       await this.#runJob(manifests);
       return this.#summary();
     } finally {
+      clearTimeout(this.#stopTimer);
       await Promise.all(this.#cores.map((core) => core.end()));
       process.off("SIGINT", interrupt);
       process.off("SIGTERM", interrupt);
@@ -91,7 +101,7 @@ class LocalRun {
     );
     const cores = Math.max(1, Math.min(this.#options.cores, needed));
     this.#checkLimits(manifests, cores);
-    if (!this.#interrupted) await this.#startCores(cores - 1);
+    await this.#startCores(cores - 1);
     return manifests;
   }
 
@@ -100,16 +110,13 @@ class LocalRun {
     const first = this.#cores.length;
     const awaited = new Set(Array.from({ length: count }, (_, i) => first + i));
     const manifests: (readonly WorkflowManifest[])[] = [];
-    return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const loaded = new Promise<(readonly WorkflowManifest[])[]>((resolve, reject) => {
       if (count === 0) resolve([]);
-      const timer = setTimeout(() => {
-        reject(
-          new RunError(
-            `the workflow did not load within ${LOAD_TIMEOUT_MS / 1_000} s`,
-            1,
-            LOAD_HINT,
-          ),
-        );
+      this.#loadingFailed = reject;
+      timer = setTimeout(() => {
+        const seconds = LOAD_TIMEOUT_MS / 1_000;
+        reject(new RunError(`the workflow did not load within ${seconds} s`, 1, LOAD_HINT));
       }, LOAD_TIMEOUT_MS);
       this.#loading = (core, event) => {
         if (event.kind === "log") this.#options.view.message(event.line);
@@ -117,9 +124,7 @@ class LocalRun {
         if (event.kind !== "loaded") return;
         manifests.push(event.manifests);
         awaited.delete(core);
-        if (awaited.size > 0) return;
-        clearTimeout(timer);
-        resolve(manifests);
+        if (awaited.size === 0) resolve(manifests);
       };
       for (const number of awaited) {
         const core = new CoreProcess({
@@ -139,6 +144,7 @@ class LocalRun {
         });
       }
     });
+    return loaded.finally(() => clearTimeout(timer));
   }
 
   #validate(manifests: readonly WorkflowManifest[]): void {
@@ -161,6 +167,7 @@ class LocalRun {
   }
 
   async #runJob(manifests: readonly WorkflowManifest[]): Promise<void> {
+    this.#gracefulStopMs = Math.max(...manifests.map(({ gracefulStopMs }) => gracefulStopMs));
     const { name, thresholds, view } = this.#options;
     const cores = this.#cores.map((core) => core.number);
     const book = new RunBook({
@@ -207,8 +214,7 @@ class LocalRun {
     const judge = setInterval(() => this.#judge(book), THRESHOLD_INTERVAL_MS);
     return new Promise<void>((resolve) => {
       this.#finish = resolve;
-      if (this.#interrupted) this.#job?.stop();
-      else this.#job?.start();
+      this.#job?.start();
     }).finally(() => {
       clearInterval(draw);
       clearInterval(judge);
@@ -217,9 +223,27 @@ class LocalRun {
   }
 
   #judge(book: RunBook): void {
+    const silentSince = performance.now() - SILENCE_MS_MAX;
+    for (const core of this.#job?.busyCores("running") ?? [])
+      if ((this.#heardAt.get(core) ?? Number.POSITIVE_INFINITY) < silentSince) this.#giveUp(core);
     if (!book.shouldAbort() || this.#phase === "stopping") return;
     this.#phase = "stopping";
+    this.#stop();
+  }
+
+  /** Gracefully, but not for ever: code that never waits cannot be asked to end. */
+  #stop(): void {
     this.#job?.stop();
+    this.#stopTimer ??= setTimeout(() => {
+      for (const core of this.#job?.busyCores() ?? []) this.#giveUp(core);
+    }, this.#gracefulStopMs + STOP_SLACK_MS);
+  }
+
+  #giveUp(core: number): void {
+    this.#options.view.message(
+      `executor core ${core} does not answer: code in the workflow keeps it busy or never ends`,
+    );
+    this.#cores[core]?.kill();
   }
 
   #control(command: RunControl): void {
@@ -251,11 +275,16 @@ class LocalRun {
     }
     this.#interrupted = true;
     this.#phase = "stopping";
+    if (this.#job === undefined) {
+      this.#loadingFailed(new RunError("interrupted before the run began", 130));
+      return;
+    }
     this.#options.view.message("stopping: waiting for work in flight (again to stop at once)");
-    this.#job?.stop();
+    this.#stop();
   }
 
   #onEvent(core: number, event: CoreEvent): void {
+    this.#heardAt.set(core, performance.now());
     if (this.#job === undefined) this.#loading?.(core, event);
     else this.#job.onEvent(core, event);
   }

@@ -14,6 +14,7 @@ import { DefinitionError } from "./errors.ts";
 import type { Feed } from "./feed.ts";
 import type { MetricKind } from "./metrics.ts";
 import {
+  checkOptions,
   DEFAULT_GRACEFUL_STOP_MS,
   milliseconds,
   type PaceOptions,
@@ -96,6 +97,7 @@ export class WorkflowDefinition {
         `${where}: options are missing; write for example { vus: 10, duration: "30s" }`,
       );
     }
+    checkOptions(options, where);
     this.name = name;
     this.plan = planOf(options, where);
     this.pace = paceOf(options, where);

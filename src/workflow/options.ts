@@ -3,6 +3,7 @@
  * that the compiler refuses combinations that mean nothing (a rate together with iterations).
  */
 
+import { didYouMean } from "../core/base/nearest.ts";
 import type { LoadPlan, Stage } from "../core/plan/load.ts";
 import { type Duration, parseDuration } from "../core/time/duration.ts";
 import { type CallSettings, DEFAULT_CALL_SETTINGS } from "../protocols/protocol.ts";
@@ -111,6 +112,53 @@ const OPEN_VUS_PER_RATE = 2;
 const VUS_MAX = 1_000_000;
 const RATE_MAX = 10_000_000;
 
+/** Every load model has one of these; `vus` goes with some of them. */
+const MODEL_KEYS = ["rate", "rateStages", "stages", "iterations", "iterationsPerVu"];
+const OPTION_NAMES = new Set([
+  ...MODEL_KEYS,
+  "vus",
+  "duration",
+  "startVus",
+  "startRate",
+  "maxVus",
+  "maxDuration",
+  "warmup",
+  "gracefulStop",
+  "think",
+  "pacing",
+  "priority",
+  "thresholds",
+  "tags",
+  "timeout",
+  "connectTimeout",
+  "firstByteTimeout",
+  "keepAlive",
+  "connections",
+  "sharedConnectionsMax",
+  "redirects",
+  "cookies",
+  "insecure",
+]);
+
+/** What the compiler tells TypeScript users: no misspelt option, no two load models at once. */
+export function checkOptions(options: object, where: string): void {
+  for (const name of Object.keys(options)) {
+    if (OPTION_NAMES.has(name)) continue;
+    throw new DefinitionError(
+      `${where}: there is no option "${name}"${didYouMean(name, OPTION_NAMES)}`,
+    );
+  }
+  const [model, second] = MODEL_KEYS.filter((name) => name in options);
+  if (model !== undefined && second !== undefined) {
+    throw new DefinitionError(`${where}: ${model} and ${second} exclude each other`);
+  }
+  const open = model === "rate" || model === "rateStages";
+  if ("vus" in options && (open || model === "stages")) {
+    const hint = open ? "maxVus bounds the users of an open model" : "each stage has its own vus";
+    throw new DefinitionError(`${where}: vus and ${model} exclude each other; ${hint}`);
+  }
+}
+
 /** `where` opens each message: `workflow "checkout"`. */
 export function planOf(options: LoadOptions, where: string): LoadPlan {
   if ("rate" in options) {
@@ -206,11 +254,29 @@ export function settingsOf(options: CommonOptions, where: string): CallSettings 
       DEFAULT_CALL_SETTINGS.firstByteTimeoutMs,
     ),
     keepAlive: options.keepAlive ?? DEFAULT_CALL_SETTINGS.keepAlive,
-    connections: options.connections ?? DEFAULT_CALL_SETTINGS.connections,
-    sharedConnectionsMax:
+    connections: oneOf(
+      options.connections ?? DEFAULT_CALL_SETTINGS.connections,
+      ["user", "shared"],
+      "connections",
+      where,
+    ),
+    sharedConnectionsMax: whole(
       options.sharedConnectionsMax ?? DEFAULT_CALL_SETTINGS.sharedConnectionsMax,
-    redirectsMax: options.redirects ?? DEFAULT_CALL_SETTINGS.redirectsMax,
-    cookies: options.cookies ?? DEFAULT_CALL_SETTINGS.cookies,
+      "sharedConnectionsMax",
+      where,
+      VUS_MAX,
+    ),
+    redirectsMax: atLeastZero(
+      options.redirects ?? DEFAULT_CALL_SETTINGS.redirectsMax,
+      "redirects",
+      where,
+    ),
+    cookies: oneOf(
+      options.cookies ?? DEFAULT_CALL_SETTINGS.cookies,
+      ["user", "iteration", "off"],
+      "cookies",
+      where,
+    ),
     insecure: options.insecure ?? DEFAULT_CALL_SETTINGS.insecure,
   };
 }
@@ -249,6 +315,18 @@ function limitOf(options: { readonly maxDuration?: Duration }, where: string): n
   return options.maxDuration === undefined
     ? DEFAULT_ITERATIONS_DURATION_MS
     : required(options.maxDuration, "maxDuration", where);
+}
+
+function oneOf<Value extends string>(
+  value: Value,
+  allowed: readonly Value[],
+  name: string,
+  where: string,
+): Value {
+  if (allowed.includes(value)) return value;
+  throw new DefinitionError(
+    `${where}: ${name} is "${String(value)}"; it must be one of ${allowed.join(", ")}`,
+  );
 }
 
 function whole(value: unknown, name: string, where: string, most: number): number {

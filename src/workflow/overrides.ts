@@ -29,13 +29,13 @@ export function overridePlan(plan: LoadPlan, overrides: LoadOverrides): LoadPlan
     return planOf({ rate, duration, ...(maxVus === undefined ? {} : { maxVus }) }, where);
   }
   if (iterations !== undefined) {
-    return planOf({ vus: vus ?? usersOf(plan), iterations, ...limit(durationMs) }, where);
+    return planOf({ vus: vus ?? usersOf(plan), iterations, ...limit(plan, durationMs) }, where);
   }
   if (vus !== undefined) {
     if (plan.kind === "shared")
-      return planOf({ vus, iterations: plan.iterations, ...limit(durationMs) }, where);
+      return planOf({ vus, iterations: plan.iterations, ...limit(plan, durationMs) }, where);
     if (plan.kind === "perUser") {
-      return planOf({ vus, iterationsPerVu: plan.iterations, ...limit(durationMs) }, where);
+      return planOf({ vus, iterationsPerVu: plan.iterations, ...limit(plan, durationMs) }, where);
     }
     return planOf({ vus, duration }, where);
   }
@@ -53,8 +53,10 @@ function stretched(plan: LoadPlan, durationMs: number): LoadPlan {
   };
 }
 
-function limit(durationMs: number | undefined): { maxDuration?: number } {
-  return durationMs === undefined ? {} : { maxDuration: durationMs };
+/** The bound of a plan that iterations end: the flag's, else the file's own. */
+function limit(plan: LoadPlan, durationMs: number | undefined): { maxDuration?: number } {
+  const most = durationMs ?? ("durationMsMax" in plan ? plan.durationMsMax : undefined);
+  return most === undefined ? {} : { maxDuration: most };
 }
 
 function lengthOf(plan: LoadPlan): number {

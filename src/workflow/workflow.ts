@@ -101,6 +101,10 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     kind: MetricKind,
     value: (context: StepContext<Results, Data, Used, Setup>) => number | boolean | undefined,
   ): this {
+    if (typeof value !== "function")
+      throw this.#error(`metric "${name}" needs a function that returns a number`);
+    if (this.definition.metrics.some((metric) => metric.name === name))
+      throw this.#error(`there are two metrics named "${name}"`);
     declareMetric(name, kind);
     this.definition.metrics.push({ name, kind, value: value as StepFunction });
     return this;
@@ -119,7 +123,10 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
   /** Runs after these workflows. */
   dependsOn(...workflows: readonly (string | { readonly definition: WorkflowDefinition })[]): this {
     for (const other of workflows) {
-      this.definition.dependsOn.push(typeof other === "string" ? other : other.definition.name);
+      const name = typeof other === "string" ? other : other?.definition?.name;
+      if (typeof name !== "string")
+        throw this.#error(`dependsOn takes workflows or their names, not ${typeof other}`);
+      if (!this.definition.dependsOn.includes(name)) this.definition.dependsOn.push(name);
     }
     return this;
   }

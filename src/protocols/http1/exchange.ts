@@ -83,6 +83,8 @@ export class Exchange implements BoundCall, CallRecord, Sweepable {
   }
 
   #begin(now: number): void {
+    // A function that goes on after its virtual user has ended makes no more load.
+    if (this.source.closed) return;
     this.status = 0;
     this.location = null;
     this.#head = null;
@@ -170,12 +172,13 @@ export class Exchange implements BoundCall, CallRecord, Sweepable {
     this.fail("timeout", `${what} after ${waited} ms`, now);
   }
 
-  /** Ends it without a word: the virtual user is gone. */
+  /** Its connection is closed: nothing is waited for any more. */
   cancel(): void {
     sweeper.remove(this);
   }
 
   #tell(): void {
+    if (this.source.closed) return;
     this.#sink.callFinished(this, this.keep ? this.#response() : undefined);
   }
 

@@ -21,6 +21,8 @@ import type { WireRequest } from "./wire-request.ts";
 /** What an exchange asks of its virtual user. */
 export interface ConnectionSource {
   readonly settings: CallSettings;
+  /** The virtual user has ended: nothing begins, and nothing is told any more. */
+  readonly closed: boolean;
   /** Sends the exchange on an idle connection, or opens one, or queues it. */
   acquire(exchange: Exchange, now: number): void;
   /** The exchange gives up: its connection, or its place in the queue, is closed. */
@@ -47,7 +49,7 @@ export class UserConnections implements ConnectionSource, ConnectionOwner, Sessi
   readonly #busy = new Set<Http1Connection>();
   readonly #shared: SharedConnections | null;
   #jar: CookieJar | null = null;
-  #closed = false;
+  closed = false;
 
   constructor(settings: CallSettings) {
     this.settings = settings;
@@ -80,7 +82,7 @@ export class UserConnections implements ConnectionSource, ConnectionOwner, Sessi
   }
 
   idle(connection: Http1Connection): void {
-    if (this.#closed) {
+    if (this.closed) {
       connection.close();
       return;
     }
@@ -122,11 +124,12 @@ export class UserConnections implements ConnectionSource, ConnectionOwner, Sessi
   }
 
   close(): void {
-    this.#closed = true;
+    this.closed = true;
     for (const list of this.#idle) for (const connection of list ?? []) connection.close();
-    for (const connection of this.#busy) connection.cancel();
+    for (const connection of this.#busy) connection.close();
     this.#idle.length = 0;
     this.#busy.clear();
+    this.#shared?.leave(this);
   }
 }
 
@@ -166,6 +169,11 @@ class SharedConnections {
     this.#pool(exchange.request.origin).abandon(exchange);
   }
 
+  /** Cuts off what that user has under way. */
+  leave(source: ConnectionSource): void {
+    for (const pool of this.#perOrigin) pool?.leave(source);
+  }
+
   #pool(origin: Origin): OriginPool {
     let pool = this.#perOrigin[origin.id];
     if (pool === undefined) {
@@ -181,7 +189,7 @@ class OriginPool implements ConnectionOwner {
   readonly #idle: Http1Connection[] = [];
   /** Bounded by the number of virtual users: each has at most its own calls waiting. */
   readonly #waiting = new Set<Exchange>();
-  #open = 0;
+  readonly #open = new Set<Http1Connection>();
 
   constructor(settings: CallSettings) {
     this.settings = settings;
@@ -190,9 +198,8 @@ class OriginPool implements ConnectionOwner {
   acquire(exchange: Exchange, now: number): void {
     const connection = this.#idle.pop();
     if (connection !== undefined) connection.send(exchange, now);
-    else if (this.#open < this.settings.sharedConnectionsMax) {
-      this.#open++;
-      new Http1Connection(exchange.request.origin, this, exchange, now);
+    else if (this.#open.size < this.settings.sharedConnectionsMax) {
+      this.#open.add(new Http1Connection(exchange.request.origin, this, exchange, now));
     } else this.#waiting.add(exchange);
   }
 
@@ -205,23 +212,31 @@ class OriginPool implements ConnectionOwner {
     this.gone(connection);
   }
 
+  leave(source: ConnectionSource): void {
+    for (const { exchange } of this.#open) if (exchange?.source === source) this.abandon(exchange);
+  }
+
   idle(connection: Http1Connection): void {
-    const [next] = this.#waiting;
-    if (next === undefined) {
-      this.#idle.push(connection);
-      return;
-    }
-    this.#waiting.delete(next);
-    connection.send(next, clock());
+    const next = this.#nextWaiting();
+    if (next === undefined) this.#idle.push(connection);
+    else connection.send(next, clock());
   }
 
   gone(connection: Http1Connection): void {
     const at = this.#idle.indexOf(connection);
     if (at >= 0) this.#idle.splice(at, 1);
-    this.#open--;
-    const [next] = this.#waiting;
-    if (next === undefined) return;
-    this.#waiting.delete(next);
-    this.acquire(next, clock());
+    this.#open.delete(connection);
+    const next = this.#nextWaiting();
+    if (next !== undefined) this.acquire(next, clock());
+  }
+
+  /** The first in the queue whose user is still there. */
+  #nextWaiting(): Exchange | undefined {
+    for (const exchange of this.#waiting) {
+      this.#waiting.delete(exchange);
+      if (!exchange.source.closed) return exchange;
+      exchange.cancel();
+    }
+    return undefined;
   }
 }
