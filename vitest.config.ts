@@ -3,7 +3,16 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   resolve: {
-    alias: { hyperscale: fileURLToPath(new URL("./src/index.ts", import.meta.url)) },
+    alias: [
+      {
+        find: /^hyperscale\/queue$/,
+        replacement: fileURLToPath(new URL("./src/queue/index.ts", import.meta.url)),
+      },
+      {
+        find: /^hyperscale$/,
+        replacement: fileURLToPath(new URL("./src/index.ts", import.meta.url)),
+      },
+    ],
   },
   test: {
     include: ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools/**/*.test.ts"],

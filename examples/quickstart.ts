@@ -8,8 +8,9 @@ const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 export default workflow("quickstart", {
   vus: 20,
   duration: "10s",
-  think: { min: "5ms", max: "25ms" },
-  thresholds: ["latency.p95 < 250ms", "errors.rate < 1%"],
+  think: { min: "20ms", max: "60ms" },
+  // Generous, because it must hold on any machine.
+  thresholds: ["latency.p95 < 1s", "errors.rate < 1%"],
 })
   .step("home", http.get(target))
   .step("login", ({ http }) => http.post(`${target}/login`, { json: { user: "ada" } }))

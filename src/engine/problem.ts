@@ -5,8 +5,9 @@ import { fileURLToPath } from "node:url";
 import { DefinitionError } from "../workflow/errors.ts";
 import type { Problem } from "./messages.ts";
 
-/** Folder of this package's code; frames inside it are ours, not the user's. */
-const OWN_CODE = fileURLToPath(new URL("..", import.meta.url));
+/** Folders of this package's code, built and as the source maps name it; frames there are not the user's. */
+const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));
+const OWN_CODE = [`${PACKAGE}dist/`, `${PACKAGE}src/`];
 
 export function problemOf(error: unknown): Problem {
   const mistake =
@@ -33,7 +34,8 @@ export function locationOf(error: unknown): string | null {
     );
     if (match?.[1] === undefined) continue;
     const path = match[1].startsWith("file:") ? fileURLToPath(match[1]) : match[1];
-    if (path.startsWith(OWN_CODE) || path.includes("/node_modules/")) continue;
+    const own = OWN_CODE.some((folder) => path.startsWith(folder));
+    if (own || path.includes("/node_modules/")) continue;
     return `${relative(process.cwd(), path)}:${match[2]}:${match[3]}`;
   }
   return null;

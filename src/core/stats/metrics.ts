@@ -3,7 +3,7 @@
  * split into series by tags. They travel like the numbers of steps: frames of absolute values of
  * what changed, held per core by the coordinator and merged there.
  *
- * Trends keep values of zero and more with a resolution of a thousandth up to 1024, and three
+ * Trends keep values of zero and more with a resolution of a thousandth up to 2, and three
  * significant digits above.
  *
  * Tags come from user code and can explode (an id as a tag). A core keeps `SERIES_MAX` series;

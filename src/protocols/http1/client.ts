@@ -8,7 +8,6 @@
  */
 
 import { clock } from "../clock.ts";
-import type { UrlPart } from "../http/parts.ts";
 import {
   type ComposedRequest,
   compose,
@@ -16,6 +15,7 @@ import {
   type RequestOptions,
 } from "../http/request.ts";
 import type { HttpResponse } from "../http/response.ts";
+import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type {
   BoundCall,
   CallEnvironment,
@@ -29,8 +29,6 @@ import type {
 import { Exchange } from "./exchange.ts";
 import { http1Sessions, type UserConnections } from "./pool.ts";
 import { WireRequest } from "./wire-request.ts";
-
-export type Target = string | UrlPart;
 
 /** A request that is composed once; its bytes are made when the executor core prepares it. */
 export class HttpRequest implements PreparedCall<HttpResponse> {
@@ -75,31 +73,21 @@ const PLAIN_REQUESTS_MAX = 1_024;
 const plainRequests = new Map<string, HttpRequest>();
 
 /** One virtual user's client, for use inside functions. */
-export class HttpClient {
+export class HttpClient extends HttpVerbs<Promise<HttpResponse>> {
   readonly #session: Session;
   readonly #connections: UserConnections;
 
   constructor(session: Session) {
+    super();
     this.#session = session;
     this.#connections = session.state(http1Sessions);
   }
 
-  get = (target: Target, options?: RequestOptions): Promise<HttpResponse> =>
-    this.request("GET", target, options);
-  head = (target: Target, options?: RequestOptions): Promise<HttpResponse> =>
-    this.request("HEAD", target, options);
-  post = (target: Target, options?: RequestOptions): Promise<HttpResponse> =>
-    this.request("POST", target, options);
-  put = (target: Target, options?: RequestOptions): Promise<HttpResponse> =>
-    this.request("PUT", target, options);
-  patch = (target: Target, options?: RequestOptions): Promise<HttpResponse> =>
-    this.request("PATCH", target, options);
-  delete = (target: Target, options?: RequestOptions): Promise<HttpResponse> =>
-    this.request("DELETE", target, options);
-  options = (target: Target, options?: RequestOptions): Promise<HttpResponse> =>
-    this.request("OPTIONS", target, options);
-
-  request(method: Method, target: Target, options?: RequestOptions): Promise<HttpResponse> {
+  override request(
+    method: Method,
+    target: Target,
+    options?: RequestOptions,
+  ): Promise<HttpResponse> {
     if (options === undefined && typeof target === "string")
       return this.send(plainRequest(method, target));
     return this.send(new HttpRequest(method, target, options));
@@ -156,20 +144,11 @@ function plainRequest(method: Method, target: string): HttpRequest {
   return request;
 }
 
+class PreparedVerbs extends HttpVerbs<HttpRequest> {
+  override request(method: Method, target: Target, options?: RequestOptions): HttpRequest {
+    return new HttpRequest(method, target, options);
+  }
+}
+
 /** Prepared requests: `step("home", http.get("https://…"))`. */
-export const http = {
-  get: (target: Target, options?: RequestOptions): HttpRequest =>
-    new HttpRequest("GET", target, options),
-  head: (target: Target, options?: RequestOptions): HttpRequest =>
-    new HttpRequest("HEAD", target, options),
-  post: (target: Target, options?: RequestOptions): HttpRequest =>
-    new HttpRequest("POST", target, options),
-  put: (target: Target, options?: RequestOptions): HttpRequest =>
-    new HttpRequest("PUT", target, options),
-  patch: (target: Target, options?: RequestOptions): HttpRequest =>
-    new HttpRequest("PATCH", target, options),
-  delete: (target: Target, options?: RequestOptions): HttpRequest =>
-    new HttpRequest("DELETE", target, options),
-  options: (target: Target, options?: RequestOptions): HttpRequest =>
-    new HttpRequest("OPTIONS", target, options),
-};
+export const http = new PreparedVerbs();

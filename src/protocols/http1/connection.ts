@@ -12,6 +12,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { clock } from "../clock.ts";
 import { errorText, kindOfSocketError } from "../errors.ts";
+import type { Origin } from "../origin.ts";
 import { ChunkedReader } from "./chunked.ts";
 import type { Exchange } from "./exchange.ts";
 import {
@@ -21,11 +22,11 @@ import {
   BODY_UNTIL_CLOSE,
   earlyProblem,
   findHeadEnd,
+  HEAD_INCOMPLETE,
   Head,
   parseHead,
 } from "./head.ts";
 import { HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX, READ_BUFFER_BYTES } from "./limits.ts";
-import type { Origin } from "./origin.ts";
 import type { ConnectionOwner } from "./pool.ts";
 
 const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
@@ -152,24 +153,26 @@ export class Http1Connection {
     exchange.firstByte(now);
     let buffer = readBuffer;
     let end = count;
-    let searchFrom = 0;
-    if (this.#partial !== null) {
-      searchFrom = Math.max(0, this.#partial.length - 3);
-      buffer = Buffer.concat([this.#partial, readBuffer.subarray(0, count)]);
+    const partial = this.#partial;
+    if (partial !== null) {
+      buffer = Buffer.concat([partial, readBuffer.subarray(0, count)]);
       end = buffer.length;
-      this.#partial = null;
-    }
-    let start = 0;
-    for (;;) {
-      const headEnd = findHeadEnd(buffer, start, Math.max(start, searchFrom), end);
-      if (headEnd < 0) {
-        if (end - start > HEAD_BYTES_MAX)
-          this.#fail(exchange, "the headers are longer than 64 KiB", now);
-        else this.#keepPartial(exchange, buffer.subarray(start, end), searchFrom - start, now);
+      // Parsed again only when it is whole: a head that drips in must not cost its square.
+      if (findHeadEnd(buffer, 0, Math.max(0, partial.length - 3), end) < 0) {
+        this.#keepPartial(exchange, buffer, partial.length, now);
         return;
       }
-      const head = this.#head;
-      if (!parseHead(head, buffer, start, headEnd, exchange.request.isHead)) {
+      this.#partial = null;
+    }
+    const head = this.#head;
+    let start = 0;
+    for (;;) {
+      const headEnd = parseHead(head, buffer, start, end, exchange.request.isHead);
+      if (headEnd === HEAD_INCOMPLETE) {
+        this.#keepPartial(exchange, buffer.subarray(start, end), 0, now);
+        return;
+      }
+      if (headEnd < 0) {
         this.#fail(exchange, head.problem ?? "the head is malformed", now);
         return;
       }
@@ -182,13 +185,15 @@ export class Http1Connection {
         return;
       }
       start = headEnd;
-      searchFrom = headEnd;
     }
   }
 
   /** The head goes on in the next read, unless what came is no HTTP at all. */
   #keepPartial(exchange: Exchange, bytes: Buffer, lookedAt: number, now: number): void {
-    const problem = earlyProblem(bytes, 0, Math.max(0, lookedAt), bytes.length);
+    const problem =
+      bytes.length > HEAD_BYTES_MAX
+        ? "the headers are longer than 64 KiB"
+        : earlyProblem(bytes, 0, lookedAt, bytes.length);
     if (problem === null) this.#partial = Buffer.from(bytes);
     else this.#fail(exchange, problem, now);
   }
@@ -284,6 +289,12 @@ export class Http1Connection {
     const exchange = this.#exchange;
     if (exchange === null) {
       this.#drop();
+      return;
+    }
+    // What was collected of a head may show why: rubbish is a protocol error, not a reset.
+    const partial = this.#partial;
+    if (partial !== null && parseHead(this.#head, partial, 0, partial.length, false) < 0) {
+      this.#fail(exchange, this.#head.problem ?? "the head is malformed", clock());
       return;
     }
     const complete = this.#state === IN_BODY && this.#head.bodyKind === BODY_UNTIL_CLOSE;

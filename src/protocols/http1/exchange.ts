@@ -8,10 +8,10 @@ import type { ErrorKind } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
 import { HttpResponse, splitHeaderLines } from "../http/response.ts";
 import type { BoundCall, CallRecord, CallSink } from "../protocol.ts";
+import { type Sweepable, sweeper } from "../sweeper.ts";
 import type { Http1Connection } from "./connection.ts";
 import type { ConnectionSource } from "./pool.ts";
 import { followRedirect } from "./redirect.ts";
-import { type Sweepable, sweeper } from "./sweeper.ts";
 import type { WireRequest } from "./wire-request.ts";
 
 export class Exchange implements BoundCall, CallRecord, Sweepable {

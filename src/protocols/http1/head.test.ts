@@ -7,17 +7,18 @@ import {
   BODY_UNTIL_CLOSE,
   earlyProblem,
   findHeadEnd,
+  HEAD_BROKEN,
+  HEAD_INCOMPLETE,
   Head,
   parseHead,
 } from "./head.ts";
 
 function parse(text: string, toHead = false): Head {
   const buffer = Buffer.from(text, "latin1");
-  const end = findHeadEnd(buffer, 0, 0, buffer.length);
-  expect(end).toBe(buffer.length);
+  expect(findHeadEnd(buffer, 0, 0, buffer.length)).toBe(buffer.length);
   const head = new Head();
-  const fine = parseHead(head, buffer, 0, end, toHead);
-  expect(fine).toBe(head.problem === null);
+  const end = parseHead(head, buffer, 0, buffer.length, toHead);
+  expect(end).toBe(head.problem === null ? buffer.length : HEAD_BROKEN);
   return head;
 }
 
@@ -37,7 +38,6 @@ describe("status line", () => {
   });
 
   it.each([
-    "",
     "\r\nHTTP/1.1 200 OK",
     " HTTP/1.1 200 OK",
     "http/1.1 200 OK",
@@ -243,6 +243,10 @@ describe("early problems", () => {
     expect(earlyProblem(text, 0, 0, 6)).toMatch(/not HTTP/);
   });
 
+  it("sees an empty head", () => {
+    expect(earlyProblem(Buffer.from("\r\n\r\n"), 0, 0, 4)).toMatch(/not HTTP/);
+  });
+
   it("sees bare line feeds, but none that lie behind the end", () => {
     const text = Buffer.from("HTTP/1.1 200 OK\r\nX: y\nZ: z\n");
     expect(earlyProblem(text, 0, 0, 21)).toBeNull();
@@ -266,18 +270,21 @@ describe("any bytes", () => {
     fc.assert(
       fc.property(fc.array(byte, { maxLength: 60 }), fc.boolean(), (bytes, toHead) => {
         const text = Buffer.from([...Buffer.from("HTTP/1.1 200\r\n"), ...bytes, 13, 10, 13, 10]);
-        const end = findHeadEnd(text, 0, 0, text.length);
+        const headEnd = findHeadEnd(text, 0, 0, text.length);
         const alone = new Head();
-        const fine = parseHead(alone, text, 0, end, toHead);
-        // The same head with other bytes behind it, at another place.
-        const moved = Buffer.concat([
-          Buffer.from("xyz"),
-          text.subarray(0, end),
-          Buffer.from("A: b\r\n"),
-        ]);
+        const end = parseHead(alone, text, 0, text.length, toHead);
+        if (end !== HEAD_BROKEN) expect(end).toBe(headEnd);
+        // The same head at another place, with other bytes behind it.
+        const around = [Buffer.from("xyz"), text.subarray(0, headEnd), Buffer.from("A: b\r\n")];
         const other = new Head();
-        expect(parseHead(other, moved, 3, end + 3, toHead)).toBe(fine);
+        const moved = parseHead(other, Buffer.concat(around), 3, headEnd + 3, toHead);
+        expect(moved).toBe(end === HEAD_BROKEN ? end : end + 3);
         expect(other).toEqual(alone);
+        // Cut short, it is incomplete or already broken, whatever bytes lie behind the cut.
+        for (let cut = 0; cut < headEnd; cut++) {
+          const early = parseHead(new Head(), text, 0, cut, toHead);
+          expect(early === HEAD_INCOMPLETE || (early === end && early === HEAD_BROKEN)).toBe(true);
+        }
       }),
       { seed: 7, numRuns: 2000 },
     );

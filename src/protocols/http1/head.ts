@@ -21,10 +21,35 @@ export class Head {
   hasLocation = false;
   /** Set when the head breaks a rule; the text says which. */
   problem: string | null = null;
+  /** What has been seen so far; `conclude` makes the fields above of it. */
+  minor = 1;
+  sawLength = false;
+  sawEncoding = false;
+  sawKeepAlive = false;
+  sawClose = false;
+
+  start(): void {
+    this.problem = null;
+    this.bodyKind = BODY_UNTIL_CLOSE;
+    this.bodyLength = 0;
+    this.hasSetCookie = false;
+    this.hasLocation = false;
+    this.sawLength = false;
+    this.sawEncoding = false;
+    this.sawKeepAlive = false;
+    this.sawClose = false;
+  }
 }
+
+export const HEAD_INCOMPLETE = 0;
+export const HEAD_BROKEN = -1;
 
 const CR = 13;
 const LF = 10;
+const SPACE = 32;
+const COLON = 58;
+/** "HTTP/1.1 200" and its line end. */
+const STATUS_LINE_BYTES_MIN = 14;
 
 /**
  * Index just behind the empty line that ends the head which begins at `start`, or -1. Bytes before
@@ -70,8 +95,9 @@ export function earlyProblem(
 const NOT_HTTP = "the status line is not HTTP/1.x";
 
 /**
- * Parses buffer[from, end), where end is what `findHeadEnd` gave. `noBody` is true for answers to
- * HEAD. Returns false when the head breaks a rule.
+ * Parses the head that begins at `from`, in one pass; bytes from `end` on are no part of it, whatever
+ * they are. `noBody` is true for answers to HEAD. Gives the index just behind the head, or
+ * HEAD_INCOMPLETE, or HEAD_BROKEN with `head.problem` set.
  */
 export function parseHead(
   head: Head,
@@ -79,81 +105,42 @@ export function parseHead(
   from: number,
   end: number,
   noBody: boolean,
-): boolean {
-  head.problem = null;
-  head.bodyKind = BODY_UNTIL_CLOSE;
-  head.bodyLength = 0;
-  head.hasSetCookie = false;
-  head.hasLocation = false;
+): number {
+  head.start();
   let at = parseStatusLine(head, buffer, from, end);
-  if (at < 0) return refuse(head, NOT_HTTP);
-  // We never ask for an upgrade: what would follow is not HTTP.
-  if (head.status === 101) return refuse(head, "the server switches protocols without being asked");
-  // A server of HTTP/1.0 keeps the connection only where it says so; "close" outweighs everything.
-  let keepAlive = buffer[from + 7] === 49;
-  let close = false;
-  let sawLength = false;
-  let sawEncoding = false;
-  while (at < end - 2) {
+  if (at <= 0) return at;
+  for (;;) {
     const nameStart = at;
     let byte = buffer[at] as number;
     while (TOKEN[byte] === 1) byte = buffer[++at] as number;
+    if (at >= end) return HEAD_INCOMPLETE;
     const nameLength = at - nameStart;
-    if (byte !== 58 || nameLength === 0) return refuse(head, "a header has no proper name");
-    at++;
-    const valueStart = at;
+    if (byte !== COLON || nameLength === 0) {
+      if (byte !== CR || nameLength > 0) return refuse(head, "a header has no proper name");
+      if (at + 1 >= end) return HEAD_INCOMPLETE;
+      if (buffer[at + 1] !== LF) return refuse(head, "a header has no proper name");
+      return conclude(head, noBody) ? at + 2 : HEAD_BROKEN;
+    }
+    const valueStart = ++at;
     byte = buffer[at] as number;
     while (VALUE[byte] === 1) byte = buffer[++at] as number;
-    if (byte !== CR || buffer[at + 1] !== LF)
-      return refuse(head, "a header value holds a control character");
-    const lineEnd = at;
-    at += 2;
+    if (at >= end) return HEAD_INCOMPLETE;
+    if (byte !== CR) return refuse(head, "a header value holds a control character");
+    if (at + 1 >= end) return HEAD_INCOMPLETE;
+    if (buffer[at + 1] !== LF) return refuse(head, "a header value holds a control character");
     // Only five names matter here, told apart by length first.
-    if (nameLength === 14) {
-      if (nameIs(buffer, nameStart, "content-length")) {
-        if (sawLength) return refuse(head, "two Content-Length headers");
-        sawLength = true;
-        const length = parseLength(buffer, valueStart, lineEnd);
-        if (length < 0) return refuse(head, "Content-Length is not a number");
-        head.bodyKind = BODY_LENGTH;
-        head.bodyLength = length;
-      }
-    } else if (nameLength === 10) {
-      if (nameIs(buffer, nameStart, "connection")) {
-        const wish = connectionWish(buffer, valueStart, lineEnd);
-        if (wish === "close") close = true;
-        else if (wish === "keep-alive") keepAlive = true;
-      } else if (nameIs(buffer, nameStart, "set-cookie")) head.hasSetCookie = true;
-    } else if (nameLength === 17) {
-      if (nameIs(buffer, nameStart, "transfer-encoding")) {
-        if (sawEncoding) return refuse(head, "two Transfer-Encoding headers");
-        sawEncoding = true;
-        const kind = encodedBodyKind(buffer, valueStart, lineEnd);
-        if (kind < 0) return refuse(head, "Transfer-Encoding is not a proper list");
-        head.bodyKind = kind;
-        // HTTP/1.0 has no Transfer-Encoding (RFC 9112 §6.1): read it, and trust nothing behind it.
-        if (buffer[from + 7] === 48) close = true;
-      }
-    } else if (nameLength === 8 && nameIs(buffer, nameStart, "location")) {
-      head.hasLocation = true;
+    if (nameLength === 14 || nameLength === 10 || nameLength === 17 || nameLength === 8) {
+      const problem = applyHeader(head, buffer, nameStart, valueStart, at);
+      if (problem !== null) return refuse(head, problem);
     }
+    at += 2;
   }
-  if (sawLength && sawEncoding) return refuse(head, "both Content-Length and Transfer-Encoding");
-  const status = head.status;
-  if (noBody || status === 204 || status === 304 || status < 200) {
-    head.bodyKind = BODY_NONE;
-    head.bodyLength = 0;
-  } else if (head.bodyKind === BODY_LENGTH && head.bodyLength === 0) {
-    head.bodyKind = BODY_NONE;
-  }
-  head.keepAlive = keepAlive && !close && head.bodyKind !== BODY_UNTIL_CLOSE;
-  return true;
 }
 
-/** Byte after the status line, or -1. "HTTP/1.1 200 OK", the reason being optional. */
+/** Byte after the status line. "HTTP/1.1 200 OK", the reason being optional. */
 function parseStatusLine(head: Head, buffer: Buffer, from: number, end: number): number {
+  if (end - from < STATUS_LINE_BYTES_MIN) return HEAD_INCOMPLETE;
   const proper =
-    end - from >= 14 &&
     buffer[from] === 72 &&
     buffer[from + 1] === 84 &&
     buffer[from + 2] === 84 &&
@@ -162,25 +149,89 @@ function parseStatusLine(head: Head, buffer: Buffer, from: number, end: number):
     buffer[from + 5] === 49 &&
     buffer[from + 6] === 46 &&
     buffer[from + 8] === 32;
-  if (!proper) return -1;
-  const minor = buffer[from + 7];
-  if (minor !== 49 && minor !== 48) return -1;
+  const minor = (buffer[from + 7] as number) - 48;
+  if (!proper || minor < 0 || minor > 1) return refuse(head, NOT_HTTP);
   const hundreds = (buffer[from + 9] as number) - 48;
   const tens = (buffer[from + 10] as number) - 48;
   const ones = (buffer[from + 11] as number) - 48;
-  if (hundreds < 1 || hundreds > 9 || tens < 0 || tens > 9 || ones < 0 || ones > 9) return -1;
+  if (hundreds < 1 || hundreds > 9 || tens < 0 || tens > 9 || ones < 0 || ones > 9)
+    return refuse(head, NOT_HTTP);
   head.status = hundreds * 100 + tens * 10 + ones;
+  head.minor = minor;
   let at = from + 12;
   if (buffer[at] === 32) {
     at++;
     while (VALUE[buffer[at] as number] === 1) at++;
   }
-  return buffer[at] === CR && buffer[at + 1] === LF ? at + 2 : -1;
+  if (at >= end) return HEAD_INCOMPLETE;
+  if (buffer[at] !== CR) return refuse(head, NOT_HTTP);
+  if (at + 1 >= end) return HEAD_INCOMPLETE;
+  return buffer[at + 1] === LF ? at + 2 : refuse(head, NOT_HTTP);
+}
+
+/** Takes from one header what decides about framing and reuse; the problem, if it has one. */
+function applyHeader(
+  head: Head,
+  buffer: Buffer,
+  nameStart: number,
+  valueStart: number,
+  valueEnd: number,
+): string | null {
+  // The colon stands right before the value.
+  switch (valueStart - 1 - nameStart) {
+    case 14:
+      if (!nameIs(buffer, nameStart, "content-length")) return null;
+      if (head.sawLength) return "two Content-Length headers";
+      head.sawLength = true;
+      head.bodyKind = BODY_LENGTH;
+      head.bodyLength = parseLength(buffer, valueStart, valueEnd);
+      return head.bodyLength < 0 ? "Content-Length is not a number" : null;
+    case 10:
+      if (nameIs(buffer, nameStart, "connection"))
+        applyConnection(head, buffer, valueStart, valueEnd);
+      else if (nameIs(buffer, nameStart, "set-cookie")) head.hasSetCookie = true;
+      return null;
+    case 17:
+      if (!nameIs(buffer, nameStart, "transfer-encoding")) return null;
+      if (head.sawEncoding) return "two Transfer-Encoding headers";
+      head.sawEncoding = true;
+      head.bodyKind = encodedBodyKind(buffer, valueStart, valueEnd);
+      return head.bodyKind < 0 ? "Transfer-Encoding is not a proper list" : null;
+    default:
+      if (nameIs(buffer, nameStart, "location")) head.hasLocation = true;
+      return null;
+  }
+}
+
+/** All headers have been seen: settles body and reuse. False when they contradict each other. */
+function conclude(head: Head, noBody: boolean): boolean {
+  const { status } = head;
+  if (head.sawLength && head.sawEncoding) {
+    refuse(head, "both Content-Length and Transfer-Encoding");
+    return false;
+  }
+  // We never ask for an upgrade: what would follow is not HTTP.
+  if (status === 101) {
+    refuse(head, "the server switches protocols without being asked");
+    return false;
+  }
+  if (noBody || status === 204 || status === 304 || status < 200) {
+    head.bodyKind = BODY_NONE;
+    head.bodyLength = 0;
+  } else if (head.bodyKind === BODY_LENGTH && head.bodyLength === 0) {
+    head.bodyKind = BODY_NONE;
+  }
+  // HTTP/1.0 keeps a connection only where it says so, and has no Transfer-Encoding (RFC 9112 §6.1):
+  // read it, and trust nothing behind it. "close" outweighs everything.
+  const wanted = head.minor === 1 || (head.sawKeepAlive && !head.sawEncoding);
+  head.keepAlive = wanted && !head.sawClose && head.bodyKind !== BODY_UNTIL_CLOSE;
+  return true;
 }
 
 function nameIs(buffer: Buffer, at: number, name: string): boolean {
   for (let i = 0; i < name.length; i++) {
-    // Header names are tokens, where setting bit 5 folds letters and leaves "-" alone.
+    // In tokens, setting bit 5 folds letters and leaves "-" alone. What it would take for "-" beside
+    // that is CR, which ends a value.
     if (((buffer[at + i] as number) | 0x20) !== name.charCodeAt(i)) return false;
   }
   return true;
@@ -201,12 +252,16 @@ function parseLength(buffer: Buffer, from: number, end: number): number {
   return value;
 }
 
-function connectionWish(buffer: Buffer, from: number, end: number): "close" | "keep-alive" | null {
-  // By far the most common value, told without making a string of it.
-  if (end - from === 11 && nameIs(buffer, from + 1, "keep-alive")) return "keep-alive";
-  const words = listOf(buffer, from, end);
-  if (words.includes("close")) return "close";
-  return words.includes("keep-alive") ? "keep-alive" : null;
+function applyConnection(head: Head, buffer: Buffer, from: number, end: number): void {
+  // Nearly always one word and nothing else.
+  const start = buffer[from] === SPACE ? from + 1 : from;
+  if (end - start === 10 && nameIs(buffer, start, "keep-alive")) head.sawKeepAlive = true;
+  else if (end - start === 5 && nameIs(buffer, start, "close")) head.sawClose = true;
+  else {
+    const words = listOf(buffer, from, end);
+    if (words.includes("close")) head.sawClose = true;
+    if (words.includes("keep-alive")) head.sawKeepAlive = true;
+  }
 }
 
 /** Chunked must come last and only once; without it the body ends with the connection. -1: improper. */
@@ -228,9 +283,9 @@ function isBlank(byte: number): boolean {
   return byte === 32 || byte === 9;
 }
 
-function refuse(head: Head, problem: string): false {
+function refuse(head: Head, problem: string): typeof HEAD_BROKEN {
   head.problem = problem;
-  return false;
+  return HEAD_BROKEN;
 }
 
 /** 1 for bytes of a header name. */

@@ -46,7 +46,7 @@ function flood(socket: net.Socket, text: string): void {
 
 it.each([
   ["a banner of another protocol", "SSH-2.0-OpenSSH_9.6\r\n", /not HTTP/],
-  ["a head with bare line feeds", "HTTP/1.1 200 OK\ncontent-length: 0\n\n", /without CR/],
+  ["a head with bare line feeds", "HTTP/1.1 200 OK\ncontent-length: 0\n\n", /not HTTP/],
   ["an upgrade that nobody asked for", "HTTP/1.1 101 Hi\r\n\r\n", /switches protocols/],
   ["two lengths", `${ok}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, /two Content-Length/],
   ["a chunk that is no chunk", `${ok}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`, /chunk size/],

@@ -4,6 +4,8 @@
  */
 
 import { clock } from "../clock.ts";
+import { CookieJar, type CookieOrigin } from "../http/cookie-jar.ts";
+import type { Origin } from "../origin.ts";
 import type {
   CallSettings,
   ResolvedAddress,
@@ -13,9 +15,7 @@ import type {
 } from "../protocol.ts";
 import { resolveHost } from "../resolve.ts";
 import { Http1Connection } from "./connection.ts";
-import { CookieJar, type CookieOrigin } from "./cookie-jar.ts";
 import type { Exchange } from "./exchange.ts";
-import type { Origin } from "./origin.ts";
 import type { WireRequest } from "./wire-request.ts";
 
 /** What an exchange asks of its virtual user. */

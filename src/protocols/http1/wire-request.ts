@@ -1,8 +1,8 @@
 /** A composed request as the bytes of HTTP/1.1: one Buffer, so that each send is one write. */
 
 import { type ComposedRequest, isSuccess } from "../http/request.ts";
+import { type Origin, originOf } from "../origin.ts";
 import type { CallSettings } from "../protocol.ts";
-import { type Origin, originOf } from "./origin.ts";
 
 export class WireRequest {
   readonly source: ComposedRequest;

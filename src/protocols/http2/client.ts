@@ -10,13 +10,13 @@
 
 import { clock } from "../clock.ts";
 import { errorText } from "../errors.ts";
-import type { UrlPart } from "../http/parts.ts";
 import {
   type ComposedRequest,
   compose,
   type Method,
   type RequestOptions,
 } from "../http/request.ts";
+import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type {
   BoundCall,
   CallEnvironment,
@@ -29,8 +29,6 @@ import { Http2Exchange } from "./exchange.ts";
 import { Http2Message } from "./message.ts";
 import type { Http2Response } from "./response.ts";
 import { type Http2User, http2Sessions } from "./user.ts";
-
-type Target = string | UrlPart;
 
 /** A request that is composed once; its header block is made when the executor core prepares it. */
 export class Http2Request implements PreparedCall<Http2Response> {
@@ -75,31 +73,21 @@ export class Http2Request implements PreparedCall<Http2Response> {
 }
 
 /** One virtual user's client, for use inside functions. */
-export class Http2Client {
+export class Http2Client extends HttpVerbs<Promise<Http2Response>> {
   readonly #session: Session;
   readonly #user: Http2User;
 
   constructor(session: Session) {
+    super();
     this.#session = session;
     this.#user = session.state(http2Sessions);
   }
 
-  get = (target: Target, options?: RequestOptions): Promise<Http2Response> =>
-    this.request("GET", target, options);
-  head = (target: Target, options?: RequestOptions): Promise<Http2Response> =>
-    this.request("HEAD", target, options);
-  post = (target: Target, options?: RequestOptions): Promise<Http2Response> =>
-    this.request("POST", target, options);
-  put = (target: Target, options?: RequestOptions): Promise<Http2Response> =>
-    this.request("PUT", target, options);
-  patch = (target: Target, options?: RequestOptions): Promise<Http2Response> =>
-    this.request("PATCH", target, options);
-  delete = (target: Target, options?: RequestOptions): Promise<Http2Response> =>
-    this.request("DELETE", target, options);
-  options = (target: Target, options?: RequestOptions): Promise<Http2Response> =>
-    this.request("OPTIONS", target, options);
-
-  request(method: Method, target: Target, options?: RequestOptions): Promise<Http2Response> {
+  override request(
+    method: Method,
+    target: Target,
+    options?: RequestOptions,
+  ): Promise<Http2Response> {
     return this.send(new Http2Request(method, target, options));
   }
 
@@ -128,17 +116,11 @@ export function createHttp2Client(session: Session): Http2Client {
   return new Http2Client(session);
 }
 
-type Options = RequestOptions | undefined;
+class PreparedVerbs extends HttpVerbs<Http2Request> {
+  override request(method: Method, target: Target, options?: RequestOptions): Http2Request {
+    return new Http2Request(method, target, options);
+  }
+}
 
 /** Prepared requests: `step("home", http2.get("https://…"))`. */
-export const http2 = {
-  get: (target: Target, options?: Options) => new Http2Request("GET", target, options),
-  head: (target: Target, options?: Options) => new Http2Request("HEAD", target, options),
-  post: (target: Target, options?: Options) => new Http2Request("POST", target, options),
-  put: (target: Target, options?: Options) => new Http2Request("PUT", target, options),
-  patch: (target: Target, options?: Options) => new Http2Request("PATCH", target, options),
-  delete: (target: Target, options?: Options) => new Http2Request("DELETE", target, options),
-  options: (target: Target, options?: Options) => new Http2Request("OPTIONS", target, options),
-  request: (method: Method, target: Target, options?: Options) =>
-    new Http2Request(method, target, options),
-};
+export const http2 = new PreparedVerbs();

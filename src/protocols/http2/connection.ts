@@ -7,19 +7,21 @@
  * Over TLS the protocol is agreed on by ALPN; without TLS the server must know (h2c with prior
  * knowledge). Retired connections finish what they carry and take nothing new.
  *
- * Wire bytes are those of the socket. Whoever ends takes all bytes since the last end, so sums over
- * calls are exact, and each call's own are when streams do not overlap.
+ * Wire bytes are those of the socket. Whoever ends takes its own payload and an even share of the
+ * rest that nobody took yet, so sums over calls are exact, and single values good guesses where
+ * streams overlap.
  */
 
 import http2 from "node:http2";
 import net from "node:net";
 import tls from "node:tls";
 import { clock } from "../clock.ts";
-import type { Origin } from "../http1/origin.ts";
+import type { Origin } from "../origin.ts";
 import type { CallSettings } from "../protocol.ts";
 import type { Http2Exchange } from "./exchange.ts";
 import { CLOSED, connectionFailure, type Failure, goawayFailure, NO_HTTP2 } from "./failure.ts";
 import { RECEIVE_WINDOW_BYTES, STREAMS_PER_CONNECTION_MAX } from "./limits.ts";
+import { WireShare } from "./wire-share.ts";
 
 export interface Http2ConnectionOwner {
   gone(connection: Http2Connection): void;
@@ -42,8 +44,8 @@ export class Http2Connection {
   #retired = false;
   #closed = false;
   #tcpConnectedAt = 0;
-  #readBefore = 0;
-  #writtenBefore = 0;
+  readonly #in = new WireShare();
+  readonly #out = new WireShare();
 
   constructor(origin: Origin, owner: Http2ConnectionOwner, settings: CallSettings, now: number) {
     this.origin = origin;
@@ -79,6 +81,7 @@ export class Http2Connection {
   /** Puts a call on this connection, now or as soon as it is open. */
   add(exchange: Http2Exchange, now: number): void {
     this.active++;
+    this.#out.payload(exchange.payloadOut);
     const session = this.#session;
     // Until the server's settings are here, more than one stream might be refused for being too many.
     if (session !== null && (this.#settingsKnown || this.active === 1)) {
@@ -92,12 +95,16 @@ export class Http2Connection {
   /** The call has ended, or has given up. */
   remove(exchange: Http2Exchange): void {
     this.#waiting.delete(exchange);
-    exchange.bytesIn += this.#socket.bytesRead - this.#readBefore;
-    exchange.bytesOut += this.#socket.bytesWritten - this.#writtenBefore;
-    this.#readBefore = this.#socket.bytesRead;
-    this.#writtenBefore = this.#socket.bytesWritten;
+    const { active } = this;
+    exchange.bytesIn += this.#in.take(this.#socket.bytesRead, exchange.payloadIn, active);
+    exchange.bytesOut += this.#out.take(this.#socket.bytesWritten, exchange.payloadOut, active);
     this.active--;
     if (this.#retired && this.active === 0) this.close();
+  }
+
+  /** So many bytes of content came for one of the streams. */
+  received(bytes: number): void {
+    this.#in.payload(bytes);
   }
 
   /** Takes no new streams; closes when the last one has ended. */

@@ -8,8 +8,8 @@ import { clock } from "../clock.ts";
 import { type ErrorKind, errorText } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
 import { redirectOf } from "../http/redirect.ts";
-import { type Sweepable, sweeper } from "../http1/sweeper.ts";
 import type { BoundCall, CallRecord, CallSink } from "../protocol.ts";
+import { type Sweepable, sweeper } from "../sweeper.ts";
 import type { Http2Connection } from "./connection.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { UNSEEN_RETRIES_MAX } from "./limits.ts";
@@ -30,6 +30,9 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
   bytesOut = 0;
   sweepSlot = -1;
   deadline = 0;
+  /** Content of the current stream, without framing. */
+  payloadIn = 0;
+  payloadOut = 0;
 
   readonly #first: Http2Message;
   readonly #user: Http2User;
@@ -74,6 +77,8 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
     this.status = 0;
     this.#headers = null;
     this.#body = null;
+    this.payloadIn = 0;
+    this.payloadOut = this.message.source.body?.length ?? 0;
     this.#setDeadline(now);
     sweeper.add(this);
     this.#user.started(this);
@@ -115,9 +120,7 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
       failed = error;
     });
     stream.on("close", () => this.#onClose(stream, failed));
-    if (this.#keepBody) {
-      stream.on("data", (piece: Buffer) => this.#body?.add(piece, 0, piece.length));
-    } else stream.resume();
+    stream.on("data", (piece: Buffer) => this.#onData(stream, piece));
     if (body !== null) stream.end(body);
   }
 
@@ -163,6 +166,13 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
     if (this.#keepBody) this.#body = new BodyCollector(this.#user.settings.bodyBytesMax);
     const cookies = headers["set-cookie"];
     if (cookies !== undefined) this.#user.cookiesArrived(this.message, cookies);
+  }
+
+  #onData(stream: http2.ClientHttp2Stream, piece: Buffer): void {
+    if (stream !== this.#stream) return;
+    this.payloadIn += piece.length;
+    this.#connection?.received(piece.length);
+    this.#body?.add(piece, 0, piece.length);
   }
 
   #onEnd(stream: http2.ClientHttp2Stream): void {

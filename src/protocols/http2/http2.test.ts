@@ -6,6 +6,7 @@ import { makeCertificate } from "../../demo/certificate.ts";
 import { HttpResponse } from "../http/response.ts";
 import { runner, TestSession } from "../testing/session.ts";
 import { Http2Client, http2 } from "./client.ts";
+import { UNSEEN_RETRIES_MAX } from "./limits.ts";
 import { Http2Response } from "./response.ts";
 import * as raw from "./testing/raw-server.ts";
 
@@ -423,11 +424,14 @@ describe("resets", () => {
     expect(connections).toBe(2);
   });
 
-  it("but only once", async () => {
+  it("but only so often", async () => {
+    let connections = 0;
     const url = await served((connection) => {
+      connections = connection.number;
       connection.frame(raw.GOAWAY, 0, 0, raw.codePayload(0, 0));
     });
     expect((await client().get(url)).errorKind).toBe("refused");
+    expect(connections).toBe(1 + UNSEEN_RETRIES_MAX);
   });
 
   it("after a graceful GOAWAY the call under way ends well, the next goes elsewhere", async () => {

@@ -4,5 +4,5 @@
 export const STREAMS_PER_CONNECTION_MAX = 100;
 /** Answers are read at once or thrown away, so a wide window costs no memory and saves updates. */
 export const RECEIVE_WINDOW_BYTES = 1024 * 1024;
-/** A call that the server refused unseen, because the connection was closing, is sent once more. */
-export const UNSEEN_RETRIES_MAX = 1;
+/** How often a call is sent again that the server refused unseen, because the connection was closing. */
+export const UNSEEN_RETRIES_MAX = 4;

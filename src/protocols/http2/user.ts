@@ -4,8 +4,8 @@
  */
 
 import type { OutgoingHttpHeaders } from "node:http2";
-import { CookieJar } from "../http1/cookie-jar.ts";
-import type { Origin } from "../http1/origin.ts";
+import { CookieJar } from "../http/cookie-jar.ts";
+import type { Origin } from "../origin.ts";
 import type {
   CallSettings,
   ResolvedAddress,

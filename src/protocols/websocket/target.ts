@@ -10,7 +10,7 @@ import type {
 } from "../http/parts.ts";
 import { type ParamsPart, UrlPart } from "../http/parts.ts";
 import { compose } from "../http/request.ts";
-import { type Origin, originOf } from "../http1/origin.ts";
+import { type Origin, originOf } from "../origin.ts";
 import type { CallSettings } from "../protocol.ts";
 
 export interface ConnectOptions {

@@ -11,6 +11,7 @@ import {
   BODY_NONE,
   earlyProblem,
   findHeadEnd,
+  HEAD_INCOMPLETE,
   Head,
   parseHead,
 } from "../head.ts";
@@ -56,20 +57,14 @@ class AnswerReader {
     if (this.#inBody) return this.#feedBody(piece, 0);
     const before = this.#pending.length;
     const buffer = Buffer.concat([this.#pending, piece]);
+    // As a connection does it: a head in pieces is parsed again only when it is whole.
+    if (before > 0 && findHeadEnd(buffer, 0, Math.max(0, before - 3), buffer.length) < 0)
+      return this.#keep(buffer, before);
     let start = 0;
-    let from = before;
     for (;;) {
-      const end = findHeadEnd(buffer, start, from, buffer.length);
-      if (end < 0 ? buffer.length - start > HEAD_BYTES_MAX : end - start > HEAD_BYTES_MAX)
-        return this.#result("broken", "the head is too long");
-      if (end < 0) {
-        const problem = earlyProblem(buffer, start, from, buffer.length);
-        if (problem !== null) return this.#result("broken", problem);
-        this.#pending = buffer.subarray(start);
-        return null;
-      }
-      if (!parseHead(this.#head, buffer, start, end, this.#toHead))
-        return this.#result("broken", this.#head.problem);
+      const end = parseHead(this.#head, buffer, start, buffer.length, this.#toHead);
+      if (end === HEAD_INCOMPLETE) return this.#keep(buffer.subarray(start), 0);
+      if (end < 0) return this.#result("broken", this.#head.problem);
       this.#taken += end - start;
       if (this.#head.status >= 200) {
         this.#inBody = true;
@@ -79,11 +74,24 @@ class AnswerReader {
       if (++this.#interim > INTERIM_ANSWERS_MAX)
         return this.#result("broken", "too many interim answers");
       start = end;
-      from = end;
     }
   }
 
+  #keep(bytes: Buffer, lookedAt: number): AnswerRead | null {
+    const problem =
+      bytes.length > HEAD_BYTES_MAX
+        ? "the head is too long"
+        : earlyProblem(bytes, 0, lookedAt, bytes.length);
+    if (problem !== null) return this.#result("broken", problem);
+    this.#pending = bytes;
+    return null;
+  }
+
   close(): AnswerRead {
+    const { length } = this.#pending;
+    const broken =
+      !this.#inBody && parseHead(this.#head, this.#pending, 0, length, this.#toHead) < 0;
+    if (broken) return this.#result("broken", this.#head.problem);
     const untilClose = this.#inBody && this.#head.bodyKind > BODY_CHUNKED;
     return this.#result(untilClose ? "complete" : "incomplete", null);
   }

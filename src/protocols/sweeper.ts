@@ -3,7 +3,7 @@
  * costs more than the request; comparing a few thousand numbers 50 times a second costs nothing.
  */
 
-import { clock } from "../clock.ts";
+import { clock } from "./clock.ts";
 
 export interface Sweepable {
   /** Place in the sweeper's list; -1 when not in it. */

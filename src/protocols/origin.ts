@@ -1,7 +1,7 @@
 /** Where connections go: host, port and TLS, looked up once per core. One object per distinct origin. */
 
-import type { UrlPart } from "../http/parts.ts";
-import type { CallEnvironment, ResolvedAddress } from "../protocol.ts";
+import type { UrlPart } from "./http/parts.ts";
+import type { CallEnvironment, ResolvedAddress } from "./protocol.ts";
 
 export class Origin {
   /** Small and dense: pools index their idle connections by it. */

@@ -1,0 +1,242 @@
+/** `hyperscale queue …`: nodes and clients of the durable task queue. */
+
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../../core/time/duration.ts";
+import { LOG_LEVELS } from "../../queue/log.ts";
+import { registerQueueClient } from "./queue-client.ts";
+
+/** Exit codes of the command line. */
+const EXIT_FAILED = 1;
+const EXIT_WRONG_INPUT = 2;
+
+interface StartOptions {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly advertise?: string;
+  readonly dataDir: string;
+  readonly database?: string;
+  readonly nodeId?: string;
+  readonly role: "auto" | "leader" | "worker" | "observer";
+  readonly executors?: string;
+  readonly allowCommand?: readonly string[];
+  readonly capability?: Readonly<Record<string, string>>;
+  readonly tokenFile?: string;
+  readonly maxParallel?: number;
+  readonly prefetch?: number;
+  readonly lease?: number;
+  readonly leaderLease?: number;
+  readonly poll?: number;
+  readonly grace?: number;
+  readonly retention?: number;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+}
+
+export function registerQueue(program: Command): void {
+  const queue = program
+    .command("queue")
+    .description("the durable task queue: run a node, submit work, see and cancel it")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  hyperscale queue start                                   a complete queue on this machine
+  hyperscale queue submit sleep '{"ms": 500}' --wait       run a task and see its result
+  hyperscale queue start --database postgres://db/jobs --executors ./executors.ts
+                                                           one node of a cluster; start as many as you like
+  hyperscale queue list --state FAILED                     dead letters; send one back with: queue requeue ID`,
+    );
+  registerStart(queue);
+  registerQueueClient(queue);
+}
+
+function registerStart(queue: Command): void {
+  queue
+    .command("start")
+    .description("run a node in the foreground; prints one JSON line when it is ready")
+    .addOption(
+      new Option("--listen <host:port>", "where the API and the page are served")
+        .argParser(parseListen)
+        .default({ host: "127.0.0.1", port: 7600 }, "127.0.0.1:7600"),
+    )
+    .option(
+      "--advertise <url>",
+      "address other nodes use to reach this one (default: made from --listen)",
+    )
+    .option(
+      "--data-dir <dir>",
+      "where the embedded database and load-test results live",
+      ".hyperscale/queue",
+    )
+    .addOption(
+      new Option(
+        "--database <url>",
+        "PostgreSQL: makes this one node of a cluster (default: embedded)",
+      ).env("HYPERSCALE_DATABASE_URL"),
+    )
+    .addOption(
+      new Option(
+        "--node-id <id>",
+        "name of this node (default: the host's, with a random end)",
+      ).env("HYPERSCALE_NODE_ID"),
+    )
+    .addOption(
+      new Option("--role <role>", "auto leads when it can; worker never; observer only reads")
+        .choices(["auto", "leader", "worker", "observer"])
+        .default("auto")
+        .env("HYPERSCALE_NODE_ROLE"),
+    )
+    .option("--executors <file>", "TypeScript or JavaScript file whose exports are executors")
+    .option(
+      "--allow-command <program...>",
+      "programs the command executor may start (default: executor off)",
+    )
+    .option(
+      "--capability <name=value>",
+      "what this node offers to placement; repeatable",
+      collectCapability,
+    )
+    .option("--token-file <file>", "file with the bearer token; required beyond loopback")
+    .option("--max-parallel <n>", "tasks run at once; 0 only coordinates (default: 4)", parseCount)
+    .option("--prefetch <n>", "tasks held leased beyond those running (default: 0)", parseCount)
+    .option("--lease <duration>", "task lease (default: 30s)", parseTime)
+    .option("--leader-lease <duration>", "leader lease (default: 30s)", parseTime)
+    .option("--poll <duration>", "poll interval (default: 5s)", parseTime)
+    .option(
+      "--grace <duration>",
+      "how long running tasks may end when the node stops (default: 30s)",
+      parseTime,
+    )
+    .option("--retention <duration>", "how long finished tasks are kept (default: 7d)", parseTime)
+    .addOption(
+      new Option("--log-level <level>", "log lines go to stderr")
+        .choices(LOG_LEVELS)
+        .default("info"),
+    )
+    .action(async (options: StartOptions) => {
+      process.exitCode = await startNode(options);
+    });
+}
+
+async function startNode(options: StartOptions): Promise<number> {
+  const [{ QueueNode }, { openLog }, { readSettings }, { builtinExecutors }, { QueueError }] =
+    await Promise.all([
+      import("../../queue/node.ts"),
+      import("../../queue/log.ts"),
+      import("../../queue/config.ts"),
+      import("../../queue/executors/builtin.ts"),
+      import("../../queue/errors.ts"),
+    ]);
+  const nodeId = options.nodeId ?? `${hostname()}-${Math.random().toString(36).slice(2, 6)}`;
+  const log = openLog(options.logLevel, nodeId);
+  try {
+    const settings = readSettings(process.env, {
+      maxParallel: options.maxParallel,
+      prefetch: options.prefetch,
+      taskLeaseMs: options.lease,
+      leaderLeaseMs: options.leaderLease,
+      pollIntervalMs: options.poll,
+      gracePeriodMs: options.grace,
+      retentionMs: options.retention,
+    });
+    const own = options.executors === undefined ? {} : await loadOwn(options.executors);
+    const builtin = builtinExecutors({
+      commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
+      resultsDirectory: join(options.dataDir, "loadtests"),
+    });
+    const node = await QueueNode.start({
+      nodeId,
+      role: options.role,
+      listen: options.listen,
+      advertise: options.advertise,
+      databaseUrl: options.database,
+      dataDirectory: options.dataDir,
+      token: options.tokenFile === undefined ? undefined : readToken(options.tokenFile),
+      executors: { ...builtin, ...own },
+      capabilities: options.capability ?? {},
+      settings,
+      log,
+    });
+    process.stdout.write(
+      `${JSON.stringify({ event: "ready", url: node.url, role: node.roleName, node_id: nodeId, pid: process.pid })}\n`,
+    );
+    await untilSignal(() =>
+      log.write("info", "node.stopping", { grace_ms: settings.gracePeriodMs }),
+    );
+    const returned = await node.stop(settings.gracePeriodMs);
+    process.stdout.write(`${JSON.stringify({ event: "stopped", returned })}\n`);
+    return 0;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    process.stderr.write(`hyperscale queue start: ${reason}\n`);
+    const wrong =
+      error instanceof QueueError && ["INVALID_PARAMS", "UNAUTHORIZED"].includes(error.code);
+    return wrong ? EXIT_WRONG_INPUT : EXIT_FAILED;
+  }
+}
+
+/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
+function untilSignal(onFirst: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const onSignal = (): void => {
+      if (asked) process.exit(130);
+      asked = true;
+      onFirst();
+      resolve();
+    };
+    process.on("SIGINT", onSignal);
+    process.on("SIGTERM", onSignal);
+  });
+}
+
+async function loadOwn(file: string) {
+  const { loadExecutors } = await import("../../queue/executors/load.ts");
+  return loadExecutors(file);
+}
+
+export function readToken(file: string): string {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new Error(
+      `cannot read the token file ${file}: ${error instanceof Error ? error.message : error}`,
+    );
+  }
+  if (text.length < 16)
+    throw new Error(
+      `the token in ${file} is shorter than 16 characters; make one with: openssl rand -hex 32`,
+    );
+  return text;
+}
+
+function parseListen(text: string): { host: string; port: number } {
+  const match = /^(.*):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[2]);
+  if (match === null || port > 65_535)
+    throw new InvalidArgumentError("write host:port, e.g. 127.0.0.1:7600");
+  const host = (match[1] ?? "").replace(/^\[(.*)\]$/, "$1");
+  return { host: host === "" ? "127.0.0.1" : host, port };
+}
+
+function parseCount(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError("write a whole number");
+  return Number(text);
+}
+
+function parseTime(text: string): number {
+  const parsed = parseDuration(text);
+  if (!parsed.ok) throw new InvalidArgumentError(parsed.problem);
+  return parsed.ms;
+}
+
+function collectCapability(
+  text: string,
+  before: Readonly<Record<string, string>> = {},
+): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("write name=value, e.g. gpu=nvidia");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}

@@ -1,0 +1,70 @@
+/**
+ * Every number of the queue, named once. Durations are milliseconds; settings accept fractions of
+ * a second. The relations between them are checked by `settings.ts` before anything starts.
+ */
+
+export const QUEUE_DEFAULTS = {
+  leaderLeaseMs: 30_000,
+  leaderRenewMs: 10_000,
+  taskLeaseMs: 30_000,
+  leaseCleanupMs: 10_000,
+  pollIntervalMs: 5_000,
+  maxParallel: 4,
+  /** Tasks a worker holds leased beyond those it runs; 0 keeps work available to others. */
+  prefetch: 0,
+  heartbeatMs: 5_000,
+  maxAttempts: 3,
+  /** First retry waits up to this, then up to twice, four times … (full jitter). */
+  retryBaseMs: 1_000,
+  retryMaxMs: 300_000,
+  /** A stopping node lets running tasks end for this long, then hands them back. */
+  gracePeriodMs: 30_000,
+  /** Finished tasks are kept this long. */
+  retentionMs: 7 * 24 * 3_600_000,
+} as const;
+
+export const QUEUE_LIMITS = {
+  /** Input or result of one task, as JSON text. */
+  payloadBytesMax: 1024 * 1024,
+  /** Nesting of a payload: far above use, far below the database's parser stack. */
+  payloadDepthMax: 200,
+  /** One HTTP request. A batch of submits fits; a runaway client does not. */
+  requestBytesMax: 8 * 1024 * 1024,
+  /** Calls in one JSON-RPC batch, tasks in one submit. */
+  batchCallsMax: 5_000,
+  keyLengthMax: 512,
+  executorLengthMax: 128,
+  dependenciesMax: 100,
+  nodesListedMax: 100,
+  maxAttemptsMax: 100,
+  maxParallelMax: 10_000,
+  /** Ready tasks of one lane that the leader keeps in memory; the rest stays in the database. */
+  laneTasksMax: 10_000,
+  /** A lane is refilled when fewer than this are left and the database may hold more. */
+  laneRefillBelow: 5_000,
+  /** Inputs above this are fetched when the task is claimed instead of being kept in memory. */
+  inlineInputBytesMax: 2_048,
+  /** Tasks written by one statement of the group commit. */
+  commitTasksMax: 1_000,
+  /** Operations that may wait for the group commit; beyond it requests are refused as overload. */
+  pendingOperationsMax: 100_000,
+  /** Tasks one worker may ask for at once. */
+  claimTasksMax: 1_000,
+  /** A long poll for work is answered at the latest after this. */
+  claimWaitMsMax: 30_000,
+  /** Task ids per step of the sequence, as in the first migration. */
+  idBlock: 1_000,
+  /** Finished tasks removed per statement. */
+  pruneTasksMax: 2_000,
+  listTasksMax: 1_000,
+  eventsListedMax: 1_000,
+  /** Followers of one node. */
+  followersMax: 1_000,
+  /** How long a write waits for the database before its caller is told. */
+  writeWaitMs: 10_000,
+} as const;
+
+/** A heartbeat older than this many intervals makes a node stale, then dead, then forgotten. */
+export const HEARTBEATS_TO_STALE = 3;
+export const HEARTBEATS_TO_DEAD = 6;
+export const HEARTBEATS_TO_FORGET = 720;

@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { LANE_START, Lanes, type ReadyTask } from "./lanes.ts";
+import { laneOf, type NodeProfile, type Placement } from "./placement.ts";
+
+const task = (
+  id: number,
+  priority = 0,
+  placement: Placement | null = null,
+  executor = "e",
+): ReadyTask => ({
+  id,
+  executor,
+  priority,
+  attempt: 1,
+  placement,
+  input: "null",
+  readyAt: 0,
+});
+const node: NodeProfile = { nodeId: "n", executors: ["e", "f"], capabilities: {} };
+const none = (): number => 0;
+const ids = (taken: readonly { readonly task: ReadyTask }[]): number[] =>
+  taken.map((one) => one.task.id);
+const lanesOf = (tasksMax = 100): Lanes => new Lanes({ tasksMax, refillBelow: tasksMax / 2 });
+
+describe("Lanes", () => {
+  it("hands out by priority, then in order of submission, over several lanes", () => {
+    const lanes = lanesOf();
+    lanes.add("e", task(1));
+    lanes.add("f", task(2, 0, null, "f"));
+    lanes.add("e", task(3, 7));
+    lanes.add("f", task(4, 0, null, "f"));
+    lanes.add("e", task(5));
+    expect(ids(lanes.take(node, 3, none))).toEqual([3, 1, 2]);
+    expect(ids(lanes.take(node, 9, none))).toEqual([4, 5]);
+    expect(lanes.size).toBe(0);
+  });
+
+  it("passes over what the node may not run, without holding up the rest", () => {
+    const lanes = lanesOf();
+    const elsewhere = { allowed_nodes: ["other"] };
+    lanes.add(laneOf("e", elsewhere), task(1, 9, elsewhere));
+    lanes.add("e", task(2));
+    expect(ids(lanes.take(node, 5, none))).toEqual([2]);
+    expect(lanes.size).toBe(1);
+    expect(ids(lanes.take({ ...node, nodeId: "other" }, 5, none))).toEqual([1]);
+  });
+
+  it("keeps to max_parallel_per_node, counting what runs already", () => {
+    const lanes = lanesOf();
+    const placement = { max_parallel_per_node: 3 };
+    const name = laneOf("e", placement);
+    for (let id = 1; id <= 5; id++) lanes.add(name, task(id, 0, placement));
+    expect(ids(lanes.take(node, 5, () => 2))).toEqual([1]);
+    expect(ids(lanes.take(node, 5, () => 3))).toEqual([]);
+    expect(ids(lanes.take(node, 5, none))).toEqual([2, 3, 4]);
+  });
+
+  it("leaves tasks beyond a full window in the database and reads on from its end", () => {
+    const lanes = lanesOf(4);
+    for (let id = 1; id <= 6; id++) lanes.add("e", task(id));
+    expect(lanes.size).toBe(4);
+    expect(ids(lanes.take(node, 3, none))).toEqual([1, 2, 3]);
+    expect(lanes.lowLanes()).toEqual([{ name: "e", after: expect.objectContaining({ id: 4 }) }]);
+    lanes.refill("e", [task(5), task(6)], false);
+    expect(lanes.lowLanes()).toEqual([]);
+    expect(ids(lanes.take(node, 9, none))).toEqual([4, 5, 6]);
+  });
+
+  it("reads a reopened lane from its start and takes in nothing twice", () => {
+    const lanes = lanesOf();
+    lanes.add("e", task(2));
+    lanes.reopen("e");
+    expect(lanes.lowLanes()).toEqual([{ name: "e", after: LANE_START }]);
+    lanes.refill("e", [task(1), task(2)], false);
+    expect(ids(lanes.take(node, 9, none))).toEqual([1, 2]);
+  });
+
+  it("takes one by id only where it may run, and peeks without taking", () => {
+    const lanes = lanesOf();
+    lanes.add("e", task(1));
+    lanes.add("e", task(2, 1));
+    expect(lanes.peek(node, 5).map((one) => one.id)).toEqual([2, 1]);
+    expect(lanes.takeById(1, () => false)).toBeUndefined();
+    expect(lanes.takeById(1, () => true)?.task.id).toBe(1);
+    expect(lanes.takeById(1, () => true)).toBeUndefined();
+    expect(lanes.size).toBe(1);
+  });
+
+  it("agrees with a sorted list for any mix of adds and takes", () => {
+    const step = fc.oneof(
+      fc.record({ add: fc.integer({ min: -2, max: 2 }), lane: fc.constantFrom("e", "f") }),
+      fc.record({ take: fc.integer({ min: 1, max: 4 }) }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+        const lanes = lanesOf(1_000);
+        let model: { id: number; priority: number }[] = [];
+        let next = 0;
+        for (const one of steps) {
+          if ("add" in one) {
+            const added = task(++next, one.add, null, one.lane);
+            lanes.add(one.lane, added);
+            model.push(added);
+          } else {
+            model.sort((a, b) => b.priority - a.priority || a.id - b.id);
+            const expected = model.slice(0, one.take).map(({ id }) => id);
+            model = model.slice(one.take);
+            expect(ids(lanes.take(node, one.take, none))).toEqual(expected);
+          }
+        }
+        expect(lanes.size).toBe(model.length);
+      }),
+    );
+  });
+});

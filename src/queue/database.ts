@@ -1,0 +1,92 @@
+/**
+ * The port to PostgreSQL: statements by name, over a handful of connections with a purpose each.
+ *
+ * A *pen* is one connection on which statements run in the order they are given. The leader has
+ * several, so that submits, grants and results are written side by side; reads use a pool. The
+ * embedded database has a single connection behind all pens.
+ */
+
+import { readFileSync } from "node:fs";
+
+export type Pen = "control" | "submit" | "grant" | "finish";
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface Database {
+  readonly kind: "postgres" | "embedded";
+  /** One statement of src/sql, on a pen or on any reading connection. */
+  query(statement: string, parameters: readonly unknown[], pen?: Pen): Promise<readonly Row[]>;
+  /** Several statements of a migration, in one transaction under the migration lock. */
+  migrate(migrations: readonly Migration[]): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** The database could not be reached, or ended the statement in a way that allows a repeat. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = "DatabaseUnavailable";
+}
+
+const texts = new Map<string, string>();
+
+/** The text of src/sql/<name>.sql without its comment lines; read once. */
+export function sqlText(name: string): string {
+  let text = texts.get(name);
+  if (text === undefined) {
+    const file = new URL(`../sql/${name}.sql`, import.meta.url);
+    text = readFileSync(file, "utf8").replace(/^--.*\n/gm, "");
+    texts.set(name, text);
+  }
+  return text;
+}
+
+/** Every migration of this version of the program, in order. */
+export const MIGRATIONS: readonly string[] = ["0001-init"];
+
+export function loadMigrations(): readonly Migration[] {
+  return MIGRATIONS.map((name) => ({
+    version: Number.parseInt(name, 10),
+    name,
+    sql: sqlText(name),
+  }));
+}
+
+/** An array parameter as PostgreSQL's text form: cheaper than the driver's general way. */
+export function sqlArray(
+  values: readonly (string | number | boolean | null | undefined)[],
+): string {
+  let text = "{";
+  // Columns of a batch repeat themselves: executor, lane, node.
+  let last: string | undefined;
+  let lastQuoted = "";
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i];
+    if (i > 0) text += ",";
+    if (value === null || value === undefined) text += "NULL";
+    else if (typeof value === "string") {
+      if (value !== last) {
+        last = value;
+        lastQuoted = quoted(value);
+      }
+      text += lastQuoted;
+    } else text += value;
+  }
+  return `${text}}`;
+}
+
+/** Plain words need no quotes; the word NULL does. */
+function quoted(value: string): string {
+  if (/^[\w-]+$/.test(value) && value.length !== 4) return value;
+  const escaped = /["\\]/.test(value) ? value.replace(/["\\]/g, "\\$&") : value;
+  return `"${escaped}"`;
+}
+
+/** SQLSTATE classes that say «not now» instead of «never»: connection, shutdown, resources, conflicts. */
+export function isTransientState(state: string | undefined): boolean {
+  if (state === undefined) return false;
+  return /^(08|53|57P|40001|40P01|55P03|58)/.test(state) || state === "25006";
+}

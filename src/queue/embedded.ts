@@ -1,0 +1,147 @@
+/**
+ * PostgreSQL inside the process (PGlite) in a data directory: the same migrations and statements,
+ * one connection, one process. A lock file refuses a second process; it names the holder, and one
+ * whose holder is gone is taken over. (docs/decisions/0401-embedded-store.md)
+ */
+
+import { linkSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { PGlite } from "@electric-sql/pglite";
+import {
+  type Database,
+  DatabaseUnavailable,
+  type Migration,
+  type Row,
+  sqlText,
+} from "./database.ts";
+import { migrateWith } from "./postgres.ts";
+
+const parsers = { 20: Number, 1700: Number };
+
+export class EmbeddedDatabase implements Database {
+  readonly kind = "embedded";
+  readonly #engine: PGlite;
+  readonly #lock: string;
+  #closed = false;
+
+  private constructor(engine: PGlite, lock: string) {
+    this.#engine = engine;
+    this.#lock = lock;
+  }
+
+  static async open(dataDirectory: string): Promise<EmbeddedDatabase> {
+    mkdirSync(dataDirectory, { recursive: true });
+    const lock = takeLock(dataDirectory);
+    try {
+      // Loaded only when used: it is large, and installations on PostgreSQL never need it.
+      const { PGlite } = await import("@electric-sql/pglite");
+      const engine = await PGlite.create(join(dataDirectory, "postgres"));
+      return new EmbeddedDatabase(engine, lock);
+    } catch (error) {
+      unlinkSync(lock);
+      throw error;
+    }
+  }
+
+  async query(statement: string, parameters: readonly unknown[]): Promise<readonly Row[]> {
+    if (this.#closed) throw new DatabaseUnavailable("the embedded database was closed");
+    return (await this.#engine.query<Row>(sqlText(statement), [...parameters], { parsers })).rows;
+  }
+
+  async migrate(migrations: readonly Migration[]): Promise<readonly string[]> {
+    return migrateWith(
+      async (text, values) => (await this.#engine.query<Row>(text, values)).rows,
+      migrations,
+      undefined,
+    );
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#engine.close();
+    unlinkSync(this.#lock);
+  }
+}
+
+export class DataDirectoryInUse extends Error {
+  override readonly name = "DataDirectoryInUse";
+}
+
+/** `link` fails when the name exists, so of two processes one gets the lock. */
+function takeLock(directory: string): string {
+  const lock = join(directory, "lock");
+  const mine = join(directory, `lock.${process.pid}`);
+  writeFileSync(mine, `${process.pid} ${startOf(process.pid) ?? ""}\n`);
+  try {
+    for (let attempt = 0; attempt < 3; attempt++) {
+      try {
+        linkSync(mine, lock);
+        return lock;
+      } catch (error) {
+        if (!isCode(error, "EEXIST")) throw error;
+      }
+      const holder = readLock(lock);
+      if (holder !== undefined && isAlive(holder)) {
+        throw new DataDirectoryInUse(
+          `the data directory ${directory} is in use by process ${holder.pid}. ` +
+            "One embedded database serves one process: use another --data-dir, talk to that node, " +
+            "or point both at PostgreSQL with --database",
+        );
+      }
+      // Renaming away is atomic: of two that find a dead holder, one moves the file.
+      try {
+        renameSync(lock, `${mine}.stale`);
+        unlinkSync(`${mine}.stale`);
+      } catch (error) {
+        if (!isCode(error, "ENOENT")) throw error;
+      }
+    }
+    throw new DataDirectoryInUse(
+      `the data directory ${directory} is being opened by another process`,
+    );
+  } finally {
+    unlinkSync(mine);
+  }
+}
+
+interface Holder {
+  readonly pid: number;
+  readonly start: string | undefined;
+}
+
+function readLock(lock: string): Holder | undefined {
+  try {
+    const [pid, start] = readFileSync(lock, "utf8").trim().split(" ");
+    return { pid: Number(pid), start: start === "" ? undefined : start };
+  } catch (error) {
+    if (isCode(error, "ENOENT")) return undefined;
+    throw error;
+  }
+}
+
+function isAlive(holder: Holder): boolean {
+  if (!Number.isInteger(holder.pid) || holder.pid <= 0) return false;
+  try {
+    process.kill(holder.pid, 0);
+  } catch (error) {
+    return isCode(error, "EPERM");
+  }
+  // A number may be in use again by a stranger: where the system tells start times, they must agree.
+  const start = startOf(holder.pid);
+  return start === undefined || holder.start === undefined || start === holder.start;
+}
+
+/** Start time of a process in clock ticks since boot (Linux); undefined elsewhere. */
+function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+  } catch {
+    return undefined;
+  }
+}
+
+function isCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

@@ -1,0 +1,31 @@
+/** What users write: a function per kind of task. */
+
+export interface ExecutionContext {
+  readonly taskId: string;
+  /** Counted from 1. */
+  readonly attempt: number;
+  /** The same for every attempt of this task: pass it on to systems that deduplicate. */
+  readonly idempotencyKey: string;
+  /** Aborted when the lease is lost, the task is cancelled or the node stops. */
+  readonly signal: AbortSignal;
+  /** A line for followers of this task. */
+  log(message: string): void;
+  /** How far it is, in any form; followers see it live. */
+  progress(value: unknown): void;
+}
+
+/** Results are stored as JSON. A thrown error is retried while attempts are left, unless it says otherwise. */
+export type Executor = (input: unknown, context: ExecutionContext) => unknown;
+
+export type Executors = Readonly<Record<string, Executor>>;
+
+/** Thrown by an executor when trying again cannot help. */
+export class NotRetryable extends Error {
+  override readonly name = "NotRetryable";
+  readonly retryable = false;
+}
+
+/** Types the map of an executors file; returns it as it is. */
+export function defineExecutors<Map extends Executors>(executors: Map): Map {
+  return executors;
+}

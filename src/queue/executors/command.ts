@@ -1,0 +1,123 @@
+/**
+ * Starts a program, without a shell. Off unless the node's configuration names the programs that may
+ * be started; anything else is refused. The environment is not passed on, except PATH and what the
+ * task names among the allowed variables.
+ */
+
+import { spawn } from "node:child_process";
+import { z } from "zod";
+import { type ExecutionContext, type Executor, NotRetryable } from "../executor.ts";
+import { parseInput } from "./input.ts";
+
+export interface CommandPolicy {
+  /** Exact program names or paths. */
+  readonly allow: readonly string[];
+}
+
+const schema = z.strictObject({
+  command: z.string().min(1),
+  args: z.array(z.string()).max(1_000).default([]),
+  stdin: z.string().optional(),
+  timeout_ms: z
+    .number()
+    .positive()
+    .max(24 * 3_600_000)
+    .default(600_000),
+});
+
+const OUTPUT_BYTES_MAX = 128 * 1024;
+const KILL_AFTER_MS = 5_000;
+
+export function commandExecutor(policy: CommandPolicy): Executor {
+  return async (value, context) => {
+    const input = parseInput(schema, value);
+    if (!policy.allow.includes(input.command)) {
+      throw new NotRetryable(
+        `"${input.command}" is not on this node's list of commands (${policy.allow.join(", ") || "empty"})`,
+      );
+    }
+    const outcome = await runProgram(input.command, input.args, {
+      stdin: input.stdin,
+      timeoutMs: input.timeout_ms,
+      signal: context.signal,
+      environment: { PATH: process.env["PATH"] ?? "" },
+      onLine: (line) => context.log(line),
+    });
+    if (outcome.code === 0) return { code: 0, stdout: outcome.stdout, stderr: outcome.stderr };
+    const ending =
+      outcome.code === null ? `was ended by ${outcome.signal}` : `ended with ${outcome.code}`;
+    throw new Error(
+      `${input.command} ${ending}: ${(outcome.stderr || outcome.stdout).slice(-500)}`,
+    );
+  };
+}
+
+export interface ProgramOptions {
+  readonly stdin?: string | undefined;
+  readonly timeoutMs?: number | undefined;
+  readonly signal: ExecutionContext["signal"];
+  readonly environment: NodeJS.ProcessEnv;
+  readonly cwd?: string | undefined;
+  readonly onLine?: ((line: string) => void) | undefined;
+}
+
+export interface ProgramOutcome {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** The end of it, bounded. */
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program to its end. An abort or a timeout sends SIGINT, and SIGKILL when that is ignored. */
+export function runProgram(
+  command: string,
+  args: readonly string[],
+  options: ProgramOptions,
+): Promise<ProgramOutcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      env: options.environment,
+      stdio: ["pipe", "pipe", "pipe"],
+      ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    });
+    const output = { stdout: "", stderr: "" };
+    let timedOut = false;
+    let killer: NodeJS.Timeout | undefined;
+    const interrupt = (): void => {
+      child.kill("SIGINT");
+      killer ??= setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS);
+    };
+    const timer =
+      options.timeoutMs === undefined
+        ? undefined
+        : setTimeout(() => {
+            timedOut = true;
+            interrupt();
+          }, options.timeoutMs);
+    options.signal.addEventListener("abort", interrupt, { once: true });
+    if (options.signal.aborted) interrupt();
+    for (const stream of ["stdout", "stderr"] as const) {
+      child[stream].setEncoding("utf8").on("data", (text: string) => {
+        output[stream] = (output[stream] + text).slice(-OUTPUT_BYTES_MAX);
+        for (const line of text.split("\n")) if (line.trim() !== "") options.onLine?.(line);
+      });
+    }
+    const settle = (): void => {
+      clearTimeout(timer);
+      clearTimeout(killer);
+      options.signal.removeEventListener("abort", interrupt);
+    };
+    child.on("error", (error) => {
+      settle();
+      reject(new NotRetryable(`cannot start ${command}: ${error.message}`, { cause: error }));
+    });
+    child.on("close", (code, signal) => {
+      settle();
+      if (timedOut) reject(new Error(`${command} took longer than ${options.timeoutMs} ms`));
+      else resolve({ code, signal, ...output });
+    });
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(options.stdin ?? "");
+  });
+}

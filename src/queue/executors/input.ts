@@ -1,0 +1,18 @@
+import type { z } from "zod";
+import { NotRetryable } from "../executor.ts";
+
+/** A task's input in the form its executor takes; a wrong one fails the task for good. */
+export function parseInput<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues
+    .slice(0, 5)
+    .map(
+      (issue) =>
+        `${issue.path.length === 0 ? "input" : `input.${issue.path.join(".")}`}: ${issue.message}`,
+    );
+  throw new NotRetryable(problems.join("; "));
+}

@@ -1,0 +1,357 @@
+/**
+ * A queue node: database, election, worker, API and page in one process.
+ *
+ *     database ◄── leader (while elected) ◄── API ◄── clients, other nodes
+ *                     ▲
+ *                     └── worker (in this process by call, in others by HTTP)
+ *
+ * The role over time is the pure machine of core/queue/role.ts; this file performs what it decides.
+ */
+
+import { randomUUID } from "node:crypto";
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { bootState, nextRoleDeadline, type RoleState, stepRole } from "../core/queue/role.ts";
+import { type QueueSettings, type Role, settingProblems } from "../core/queue/settings.ts";
+import { type ApiHost, QueueApi } from "./api.ts";
+import { type Database, loadMigrations } from "./database.ts";
+import { EmbeddedDatabase } from "./embedded.ts";
+import { QueueError } from "./errors.ts";
+import type { Executors } from "./executor.ts";
+import { Feed } from "./feed.ts";
+import { Leader } from "./leader.ts";
+import type { Log } from "./log.ts";
+import { QueueMetrics } from "./metrics.ts";
+import { PostgresDatabase } from "./postgres.ts";
+import { type LeaderRow, Reader } from "./reader.ts";
+import { RemoteLeader } from "./remote-leader.ts";
+import type { RpcCall } from "./rpc.ts";
+import { RpcClient } from "./rpc-client.ts";
+import { type Listen, QueueServer } from "./server.ts";
+import type { LeaderPort, NodeRegistration, TaskCounts } from "./types.ts";
+import { Worker } from "./worker.ts";
+
+export interface NodeOptions {
+  readonly nodeId: string;
+  readonly role: Role;
+  readonly listen: Listen;
+  /** Where other nodes reach this one; made from `listen` when undefined. */
+  readonly advertise?: string | undefined;
+  /** PostgreSQL; undefined keeps everything in `dataDirectory`. */
+  readonly databaseUrl?: string | undefined;
+  readonly dataDirectory: string;
+  readonly token?: string | undefined;
+  readonly executors: Executors;
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+  readonly settings: QueueSettings;
+  readonly log: Log;
+}
+
+/** How long a leader's address is believed before the database is asked again. */
+const LEADER_BELIEVED_MS = 1_000;
+const LEADER_LOOK_MS = 100;
+/** A count over all tasks is dear; nodes that do not lead keep theirs for this long. */
+const COUNTS_KEPT_MS = 2_000;
+
+export class QueueNode implements ApiHost {
+  readonly run = randomUUID();
+  readonly feed = new Feed();
+  readonly metrics = new QueueMetrics();
+  readonly reader: Reader;
+  readonly #options: NodeOptions;
+  readonly #database: Database;
+  readonly #api: QueueApi;
+  readonly #server: QueueServer;
+  #url = "";
+  #role: RoleState;
+  #leader: Leader | undefined;
+  #worker: Worker | undefined;
+  #remote:
+    | { readonly rpc: RpcClient; readonly port: LeaderPort; readonly until: number }
+    | undefined;
+  #counts: { readonly at: number; readonly value: TaskCounts } | undefined;
+  #election: Promise<void> = Promise.resolve();
+  #wakeElection: (() => void) | undefined;
+  #stopped = false;
+
+  private constructor(options: NodeOptions, database: Database) {
+    this.#options = options;
+    this.#database = database;
+    this.reader = new Reader(database, options.settings.heartbeatMs);
+    this.#role = bootState(this.#roleOptions(), performance.now());
+    this.#api = new QueueApi(this);
+    this.#server = new QueueServer({
+      node: this,
+      api: this.#api,
+      token: options.token,
+      log: options.log,
+    });
+  }
+
+  static async start(options: NodeOptions): Promise<QueueNode> {
+    const problems = settingProblems(options.settings);
+    if (problems.length > 0) throw new QueueError("INVALID_PARAMS", problems.join("; "));
+    const database =
+      options.databaseUrl === undefined
+        ? await EmbeddedDatabase.open(options.dataDirectory)
+        : new PostgresDatabase(options.databaseUrl);
+    const node = new QueueNode(options, database);
+    try {
+      await node.#begin();
+      return node;
+    } catch (error) {
+      await node.stop(0).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get nodeId(): string {
+    return this.#options.nodeId;
+  }
+
+  /** What the node is now, in the words of the surface. */
+  get roleName(): "leader" | "worker" | "observer" {
+    if (this.#role.kind === "leading") return "leader";
+    return this.#role.kind === "working" ? "worker" : "observer";
+  }
+
+  get maxAttempts(): number {
+    return this.#options.settings.maxAttempts;
+  }
+
+  get readOnly(): boolean {
+    return this.#options.role === "observer";
+  }
+
+  /** Whether work can be taken: the database answers, and somebody leads. */
+  async ready(): Promise<boolean> {
+    const leader = await this.reader.leader().catch(() => null);
+    return leader?.alive === true;
+  }
+
+  leader(): Leader | undefined {
+    return this.#leader;
+  }
+
+  leaderRow(): Promise<LeaderRow | null> {
+    return this.reader.leader();
+  }
+
+  async counts(): Promise<TaskCounts> {
+    if (this.#leader !== undefined) return this.#leader.counts;
+    const now = performance.now();
+    if (this.#counts === undefined || now - this.#counts.at > COUNTS_KEPT_MS) {
+      this.#counts = { at: now, value: await this.reader.counts() };
+    }
+    return this.#counts.value;
+  }
+
+  async forward(call: RpcCall): Promise<unknown> {
+    const remote = await this.#findLeader();
+    if (remote === undefined) {
+      throw new QueueError("NO_LEADER", "no node leads at the moment; try again in a few seconds");
+    }
+    return remote.rpc.call(call.method, call.params);
+  }
+
+  /** The leader's address when another node leads: for what is passed on as a stream. */
+  async leaderUrl(): Promise<string | undefined> {
+    return this.#leader === undefined ? (await this.#findLeader())?.rpc.url : undefined;
+  }
+
+  /** No new work; what runs may end within the grace period, the rest goes back to the queue. */
+  async stop(graceMs: number): Promise<number> {
+    if (this.#stopped) return 0;
+    const returned = (await this.#worker?.stop(graceMs)) ?? 0;
+    this.#stopped = true;
+    this.#wakeElection?.();
+    await this.#election;
+    const leader = this.#leader;
+    if (leader !== undefined) {
+      this.#leader = undefined;
+      leader.end();
+      await this.#database
+        .query("leader-release", [leader.epoch, this.run], "control")
+        .catch(() => undefined);
+    }
+    await this.#server.close();
+    this.#remote?.rpc.close();
+    await this.#database.close();
+    return returned;
+  }
+
+  async #begin(): Promise<void> {
+    const { listen, log, role, settings } = this.#options;
+    const applied = await this.#database.migrate(loadMigrations());
+    if (applied.length > 0) log.write("info", "database.migrated", { applied });
+    // The lock on the data directory proves that nobody else lives: no need to wait for a lease.
+    if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
+    await this.#server.listen(listen);
+    this.#url = this.#options.advertise ?? this.#server.url;
+    if (role === "observer") return;
+    await this.#elect();
+    if (role === "leader") await this.#mustLead();
+    this.#election = this.#electionLoop();
+    if (settings.maxParallel === 0) return;
+    const registration: NodeRegistration = {
+      node_id: this.#options.nodeId,
+      run: this.run,
+      role,
+      url: this.#url,
+      executor_types: Object.keys(this.#options.executors),
+      capabilities: this.#options.capabilities ?? {},
+      max_parallel: settings.maxParallel,
+    };
+    this.#worker = new Worker({
+      registration,
+      executors: this.#options.executors,
+      settings,
+      leader: () => this.#awaitLeader(),
+      log,
+    });
+    this.#worker.start();
+  }
+
+  #roleOptions() {
+    const { role, settings } = this.#options;
+    return { role, leaseMs: settings.leaderLeaseMs, renewMs: settings.leaderRenewMs };
+  }
+
+  async #mustLead(): Promise<void> {
+    const deadline = performance.now() + 2 * this.#options.settings.leaderLeaseMs;
+    while (this.#role.kind !== "leading") {
+      if (performance.now() > deadline) {
+        const leader = await this.reader.leader();
+        throw new QueueError(
+          "NOT_LEADER",
+          `cannot lead: ${leader?.node_id ?? "another node"} does, at ${leader?.url}`,
+        );
+      }
+      await sleep(LEADER_LOOK_MS);
+      await this.#elect();
+    }
+  }
+
+  /** Performs what the role machine wants at its deadlines, until the node stops. */
+  async #electionLoop(): Promise<void> {
+    while (!this.#stopped) {
+      const deadline = nextRoleDeadline(this.#role);
+      if (deadline === null) return;
+      const waitMs = deadline - performance.now();
+      if (waitMs > 0) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, waitMs);
+          this.#wakeElection = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      if (!this.#stopped) await this.#elect();
+    }
+  }
+
+  async #elect(): Promise<void> {
+    const state = this.#role;
+    if (state.kind === "observing" || (state.kind === "working" && state.tryAt === null)) return;
+    const sentAt = performance.now();
+    const { leaderLeaseMs } = this.#options.settings;
+    try {
+      if (state.kind === "leading") {
+        const renewed = await this.#database.query(
+          "leader-renew",
+          [state.epoch, this.run, leaderLeaseMs],
+          "control",
+        );
+        this.#step(renewed.length > 0 ? { kind: "renewed", sentAt } : { kind: "renewalRefused" });
+        return;
+      }
+      const rows = await this.#database.query(
+        "leader-acquire",
+        [this.#options.nodeId, this.run, this.#url, leaderLeaseMs],
+        "control",
+      );
+      const epoch = rows[0]?.["epoch"];
+      if (epoch === undefined) this.#step({ kind: "held" });
+      else await this.#lead(Number(epoch), sentAt);
+    } catch (error) {
+      this.#options.log.write("warn", "election.failed", {
+        reason: error instanceof Error ? error.message : String(error),
+      });
+      this.#step(state.kind === "leading" ? { kind: "renewalFailed" } : { kind: "held" });
+    }
+  }
+
+  async #lead(epoch: number, sentAt: number): Promise<void> {
+    this.#step({ kind: "acquired", epoch, sentAt });
+    this.metrics.leaderChanges++;
+    const leader = await Leader.begin({
+      database: this.#database,
+      epoch,
+      run: this.run,
+      nodeId: this.#options.nodeId,
+      settings: this.#options.settings,
+      feed: this.feed,
+      log: this.#options.log,
+      metrics: this.metrics,
+      onFenced: () => {
+        this.#step({ kind: "renewalRefused" });
+        this.#wakeElection?.();
+      },
+    });
+    if (this.#role.kind === "leading" && this.#role.epoch === epoch) this.#leader = leader;
+    else leader.end();
+  }
+
+  #step(input: Parameters<typeof stepRole>[2]): void {
+    const before = this.#role;
+    this.#role = stepRole(this.#roleOptions(), before, input, performance.now());
+    if (before.kind === this.#role.kind) return;
+    this.#options.log.write("info", "role.changed", {
+      old: before.kind,
+      new: this.#role.kind,
+      epoch:
+        this.#role.kind === "leading"
+          ? this.#role.epoch
+          : before.kind === "leading"
+            ? before.epoch
+            : null,
+    });
+    if (before.kind === "leading") {
+      this.#leader?.end();
+      this.#leader = undefined;
+    }
+  }
+
+  /** Whoever leads, here or elsewhere; waits while nobody does. */
+  async #awaitLeader(): Promise<LeaderPort> {
+    for (;;) {
+      if (this.#leader !== undefined) return this.#leader;
+      const remote = await this.#findLeader().catch(() => undefined);
+      if (this.#leader !== undefined) return this.#leader;
+      if (remote !== undefined) return remote.port;
+      if (this.#stopped) throw new QueueError("NO_LEADER", "the node has stopped");
+      await sleep(LEADER_LOOK_MS);
+    }
+  }
+
+  async #findLeader(): Promise<{ readonly rpc: RpcClient; readonly port: LeaderPort } | undefined> {
+    const now = performance.now();
+    if (this.#remote !== undefined && now < this.#remote.until) return this.#remote;
+    const row = await this.reader.leader();
+    if (row === null || !row.alive || row.url === null || row.run === this.run) return undefined;
+    const until = now + LEADER_BELIEVED_MS;
+    if (this.#remote?.rpc.url === row.url) {
+      this.#remote = { ...this.#remote, until };
+      return this.#remote;
+    }
+    this.#remote?.rpc.close();
+    const rpc = new RpcClient({ url: row.url, token: this.#options.token, forwarded: true });
+    this.#remote = { rpc, port: new RemoteLeader(rpc), until };
+    return this.#remote;
+  }
+}

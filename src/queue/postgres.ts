@@ -1,0 +1,224 @@
+/**
+ * PostgreSQL over the network: one client per pen, a small pool for reads. A broken connection is
+ * dropped and made anew by the next statement; nothing here repeats a statement, because only the
+ * caller knows whether that is safe.
+ */
+
+import pg from "pg";
+import {
+  type Database,
+  DatabaseUnavailable,
+  isTransientState,
+  type Migration,
+  type Pen,
+  type Row,
+  sqlText,
+} from "./database.ts";
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const WRITE_TIMEOUT_MS = 15_000;
+const READ_TIMEOUT_MS = 30_000;
+const READ_CONNECTIONS_MAX = 4;
+/** Any number that no other program locks by accident: "hyperscl" as ASCII. */
+const MIGRATION_LOCK = "7528523475949478764";
+
+const INT8 = 20;
+const NUMERIC = 1700;
+
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid: number, format?: unknown) => {
+    if (oid === INT8 || oid === NUMERIC) return Number;
+    return pg.types.getTypeParser(oid, format === "binary" ? "binary" : "text") as (
+      text: string,
+    ) => unknown;
+  },
+};
+
+/**
+ * Plans of the writing statements must not depend on statistics: a queue table is empty one minute
+ * and full the next, and a plan made for the one is ruinous for the other. Every one of them goes
+ * through a primary key or a partial index.
+ */
+const WRITER_SESSION =
+  "set plan_cache_mode = force_generic_plan; set jit = off; set enable_seqscan = off; " +
+  "set enable_hashjoin = off; set enable_mergejoin = off; set enable_bitmapscan = off";
+
+export class PostgresDatabase implements Database {
+  readonly kind = "postgres";
+  readonly #url: string;
+  readonly #pens = new Map<Pen, Promise<pg.Client>>();
+  readonly #tails = new Map<Pen, Promise<unknown>>();
+  readonly #pool: pg.Pool;
+  #closed = false;
+
+  constructor(url: string) {
+    this.#url = url;
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: READ_CONNECTIONS_MAX,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: READ_TIMEOUT_MS,
+      idleTimeoutMillis: 60_000,
+      keepAlive: true,
+      application_name: "hyperscale queue",
+      types,
+      allowExitOnIdle: true,
+    });
+    // An idle connection that breaks is replaced on next use.
+    this.#pool.on("error", () => undefined);
+  }
+
+  async query(
+    statement: string,
+    parameters: readonly unknown[],
+    pen?: Pen,
+  ): Promise<readonly Row[]> {
+    const config = { name: statement, text: sqlText(statement), values: [...parameters] };
+    try {
+      if (pen === undefined) return (await this.#pool.query<Row>(config)).rows;
+      return await this.#inOrder(pen, config);
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      if (pen !== undefined) this.#drop(pen);
+      throw new DatabaseUnavailable(`the database is not available: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  /** One statement at a time per pen, in the order given. */
+  #inOrder(pen: Pen, config: pg.QueryConfig): Promise<readonly Row[]> {
+    const before = this.#tails.get(pen) ?? Promise.resolve();
+    const run = async (): Promise<readonly Row[]> =>
+      (await (await this.#client(pen)).query<Row>(config)).rows;
+    const mine = before.then(run, run);
+    this.#tails.set(pen, mine);
+    return mine;
+  }
+
+  async migrate(migrations: readonly Migration[]): Promise<readonly string[]> {
+    try {
+      const client = await this.#pool.connect();
+      try {
+        return await migrateWith(
+          async (text, values) => (await client.query<Row>(text, values)).rows,
+          migrations,
+          MIGRATION_LOCK,
+        );
+      } finally {
+        client.release();
+      }
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      throw new DatabaseUnavailable(`the database is not available: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const clients = [...this.#pens.values()];
+    this.#pens.clear();
+    await Promise.allSettled(clients.map(async (client) => (await client).end()));
+    await this.#pool.end();
+  }
+
+  #client(pen: Pen): Promise<pg.Client> {
+    if (this.#closed) throw new DatabaseUnavailable("the connection was closed");
+    let client = this.#pens.get(pen);
+    if (client === undefined) {
+      client = this.#connect(pen);
+      this.#pens.set(pen, client);
+    }
+    return client;
+  }
+
+  async #connect(pen: Pen): Promise<pg.Client> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: WRITE_TIMEOUT_MS,
+      keepAlive: true,
+      application_name: `hyperscale queue ${pen}`,
+      types,
+    });
+    client.on("error", () => this.#drop(pen));
+    await client.connect();
+    await client.query(WRITER_SESSION);
+    return client;
+  }
+
+  /** A connection in doubt is never used again; the server ends what it may still be running. */
+  #drop(pen: Pen): void {
+    const client = this.#pens.get(pen);
+    this.#pens.delete(pen);
+    client?.then(
+      (broken) => broken.end().catch(() => undefined),
+      () => undefined,
+    );
+  }
+}
+
+/** Applies what is missing, in one transaction under a lock, so that several nodes may do it at once. */
+export async function migrateWith(
+  run: (text: string, values?: unknown[]) => Promise<readonly Row[]>,
+  migrations: readonly Migration[],
+  lock: string | undefined,
+): Promise<readonly string[]> {
+  await run("begin");
+  try {
+    if (lock !== undefined) await run("select pg_advisory_xact_lock($1::bigint)", [lock]);
+    await run(
+      "create table if not exists queue_migrations (version int primary key, name text not null, " +
+        "applied_at timestamptz not null default clock_timestamp())",
+    );
+    const rows = await run("select version from queue_migrations");
+    const known = new Set(rows.map((row) => Number(row["version"])));
+    const newest = Math.max(0, ...known);
+    if (newest > Math.max(...migrations.map(({ version }) => version))) {
+      throw new Error(
+        `the database has queue schema ${newest}, which is newer than this program knows; upgrade hyperscale`,
+      );
+    }
+    const applied: string[] = [];
+    for (const migration of migrations) {
+      if (known.has(migration.version)) continue;
+      for (const statement of splitStatements(migration.sql)) await run(statement);
+      await run("insert into queue_migrations (version, name) values ($1, $2)", [
+        migration.version,
+        migration.name,
+      ]);
+      applied.push(migration.name);
+    }
+    await run("commit");
+    return applied;
+  } catch (error) {
+    await run("rollback").catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Migrations hold plain statements, each ended by a semicolon at the end of a line. */
+function splitStatements(sql: string): readonly string[] {
+  return sql
+    .replace(/--.*$/gm, "")
+    .split(/;\s*$/m)
+    .map((text) => text.trim())
+    .filter((text) => text !== "");
+}
+
+function isUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailable) return true;
+  if (!(error instanceof Error)) return false;
+  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  if (isTransientState(code)) return true;
+  if (code !== undefined && /^E[A-Z]+$/.test(code)) return true;
+  return /terminat|timeout|timed out|not queryable|closed|Cannot use a pool/i.test(error.message);
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors[0] instanceof Error)
+    return error.errors[0].message;
+  return error instanceof Error ? error.message : String(error);
+}

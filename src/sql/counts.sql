@@ -1,0 +1,1 @@
+select state, count(*) as count from tasks group by state

@@ -1,0 +1,40 @@
+-- RUNNING -> QUEUED with the next attempt, or FAILED when attempts are exhausted. Used for retryable
+-- failures, for work handed back and for expired leases; `expired` rows must really have expired.
+with guard as materialized (
+  select epoch from cluster_leader
+   where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
+), wanted as (
+  select * from unnest($3::bigint[], $4::uuid[], $5::text[], $6::float8[], $7::text[])
+    as w(id, lease_id, reason, delay_ms, error)
+), moved as (
+  update tasks t
+     set state = case when x.spent then 'FAILED'::task_state else 'QUEUED'::task_state end,
+         attempt_id = t.attempt_id + case when x.spent then 0 else 1 end,
+         attempts_forgiven = t.attempts_forgiven + case when w.reason = 'released' then 1 else 0 end,
+         ready = x.spent or w.delay_ms <= 0,
+         run_after = case when x.spent or w.delay_ms <= 0 then t.run_after
+                          else clock_timestamp() + w.delay_ms * interval '1 millisecond' end,
+         error = coalesce(w.error::jsonb, t.error),
+         lease_id = case when x.spent then t.lease_id end,
+         lease_expires_at = null,
+         finished_at = case when x.spent then clock_timestamp() end,
+         history = t.history || row(
+           case when x.spent or w.reason = 'failed' then 'failed'::task_event_type else 'reassigned' end,
+           'RUNNING', case when x.spent then 'FAILED'::task_state else 'QUEUED' end,
+           t.last_assigned_node, t.attempt_id, $1::bigint, clock_timestamp(),
+           jsonb_build_object('reason', w.reason, 'retry', not x.spent)
+             || coalesce(jsonb_build_object('error', w.error::jsonb), '{}'))::task_event
+    from wanted w
+    join tasks o on o.id = w.id
+   cross join lateral (
+     select w.reason <> 'released' and o.attempt_id - o.attempts_forgiven >= o.max_attempts as spent
+   ) x, guard
+   where t.id = w.id and t.state = 'RUNNING' and t.lease_id = w.lease_id
+     and case when w.reason = 'expired' then t.lease_expires_at <= clock_timestamp()
+              when w.reason = 'failed' then t.lease_expires_at > clock_timestamp()
+              else true end
+  returning t.id, t.state, t.attempt_id, t.ready
+)
+select (select count(*) from guard) as guarded,
+       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'state', state, 'attempt', attempt_id, 'ready', ready))
+                   from moved), '[]') as moved

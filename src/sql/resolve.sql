@@ -1,0 +1,35 @@
+-- Settles dependencies on finished tasks: dependents become ready, or are cancelled when one they
+-- depend on did not succeed. $3 limits it to some ids; null looks at all. Repeatable.
+with guard as materialized (
+  select epoch from cluster_leader
+   where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
+), settled as (
+  delete from task_dependencies d using tasks f, guard
+   where f.id = d.depends_on and f.finished_at is not null
+     and ($3::bigint[] is null or d.depends_on = any ($3::bigint[]))
+  returning d.task_id, d.depends_on, f.state
+), tally as (
+  select task_id, count(*)::int as settled, min(depends_on) filter (where state <> 'SUCCEEDED') as broken_by
+    from settled group by task_id
+), moved as (
+  update tasks t
+     set waiting_on = t.waiting_on - y.settled,
+         ready = y.broken_by is null and t.waiting_on = y.settled
+                 and (t.run_after is null or t.run_after <= clock_timestamp()),
+         state = case when y.broken_by is null then t.state else 'CANCELED'::task_state end,
+         finished_at = case when y.broken_by is not null then clock_timestamp() end,
+         error = case when y.broken_by is null then t.error
+                      else jsonb_build_object('message', 'task ' || y.broken_by || ', which this one depends on, did not succeed') end,
+         history = case when y.broken_by is null then t.history
+                        else t.history || row('cancelled', 'QUEUED', 'CANCELED', null, t.attempt_id, $1::bigint,
+                          clock_timestamp(), jsonb_build_object('reason', 'dependency', 'depends_on', y.broken_by::text)
+                        )::task_event end
+    from tally y
+   where t.id = y.task_id and t.state = 'QUEUED'
+  returning t.id, t.lane, t.executor, t.priority, t.attempt_id, t.placement_constraints, t.input, t.state, t.ready
+)
+select (select count(*) from guard) as guarded,
+       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'priority', priority, 'attempt_id', attempt_id,
+         'placement_constraints', placement_constraints, 'input', input))
+                   from moved where ready and state = 'QUEUED'), '[]') as ready,
+       coalesce((select jsonb_agg(id) from moved where state = 'CANCELED'), '[]') as cancelled

@@ -1,0 +1,20 @@
+-- One enqueue per tick over the cluster: only the writer that moves the tick on may submit for it.
+with guard as materialized (
+  select epoch from cluster_leader
+   where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
+), moved as (
+  update task_schedules s set next_tick = $5::timestamptz, last_tick = $4::timestamptz, last_task = $6::bigint
+    from guard where s.schedule_id = $3 and s.next_tick = $4::timestamptz
+  returning s.schedule_id
+), inserted as (
+  insert into tasks (id, executor, lane, priority, max_attempts, input, unique_key, placement_constraints, schedule_id,
+                     history)
+  select $6::bigint, $7, $8, $9::int, $10::int, $11::jsonb, $12, $13::jsonb, $3,
+         array[row('created', null, 'QUEUED', null, 1, $1::bigint, clock_timestamp(),
+                   jsonb_build_object('schedule', $3::text, 'tick', $4::timestamptz))::task_event]
+    from moved
+  on conflict do nothing
+  returning id
+)
+select (select count(*) from guard) as guarded, (select count(*) from moved) as changed,
+       (select count(*) from inserted) as inserted
