@@ -452,8 +452,8 @@ export class Execution implements UserHost, DriverHost {
     if (this.recorder.measures(clock())) this.recorder.arrivalStarted(lagMs);
   }
 
-  record(step: CompiledStep, record: CallRecord, intendedAt: number): void {
-    this.recorder.call(step.index, record, intendedAt);
+  record(step: CompiledStep, record: CallRecord, startedAt: number, intendedAt: number): void {
+    this.recorder.call(step.index, record, startedAt, intendedAt);
   }
 
   recordException(step: CompiledStep, startedAt: number, intendedAt: number, error: unknown): void {

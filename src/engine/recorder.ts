@@ -49,16 +49,20 @@ export class Recorder implements MetricSink {
     return startedAt >= this.#measureFrom;
   }
 
-  call(index: number, record: CallRecord, intendedAt: number): void {
+  /**
+   * `startedAt` is when the step began and `intendedAt` when it should have. A custom result may be
+   * measured with a clock of its own, so only differences of its times count.
+   */
+  call(index: number, record: CallRecord, startedAt: number, intendedAt: number): void {
     if (intendedAt < this.#measureFrom) return;
-    const { connectMs, endedAt, errorKind, startedAt, tlsMs } = record;
-    const service = (endedAt - startedAt) * 1_000;
+    const { connectMs, errorKind, tlsMs } = record;
+    const service = (record.endedAt - record.startedAt) * 1_000;
     (this.#steps[index] as StepRecorder).record(
       errorKind === null ? -1 : (KIND_INDEX.get(errorKind) ?? EXCEPTION),
       record.status,
-      this.#corrected ? (endedAt - intendedAt) * 1_000 : service,
+      this.#corrected ? service + (startedAt - intendedAt) * 1_000 : service,
       service,
-      (record.firstByteAt - startedAt) * 1_000,
+      (record.firstByteAt - record.startedAt) * 1_000,
       connectMs < 0 ? -1 : connectMs * 1_000,
       tlsMs < 0 ? -1 : tlsMs * 1_000,
       record.bytesIn,

@@ -21,7 +21,7 @@ export interface UserHost extends ContextHost {
   readonly workflow: CompiledWorkflow;
   /** No new step may begin. */
   readonly stopping: boolean;
-  record(step: CompiledStep, record: CallRecord, intendedAt: number): void;
+  record(step: CompiledStep, record: CallRecord, startedAt: number, intendedAt: number): void;
   recordException(step: CompiledStep, startedAt: number, intendedAt: number, error: unknown): void;
   recordCheck(index: number, passed: boolean, beganAt: number): void;
   recordMetric(at: number, context: UserContext): void;
@@ -96,14 +96,19 @@ export class VirtualUser {
     return step.layer === 0 ? this.#intendedAt : startedAt;
   }
 
-  stepFinished(step: CompiledStep, record: CallRecord, result: CallResult | undefined): void {
+  stepFinished(
+    { startedAt, step }: StepSlot,
+    record: CallRecord,
+    result: CallResult | undefined,
+    now: number,
+  ): void {
     const host = this.#host;
-    host.record(step, record, this.#intended(step, record.startedAt));
+    host.record(step, record, startedAt, this.#intended(step, startedAt));
     if (result !== undefined) {
       this.context.results[step.name] = result;
       if (record.errorKind === null) host.keepLast(step, result);
     }
-    if (--this.#pending === 0) this.#layerDone(record.endedAt);
+    if (--this.#pending === 0) this.#layerDone(now);
   }
 
   actionFinished(step: CompiledStep, result: unknown): void {
@@ -168,7 +173,7 @@ class StepSlot implements CallSink {
   readonly #rejected: ((error: unknown) => void) | null;
   #running = false;
   #cut = false;
-  #startedAt = 0;
+  startedAt = 0;
 
   constructor(user: VirtualUser, step: CompiledStep) {
     this.#user = user;
@@ -181,11 +186,11 @@ class StepSlot implements CallSink {
 
   start(now: number): void {
     this.#running = true;
+    this.startedAt = now;
     if (this.#call !== null) {
       this.#call.start(now);
       return;
     }
-    this.#startedAt = now;
     try {
       const value = this.step.run?.(this.#user.context);
       // Values and promises take the same way, one turn of the microtask queue later.
@@ -198,7 +203,7 @@ class StepSlot implements CallSink {
   callFinished(record: CallRecord, result: CallResult | undefined): void {
     if (this.#cut) return;
     this.#running = false;
-    this.#user.stepFinished(this.step, record, result);
+    this.#user.stepFinished(this, record, result, record.endedAt);
   }
 
   cut(): boolean {
@@ -212,11 +217,11 @@ class StepSlot implements CallSink {
     if (this.#cut) return;
     this.#running = false;
     if (this.step.index < 0) this.#user.actionFinished(this.step, value);
-    else if (value instanceof CallResult) this.#user.stepFinished(this.step, value, value);
+    else if (value instanceof CallResult) this.#user.stepFinished(this, value, value, clock());
     else
       this.#user.stepThrew(
         this.step,
-        this.#startedAt,
+        this.startedAt,
         new Error(notMeasured(this.step.name, value)),
       );
   }
@@ -224,7 +229,7 @@ class StepSlot implements CallSink {
   #threw(error: unknown): void {
     if (this.#cut) return;
     this.#running = false;
-    this.#user.stepThrew(this.step, this.#startedAt, error);
+    this.#user.stepThrew(this.step, this.startedAt, error);
   }
 }
 

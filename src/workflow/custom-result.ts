@@ -20,6 +20,9 @@ export class CustomResult<Value = unknown> extends CallResult {
   readonly value: Value;
 
   constructor(value: Value, measured: CustomMeasurement) {
+    if (!(measured.endedAt >= measured.startedAt) || !Number.isFinite(measured.endedAt)) {
+      throw new TypeError("a custom result needs startedAt and endedAt in milliseconds, in order");
+    }
     const record = {
       errorKind: measured.errorKind ?? (measured.error === undefined ? null : "application"),
       status: measured.status ?? 0,
