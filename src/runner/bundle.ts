@@ -40,6 +40,8 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
     sourcesContent: true,
     logLevel: "silent",
     outfile: join(dirname(path), "bundle.mjs"),
+    // The bundle is written elsewhere; its map must lead back to where the user's files are.
+    sourceRoot: pathToFileURL(`${dirname(path)}/`).href,
     plugins: [ownPackage],
     // CommonJS habits keep working inside the bundle.
     banner: { js: REQUIRE_BANNER },
