@@ -26,10 +26,12 @@ import {
   Head,
   parseHead,
 } from "./head.ts";
+import { HeadCache } from "./head-cache.ts";
 import { HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX, READ_BUFFER_BYTES } from "./limits.ts";
 import type { ConnectionOwner } from "./pool.ts";
 
 const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+const readWords = new Uint32Array(readBuffer.buffer, readBuffer.byteOffset, READ_BUFFER_BYTES / 4);
 
 const IN_HEAD = 0;
 const IN_BODY = 1;
@@ -40,7 +42,10 @@ export class Http1Connection {
   open = false;
   readonly #owner: ConnectionOwner;
   readonly #socket: net.Socket;
-  readonly #head = new Head();
+  readonly #heads: HeadCache;
+  readonly #ownHead = new Head();
+  /** Of the answer that is being read: our own, or the cache's, which is not ours to change. */
+  #head = this.#ownHead;
   #exchange: Exchange | null;
   #closed = false;
   #state = IN_HEAD;
@@ -54,6 +59,7 @@ export class Http1Connection {
   constructor(origin: Origin, owner: ConnectionOwner, exchange: Exchange, now: number) {
     this.origin = origin;
     this.#owner = owner;
+    this.#heads = headsOf(origin);
     this.#exchange = exchange;
     exchange.connection = this;
     exchange.connecting(now);
@@ -164,10 +170,19 @@ export class Http1Connection {
       }
       this.#partial = null;
     }
-    const head = this.#head;
+    const { isHead } = exchange.request;
+    const repeated =
+      buffer === readBuffer ? this.#heads.find(readBuffer, readWords, end, isHead) : null;
+    if (repeated !== null) {
+      this.#head = repeated;
+      this.#gotHead(exchange, buffer, 0, this.#heads.length, end, now);
+      return;
+    }
+    const head = this.#ownHead;
+    this.#head = head;
     let start = 0;
     for (;;) {
-      const headEnd = parseHead(head, buffer, start, end, exchange.request.isHead);
+      const headEnd = parseHead(head, buffer, start, end, isHead);
       if (headEnd === HEAD_INCOMPLETE) {
         this.#keepPartial(exchange, buffer.subarray(start, end), 0, now);
         return;
@@ -177,6 +192,7 @@ export class Http1Connection {
         return;
       }
       if (head.status >= 200) {
+        if (buffer === readBuffer && start === 0) this.#heads.keep(buffer, headEnd, head, isHead);
         this.#gotHead(exchange, buffer, start, headEnd, end, now);
         return;
       }
@@ -312,6 +328,17 @@ export class Http1Connection {
         clock(),
       );
   }
+}
+
+const headCaches = new Map<Origin, HeadCache>();
+
+function headsOf(origin: Origin): HeadCache {
+  let cache = headCaches.get(origin);
+  if (cache === undefined) {
+    cache = new HeadCache();
+    headCaches.set(origin, cache);
+  }
+  return cache;
 }
 
 /** Value of the first header of that name in a raw head. */
