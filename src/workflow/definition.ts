@@ -65,7 +65,11 @@ export interface UseDefinition {
   readonly value: (values: Readonly<Record<string, unknown>>) => unknown;
 }
 
+let made = 0;
+
 export class WorkflowDefinition {
+  /** Place in the file: exports of a module come in the order of the alphabet. */
+  readonly place = made++;
   readonly name: string;
   readonly plan: LoadPlan;
   readonly pace: PaceOptions;
