@@ -19,10 +19,16 @@ export function problemOf(error: unknown): Problem {
   };
 }
 
+/** How the bundle of a workflow names this package. */
+const OWN_INDEX = `'${new URL("../index.js", import.meta.url).href}'`;
+
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
-  return error.message.includes(cause.slice(2)) ? error.message : `${error.message}${cause}`;
+  const missing = /^Cannot find package '([^']+)'/.exec(error.message);
+  if (missing !== null) return `${missing[0]}; install it with: npm install ${missing[1]}`;
+  const message = error.message.replace(OWN_INDEX, '"hyperscale"');
+  return message.includes(cause.slice(2)) ? message : `${message}${cause}`;
 }
 
 /** "flow.ts:12:5", relative to the working directory; null when no frame is the user's. */

@@ -189,8 +189,10 @@ export function implicitGates(
   }
   const requests = workflow.steps.reduce((sum, step) => sum + step.totals.requests, 0);
   const ok = workflow.steps.reduce((sum, step) => sum + step.totals.ok, 0);
-  if (requests > 0 && !declared("errors")) {
-    const actualText = `${ok} of ${requests} succeeded`;
+  const cutOff = workflow.steps.reduce((sum, step) => sum + step.totals.interrupted, 0);
+  if (requests + cutOff > 0 && !declared("errors")) {
+    const actualText =
+      requests > 0 ? `${ok} of ${requests} succeeded` : `none of ${cutOff} finished in time`;
     const expression = "at least one request succeeded";
     gates.push({ ...base, expression, passed: ok > 0, actual: ok, actualText });
   }

@@ -12,13 +12,13 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Where the inline source map of a bundle says that its sources are. */
-function sourcesOf(bundle: string): string[] {
-  const text = readFileSync(bundle, "utf8");
+function sourcesOf(address: string): string[] {
+  const text = readFileSync(fileURLToPath(address), "utf8");
   const [, encoded = ""] = /sourceMappingURL=data:[^,]*,(\S+)/.exec(text) ?? [];
-  const map: { sources: string[]; sourceRoot: string } = JSON.parse(
+  const map: { sources: string[]; sourceRoot?: string } = JSON.parse(
     Buffer.from(encoded, "base64").toString(),
   );
-  return map.sources.map((source) => new URL(source, map.sourceRoot).href);
+  return map.sources.map((source) => fileURLToPath(new URL(source, map.sourceRoot ?? address)));
 }
 
 describe("a bundled workflow", () => {
@@ -29,8 +29,7 @@ describe("a bundled workflow", () => {
     writeFileSync(file, 'import { name } from "./helper.ts";\nexport default name;\n');
     const bundle = await bundleWorkflow(file);
     try {
-      const sources = sourcesOf(fileURLToPath(bundle.address)).map((href) => fileURLToPath(href));
-      expect(sources.sort()).toEqual([file, helper].sort());
+      expect(sourcesOf(bundle.address).sort()).toEqual([file, helper].sort());
       expect(bundle.address).not.toBe(pathToFileURL(file).href);
     } finally {
       await bundle.remove();

@@ -27,6 +27,7 @@ const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".tsx", ".jsx", ".cjs", ".cts"
 export async function bundleWorkflow(file: string): Promise<Bundle> {
   const path = resolve(file);
   await checkFile(file, path);
+  const folder = await bundleFolder(path);
   const { build } = await import("esbuild");
   const result = await build({
     entryPoints: [path],
@@ -39,9 +40,8 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
     sourcemap: "inline",
     sourcesContent: true,
     logLevel: "silent",
-    outfile: join(dirname(path), "bundle.mjs"),
-    // The bundle is written elsewhere; its map must lead back to where the user's files are.
-    sourceRoot: pathToFileURL(`${dirname(path)}/`).href,
+    // Where the bundle will lie: the source map names its sources relative to that.
+    outfile: join(folder, "bundle.mjs"),
     plugins: [ownPackage],
     // CommonJS habits keep working inside the bundle.
     banner: { js: REQUIRE_BANNER },
@@ -50,7 +50,6 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
   });
   const bytes = result.outputFiles[0]?.contents ?? new Uint8Array();
   const sha256 = createHash("sha256").update(bytes).digest("hex");
-  const folder = await bundleFolder(path);
   const target = join(
     folder,
     `${basename(path, extname(path))}-${sha256.slice(0, 12)}-${process.pid}.mjs`,
@@ -86,7 +85,8 @@ async function checkFile(file: string, path: string): Promise<void> {
 }
 
 function hintFor(file: string): string {
-  if (/^[\w-]+(\.[\w-]+)+(:\d+)?(\/|$)/.test(file) && !/\.(ts|mts|js|mjs)$/.test(file)) {
+  const host = /^(localhost|[\w-]+(\.[\w-]+)+|[\w-]+(?=:\d))(:\d+)?(\/|$)/;
+  if (host.test(file) && !/\.(ts|mts|js|mjs)$/.test(file)) {
     return `To load a URL, write its scheme: hyperscale run http://${file}`;
   }
   return `Make one with: hyperscale new ${file}`;

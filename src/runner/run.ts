@@ -120,7 +120,7 @@ class LocalRun {
       }, LOAD_TIMEOUT_MS);
       this.#loading = (core, event) => {
         if (event.kind === "log") this.#options.view.message(event.line);
-        if (event.kind === "loadFailed") reject(new RunError(placed(event.problem), 2));
+        if (event.kind === "loadFailed") reject(new RunError(this.#inFile(event.problem), 2));
         if (event.kind !== "loaded") return;
         manifests.push(event.manifests);
         awaited.delete(core);
@@ -145,6 +145,11 @@ class LocalRun {
       }
     });
     return loaded.finally(() => clearTimeout(timer));
+  }
+
+  /** A mistake that has no line is at least somewhere in the file. */
+  #inFile(problem: Problem): string {
+    return placed({ ...problem, location: problem.location ?? this.#options.name });
   }
 
   #validate(manifests: readonly WorkflowManifest[]): void {

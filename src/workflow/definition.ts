@@ -65,11 +65,11 @@ export interface UseDefinition {
   readonly value: (values: Readonly<Record<string, unknown>>) => unknown;
 }
 
-let created = 0;
+let made = 0;
 
 export class WorkflowDefinition {
-  /** Place among all workflows made so far: exports of a module come sorted by name, not as written. */
-  readonly order = created++;
+  /** Place in the file: exports of a module come in the order of the alphabet. */
+  readonly place = made++;
   readonly name: string;
   readonly plan: LoadPlan;
   readonly pace: PaceOptions;

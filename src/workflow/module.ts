@@ -17,7 +17,7 @@ export function workflowsOf(module: unknown): WorkflowDefinition[] {
         'export default workflow("name", { vus: 10, duration: "30s" }).step(…)',
     );
   }
-  const definitions = [...found].sort((a, b) => a.order - b.order);
+  const definitions = [...found].sort((a, b) => a.place - b.place);
   for (const definition of definitions) {
     const same = definitions.filter((other) => other.name === definition.name);
     if (same.length > 1)
