@@ -101,7 +101,7 @@ export class QueueApi {
       list_tasks: (params) => this.#listTasks(params),
       task_events: (params) => this.#taskEvents(params),
       cluster_status: () => this.clusterStatus(),
-      list_schedules: async () => ({ schedules: await host.reader.schedules() }),
+      list_schedules: () => host.reader.schedules(),
     };
     this.#writes = {
       submit_task: (leader, params) => this.#submit(leader, params),
@@ -198,7 +198,7 @@ export class QueueApi {
       params,
     );
     const states = filter.states ?? (filter.state === undefined ? undefined : [filter.state]);
-    return { tasks: await this.#host.reader.list({ ...filter, states }) };
+    return this.#host.reader.list({ ...filter, states });
   }
 
   async #taskEvents(params: unknown): Promise<unknown> {

@@ -166,6 +166,7 @@ export class GrantPen {
     const all = batch.flatMap(({ ask, assignments }) =>
       assignments.map(({ task, token }) => ({
         id: task.id,
+        attempt: task.attempt,
         token,
         nodeId: ask.node.registration.node_id,
       })),
@@ -173,6 +174,7 @@ export class GrantPen {
     const ids = sqlArray(all.map(({ id }) => id));
     const tokens = sqlArray(all.map(({ token }) => token));
     const nodes = sqlArray(all.map(({ nodeId }) => nodeId));
+    const attempts = sqlArray(all.map(({ attempt }) => attempt));
     for (let attempt = 0; ; attempt++) {
       try {
         const row = await writer.once("grant", "claim", [
@@ -180,6 +182,7 @@ export class GrantPen {
           tokens,
           nodes,
           this.#options.taskLeaseMs,
+          attempts,
         ]);
         if (Number(row["changed"]) === all.length) return undefined;
         const rows = await writer.read("held", [ids, tokens], "grant");
@@ -204,7 +207,11 @@ export class GrantPen {
       const nodeId = ask.node.registration.node_id;
       const grants: Grant[] = [];
       for (const { lane, task, token } of assignments) {
-        if (held !== undefined && !held.has(task.id)) continue;
+        if (held !== undefined && !held.has(task.id)) {
+          // The task has moved on without this memory knowing: look at the lane again.
+          memory.lanes.reopen(lane);
+          continue;
+        }
         const input = task.input ?? large.get(task.id);
         if (input === undefined) continue;
         memory.addLease({

@@ -51,6 +51,8 @@ export class LeaderMemory {
   readonly leases = new Map<string, Lease>();
   readonly nodes = new Map<string, KnownNode>();
   readonly counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELED: 0 };
+  /** False while a new leader still counts the finished tasks. */
+  countsComplete = false;
   /** Some task waits on another: only then do finished tasks have dependents to look for. */
   dependenciesOpen = false;
   readonly #feed: Feed;
@@ -130,6 +132,16 @@ export class LeaderMemory {
       });
     }
     this.tell(transition);
+  }
+
+  /** A transition that was refused: it changed nothing and is on record. */
+  refused(event: EventType, taskId: string, nodeId: string, attempt: number | undefined): void {
+    this.#log.write("warn", `task.${event}`, {
+      task_id: taskId,
+      worker: nodeId,
+      attempt,
+      epoch: this.#epoch,
+    });
   }
 
   /** Tells followers only: for events that change no state. */

@@ -28,7 +28,7 @@ import { RemoteLeader } from "./remote-leader.ts";
 import type { RpcCall } from "./rpc.ts";
 import { RpcClient } from "./rpc-client.ts";
 import { type Listen, QueueServer } from "./server.ts";
-import type { LeaderPort, NodeRegistration, TaskCounts } from "./types.ts";
+import type { ClusterStatus, LeaderPort, NodeRegistration, TaskCounts } from "./types.ts";
 import { Worker } from "./worker.ts";
 
 export interface NodeOptions {
@@ -64,7 +64,11 @@ export class QueueNode implements ApiHost {
   readonly #server: QueueServer;
   #url = "";
   #role: RoleState;
+  /** Leads, and has loaded what it must know. */
   #leader: Leader | undefined;
+  /** Holds the leadership, perhaps still loading. */
+  #candidate: Leader | undefined;
+  #beginning: Promise<void> = Promise.resolve();
   #worker: Worker | undefined;
   #remote:
     | { readonly rpc: RpcClient; readonly port: LeaderPort; readonly until: number }
@@ -72,6 +76,7 @@ export class QueueNode implements ApiHost {
   #counts: { readonly at: number; readonly value: TaskCounts } | undefined;
   #election: Promise<void> = Promise.resolve();
   #wakeElection: (() => void) | undefined;
+  #leaderLook: NodeJS.Timeout | undefined;
   #stopped = false;
 
   private constructor(options: NodeOptions, database: Database) {
@@ -145,9 +150,17 @@ export class QueueNode implements ApiHost {
     if (this.#leader !== undefined) return this.#leader.counts;
     const now = performance.now();
     if (this.#counts === undefined || now - this.#counts.at > COUNTS_KEPT_MS) {
-      this.#counts = { at: now, value: await this.reader.counts() };
+      const asked = await this.#askCounts().catch(() => undefined);
+      this.#counts = { at: now, value: asked ?? (await this.reader.counts()) };
     }
     return this.#counts.value;
+  }
+
+  /** The leader has them at hand; counting takes a look at every row. */
+  async #askCounts(): Promise<TaskCounts | undefined> {
+    const remote = await this.#findLeader();
+    const status = await remote?.rpc.call("cluster_status", {}, COUNTS_KEPT_MS);
+    return (status as ClusterStatus | undefined)?.counts;
   }
 
   async forward(call: RpcCall): Promise<unknown> {
@@ -168,12 +181,15 @@ export class QueueNode implements ApiHost {
     if (this.#stopped) return 0;
     const returned = (await this.#worker?.stop(graceMs)) ?? 0;
     this.#stopped = true;
+    clearInterval(this.#leaderLook);
     this.#wakeElection?.();
     await this.#election;
-    const leader = this.#leader;
+    const leader = this.#candidate;
     if (leader !== undefined) {
+      this.#candidate = undefined;
       this.#leader = undefined;
       leader.end();
+      await this.#beginning;
       await this.#database
         .query("leader-release", [leader.epoch, this.run], "control")
         .catch(() => undefined);
@@ -196,6 +212,8 @@ export class QueueNode implements ApiHost {
     await this.#elect();
     if (role === "leader") await this.#mustLead();
     this.#election = this.#electionLoop();
+    await this.#beginning;
+    this.#leaderLook = setInterval(() => this.#noticeLeader(), LEADER_BELIEVED_MS);
     if (settings.maxParallel === 0) return;
     const registration: NodeRegistration = {
       node_id: this.#options.nodeId,
@@ -277,7 +295,7 @@ export class QueueNode implements ApiHost {
       );
       const epoch = rows[0]?.["epoch"];
       if (epoch === undefined) this.#step({ kind: "held" });
-      else await this.#lead(Number(epoch), sentAt);
+      else this.#lead(Number(epoch), sentAt);
     } catch (error) {
       this.#options.log.write("warn", "election.failed", {
         reason: error instanceof Error ? error.message : String(error),
@@ -286,10 +304,11 @@ export class QueueNode implements ApiHost {
     }
   }
 
-  async #lead(epoch: number, sentAt: number): Promise<void> {
+  /** Loading goes on beside the renewals; a leadership that ends meanwhile ends it too. */
+  #lead(epoch: number, sentAt: number): void {
     this.#step({ kind: "acquired", epoch, sentAt });
     this.metrics.leaderChanges++;
-    const leader = await Leader.begin({
+    const leader = new Leader({
       database: this.#database,
       epoch,
       run: this.run,
@@ -299,12 +318,25 @@ export class QueueNode implements ApiHost {
       log: this.#options.log,
       metrics: this.metrics,
       onFenced: () => {
+        if (this.#role.kind !== "leading" || this.#role.epoch !== epoch) return;
         this.#step({ kind: "renewalRefused" });
         this.#wakeElection?.();
       },
     });
-    if (this.#role.kind === "leading" && this.#role.epoch === epoch) this.#leader = leader;
-    else leader.end();
+    this.#candidate = leader;
+    this.#beginning = leader.begin().then(
+      () => {
+        if (this.#candidate === leader) this.#leader = leader;
+      },
+      (error: unknown) => {
+        if (this.#candidate !== leader) return;
+        this.#options.log.write("error", "leader.begin_failed", {
+          epoch,
+          reason: error instanceof Error ? error.message : String(error),
+        });
+        this.#step({ kind: "renewalRefused" });
+      },
+    );
   }
 
   #step(input: Parameters<typeof stepRole>[2]): void {
@@ -322,7 +354,8 @@ export class QueueNode implements ApiHost {
             : null,
     });
     if (before.kind === "leading") {
-      this.#leader?.end();
+      this.#candidate?.end();
+      this.#candidate = undefined;
       this.#leader = undefined;
     }
   }
@@ -337,6 +370,12 @@ export class QueueNode implements ApiHost {
       if (this.#stopped) throw new QueueError("NO_LEADER", "the node has stopped");
       await sleep(LEADER_LOOK_MS);
     }
+  }
+
+  /** A call that waits at a leader which is one no longer is cut off as soon as that shows. */
+  #noticeLeader(): void {
+    if (this.#remote === undefined) return;
+    this.#findLeader().catch(() => undefined);
   }
 
   async #findLeader(): Promise<{ readonly rpc: RpcClient; readonly port: LeaderPort } | undefined> {

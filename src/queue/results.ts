@@ -286,6 +286,8 @@ export class FinishPen {
     nodeId: string,
     refs: readonly (LeaseRef & { readonly attempt_id?: number; readonly status?: string })[],
   ): Promise<void> {
+    for (const { task_id, attempt_id } of refs)
+      this.#options.memory.refused(event, task_id, nodeId, attempt_id);
     await this.#options.writer.write("finish", "note", [
       sqlArray(refs.map((ref) => ref.task_id)),
       event,

@@ -66,7 +66,7 @@ create table tasks (
 );
 
 create index tasks_ready on tasks (lane, priority desc, id) where finished_at is null and ready;
-create index tasks_waiting on tasks (run_after) where finished_at is null and not ready and waiting_on = 0;
+create index tasks_waiting on tasks (run_after) where finished_at is null and not ready;
 create index tasks_unsuccessful on tasks (id) where finished_at is not null and error is not null;
 create unique index tasks_idempotency on tasks (idempotency_key) where idempotency_key is not null;
 create unique index tasks_unique on tasks (unique_key) where unique_key is not null and finished_at is null;

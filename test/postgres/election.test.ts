@@ -41,7 +41,7 @@ describe.skipIf(!TestPostgres.available())("leadership and races on PostgreSQL",
       "control",
     );
     if (row === undefined) return undefined;
-    return Leader.begin({
+    const leader = new Leader({
       database,
       epoch: Number(row["epoch"]),
       run,
@@ -52,6 +52,8 @@ describe.skipIf(!TestPostgres.available())("leadership and races on PostgreSQL",
       metrics: new QueueMetrics(),
       onFenced: () => undefined,
     });
+    await leader.begin();
+    return leader;
   }
 
   it("lets 12 contenders with stalls past the lease lead one at a time: no write of an old epoch lands", async () => {
