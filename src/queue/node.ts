@@ -147,7 +147,7 @@ export class QueueNode implements ApiHost {
   }
 
   async counts(): Promise<TaskCounts> {
-    if (this.#leader !== undefined) return this.#leader.counts;
+    if (this.#leader?.memory.countsComplete === true) return this.#leader.counts;
     const now = performance.now();
     if (this.#counts === undefined || now - this.#counts.at > COUNTS_KEPT_MS) {
       const asked = await this.#askCounts().catch(() => undefined);
