@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import type { ReadyTask } from "../core/queue/lanes.ts";
-import { DatabaseUnavailable, sqlArray } from "./database.ts";
+import { DatabaseUnavailable, sqlArray, sqlColumn } from "./database.ts";
 import { QueueError } from "./errors.ts";
 import type { FencedWriter } from "./fenced-writer.ts";
 import { GroupCommit } from "./group-commit.ts";
@@ -171,10 +171,10 @@ export class GrantPen {
         nodeId: ask.node.registration.node_id,
       })),
     );
-    const ids = sqlArray(all.map(({ id }) => id));
-    const tokens = sqlArray(all.map(({ token }) => token));
-    const nodes = sqlArray(all.map(({ nodeId }) => nodeId));
-    const attempts = sqlArray(all.map(({ attempt }) => attempt));
+    const ids = sqlColumn(all, ({ id }) => id);
+    const tokens = sqlColumn(all, ({ token }) => token);
+    const nodes = sqlColumn(all, ({ nodeId }) => nodeId);
+    const attempts = sqlColumn(all, ({ attempt }) => attempt);
     for (let attempt = 0; ; attempt++) {
       try {
         const row = await writer.once("grant", "claim", [

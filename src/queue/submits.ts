@@ -8,7 +8,7 @@
 
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
-import { sqlArray } from "./database.ts";
+import { DatabaseUnavailable, sqlArray, sqlColumn } from "./database.ts";
 import { QueueError } from "./errors.ts";
 import type { FencedWriter } from "./fenced-writer.ts";
 import { GroupCommit } from "./group-commit.ts";
@@ -99,14 +99,10 @@ export class SubmitPen {
   }
 
   async #insert(tasks: readonly NewTask[]): Promise<readonly SubmitAnswer[]> {
-    const { writer, memory } = this.#options;
+    const { memory } = this.#options;
     const ids = await this.takeIds(tasks.length);
     const rows = tasks.map((task, index): Row => ({ id: ids[index] ?? 0, task }));
-    const { row } = await writer.write(
-      "submit",
-      "submit",
-      submitParameters(rows, this.#options.nodeId),
-    );
+    const row = await this.#send(rows);
     const whole = Number(row["changed"]) === rows.length;
     const answers = whole ? rows.map(created) : await this.#settle(rows);
     const dependsOn: number[] = [];
@@ -136,6 +132,24 @@ export class SubmitPen {
     if (waiting) this.#options.onWaiting(dependsOn);
     if (ready || waiting) this.#options.onReady();
     return answers;
+  }
+
+  /** The first try of a batch without keys needs not ask whether something is in its way. */
+  async #send(rows: readonly Row[]): Promise<Readonly<Record<string, unknown>>> {
+    const { writer, nodeId } = this.#options;
+    const parameters = submitParameters(rows, nodeId);
+    const keyed = rows.some(
+      ({ task }) => task.idempotencyKey !== undefined || task.uniqueKey !== undefined,
+    );
+    if (!keyed) {
+      try {
+        return await writer.once("submit", "submit-fresh", parameters);
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error;
+        await writer.pause("submit-fresh", 0, error);
+      }
+    }
+    return (await writer.write("submit", "submit", parameters)).row;
   }
 
   #addReady(id: number, task: NewTask): void {
@@ -194,25 +208,26 @@ function created(row: Row): Submitted {
 }
 
 function submitParameters(rows: readonly Row[], nodeId: string): readonly unknown[] {
-  const column = (of: (task: NewTask) => string | number | null | undefined): string =>
-    sqlArray(rows.map(({ task }) => of(task)));
-  const waits = rows.flatMap(({ id, task }) =>
-    [...new Set(task.dependsOn)].map((on) => ({ id, on })),
-  );
+  const column = (of: (row: Row) => string | number | null | undefined): string =>
+    sqlColumn(rows, of);
+  const waits = rows
+    .filter(({ task }) => task.dependsOn.length > 0)
+    .flatMap(({ id, task }) => [...new Set(task.dependsOn)].map((on) => ({ id, on })));
+  const none = column(() => null);
   return [
-    sqlArray(rows.map(({ id }) => id)),
-    column((task) => task.executor),
-    column((task) => task.lane),
-    column((task) => task.priority),
-    column((task) => task.maxAttempts),
-    column((task) => task.input),
-    column((task) => task.idempotencyKey),
-    column((task) => task.contentHash),
-    column((task) => task.uniqueKey),
-    column((task) => (task.placement === null ? null : JSON.stringify(task.placement))),
-    column((task) => task.runAfter),
-    column((task) => new Set(task.dependsOn).size),
-    column(() => null),
+    column(({ id }) => id),
+    column(({ task }) => task.executor),
+    column(({ task }) => task.lane),
+    column(({ task }) => task.priority),
+    column(({ task }) => task.maxAttempts),
+    column(({ task }) => task.input),
+    column(({ task }) => task.idempotencyKey),
+    column(({ task }) => task.contentHash),
+    column(({ task }) => task.uniqueKey),
+    column(({ task }) => (task.placement === null ? null : JSON.stringify(task.placement))),
+    column(({ task }) => task.runAfter),
+    column(({ task }) => (task.dependsOn.length === 0 ? 0 : new Set(task.dependsOn).size)),
+    none,
     nodeId,
     sqlArray(waits.map(({ id }) => id)),
     sqlArray(waits.map(({ on }) => on)),
