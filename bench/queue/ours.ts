@@ -74,5 +74,6 @@ export async function fillFinished(
                   ${event("started", "'RUNNING'", "RUNNING")}, ${event("completed", "'RUNNING'", "SUCCEEDED")}]
        from generate_series(1, ${count}) i`,
   );
+  await query(url, `update task_totals set count = ${count} where state = 'SUCCEEDED'`);
   await query(url, "vacuum analyze tasks");
 }

@@ -8,7 +8,7 @@
 
 import { readFileSync } from "node:fs";
 
-export type Pen = "control" | "submit" | "grant" | "finish";
+export type Pen = "control" | "submit" | "submit beside" | "grant" | "finish";
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface Database {

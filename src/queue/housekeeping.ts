@@ -324,8 +324,6 @@ export class Housekeeping {
 
   async #prune(): Promise<number> {
     const { writer, memory, settings } = this.#options;
-    // Until the finished tasks are counted, none may vanish uncounted.
-    if (!memory.countsComplete) return PRUNE_AGAIN_MS;
     const { row } = await writer.write("control", "prune", [
       settings.retentionMs,
       QUEUE_LIMITS.pruneTasksMax,

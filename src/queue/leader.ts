@@ -362,7 +362,7 @@ export class Leader implements LeaderPort {
     const [running, nodes, counts, lanes, dependencies] = await Promise.all([
       this.writer.read("running", []),
       this.writer.read("node-list", []),
-      this.writer.read("counts-live", []),
+      this.writer.read("counts", []),
       this.writer.read("lanes", []),
       this.writer.read("dependencies-open", []),
     ]);
@@ -380,23 +380,7 @@ export class Leader implements LeaderPort {
       });
     }
     for (const row of counts) this.memory.counts[row["state"] as TaskState] += Number(row["count"]);
-    void this.#countFinished(counts[0]?.["at"] ?? new Date());
     for (const row of lanes) this.memory.lanes.reopen(String(row["lane"]));
     this.memory.dependenciesOpen = Number(dependencies[0]?.["count"] ?? 0) > 0;
-  }
-
-  /** Takes a while with many finished tasks, and nothing waits for it but the counts themselves. */
-  async #countFinished(by: unknown): Promise<void> {
-    try {
-      const rows = await this.writer.read("counts-finished", [by]);
-      for (const row of rows) this.memory.counts[row["state"] as TaskState] += Number(row["count"]);
-      this.memory.countsComplete = true;
-    } catch (error) {
-      if (!this.writer.ended) {
-        this.#options.log.write("error", "leader.count_failed", {
-          reason: error instanceof Error ? error.message : String(error),
-        });
-      }
-    }
   }
 }

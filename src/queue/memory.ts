@@ -51,8 +51,6 @@ export class LeaderMemory {
   readonly leases = new Map<string, Lease>();
   readonly nodes = new Map<string, KnownNode>();
   readonly counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELED: 0 };
-  /** False while a new leader still counts the finished tasks. */
-  countsComplete = false;
   /** Some task waits on another: only then do finished tasks have dependents to look for. */
   dependenciesOpen = false;
   readonly #feed: Feed;

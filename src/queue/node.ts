@@ -28,7 +28,7 @@ import { RemoteLeader } from "./remote-leader.ts";
 import type { RpcCall } from "./rpc.ts";
 import { RpcClient } from "./rpc-client.ts";
 import { type Listen, QueueServer } from "./server.ts";
-import type { ClusterStatus, LeaderPort, NodeRegistration, TaskCounts } from "./types.ts";
+import type { LeaderPort, NodeRegistration, TaskCounts } from "./types.ts";
 import { Worker } from "./worker.ts";
 
 export interface NodeOptions {
@@ -50,7 +50,9 @@ export interface NodeOptions {
 /** How long a leader's address is believed before the database is asked again. */
 const LEADER_BELIEVED_MS = 1_000;
 const LEADER_LOOK_MS = 100;
-/** A count over all tasks is dear; nodes that do not lead keep theirs for this long. */
+/** How long a write waits for a leader before its caller is told that there is none. */
+const LEADER_AWAITED_MS = 5_000;
+/** Nodes that do not lead count in the database, at most this often. */
 const COUNTS_KEPT_MS = 2_000;
 
 export class QueueNode implements ApiHost {
@@ -147,28 +149,25 @@ export class QueueNode implements ApiHost {
   }
 
   async counts(): Promise<TaskCounts> {
-    if (this.#leader?.memory.countsComplete === true) return this.#leader.counts;
+    if (this.#leader !== undefined) return this.#leader.counts;
     const now = performance.now();
     if (this.#counts === undefined || now - this.#counts.at > COUNTS_KEPT_MS) {
-      const asked = await this.#askCounts().catch(() => undefined);
-      this.#counts = { at: now, value: asked ?? (await this.reader.counts()) };
+      this.#counts = { at: now, value: await this.reader.counts() };
     }
     return this.#counts.value;
   }
 
-  /** The leader has them at hand; counting takes a look at every row. */
-  async #askCounts(): Promise<TaskCounts | undefined> {
-    const remote = await this.#findLeader();
-    const status = await remote?.rpc.call("cluster_status", {}, COUNTS_KEPT_MS);
-    return (status as ClusterStatus | undefined)?.counts;
-  }
-
+  /** Passes a write on to whoever leads; between two leaders it waits a little. */
   async forward(call: RpcCall): Promise<unknown> {
-    const remote = await this.#findLeader();
-    if (remote === undefined) {
-      throw new QueueError("NO_LEADER", "no node leads at the moment; try again in a few seconds");
+    const deadline = performance.now() + LEADER_AWAITED_MS;
+    while (performance.now() < deadline && !this.#stopped) {
+      if (this.#leader !== undefined)
+        return this.#api.handle(call, { forwarded: true, gone: () => false });
+      const remote = await this.#findLeader();
+      if (remote !== undefined) return remote.rpc.call(call.method, call.params);
+      await sleep(LEADER_LOOK_MS);
     }
-    return remote.rpc.call(call.method, call.params);
+    throw new QueueError("NO_LEADER", "no node leads at the moment; try again in a few seconds");
   }
 
   /** The leader's address when another node leads: for what is passed on as a stream. */

@@ -9,6 +9,9 @@ with guard as materialized (
     from tasks, guard where id > $5::bigint order by id limit $4
 ), gone as (
   delete from tasks t using looked l where t.id = l.id and l.done returning t.state
+), totals as (
+  update task_totals c set count = c.count - n.count
+    from (select state, count(*) as count from gone group by state) n where c.state = n.state
 )
 select (select count(*) from guard) as guarded,
        (select count(*) = $4 and bool_and(old) from looked) as more, (select max(id) from looked) as last,

@@ -147,7 +147,8 @@ describe("executors file", () => {
     writeFileSync(
       file,
       'import { readFileSync } from "node:fs";\nimport { defineExecutors, NotRetryable } from "hyperscale/queue";\n' +
-        "export default defineExecutors({ size: (input: unknown) => readFileSync(String(input)).length, no: () => { throw new NotRetryable('x'); } });\n",
+        "export default defineExecutors({\n  size: (input: unknown) => readFileSync(String(input)).length,\n" +
+        "  no: () => { throw new NotRetryable('x'); },\n});\n",
     );
     const executors = await loadExecutors(file);
     expect(Object.keys(executors)).toEqual(["size", "no"]);
