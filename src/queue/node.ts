@@ -52,6 +52,7 @@ const LEADER_BELIEVED_MS = 1_000;
 const LEADER_LOOK_MS = 100;
 /** How long a write waits for a leader before its caller is told that there is none. */
 const LEADER_AWAITED_MS = 5_000;
+const FORMER_LEADER: ReadonlySet<string> = new Set(["NOT_LEADER", "READ_ONLY"]);
 /** Nodes that do not lead count in the database, at most this often. */
 const COUNTS_KEPT_MS = 2_000;
 
@@ -65,6 +66,8 @@ export class QueueNode implements ApiHost {
   readonly #api: QueueApi;
   readonly #server: QueueServer;
   #url = "";
+  /** The role it was told to have; what it makes of it is `#role`. */
+  #assigned: Role;
   #role: RoleState;
   /** Leads, and has loaded what it must know. */
   #leader: Leader | undefined;
@@ -79,11 +82,14 @@ export class QueueNode implements ApiHost {
   #election: Promise<void> = Promise.resolve();
   #wakeElection: (() => void) | undefined;
   #leaderLook: NodeJS.Timeout | undefined;
+  /** Takes part in election and work. */
+  #joined = false;
   #stopped = false;
 
   private constructor(options: NodeOptions, database: Database) {
     this.#options = options;
     this.#database = database;
+    this.#assigned = options.role;
     this.reader = new Reader(database, options.settings.heartbeatMs);
     this.#role = bootState(this.#roleOptions(), performance.now());
     this.#api = new QueueApi(this);
@@ -131,7 +137,7 @@ export class QueueNode implements ApiHost {
   }
 
   get readOnly(): boolean {
-    return this.#options.role === "observer";
+    return this.#assigned === "observer";
   }
 
   /** Whether work can be taken: the database answers, and somebody leads. */
@@ -164,7 +170,16 @@ export class QueueNode implements ApiHost {
       if (this.#leader !== undefined)
         return this.#api.handle(call, { forwarded: true, gone: () => false });
       const remote = await this.#findLeader();
-      if (remote !== undefined) return remote.rpc.call(call.method, call.params);
+      if (remote !== undefined) {
+        try {
+          return await remote.rpc.call(call.method, call.params);
+        } catch (error) {
+          // It was refused, so nothing was written: the address was that of a former leader.
+          if (!(error instanceof QueueError && FORMER_LEADER.has(error.code))) throw error;
+          this.#remote = undefined;
+          remote.rpc.close();
+        }
+      }
       await sleep(LEADER_LOOK_MS);
     }
     throw new QueueError("NO_LEADER", "no node leads at the moment; try again in a few seconds");
@@ -175,39 +190,66 @@ export class QueueNode implements ApiHost {
     return this.#leader === undefined ? (await this.#findLeader())?.rpc.url : undefined;
   }
 
+  /** Takes another role while running: an observer gives up leadership and work, and may come back. (TQ-3) */
+  async become(role: Role): Promise<void> {
+    if (this.#stopped || role === this.#assigned) return;
+    this.#options.log.write("info", "role.assigned", { old: this.#assigned, new: role });
+    await this.#withdraw(this.#options.settings.gracePeriodMs);
+    this.#assigned = role;
+    this.#role = bootState(this.#roleOptions(), performance.now());
+    await this.#join();
+  }
+
   /** No new work; what runs may end within the grace period, the rest goes back to the queue. */
   async stop(graceMs: number): Promise<number> {
     if (this.#stopped) return 0;
-    const returned = (await this.#worker?.stop(graceMs)) ?? 0;
-    this.#stopped = true;
-    clearInterval(this.#leaderLook);
-    this.#wakeElection?.();
-    await this.#election;
-    const leader = this.#candidate;
-    if (leader !== undefined) {
-      this.#candidate = undefined;
-      this.#leader = undefined;
-      leader.end();
-      await this.#beginning;
-      await this.#database
-        .query("leader-release", [leader.epoch, this.run], "control")
-        .catch(() => undefined);
-    }
+    const returned = await this.#withdraw(graceMs, () => {
+      this.#stopped = true;
+    });
     await this.#server.close();
     this.#remote?.rpc.close();
     await this.#database.close();
     return returned;
   }
 
+  /** Ends work and leadership, cleanly, in that order; the API goes on. */
+  async #withdraw(graceMs: number, onWorkEnded: () => void = () => undefined): Promise<number> {
+    const returned = (await this.#worker?.stop(graceMs)) ?? 0;
+    this.#worker = undefined;
+    onWorkEnded();
+    this.#joined = false;
+    clearInterval(this.#leaderLook);
+    this.#wakeElection?.();
+    await this.#election;
+    const leader = this.#candidate;
+    if (leader === undefined) return returned;
+    this.#candidate = undefined;
+    this.#leader = undefined;
+    leader.end();
+    await this.#beginning;
+    await this.#database
+      .query("leader-release", [leader.epoch, this.run], "control")
+      .catch(() => undefined);
+    return returned;
+  }
+
   async #begin(): Promise<void> {
-    const { listen, log, role, settings } = this.#options;
+    const { listen, log } = this.#options;
     const applied = await this.#database.migrate(loadMigrations());
     if (applied.length > 0) log.write("info", "database.migrated", { applied });
     // The lock on the data directory proves that nobody else lives: no need to wait for a lease.
     if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
     await this.#server.listen(listen);
     this.#url = this.#options.advertise ?? this.#server.url;
+    await this.#join();
+  }
+
+  /** Elects and works, as the role says. */
+  async #join(): Promise<void> {
+    const { log, settings } = this.#options;
+    const role = this.#assigned;
     if (role === "observer") return;
+    this.#joined = true;
     await this.#elect();
     if (role === "leader") await this.#mustLead();
     this.#election = this.#electionLoop();
@@ -234,8 +276,12 @@ export class QueueNode implements ApiHost {
   }
 
   #roleOptions() {
-    const { role, settings } = this.#options;
-    return { role, leaseMs: settings.leaderLeaseMs, renewMs: settings.leaderRenewMs };
+    const { settings } = this.#options;
+    return {
+      role: this.#assigned,
+      leaseMs: settings.leaderLeaseMs,
+      renewMs: settings.leaderRenewMs,
+    };
   }
 
   async #mustLead(): Promise<void> {
@@ -255,7 +301,7 @@ export class QueueNode implements ApiHost {
 
   /** Performs what the role machine wants at its deadlines, until the node stops. */
   async #electionLoop(): Promise<void> {
-    while (!this.#stopped) {
+    while (this.#joined) {
       const deadline = nextRoleDeadline(this.#role);
       if (deadline === null) return;
       const waitMs = deadline - performance.now();
@@ -268,7 +314,7 @@ export class QueueNode implements ApiHost {
           };
         });
       }
-      if (!this.#stopped) await this.#elect();
+      if (this.#joined) await this.#elect();
     }
   }
 

@@ -126,11 +126,21 @@ function contentHash(request: z.output<typeof submitSchema>): string {
   return createHash("sha256").update(content).digest("base64url");
 }
 
-export function invalid(error: z.ZodError): QueueError {
+function invalid(error: z.ZodError): QueueError {
   const problems = error.issues
     .slice(0, 5)
     .map(
       (issue) => `${issue.path.length === 0 ? "params" : issue.path.join(".")}: ${issue.message}`,
     );
   return new QueueError("INVALID_PARAMS", problems.join("; "));
+}
+
+/** Parameters of a call, as its schema takes them; a refusal names the field. */
+export function parseParams<Schema extends z.ZodType>(
+  schema: Schema,
+  params: unknown,
+): z.output<Schema> {
+  const parsed = schema.safeParse(params);
+  if (!parsed.success) throw invalid(parsed.error);
+  return parsed.data;
 }
