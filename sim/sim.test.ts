@@ -1,4 +1,7 @@
-/** The simulator on itself: determinism, seeds under faults, a sample of planted mutants, and whole-cluster behaviours. */
+/**
+ * The simulator on itself: determinism, seeds under faults, a sample of planted mutants, and
+ * whole-cluster behaviours.
+ */
 
 import { describe, expect, it } from "vitest";
 import { nodeId } from "../src/core/base/ids.ts";
