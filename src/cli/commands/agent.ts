@@ -92,11 +92,6 @@ async function runAgent(config: AgentConfig): Promise<void> {
     log.event("error", "agent.fatal", { reason, detail });
     process.exit(EXIT_DEFECT);
   };
-  if (config.readSecrets === null) {
-    log.event("warn", "agent.plaintext", {
-      meaning: "packets are neither encrypted nor authenticated; never use this off a test bench",
-    });
-  }
   const agent = await Agent.start(config, { clock: nodeClock, log, version, onEvent, onFatal });
   discovery = await Discovery.open({ agent, config, log, clock: nodeClock });
   const finder = discovery;
@@ -114,7 +109,13 @@ async function runAgent(config: AgentConfig): Promise<void> {
   process.on("SIGHUP", () => reloadKeys(agent, log));
   const { name, address, role, datacenter, profile } = config;
   const ready = { name, address, role, datacenter, profile, version, pid: process.pid };
-  const encryption = agent.status().encryption;
+  const { encryption } = agent.status();
+  if (encryption !== "aes-256-gcm") {
+    log.event("warn", "agent.plaintext", {
+      encryption,
+      meaning: "packets need not be encrypted or authenticated; never use this off a test bench",
+    });
+  }
   const api = config.api === null ? null : `${config.api.host}:${config.api.port}`;
   const at = new Date().toISOString();
   out.write(`${JSON.stringify({ event: "ready", ...ready, api, encryption, at })}\n`);
