@@ -78,6 +78,7 @@ export type AgentConfigResult =
 
 const NAME = /^[A-Za-z0-9._-]+$/;
 const LOG_LEVELS: readonly LogLevel[] = ["error", "warn", "info", "debug"];
+const PRIORITY_MAX = 10;
 const API_TOKEN_CHARACTERS_MIN = 16;
 
 export function readAgentConfig(
@@ -115,6 +116,9 @@ export function readAgentConfig(
   const readSecrets = secretSource(options, env, problems);
   const tls = readTls(options, problems);
   complain(voterProblem(options));
+  if (!Number.isInteger(options.priority) || Math.abs(options.priority) > PRIORITY_MAX) {
+    complain(`--priority: a whole number from -${PRIORITY_MAX} to ${PRIORITY_MAX}`);
+  }
   const seeds = options.join
     .map((text) => endpoint("--join", text, bind?.port ?? DEFAULT_PORT, problems))
     .filter((seed) => seed !== null);
