@@ -190,13 +190,21 @@ export class DetectionChecker {
     // We may have confirmed it ourselves; and members may have come or gone, which moves the minimum.
     const accusers = new Set(accusation.accusers).add(node.id);
     const count = Math.min(accusation.liveCount, (node.swim?.liveCount ?? 1) + 1);
-    const bounds = suspicionBounds(this.#config, Math.max(1, count));
-    const due = suspicionTimeout(Math.min(accusers.size - 1, bounds.confirmationsWanted), bounds);
+    // One less as well: somebody may have been confirmed later in the very step that suspected.
+    const due = Math.min(
+      this.#dueMs(Math.max(1, count), accusers.size - 1),
+      this.#dueMs(Math.max(1, count - 1), accusers.size - 1),
+    );
     this.#violations.check(
       waited >= due * 0.7 - 1,
       "P5",
       () => `${node.id} buried ${id} after ${waited} ms of ${due} (${accusers.size} accusers)`,
     );
+  }
+
+  #dueMs(count: number, confirmations: number): number {
+    const bounds = suspicionBounds(this.#config, count);
+    return suspicionTimeout(Math.min(confirmations, bounds.confirmationsWanted), bounds);
   }
 
   #afterAck(node: SimNode, watch: Watch, input: Extract<SwimInput, { kind: "datagram" }>): void {
