@@ -25,6 +25,7 @@ const table = {
   },
   "core/vivaldi": { path: "src/core/vivaldi/", imports: ["core/base"], pure: true },
   "core/ring": { path: "src/core/ring/", imports: ["core/base"], pure: true },
+  "core/discovery": { path: "src/core/discovery/", imports: ["core/base"], pure: true },
   "core/durable": { path: "src/core/durable/", imports: ["core/base"], pure: true },
   "core/lease": { path: "src/core/lease/", imports: ["core/base"], pure: true },
   "core/swim": {
@@ -59,6 +60,25 @@ const table = {
   },
   // Host side.
   ports: { path: "src/ports/", imports: ["core/base", "core/time"] },
+  adapters: { path: "src/adapters/", imports: ["core/base", "core/time", "wire", "ports"] },
+  node: {
+    path: "src/node/",
+    imports: [
+      "core/base",
+      "core/time",
+      "core/vivaldi",
+      "core/durable",
+      "core/discovery",
+      "core/swim",
+      "core/election",
+      "core/health",
+      "wire",
+      "ports",
+      "adapters",
+    ],
+  },
+  /** The agent's control interface: the server for others, the client for our own commands. */
+  api: { path: "src/api/", imports: ["core/base", "core/time", "ports", "adapters", "node"] },
   protocols: { path: "src/protocols/", imports: ["core/base", "core/time", "core/stats"] },
   workflow: {
     path: "src/workflow/",
@@ -115,6 +135,11 @@ const table = {
       "report",
       "ui",
       "demo",
+      "wire",
+      "adapters",
+      "node",
+      "api",
+      "core/swim",
     ],
   },
   public: {

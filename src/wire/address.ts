@@ -18,9 +18,9 @@ export function parseAddress(text: string, defaultPort = DEFAULT_PORT): AddressR
   }
   const port = match?.[2] === undefined ? defaultPort : Number(match[2]);
   if (port < 1 || port > 65_535) return refuse(`"${text}" has port ${port}; 1 to 65535 exist`);
-  const canonical = formatAddress(host, port);
-  if (canonical.length > ADDRESS_BYTES_MAX) return refuse(`"${text.slice(0, 100)}" is too long`);
-  return { ok: true, host, port, address: canonical };
+  // Brackets, colon and port included.
+  if (host.length + 8 > ADDRESS_BYTES_MAX) return refuse(`"${text.slice(0, 100)}" is too long`);
+  return { ok: true, host, port, address: formatAddress(host, port) };
 }
 
 export function formatAddress(host: string, port: number): Address {

@@ -29,7 +29,7 @@ export function frame(payload: Uint8Array, bytesMax = FRAME_BYTES_MAX): Uint8Arr
 }
 
 export class FrameReader {
-  readonly #bytesMax: number;
+  #bytesMax: number;
   readonly #prefix = new Uint8Array(PREFIX_BYTES);
   #prefixFill = 0;
   #payload: Uint8Array | null = null;
@@ -38,6 +38,11 @@ export class FrameReader {
   #refused = false;
 
   constructor(bytesMax = FRAME_BYTES_MAX) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** From the next frame on: a peer that has proved itself may send larger ones. */
+  allow(bytesMax: number): void {
     this.#bytesMax = bytesMax;
   }
 

@@ -7,6 +7,8 @@ import { assert } from "../core/base/assert.ts";
 
 /** One TCP frame as it travels, compressed and sealed. (C20-1) */
 export const FRAME_BYTES_MAX = 1_048_576;
+/** The same before the greeting is done: what a stranger may make us set aside. */
+export const GREETING_FRAME_BYTES_MAX = 16_384;
 /** A frame's payload after inflation. */
 export const INFLATED_BYTES_MAX = 50 * 1_048_576;
 /** Real payloads compress 3 to 20 times; a bomb a thousand times. (SEC-9) */

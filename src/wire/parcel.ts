@@ -7,7 +7,7 @@
  *            | 2 · varint(transfer) · varint(total length) · varint(offset) · bytes     of a parcel 0 or 1
  *
  * Sizes are declared first and checked before anything is kept; inflation stops at the declared size.
- * Chunks of one transfer arrive in order (a stream keeps it), so a transfer is a buffer and an offset.
+ * Chunks of one transfer arrive in order (a stream keeps it), so a transfer is a list of them and an offset.
  */
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
@@ -77,8 +77,10 @@ function wholeParcel(message: Uint8Array, compressor: Compressor | null): Uint8A
   return out.take();
 }
 
+/** Grows with what arrives: a declared size alone costs nothing. */
 interface Transfer {
-  readonly bytes: Uint8Array;
+  readonly total: number;
+  readonly chunks: Uint8Array[];
   filled: number;
 }
 
@@ -115,18 +117,18 @@ export class Unpacker {
     if (transfer === undefined) {
       if (offset !== 0) return refuse("a transfer does not begin at its start");
       if (this.#transfers.size >= TRANSFERS_OPEN_MAX) return refuse("too many open transfers");
-      transfer = { bytes: new Uint8Array(total), filled: 0 };
+      transfer = { total, chunks: [], filled: 0 };
       this.#transfers.set(id, transfer);
     }
-    if (total !== transfer.bytes.length || offset !== transfer.filled) {
+    if (total !== transfer.total || offset !== transfer.filled) {
       return refuse("a chunk does not continue its transfer");
     }
     if (bytes.length > total - offset) return refuse("a chunk exceeds its transfer");
-    transfer.bytes.set(bytes, offset);
+    transfer.chunks.push(bytes);
     transfer.filled += bytes.length;
     if (transfer.filled < total) return { kind: "partial" };
     this.#transfers.delete(id);
-    return this.#open(transfer.bytes);
+    return this.#open(joined(transfer));
   }
 
   #open(parcel: Uint8Array): Unpacked {
@@ -144,6 +146,16 @@ export class Unpacker {
     if (bytes === null || bytes.length !== length) return refuse("a parcel does not inflate");
     return { kind: "message", bytes };
   }
+}
+
+function joined({ total, chunks }: Transfer): Uint8Array {
+  const whole = new Uint8Array(total);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
 }
 
 function refuse(problem: string): Unpacked {

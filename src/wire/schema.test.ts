@@ -63,7 +63,7 @@ const innerValue = fc.record({
 });
 const sampleValue: fc.Arbitrary<Sample> = fc.record({
   count: safe,
-  delta: fc.integer({ min: -(2 ** 52), max: 2 ** 52 }),
+  delta: fc.integer({ min: -(2 ** 52) + 1, max: 2 ** 52 - 1 }),
   on: fc.boolean(),
   ratio: finite,
   label: fc.string({ unit: "binary", maxLength: 50 }),

@@ -22,8 +22,34 @@ const EIGHT_BYTES = 1;
 const PREFIXED = 2;
 export type WireKind = typeof VARINT | typeof EIGHT_BYTES | typeof PREFIXED;
 
+/** What a schema describes, as data: for the protocol's golden file, generators and documentation. */
+export type Shape =
+  | { readonly kind: "uint" | "int" | "bool" | "float" }
+  | { readonly kind: "text"; readonly bytesMin: number; readonly bytesMax: number }
+  | { readonly kind: "bytes"; readonly bytesMax: number }
+  | { readonly kind: "oneOf"; readonly words: readonly string[] }
+  | { readonly kind: "list"; readonly item: Shape; readonly countMax: number }
+  | { readonly kind: "dictionary"; readonly value: Shape; readonly countMax: number }
+  | { readonly kind: "nullable"; readonly inner: Shape }
+  | { readonly kind: "struct"; readonly name: string; readonly fields: readonly FieldShape[] }
+  | { readonly kind: "union"; readonly name: string; readonly variants: readonly VariantShape[] };
+
+export interface FieldShape {
+  readonly name: string;
+  readonly number: number;
+  readonly shape: Shape;
+  readonly fallback: { readonly value: unknown } | undefined;
+}
+
+export interface VariantShape {
+  readonly kind: string;
+  readonly number: number;
+  readonly fields: readonly FieldShape[];
+}
+
 export interface Type<Value> {
   readonly wire: WireKind;
+  readonly shape: Shape;
   write(out: ByteWriter, value: Value): void;
   /** Total: a bad value turns the reader `failed`, and the answer means nothing then. */
   read(from: ByteReader): Value;
@@ -38,19 +64,22 @@ export type Decoded<Value> =
 /** A safe non-negative integer. */
 export const uint: Type<number> = {
   wire: VARINT,
+  shape: { kind: "uint" },
   write: (out, value) => out.varint(value),
   read: (from) => from.varint(),
 };
 
-/** A safe integer of either sign. */
+/** An integer of either sign, smaller than 2^52 in size: zig-zag doubles it. */
 export const int: Type<number> = {
   wire: VARINT,
+  shape: { kind: "int" },
   write: (out, value) => out.signed(value),
   read: (from) => from.signed(),
 };
 
 export const bool: Type<boolean> = {
   wire: VARINT,
+  shape: { kind: "bool" },
   write: (out, value) => out.varint(value ? 1 : 0),
   read: (from) => {
     const value = from.varint();
@@ -62,6 +91,7 @@ export const bool: Type<boolean> = {
 /** A finite double: NaN and the infinities are refused, since nothing of ours means them. */
 export const float: Type<number> = {
   wire: EIGHT_BYTES,
+  shape: { kind: "float" },
   write: (out, value) => out.float64(value),
   read: (from) => {
     const value = from.float64();
@@ -74,6 +104,7 @@ export const float: Type<number> = {
 export function text(bytesMax: number, bytesMin = 0): Type<string> {
   return {
     wire: PREFIXED,
+    shape: { kind: "text", bytesMin, bytesMax },
     write: (out, value) => out.text(value),
     read: (from) => {
       const raw = from.bytes(bytesMax);
@@ -88,6 +119,7 @@ export function text(bytesMax: number, bytesMin = 0): Type<string> {
 export function bytes(bytesMax: number): Type<Uint8Array> {
   return {
     wire: PREFIXED,
+    shape: { kind: "bytes", bytesMax },
     write: (out, value) => out.bytes(value),
     // A copy: the packet it arrived in may be reused or be far larger.
     read: (from) => from.bytes(bytesMax).slice(),
@@ -99,6 +131,7 @@ export function oneOf<Word extends string>(words: readonly Word[]): Type<Word> {
   const places = new Map(words.map((word, place) => [word, place]));
   return {
     wire: VARINT,
+    shape: { kind: "oneOf", words },
     write: (out, value) => out.varint(places.get(value) ?? words.length),
     read: (from) => {
       const word = words[from.varint()];
@@ -111,6 +144,7 @@ export function oneOf<Word extends string>(words: readonly Word[]): Type<Word> {
 export function list<Item>(item: Type<Item>, countMax: number): Type<readonly Item[]> {
   return {
     wire: PREFIXED,
+    shape: { kind: "list", item: item.shape, countMax },
     write: (out, values) => {
       const mark = out.begin();
       out.varint(values.length);
@@ -138,6 +172,7 @@ export function dictionary<Value>(
   const key = text(keyBytesMax);
   return {
     wire: PREFIXED,
+    shape: { kind: "dictionary", value: value.shape, countMax },
     write: (out, values) => {
       const mark = out.begin();
       out.varint(values.size);
@@ -167,6 +202,7 @@ export function dictionary<Value>(
 export function nullable<Value>(type: Type<Value>): Type<Value | null> {
   return {
     wire: type.wire,
+    shape: { kind: "nullable", inner: type.shape },
     write: (out, value) => {
       if (value !== null) type.write(out, value);
     },
@@ -208,6 +244,7 @@ export function struct<Value extends object>(name: string, fields: Fields<Value>
   const slots = slotsOf(fields as Readonly<Record<string, Field<unknown>>>);
   return {
     wire: PREFIXED,
+    shape: { kind: "struct", name, fields: shapesOf(slots) },
     write: (out, value) => {
       const mark = out.begin();
       writeSlots(out, slots, value as Readonly<Record<string, unknown>>);
@@ -236,13 +273,16 @@ export type Variants<Union extends Kinded> = {
 export function union<Union extends Kinded>(name: string, variants: Variants<Union>): Type<Union> {
   const byKind = new Map<string, { number: number; slots: readonly Slot[] }>();
   const byNumber = new Map<number, { kind: string; title: string; slots: readonly Slot[] }>();
+  const shapes: VariantShape[] = [];
   for (const [kind, variant] of Object.entries<Variant<Kinded>>(variants)) {
     const slots = slotsOf(variant.fields as Readonly<Record<string, Field<unknown>>>);
+    shapes.push({ kind, number: variant.number, fields: shapesOf(slots) });
     byKind.set(kind, { number: variant.number, slots });
     byNumber.set(variant.number, { kind, title: `${name}.${kind}`, slots });
   }
   return {
     wire: PREFIXED,
+    shape: { kind: "union", name, variants: shapes },
     write: (out, value) => {
       const variant = byKind.get(value.kind);
       const mark = out.begin();
@@ -285,6 +325,15 @@ function slotsOf(fields: Readonly<Record<string, Field<unknown>>>): readonly Slo
       fallback,
     }))
     .sort((a, b) => a.tag - b.tag);
+}
+
+function shapesOf(slots: readonly Slot[]): readonly FieldShape[] {
+  return slots.map(({ name, tag, type, fallback }) => ({
+    name,
+    number: tag >> 2,
+    shape: type.shape,
+    fallback,
+  }));
 }
 
 function writeSlots(
