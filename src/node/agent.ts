@@ -33,6 +33,7 @@ import { type AgentState, decodeAgentState, encodeAgentState } from "./agent-sta
 import { DurableRegion } from "./durable.ts";
 import { type LeaderNews, Leadership } from "./leadership.ts";
 import { type Driven, Loop, type Machine } from "./loop.ts";
+import { RefusalLog } from "./refusal-log.ts";
 import { Transports } from "./transports.ts";
 
 export interface AgentSurroundings {
@@ -127,6 +128,7 @@ export class Agent {
     const incarnation = await DurableRegion.open(disk, "swim");
     const vote = config.voters.length === 0 ? null : await DurableRegion.open(disk, "vote");
     let agent: Agent | null = null;
+    const refusals = new RefusalLog(around.log, around.clock);
     const hello = helloOf(config, around.version);
     const transports = await Transports.open(config, hello, around.clock, {
       onDatagram: (source, datagram) => {
@@ -138,7 +140,7 @@ export class Agent {
       onRequest: (packet, answer) => {
         if (agent !== null) agent.#onRequest(packet, answer);
       },
-      onProblem: (host, problem) => around.log.event("warn", "stream.refused", { host, problem }),
+      onProblem: (host, problem) => refusals.note(host, problem),
     });
     agent = new Agent(config, around, transports, { disk, incarnation, vote });
     agent.#driven.push({ kind: "start" });
@@ -189,17 +191,15 @@ export class Agent {
 
   /** Reads the secrets anew: how keys are added, used and removed without a restart. */
   reloadKeys(): readonly KeyInfo[] {
-    const { readSecrets } = this.config;
-    if (readSecrets === null) throw new Error("this cluster is plaintext: there are no keys");
-    this.#transports.setSecrets(readSecrets());
+    this.#transports.setSecrets(this.config.readSecrets());
     const keys = this.keys();
     const current = keys[0]?.id ?? "";
-    this.#log("info", "keys.reloaded", { current, count: keys.length });
+    const { encryption } = this.#transports.ring;
+    this.#log("info", "keys.reloaded", { current, count: keys.length, encryption });
     return keys;
   }
 
   keys(): readonly KeyInfo[] {
-    if (this.config.readSecrets === null) return [];
     const { openedBy } = this.#transports.guardCounts;
     return this.#transports.ring.keys.map(({ id }, place) => ({
       id: formatKeyId(id),
@@ -269,7 +269,7 @@ export class Agent {
       profile: config.profile,
       version: this.#around.version,
       protocol: formatVersion(PROTOCOL),
-      encryption: config.readSecrets === null ? "none (plaintext)" : "aes-256-gcm",
+      encryption: this.#transports.ring.encryption,
       tls: config.tls !== null,
       keys: this.keys(),
       incarnation: view.incarnation,
