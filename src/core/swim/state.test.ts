@@ -222,6 +222,43 @@ describe("what news does", () => {
   });
 });
 
+describe("52e: two members with one name", () => {
+  const dispute = (answers: readonly string[]): Bench => {
+    const bench = new Bench().meet("a", "b", "c").clear();
+    const rival = record("me", "manager", "rival:7946");
+    bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(1) }]);
+    const sequence = bench.sent("nameQuery")[0]?.message.sequence ?? 0;
+    ["a", "b", "c"].forEach((from, index) => {
+      const address = at(answers[index] ?? "me");
+      bench.hear(from, { kind: "nameAnswer", sequence, id: id("me"), address });
+    });
+    return bench.advance(10_000, bench.answering("a", "b", "c"));
+  };
+
+  it("the one that most peers know elsewhere gives the name up", () => {
+    expect(dispute(["rival", "rival", "me"]).effects).toContainEqual({
+      kind: "nameLost",
+      rival: at("rival"),
+    });
+  });
+
+  it("the one that most peers know here stays, above its rival", () => {
+    const bench = dispute(["me", "rival", "me"]);
+    expect(bench.effects.some(({ kind }) => kind === "nameLost")).toBe(false);
+    expect(bench.swim.incarnation).toBe(2);
+  });
+
+  it("two rivals do not race: a dispute is held at most twice a minute", () => {
+    const bench = new Bench().meet("a");
+    for (let i = 0; i < 50; i++) {
+      const rival = record("me", "manager", "rival:7946");
+      bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(100 + i) }]);
+      bench.advance(200, bench.answering("a"));
+    }
+    expect(bench.swim.incarnation).toBeLessThanOrEqual(102);
+  });
+});
+
 describe("members never reached", () => {
   it("are not accused, whatever gossip says, and not buried but dropped", () => {
     const bench = new Bench().meet("a", "b");
