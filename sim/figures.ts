@@ -251,6 +251,29 @@ function isolations(count: number): void {
   say(`${count} isolations and rejoins: the term went from ${before} to ${highest()}`);
 }
 
+/** Simulated seconds per second of one core: 16 members and 5 electing, full stack. */
+function speed(): void {
+  const cluster = new Cluster({
+    seed: 1,
+    members: 16,
+    electing: 5,
+    swimConfig: SWIM_PROFILES.lan,
+    electionConfig: ELECTION_PROFILES.dc,
+  });
+  cluster.startAll(1_000);
+  cluster.world.runUntil(300_000);
+  const simulatedS = 3_000;
+  const before = process.cpuUsage();
+  const events = cluster.world.eventCount;
+  cluster.world.runUntil(cluster.world.now + simulatedS * 1_000);
+  const { user, system } = process.cpuUsage(before);
+  const cpuS = (user + system) / 1e6;
+  say(
+    `${Math.round(simulatedS / cpuS)} simulated s per second of one core, ` +
+      `${Math.round((cluster.world.eventCount - events) / cpuS)} events/s`,
+  );
+}
+
 const FIGURES: Readonly<Record<string, (scale: number) => void>> = {
   dissemination: (scale) => {
     say("| profile | members | trials | p50 s | p99 s | p99.9 s | 1.5 p50 + 2 s | holds |");
@@ -296,6 +319,7 @@ const FIGURES: Readonly<Record<string, (scale: number) => void>> = {
     say("|---|---|---|---|---|");
     for (const members of [10, 100, 1_000]) if (members * scale <= 1_000) traffic(members, 60_000);
   },
+  speed: () => speed(),
   election: (scale) => {
     failover(Math.round(500 * scale));
     isolations(Math.round(1_000 * scale));
