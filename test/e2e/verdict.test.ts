@@ -28,7 +28,9 @@ export const prepare = workflow("prepare", { vus: 2, iterations: 10, thresholds:
   .step("home", http.get(target))
   .step("login", ({ http }) => http.post(target + "/login", { json: { user: "ada" } }))
   .step("me", { after: ["login"] }, ({ http, results }) =>
-    http.get(target + "/users/1", { headers: { authorization: "Bearer " + results.login.json<{ token: string }>().token } }))
+    http.get(target + "/users/1", {
+      headers: { authorization: "Bearer " + results.login.json<{ token: string }>().token },
+    }))
   .provide("token", { to: ["browse"] }, ({ last }) => last.login?.json<{ token: string }>().token);
 export const browse = workflow("browse", {
   vus: 3, iterations: 12,
