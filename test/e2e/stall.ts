@@ -5,7 +5,6 @@
  * in the stall of S seconds, a share q of all is slower than  S · (1 − q · R / (S · rate)).
  */
 
-import { startDemoTarget } from "../../src/demo/server.ts";
 import type { RunSummary } from "../../src/results/model.ts";
 import { Scratch, until } from "./cli.ts";
 
@@ -21,14 +20,16 @@ export function analytical({ rate, seconds, stallMs }: StallPlan, percentile: nu
   return stallMs * (1 - slower / stalled);
 }
 
-/** Runs against a target of its own that stalls once, a third into the run. */
+/** Runs against a target of its own, a process like the run's, that stalls once, a third into the run. */
 export async function runThroughStall(
   plan: StallPlan,
   load: readonly string[],
 ): Promise<RunSummary> {
-  const demo = await startDemoTarget({ port: 0 });
   const here = new Scratch();
+  const target = here.start(["demo-target", "--port", "0"]);
   try {
+    await until(() => /http:\/\/[\d.:]+/.test(target.text()));
+    const [url = ""] = /http:\/\/[\d.:]+/.exec(target.text()) ?? [];
     const flags = [
       "--duration",
       `${plan.seconds}s`,
@@ -39,14 +40,20 @@ export async function runThroughStall(
       "--cores",
       "1",
     ];
-    const run = here.start(["run", demo.url, ...load, ...flags]);
-    const third = (plan.rate * plan.seconds) / 3;
-    await until(() => demo.stats().requests >= third);
-    demo.stallOnce(plan.stallMs);
+    const run = here.start(["run", url, ...load, ...flags]);
+    while ((await requestsAt(url)) < (plan.rate * plan.seconds) / 3)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    await fetch(`${url}/stall?ms=${plan.stallMs}`);
     await run.done;
     return here.summary();
   } finally {
+    target.child.kill();
+    await target.done;
     here.remove();
-    await demo.close();
   }
+}
+
+async function requestsAt(url: string): Promise<number> {
+  const stats = (await (await fetch(`${url}/stats`)).json()) as { paths: Record<string, number> };
+  return stats.paths["/"] ?? 0;
 }
