@@ -21,6 +21,7 @@ afterAll(async () => {
 const head = 'import { http, workflow } from "hyperscale";\n\n';
 const load = '{ vus: 1, duration: "1s" }';
 const get = 'http.get("http://127.0.0.1:9/")';
+const shop = `${head}export default workflow("shop", ${load})\n`;
 
 const FILES: readonly [what: string, file: string, text: string, message: RegExp][] = [
   [
@@ -33,13 +34,13 @@ const FILES: readonly [what: string, file: string, text: string, message: RegExp
   [
     "an unknown step in after",
     "c.js",
-    `${head}export default workflow("shop", ${load})\n  .step("login", ${get})\n  .step("cart", { after: ["logn"] }, ${get});\n`,
+    `${shop}  .step("login", ${get})\n  .step("cart", { after: ["logn"] }, ${get});\n`,
     /c\.js:5:4: workflow "shop": step "cart" waits for "logn"/,
   ],
   [
     "duplicate names",
     "d.js",
-    `${head}export default workflow("shop", ${load})\n  .step("login", ${get})\n  .step("login", ${get});\n`,
+    `${shop}  .step("login", ${get})\n  .step("login", ${get});\n`,
     /d\.js:5:4: workflow "shop": there are two steps named "login"/,
   ],
   [
@@ -87,7 +88,8 @@ const FILES: readonly [what: string, file: string, text: string, message: RegExp
   [
     "workflows that wait for each other",
     "l.ts",
-    `${head}export const a = workflow("a", ${load}).dependsOn("b").step("s", ${get});\nexport const b = workflow("b", ${load}).dependsOn("a").step("s", ${get});\n`,
+    `${head}export const a = workflow("a", ${load}).dependsOn("b").step("s", ${get});\n` +
+      `export const b = workflow("b", ${load}).dependsOn("a").step("s", ${get});\n`,
     /a -> b -> a/,
   ],
   [
@@ -99,13 +101,15 @@ const FILES: readonly [what: string, file: string, text: string, message: RegExp
   [
     "a bad threshold",
     "n.ts",
-    `${head}export default workflow("a", { vus: 1, duration: "1s", thresholds: ["latency.p99 <"] }).step("s", ${get});\n`,
+    `${head}export default workflow("a", { vus: 1, duration: "1s", thresholds: ["latency.p99 <"] });\n`,
     /n\.ts:3:16: workflow "a": threshold "latency\.p99 <"/,
   ],
   [
     "a data file that is not there",
     "o.ts",
-    `import { feed, http, workflow } from "hyperscale";\nexport default workflow("a", ${load}).data("u", feed.csv("users.csv")).step("s", ({ http }) => http.get("http://127.0.0.1:9/"));\n`,
+    'import { feed, workflow } from "hyperscale";\n' +
+      `export default workflow("a", ${load}).data("u", feed.csv("users.csv"))\n` +
+      '  .step("s", ({ http }) => http.get("http://127.0.0.1:9/"));\n',
     /cannot read the data file .*users\.csv/,
   ],
   [
