@@ -158,6 +158,8 @@ export class ArrivalDriver implements LoadDriver {
   }
 
   tick(now: number): void {
+    // The last tick is at the end of the plan: what fell due since the timer is begun, not missed.
+    this.#serve(now);
     const planMs = this.#host.planMs(now);
     const rate = targetRate({ kind: "rate", stages: this.#stages, vusMax: this.#usersMax }, planMs);
     this.target = (rate * this.#factor) / this.#share.count;

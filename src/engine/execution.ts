@@ -187,10 +187,10 @@ export class Execution implements UserHost, DriverHost {
   #armEnd(): void {
     clearTimeout(this.#endTimer);
     const left = this.#durationMs - this.planMs(clock());
-    // Timers hold at most 2^31 ms; a longer run arms it again.
+    // Timers hold at most 2^31 ms and may come a millisecond early: then it is armed again.
     this.#endTimer = setTimeout(
-      () => (left > 2e9 ? this.#armEnd() : this.stop()),
-      Math.min(left, 2e9),
+      () => (this.planMs(clock()) < this.#durationMs ? this.#armEnd() : this.stop()),
+      Math.min(Math.max(1, left), 2e9),
     );
   }
 

@@ -135,7 +135,7 @@ describe("open models", () => {
   });
 
   it("do not charge the target for the set-up of a user", async () => {
-    const flow = workflow("w", { rate: 50, duration: "200ms" })
+    const flow = workflow("w", { rate: 20, duration: "800ms" })
       .userSetup(() => pause(400))
       .step("s", () => new CustomResult(1, { startedAt: 0, endedAt: 0 }));
     const run = await InProcessRun.whole(flow);

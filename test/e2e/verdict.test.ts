@@ -27,10 +27,10 @@ const target = "${demo.url}";
 export const prepare = workflow("prepare", { vus: 2, iterations: 10, thresholds: ["errors.rate < 1%"] })
   .step("home", http.get(target))
   .step("login", ({ http }) => http.post(target + "/login", { json: { user: "ada" } }))
-  .step("me", { after: ["login"] }, ({ http, results }) =>
-    http.get(target + "/users/1", {
-      headers: { authorization: "Bearer " + results.login.json<{ token: string }>().token },
-    }))
+  .step("me", { after: ["login"] }, ({ http, results }) => {
+    const { token } = results.login.json<{ token: string }>();
+    return http.get(target + "/users/1", { headers: { authorization: "Bearer " + token } });
+  })
   .provide("token", { to: ["browse"] }, ({ last }) => last.login?.json<{ token: string }>().token);
 export const browse = workflow("browse", {
   vus: 3, iterations: 12,

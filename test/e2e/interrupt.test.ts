@@ -1,0 +1,161 @@
+/** Ctrl-C and a killed executor: results up to then are kept, and say what happened. */
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type DemoTarget, startDemoTarget } from "../../src/demo/server.ts";
+import { childrenOf, Scratch, until } from "./cli.ts";
+
+let demo: DemoTarget;
+let here: Scratch;
+
+beforeAll(async () => {
+  demo = await startDemoTarget({ port: 0 });
+  here = new Scratch();
+});
+afterAll(async () => {
+  here.remove();
+  await demo.close();
+});
+
+/** Waits until the run has been under load for a while, and has told its first numbers. */
+async function underLoad(requests: number): Promise<void> {
+  const before = demo.stats().requests;
+  await until(() => demo.stats().requests > before + requests);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+}
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe("Ctrl-C", () => {
+  it("ends with 130, complete files that say so, and no process left", async () => {
+    const before = demo.stats().requests;
+    const run = here.start([
+      "run",
+      demo.url,
+      "--vus",
+      "8",
+      "--duration",
+      "1m",
+      "--ui",
+      "ci",
+      "--out",
+      "out",
+    ]);
+    await underLoad(200);
+    const cores = childrenOf(run);
+    run.child.kill("SIGINT");
+    const { code, stdout } = await run.done;
+    expect(code).toBe(130);
+    expect(here.files()).toEqual(["junit.xml", "report.html", "summary.json"]);
+    const summary = here.summary();
+    expect(summary.verdict).toBe("interrupted");
+    expect(summary.workflows[0]).toMatchObject({ status: "interrupted" });
+    const [step] = summary.workflows[0]?.steps ?? [];
+    expect(step?.requests).toBe(demo.stats().requests - before);
+    expect(summary.durationSeconds).toBeLessThan(50);
+    expect(here.read("out/report.html")).toContain("interrupted");
+    expect(here.read("out/junit.xml")).toContain("</testsuites>");
+    expect(stdout).toMatch(/INTERRUPTED/i);
+    expect(cores.length).toBeGreaterThan(0);
+    expect(cores.filter(alive)).toEqual([]);
+  });
+
+  it("waits for work in flight no longer than the graceful stop", async () => {
+    const url = `${demo.url}/slow?ms=30000`;
+    const args = ["--vus", "5", "--duration", "1m", "--graceful-stop", "300ms"];
+    const run = here.start(["run", url, ...args, "--ui", "none", "--out", "cut"]);
+    await underLoad(4);
+    const asked = performance.now();
+    run.child.kill("SIGINT");
+    expect((await run.done).code).toBe(130);
+    // The limit of 300 ms, two seconds, and what a busy machine takes to write files.
+    expect(performance.now() - asked).toBeLessThan(8_000);
+    const [step] = here.summary("cut").workflows[0]?.steps ?? [];
+    expect(step).toMatchObject({ requests: 0, interrupted: 5 });
+  });
+
+  it("ends a workflow whose code never yields", async () => {
+    here.write(
+      "stuck.mjs",
+      `import { measure, workflow } from "hyperscale";
+export default workflow("stuck", { vus: 1, duration: "1m", gracefulStop: "200ms" })
+  .step("spin", async ({ http }) => { await http.get("${demo.url}"); for (;;); });
+`,
+    );
+    const run = here.start(["run", "stuck.mjs", "--ui", "ci", "--out", "stuck", "--cores", "1"]);
+    await underLoad(0);
+    run.child.kill("SIGINT");
+    const { code, stdout } = await run.done;
+    expect(code).toBe(130);
+    expect(stdout).toMatch(/executor core 0 does not answer/);
+    expect(here.summary("stuck")).toMatchObject({ verdict: "interrupted", lost: [{ core: 0 }] });
+  });
+
+  it("while a file still loads ends at once, with nothing written", async () => {
+    here.write(
+      "slow-load.mjs",
+      "console.log('loading'); await new Promise((r) => setTimeout(r, 60000));\n",
+    );
+    const run = here.start(["run", "slow-load.mjs", "--ui", "ci", "--out", "never"]);
+    await until(() => run.text().includes("loading"));
+    run.child.kill("SIGINT");
+    const { code, stderr } = await run.done;
+    expect(code).toBe(130);
+    expect(stderr).toMatch(/interrupted before the run began/);
+    expect(here.files(".")).not.toContain("never");
+  });
+});
+
+describe("kill -9 of an executor core", () => {
+  it("costs its users; the run goes on, keeps its counts, and says what was lost", async () => {
+    const before = demo.stats().requests;
+    const args = ["--vus", "8", "--duration", "3s", "--cores", "2", "--ui", "ci", "--out", "lost"];
+    const run = here.start(["run", demo.url, ...args]);
+    await underLoad(300);
+    const [victim] = childrenOf(run);
+    process.kill(victim ?? 0, "SIGKILL");
+    const { code, stdout } = await run.done;
+    const served = demo.stats().requests - before;
+    const summary = here.summary("lost");
+    expect(summary.lost).toHaveLength(1);
+    expect(summary.lost[0]?.what).toMatch(/executor core \d \(pid \d+\) ended with SIGKILL/);
+    expect(summary.lost[0]?.cost).toMatch(/1 of 2 cores .* its virtual users are gone/);
+    expect(stdout).toMatch(/ended with SIGKILL/);
+    expect(summary.generator.cores.filter((core) => !core.alive)).toHaveLength(1);
+    const requests = summary.workflows[0]?.steps[0]?.requests ?? 0;
+    expect(requests).toBeGreaterThan(100);
+    expect(requests).toBeLessThanOrEqual(served);
+    expect(summary.workflows[0]?.status).toBe("completed");
+    expect(code).toBe(0);
+  });
+
+  it("that was the last ends the run with an error, and what was counted is written", async () => {
+    const args = [
+      "--vus",
+      "4",
+      "--duration",
+      "1m",
+      "--cores",
+      "1",
+      "--ui",
+      "ci",
+      "--out",
+      "all-lost",
+    ];
+    const run = here.start(["run", demo.url, ...args]);
+    await underLoad(300);
+    process.kill(childrenOf(run)[0] ?? 0, "SIGKILL");
+    const { code } = await run.done;
+    expect(code).toBe(1);
+    const summary = here.summary("all-lost");
+    expect(summary).toMatchObject({ verdict: "failed", lost: [{ core: 0 }] });
+    expect(summary.workflows[0]?.status).toBe("failed");
+    expect(summary.workflows[0]?.steps[0]?.requests).toBeGreaterThan(50);
+  });
+});
