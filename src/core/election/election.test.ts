@@ -233,6 +233,10 @@ describe("an election", () => {
     const ill = new Bench();
     ill.step({ kind: "health", score: 5, alive: true }).advance(20_000);
     expect(ill.sent("preVote")).toEqual([]);
+    const candidate = new Bench();
+    candidate.stand();
+    candidate.step({ kind: "health", score: 5, alive: true });
+    expect(candidate.election.state).toBe("follower");
     const leader = new Bench().win().ack("a", "b").clear();
     leader.step({ kind: "health", score: 5, alive: true });
     expect(leader.sent("stepDown")).toHaveLength(4);
