@@ -13,14 +13,14 @@ import { type Address, incarnation, type NodeId, nodeId } from "../core/base/ids
 import { Random } from "../core/base/random.ts";
 import { SWIM_PROFILES } from "../core/swim/config.ts";
 import type { MemberChange, SwimEffect, SwimInput, SwimView } from "../core/swim/face.ts";
-import type { MemberStatus, NodeRecord, SwimStreamPacket } from "../core/swim/messages.ts";
+import type { NodeRecord, SwimStreamPacket } from "../core/swim/messages.ts";
 import { Swim } from "../core/swim/swim.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log, LogFields, LogLevel } from "../ports/log.ts";
 import type { Datagram } from "../wire/datagram.ts";
 import type { Hello } from "../wire/hello.ts";
 import { formatKeyId } from "../wire/key-ring.ts";
-import { CAPABILITIES, formatVersion, PROTOCOL } from "../wire/version.ts";
+import { CAPABILITIES, PROTOCOL } from "../wire/version.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import type {
   AgentEvent,
@@ -29,6 +29,7 @@ import type {
   MemberEventName,
   MemberInfo,
 } from "./agent-events.ts";
+import { type AgentLook, describeMembers, describeStatus } from "./agent-report.ts";
 import { type AgentState, decodeAgentState, encodeAgentState } from "./agent-state.ts";
 import { DurableRegion } from "./durable.ts";
 import { type LeaderNews, Leadership } from "./leadership.ts";
@@ -222,70 +223,25 @@ export class Agent {
 
   /** Ourselves first. */
   members(): readonly MemberInfo[] {
-    const view = this.view();
-    const { config } = this;
-    const own: MemberInfo = {
-      name: config.name,
-      address: config.address,
-      role: config.role,
-      datacenter: config.datacenter,
-      state: view.leaving ? "left" : "alive",
-      incarnation: view.incarnation,
-      rttMs: null,
-      health: view.healthScore,
-      leader: this.#leadership.isLeader(config.name),
-      confirmed: true,
-    };
-    const others = view.members.map((member): MemberInfo => {
-      const rttMs = member.rttMs ?? member.rttEstimateMs;
-      return {
-        name: member.id,
-        address: member.record.address,
-        role: member.record.role,
-        datacenter: member.record.datacenter,
-        state: member.status,
-        incarnation: member.incarnation,
-        rttMs: rttMs === null ? null : Math.round(rttMs * 1_000) / 1_000,
-        health: this.#states.get(member.id)?.health ?? null,
-        leader: this.#leadership.isLeader(member.id),
-        confirmed: member.confirmed,
-      };
-    });
-    return [own, ...others.filter(({ name }) => name !== config.name)];
+    return describeMembers(this.#look());
   }
 
   status(): AgentStatus {
-    const view = this.view();
-    const { config } = this;
-    const members: Record<MemberStatus, number> = { alive: 0, suspect: 0, dead: 0, left: 0 };
-    for (const { state } of this.members()) members[state]++;
-    return {
-      name: config.name,
-      address: config.address,
-      role: config.role,
-      datacenter: config.datacenter,
-      cluster: config.cluster,
-      environment: config.environment,
-      profile: config.profile,
+    return describeStatus(this.#look(), {
       version: this.#around.version,
-      protocol: formatVersion(PROTOCOL),
-      encryption: this.#transports.ring.encryption,
-      tls: config.tls !== null,
+      ring: this.#transports.ring,
       keys: this.keys(),
-      incarnation: view.incarnation,
-      health: view.healthScore,
-      members,
-      leaving: view.leaving,
       uptimeMs: Math.round(this.#around.clock.now() - this.#startedAt),
-      election: this.#electionStatus(),
-    };
+    });
   }
 
-  #electionStatus(): AgentStatus["election"] {
-    const view = this.#leadership.view;
-    if (view === null) return null;
-    const { state, term, leader, quorum } = view;
-    return { group: this.#leadership.group, state, term, leader, quorum };
+  #look(): AgentLook {
+    return {
+      config: this.config,
+      view: this.view(),
+      states: this.#states,
+      leadership: this.#leadership,
+    };
   }
 
   #onDatagram(source: Address, datagram: Datagram): void {
