@@ -24,13 +24,62 @@ const table = {
     pure: true,
   },
   "core/queue": { path: "src/core/queue/", imports: ["core/base", "core/time"], pure: true },
+  "core/vivaldi": { path: "src/core/vivaldi/", imports: ["core/base"], pure: true },
+  "core/ring": { path: "src/core/ring/", imports: ["core/base"], pure: true },
+  "core/discovery": { path: "src/core/discovery/", imports: ["core/base"], pure: true },
+  "core/durable": { path: "src/core/durable/", imports: ["core/base"], pure: true },
+  "core/lease": { path: "src/core/lease/", imports: ["core/base"], pure: true },
+  "core/swim": {
+    path: "src/core/swim/",
+    imports: ["core/base", "core/vivaldi"],
+    pure: true,
+  },
+  "core/election": { path: "src/core/election/", imports: ["core/base"], pure: true },
+  "core/health": {
+    path: "src/core/health/",
+    imports: ["core/base", "core/vivaldi"],
+    pure: true,
+  },
   results: {
     path: "src/results/",
     imports: ["core/base", "core/time", "core/stats", "core/plan", "core/dispatch"],
     pure: true,
   },
+  /** Codec, framing, sealing layout, limits. Encryption itself is the `aead` port. */
+  wire: {
+    path: "src/wire/",
+    imports: [
+      "core/base",
+      "core/time",
+      "core/vivaldi",
+      "core/swim",
+      "core/election",
+      "core/health",
+      "ports",
+    ],
+    pure: true,
+  },
   // Host side.
   ports: { path: "src/ports/", imports: ["core/base", "core/time"] },
+  adapters: { path: "src/adapters/", imports: ["core/base", "core/time", "wire", "ports"] },
+  node: {
+    path: "src/node/",
+    imports: [
+      "core/base",
+      "core/time",
+      "core/vivaldi",
+      "core/durable",
+      "core/discovery",
+      "core/swim",
+      "core/election",
+      "core/health",
+      "wire",
+      "ports",
+      "adapters",
+    ],
+  },
+  /** The agent's control interface: the server for others, the client for our own commands. */
+  api: { path: "src/api/", imports: ["core/base", "core/time", "ports", "adapters", "node"] },
   protocols: { path: "src/protocols/", imports: ["core/base", "core/time", "core/stats"] },
   workflow: {
     path: "src/workflow/",
@@ -67,6 +116,7 @@ const table = {
       "results",
       "workflow",
       "engine",
+      "protocols",
     ],
   },
   report: { path: "src/report/", imports: ["core/base", "core/time", "core/stats", "results"] },
@@ -90,6 +140,11 @@ const table = {
       "report",
       "ui",
       "demo",
+      "wire",
+      "adapters",
+      "node",
+      "api",
+      "core/swim",
     ],
   },
   public: {
@@ -100,14 +155,18 @@ const table = {
 
 export type NamedRoom = Room & { readonly name: string };
 
-const rooms: readonly NamedRoom[] = Object.entries(table)
-  .map(([name, room]: [string, Room]) => ({ ...room, name }))
-  .sort((a, b) => b.path.length - a.path.length);
+/** In the order of the table, from the inside out. */
+export const rooms: readonly NamedRoom[] = Object.entries(table).map(
+  ([name, room]: [string, Room]) => ({ ...room, name }),
+);
+
+/** Deepest path first, as `roomOf` needs it. */
+const byDepth = [...rooms].sort((a, b) => b.path.length - a.path.length);
 
 /** The room a file of src/ belongs to, the deepest one first; undefined outside src/. */
 export function roomOf(file: string): NamedRoom | undefined {
   if (!file.startsWith("src/")) return undefined;
-  const room = rooms.find(({ path }) => file.startsWith(path));
+  const room = byDepth.find(({ path }) => file.startsWith(path));
   if (room === undefined) throw new Error(`${file} is in no room of tools/rooms.ts`);
   return room;
 }

@@ -1,19 +1,22 @@
 /**
  * Growing writer and bounded reader of bytes: unsigned LEB128 numbers up to 2^53, zig-zag signed
- * numbers, doubles, and length-prefixed UTF-8. The reader never throws: it turns `failed` and
- * answers zeros, so a decoder checks once at the end.
+ * numbers, doubles, length-prefixed UTF-8, and length-prefixed nesting in place. The reader never
+ * throws: it turns `failed`, keeps the first problem and answers zeros, so a decoder checks once at
+ * the end.
  */
 
 import { assert } from "./assert.ts";
+import { carve } from "./slab.ts";
+
+/** One scratch place to turn doubles into bytes and back: a view per packet costs more than the copy. */
+const scratch = new DataView(new ArrayBuffer(8));
 
 export class ByteWriter {
   #bytes: Uint8Array;
-  #view: DataView;
   #length = 0;
 
   constructor(capacity = 256) {
     this.#bytes = new Uint8Array(capacity);
-    this.#view = new DataView(this.#bytes.buffer);
   }
 
   get length(): number {
@@ -27,7 +30,9 @@ export class ByteWriter {
 
   /** A copy of what was written. */
   take(): Uint8Array {
-    return this.#bytes.slice(0, this.#length);
+    const taken = carve(this.#length);
+    taken.set(this.#bytes.subarray(0, this.#length));
+    return taken;
   }
 
   uint8(value: number): void {
@@ -38,10 +43,18 @@ export class ByteWriter {
   varint(value: number): void {
     assert(value >= 0 && Number.isSafeInteger(value), "a varint is a safe non-negative integer");
     this.#reserve(8);
+    if (value < 0x80) {
+      this.#bytes[this.#length++] = value;
+      return;
+    }
     let rest = value;
-    while (rest >= 0x80) {
+    while (rest > 0x7fff_ffff) {
       this.#bytes[this.#length++] = (rest % 0x80) | 0x80;
       rest = Math.floor(rest / 0x80);
+    }
+    while (rest >= 0x80) {
+      this.#bytes[this.#length++] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
     }
     this.#bytes[this.#length++] = rest;
   }
@@ -52,8 +65,8 @@ export class ByteWriter {
 
   float64(value: number): void {
     this.#reserve(8);
-    this.#view.setFloat64(this.#length, value, true);
-    this.#length += 8;
+    scratch.setFloat64(0, value, true);
+    for (let i = 0; i < 8; i++) this.#bytes[this.#length++] = scratch.getUint8(i);
   }
 
   bytes(value: Uint8Array): void {
@@ -64,7 +77,48 @@ export class ByteWriter {
   }
 
   text(value: string): void {
-    this.bytes(encodeUtf8(value));
+    // Names and addresses are ASCII in practice: straight into the buffer, no copy.
+    const start = this.#length;
+    this.varint(value.length);
+    this.#reserve(value.length);
+    for (let i = 0; i < value.length; i++) {
+      const code = value.charCodeAt(i);
+      if (code >= 0x80) {
+        this.#length = start;
+        this.bytes(encodeUtf8(value));
+        return;
+      }
+      this.#bytes[this.#length++] = code;
+    }
+  }
+
+  /** Bytes without a length before them. */
+  raw(value: Uint8Array): void {
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#length);
+    this.#length += value.length;
+  }
+
+  /** Opens a length-prefixed part; `end` with the returned mark closes it. Parts nest. */
+  begin(): number {
+    this.uint8(0);
+    return this.#length;
+  }
+
+  end(mark: number): void {
+    const size = this.#length - mark;
+    if (size < 0x80) {
+      this.#bytes[mark - 1] = size;
+      return;
+    }
+    // One byte was kept for the length; a longer part moves up to make room for the rest.
+    const extra = varintBytes(size) - 1;
+    this.#reserve(extra);
+    this.#bytes.copyWithin(mark + extra, mark, this.#length);
+    const end = this.#length + extra;
+    this.#length = mark - 1;
+    this.varint(size);
+    this.#length = end;
   }
 
   #reserve(count: number): void {
@@ -73,28 +127,71 @@ export class ByteWriter {
     const grown = new Uint8Array(Math.max(needed, this.#bytes.length * 2));
     grown.set(this.#bytes);
     this.#bytes = grown;
-    this.#view = new DataView(grown.buffer);
   }
+}
+
+function varintBytes(value: number): number {
+  let count = 1;
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) count++;
+  return count;
 }
 
 export class ByteReader {
   readonly #bytes: Uint8Array;
-  readonly #view: DataView;
   #at = 0;
-  #failed = false;
+  /** The end of the part being read; the end of the bytes outside of any part. */
+  #end: number;
+  #problem: string | null = null;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#end = bytes.length;
   }
 
   /** True once anything was read past the end or out of range; all later answers are zeros. */
   get failed(): boolean {
-    return this.#failed;
+    return this.#problem !== null;
+  }
+
+  /** What went wrong first; null while nothing did. */
+  get problem(): string | null {
+    return this.#problem;
   }
 
   get remaining(): number {
-    return this.#failed ? 0 : this.#bytes.length - this.#at;
+    return this.#problem !== null ? 0 : this.#end - this.#at;
+  }
+
+  /** The caller found what it read unacceptable. The first problem stays. */
+  fail(problem: string): void {
+    this.#problem ??= problem;
+  }
+
+  /** Enters a length-prefixed part; reads stop at its end. `leave` with the returned mark goes back. */
+  enter(): number {
+    const length = this.varint();
+    const outer = this.#end;
+    if (!this.#take(length)) return outer;
+    this.#end = this.#at + length;
+    return outer;
+  }
+
+  /** Leaves a part, skipping what was not read of it. */
+  leave(outer: number): void {
+    if (this.#problem === null) this.#at = this.#end;
+    this.#end = outer;
+  }
+
+  skip(count: number): void {
+    if (this.#take(count)) this.#at += count;
+  }
+
+  /** Bytes without a length before them: a view, not a copy. */
+  raw(count: number): Uint8Array {
+    if (!this.#take(count)) return new Uint8Array(0);
+    const value = this.#bytes.subarray(this.#at, this.#at + count);
+    this.#at += count;
+    return value;
   }
 
   uint8(): number {
@@ -103,6 +200,13 @@ export class ByteReader {
   }
 
   varint(): number {
+    if (this.#problem === null && this.#at < this.#end) {
+      const first = this.#bytes[this.#at] ?? 0;
+      if (first < 0x80) {
+        this.#at++;
+        return first;
+      }
+    }
     let value = 0;
     let scale = 1;
     for (let i = 0; i < 8; i++) {
@@ -115,7 +219,7 @@ export class ByteReader {
       }
       scale *= 0x80;
     }
-    this.#failed = true;
+    this.fail("a number is too long");
     return 0;
   }
 
@@ -126,18 +230,15 @@ export class ByteReader {
 
   float64(): number {
     if (!this.#take(8)) return 0;
-    const value = this.#view.getFloat64(this.#at, true);
-    this.#at += 8;
-    return value;
+    for (let i = 0; i < 8; i++) scratch.setUint8(i, this.#bytes[this.#at++] ?? 0);
+    return scratch.getFloat64(0, true);
   }
 
   /** A view, not a copy. */
   bytes(lengthMax = this.remaining): Uint8Array {
     const length = this.varint();
-    if (length > lengthMax || !this.#take(length)) {
-      this.#failed = true;
-      return new Uint8Array(0);
-    }
+    if (length > lengthMax) this.fail(`${length} bytes where at most ${lengthMax} are allowed`);
+    if (!this.#take(length)) return new Uint8Array(0);
     const value = this.#bytes.subarray(this.#at, this.#at + length);
     this.#at += length;
     return value;
@@ -148,11 +249,10 @@ export class ByteReader {
   }
 
   #take(count: number): boolean {
-    if (this.#failed || this.#at + count > this.#bytes.length) {
-      this.#failed = true;
-      return false;
-    }
-    return true;
+    if (this.#problem !== null) return false;
+    if (count <= this.#end - this.#at) return true;
+    this.#problem = "truncated";
+    return false;
   }
 }
 
@@ -184,6 +284,7 @@ export function encodeUtf8(text: string): Uint8Array {
 
 /** Invalid sequences become U+FFFD, one per offending byte. */
 export function decodeUtf8(bytes: Uint8Array): string {
+  if (bytes.length <= ASCII_AT_ONCE_MAX && isAscii(bytes)) return fromAscii(bytes);
   let text = "";
   let at = 0;
   while (at < bytes.length) {
@@ -203,6 +304,18 @@ export function decodeUtf8(bytes: Uint8Array): string {
     at += code < 0 ? 1 : size;
   }
   return text;
+}
+
+const ASCII_AT_ONCE_MAX = 256;
+
+/** One character per byte. An array-like is all `apply` needs; spreading would walk an iterator. */
+export function fromAscii(bytes: Uint8Array): string {
+  return String.fromCharCode.apply(null, bytes as unknown as number[]);
+}
+
+function isAscii(bytes: Uint8Array): boolean {
+  for (let i = 0; i < bytes.length; i++) if ((bytes[i] ?? 0) >= 0x80) return false;
+  return true;
 }
 
 function decodePoint(bytes: Uint8Array, at: number, size: number): number {

@@ -23,7 +23,7 @@ export function parseDuration(value: unknown): DurationResult {
   const text = value.trim();
   if (text === "") return refuse('a duration is empty; write for example "30s"');
   if (!/^(?:\d+(?:\.\d+)?(?:us|ms|s|m|h|d))+$/.test(text)) {
-    const hint = /^\d+(?:\.\d+)?$/.test(text) ? `; did you mean "${text}s"?` : "";
+    const hint = /^\d+(?:\.\d+)?$/.test(text) ? `; did you mean "${text}s"?` : ".";
     return refuse(
       `"${value}" is not a duration${hint} Use number + ms, s, m or h: "250ms", "30s", "1m30s"`,
     );

@@ -1,0 +1,148 @@
+/**
+ * `npm run bench:http`: Hyperscale beside its peers, in CPU time per request. The method and how to
+ * read the table are in README.md beside this file.
+ *
+ *     --only rotation,cores,idle,terminal   sections to run (default: all)
+ *     --rotations 15  --slice 400           length of the rotation
+ *     --seed N                              order of the tools
+ */
+
+import { loadavg } from "node:os";
+import { parseArgs } from "node:util";
+import { Random } from "../../src/core/base/random.ts";
+import { type Figure, printFigures, printResults, ratioFigure } from "./figures.ts";
+import { measureIdle } from "./idle.ts";
+import { rotate } from "./rotation.ts";
+import { startTarget, type Target } from "./target.ts";
+import { measureTerminal } from "./terminal.ts";
+import {
+  AUTOCANNON,
+  FUNCTION_STEP,
+  hyperscale,
+  isOnPath,
+  K6,
+  PREPARED,
+  peersAndOurs,
+  WRK,
+} from "./tools.ts";
+
+const TARGET_CORE = 0;
+const GENERATOR_CORE = 1;
+const WARM_UP_MS = 1_000;
+/** Load average from which on others are likely to be in the way. */
+const BUSY_LOAD = 0.5;
+const SECTIONS = ["rotation", "cores", "idle", "terminal"] as const;
+type Section = (typeof SECTIONS)[number];
+
+interface Settings {
+  readonly sections: readonly Section[];
+  readonly rotations: number;
+  readonly sliceMs: number;
+  readonly seed: string;
+}
+
+async function main(): Promise<void> {
+  const settings = readSettings();
+  const [load = 0] = loadavg();
+  if (load > BUSY_LOAD) {
+    process.stdout.write(
+      `Note: the load average is ${load.toFixed(1)}; other work shares the cores, intervals will be wide.\n`,
+    );
+  }
+  const figures: Figure[] = [];
+  if (settings.sections.includes("rotation")) figures.push(...(await sideBySide(settings)));
+  if (settings.sections.includes("cores")) figures.push(...(await twoCores(settings)));
+  if (settings.sections.includes("idle")) figures.push(await measureIdle(progress));
+  if (settings.sections.includes("terminal")) figures.push(await measureTerminal(progress));
+  progress("");
+  printFigures(figures);
+}
+
+function readSettings(): Settings {
+  const { values } = parseArgs({
+    options: {
+      only: { type: "string", default: SECTIONS.join(",") },
+      rotations: { type: "string", default: "15" },
+      slice: { type: "string", default: "400" },
+      seed: { type: "string", default: String(Date.now()) },
+    },
+  });
+  const wanted = values.only.split(",");
+  const unknown = wanted.find((name) => !SECTIONS.some((known) => known === name));
+  const rotations = Number(values.rotations);
+  const sliceMs = Number(values.slice);
+  if (unknown !== undefined || !(rotations >= 2) || !(sliceMs >= 50)) {
+    process.stderr.write(
+      `--only takes ${SECTIONS.join(",")}; --rotations at least 2; --slice at least 50 ms\n`,
+    );
+    process.exit(2);
+  }
+  const sections = SECTIONS.filter((name) => wanted.includes(name));
+  return { sections, rotations, sliceMs, seed: values.seed };
+}
+
+/** One line that overwrites itself in a terminal, and plain lines elsewhere for what matters. */
+function progress(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line}`);
+  else if (line !== "" && !line.startsWith("rotation")) process.stderr.write(`${line}\n`);
+}
+
+async function sideBySide(settings: Settings): Promise<readonly Figure[]> {
+  const pinned = isOnPath("taskset");
+  const target = await startTarget(pinned ? TARGET_CORE : undefined);
+  const random = new Random(settings.seed);
+  const results = await withTarget(target, () =>
+    rotate(peersAndOurs(target.url, pinned ? GENERATOR_CORE : undefined), target, {
+      rotations: settings.rotations,
+      sliceMs: settings.sliceMs,
+      warmUpMs: WARM_UP_MS,
+      random,
+      log: progress,
+    }),
+  );
+  const where = pinned
+    ? `target on core ${TARGET_CORE}, generators on core ${GENERATOR_CORE}`
+    : "unpinned: there is no taskset here";
+  process.stdout.write(
+    `\nCPU per request, 64 connections, HTTP/1.1 keep-alive, 11-byte answer\n` +
+      `(${settings.rotations} rotations of ${settings.sliceMs} ms, ${where}, target in ${target.made})\n\n`,
+  );
+  printResults(results, random);
+  const against = (name: string, ours: string, theirs: string, must: number, aim: number): Figure =>
+    ratioFigure(name, { results, ours, theirs, must, aim, random });
+  return [
+    against("CPU per request, prepared step / wrk", PREPARED, WRK, 1.25, 1),
+    against("CPU per request, function step / wrk", FUNCTION_STEP, WRK, 1.6, 1.25),
+    against("CPU per request, function step / autocannon", FUNCTION_STEP, AUTOCANNON, 0.75, 0.55),
+    against("CPU per request, function step / k6", FUNCTION_STEP, K6, 0.2, 0.15),
+  ];
+}
+
+/** Unpinned, because two executor cores and the target do not fit on one core. */
+async function twoCores(settings: Settings): Promise<readonly Figure[]> {
+  const target = await startTarget(undefined);
+  const [one, two] = ["one core", "two cores"];
+  const random = new Random(settings.seed);
+  const results = await withTarget(target, () =>
+    rotate(
+      [
+        { name: one, start: hyperscale("prepared.mjs", target.url, { cores: 1 }) },
+        { name: two, start: hyperscale("prepared.mjs", target.url, { cores: 2 }) },
+      ],
+      target,
+      { ...settings, warmUpMs: WARM_UP_MS, random, log: progress },
+    ),
+  );
+  const name = "CPU per request, two executor cores / one";
+  return [ratioFigure(name, { results, ours: two, theirs: one, must: 1.15, aim: 1.05, random })];
+}
+
+async function withTarget<Value>(target: Target, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } finally {
+    await target.close();
+  }
+}
+
+await main();

@@ -1,0 +1,150 @@
+/**
+ * Processes under measurement, always with all their descendants: stopped and continued together,
+ * their CPU time to the nanosecond (schedstat of every thread), their memory.
+ */
+
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+
+export interface Command {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Core to pin to; unpinned when absent. */
+  readonly core?: number;
+}
+
+/** Last words of a process that are kept to explain why it ended. */
+const OUTPUT_BYTES_MAX = 4_000;
+
+/** Processes that still run; stopped ones above all must not outlive the benchmark. */
+const running = new Set<Measured>();
+process.on("exit", () => {
+  for (const measured of running) measured.signal("SIGKILL");
+});
+process.once("SIGINT", () => process.exit(130));
+process.once("SIGTERM", () => process.exit(143));
+
+export class Measured {
+  readonly pid: number;
+  #output = "";
+  #ended: string | null = null;
+  readonly #gone: Promise<void>;
+
+  constructor({ file, args, environment = {}, core }: Command) {
+    const [command, ...rest] = [
+      ...(core === undefined ? [] : ["taskset", "-c", `${core}`]),
+      file,
+      ...args,
+    ];
+    const child = spawn(command ?? file, rest, {
+      // A group of its own: Ctrl-C is for the benchmark, which then ends its processes itself.
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...environment },
+    });
+    this.pid = child.pid ?? 0;
+    const keep = (data: Buffer): void => {
+      this.#output = (this.#output + data.toString()).slice(-OUTPUT_BYTES_MAX);
+    };
+    child.stdout?.on("data", keep);
+    child.stderr?.on("data", keep);
+    running.add(this);
+    this.#gone = new Promise((resolve) => {
+      const end = (reason: string): void => {
+        this.#ended = reason;
+        running.delete(this);
+        resolve();
+      };
+      child.once("error", (error) => end(error.message));
+      child.once("exit", (code, signal) => end(`ended with ${signal ?? code}`));
+    });
+  }
+
+  /** Why it is not running any more, with its last words; null while it runs. */
+  get ended(): string | null {
+    if (this.#ended === null) return null;
+    const words = this.#output.trim().split("\n").slice(-3).join(" / ");
+    return words === "" ? this.#ended : `${this.#ended}: ${words}`;
+  }
+
+  async firstLine(): Promise<string> {
+    while (this.#ended === null && !this.#output.includes("\n")) await sleep(5);
+    return this.#output.split("\n")[0] ?? "";
+  }
+
+  async kill(): Promise<void> {
+    this.signal("SIGKILL");
+    if (this.pid !== 0) await this.#gone;
+  }
+
+  /** To every process of the tree, wherever it has moved itself, parents first. */
+  signal(signal: NodeJS.Signals): void {
+    if (this.pid === 0 || this.#ended !== null) return;
+    for (const pid of treeOf(this.pid)) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // Gone between listing and signal; `ended` tells why.
+      }
+    }
+  }
+
+  /** Seconds of CPU, user and system, of the whole tree so far. */
+  cpuSeconds(): number {
+    let nanoseconds = 0;
+    for (const pid of treeOf(this.pid)) {
+      for (const thread of list(`/proc/${pid}/task`)) {
+        nanoseconds += Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(" ")[0] ?? 0);
+      }
+    }
+    return nanoseconds / 1e9;
+  }
+
+  /** Resident memory of the whole tree; what its processes share is counted in each, so compare differences. */
+  residentBytes(): number {
+    let kilobytes = 0;
+    for (const pid of treeOf(this.pid)) {
+      kilobytes += Number(/^Rss:\s+(\d+)/m.exec(read(`/proc/${pid}/smaps_rollup`))?.[1] ?? 0);
+    }
+    return kilobytes * 1_024;
+  }
+}
+
+/** The process and all its descendants. */
+export function treeOf(root: number): readonly number[] {
+  const parents = new Map<number, number>();
+  for (const name of list("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    // The name in parentheses may hold anything, so fields are counted from its end.
+    const stat = read(`/proc/${name}/stat`);
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    parents.set(Number(name), Number(fields[1]));
+  }
+  const tree = [root];
+  for (const pid of tree) {
+    for (const [child, parent] of parents) if (parent === pid) tree.push(child);
+  }
+  return tree;
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Processes and threads come and go between listing and reading; gone ones count nothing. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function list(path: string): readonly string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,93 @@
+/** The tools of the comparison, and how each is told to keep 64 connections busy for as long as it is let. */
+
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Command } from "./processes.ts";
+import type { Tool } from "./rotation.ts";
+import { temporaryFolder } from "./temporary.ts";
+
+export const CONNECTIONS = 64;
+/** Longer than any benchmark: tools are killed when it is over. */
+const SECONDS = 1_800;
+/** Time-outs of requests must outlast the time a tool is stopped. */
+const TIMEOUT_SECONDS = 1_200;
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const root = join(here, "..", "..");
+
+export const WRK = "wrk";
+export const AUTOCANNON = "autocannon";
+export const K6 = "k6";
+export const PREPARED = "hyperscale, prepared step";
+export const FUNCTION_STEP = "hyperscale, function step + check";
+
+export function peersAndOurs(url: string, core: number | undefined): readonly Tool[] {
+  const environment = { BENCH_URL: url, BENCH_VUS: String(CONNECTIONS) };
+  const pinned = core === undefined ? {} : { core };
+  const onPath = (name: string, args: readonly string[]): Tool => ({
+    name,
+    start: isOnPath(name)
+      ? { file: name, args, environment, ...pinned }
+      : { skip: "not on the PATH" },
+  });
+  const node = (name: string, args: readonly string[]): Tool => ({
+    name,
+    start: { file: process.execPath, args, environment, ...pinned },
+  });
+  const c = String(CONNECTIONS);
+  installWrk();
+  return [
+    onPath(WRK, ["-t1", `-c${c}`, `-d${SECONDS}s`, "--timeout", `${TIMEOUT_SECONDS}s`, url]),
+    node(AUTOCANNON, [
+      join(root, "node_modules", "autocannon", "autocannon.js"),
+      ...["-c", c, "-d", String(SECONDS), "-t", String(TIMEOUT_SECONDS), "--no-progress", url],
+    ]),
+    node("undici dispatch", [join(here, "peers", "undici-dispatch.mjs"), url, c]),
+    onPath(K6, ["run", "--quiet", "--no-usage-report", join(here, "peers", "k6.js")]),
+    onPath("artillery", ["run", "--quiet", join(here, "peers", "artillery.yml")]),
+    { name: PREPARED, start: hyperscale("prepared.mjs", url, { ...pinned, cores: 1 }) },
+    { name: FUNCTION_STEP, start: hyperscale("function-step.mjs", url, { ...pinned, cores: 1 }) },
+  ];
+}
+
+export interface HyperscaleOptions {
+  readonly core?: number;
+  readonly cores: number;
+  /** Further arguments of `hyperscale run`. */
+  readonly args?: readonly string[];
+  readonly ui?: string;
+}
+
+export function hyperscale(
+  flow: string,
+  url: string,
+  { core, cores, args = [], ui = "none" }: HyperscaleOptions,
+): Command | { readonly skip: string } {
+  const run = join(root, "src", "cli", "commands", "run.ts");
+  if (!existsSync(run)) return { skip: "this checkout has no `hyperscale run`" };
+  return {
+    file: process.execPath,
+    args: [
+      join(root, "bin", "hyperscale.js"),
+      ...["run", join(here, "flows", flow), "--cores", String(cores), "--ui", ui],
+      // Results are not looked at, and must not land in the checkout.
+      ...["--out", temporaryFolder()],
+      ...args,
+    ],
+    environment: { BENCH_URL: url },
+    ...(core === undefined ? {} : { core }),
+  };
+}
+
+export function isOnPath(name: string): boolean {
+  return spawnSync("sh", ["-c", `command -v ${name}`]).status === 0;
+}
+
+/** From Debian where we may; otherwise wrk is skipped by name like any other. */
+function installWrk(): void {
+  if (isOnPath(WRK) || process.getuid?.() !== 0 || !isOnPath("apt-get")) return;
+  process.stderr.write("installing wrk …\n");
+  spawnSync("apt-get", ["install", "-y", "wrk"], { stdio: "ignore" });
+}

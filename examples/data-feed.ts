@@ -1,0 +1,36 @@
+// Rows of data for iterations. `accounts` comes from a CSV file and gives each row exactly once over
+// all virtual users and cores: the run ends when every account was used. `orders` is made up as needed.
+
+import { feed, workflow } from "hyperscale";
+
+const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
+
+interface Account {
+  readonly user: string;
+  readonly password: string;
+  readonly page: string;
+}
+
+export default workflow("data-feed", { vus: 4, iterationsPerVu: 100, maxDuration: "10s" })
+  .data("account", feed.csv<Account>("data/users.csv", { order: "once" }))
+  .data(
+    "order",
+    feed.generate((n) => ({ id: 1_000 + n, amount: (n % 7) + 1 })),
+  )
+  .step("login", ({ data, http }) =>
+    http.post(`${target}/login`, {
+      json: { user: data.account.user, password: data.account.password },
+    }),
+  )
+  .step("order", { after: ["login"] }, ({ data, http, results }) => {
+    const { token } = results.login.json<{ token: string }>();
+    return http.post(`${target}/echo`, {
+      params: { page: data.account.page },
+      headers: { authorization: `Bearer ${token}` },
+      json: data.order,
+    });
+  })
+  .check("the order arrived", ({ data, results }) => {
+    const { body } = results.order.json<{ body: string }>();
+    return body.includes(`"id":${data.order.id}`);
+  });

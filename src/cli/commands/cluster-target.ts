@@ -1,0 +1,28 @@
+/** What every command that talks to a running agent shares. */
+
+import type { Command } from "commander";
+import { AgentClientError, type AgentTarget } from "../../api/agent-client.ts";
+
+export function withTarget(command: Command): Command {
+  return command
+    .option(
+      "--api <host:port>",
+      "the agent's control interface (or HYPERSCALE_API)",
+      process.env["HYPERSCALE_API"] ?? "127.0.0.1:7947",
+    )
+    .option("--token-file <file>", "bearer token, if the agent asks for one");
+}
+
+/** Runs a command and turns an agent's refusal into one line and a non-zero exit. */
+export async function runAgainst(
+  target: AgentTarget,
+  work: (target: AgentTarget) => Promise<void>,
+): Promise<void> {
+  try {
+    await work(target);
+  } catch (error) {
+    if (!(error instanceof AgentClientError)) throw error;
+    process.stderr.write(`hyperscale: ${error.message}\n`);
+    process.exitCode = 1;
+  }
+}

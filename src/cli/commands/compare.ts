@@ -1,0 +1,141 @@
+/** `hyperscale compare before.json after.json`: what changed between two runs, and is it chance? */
+
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { compareRuns, METRICS, type Metric } from "../../report/compare/compare.ts";
+import { type ComparedRun, comparisonText } from "../../report/compare/comparison-text.ts";
+import type { RunSummary } from "../../results/model.ts";
+
+const EXIT_BAD_INPUT = 2;
+const EXIT_REGRESSION = 99;
+
+interface CompareFlags {
+  readonly limit: number;
+  readonly errorLimit: number;
+  readonly metric: readonly Metric[];
+  readonly json?: boolean;
+}
+
+const HELP = `
+Both files are summary.json of a run (or the folder that holds it). For every step that both have,
+the table shows the change, its 95 % interval, and p: how probable a change this large is by
+chance alone, corrected for the number of rows. A regression is worse, beyond the limit, and p < 0.05.
+
+Exit codes: 0 no regression, 99 a regression, 2 a file or an argument is wrong.
+
+Examples:
+  hyperscale compare main/summary.json branch/summary.json
+  hyperscale compare before/ after/ --limit 10% --metric p95 --metric p99
+  hyperscale compare a.json b.json --json | jq '.rows[] | select(.result == "regression")'
+
+What the test assumes and when it has too little data: docs/compare.md`;
+
+export function registerCompare(program: Command): void {
+  program
+    .command("compare")
+    .summary("compare two runs and fail on a regression")
+    .description("Compares two runs step by step and fails on a significant regression.")
+    .argument("<before>", "summary.json of the run to compare with")
+    .argument("<after>", "summary.json of the run to judge")
+    .addOption(
+      new Option("--limit <percent>", "change of rate or latency that is tolerated")
+        .argParser(percent)
+        .default(0.05, "5%"),
+    )
+    .addOption(
+      new Option("--error-limit <points>", "rise of the failed share, in percentage points")
+        .argParser(percent)
+        .default(0.001, "0.1"),
+    )
+    .addOption(
+      new Option("--metric <name>", `only this: ${METRICS.join(", ")}; may be repeated`)
+        .argParser(addMetric)
+        .default([], "all"),
+    )
+    .option("--json", "print the comparison as JSON")
+    .addHelpText("after", HELP)
+    .action(async (before: string, after: string, flags: CompareFlags) => {
+      process.exitCode = await compare(before, after, flags);
+    });
+}
+
+async function compare(
+  beforeFile: string,
+  afterFile: string,
+  flags: CompareFlags,
+): Promise<number> {
+  const read = await Promise.all([beforeFile, afterFile].map(readSummary));
+  const problems = read.flatMap((each) => (each.ok ? [] : [each.problem]));
+  const [before, after] = read;
+  if (!before?.ok || !after?.ok) {
+    for (const problem of problems) process.stderr.write(`hyperscale compare: ${problem}\n`);
+    return EXIT_BAD_INPUT;
+  }
+  const metrics = flags.metric.length > 0 ? flags.metric : METRICS;
+  const { limit, errorLimit } = flags;
+  const comparison = compareRuns(before.summary, after.summary, { limit, errorLimit, metrics });
+  if (comparison.rows.length === 0) {
+    process.stderr.write(
+      "hyperscale compare: the two runs have no step in common.\n" +
+        `  before: ${comparison.onlyBefore.join(", ") || "no steps"}\n` +
+        `  after:  ${comparison.onlyAfter.join(", ") || "no steps"}\n`,
+    );
+    return EXIT_BAD_INPUT;
+  }
+  const runs = {
+    before: describe(beforeFile, before.summary),
+    after: describe(afterFile, after.summary),
+  };
+  const color = process.stdout.isTTY === true && process.env["NO_COLOR"] === undefined;
+  process.stdout.write(
+    flags.json === true
+      ? `${JSON.stringify({ ...runs, ...comparison }, null, 2)}\n`
+      : comparisonText(comparison, { ...runs, color }),
+  );
+  return comparison.regressions > 0 ? EXIT_REGRESSION : 0;
+}
+
+type Read =
+  | { readonly ok: true; readonly summary: RunSummary }
+  | { readonly ok: false; readonly problem: string };
+
+/** A file, or a results folder with a summary.json in it. */
+async function readSummary(path: string): Promise<Read> {
+  // Loaded here: no other command should wait for a decoder it does not use.
+  const { decodeSummary } = await import("../../report/schema.ts");
+  try {
+    const folder = (await stat(path)).isDirectory();
+    const decoded = decodeSummary(
+      await readFile(folder ? join(path, "summary.json") : path, "utf8"),
+    );
+    return decoded.ok ? decoded : { ok: false, problem: `${path} ${decoded.problem}` };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = code === "ENOENT" ? "there is no such file" : message;
+    return {
+      ok: false,
+      problem: `cannot read ${path}: ${reason}. Give the summary.json of a run; \`--out DIR\` writes one.`,
+    };
+  }
+}
+
+function describe(file: string, { name, startedAt, verdict }: RunSummary): ComparedRun {
+  return { file, name, startedAt, verdict };
+}
+
+/** "5%" or "5". */
+function percent(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*(?:%|pp)?$/.exec(text.trim());
+  if (match === null) throw new InvalidArgumentError('Write a percentage such as "5%".');
+  return Number(match[1]) / 100;
+}
+
+function addMetric(text: string, soFar: readonly Metric[]): Metric[] {
+  const added = text.split(",").map((name) => {
+    const metric = METRICS.find((known) => known === name.trim());
+    if (metric !== undefined) return metric;
+    throw new InvalidArgumentError(`Known metrics are ${METRICS.join(", ")}.`);
+  });
+  return [...new Set([...soFar, ...added])];
+}

@@ -1,0 +1,22 @@
+/** `hyperscale leave`: ask an agent to leave gracefully, or declare a failed member gone. */
+
+import type { Command } from "commander";
+import { type AgentTarget, askAgent } from "../../api/agent-client.ts";
+import { runAgainst, withTarget } from "./cluster-target.ts";
+
+export function registerLeave(program: Command): void {
+  withTarget(program.command("leave"))
+    .description("make an agent leave its cluster and end")
+    .option("--failed <name>", "instead: remove a failed member that will not come back")
+    .action((options: AgentTarget & { readonly failed?: string }) =>
+      runAgainst(options, async (target) => {
+        if (options.failed !== undefined) {
+          await askAgent(target, "POST", "/v1/force-leave", { name: options.failed });
+          process.stdout.write(`${options.failed} is marked as left\n`);
+          return;
+        }
+        await askAgent(target, "POST", "/v1/leave");
+        process.stdout.write(`the agent at ${target.api} is leaving\n`);
+      }),
+    );
+}

@@ -1,0 +1,50 @@
+/** `hyperscale monitor`: the events of a cluster as they happen. */
+
+import { styleText } from "node:util";
+import type { Command } from "commander";
+import { type AgentTarget, followAgent } from "../../api/agent-client.ts";
+import type { AgentEvent } from "../../node/agent-events.ts";
+import { runAgainst, withTarget } from "./cluster-target.ts";
+
+export function registerMonitor(program: Command): void {
+  withTarget(program.command("monitor"))
+    .description("follow membership and leadership events; Ctrl-C ends")
+    .option("--json", "one JSON object per line")
+    .action((options: AgentTarget & { readonly json?: boolean }) =>
+      runAgainst(options, async (target) => {
+        const ended = new AbortController();
+        process.once("SIGINT", () => ended.abort());
+        if (options.json !== true) process.stderr.write(`following ${target.api} …\n`);
+        try {
+          for await (const line of followAgent(target, ended.signal)) {
+            process.stdout.write(options.json === true ? `${line}\n` : `${describe(line)}\n`);
+          }
+          process.stderr.write(`hyperscale: the agent at ${target.api} ended the stream\n`);
+        } catch (error) {
+          if (!ended.signal.aborted) throw error;
+        }
+      }),
+    );
+}
+
+function describe(line: string): string {
+  const event = JSON.parse(line) as AgentEvent;
+  const time = event.at.slice(11, 23);
+  if (event.event === "leader-change") {
+    const who = event.member ?? "nobody";
+    return paint(
+      "cyan",
+      `${time}  leader of ${event.group}: ${who} (term ${event.term}; ${event.why})`,
+    );
+  }
+  const where = `${event.role} at ${event.address} in ${event.datacenter}`;
+  const change = `${event.from ?? "new"} → ${event.to ?? "forgotten"}`;
+  const text = `${time}  ${event.event.padEnd(14)}  ${event.member}  ${change}  (${event.why}; ${where})`;
+  if (event.event === "member-failed") return paint("red", text);
+  if (event.event === "member-suspect") return paint("yellow", text);
+  return event.event === "member-join" ? paint("green", text) : text;
+}
+
+function paint(color: "cyan" | "red" | "yellow" | "green", text: string): string {
+  return process.stdout.isTTY ? styleText(color, text) : text;
+}

@@ -1,0 +1,261 @@
+/** `hyperscale run FILE|URL`: the main command. Reads flags, runs, writes files, sets the exit code. */
+
+import { type Command, Option } from "commander";
+import { assertNever } from "../../core/base/assert.ts";
+import { parseDuration } from "../../core/time/duration.ts";
+import { OutputError, writeOutputs } from "../../report/output.ts";
+import type { RunView } from "../../results/live.ts";
+import type { RunSummary } from "../../results/model.ts";
+import { parseThreshold } from "../../results/thresholds.ts";
+import { type Bundle, bundleWorkflow } from "../../runner/bundle.ts";
+import { RunError } from "../../runner/errors.ts";
+import { physicalCores } from "../../runner/machine.ts";
+import { runJob } from "../../runner/run.ts";
+import { urlWorkflow } from "../../runner/url-workflow.ts";
+import { createView } from "../../ui/view.ts";
+import type { LoadOverrides } from "../../workflow/overrides.ts";
+import { EXIT_FAILED, EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../exit-codes.ts";
+import { parseTargetUrl } from "../target-url.ts";
+import { packageVersion } from "../version.ts";
+
+interface RunFlags {
+  readonly vus?: number;
+  readonly duration?: number;
+  readonly rate?: number;
+  readonly maxVus?: number;
+  readonly iterations?: number;
+  readonly warmup?: number;
+  readonly gracefulStop?: number;
+  readonly timeout?: number;
+  readonly insecure?: true;
+  readonly cores?: number;
+  readonly method: string;
+  readonly header: readonly string[];
+  readonly body?: string;
+  readonly threshold: readonly string[];
+  readonly ui: "auto" | "full" | "ci" | "none";
+  readonly out?: string;
+  readonly csv?: true;
+  readonly inspect?: true;
+}
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const CORES_MAX = 1_024;
+
+export function registerRun(program: Command): void {
+  program
+    .command("run")
+    .summary("run a workflow file, or load a URL")
+    .description(
+      "Runs a workflow file (.ts, .mts, .js, .mjs) or loads one URL on this machine, at full speed.",
+    )
+    .argument("<file|url>", "workflow file, or http(s) URL")
+    .optionsGroup("Load (overrides what the file says):")
+    .option("--vus <n>", "virtual users", whole("--vus"))
+    .option("--duration <time>", "how long, for example 30s or 5m", duration("--duration"))
+    .option("--rate <n>", "iterations begun per second (open model)", number("--rate"))
+    .option("--max-vus <n>", "at most so many users with --rate", whole("--max-vus"))
+    .option("--iterations <n>", "iterations in all, shared by the users", whole("--iterations"))
+    .option("--warmup <time>", "load before measuring begins", duration("--warmup"))
+    .option(
+      "--graceful-stop <time>",
+      "time for work in flight at the end",
+      duration("--graceful-stop"),
+    )
+    .option("--timeout <time>", "for each call", duration("--timeout"))
+    .option("--insecure", "accept any TLS certificate")
+    .option(
+      "--cores <n>",
+      "executor cores (default: the physical cores of this machine)",
+      whole("--cores"),
+    )
+    .optionsGroup("URL mode:")
+    .addOption(new Option("--method <name>", "HTTP method").choices(METHODS).default("GET"))
+    .option("--header <name: value>", "add a header; may be given again", collect, [])
+    .option("--body <text>", "request body")
+    .optionsGroup("Judging and output:")
+    .option(
+      "--threshold <text>",
+      'for example "latency.p99<200ms"; may be given again',
+      collect,
+      [],
+    )
+    .addOption(
+      new Option("--ui <mode>", "terminal").choices(["auto", "full", "ci", "none"]).default("auto"),
+    )
+    .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
+    .option("--csv", "also write steps.csv and series.csv")
+    .option("--inspect", "open a debugger port in each executor core")
+    .addHelpText("after", EXAMPLES)
+    .action(async (target: string, flags: RunFlags) => {
+      process.exitCode = await run(target, flags);
+    });
+}
+
+const EXAMPLES = `
+Examples:
+  hyperscale run http://127.0.0.1:8089/ --vus 64 --duration 10s
+  hyperscale run http://127.0.0.1:8089/ --rate 1000 --threshold "latency.p99<200ms"
+  hyperscale run flow.ts --duration 1m --out results
+
+Thresholds: latency.p99<200ms, errors.rate<1%, requests.rate>1000/s, checks.rate>=99%,
+  latency{step=login}.p95<1s, errors.rate over 10s < 5%. See docs/thresholds.md.
+
+Exit codes: 0 passed, 99 a threshold or check failed, 2 wrong workflow or arguments,
+  130 interrupted (results are written), 1 anything else.`;
+
+async function run(target: string, flags: RunFlags): Promise<number> {
+  let view: RunView | undefined;
+  let bundle: Bundle | undefined;
+  try {
+    const overrides = overridesOf(flags);
+    checkThresholds(flags.threshold);
+    bundle = await load(target, flags, overrides);
+    view = createView({
+      mode: flags.ui,
+      stdout: process.stdout,
+      stdin: process.stdin,
+      env: process.env,
+    });
+    const summary = await runJob({
+      name: target,
+      bundle,
+      overrides,
+      cores: flags.cores ?? physicalCores(),
+      thresholds: flags.threshold,
+      live: flags.ui !== "none",
+      inspect: flags.inspect === true,
+      command: `hyperscale ${process.argv.slice(2).join(" ")}`,
+      version: packageVersion(),
+      view,
+    });
+    return await finish(summary, flags, view);
+  } catch (error) {
+    view?.finish(undefined);
+    return explain(error);
+  } finally {
+    await bundle?.remove();
+  }
+}
+
+async function load(target: string, flags: RunFlags, overrides: LoadOverrides): Promise<Bundle> {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) {
+    if (flags.body !== undefined || flags.header.length > 0 || flags.method !== "GET") {
+      throw new RunError("--method, --header and --body only go with a URL, not with a file", 2);
+    }
+    return bundleWorkflow(target);
+  }
+  const parsed = parseTargetUrl(target);
+  if (!parsed.ok) throw new RunError(parsed.problem, 2);
+  const headers = Object.fromEntries(flags.header.map(headerOf));
+  const { body = null, method } = flags;
+  return urlWorkflow({ url: parsed.url.href, method, headers, body }, overrides);
+}
+
+async function finish(summary: RunSummary, flags: RunFlags, view: RunView): Promise<number> {
+  let files: readonly string[] = [];
+  let problem: string | undefined;
+  try {
+    files = await writeOutputs(summary, { folder: flags.out, csv: flags.csv });
+  } catch (error) {
+    if (!(error instanceof OutputError)) throw error;
+    problem = error.message;
+  }
+  view.finish({ summary, files });
+  if (problem !== undefined) {
+    process.stderr.write(`hyperscale: ${problem}\n`);
+    return EXIT_FAILURE;
+  }
+  switch (summary.verdict) {
+    case "passed":
+      return EXIT_PASSED;
+    case "interrupted":
+      return EXIT_INTERRUPTED;
+    case "failed":
+      // A failed workflow is no verdict on the target's speed.
+      return summary.workflows.some((workflow) => workflow.status === "failed")
+        ? EXIT_FAILURE
+        : EXIT_FAILED;
+    default:
+      return assertNever(summary.verdict);
+  }
+}
+
+function explain(error: unknown): number {
+  if (!(error instanceof RunError)) throw error;
+  process.stderr.write(`hyperscale: ${error.message}\n`);
+  if (error.hint !== null) process.stderr.write(`  ${error.hint}\n`);
+  return error.exitCode;
+}
+
+function overridesOf(flags: RunFlags): LoadOverrides {
+  if (flags.rate !== undefined && flags.vus !== undefined) {
+    throw new RunError(
+      "--rate and --vus exclude each other; with --rate, --max-vus bounds the users",
+      2,
+    );
+  }
+  if (flags.iterations !== undefined && flags.rate !== undefined) {
+    throw new RunError("--iterations and --rate exclude each other", 2);
+  }
+  const given = {
+    vus: flags.vus,
+    durationMs: flags.duration,
+    rate: flags.rate,
+    maxVus: flags.maxVus,
+    iterations: flags.iterations,
+    warmupMs: flags.warmup,
+    gracefulStopMs: flags.gracefulStop,
+    timeoutMs: flags.timeout,
+    insecure: flags.insecure,
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+function checkThresholds(expressions: readonly string[]): void {
+  for (const text of expressions) {
+    const parsed = parseThreshold(text);
+    if (!parsed.ok) throw new RunError(`--threshold "${text}": ${parsed.problem}`, 2);
+  }
+}
+
+function headerOf(text: string): [string, string] {
+  const colon = text.indexOf(":");
+  if (colon < 1) throw new RunError(`--header "${text}": write it as "Name: value"`, 2);
+  return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value];
+}
+
+function whole(flag: string): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    const most = flag === "--cores" ? CORES_MAX : Number.MAX_SAFE_INTEGER;
+    if (!Number.isInteger(value) || value < 1 || value > most) {
+      throw new RunError(`${flag} is "${text}"; it must be a whole number of at least 1`, 2);
+    }
+    return value;
+  };
+}
+
+function number(flag: string): (text: string) => number {
+  return (text) => {
+    const value = Number(text.replace(/\/s$/, ""));
+    if (!Number.isFinite(value) || value <= 0)
+      throw new RunError(`${flag} is "${text}"; it must be a number above 0`, 2);
+    return value;
+  };
+}
+
+function duration(flag: string): (text: string) => number {
+  return (text) => {
+    const parsed = parseDuration(text);
+    if (!parsed.ok) throw new RunError(`${flag}: ${parsed.problem}`, 2);
+    if (parsed.ms <= 0 && flag !== "--warmup" && flag !== "--graceful-stop") {
+      throw new RunError(`${flag} must be more than zero`, 2);
+    }
+    return parsed.ms;
+  };
+}

@@ -1,0 +1,26 @@
+/** A manifest for tests: everything that does not matter to the test has a plain value. */
+
+import type { WorkflowManifest } from "../manifest.ts";
+
+export function manifest(
+  name: string,
+  over: Partial<Omit<WorkflowManifest, "name">> = {},
+): WorkflowManifest {
+  return {
+    name,
+    load: { kind: "vus", stages: [{ durationMs: 1_000, from: 4, to: 4 }] },
+    warmupMs: 0,
+    gracefulStopMs: 5_000,
+    priority: "auto",
+    dependsOn: [],
+    isTest: true,
+    steps: [],
+    checks: [],
+    provides: [],
+    uses: [],
+    thresholds: [],
+    corrected: false,
+    connectionsMax: 6,
+    ...over,
+  };
+}

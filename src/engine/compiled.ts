@@ -1,0 +1,86 @@
+/** A workflow definition in the form the loop wants: layers of steps with indices instead of names. */
+
+import type { CallSettings, PreparedCall } from "../protocols/protocol.ts";
+import {
+  type CheckDefinition,
+  isPreparedCall,
+  type MetricDefinition,
+  type StepFunction,
+  type WorkflowDefinition,
+} from "../workflow/definition.ts";
+import { type LoadOverrides, overrideSettings } from "../workflow/overrides.ts";
+
+export interface CompiledStep {
+  readonly name: string;
+  /** Place among the measured steps; -1 for an action. */
+  readonly index: number;
+  /** Place among all steps and actions of the workflow. */
+  readonly slot: number;
+  readonly layer: number;
+  readonly call: PreparedCall | null;
+  readonly run: StepFunction | null;
+}
+
+export interface CompiledCheck {
+  readonly index: number;
+  readonly definition: CheckDefinition;
+}
+
+export interface CompiledWorkflow {
+  readonly definition: WorkflowDefinition;
+  readonly steps: readonly CompiledStep[];
+  readonly layers: readonly (readonly CompiledStep[])[];
+  /** Checks that run when a layer is done, by layer; those without `after` are with the last one. */
+  readonly checks: readonly (readonly CompiledCheck[])[];
+  readonly metrics: readonly MetricDefinition[];
+  /** Some function can look at results: keep them. */
+  readonly keepsResults: boolean;
+  /** Functions leave results behind even if nobody may look: each iteration begins without. (VUC-1) */
+  readonly storesResults: boolean;
+  readonly measuredSteps: number;
+  /** After the overrides of the command line; one object, by which shared pools are found. */
+  readonly settings: CallSettings;
+}
+
+export function compile(
+  definition: WorkflowDefinition,
+  overrides: LoadOverrides,
+): CompiledWorkflow {
+  const names = definition.layers();
+  const layerOf = new Map(names.flatMap((layer, at) => layer.map((name) => [name, at] as const)));
+  let measured = 0;
+  const steps = definition.steps.map((step, slot): CompiledStep => {
+    const call = isPreparedCall(step.run) ? step.run : null;
+    return {
+      name: step.name,
+      index: step.kind === "step" ? measured++ : -1,
+      slot,
+      layer: layerOf.get(step.name) ?? 0,
+      call,
+      run: call === null ? (step.run as StepFunction) : null,
+    };
+  });
+  const layers = names.map((_, at) => steps.filter((step) => step.layer === at));
+  const checks: CompiledCheck[][] = layers.map(() => []);
+  definition.checks.forEach((check, index) => {
+    const after = check.after.map((name) => layerOf.get(name) ?? 0);
+    const layer = after.length === 0 ? layers.length - 1 : Math.max(...after);
+    checks[layer]?.push({ index, definition: check });
+  });
+  const readers = checks.some((list) => list.length > 0) || definition.metrics.length > 0;
+  const keepsResults =
+    readers ||
+    definition.provides.length > 0 ||
+    steps.some((step) => step.run !== null && step.layer > 0);
+  return {
+    definition,
+    steps,
+    layers,
+    checks,
+    metrics: definition.metrics,
+    keepsResults,
+    storesResults: keepsResults || steps.some((step) => step.run !== null),
+    measuredSteps: measured,
+    settings: overrideSettings(definition.settings, overrides),
+  };
+}

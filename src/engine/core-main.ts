@@ -1,0 +1,42 @@
+/**
+ * The process of an executor core. Commands and events travel over Node's IPC pipe. When the manager
+ * is gone the pipe closes, and the core ends with it: no orphan goes on making load.
+ */
+
+import { format } from "node:util";
+import { Defect } from "../core/base/assert.ts";
+import { Complaints } from "./complaints.ts";
+import { Core } from "./core.ts";
+import type { CoreCommand, CoreEvent } from "./messages.ts";
+
+const send = (event: CoreEvent): void => {
+  if (process.connected) process.send?.(event);
+};
+const core = new Core(send);
+/** sysexits.h calls it EX_SOFTWARE. */
+const EXIT_DEFECT = 70;
+
+process.on("message", (command: CoreCommand) => {
+  if (command.kind === "exit") process.exit(0);
+  core.handle(command);
+});
+process.on("disconnect", () => process.exit(1));
+// Ctrl-C reaches the whole process group; the manager decides when a core ends.
+process.on("SIGINT", () => {});
+process.on("SIGTERM", () => {});
+
+// What user code leaves unhandled must not end the core: it is shown, and the load goes on.
+const complaints = new Complaints((line) => send({ kind: "log", line }));
+const leftUnhandled = (error: unknown): void => {
+  complaints.add("unhandled error in a workflow", error);
+  // A broken invariant of ours is another matter: going on would make numbers nobody can trust.
+  if (error instanceof Defect) process.exit(EXIT_DEFECT);
+};
+process.on("unhandledRejection", leftUnhandled);
+process.on("uncaughtException", leftUnhandled);
+
+for (const level of ["log", "info", "warn", "error", "debug"] as const) {
+  console[level] = (...values: unknown[]) => {
+    send({ kind: "log", line: format(...values) });
+  };
+}

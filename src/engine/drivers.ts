@@ -1,0 +1,264 @@
+/**
+ * Load models: who begins an iteration, and when. Each driver decides over the users of one core;
+ * the execution around it knows how an iteration is begun.
+ *
+ *   UserDriver       closed: as many users as the plan asks for at this time, each looping
+ *   ArrivalDriver    open: iterations begin at planned moments, on any free user
+ *   IterationDriver  a number of iterations, shared or per user
+ */
+
+import {
+  ArrivalClock,
+  type LoadPlan,
+  type Share,
+  type Stage,
+  shareOfUsers,
+  targetRate,
+  targetUsers,
+} from "../core/plan/load.ts";
+import type { VirtualUser } from "./user.ts";
+
+export interface DriverHost {
+  /** Users of this core that have not ended. */
+  readonly users: number;
+  /** Milliseconds of plan time: since the start, pauses left out. */
+  planMs(now: number): number;
+  /** The moment on the clock of a plan time. */
+  clockAt(planMs: number): number;
+  readonly stopping: boolean;
+  readonly paused: boolean;
+  newUser(): VirtualUser;
+  /** Takes what the iteration needs (set-up, ticket, rows) and begins it; may take a while. */
+  beginIteration(user: VirtualUser, intendedAt: number, now: number): void;
+  /** Think time and pacing, then `beginIteration`. */
+  rest(user: VirtualUser, now: number): void;
+  /** The user has done its last iteration. */
+  retire(user: VirtualUser): void;
+  arrivalStarted(lagMs: number): void;
+}
+
+export interface LoadDriver {
+  /** What the plan asks this core for now: users or arrivals per second. */
+  readonly target: number;
+  readonly missed: number;
+  /** Users that take part now, those between two iterations included. */
+  readonly active: number;
+  begin(now: number): void;
+  tick(now: number): void;
+  iterationDone(user: VirtualUser, now: number): void;
+  scale(factor: number, now: number): void;
+  resume(now: number): void;
+  stop(now: number): void;
+}
+
+/** Users begin in slices, so that thousands of them do not connect in one turn of the loop. */
+const USERS_STARTED_PER_TURN = 64;
+
+export class UserDriver implements LoadDriver {
+  target = 0;
+  readonly missed = 0;
+  readonly #host: DriverHost;
+  readonly #plan: LoadPlan;
+  readonly #share: Share;
+  readonly #active = new Set<VirtualUser>();
+  #factor = 1;
+  #starting = false;
+  /** Active users that were told to end. */
+  #retiring = 0;
+
+  constructor(plan: LoadPlan, share: Share, host: DriverHost) {
+    this.#plan = plan;
+    this.#share = share;
+    this.#host = host;
+  }
+
+  get active(): number {
+    return this.#active.size;
+  }
+
+  begin(now: number): void {
+    this.tick(now);
+  }
+
+  tick(now: number): void {
+    const planned = targetUsers(this.#plan, this.#host.planMs(now)) * this.#factor;
+    this.target = shareOfUsers(Math.round(planned), this.#share);
+    if (!this.#starting) this.#startSome();
+    let surplus = Math.max(0, this.#active.size - this.target);
+    if (surplus === this.#retiring) return;
+    this.#retiring = surplus;
+    // Too many: the newest end after their iteration.
+    for (const user of [...this.#active].reverse()) user.retiring = surplus-- > 0;
+  }
+
+  #startSome(): void {
+    this.#starting = false;
+    if (this.#host.stopping || this.#host.paused) return;
+    const now = performance.now();
+    for (let i = 0; i < USERS_STARTED_PER_TURN && this.#active.size < this.target; i++) {
+      const user = this.#host.newUser();
+      this.#active.add(user);
+      this.#host.beginIteration(user, now, now);
+    }
+    if (this.#active.size >= this.target) return;
+    this.#starting = true;
+    setImmediate(() => this.#startSome());
+  }
+
+  iterationDone(user: VirtualUser, now: number): void {
+    if (user.retiring) {
+      this.#retiring--;
+      this.#active.delete(user);
+      this.#host.retire(user);
+    } else this.#host.rest(user, now);
+  }
+
+  scale(factor: number, now: number): void {
+    this.#factor *= factor;
+    this.tick(now);
+  }
+
+  resume(now: number): void {
+    this.tick(now);
+  }
+
+  stop(): void {}
+}
+
+/** Timers are late by about half a millisecond; arrivals due within this are begun at once. */
+const ARRIVAL_SLACK_MS = 0.25;
+
+export class ArrivalDriver implements LoadDriver {
+  target = 0;
+  missed = 0;
+  readonly #host: DriverHost;
+  readonly #stages: readonly Stage[];
+  readonly #share: Share;
+  readonly #arrivals: ArrivalClock;
+  readonly #free: VirtualUser[] = [];
+  #usersMax: number;
+  #users = 0;
+  #factor = 1;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(stages: readonly Stage[], usersMax: number, share: Share, host: DriverHost) {
+    this.#stages = stages;
+    this.#share = share;
+    this.#host = host;
+    this.#usersMax = usersMax;
+    this.#arrivals = new ArrivalClock(stages, share);
+  }
+
+  get active(): number {
+    return this.#users - this.#free.length;
+  }
+
+  begin(now: number): void {
+    this.#serve(now);
+  }
+
+  tick(now: number): void {
+    const planMs = this.#host.planMs(now);
+    const rate = targetRate({ kind: "rate", stages: this.#stages, vusMax: this.#usersMax }, planMs);
+    this.target = (rate * this.#factor) / this.#share.count;
+    this.missed = this.#arrivals.overdue(planMs);
+  }
+
+  /** Begins everything that is due and for which there is a user, then waits for the next. */
+  #serve(now: number): void {
+    clearTimeout(this.#timer);
+    if (this.#host.stopping || this.#host.paused) return;
+    let due = this.#arrivals.peek();
+    const planMs = this.#host.planMs(now);
+    while (due !== null && due <= planMs + ARRIVAL_SLACK_MS) {
+      const user = this.#free.pop() ?? this.#addUser();
+      // Nobody is free: whoever becomes free next serves it, late, and the lateness is measured.
+      if (user === undefined) return;
+      this.#arrivals.advance();
+      const intendedAt = this.#host.clockAt(due);
+      this.#host.arrivalStarted(now - intendedAt);
+      this.#host.beginIteration(user, Math.min(intendedAt, now), now);
+      due = this.#arrivals.peek();
+    }
+    if (due === null) return;
+    this.#timer = setTimeout(() => this.#serve(performance.now()), Math.max(1, due - planMs));
+  }
+
+  #addUser(): VirtualUser | undefined {
+    if (this.#users >= this.#usersMax) return undefined;
+    this.#users++;
+    return this.#host.newUser();
+  }
+
+  iterationDone(user: VirtualUser, now: number): void {
+    const due = this.#arrivals.peek();
+    this.#free.push(user);
+    if (due !== null && due <= this.#host.planMs(now)) this.#serve(now);
+  }
+
+  scale(factor: number, now: number): void {
+    this.#factor *= factor;
+    this.#usersMax = Math.max(1, Math.ceil(this.#usersMax * Math.max(1, factor)));
+    this.#arrivals.scale(factor, this.#host.planMs(now));
+    this.#serve(now);
+  }
+
+  resume(now: number): void {
+    this.#serve(now);
+  }
+
+  stop(now: number): void {
+    clearTimeout(this.#timer);
+    this.missed = this.#arrivals.overdue(this.#host.planMs(now));
+  }
+}
+
+export class IterationDriver implements LoadDriver {
+  readonly target: number;
+  readonly missed = 0;
+  readonly #host: DriverHost;
+  /** Null when iterations are shared: then the lease of tickets decides. */
+  readonly #perUser: number | null;
+  readonly #waiting: VirtualUser[] = [];
+  #started = 0;
+
+  constructor(users: number, perUser: number | null, host: DriverHost) {
+    this.target = users;
+    this.#perUser = perUser;
+    this.#host = host;
+  }
+
+  get active(): number {
+    return this.#host.users;
+  }
+
+  begin(): void {
+    if (this.#host.stopping) return;
+    const now = performance.now();
+    for (
+      let i = 0;
+      i < USERS_STARTED_PER_TURN && this.#started < this.target;
+      i++, this.#started++
+    ) {
+      this.#host.beginIteration(this.#host.newUser(), now, now);
+    }
+    if (this.#started < this.target) setImmediate(() => this.begin());
+  }
+
+  tick(): void {}
+
+  iterationDone(user: VirtualUser, now: number): void {
+    if (this.#perUser !== null && user.context.iteration >= this.#perUser) this.#host.retire(user);
+    else if (this.#host.paused) this.#waiting.push(user);
+    else this.#host.rest(user, now);
+  }
+
+  /** The number of iterations is fixed; there is nothing to scale. */
+  scale(): void {}
+
+  resume(now: number): void {
+    for (const user of this.#waiting.splice(0)) this.#host.rest(user, now);
+  }
+
+  stop(): void {}
+}

@@ -1,0 +1,496 @@
+/**
+ * One workflow on one core, from preparation to the last frame.
+ *
+ *   new ──prepare──▶ prepared ──start──▶ running ──plan over / stop──▶ stopping ──all users done──▶ finished
+ *                                                                        └──graceful stop over──▶ abort ─┘
+ *
+ * The plan's clock begins when everything is prepared and stands still while paused. A warm-up is a
+ * first stage of the plan whose results are not recorded.
+ */
+
+import { Random } from "../core/base/random.ts";
+import { provision } from "../core/dispatch/provision.ts";
+import { type LoadPlan, planDurationMs, type Share } from "../core/plan/load.ts";
+import { clock } from "../protocols/clock.ts";
+import type { CallRecord } from "../protocols/protocol.ts";
+import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
+import { Complaints } from "./complaints.ts";
+import type { UserContext } from "./context.ts";
+import {
+  ArrivalDriver,
+  type DriverHost,
+  IterationDriver,
+  type LoadDriver,
+  UserDriver,
+} from "./drivers.ts";
+import type { FeedSupply } from "./feeds.ts";
+import type { LagMonitor } from "./lag.ts";
+import { IndexLease, type LeaseRequester } from "./leases.ts";
+import { ITERATIONS_LEASE, type Problem } from "./messages.ts";
+import { problemOf } from "./problem.ts";
+import { provide } from "./provide.ts";
+import { Recorder } from "./recorder.ts";
+import { Sleeper } from "./sleeper.ts";
+import { type UserHost, VirtualUser } from "./user.ts";
+import { UserIds } from "./user-ids.ts";
+
+/** Ten frames a second: the width of a window of the time series. */
+export const FRAME_INTERVAL_MS = 100;
+/** A loop that has not reached its timers for so long is starved by code that never waits. */
+const STARVED_MS = 50;
+const LEASE_BLOCKS = 20;
+const LEASE_BLOCK_MAX = 1_000;
+
+export interface ExecutionEnd {
+  readonly provided: Readonly<Record<string, unknown>>;
+  readonly notes: readonly string[];
+}
+
+export interface ExecutionHost extends LeaseRequester {
+  log(line: string): void;
+  frame(): void;
+  finished(end: ExecutionEnd): void;
+  /** A workflow that measures nothing threw: those that depend on it must not run. */
+  failed(problem: Problem): void;
+}
+
+export interface ExecutionInputs {
+  readonly workflow: CompiledWorkflow;
+  /** The plan after overrides. */
+  readonly plan: LoadPlan;
+  readonly warmupMs: number;
+  readonly gracefulStopMs: number;
+  readonly share: Share;
+  readonly core: number;
+  readonly used: Readonly<Record<string, unknown>>;
+  readonly feeds: FeedSupply;
+  readonly lag: LagMonitor;
+}
+
+export class Execution implements UserHost, DriverHost {
+  readonly workflow: CompiledWorkflow;
+  readonly core: number;
+  readonly used: Readonly<Record<string, unknown>>;
+  readonly recorder: Recorder;
+  setup: unknown = undefined;
+  stopping = false;
+  paused = false;
+  readonly #inputs: ExecutionInputs;
+  readonly #host: ExecutionHost;
+  readonly #driver: LoadDriver;
+  readonly #durationMs: number;
+  readonly #tickets: IndexLease | null;
+  readonly #users = new Set<VirtualUser>();
+  /** Users that want to begin and must wait, with the moment they should have begun. */
+  readonly #waiting = new Map<VirtualUser, number>();
+  readonly #ids: UserIds;
+  readonly #random: Random;
+  readonly #sleeper = new Sleeper();
+  readonly #last: Record<string, unknown> = {};
+  readonly #notes = new Set<string>();
+  #exhausted = false;
+  #failure: Problem | undefined;
+  readonly #complaints: Complaints;
+  #abort: AbortController | undefined;
+  #startedAt = 0;
+  #pausedAt = 0;
+  #pausedMs = 0;
+  #measuredMs = 0;
+  #ticker: NodeJS.Timeout | undefined;
+  #endTimer: NodeJS.Timeout | undefined;
+  #ended = false;
+
+  constructor(inputs: ExecutionInputs, host: ExecutionHost) {
+    const { plan, share, warmupMs, workflow } = inputs;
+    this.workflow = workflow;
+    this.core = inputs.core;
+    this.used = inputs.used;
+    this.#inputs = inputs;
+    this.#host = host;
+    this.#complaints = new Complaints((line) => host.log(line));
+    this.recorder = new Recorder(
+      workflow.measuredSteps,
+      workflow.definition.checks.length,
+      plan.kind === "rate",
+    );
+    this.#random = new Random(`${workflow.definition.name}/${share.index}`);
+    this.#ids = new UserIds(share);
+    const limit = planDurationMs(plan) ?? ("durationMsMax" in plan ? plan.durationMsMax : 0);
+    this.#durationMs = warmupMs + limit;
+    this.#tickets = plan.kind === "shared" ? this.#ticketLease(plan.iterations) : null;
+    this.#driver = this.#makeDriver();
+  }
+
+  #ticketLease(iterations: number): IndexLease {
+    const size = Math.ceil(iterations / (this.#inputs.share.count * LEASE_BLOCKS));
+    return new IndexLease(
+      ITERATIONS_LEASE,
+      Math.min(LEASE_BLOCK_MAX, Math.max(1, size)),
+      this.#host,
+    );
+  }
+
+  #makeDriver(): LoadDriver {
+    const { plan, share, warmupMs } = this.#inputs;
+    const users = share.users[share.index] ?? 0;
+    if (plan.kind === "rate" || plan.kind === "vus") {
+      const first = plan.stages[0]?.from ?? 0;
+      const warm = warmupMs > 0 ? [{ durationMs: warmupMs, from: first, to: first }] : [];
+      const stages = [...warm, ...plan.stages];
+      if (plan.kind === "vus") return new UserDriver({ ...plan, stages }, share, this);
+      return new ArrivalDriver(
+        stages,
+        provision(plan.vusMax, share.count)[share.index] ?? 1,
+        share,
+        this,
+      );
+    }
+    return new IterationDriver(
+      plan.kind === "once" ? 1 : users,
+      plan.kind === "shared" ? null : perUser(plan),
+      this,
+    );
+  }
+
+  get users(): number {
+    return this.#users.size;
+  }
+
+  get activeUsers(): number {
+    return this.#ended ? 0 : this.#driver.active;
+  }
+
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    return this.#abort.signal;
+  }
+
+  start(setup: unknown): void {
+    this.setup = setup;
+    this.#inputs.lag.start();
+    this.#startedAt = clock();
+    this.recorder.measureFrom(this.#startedAt + this.#inputs.warmupMs);
+    this.#tickets?.prefetch();
+    this.#inputs.feeds.prefetch();
+    this.#driver.begin(this.#startedAt);
+    this.#driver.tick(this.#startedAt);
+    this.#ticker = setInterval(() => this.#tick(), FRAME_INTERVAL_MS);
+    this.#armEnd();
+  }
+
+  #tick(): void {
+    const now = clock();
+    this.#driver.tick(now);
+    this.#host.frame();
+  }
+
+  #armEnd(): void {
+    clearTimeout(this.#endTimer);
+    const left = this.#durationMs - this.planMs(clock());
+    // Timers hold at most 2^31 ms; a longer run arms it again.
+    this.#endTimer = setTimeout(
+      () => (left > 2e9 ? this.#armEnd() : this.stop()),
+      Math.min(left, 2e9),
+    );
+  }
+
+  planMs(now: number): number {
+    const until = this.paused ? this.#pausedAt : now;
+    return until - this.#startedAt - this.#pausedMs;
+  }
+
+  clockAt(planMs: number): number {
+    return this.#startedAt + this.#pausedMs + planMs;
+  }
+
+  frame(): Uint8Array {
+    const now = clock();
+    const planMs = this.planMs(now);
+    if (!this.stopping) this.#measuredMs = Math.max(0, planMs - this.#inputs.warmupMs);
+    return this.recorder.frame({
+      measuredMs: this.#measuredMs,
+      warmingUp: planMs < this.#inputs.warmupMs,
+      target: this.#driver.target,
+      arrivalsMissed: this.#driver.missed,
+      loopLagUs: this.#inputs.lag.lagUs,
+    });
+  }
+
+  pause(): void {
+    if (this.paused || this.stopping) return;
+    this.#pausedAt = clock();
+    this.paused = true;
+    clearTimeout(this.#endTimer);
+  }
+
+  resume(): void {
+    if (!this.paused) return;
+    const now = clock();
+    const measured = this.recorder.measures(this.#pausedAt);
+    this.#pausedMs += now - this.#pausedAt;
+    this.paused = false;
+    if (!measured) this.recorder.measureFrom(this.clockAt(this.#inputs.warmupMs));
+    this.#armEnd();
+    this.#resumeWaiting();
+    this.#driver.resume(now);
+  }
+
+  scale(factor: number): void {
+    if (!this.stopping) this.#driver.scale(factor, clock());
+  }
+
+  /** No new step begins; what is under way may finish within the graceful stop. */
+  stop(): void {
+    if (this.stopping) return;
+    if (this.paused) this.resume();
+    const now = clock();
+    this.#measuredMs = Math.max(
+      0,
+      Math.min(this.planMs(now), this.#durationMs) - this.#inputs.warmupMs,
+    );
+    this.#driver.tick(now);
+    this.stopping = true;
+    clearTimeout(this.#endTimer);
+    this.#driver.stop(now);
+    this.#sleeper.wakeAll();
+    for (const user of [...this.#users]) if (!user.running) this.retire(user);
+    this.#endTimer = setTimeout(() => this.#abortAll(), this.#inputs.gracefulStopMs);
+    this.#checkEnd();
+  }
+
+  #abortAll(): void {
+    this.#abort?.abort(new Error("the graceful stop is over"));
+    for (const user of [...this.#users]) {
+      const cut = user.abort();
+      if (cut.length > 0 && this.recorder.measures(user.beganAt)) {
+        this.recorder.interruptedIterations++;
+        for (const step of cut) if (step.index >= 0) this.recorder.interrupted(step.index);
+      }
+      this.#users.delete(user);
+    }
+    this.#checkEnd();
+  }
+
+  newUser(): VirtualUser {
+    const user = new VirtualUser(this.#ids.take(), this);
+    user.ready = this.workflow.definition.userSetup === undefined;
+    this.#users.add(user);
+    return user;
+  }
+
+  /** Takes a ticket and rows if the workflow has such, sets the user up, and begins. */
+  beginIteration(user: VirtualUser, intendedAt: number, now: number): void {
+    if (this.stopping) {
+      this.retire(user);
+      return;
+    }
+    if (this.paused) {
+      this.#waiting.set(user, intendedAt);
+      return;
+    }
+    if (this.#tickets !== null && !user.ticketTaken) {
+      const ticket = this.#tickets.take();
+      if (ticket === "exhausted") this.retire(user);
+      else if (ticket === "wait") this.#waiting.set(user, intendedAt);
+      if (typeof ticket !== "number") return;
+      user.ticketTaken = true;
+    }
+    if (this.#inputs.feeds.size > 0 && !this.#takeRows(user, intendedAt)) return;
+    if (!user.ready) {
+      void this.#setUpUser(user, intendedAt, now);
+      return;
+    }
+    user.ticketTaken = false;
+    user.begin(intendedAt, now);
+  }
+
+  #takeRows(user: VirtualUser, intendedAt: number): boolean {
+    user.rows ??= {};
+    const taken = this.#inputs.feeds.take(user.rows, this.#random);
+    if (taken === "wait") this.#waiting.set(user, intendedAt);
+    if (taken === "exhausted") {
+      this.#exhausted = true;
+      this.#notes.add(
+        `workflow "${this.workflow.definition.name}": a feed of order "once" ran out of rows`,
+      );
+      this.retire(user);
+    }
+    if (taken !== "ready") return false;
+    user.context.data = user.rows;
+    user.rows = null;
+    return true;
+  }
+
+  /** The set-up's own time is not the target's: the iteration is due that much later. */
+  async #setUpUser(user: VirtualUser, intendedAt: number, now: number): Promise<void> {
+    user.running = true;
+    try {
+      await this.workflow.definition.userSetup?.(user.context);
+    } catch (error) {
+      this.#complaints.add(`userSetup of user ${user.id} threw`, error);
+    }
+    user.ready = true;
+    user.running = false;
+    if (user.session.closed) return;
+    if (this.stopping) this.retire(user);
+    else {
+      user.ticketTaken = false;
+      const ready = clock();
+      user.begin(intendedAt + (ready - now), ready);
+    }
+  }
+
+  leaseGranted(name: string, from: number, to: number, last: boolean): void {
+    if (name === ITERATIONS_LEASE) this.#tickets?.granted(from, to, last);
+    else this.#inputs.feeds.granted(name, from, to, last);
+    this.#resumeWaiting();
+  }
+
+  #resumeWaiting(): void {
+    const corrected = this.#inputs.plan.kind === "rate";
+    for (const [user, intendedAt] of [...this.#waiting]) {
+      this.#waiting.delete(user);
+      const now = clock();
+      this.beginIteration(user, corrected ? intendedAt : now, now);
+    }
+  }
+
+  iterationDone(user: VirtualUser, now: number, complete: boolean): void {
+    if (this.recorder.measures(user.beganAt)) {
+      if (complete) this.recorder.iterations++;
+      else this.recorder.interruptedIterations++;
+    }
+    if (this.stopping) {
+      this.retire(user);
+      return;
+    }
+    // Functions that never wait would keep the loop from its timers: let it turn.
+    if (now - this.#inputs.lag.lastTurnAt > STARVED_MS) {
+      setImmediate(() => this.#continue(user));
+      return;
+    }
+    this.#driver.iterationDone(user, now);
+  }
+
+  #continue(user: VirtualUser): void {
+    if (this.stopping) this.retire(user);
+    else this.#driver.iterationDone(user, clock());
+  }
+
+  rest(user: VirtualUser, now: number): void {
+    const { pacingMs, thinkMaxMs, thinkMinMs } = this.workflow.definition.pace;
+    const think = thinkMaxMs === 0 ? 0 : this.#random.between(thinkMinMs, thinkMaxMs);
+    const pause = Math.max(think, pacingMs === 0 ? 0 : pacingMs - (now - user.beganAt));
+    if (pause <= 0) {
+      this.beginIteration(user, now, now);
+      return;
+    }
+    user.timer = setTimeout(() => {
+      const at = clock();
+      if (user.retiring) this.#driver.iterationDone(user, at);
+      else this.beginIteration(user, at, at);
+    }, pause);
+  }
+
+  /** The user has done its last iteration; a ramp that rises again makes a new one. */
+  retire(user: VirtualUser): void {
+    clearTimeout(user.timer);
+    this.#waiting.delete(user);
+    if (!this.#users.has(user)) return;
+    if (user.ready && this.workflow.definition.userTeardown !== undefined) {
+      user.ready = false;
+      user.running = true;
+      void this.#tearDownUser(user).then(() => this.#removeUser(user));
+    } else this.#removeUser(user);
+  }
+
+  #removeUser(user: VirtualUser): void {
+    user.running = false;
+    user.session.close();
+    if (this.#users.delete(user)) this.#ids.giveBack(user.id);
+    this.#checkEnd();
+  }
+
+  async #tearDownUser(user: VirtualUser): Promise<void> {
+    try {
+      await this.workflow.definition.userTeardown?.(user.context);
+    } catch (error) {
+      this.#complaints.add(`userTeardown of user ${user.id} threw`, error);
+    }
+  }
+
+  /** Over when no user is left that could begin anything. */
+  #checkEnd(): void {
+    if (this.#ended || this.#users.size > 0) return;
+    const openEnded = this.#inputs.plan.kind === "vus" || this.#inputs.plan.kind === "rate";
+    if (!this.stopping && openEnded && this.planMs(clock()) < this.#durationMs && !this.#exhausted)
+      return;
+    this.#ended = true;
+    this.#freeze();
+    clearInterval(this.#ticker);
+    clearTimeout(this.#endTimer);
+    this.#driver.stop(clock());
+    if (this.#failure === undefined)
+      this.#host.finished({ provided: this.#provided(), notes: [...this.#notes] });
+    else this.#host.failed(this.#failure);
+    this.#inputs.lag.stop();
+  }
+
+  /** From here on no measured time passes. */
+  #freeze(): void {
+    if (this.stopping) return;
+    this.#measuredMs = Math.max(0, this.planMs(clock()) - this.#inputs.warmupMs);
+    this.stopping = true;
+  }
+
+  #provided(): Record<string, unknown> {
+    const { definition } = this.workflow;
+    return provide(definition, { last: this.#last, setup: this.setup }, this.#complaints);
+  }
+
+  arrivalStarted(lagMs: number): void {
+    if (this.recorder.measures(clock())) this.recorder.arrivalStarted(lagMs);
+  }
+
+  record(step: CompiledStep, record: CallRecord, startedAt: number, intendedAt: number): void {
+    this.recorder.call(step.index, record, startedAt, intendedAt);
+  }
+
+  recordException(step: CompiledStep, startedAt: number, intendedAt: number, error: unknown): void {
+    this.recorder.exception(step.index, startedAt, clock(), intendedAt);
+    const what = `${step.index < 0 ? "action" : "step"} "${step.name}" threw`;
+    this.#complaints.add(what, error);
+    if (this.#inputs.plan.kind !== "once") return;
+    const problem = problemOf(error);
+    this.#failure ??= { ...problem, message: `${what}: ${problem.message}` };
+  }
+
+  recordCheck(index: number, passed: boolean, beganAt: number): void {
+    if (this.recorder.measures(beganAt)) this.recorder.check(index, passed);
+  }
+
+  recordMetric(at: number, context: UserContext): void {
+    const metric = this.workflow.metrics[at];
+    if (metric === undefined) return;
+    try {
+      const value = metric.value(context);
+      if (typeof value === "number" || typeof value === "boolean") {
+        this.recorder.add(metric.name, metric.kind, Number(value), {});
+      }
+    } catch (error) {
+      this.#complaints.add(`metric "${metric.name}" threw`, error);
+    }
+  }
+
+  keepLast(step: CompiledStep, result: unknown): void {
+    if (this.workflow.definition.provides.length > 0) this.#last[step.name] = result;
+  }
+
+  sleep(ms: number): Promise<void> {
+    return this.#sleeper.sleep(ms);
+  }
+}
+
+function perUser(plan: LoadPlan): number {
+  return plan.kind === "perUser" ? plan.iterations : 1;
+}

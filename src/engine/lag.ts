@@ -1,0 +1,53 @@
+/**
+ * How late this core's event loop runs its timers, and how much CPU it uses: the health of the
+ * generator itself. A timer every 10 ms compares when it came with when it should have.
+ */
+
+import { Histogram } from "../core/stats/histogram.ts";
+import { clock } from "../protocols/clock.ts";
+import type { CoreVitals } from "./messages.ts";
+
+const INTERVAL_MS = 10;
+
+export class LagMonitor {
+  /** When the loop last reached its timers; code that never yields leaves it behind. */
+  lastTurnAt = clock();
+  readonly lagUs = new Histogram();
+  #timer: NodeJS.Timeout | undefined;
+  #expectedAt = 0;
+  #cpuStart = process.cpuUsage();
+  #startedAt = clock();
+
+  start(): void {
+    this.lagUs.clear();
+    this.#cpuStart = process.cpuUsage();
+    this.#startedAt = clock();
+    this.#arm(this.#startedAt);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  vitals(activeUsers: number): CoreVitals {
+    const used = process.cpuUsage(this.#cpuStart);
+    const elapsedMs = clock() - this.#startedAt;
+    return {
+      cpu: elapsedMs > 0 ? (used.user + used.system) / 1_000 / elapsedMs : 0,
+      residentBytes: process.memoryUsage.rss(),
+      activeUsers,
+    };
+  }
+
+  #arm(now: number): void {
+    this.lastTurnAt = now;
+    this.#expectedAt = now + INTERVAL_MS;
+    this.#timer = setTimeout(() => this.#fired(), INTERVAL_MS);
+  }
+
+  #fired(): void {
+    const now = clock();
+    this.lagUs.record(Math.max(0, (now - this.#expectedAt) * 1_000));
+    this.#arm(now);
+  }
+}

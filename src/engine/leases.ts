@@ -1,0 +1,58 @@
+/**
+ * Indices leased in blocks from the manager, so that iterations and data rows are handed out exactly
+ * once over all cores. The next block is asked for before this one is used up; when the loop is
+ * faster than the manager, users wait for the block instead of taking an index twice.
+ */
+
+export interface LeaseRequester {
+  request(name: string, size: number): void;
+}
+
+/** An index, or: none now but perhaps later, or: none ever. */
+export type Taken = number | "wait" | "exhausted";
+
+export class IndexLease {
+  readonly #name: string;
+  readonly #size: number;
+  readonly #requester: LeaseRequester;
+  readonly #blocks: { from: number; readonly to: number }[] = [];
+  #asked = false;
+  #last = false;
+
+  constructor(name: string, size: number, requester: LeaseRequester) {
+    this.#name = name;
+    this.#size = size;
+    this.#requester = requester;
+  }
+
+  /** Asks for the first block before anybody needs it. */
+  prefetch(): void {
+    if (this.#asked || this.#last) return;
+    this.#asked = true;
+    this.#requester.request(this.#name, this.#size);
+  }
+
+  granted(from: number, to: number, last: boolean): void {
+    this.#asked = false;
+    this.#last = last;
+    if (to > from) this.#blocks.push({ from, to });
+  }
+
+  take(): Taken {
+    const block = this.#blocks[0];
+    if (block === undefined) {
+      if (this.#last) return "exhausted";
+      this.prefetch();
+      return "wait";
+    }
+    const index = block.from++;
+    if (block.from === block.to) this.#blocks.shift();
+    if (
+      this.#blocks.length === 0 ||
+      (this.#blocks.length === 1 && block.to - block.from < this.#size / 2)
+    ) {
+      this.prefetch();
+    }
+    return index;
+  }
+}

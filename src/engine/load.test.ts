@@ -1,0 +1,313 @@
+/** Load models on real time, kept short: what is asserted are counts and order, never how fast. */
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
+import { http } from "../protocols/http1/client.ts";
+import { InProcessRun, until } from "../runner/testing/in-process-run.ts";
+import { CustomResult, measure } from "../workflow/custom-result.ts";
+import { counter } from "../workflow/metrics.ts";
+import type { WorkflowOptions } from "../workflow/options.ts";
+import { workflow } from "../workflow/workflow.ts";
+
+let demo: DemoTarget;
+
+beforeAll(async () => {
+  demo = await startDemoTarget({ port: 0 });
+});
+afterAll(() => demo.close());
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A workflow whose step waits so long and counts how many users are in it at once. */
+function counting(options: WorkflowOptions, waitMs: number) {
+  const seen = { now: 0, most: 0, begun: 0 };
+  const flow = workflow("w", options).step("s", async () => {
+    seen.begun++;
+    seen.most = Math.max(seen.most, ++seen.now);
+    await pause(waitMs);
+    seen.now--;
+    return measure(() => 1);
+  });
+  return { flow, seen };
+}
+
+describe("closed models", () => {
+  it("keep exactly so many users busy for the time", async () => {
+    const { flow, seen } = counting({ vus: 7, duration: "300ms" }, 10);
+    const run = await InProcessRun.whole(flow, { cores: 2 });
+    expect(seen.most).toBe(7);
+    const { interrupted, ok, requests } = run.step("w", "s");
+    expect([requests, interrupted]).toEqual([seen.begun, 0]);
+    expect(ok).toBe(run.book("w").iterations);
+    expect(run.book("w").elapsedMs).toBeCloseTo(300, -2);
+  });
+
+  it("count what the server counted, and send nothing after the end", async () => {
+    const before = demo.stats().requests;
+    const flow = workflow("w", { vus: 10, duration: "300ms" }).step("home", http.get(demo.url));
+    const run = await InProcessRun.whole(flow, { cores: 2 });
+    const { failed, ok } = run.step("w", "home");
+    expect(failed).toBe(0);
+    expect(demo.stats().requests - before).toBe(ok);
+    await pause(50);
+    expect(demo.stats().requests - before).toBe(ok);
+  });
+
+  it("follow stages up and down, and numbers of users that left are used again", async () => {
+    const ids = new Set<number>();
+    const { flow, seen } = counting(
+      {
+        startVus: 1,
+        stages: [
+          { duration: "150ms", vus: 10 },
+          { duration: "150ms", vus: 0 },
+          { duration: "150ms", vus: 10 },
+          { duration: "100ms", vus: 10 },
+        ],
+      },
+      5,
+    );
+    flow.check("id", ({ user }) => ids.add(user.id).size > 0);
+    const run = await InProcessRun.whole(flow, { cores: 2 });
+    expect(seen.most).toBe(10);
+    expect([...ids].every((id) => id < 10)).toBe(true);
+    expect(run.step("w", "s").requests).toBe(seen.begun);
+  });
+
+  it("leave think time between iterations, and pace their beginnings", async () => {
+    const begun: number[] = [];
+    const at = (options: WorkflowOptions) =>
+      workflow("w", options).step("s", async () => {
+        begun.push(performance.now());
+        await pause(5);
+        return measure(() => 1);
+      });
+    await InProcessRun.whole(at({ vus: 1, iterations: 4, think: "40ms" }));
+    const gaps = begun.slice(1).map((time, i) => time - (begun[i] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThan(42);
+    begun.length = 0;
+    await InProcessRun.whole(at({ vus: 1, iterations: 4, pacing: "40ms" }));
+    for (const [i, time] of begun.entries()) {
+      if (i > 0) expect(time - (begun[i - 1] ?? 0)).toBeGreaterThan(38);
+    }
+  });
+
+  it("send users who are in think time home when the ramp goes down", async () => {
+    let iterations = 0;
+    const flow = workflow("w", {
+      startVus: 5,
+      stages: [
+        { duration: "100ms", vus: 5 },
+        { duration: "1ms", vus: 0 },
+        { duration: "300ms", vus: 0 },
+      ],
+      think: "200ms",
+    }).step("s", () => {
+      iterations++;
+      return measure(() => 1);
+    });
+    await InProcessRun.whole(flow);
+    expect(iterations).toBe(5);
+  });
+});
+
+describe("open models", () => {
+  it("begin as many iterations as the rate asks for, over all cores", async () => {
+    const { flow, seen } = counting({ rate: 200, duration: "500ms" }, 1);
+    const run = await InProcessRun.whole(flow, { cores: 2 });
+    const { arrivals } = run.book("w").data();
+    expect((arrivals?.started ?? 0) + (arrivals?.missed ?? 0)).toBe(100);
+    expect(seen.begun).toBe(arrivals?.started);
+    expect(seen.begun).toBeGreaterThan(50);
+  });
+
+  it("never have more users than their bound, and measure the waiting that follows", async () => {
+    const { flow, seen } = counting({ rate: 100, duration: "500ms", maxVus: 2 }, 50);
+    const run = await InProcessRun.whole(flow);
+    expect(seen.most).toBe(2);
+    const { arrivals } = run.book("w").data();
+    expect((arrivals?.started ?? 0) + (arrivals?.missed ?? 0)).toBe(50);
+    expect(arrivals?.missed).toBeGreaterThan(20);
+    const { totals } = run.step("w", "s");
+    // Two users do 40 a second: the last to be served came in long before.
+    expect(totals.latency.max).toBeGreaterThan(200_000);
+    expect(totals.service.max).toBeLessThan(totals.latency.max);
+  });
+
+  it("do not charge the target for the set-up of a user", async () => {
+    const flow = workflow("w", { rate: 50, duration: "200ms" })
+      .userSetup(() => pause(400))
+      .step("s", () => new CustomResult(1, { startedAt: 0, endedAt: 0 }));
+    const run = await InProcessRun.whole(flow);
+    const { ok, totals } = run.step("w", "s");
+    expect(ok).toBeGreaterThan(0);
+    expect(totals.latency.quantiles([0.5])[0]).toBeLessThan(300_000);
+  });
+
+  it("follow a ramp of the rate", async () => {
+    const { flow, seen } = counting({ rateStages: [{ duration: "500ms", rate: 400 }] }, 1);
+    const run = await InProcessRun.whole(flow);
+    const missed = run.book("w").data().arrivals?.missed ?? 0;
+    expect(seen.begun + missed).toBe(100);
+  });
+});
+
+describe("iterations", () => {
+  it("shared by the users are done exactly so often, over all cores", async () => {
+    const users = new Set<number>();
+    const flow = workflow("w", { vus: 9, iterations: 100 }).step("s", async ({ user }) => {
+      users.add(user.id);
+      await pause(1);
+      return measure(() => 1);
+    });
+    const run = await InProcessRun.whole(flow, { cores: 3 });
+    expect(run.step("w", "s").ok).toBe(100);
+    expect(run.book("w").iterations).toBe(100);
+    expect(users.size).toBe(9);
+    expect(run.ended).toEqual([["w", "completed", null]]);
+  });
+
+  it("per user are done by each", async () => {
+    const done = new Map<number, number>();
+    const flow = workflow("w", { vus: 5, iterationsPerVu: 4 }).step("s", ({ user }) => {
+      done.set(user.id, (done.get(user.id) ?? 0) + 1);
+      return measure(() => 1);
+    });
+    await InProcessRun.whole(flow, { cores: 2 });
+    expect([...done.values()]).toEqual([4, 4, 4, 4, 4]);
+  });
+
+  it("end at their time limit", async () => {
+    const { flow } = counting({ vus: 2, iterations: 1_000, maxDuration: "150ms" }, 20);
+    const run = await InProcessRun.whole(flow);
+    expect(run.step("w", "s").ok).toBeGreaterThan(0);
+    expect(run.step("w", "s").ok).toBeLessThan(100);
+  });
+});
+
+describe("warm-up", () => {
+  it("is left out of everything that is counted", async () => {
+    const tally = counter("load_test_tally");
+    let all = 0;
+    let late = 0;
+    const began = performance.now();
+    const flow = workflow("w", { vus: 2, duration: "200ms", warmup: "300ms" })
+      .step("s", async () => {
+        all++;
+        if (performance.now() - began > 250) late++;
+        tally.add(1);
+        await pause(10);
+        return measure(() => 1);
+      })
+      .check("c", () => true);
+    const run = await InProcessRun.whole(flow);
+    const { ok } = run.step("w", "s");
+    const { checks, metrics } = run.book("w").data();
+    expect(ok).toBeLessThan(late);
+    expect(ok).toBeGreaterThan(0);
+    expect(all).toBeGreaterThan(ok + 20);
+    expect(run.book("w").iterations).toBe(ok);
+    expect(checks).toEqual([{ name: "c", passed: ok, failed: 0 }]);
+    const counted = metrics.find("load_test_tally")?.count;
+    expect(counted).toBeGreaterThanOrEqual(ok);
+    expect(counted).toBeLessThan(all);
+    expect(run.book("w").elapsedMs).toBeLessThan(300);
+  });
+});
+
+describe("hands on the wheel", () => {
+  it("pause holds everything, resume goes on where it was", async () => {
+    const { flow, seen } = counting({ vus: 3, duration: "400ms" }, 5);
+    const run = await InProcessRun.start(flow);
+    await until(() => seen.begun > 5);
+    run.pause();
+    await until(() => seen.now === 0);
+    await pause(30);
+    const held = seen.begun;
+    await pause(500);
+    expect(seen.begun).toBe(held);
+    expect(run.ended).toEqual([]);
+    run.resume();
+    await run.done;
+    expect(seen.begun).toBeGreaterThan(held);
+    expect(run.book("w").elapsedMs).toBeLessThan(500);
+  });
+
+  it("scale changes users up and down again", async () => {
+    const { flow, seen } = counting({ vus: 4, duration: "1500ms" }, 5);
+    const run = await InProcessRun.start(flow, { cores: 2 });
+    await until(() => seen.most === 4);
+    run.scale(2);
+    await until(() => seen.most === 8);
+    run.scale(0.5);
+    await pause(250);
+    seen.most = 0;
+    await pause(200);
+    expect(seen.most).toBe(4);
+    run.stop();
+    await run.done;
+    expect(run.ended).toEqual([["w", "interrupted", null]]);
+  });
+
+  it("scale changes a rate", async () => {
+    const { flow, seen } = counting({ rate: 50, duration: "5s" }, 1);
+    const run = await InProcessRun.start(flow);
+    await until(() => seen.begun > 3);
+    run.scale(4);
+    const before = seen.begun;
+    await pause(500);
+    expect(seen.begun - before).toBeGreaterThan(60);
+    run.stop();
+    await run.done;
+  });
+});
+
+describe("the end", () => {
+  it("lets work in flight finish and counts it", async () => {
+    const { flow, seen } = counting({ vus: 5, duration: "100ms" }, 300);
+    const run = await InProcessRun.whole(flow);
+    expect(seen.begun).toBe(5);
+    expect(run.step("w", "s")).toMatchObject({ ok: 5, interrupted: 0 });
+  });
+
+  it("cuts off what does not finish in time, and counts that as interrupted", async () => {
+    const before = demo.stats().requests;
+    const options = { vus: 4, duration: "200ms", gracefulStop: "100ms" } as const;
+    const flow = workflow("w", options)
+      .step("hang", http.get(`${demo.url}/slow?ms=5000`))
+      .step("function", ({ http }) => http.get(`${demo.url}/slow?ms=5000`));
+    const run = await InProcessRun.whole(flow);
+    for (const step of ["hang", "function"])
+      expect(run.step("w", step)).toMatchObject({ requests: 0, interrupted: 4 });
+    expect(run.book("w").interruptedIterations).toBe(4);
+    expect(demo.stats().requests - before).toBe(8);
+  });
+
+  it("begins no later step once the time is over (VU-6)", async () => {
+    let second = 0;
+    const flow = workflow("w", { vus: 3, duration: "100ms" })
+      .step("first", async () => {
+        await pause(200);
+        return measure(() => 1);
+      })
+      .step("second", { after: ["first"] }, () => {
+        second++;
+        return measure(() => 1);
+      });
+    const run = await InProcessRun.whole(flow);
+    expect([run.step("w", "first").ok, second]).toEqual([3, 0]);
+    expect(run.book("w").interruptedIterations).toBe(3);
+  });
+
+  it("aborts the signal that functions were given", async () => {
+    const reasons: unknown[] = [];
+    const options = { vus: 2, duration: "50ms", gracefulStop: "50ms" } as const;
+    const flow = workflow("w", options).step("s", async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      reasons.push(signal.reason);
+      return measure(() => 1);
+    });
+    await InProcessRun.whole(flow);
+    expect(String(reasons[0])).toMatch(/graceful stop is over/);
+  });
+});

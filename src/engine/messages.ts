@@ -1,0 +1,108 @@
+/**
+ * Everything a manager and an executor core say to each other. Plain data only, so that the same
+ * core can be driven over a pipe by the local runner or over the network by a cluster's manager.
+ *
+ *   manager                                core
+ *     load ──────────────────────────────▶   imports the bundle
+ *     ◀──────────────────────────── loaded   manifests of all workflows
+ *     prepare ───────────────────────────▶   feeds, addresses, request bytes
+ *     ◀────────────────────────── prepared
+ *     setup (to one core) ───────────────▶
+ *     ◀───────────────────────── setupDone
+ *     start ─────────────────────────────▶   virtual users run
+ *     ◀───────────────────── frame, frame …   statistics, 10 a second
+ *     pause, resume, scale, stop ────────▶
+ *     ◀────────────────────────── finished   last frame, provided values
+ *     teardown (to one core) ────────────▶
+ */
+
+import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
+import type { Share } from "../core/plan/load.ts";
+import type { LoadOverrides } from "../workflow/overrides.ts";
+
+export type CoreCommand =
+  | {
+      readonly kind: "load";
+      /** Address of the bundle, importable by this core. */
+      readonly bundle: string;
+      /** Folder of the workflow file: relative paths of feeds and files start there. */
+      readonly folder: string;
+      readonly overrides: LoadOverrides;
+      readonly core: number;
+    }
+  | {
+      readonly kind: "prepare";
+      readonly execution: number;
+      readonly workflow: string;
+      readonly share: Share;
+      /** Values of other workflows, by their name and key; already filtered by the contract of both sides. */
+      readonly context: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+    }
+  | { readonly kind: "setup"; readonly execution: number }
+  | { readonly kind: "start"; readonly execution: number; readonly setup: unknown }
+  | { readonly kind: "pause"; readonly execution: number }
+  | { readonly kind: "resume"; readonly execution: number }
+  | { readonly kind: "scale"; readonly execution: number; readonly factor: number }
+  | { readonly kind: "stop"; readonly execution: number }
+  /** Indices [from, to) are this core's; `last` means that there are no more. */
+  | {
+      readonly kind: "lease";
+      readonly execution: number;
+      readonly name: string;
+      readonly from: number;
+      readonly to: number;
+      readonly last: boolean;
+    }
+  | { readonly kind: "teardown"; readonly execution: number; readonly setup: unknown }
+  | { readonly kind: "exit" };
+
+export type CoreEvent =
+  | { readonly kind: "loaded"; readonly manifests: readonly WorkflowManifest[] }
+  | { readonly kind: "loadFailed"; readonly problem: Problem }
+  | { readonly kind: "prepared"; readonly execution: number }
+  | { readonly kind: "setupDone"; readonly execution: number; readonly value: unknown }
+  /** The execution is over without results: preparation or set-up failed. */
+  | { readonly kind: "failed"; readonly execution: number; readonly problem: Problem }
+  | {
+      readonly kind: "frame";
+      readonly execution: number;
+      readonly bytes: Uint8Array;
+      readonly health: CoreVitals;
+    }
+  | {
+      readonly kind: "lease";
+      readonly execution: number;
+      readonly name: string;
+      readonly size: number;
+    }
+  | { readonly kind: "log"; readonly line: string }
+  | {
+      readonly kind: "finished";
+      readonly execution: number;
+      readonly bytes: Uint8Array;
+      readonly health: CoreVitals;
+      readonly provided: Readonly<Record<string, unknown>>;
+      /** Remarks for the reader of the results, for example that a feed ran out. */
+      readonly notes: readonly string[];
+    }
+  | { readonly kind: "tornDown"; readonly execution: number; readonly problem: Problem | null };
+
+/** An error for people: what, and where in their file. */
+export interface Problem {
+  readonly message: string;
+  /** "flow.ts:12:5" where there is one. */
+  readonly location: string | null;
+  /** A mistake in the workflow or the arguments, as opposed to a failure of the world. */
+  readonly mistake: boolean;
+}
+
+export interface CoreVitals {
+  /** CPU time of the process since the execution began, over the time elapsed. */
+  readonly cpu: number;
+  readonly residentBytes: number;
+  readonly activeUsers: number;
+}
+
+/** What the "lease" for shared iterations is called; feeds use their own names behind "feed:". */
+export const ITERATIONS_LEASE = "iterations";
+export const feedLease = (name: string): string => `feed:${name}`;

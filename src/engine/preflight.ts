@@ -1,0 +1,42 @@
+/**
+ * Before the first user starts: does anybody listen at the addresses the workflow names? Ten seconds
+ * of refused connections help nobody. Only a clear refusal counts; slow or odd servers are the run's
+ * business.
+ */
+
+import net from "node:net";
+import { errorCode } from "../protocols/errors.ts";
+import { knownOrigins, type Origin } from "../protocols/origin.ts";
+import type { CallSettings } from "../protocols/protocol.ts";
+
+export async function checkOrigins(settings: CallSettings): Promise<void> {
+  const prepared = knownOrigins().filter((origin) => origin.address !== undefined);
+  await Promise.all(prepared.map((origin) => checkOrigin(origin, settings.connectTimeoutMs)));
+}
+
+function checkOrigin(origin: Origin, timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({
+      host: origin.address?.address ?? origin.hostname,
+      port: origin.port,
+    });
+    const done = (): void => {
+      socket.destroy();
+      resolve();
+    };
+    socket.setTimeout(Math.min(timeoutMs, 2_000), done);
+    socket.on("connect", done);
+    socket.on("error", (error) => {
+      if (errorCode(error) !== "ECONNREFUSED") {
+        done();
+        return;
+      }
+      const place = `${origin.hostname}:${origin.port}`;
+      reject(
+        new Error(
+          `nothing listens at ${place}: the connection was refused. Is the server running there?`,
+        ),
+      );
+    });
+  });
+}

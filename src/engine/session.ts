@@ -1,0 +1,33 @@
+/** One virtual user's side of all protocols; made with the user, closed with it. */
+
+import type { CallSettings, Session, SessionKey, SessionState } from "../protocols/protocol.ts";
+
+export class UserSession implements Session {
+  readonly settings: CallSettings;
+  closed = false;
+  /** Few per user: a list is smaller and faster than a map. */
+  readonly #keys: SessionKey<SessionState>[] = [];
+  readonly #states: SessionState[] = [];
+
+  constructor(settings: CallSettings) {
+    this.settings = settings;
+  }
+
+  state<State extends SessionState>(key: SessionKey<State>): State {
+    const at = this.#keys.indexOf(key);
+    if (at >= 0) return this.#states[at] as State;
+    const made = key.create(this);
+    this.#keys.push(key);
+    this.#states.push(made);
+    return made;
+  }
+
+  reset(): void {
+    for (const state of this.#states) state.reset();
+  }
+
+  close(): void {
+    this.closed = true;
+    for (const state of this.#states) state.close();
+  }
+}

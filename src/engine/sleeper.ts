@@ -1,0 +1,27 @@
+/** Waiting inside user functions that ends early when the run does. */
+
+export class Sleeper {
+  readonly #sleeping = new Map<NodeJS.Timeout, () => void>();
+  #awake = false;
+
+  sleep(ms: number): Promise<void> {
+    // A turn of the loop even then: `while (…) await sleep(10)` must not keep it from its timers.
+    if (this.#awake || !(ms > 0)) return new Promise((resolve) => setImmediate(resolve));
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.#sleeping.delete(timer);
+        resolve();
+      }, ms);
+      this.#sleeping.set(timer, resolve);
+    });
+  }
+
+  wakeAll(): void {
+    this.#awake = true;
+    for (const [timer, resolve] of this.#sleeping) {
+      clearTimeout(timer);
+      resolve();
+    }
+    this.#sleeping.clear();
+  }
+}

@@ -1,0 +1,32 @@
+/**
+ * Numbers of virtual users, unique over all cores. A core has the numbers of its share first; users
+ * beyond it (a load that was scaled up by hand) are numbered behind those of all cores. The number
+ * of a user that ended is given to the next that begins.
+ */
+
+import type { Share } from "../core/plan/load.ts";
+
+export class UserIds {
+  readonly #share: Share;
+  readonly #free: number[] = [];
+  #given = 0;
+
+  constructor(share: Share) {
+    this.#share = share;
+  }
+
+  take(): number {
+    const free = this.#free.pop();
+    if (free !== undefined) return free;
+    const { count, index, users } = this.#share;
+    const at = this.#given++;
+    const own = users[index] ?? 0;
+    const sum = (list: readonly number[]): number => list.reduce((all, each) => all + each, 0);
+    if (at < own) return sum(users.slice(0, index)) + at;
+    return sum(users) + (at - own) * count + index;
+  }
+
+  giveBack(id: number): void {
+    this.#free.push(id);
+  }
+}

@@ -1,0 +1,243 @@
+/**
+ * One virtual user: a loop over the workflow's layers, driven by callbacks so that a prepared step
+ * needs no promise. Steps of a layer run concurrently; the next layer begins when all are done.
+ *
+ *   parked ──begin──▶ layer 0 ──▶ layer 1 ──▶ … ──▶ iteration done ──▶ (execution decides: again, wait, end)
+ */
+
+import { clock } from "../protocols/clock.ts";
+import {
+  type BoundCall,
+  type CallRecord,
+  CallResult,
+  type CallSink,
+} from "../protocols/protocol.ts";
+import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
+import { type ContextHost, UserContext } from "./context.ts";
+import { UserSession } from "./session.ts";
+
+/** What a user asks of, and tells, the execution it belongs to. */
+export interface UserHost extends ContextHost {
+  readonly workflow: CompiledWorkflow;
+  /** No new step may begin. */
+  readonly stopping: boolean;
+  record(step: CompiledStep, record: CallRecord, startedAt: number, intendedAt: number): void;
+  recordException(step: CompiledStep, startedAt: number, intendedAt: number, error: unknown): void;
+  recordCheck(index: number, passed: boolean, beganAt: number): void;
+  recordMetric(at: number, context: UserContext): void;
+  keepLast(step: CompiledStep, result: unknown): void;
+  iterationDone(user: VirtualUser, now: number, complete: boolean): void;
+}
+
+export class VirtualUser {
+  readonly id: number;
+  readonly context: UserContext;
+  readonly session: UserSession;
+  /** Begun, and neither parked nor ended. */
+  running = false;
+  /** Asked to end after this iteration: the plan wants fewer users. */
+  retiring = false;
+  /** Has been set up (`userSetup`). */
+  ready = false;
+  /** When the iteration began; pacing counts from here. */
+  beganAt = 0;
+  timer: NodeJS.Timeout | undefined;
+  /** What it has taken for the coming iteration, while it waits for the rest. */
+  ticketTaken = false;
+  rows: Record<string, unknown> | null = null;
+  readonly #host: UserHost;
+  readonly #slots: (StepSlot | undefined)[] = [];
+  #intendedAt = 0;
+  #layer = 0;
+  #pending = 0;
+
+  constructor(id: number, host: UserHost) {
+    this.id = id;
+    this.#host = host;
+    this.session = new UserSession(host.workflow.settings);
+    this.context = new UserContext(id, host, this.session);
+  }
+
+  /** Begins an iteration that should have begun at `intendedAt`. */
+  begin(intendedAt: number, now: number): void {
+    this.running = true;
+    this.beganAt = now;
+    this.#intendedAt = intendedAt;
+    this.#layer = 0;
+    if (this.#host.workflow.storesResults) this.context.results = {};
+    this.#runLayer(now);
+  }
+
+  #runLayer(now: number): void {
+    const layer = this.#host.workflow.layers[this.#layer];
+    if (layer === undefined) {
+      this.#done(now, true);
+      return;
+    }
+    this.#pending = layer.length;
+    for (let i = 0; i < layer.length; i++) this.#slot(layer[i] as CompiledStep).start(now);
+  }
+
+  #slot(step: CompiledStep): StepSlot {
+    let slot = this.#slots[step.slot];
+    if (slot === undefined) {
+      slot = new StepSlot(this, step);
+      this.#slots[step.slot] = slot;
+    }
+    return slot;
+  }
+
+  bind(step: CompiledStep, sink: CallSink): BoundCall | null {
+    return step.call?.bind(this.session, this.#host.workflow.keepsResults, sink) ?? null;
+  }
+
+  /** Only the first layer can be late against the plan; later layers begin when they begin. */
+  #intended(step: CompiledStep, startedAt: number): number {
+    return step.layer === 0 ? this.#intendedAt : startedAt;
+  }
+
+  stepFinished(
+    { startedAt, step }: StepSlot,
+    record: CallRecord,
+    result: CallResult | undefined,
+    now: number,
+  ): void {
+    const host = this.#host;
+    host.record(step, record, startedAt, this.#intended(step, startedAt));
+    if (result !== undefined) {
+      this.context.results[step.name] = result;
+      if (record.errorKind === null) host.keepLast(step, result);
+    }
+    if (--this.#pending === 0) this.#layerDone(now);
+  }
+
+  actionFinished(step: CompiledStep, result: unknown): void {
+    this.context.results[step.name] = result;
+    this.#host.keepLast(step, result);
+    if (--this.#pending === 0) this.#layerDone(clock());
+  }
+
+  stepThrew(step: CompiledStep, startedAt: number, error: unknown): void {
+    this.#host.recordException(step, startedAt, this.#intended(step, startedAt), error);
+    if (--this.#pending === 0) this.#layerDone(clock());
+  }
+
+  #layerDone(now: number): void {
+    const host = this.#host;
+    const checks = host.workflow.checks[this.#layer];
+    if (checks !== undefined && checks.length > 0) {
+      for (const { definition, index } of checks)
+        host.recordCheck(index, this.#test(definition.test), this.beganAt);
+    }
+    this.#layer++;
+    const last = this.#layer === host.workflow.layers.length;
+    if (last) this.#done(now, true);
+    else if (host.stopping || this.session.closed) this.#done(now, false);
+    else this.#runLayer(now);
+  }
+
+  #test(test: (context: UserContext) => unknown): boolean {
+    try {
+      return test(this.context) === true;
+    } catch {
+      return false;
+    }
+  }
+
+  #done(now: number, complete: boolean): void {
+    const host = this.#host;
+    if (complete)
+      for (let at = 0; at < host.workflow.metrics.length; at++) host.recordMetric(at, this.context);
+    this.running = false;
+    this.context.iteration++;
+    this.session.reset();
+    host.iterationDone(this, now, complete);
+  }
+
+  /** Cuts off what is under way; answers the steps and actions that never ended. */
+  abort(): CompiledStep[] {
+    clearTimeout(this.timer);
+    const cut: CompiledStep[] = [];
+    for (const slot of this.#slots) if (slot?.cut()) cut.push(slot.step);
+    this.session.close();
+    return cut;
+  }
+}
+
+/** One step of one user: its bound call or function, and whether it is under way. */
+class StepSlot implements CallSink {
+  readonly step: CompiledStep;
+  readonly #user: VirtualUser;
+  readonly #call: BoundCall | null;
+  readonly #resolved: ((value: unknown) => void) | null;
+  readonly #rejected: ((error: unknown) => void) | null;
+  #running = false;
+  #cut = false;
+  startedAt = 0;
+
+  constructor(user: VirtualUser, step: CompiledStep) {
+    this.#user = user;
+    this.step = step;
+    this.#call = user.bind(step, this);
+    const isFunction = step.run !== null;
+    this.#resolved = isFunction ? (value) => this.#returned(value) : null;
+    this.#rejected = isFunction ? (error) => this.#threw(error) : null;
+  }
+
+  start(now: number): void {
+    this.#running = true;
+    this.startedAt = now;
+    if (this.#call !== null) {
+      this.#call.start(now);
+      return;
+    }
+    try {
+      const value = this.step.run?.(this.#user.context);
+      // Values and promises take the same way, one turn of the microtask queue later.
+      Promise.resolve(value).then(this.#resolved, this.#rejected);
+    } catch (error) {
+      Promise.reject(error).then(null, this.#rejected);
+    }
+  }
+
+  callFinished(record: CallRecord, result: CallResult | undefined): void {
+    if (this.#cut) return;
+    this.#running = false;
+    this.#user.stepFinished(this, record, result, record.endedAt);
+  }
+
+  cut(): boolean {
+    const wasRunning = this.#running;
+    this.#cut = true;
+    this.#running = false;
+    return wasRunning;
+  }
+
+  #returned(value: unknown): void {
+    if (this.#cut) return;
+    this.#running = false;
+    if (this.step.index < 0) this.#user.actionFinished(this.step, value);
+    else if (value instanceof CallResult) this.#user.stepFinished(this, value, value, clock());
+    else
+      this.#user.stepThrew(
+        this.step,
+        this.startedAt,
+        new Error(notMeasured(this.step.name, value)),
+      );
+  }
+
+  #threw(error: unknown): void {
+    if (this.#cut) return;
+    this.#running = false;
+    this.#user.stepThrew(this.step, this.startedAt, error);
+  }
+}
+
+/** For JavaScript users, whom the compiler could not tell. */
+function notMeasured(name: string, value: unknown): string {
+  const got = value === null ? "null" : value === undefined ? "nothing" : `a plain ${typeof value}`;
+  return (
+    `step "${name}" returned ${got}; a step must return a protocol response (for example ` +
+    `"return http.get(…)") or measure(() => …). Work that is not measured belongs in .action(…)`
+  );
+}

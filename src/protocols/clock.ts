@@ -1,0 +1,2 @@
+/** The monotonic clock of measurements, in milliseconds with fractions. */
+export const clock: () => number = performance.now.bind(performance);

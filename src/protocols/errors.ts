@@ -1,0 +1,78 @@
+/**
+ * Every failed call has exactly one kind. The list is short on purpose: it is what a person looks
+ * at first, and it must mean the same for every protocol.
+ */
+
+export const ERROR_KINDS = [
+  /** The name of the target could not be resolved. */
+  "dns",
+  /** Nobody listens there, or the way there is closed. */
+  "refused",
+  /** The peer ended the connection before the answer was complete. */
+  "reset",
+  /** Connect, first byte or the whole call took longer than allowed. */
+  "timeout",
+  /** The TLS handshake or the certificate failed. */
+  "tls",
+  /** The answer broke the rules of the protocol. */
+  "protocol",
+  /** A complete answer that says no: HTTP 400 and above, unless the step expects it. */
+  "status",
+  /** A complete answer that carries an error inside: GraphQL errors, a refused custom result. */
+  "application",
+  /** This machine ran out of ports, descriptors or buffers. */
+  "resources",
+  /** The step's own code threw. */
+  "exception",
+] as const;
+
+export type ErrorKind = (typeof ERROR_KINDS)[number];
+
+const BY_CODE: Readonly<Record<string, ErrorKind>> = {
+  ENOTFOUND: "dns",
+  EAI_AGAIN: "dns",
+  EAI_FAIL: "dns",
+  EAI_NODATA: "dns",
+  EAI_NONAME: "dns",
+  ECONNREFUSED: "refused",
+  EHOSTUNREACH: "refused",
+  ENETUNREACH: "refused",
+  EHOSTDOWN: "refused",
+  ENOENT: "refused",
+  EACCES: "refused",
+  ECONNRESET: "reset",
+  EPIPE: "reset",
+  ECONNABORTED: "reset",
+  ETIMEDOUT: "timeout",
+  EPROTO: "tls",
+  EADDRNOTAVAIL: "resources",
+  EADDRINUSE: "resources",
+  EMFILE: "resources",
+  ENFILE: "resources",
+  ENOBUFS: "resources",
+  ENOMEM: "resources",
+};
+
+/** The kind of an error that Node's sockets gave us. */
+export function kindOfSocketError(error: unknown, duringTls: boolean): ErrorKind {
+  const code = errorCode(error);
+  const known = code === undefined ? undefined : BY_CODE[code];
+  if (known !== undefined) return duringTls && known === "reset" ? "tls" : known;
+  if (code?.startsWith("ERR_TLS") || code?.startsWith("ERR_SSL") || isCertificateCode(code)) {
+    return "tls";
+  }
+  return duringTls ? "tls" : "reset";
+}
+
+function isCertificateCode(code: string | undefined): boolean {
+  return code !== undefined && /CERT|SELF_SIGNED|UNABLE_TO|HOSTNAME/.test(code);
+}
+
+export function errorCode(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}
+
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,99 @@
+/** The answer to a GraphQL request: an HTTP response whose body says `{ data, errors }`. */
+
+import type { ErrorKind } from "../errors.ts";
+import { HttpResponse } from "../http/response.ts";
+import type { CallRecord } from "../protocol.ts";
+
+export interface GraphqlError {
+  readonly message: string;
+  readonly path?: readonly (string | number)[];
+  readonly locations?: readonly { readonly line: number; readonly column: number }[];
+  readonly extensions?: Readonly<Record<string, unknown>>;
+}
+
+interface Answer {
+  readonly data: unknown;
+  readonly errors: readonly GraphqlError[];
+}
+
+const NOTHING: Answer = { data: null, errors: [] };
+
+export class GraphqlResponse<Data = unknown> extends HttpResponse {
+  override readonly protocol: string = "graphql";
+  /** Null when there is none; partial when there are errors too. */
+  readonly data: Data | null;
+  readonly errors: readonly GraphqlError[];
+  readonly #http: HttpResponse;
+
+  private constructor(verdict: Verdict, http: HttpResponse) {
+    super(verdict, verdict.error, null);
+    this.#http = http;
+    this.data = verdict.answer.data as Data | null;
+    this.errors = verdict.answer.errors;
+  }
+
+  static of<Data>(http: HttpResponse): GraphqlResponse<Data> {
+    return new GraphqlResponse<Data>(judge(http), http);
+  }
+
+  override get headers(): ReadonlyMap<string, string> {
+    return this.#http.headers;
+  }
+
+  override bytes(): Buffer {
+    return this.#http.bytes();
+  }
+}
+
+interface Verdict extends CallRecord {
+  readonly error: string | null;
+  readonly answer: Answer;
+}
+
+/** A transport failure stays what it is; a complete answer is judged by what it says. */
+function judge(http: HttpResponse): Verdict {
+  const failed = http.status === 0 || (http.errorKind !== null && http.errorKind !== "status");
+  if (failed) return verdict(http, http.errorKind, http.error, NOTHING);
+  let answer: Answer;
+  try {
+    answer = answerOf(http.json());
+  } catch (error) {
+    if (http.errorKind !== null) return verdict(http, http.errorKind, http.error, NOTHING);
+    const problem = error instanceof Error ? error.message : String(error);
+    return verdict(http, "protocol", `no GraphQL answer: ${problem}`, NOTHING);
+  }
+  const [first] = answer.errors;
+  if (first === undefined) return verdict(http, http.errorKind, http.error, answer);
+  const more = answer.errors.length > 1 ? ` (and ${answer.errors.length - 1} more)` : "";
+  const kind = http.errorKind ?? "application";
+  return verdict(http, kind, `${http.error ?? "GraphQL error"}: ${first.message}${more}`, answer);
+}
+
+function verdict(
+  http: HttpResponse,
+  errorKind: ErrorKind | null,
+  error: string | null,
+  answer: Answer,
+): Verdict {
+  const { status, startedAt, firstByteAt, endedAt, connectMs, tlsMs, bytesIn, bytesOut } = http;
+  const record = { status, startedAt, firstByteAt, endedAt, connectMs, tlsMs, bytesIn, bytesOut };
+  return { ...record, errorKind, error, answer };
+}
+
+function answerOf(body: unknown): Answer {
+  if (typeof body !== "object" || body === null || !("data" in body || "errors" in body))
+    throw new Error('the body is JSON, but has neither "data" nor "errors"');
+  const errors = "errors" in body ? body.errors : undefined;
+  if (errors !== undefined && errors !== null && !Array.isArray(errors))
+    throw new Error('"errors" is not a list');
+  return { data: "data" in body ? body.data : null, errors: (errors ?? []).map(errorOf) };
+}
+
+function errorOf(value: unknown): GraphqlError {
+  const proper =
+    typeof value === "object" &&
+    value !== null &&
+    "message" in value &&
+    typeof value.message === "string";
+  return proper ? (value as GraphqlError) : { message: JSON.stringify(value) };
+}

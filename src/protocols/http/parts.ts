@@ -1,0 +1,199 @@
+/**
+ * Prepared parts of HTTP requests (spec 30 §7): what a user builds once at the top of a file and uses
+ * in every call. Each part turns into text or bytes when it is made or prepared, never in the loop.
+ *
+ *   const api = url("https://api.example.com/users");
+ *   const trace = headers({ "x-run": "nightly" });
+ *   step("list", ({ http }) => http.get(api, { headers: trace }))
+ */
+
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { partsInUse } from "./registry.ts";
+
+/** Work that one part still has to do before the loop begins: look up, read, check. */
+export interface Preparable {
+  prepare(environment: PartEnvironment): Promise<void>;
+}
+
+export interface PartEnvironment {
+  /** Folder of the workflow file: relative paths start there. */
+  readonly folder: string;
+}
+
+export class UrlPart {
+  readonly href: string;
+  readonly secure: boolean;
+  readonly hostname: string;
+  readonly port: number;
+  /** Host header and :authority: the port only where it is not the scheme's own. */
+  readonly authority: string;
+  /** Path with query, as it stands in the request line. */
+  readonly path: string;
+
+  constructor(text: string) {
+    const parsed = parseUrl(text);
+    this.href = parsed.href;
+    this.secure = parsed.protocol === "https:" || parsed.protocol === "wss:";
+    // Brackets belong to the URL's spelling of an IPv6 address, not to the address.
+    this.hostname = parsed.hostname.replace(/^\[|\]$/g, "");
+    this.port = parsed.port === "" ? (this.secure ? 443 : 80) : Number(parsed.port);
+    this.authority = parsed.host;
+    this.path = `${parsed.pathname}${parsed.search}`;
+  }
+}
+
+export class HeadersPart {
+  readonly entries: readonly (readonly [string, string])[];
+  /** "Name: value\r\n" for every header. */
+  readonly text: string;
+
+  constructor(values: HeaderValues) {
+    this.entries = Object.entries(values).map(([name, value]) =>
+      checkedHeader(name, String(value)),
+    );
+    this.text = this.entries.map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  }
+}
+
+export class DataPart {
+  readonly bytes: Buffer;
+  readonly contentType: string;
+
+  constructor(value: BodyValue, contentType?: string) {
+    const encoded = encodeBody(value);
+    this.bytes = encoded.bytes;
+    this.contentType = contentType ?? encoded.contentType;
+  }
+}
+
+/** A body read from a file before the loop begins. */
+export class FilePart implements Preparable {
+  readonly path: string;
+  readonly contentType: string;
+  #bytes: Buffer | undefined;
+
+  constructor(path: string, contentType: string) {
+    this.path = path;
+    this.contentType = contentType;
+    partsInUse.add(this);
+  }
+
+  get bytes(): Buffer {
+    if (this.#bytes === undefined)
+      throw new Error(`file("${this.path}") is used before it was read`);
+    return this.#bytes;
+  }
+
+  async prepare(environment: PartEnvironment): Promise<void> {
+    if (this.#bytes !== undefined) return;
+    const full = resolve(environment.folder, this.path);
+    try {
+      this.#bytes = await readFile(full);
+    } catch (cause) {
+      throw new Error(`cannot read ${full}, named by file("${this.path}")`, { cause });
+    }
+  }
+}
+
+export class ParamsPart {
+  /** "a=1&b=2", without the question mark. */
+  readonly text: string;
+
+  constructor(values: ParamValues) {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(values)) {
+      for (const item of Array.isArray(value) ? value : [value]) {
+        if (item !== undefined && item !== null) search.append(name, String(item));
+      }
+    }
+    this.text = search.toString();
+  }
+}
+
+export class CookiesPart {
+  /** "a=1; b=2". */
+  readonly text: string;
+
+  constructor(values: Readonly<Record<string, string | number>>) {
+    const pairs = Object.entries(values).map(([name, value]) => `${name}=${value}`);
+    this.text = checkedHeader("cookie", pairs.join("; "))[1];
+  }
+}
+
+export class AuthPart {
+  /** Value of the Authorization header. */
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = checkedHeader("authorization", text)[1];
+  }
+}
+
+export type HeaderValues = Readonly<Record<string, string | number>>;
+export type ParamValues = Readonly<Record<string, ParamValue | readonly ParamValue[]>>;
+type ParamValue = string | number | boolean | null | undefined;
+/** Objects and arrays become JSON; text, bytes and forms go as they are. */
+export type BodyValue = string | Uint8Array | URLSearchParams | object;
+
+/** An address that is parsed once and looked up once per core. */
+export const url = (text: string): UrlPart => new UrlPart(text);
+export const headers = (values: HeaderValues): HeadersPart => new HeadersPart(values);
+export const data = (value: BodyValue, contentType?: string): DataPart =>
+  new DataPart(value, contentType);
+export const params = (values: ParamValues): ParamsPart => new ParamsPart(values);
+export const cookies = (values: Readonly<Record<string, string | number>>): CookiesPart =>
+  new CookiesPart(values);
+export const file = (path: string, contentType = "application/octet-stream"): FilePart =>
+  new FilePart(path, contentType);
+export const auth = {
+  basic: (user: string, password: string): AuthPart =>
+    new AuthPart(`Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`),
+  bearer: (token: string): AuthPart => new AuthPart(`Bearer ${token}`),
+};
+
+export function parseUrl(text: string): URL {
+  if (typeof text !== "string") throw new TypeError(`a URL is text, not ${typeof text}`);
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
+    throw new TypeError(`"${text}" has no scheme: write http://${text} or https://${text}`);
+  }
+  if (!/^(https?|wss?):/i.test(text)) {
+    throw new TypeError(`"${text}" is not an http, https, ws or wss URL`);
+  }
+  try {
+    return new URL(text);
+  } catch {
+    throw new TypeError(`"${text}" is not a URL`);
+  }
+}
+
+/** Refuses what would break the request apart: line ends and other control characters. */
+export function checkedHeader(name: string, value: string): readonly [string, string] {
+  if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name))
+    throw new TypeError(`"${name}" is not a header name`);
+  // Tab and everything from space on, as in RFC 9110; bytes above 255 cannot be sent.
+  if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+    throw new TypeError(`the value of header "${name}" holds a character that cannot be sent`);
+  }
+  return [name, value];
+}
+
+export function encodeBody(value: BodyValue): {
+  readonly bytes: Buffer;
+  readonly contentType: string;
+} {
+  if (typeof value === "string") {
+    return { bytes: Buffer.from(value), contentType: "text/plain; charset=utf-8" };
+  }
+  if (value instanceof Uint8Array) {
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    return { bytes, contentType: "application/octet-stream" };
+  }
+  if (value instanceof URLSearchParams) {
+    return {
+      bytes: Buffer.from(value.toString()),
+      contentType: "application/x-www-form-urlencoded",
+    };
+  }
+  return { bytes: Buffer.from(JSON.stringify(value)), contentType: "application/json" };
+}

@@ -1,0 +1,42 @@
+/** The request that a redirect asks for, whatever carries it. RFC 9110 §15.4. */
+
+import { UrlPart } from "./parts.ts";
+import type { ComposedRequest } from "./request.ts";
+
+/** Null when the answer is no redirect that can be followed. */
+export function redirectOf(
+  request: ComposedRequest,
+  status: number,
+  location: string | null,
+): ComposedRequest | null {
+  if (location === null || status < 300 || status > 399 || status === 304) return null;
+  try {
+    const target = new UrlPart(new URL(location, request.url.href).href);
+    return redirected(request, target, status);
+  } catch {
+    return null;
+  }
+}
+
+function redirected(request: ComposedRequest, target: UrlPart, status: number): ComposedRequest {
+  const rewritten =
+    status === 303 || ((status === 301 || status === 302) && request.method === "POST");
+  const method = rewritten && request.method !== "HEAD" ? "GET" : request.method;
+  const sameHost =
+    target.authority === request.url.authority && target.secure === request.url.secure;
+  const headers = request.headers.filter(([name]) => {
+    const key = name.toLowerCase();
+    // Credentials stay with the host they were given for; a dropped body takes its headers along.
+    if (!sameHost && (key === "authorization" || key === "cookie" || key === "host")) return false;
+    return !(rewritten && key.startsWith("content-"));
+  });
+  return {
+    ...request,
+    method,
+    url: target,
+    path: target.path,
+    headers,
+    body: rewritten ? null : request.body,
+    cookies: sameHost ? request.cookies : "",
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * What one HTTP request says, free of any HTTP version: method, address, headers, body, and what
+ * counts as success. `compose` puts the parts together once; the clients of HTTP/1.1 and HTTP/2 turn
+ * the result into bytes or header blocks.
+ */
+
+import { type Duration, parseDuration } from "../../core/time/duration.ts";
+import {
+  type AuthPart,
+  type BodyValue,
+  type CookiesPart,
+  checkedHeader,
+  DataPart,
+  FilePart,
+  HeadersPart,
+  type HeaderValues,
+  ParamsPart,
+  type ParamValues,
+  UrlPart,
+} from "./parts.ts";
+
+export type Method = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS" | "TRACE";
+
+export interface RequestOptions {
+  readonly headers?: HeaderValues | HeadersPart;
+  readonly params?: ParamValues | ParamsPart;
+  readonly cookies?: CookiesPart;
+  readonly auth?: AuthPart;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  /** Sent as it is: text, bytes, a form (URLSearchParams), a prepared `data(…)` or a `file(…)`. */
+  readonly body?: BodyValue | DataPart | FilePart;
+  /** For the whole call; overrides the workflow's. */
+  readonly timeout?: Duration;
+  /** How many redirects to follow; none by default. */
+  readonly redirects?: number;
+  /** Which statuses are a success; everything below 400 by default. */
+  readonly expect?: number | readonly number[] | ((status: number) => boolean);
+  /** Keep the body even if no function can see the response, or discard it although one can. */
+  readonly readBody?: boolean;
+}
+
+/** A request with every part in its final form. Immutable. */
+export interface ComposedRequest {
+  readonly method: string;
+  readonly url: UrlPart;
+  /** Path with the query of `params`. */
+  readonly path: string;
+  readonly headers: readonly (readonly [string, string])[];
+  /** Cookies that the request itself names; those of the virtual user's jar come on top. */
+  readonly cookies: string;
+  readonly body: Buffer | null;
+  readonly timeoutMs: number | null;
+  readonly redirects: number | null;
+  readonly expect: ((status: number) => boolean) | null;
+  readonly readBody: boolean | null;
+}
+
+const USER_AGENT = "hyperscale";
+
+export function compose(
+  method: string,
+  target: string | UrlPart,
+  options: RequestOptions,
+): ComposedRequest {
+  const address = typeof target === "string" ? new UrlPart(target) : target;
+  const headers: (readonly [string, string])[] = [];
+  const given = new Set<string>();
+  const add = (name: string, value: string): void => {
+    given.add(name.toLowerCase());
+    headers.push([name, value]);
+  };
+  const own = options.headers;
+  if (own instanceof HeadersPart) for (const [name, value] of own.entries) add(name, value);
+  else if (own !== undefined) {
+    for (const [name, value] of Object.entries(own)) add(...checkedHeader(name, String(value)));
+  }
+  const addMissing = (name: string, value: string): void => {
+    if (!given.has(name)) add(name, value);
+  };
+  const body = bodyOf(options);
+  if (options.auth !== undefined) addMissing("authorization", options.auth.text);
+  addMissing("user-agent", USER_AGENT);
+  addMissing("accept", "*/*");
+  if (body !== null && body.contentType !== "") addMissing("content-type", body.contentType);
+  return {
+    method,
+    url: address,
+    path: pathWithParams(address.path, options.params),
+    headers,
+    cookies: options.cookies?.text ?? "",
+    body: body?.bytes ?? null,
+    timeoutMs: options.timeout === undefined ? null : timeoutOf(options.timeout),
+    redirects: options.redirects ?? null,
+    expect: expectation(options.expect),
+    readBody: options.readBody ?? null,
+  };
+}
+
+function bodyOf(
+  options: RequestOptions,
+): { readonly bytes: Buffer; readonly contentType: string } | null {
+  if (options.json !== undefined) {
+    return { bytes: Buffer.from(JSON.stringify(options.json)), contentType: "application/json" };
+  }
+  const body = options.body;
+  if (body === undefined) return null;
+  return body instanceof DataPart || body instanceof FilePart ? body : new DataPart(body);
+}
+
+function pathWithParams(path: string, values: RequestOptions["params"]): string {
+  if (values === undefined) return path;
+  const text = (values instanceof ParamsPart ? values : new ParamsPart(values)).text;
+  return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;
+}
+
+function timeoutOf(value: Duration): number {
+  const parsed = parseDuration(value);
+  if (!parsed.ok) throw new TypeError(`timeout: ${parsed.problem}`);
+  if (parsed.ms <= 0) throw new TypeError("timeout: must be more than zero");
+  return parsed.ms;
+}
+
+function expectation(value: RequestOptions["expect"]): ((status: number) => boolean) | null {
+  if (value === undefined) return null;
+  if (typeof value === "function") return value;
+  if (typeof value === "number") return (status) => status === value;
+  const wanted = new Set(value);
+  return (status) => wanted.has(status);
+}
+
+/** The rule of C30-12 when a request does not say otherwise. */
+export function isSuccess(request: ComposedRequest, status: number): boolean {
+  return request.expect === null ? status < 400 : request.expect(status);
+}

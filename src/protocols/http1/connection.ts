@@ -1,0 +1,348 @@
+/**
+ * One TCP or TLS connection that carries one exchange at a time.
+ *
+ *   connecting ──open──▶ idle ──send──▶ head ──▶ body ──▶ idle …          any ──▶ closed
+ *
+ * All connections of a core share one read buffer: Node fills it, calls back, and the callback is
+ * done with it when it returns (`onread`), which saves a third of the CPU time of `data` events.
+ * A head that is split over reads is collected in a buffer of its own, bounded by HEAD_BYTES_MAX.
+ */
+
+import net from "node:net";
+import tls from "node:tls";
+import { clock } from "../clock.ts";
+import { errorText, kindOfSocketError } from "../errors.ts";
+import type { Origin } from "../origin.ts";
+import { ChunkedReader } from "./chunked.ts";
+import type { Exchange } from "./exchange.ts";
+import {
+  BODY_CHUNKED,
+  BODY_LENGTH,
+  BODY_NONE,
+  BODY_UNTIL_CLOSE,
+  earlyProblem,
+  findHeadEnd,
+  HEAD_INCOMPLETE,
+  Head,
+  parseHead,
+} from "./head.ts";
+import { HeadCache } from "./head-cache.ts";
+import { HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX, READ_BUFFER_BYTES } from "./limits.ts";
+import type { ConnectionOwner } from "./pool.ts";
+
+const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+const readWords = new Uint32Array(readBuffer.buffer, readBuffer.byteOffset, READ_BUFFER_BYTES / 4);
+
+const IN_HEAD = 0;
+const IN_BODY = 1;
+
+export class Http1Connection {
+  readonly origin: Origin;
+  /** Connected, and for TLS secured. */
+  open = false;
+  readonly #owner: ConnectionOwner;
+  readonly #socket: net.Socket;
+  readonly #heads: HeadCache;
+  readonly #ownHead = new Head();
+  /** Of the answer that is being read: our own, or the cache's, which is not ours to change. */
+  #head = this.#ownHead;
+  #exchange: Exchange | null;
+  #closed = false;
+  #state = IN_HEAD;
+  #interim = 0;
+  #bodyLeft = 0;
+  #chunked: ChunkedReader | null = null;
+  /** Start of a head that did not come in one piece; null nearly always. */
+  #partial: Buffer | null = null;
+  #tcpConnectedAt = 0;
+
+  constructor(origin: Origin, owner: ConnectionOwner, exchange: Exchange, now: number) {
+    this.origin = origin;
+    this.#owner = owner;
+    this.#heads = headsOf(origin);
+    this.#exchange = exchange;
+    exchange.connection = this;
+    exchange.connecting(now);
+    this.#socket = this.#connect(now);
+  }
+
+  #connect(startedAt: number): net.Socket {
+    const { address, hostname, port, secure } = this.origin;
+    const options = {
+      host: address?.address ?? hostname,
+      port,
+      noDelay: true,
+      onread: {
+        buffer: readBuffer,
+        callback: (count: number): boolean => {
+          this.#onBytes(count);
+          return true;
+        },
+      },
+    };
+    const socket = secure
+      ? tls.connect({
+          ...options,
+          ...(net.isIP(hostname) === 0 ? { servername: hostname } : {}),
+          ALPNProtocols: ["http/1.1"],
+          rejectUnauthorized: !this.#owner.settings.insecure,
+        })
+      : net.connect(options);
+    socket.on("connect", () => {
+      const now = clock();
+      this.#tcpConnectedAt = now;
+      if (this.#exchange !== null) this.#exchange.connectMs = now - startedAt;
+      if (!secure) this.#opened(now);
+    });
+    if (secure) {
+      socket.on("secureConnect", () => {
+        const now = clock();
+        if (this.#exchange !== null) this.#exchange.tlsMs = now - this.#tcpConnectedAt;
+        this.#opened(now);
+      });
+    }
+    socket.on("error", (error) => this.#broke(error));
+    socket.on("end", () => this.#ended());
+    socket.on("close", () => this.#ended());
+    return socket;
+  }
+
+  #opened(now: number): void {
+    this.open = true;
+    const exchange = this.#exchange;
+    if (exchange !== null) this.#write(exchange, now);
+    else this.#owner.idle(this);
+  }
+
+  /** Puts an exchange on this open, idle connection. */
+  send(exchange: Exchange, now: number): void {
+    this.#exchange = exchange;
+    exchange.connection = this;
+    this.#write(exchange, now);
+  }
+
+  #write(exchange: Exchange, now: number): void {
+    const bytes = exchange.source.bytesFor(exchange.request);
+    exchange.bytesOut += bytes.length;
+    exchange.sent(now);
+    this.#state = IN_HEAD;
+    this.#interim = 0;
+    this.#socket.write(bytes);
+  }
+
+  get exchange(): Exchange | null {
+    return this.#exchange;
+  }
+
+  /** Lets go of the exchange and closes. */
+  close(): void {
+    this.#exchange?.cancel();
+    this.#exchange = null;
+    this.#closed = true;
+    this.#socket.destroy();
+  }
+
+  #onBytes(count: number): void {
+    const exchange = this.#exchange;
+    if (exchange === null) {
+      // Bytes that nobody asked for: the connection cannot be trusted any more.
+      this.#drop();
+      return;
+    }
+    const now = clock();
+    exchange.bytesIn += count;
+    if (this.#state === IN_HEAD) this.#readHead(exchange, count, now);
+    else this.#readBody(exchange, readBuffer, 0, count, now);
+  }
+
+  #readHead(exchange: Exchange, count: number, now: number): void {
+    exchange.firstByte(now);
+    let buffer = readBuffer;
+    let end = count;
+    const partial = this.#partial;
+    if (partial !== null) {
+      buffer = Buffer.concat([partial, readBuffer.subarray(0, count)]);
+      end = buffer.length;
+      // Parsed again only when it is whole: a head that drips in must not cost its square.
+      if (findHeadEnd(buffer, 0, Math.max(0, partial.length - 3), end) < 0) {
+        this.#keepPartial(exchange, buffer, partial.length, now);
+        return;
+      }
+      this.#partial = null;
+    }
+    const { isHead } = exchange.request;
+    const repeated =
+      buffer === readBuffer ? this.#heads.find(readBuffer, readWords, end, isHead) : null;
+    if (repeated !== null) {
+      this.#head = repeated;
+      this.#gotHead(exchange, buffer, 0, this.#heads.length, end, now);
+      return;
+    }
+    const head = this.#ownHead;
+    this.#head = head;
+    let start = 0;
+    for (;;) {
+      const headEnd = parseHead(head, buffer, start, end, isHead);
+      if (headEnd === HEAD_INCOMPLETE) {
+        this.#keepPartial(exchange, buffer.subarray(start, end), 0, now);
+        return;
+      }
+      if (headEnd < 0) {
+        this.#fail(exchange, head.problem ?? "the head is malformed", now);
+        return;
+      }
+      if (head.status >= 200) {
+        if (buffer === readBuffer && start === 0) this.#heads.keep(buffer, headEnd, head, isHead);
+        this.#gotHead(exchange, buffer, start, headEnd, end, now);
+        return;
+      }
+      if (++this.#interim > INTERIM_ANSWERS_MAX) {
+        this.#fail(exchange, `more than ${INTERIM_ANSWERS_MAX} interim answers`, now);
+        return;
+      }
+      start = headEnd;
+    }
+  }
+
+  /** The head goes on in the next read, unless what came is no HTTP at all. */
+  #keepPartial(exchange: Exchange, bytes: Buffer, lookedAt: number, now: number): void {
+    const problem =
+      bytes.length > HEAD_BYTES_MAX
+        ? "the headers are longer than 64 KiB"
+        : earlyProblem(bytes, 0, lookedAt, bytes.length);
+    if (problem === null) this.#partial = Buffer.from(bytes);
+    else this.#fail(exchange, problem, now);
+  }
+
+  #gotHead(
+    exchange: Exchange,
+    buffer: Buffer,
+    from: number,
+    headEnd: number,
+    end: number,
+    now: number,
+  ): void {
+    const head = this.#head;
+    exchange.status = head.status;
+    if (head.hasSetCookie) {
+      exchange.source.cookiesArrived(exchange.request, buffer.toString("latin1", from, headEnd));
+    }
+    if (head.hasLocation && exchange.wantsLocation) {
+      exchange.location = headerOf(buffer.toString("latin1", from, headEnd), "location");
+    }
+    if (head.bodyKind === BODY_NONE) {
+      if (exchange.keep) exchange.keepWhole(buffer, from, headEnd, headEnd);
+      this.#finish(exchange, headEnd === end, now);
+      return;
+    }
+    if (head.bodyKind === BODY_LENGTH && end - headEnd >= head.bodyLength) {
+      const bodyEnd = headEnd + head.bodyLength;
+      if (exchange.keep) exchange.keepWhole(buffer, from, headEnd, bodyEnd);
+      this.#finish(exchange, bodyEnd === end, now);
+      return;
+    }
+    if (exchange.keep) exchange.keepHead(buffer, from, headEnd);
+    this.#state = IN_BODY;
+    this.#bodyLeft = head.bodyLength;
+    if (head.bodyKind === BODY_CHUNKED) {
+      this.#chunked ??= new ChunkedReader();
+      this.#chunked.reset();
+    }
+    if (headEnd < end) this.#readBody(exchange, buffer, headEnd, end, now);
+  }
+
+  #readBody(exchange: Exchange, buffer: Buffer, from: number, end: number, now: number): void {
+    const kind = this.#head.bodyKind;
+    if (kind === BODY_CHUNKED && this.#chunked !== null) {
+      const chunked = this.#chunked;
+      const outcome = chunked.feed(buffer, from, end, (dataFrom, dataEnd) => {
+        if (exchange.keep) exchange.keepPiece(buffer, dataFrom, dataEnd);
+      });
+      if (outcome === "broken")
+        this.#fail(exchange, chunked.problem ?? "the chunks are malformed", now);
+      else if (outcome === "done") this.#finish(exchange, from + chunked.taken === end, now);
+      return;
+    }
+    const take = kind === BODY_LENGTH ? Math.min(this.#bodyLeft, end - from) : end - from;
+    if (exchange.keep) exchange.keepPiece(buffer, from, from + take);
+    if (kind !== BODY_LENGTH) return;
+    this.#bodyLeft -= take;
+    if (this.#bodyLeft === 0) this.#finish(exchange, from + take === end, now);
+  }
+
+  /** The answer is complete. `clean` is false when bytes follow that belong to no answer. */
+  #finish(exchange: Exchange, clean: boolean, now: number): void {
+    this.#exchange = null;
+    exchange.connection = null;
+    if (clean && this.#head.keepAlive && this.#owner.settings.keepAlive) this.#owner.idle(this);
+    else this.#drop();
+    exchange.complete(now);
+  }
+
+  #fail(exchange: Exchange, problem: string, now: number): void {
+    this.#exchange = null;
+    exchange.connection = null;
+    this.#drop();
+    exchange.fail("protocol", problem, now);
+  }
+
+  /** Closes and leaves the pool. */
+  #drop(): void {
+    if (this.#closed) return;
+    this.close();
+    this.#owner.gone(this);
+  }
+
+  #broke(error: Error): void {
+    const exchange = this.#exchange;
+    const duringTls = this.origin.secure && !this.open && this.#tcpConnectedAt > 0;
+    if (exchange !== null) exchange.connection = null;
+    this.#drop();
+    exchange?.fail(kindOfSocketError(error, duringTls), errorText(error), clock());
+  }
+
+  #ended(): void {
+    const exchange = this.#exchange;
+    if (exchange === null) {
+      this.#drop();
+      return;
+    }
+    // What was collected of a head may show why: rubbish is a protocol error, not a reset.
+    const partial = this.#partial;
+    if (partial !== null && parseHead(this.#head, partial, 0, partial.length, false) < 0) {
+      this.#fail(exchange, this.#head.problem ?? "the head is malformed", clock());
+      return;
+    }
+    const complete = this.#state === IN_BODY && this.#head.bodyKind === BODY_UNTIL_CLOSE;
+    const started = exchange.firstByteAt > 0;
+    const duringTls = this.origin.secure && !this.open;
+    exchange.connection = null;
+    this.#drop();
+    if (complete) exchange.complete(clock());
+    else if (duringTls)
+      exchange.fail("tls", "the server closed the connection during the TLS handshake", clock());
+    else
+      exchange.fail(
+        "reset",
+        `the server closed the connection ${started ? "in mid-answer" : "without an answer"}`,
+        clock(),
+      );
+  }
+}
+
+const headCaches = new Map<Origin, HeadCache>();
+
+function headsOf(origin: Origin): HeadCache {
+  let cache = headCaches.get(origin);
+  if (cache === undefined) {
+    cache = new HeadCache();
+    headCaches.set(origin, cache);
+  }
+  return cache;
+}
+
+/** Value of the first header of that name in a raw head. */
+function headerOf(head: string, name: string): string | null {
+  const match = new RegExp(`\\r\\n${name}:[ \\t]*([^\\r]*)`, "i").exec(head);
+  return match?.[1]?.trim() ?? null;
+}

@@ -1,0 +1,50 @@
+/** Messages as they are sent, received and told apart. */
+
+/** Text, bytes, or anything else as JSON. */
+export type OutgoingMessage = string | Uint8Array | object;
+
+/** Which message is the answer: text that it holds, a pattern, or a function. */
+export type Match = string | RegExp | ((message: WebsocketMessage) => boolean);
+
+export class WebsocketMessage {
+  readonly bytes: Buffer;
+  readonly isBinary: boolean;
+  #text: string | undefined;
+
+  constructor(bytes: Buffer, isBinary: boolean) {
+    this.bytes = bytes;
+    this.isBinary = isBinary;
+  }
+
+  text(): string {
+    this.#text ??= this.bytes.toString("utf8");
+    return this.#text;
+  }
+
+  /** Throws when the message is not JSON. */
+  json<Value = unknown>(): Value {
+    return JSON.parse(this.text()) as Value;
+  }
+}
+
+/** What goes to the wire: text frames for text and JSON, binary ones for bytes. */
+export function encodeMessage(message: OutgoingMessage): string | Buffer {
+  if (typeof message === "string") return message;
+  if (message instanceof Uint8Array)
+    return Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+  const text = JSON.stringify(message) as string | undefined;
+  if (text === undefined) throw new TypeError(`a message cannot be a ${typeof message}`);
+  return text;
+}
+
+export type Matcher = (message: WebsocketMessage) => boolean;
+
+/** Without a match, the next message is the answer. */
+export function matcherOf(match: Match | undefined): Matcher | null {
+  if (match === undefined) return null;
+  if (typeof match === "string") return (message) => message.text().includes(match);
+  // A pattern with the flag g or y would remember where it was.
+  if (match instanceof RegExp) return (message) => message.text().search(match) >= 0;
+  if (typeof match === "function") return match;
+  throw new TypeError("match: text, a pattern or a function");
+}

@@ -1,0 +1,357 @@
+/**
+ * One WebSocket connection of one virtual user, on the ws package.
+ *
+ *   connecting ──handshake──▶ open ──close, error, lost step──▶ closed
+ *
+ * Each message that comes is offered to the waiting calls in their order; the first one that it
+ * matches ends. What nobody waits for is queued for `receive`, within bounds.
+ *
+ * A request without `match` takes the next message as its answer. When it times out, its answer may
+ * still come and would be taken for the next one's: the connection has lost step and is closed.
+ */
+
+import type { ClientRequest, IncomingMessage } from "node:http";
+import net from "node:net";
+import tls from "node:tls";
+import WebSocket from "ws";
+import type { Duration } from "../../core/time/duration.ts";
+import { clock } from "../clock.ts";
+import { errorText } from "../errors.ts";
+import type { CallSettings } from "../protocol.ts";
+import { WebsocketCall } from "./call.ts";
+import { type Failure, failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
+import { CLOSE_TIMEOUT_MS, SEND_BUFFER_BYTES_MAX, WAITING_CALLS_MAX } from "./limits.ts";
+import {
+  encodeMessage,
+  type Match,
+  type Matcher,
+  matcherOf,
+  type OutgoingMessage,
+  WebsocketMessage,
+} from "./message.ts";
+import type { MessageQueue } from "./message-queue.ts";
+import type { WebsocketResponse } from "./response.ts";
+import { timeoutOf, type WebsocketTarget } from "./target.ts";
+
+export interface WaitOptions {
+  /** Which message is the answer; the next one by default. */
+  readonly match?: Match;
+  readonly timeout?: Duration;
+}
+
+interface Waiting {
+  readonly call: WebsocketCall;
+  readonly matches: Matcher | null;
+  /** It waits for the answer to something that was sent. */
+  readonly answer: boolean;
+}
+
+const NEVER: Matcher = () => false;
+
+export class WebsocketSocket {
+  readonly target: WebsocketTarget;
+  readonly #settings: CallSettings;
+  readonly #gone: (socket: WebsocketSocket) => void;
+  /** Null where nobody can receive, as with prepared exchanges. */
+  readonly #queue: MessageQueue | null;
+  readonly #startedAt = clock();
+  readonly #ws: WebSocket;
+  #raw: net.Socket | null = null;
+  #tcpConnectedAt = 0;
+  #secureAt = 0;
+  #open = false;
+  #closed = false;
+  /** Calls that go on when the connection is open. */
+  readonly #opening = new Map<WebsocketCall, (now: number) => void>();
+  readonly #waiting: Waiting[] = [];
+  #closing: WebsocketCall | null = null;
+  #readBefore = 0;
+  #writtenBefore = 0;
+
+  constructor(
+    target: WebsocketTarget,
+    settings: CallSettings,
+    queue: MessageQueue | null,
+    gone: (socket: WebsocketSocket) => void,
+  ) {
+    this.target = target;
+    this.#settings = settings;
+    this.#queue = queue;
+    this.#gone = gone;
+    this.#ws = this.#connect();
+  }
+
+  get open(): boolean {
+    return this.#open && !this.#closed;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** The subprotocol that the server chose; "" when none. */
+  get protocol(): string {
+    return this.#ws.protocol;
+  }
+
+  /** Messages that were thrown away because nobody received them in time. */
+  get dropped(): number {
+    return this.#queue?.dropped ?? 0;
+  }
+
+  /** Sends a message and waits for its answer, which comes behind it. */
+  request(message: OutgoingMessage, options: WaitOptions = {}): Promise<WebsocketResponse> {
+    const payload = encodeMessage(message);
+    const matches = matcherOf(options.match);
+    return this.#measured(options.timeout, (call, now) =>
+      this.exchange(call, payload, matches, now),
+    );
+  }
+
+  /** Sends a message; ends when its bytes have been handed to the network. */
+  send(
+    message: OutgoingMessage,
+    options: Pick<WaitOptions, "timeout"> = {},
+  ): Promise<WebsocketResponse> {
+    const payload = encodeMessage(message);
+    return this.#measured(options.timeout, (call, now) => {
+      call.awaited = "not sent";
+      this.whenOpen(call, now, () => {
+        this.#waiting.push({ call, matches: NEVER, answer: false });
+        this.#write(payload, call, true);
+      });
+    });
+  }
+
+  /** Waits for a message: one that came already and was not taken, or the next. */
+  receive(options: WaitOptions = {}): Promise<WebsocketResponse> {
+    const matches = matcherOf(options.match);
+    return this.#measured(options.timeout, (call, now) => {
+      // What came before the connection closed can still be received.
+      if (this.#takeQueued(call, matches, now)) return;
+      this.whenOpen(call, now, () => {
+        call.awaited = "no message";
+        this.#waiting.push({ call, matches, answer: false });
+      });
+    });
+  }
+
+  /** True when the call has ended. */
+  #takeQueued(call: WebsocketCall, matches: Matcher | null, now: number): boolean {
+    try {
+      const queued = this.#queue?.take(matches) ?? null;
+      if (queued === null) return false;
+      call.succeed(queued, now);
+    } catch (error) {
+      call.fail("exception", `match threw: ${errorText(error)}`, now);
+    }
+    return true;
+  }
+
+  /** Closes in order: ends when the server has agreed. */
+  close(code = 1000, reason = ""): Promise<WebsocketResponse> {
+    return this.#measured(CLOSE_TIMEOUT_MS, (call, now) => {
+      this.whenOpen(call, now, () => {
+        call.awaited = "no close";
+        this.#closing = call;
+        this.#waiting.push({ call, matches: NEVER, answer: false });
+        this.#ws.close(code, reason);
+      });
+    });
+  }
+
+  /** Sends the payload as soon as the connection is open; the call ends with the matching message. */
+  exchange(
+    call: WebsocketCall,
+    payload: string | Buffer,
+    matches: Matcher | null,
+    now: number,
+  ): void {
+    this.whenOpen(call, now, (openNow) => {
+      call.awaited = "no answer";
+      call.deadline = Math.min(call.deadline, openNow + this.#settings.firstByteTimeoutMs);
+      this.#waiting.push({ call, matches, answer: true });
+      this.#write(payload, call, false);
+    });
+  }
+
+  whenOpen(call: WebsocketCall, now: number, then: (now: number) => void): void {
+    call.waitOn(this);
+    if (this.#closed) call.fail("reset", "the connection is closed", now);
+    else if (this.#opening.size + this.#waiting.length >= WAITING_CALLS_MAX)
+      call.fail("resources", `more than ${WAITING_CALLS_MAX} calls wait on one connection`, now);
+    else if (this.#open) then(now);
+    else {
+      call.connecting(this.#startedAt + this.#settings.connectTimeoutMs);
+      this.#opening.set(call, then);
+    }
+  }
+
+  /** The call has given up. */
+  abandon(call: WebsocketCall): void {
+    const wasOpening = this.#opening.delete(call);
+    const waiting = this.#forget(call);
+    const lostStep = waiting?.answer === true && waiting.matches === null;
+    if (lostStep || this.#closing === call) {
+      this.#fail({ kind: "reset", text: "closed, because an answer came too late" });
+    } else if (wasOpening && !this.#open && this.#opening.size === 0) this.terminate();
+  }
+
+  /** Closes at once; what is under way ends without a word. */
+  terminate(): void {
+    for (const call of [...this.#opening.keys(), ...this.#waiting.map(({ call }) => call)]) {
+      call.cancel();
+    }
+    this.#opening.clear();
+    this.#waiting.length = 0;
+    this.#end();
+  }
+
+  /** Gives the call all bytes since the last call ended: sums over calls are exact. */
+  account(call: WebsocketCall): void {
+    const raw = this.#raw;
+    if (raw === null) return;
+    call.bytesIn = raw.bytesRead - this.#readBefore;
+    call.bytesOut = raw.bytesWritten - this.#writtenBefore;
+    this.#readBefore = raw.bytesRead;
+    this.#writtenBefore = raw.bytesWritten;
+  }
+
+  #connect(): WebSocket {
+    const { compress, headers, href, protocols } = this.target;
+    const ws = new WebSocket(href, [...protocols], {
+      headers,
+      perMessageDeflate: compress,
+      maxPayload: this.#settings.bodyBytesMax,
+      createConnection: (() => this.#connectRaw()) as typeof net.createConnection,
+    });
+    ws.on("open", () => this.#onOpen());
+    ws.on("message", (data: Buffer, isBinary) => this.#onMessage(data, isBinary));
+    ws.on("unexpected-response", (request, response) => this.#onRefusal(request, response));
+    ws.on("error", (error) => this.#fail(failureOfError(error, this.#inTls)));
+    ws.on("close", (code, reason) => this.#onClose(code, reason.toString()));
+    return ws;
+  }
+
+  /** A socket of our own: to the address looked up before, and with connecting and TLS timed apart. */
+  #connectRaw(): net.Socket {
+    const { address, hostname, port, secure } = this.target.origin;
+    const options = { host: address?.address ?? hostname, port, noDelay: true };
+    const raw = secure
+      ? tls.connect({
+          ...options,
+          ...(net.isIP(hostname) === 0 ? { servername: hostname } : {}),
+          rejectUnauthorized: !this.#settings.insecure,
+        })
+      : net.connect(options);
+    raw.once("connect", () => {
+      this.#tcpConnectedAt = clock();
+    });
+    raw.once("secureConnect", () => {
+      this.#secureAt = clock();
+    });
+    this.#raw = raw;
+    return raw;
+  }
+
+  get #inTls(): boolean {
+    return this.target.origin.secure && this.#tcpConnectedAt > 0 && this.#secureAt === 0;
+  }
+
+  #onOpen(): void {
+    if (this.#closed) return;
+    const now = clock();
+    this.#open = true;
+    const opening = [...this.#opening];
+    this.#opening.clear();
+    for (const [call, then] of opening) {
+      call.opened(this.#tcpConnectedAt - this.#startedAt, this.#secureAt - this.#tcpConnectedAt);
+      then(now);
+    }
+  }
+
+  #onMessage(data: Buffer, isBinary: boolean): void {
+    const message = new WebsocketMessage(data, isBinary);
+    const now = clock();
+    for (const { call, matches } of [...this.#waiting]) {
+      try {
+        if (matches !== null && !matches(message)) continue;
+      } catch (error) {
+        if (this.#forget(call) !== null)
+          call.fail("exception", `match threw: ${errorText(error)}`, now);
+        continue;
+      }
+      if (this.#forget(call) === null) continue;
+      call.succeed(message, now);
+      return;
+    }
+    this.#queue?.add(message);
+  }
+
+  #onRefusal(request: ClientRequest, response: IncomingMessage): void {
+    const status = response.statusCode ?? 0;
+    for (const call of this.#opening.keys()) call.status = status;
+    this.#fail(failureOfStatus(status));
+    request.destroy();
+  }
+
+  #onClose(code: number, reason: string): void {
+    const closing = this.#closing;
+    if (closing !== null && this.#forget(closing) !== null) {
+      this.#end();
+      closing.succeed(null, clock());
+    }
+    this.#fail(failureOfClose(code, reason));
+  }
+
+  #write(payload: string | Buffer, call: WebsocketCall, endsCall: boolean): void {
+    if (this.#ws.bufferedAmount > SEND_BUFFER_BYTES_MAX) {
+      if (this.#forget(call) !== null)
+        call.fail("resources", "too much waits to be sent on this connection", clock());
+      return;
+    }
+    this.#ws.send(payload, (error) => {
+      // An error that ended the connection has been told already.
+      if (error) this.#fail(failureOfError(error, false));
+      else if (endsCall && this.#forget(call) !== null) call.succeed(null, clock());
+    });
+  }
+
+  #forget(call: WebsocketCall): Waiting | null {
+    const at = this.#waiting.findIndex((waiting) => waiting.call === call);
+    return at < 0 ? null : (this.#waiting.splice(at, 1)[0] ?? null);
+  }
+
+  /** Ends the connection and all that waits on it. */
+  #fail(failure: Failure): void {
+    const calls = [...this.#opening.keys(), ...this.#waiting.map(({ call }) => call)];
+    this.#opening.clear();
+    this.#waiting.length = 0;
+    this.#end();
+    const now = clock();
+    for (const call of calls) call.fail(failure.kind, failure.text, now);
+  }
+
+  #end(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#ws.terminate();
+    this.#gone(this);
+  }
+
+  #measured(
+    timeout: Duration | undefined,
+    start: (call: WebsocketCall, now: number) => void,
+  ): Promise<WebsocketResponse> {
+    const timeoutMs = timeoutOf(timeout, this.#settings);
+    return new Promise((resolve) => {
+      const now = clock();
+      const call = new WebsocketCall(
+        { callFinished: (_record, result) => resolve(result as WebsocketResponse) },
+        true,
+      );
+      call.begin(now, timeoutMs);
+      start(call, now);
+    });
+  }
+}

@@ -1,0 +1,80 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { newResultsFolder, OutputError, writeOutputs } from "./output.ts";
+import { syntheticRun } from "./testing/synthetic-run.ts";
+
+const run = syntheticRun({ seconds: 2 });
+const page = '<title></title><script type="application/json" id="summary">null</script>';
+let place = "";
+
+beforeEach(async () => {
+  place = await mkdtemp(join(tmpdir(), "hyperscale-output-"));
+});
+afterEach(async () => {
+  await rm(place, { recursive: true, force: true });
+});
+
+describe("writing results", () => {
+  it("makes the folder and writes exactly three files", async () => {
+    const folder = join(place, "deep", "er");
+    const paths = await writeOutputs(run, { folder, page });
+    expect(paths).toEqual(["summary.json", "report.html", "junit.xml"].map((f) => join(folder, f)));
+    expect((await readdir(folder)).sort()).toEqual(["junit.xml", "report.html", "summary.json"]);
+    expect(JSON.parse(await readFile(join(folder, "summary.json"), "utf8"))).toEqual(run);
+  });
+
+  it("adds the CSV files when asked", async () => {
+    await writeOutputs(run, { folder: place, page, csv: true });
+    expect((await readdir(place)).sort()).toEqual(
+      ["junit.xml", "report.html", "series.csv", "steps.csv", "summary.json"].sort(),
+    );
+  });
+
+  it("replaces the results of an earlier run in the same folder", async () => {
+    await writeOutputs(run, { folder: place, page });
+    await writeOutputs({ ...run, name: "later" }, { folder: place, page });
+    expect(JSON.parse(await readFile(join(place, "summary.json"), "utf8")).name).toBe("later");
+    expect(await readdir(place)).toHaveLength(3);
+  });
+
+  it("keeps the figures when the page to show them in is unusable, and says so", async () => {
+    const failed = writeOutputs(run, { folder: place, page: "<html>" });
+    await expect(failed).rejects.toThrow(/wrote .*summary\.json.* but no report\.html/);
+    expect((await readdir(place)).sort()).toEqual(["junit.xml", "summary.json"]);
+  });
+
+  it("says what is in the way and what to do, and leaves nothing behind", async () => {
+    const file = join(place, "taken");
+    await writeFile(file, "mine");
+    const failed = writeOutputs(run, { folder: file, page });
+    await expect(failed).rejects.toThrow(OutputError);
+    await expect(failed).rejects.toThrow(/taken.*file where the folder should be.*--out DIR/);
+    expect(await readFile(file, "utf8")).toBe("mine");
+
+    await mkdir(join(place, "summary.json"));
+    await expect(writeOutputs(run, { folder: place, page })).rejects.toThrow(/--out DIR/);
+    expect((await readdir(place)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+  });
+});
+
+describe("the default folder", () => {
+  const named = (name: string) => newResultsFolder({ name, startedAt: run.startedAt }, place);
+
+  it("is named after the moment and the run", async () => {
+    expect(await named("examples/quick start.ts")).toBe(
+      join(place, "2026-03-14T09-26-53Z-quick-start"),
+    );
+    expect(await named("https://user.example:8080/a/b?token=secret#x")).toBe(
+      join(place, "2026-03-14T09-26-53Z-user.example-8080-a-b"),
+    );
+    expect(await named("../../..")).toBe(join(place, "2026-03-14T09-26-53Z-run"));
+  });
+
+  it("is a new one for each run, also of those that begin together", async () => {
+    const folders = await Promise.all(Array.from({ length: 8 }, () => named("flow.ts")));
+    expect(new Set(folders).size).toBe(8);
+    expect(await readdir(place)).toHaveLength(8);
+  });
+});

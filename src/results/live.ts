@@ -1,0 +1,68 @@
+/**
+ * What a running test shows: the summary as if it ended now, plus what only matters while it runs.
+ * Views (full terminal, plain lines, none) receive this and nothing else, and answer with controls.
+ */
+
+import type { RunSummary, WorkflowStatus } from "./model.ts";
+
+export type RunPhase = "starting" | "warming up" | "running" | "paused" | "stopping" | "done";
+
+export interface LiveRun {
+  readonly phase: RunPhase;
+  readonly elapsedSeconds: number;
+  /** Null when the end is not known in advance (iterations). */
+  readonly totalSeconds: number | null;
+  readonly summary: RunSummary;
+  readonly workflows: readonly LiveWorkflow[];
+  /** Sum over all workflows, over about the last second. */
+  readonly ratePerSecond: number;
+  readonly failedPerSecond: number;
+}
+
+export interface LiveWorkflow {
+  readonly name: string;
+  readonly status: WorkflowStatus;
+  readonly warmingUp: boolean;
+  /** 0 … 1. */
+  readonly progress: number;
+  readonly activeVus: number;
+  readonly targetVus: number;
+  readonly ratePerSecond: number;
+  /** Open models: the rate asked for now; null otherwise. */
+  readonly targetPerSecond: number | null;
+  readonly steps: readonly LiveStep[];
+}
+
+/** Over about the last five seconds. */
+export interface LiveStep {
+  readonly name: string;
+  readonly ratePerSecond: number;
+  readonly failedPerSecond: number;
+  readonly p50: number;
+  readonly p95: number;
+  readonly p99: number;
+}
+
+export type RunControl =
+  | { readonly kind: "pause" }
+  | { readonly kind: "resume" }
+  /** Multiplies virtual users or rate: 1.1 is ten percent more. */
+  | { readonly kind: "scale"; readonly factor: number }
+  /** End now, gracefully, with results. */
+  | { readonly kind: "stop" };
+
+export interface RunView {
+  /** Called before anything runs; `control` steers the run. */
+  start(control: (command: RunControl) => void): void;
+  update(live: LiveRun): void;
+  /** A line from the run or from user code (console.log in a workflow), shown without breaking the picture. */
+  message(line: string): void;
+  /** Draws the end result and restores the terminal. Always called, also after an error (then with undefined). */
+  finish(end: RunEnd | undefined): void;
+}
+
+export interface RunEnd {
+  readonly summary: RunSummary;
+  /** Files written, relative to the working directory. */
+  readonly files: readonly string[];
+}

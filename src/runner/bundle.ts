@@ -1,0 +1,131 @@
+/**
+ * Turns a workflow file into one module that every core can import: TypeScript and local imports are
+ * bundled by esbuild with an inline source map (so that stacks and debuggers show the user's own
+ * lines), npm packages stay outside and are found from where the file lives.
+ */
+
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import type { BuildFailure, Message, Plugin } from "esbuild";
+import { RunError } from "./errors.ts";
+
+export interface Bundle {
+  /** file:// address. */
+  readonly address: string;
+  readonly folder: string;
+  readonly sha256: string;
+  /** Deletes the file again. */
+  remove(): Promise<void>;
+}
+
+const EXTENSIONS = [".ts", ".mts", ".js", ".mjs", ".tsx", ".jsx", ".cjs", ".cts"];
+
+export async function bundleWorkflow(file: string): Promise<Bundle> {
+  const path = resolve(file);
+  await checkFile(file, path);
+  const folder = await bundleFolder(path);
+  const { build } = await import("esbuild");
+  const result = await build({
+    entryPoints: [path],
+    bundle: true,
+    write: false,
+    platform: "node",
+    format: "esm",
+    target: "node20",
+    packages: "external",
+    sourcemap: "inline",
+    sourcesContent: true,
+    logLevel: "silent",
+    // Where the bundle will lie: the source map names its sources relative to that.
+    outfile: join(folder, "bundle.mjs"),
+    plugins: [ownPackage],
+    // CommonJS habits keep working inside the bundle.
+    banner: { js: REQUIRE_BANNER },
+  }).catch((failure: BuildFailure) => {
+    throw new RunError(describe(failure.errors), 2);
+  });
+  const bytes = result.outputFiles[0]?.contents ?? new Uint8Array();
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const target = join(
+    folder,
+    `${basename(path, extname(path))}-${sha256.slice(0, 12)}-${process.pid}.mjs`,
+  );
+  await writeFile(target, bytes);
+  return {
+    address: pathToFileURL(target).href,
+    folder: dirname(path),
+    sha256,
+    remove: () => rm(target, { force: true }),
+  };
+}
+
+const REQUIRE_BANNER =
+  'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
+
+/** `import … from "hyperscale"` means the package that runs, wherever it is installed. */
+const ownPackage: Plugin = {
+  name: "hyperscale",
+  setup(build) {
+    const index = new URL("../index.js", import.meta.url).href;
+    build.onResolve({ filter: /^hyperscale$/ }, () => ({ path: index, external: true }));
+  },
+};
+
+async function checkFile(file: string, path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) throw new RunError(`there is no file ${file}`, 2, hintFor(file));
+  if (found.isDirectory()) throw new RunError(`${file} is a folder; name a workflow file`, 2);
+  if (!EXTENSIONS.includes(extname(path))) {
+    throw new RunError(`${file} is not a workflow file: it must end in .ts, .mts, .js or .mjs`, 2);
+  }
+}
+
+function hintFor(file: string): string {
+  const host = /^(localhost|[\w-]+(\.[\w-]+)+|[\w-]+(?=:\d))(:\d+)?(\/|$)/;
+  if (host.test(file) && !/\.(ts|mts|js|mjs)$/.test(file)) {
+    return `To load a URL, write its scheme: hyperscale run http://${file}`;
+  }
+  return `Make one with: hyperscale new ${file}`;
+}
+
+/**
+ * Beside the nearest node_modules, so that npm packages are found from the bundle as from the file;
+ * in the temporary folder where there is none.
+ */
+async function bundleFolder(path: string): Promise<string> {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const modules = join(folder, "node_modules");
+    if (existsSync(modules)) {
+      const cache = join(modules, ".hyperscale");
+      const made = await mkdir(cache, { recursive: true }).then(
+        () => true,
+        () => false,
+      );
+      if (made) return cache;
+    }
+    if (folder === dirname(folder)) break;
+  }
+  const folder = join(tmpdir(), "hyperscale-bundles");
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+function describe(errors: readonly Message[]): string {
+  return errors
+    .map(({ location, text }) => {
+      if (location === null) return text;
+      const mark = `${" ".repeat(location.column)}^`;
+      return `${location.file}:${location.line}:${location.column + 1}: ${text}\n\n  ${location.lineText}\n  ${mark}`;
+    })
+    .join("\n\n");
+}
+
+/** Where the executor core's entry is: beside us when built, in dist/ when tests run from source. */
+export function coreEntry(): string {
+  const here = fileURLToPath(new URL("../engine/core-main.js", import.meta.url));
+  return existsSync(here) ? here : here.replace(/\/src\/engine\//, "/dist/engine/");
+}

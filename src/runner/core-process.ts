@@ -1,0 +1,97 @@
+/** An executor core as a child process: commands in, events out, and the news of its death. */
+
+import { type ChildProcess, fork } from "node:child_process";
+import type { CoreCommand, CoreEvent } from "../engine/messages.ts";
+import { coreEntry } from "./bundle.ts";
+
+export interface CoreProcessOptions {
+  readonly number: number;
+  /** Open a debugger port and wait for nothing else. */
+  readonly inspect: boolean;
+  readonly onEvent: (event: CoreEvent) => void;
+  /** Told once, when the process has ended without having been asked to. */
+  readonly onLost: (what: string) => void;
+}
+
+/** What a core that will not end by itself is given before it is killed. */
+const EXIT_GRACE_MS = 500;
+
+export class CoreProcess {
+  readonly number: number;
+  readonly #child: ChildProcess;
+  #expected = false;
+  #alive = true;
+  /** Last words on stderr, for the report of a crash. */
+  #stderr = "";
+
+  constructor(options: CoreProcessOptions) {
+    this.number = options.number;
+    this.#child = fork(coreEntry(), [], {
+      serialization: "advanced",
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      execArgv: [
+        "--enable-source-maps",
+        // Larger young generation: short-lived response objects die there instead of being copied.
+        "--max-semi-space-size=32",
+        ...(options.inspect ? ["--inspect=0"] : []),
+      ],
+    });
+    this.#child.on("message", (event) => options.onEvent(event as CoreEvent));
+    this.#child.stdout?.on("data", (text) => this.#print(String(text), options));
+    this.#child.stderr?.on("data", (text) => {
+      this.#stderr = (this.#stderr + String(text)).slice(-2_000);
+      if (options.inspect) this.#print(String(text), options);
+    });
+    this.#child.on("error", () => {});
+    this.#child.on("exit", (code, signal) => {
+      this.#alive = false;
+      if (this.#expected) return;
+      const how = signal === null ? `exit code ${code}` : signal;
+      const words = lastLine(this.#stderr);
+      options.onLost(`executor core ${this.number} (pid ${this.pid}) ended with ${how}${words}`);
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  send(command: CoreCommand): void {
+    if (this.#alive && this.#child.connected) this.#child.send(command, () => {});
+  }
+
+  /** Ends a process that does not listen any more; its loss is told like any other. */
+  kill(): void {
+    this.#child.kill("SIGKILL");
+  }
+
+  /** Ends the process; resolves when it is gone. */
+  end(): Promise<void> {
+    this.#expected = true;
+    if (!this.#alive) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#child.kill("SIGKILL"), EXIT_GRACE_MS);
+      this.#child.once("exit", () => {
+        clearTimeout(timer);
+        resolve();
+      });
+      this.send({ kind: "exit" });
+    });
+  }
+
+  #print(text: string, options: CoreProcessOptions): void {
+    for (const line of text.split("\n")) if (line !== "") options.onEvent({ kind: "log", line });
+  }
+}
+
+function lastLine(stderr: string): string {
+  const line = stderr
+    .split("\n")
+    .filter((text) => text.trim() !== "")
+    .at(-1);
+  return line === undefined ? "" : `: ${line.trim()}`;
+}

@@ -1,0 +1,14 @@
+/** Something that ends a run before or instead of a verdict, with the exit code it deserves. */
+export class RunError extends Error {
+  override readonly name = "RunError";
+  /** 2: the workflow or the arguments are wrong, nothing ran. 130: interrupted. 1: anything else. */
+  readonly exitCode: 1 | 2 | 130;
+  /** What to do about it. */
+  readonly hint: string | null;
+
+  constructor(message: string, exitCode: 1 | 2 | 130, hint: string | null = null) {
+    super(message);
+    this.exitCode = exitCode;
+    this.hint = hint;
+  }
+}

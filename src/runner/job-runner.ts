@@ -1,0 +1,304 @@
+/**
+ * Runs a job on a set of cores: the pure `Job` machine decides what runs where, this file carries it
+ * out with messages and tells the machine what came of it. It is a manager with local cores; a
+ * cluster's manager will do the same over the network.
+ *
+ * One workflow's way over its cores:
+ *
+ *   prepare on all ─▶ setup on one ─▶ start on all ─▶ frames … ─▶ finished by all ─▶ teardown on one
+ */
+
+import { assertNever } from "../core/base/assert.ts";
+import { type ExecutionOutcome, Job, type JobEffect } from "../core/dispatch/job.ts";
+import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
+import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../engine/messages.ts";
+import { LeaseOffice } from "./lease-office.ts";
+
+type Finished = Extract<CoreEvent, { kind: "finished" }>;
+
+/** What the runner is told as things happen. */
+export interface JobListener {
+  workflowStarted(workflow: string, cores: readonly number[]): void;
+  frame(workflow: string, core: number, bytes: Uint8Array, health: CoreVitals): void;
+  workflowFinished(
+    workflow: string,
+    status: "completed" | "failed" | "interrupted",
+    error: string | null,
+  ): void;
+  workflowSkipped(workflow: string, becauseOf: string | null): void;
+  /** Of a preparation that failed: whether the user can mend it. */
+  problem(workflow: string, problem: Problem): void;
+  note(text: string): void;
+  log(line: string): void;
+  done(): void;
+}
+
+interface Running {
+  readonly execution: number;
+  readonly manifest: WorkflowManifest;
+  readonly cores: Set<number>;
+  readonly preparing: Set<number>;
+  readonly unfinished: Set<number>;
+  readonly outcomes: Map<number, Finished>;
+  readonly leases: LeaseOffice;
+  setup: unknown;
+  /** The core that runs set-up or tear-down for all. */
+  aside: number | undefined;
+  phase: "preparing" | "setup" | "running" | "teardown";
+  failed: boolean;
+}
+
+export class JobRunner {
+  readonly #job: Job;
+  readonly #manifests: ReadonlyMap<string, WorkflowManifest>;
+  readonly #send: (core: number, command: CoreCommand) => void;
+  readonly #listener: JobListener;
+  readonly #now: () => number;
+  readonly #running = new Map<string, Running>();
+  #executions = 0;
+
+  constructor(
+    manifests: readonly WorkflowManifest[],
+    cores: readonly number[],
+    link: { send(core: number, command: CoreCommand): void; now(): number },
+    listener: JobListener,
+  ) {
+    this.#manifests = new Map(manifests.map((manifest) => [manifest.name, manifest]));
+    this.#job = new Job(manifests, cores);
+    this.#send = link.send;
+    this.#now = link.now;
+    this.#listener = listener;
+  }
+
+  start(): void {
+    this.#apply(this.#job.step({ kind: "start" }, this.#now()));
+  }
+
+  stop(): void {
+    this.#apply(this.#job.step({ kind: "stop" }, this.#now()));
+  }
+
+  /** Steers whatever runs now. */
+  steer(kind: "pause" | "resume"): void {
+    for (const { cores, execution } of this.#running.values()) {
+      for (const core of cores) this.#send(core, { kind, execution });
+    }
+  }
+
+  scale(factor: number): void {
+    for (const { cores, execution } of this.#running.values()) {
+      for (const core of cores) this.#send(core, { kind: "scale", execution, factor });
+    }
+  }
+
+  coreLost(core: number): void {
+    for (const [name, running] of this.#running) {
+      if (!running.cores.delete(core)) continue;
+      running.preparing.delete(core);
+      running.unfinished.delete(core);
+      if (running.aside === core) this.#asideLost(name, running);
+      else this.#advance(name, running);
+    }
+    this.#apply(this.#job.step({ kind: "coreLost", core }, this.#now()));
+  }
+
+  /** The core that was setting up or tearing down is gone. */
+  #asideLost(name: string, running: Running): void {
+    if (running.phase === "setup") {
+      const message = "the executor core that ran the set-up was lost";
+      this.#fail(name, running, { message, location: null, mistake: false });
+      return;
+    }
+    this.#listener.note(`the executor core that tore down "${name}" was lost`);
+    this.#report(name, running);
+  }
+
+  /** Cores that have not reported the end of what they do. */
+  busyCores(phase?: Running["phase"]): number[] {
+    return [...this.#running.values()].flatMap((running) => {
+      if (phase !== undefined && running.phase !== phase) return [];
+      if (running.phase === "running") return [...running.unfinished];
+      if (running.phase === "preparing") return [...running.preparing];
+      return running.aside === undefined ? [] : [running.aside];
+    });
+  }
+
+  onEvent(core: number, event: CoreEvent): void {
+    switch (event.kind) {
+      case "log":
+        this.#listener.log(event.line);
+        return;
+      case "loaded":
+      case "loadFailed":
+        return;
+      default: {
+        const name = this.#nameOf(event.execution);
+        const running = name === undefined ? undefined : this.#running.get(name);
+        if (name !== undefined && running !== undefined)
+          this.#onExecutionEvent(core, name, running, event);
+      }
+    }
+  }
+
+  #onExecutionEvent(
+    core: number,
+    name: string,
+    running: Running,
+    event: Exclude<CoreEvent, { kind: "log" | "loaded" | "loadFailed" }>,
+  ): void {
+    const { execution } = running;
+    switch (event.kind) {
+      case "prepared":
+        running.preparing.delete(core);
+        this.#advance(name, running);
+        return;
+      case "failed":
+        this.#fail(name, running, event.problem);
+        return;
+      case "setupDone":
+        running.setup = event.value;
+        running.phase = "running";
+        running.aside = undefined;
+        for (const member of running.cores)
+          this.#send(member, { kind: "start", execution, setup: event.value });
+        this.#listener.workflowStarted(name, [...running.cores]);
+        return;
+      case "frame":
+        this.#listener.frame(name, core, event.bytes, event.health);
+        return;
+      case "lease":
+        this.#send(core, {
+          kind: "lease",
+          execution,
+          name: event.name,
+          ...running.leases.grant(event.name, event.size),
+        });
+        return;
+      case "finished":
+        this.#listener.frame(name, core, event.bytes, event.health);
+        for (const note of event.notes) this.#listener.note(note);
+        running.outcomes.set(core, event);
+        running.unfinished.delete(core);
+        this.#advance(name, running);
+        return;
+      case "tornDown":
+        if (event.problem !== null)
+          this.#listener.note(`teardown of "${name}" threw: ${event.problem.message}`);
+        this.#report(name, running);
+        return;
+      default:
+        assertNever(event);
+    }
+  }
+
+  /** Goes on to the next phase when nobody is waited for any more. */
+  #advance(name: string, running: Running): void {
+    const [first] = running.cores;
+    if (first === undefined) {
+      this.#running.delete(name);
+      return;
+    }
+    if (running.phase === "preparing" && running.preparing.size === 0) {
+      running.phase = "setup";
+      running.aside = first;
+      this.#send(first, { kind: "setup", execution: running.execution });
+    } else if (running.phase === "running" && running.unfinished.size === 0) {
+      running.phase = "teardown";
+      running.aside = first;
+      this.#send(first, { kind: "teardown", execution: running.execution, setup: running.setup });
+    }
+  }
+
+  #fail(name: string, running: Running, problem: Problem): void {
+    if (running.failed) return;
+    running.failed = true;
+    this.#running.delete(name);
+    this.#listener.problem(name, problem);
+    const error =
+      problem.location === null ? problem.message : `${problem.location}: ${problem.message}`;
+    for (const core of running.cores) {
+      this.#step(name, core, { ok: false, error });
+    }
+  }
+
+  #report(name: string, running: Running): void {
+    this.#running.delete(name);
+    for (const [core, { provided }] of running.outcomes) {
+      if (running.cores.has(core)) this.#step(name, core, { ok: true, contextUpdates: provided });
+    }
+  }
+
+  #step(workflow: string, core: number, outcome: ExecutionOutcome): void {
+    this.#apply(
+      this.#job.step({ kind: "executionFinished", workflow, core, outcome }, this.#now()),
+    );
+  }
+
+  #apply(effects: readonly JobEffect[]): void {
+    for (const effect of effects) this.#perform(effect);
+  }
+
+  #perform(effect: JobEffect): void {
+    switch (effect.kind) {
+      case "dispatch":
+        this.#dispatch(effect);
+        return;
+      case "stopWorkflow":
+        this.#stopWorkflow(effect.workflow);
+        return;
+      case "finishWorkflow":
+        this.#listener.workflowFinished(effect.workflow, effect.status, effect.error);
+        return;
+      case "skip":
+        this.#listener.workflowSkipped(effect.workflow, effect.becauseOf);
+        return;
+      case "jobDone":
+        this.#listener.done();
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #stopWorkflow(name: string): void {
+    const running = this.#running.get(name);
+    if (running === undefined) return;
+    if (running.phase === "running") {
+      for (const core of running.cores)
+        this.#send(core, { kind: "stop", execution: running.execution });
+      return;
+    }
+    if (running.phase === "teardown") return;
+    // Stopped before it began: nothing was measured.
+    this.#running.delete(name);
+    for (const core of running.cores) this.#step(name, core, { ok: true, contextUpdates: {} });
+  }
+
+  #dispatch({ context, cores, users, workflow }: Extract<JobEffect, { kind: "dispatch" }>): void {
+    const manifest = this.#manifests.get(workflow);
+    if (manifest === undefined) return;
+    const execution = this.#executions++;
+    this.#running.set(workflow, {
+      execution,
+      manifest,
+      cores: new Set(cores),
+      preparing: new Set(cores),
+      unfinished: new Set(cores),
+      outcomes: new Map(),
+      leases: new LeaseOffice(manifest.load.kind === "shared" ? manifest.load.iterations : 0),
+      setup: undefined,
+      aside: undefined,
+      phase: "preparing",
+      failed: false,
+    });
+    cores.forEach((core, index) => {
+      const share = { index, count: cores.length, users };
+      this.#send(core, { kind: "prepare", execution, workflow, share, context });
+    });
+  }
+
+  #nameOf(execution: number): string | undefined {
+    for (const [name, running] of this.#running) if (running.execution === execution) return name;
+    return undefined;
+  }
+}

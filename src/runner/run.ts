@@ -1,0 +1,327 @@
+/**
+ * One run on this machine, from the first core to the summary.
+ *
+ *   bundle ─▶ core 0 loads it ─▶ manifests ─▶ checks (graph, descriptors, ports) ─▶ more cores
+ *          ─▶ JobRunner drives the workflows ─▶ RunBook keeps the numbers ─▶ summary
+ *
+ * User code runs only in the cores. The coordinator, this process, plans, merges and draws.
+ */
+
+import os from "node:os";
+import { validateManifests, type WorkflowManifest } from "../core/dispatch/manifest.ts";
+import { planVusMax } from "../core/plan/load.ts";
+import type { CoreEvent, Problem } from "../engine/messages.ts";
+import type { RunControl, RunPhase, RunView } from "../results/live.ts";
+import type { RunSummary } from "../results/model.ts";
+import type { LoadOverrides } from "../workflow/overrides.ts";
+import type { Bundle } from "./bundle.ts";
+import { CoreProcess } from "./core-process.ts";
+import { RunError } from "./errors.ts";
+import { JobRunner } from "./job-runner.ts";
+import { checkDescriptors, checkPorts } from "./limits.ts";
+import { cpuModel } from "./machine.ts";
+import { RunBook } from "./run-book.ts";
+
+export interface RunOptions {
+  /** File or URL, as the user named it. */
+  readonly name: string;
+  readonly bundle: Bundle;
+  readonly overrides: LoadOverrides;
+  /** Executor cores at most; a run with fewer users takes fewer. */
+  readonly cores: number;
+  /** Thresholds of the whole run, besides those of the workflows. */
+  readonly thresholds: readonly string[];
+  /** Work out live figures; false when nobody looks. */
+  readonly live: boolean;
+  readonly inspect: boolean;
+  readonly command: string;
+  readonly version: string;
+  readonly view: RunView;
+}
+
+/** How long a core may take to import the workflow. */
+const LOAD_TIMEOUT_MS = 30_000;
+const LIVE_INTERVAL_MS = 100;
+const THRESHOLD_INTERVAL_MS = 500;
+/** Behind the graceful stop: what does not end by then is ended. */
+const STOP_SLACK_MS = 1_500;
+/** A core that runs a workflow speaks ten times a second; after so long a silence it is given up. */
+const SILENCE_MS_MAX = 30_000;
+
+export function runJob(options: RunOptions): Promise<RunSummary> {
+  return new LocalRun(options).run();
+}
+
+class LocalRun {
+  readonly #options: RunOptions;
+  readonly #cores: CoreProcess[] = [];
+  readonly #startedAt = performance.now();
+  #loading: ((core: number, event: CoreEvent) => void) | undefined;
+  /** Ends the loading of the workflow with an error. */
+  #loadingFailed: (error: RunError) => void = () => {};
+  readonly #heardAt = new Map<number, number>();
+  #stopTimer: NodeJS.Timeout | undefined;
+  #book: RunBook | undefined;
+  #job: JobRunner | undefined;
+  #phase: RunPhase = "starting";
+  #interrupted = false;
+  #gracefulStopMs = 0;
+  /** The first mistake of the user that kept a workflow from starting. */
+  #mistake: Problem | undefined;
+  #finish: () => void = () => {};
+
+  constructor(options: RunOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<RunSummary> {
+    const interrupt = (): void => this.#interrupt();
+    process.on("SIGINT", interrupt);
+    process.on("SIGTERM", interrupt);
+    try {
+      const manifests = await this.#load();
+      await this.#runJob(manifests);
+      return this.#summary();
+    } finally {
+      clearTimeout(this.#stopTimer);
+      await Promise.all(this.#cores.map((core) => core.end()));
+      process.off("SIGINT", interrupt);
+      process.off("SIGTERM", interrupt);
+    }
+  }
+
+  /** Core 0 tells what there is to run; the others follow once it is known how many are needed. */
+  async #load(): Promise<readonly WorkflowManifest[]> {
+    const [manifests] = await this.#startCores(1);
+    if (manifests === undefined) throw new RunError("the executor core did not start", 1);
+    this.#validate(manifests);
+    const needed = manifests.reduce(
+      (sum, { isTest, load }) => sum + (isTest ? planVusMax(load) : 1),
+      0,
+    );
+    const cores = Math.max(1, Math.min(this.#options.cores, needed));
+    this.#checkLimits(manifests, cores);
+    await this.#startCores(cores - 1);
+    return manifests;
+  }
+
+  #startCores(count: number): Promise<(readonly WorkflowManifest[])[]> {
+    const { bundle, inspect, overrides } = this.#options;
+    const first = this.#cores.length;
+    const awaited = new Set(Array.from({ length: count }, (_, i) => first + i));
+    const manifests: (readonly WorkflowManifest[])[] = [];
+    let timer: NodeJS.Timeout | undefined;
+    const loaded = new Promise<(readonly WorkflowManifest[])[]>((resolve, reject) => {
+      if (count === 0) resolve([]);
+      this.#loadingFailed = reject;
+      timer = setTimeout(() => {
+        const seconds = LOAD_TIMEOUT_MS / 1_000;
+        reject(new RunError(`the workflow did not load within ${seconds} s`, 1, LOAD_HINT));
+      }, LOAD_TIMEOUT_MS);
+      this.#loading = (core, event) => {
+        if (event.kind === "log") this.#options.view.message(event.line);
+        if (event.kind === "loadFailed") reject(new RunError(this.#inFile(event.problem), 2));
+        if (event.kind !== "loaded") return;
+        manifests.push(event.manifests);
+        awaited.delete(core);
+        if (awaited.size === 0) resolve(manifests);
+      };
+      for (const number of awaited) {
+        const core = new CoreProcess({
+          number,
+          inspect,
+          onEvent: (event) => this.#onEvent(number, event),
+          onLost: (what) =>
+            this.#job === undefined ? reject(new RunError(what, 1)) : this.#onLost(number, what),
+        });
+        this.#cores.push(core);
+        core.send({
+          kind: "load",
+          bundle: bundle.address,
+          folder: bundle.folder,
+          overrides,
+          core: number,
+        });
+      }
+    });
+    return loaded.finally(() => clearTimeout(timer));
+  }
+
+  /** A mistake that has no line is at least somewhere in the file. */
+  #inFile(problem: Problem): string {
+    return placed({ ...problem, location: problem.location ?? this.#options.name });
+  }
+
+  #validate(manifests: readonly WorkflowManifest[]): void {
+    for (const { message, severity } of validateManifests(manifests)) {
+      if (severity === "error") throw new RunError(message, 2);
+      this.#options.view.message(`warning: ${message}`);
+    }
+  }
+
+  #checkLimits(manifests: readonly WorkflowManifest[], cores: number): void {
+    const connections = Math.max(...manifests.map((manifest) => manifest.connectionsMax));
+    const descriptors = checkDescriptors(Math.ceil(connections / cores));
+    if (!descriptors.ok) throw new RunError(descriptors.problem, 2);
+    const ports = checkPorts(connections, this.#targetsLoopback());
+    if (!ports.ok) throw new RunError(ports.problem, 2);
+  }
+
+  #targetsLoopback(): boolean {
+    return /^https?:\/\/(127\.|localhost|\[::1\])/.test(this.#options.name);
+  }
+
+  async #runJob(manifests: readonly WorkflowManifest[]): Promise<void> {
+    this.#gracefulStopMs = Math.max(...manifests.map(({ gracefulStopMs }) => gracefulStopMs));
+    const { name, thresholds, view } = this.#options;
+    const cores = this.#cores.map((core) => core.number);
+    const book = new RunBook({
+      name,
+      manifests,
+      thresholds,
+      environment: this.#environment(cores.length),
+      now: () => performance.now() - this.#startedAt,
+    });
+    this.#book = book;
+    this.#job = new JobRunner(
+      manifests,
+      cores,
+      { send: (core, command) => this.#cores[core]?.send(command), now: () => performance.now() },
+      {
+        workflowStarted: (workflow, members) => {
+          if (this.#phase === "starting") this.#phase = "running";
+          book.workflowStarted(workflow, members);
+        },
+        frame: (workflow, core, bytes, health) => book.frame(workflow, core, bytes, health),
+        workflowFinished: (workflow, status, error) =>
+          book.workflowFinished(workflow, status, error),
+        workflowSkipped: (workflow, becauseOf) => book.workflowSkipped(workflow, becauseOf),
+        problem: (_workflow, problem) => {
+          this.#mistake ??= problem;
+        },
+        note: (text) => book.note(text),
+        log: (line) => view.message(line),
+        done: () => this.#finish(),
+      },
+    );
+    await this.#untilDone(book);
+    // Nothing ran at all: that is an error, not a result.
+    if (this.#mistake !== undefined && !book.anyStarted)
+      throw new RunError(placed(this.#mistake), 2);
+  }
+
+  #untilDone(book: RunBook): Promise<void> {
+    const { live, view } = this.#options;
+    view.start((command) => this.#control(command));
+    const draw = live
+      ? setInterval(() => view.update(book.live(this.#phase)), LIVE_INTERVAL_MS)
+      : undefined;
+    const judge = setInterval(() => this.#judge(book), THRESHOLD_INTERVAL_MS);
+    return new Promise<void>((resolve) => {
+      this.#finish = resolve;
+      this.#job?.start();
+    }).finally(() => {
+      clearInterval(draw);
+      clearInterval(judge);
+      this.#phase = "done";
+    });
+  }
+
+  #judge(book: RunBook): void {
+    const silentSince = performance.now() - SILENCE_MS_MAX;
+    for (const core of this.#job?.busyCores("running") ?? [])
+      if ((this.#heardAt.get(core) ?? Number.POSITIVE_INFINITY) < silentSince) this.#giveUp(core);
+    if (!book.shouldAbort() || this.#phase === "stopping") return;
+    this.#phase = "stopping";
+    this.#stop();
+  }
+
+  /** Gracefully, but not for ever: code that never waits cannot be asked to end. */
+  #stop(): void {
+    this.#job?.stop();
+    this.#stopTimer ??= setTimeout(() => {
+      for (const core of this.#job?.busyCores() ?? []) this.#giveUp(core);
+    }, this.#gracefulStopMs + STOP_SLACK_MS);
+  }
+
+  #giveUp(core: number): void {
+    this.#options.view.message(
+      `executor core ${core} does not answer: code in the workflow keeps it busy or never ends`,
+    );
+    this.#cores[core]?.kill();
+  }
+
+  #control(command: RunControl): void {
+    switch (command.kind) {
+      case "pause":
+        if (this.#phase !== "running") return;
+        this.#phase = "paused";
+        this.#job?.steer("pause");
+        return;
+      case "resume":
+        if (this.#phase !== "paused") return;
+        this.#phase = "running";
+        this.#job?.steer("resume");
+        return;
+      case "scale":
+        this.#job?.scale(command.factor);
+        this.#book?.scaled(command.factor);
+        return;
+      case "stop":
+        this.#interrupt();
+    }
+  }
+
+  /** The first time ends gracefully, the second at once. */
+  #interrupt(): void {
+    if (this.#interrupted) {
+      this.#finish();
+      return;
+    }
+    this.#interrupted = true;
+    this.#phase = "stopping";
+    if (this.#job === undefined) {
+      this.#loadingFailed(new RunError("interrupted before the run began", 130));
+      return;
+    }
+    this.#options.view.message("stopping: waiting for work in flight (again to stop at once)");
+    this.#stop();
+  }
+
+  #onEvent(core: number, event: CoreEvent): void {
+    this.#heardAt.set(core, performance.now());
+    if (this.#job === undefined) this.#loading?.(core, event);
+    else this.#job.onEvent(core, event);
+  }
+
+  #onLost(core: number, what: string): void {
+    this.#book?.coreLost(core, what);
+    this.#options.view.message(what);
+    this.#job?.coreLost(core);
+  }
+
+  #environment(cores: number): RunSummary["environment"] {
+    const { command, version } = this.#options;
+    return {
+      hyperscale: version,
+      node: process.version,
+      platform: `${os.type()} ${os.release()} ${os.arch()}`,
+      cpuModel: cpuModel(),
+      cpus: os.availableParallelism(),
+      cores,
+      command,
+    };
+  }
+
+  #summary(): RunSummary {
+    if (this.#book === undefined) throw new RunError("the run ended before it began", 1);
+    return this.#book.summary({ interrupted: this.#interrupted, ended: true });
+  }
+}
+
+const LOAD_HINT =
+  "Code at the top of a workflow file runs when it is loaded: does something there wait for ever?";
+
+function placed({ location, message }: Problem): string {
+  return location === null ? message : `${location}: ${message}`;
+}

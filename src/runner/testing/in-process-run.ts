@@ -1,0 +1,169 @@
+/**
+ * A run with every part but the processes: the real manager and real executor cores in one event
+ * loop, their messages copied and delivered in a later turn as a pipe would. Core counts are small
+ * and the load short, so that tests can look at every message.
+ */
+
+import { StepTotals } from "../../core/stats/step-stats.ts";
+import { Core } from "../../engine/core.ts";
+import type { CoreCommand, CoreEvent } from "../../engine/messages.ts";
+import { ERROR_KINDS } from "../../protocols/errors.ts";
+import type { WorkflowDefinition } from "../../workflow/definition.ts";
+import type { LoadOverrides } from "../../workflow/overrides.ts";
+import { JobRunner } from "../job-runner.ts";
+import { WorkflowBook } from "../workflow-book.ts";
+import { onTheTable } from "./table.ts";
+
+export interface InProcessOptions {
+  readonly cores?: number;
+  readonly overrides?: LoadOverrides;
+}
+
+export interface StepFigures {
+  readonly requests: number;
+  readonly ok: number;
+  readonly failed: number;
+  readonly interrupted: number;
+  readonly errors: Readonly<Record<string, number>>;
+  readonly totals: StepTotals;
+}
+
+type Written = { readonly definition: WorkflowDefinition };
+
+let runs = 0;
+
+export class InProcessRun {
+  readonly cores: Core[] = [];
+  readonly logs: string[] = [];
+  readonly notes: string[] = [];
+  /** Name, status and error of each workflow, in the order they ended. */
+  readonly ended: [string, string, string | null][] = [];
+  readonly events: { readonly core: number; readonly event: CoreEvent }[] = [];
+  readonly books = new Map<string, WorkflowBook>();
+  readonly #lost = new Set<number>();
+  #job: JobRunner | undefined;
+  #done: () => void = () => {};
+  /** Resolves when the job is over. */
+  readonly done = new Promise<void>((resolve) => {
+    this.#done = resolve;
+  });
+  #loaded: ((event: CoreEvent) => void) | undefined;
+
+  static async start(
+    workflows: Written | readonly Written[],
+    options: InProcessOptions = {},
+  ): Promise<InProcessRun> {
+    const run = new InProcessRun();
+    onTheTable.splice(0, Infinity, ...("definition" in workflows ? [workflows] : workflows));
+    await run.#load(options);
+    return run;
+  }
+
+  /** Starts, and waits for the end. */
+  static async whole(
+    workflows: Written | readonly Written[],
+    options: InProcessOptions = {},
+  ): Promise<InProcessRun> {
+    const run = await InProcessRun.start(workflows, options);
+    await run.done;
+    return run;
+  }
+
+  async #load({ cores = 1, overrides = {} }: InProcessOptions): Promise<void> {
+    const bundle = new URL(`./bundle.ts?run=${runs++}`, import.meta.url).href;
+    const folder = process.cwd();
+    for (let core = 0; core < cores; core++) {
+      this.cores.push(new Core((event) => this.#heard(core, event)));
+      const loaded = await new Promise<CoreEvent>((resolve) => {
+        this.#loaded = resolve;
+        this.cores[core]?.handle({ kind: "load", bundle, folder, overrides, core });
+      });
+      if (loaded.kind !== "loaded") throw new Error(JSON.stringify(loaded));
+      if (core === 0)
+        for (const one of loaded.manifests) this.books.set(one.name, new WorkflowBook(one));
+    }
+    this.#job = this.#newJob(cores);
+    this.#job.start();
+  }
+
+  #newJob(cores: number): JobRunner {
+    return new JobRunner(
+      [...this.books.values()].map((book) => book.manifest),
+      Array.from({ length: cores }, (_, core) => core),
+      { send: (core, command) => this.#send(core, command), now: () => performance.now() },
+      {
+        workflowStarted: (name, members) =>
+          this.books.get(name)?.started(members, performance.now()),
+        frame: (name, core, bytes, health) => {
+          this.books.get(name)?.frame(core, bytes, health, 0);
+        },
+        workflowFinished: (name, status, error) => this.ended.push([name, status, error]),
+        workflowSkipped: (name, becauseOf) => this.ended.push([name, "not run", becauseOf]),
+        problem: () => undefined,
+        note: (text) => this.notes.push(text),
+        log: (line) => this.logs.push(line),
+        done: () => this.#done(),
+      },
+    );
+  }
+
+  #send(core: number, command: CoreCommand): void {
+    const copy = structuredClone(command);
+    setImmediate(() => {
+      if (!this.#lost.has(core)) this.cores[core]?.handle(copy);
+    });
+  }
+
+  #heard(core: number, event: CoreEvent): void {
+    const copy = structuredClone(event);
+    this.events.push({ core, event: copy });
+    setImmediate(() => {
+      if (this.#lost.has(core)) return;
+      if (copy.kind === "loaded" || copy.kind === "loadFailed") this.#loaded?.(copy);
+      else this.#job?.onEvent(core, copy);
+    });
+  }
+
+  stop(): void {
+    this.#job?.stop();
+  }
+  pause(): void {
+    this.#job?.steer("pause");
+  }
+  resume(): void {
+    this.#job?.steer("resume");
+  }
+  scale(factor: number): void {
+    this.#job?.scale(factor);
+  }
+  /** As when the core's process is killed: nothing more is heard of it. */
+  lose(core: number): void {
+    this.#lost.add(core);
+    this.#job?.coreLost(core);
+  }
+
+  book(name: string): WorkflowBook {
+    const book = this.books.get(name);
+    if (book === undefined) throw new Error(`there is no workflow ${name}`);
+    return book;
+  }
+
+  step(workflow: string, name: string): StepFigures {
+    const found = this.book(workflow)
+      .data()
+      .steps.find((one) => one.name === name);
+    const totals = found?.totals ?? new StepTotals(ERROR_KINDS.length, false);
+    const errors = Object.fromEntries(
+      ERROR_KINDS.map((kind, at) => [kind, totals.failed[at] ?? 0] as const).filter(
+        ([, n]) => n > 0,
+      ),
+    );
+    const { failedCount: failed, interrupted, ok, requests } = totals;
+    return { requests, ok, failed, interrupted, errors, totals };
+  }
+}
+
+/** Waits for something that happens soon, however busy the machine is. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
+}

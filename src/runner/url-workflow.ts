@@ -1,0 +1,43 @@
+/** URL mode: the workflow that a single address and a few flags stand for, as a module like any other. */
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { LoadOverrides } from "../workflow/overrides.ts";
+import type { Bundle } from "./bundle.ts";
+
+export interface UrlRequest {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+
+export const URL_MODE_VUS = 64;
+export const URL_MODE_DURATION_MS = 10_000;
+
+export async function urlWorkflow(request: UrlRequest, overrides: LoadOverrides): Promise<Bundle> {
+  const { body, headers, method, url } = request;
+  const index = new URL("../index.js", import.meta.url).href;
+  const options = { headers, ...(body === null ? {} : { body }) };
+  const load =
+    overrides.rate === undefined
+      ? { vus: URL_MODE_VUS, duration: URL_MODE_DURATION_MS }
+      : { rate: overrides.rate, duration: URL_MODE_DURATION_MS };
+  const { host, pathname } = new URL(url);
+  const source =
+    `import { http, workflow } from ${JSON.stringify(index)};\n` +
+    `export default workflow(${JSON.stringify(host)}, ${JSON.stringify(load)})\n` +
+    `  .step(${JSON.stringify(`${method} ${pathname}`)}, ` +
+    `http.${method.toLowerCase()}(${JSON.stringify(url)}, ${JSON.stringify(options)}));\n`;
+  const folder = await mkdtemp(join(tmpdir(), "hyperscale-url-"));
+  const file = join(folder, "url.mjs");
+  await writeFile(file, source);
+  return {
+    address: pathToFileURL(file).href,
+    folder: process.cwd(),
+    sha256: "",
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}

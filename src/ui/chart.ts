@@ -1,0 +1,295 @@
+/**
+ * The two charts: requests per second as a filled area of eighth blocks, with failures in red from
+ * the bottom and the target as a dashed line; latency as braille lines on a logarithmic axis, four
+ * dots high and two wide per cell. Both share the time axis below and the labels at the left.
+ */
+
+import type { Series } from "../results/model.ts";
+import { formatMs, formatNumber } from "./format.ts";
+import type { Grid, Rect } from "./grid.ts";
+import { GAP, logRange, logTicks, peakColumns, rateColumns, roundUp } from "./series.ts";
+import { Style, type StyleId } from "./style.ts";
+import { padded, textWidth } from "./text.ts";
+
+/** Room for "1.23 ms" and the axis. */
+const LABEL_WIDTH = 8;
+const TIME_TICK_CELLS = 10;
+export const EIGHTHS = [0x20, 0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587, 0x2588];
+const DASH = 0x254c;
+const AXIS = 0x2502;
+const AXIS_TICK = 0x2524;
+
+export interface TimeAxis {
+  readonly untilSeconds: number;
+  readonly nowSeconds: number;
+}
+
+export interface TargetPoint {
+  readonly atSeconds: number;
+  readonly perSecond: number;
+}
+
+export interface RateAxis extends TimeAxis {
+  /** Oldest first; each holds until the next. */
+  readonly targets: readonly TargetPoint[];
+}
+
+/** The rate area in `area`, its last row the time labels. */
+export function drawRateChart(
+  grid: Grid,
+  area: Rect,
+  all: readonly Series[],
+  axis: RateAxis,
+): void {
+  const plot = plotOf(area);
+  if (plot === null) return;
+  const { requests, failed } = rateColumns(all, plot.width, axis.untilSeconds, axis.nowSeconds);
+  let most = 0;
+  for (const rate of requests) if (rate > most) most = rate;
+  for (const { perSecond } of axis.targets) if (perSecond > most) most = perSecond;
+  const top = roundUp(most);
+  const targets = targetColumns(axis, plot.width);
+  for (let column = 0; column < plot.width; column++) {
+    drawTarget(grid, plot, column, (targets[column] ?? GAP) / top);
+    drawColumn(grid, plot, column, {
+      filled: (requests[column] ?? 0) / top,
+      failed: (failed[column] ?? 0) / top,
+    });
+  }
+  const labels =
+    plot.height >= 8 ? [0, 0.25, 0.5, 0.75, 1] : plot.height >= 3 ? [0, 0.5, 1] : [0, 1];
+  drawLabels(
+    grid,
+    plot,
+    labels.map((share) => ({ share, text: formatNumber(top * share) })),
+  );
+  drawTimeLabels(grid, plot, axis.untilSeconds);
+}
+
+export function plotOf({ x, y, width, height }: Rect): Rect | null {
+  if (width < LABEL_WIDTH + 4 || height < 2) return null;
+  return { x: x + LABEL_WIDTH, y, width: width - LABEL_WIDTH, height: height - 1 };
+}
+
+/** The target of each column's middle; GAP in the future and where there was none. */
+function targetColumns(
+  { targets, untilSeconds, nowSeconds }: RateAxis,
+  columns: number,
+): Float64Array {
+  const values = new Float64Array(columns).fill(GAP);
+  let next = 0;
+  let current = GAP;
+  for (let column = 0; column < columns; column++) {
+    const at = ((column + 0.5) / columns) * untilSeconds;
+    if (at > nowSeconds) break;
+    for (
+      let point = targets[next];
+      point !== undefined && point.atSeconds <= at;
+      point = targets[next]
+    ) {
+      current = point.perSecond;
+      next += 1;
+    }
+    values[column] = current;
+  }
+  return values;
+}
+
+function drawTarget(grid: Grid, plot: Rect, column: number, share: number): void {
+  if (!(share > 0)) return;
+  const row = Math.min(plot.height - 1, Math.floor(share * plot.height));
+  grid.set(plot.x + column, plot.y + plot.height - 1 - row, DASH, Style.target);
+}
+
+interface ColumnShares {
+  readonly filled: number;
+  readonly failed: number;
+}
+
+function drawColumn(
+  grid: Grid,
+  plot: Rect,
+  column: number,
+  { filled, failed }: ColumnShares,
+): void {
+  if (!(filled > 0)) return;
+  const eighths = Math.max(1, Math.round(Math.min(1, filled) * plot.height * 8));
+  // One failure in thousands must be seen: any at all colours the lowest cell.
+  const failedCells = failed > 0 ? Math.max(1, Math.round(Math.min(1, failed) * plot.height)) : 0;
+  for (let row = 0; row * 8 < eighths; row++) {
+    const code = EIGHTHS[Math.min(8, eighths - row * 8)] ?? 0x2588;
+    const filling = (row + 1) * 8 < eighths;
+    const style = row < failedCells ? Style.failed : filling ? Style.rateFill : Style.rate;
+    grid.set(plot.x + column, plot.y + plot.height - 1 - row, code, style);
+  }
+}
+
+interface AxisLabel {
+  readonly share: number;
+  readonly text: string;
+}
+
+export function drawLabels(grid: Grid, plot: Rect, labels: readonly AxisLabel[]): void {
+  const axis = plot.x - 1;
+  for (let row = 0; row < plot.height; row++) grid.set(axis, plot.y + row, AXIS, Style.rule);
+  let lastRow = Infinity;
+  for (const { share, text } of labels) {
+    const row = Math.round((1 - share) * (plot.height - 1));
+    if (row === lastRow) continue;
+    lastRow = row;
+    grid.set(axis, plot.y + row, AXIS_TICK, Style.rule);
+    grid.text(
+      plot.x - LABEL_WIDTH,
+      plot.y + row,
+      padded(text, LABEL_WIDTH - 1, "right"),
+      Style.dim,
+    );
+  }
+}
+
+const TIME_STEPS = [
+  1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 43_200,
+];
+
+function drawTimeLabels(grid: Grid, plot: Rect, untilSeconds: number): void {
+  const perCell = untilSeconds / plot.width;
+  const wanted = perCell * TIME_TICK_CELLS;
+  const step =
+    TIME_STEPS.find((seconds) => seconds >= wanted) ?? Math.ceil(wanted / 86_400) * 86_400;
+  const row = plot.y + plot.height;
+  for (let seconds = 0; seconds < untilSeconds; seconds += step) {
+    const column = Math.round(seconds / perCell);
+    const label = `╵${timeLabel(seconds)}`;
+    if (column + textWidth(label) > plot.width) break;
+    grid.text(plot.x + column, row, label, Style.dim);
+  }
+}
+
+function timeLabel(seconds: number): string {
+  if (seconds < 60) return `${seconds}s`;
+  const parts = [
+    [Math.floor(seconds / 3_600), "h"],
+    [Math.floor((seconds % 3_600) / 60), "m"],
+    [seconds % 60, "s"],
+  ] as const;
+  return parts
+    .filter(([amount]) => amount > 0)
+    .map(([amount, unit]) => `${amount}${unit}`)
+    .join("");
+}
+
+/** p50, p95 and p99 of one step over time. */
+export function drawLatencyChart(grid: Grid, area: Rect, series: Series, axis: TimeAxis): void {
+  const plot = plotOf(area);
+  if (plot === null) return;
+  const dots = plot.width * 2;
+  const lines = [
+    { values: peakColumns(series, series.p50, dots, axis.untilSeconds), style: Style.p50 },
+    { values: peakColumns(series, series.p95, dots, axis.untilSeconds), style: Style.p95 },
+    { values: peakColumns(series, series.p99, dots, axis.untilSeconds), style: Style.p99 },
+  ];
+  let low = Infinity;
+  let high = 0;
+  for (const { values } of lines) {
+    for (const value of values) {
+      if (value > high) high = value;
+      if (value < low) low = value;
+    }
+  }
+  drawTimeLabels(grid, plot, axis.untilSeconds);
+  if (high === 0 && low === Infinity) {
+    drawLabels(grid, plot, []);
+    return;
+  }
+  const [from, to] = logRange(low, high);
+  const scale = (value: number): number =>
+    Math.log(Math.max(value, from) / from) / Math.log(to / from);
+  const canvas = new Braille(plot);
+  for (const { values, style } of lines) canvas.line(values, scale, style);
+  canvas.drawOn(grid);
+  const ticks = logTicks(from, to, Math.max(2, Math.floor(plot.height / 2)));
+  drawLabels(
+    grid,
+    plot,
+    ticks.map((tick) => ({ share: scale(tick), text: tickLabel(tick) })),
+  );
+}
+
+/** Ticks are round figures: "5 ms" rather than "5.00 ms". */
+export function tickLabel(ms: number): string {
+  return formatMs(ms)
+    .replace(/\.0+(?= )/, "")
+    .replace(/(\.\d*[1-9])0+(?= )/, "$1");
+}
+
+/** Dot bits of a braille cell, by row, for its left and right half. */
+const DOTS = [
+  [0x01, 0x08],
+  [0x02, 0x10],
+  [0x04, 0x20],
+  [0x40, 0x80],
+] as const;
+const BRAILLE = 0x2800;
+
+class Braille {
+  readonly #plot: Rect;
+  readonly #masks: Uint8Array;
+  readonly #styles: Uint8Array;
+
+  constructor(plot: Rect) {
+    this.#plot = plot;
+    this.#masks = new Uint8Array(plot.width * plot.height);
+    this.#styles = new Uint8Array(plot.width * plot.height);
+  }
+
+  /** A connected line; steep moves are filled so that a spike is a stroke and not a stray dot. */
+  line(values: Float64Array, scale: (value: number) => number, style: StyleId): void {
+    const top = this.#plot.height * 4 - 1;
+    let previous = -1;
+    for (let column = 0; column < values.length; column++) {
+      const value = values[column] ?? Number.NaN;
+      if (Number.isNaN(value)) {
+        previous = -1;
+        continue;
+      }
+      const row = top - Math.round(Math.min(1, Math.max(0, scale(value))) * top);
+      const start = previous === -1 ? row : previous + Math.sign(row - previous);
+      for (let dot = Math.min(start, row); dot <= Math.max(start, row); dot++) {
+        this.#dot(column, dot, style);
+      }
+      previous = row;
+    }
+  }
+
+  #dot(column: number, row: number, style: StyleId): void {
+    const cell = (row >> 2) * this.#plot.width + (column >> 1);
+    this.#masks[cell] = (this.#masks[cell] ?? 0) | (DOTS[row & 3]?.[column & 1] ?? 0);
+    this.#styles[cell] = style;
+  }
+
+  drawOn(grid: Grid): void {
+    const { x, y, width } = this.#plot;
+    for (let cell = 0; cell < this.#masks.length; cell++) {
+      const mask = this.#masks[cell] ?? 0;
+      if (mask === 0) continue;
+      const row = Math.floor(cell / width);
+      grid.set(x + (cell % width), y + row, BRAILLE + mask, this.#styles[cell] ?? Style.text);
+    }
+  }
+}
+
+/** Without the full block: lines of neighbouring rows stay apart. */
+const SPARKS = [0x2581, 0x2582, 0x2583, 0x2584, 0x2585, 0x2586, 0x2587];
+
+/** A line of bars, scaled to its own highest value. */
+export function drawSpark(grid: Grid, area: Rect, values: Float64Array, style: StyleId): void {
+  let most = 0;
+  for (const value of values) if (value > most) most = value;
+  if (most === 0) return;
+  for (let column = 0; column < Math.min(area.width, values.length); column++) {
+    const value = values[column] ?? Number.NaN;
+    if (!(value > 0)) continue;
+    const level = Math.min(6, Math.floor((value / most) * 7));
+    grid.set(area.x + column, area.y, SPARKS[level] ?? 0x2581, style);
+  }
+}

@@ -1,0 +1,169 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { renderDashboard, shareRows } from "./dashboard.ts";
+import { TAIL } from "./grid.ts";
+import { paint } from "./paint.ts";
+import { EMPTY_SCENE, History, type Scene } from "./scene.ts";
+import { STYLE_COUNT, sgrTable } from "./style.ts";
+import { anyRun, name } from "./testing/arbitrary.ts";
+import { SHOP, syntheticRun } from "./testing/synthetic.ts";
+import { TestTerminal } from "./testing/terminal.ts";
+import { charWidth } from "./text.ts";
+
+const OPEN = {
+  totalSeconds: 60,
+  failing: false,
+  workflows: [{ name: "api", steps: ["GET /"], target: 1_000 }],
+};
+
+async function shown(
+  columns: number,
+  rows: number,
+  elapsed: number,
+  options = SHOP,
+  scene: Partial<Scene> = {},
+) {
+  const terminal = new TestTerminal(columns, rows);
+  const grid = renderDashboard(syntheticRun(elapsed, options), columns, rows, {
+    ...EMPTY_SCENE,
+    ...scene,
+  });
+  terminal.write(paint(null, grid, sgrTable("truecolor")));
+  const screen = await terminal.screen();
+  expect(screen).toEqual(grid.lines());
+  return `${screen.join("\n")}\n`;
+}
+
+describe("the picture on a real terminal", () => {
+  it.each([
+    [80, 24],
+    [120, 40],
+    [200, 60],
+    [60, 16],
+    [40, 10],
+  ])("is complete at %d×%d", async (columns, rows) => {
+    const messages = ["a line from the workflow"];
+    await expect(await shown(columns, rows, 16, SHOP, { messages })).toMatchFileSnapshot(
+      `testdata/shop-${columns}x${rows}.txt`,
+    );
+  });
+
+  it("shows the target of an open model as a line in the chart", async () => {
+    const history = new History();
+    for (let elapsed = 0.5; elapsed <= 12; elapsed += 0.5)
+      history.observe(syntheticRun(elapsed, OPEN));
+    const { targets, arrivals } = history;
+    await expect(await shown(80, 24, 12, OPEN, { targets, arrivals })).toMatchFileSnapshot(
+      "testdata/open-80x24.txt",
+    );
+  });
+
+  it("lays the help page over everything", async () => {
+    const screen = await shown(80, 24, 16, SHOP, { help: true });
+    expect(screen).toContain("╭─ keys ─");
+    expect(screen).toContain("stop gracefully, with results");
+  });
+
+  it("says so when the generator is the limit, and what was lost", async () => {
+    const live = syntheticRun(16);
+    const generator = {
+      ...live.summary.generator,
+      limited: true,
+      reason: "core 0 was busy 99 % of the time",
+    };
+    const lost = [
+      {
+        core: 1,
+        atSeconds: 3.2,
+        what: "executor core 1 ended with SIGKILL",
+        cost: "32 virtual users",
+      },
+    ];
+    const grid = renderDashboard(
+      { ...live, summary: { ...live.summary, generator, lost } },
+      120,
+      40,
+    );
+    const text = grid.lines().join("\n");
+    expect(text).toContain("! the limit is here: core 0 was b");
+    expect(text).toContain("lost: executor core 1 end… at 3.20 s");
+  });
+});
+
+describe("more than fits", () => {
+  const many = {
+    ...SHOP,
+    workflows: [
+      { name: "big", steps: Array.from({ length: 30 }, (_, i) => `step ${i}`), target: null },
+    ],
+  };
+
+  it("comes in turns of three seconds, step by step", () => {
+    const at = (nowMs: number) =>
+      renderDashboard(syntheticRun(16, many), 80, 24, { ...EMPTY_SCENE, nowMs })
+        .lines()
+        .join("\n");
+    expect(at(0)).toContain("latency of step 0 ");
+    expect(at(2_999)).toContain("latency of step 0 ");
+    expect(at(3_000)).toContain("latency of step 1 ");
+    expect(at(87_000)).toContain("of 30");
+    expect(at(87_000)).toContain("▸ step 29");
+  });
+
+  it("stays on the step chosen by hand", () => {
+    const scene = { ...EMPTY_SCENE, nowMs: 50_000, pinned: -1 };
+    expect(renderDashboard(syntheticRun(16, many), 80, 24, scene).lines().join("\n")).toContain(
+      "▸ step 29",
+    );
+  });
+});
+
+describe("any run on any terminal", () => {
+  it("is drawn without an error and inside the grid", () => {
+    const scene = fc.record({
+      nowMs: fc.nat(1e9),
+      pinned: fc.option(fc.integer()),
+      help: fc.boolean(),
+      keys: fc.boolean(),
+      messages: fc.array(name, { maxLength: 8 }),
+      notice: fc.option(name),
+      targets: fc.constant([{ atSeconds: 0, perSecond: 100 }]),
+      arrivals: fc.constant(new Map([["login", 3]])),
+    });
+    const columns = fc.integer({ min: 1, max: 250 });
+    const rows = fc.integer({ min: 1, max: 80 });
+    fc.assert(
+      fc.property(anyRun, scene, columns, rows, (live, given, width, height) => {
+        const grid = renderDashboard(live, width, height, given);
+        expect(grid.codes.length).toBe(width * height);
+        for (let at = 0; at < grid.codes.length; at++) {
+          const code = grid.codes[at] ?? -1;
+          const style = grid.styles[at] ?? -1;
+          // Plain conditions: an expect per cell would take minutes.
+          if (style >= STYLE_COUNT) throw new Error(`style ${style} at ${at}`);
+          if (code === TAIL ? charWidth(grid.codes[at - 1] ?? 0) !== 2 : charWidth(code) === 0) {
+            throw new Error(`code ${code} at ${at}`);
+          }
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it("shares out exactly the rows there are", () => {
+    const need = fc.nat(60);
+    const needs = fc.record({
+      verdicts: need.map((n) => n + 1),
+      workflows: need,
+      steps: need,
+      list: need,
+      messages: need,
+    });
+    fc.assert(
+      fc.property(fc.integer({ min: 16, max: 120 }), needs, (rows, wanted) => {
+        const { verdicts, workflows, charts, steps, list, messages, gap } = shareRows(rows, wanted);
+        expect(2 + verdicts + workflows + charts + steps + list + messages + 3 * gap).toBe(rows);
+      }),
+    );
+  });
+});

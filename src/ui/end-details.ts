@@ -1,0 +1,285 @@
+/** The tables of the end result: per step, arrivals, errors, checks, custom metrics. */
+
+import type {
+  Distribution,
+  MetricSummary,
+  RunSummary,
+  StepSummary,
+  WorkflowSummary,
+} from "../results/model.ts";
+import {
+  formatBytes,
+  formatCount,
+  formatMs,
+  formatNumber,
+  formatPercent,
+  formatRate,
+} from "./format.ts";
+import { type Line, line, type Span, span } from "./lines.ts";
+import { totals } from "./side-panels.ts";
+import { Style } from "./style.ts";
+import { type Cell, type Column, type Table, tableLines, tableWidth } from "./table.ts";
+import { clean, wrap } from "./text.ts";
+
+export function detailLines(summary: RunSummary, width: number): Line[] {
+  return [
+    ...stepSection(summary, width),
+    ...arrivalSection(summary, width),
+    ...errorSection(summary, width),
+    ...checkSection(summary, width),
+    ...metricSection(summary, width),
+  ];
+}
+
+const left = (title: string): Column => ({ title, align: "left" });
+const right = (title: string): Column => ({ title, align: "right" });
+
+interface StepRow {
+  readonly workflow: WorkflowSummary;
+  /** Null for the line that names the workflow. */
+  readonly step: StepSummary | null;
+}
+
+function stepSection({ workflows }: RunSummary, width: number): Line[] {
+  if (workflows.length === 0) return [];
+  const rows = workflows.flatMap((workflow): StepRow[] => [
+    { workflow, step: null },
+    ...workflow.steps.map((step) => ({ workflow, step })),
+  ]);
+  const counts = { columns: COUNT_COLUMNS, cells: countCells };
+  const times = { columns: TIME_COLUMNS, cells: timeCells };
+  const all = {
+    columns: [...COUNT_COLUMNS, ...TIME_COLUMNS.slice(1)],
+    cells: (row: StepRow) => [...countCells(row), ...timeCells(row).slice(1)],
+  };
+  const whole = stepTable(rows, all);
+  const tables =
+    tableWidth(whole) <= width ? [whole] : [stepTable(rows, counts), stepTable(rows, times)];
+  const corrected = workflows.some((workflow) => workflow.corrected);
+  return [
+    [],
+    line(span("Workflows and steps", Style.heading)),
+    ...workflowLines(workflows, width),
+    ...tables.flatMap((table) => [[], ...tableLines(table, width)]),
+    ...(corrected
+      ? [
+          line(
+            span(
+              "  Latency of open models counts from the intended start, service from the real.",
+              Style.dim,
+            ),
+          ),
+        ]
+      : []),
+  ];
+}
+
+function workflowLines(workflows: readonly WorkflowSummary[], width: number): Line[] {
+  const rows = workflows.map(
+    ({ name, status, iterations, elapsedSeconds, load }): readonly Cell[] => [
+      span(name, Style.bold),
+      span(status, status === "completed" ? Style.good : Style.warn),
+      formatCount(iterations.completed),
+      iterations.interrupted > 0
+        ? span(formatCount(iterations.interrupted), Style.warn)
+        : span("0", Style.dim),
+      formatMs(elapsedSeconds * 1_000),
+      span(load, Style.dim),
+    ],
+  );
+  const columns = [
+    left("workflow"),
+    left("status"),
+    right("iterations"),
+    right("cut off"),
+    right("time"),
+    left("load"),
+  ];
+  const errors = workflows.flatMap(({ name, error }) =>
+    error === null
+      ? []
+      : wrap(`${name}: ${error}`, width - 4).map((text) => line(span(`  ! ${text}`, Style.bad))),
+  );
+  return [...tableLines({ columns, rows }, width), ...errors];
+}
+
+interface StepColumns {
+  readonly columns: readonly Column[];
+  readonly cells: (row: StepRow) => readonly Cell[];
+}
+
+/** One workflow needs no line of its own in the table; several get one each. */
+function stepTable(rows: readonly StepRow[], { columns, cells }: StepColumns): Table {
+  const several = rows.filter(({ step }) => step === null).length > 1;
+  const body = rows.flatMap((row): (readonly Cell[])[] => {
+    if (row.step === null) return several ? [[span(row.workflow.name, Style.bold)]] : [];
+    const lines = [cells(row)];
+    const hasTimes = columns.some(({ title }) => title === "p50");
+    if (hasTimes && row.workflow.corrected) lines.push(serviceCells(row.step, columns));
+    return lines;
+  });
+  return { columns, rows: body };
+}
+
+const COUNT_COLUMNS = [
+  left("step"),
+  right("requests"),
+  right("ok"),
+  right("failed"),
+  right("rate"),
+  right("received"),
+  right("sent"),
+];
+
+function countCells({ step }: StepRow): readonly Cell[] {
+  if (step === null) return [];
+  const failed = formatCount(step.failed);
+  return [
+    stepName(step),
+    formatCount(step.requests),
+    formatCount(step.ok),
+    step.failed > 0 ? span(failed, Style.bad) : span(failed, Style.dim),
+    formatRate(step.ratePerSecond),
+    formatBytes(step.bytesIn),
+    formatBytes(step.bytesOut),
+  ];
+}
+
+function stepName(step: StepSummary): Span {
+  return span(`  ${clean(step.name)}`);
+}
+
+const TIME_COLUMNS = [
+  left("step"),
+  right("p50"),
+  right("p90"),
+  right("p95"),
+  right("p99"),
+  right("p99.9"),
+  right("max"),
+];
+
+function timeCells({ step }: StepRow): readonly Cell[] {
+  return step === null ? [] : [stepName(step), ...distributionCells(step.latencyMs)];
+}
+
+function serviceCells(step: StepSummary, columns: readonly Column[]): readonly Cell[] {
+  const times = distributionCells(step.serviceMs).map((cell) => span(cell, Style.dim));
+  const blanks = columns.length - 1 - times.length;
+  return [span("    service", Style.dim), ...Array.from({ length: blanks }, () => ""), ...times];
+}
+
+function distributionCells({ count, p50, p90, p95, p99, p99_9, max }: Distribution): string[] {
+  return [p50, p90, p95, p99, p99_9, max].map((value) => (count === 0 ? "–" : formatMs(value)));
+}
+
+function arrivalSection({ workflows }: RunSummary, width: number): Line[] {
+  const rows = workflows.flatMap(({ name, arrivals }): (readonly Cell[])[] => {
+    if (arrivals === null) return [];
+    const { targetPerSecond, achievedPerSecond, started, missed, sendLagMs } = arrivals;
+    const short = achievedPerSecond < targetPerSecond * 0.98;
+    return [
+      [
+        name,
+        formatRate(targetPerSecond),
+        span(formatRate(achievedPerSecond), short ? Style.bad : Style.good),
+        formatCount(started),
+        span(formatCount(missed), missed > 0 ? Style.bad : Style.dim),
+        ...[sendLagMs.p50, sendLagMs.p99, sendLagMs.max].map(formatMs),
+      ],
+    ];
+  });
+  const columns = [
+    left("workflow"),
+    right("target"),
+    right("achieved"),
+    right("started"),
+    right("missed"),
+    right("send lag p50"),
+    right("p99"),
+    right("max"),
+  ];
+  return section("Arrivals", { columns, rows }, width);
+}
+
+function section(title: string, table: Table, width: number): Line[] {
+  if (table.rows.length === 0) return [];
+  return [[], line(span(title, Style.heading)), ...tableLines(table, width)];
+}
+
+function errorSection({ workflows }: RunSummary, width: number): Line[] {
+  const several = workflows.length > 1;
+  const all = workflows.flatMap((workflow) =>
+    workflow.steps.map((step) => ({
+      name: several ? `${workflow.name} › ${step.name}` : step.name,
+      step,
+    })),
+  );
+  const requests = all.reduce((sum, { step }) => sum + step.requests, 0);
+  const rows = totals(all.map(({ step }) => step.errors)).map(([kind, count]): readonly Cell[] => [
+    span(kind, Style.bad),
+    formatCount(count),
+    formatPercent(requests === 0 ? 0 : count / requests),
+    all
+      .map(({ name, step }) => ({ name, count: step.errors[kind] ?? 0 }))
+      .filter((entry) => entry.count > 0)
+      .sort((a, b) => b.count - a.count)
+      .map((entry) => `${clean(entry.name)} ${formatCount(entry.count)}`)
+      .join(", "),
+  ]);
+  const columns = [left("kind"), right("count"), right("share"), left("steps")];
+  return section("Errors", { columns, rows }, width);
+}
+
+function checkSection({ workflows }: RunSummary, width: number): Line[] {
+  const rows = workflows.flatMap(({ name: workflow, checks }) =>
+    checks.map(({ name, passed, failed }): readonly Cell[] => {
+      const ran = passed + failed;
+      const style = failed > 0 ? Style.bad : ran === 0 ? Style.dim : Style.good;
+      const mark = failed > 0 ? "✗" : ran === 0 ? "·" : "✓";
+      return [
+        span(`${mark} ${workflows.length > 1 ? `${workflow} › ` : ""}${name}`, style),
+        formatCount(passed),
+        span(formatCount(failed), failed > 0 ? Style.bad : Style.dim),
+        ran === 0 ? "never ran" : formatPercent(passed / ran),
+      ];
+    }),
+  );
+  const columns = [left("check"), right("passed"), right("failed"), right("share")];
+  return section("Checks", { columns, rows }, width);
+}
+
+function metricSection({ workflows }: RunSummary, width: number): Line[] {
+  const rows = workflows.flatMap(({ metrics }) =>
+    metrics.map((metric): readonly Cell[] => [
+      metricName(metric),
+      metric.kind,
+      metricValues(metric),
+    ]),
+  );
+  const columns = [left("metric"), left("kind"), left("values")];
+  return section("Metrics", { columns, rows }, width);
+}
+
+function metricName({ name, tags }: MetricSummary): string {
+  const pairs = Object.entries(tags).map(([key, value]) => `${key}=${value}`);
+  return pairs.length === 0 ? name : `${name}{${pairs.join(",")}}`;
+}
+
+/** What of a trend fits on a line; the files have the rest. */
+const TREND_SHOWN = ["count", "min", "mean", "p50", "p95", "p99", "max"];
+
+function metricValues({ kind, values }: MetricSummary): string {
+  return Object.entries(values)
+    .filter(([name]) => kind !== "trend" || TREND_SHOWN.includes(name))
+    .map(([name, value]) =>
+      kind === "rate" && name === "rate"
+        ? `${name} ${formatPercent(value)}`
+        : `${name} ${figure(value)}`,
+    )
+    .join("  ");
+}
+
+function figure(value: number): string {
+  return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
+}

@@ -1,0 +1,124 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { RunSummary } from "../results/model.ts";
+import { endLines, margin } from "./end.ts";
+import { linesToText, lineWidth } from "./lines.ts";
+import { sgrTable } from "./style.ts";
+import { anySummary } from "./testing/arbitrary.ts";
+import { SHOP, syntheticSummary } from "./testing/synthetic.ts";
+import { clean } from "./text.ts";
+
+const NO_MESSAGES = { lines: [], dropped: 0 };
+
+function text(summary: RunSummary, columns: number): string {
+  return linesToText(endLines({ summary, files: ["out/report.html"] }, columns, NO_MESSAGES), null);
+}
+
+describe("the end result", () => {
+  it.each([80, 160])("reads well at %d columns", async (columns) => {
+    await expect(text(syntheticSummary(30), columns)).toMatchFileSnapshot(
+      `testdata/end-${columns}.txt`,
+    );
+  });
+
+  it("has every figure in both widths: the narrow one has two tables", () => {
+    const narrow = text(syntheticSummary(30), 80);
+    for (const title of [
+      "requests",
+      "ok",
+      "failed",
+      "rate",
+      "received",
+      "sent",
+      "p50",
+      "p90",
+      "p95",
+      "p99",
+      "p99.9",
+      "max",
+    ]) {
+      expect(narrow).toMatch(new RegExp(`^  step .* ${title.replace(".", "\\.")}( |$)`, "m"));
+    }
+  });
+
+  it("says the verdict first, and again at the end when it scrolled away", () => {
+    const lines = text(syntheticSummary(30), 80).trim().split("\n");
+    expect(lines[0]).toBe("FAILED   examples/shop.ts");
+    expect(lines.at(-1)).toBe(" FAILED   ✗ latency.p99 < 50ms: 61.4 ms");
+  });
+
+  it("does not say a failed threshold twice, but says every other reason", () => {
+    const summary = {
+      ...syntheticSummary(30),
+      reasons: ["threshold latency.p99 < 50ms failed", "workflow checkout failed: boom"],
+    };
+    expect(text(summary, 80)).not.toContain("threshold latency.p99");
+    expect(text(summary, 80)).toContain("• workflow checkout failed: boom");
+  });
+
+  it("warns when the generator was the limit or something was lost", () => {
+    const base = syntheticSummary(30, { ...SHOP, failing: false });
+    const summary: RunSummary = {
+      ...base,
+      generator: { ...base.generator, limited: true, reason: "core 0 was busy 99 % of the time" },
+      lost: [
+        {
+          core: 1,
+          atSeconds: 3.2,
+          what: "executor core 1 ended with SIGKILL",
+          cost: "32 virtual users are gone",
+        },
+      ],
+    };
+    const plain = text(summary, 80).replaceAll(/\n {4}/g, " ");
+    expect(plain).toContain(
+      "! The load generator was the limit, not the target: core 0 was busy 99 % of the time",
+    );
+    expect(plain).toContain(
+      "! lost at 3.20 s: executor core 1 ended with SIGKILL; 32 virtual users are gone",
+    );
+  });
+
+  it("keeps to the width for any summary, in colour and plain", () => {
+    fc.assert(
+      fc.property(anySummary, fc.integer({ min: 1, max: 200 }), (summary, columns) => {
+        const width = Math.min(160, Math.max(80, columns));
+        const lines = endLines({ summary, files: [] }, columns, { lines: ["m"], dropped: 3 });
+        for (const line of lines) {
+          const cleaned = line.map((span) => ({ ...span, text: clean(span.text) }));
+          expect(lineWidth(cleaned)).toBeLessThanOrEqual(width);
+        }
+        expect(linesToText(lines, null)).not.toContain("\x1b");
+        expect(linesToText(lines, sgrTable("16"))).not.toContain("NaN");
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe("the margin of a threshold", () => {
+  const outcome = (expression: string, actual: number | null, passed: boolean) =>
+    margin({
+      expression,
+      actual,
+      passed,
+      actualText: "",
+      workflow: null,
+      implicit: false,
+      aborted: false,
+    });
+
+  it.each([
+    ["latency.p99 < 200ms", 150, true, "25 % inside the limit"],
+    ["latency.p99 < 200ms", 312, false, "56 % beyond the limit"],
+    ["latency.p99 < 200ms over 10s", 100, true, "50 % inside the limit"],
+    ["rate >= 1000", 1_500, true, "50 % inside the limit"],
+    ["rate > 1k", 900, false, "10 % beyond the limit"],
+    ["failed.count == 0", 3, false, ""],
+    ["failed.count <= 0", 0, true, ""],
+    ["latency.p99 < 200ms", 200, false, "exactly at the limit"],
+    ["latency.p99 < 200ms", null, false, "nothing was measured"],
+  ])("%s with %s", (expression, actual, passed, text) => {
+    expect(outcome(expression, actual, passed)).toBe(text);
+  });
+});

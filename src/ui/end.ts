@@ -1,0 +1,181 @@
+/**
+ * The end result, in the order in which a reader asks: did it pass and by how much, may I believe the
+ * numbers, what are they per step, what went wrong, where are the files. Pure: summary in, styled
+ * lines out; full mode prints them in colour, ci mode plain.
+ */
+
+import type { RunEnd } from "../results/live.ts";
+import type { Loss, RunSummary, ThresholdOutcome, Verdict } from "../results/model.ts";
+import { detailLines } from "./end-details.ts";
+import { formatCount, formatMs, formatPercent, formatRate } from "./format.ts";
+import { type Line, line, span } from "./lines.ts";
+import { Style, type StyleId } from "./style.ts";
+import { tableLines } from "./table.ts";
+import { clean, shorten, wrap } from "./text.ts";
+
+const WIDTH_MIN = 80;
+const WIDTH_MAX = 160;
+const MESSAGES_SHOWN_MAX = 20;
+
+export interface KeptMessages {
+  readonly lines: readonly string[];
+  /** Older ones that are gone. */
+  readonly dropped: number;
+}
+
+export function endLines(end: RunEnd | undefined, columns: number, messages: KeptMessages): Line[] {
+  const width = Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, columns));
+  if (end === undefined) return messageLines(messages, width);
+  const { summary, files } = end;
+  const lines = [
+    ...verdictLines(summary, width),
+    ...trustLines(summary, width),
+    ...detailLines(summary, width),
+    ...messageLines(messages, width),
+    ...fileLines(files),
+  ];
+  return lines.length > SCREEN_ROWS ? [...lines, [], echo(summary, width)] : lines;
+}
+
+/** More than this scrolls the verdict away on a common terminal, so its head is said again at the end. */
+const SCREEN_ROWS = 23;
+
+function echo({ verdict, thresholds }: RunSummary, width: number): Line {
+  const failed = thresholds.filter(({ passed }) => !passed);
+  const badge = span(` ${verdict.toUpperCase()} `, BADGES[verdict]);
+  if (thresholds.length === 0) return line(badge, "  no thresholds were set");
+  if (failed.length === 0) {
+    return line(badge, span(`  all ${formatCount(thresholds.length)} thresholds held`, Style.good));
+  }
+  const [first] = failed;
+  const more = failed.length > 1 ? `, and ${failed.length - 1} more` : "";
+  const text = clean(`✗ ${first?.expression ?? ""}: ${first?.actualText ?? ""}`);
+  return line(badge, span(`  ${shorten(text, width - 30)}${more}`, Style.bad));
+}
+
+const BADGES: Readonly<Record<Verdict, StyleId>> = {
+  passed: Style.goodBadge,
+  failed: Style.badBadge,
+  interrupted: Style.warnBadge,
+};
+
+function verdictLines(summary: RunSummary, width: number): Line[] {
+  const steps = summary.workflows.flatMap((workflow) => workflow.steps);
+  const requests = steps.reduce((sum, step) => sum + step.requests, 0);
+  const failed = steps.reduce((sum, step) => sum + step.failed, 0);
+  const seconds = summary.durationSeconds;
+  const figures = [
+    formatMs(seconds * 1_000),
+    `${formatCount(requests)} requests`,
+    formatRate(seconds > 0 ? requests / seconds : 0),
+    failed === 0
+      ? "none failed"
+      : `${formatCount(failed)} failed (${formatPercent(failed / requests)})`,
+  ].join(" · ");
+  const lines: Line[] = [
+    [],
+    line(
+      span(` ${summary.verdict.toUpperCase()} `, BADGES[summary.verdict]),
+      span(`  ${shorten(clean(summary.name), width - 17)}`, Style.bold),
+    ),
+    line(`  ${shorten(figures, width - 2)}`),
+  ];
+  if (summary.thresholds.length > 0) lines.push([], ...thresholdLines(summary.thresholds, width));
+  const reasons = newReasons(summary);
+  if (reasons.length > 0) lines.push([]);
+  const style = summary.verdict === "interrupted" ? Style.warn : Style.bad;
+  for (const reason of reasons) lines.push(...bullet("•", reason, style, width));
+  return lines;
+}
+
+/** Reasons that only repeat a threshold of the list above are not said twice. */
+function newReasons({ reasons, thresholds }: RunSummary): string[] {
+  const said = thresholds.filter(({ passed }) => !passed).map(({ expression }) => expression);
+  return reasons.filter((reason) => !said.some((expression) => reason.includes(expression)));
+}
+
+function thresholdLines(thresholds: readonly ThresholdOutcome[], width: number): Line[] {
+  const several = new Set(thresholds.map(({ workflow }) => workflow)).size > 1;
+  const sorted = [...thresholds].sort((a, b) => Number(a.passed) - Number(b.passed));
+  const rows = sorted.map((threshold) => {
+    const style = threshold.passed ? Style.good : Style.bad;
+    const scope = several ? ` (${threshold.workflow ?? "whole run"})` : "";
+    return [
+      span(`${threshold.passed ? "✓" : "✗"} ${threshold.expression}${scope}`, style),
+      span(threshold.actualText, style),
+      span(margin(threshold) + (threshold.aborted ? "; ended the run" : ""), Style.dim),
+    ];
+  });
+  const columns = [
+    { title: "threshold", align: "left" },
+    { title: "actual", align: "right" },
+    { title: "margin", align: "left" },
+  ] as const;
+  return tableLines({ columns, rows }, width);
+}
+
+const UNIT_SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 };
+
+/** How far from the limit, as a share of it: "24 % inside", "56 % beyond". Empty when not comparable. */
+export function margin({ expression, actual, passed }: ThresholdOutcome): string {
+  if (actual === null) return passed ? "" : "nothing was measured";
+  const match = /(<=|>=|==|!=|<|>)\s*(-?\d+(?:\.\d+)?)(k|M)?/.exec(expression);
+  if (match === null || match[1] === "==" || match[1] === "!=") return "";
+  const limit = Number(match[2]) * (UNIT_SCALE[match[3] ?? ""] ?? 1);
+  if (limit === 0 || !Number.isFinite(actual)) return "";
+  const distance = Math.abs(actual - limit) / Math.abs(limit);
+  if (distance === 0) return "exactly at the limit";
+  return `${formatPercent(distance)} ${passed ? "inside" : "beyond"} the limit`;
+}
+
+/** May the numbers be believed: the generator, what was lost, remarks. */
+function trustLines({ generator, lost, notes }: RunSummary, width: number): Line[] {
+  const lines: Line[] = [[]];
+  const health =
+    `busiest core ${formatPercent(generator.cpu)} CPU, event-loop lag p99 ${formatMs(generator.lagMsP99)}, ` +
+    `${generator.cores.filter(({ alive }) => alive).length} of ${generator.cores.length} cores`;
+  if (generator.limited) {
+    const reason = generator.reason ?? "it was saturated";
+    const text = `The load generator was the limit, not the target: ${reason} (${health}).`;
+    lines.push(...bullet("!", text, Style.bad, width));
+  } else {
+    lines.push(...bullet("·", `load generator: ${health}`, Style.dim, width));
+  }
+  for (const loss of lost) lines.push(...bullet("!", lossText(loss), Style.bad, width));
+  for (const note of notes) lines.push(...bullet("·", note, Style.dim, width));
+  return lines;
+}
+
+function lossText({ atSeconds, what, cost }: Loss): string {
+  return `lost at ${formatMs(atSeconds * 1_000)}: ${what}; ${cost}`;
+}
+
+function bullet(mark: string, text: string, style: StyleId, width: number): Line[] {
+  return wrap(text, width - 4).map((part, index) =>
+    line(span(index === 0 ? `  ${mark} ` : "    ", style), span(part, style)),
+  );
+}
+
+function messageLines({ lines, dropped }: KeptMessages, width: number): Line[] {
+  if (lines.length === 0) return [];
+  const shown = lines.slice(-MESSAGES_SHOWN_MAX);
+  const older = dropped + lines.length - shown.length;
+  const title =
+    older > 0
+      ? `Messages (the last ${shown.length} of ${formatCount(older + shown.length)})`
+      : "Messages";
+  return [
+    [],
+    line(span(title, Style.heading)),
+    ...shown.flatMap((text) => bullet("›", text, Style.text, width)),
+  ];
+}
+
+function fileLines(files: readonly string[]): Line[] {
+  if (files.length === 0) return [];
+  return [
+    [],
+    line(span("Files", Style.heading)),
+    ...files.map((file) => line("  ", span(file, Style.key))),
+  ];
+}

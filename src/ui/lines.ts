@@ -1,0 +1,39 @@
+/** Styled text outside the grid: lines of spans, printed with or without escape codes. */
+
+import { Style, type StyleId } from "./style.ts";
+import { clean, textWidth } from "./text.ts";
+
+export interface Span {
+  readonly text: string;
+  readonly style: StyleId;
+}
+
+export type Line = readonly Span[];
+
+export function span(text: string, style: StyleId = Style.text): Span {
+  return { text, style };
+}
+
+export function line(...parts: readonly (Span | string)[]): Line {
+  return parts.map((part) => (typeof part === "string" ? span(part) : part));
+}
+
+export function lineWidth(spans: Line): number {
+  return spans.reduce((sum, { text }) => sum + textWidth(text), 0);
+}
+
+/** With a table of SGR codes in colour; with null as plain text. User text is made harmless here. */
+export function linesToText(lines: readonly Line[], sgr: readonly string[] | null): string {
+  let out = "";
+  for (const spans of lines) {
+    let row = "";
+    for (const { text, style } of spans) {
+      const safe = clean(text);
+      if (safe === "") continue;
+      const plain = sgr === null || style === Style.text;
+      row += plain ? safe : `${sgr[style] ?? ""}${safe}\x1b[0m`;
+    }
+    out += `${sgr === null ? row.trimEnd() : row}\n`;
+  }
+  return out;
+}

@@ -1,0 +1,183 @@
+/**
+ * The parts of the live picture, each drawn into a rectangle it is given and never beyond: header,
+ * verdict strip, progress per workflow. The table of steps and the smaller parts have files of their
+ * own; which part gets which rectangle is decided in dashboard.ts.
+ */
+
+import type { LiveRun, LiveWorkflow, RunPhase } from "../results/live.ts";
+import { drawBar, drawSpans, type Ink, spansWidth } from "./draw.ts";
+import { formatClock, formatCompact, formatNumber, formatRate } from "./format.ts";
+import type { Grid, Rect } from "./grid.ts";
+import { pageOf, type Scene, summaryOf } from "./scene.ts";
+import { Style, type StyleId } from "./style.ts";
+import { clean, shorten, textWidth } from "./text.ts";
+
+const BRAND = ["HY", "PE", "RS", "CA", "LE"];
+const BRAND_STYLES = [Style.brand0, Style.brand1, Style.brand2, Style.brand3, Style.brand4];
+
+export function drawHeader(grid: Grid, area: Rect, live: LiveRun): void {
+  const right = area.x + area.width;
+  const total = live.totalSeconds === null ? "" : ` / ${formatClock(live.totalSeconds)}`;
+  const clock = `${formatClock(live.elapsedSeconds)}${total}`;
+  const phase = ` ${live.phase.toUpperCase()} `;
+  const clockAt = right - textWidth(clock);
+  grid.text(clockAt, area.y, clock, Style.bold);
+  const phaseAt = clockAt - 1 - textWidth(phase);
+  if (phaseAt > area.x) grid.text(phaseAt, area.y, phase, phaseStyle(live.phase));
+  const room = phaseAt - 1 - area.x;
+  if (room < 10) return;
+  const brand = BRAND.map((part, index) => [part, BRAND_STYLES[index] ?? Style.bold] as const);
+  const figure = `  ${formatRate(live.ratePerSecond)}`;
+  const nameRoom = room - 12 - textWidth(figure);
+  const name = nameRoom >= 6 ? `  ${shorten(clean(live.summary.name), nameRoom)}` : "";
+  const spans = [...brand, [name, Style.text] as const, [figure, Style.bold] as const];
+  drawSpans(grid, { ...area, width: room }, room < 10 + textWidth(figure) ? brand : spans);
+}
+
+function phaseStyle(phase: RunPhase): StyleId {
+  if (phase === "running") return Style.goodBadge;
+  if (phase === "paused" || phase === "stopping") return Style.warnBadge;
+  return Style.infoBadge;
+}
+
+/** Every threshold with its value now, flowing over the rows given; more than fit take turns. */
+export function drawVerdicts(grid: Grid, area: Rect, live: LiveRun, scene: Scene): void {
+  const items = verdictItems(live, area.width);
+  if (items.length === 0) {
+    grid.text(area.x, area.y, "no thresholds: this run judges nothing", Style.dim, area.width);
+    return;
+  }
+  const rows = flow(items, area.width);
+  const { from, to } = pageOf(rows.length, area.height, scene.nowMs);
+  rows.slice(from, to).forEach((row, index) => {
+    let x = area.x;
+    for (const item of row) {
+      x += drawSpans(grid, { ...area, x, y: area.y + index }, item.spans) + FLOW_GAP;
+    }
+  });
+}
+
+const FLOW_GAP = 3;
+
+interface VerdictItem {
+  readonly spans: readonly Ink[];
+  readonly width: number;
+}
+
+function verdictItems(live: LiveRun, width: number): VerdictItem[] {
+  // What fails is what one looks for: it stands first.
+  const sorted = [...live.summary.thresholds].sort((a, b) => Number(a.passed) - Number(b.passed));
+  return sorted.map(({ expression, passed, actual, actualText }) => {
+    const unknown = actual === null;
+    const style = unknown ? Style.dim : passed ? Style.good : Style.bad;
+    const mark = unknown ? "·" : passed ? "✓" : "✗";
+    const value = clean(actualText);
+    const name = shorten(clean(expression), Math.max(4, width - textWidth(value) - 4));
+    const spans = [
+      [`${mark} `, style],
+      [`${name}  `, Style.text],
+      [value, style],
+    ] as const;
+    return { spans, width: textWidth(name) + textWidth(value) + 4 };
+  });
+}
+
+/** As many items per row as fit. */
+function flow(items: readonly VerdictItem[], width: number): VerdictItem[][] {
+  const rows: VerdictItem[][] = [];
+  let used = Infinity;
+  for (const item of items) {
+    if (used + FLOW_GAP + item.width > width) {
+      rows.push([]);
+      used = -FLOW_GAP;
+    }
+    rows.at(-1)?.push(item);
+    used += FLOW_GAP + item.width;
+  }
+  return rows;
+}
+
+export function verdictRows(live: LiveRun, width: number): number {
+  return Math.max(1, flow(verdictItems(live, width), width).length);
+}
+
+/** One line per workflow: name, bar, virtual users, rate against target. */
+export function drawWorkflows(grid: Grid, area: Rect, live: LiveRun, scene: Scene): void {
+  const all = live.workflows.length;
+  const { from, to } = pageOf(all, area.height, scene.nowMs);
+  const part = to - from < all ? `  ${from + 1}–${to} of ${all}` : "";
+  const width = area.width - textWidth(part);
+  grid.text(area.x + width, area.y, part, Style.dim);
+  const shown = live.workflows.slice(from, to);
+  const longest = Math.max(0, ...live.workflows.map(({ name }) => textWidth(clean(name))));
+  const details = shown.map((workflow) => workflowDetails(live, workflow, scene));
+  const detailWidth = Math.max(0, ...details.map((spans) => spansWidth(spans)));
+  const room = width - detailWidth - PERCENT_CELLS;
+  // A long name gives way to the bar down to a few cells: the header has a URL in full.
+  const nameMost = Math.max(NAME_MIN, Math.min(Math.floor(width / 4), room - BAR_WANTED));
+  const nameWidth = Math.min(longest, nameMost);
+  const barWidth = Math.min(BAR_MAX, room - nameWidth);
+  shown.forEach((workflow, index) => {
+    const y = area.y + index;
+    grid.text(area.x, y, clean(workflow.name), Style.bold, nameWidth);
+    let x = area.x + nameWidth + 1;
+    if (barWidth >= BAR_MIN) {
+      drawBar(grid, { x, y, width: barWidth, height: 1 }, workflow.progress, barStyle(workflow));
+      x += barWidth + 1;
+    }
+    const percent = Math.floor(Math.min(1, Math.max(0, workflow.progress)) * 100);
+    grid.textRight(x + 5, y, `${percent} %`, Style.text);
+    const rest = { x: x + 7, y, width: area.x + width - x - 7, height: 1 };
+    drawSpans(grid, rest, details[index] ?? []);
+  });
+}
+
+const NAME_MIN = 12;
+const BAR_MIN = 6;
+const BAR_WANTED = 16;
+const BAR_MAX = 60;
+/** " 100 %" and the gaps around it. */
+const PERCENT_CELLS = 10;
+
+function barStyle({ status, warmingUp }: LiveWorkflow): StyleId {
+  if (status === "failed") return Style.bad;
+  if (status === "interrupted" || warmingUp) return Style.warn;
+  return status === "completed" ? Style.good : Style.bar;
+}
+
+function workflowDetails(live: LiveRun, workflow: LiveWorkflow, scene: Scene): readonly Ink[] {
+  const { status, warmingUp, activeVus, targetVus, targetPerSecond } = workflow;
+  if (status === "failed") {
+    return [
+      [`failed: ${clean(summaryOf(live, workflow.name)?.error ?? "see the result")}`, Style.bad],
+    ];
+  }
+  if (status !== "running") return [[status, status === "completed" ? Style.good : Style.dim]];
+  const vus =
+    activeVus === targetVus
+      ? formatCompact(activeVus)
+      : `${formatCompact(activeVus)}/${formatCompact(targetVus)}`;
+  const spans: Ink[] = [[`${vus} VUs`, Style.text]];
+  spans.push([`   ${formatNumber(workflow.ratePerSecond)} req/s`, Style.bold]);
+  if (targetPerSecond !== null) spans.push(...targetSpans(workflow, targetPerSecond, scene));
+  if (warmingUp) spans.push(["   warming up", Style.warn]);
+  return spans;
+}
+
+/** Below this share of its target a rate is shown as missing it. */
+const ON_TARGET = 0.98;
+
+function targetSpans(
+  { name, warmingUp }: LiveWorkflow,
+  target: number,
+  { arrivals }: Scene,
+): readonly Ink[] {
+  const achieved = arrivals.get(name);
+  const asked = `${formatNumber(target)} arrivals/s`;
+  if (achieved === undefined || warmingUp) return [[`   target ${asked}`, Style.target]];
+  const style = achieved >= target * ON_TARGET ? Style.good : Style.bad;
+  return [
+    [`   ${formatNumber(achieved)}`, style],
+    [` of ${asked}`, Style.target],
+  ];
+}

@@ -1,0 +1,170 @@
+/**
+ * From windows over time to columns of a chart. A window is spread over the columns it overlaps, so
+ * folded (longer) windows and narrow terminals both come out right. Rates are sums over steps;
+ * percentiles are not added up or averaged over anything: a column shows the highest window in it,
+ * of one step, so that peaks survive on a small screen.
+ */
+
+import type { Series } from "../results/model.ts";
+
+/** No value in this column. */
+export const GAP = Number.NaN;
+
+export interface RateColumns {
+  readonly requests: Float64Array;
+  readonly failed: Float64Array;
+}
+
+/** Requests and failures per second in each of `columns` equal parts of 0 … `untilSeconds`. */
+export function rateColumns(
+  all: readonly Series[],
+  columns: number,
+  untilSeconds: number,
+  nowSeconds: number,
+): RateColumns {
+  const requests = new Float64Array(columns);
+  const failed = new Float64Array(columns);
+  let first = Infinity;
+  let last = -Infinity;
+  for (const series of all) {
+    const length = completeWindows(series, nowSeconds);
+    if (length === 0) continue;
+    first = Math.min(first, series.atSeconds[0] ?? 0);
+    last = Math.max(last, (series.atSeconds[length - 1] ?? 0) + series.windowMs / 1_000);
+    spread(series, series.requests, length, requests, untilSeconds);
+    spread(series, series.failed, length, failed, untilSeconds);
+  }
+  const width = untilSeconds / columns;
+  for (let column = 0; column < columns; column++) {
+    const covered = Math.min(last, (column + 1) * width) - Math.max(first, column * width);
+    // Slivers would turn rounding into spikes.
+    const known = covered > width * 0.05;
+    requests[column] = known ? (requests[column] ?? 0) / covered : GAP;
+    failed[column] = known ? (failed[column] ?? 0) / covered : GAP;
+  }
+  return { requests, failed };
+}
+
+/** The window that is still filling would look like a drop: it waits until it is complete. */
+function completeWindows({ atSeconds, windowMs }: Series, nowSeconds: number): number {
+  const length = atSeconds.length;
+  const lastAt = atSeconds[length - 1];
+  if (lastAt === undefined) return 0;
+  return lastAt + windowMs / 1_000 > nowSeconds ? length - 1 : length;
+}
+
+function spread(
+  { atSeconds, windowMs }: Series,
+  values: readonly number[],
+  length: number,
+  into: Float64Array,
+  untilSeconds: number,
+): void {
+  const width = untilSeconds / into.length;
+  const span = windowMs / 1_000;
+  for (let index = 0; index < length; index++) {
+    const value = values[index] ?? 0;
+    if (value === 0) continue;
+    const start = atSeconds[index] ?? 0;
+    const from = Math.max(0, Math.floor(start / width));
+    const to = Math.min(into.length - 1, Math.ceil((start + span) / width) - 1);
+    for (let column = from; column <= to; column++) {
+      const overlap =
+        Math.min(start + span, (column + 1) * width) - Math.max(start, column * width);
+      if (overlap > 0) into[column] = (into[column] ?? 0) + value * (overlap / span);
+    }
+  }
+}
+
+/** The highest window per column; GAP where nothing was measured. */
+export function peakColumns(
+  series: Series,
+  values: readonly (number | null)[],
+  columns: number,
+  untilSeconds: number,
+): Float64Array {
+  const peaks = new Float64Array(columns).fill(GAP);
+  const width = untilSeconds / columns;
+  const span = series.windowMs / 1_000;
+  for (let index = 0; index < series.atSeconds.length; index++) {
+    const value = values[index];
+    if (value === null || value === undefined) continue;
+    const start = series.atSeconds[index] ?? 0;
+    const from = Math.max(0, Math.floor(start / width));
+    const to = Math.min(columns - 1, Math.ceil((start + span) / width) - 1);
+    for (let column = from; column <= to; column++) {
+      const known = peaks[column] ?? GAP;
+      if (!(known >= value)) peaks[column] = value;
+    }
+  }
+  return peaks;
+}
+
+const SPANS = [10, 20, 30, 60, 90, 120, 180, 300, 600, 900, 1_200, 1_800, 2_700, 3_600, 7_200];
+const HOURS_STEP = 7_200;
+
+/** End of the time axis: a round figure that holds what has passed, so that the picture stands still. */
+export function timeSpan(elapsedSeconds: number, totalSeconds: number | null): number {
+  const elapsed = Math.max(0, elapsedSeconds);
+  const round =
+    SPANS.find((span) => span >= elapsed) ?? Math.ceil(elapsed / HOURS_STEP) * HOURS_STEP;
+  if (totalSeconds === null || totalSeconds < elapsed) return round;
+  return Math.max(1, Math.min(round, totalSeconds));
+}
+
+const RATE_STEPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+
+/** Top of a linear axis: the next round figure. */
+export function roundUp(value: number): number {
+  if (!(value > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  for (const step of RATE_STEPS) if (step * power >= value) return step * power;
+  return value;
+}
+
+/** Ends of a logarithmic axis on 1-2-5 figures, at least one decade apart. */
+export function logRange(low: number, high: number): readonly [number, number] {
+  let from = stepDown(Math.min(LOG_MS_MAX, Math.max(low, LOG_MS_MIN)));
+  let to = stepUp(Math.min(LOG_MS_MAX, Math.max(high, from)));
+  for (let turn = 0; to / from < 9.99 && turn < 8; turn++) {
+    if (turn % 2 === 0) to = stepUp(to * 1.01);
+    else from = stepDown(from * 0.99);
+  }
+  return [from, to];
+}
+
+/** A microsecond: nothing measured is shorter. */
+const LOG_MS_MIN = 0.001;
+/** Thirty years: nothing measured is longer, and figures stay far from infinity. */
+const LOG_MS_MAX = 1e12;
+
+function stepUp(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  for (const step of [1, 2, 5, 10]) if (step * power >= value * 0.999_999) return step * power;
+  return value;
+}
+
+function stepDown(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  for (const step of [5, 2, 1]) if (step * power <= value * 1.000_001) return step * power;
+  return value;
+}
+
+/** At most about `most` labels of a logarithmic axis: 1-2-5 figures, else decades, else its ends. */
+export function logTicks(low: number, high: number, most: number): number[] {
+  const fine = ticksOf(low, high, [1, 2, 5]);
+  if (fine.length <= most) return fine;
+  const decades = ticksOf(low, high, [1]);
+  return decades.length >= 2 ? decades : [...new Set([low, ...decades, high])];
+}
+
+function ticksOf(low: number, high: number, steps: readonly number[]): number[] {
+  const ticks: number[] = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high * 1.001; power *= 10) {
+    for (const step of steps) {
+      const tick = step * power;
+      if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
+    }
+  }
+  return ticks;
+}

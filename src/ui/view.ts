@@ -1,0 +1,42 @@
+/**
+ * Which view a run gets. `auto` is the picture when a person is likely to look (a terminal that can
+ * move its cursor, and no CI variable), plain lines otherwise. Asking for `full` without a terminal
+ * gives plain lines too (TUI-6): a picture in a log file helps nobody.
+ */
+
+import type { RunView } from "../results/live.ts";
+import { CiView } from "./ci-view.ts";
+import { FullView } from "./full-view.ts";
+import type { ViewOptions } from "./ports.ts";
+
+export type UiMode = "full" | "ci" | "none";
+
+export function createView(options: ViewOptions): RunView {
+  switch (chooseMode(options)) {
+    case "full":
+      return new FullView(options);
+    case "ci":
+      return new CiView(options);
+    case "none":
+      return silent;
+  }
+}
+
+export function chooseMode({ mode, stdout, env }: Omit<ViewOptions, "stdin">): UiMode {
+  if (mode === "none" || mode === "ci") return mode;
+  if (stdout.isTTY !== true || env["TERM"] === "dumb") return "ci";
+  return mode === "auto" && inCi(env["CI"]) ? "ci" : "full";
+}
+
+/** Set and not switched off: CI systems write "true" or "1", some their name. */
+function inCi(value: string | undefined): boolean {
+  return value !== undefined && value !== "" && value !== "false" && value !== "0";
+}
+
+/** Says nothing; the exit code and the files speak. */
+const silent: RunView = {
+  start: () => {},
+  update: () => {},
+  message: () => {},
+  finish: () => {},
+};

@@ -1,0 +1,251 @@
+/**
+ * The bytes of membership, election and federated health. Field numbers and variant numbers are for
+ * ever: a new field takes a new number, a removed one is never reused.
+ */
+
+import {
+  ADDRESS_BYTES_MAX,
+  type Address,
+  type Incarnation,
+  NODE_ID_BYTES_MAX,
+  type NodeId,
+  ROLES,
+  type Term,
+} from "../../core/base/ids.ts";
+import {
+  type ElectionMessage,
+  type ElectionPacket,
+  GROUP_BYTES_MAX,
+} from "../../core/election/messages.ts";
+import {
+  DATACENTER_HEALTHS,
+  type DatacenterAggregate,
+  type FederationMessage,
+  HEALTH_REASON_BYTES_MAX,
+} from "../../core/health/messages.ts";
+import {
+  DATACENTER_BYTES_MAX,
+  type DatagramMessage,
+  type EmbeddedState,
+  META_BYTES_MAX,
+  type MemberState,
+  type MemberStatus,
+  type NodeRecord,
+  REFUSAL_CODES,
+  STATE_BYTES_MAX,
+  type StreamMessage,
+  type SwimDatagram,
+  type SwimStreamPacket,
+  SYNC_MEMBERS_MAX,
+  UPDATES_PER_PACKET_MAX,
+  type Update,
+  USER_PAYLOAD_BYTES_MAX,
+} from "../../core/swim/messages.ts";
+import { COORDINATE_DIMENSIONS_MAX, type Coordinate } from "../../core/vivaldi/coordinate.ts";
+import {
+  bool,
+  branded,
+  bytes,
+  type Field,
+  type Fields,
+  float,
+  list,
+  nullable,
+  oneOf,
+  optional,
+  required,
+  struct,
+  type Type,
+  text,
+  uint,
+  union,
+} from "../schema.ts";
+
+const id = branded<NodeId>(text(NODE_ID_BYTES_MAX, 1));
+const address = branded<Address>(text(ADDRESS_BYTES_MAX, 1));
+const incarnation = branded<Incarnation>(uint);
+const term = branded<Term>(uint);
+const NO_BYTES = new Uint8Array(0);
+const STATUSES: readonly MemberStatus[] = ["alive", "suspect", "dead", "left"];
+
+const coordinate = struct<Coordinate>("coordinate", {
+  position: required(1, list(float, COORDINATE_DIMENSIONS_MAX)),
+  height: required(2, float),
+  error: required(3, float),
+  errorMs: required(4, float),
+  adjustment: required(5, float),
+  sampleCount: required(6, uint),
+});
+
+const record = struct<NodeRecord>("node", {
+  id: required(1, id),
+  address: required(2, address),
+  role: required(3, oneOf(ROLES)),
+  datacenter: required(4, text(DATACENTER_BYTES_MAX)),
+  versionMajor: required(5, uint),
+  versionMinor: required(6, uint),
+  meta: optional(7, bytes(META_BYTES_MAX), NO_BYTES),
+});
+
+const life: Fields<{ readonly node: NodeRecord; readonly incarnation: Incarnation }> = {
+  node: required(1, record),
+  incarnation: required(2, incarnation),
+};
+
+const accusation: Fields<{
+  readonly id: NodeId;
+  readonly incarnation: Incarnation;
+  readonly from: NodeId;
+}> = {
+  id: required(1, id),
+  incarnation: required(2, incarnation),
+  from: required(3, id),
+};
+
+const update = union<Update>("update", {
+  join: { number: 1, fields: life },
+  alive: { number: 2, fields: life },
+  suspect: { number: 3, fields: accusation },
+  dead: { number: 4, fields: accusation },
+  left: { number: 5, fields: accusation },
+  user: {
+    number: 6,
+    fields: {
+      origin: required(1, id),
+      boot: required(2, uint),
+      sequence: required(3, uint),
+      payload: required(4, bytes(USER_PAYLOAD_BYTES_MAX)),
+    },
+  },
+});
+
+const state = struct<EmbeddedState>("state", {
+  boot: required(1, uint),
+  version: required(2, uint),
+  body: required(3, bytes(STATE_BYTES_MAX)),
+});
+
+const member = struct<MemberState>("member", {
+  node: required(1, record),
+  incarnation: required(2, incarnation),
+  status: required(3, oneOf(STATUSES)),
+});
+
+const sequence: Field<number> = required(1, uint);
+const target: Field<NodeId> = required(2, id);
+
+const datagramMessage = union<DatagramMessage>("datagram", {
+  ping: { number: 1, fields: { sequence, target } },
+  ack: {
+    number: 2,
+    fields: {
+      sequence,
+      target,
+      relayed: optional(3, bool, false),
+      rttMs: optional(4, float, 0),
+    },
+  },
+  nack: { number: 3, fields: { sequence, target } },
+  pingRequest: {
+    number: 4,
+    fields: { sequence, target, targetAddress: required(3, address) },
+  },
+  gossip: { number: 5, fields: {} },
+  nameQuery: { number: 6, fields: { sequence, id: required(2, id) } },
+  nameAnswer: {
+    number: 7,
+    fields: { sequence, id: required(2, id), address: required(3, address) },
+  },
+});
+
+const members = list(member, SYNC_MEMBERS_MAX);
+
+const streamMessage = union<StreamMessage>("stream", {
+  streamPing: { number: 1, fields: { sequence, target } },
+  streamAck: { number: 2, fields: { sequence } },
+  sync: {
+    number: 3,
+    fields: { join: optional(1, bool, false), members: required(2, members) },
+  },
+  syncReply: { number: 4, fields: { members: required(2, members) } },
+  streamRefusal: { number: 5, fields: { code: required(1, oneOf(REFUSAL_CODES)) } },
+});
+
+function packet<Message>(message: Type<Message>) {
+  return {
+    from: required(1, id),
+    fromAddress: required(2, address),
+    incarnation: required(3, incarnation),
+    message: required(4, message),
+    coordinate: optional(5, nullable(coordinate), null),
+    state: optional(6, nullable(state), null),
+    updates: optional(7, list(update, UPDATES_PER_PACKET_MAX), []),
+  };
+}
+
+export const swimDatagram = struct<SwimDatagram>("membership", packet(datagramMessage));
+export const swimStreamPacket = struct<SwimStreamPacket>("exchange", packet(streamMessage));
+
+const ballot = { term: required(1, term), round: required(2, uint) };
+const answer = { ...ballot, granted: required(3, bool) };
+const beat = { term: required(1, term), sequence: required(2, uint) };
+
+export const electionPacket = struct<ElectionPacket>("election", {
+  from: required(1, id),
+  group: required(2, text(GROUP_BYTES_MAX)),
+  message: required(
+    3,
+    union<ElectionMessage>("ballot", {
+      preVote: { number: 1, fields: ballot },
+      preVoteReply: { number: 2, fields: answer },
+      vote: { number: 3, fields: ballot },
+      voteReply: { number: 4, fields: answer },
+      heartbeat: { number: 5, fields: beat },
+      heartbeatAck: { number: 6, fields: beat },
+      stepDown: { number: 7, fields: { term: required(1, term) } },
+    }),
+  ),
+});
+
+const aggregate = struct<DatacenterAggregate>("aggregate", {
+  clusterSize: required(1, uint),
+  healthyManagers: required(2, uint),
+  workerCount: required(3, uint),
+  healthyWorkers: required(4, uint),
+  totalCores: required(5, uint),
+  availableCores: required(6, uint),
+  activeJobs: required(7, uint),
+  activeWorkflows: required(8, uint),
+  queueDepth: required(9, uint),
+  health: required(10, oneOf(DATACENTER_HEALTHS)),
+  healthReason: optional(11, text(HEALTH_REASON_BYTES_MAX), ""),
+});
+
+export const federationMessage = union<FederationMessage>("federation", {
+  xprobe: {
+    number: 1,
+    fields: {
+      sequence: required(1, uint),
+      sourceCluster: required(2, text(DATACENTER_BYTES_MAX)),
+      sourceNode: required(3, id),
+      sourceAddress: required(4, address),
+      coordinate: optional(5, nullable(coordinate), null),
+      lastRttMs: optional(6, float, 0),
+    },
+  },
+  xack: {
+    number: 2,
+    fields: {
+      sequence: required(1, uint),
+      datacenter: required(2, text(DATACENTER_BYTES_MAX)),
+      node: required(3, id),
+      incarnation: required(4, incarnation),
+      isLeader: required(5, bool),
+      leaderTerm: required(6, term),
+      leaderAddress: optional(7, nullable(address), null),
+      aggregate: required(8, aggregate),
+      coordinate: optional(9, nullable(coordinate), null),
+      lastRttMs: optional(10, float, 0),
+    },
+  },
+});

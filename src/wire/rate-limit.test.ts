@@ -1,0 +1,38 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { BucketTable, TokenBucket } from "./rate-limit.ts";
+
+describe("a token bucket", () => {
+  it("admits at most its size plus its refill over any span", () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(500), { maxLength: 300 }), (gaps) => {
+        const bucket = new TokenBucket(20, 10, 0);
+        let now = 0;
+        let admitted = 0;
+        for (const gap of gaps) {
+          now += gap;
+          if (bucket.take(now)) admitted++;
+        }
+        expect(admitted).toBeLessThanOrEqual(20 + now / 100);
+      }),
+    );
+  });
+
+  it("is not refilled by a clock that stands still or goes back", () => {
+    const bucket = new TokenBucket(1, 1_000, 100);
+    expect(bucket.take(100)).toBe(true);
+    expect(bucket.take(50)).toBe(false);
+    expect(bucket.take(101)).toBe(true);
+  });
+});
+
+describe("a table of buckets", () => {
+  it("keeps a greedy source from another's tokens and does not grow with spoofed ones", () => {
+    const table = new BucketTable(5, 1, 100);
+    for (let i = 0; i < 50; i++) table.take("greedy", 0);
+    expect(table.take("greedy", 0)).toBe(false);
+    expect(table.take("modest", 0)).toBe(true);
+    for (let i = 0; i < 100_000; i++) table.take(`spoofed-${i}`, 0);
+    expect(table.entries).toBe(100);
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * What counts as a secret. Keys come from it by HKDF, which stretches nothing: a guessable secret is an
+ * open cluster, so weak ones are refused at start. (SEC-3, SEC-4)
+ */
+
+export const SECRET_CHARACTERS_MIN = 16;
+const DISTINCT_MIN = 6;
+
+/** Words that make up secrets people leave in place. Compared without case, digits and signs. */
+const COMMON = [
+  "password",
+  "passphrase",
+  "secret",
+  "changeme",
+  "default",
+  "example",
+  "hyperscale",
+  "cluster",
+  "letmein",
+  "qwerty",
+  "qwertyuiop",
+  "asdfghjkl",
+  "admin",
+  "administrator",
+  "welcome",
+  "test",
+  "testing",
+  "development",
+  "production",
+  "supersecret",
+  "topsecret",
+  "mysecret",
+  "sharedsecret",
+  "correcthorsebatterystaple",
+  "abcdefghijklmnop",
+  "abcdefghijklmnopqrstuvwxyz",
+];
+
+/** Null when the secret may be used, else what is wrong with it and how to get a good one. */
+export function weakness(secret: string): string | null {
+  const advice = 'make one with "hyperscale keygen"';
+  const characters = [...secret];
+  if (characters.length < SECRET_CHARACTERS_MIN) {
+    return `the secret has ${characters.length} characters; at least ${SECRET_CHARACTERS_MIN} are needed: ${advice}`;
+  }
+  const distinct = new Set(characters).size;
+  if (distinct < DISTINCT_MIN) {
+    return `the secret has only ${distinct} different characters: ${advice}`;
+  }
+  if (hasShortPeriod(secret)) return `the secret repeats a short pattern: ${advice}`;
+  if (isRun(characters)) return `the secret is a run of neighbouring characters: ${advice}`;
+  if (isMadeOfCommonWords(secret)) return `the secret is made of common words: ${advice}`;
+  return null;
+}
+
+function hasShortPeriod(secret: string): boolean {
+  for (let period = 1; period <= secret.length / 2 && period <= 8; period++) {
+    const pattern = secret.slice(0, period);
+    if (pattern.repeat(Math.ceil(secret.length / period)).startsWith(secret)) return true;
+  }
+  return false;
+}
+
+/** 0123456789abcdef, zyxwvutsrqponmlk: most steps go to the next or the previous character. */
+function isRun(characters: readonly string[]): boolean {
+  let neighbours = 0;
+  for (let i = 1; i < characters.length; i++) {
+    const step = (characters[i]?.codePointAt(0) ?? 0) - (characters[i - 1]?.codePointAt(0) ?? 0);
+    if (Math.abs(step) <= 1) neighbours++;
+  }
+  return neighbours >= (characters.length - 1) * 0.8;
+}
+
+/** Letters only, taken apart greedily by the longest known word. What remains must be worth something. */
+function isMadeOfCommonWords(secret: string): boolean {
+  let letters = secret.toLowerCase().replace(/[^a-z]/g, "");
+  const words = [...COMMON].sort((a, b) => b.length - a.length);
+  let removed = 0;
+  for (const word of words) {
+    while (letters.includes(word)) {
+      letters = letters.replace(word, "");
+      removed += word.length;
+    }
+  }
+  const rest = [...secret].length - removed;
+  return removed > 0 && rest < SECRET_CHARACTERS_MIN / 2;
+}

@@ -1,0 +1,67 @@
+/**
+ * Who can talk to whom, and about what. Same major talks; a feature is used only when both versions
+ * have it and both sides announced it. (AD-25)
+ */
+
+export interface ProtocolVersion {
+  readonly major: number;
+  readonly minor: number;
+}
+
+export const PROTOCOL: ProtocolVersion = { major: 1, minor: 2 };
+
+/** Introduced in; a feature that is not listed counts as never introduced. (AD-25.5) */
+const FEATURES: Readonly<Record<string, ProtocolVersion>> = {
+  cancellation: { major: 1, minor: 0 },
+  batched_stats: { major: 1, minor: 1 },
+  client_reconnection: { major: 1, minor: 2 },
+  fence_tokens: { major: 1, minor: 2 },
+  compression: { major: 1, minor: 2 },
+};
+
+export const CAPABILITIES: readonly string[] = Object.keys(FEATURES);
+
+export interface Capabilities {
+  readonly version: ProtocolVersion;
+  readonly capabilities: readonly string[];
+}
+
+export type Negotiated =
+  | { readonly ok: true; readonly version: ProtocolVersion; readonly features: readonly string[] }
+  | { readonly ok: false; readonly problem: string };
+
+export function negotiate(ours: Capabilities, theirs: Capabilities): Negotiated {
+  if (ours.version.major !== theirs.version.major) {
+    return {
+      ok: false,
+      problem:
+        `protocol ${formatVersion(theirs.version)} is not spoken here: ` +
+        `this node speaks ${formatVersion(ours.version)}; majors must be equal`,
+    };
+  }
+  const version = {
+    major: ours.version.major,
+    minor: Math.min(ours.version.minor, theirs.version.minor),
+  };
+  const features = ours.capabilities.filter(
+    (name) => theirs.capabilities.includes(name) && supports(version, name),
+  );
+  return { ok: true, version, features };
+}
+
+export function supports(version: ProtocolVersion, feature: string): boolean {
+  const introduced = Object.hasOwn(FEATURES, feature) ? FEATURES[feature] : undefined;
+  if (introduced === undefined) return false;
+  if (version.major !== introduced.major) return version.major > introduced.major;
+  return version.minor >= introduced.minor;
+}
+
+/** "1.2"; null for anything else. */
+export function parseVersion(text: string): ProtocolVersion | null {
+  const match = /^(\d{1,4})\.(\d{1,4})$/.exec(text);
+  return match === null ? null : { major: Number(match[1]), minor: Number(match[2]) };
+}
+
+export function formatVersion({ major, minor }: ProtocolVersion): string {
+  return `${major}.${minor}`;
+}

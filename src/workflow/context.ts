@@ -1,0 +1,51 @@
+/** What functions of a workflow receive. One object per virtual user; results are new in every iteration. */
+
+import type { GraphqlClient } from "../protocols/graphql/client.ts";
+import type { HttpClient } from "../protocols/http1/client.ts";
+import type { Http2Client } from "../protocols/http2/client.ts";
+import type { WebsocketClient } from "../protocols/websocket/client.ts";
+
+export interface UserInfo {
+  /** Number of this virtual user over all cores, from 0. */
+  readonly id: number;
+  /** Iterations this user has begun before, from 0. */
+  readonly iteration: number;
+  /** Number of the executor core, from 0. */
+  readonly core: number;
+}
+
+/** Clients of all protocols, made on first use by `SessionClients` of the engine. */
+export interface Clients {
+  readonly http: HttpClient;
+  readonly http2: Http2Client;
+  readonly graphql: GraphqlClient;
+  readonly ws: WebsocketClient;
+}
+
+export interface StepContext<Results, Data, Used, Setup> extends Clients {
+  /** Results of the steps named in `after`. */
+  readonly results: Readonly<Results>;
+  /** This iteration's row of each feed. */
+  readonly data: Readonly<Data>;
+  /** Values that `use` took from other workflows. */
+  readonly used: Readonly<Used>;
+  /** What `setup` returned. */
+  readonly setup: Setup;
+  /** Free for the author: values of this virtual user, kept over iterations. */
+  readonly vars: Record<string, unknown>;
+  readonly user: UserInfo;
+  /** Aborted when the graceful stop is over. */
+  readonly signal: AbortSignal;
+  /** Waits, and ends early when the run does. */
+  sleep(ms: number): Promise<void>;
+}
+
+export interface SetupContext extends Clients {
+  readonly signal: AbortSignal;
+}
+
+export interface ProvideContext<Results, Setup> {
+  /** Last successful result of each step on this core; undefined if there was none. */
+  readonly last: Readonly<Partial<Results>>;
+  readonly setup: Setup;
+}

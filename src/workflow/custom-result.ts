@@ -1,0 +1,57 @@
+/** Measured results of a user's own making: any code can be a step if it says what it measured. */
+
+import { clock } from "../protocols/clock.ts";
+import { type ErrorKind, errorText } from "../protocols/errors.ts";
+import { CallResult } from "../protocols/protocol.ts";
+
+export interface CustomMeasurement {
+  readonly startedAt: number;
+  readonly endedAt: number;
+  readonly status?: number;
+  /** Leave out for a success. */
+  readonly errorKind?: ErrorKind;
+  readonly error?: string;
+  readonly bytesIn?: number;
+  readonly bytesOut?: number;
+}
+
+export class CustomResult<Value = unknown> extends CallResult {
+  override readonly protocol: string = "custom";
+  readonly value: Value;
+
+  constructor(value: Value, measured: CustomMeasurement) {
+    if (!(measured.endedAt >= measured.startedAt) || !Number.isFinite(measured.endedAt)) {
+      throw new TypeError("a custom result needs startedAt and endedAt in milliseconds, in order");
+    }
+    const record = {
+      errorKind: measured.errorKind ?? (measured.error === undefined ? null : "application"),
+      status: measured.status ?? 0,
+      startedAt: measured.startedAt,
+      firstByteAt: measured.endedAt,
+      endedAt: measured.endedAt,
+      connectMs: -1,
+      tlsMs: -1,
+      bytesIn: measured.bytesIn ?? 0,
+      bytesOut: measured.bytesOut ?? 0,
+    };
+    super(record, measured.error ?? null);
+    this.value = value;
+  }
+}
+
+/** Times a piece of work: `step("hash", () => measure(() => bcrypt.hash("secret", 10)))`. */
+export async function measure<Value>(
+  work: () => Value | Promise<Value>,
+): Promise<CustomResult<Value | undefined>> {
+  const startedAt = clock();
+  try {
+    const value = await work();
+    return new CustomResult<Value | undefined>(value, { startedAt, endedAt: clock() });
+  } catch (error) {
+    return new CustomResult<Value | undefined>(undefined, {
+      startedAt,
+      endedAt: clock(),
+      error: errorText(error),
+    });
+  }
+}

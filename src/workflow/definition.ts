@@ -1,0 +1,209 @@
+/**
+ * A workflow as data: what the builder collected, what the engine runs, and (`manifestOf`) the plain
+ * part that travels to a manager, who plans from it alone without running user code. (WF-6)
+ */
+
+import { layersOf } from "../core/dispatch/graph.ts";
+import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
+import { type Priority, parsePriority } from "../core/dispatch/partition.ts";
+import { type LoadPlan, planVusMax } from "../core/plan/load.ts";
+import type { CallResult, CallSettings, PreparedCall } from "../protocols/protocol.ts";
+import { parseThreshold, type ThresholdSpec } from "../results/thresholds.ts";
+import type { ProvideContext, SetupContext, StepContext } from "./context.ts";
+import { DefinitionError } from "./errors.ts";
+import type { Feed } from "./feed.ts";
+import type { MetricKind } from "./metrics.ts";
+import {
+  checkOptions,
+  DEFAULT_GRACEFUL_STOP_MS,
+  milliseconds,
+  type PaceOptions,
+  paceOf,
+  planOf,
+  settingsOf,
+  type WorkflowOptions,
+} from "./options.ts";
+
+/** Inside the engine names are checked and types are erased. */
+// biome-ignore lint/suspicious/noExplicitAny: user functions of any result and data types meet here.
+export type AnyContext = StepContext<any, any, any, any>;
+export type StepFunction = (context: AnyContext) => unknown;
+
+export interface StepDefinition {
+  readonly name: string;
+  /** A step is measured, an action is not. */
+  readonly kind: "step" | "action";
+  readonly after: readonly string[];
+  readonly tags: Readonly<Record<string, string>>;
+  readonly run: PreparedCall | StepFunction;
+}
+
+export interface CheckDefinition {
+  readonly name: string;
+  /** Steps it looks at: it runs right after their layer; at the end of the iteration when empty. */
+  readonly after: readonly string[];
+  readonly test: (context: AnyContext) => unknown;
+}
+
+export interface MetricDefinition {
+  readonly name: string;
+  readonly kind: MetricKind;
+  readonly value: (context: AnyContext) => unknown;
+}
+
+export interface ProvideDefinition {
+  readonly key: string;
+  readonly to: readonly string[];
+  // biome-ignore lint/suspicious/noExplicitAny: see AnyContext.
+  readonly value: (context: ProvideContext<any, any>) => unknown;
+}
+
+export interface UseDefinition {
+  readonly name: string;
+  readonly from: readonly string[];
+  readonly keys: Readonly<Record<string, unknown>>;
+  readonly value: (values: Readonly<Record<string, unknown>>) => unknown;
+}
+
+let made = 0;
+
+export class WorkflowDefinition {
+  /** Place in the file: exports of a module come in the order of the alphabet. */
+  readonly place = made++;
+  readonly name: string;
+  readonly plan: LoadPlan;
+  readonly pace: PaceOptions;
+  readonly settings: CallSettings;
+  readonly priority: Priority;
+  readonly warmupMs: number;
+  readonly gracefulStopMs: number;
+  readonly thresholds: readonly ThresholdSpec[];
+  readonly tags: Readonly<Record<string, string>>;
+  readonly dependsOn: string[] = [];
+  readonly steps: StepDefinition[] = [];
+  readonly checks: CheckDefinition[] = [];
+  readonly metrics: MetricDefinition[] = [];
+  readonly provides: ProvideDefinition[] = [];
+  readonly uses: UseDefinition[] = [];
+  readonly feeds = new Map<string, Feed<unknown>>();
+  setup: ((context: SetupContext) => unknown) | undefined;
+  teardown: ((context: SetupContext & { readonly setup: unknown }) => unknown) | undefined;
+  userSetup: ((context: AnyContext) => unknown) | undefined;
+  userTeardown: ((context: AnyContext) => unknown) | undefined;
+
+  constructor(name: string, options: WorkflowOptions) {
+    if (typeof name !== "string" || name.trim() === "") {
+      throw new DefinitionError('a workflow needs a name: workflow("checkout", { … })');
+    }
+    const where = `workflow "${name}"`;
+    if (typeof options !== "object" || options === null) {
+      throw new DefinitionError(
+        `${where}: options are missing; write for example { vus: 10, duration: "30s" }`,
+      );
+    }
+    checkOptions(options, where);
+    this.name = name;
+    this.plan = planOf(options, where);
+    this.pace = paceOf(options, where);
+    this.settings = settingsOf(options, where);
+    const priority = parsePriority(options.priority ?? "auto");
+    if (!priority.ok) throw new DefinitionError(`${where}: ${priority.problem}`);
+    this.priority = priority.priority;
+    this.warmupMs = milliseconds(options.warmup ?? 0, "warmup", where);
+    const graceful = options.gracefulStop ?? DEFAULT_GRACEFUL_STOP_MS;
+    this.gracefulStopMs = milliseconds(graceful, "gracefulStop", where);
+    this.thresholds = (options.thresholds ?? []).map((option) => thresholdOf(option, where));
+    this.tags = options.tags ?? {};
+  }
+
+  get isTest(): boolean {
+    return this.steps.some((step) => step.kind === "step");
+  }
+
+  /** Step names by layer; throws when a name is unknown or steps wait for each other. */
+  layers(): string[][] {
+    const result = layersOf(this.steps);
+    if (!result.ok) throw new DefinitionError(`workflow "${this.name}": ${result.message}`);
+    return result.layers;
+  }
+}
+
+function thresholdOf(
+  option: WorkflowOptions["thresholds"] extends readonly (infer Item)[] | undefined ? Item : never,
+  where: string,
+): ThresholdSpec {
+  const given = typeof option === "string" ? { threshold: option } : option;
+  const parsed = parseThreshold(given.threshold);
+  if (!parsed.ok)
+    throw new DefinitionError(
+      `${where}: threshold "${String(given.threshold)}": ${parsed.problem}`,
+    );
+  return {
+    expression: parsed.threshold.expression,
+    abortOnFail: given.abortOnFail ?? false,
+    afterMs: milliseconds(given.after ?? 0, "threshold.after", where),
+  };
+}
+
+export function isPreparedCall(value: unknown): value is PreparedCall<CallResult> {
+  return typeof value === "object" && value !== null && "prepare" in value && "bind" in value;
+}
+
+/** The plain-data description of a workflow. */
+export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
+  const layers = definition.layers();
+  const layerOf = new Map(
+    layers.flatMap((names, layer) => names.map((name) => [name, layer] as const)),
+  );
+  const plan = definition.isTest
+    ? definition.plan
+    : ({ kind: "once", durationMsMax: onceLimit(definition.plan) } as const);
+  return {
+    name: definition.name,
+    load: plan,
+    warmupMs: definition.isTest ? definition.warmupMs : 0,
+    gracefulStopMs: definition.gracefulStopMs,
+    priority: definition.priority,
+    dependsOn: [...definition.dependsOn],
+    isTest: definition.isTest,
+    steps: definition.steps.map((step) => ({
+      name: step.name,
+      kind: step.kind,
+      protocol:
+        step.kind === "action"
+          ? "action"
+          : isPreparedCall(step.run)
+            ? step.run.protocol
+            : "function",
+      after: [...step.after],
+      layer: layerOf.get(step.name) ?? 0,
+      tags: { ...definition.tags, ...step.tags },
+    })),
+    checks: definition.checks.map((check) => check.name),
+    provides: definition.provides.map(({ key, to }) => ({ key, to: [...to] })),
+    uses: definition.uses.map(({ name, from, keys }) => ({
+      name,
+      from: [...from],
+      keys: Object.keys(keys),
+    })),
+    thresholds: [...definition.thresholds],
+    corrected: plan.kind === "rate",
+    connectionsMax: connectionsMax(definition, layers),
+  };
+}
+
+function onceLimit(plan: LoadPlan): number {
+  return "durationMsMax" in plan
+    ? plan.durationMsMax
+    : plan.stages.reduce((sum, stage) => sum + stage.durationMs, 0);
+}
+
+/** Sockets this workflow may hold open at once: widest layer, for every user. */
+function connectionsMax(
+  definition: WorkflowDefinition,
+  layers: readonly (readonly string[])[],
+): number {
+  if (!definition.isTest) return 1;
+  if (definition.settings.connections === "shared") return definition.settings.sharedConnectionsMax;
+  return planVusMax(definition.plan) * Math.max(1, ...layers.map((names) => names.length));
+}

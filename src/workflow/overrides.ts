@@ -1,0 +1,105 @@
+/** Flags of the command line that replace parts of a file's load model. (`--vus`, `--duration`, `--rate`, …) */
+
+import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
+import { type LoadPlan, planVusMax } from "../core/plan/load.ts";
+import type { CallSettings } from "../protocols/protocol.ts";
+import { DefinitionError } from "./errors.ts";
+import { planOf } from "./options.ts";
+
+export interface LoadOverrides {
+  readonly vus?: number;
+  readonly durationMs?: number;
+  readonly rate?: number;
+  readonly maxVus?: number;
+  readonly iterations?: number;
+  readonly warmupMs?: number;
+  readonly gracefulStopMs?: number;
+  readonly timeoutMs?: number;
+  readonly insecure?: boolean;
+}
+
+const DEFAULT_DURATION_MS = 10_000;
+
+/** The plan with the overrides in place; the same plan when none concerns it. */
+export function overridePlan(plan: LoadPlan, overrides: LoadOverrides): LoadPlan {
+  const { durationMs, iterations, maxVus, rate, vus } = overrides;
+  if (plan.kind === "once") return plan;
+  const where = "command line";
+  const duration = durationMs ?? lengthOf(plan);
+  if (rate !== undefined) {
+    return planOf({ rate, duration, ...(maxVus === undefined ? {} : { maxVus }) }, where);
+  }
+  if (iterations !== undefined) {
+    return planOf({ vus: vus ?? usersOf(plan), iterations, ...limit(plan, durationMs) }, where);
+  }
+  if (vus !== undefined) {
+    if (plan.kind === "shared")
+      return planOf({ vus, iterations: plan.iterations, ...limit(plan, durationMs) }, where);
+    if (plan.kind === "perUser") {
+      return planOf({ vus, iterationsPerVu: plan.iterations, ...limit(plan, durationMs) }, where);
+    }
+    return planOf({ vus, duration }, where);
+  }
+  if (maxVus !== undefined && plan.kind !== "rate") {
+    throw new DefinitionError(
+      "--max-vus bounds the users of an open model; it needs --rate, or a file with a rate",
+    );
+  }
+  const bounded = maxVus !== undefined && plan.kind === "rate" ? { ...plan, vusMax: maxVus } : plan;
+  return durationMs === undefined ? bounded : stretched(bounded, durationMs);
+}
+
+/** The same shape over another length of time. */
+function stretched(plan: LoadPlan, durationMs: number): LoadPlan {
+  if (!("stages" in plan)) return { ...plan, durationMsMax: durationMs };
+  const factor = durationMs / lengthOf(plan);
+  return {
+    ...plan,
+    stages: plan.stages.map((stage) => ({ ...stage, durationMs: stage.durationMs * factor })),
+  };
+}
+
+/** The bound of a plan that iterations end: the flag's, else the file's own. */
+function limit(plan: LoadPlan, durationMs: number | undefined): { maxDuration?: number } {
+  const most = durationMs ?? ("durationMsMax" in plan ? plan.durationMsMax : undefined);
+  return most === undefined ? {} : { maxDuration: most };
+}
+
+function lengthOf(plan: LoadPlan): number {
+  if (!("stages" in plan)) return DEFAULT_DURATION_MS;
+  return plan.stages.reduce((sum, stage) => sum + stage.durationMs, 0);
+}
+
+function usersOf(plan: LoadPlan): number {
+  if (plan.kind === "shared" || plan.kind === "perUser") return plan.vus;
+  if (plan.kind === "vus")
+    return Math.max(1, ...plan.stages.map((stage) => Math.max(stage.from, stage.to)));
+  return 1;
+}
+
+export function overrideSettings(settings: CallSettings, overrides: LoadOverrides): CallSettings {
+  if (overrides.timeoutMs === undefined && overrides.insecure === undefined) return settings;
+  return {
+    ...settings,
+    timeoutMs: overrides.timeoutMs ?? settings.timeoutMs,
+    insecure: overrides.insecure ?? settings.insecure,
+  };
+}
+
+/** The manifest as the command line wants it. */
+export function overrideManifest(
+  manifest: WorkflowManifest,
+  overrides: LoadOverrides,
+): WorkflowManifest {
+  if (!manifest.isTest) return manifest;
+  const load = overridePlan(manifest.load, overrides);
+  const widest = manifest.connectionsMax / Math.max(1, planVusMax(manifest.load));
+  return {
+    ...manifest,
+    load,
+    warmupMs: overrides.warmupMs ?? manifest.warmupMs,
+    gracefulStopMs: overrides.gracefulStopMs ?? manifest.gracefulStopMs,
+    corrected: load.kind === "rate",
+    connectionsMax: Math.ceil(widest * planVusMax(load)),
+  };
+}

@@ -1,0 +1,186 @@
+/** The words of the repository, held to the code: blocks compile, links lead somewhere, flags are named. */
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Command } from "commander";
+import { afterAll, describe, expect, it } from "vitest";
+import { registerRun } from "../src/cli/commands/run.ts";
+import * as exitCodes from "../src/cli/exit-codes.ts";
+import * as product from "../src/index.ts";
+import { ERROR_KINDS } from "../src/protocols/errors.ts";
+import { withRoomTable } from "../tools/write-rooms.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+const pages = execFileSync("git", ["ls-files", "-co", "--exclude-standard", "*.md"], {
+  cwd: root,
+  encoding: "utf8",
+})
+  .split("\n")
+  .filter((file) => file !== "" && existsSync(join(root, file)));
+
+interface Block {
+  readonly file: string;
+  readonly line: number;
+  readonly code: string;
+}
+
+function blocksOf(file: string): Block[] {
+  const found: Block[] = [];
+  let start = -1;
+  const lines = read(file).split("\n");
+  lines.forEach((text, at) => {
+    if (start < 0 && text === "```ts") start = at + 1;
+    else if (start >= 0 && text === "```") {
+      found.push({ file, line: start + 1, code: lines.slice(start, at).join("\n") });
+      start = -1;
+    }
+  });
+  return found;
+}
+
+/** What a page may leave out: the import, and the workflow that a chain of calls belongs to. */
+function completed(code: string): string {
+  const first = code.split("\n").find((line) => line.trim() !== "" && !/^\s*\/\//.test(line)) ?? "";
+  const body = first.trimStart().startsWith(".")
+    ? `workflow("example", { vus: 1, duration: "1s" })\n${code}`
+    : code;
+  if (/^import /m.test(code)) return `${body}\nexport {};\n`;
+  const names = Object.keys(product).filter((name) => new RegExp(`\\b${name}\\b`).test(body));
+  return `import { ${names.join(", ")} } from "hyperscale";\n${body}\nexport {};\n`;
+}
+
+/** "hyperscale", "hyperscale/queue", … as package.json exports them, but from the sources. */
+function exportedSources(): Record<string, string[]> {
+  const { exports } = JSON.parse(read("package.json")) as { exports: Record<string, unknown> };
+  const entries = Object.entries(exports).flatMap(([name, value]) => {
+    const built = typeof value === "object" ? (value as { default: string }).default : "";
+    if (!built.startsWith("./dist/")) return [];
+    const source = built.replace("./dist/", "../../src/").replace(/\.js$/, ".ts");
+    return [[`hyperscale${name.slice(1)}`, [source]]];
+  });
+  return Object.fromEntries(entries) as Record<string, string[]>;
+}
+
+const scratch = ((): string => {
+  mkdirSync(join(root, ".hyperscale"), { recursive: true });
+  return mkdtempSync(join(root, ".hyperscale", "docs-"));
+})();
+afterAll(() => rmSync(scratch, { recursive: true }));
+
+describe("TypeScript in the documents", () => {
+  it("compiles as a reader would compile it", () => {
+    const blocks = pages.flatMap(blocksOf);
+    expect(blocks.length).toBeGreaterThan(10);
+    const files = blocks.map(({ code, file, line }) => {
+      const path = `${file.replace(/\.md$/, "")}.${line}.ts`;
+      mkdirSync(dirname(join(scratch, path)), { recursive: true });
+      writeFileSync(join(scratch, path), completed(code));
+      return path;
+    });
+    const config = {
+      extends: "../../tsconfig.json",
+      compilerOptions: {
+        noUnusedLocals: false,
+        noUnusedParameters: false,
+        rootDir: "../..",
+        // A relative import means the place where the page stands.
+        rootDirs: ["../..", "."],
+        paths: exportedSources(),
+      },
+      include: [],
+      files,
+    };
+    writeFileSync(join(scratch, "tsconfig.json"), JSON.stringify(config));
+    const compiler = join(root, "node_modules", ".bin", "tsc");
+    const result = spawnSync(compiler, ["-p", join(scratch, "tsconfig.json")], {
+      encoding: "utf8",
+    });
+    expect(result.stdout + result.stderr).toBe("");
+    expect(result.status).toBe(0);
+  });
+});
+
+/** The anchor GitHub makes of a heading. */
+function anchorOf(heading: string): string {
+  return heading
+    .replace(/`/g, "")
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+    .replace(/\s/g, "-");
+}
+
+function anchorsOf(file: string): string[] {
+  const text = read(file).replace(/^```[\s\S]*?^```/gm, "");
+  return [...text.matchAll(/^#{1,6} (.+)$/gm)].map((match) => anchorOf(match[1] ?? ""));
+}
+
+/** Links to other files of the repository, as they stand and as paths from its root. */
+function linksOf(page: string): { link: string; target: string; anchor: string | undefined }[] {
+  const text = read(page).replace(/^```[\s\S]*?^```/gm, "");
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, link = ""]) => link)
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .map((link) => {
+      const [path = "", anchor] = link.split("#");
+      const target = path === "" ? page : normalize(join(dirname(page), path)).replace(/\/$/, "");
+      return { link, target, anchor };
+    });
+}
+
+describe("links between documents", () => {
+  it.each(pages)("%s leads only to what is there", (page) => {
+    const broken = linksOf(page).filter(({ anchor, target }) => {
+      if (!existsSync(join(root, target))) return true;
+      return anchor !== undefined && !anchorsOf(target).includes(anchor);
+    });
+    expect(broken.map(({ link }) => link)).toEqual([]);
+  });
+});
+
+describe("docs/running.md", () => {
+  const page = read("docs/running.md");
+
+  it("names every flag of run, and no other", () => {
+    const program = new Command();
+    registerRun(program);
+    const flags = program.commands[0]?.options.map((option) => option.long ?? "") ?? [];
+    const rows = [...page.matchAll(/^\| `(--[a-z-]+)/gm)].map((match) => match[1]);
+    expect(rows.sort()).toEqual([...flags].sort());
+  });
+
+  it("names every exit code", () => {
+    const rows = [...page.matchAll(/^\| (\d+) +\|/gm)].map((match) => Number(match[1]));
+    expect(rows.sort()).toEqual([...Object.values(exitCodes)].sort());
+  });
+});
+
+describe("other tables", () => {
+  it("docs/workflows.md explains every kind of error", () => {
+    const page = read("docs/workflows.md");
+    const rows = [...page.matchAll(/^\| `([a-z]+)` +\|/gm)].map((match) => match[1]);
+    expect(rows).toEqual(expect.arrayContaining([...ERROR_KINDS]));
+  });
+
+  it("ARCHITECTURE.md shows the enforced import table (npx tsx tools/write-rooms.ts writes it)", () => {
+    const page = read("ARCHITECTURE.md");
+    expect(withRoomTable(page)).toBe(page);
+  });
+
+  it("every page can be reached from README.md", () => {
+    const reached = new Set(["README.md"]);
+    for (const page of reached) {
+      for (const target of linksOf(page).map(({ target }) => target)) {
+        // A link to a folder leads to every page in it.
+        for (const other of pages) {
+          if (other === target || other.startsWith(`${target}/`)) reached.add(other);
+        }
+      }
+    }
+    expect(pages.filter((page) => !reached.has(page))).toEqual([]);
+  });
+});
