@@ -8,6 +8,7 @@
  */
 
 import { clock } from "../clock.ts";
+import { errorText } from "../errors.ts";
 import {
   type ComposedRequest,
   compose,
@@ -39,6 +40,9 @@ export class HttpRequest implements PreparedCall<HttpResponse> {
   readonly options: RequestOptions;
   #composed: ComposedRequest | undefined;
   readonly #wires = new WeakMap<CallSettings, WireRequest>();
+  /** The last one asked for, which is nearly always the only one. */
+  #wire: WireRequest | undefined;
+  #wireSettings: CallSettings | undefined;
 
   constructor(method: Method, target: Target, options: RequestOptions = {}) {
     this.method = method;
@@ -58,24 +62,28 @@ export class HttpRequest implements PreparedCall<HttpResponse> {
   }
 
   wire(settings: CallSettings): WireRequest {
+    if (this.#wire !== undefined && this.#wireSettings === settings) return this.#wire;
     this.#composed ??= compose(this.method, this.target, this.options);
     let wire = this.#wires.get(settings);
     if (wire === undefined) {
       wire = new WireRequest(this.#composed, settings);
       this.#wires.set(settings, wire);
     }
+    this.#wire = wire;
+    this.#wireSettings = settings;
     return wire;
   }
 }
 
 /** Requests without options that functions build again and again are composed once per core. */
 const PLAIN_REQUESTS_MAX = 1_024;
-const plainRequests = new Map<string, HttpRequest>();
+const plainRequests = new Map<Method, Map<string, HttpRequest>>();
 
 /** One virtual user's client, for use inside functions. */
 export class HttpClient extends HttpVerbs<Promise<HttpResponse>> {
   readonly #session: Session;
   readonly #connections: UserConnections;
+  readonly #spare: ClientCall[] = [];
 
   constructor(session: Session) {
     super();
@@ -97,9 +105,11 @@ export class HttpClient extends HttpVerbs<Promise<HttpResponse>> {
   send(request: HttpRequest): Promise<HttpResponse> {
     const wire = request.wire(this.#session.settings);
     if (wire.origin.address === undefined) return this.#resolveAndSend(wire);
-    return new Promise((resolve) => {
-      new Exchange(wire, this.#connections, true, new PromiseSink(resolve)).start(clock());
-    });
+    return new Promise((resolve) => this.#call(wire).start(wire, clock(), resolve));
+  }
+
+  #call(wire: WireRequest): ClientCall {
+    return this.#spare.pop() ?? new ClientCall(wire, this.#connections, this.#spare);
   }
 
   async #resolveAndSend(wire: WireRequest): Promise<HttpResponse> {
@@ -108,38 +118,64 @@ export class HttpClient extends HttpVerbs<Promise<HttpResponse>> {
     try {
       await wire.origin.prepare(this.#connections);
     } catch (error) {
-      problem = error instanceof Error ? error.message : String(error);
+      problem = errorText(error);
     }
     return new Promise((resolve) => {
-      const exchange = new Exchange(wire, this.#connections, true, new PromiseSink(resolve));
-      if (problem === undefined) exchange.start(startedAt);
-      else {
-        exchange.startedAt = startedAt;
-        exchange.fail("dns", problem, clock());
-      }
+      const call = this.#call(wire);
+      if (problem === undefined) call.start(wire, startedAt, resolve);
+      else call.failBeforeStart(problem, startedAt, resolve);
     });
   }
 }
 
-class PromiseSink implements CallSink {
-  readonly #resolve: (response: HttpResponse) => void;
+/** One call of a client, used again when it is done: a user rarely has more than one or two at once. */
+class ClientCall implements CallSink {
+  readonly #exchange: Exchange;
+  readonly #spare: ClientCall[];
+  #resolve: (response: HttpResponse) => void = unasked;
 
-  constructor(resolve: (response: HttpResponse) => void) {
+  constructor(wire: WireRequest, connections: UserConnections, spare: ClientCall[]) {
+    this.#exchange = new Exchange(wire, connections, true, this);
+    this.#spare = spare;
+  }
+
+  start(wire: WireRequest, startedAt: number, resolve: (response: HttpResponse) => void): void {
     this.#resolve = resolve;
+    this.#exchange.aim(wire);
+    this.#exchange.start(startedAt);
+  }
+
+  failBeforeStart(
+    problem: string,
+    startedAt: number,
+    resolve: (response: HttpResponse) => void,
+  ): void {
+    this.#resolve = resolve;
+    this.#exchange.startedAt = startedAt;
+    this.#exchange.fail("dns", problem, clock());
   }
 
   callFinished(_record: CallRecord, result: CallResult | undefined): void {
-    this.#resolve(result as HttpResponse);
+    const resolve = this.#resolve;
+    this.#resolve = unasked;
+    this.#spare.push(this);
+    resolve(result as HttpResponse);
   }
 }
 
+function unasked(): void {}
+
 function plainRequest(method: Method, target: string): HttpRequest {
-  const key = `${method} ${target}`;
-  let request = plainRequests.get(key);
+  let requests = plainRequests.get(method);
+  if (requests === undefined) {
+    requests = new Map();
+    plainRequests.set(method, requests);
+  }
+  let request = requests.get(target);
   if (request === undefined) {
     request = new HttpRequest(method, target);
-    if (plainRequests.size >= PLAIN_REQUESTS_MAX) plainRequests.clear();
-    plainRequests.set(key, request);
+    if (requests.size >= PLAIN_REQUESTS_MAX) requests.clear();
+    requests.set(target, request);
   }
   return request;
 }

@@ -6,10 +6,11 @@
 
 import type { ErrorKind } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
-import { HttpResponse, splitHeaderLines } from "../http/response.ts";
+import { HttpResponse, type KeptAnswer } from "../http/response.ts";
 import type { BoundCall, CallRecord, CallSink } from "../protocol.ts";
 import { type Sweepable, sweeper } from "../sweeper.ts";
 import type { Http1Connection } from "./connection.ts";
+import { PiecedAnswer, TEXT_BYTES_MAX, TextAnswer } from "./kept.ts";
 import type { ConnectionSource } from "./pool.ts";
 import { followRedirect } from "./redirect.ts";
 import type { WireRequest } from "./wire-request.ts";
@@ -20,7 +21,6 @@ export class Exchange implements BoundCall, CallRecord, Sweepable {
   readonly source: ConnectionSource;
   /** Somebody can look at the answer: keep its head, and make a response of it. */
   readonly keep: boolean;
-  readonly #keepBody: boolean;
   connection: Http1Connection | null = null;
 
   errorKind: ErrorKind | null = null;
@@ -39,12 +39,12 @@ export class Exchange implements BoundCall, CallRecord, Sweepable {
 
   /** Where a redirect points; only looked for when one may be followed. */
   location: string | null = null;
-  readonly #first: WireRequest;
   readonly #sink: CallSink;
   readonly #bodyBytesMax: number;
+  #first: WireRequest;
+  #keepBody: boolean;
   #redirectsLeft = 0;
-  #head: Buffer | null = null;
-  #body: Buffer | null = null;
+  #kept: KeptAnswer | null = null;
   #collector: BodyCollector | null = null;
 
   constructor(request: WireRequest, source: ConnectionSource, keep: boolean, sink: CallSink) {
@@ -55,6 +55,12 @@ export class Exchange implements BoundCall, CallRecord, Sweepable {
     this.#keepBody = request.source.readBody ?? keep;
     this.#sink = sink;
     this.#bodyBytesMax = source.settings.bodyBytesMax;
+  }
+
+  /** The next start sends this request: a client uses one exchange for many. */
+  aim(request: WireRequest): void {
+    this.#first = request;
+    this.#keepBody = request.source.readBody ?? this.keep;
   }
 
   get wantsLocation(): boolean {
@@ -87,8 +93,7 @@ export class Exchange implements BoundCall, CallRecord, Sweepable {
     if (this.source.closed) return;
     this.status = 0;
     this.location = null;
-    this.#head = null;
-    this.#body = null;
+    this.#kept = null;
     this.#collector = null;
     this.deadline = Math.min(
       now + this.request.firstByteTimeoutMs,
@@ -118,19 +123,19 @@ export class Exchange implements BoundCall, CallRecord, Sweepable {
 
   /** The whole answer lies in one piece of the read buffer: one copy serves head and body. */
   keepWhole(buffer: Buffer, from: number, headEnd: number, end: number): void {
-    if (!this.#keepBody || end - headEnd > this.#bodyBytesMax) {
-      this.#head = Buffer.from(buffer.subarray(from, headEnd));
+    const keptEnd = this.#keepBody && end - headEnd <= this.#bodyBytesMax ? end : -1;
+    if (end - from <= TEXT_BYTES_MAX) {
+      const text = buffer.toString("latin1", from, keptEnd < 0 ? headEnd : end);
+      this.#kept = new TextAnswer(text, headEnd - from, keptEnd >= 0);
       return;
     }
-    const copy = Buffer.allocUnsafe(end - from);
-    buffer.copy(copy, 0, from, end);
-    this.#head = copy.subarray(0, headEnd - from);
-    this.#body = copy.subarray(headEnd - from);
+    const body = keptEnd < 0 ? null : Buffer.from(buffer.subarray(headEnd, end));
+    this.#kept = new PiecedAnswer(buffer.toString("latin1", from, headEnd), body);
   }
 
   keepHead(buffer: Buffer, from: number, end: number): void {
-    this.#head = Buffer.from(buffer.subarray(from, end));
     this.#collector = this.#keepBody ? new BodyCollector(this.#bodyBytesMax) : null;
+    this.#kept = new PiecedAnswer(buffer.toString("latin1", from, end), this.#collector);
   }
 
   keepPiece(buffer: Buffer, from: number, end: number): void {
@@ -183,10 +188,6 @@ export class Exchange implements BoundCall, CallRecord, Sweepable {
   }
 
   #response(): HttpResponse {
-    const body = this.#body ?? this.#collector?.take() ?? null;
-    const head = this.#head;
-    const kept =
-      head === null ? null : { readHeaders: () => splitHeaderLines(head.toString("latin1")), body };
-    return new HttpResponse(this, this.error, kept);
+    return new HttpResponse(this, this.error, this.#kept);
   }
 }

@@ -1,0 +1,50 @@
+/**
+ * Answers as they are kept until somebody looks. A small one is a single string of its bytes, which is
+ * the cheapest thing there is to make and to forget; bytes become a buffer only when they are read.
+ */
+
+import type { BodyCollector } from "../http/body-collector.ts";
+import { type KeptAnswer, splitHeaderLines } from "../http/response.ts";
+
+/** Beyond this, copying bytes is cheaper than making a string of them. */
+export const TEXT_BYTES_MAX = 4 * 1024;
+
+/** Head and body in one latin1 string, which holds every byte as it came. */
+export class TextAnswer implements KeptAnswer {
+  readonly #text: string;
+  readonly #headLength: number;
+  readonly #hasBody: boolean;
+
+  constructor(text: string, headLength: number, hasBody: boolean) {
+    this.#text = text;
+    this.#headLength = headLength;
+    this.#hasBody = hasBody;
+  }
+
+  readHeaders(): readonly (readonly [string, string])[] {
+    return splitHeaderLines(this.#text.slice(0, this.#headLength));
+  }
+
+  get body(): Buffer | null {
+    return this.#hasBody ? Buffer.from(this.#text.slice(this.#headLength), "latin1") : null;
+  }
+}
+
+/** A head, and a body that was copied or came in pieces; null when it was not to be kept. */
+export class PiecedAnswer implements KeptAnswer {
+  readonly #head: string;
+  readonly #body: Buffer | BodyCollector | null;
+
+  constructor(head: string, body: Buffer | BodyCollector | null) {
+    this.#head = head;
+    this.#body = body;
+  }
+
+  readHeaders(): readonly (readonly [string, string])[] {
+    return splitHeaderLines(this.#head);
+  }
+
+  get body(): Buffer | null {
+    return this.#body === null || Buffer.isBuffer(this.#body) ? this.#body : this.#body.take();
+  }
+}
