@@ -103,6 +103,9 @@ export class FaultDriver {
       case "wallJump":
         this.#node(fault.node).clock.jumpWall(fault.ms);
         return;
+      case "leaderTrouble":
+        this.#troubleLeader(fault);
+        return;
       case "resign":
         for (const node of this.#cluster.acting()) node.stepElection({ kind: "resign" });
         return;
@@ -193,6 +196,33 @@ export class FaultDriver {
     for (const [a, b] of cut) network.cut(a, b);
     this.#later(fault.forMs, () => {
       for (const [a, b] of cut) network.mend(a, b);
+    });
+  }
+
+  #troubleLeader(fault: Extract<Fault, { kind: "leaderTrouble" }>): void {
+    const { network, nodes, voters } = this.#cluster;
+    const [leader] = this.#cluster.acting();
+    if (leader === undefined || voters.length < 3) return;
+    const others = nodes.filter((node) => voters.includes(node.id) && node !== leader);
+    const lost = others.slice(0, Math.floor(others.length / 2));
+    const [witness] = others.slice(lost.length);
+    const a = leader.spec.index;
+    for (const { spec } of lost) {
+      network.cut(a, spec.index);
+      network.cut(spec.index, a);
+    }
+    this.#later(fault.restartAfterMs, () => {
+      if (witness === undefined || witness.state !== "up") return;
+      witness.crash();
+      this.#later(20, () => {
+        if (witness.state === "down") witness.start();
+      });
+    });
+    this.#later(fault.forMs, () => {
+      for (const { spec } of lost) {
+        network.mend(a, spec.index);
+        network.mend(spec.index, a);
+      }
     });
   }
 

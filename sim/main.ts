@@ -116,11 +116,16 @@ async function runMany(options: Options): Promise<number> {
       repeats++;
       if (known !== result.hash) {
         const text = `two runs, two hashes: ${known} and ${result.hash}`;
-        failures.push({ ...result, violation: { id: "HASH", text, at: result.simulatedMs } });
+        const violation = { id: "HASH", text, at: result.simulatedMs };
+        failures.push({ ...result, violation });
+        printFailure({ ...result, violation }, options);
       }
     } else {
       hashes.set(result.seed, result.hash);
-      if (result.violation !== null) failures.push(result);
+      if (result.violation !== null) {
+        failures.push(result);
+        printFailure(result, options);
+      }
     }
     if (process.stderr.isTTY || finished % 50 === 0 || finished === queue.length) {
       const end = process.stderr.isTTY ? "\r" : "\n";
@@ -137,7 +142,6 @@ async function runMany(options: Options): Promise<number> {
     },
     onDone,
   );
-  for (const failure of failures) printFailure(failure, options);
   const wallS = (performance.now() - started) / 1_000;
   const perCpu = simulatedMs / Math.max(1, cpuMs);
   const lines = [

@@ -127,7 +127,6 @@ export class SimNode {
     const random = this.#random.fork(`life/${this.life}`);
     const entropy = random.fork("entropy");
     this.#guard = new DatagramGuard({
-      aead: checksumAead,
       ring: RING,
       entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),
     });

@@ -56,6 +56,8 @@ export type Fault =
       readonly about: number;
     }
   | { readonly kind: "forceLeave"; readonly node: number; readonly about: number }
+  /** The leader loses some voters, and one that still hears it restarts in a moment. */
+  | { readonly kind: "leaderTrouble"; readonly restartAfterMs: number; readonly forMs: number }
   | { readonly kind: "resign" };
 
 export interface TimedFault {
@@ -147,6 +149,7 @@ const KINDS: readonly (readonly [Fault["kind"], number])[] = [
   ["broadcast", 3],
   ["staleEvidence", 3],
   ["forceLeave", 1],
+  ["leaderTrouble", 2],
   ["resign", 1],
 ];
 
@@ -206,6 +209,8 @@ function drawFault(kind: Fault["kind"], random: Random, count: number, electing:
       return { kind, from: node, to: other, about: random.below(count) };
     case "forceLeave":
       return { kind, node, about: other };
+    case "leaderTrouble":
+      return { kind, restartAfterMs: 500 + random.float() * 900, forMs: 3_000 };
     case "resign":
       return { kind };
   }

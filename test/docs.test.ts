@@ -10,6 +10,7 @@ import { registerRun } from "../src/cli/commands/run.ts";
 import * as exitCodes from "../src/cli/exit-codes.ts";
 import * as product from "../src/index.ts";
 import { ERROR_KINDS } from "../src/protocols/errors.ts";
+import { parseThreshold } from "../src/results/thresholds.ts";
 import { withRoomTable } from "../tools/write-rooms.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -100,6 +101,28 @@ describe("TypeScript in the documents", () => {
     });
     expect(result.stdout + result.stderr).toBe("");
     expect(result.status).toBe(0);
+  });
+});
+
+describe("what the documents say to the product", () => {
+  const own = pages
+    .flatMap(blocksOf)
+    .filter(({ code }) => !/from "(?!hyperscale"|node:)/.test(code) && /workflow\(/.test(code));
+
+  it.each(own)("$file:$line is a workflow that loads", async ({ code, file, line }) => {
+    const path = join(scratch, `${file.replace(/\W/g, "-")}-${line}.load.ts`);
+    writeFileSync(path, completed(code));
+    await import(path);
+  });
+
+  it("thresholds in running text are thresholds", () => {
+    const text = read("docs/thresholds.md") + read("docs/decisions/0009-implicit-gates.md");
+    const spans = [...text.matchAll(/`([a-z][^`\n]* (?:[<>]=?|[!=]=) \d[^`\n]*)`/g)];
+    expect(spans.length).toBeGreaterThan(3);
+    for (const [, span = ""] of spans) {
+      const result = parseThreshold(span);
+      expect(result.ok ? "" : `${span}: ${result.problem}`).toBe("");
+    }
   });
 });
 

@@ -42,7 +42,10 @@ async function run(name: string): Promise<{ code: unknown; output: string; out: 
   return { code, output, out };
 }
 
-describe("examples", () => {
+/** A second of load takes a busy machine much longer to start and to write down. */
+const PATIENCE_MS = 120_000;
+
+describe("examples", { timeout: PATIENCE_MS }, () => {
   it.each(examples)("%s runs and judges as it says", async (name) => {
     const { code, out, output } = await run(name);
     expect(output).toBe("");

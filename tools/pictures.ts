@@ -11,6 +11,7 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import headless from "@xterm/headless";
 import { type Browser, chromium } from "playwright-core";
@@ -19,8 +20,8 @@ import { startDemoTarget } from "../src/demo/server.ts";
 const COLUMNS = 120;
 const ROWS = 38;
 const RUN_SECONDS = 30;
-/** When the picture is taken: late enough for charts with a shape. */
-const PICTURE_AT_MS = 26_000;
+/** When the picture is taken, counted from the first load: late enough for charts with a shape. */
+const PICTURE_AT_MS = 24_000;
 const FLOW = "examples/metrics-and-thresholds.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -59,9 +60,12 @@ async function runInTerminal(): Promise<string> {
   });
   child.stdout.on("data", (bytes: Buffer) => emulator.write(bytes));
   const ended = once(child, "exit");
+  // The first run after a change builds for a while.
+  while (target.stats().requests === 0) await sleep(100);
+  await sleep(PICTURE_AT_MS / 2);
   // The server stalls once, so that the latency chart has something to show.
-  setTimeout(() => target.stallOnce(400), PICTURE_AT_MS / 2);
-  await new Promise((resolve) => setTimeout(resolve, PICTURE_AT_MS));
+  target.stallOnce(400);
+  await sleep(PICTURE_AT_MS / 2);
   await new Promise<void>((resolve) => emulator.write("", resolve));
   const screen = screenAsHtml();
   await ended;

@@ -63,10 +63,7 @@ async function speed(): Promise<void> {
     results.graphile.push(
       await told("graphile-worker", round, benchGraphile(await fresh(), count, CONCURRENCY)),
     );
-    // A fifth of the tasks: pg-boss slows down further with more.
-    results.boss.push(
-      await told("pg-boss", round, benchPgBoss(await fresh(), Math.ceil(count / 5))),
-    );
+    results.boss.push(await told("pg-boss", round, benchPgBoss(await fresh(), count)));
   }
   const tasks = (of: Speeds[]): number => median(of.map((one) => one.tasksPerSecond));
   const submits = (of: Speeds[]): number => median(of.map((one) => one.submitsPerSecond));

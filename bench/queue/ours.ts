@@ -9,7 +9,7 @@ import {
   type QueueSettings,
   silentLog,
 } from "../../src/queue/index.ts";
-import { batches, Latch, perSecond, type Speeds, timed, until } from "./peers.ts";
+import { batches, inFlight, Latch, perSecond, type Speeds, timed, until } from "./peers.ts";
 
 export function startNode(
   url: string,
@@ -33,9 +33,9 @@ export async function benchOurs(url: string, count: number, concurrency: number)
   const coordinator = await startNode(url, {}, { maxParallel: 0 });
   const client = new QueueClient(coordinator.url);
   const submitMs = await timed(async () => {
-    for (const batch of batches(count)) {
-      await client.submitMany(batch.map((i) => ({ executor: "noop", input: { i } })));
-    }
+    await inFlight(batches(count), (batch) =>
+      client.submitMany(batch.map((i) => ({ executor: "noop", input: { i } }))),
+    );
   });
   client.close();
   await coordinator.stop(0);
@@ -74,5 +74,6 @@ export async function fillFinished(
                   ${event("started", "'RUNNING'", "RUNNING")}, ${event("completed", "'RUNNING'", "SUCCEEDED")}]
        from generate_series(1, ${count}) i`,
   );
+  await query(url, `update task_totals set count = ${count} where state = 'SUCCEEDED'`);
   await query(url, "vacuum analyze tasks");
 }

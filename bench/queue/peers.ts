@@ -9,6 +9,7 @@ export interface Speeds {
 }
 
 const SUBMIT_BATCH = 1_000;
+const SUBMITTERS = 4;
 
 /** graphile-worker with its local queue and batched completion. */
 export async function benchGraphile(
@@ -30,9 +31,9 @@ export async function benchGraphile(
   await runMigrations({ preset });
   const utils = await makeWorkerUtils({ preset });
   const submitMs = await timed(async () => {
-    for (const batch of batches(count)) {
-      await utils.addJobs(batch.map((i) => ({ identifier: "noop", payload: { i } })));
-    }
+    await inFlight(batches(count), (batch) =>
+      utils.addJobs(batch.map((i) => ({ identifier: "noop", payload: { i } }))),
+    );
   });
   const latch = new Latch(count);
   const start = performance.now();
@@ -62,9 +63,9 @@ export async function benchPgBoss(url: string, count: number): Promise<Speeds> {
   await boss.start();
   await boss.createQueue("noop");
   const submitMs = await timed(async () => {
-    for (const batch of batches(count)) {
-      await boss.insert(batch.map((i) => ({ name: "noop", data: { i } })));
-    }
+    await inFlight(batches(count), (batch) =>
+      boss.insert(batch.map((i) => ({ name: "noop", data: { i } }))),
+    );
   });
   const runMs = await timed(async () => {
     await Promise.all(
@@ -104,6 +105,18 @@ export function batches(count: number): number[][] {
     all.push(Array.from({ length: Math.min(SUBMIT_BATCH, count - from) }, (_, i) => from + i));
   }
   return all;
+}
+
+/** Submits all batches, a few at a time: the same number for every contender. */
+export async function inFlight(
+  all: readonly number[][],
+  submit: (batch: number[]) => Promise<unknown>,
+): Promise<void> {
+  const left = [...all];
+  const submitter = async (): Promise<void> => {
+    for (let batch = left.shift(); batch !== undefined; batch = left.shift()) await submit(batch);
+  };
+  await Promise.all(Array.from({ length: SUBMITTERS }, submitter));
 }
 
 /** Resolves at the given number of hits. */

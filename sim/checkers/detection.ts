@@ -36,6 +36,8 @@ interface Watch {
   /** First contacts: pings to members that were not confirmed then. */
   readonly greetings: Map<number, NodeId>;
   readonly confirmedAt: Map<NodeId, number>;
+  /** After the last step: within one, members may come and go around a suspicion. */
+  liveCount: number;
 }
 
 const GREETINGS_KEPT = 512;
@@ -61,6 +63,7 @@ export class DetectionChecker {
       else if (effect.kind === "memberChanged") this.#onChange(node, watch, effect.change);
     }
     if (input.kind === "datagram") this.#afterAck(node, watch, input);
+    watch.liveCount = node.swim?.liveCount ?? 1;
   }
 
   #watch(node: SimNode): Watch {
@@ -73,6 +76,7 @@ export class DetectionChecker {
       rtts: new Map(),
       greetings: new Map(),
       confirmedAt: new Map(),
+      liveCount: 1,
     };
     this.#watches.set(node.id, fresh);
     return fresh;
@@ -132,7 +136,7 @@ export class DetectionChecker {
     change: Extract<SwimEffect, { kind: "memberChanged" }>["change"],
   ): void {
     const { id } = change.member;
-    const liveCount = node.swim?.liveCount ?? 1;
+    const liveCount = Math.min(watch.liveCount, node.swim?.liveCount ?? 1);
     if (change.kind === "confirmed") watch.confirmedAt.set(id, node.local);
     if (change.kind === "suspect") {
       const own = change.why === "probe failed";
@@ -190,13 +194,21 @@ export class DetectionChecker {
     // We may have confirmed it ourselves; and members may have come or gone, which moves the minimum.
     const accusers = new Set(accusation.accusers).add(node.id);
     const count = Math.min(accusation.liveCount, (node.swim?.liveCount ?? 1) + 1);
-    const bounds = suspicionBounds(this.#config, Math.max(1, count));
-    const due = suspicionTimeout(Math.min(accusers.size - 1, bounds.confirmationsWanted), bounds);
+    // One less as well: somebody may have been confirmed later in the very step that suspected.
+    const due = Math.min(
+      this.#dueMs(Math.max(1, count), accusers.size - 1),
+      this.#dueMs(Math.max(1, count - 1), accusers.size - 1),
+    );
     this.#violations.check(
       waited >= due * 0.7 - 1,
       "P5",
       () => `${node.id} buried ${id} after ${waited} ms of ${due} (${accusers.size} accusers)`,
     );
+  }
+
+  #dueMs(count: number, confirmations: number): number {
+    const bounds = suspicionBounds(this.#config, count);
+    return suspicionTimeout(Math.min(confirmations, bounds.confirmationsWanted), bounds);
   }
 
   #afterAck(node: SimNode, watch: Watch, input: Extract<SwimInput, { kind: "datagram" }>): void {

@@ -167,6 +167,7 @@ export class MembershipChecker {
       this.#violations.check(incarnation > (last?.incarnation ?? 0), "M3", say("not above"));
     }
     if (kind === "join") this.#violations.check(from !== "alive", "M3", say("joined twice"));
+    if (kind === "refute") this.#violations.check(status === "alive", "R3", say("not cleared"));
     if (kind === "suspect") this.#violations.check(member.confirmed, "C2", say("unconfirmed"));
     if (kind === "failed") {
       const accused = from === "suspect" || input.kind === "datagram";

@@ -21,9 +21,12 @@ export async function resolveName(
   name: string,
   defaultPort: number,
   timeoutMs: number,
+  /** Name servers to ask instead of the system's. */
+  servers?: readonly string[],
 ): Promise<DnsAnswer> {
   const [host = "", port] = name.split(":");
   const resolver = new Resolver({ timeout: timeoutMs, tries: 1 });
+  if (servers !== undefined) resolver.setServers(servers);
   if (!host.startsWith("_")) {
     return await resolveHost(resolver, host, port === undefined ? defaultPort : Number(port));
   }

@@ -72,13 +72,13 @@ describe("a line writer", () => {
     closeSync(writer);
   });
 
-  it("writes what waits when the process ends", () => {
+  it("tells when everything was taken, each line once", async () => {
     const { reader, writer } = pipe();
     const lines = new LineWriter(writer);
     lines.write("first\n");
     lines.write("second\n");
-    lines.flushSync();
-    expect(readAll(reader)).toContain("second\n");
+    await lines.drained(1_000);
+    expect(readAll(reader)).toBe("first\nsecond\n");
     closeSync(reader);
     closeSync(writer);
   });

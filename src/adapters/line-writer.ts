@@ -7,7 +7,7 @@
  * line of its own once there is room again.
  */
 
-import { write, writeSync } from "node:fs";
+import { write } from "node:fs";
 
 const WAITING_BYTES_MAX = 4 * 1_048_576;
 /** A pipe set to non-blocking says EAGAIN when it is full. */
@@ -39,17 +39,11 @@ export class LineWriter {
     if (this.#inHand === null) this.#next();
   }
 
-  /** Before the process ends: what waits, as far as the reader takes it at once. */
-  flushSync(): void {
-    const rest = Buffer.concat([
-      this.#inHand ?? Buffer.alloc(0),
-      Buffer.from(this.#waiting.join("")),
-    ]);
-    this.#waiting = [];
-    try {
-      for (let at = 0; at < rest.length; ) at += writeSync(this.#fd, rest, at);
-    } catch {
-      // Nobody reads any more, or not now; there is no one left to tell.
+  /** Resolves when everything has been taken, or after `msMax` with a reader that takes nothing. */
+  async drained(msMax: number): Promise<void> {
+    const deadline = performance.now() + msMax;
+    while (this.#inHand !== null && performance.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }
 

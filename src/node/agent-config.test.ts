@@ -10,6 +10,8 @@ const secretFile = join(directory, "secret");
 writeFileSync(secretFile, "# first seals\nq7Jm2vXw9ZtKc4Rb\n\nfR3-new-Bv8y1-pL6xx\n");
 const weakFile = join(directory, "weak");
 writeFileSync(weakFile, "passwordpassword\n");
+const mixedFile = join(directory, "mixed");
+writeFileSync(mixedFile, "plaintext\nq7Jm2vXw9ZtKc4Rb\n");
 
 const good: AgentOptions = {
   name: "n1",
@@ -46,7 +48,7 @@ describe("an agent's configuration", () => {
       dataDir: ".hyperscale/agent-n1",
       api: { host: "127.0.0.1", port: 7947, token: null },
     });
-    expect(read.ok && read.config.readSecrets?.()).toEqual([
+    expect(read.ok && read.config.readSecrets()).toEqual([
       "q7Jm2vXw9ZtKc4Rb",
       "fR3-new-Bv8y1-pL6xx",
     ]);
@@ -67,9 +69,10 @@ describe("an agent's configuration", () => {
     });
     expect(problems({ secretFile: weakFile })).toContain("repeats a short pattern");
     expect(problems({ secretFile: join(directory, "none") })).toContain("no such file");
-    expect(problems({ insecurePlaintext: true })).toContain("exclude each other");
     const open = readAgentConfig({ ...bare, insecurePlaintext: true }, {});
-    expect(open.ok && open.config.readSecrets).toBeNull();
+    expect(open.ok && open.config.readSecrets()).toEqual(["plaintext"]);
+    expect(problems({ secretFile: mixedFile })).toContain("needs --insecure-plaintext");
+    expect(problems({ secretFile: mixedFile, insecurePlaintext: true })).toBe("");
   });
 
   it("refuses an open interface without a token, and every interface without an address", () => {

@@ -10,6 +10,7 @@ import { VOTERS_MAX } from "../core/election/messages.ts";
 import { type ProfileName, SWIM_PROFILES } from "../core/swim/config.ts";
 import type { LogLevel } from "../ports/log.ts";
 import { DEFAULT_PORT, formatAddress, parseAddress } from "../wire/address.ts";
+import { PLAINTEXT } from "../wire/key-ring.ts";
 import { weakness } from "../wire/secret.ts";
 
 /** As written on a command line. */
@@ -57,8 +58,8 @@ export interface AgentConfig {
   readonly environment: string;
   readonly profile: ProfileName;
   readonly api: (Endpoint & { readonly token: string | null }) | null;
-  /** Reads the secrets anew; null for a plaintext cluster. The first seals, all open. */
-  readonly readSecrets: (() => readonly string[]) | null;
+  /** Reads the secrets anew; throws when they cannot be used. The first seals, all open. */
+  readonly readSecrets: () => readonly string[];
   readonly dataDir: string;
   readonly voters: readonly string[];
   readonly priority: number;
@@ -77,6 +78,7 @@ export type AgentConfigResult =
 
 const NAME = /^[A-Za-z0-9._-]+$/;
 const LOG_LEVELS: readonly LogLevel[] = ["error", "warn", "info", "debug"];
+const PRIORITY_MAX = 10;
 const API_TOKEN_CHARACTERS_MIN = 16;
 
 export function readAgentConfig(
@@ -114,6 +116,9 @@ export function readAgentConfig(
   const readSecrets = secretSource(options, env, problems);
   const tls = readTls(options, problems);
   complain(voterProblem(options));
+  if (!Number.isInteger(options.priority) || Math.abs(options.priority) > PRIORITY_MAX) {
+    complain(`--priority: a whole number from -${PRIORITY_MAX} to ${PRIORITY_MAX}`);
+  }
   const seeds = options.join
     .map((text) => endpoint("--join", text, bind?.port ?? DEFAULT_PORT, problems))
     .filter((seed) => seed !== null);
@@ -151,44 +156,60 @@ export function parseSecrets(text: string): readonly string[] {
     .filter((line) => line !== "" && !line.startsWith("#"));
 }
 
+/**
+ * Where secrets come from. With --insecure-plaintext alone there are none; with both, the word "plaintext"
+ * may stand in the file like a secret, which is how a cluster moves from one to the other.
+ */
 function secretSource(
   options: AgentOptions,
   env: Readonly<Record<string, string | undefined>>,
   problems: string[],
-): (() => readonly string[]) | null {
+): () => readonly string[] {
   const fromEnv = env["HYPERSCALE_SECRET"] ?? env["MERCURY_SYNC_AUTH_SECRET"];
   const previous = env["HYPERSCALE_SECRET_PREVIOUS"] ?? env["MERCURY_SYNC_AUTH_SECRET_PREVIOUS"];
-  const file = options.secretFile;
-  if (options.insecurePlaintext) {
-    if (file !== undefined || fromEnv !== undefined) {
-      problems.push("--insecure-plaintext and a secret exclude each other: drop one of them");
-    }
-    return null;
-  }
+  const { secretFile: file, insecurePlaintext } = options;
   if (file === undefined && fromEnv === undefined) {
-    problems.push(
-      "no secret: give --secret-file F or HYPERSCALE_SECRET (make one with " +
-        '"hyperscale keygen"), or --insecure-plaintext for development',
-    );
-    return null;
+    if (!insecurePlaintext) {
+      problems.push(
+        "no secret: give --secret-file F or HYPERSCALE_SECRET (make one with " +
+          '"hyperscale keygen"), or --insecure-plaintext for development',
+      );
+    }
+    return () => [PLAINTEXT];
   }
-  const read = (): readonly string[] =>
-    file !== undefined
-      ? parseSecrets(readFileSync(file, "utf8"))
-      : ([fromEnv, previous].filter((secret) => secret !== undefined && secret !== "") as string[]);
-  if (file !== undefined && !existsSync(file)) {
+  const read = (): readonly string[] => {
+    const secrets =
+      file === undefined
+        ? [fromEnv, previous].filter((secret) => secret !== undefined && secret !== "")
+        : parseSecrets(readFileSync(file, "utf8"));
+    const problem = secretsProblem(secrets as readonly string[], insecurePlaintext);
+    if (problem !== null) throw new Error(problem);
+    return secrets as readonly string[];
+  };
+  try {
+    read();
+  } catch (error) {
+    const missing = file !== undefined && !existsSync(file);
+    const problem = error instanceof Error ? error.message : String(error);
     problems.push(
-      `--secret-file ${file}: no such file; make one with "hyperscale keygen > ${file}"`,
+      missing
+        ? `--secret-file ${file}: no such file; make one with "hyperscale keygen > ${file}"`
+        : problem,
     );
-    return null;
-  }
-  const secrets = read();
-  if (secrets.length === 0) problems.push(`--secret-file ${file}: holds no secret`);
-  for (const secret of secrets) {
-    const problem = weakness(secret);
-    if (problem !== null) problems.push(problem);
   }
   return read;
+}
+
+function secretsProblem(secrets: readonly string[], plaintextAllowed: boolean): string | null {
+  if (secrets.length === 0) return "the secret file holds no secret";
+  if (secrets.includes(PLAINTEXT) && !plaintextAllowed) {
+    return 'the secret file says "plaintext": that needs --insecure-plaintext';
+  }
+  for (const secret of secrets) {
+    const problem = secret === PLAINTEXT ? null : weakness(secret);
+    if (problem !== null) return problem;
+  }
+  return null;
 }
 
 function readApi(options: AgentOptions, problems: string[]): AgentConfig["api"] {

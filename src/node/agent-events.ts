@@ -1,6 +1,7 @@
 /** What an agent tells the outside: events as they happen, members and status on demand. */
 
 import type { MemberStatus } from "../core/swim/messages.ts";
+import type { Encryption } from "../wire/key-ring.ts";
 
 export interface MemberInfo {
   readonly name: string;
@@ -59,7 +60,7 @@ export interface AgentStatus {
   readonly profile: string;
   readonly version: string;
   readonly protocol: string;
-  readonly encryption: "aes-256-gcm" | "none (plaintext)";
+  readonly encryption: Encryption;
   readonly tls: boolean;
   readonly keys: readonly KeyInfo[];
   readonly incarnation: number;

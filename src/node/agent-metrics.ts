@@ -10,7 +10,9 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
   const guard = transports.guardCounts;
   const streams = transports.streamCounts;
   const traffic = transports.counts;
-  const states = new Map(Object.entries(agent.status().members));
+  const { members, election } = agent.status();
+  const states = new Map(Object.entries(members));
+  const plaintext = transports.ring.encryption === "aes-256-gcm" ? 0 : 1;
   return [
     metric("members", "gauge", "Members by state", labelled("state", states)),
     gauge("health_score", "Local health: 0 is healthy, 7 is worst", view.healthScore),
@@ -32,6 +34,7 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
     counter("datagram_bytes_sent_total", "Bytes sent in datagrams", traffic.bytesSent),
     counter("datagram_bytes_received_total", "Bytes received in datagrams", traffic.bytesReceived),
     counter("datagrams_undecodable_total", "Authentic but unreadable", traffic.undecodable),
+    counter("datagrams_dropped_total", "Not sent: too many waited", transports.datagramsDropped),
     counter("datagrams_oversized_total", "Datagrams above the size limit", traffic.oversized),
     metric("packets_refused_total", "counter", "Packets refused", labelled("why", guard.refused)),
     gauge("sessions", "Sender sessions remembered against replay", guard.sessions),
@@ -39,13 +42,15 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
     gauge("streams_open", "Accepted connections open", streams.open),
     counter("streams_accepted_total", "Connections accepted", streams.accepted),
     counter("streams_refused_total", "Connections refused or broken", streams.refused),
+    gauge(
+      "election_term",
+      "Term of the group we vote in; 0 when we vote in none",
+      election?.term ?? 0,
+    ),
+    gauge("election_leading", "1 while we lead our group", election?.state === "leader" ? 1 : 0),
     gauge("loop_lag_last_ms", "Lateness of the last timer in milliseconds", agent.lag.lastMs),
     gauge("loop_lag_max_ms", "Latest timer since the start in milliseconds", agent.lag.maxMs),
-    gauge(
-      "plaintext",
-      "1 when the cluster is not encrypted",
-      agent.config.readSecrets === null ? 1 : 0,
-    ),
+    gauge("plaintext", "1 while any plaintext is sent or accepted", plaintext),
   ];
 }
 

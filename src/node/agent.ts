@@ -13,14 +13,14 @@ import { type Address, incarnation, type NodeId, nodeId } from "../core/base/ids
 import { Random } from "../core/base/random.ts";
 import { SWIM_PROFILES } from "../core/swim/config.ts";
 import type { MemberChange, SwimEffect, SwimInput, SwimView } from "../core/swim/face.ts";
-import type { MemberStatus, NodeRecord, SwimStreamPacket } from "../core/swim/messages.ts";
+import type { NodeRecord, SwimStreamPacket } from "../core/swim/messages.ts";
 import { Swim } from "../core/swim/swim.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log, LogFields, LogLevel } from "../ports/log.ts";
 import type { Datagram } from "../wire/datagram.ts";
 import type { Hello } from "../wire/hello.ts";
 import { formatKeyId } from "../wire/key-ring.ts";
-import { CAPABILITIES, formatVersion, PROTOCOL } from "../wire/version.ts";
+import { CAPABILITIES, PROTOCOL } from "../wire/version.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import type {
   AgentEvent,
@@ -29,10 +29,12 @@ import type {
   MemberEventName,
   MemberInfo,
 } from "./agent-events.ts";
+import { type AgentLook, describeMembers, describeStatus } from "./agent-report.ts";
 import { type AgentState, decodeAgentState, encodeAgentState } from "./agent-state.ts";
 import { DurableRegion } from "./durable.ts";
 import { type LeaderNews, Leadership } from "./leadership.ts";
 import { type Driven, Loop, type Machine } from "./loop.ts";
+import { RefusalLog } from "./refusal-log.ts";
 import { Transports } from "./transports.ts";
 
 export interface AgentSurroundings {
@@ -127,6 +129,7 @@ export class Agent {
     const incarnation = await DurableRegion.open(disk, "swim");
     const vote = config.voters.length === 0 ? null : await DurableRegion.open(disk, "vote");
     let agent: Agent | null = null;
+    const refusals = new RefusalLog(around.log, around.clock);
     const hello = helloOf(config, around.version);
     const transports = await Transports.open(config, hello, around.clock, {
       onDatagram: (source, datagram) => {
@@ -138,7 +141,7 @@ export class Agent {
       onRequest: (packet, answer) => {
         if (agent !== null) agent.#onRequest(packet, answer);
       },
-      onProblem: (host, problem) => around.log.event("warn", "stream.refused", { host, problem }),
+      onProblem: (host, problem) => refusals.note(host, problem),
     });
     agent = new Agent(config, around, transports, { disk, incarnation, vote });
     agent.#driven.push({ kind: "start" });
@@ -189,17 +192,15 @@ export class Agent {
 
   /** Reads the secrets anew: how keys are added, used and removed without a restart. */
   reloadKeys(): readonly KeyInfo[] {
-    const { readSecrets } = this.config;
-    if (readSecrets === null) throw new Error("this cluster is plaintext: there are no keys");
-    this.#transports.setSecrets(readSecrets());
+    this.#transports.setSecrets(this.config.readSecrets());
     const keys = this.keys();
     const current = keys[0]?.id ?? "";
-    this.#log("info", "keys.reloaded", { current, count: keys.length });
+    const { encryption } = this.#transports.ring;
+    this.#log("info", "keys.reloaded", { current, count: keys.length, encryption });
     return keys;
   }
 
   keys(): readonly KeyInfo[] {
-    if (this.config.readSecrets === null) return [];
     const { openedBy } = this.#transports.guardCounts;
     return this.#transports.ring.keys.map(({ id }, place) => ({
       id: formatKeyId(id),
@@ -222,70 +223,25 @@ export class Agent {
 
   /** Ourselves first. */
   members(): readonly MemberInfo[] {
-    const view = this.view();
-    const { config } = this;
-    const own: MemberInfo = {
-      name: config.name,
-      address: config.address,
-      role: config.role,
-      datacenter: config.datacenter,
-      state: view.leaving ? "left" : "alive",
-      incarnation: view.incarnation,
-      rttMs: null,
-      health: view.healthScore,
-      leader: this.#leadership.isLeader(config.name),
-      confirmed: true,
-    };
-    const others = view.members.map((member): MemberInfo => {
-      const rttMs = member.rttMs ?? member.rttEstimateMs;
-      return {
-        name: member.id,
-        address: member.record.address,
-        role: member.record.role,
-        datacenter: member.record.datacenter,
-        state: member.status,
-        incarnation: member.incarnation,
-        rttMs: rttMs === null ? null : Math.round(rttMs * 1_000) / 1_000,
-        health: this.#states.get(member.id)?.health ?? null,
-        leader: this.#leadership.isLeader(member.id),
-        confirmed: member.confirmed,
-      };
-    });
-    return [own, ...others.filter(({ name }) => name !== config.name)];
+    return describeMembers(this.#look());
   }
 
   status(): AgentStatus {
-    const view = this.view();
-    const { config } = this;
-    const members: Record<MemberStatus, number> = { alive: 0, suspect: 0, dead: 0, left: 0 };
-    for (const { state } of this.members()) members[state]++;
-    return {
-      name: config.name,
-      address: config.address,
-      role: config.role,
-      datacenter: config.datacenter,
-      cluster: config.cluster,
-      environment: config.environment,
-      profile: config.profile,
+    return describeStatus(this.#look(), {
       version: this.#around.version,
-      protocol: formatVersion(PROTOCOL),
-      encryption: config.readSecrets === null ? "none (plaintext)" : "aes-256-gcm",
-      tls: config.tls !== null,
+      ring: this.#transports.ring,
       keys: this.keys(),
-      incarnation: view.incarnation,
-      health: view.healthScore,
-      members,
-      leaving: view.leaving,
       uptimeMs: Math.round(this.#around.clock.now() - this.#startedAt),
-      election: this.#electionStatus(),
-    };
+    });
   }
 
-  #electionStatus(): AgentStatus["election"] {
-    const view = this.#leadership.view;
-    if (view === null) return null;
-    const { state, term, leader, quorum } = view;
-    return { group: this.#leadership.group, state, term, leader, quorum };
+  #look(): AgentLook {
+    return {
+      config: this.config,
+      view: this.view(),
+      states: this.#states,
+      leadership: this.#leadership,
+    };
   }
 
   #onDatagram(source: Address, datagram: Datagram): void {

@@ -70,6 +70,8 @@ export class Connection {
       return;
     }
     for (const parcel of packed.parcels) stream.write(frame(this.#guard.seal(parcel)));
+    // A connection that only ever sends is not a silent one.
+    this.#deadline.refresh();
     if (stream.backlogBytes > BACKLOG_BYTES_MAX) this.#end("the peer does not read");
   }
 

@@ -22,7 +22,7 @@ import type { Log } from "../ports/log.ts";
 import type { AgentConfig } from "./agent-config.ts";
 import type { AgentState } from "./agent-state.ts";
 import type { DurableRegion } from "./durable.ts";
-import type { Driven, Loop } from "./loop.ts";
+import type { Driven, Loop, Machine } from "./loop.ts";
 
 const PROFILE_OF: Readonly<Record<ProfileName, ElectionProfileName>> = {
   lan: "standard",
@@ -87,10 +87,34 @@ export class Leadership {
       new Random(randomBytes(16).toString("hex")),
     );
     this.#driven = loop.add<ElectionInput, ElectionEffect>(
-      this.#election,
+      this.#watched(this.#election),
       { kind: "tick" },
       (effect) => this.#run(effect),
     );
+  }
+
+  /** The same machine; every change of its state is logged with what brought it about. */
+  #watched(election: Election): Machine<ElectionInput, ElectionEffect> {
+    return {
+      nextDeadline: () => election.nextDeadline(),
+      step: (input, now) => {
+        const from = election.state;
+        const effects = election.step(input, now);
+        const to = election.state;
+        if (from !== to) {
+          const why = input.kind === "message" ? input.message.kind : input.kind;
+          const { term: at } = election.snapshot();
+          this.#options.log.event("info", "election.state", {
+            group: this.group,
+            from,
+            to,
+            term: at,
+            why,
+          });
+        }
+        return effects;
+      },
+    };
   }
 
   start(): void {

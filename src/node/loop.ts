@@ -64,10 +64,13 @@ export class Loop {
         const durable = run(effects.shift() as Effect);
         if (durable === undefined) continue;
         waiting = true;
-        durable.then(() => {
-          waiting = false;
-          drain();
-        }, this.#onDefect);
+        durable.then(
+          () => {
+            waiting = false;
+            drain();
+          },
+          (error: unknown) => this.#defect(error),
+        );
       }
     };
     // An effect may bring a new input at once (a refused send); it queues behind, never nests.
@@ -82,7 +85,7 @@ export class Loop {
           effects.push(...machine.step(input, this.#clock.now()));
         }
       } catch (error) {
-        this.#onDefect(error);
+        this.#defect(error);
       }
       stepping = false;
       this.#arm();
@@ -100,6 +103,13 @@ export class Loop {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
+  }
+
+  /** Nothing runs after one. A write that a stop has cut off is none. */
+  #defect(error: unknown): void {
+    if (this.#stopped) return;
+    this.stop();
+    this.#onDefect(error);
   }
 
   /** Re-arms only when the earliest deadline moved forward: most packets leave the timer alone. */

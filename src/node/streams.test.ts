@@ -1,11 +1,11 @@
 /** Secured streams over real sockets on the loopback, plain and with mutual TLS. */
 
-import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { Authority, hasOpenssl } from "../../test/cluster/certificates.ts";
 import { deflate } from "../adapters/deflate.ts";
 import { nodeAead } from "../adapters/node-aead.ts";
 import { TcpPort } from "../adapters/tcp.ts";
@@ -57,7 +57,6 @@ async function open(
   const requests: StreamEnvelope[] = [];
   const streams = new Streams({
     port,
-    aead: nodeAead,
     entropy: randomBytes,
     compressor: deflate,
     hello: {
@@ -149,7 +148,10 @@ describe("streams", () => {
     const worker = await open("worker");
     const other = await open("worker");
     const result = await exchange(other, worker);
-    expect(result.ok && result.reply.value).toMatchObject({ code: "ROLE" });
+    expect(result.ok && result.reply.value).toMatchObject({
+      code: "ROLE",
+      text: "Connection denied: role 'worker' cannot connect to 'worker'",
+    });
     expect(worker.requests).toEqual([]);
   });
 
@@ -202,62 +204,13 @@ describe("streams", () => {
   });
 });
 
-const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
-
-/** An authority, and certificates with claims signed by it. */
+/** Certificates of an authority of their own. */
 function authority(): (role: string, cluster?: string) => TlsMaterial {
   const directory = mkdtempSync(join(tmpdir(), "hyperscale-tls-"));
   closers.push(() => rmSync(directory, { recursive: true, force: true }));
-  const at = (name: string): string => join(directory, name);
-  const openssl = (...args: string[]): void =>
-    void execFileSync("openssl", args, { cwd: directory, stdio: "pipe" });
-  const newKey = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-  openssl(
-    "req",
-    "-x509",
-    ...newKey,
-    "-keyout",
-    "ca.key",
-    "-out",
-    "ca.pem",
-    "-subj",
-    "/CN=ca",
-    "-days",
-    "2",
-  );
-  let count = 0;
-  return (role, cluster = "c1") => {
-    const name = `peer${++count}`;
-    const uris = [`role/${role}`, `cluster/${cluster}`, "env/test", "dc/dc1"];
-    const names = uris.map((uri) => `URI:hyperscale://${uri}`).join(",");
-    writeFileSync(at(`${name}.ext`), `subjectAltName=${names}\n`);
-    openssl(
-      "req",
-      ...newKey,
-      "-keyout",
-      `${name}.key`,
-      "-out",
-      `${name}.csr`,
-      "-subj",
-      `/CN=${name}`,
-    );
-    openssl(
-      ...[
-        "x509",
-        "-req",
-        "-in",
-        `${name}.csr`,
-        "-CA",
-        "ca.pem",
-        "-CAkey",
-        "ca.key",
-        "-CAcreateserial",
-      ],
-      ...["-out", `${name}.pem`, "-days", "2", "-extfile", `${name}.ext`],
-    );
-    const files = { cert: at(`${name}.pem`), key: at(`${name}.key`), ca: at("ca.pem") };
-    return readTlsMaterial({ ...files, verifyHostname: false });
-  };
+  const signer = new Authority(directory);
+  return (role, cluster = "c1") =>
+    readTlsMaterial({ ...signer.sign(role, cluster, "test"), verifyHostname: false });
 }
 
 describe.skipIf(!hasOpenssl)("streams with mutual TLS", () => {

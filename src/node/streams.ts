@@ -5,10 +5,10 @@
  */
 
 import type { Address } from "../core/base/ids.ts";
-import type { Aead } from "../ports/aead.ts";
 import type { ByteStream, ByteStreamPort } from "../ports/byte-stream.ts";
 import type { Compressor } from "../ports/compressor.ts";
 import type { Admission } from "../wire/admission.ts";
+import { mayConnect } from "../wire/claims.ts";
 import type { Hello } from "../wire/hello.ts";
 import type { KeyRing } from "../wire/key-ring.ts";
 import { CONNECTIONS_PER_HOST_MAX } from "../wire/limits.ts";
@@ -25,7 +25,6 @@ import { type Dial, type Posted, Sender } from "./sender.ts";
 
 export interface StreamsOptions {
   readonly port: ByteStreamPort;
-  readonly aead: Aead;
   readonly entropy: Entropy;
   readonly compressor: Compressor;
   readonly hello: Hello;
@@ -181,7 +180,9 @@ export class Streams {
       return;
     }
     const { name, correlation } = request.value;
-    const misdirected = directionProblem(name, peer.role, hello.role);
+    // The matrix of roles governs work; membership is between any two members. (C-26)
+    const denied = name === "membership" ? null : mayConnect(peer.role, hello.role);
+    const misdirected = denied ?? directionProblem(name, peer.role, hello.role);
     if (misdirected !== null) {
       onProblem(peer.node, misdirected);
       connection.send(refusalOf(correlation, "ROLE", misdirected, null));
@@ -235,11 +236,11 @@ export class Streams {
       readonly onEnd: (problem: string | null) => void;
     },
   ): Connection {
-    const { aead, entropy, compressor, hello, ring } = this.#options;
+    const { entropy, compressor, hello, ring } = this.#options;
     return new Connection({
       stream,
       compressor,
-      guard: { aead, entropy, ring: ring(), side, hello },
+      guard: { entropy, ring: ring(), side, hello },
       ...handlers,
     });
   }

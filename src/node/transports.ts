@@ -12,10 +12,8 @@ import { UdpPort } from "../adapters/udp.ts";
 import type { Address } from "../core/base/ids.ts";
 import type { SwimStreamPacket } from "../core/swim/messages.ts";
 import { DATAGRAM_BYTES_MAX } from "../core/swim/messages.ts";
-import type { Aead } from "../ports/aead.ts";
 import type { Clock } from "../ports/clock.ts";
 import { ADMISSION_LIMITS, Admission } from "../wire/admission.ts";
-import { checksumAead } from "../wire/checksum-aead.ts";
 import { type Datagram, decodeDatagram, encodeDatagram } from "../wire/datagram.ts";
 import { PROBE, PROBE_ANSWER } from "../wire/frame.ts";
 import { DatagramGuard } from "../wire/guard.ts";
@@ -49,7 +47,6 @@ export class Transports {
   readonly #streams: Streams;
   readonly #clock: Clock;
   readonly #handlers: TransportHandlers;
-  readonly #aead: Aead;
   readonly #scope: string;
   #ring: KeyRing;
   readonly counts: TransportCounts = {
@@ -72,13 +69,11 @@ export class Transports {
     this.#tcp = ports.tcp;
     this.#clock = clock;
     this.#handlers = handlers;
-    this.#aead = config.readSecrets === null ? checksumAead : nodeAead;
     this.#scope = scopeOf(config);
-    this.#ring = this.#makeRing(config.readSecrets?.() ?? [PLAINTEXT_SECRET]);
-    this.#guard = new DatagramGuard({ aead: this.#aead, ring: this.#ring, entropy: randomBytes });
+    this.#ring = this.#makeRing(config.readSecrets());
+    this.#guard = new DatagramGuard({ ring: this.#ring, entropy: randomBytes });
     this.#streams = new Streams({
       port: ports.tcp,
-      aead: this.#aead,
       entropy: randomBytes,
       compressor: deflate,
       hello,
@@ -115,6 +110,11 @@ export class Transports {
       await tcp.close();
       throw error;
     }
+  }
+
+  /** Packets that did not leave because too many waited for the kernel. */
+  get datagramsDropped(): number {
+    return this.#udp.dropped;
   }
 
   get ring(): KeyRing {
@@ -203,14 +203,11 @@ export class Transports {
   }
 
   #makeRing(secrets: readonly string[]): KeyRing {
-    const made = KeyRing.create(this.#aead, secrets, this.#scope);
+    const made = KeyRing.create(nodeAead, secrets, this.#scope);
     if (!made.ok) throw new Error(made.problem);
     return made.ring;
   }
 }
-
-/** Not a secret: it only gives the checksum of plaintext clusters something to start from. */
-const PLAINTEXT_SECRET = "plaintext: no encryption, development only";
 
 function scopeOf({ cluster, environment }: AgentConfig): string {
   return `${cluster}/${environment}`;

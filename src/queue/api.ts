@@ -5,22 +5,16 @@
 
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
-import { encodePayload } from "../core/queue/payload.ts";
 import { explainPlacement } from "../core/queue/placement.ts";
+import { ROLES, type Role } from "../core/queue/settings.ts";
 import { TASK_STATES } from "../core/queue/states.ts";
 import { QueueError } from "./errors.ts";
 import type { Leader } from "./leader.ts";
 import type { LeaderRow, Reader } from "./reader.ts";
 import type { RpcCall } from "./rpc.ts";
-import { invalid, parseSubmit, submitSchema, taskId } from "./submit-request.ts";
-import type { ClusterStatus, Grant, Report, Task, TaskCounts } from "./types.ts";
-
-export interface CallContext {
-  /** The call was passed on by another node and must not be passed on again. */
-  readonly forwarded: boolean;
-  /** Whether the caller has gone: what was leased to it meanwhile goes back. */
-  readonly gone: () => boolean;
-}
+import { parseParams, parseSubmit, submitSchema, taskId } from "./submit-request.ts";
+import type { ClusterStatus, Task, TaskCounts } from "./types.ts";
+import { type CallContext, type LeaderMethod, workerMethods } from "./worker-api.ts";
 
 /** What the methods need of the node they run on. */
 export interface ApiHost {
@@ -31,12 +25,11 @@ export interface ApiHost {
   leaderRow(): Promise<LeaderRow | null>;
   counts(): Promise<TaskCounts>;
   forward(call: RpcCall): Promise<unknown>;
+  become(role: Role): Promise<void>;
 }
 
-const nodeId = z.string().min(1).max(QUEUE_LIMITS.executorLengthMax);
-const run = z.uuid().default("00000000-0000-0000-0000-000000000000");
-const wait = z.number().min(0).max(QUEUE_LIMITS.claimWaitMsMax).default(0);
 const limit = (most: number, usual: number) => z.int().min(1).max(most).default(usual);
+const scheduleId = z.string().min(1).max(QUEUE_LIMITS.executorLengthMax);
 const oneTask = z
   .object({
     id: taskId.optional(),
@@ -48,60 +41,27 @@ const oneTask = z
     if (id === undefined) context.addIssue({ code: "custom", message: "task_id is missing" });
     return { id: id ?? 0, reason: params.reason };
   });
-const lease = z.object({ task_id: z.coerce.string().regex(/^\d{1,15}$/), lease_token: z.uuid() });
-const leases = z
-  .object({
-    node_id: nodeId.default("unknown"),
-    leases: z.array(lease).max(QUEUE_LIMITS.claimTasksMax).optional(),
-  })
-  .and(lease.partial())
-  .transform((params, context) => {
-    const { task_id, lease_token } = params;
-    const single =
-      task_id !== undefined && lease_token !== undefined ? [{ task_id, lease_token }] : undefined;
-    const list = params.leases ?? single;
-    if (list === undefined)
-      context.addIssue({
-        code: "custom",
-        message: "task_id and lease_token, or leases, are missing",
-      });
-    return { node_id: params.node_id, leases: list ?? [], single: params.leases === undefined };
-  });
-const failure = z.union([
-  z.string().transform((message) => ({ message })),
-  z.looseObject({
-    message: z.string(),
-    name: z.string().optional(),
-    retryable: z.boolean().optional(),
-  }),
-]);
-const report = lease.extend({
-  attempt_id: z.int().min(1).default(1),
-  status: z.enum(["completed", "failed"]).optional(),
-  result: z.unknown().optional(),
-  result_json: z.string().nullish(),
-  error: failure.nullish(),
-  elapsed_ms: z.number().min(0).default(0),
-  start_noted: z.boolean().default(false),
-});
-
 type Method = (params: unknown, context: CallContext) => Promise<unknown>;
 
 export class QueueApi {
   readonly #host: ApiHost;
+  /** Served by the node that is asked. */
   readonly #reads: Readonly<Record<string, Method>>;
-  readonly #writes: Readonly<
-    Record<string, (leader: Leader, params: unknown, context: CallContext) => Promise<unknown>>
-  >;
+  readonly #writes: Readonly<Record<string, LeaderMethod>>;
 
   constructor(host: ApiHost) {
     this.#host = host;
     this.#reads = {
-      get_task: (params) => this.#getTask(parse(oneTask, params).id),
+      get_task: (params) => this.#getTask(parseParams(oneTask, params).id),
       list_tasks: (params) => this.#listTasks(params),
       task_events: (params) => this.#taskEvents(params),
       cluster_status: () => this.clusterStatus(),
-      list_schedules: async () => ({ schedules: await host.reader.schedules() }),
+      set_role: async (params) => {
+        const { role } = parseParams(z.object({ role: z.enum(ROLES) }), params);
+        await host.become(role);
+        return { role };
+      },
+      list_schedules: () => host.reader.schedules(),
     };
     this.#writes = {
       submit_task: (leader, params) => this.#submit(leader, params),
@@ -185,7 +145,7 @@ export class QueueApi {
 
   async #listTasks(params: unknown): Promise<unknown> {
     const state = z.enum(TASK_STATES);
-    const filter = parse(
+    const filter = parseParams(
       z.strictObject({
         state: state.optional(),
         states: z.array(state).min(1).optional(),
@@ -198,7 +158,7 @@ export class QueueApi {
       params,
     );
     const states = filter.states ?? (filter.state === undefined ? undefined : [filter.state]);
-    return { tasks: await this.#host.reader.list({ ...filter, states }) };
+    return this.#host.reader.list({ ...filter, states });
   }
 
   async #taskEvents(params: unknown): Promise<unknown> {
@@ -206,8 +166,8 @@ export class QueueApi {
       after: z.int().min(0).default(0),
       limit: limit(QUEUE_LIMITS.eventsListedMax, QUEUE_LIMITS.eventsListedMax),
     });
-    const { id } = parse(oneTask, params);
-    const { after, limit: most } = parse(schema, params);
+    const { id } = parseParams(oneTask, params);
+    const { after, limit: most } = parseParams(schema, params);
     const events = await this.#host.reader.events(id, after, most);
     if (events.length === 0 && (await this.#host.reader.tasks([id])).length === 0)
       throw unknownTask(id);
@@ -224,7 +184,7 @@ export class QueueApi {
   }
 
   async #submitMany(leader: Leader, params: unknown): Promise<unknown> {
-    const { tasks } = parse(
+    const { tasks } = parseParams(
       z.strictObject({ tasks: z.array(z.unknown()).min(1).max(QUEUE_LIMITS.batchCallsMax) }),
       params,
     );
@@ -261,14 +221,14 @@ export class QueueApi {
   }
 
   async #cancel(leader: Leader, params: unknown): Promise<Task> {
-    const { id, reason } = parse(oneTask, params);
+    const { id, reason } = parseParams(oneTask, params);
     if ((await this.#host.reader.tasks([id])).length === 0) throw unknownTask(id);
     await inTime(leader.cancel([id], reason ?? "cancelled by request"));
     return this.#getTask(id);
   }
 
   async #requeue(leader: Leader, params: unknown): Promise<Task> {
-    const { id } = parse(oneTask, params);
+    const { id } = parseParams(oneTask, params);
     const [task] = await this.#host.reader.tasks([id]);
     if (task === undefined) throw unknownTask(id);
     const revived = await inTime(leader.revive([id]));
@@ -288,11 +248,11 @@ export class QueueApi {
 
 async function putSchedule(leader: Leader, params: unknown): Promise<unknown> {
   const schema = z.strictObject({
-    schedule_id: nodeId,
+    schedule_id: scheduleId,
     cron: z.string().max(200),
     task: submitSchema,
   });
-  const { schedule_id, cron, task } = parse(schema, params);
+  const { schedule_id, cron, task } = parseParams(schema, params);
   if ((task.idempotency_key ?? undefined) !== undefined || (task.depends_on ?? []).length > 0) {
     throw new QueueError(
       "INVALID_PARAMS",
@@ -305,179 +265,15 @@ async function putSchedule(leader: Leader, params: unknown): Promise<unknown> {
 }
 
 async function removeSchedule(leader: Leader, params: unknown): Promise<unknown> {
-  const { schedule_id } = parse(z.object({ schedule_id: nodeId }), params);
+  const { schedule_id } = parseParams(z.object({ schedule_id: scheduleId }), params);
   if (!(await inTime(leader.removeSchedule(schedule_id)))) {
     throw new QueueError("NOT_FOUND", `there is no schedule "${schedule_id}"`);
   }
   return { schedule_id };
 }
 
-/** What workers of other processes call; open to workers in other languages too. */
-const workerMethods: Readonly<
-  Record<string, (leader: Leader, params: unknown, context: CallContext) => Promise<unknown>>
-> = {
-  async register_node(leader, params) {
-    const schema = z.object({
-      node_id: nodeId,
-      run,
-      role: z.string().max(32).default("worker"),
-      url: z.string().max(2_048).nullable().default(null),
-      executor_types: z.array(nodeId).max(1_000),
-      capabilities: z.record(z.string(), z.unknown()).default({}),
-      max_parallel: z.int().min(0).max(QUEUE_LIMITS.maxParallelMax).default(1),
-    });
-    const node = parse(schema, params);
-    await leader.register(node);
-    return { node_id: node.node_id, epoch: leader.epoch };
-  },
-  async heartbeat(leader, params) {
-    const node = parse(z.object({ node_id: nodeId, run }), params);
-    return { known: await leader.heartbeat(node.node_id, node.run) };
-  },
-  async drain_node(leader, params) {
-    const node = parse(z.object({ node_id: nodeId, run }), params);
-    await leader.drain(node.node_id, node.run);
-    return { node_id: node.node_id };
-  },
-  async deregister_node(leader, params) {
-    const node = parse(z.object({ node_id: nodeId, run }), params);
-    await leader.deregister(node.node_id, node.run);
-    return { node_id: node.node_id };
-  },
-  async find_executable_tasks(leader, params) {
-    const ask = parse(
-      z.object({ node_id: nodeId, run, limit: limit(QUEUE_LIMITS.claimTasksMax, 10) }),
-      params,
-    );
-    return { task_ids: leader.findExecutable(ask.node_id, ask.run, ask.limit) };
-  },
-  async acquire_lease(leader, params, context) {
-    const schema = z.object({
-      node_id: nodeId,
-      run,
-      task_id: taskId.optional(),
-      max: limit(QUEUE_LIMITS.claimTasksMax, 1),
-      wait_ms: wait,
-      raw: z.boolean().default(false),
-    });
-    const ask = parse(schema, params);
-    const grants =
-      ask.task_id === undefined
-        ? await leader.acquire({
-            nodeId: ask.node_id,
-            run: ask.run,
-            max: ask.max,
-            waitMs: ask.wait_ms,
-          })
-        : await leader.acquireTask(ask.node_id, ask.run, ask.task_id);
-    if (context.gone() && grants.length > 0) {
-      await leader.release(ask.node_id, grants);
-      return { leases: [] };
-    }
-    return { leases: ask.raw ? grants : grants.map(withInput) };
-  },
-  async watch_leases(leader, params) {
-    const {
-      node_id,
-      run: of,
-      wait_ms,
-    } = parse(z.object({ node_id: nodeId, run, wait_ms: wait }), params);
-    return { revoked: await leader.watch(node_id, of, wait_ms) };
-  },
-  async report_started(leader, params) {
-    const { node_id, leases: list } = parse(leases, params);
-    await leader.started(node_id, list);
-    return {};
-  },
-  async renew_lease(leader, params) {
-    const { node_id, leases: list, single } = parse(leases, params);
-    const lost = await leader.renew(node_id, list);
-    if (single && lost.length > 0) throw refused("renewed", list[0]?.task_id);
-    return { lost };
-  },
-  async release_lease(leader, params) {
-    const { node_id, leases: list } = parse(leases, params);
-    await leader.release(node_id, list);
-    return {};
-  },
-  async report_completion(leader, params) {
-    const many = z.object({
-      node_id: nodeId.default("unknown"),
-      reports: z.array(report).max(QUEUE_LIMITS.claimTasksMax),
-    });
-    const isMany = params !== null && typeof params === "object" && "reports" in params;
-    const list = isMany
-      ? parse(many, params)
-      : { node_id: nodeOf(params), reports: [parse(report, params)] };
-    const lost = await leader.report(list.node_id, list.reports.map(asReport));
-    if (!isMany && lost.length > 0) throw refused("reported on", list.reports[0]?.task_id);
-    return { refused: lost };
-  },
-  async report_progress(leader, params) {
-    const message = lease.extend({ kind: z.enum(["progress", "log"]), message: z.unknown() });
-    const schema = z.object({
-      node_id: nodeId,
-      messages: z.array(message).max(QUEUE_LIMITS.claimTasksMax),
-    });
-    const { node_id, messages } = parse(schema, params);
-    await leader.progress(node_id, messages);
-    return {};
-  },
-  async recover_stale_leases(leader) {
-    return { recovered: (await leader.recoverStaleLeases()).map(String) };
-  },
-};
-
-function withInput({ input, ...grant }: Grant): unknown {
-  return { ...grant, input: JSON.parse(input) };
-}
-
-function nodeOf(params: unknown): string {
-  return parse(z.object({ node_id: nodeId.default("unknown") }), params).node_id;
-}
-
-function asReport(value: z.output<typeof report>): Report {
-  const { result, result_json, error, ...rest } = value;
-  const status = value.status ?? (error === undefined || error === null ? "completed" : "failed");
-  const payload = encodePayload(
-    result_json === undefined ? result : JSON.parse(result_json ?? "null"),
-    "result",
-  );
-  if (!payload.ok) throw new QueueError("INVALID_PARAMS", payload.problem);
-  return {
-    ...rest,
-    status,
-    result: status === "completed" ? payload.text : null,
-    error: asFailure(error),
-  };
-}
-
-function asFailure(error: z.output<typeof failure> | null | undefined): Report["error"] {
-  if (error === null || error === undefined) return null;
-  const { message } = error;
-  const name = "name" in error && typeof error.name === "string" ? { name: error.name } : {};
-  const retryable =
-    "retryable" in error && typeof error.retryable === "boolean"
-      ? { retryable: error.retryable }
-      : {};
-  return { message, ...name, ...retryable };
-}
-
-function parse<Schema extends z.ZodType>(schema: Schema, params: unknown): z.output<Schema> {
-  const parsed = schema.safeParse(params);
-  if (!parsed.success) throw invalid(parsed.error);
-  return parsed.data;
-}
-
 function unknownTask(id: number): QueueError {
   return new QueueError("NOT_FOUND", `there is no task ${id}`);
-}
-
-function refused(what: string, id: string | undefined): QueueError {
-  return new QueueError(
-    "LEASE_REFUSED",
-    `task ${id} cannot be ${what}: this lease is not the current one`,
-  );
 }
 
 /** A write that the database does not take for long is answered; it may still take effect later. */

@@ -64,8 +64,7 @@ export class QueueClient {
   }
 
   async list(filter: TaskListFilter = {}): Promise<readonly Task[]> {
-    return ((await this.#rpc.call("list_tasks", filter)) as { readonly tasks: readonly Task[] })
-      .tasks;
+    return (await this.#rpc.call("list_tasks", filter)) as readonly Task[];
   }
 
   async cancel(id: string, reason?: string): Promise<Task> {
@@ -97,8 +96,7 @@ export class QueueClient {
   }
 
   async schedules(): Promise<readonly Schedule[]> {
-    const answer = await this.#rpc.call("list_schedules", {});
-    return (answer as { readonly schedules: readonly Schedule[] }).schedules;
+    return (await this.#rpc.call("list_schedules", {})) as readonly Schedule[];
   }
 
   /** Every transition and word of a task from its beginning, ending with its end. */

@@ -8,7 +8,7 @@
 
 import { readFileSync } from "node:fs";
 
-export type Pen = "control" | "submit" | "grant" | "finish";
+export type Pen = "control" | "submit" | "submit beside" | "grant" | "finish";
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface Database {
@@ -55,27 +55,33 @@ export function loadMigrations(): readonly Migration[] {
   }));
 }
 
+type SqlValue = string | number | boolean | null | undefined;
+
 /** An array parameter as PostgreSQL's text form: cheaper than the driver's general way. */
-export function sqlArray(
-  values: readonly (string | number | boolean | null | undefined)[],
-): string {
-  let text = "{";
+export function sqlArray(values: readonly SqlValue[]): string {
+  return sqlColumn(values, identity);
+}
+
+function identity(value: SqlValue): SqlValue {
+  return value;
+}
+
+/** One column of a batch of rows as an array parameter. */
+export function sqlColumn<Row>(rows: readonly Row[], of: (row: Row) => SqlValue): string {
+  let text = "";
   // Columns of a batch repeat themselves: executor, lane, node.
-  let last: string | undefined;
-  let lastQuoted = "";
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i];
-    if (i > 0) text += ",";
-    if (value === null || value === undefined) text += "NULL";
-    else if (typeof value === "string") {
-      if (value !== last) {
-        last = value;
-        lastQuoted = quoted(value);
-      }
-      text += lastQuoted;
-    } else text += value;
+  let last: SqlValue;
+  let lastText = "NULL";
+  for (const row of rows) {
+    const value = of(row) ?? undefined;
+    if (value !== last) {
+      last = value;
+      lastText =
+        value === undefined ? "NULL" : typeof value === "string" ? quoted(value) : String(value);
+    }
+    text += text === "" ? lastText : `,${lastText}`;
   }
-  return `${text}}`;
+  return `{${text}}`;
 }
 
 /** Plain words need no quotes; the word NULL does. */

@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import type { ReadyTask } from "../core/queue/lanes.ts";
-import { DatabaseUnavailable, sqlArray } from "./database.ts";
+import { DatabaseUnavailable, sqlArray, sqlColumn } from "./database.ts";
 import { QueueError } from "./errors.ts";
 import type { FencedWriter } from "./fenced-writer.ts";
 import { GroupCommit } from "./group-commit.ts";
@@ -166,13 +166,15 @@ export class GrantPen {
     const all = batch.flatMap(({ ask, assignments }) =>
       assignments.map(({ task, token }) => ({
         id: task.id,
+        attempt: task.attempt,
         token,
         nodeId: ask.node.registration.node_id,
       })),
     );
-    const ids = sqlArray(all.map(({ id }) => id));
-    const tokens = sqlArray(all.map(({ token }) => token));
-    const nodes = sqlArray(all.map(({ nodeId }) => nodeId));
+    const ids = sqlColumn(all, ({ id }) => id);
+    const tokens = sqlColumn(all, ({ token }) => token);
+    const nodes = sqlColumn(all, ({ nodeId }) => nodeId);
+    const attempts = sqlColumn(all, ({ attempt }) => attempt);
     for (let attempt = 0; ; attempt++) {
       try {
         const row = await writer.once("grant", "claim", [
@@ -180,6 +182,7 @@ export class GrantPen {
           tokens,
           nodes,
           this.#options.taskLeaseMs,
+          attempts,
         ]);
         if (Number(row["changed"]) === all.length) return undefined;
         const rows = await writer.read("held", [ids, tokens], "grant");
@@ -204,7 +207,11 @@ export class GrantPen {
       const nodeId = ask.node.registration.node_id;
       const grants: Grant[] = [];
       for (const { lane, task, token } of assignments) {
-        if (held !== undefined && !held.has(task.id)) continue;
+        if (held !== undefined && !held.has(task.id)) {
+          // The task has moved on without this memory knowing: look at the lane again.
+          memory.lanes.reopen(lane);
+          continue;
+        }
         const input = task.input ?? large.get(task.id);
         if (input === undefined) continue;
         memory.addLease({

@@ -8,25 +8,23 @@ import { QueueError } from "./errors.ts";
 
 export interface GroupCommitOptions<Operation> {
   /** Writes a batch. It settles every operation itself and does not throw. */
-  readonly write: (batch: readonly Operation[]) => Promise<void>;
+  readonly write: (batch: readonly Operation[], writer: number) => Promise<void>;
   /** How much an operation weighs, in tasks. */
   readonly weigh: (operation: Operation) => number;
   readonly batchMax: number;
   readonly pendingMax: number;
+  /** A second batch may be written beside the first when this much waits; never when undefined. */
+  readonly secondWriterAbove?: number;
 }
 
 export class GroupCommit<Operation> {
   readonly #options: GroupCommitOptions<Operation>;
   #pending: Operation[] = [];
   #pendingWeight = 0;
-  #running = false;
+  readonly #running = [false, false];
 
   constructor(options: GroupCommitOptions<Operation>) {
     this.#options = options;
-  }
-
-  get idle(): boolean {
-    return !this.#running;
   }
 
   add(operation: Operation): void {
@@ -38,14 +36,25 @@ export class GroupCommit<Operation> {
     }
     this.#pending.push(operation);
     this.#pendingWeight += this.#options.weigh(operation);
-    if (this.#running) return;
-    this.#running = true;
-    setImmediate(() => void this.#run());
+    const { secondWriterAbove } = this.#options;
+    if (!this.#running[0]) this.#start(0);
+    else if (
+      secondWriterAbove !== undefined &&
+      this.#pendingWeight >= secondWriterAbove &&
+      !this.#running[1]
+    ) {
+      this.#start(1);
+    }
   }
 
-  async #run(): Promise<void> {
-    while (this.#pending.length > 0) await this.#options.write(this.#takeBatch());
-    this.#running = false;
+  #start(writer: number): void {
+    this.#running[writer] = true;
+    setImmediate(() => void this.#run(writer));
+  }
+
+  async #run(writer: number): Promise<void> {
+    while (this.#pending.length > 0) await this.#options.write(this.#takeBatch(), writer);
+    this.#running[writer] = false;
   }
 
   #takeBatch(): readonly Operation[] {

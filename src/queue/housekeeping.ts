@@ -25,6 +25,7 @@ import type { SubmitPen } from "./submits.ts";
 const LOOK_MS = 200;
 const SCHEDULE_LOOK_MS = 1_000;
 const PRUNE_EVERY_MS = 60_000;
+const LOWEST_ID = Number.MIN_SAFE_INTEGER;
 /** Between batches while there is more to prune. */
 const PRUNE_AGAIN_MS = 250;
 
@@ -55,7 +56,7 @@ export class Housekeeping {
   #timer: NodeJS.Timeout | undefined;
   #toResolve: Set<number> | "all" = "all";
   /** How far the walk over old tasks has come. */
-  #prunedTo = 0;
+  #prunedTo = LOWEST_ID;
   #beats: { nodeId: string; run: string; resolve: (known: boolean) => void }[] = [];
 
   constructor(options: HousekeepingOptions) {
@@ -331,8 +332,8 @@ export class Housekeeping {
     for (const [state, gone] of Object.entries(row["gone"] as Record<TaskState, number>)) {
       memory.counts[state as TaskState] -= gone;
     }
-    const more = Number(row["looked"]) === QUEUE_LIMITS.pruneTasksMax;
-    this.#prunedTo = more ? Number(row["last"]) : 0;
+    const more = row["more"] === true;
+    this.#prunedTo = more ? Number(row["last"]) : LOWEST_ID;
     return more ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS;
   }
 

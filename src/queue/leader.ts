@@ -60,7 +60,7 @@ export class Leader implements LeaderPort {
   readonly #results: FinishPen;
   readonly #housekeeping: Housekeeping;
 
-  private constructor(options: LeaderOptions) {
+  constructor(options: LeaderOptions) {
     this.#options = options;
     this.epoch = options.epoch;
     const { settings, metrics, nodeId } = options;
@@ -109,14 +109,13 @@ export class Leader implements LeaderPort {
     });
   }
 
-  /** Builds the memory from the database, then begins to serve. */
-  static async begin(options: LeaderOptions): Promise<Leader> {
-    const leader = new Leader(options);
-    await leader.#load();
-    if (options.database.kind === "embedded") await leader.#returnAllLeases();
-    leader.#housekeeping.start();
-    leader.#grants.dispatch();
-    return leader;
+  /** Builds the memory from the database, then begins to serve. Ends early when the leadership does. */
+  async begin(): Promise<void> {
+    await this.#load();
+    if (this.#options.database.kind === "embedded") await this.#returnAllLeases();
+    if (this.writer.ended) throw notLeader();
+    this.#housekeeping.start();
+    this.#grants.dispatch();
   }
 
   get counts(): TaskCounts {
@@ -380,7 +379,7 @@ export class Leader implements LeaderPort {
         expiresAt: now + Number(row["expires_in_ms"]),
       });
     }
-    for (const row of counts) this.memory.counts[row["state"] as TaskState] = Number(row["count"]);
+    for (const row of counts) this.memory.counts[row["state"] as TaskState] += Number(row["count"]);
     for (const row of lanes) this.memory.lanes.reopen(String(row["lane"]));
     this.memory.dependenciesOpen = Number(dependencies[0]?.["count"] ?? 0) > 0;
   }

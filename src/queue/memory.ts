@@ -132,6 +132,16 @@ export class LeaderMemory {
     this.tell(transition);
   }
 
+  /** A transition that was refused: it changed nothing and is on record. */
+  refused(event: EventType, taskId: string, nodeId: string, attempt: number | undefined): void {
+    this.#log.write("warn", `task.${event}`, {
+      task_id: taskId,
+      worker: nodeId,
+      attempt,
+      epoch: this.#epoch,
+    });
+  }
+
   /** Tells followers only: for events that change no state. */
   tell(transition: Transition): void {
     if (!this.#feed.watched) return;

@@ -50,7 +50,10 @@ export interface NodeOptions {
 /** How long a leader's address is believed before the database is asked again. */
 const LEADER_BELIEVED_MS = 1_000;
 const LEADER_LOOK_MS = 100;
-/** A count over all tasks is dear; nodes that do not lead keep theirs for this long. */
+/** How long a write waits for a leader before its caller is told that there is none. */
+const LEADER_AWAITED_MS = 5_000;
+const FORMER_LEADER: ReadonlySet<string> = new Set(["NOT_LEADER", "READ_ONLY"]);
+/** Nodes that do not lead count in the database, at most this often. */
 const COUNTS_KEPT_MS = 2_000;
 
 export class QueueNode implements ApiHost {
@@ -63,8 +66,14 @@ export class QueueNode implements ApiHost {
   readonly #api: QueueApi;
   readonly #server: QueueServer;
   #url = "";
+  /** The role it was told to have; what it makes of it is `#role`. */
+  #assigned: Role;
   #role: RoleState;
+  /** Leads, and has loaded what it must know. */
   #leader: Leader | undefined;
+  /** Holds the leadership, perhaps still loading. */
+  #candidate: Leader | undefined;
+  #beginning: Promise<void> = Promise.resolve();
   #worker: Worker | undefined;
   #remote:
     | { readonly rpc: RpcClient; readonly port: LeaderPort; readonly until: number }
@@ -72,11 +81,15 @@ export class QueueNode implements ApiHost {
   #counts: { readonly at: number; readonly value: TaskCounts } | undefined;
   #election: Promise<void> = Promise.resolve();
   #wakeElection: (() => void) | undefined;
+  #leaderLook: NodeJS.Timeout | undefined;
+  /** Takes part in election and work. */
+  #joined = false;
   #stopped = false;
 
   private constructor(options: NodeOptions, database: Database) {
     this.#options = options;
     this.#database = database;
+    this.#assigned = options.role;
     this.reader = new Reader(database, options.settings.heartbeatMs);
     this.#role = bootState(this.#roleOptions(), performance.now());
     this.#api = new QueueApi(this);
@@ -124,7 +137,7 @@ export class QueueNode implements ApiHost {
   }
 
   get readOnly(): boolean {
-    return this.#options.role === "observer";
+    return this.#assigned === "observer";
   }
 
   /** Whether work can be taken: the database answers, and somebody leads. */
@@ -150,12 +163,26 @@ export class QueueNode implements ApiHost {
     return this.#counts.value;
   }
 
+  /** Passes a write on to whoever leads; between two leaders it waits a little. */
   async forward(call: RpcCall): Promise<unknown> {
-    const remote = await this.#findLeader();
-    if (remote === undefined) {
-      throw new QueueError("NO_LEADER", "no node leads at the moment; try again in a few seconds");
+    const deadline = performance.now() + LEADER_AWAITED_MS;
+    while (performance.now() < deadline && !this.#stopped) {
+      if (this.#leader !== undefined)
+        return this.#api.handle(call, { forwarded: true, gone: () => false });
+      const remote = await this.#findLeader();
+      if (remote !== undefined) {
+        try {
+          return await remote.rpc.call(call.method, call.params);
+        } catch (error) {
+          // It was refused, so nothing was written: the address was that of a former leader.
+          if (!(error instanceof QueueError && FORMER_LEADER.has(error.code))) throw error;
+          this.#remote = undefined;
+          remote.rpc.close();
+        }
+      }
+      await sleep(LEADER_LOOK_MS);
     }
-    return remote.rpc.call(call.method, call.params);
+    throw new QueueError("NO_LEADER", "no node leads at the moment; try again in a few seconds");
   }
 
   /** The leader's address when another node leads: for what is passed on as a stream. */
@@ -163,39 +190,71 @@ export class QueueNode implements ApiHost {
     return this.#leader === undefined ? (await this.#findLeader())?.rpc.url : undefined;
   }
 
+  /** Takes another role while running: an observer gives up leadership and work, and may come back. (TQ-3) */
+  async become(role: Role): Promise<void> {
+    if (this.#stopped || role === this.#assigned) return;
+    this.#options.log.write("info", "role.assigned", { old: this.#assigned, new: role });
+    await this.#withdraw(this.#options.settings.gracePeriodMs);
+    this.#assigned = role;
+    this.#role = bootState(this.#roleOptions(), performance.now());
+    await this.#join();
+  }
+
   /** No new work; what runs may end within the grace period, the rest goes back to the queue. */
   async stop(graceMs: number): Promise<number> {
     if (this.#stopped) return 0;
-    const returned = (await this.#worker?.stop(graceMs)) ?? 0;
-    this.#stopped = true;
-    this.#wakeElection?.();
-    await this.#election;
-    const leader = this.#leader;
-    if (leader !== undefined) {
-      this.#leader = undefined;
-      leader.end();
-      await this.#database
-        .query("leader-release", [leader.epoch, this.run], "control")
-        .catch(() => undefined);
-    }
+    const returned = await this.#withdraw(graceMs, () => {
+      this.#stopped = true;
+    });
     await this.#server.close();
     this.#remote?.rpc.close();
     await this.#database.close();
     return returned;
   }
 
+  /** Ends work and leadership, cleanly, in that order; the API goes on. */
+  async #withdraw(graceMs: number, onWorkEnded: () => void = () => undefined): Promise<number> {
+    const returned = (await this.#worker?.stop(graceMs)) ?? 0;
+    this.#worker = undefined;
+    onWorkEnded();
+    this.#joined = false;
+    clearInterval(this.#leaderLook);
+    this.#wakeElection?.();
+    await this.#election;
+    const leader = this.#candidate;
+    if (leader === undefined) return returned;
+    this.#candidate = undefined;
+    this.#leader = undefined;
+    leader.end();
+    await this.#beginning;
+    await this.#database
+      .query("leader-release", [leader.epoch, this.run], "control")
+      .catch(() => undefined);
+    return returned;
+  }
+
   async #begin(): Promise<void> {
-    const { listen, log, role, settings } = this.#options;
+    const { listen, log } = this.#options;
     const applied = await this.#database.migrate(loadMigrations());
     if (applied.length > 0) log.write("info", "database.migrated", { applied });
     // The lock on the data directory proves that nobody else lives: no need to wait for a lease.
     if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
     await this.#server.listen(listen);
     this.#url = this.#options.advertise ?? this.#server.url;
+    await this.#join();
+  }
+
+  /** Elects and works, as the role says. */
+  async #join(): Promise<void> {
+    const { log, settings } = this.#options;
+    const role = this.#assigned;
     if (role === "observer") return;
+    this.#joined = true;
     await this.#elect();
     if (role === "leader") await this.#mustLead();
     this.#election = this.#electionLoop();
+    await this.#beginning;
+    this.#leaderLook = setInterval(() => this.#noticeLeader(), LEADER_BELIEVED_MS);
     if (settings.maxParallel === 0) return;
     const registration: NodeRegistration = {
       node_id: this.#options.nodeId,
@@ -217,8 +276,12 @@ export class QueueNode implements ApiHost {
   }
 
   #roleOptions() {
-    const { role, settings } = this.#options;
-    return { role, leaseMs: settings.leaderLeaseMs, renewMs: settings.leaderRenewMs };
+    const { settings } = this.#options;
+    return {
+      role: this.#assigned,
+      leaseMs: settings.leaderLeaseMs,
+      renewMs: settings.leaderRenewMs,
+    };
   }
 
   async #mustLead(): Promise<void> {
@@ -238,7 +301,7 @@ export class QueueNode implements ApiHost {
 
   /** Performs what the role machine wants at its deadlines, until the node stops. */
   async #electionLoop(): Promise<void> {
-    while (!this.#stopped) {
+    while (this.#joined) {
       const deadline = nextRoleDeadline(this.#role);
       if (deadline === null) return;
       const waitMs = deadline - performance.now();
@@ -251,7 +314,7 @@ export class QueueNode implements ApiHost {
           };
         });
       }
-      if (!this.#stopped) await this.#elect();
+      if (this.#joined) await this.#elect();
     }
   }
 
@@ -277,7 +340,7 @@ export class QueueNode implements ApiHost {
       );
       const epoch = rows[0]?.["epoch"];
       if (epoch === undefined) this.#step({ kind: "held" });
-      else await this.#lead(Number(epoch), sentAt);
+      else this.#lead(Number(epoch), sentAt);
     } catch (error) {
       this.#options.log.write("warn", "election.failed", {
         reason: error instanceof Error ? error.message : String(error),
@@ -286,10 +349,11 @@ export class QueueNode implements ApiHost {
     }
   }
 
-  async #lead(epoch: number, sentAt: number): Promise<void> {
+  /** Loading goes on beside the renewals; a leadership that ends meanwhile ends it too. */
+  #lead(epoch: number, sentAt: number): void {
     this.#step({ kind: "acquired", epoch, sentAt });
     this.metrics.leaderChanges++;
-    const leader = await Leader.begin({
+    const leader = new Leader({
       database: this.#database,
       epoch,
       run: this.run,
@@ -299,12 +363,25 @@ export class QueueNode implements ApiHost {
       log: this.#options.log,
       metrics: this.metrics,
       onFenced: () => {
+        if (this.#role.kind !== "leading" || this.#role.epoch !== epoch) return;
         this.#step({ kind: "renewalRefused" });
         this.#wakeElection?.();
       },
     });
-    if (this.#role.kind === "leading" && this.#role.epoch === epoch) this.#leader = leader;
-    else leader.end();
+    this.#candidate = leader;
+    this.#beginning = leader.begin().then(
+      () => {
+        if (this.#candidate === leader) this.#leader = leader;
+      },
+      (error: unknown) => {
+        if (this.#candidate !== leader) return;
+        this.#options.log.write("error", "leader.begin_failed", {
+          epoch,
+          reason: error instanceof Error ? error.message : String(error),
+        });
+        this.#step({ kind: "renewalRefused" });
+      },
+    );
   }
 
   #step(input: Parameters<typeof stepRole>[2]): void {
@@ -322,7 +399,8 @@ export class QueueNode implements ApiHost {
             : null,
     });
     if (before.kind === "leading") {
-      this.#leader?.end();
+      this.#candidate?.end();
+      this.#candidate = undefined;
       this.#leader = undefined;
     }
   }
@@ -337,6 +415,12 @@ export class QueueNode implements ApiHost {
       if (this.#stopped) throw new QueueError("NO_LEADER", "the node has stopped");
       await sleep(LEADER_LOOK_MS);
     }
+  }
+
+  /** A call that waits at a leader which is one no longer is cut off as soon as that shows. */
+  #noticeLeader(): void {
+    if (this.#remote === undefined) return;
+    this.#findLeader().catch(() => undefined);
   }
 
   async #findLeader(): Promise<{ readonly rpc: RpcClient; readonly port: LeaderPort } | undefined> {

@@ -116,7 +116,7 @@ export class Reader {
   async counts(): Promise<TaskCounts> {
     const counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELED: 0 };
     for (const row of await this.#database.query("counts", [])) {
-      counts[row["state"] as TaskState] = Number(row["count"]);
+      counts[row["state"] as TaskState] += Number(row["count"]);
     }
     return counts;
   }

@@ -9,7 +9,7 @@ import type { Random } from "../core/base/random.ts";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { type RetryPolicy, retryDelayMs } from "../core/queue/retry.ts";
 import type { TaskState } from "../core/queue/states.ts";
-import { sqlArray } from "./database.ts";
+import { sqlArray, sqlColumn } from "./database.ts";
 import { QueueError } from "./errors.ts";
 import type { FencedWriter } from "./fenced-writer.ts";
 import { GroupCommit } from "./group-commit.ts";
@@ -286,6 +286,8 @@ export class FinishPen {
     nodeId: string,
     refs: readonly (LeaseRef & { readonly attempt_id?: number; readonly status?: string })[],
   ): Promise<void> {
+    for (const { task_id, attempt_id } of refs)
+      this.#options.memory.refused(event, task_id, nodeId, attempt_id);
     await this.#options.writer.write("finish", "note", [
       sqlArray(refs.map((ref) => ref.task_id)),
       event,
@@ -302,7 +304,7 @@ export class FinishPen {
 
 function finishParameters(reports: readonly Report[]): readonly unknown[] {
   const column = (of: (report: Report) => string | number | boolean | null): string =>
-    sqlArray(reports.map(of));
+    sqlColumn(reports, of);
   return [
     column((report) => report.task_id),
     column((report) => report.lease_token),

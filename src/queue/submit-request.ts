@@ -57,6 +57,8 @@ export const submitSchema = z.strictObject({
 export type SubmitRequest = z.input<typeof submitSchema>;
 
 export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
+  const plain = parsePlain(value, defaultAttempts);
+  if (plain !== undefined) return plain;
   const parsed = submitSchema.safeParse(value);
   if (!parsed.success) throw invalid(parsed.error);
   const request = parsed.data;
@@ -79,6 +81,31 @@ export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
   return { ...task, contentHash: idempotencyKey === undefined ? undefined : contentHash(request) };
 }
 
+const PLAIN_NAME = /^[\w.:/-]{1,128}$/;
+
+/** Most submits are an executor and an input: they need no schema. Undefined sends it the full way. */
+function parsePlain(value: unknown, maxAttempts: number): NewTask | undefined {
+  if (value === null || typeof value !== "object") return undefined;
+  for (const name in value) if (name !== "executor" && name !== "input") return undefined;
+  const { executor, input } = value as { readonly executor?: unknown; readonly input?: unknown };
+  if (typeof executor !== "string" || !PLAIN_NAME.test(executor)) return undefined;
+  const payload = encodePayload(input, "input");
+  if (!payload.ok) return undefined;
+  return {
+    executor,
+    lane: executor,
+    input: payload.text,
+    priority: 0,
+    maxAttempts,
+    idempotencyKey: undefined,
+    contentHash: undefined,
+    uniqueKey: undefined,
+    placement: null,
+    runAfter: undefined,
+    dependsOn: [],
+  };
+}
+
 function emptyToNull(value: Placement | null | undefined): Placement | null {
   return value === null || value === undefined || Object.keys(value).length === 0 ? null : value;
 }
@@ -99,11 +126,21 @@ function contentHash(request: z.output<typeof submitSchema>): string {
   return createHash("sha256").update(content).digest("base64url");
 }
 
-export function invalid(error: z.ZodError): QueueError {
+function invalid(error: z.ZodError): QueueError {
   const problems = error.issues
     .slice(0, 5)
     .map(
       (issue) => `${issue.path.length === 0 ? "params" : issue.path.join(".")}: ${issue.message}`,
     );
   return new QueueError("INVALID_PARAMS", problems.join("; "));
+}
+
+/** Parameters of a call, as its schema takes them; a refusal names the field. */
+export function parseParams<Schema extends z.ZodType>(
+  schema: Schema,
+  params: unknown,
+): z.output<Schema> {
+  const parsed = schema.safeParse(params);
+  if (!parsed.success) throw invalid(parsed.error);
+  return parsed.data;
 }

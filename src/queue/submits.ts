@@ -8,7 +8,7 @@
 
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
-import { sqlArray } from "./database.ts";
+import { DatabaseUnavailable, type Pen, sqlArray, sqlColumn } from "./database.ts";
 import { QueueError } from "./errors.ts";
 import type { FencedWriter } from "./fenced-writer.ts";
 import { GroupCommit } from "./group-commit.ts";
@@ -46,10 +46,12 @@ export class SubmitPen {
   constructor(options: SubmitPenOptions) {
     this.#options = options;
     this.#commit = new GroupCommit({
-      write: (batch) => this.#write(batch),
+      write: (batch, writer) => this.#write(batch, writer === 0 ? "submit" : "submit beside"),
       weigh: (operation) => operation.tasks.length,
       batchMax: QUEUE_LIMITS.commitTasksMax,
       pendingMax: QUEUE_LIMITS.pendingOperationsMax,
+      // Only submits that came while the first batch is under way: their order is nobody's promise.
+      secondWriterAbove: QUEUE_LIMITS.commitTasksMax / 2,
     });
   }
 
@@ -59,10 +61,11 @@ export class SubmitPen {
   }
 
   async takeIds(count: number): Promise<readonly number[]> {
-    const left = this.#blocks.reduce((sum, block) => sum + block.end - block.next, 0);
-    if (left < count) {
+    for (;;) {
+      const left = this.#blocks.reduce((sum, block) => sum + block.end - block.next, 0);
+      if (left >= count) break;
       const blocks = Math.ceil((count - left) / QUEUE_LIMITS.idBlock);
-      const rows = await this.#options.writer.read("ids-take", [blocks], "submit");
+      const rows = await this.#options.writer.read("ids-take", [blocks]);
       for (const row of rows) {
         const first = Number(row["first"]);
         this.#blocks.push({ next: first, end: first + QUEUE_LIMITS.idBlock });
@@ -78,9 +81,12 @@ export class SubmitPen {
     return ids;
   }
 
-  async #write(batch: readonly SubmitOperation[]): Promise<void> {
+  async #write(batch: readonly SubmitOperation[], pen: Pen): Promise<void> {
     try {
-      const answers = await this.#insert(batch.flatMap((operation) => operation.tasks));
+      const answers = await this.#insert(
+        batch.flatMap((operation) => operation.tasks),
+        pen,
+      );
       let from = 0;
       for (const operation of batch) {
         operation.resolve(answers.slice(from, from + operation.tasks.length));
@@ -93,20 +99,16 @@ export class SubmitPen {
       }
       // The database refused something in the batch: find whose it is, and let the others through.
       const middle = batch.length >> 1;
-      await this.#write(batch.slice(0, middle));
-      await this.#write(batch.slice(middle));
+      await this.#write(batch.slice(0, middle), pen);
+      await this.#write(batch.slice(middle), pen);
     }
   }
 
-  async #insert(tasks: readonly NewTask[]): Promise<readonly SubmitAnswer[]> {
-    const { writer, memory } = this.#options;
+  async #insert(tasks: readonly NewTask[], pen: Pen): Promise<readonly SubmitAnswer[]> {
+    const { memory } = this.#options;
     const ids = await this.takeIds(tasks.length);
     const rows = tasks.map((task, index): Row => ({ id: ids[index] ?? 0, task }));
-    const { row } = await writer.write(
-      "submit",
-      "submit",
-      submitParameters(rows, this.#options.nodeId),
-    );
+    const row = await this.#send(rows, pen);
     const whole = Number(row["changed"]) === rows.length;
     const answers = whole ? rows.map(created) : await this.#settle(rows);
     const dependsOn: number[] = [];
@@ -136,6 +138,24 @@ export class SubmitPen {
     if (waiting) this.#options.onWaiting(dependsOn);
     if (ready || waiting) this.#options.onReady();
     return answers;
+  }
+
+  /** The first try of a batch without keys needs not ask whether something is in its way. */
+  async #send(rows: readonly Row[], pen: Pen): Promise<Readonly<Record<string, unknown>>> {
+    const { writer, nodeId } = this.#options;
+    const parameters = submitParameters(rows, nodeId);
+    const keyed = rows.some(
+      ({ task }) => task.idempotencyKey !== undefined || task.uniqueKey !== undefined,
+    );
+    if (!keyed) {
+      try {
+        return await writer.once(pen, "submit-fresh", parameters);
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error;
+        await writer.pause("submit-fresh", 0, error);
+      }
+    }
+    return (await writer.write(pen, "submit", parameters)).row;
   }
 
   #addReady(id: number, task: NewTask): void {
@@ -194,25 +214,26 @@ function created(row: Row): Submitted {
 }
 
 function submitParameters(rows: readonly Row[], nodeId: string): readonly unknown[] {
-  const column = (of: (task: NewTask) => string | number | null | undefined): string =>
-    sqlArray(rows.map(({ task }) => of(task)));
-  const waits = rows.flatMap(({ id, task }) =>
-    [...new Set(task.dependsOn)].map((on) => ({ id, on })),
-  );
+  const column = (of: (row: Row) => string | number | null | undefined): string =>
+    sqlColumn(rows, of);
+  const waits = rows
+    .filter(({ task }) => task.dependsOn.length > 0)
+    .flatMap(({ id, task }) => [...new Set(task.dependsOn)].map((on) => ({ id, on })));
+  const none = column(() => null);
   return [
-    sqlArray(rows.map(({ id }) => id)),
-    column((task) => task.executor),
-    column((task) => task.lane),
-    column((task) => task.priority),
-    column((task) => task.maxAttempts),
-    column((task) => task.input),
-    column((task) => task.idempotencyKey),
-    column((task) => task.contentHash),
-    column((task) => task.uniqueKey),
-    column((task) => (task.placement === null ? null : JSON.stringify(task.placement))),
-    column((task) => task.runAfter),
-    column((task) => new Set(task.dependsOn).size),
-    column(() => null),
+    column(({ id }) => id),
+    column(({ task }) => task.executor),
+    column(({ task }) => task.lane),
+    column(({ task }) => task.priority),
+    column(({ task }) => task.maxAttempts),
+    column(({ task }) => task.input),
+    column(({ task }) => task.idempotencyKey),
+    column(({ task }) => task.contentHash),
+    column(({ task }) => task.uniqueKey),
+    column(({ task }) => (task.placement === null ? null : JSON.stringify(task.placement))),
+    column(({ task }) => task.runAfter),
+    column(({ task }) => (task.dependsOn.length === 0 ? 0 : new Set(task.dependsOn).size)),
+    none,
     nodeId,
     sqlArray(waits.map(({ id }) => id)),
     sqlArray(waits.map(({ on }) => on)),

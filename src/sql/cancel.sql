@@ -11,7 +11,10 @@ with guard as materialized (
            jsonb_build_object('reason', $4::text))::task_event
     from guard
    where t.id = any ($3::bigint[]) and t.state in ('QUEUED', 'RUNNING')
-  returning t.id, (t.history[cardinality(t.history)]).old_state, t.lease_id
+  returning t.id, (t.history[cardinality(t.history)]).old_state, t.lease_id, t.state
+), totals as (
+  update task_totals c set count = c.count + n.count
+    from (select state, count(*) as count from cancelled group by state) n where c.state = n.state
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'old_state', old_state, 'lease_id', lease_id))

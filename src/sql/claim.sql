@@ -1,9 +1,10 @@
--- Grants leases: take from the queue and mark RUNNING in one action, only for tasks still QUEUED.
+-- Grants leases: take from the queue and mark RUNNING in one action, only for tasks still QUEUED, as the
+-- attempt that the leader knows.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
 ), wanted as (
-  select * from unnest($3::bigint[], $4::uuid[], $5::text[]) as w(id, lease_id, node_id)
+  select * from unnest($3::bigint[], $4::uuid[], $5::text[], $7::int[]) as w(id, lease_id, node_id, attempt_id)
 ), claimed as (
   update tasks t
      set state = 'RUNNING', lease_id = w.lease_id, last_assigned_node = w.node_id,
@@ -12,7 +13,7 @@ with guard as materialized (
          history = t.history || row('assigned', 'QUEUED', 'RUNNING', w.node_id, t.attempt_id, $1::bigint,
                                     clock_timestamp(), null)::task_event
     from wanted w, guard
-   where t.id = w.id and t.state = 'QUEUED' and t.ready
+   where t.id = w.id and t.state = 'QUEUED' and t.ready and t.attempt_id = w.attempt_id
   returning t.id
 )
 select (select count(*) from guard) as guarded, (select count(*) from claimed) as changed

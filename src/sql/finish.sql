@@ -24,6 +24,9 @@ with guard as materialized (
          end
     from reported r, guard
    where t.id = r.id and t.lease_id = r.lease_id and t.state = 'RUNNING' and t.lease_expires_at > clock_timestamp()
-  returning t.id
+  returning t.state
+), totals as (
+  update task_totals c set count = c.count + n.count
+    from (select state, count(*) as count from done group by state) n where c.state = n.state
 )
 select (select count(*) from guard) as guarded, (select count(*) from done) as changed

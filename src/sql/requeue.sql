@@ -34,6 +34,9 @@ with guard as materialized (
               when w.reason = 'failed' then t.lease_expires_at > clock_timestamp()
               else true end
   returning t.id, t.state, t.attempt_id, t.ready
+), totals as (
+  update task_totals c set count = c.count + n.count
+    from (select state, count(*) as count from moved where state = 'FAILED' group by state) n where c.state = n.state
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'state', state, 'attempt', attempt_id, 'ready', ready))

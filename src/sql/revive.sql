@@ -12,6 +12,9 @@ with guard as materialized (
    where t.id = any ($3::bigint[]) and t.state = 'FAILED'
      and not exists (select 1 from tasks u where u.unique_key = t.unique_key and u.finished_at is null)
   returning t.id, t.lane, t.executor, t.priority, t.attempt_id, t.placement_constraints, t.input, t.state, t.ready
+), totals as (
+  update task_totals c set count = c.count - n.count
+    from (select count(*) as count from revived) n where c.state = 'FAILED' and n.count > 0
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'priority', priority, 'attempt_id', attempt_id,

@@ -21,8 +21,7 @@ function ringOf(secrets: readonly string[], scope = "c/e"): KeyRing {
 
 const random = new Random("guard");
 const entropy: Entropy = (count) => Uint8Array.from({ length: count }, () => random.below(256));
-const start = (ring = ringOf([OLD])): DatagramGuard =>
-  new DatagramGuard({ aead: checksumAead, ring, entropy });
+const start = (ring = ringOf([OLD])): DatagramGuard => new DatagramGuard({ ring, entropy });
 
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
 const words = (plain: Uint8Array | null): string | null =>
@@ -176,6 +175,28 @@ describe("the datagram guard", () => {
       b.setRing(ringOf(steps[step + 1] ?? []));
       expect(converse(guards, a.seal(B, text("4"), 0), A).accepted).toEqual(["4"]);
     }
+  });
+
+  it("moves from plaintext to encryption in three steps while every pair keeps talking", () => {
+    const steps = [["plaintext"], ["plaintext", NEW], [NEW, "plaintext"], [NEW]];
+    const encryptions = steps.map((secrets) => ringOf(secrets).encryption);
+    expect(encryptions).toEqual([
+      "none (plaintext)",
+      "none (plaintext)",
+      "aes-256-gcm (plaintext still accepted)",
+      "aes-256-gcm",
+    ]);
+    for (let step = 0; step + 1 < steps.length; step++) {
+      const { a, b, guards } = pair();
+      a.setRing(ringOf(steps[step + 1] ?? []));
+      b.setRing(ringOf(steps[step] ?? []));
+      expect(converse(guards, a.seal(B, text("1"), 0), A).accepted).toEqual(["1"]);
+      expect(converse(guards, b.seal(A, text("2"), 0), B).accepted).toEqual(["2"]);
+    }
+    const open = start(ringOf(["plaintext"]));
+    const closed = start(ringOf([NEW]));
+    const greeting = open.seal(B, text("x"), 0)[0]?.bytes ?? new Uint8Array();
+    expect(closed.open(A, greeting, 0).refusal).toBe("unknownKey");
   });
 
   it("limits what strangers may cost, and members go on", () => {

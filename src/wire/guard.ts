@@ -26,7 +26,6 @@
 
 import { fromAscii } from "../core/base/bytes.ts";
 import type { Address } from "../core/base/ids.ts";
-import type { Aead } from "../ports/aead.ts";
 import { type KeyRing, type RingKey, sessionKey } from "./key-ring.ts";
 import {
   DESTINATIONS_MAX,
@@ -61,7 +60,6 @@ import {
 } from "./seal.ts";
 
 export interface GuardOptions {
-  readonly aead: Aead;
   readonly ring: KeyRing;
   readonly entropy: Entropy;
 }
@@ -112,7 +110,6 @@ interface Destination {
 const NOTHING: readonly OutgoingPacket[] = [];
 
 export class DatagramGuard {
-  readonly #aead: Aead;
   readonly #entropy: Entropy;
   #ring: KeyRing;
   #session: Uint8Array;
@@ -131,7 +128,6 @@ export class DatagramGuard {
   readonly #openedBy = new Map<number, number>();
 
   constructor(options: GuardOptions) {
-    this.#aead = options.aead;
     this.#entropy = options.entropy;
     this.#ring = options.ring;
     this.#session = this.#entropy(SESSION_BYTES);
@@ -205,7 +201,7 @@ export class DatagramGuard {
   ): Opened {
     if (!session.window.isFresh(header.counter)) return this.#refuse("replayed");
     if (!session.bucket.take(now)) return this.#refuse("limited");
-    const plain = openPacket(this.#aead, this.#keyOf(session, key, header), packet);
+    const plain = openPacket(key.aead, this.#keyOf(session, key, header), packet);
     if (plain === null) return this.#refuse("forged");
     session.window.accept(header.counter);
     this.#count(this.#openedBy, key.id);
@@ -223,8 +219,8 @@ export class DatagramGuard {
     if (!this.#sources.take(source, now) || !this.#strangers.take(now)) {
       return this.#refuse("limited");
     }
-    const sender = sessionKey(this.#aead, this.#ring, key, "datagram", header.session);
-    const plain = openPacket(this.#aead, sender, packet);
+    const sender = sessionKey(this.#ring, key, "datagram", header.session);
+    const plain = openPacket(key.aead, sender, packet);
     if (plain === null) return this.#refuse("forged");
     if (header.kind === "greeting") return this.#introduce(source, header, null);
     if (!sameBytes(header.peer, this.#tag)) return this.#introduce(source, header, "stale");
@@ -346,21 +342,22 @@ export class DatagramGuard {
   #keyOf(session: Session, key: RingKey, header: Header): Uint8Array {
     const held = session.keys.get(key.id);
     if (held !== undefined) return held;
-    const derived = sessionKey(this.#aead, this.#ring, key, "datagram", header.session);
+    const derived = sessionKey(this.#ring, key, "datagram", header.session);
     session.keys.set(key.id, derived);
     return derived;
   }
 
   #sealAs(kind: PacketKind, peer: Uint8Array, plain: Uint8Array): Uint8Array {
     if (this.#counter >= SESSION_PACKETS_MAX) this.#renew();
+    const { id: keyId, aead } = this.#ring.current;
     const header = {
       kind,
-      keyId: this.#ring.current.id,
+      keyId,
       session: this.#session,
       peer,
       counter: this.#counter++,
     };
-    return sealPacket(this.#aead, this.#sealKey, header, plain);
+    return sealPacket(aead, this.#sealKey, header, plain);
   }
 
   /** As after a restart: nothing sealed for us before this moment will open. */
@@ -375,7 +372,7 @@ export class DatagramGuard {
   }
 
   #deriveOwn(): Uint8Array {
-    return sessionKey(this.#aead, this.#ring, this.#ring.current, "datagram", this.#session);
+    return sessionKey(this.#ring, this.#ring.current, "datagram", this.#session);
   }
 
   #refuse(refusal: GuardRefusal): Opened {

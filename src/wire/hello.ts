@@ -7,7 +7,7 @@ import { ADDRESS_BYTES_MAX, NODE_ID_BYTES_MAX } from "../core/base/ids.ts";
 import { type Claims, PEER_ROLES, type PeerRole } from "./claims.ts";
 import { CAPABILITIES_MAX, ERROR_BYTES_MAX, ID_BYTES_MAX } from "./limits.ts";
 import { list, oneOf, optional, required, struct, type Type, text, uint, union } from "./schema.ts";
-import { formatVersion, type Negotiated, negotiate, type ProtocolVersion } from "./version.ts";
+import { type Negotiated, negotiate, type ProtocolVersion } from "./version.ts";
 
 export interface Hello {
   readonly cluster: string;
@@ -104,9 +104,4 @@ function capabilitiesOf(from: Hello): {
 
 function refuse(code: HelloRefusalCode, text: string): HelloJudgement {
   return { ok: false, code, text };
-}
-
-export function describeHello(peer: Hello): string {
-  const version = formatVersion({ major: peer.versionMajor, minor: peer.versionMinor });
-  return `${peer.role} ${peer.node} (${peer.datacenter}, protocol ${version})`;
 }

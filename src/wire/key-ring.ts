@@ -10,17 +10,31 @@
 
 import { ByteWriter, encodeUtf8 } from "../core/base/bytes.ts";
 import type { Aead } from "../ports/aead.ts";
+import { checksumAead } from "./checksum-aead.ts";
 import { RING_KEYS_MAX } from "./limits.ts";
 import { weakness } from "./secret.ts";
 
 export const KEY_BYTES = 32;
 const NO_SALT = new Uint8Array(0);
 
+/**
+ * In the place of a secret: no encryption, only a checksum. It rotates like a key, so a cluster moves from
+ * plaintext to encryption in the same three steps. Whether it may be there at all is configuration's word.
+ */
+export const PLAINTEXT = "plaintext";
+const PLAINTEXT_ID = 0;
+
 export interface RingKey {
   /** Four bytes as a number; travels in the clear to say which key sealed. */
   readonly id: number;
   readonly secret: Uint8Array;
+  readonly aead: Aead;
 }
+
+export type Encryption =
+  | "aes-256-gcm"
+  | "aes-256-gcm (plaintext still accepted)"
+  | "none (plaintext)";
 
 export type RingRefusal = { readonly ok: false; readonly problem: string };
 export type RingResult = { readonly ok: true; readonly ring: KeyRing } | RingRefusal;
@@ -48,14 +62,13 @@ export class KeyRing {
     }
     const keys: RingKey[] = [];
     for (const text of secrets) {
-      const problem = weakness(text);
+      const problem = text === PLAINTEXT ? null : weakness(text);
       if (problem !== null) return { ok: false, problem };
-      const secret = encodeUtf8(text);
-      const id = fingerprint(aead, secret);
-      if (keys.some((key) => key.id === id)) {
-        return { ok: false, problem: `the secret ${formatKeyId(id)} is in the ring twice` };
+      const key = keyOf(aead, text);
+      if (keys.some(({ id }) => id === key.id)) {
+        return { ok: false, problem: `the secret ${formatKeyId(key.id)} is in the ring twice` };
       }
-      keys.push({ id, secret });
+      keys.push(key);
     }
     return { ok: true, ring: new KeyRing(keys, scope) };
   }
@@ -67,11 +80,17 @@ export class KeyRing {
   find(id: number): RingKey | undefined {
     return this.keys.find((key) => key.id === id);
   }
+
+  /** Everything, nothing, or something in between during a migration. */
+  get encryption(): Encryption {
+    if (this.current.id === PLAINTEXT_ID) return "none (plaintext)";
+    const mixed = this.find(PLAINTEXT_ID) !== undefined;
+    return mixed ? "aes-256-gcm (plaintext still accepted)" : "aes-256-gcm";
+  }
 }
 
 /** The key of one sender's session for one purpose; derived once, since HKDF costs more than a seal. */
 export function sessionKey(
-  aead: Aead,
   ring: KeyRing,
   key: RingKey,
   purpose: "datagram" | "stream",
@@ -82,14 +101,21 @@ export function sessionKey(
   info.text(purpose);
   // A stream says which cluster it is for inside its hello, so that a stranger can be told politely.
   info.text(purpose === "datagram" ? ring.scope : "");
-  return aead.derive(key.secret, session, info.take(), KEY_BYTES);
+  return key.aead.derive(key.secret, session, info.take(), KEY_BYTES);
 }
 
 export function formatKeyId(id: number): string {
-  return id.toString(16).padStart(8, "0");
+  return id === PLAINTEXT_ID ? PLAINTEXT : id.toString(16).padStart(8, "0");
+}
+
+function keyOf(aead: Aead, text: string): RingKey {
+  const secret = encodeUtf8(text);
+  if (text === PLAINTEXT) return { id: PLAINTEXT_ID, secret, aead: checksumAead };
+  return { id: fingerprint(aead, secret), secret, aead };
 }
 
 function fingerprint(aead: Aead, secret: Uint8Array): number {
   const bytes = aead.derive(secret, NO_SALT, encodeUtf8("hyperscale/1 key id"), 4);
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0);
+  const id = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength).getUint32(0);
+  return id === PLAINTEXT_ID ? 1 : id;
 }

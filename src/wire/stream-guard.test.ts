@@ -32,7 +32,6 @@ function guard(
   const made = KeyRing.create(checksumAead, secrets, "unused");
   if (!made.ok) throw new Error(made.problem);
   return new StreamGuard({
-    aead: checksumAead,
     ring: made.ring,
     entropy: (count) => Uint8Array.from({ length: count }, () => random.below(256)),
     side,

@@ -31,7 +31,6 @@ import {
 } from "./seal.ts";
 
 export interface StreamGuardOptions {
-  readonly aead: Aead;
   readonly ring: KeyRing;
   readonly entropy: Entropy;
   readonly side: "client" | "server";
@@ -60,13 +59,14 @@ export class StreamGuard {
   #received = 0;
   #state: "new" | "greeted" | "ready" | "ended" = "new";
   /** The other side's session, and the key it seals with. */
-  #peer: { readonly session: Uint8Array; readonly key: Uint8Array } | null = null;
+  #peer: { readonly session: Uint8Array; readonly key: Uint8Array; readonly aead: Aead } | null =
+    null;
 
   constructor(options: StreamGuardOptions) {
     this.#options = options;
     this.#session = options.entropy(SESSION_BYTES);
-    const { aead, ring } = options;
-    this.#sealKey = sessionKey(aead, ring, ring.current, "stream", this.#session);
+    const { ring } = options;
+    this.#sealKey = sessionKey(ring, ring.current, "stream", this.#session);
   }
 
   get ready(): boolean {
@@ -142,7 +142,7 @@ export class StreamGuard {
       this.#meantForUs(header) &&
       header.counter === this.#received;
     if (!expected) return this.#end("a frame out of place");
-    const plain = openPacket(this.#options.aead, peer.key, packet);
+    const plain = openPacket(peer.aead, peer.key, packet);
     if (plain === null) return this.#end("a forged frame");
     this.#received++;
     return { kind: "data", plain };
@@ -150,14 +150,15 @@ export class StreamGuard {
 
   /** Opens the other side's first frame and remembers who it is. */
   #meet(packet: Uint8Array, header: Header): Uint8Array | null {
-    const { aead, ring } = this.#options;
+    const { ring } = this.#options;
     const ringKey = ring.find(header.keyId);
     if (ringKey === undefined || header.counter !== 0) return null;
     if (sameBytes(header.session, this.#session)) return null;
-    const key = sessionKey(aead, ring, ringKey, "stream", header.session);
+    const { aead } = ringKey;
+    const key = sessionKey(ring, ringKey, "stream", header.session);
     const plain = openPacket(aead, key, packet);
     if (plain === null) return null;
-    this.#peer = { session: header.session.slice(), key };
+    this.#peer = { session: header.session.slice(), key, aead };
     this.#received = 1;
     return plain;
   }
@@ -167,10 +168,10 @@ export class StreamGuard {
   }
 
   #seal(kind: PacketKind, plain: Uint8Array): Uint8Array {
-    const { aead, ring } = this.#options;
+    const { id: keyId, aead } = this.#options.ring.current;
     const header = {
       kind,
-      keyId: ring.current.id,
+      keyId,
       session: this.#session,
       peer: this.#peer === null ? NO_PEER : peerTag(this.#peer.session),
       counter: this.#sent++,

@@ -51,7 +51,8 @@ export interface RunOnce {
   readonly maxDuration?: Duration;
 }
 
-export type LoadOptions =
+/** Any one of the models. */
+export type LoadModel =
   | ConstantUsers
   | UserStages
   | ConstantRate
@@ -59,6 +60,14 @@ export type LoadOptions =
   | SharedIterations
   | IterationsPerUser
   | RunOnce;
+
+type KeyOf<Model> = Model extends unknown ? keyof Model : never;
+/** The options of one model, and none of the others. */
+type Only<Model> = Model extends unknown
+  ? Model & { readonly [Key in Exclude<KeyOf<LoadModel>, keyof Model>]?: never }
+  : never;
+
+export type LoadOptions = Only<LoadModel>;
 
 export type ThresholdOption =
   | string
@@ -157,10 +166,11 @@ export function checkOptions(options: object, where: string): void {
     const hint = open ? "maxVus bounds the users of an open model" : "each stage has its own vus";
     throw new DefinitionError(`${where}: vus and ${model} exclude each other; ${hint}`);
   }
+  checkOneModel(options, where);
 }
 
 /** `where` opens each message: `workflow "checkout"`. */
-export function planOf(options: LoadOptions, where: string): LoadPlan {
+export function planOf(options: LoadModel, where: string): LoadPlan {
   if ("rate" in options) {
     const rate = positive(options.rate, "rate", where, RATE_MAX);
     const durationMs = required(options.duration, "duration", where);
@@ -201,6 +211,33 @@ export function planOf(options: LoadOptions, where: string): LoadPlan {
     return { kind: "vus", stages: [{ durationMs, from: users, to: users }] };
   }
   return { kind: "once", durationMsMax: limitOf(options, where) };
+}
+
+/** The option that makes a model what it is, and what else goes with it. */
+const MODELS: readonly (readonly [string, readonly string[]])[] = [
+  ["rate", ["duration", "maxVus"]],
+  ["rateStages", ["startRate", "maxVus"]],
+  ["stages", ["startVus"]],
+  ["iterations", ["vus", "maxDuration"]],
+  ["iterationsPerVu", ["vus", "maxDuration"]],
+  ["vus", ["duration"]],
+  ["duration", ["vus"]],
+];
+const LOAD_KEYS = new Set(MODELS.flatMap(([name, others]) => [name, ...others]));
+
+/** Refuses an option that this model would ignore. */
+function checkOneModel(options: object, where: string): void {
+  const given = Object.entries(options)
+    .filter(([key, value]) => LOAD_KEYS.has(key) && value !== undefined)
+    .map(([key]) => key);
+  const [name, others] = MODELS.find(([key]) => given.includes(key)) ?? ["", ["maxDuration"]];
+  const stray = given.find((key) => key !== name && !others.includes(key));
+  if (stray === undefined) return;
+  const problem =
+    name === ""
+      ? `${stray} needs a rate or stages beside it`
+      : `${stray} does not go with ${name}; beside ${name} there may be ${others.join(" and ")}`;
+  throw new DefinitionError(`${where}: ${problem}`);
 }
 
 function open(stages: readonly Stage[], maxVus: number | undefined, where: string): LoadPlan {

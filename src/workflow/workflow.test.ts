@@ -131,6 +131,15 @@ it("a file may export a workflow twice, several, or a list; they come in the ord
   expect(names).toEqual(["a", "b", "c"]);
 });
 
+it("workflows come in the order in which the file makes them, not in that of their names", () => {
+  const later = workflow("login", load).step("s", home);
+  const last = workflow("browse", load).step("s", home);
+  expect(workflowsOf({ browse: last, login: later }).map(({ name }) => name)).toEqual([
+    "login",
+    "browse",
+  ]);
+});
+
 describe("classification (spec 30, section 3)", () => {
   const pool = 8;
   const coresOf = (

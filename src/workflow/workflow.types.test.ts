@@ -52,6 +52,22 @@ describe("the compiler refuses, and so does the run", () => {
     expect(() => workflow("a", load).check("x", true)).toThrow(/check "x" needs a function/);
   });
 
+  it("options of two load models at once, of which one would be ignored", () => {
+    // @ts-expect-error A rate and a number of iterations exclude each other.
+    expect(() => workflow("a", { rate: 5, duration: "1s", iterations: 5 })).toThrow(
+      /rate and iterations exclude each other/,
+    );
+    // @ts-expect-error Iterations end by maxDuration.
+    expect(() => workflow("a", { vus: 1, iterations: 5, duration: "1s" })).toThrow(
+      /duration does not go with iterations; beside iterations there may be vus and maxDuration/,
+    );
+    // @ts-expect-error Only open models have a bound on users.
+    expect(() => workflow("a", { ...load, maxVus: 5 })).toThrow(/maxVus does not go with vus/);
+    // @ts-expect-error A bound alone is no model.
+    expect(() => workflow("a", { maxVus: 5 })).toThrow(/maxVus needs a rate or stages beside it/);
+    expect(() => workflow("a", { maxDuration: "1s" })).not.toThrow();
+  });
+
   it("load options that mean nothing, where it can know", () => {
     // @ts-expect-error Users are a number.
     expect(() => workflow("a", { vus: "10", duration: "1s" })).toThrow(/vus is 10/);

@@ -88,7 +88,7 @@ export class Stranger {
   }
 
   #newGuard(): DatagramGuard {
-    return new DatagramGuard({ aead: nodeAead, ring: this.#ring, entropy: randomBytes });
+    return new DatagramGuard({ ring: this.#ring, entropy: randomBytes });
   }
 
   #transmit(to: Address, bytes: Uint8Array): void {
@@ -112,7 +112,6 @@ export function shout(host: string, bytes: Uint8Array): Promise<Buffer> {
 /** Greets with the secret, then sends one sealed parcel of any content; resolves when the peer closes. */
 export function smuggle(host: string, ring: KeyRing, parcel: Uint8Array): Promise<void> {
   const guard = new StreamGuard({
-    aead: nodeAead,
     ring,
     entropy: randomBytes,
     side: "client",

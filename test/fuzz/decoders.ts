@@ -77,7 +77,7 @@ function guardTarget(): Target {
   const random = new Random("guard");
   const entropy = (count: number): Uint8Array =>
     Uint8Array.from({ length: count }, () => random.below(256));
-  const start = (): DatagramGuard => new DatagramGuard({ aead: checksumAead, ring, entropy });
+  const start = (): DatagramGuard => new DatagramGuard({ ring, entropy });
   const [us, them] = [start(), start()];
   const here = address("10.0.0.1:1");
   const there = address("10.0.0.2:1");
@@ -105,7 +105,6 @@ function streamGuardTarget(): Target {
   const random = new Random("stream guard");
   const start = (side: "client" | "server"): StreamGuard =>
     new StreamGuard({
-      aead: checksumAead,
       ring,
       entropy: (count) => Uint8Array.from({ length: count }, () => random.below(256)),
       side,

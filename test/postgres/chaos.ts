@@ -79,6 +79,8 @@ class ChaosRun {
       }
       this.#hurt();
     }
+    await sleep(LEASE_MS * 2);
+    this.#revive();
     const acknowledged = await submitting;
     say(
       `faults end: ${this.#kills} kills, ${this.#stalls} stalls, ${this.#restarts} crashes of the database`,
@@ -181,13 +183,15 @@ class ChaosRun {
     }
   }
 
-  /** Faults are over: all nodes live, and everything must end. */
-  async #settle(): Promise<void> {
-    await sleep(LEASE_MS * 2);
+  /** Faults are over: all nodes live. */
+  #revive(): void {
     for (const [slot, node] of this.#nodes.entries()) {
       node?.signal("SIGCONT");
       if (node === undefined || !node.alive) this.#start(slot);
     }
+  }
+
+  async #settle(): Promise<void> {
     let left = Number.POSITIVE_INFINITY;
     await eventually(
       "the end of all tasks",

@@ -265,6 +265,25 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     );
   });
 
+  it("lets a leader be made an observer and back: another leads meanwhile, and work goes on", async () => {
+    const { client, nodes, first } = await cluster(2);
+    expect(first.roleName).toBe("leader");
+    await client.call("set_role", { role: "observer" });
+    expect(first.roleName).toBe("observer");
+    await expect(client.submit({ executor: "echo" })).rejects.toThrow(/observer/);
+    const other = keep(new QueueClient(nodes[1]?.url ?? ""));
+    const task = await other.submit({ executor: "echo" });
+    expect(await other.wait(task.id)).toMatchObject({
+      state: "SUCCEEDED",
+      last_assigned_node: nodes[1]?.nodeId,
+    });
+    await client.call("set_role", { role: "auto" });
+    expect(first.roleName).toBe("worker");
+    expect((await client.wait((await client.submit({ executor: "echo" })).id)).state).toBe(
+      "SUCCEEDED",
+    );
+  });
+
   it("starts dependents when all they depend on succeeded and cancels them when one did not", async () => {
     const { client } = await cluster(1);
     const good = await client.submit({ executor: "sleep", input: { ms: 100 } });

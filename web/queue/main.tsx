@@ -43,7 +43,7 @@ function useQueue(filter: Filter) {
     const refresh = async (): Promise<void> => {
       try {
         const [now, list] = await ask(search, state);
-        if (!stopped) show(now, list.tasks);
+        if (!stopped) show(now, list);
       } catch (error) {
         if (stopped) return;
         setLocked(error instanceof ApiError && error.status === 401);
@@ -68,7 +68,7 @@ function ask(search: string, state: string | undefined) {
   };
   return Promise.all([
     call<Status>("cluster_status", {}),
-    call<{ tasks: readonly Task[] }>("list_tasks", filter),
+    call<readonly Task[]>("list_tasks", filter),
   ]);
 }
 

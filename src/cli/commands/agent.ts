@@ -14,11 +14,14 @@ import { Agent } from "../../node/agent.ts";
 import { type AgentConfig, type AgentOptions, readAgentConfig } from "../../node/agent-config.ts";
 import type { AgentEvent } from "../../node/agent-events.ts";
 import { Discovery } from "../../node/discovery.ts";
+import { formatAddress } from "../../wire/address.ts";
 
 /** A defect, as in sysexits: the supervisor restarts us, and the log says why. */
 const EXIT_DEFECT = 70;
 /** A stop that takes longer than this is cut short. */
 const STOP_MS_MAX = 4_800;
+/** How long the last lines may wait for their reader. */
+const LAST_WORDS_MS_MAX = 300;
 
 const HELP = `
 Examples:
@@ -33,6 +36,10 @@ Rotate the key: add the new one as second line of the file everywhere and reload
 SIGTERM and Ctrl-C leave gracefully within 5 s; a second one ends at once.
 `;
 
+/** What commander gives: lists and switches are absent when they were not used. */
+type AgentFlags = Omit<AgentOptions, "join" | "dns" | "voters" | "insecurePlaintext"> &
+  Partial<AgentOptions>;
+
 export function registerAgent(program: Command): void {
   program
     .command("agent")
@@ -40,8 +47,8 @@ export function registerAgent(program: Command): void {
     .option("--name <name>", "unique name of this member", hostname())
     .option("--bind <host:port>", "where to listen, UDP and TCP", "127.0.0.1:7946")
     .option("--advertise <host:port>", "where others reach us, if it differs from --bind")
-    .option("--join <host:port>", "a member to join; repeat or separate by commas", collect, [])
-    .option("--dns <name[:port]>", "a DNS name of members (A, AAAA, or _x._udp SRV)", collect, [])
+    .option("--join <host:port>", "a member to join; repeat or separate by commas", collect)
+    .option("--dns <name[:port]>", "a DNS name of members (A, AAAA, or _x._udp SRV)", collect)
     .option("--role <role>", "gate, manager or worker", "worker")
     .option("--datacenter <name>", "where this member is", "dc1")
     .option("--cluster <name>", "members of other clusters are refused", "hyperscale")
@@ -50,9 +57,9 @@ export function registerAgent(program: Command): void {
     .option("--api <host:port>", "serve the control interface here")
     .option("--api-token-file <file>", "bearer token of the interface; needed off the loopback")
     .option("--secret-file <file>", "secrets, one per line: the first seals, all open")
-    .option("--insecure-plaintext", "no encryption at all; for development only", false)
+    .option("--insecure-plaintext", "no encryption at all; for development only")
     .option("--data-dir <dir>", "what must survive a restart (.hyperscale/agent-<name>)")
-    .option("--voters <names>", "all members that elect the leader of our group", collect, [])
+    .option("--voters <names>", "all members that elect the leader of our group", collect)
     .option("--priority <n>", "higher stands for election earlier", Number, 0)
     .option("--tls-cert <file>", "certificate for mutual TLS on streams")
     .option("--tls-key <file>", "its key")
@@ -60,14 +67,18 @@ export function registerAgent(program: Command): void {
     .option("--no-tls-verify-hostname", "do not compare certificates with host names")
     .option("--log-level <level>", "error, warn, info or debug", "info")
     .addHelpText("after", HELP)
-    .action(async (options: AgentOptions) => {
-      const read = readAgentConfig(options, process.env);
+    .action(async (given: AgentFlags) => {
+      const lists = { join: [], dns: [], voters: [], insecurePlaintext: false };
+      const read = readAgentConfig({ ...lists, ...given }, process.env);
       if (!read.ok) {
         for (const problem of read.problems) process.stderr.write(`hyperscale agent: ${problem}\n`);
         process.exitCode = 2;
         return;
       }
-      await runAgent(read.config);
+      await runAgent(read.config).catch((error: unknown) => {
+        process.stderr.write(`hyperscale agent: ${explain(error)}\n`);
+        process.exitCode = 1;
+      });
     });
 }
 
@@ -75,10 +86,13 @@ async function runAgent(config: AgentConfig): Promise<void> {
   const out = new LineWriter(1);
   const errors = new LineWriter(2);
   const log = new JsonLog(config.logLevel, { node: config.name }, errors);
-  process.on("exit", () => {
-    out.flushSync();
-    errors.flushSync();
-  });
+  /** Ends the process once what was said has been taken, or its reader had its chance. */
+  const end = (code: number): void => {
+    Promise.all([out.drained(LAST_WORDS_MS_MAX), errors.drained(LAST_WORDS_MS_MAX)]).then(
+      () => process.exit(code),
+      () => process.exit(code),
+    );
+  };
   const version = packageVersion();
   let server: AgentServer | null = null;
   let discovery: Discovery | null = null;
@@ -90,23 +104,22 @@ async function runAgent(config: AgentConfig): Promise<void> {
   const onFatal = (reason: string, error: unknown): void => {
     const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
     log.event("error", "agent.fatal", { reason, detail });
-    process.exit(EXIT_DEFECT);
+    end(EXIT_DEFECT);
   };
-  if (config.readSecrets === null) {
-    log.event("warn", "agent.plaintext", {
-      meaning: "packets are neither encrypted nor authenticated; never use this off a test bench",
-    });
-  }
   const agent = await Agent.start(config, { clock: nodeClock, log, version, onEvent, onFatal });
   discovery = await Discovery.open({ agent, config, log, clock: nodeClock });
   const finder = discovery;
-  const stop = stopper(agent, finder, () => server, log);
+  const stop = stopper(agent, finder, () => server, { log, end });
   if (config.api !== null) {
     server = await AgentServer.listen({
       ...config.api,
       agent,
       onLeave: () => stop("asked over the interface"),
       resolve: (addresses) => finder.add(addresses),
+    }).catch(async (error: unknown) => {
+      await finder.stop();
+      await agent.stop();
+      throw error;
     });
   }
   process.on("SIGTERM", () => stop("SIGTERM"));
@@ -114,8 +127,14 @@ async function runAgent(config: AgentConfig): Promise<void> {
   process.on("SIGHUP", () => reloadKeys(agent, log));
   const { name, address, role, datacenter, profile } = config;
   const ready = { name, address, role, datacenter, profile, version, pid: process.pid };
-  const encryption = agent.status().encryption;
-  const api = config.api === null ? null : `${config.api.host}:${config.api.port}`;
+  const { encryption } = agent.status();
+  if (encryption !== "aes-256-gcm") {
+    log.event("warn", "agent.plaintext", {
+      encryption,
+      meaning: "packets need not be encrypted or authenticated; never use this off a test bench",
+    });
+  }
+  const api = config.api === null ? null : formatAddress(config.api.host, config.api.port);
   const at = new Date().toISOString();
   out.write(`${JSON.stringify({ event: "ready", ...ready, api, encryption, at })}\n`);
   log.event("info", "agent.ready", { ...ready, api, encryption });
@@ -127,7 +146,7 @@ function stopper(
   agent: Agent,
   discovery: Discovery,
   server: () => AgentServer | null,
-  log: JsonLog,
+  { log, end }: { readonly log: JsonLog; readonly end: (code: number) => void },
 ): (why: string) => void {
   let stopping = false;
   return (why) => {
@@ -142,14 +161,34 @@ function stopper(
       .then(
         () => {
           log.event("info", "agent.left", {});
-          process.exit(0);
+          end(0);
         },
         (error: unknown) => {
           log.event("error", "agent.stopFailed", { problem: String(error) });
-          process.exit(1);
+          end(1);
         },
       );
   };
+}
+
+/** Why it did not start, and what to do about it. */
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code, address, port } = error as NodeJS.ErrnoException & {
+    address?: string;
+    port?: number;
+  };
+  const where = `${address}:${port}`;
+  switch (code) {
+    case "EADDRINUSE":
+      return `${where} is taken: another agent runs there; choose another --bind or --api`;
+    case "EADDRNOTAVAIL":
+      return `${where} is not an address of this machine; see --bind and --advertise`;
+    case "EACCES":
+      return `${error.message}; no right to use it`;
+    default:
+      return error.message;
+  }
 }
 
 function reloadKeys(agent: Agent, log: JsonLog): void {
@@ -162,7 +201,7 @@ function reloadKeys(agent: Agent, log: JsonLog): void {
   }
 }
 
-function collect(value: string, held: readonly string[]): readonly string[] {
+function collect(value: string, held: readonly string[] = []): readonly string[] {
   return [...held, ...value.split(",").filter((part) => part !== "")];
 }
 

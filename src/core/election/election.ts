@@ -440,7 +440,9 @@ export class Election {
   #onHealth(score: number, alive: boolean): void {
     this.#score = score;
     this.#alive = alive;
-    if (this.#state === "leader" && !this.#eligible()) this.#resign("unhealthy");
+    if (this.#eligible()) return;
+    if (this.#state === "leader") this.#resign("unhealthy");
+    else if (this.#state !== "follower") this.#retreat("unhealthy");
   }
 
   #setMode(mode: SyncMode): void {

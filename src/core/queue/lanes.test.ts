@@ -76,6 +76,16 @@ describe("Lanes", () => {
     expect(ids(lanes.take(node, 9, none))).toEqual([1, 2]);
   });
 
+  it("keeps the later attempt of a task that comes twice, and counts it once", () => {
+    const lanes = lanesOf();
+    lanes.add("e", task(1));
+    lanes.add("e", { ...task(1), attempt: 2 });
+    lanes.add("e", task(1));
+    expect(lanes.size).toBe(1);
+    expect(lanes.take(node, 9, none).map((one) => one.task.attempt)).toEqual([2]);
+    expect(lanes.size).toBe(0);
+  });
+
   it("takes one by id only where it may run, and peeks without taking", () => {
     const lanes = lanesOf();
     lanes.add("e", task(1));

@@ -83,8 +83,7 @@ export class Lanes {
       lane.more = true;
       if (isAfter(task, lane.end)) return;
     }
-    insert(lane, task);
-    this.#size++;
+    if (insert(lane, task)) this.#size++;
   }
 
   /** What the database answered to a refill of this lane, in order. */
@@ -264,7 +263,7 @@ function isAfter(a: Position, b: Position): boolean {
   return compare(a, b) > 0;
 }
 
-/** Keeps the order; nearly always an append. False when the task is there already. */
+/** Keeps the order; nearly always an append. A task that is there already is only brought up to date. */
 function insert(lane: Lane, task: ReadyTask): boolean {
   const last = lane.tasks.length > lane.head ? lane.tasks.at(-1) : undefined;
   if (last === undefined || isAfter(task, last)) {
@@ -280,7 +279,11 @@ function insert(lane: Lane, task: ReadyTask): boolean {
     if (isAfter(task, other)) low = middle + 1;
     else high = middle;
   }
-  if (lane.tasks[low]?.id === task.id) return false;
+  const same = lane.tasks[low];
+  if (same?.id === task.id) {
+    if (same.attempt < task.attempt) lane.tasks[low] = task;
+    return false;
+  }
   lane.tasks.splice(low, 0, task);
   return true;
 }

@@ -78,6 +78,8 @@ export class SwimContext {
   self: NodeRecord;
   incarnation: Incarnation;
   leaving = false;
+  /** After our loop stood still, nobody is buried before this moment. */
+  judgeFrom = Number.NEGATIVE_INFINITY;
   state: EmbeddedState | null = null;
   #ceiling: Incarnation;
   #sequence = 0;

@@ -320,6 +320,7 @@ export class Membership {
   /** Suspicions whose time is over become deaths. */
   expire(): void {
     const context = this.#context;
+    if (context.now < context.judgeFrom) return;
     for (const member of [...context.suspects]) {
       const { suspicion } = member;
       if (suspicion === null || member.status !== "suspect") {
@@ -337,7 +338,7 @@ export class Membership {
       const at = member.suspicion?.deadline ?? Number.POSITIVE_INFINITY;
       if (at < next) next = at;
     }
-    return next;
+    return next === Number.POSITIVE_INFINITY ? next : Math.max(next, this.#context.judgeFrom);
   }
 
   /** Out of the table; an unconfirmed one is not learned again for a while. */

@@ -384,9 +384,9 @@ export class Swim {
       context.awareness.apply(lagMs > context.config.probeIntervalMs ? 2 : 1);
     }
     context.warn("LOOP_LAG", String(Math.round(lagMs)));
-    // What refutes them may still wait to be read: the time lost, and a moment to catch up.
-    const graceMs = lagMs + context.config.probeTimeoutMs;
-    for (const member of context.suspects) member.suspicion?.postpone(graceMs);
+    for (const member of context.suspects) member.suspicion?.postpone(lagMs);
+    // What refutes them may still wait to be read, beside what confirms them: a moment to catch up.
+    context.judgeFrom = context.now + context.config.probeTimeoutMs;
     this.#prober.abandon();
   }
 

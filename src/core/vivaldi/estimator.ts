@@ -51,10 +51,10 @@ export class CoordinateEstimator {
   #adjustmentAt = 0;
   #coordinate: Coordinate;
 
-  constructor(config: VivaldiConfig, random: Random) {
+  constructor(config: VivaldiConfig, random: Random, start = originCoordinate(config)) {
     this.#config = config;
     this.#random = random;
-    this.#coordinate = originCoordinate(config);
+    this.#coordinate = start;
   }
 
   get coordinate(): Coordinate {

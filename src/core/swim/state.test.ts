@@ -1,0 +1,420 @@
+import { describe, expect, it } from "vitest";
+import type { MemberState } from "./messages.ts";
+import { alive, at, Bench, dead, id, inc, left, record, suspect } from "./testing/bench.ts";
+
+const gossip = { kind: "gossip" } as const;
+const line = (name: string, status: MemberState["status"], number = 1): MemberState => ({
+  node: record(name),
+  incarnation: inc(number),
+  status,
+});
+
+describe("what news does", () => {
+  it("8: a suspicion that was refuted meanwhile buries nobody", () => {
+    const bench = new Bench().meet("a", "b", "c", "d");
+    bench.hear("a", gossip, [suspect("d", 1, "a")]);
+    bench.hear("b", gossip, [alive("d", 2)]);
+    bench.clear().advance(60_000, bench.answering("a", "b", "c", "d"));
+    expect(bench.changes("failed")).toEqual([]);
+  });
+
+  it("26: alive about somebody new joins it once, and is told on", () => {
+    const bench = new Bench().meet("a").clear();
+    bench.hear("a", gossip, [alive("new", 1)]);
+    bench.hear("a", gossip, [alive("new", 1)]);
+    expect(bench.changes("join").map(({ member }) => member.id)).toEqual([id("new")]);
+    bench.advance(1_000);
+    expect(bench.toldAbout("new").length).toBeGreaterThan(0);
+  });
+
+  it.each(["alive", "suspect", "dead"] as const)(
+    "27: alive at the same or a lower incarnation is ignored by one who holds it %s",
+    (status) => {
+      const bench = new Bench().meet("a", "b", "c", "d");
+      bench.hear("a", gossip, [alive("b", 5)]);
+      if (status === "suspect") bench.hear("a", gossip, [suspect("b", 5, "a")]);
+      if (status === "dead") bench.hear("a", gossip, [dead("b", 5, "a")]);
+      bench.clear();
+      bench.hear("c", gossip, [alive("b", 5)]);
+      bench.hear("c", gossip, [alive("b", 4)]);
+      expect(bench.changes()).toEqual([]);
+      expect(bench.status("b")).toBe(status);
+    },
+  );
+
+  it("28: alive at a higher incarnation clears a suspicion without a join event", () => {
+    const bench = new Bench().meet("a", "b", "c", "d");
+    bench.hear("a", gossip, [suspect("b", 1, "a")]);
+    bench.clear().hear("a", gossip, [alive("b", 2)]);
+    expect(bench.changes().map(({ kind }) => kind)).toEqual(["refute"]);
+    expect(bench.status("b")).toBe("alive");
+  });
+
+  it("29: a changed record is an update", () => {
+    const bench = new Bench().meet("a").clear();
+    const node = { ...record("a"), meta: Uint8Array.of(1) };
+    bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(2) }]);
+    expect(bench.changes().map(({ kind }) => kind)).toEqual(["update"]);
+    expect(bench.swim.look(id("a"))?.record.meta).toEqual(Uint8Array.of(1));
+  });
+
+  it("30: alive about ourselves with another record is refuted above it, our own record kept", () => {
+    const bench = new Bench().meet("a").clear();
+    const node = { ...record("me"), meta: Uint8Array.of(9) };
+    bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(40) }]);
+    expect(bench.swim.incarnation).toBe(41);
+    expect(bench.swim.snapshot().self.meta).toEqual(new Uint8Array(0));
+    bench.advance(1_000);
+    expect(bench.toldAbout("me")).toContainEqual(alive("me", 41));
+  });
+
+  it("31: suspect and dead about somebody unknown are ignored", () => {
+    const bench = new Bench().meet("a").clear();
+    bench.hear("a", gossip, [suspect("x", 1, "a"), dead("y", 1, "a")]);
+    expect(bench.changes()).toEqual([]);
+    expect(bench.swim.sizes().members).toBe(1);
+  });
+
+  it("32: older suspect and dead are ignored", () => {
+    const bench = new Bench().meet("a", "b");
+    bench.hear("a", gossip, [alive("b", 7)]);
+    bench.clear().hear("a", gossip, [suspect("b", 6, "a"), dead("b", 6, "a")]);
+    expect(bench.changes()).toEqual([]);
+    expect(bench.status("b")).toBe("alive");
+  });
+
+  it("33: a second suspect of the same accuser moves no time and is not told on", () => {
+    const bench = new Bench().meet("a", "b", "c", "d");
+    bench.hear("a", gossip, [suspect("b", 1, "a")]);
+    const since = bench.swim.look(id("b"))?.changedAt;
+    bench.advance(1_900, bench.answering("a", "c", "d"));
+    const queued = bench.swim.sizes().queue;
+    bench.clear().hear("c", gossip, [suspect("b", 1, "a")]);
+    expect(bench.changes()).toEqual([]);
+    expect(bench.swim.look(id("b"))?.changedAt).toBe(since);
+    expect(bench.swim.sizes().queue).toBe(queued);
+  });
+
+  it.each([
+    ["suspect", suspect("me", 12, "b")],
+    ["dead", dead("me", 12, "b")],
+    ["left", left("me", 12, "b")],
+  ])("34: %s about ourselves is refuted above the accusation, and we stay", (_, accusation) => {
+    const bench = new Bench().meet("a", "b").clear();
+    bench.hear("a", gossip, [accusation]);
+    expect(bench.swim.incarnation).toBe(13);
+    expect(bench.swim.snapshot().leaving).toBe(false);
+    bench.advance(500);
+    expect(bench.toldAbout("me")).toContainEqual(alive("me", 13));
+  });
+
+  it("34: whoever accuses us of what we refuted long ago gets the answer again, directly", () => {
+    const bench = new Bench({ ceiling: 50 }).meet("a").clear();
+    bench.hear("a", { kind: "ping", sequence: 1, target: id("me") }, [dead("me", 3, "a")]);
+    expect(bench.swim.incarnation).toBe(51);
+    const [answer] = bench.sent("gossip");
+    expect([answer?.to, answer?.packet.updates[0]]).toEqual([at("a"), alive("me", 51)]);
+  });
+
+  it("35: a left member may rejoin from another address; a dead one only after the reclaim time", () => {
+    const bench = new Bench().meet("a", "b", "c");
+    const moved = (name: string, number: number) =>
+      ({
+        kind: "alive",
+        node: record(name, "manager", "elsewhere:1"),
+        incarnation: inc(number),
+      }) as const;
+    bench.hear("a", gossip, [moved("b", 2)]);
+    expect(bench.swim.look(id("b"))?.record.address).toBe(at("b"));
+    expect(bench.effects).toContainEqual(
+      expect.objectContaining({ kind: "warning", code: "NAME_CONFLICT" }),
+    );
+    bench.hear("a", gossip, [left("b", 1), dead("c", 1, "a")]);
+    bench.hear("a", gossip, [moved("b", 2), moved("c", 2)]);
+    expect(bench.status("b")).toBe("alive");
+    expect(bench.swim.look(id("b"))?.record.address).toBe("elsewhere:1");
+    expect(bench.status("c")).toBe("dead");
+    bench.advance(31_000, bench.answering("a", "b"));
+    const after = {
+      kind: "alive",
+      node: record("c", "manager", "new:1"),
+      incarnation: inc(3),
+    } as const;
+    bench.hear("a", gossip, [after]);
+    expect(bench.status("c")).toBe("alive");
+  });
+
+  it("36: evidence about a dead member raises the stored incarnation, so that a late alive stays dead", () => {
+    const bench = new Bench().meet("a", "b");
+    bench.hear("a", gossip, [dead("b", 1, "a")]);
+    bench.hear("a", gossip, [dead("b", 10, "a")]);
+    bench.hear("a", gossip, [alive("b", 2)]);
+    expect(bench.status("b")).toBe("dead");
+    expect(bench.swim.look(id("b"))?.incarnation).toBe(10);
+    bench.hear("a", gossip, [alive("b", 11)]);
+    expect(bench.status("b")).toBe("alive");
+  });
+
+  it("37: leaving is final: a queued alive is dropped and an accusation is not refuted", () => {
+    const bench = new Bench().meet("a", "b");
+    bench.hear("a", gossip, [suspect("me", 1, "b")]);
+    bench.clear().step({ kind: "leave" });
+    bench.hear("a", gossip, [dead("me", 5, "b")]);
+    bench.advance(6_000);
+    expect(bench.toldAbout("me").every(({ kind }) => kind === "left")).toBe(true);
+    expect(bench.effects).toContainEqual({ kind: "leaveDone" });
+  });
+
+  it("37: a lonely member leaves at once", () => {
+    const bench = new Bench().clear();
+    bench.step({ kind: "leave" });
+    expect(bench.effects).toContainEqual({ kind: "leaveDone" });
+  });
+
+  it("38: push/pull: a remote dead becomes suspect, left stays left, an unknown alive joins", () => {
+    const bench = new Bench().meet("a", "b", "c", "d").clear();
+    bench.sync("a", [
+      line("a", "alive"),
+      line("b", "dead"),
+      line("c", "left"),
+      line("new", "alive"),
+      line("d", "alive"),
+    ]);
+    expect([bench.status("b"), bench.status("c"), bench.status("new")]).toEqual([
+      "suspect",
+      "left",
+      "alive",
+    ]);
+    expect(bench.changes().map(({ kind, member }) => `${kind} ${member.id}`)).toEqual([
+      "suspect b",
+      "leave c",
+      "join new",
+    ]);
+    const reply = bench.effects.find((effect) => effect.kind === "answerStream");
+    expect(reply).toMatchObject({
+      packet: { message: { kind: "syncReply", members: { length: 6 } } },
+    });
+  });
+
+  it("39: the dead hear gossip for 30 s, are kept as rejoin candidates, and are forgotten after a day", () => {
+    const bench = new Bench().meet("a", "b");
+    bench.hear("a", gossip, [dead("b", 1, "a")]);
+    bench.clear();
+    for (let i = 0; i < 60; i++) {
+      bench.step({ kind: "broadcast", payload: Uint8Array.of(i) });
+      bench.advance(1_000, bench.answering("a"));
+    }
+    const toDead = bench.sent("gossip").filter(({ to }) => to === at("b"));
+    expect(toDead.length).toBeGreaterThan(0);
+    const tried = bench.effects.filter(
+      (effect) => effect.kind === "openStream" && effect.to === at("b"),
+    );
+    expect(tried.length).toBeGreaterThan(0);
+    expect(bench.status("b")).toBe("dead");
+    bench.clear().advance(25 * 3_600_000, bench.answering("a"));
+    expect(bench.status("b")).toBeUndefined();
+    expect(bench.changes("forget").map(({ why }) => why)).toEqual(["reaped"]);
+    bench.clear().advance(60_000, bench.answering("a"));
+    const still = bench.effects.some(
+      (effect) => effect.kind === "openStream" && effect.to === at("b"),
+    );
+    expect(still).toBe(true);
+  });
+});
+
+describe("52e: two members with one name", () => {
+  const dispute = (answers: readonly string[]): Bench => {
+    const bench = new Bench().meet("a", "b", "c").clear();
+    const rival = record("me", "manager", "rival:7946");
+    bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(1) }]);
+    const sequence = bench.sent("nameQuery")[0]?.message.sequence ?? 0;
+    ["a", "b", "c"].forEach((from, index) => {
+      const address = at(answers[index] ?? "me");
+      bench.hear(from, { kind: "nameAnswer", sequence, id: id("me"), address });
+    });
+    return bench.advance(10_000, bench.answering("a", "b", "c"));
+  };
+
+  it("the one that most peers know elsewhere gives the name up", () => {
+    expect(dispute(["rival", "rival", "me"]).effects).toContainEqual({
+      kind: "nameLost",
+      rival: at("rival"),
+    });
+  });
+
+  it("the one that most peers know here stays, above its rival", () => {
+    const bench = dispute(["me", "rival", "me"]);
+    expect(bench.effects.some(({ kind }) => kind === "nameLost")).toBe(false);
+    expect(bench.swim.incarnation).toBe(2);
+  });
+
+  it("two rivals do not race: a dispute is held at most twice a minute", () => {
+    const bench = new Bench().meet("a");
+    for (let i = 0; i < 50; i++) {
+      const rival = record("me", "manager", "rival:7946");
+      bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(100 + i) }]);
+      bench.advance(200, bench.answering("a"));
+    }
+    expect(bench.swim.incarnation).toBeLessThanOrEqual(102);
+  });
+});
+
+describe("members never reached", () => {
+  it("are not accused, whatever gossip says, and not buried but dropped", () => {
+    const bench = new Bench().meet("a", "b");
+    bench.hear("a", gossip, [alive("x", 1), alive("y", 1)]);
+    bench.clear().hear("a", gossip, [suspect("x", 1, "a"), dead("y", 1, "a")]);
+    expect(bench.status("x")).toBe("alive");
+    expect(bench.status("y")).toBeUndefined();
+    expect(bench.changes().map(({ kind }) => kind)).toEqual(["forget"]);
+    bench.hear("a", gossip, [alive("y", 1)]);
+    expect(bench.status("y")).toBeUndefined();
+  });
+
+  it.each([
+    ["manager", 105_000],
+    ["gate", 145_000],
+    ["worker", 180_000],
+  ] as const)(
+    "a %s that never answers is dropped after %d ms without a word of death",
+    (role, ms) => {
+      const bench = new Bench().meet("a");
+      const node = record("ghost", role);
+      bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);
+      bench.clear();
+      bench.advance(ms - 3_000, bench.answering("a"));
+      expect(bench.status("ghost")).toBe("alive");
+      bench.advance(6_000, bench.answering("a"));
+      expect(bench.status("ghost")).toBeUndefined();
+      expect(bench.changes("failed")).toEqual([]);
+      expect(bench.changes("suspect")).toEqual([]);
+      const warned = bench.effects.filter(
+        (effect) => effect.kind === "warning" && effect.code === "UNCONFIRMED_PEER",
+      );
+      expect(warned).toHaveLength(1);
+    },
+  );
+
+  it("are confirmed by a direct word, once, and never by gossip about them", () => {
+    const bench = new Bench().meet("a");
+    bench.hear("a", gossip, [alive("x", 1)]);
+    expect(bench.swim.look(id("x"))?.confirmed).toBe(false);
+    bench.hear("x");
+    bench.hear("x");
+    expect(bench.changes("confirmed").filter(({ member }) => member.id === id("x"))).toHaveLength(
+      1,
+    );
+  });
+
+  it("a configured address that never answers is tried for ever", () => {
+    const bench = new Bench({ seeds: [at("seed")] });
+    bench.advance(3_600_000);
+    const late = bench
+      .clear()
+      .advance(60_000)
+      .effects.filter((effect) => effect.kind === "openStream");
+    expect(late.length).toBeGreaterThan(0);
+  });
+
+  it("a flood of names stays within its bound, and a real newcomer still enters", () => {
+    const bench = new Bench({ config: { unconfirmedMax: 50 } }).meet("a");
+    for (let i = 0; i < 500; i++) bench.hear("a", gossip, [alive(`bogus${i}`, 1)]);
+    expect(bench.swim.sizes().unconfirmed).toBeLessThanOrEqual(50);
+    bench.sync("real", [line("real", "alive")], true);
+    expect(bench.swim.look(id("real"))).toMatchObject({ status: "alive", confirmed: true });
+  });
+});
+
+describe("what rides along", () => {
+  it("embedded states are passed on when newer, and only then; the message counts in any case", () => {
+    const bench = new Bench().meet("a").clear();
+    const state = (boot: number, version: number) => ({
+      boot,
+      version,
+      body: Uint8Array.of(version),
+    });
+    for (const [boot, version] of [
+      [1, 3],
+      [1, 2],
+      [1, 3],
+      [2, 1],
+      [1, 9],
+      [2, 2],
+    ] as const) {
+      bench.hear("a", gossip, [], state(boot, version));
+    }
+    const taken = bench.effects.flatMap((effect) =>
+      effect.kind === "peerState" ? [[effect.boot, effect.version]] : [],
+    );
+    expect(taken).toEqual([
+      [1, 3],
+      [2, 1],
+      [2, 2],
+    ]);
+    expect(bench.swim.snapshot().counts.staleStates).toBe(3);
+  });
+
+  it("our own state rides on pings and acks with a rising version", () => {
+    const bench = new Bench().meet("a").clear();
+    bench.step({ kind: "setState", body: Uint8Array.of(1) });
+    bench.step({ kind: "setState", body: Uint8Array.of(2) });
+    bench.hear("a", { kind: "ping", sequence: 1, target: id("me") });
+    expect(bench.sent("ack")[0]?.packet.state).toEqual({
+      boot: 7,
+      version: 2,
+      body: Uint8Array.of(2),
+    });
+  });
+
+  it("user gossip is delivered once and told on", () => {
+    const bench = new Bench().meet("a", "b").clear();
+    const update = {
+      kind: "user",
+      origin: id("a"),
+      boot: 1,
+      sequence: 1,
+      payload: Uint8Array.of(5),
+    } as const;
+    bench.hear("a", gossip, [update]);
+    bench.hear("b", gossip, [update]);
+    expect(bench.effects.filter(({ kind }) => kind === "userEvent")).toHaveLength(1);
+    bench.advance(300);
+    expect(bench.sent("gossip").some(({ packet }) => packet.updates.includes(update))).toBe(true);
+  });
+
+  it("a member that we hold for dead hears so when it pings us, and can refute", () => {
+    const bench = new Bench().meet("a", "b");
+    bench.hear("a", gossip, [dead("b", 9, "a")]);
+    bench.clear().hear("b", { kind: "ping", sequence: 4, target: id("me") });
+    expect(bench.sent("ack")[0]?.packet.updates[0]).toEqual(dead("b", 9, "me"));
+  });
+
+  it("every datagram fits, however much there is to tell", () => {
+    const bench = new Bench().meet("a");
+    bench.step({ kind: "setState", body: new Uint8Array(400) });
+    for (let i = 0; i < 1_000; i++)
+      bench.hear("a", gossip, [alive(`member-with-a-long-name-${i}`, 1)]);
+    bench.clear().advance(3_000, bench.answering("a"));
+    for (const effect of bench.effects) {
+      if (effect.kind === "send") expect(effect.packet.updates.length).toBeLessThan(30);
+    }
+  });
+
+  it("incarnations are above the persisted ceiling, and a new ceiling is written before they are told", () => {
+    const bench = new Bench({ ceiling: 64 });
+    expect(bench.swim.incarnation).toBe(65);
+    expect(bench.effects[0]).toEqual({ kind: "persistIncarnation", ceiling: 97 });
+  });
+
+  it("a protocol of another major version is refused and named", () => {
+    const bench = new Bench().meet("a").clear();
+    const node = { ...record("old"), versionMajor: 2 };
+    bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);
+    expect(bench.status("old")).toBeUndefined();
+    expect(bench.effects).toContainEqual({
+      kind: "warning",
+      code: "VERSION_REFUSED",
+      about: "old",
+    });
+  });
+});

@@ -1,0 +1,166 @@
+/** The built-in executors against real servers and real processes. */
+
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type ExecutionContext, NotRetryable } from "../executor.ts";
+import { commandExecutor } from "./command.ts";
+import { httpExecutor } from "./http.ts";
+import { loadExecutors } from "./load.ts";
+import { loadtestExecutor } from "./loadtest.ts";
+import { sleepExecutor } from "./sleep.ts";
+
+function context(
+  signal = new AbortController().signal,
+): ExecutionContext & { readonly lines: string[] } {
+  const lines: string[] = [];
+  return {
+    taskId: "1",
+    attempt: 1,
+    idempotencyKey: "key",
+    signal,
+    log: (line) => void lines.push(line),
+    progress: () => undefined,
+    lines,
+  };
+}
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "hyperscale-test-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe("sleep", () => {
+  it("answers, fails, and ends when told to", async () => {
+    expect(await sleepExecutor({ ms: 1, result: [1] }, context())).toEqual([1]);
+    await expect(sleepExecutor({ ms: 0, fail: "why" }, context())).rejects.toThrow("why");
+    await expect(sleepExecutor({ ms: "soon" }, context())).rejects.toThrow(/input\.ms/);
+    const abort = new AbortController();
+    const sleeping = sleepExecutor({ ms: 60_000 }, context(abort.signal));
+    abort.abort();
+    await expect(sleeping).rejects.toThrow(/abort/i);
+  });
+});
+
+describe("http", () => {
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      let body = "";
+      request.on("data", (part) => {
+        body += String(part);
+      });
+      request.on("end", () => {
+        const status = Number(request.url?.slice(1));
+        response.writeHead(status, { "content-type": "application/json" });
+        response.end(JSON.stringify({ body, key: request.headers["idempotency-key"] }));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const address = server.address();
+    url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
+  });
+  afterAll(() => new Promise<void>((resolve) => void server.close(() => resolve())));
+
+  it("sends JSON with the task's key and returns what came", async () => {
+    const result = await httpExecutor(
+      { url: `${url}/200`, method: "POST", body: { a: 1 } },
+      context(),
+    );
+    expect(result).toMatchObject({ status: 200, body: { body: '{"a":1}', key: "key" } });
+  });
+
+  it.each([
+    [503, false],
+    [429, false],
+    [404, true],
+    [400, true],
+  ])("treats %i as final: %s", async (status, final) => {
+    const error = await httpExecutor({ url: `${url}/${status}` }, context()).catch(
+      (caught: unknown) => caught,
+    );
+    expect(error).toBeInstanceOf(Error);
+    expect(error instanceof NotRetryable).toBe(final);
+  });
+
+  it("refuses addresses that are not of the web", async () => {
+    await expect(httpExecutor({ url: "file:///etc/passwd" }, context())).rejects.toBeInstanceOf(
+      NotRetryable,
+    );
+  });
+});
+
+describe("command", () => {
+  const run = commandExecutor({ allow: [process.execPath] });
+
+  it("runs what is allowed, without the node's environment, and logs its lines", async () => {
+    process.env["QUEUE_TEST_SECRET"] = "secret";
+    const told = context();
+    const script =
+      "process.stdin.on('data', d => console.log('got ' + d, process.env.QUEUE_TEST_SECRET))";
+    const result = await run(
+      { command: process.execPath, args: ["-e", script], stdin: "words" },
+      told,
+    );
+    expect(result).toMatchObject({ code: 0, stdout: "got words undefined\n" });
+    expect(told.lines).toEqual(["got words undefined"]);
+  });
+
+  it("refuses anything else, for good", async () => {
+    const refused = await Promise.resolve(
+      run({ command: "/bin/sh", args: ["-c", "id"] }, context()),
+    ).catch((error) => error);
+    expect(refused).toBeInstanceOf(NotRetryable);
+    expect(String(refused)).toMatch(/not on this node's list/);
+  });
+
+  it("ends the program when the task is aborted or takes too long", async () => {
+    const args = ["-e", "setInterval(() => {}, 1000)"];
+    const abort = new AbortController();
+    const running = run({ command: process.execPath, args }, context(abort.signal));
+    setTimeout(() => abort.abort(), 200);
+    await expect(running).rejects.toThrow(/SIGINT/);
+    await expect(
+      run({ command: process.execPath, args, timeout_ms: 200 }, context()),
+    ).rejects.toThrow(/longer than 200 ms/);
+  });
+});
+
+describe("loadtest", () => {
+  it("fails for good, and says why, when the test cannot be run", async () => {
+    const executor = loadtestExecutor(folder);
+    const error = await Promise.resolve(
+      executor({ file: join(folder, "missing.ts") }, context()),
+    ).catch((caught) => caught);
+    expect(error).toBeInstanceOf(NotRetryable);
+    expect(String(error)).toMatch(/no `run` command|was refused/);
+  });
+});
+
+describe("executors file", () => {
+  it("loads TypeScript that uses this package", async () => {
+    const file = join(folder, "executors.ts");
+    writeFileSync(
+      file,
+      'import { readFileSync } from "node:fs";\nimport { defineExecutors, NotRetryable } from "hyperscale/queue";\n' +
+        "export default defineExecutors({\n  size: (input: unknown) => readFileSync(String(input)).length,\n" +
+        "  no: () => { throw new NotRetryable('x'); },\n});\n",
+    );
+    const executors = await loadExecutors(file);
+    expect(Object.keys(executors)).toEqual(["size", "no"]);
+    expect(executors["size"]?.(file, context())).toBeGreaterThan(100);
+  });
+
+  it.each([
+    ["export const nothing = 1;", /exports no executors/],
+    ["export default {", /cannot load executors from/],
+  ])("refuses %s", async (text, message) => {
+    const file = join(folder, "broken.ts");
+    writeFileSync(file, text);
+    await expect(loadExecutors(file)).rejects.toThrow(message);
+  });
+});
