@@ -10,8 +10,8 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.exit(2);
 }
 if (existsSync(fileURLToPath(new URL("../tools/bootstrap.mjs", import.meta.url)))) {
-  const { buildStale, installMissing } = await import("../tools/bootstrap.mjs");
-  installMissing();
+  const { buildStale, installAbsent } = await import("../tools/bootstrap.mjs");
+  installAbsent();
   buildStale();
 }
 const { main } = await import("../dist/cli/main.js");

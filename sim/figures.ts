@@ -317,7 +317,7 @@ const FIGURES: Readonly<Record<string, (scale: number) => void>> = {
   traffic: (scale) => {
     say("| members | datagrams/member/s | streams/member/s | views equal | settled after s |");
     say("|---|---|---|---|---|");
-    for (const members of [10, 100, 1_000]) if (members * scale <= 1_000) traffic(members, 60_000);
+    for (const members of [10, 100, 1_000]) if (members <= 1_000 * scale) traffic(members, 60_000);
   },
   speed: () => speed(),
   election: (scale) => {

@@ -28,6 +28,11 @@ function fail(message) {
   process.exit(1);
 }
 
+/** Installs dependencies when there are none: for the command itself, of which several may run at once. */
+export function installAbsent() {
+  if (!existsSync(join(root, "node_modules"))) installMissing();
+}
+
 /** Installs dependencies when node_modules is missing or was made from another lockfile. */
 export function installMissing() {
   const marker = join(root, "node_modules", ".package-lock.json");

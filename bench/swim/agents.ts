@@ -135,6 +135,12 @@ export class AgentProcess implements Peer {
   }
 }
 
+/** Two parts of a loopback network that nobody else on this machine uses, most likely. */
+export function freshNet(): string {
+  const below = (bound: number): number => Math.floor(Math.random() * bound);
+  return `${64 + below(128)}.${1 + below(250)}`;
+}
+
 export interface ClusterOptions {
   /** Second and third part of the loopback addresses: 127.a.b.1, 127.a.b.2, … */
   readonly net: string;

@@ -10,7 +10,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { AgentCluster, cpuMs, type Peer, until } from "./agents.ts";
+import { AgentCluster, cpuMs, freshNet, type Peer, until } from "./agents.ts";
 import { SerfCluster, serfVersion } from "./serf.ts";
 
 const { values } = parseArgs({
@@ -84,8 +84,8 @@ const victimOf = (trial: number, size: number): number => 2 + ((trial * 7) % (si
 
 async function sideBySide(size: number, trials: number): Promise<void> {
   say(`lan profile, N = ${size}: starting ${size} agents and ${size} of serf …`);
-  const ours = new AgentCluster({ net: "71.1", size, profile: "lan" });
-  const theirs = new SerfCluster("72.1", size, "lan");
+  const ours = new AgentCluster({ net: freshNet(), size, profile: "lan" });
+  const theirs = new SerfCluster(freshNet(), size, "lan");
   const oursSeen: Detection[] = [];
   const theirsSeen: Detection[] = [];
   try {
@@ -130,7 +130,7 @@ async function sideBySide(size: number, trials: number): Promise<void> {
 
 async function datacenter(size: number, trials: number): Promise<void> {
   say(`dc profile, N = ${size}: starting …`);
-  const ours = new AgentCluster({ net: "71.2", size, profile: "dc" });
+  const ours = new AgentCluster({ net: freshNet(), size, profile: "dc" });
   const seen: Detection[] = [];
   try {
     await ours.startAll();
@@ -160,7 +160,7 @@ async function datacenter(size: number, trials: number): Promise<void> {
 
 async function idleCost(size: number, forSeconds: number): Promise<string> {
   say(`idle cost, N = ${size}: starting …`);
-  const ours = new AgentCluster({ net: "71.3", size, profile: "lan" });
+  const ours = new AgentCluster({ net: freshNet(), size, profile: "lan" });
   try {
     await ours.startAll();
     // Joins must have died away, and the engines have compiled what is hot.

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
+import { freshNet } from "../../bench/swim/agents.ts";
 import { Authority, hasOpenssl } from "../../test/cluster/certificates.ts";
 import { deflate } from "../adapters/deflate.ts";
 import { nodeAead } from "../adapters/node-aead.ts";
@@ -32,6 +33,7 @@ interface Side {
   readonly requests: StreamEnvelope[];
 }
 
+const NET = freshNet();
 let places = 0;
 
 async function open(
@@ -44,7 +46,7 @@ async function open(
     readonly answer?: StreamsOptions["onRequest"];
   } = {},
 ): Promise<Side> {
-  const host = `127.76.1.${++places}`;
+  const host = `127.${NET}.${++places}`;
   const port = await TcpPort.listen({
     host,
     port: 7946,
@@ -139,7 +141,7 @@ describe("streams", () => {
     const thief = await open("manager", { secrets: ["quite-Another-secret-0815"] });
     expect(await exchange(thief, worker)).toMatchObject({ ok: false, refused: false });
     expect(worker.problems).toContain("a greeting under another key");
-    const nobody = { ...worker, at: address("127.76.1.250:7946") };
+    const nobody = { ...worker, at: address(`127.${NET}.250:7946`) };
     expect(await exchange(thief, nobody)).toMatchObject({ ok: false, refused: true });
     expect(worker.requests).toEqual([]);
   });
@@ -198,7 +200,7 @@ describe("streams", () => {
       Array.from({ length: 300 }, (_, i) => i),
     );
     const lost = await new Promise((resolve) =>
-      worker.streams.post(address("127.76.1.251:7946"), status(1), resolve),
+      worker.streams.post(address(`127.${NET}.251:7946`), status(1), resolve),
     );
     expect(lost).toBe("dial refused");
   });

@@ -220,7 +220,6 @@ export class GrantPen {
           nodeId,
           lane,
           attempt: task.attempt,
-          grantedAt: now,
           task,
           expiresAt: sentAt + taskLeaseMs,
         });

@@ -374,7 +374,6 @@ export class Leader implements LeaderPort {
         nodeId: String(row["node_id"]),
         lane: String(row["lane"]),
         attempt: Number(row["attempt_id"]),
-        grantedAt: now,
         task: undefined,
         expiresAt: now + Number(row["expires_in_ms"]),
       });

@@ -19,7 +19,6 @@ export interface Lease {
   readonly nodeId: string;
   readonly lane: string;
   readonly attempt: number;
-  readonly grantedAt: number;
   /** What was claimed; undefined for leases that this leader inherited. */
   readonly task: ReadyTask | undefined;
   expiresAt: number;
@@ -118,7 +117,7 @@ export class LeaderMemory {
   moved(transition: Transition): void {
     if (transition.from !== null) this.counts[transition.from]--;
     this.counts[transition.to]++;
-    this.#metrics.transition(transition.eventType, transition.to);
+    this.#metrics.transition(transition.eventType);
     if (this.#log.enabled("info")) {
       this.#log.write("info", `task.${transition.eventType}`, {
         task_id: String(transition.taskId),

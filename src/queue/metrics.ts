@@ -1,6 +1,6 @@
 /** Counters of a node and their Prometheus text. (TQ-44) */
 
-import type { EventType, TaskState } from "../core/queue/states.ts";
+import type { EventType } from "../core/queue/states.ts";
 import type { ClusterStatus } from "./types.ts";
 
 const SECONDS_BUCKETS = [
@@ -14,12 +14,9 @@ export class QueueMetrics {
   retries = 0;
   lateResults = 0;
   leaderChanges = 0;
-  finished = 0;
-  fencedWrites = 0;
 
-  transition(eventType: EventType, to: TaskState): void {
+  transition(eventType: EventType): void {
     this.#transitions.set(eventType, (this.#transitions.get(eventType) ?? 0) + 1);
-    if (to === "SUCCEEDED" || to === "FAILED" || to === "CANCELED") this.finished++;
   }
 
   text(status: ClusterStatus, leases: number): string {

@@ -89,11 +89,6 @@ export class Worker {
     this.#options = options;
   }
 
-  /** Tasks leased to this node. */
-  get held(): number {
-    return this.#held.size;
-  }
-
   start(): void {
     void this.#begin();
   }
@@ -127,15 +122,6 @@ export class Worker {
     this.#changed?.();
     await this.#farewell("deregister", (leader) => leader.deregister(nodeId, run));
     return unstarted.length + left.length;
-  }
-
-  /** Ends without a word, as a crash would: for tests. */
-  abandon(): void {
-    this.#stopping = true;
-    this.#stopped = true;
-    this.#ended.abort();
-    for (const execution of this.#held.values()) execution.abort("abandoned");
-    this.#changed?.();
   }
 
   async #askLoop(): Promise<void> {

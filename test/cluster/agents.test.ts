@@ -4,11 +4,11 @@
  */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AgentCluster } from "../../bench/swim/agents.ts";
+import { AgentCluster, freshNet } from "../../bench/swim/agents.ts";
 import { killOne, leaveOne, partition, restartAll, stopOne, TwoNetworks } from "./scenarios.ts";
 
 describe("a cluster of agents", () => {
-  const cluster = new AgentCluster({ net: "73.1", size: 5, profile: "dc" });
+  const cluster = new AgentCluster({ net: freshNet(), size: 5, profile: "dc" });
   beforeAll(() => cluster.startAll(), 60_000);
   afterAll(() => cluster.stop());
 

@@ -5,7 +5,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { AgentCluster } from "../../bench/swim/agents.ts";
+import { AgentCluster, freshNet } from "../../bench/swim/agents.ts";
 import {
   killOne,
   leaveOne,
@@ -36,7 +36,7 @@ async function play(scenario: () => Promise<Outcome>): Promise<void> {
 }
 
 process.stdout.write(`${size} agents, profile ${profile}, Node ${process.version}\n`);
-const cluster = new AgentCluster({ net: "74.1", size, profile });
+const cluster = new AgentCluster({ net: freshNet(), size, profile });
 try {
   await cluster.startAll();
   await play(() => killOne(cluster, 5));

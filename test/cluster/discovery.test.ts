@@ -3,7 +3,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AgentCluster, AgentProcess, until } from "../../bench/swim/agents.ts";
+import { AgentCluster, AgentProcess, freshNet, until } from "../../bench/swim/agents.ts";
 import { resolveName } from "../../src/adapters/dns.ts";
 
 const A = 1;
@@ -100,7 +100,7 @@ describe("names", () => {
 });
 
 describe("an agent", () => {
-  const cluster = new AgentCluster({ net: "73.4", size: 2, profile: "dc" });
+  const cluster = new AgentCluster({ net: freshNet(), size: 2, profile: "dc" });
   beforeAll(() => cluster.startAll(), 60_000);
   afterAll(() => cluster.stop());
 
@@ -119,14 +119,14 @@ describe("an agent", () => {
   }, 60_000);
 
   it("joins through a name", async () => {
-    const port = 17_946;
+    const port = 20_000 + Math.floor(Math.random() * 10_000);
     const common = ["--profile", "dc", "--secret-file", cluster.secretFile, "--log-level", "warn"];
     const named = new AgentProcess("named", "127.0.0.1", [
       ...common,
       ...["--bind", `127.0.0.1:${port}`, "--api", `127.0.0.1:${port + 1}`],
       ...["--data-dir", join(cluster.directory, "named")],
     ]);
-    const seeker = new AgentProcess("seeker", "127.73.4.9", [
+    const seeker = new AgentProcess("seeker", cluster.host(9), [
       ...common,
       ...["--dns", `localhost:${port}`, "--data-dir", join(cluster.directory, "seeker")],
     ]);

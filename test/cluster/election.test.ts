@@ -1,7 +1,7 @@
 /** Leaders among real agents: one at a time, replaced when killed, undisturbed by who comes back. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AgentCluster, type AgentProcess, until } from "../../bench/swim/agents.ts";
+import { AgentCluster, type AgentProcess, freshNet, until } from "../../bench/swim/agents.ts";
 
 interface Election {
   readonly state: string;
@@ -16,7 +16,7 @@ async function electionOf(agent: AgentProcess): Promise<Election> {
 
 describe("three managers that vote", () => {
   const voters = ["--role", "manager", "--voters", "n1,n2,n3"];
-  const cluster = new AgentCluster({ net: "73.6", size: 3, profile: "dc", args: voters });
+  const cluster = new AgentCluster({ net: freshNet(), size: 3, profile: "dc", args: voters });
   beforeAll(() => cluster.startAll(), 60_000);
   afterAll(() => cluster.stop());
 

@@ -8,7 +8,12 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { AgentCluster, type AgentProcess, residentBytes } from "../../bench/swim/agents.ts";
+import {
+  AgentCluster,
+  type AgentProcess,
+  freshNet,
+  residentBytes,
+} from "../../bench/swim/agents.ts";
 
 const { values } = parseArgs({
   options: {
@@ -33,7 +38,7 @@ function pour(kind: string, host: string): Promise<number> {
 }
 
 const cluster = new AgentCluster({
-  net: "74.2",
+  net: freshNet(),
   size: Number(values.size),
   profile: values.profile,
 });

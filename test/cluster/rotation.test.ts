@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AgentCluster, AgentProcess, until } from "../../bench/swim/agents.ts";
+import { AgentCluster, AgentProcess, freshNet, until } from "../../bench/swim/agents.ts";
 
 const bin = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
 
@@ -18,7 +18,7 @@ function hyperscale(...args: string[]): { status: number | null; out: string; er
 }
 
 describe("keys", () => {
-  const cluster = new AgentCluster({ net: "73.3", size: 3, profile: "dc" });
+  const cluster = new AgentCluster({ net: freshNet(), size: 3, profile: "dc" });
   const api = `${cluster.host(1)}:7947`;
   beforeAll(() => cluster.startAll(), 60_000);
   afterAll(() => cluster.stop());
@@ -51,7 +51,7 @@ describe("keys", () => {
     const keys = JSON.parse(hyperscale("keys", "list", "--api", api, "--json").out) as unknown[];
     expect(keys).toHaveLength(1);
 
-    const late = new AgentProcess("late", "127.73.3.9", [
+    const late = new AgentProcess("late", cluster.host(9), [
       ...["--join", `${cluster.host(1)}:7946`, "--data-dir", join(cluster.directory, "late")],
       ...["--secret-file", writeIn(cluster.directory, "old", old), "--log-level", "warn"],
     ]);
@@ -82,6 +82,8 @@ function writeIn(directory: string, name: string, text: string): string {
 }
 
 describe("the command line", () => {
+  const net = freshNet();
+  const nowhere = `127.${net}.77:7947`;
   const directory = mkdtempSync(join(tmpdir(), "hyperscale-cli-"));
   afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -95,14 +97,14 @@ describe("the command line", () => {
   });
 
   it("says in one line that no agent answers", () => {
-    const { status, err } = hyperscale("members", "--api", "127.73.3.77:7947");
+    const { status, err } = hyperscale("members", "--api", nowhere);
     expect(status).toBe(1);
-    expect(err).toContain("no agent answers at 127.73.3.77:7947");
+    expect(err).toContain(`no agent answers at ${nowhere}`);
     expect(err.trim().split("\n")).toHaveLength(1);
   });
 
   it("lists members as a table and as JSON, and shows plaintext in the status", async () => {
-    const agent = new AgentProcess("solo", "127.73.3.80", [
+    const agent = new AgentProcess("solo", `127.${net}.80`, [
       ...["--insecure-plaintext", "--data-dir", join(directory, "solo")],
     ]);
     try {

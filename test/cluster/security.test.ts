@@ -7,11 +7,17 @@ import { createSocket } from "node:dgram";
 import { readFileSync } from "node:fs";
 import { deflateRawSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { AgentCluster, type AgentProcess, residentBytes, until } from "../../bench/swim/agents.ts";
+import {
+  AgentCluster,
+  type AgentProcess,
+  freshNet,
+  residentBytes,
+  until,
+} from "../../bench/swim/agents.ts";
 import { ByteWriter } from "../../src/core/base/bytes.ts";
 import { ringOf, Stranger, shout, smuggle } from "./stranger.ts";
 
-const NET = "73.2";
+const NET = freshNet();
 const STRANGER = `127.${NET}.99`;
 const SECOND = `127.${NET}.98`;
 const WRONG = "quite-Another-secret-0815";

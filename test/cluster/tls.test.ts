@@ -2,11 +2,11 @@
 
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { AgentCluster, AgentProcess, until } from "../../bench/swim/agents.ts";
+import { AgentCluster, AgentProcess, freshNet, until } from "../../bench/swim/agents.ts";
 import { Authority, type CertificateFiles, hasOpenssl } from "./certificates.ts";
 
 describe.skipIf(!hasOpenssl)("agents with certificates", () => {
-  const cluster = new AgentCluster({ net: "73.5", size: 0, profile: "dc" });
+  const cluster = new AgentCluster({ net: freshNet(), size: 0, profile: "dc" });
   afterAll(() => cluster.stop());
 
   const flags = ({ cert, key, ca }: CertificateFiles): string[] => [

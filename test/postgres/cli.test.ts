@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { QueueNode } from "../../src/queue/index.ts";
-import { startNode } from "./fixtures.ts";
+import { calmSettings, startNode } from "./fixtures.ts";
 import { TestPostgres } from "./server.ts";
 
 const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
@@ -40,7 +40,11 @@ describe.skipIf(!TestPostgres.available())("hyperscale queue", () => {
 
   beforeAll(async () => {
     server = await TestPostgres.start();
-    node = await startNode({ database: await server.createDatabase(), nodeId: "cli" });
+    node = await startNode({
+      database: await server.createDatabase(),
+      nodeId: "cli",
+      settings: calmSettings,
+    });
     at = { HYPERSCALE_QUEUE_URL: node.url };
   });
 

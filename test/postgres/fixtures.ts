@@ -24,6 +24,13 @@ export const fastSettings: QueueSettings = {
   gracePeriodMs: 2_000,
 };
 
+/** For tests that are not about leases: a starved machine must not change the leader under them. */
+export const calmSettings: Partial<QueueSettings> = {
+  leaderLeaseMs: defaultSettings.leaderLeaseMs,
+  leaderRenewMs: defaultSettings.leaderRenewMs,
+  taskLeaseMs: defaultSettings.taskLeaseMs,
+};
+
 export interface TestNodeOptions {
   readonly database: string;
   readonly nodeId?: string;

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode } from "../../src/queue/index.ts";
-import { startNode } from "./fixtures.ts";
+import { calmSettings, startNode } from "./fixtures.ts";
 import { TestPostgres } from "./server.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -29,7 +29,11 @@ describe.skipIf(executablePath === undefined || !TestPostgres.available())(
         execFileSync(process.execPath, [join(root, "tools", "build.mjs")]);
       }
       server = await TestPostgres.start();
-      node = await startNode({ database: await server.createDatabase(), nodeId: "paris-1" });
+      node = await startNode({
+        database: await server.createDatabase(),
+        nodeId: "paris-1",
+        settings: calmSettings,
+      });
       client = new QueueClient(node.url);
       browser = await chromium.launch({
         ...(executablePath === undefined ? {} : { executablePath }),

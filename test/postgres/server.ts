@@ -120,6 +120,10 @@ export class TestPostgres {
       words = (words + text).slice(-4_000);
     });
     this.#process = child;
+    // A test process that ends early must not leave a server behind.
+    const end = (): void => void child.kill("SIGQUIT");
+    process.once("exit", end);
+    child.once("exit", () => process.removeListener("exit", end));
     const deadline = Date.now() + START_MS_MAX;
     for (;;) {
       try {

@@ -34,8 +34,7 @@ export type RoleInput =
   | { readonly kind: "held" }
   | { readonly kind: "renewed"; readonly sentAt: number }
   | { readonly kind: "renewalRefused" }
-  | { readonly kind: "renewalFailed" }
-  | { readonly kind: "vacated" };
+  | { readonly kind: "renewalFailed" };
 
 /** Part of the lease that is never trusted: commit and network time on both sides. */
 const TRUST_SHARE = 0.9;
@@ -78,10 +77,6 @@ export function stepRole(
       return { ...state, renewAt: now + options.renewMs / TRIES_PER_RENEWAL };
     case "renewalRefused":
       return state.kind === "leading" ? retry : state;
-    case "vacated":
-      return state.kind === "working" && state.tryAt !== null
-        ? { kind: "working", tryAt: now }
-        : state;
     default:
       return assertNever(input);
   }
