@@ -99,9 +99,9 @@ describe("closed models", () => {
       stages: [
         { duration: "100ms", vus: 5 },
         { duration: "1ms", vus: 0 },
-        { duration: "300ms", vus: 0 },
+        { duration: "900ms", vus: 0 },
       ],
-      think: "200ms",
+      think: "700ms",
     }).step("s", () => {
       iterations++;
       return measure(() => 1);

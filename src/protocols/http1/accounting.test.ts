@@ -76,10 +76,15 @@ const KINDS: Readonly<Record<HostileBehaviour, ErrorKind | null>> = {
   fine: null,
 };
 
+/** Only what must time out is given little time: the machine may be busy. */
+function patience(behaviour: HostileBehaviour): number {
+  return KINDS[behaviour] === "timeout" ? 300 : 20_000;
+}
+
 const behaviours = Object.keys(hostileBehaviours) as HostileBehaviour[];
 
 it.each(behaviours)("%s ends with its kind and costs at most its connection", async (behaviour) => {
-  const user = client();
+  const user = client(patience(behaviour));
   const before = hostile.connections();
   const answer = await user.get(`${hostile.url}/${behaviour}`);
   expect([behaviour, answer.errorKind]).toEqual([behaviour, KINDS[behaviour]]);
@@ -91,16 +96,15 @@ it.each(behaviours)("%s ends with its kind and costs at most its connection", as
 
 it("the server's count is ok plus failed by kind, over all behaviours at once", async () => {
   const before = hostile.served();
-  const users = behaviours.flatMap(() => [client(300), client(300)]);
+  const twice = [...behaviours, ...behaviours];
   const answers = await Promise.all(
-    users.map((user, i) => user.get(`${hostile.url}/${behaviours[i % behaviours.length]}`)),
+    twice.map((name) => client(patience(name)).get(`${hostile.url}/${name}`)),
   );
   const served = Object.entries(hostile.served()).reduce(
     (sum, [name, count]) => sum + count - (before[name] ?? 0),
     0,
   );
-  expect(answers).toHaveLength(users.length);
-  expect(served).toBe(users.length);
+  expect(served).toBe(twice.length);
   const byKind = new Map<ErrorKind | null, number>();
   for (const { errorKind } of answers) byKind.set(errorKind, (byKind.get(errorKind) ?? 0) + 1);
   const expected = new Map<ErrorKind | null, number>();
