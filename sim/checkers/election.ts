@@ -27,6 +27,8 @@ interface Voter {
   ackedAt: number;
   ackedLeader: NodeId | null;
   score: number;
+  /** The step in progress hears a leader of the voter's own term. */
+  heard: boolean;
   /** The leader's own heartbeats: when sent (local), and who acked. */
   readonly beats: Map<number, { readonly at: number; readonly ackedBy: Set<NodeId> }>;
   leaseUntil: number;
@@ -131,6 +133,8 @@ export class ElectionChecker {
       () => `${node.id} fell from term ${voter.term} to ${term}`,
     );
     if (input.kind === "health") voter.score = input.score;
+    voter.heard =
+      input.kind === "message" && input.message.kind === "heartbeat" && input.message.term === term;
     if (input.kind === "message") this.#onInput(node, voter, input);
     if (term > this.termHighest) this.#onNewTerm(node, voter, term);
     voter.term = term;
@@ -155,6 +159,7 @@ export class ElectionChecker {
       ackedAt: known?.ackedAt ?? Number.NEGATIVE_INFINITY,
       ackedLeader: known?.ackedLeader ?? null,
       score: 0,
+      heard: false,
       beats: new Map(),
       leaseUntil: Number.NEGATIVE_INFINITY,
       ledSince: Number.NEGATIVE_INFINITY,
@@ -229,8 +234,8 @@ export class ElectionChecker {
       }
     } else if (effect.kind === "send" && effect.message.kind === "heartbeatAck") {
       // The promise counts from when the heartbeat was heard, however long the ack waits for the disk.
-      // An ack to somebody we do not follow is a refusal: it only tells the newer term.
-      if (node.election?.leader !== effect.to) return;
+      // The answer to a heartbeat of an older term is a refusal: it only tells the newer one.
+      if (!voter.heard) return;
       voter.ackedAt = this.#world.now;
       voter.ackedLeader = effect.to;
     } else if (effect.kind === "send" && effect.message.kind === "preVote") {
