@@ -1,7 +1,7 @@
 /**
  * The queue beside graphile-worker and pg-boss: one PostgreSQL server, one run, no-op tasks.
  *
- *     npm run bench:queue [-- --count 50000 --rounds 3 --finished 1000000 --part speed,latency,recovery,million]
+ *     npm run bench:queue [-- --count 50000 --rounds 5 --finished 1000000 --part speed,latency,recovery,million]
  *
  * Rounds alternate, so that a noisy machine is noisy for all; the table shows medians. All of ours
  * run with leases, fencing and events on, as users get them.
@@ -16,7 +16,7 @@ import { benchGraphile, benchPgBoss, type Speeds } from "./peers.ts";
 const { values } = parseArgs({
   options: {
     count: { type: "string", default: "50000" },
-    rounds: { type: "string", default: "3" },
+    rounds: { type: "string", default: "5" },
     samples: { type: "string", default: "500" },
     finished: { type: "string", default: "1000000" },
     part: { type: "string", default: "speed,latency,recovery,million" },

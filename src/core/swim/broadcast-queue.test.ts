@@ -60,6 +60,15 @@ describe("the broadcast queue", () => {
     expect(order).toEqual(["much-longer-name", "newer", "small", "told"]);
   });
 
+  it("lets news about its own member board first, however many joins wait", () => {
+    const queue = new BroadcastQueue(updateBytesMax, "me");
+    for (let i = 0; i < 100; i++) {
+      queue.push({ kind: "join", node: record(`j${i}`), incarnation: incarnation(1) });
+    }
+    queue.push(alive("me", 2));
+    for (let i = 0; i < 3; i++) expect(queue.take(take).map(keyOf)[0]).toBe("me");
+  });
+
   it("tells JOIN, LEAVE, ALIVE, SUSPECT, DEAD in this order, after the slot for the oldest accusation", () => {
     const queue = new BroadcastQueue(updateBytesMax);
     queue.push(dead("d", 1, "x"));

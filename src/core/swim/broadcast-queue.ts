@@ -2,8 +2,10 @@
  * Updates waiting to ride on packets. Each is told a bounded number of times, then dropped.
  *
  * Order inside a packet: JOIN, LEAVE, ALIVE, SUSPECT, DEAD (UDP-2); within a kind the least told
- * first, then the largest, then the newest. Two guards keep the order from starving anyone: one slot
- * goes to the longest-waiting accusation (UDP-5), and user gossip keeps a quarter of the bytes.
+ * first, then the largest, then the newest. Three guards keep the order from starving anyone: news
+ * about ourselves boards first (R4: behind a flood of joins a refutation would come after the
+ * burial), one slot goes to the longest-waiting accusation (UDP-5), and user gossip keeps a quarter
+ * of the bytes.
  *
  * Newer news about a member replaces older news, so the queue is bounded by the members; a cap holds
  * it against floods of names.
@@ -55,14 +57,17 @@ interface Load {
 
 export class BroadcastQueue {
   readonly #bytesOf: (update: Update) => number;
+  readonly #ownKey: string | null;
   readonly #items = new Map<string, Item>();
   /** lanes[kind][sends]: items told that often; entries that left the queue are skipped lazily. */
   readonly #lanes: Item[][][] = Array.from({ length: LANE_COUNT }, () => []);
   #order = 0;
   #dropped = 0;
 
-  constructor(bytesOf: (update: Update) => number) {
+  /** `ownKey` is the id of the member whose queue this is. */
+  constructor(bytesOf: (update: Update) => number, ownKey: string | null = null) {
     this.#bytesOf = bytesOf;
+    this.#ownKey = ownKey;
   }
 
   get length(): number {
@@ -121,6 +126,8 @@ export class BroadcastQueue {
   take(options: TakeOptions): Update[] {
     if (this.#items.size === 0) return [];
     const load: Load = { chosen: [], left: options.budgetBytes, options };
+    const own = this.#ownKey === null ? undefined : this.#items.get(this.#ownKey);
+    if (own !== undefined) board(load, own);
     const accusation = this.#oldestAccusation();
     if (accusation !== undefined) board(load, accusation);
     const forMembers = options.budgetBytes * (1 - USER_SHARE);

@@ -56,7 +56,7 @@ export class SwimContext {
   readonly rules: SwimRules;
   readonly random: Random;
   readonly table: MemberTable;
-  readonly queue = new BroadcastQueue(updateBytesMax);
+  readonly queue: BroadcastQueue;
   readonly awareness: Awareness;
   readonly estimator: CoordinateEstimator;
   readonly suspects = new Set<Member>();
@@ -90,6 +90,7 @@ export class SwimContext {
     this.rules = rules;
     this.random = random;
     this.self = options.self;
+    this.queue = new BroadcastQueue(updateBytesMax, options.self.id);
     this.table = new MemberTable(options.self.id);
     this.awareness = new Awareness(options.config.awarenessMaxMultiplier);
     this.estimator = new CoordinateEstimator(VIVALDI_DEFAULTS, random.fork("vivaldi"));
