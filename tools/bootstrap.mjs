@@ -3,7 +3,7 @@
 // anything is installed. Used by `npm start`, `npm test` and `bin/hyperscale.js` in a checkout.
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -51,8 +51,37 @@ export function buildStale() {
   ) {
     return;
   }
-  process.stderr.write("hyperscale: building …\n");
-  run(process.execPath, [join("tools", "build.mjs")]);
+  // Commands that start at the same time build once: one holds the lock, the others wait and look again.
+  if (!lockBuild()) return buildStale();
+  try {
+    process.stderr.write("hyperscale: building …\n");
+    run(process.execPath, [join("tools", "build.mjs")]);
+  } finally {
+    unlockBuild();
+  }
+}
+
+function unlockBuild() {
+  rmSync(buildLock, { recursive: true, force: true });
+}
+
+const buildLock = join(root, "node_modules", ".hyperscale-build");
+/** Longer than any build: who holds the lock for so long is dead. */
+const BUILD_MS_MAX = 60_000;
+
+/** True when the lock is ours; false after a while of waiting for somebody else's build. */
+function lockBuild() {
+  try {
+    mkdirSync(buildLock);
+    // A build that fails ends the process: the lock goes with it.
+    process.once("exit", unlockBuild);
+    return true;
+  } catch {
+    const made = existsSync(buildLock) ? statSync(buildLock).mtimeMs : Date.now();
+    if (Date.now() - made > BUILD_MS_MAX) unlockBuild();
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    return false;
+  }
 }
 
 function newest(paths) {

@@ -1,22 +1,36 @@
 // Builds dist/: type-checked ESM with declarations and source maps (tsc), and the self-contained
-// web pages (esbuild) that reports and dashboards are made from.
+// web pages (esbuild) that reports and dashboards are made from. It is made beside the old one and then
+// takes its place, so that a command that starts meanwhile finds the one or the other, whole.
 
 import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { root } from "./bootstrap.mjs";
 
-rmSync(join(root, "dist"), { recursive: true, force: true });
+const target = join(root, `dist.${process.pid}`);
+process.on("exit", () => rmSync(target, { recursive: true, force: true }));
 const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
-const compiled = spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], {
-  cwd: root,
-  stdio: "inherit",
-});
+const compiled = spawnSync(
+  process.execPath,
+  [tsc, "-p", "tsconfig.build.json", "--outDir", target],
+  {
+    cwd: root,
+    stdio: "inherit",
+  },
+);
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
 
 // SQL and other assets that the code reads at run time travel beside it.
 if (existsSync(join(root, "src", "sql")))
-  cpSync(join(root, "src", "sql"), join(root, "dist", "sql"), { recursive: true });
+  cpSync(join(root, "src", "sql"), join(target, "sql"), { recursive: true });
 
 // Each folder of web/ with a main.tsx (or main.ts) becomes one HTML file with everything inlined.
 const pages = existsSync(join(root, "web"))
@@ -28,10 +42,15 @@ for (const page of pages) {
     .find((file) => existsSync(file));
   if (!page.isDirectory() || entry === undefined) continue;
   const { buildPage } = await import("./build-page.mjs");
-  mkdirSync(join(root, "dist", "web"), { recursive: true });
+  mkdirSync(join(target, "web"), { recursive: true });
   writeFileSync(
-    join(root, "dist", "web", `${page.name}.html`),
+    join(target, "web", `${page.name}.html`),
     await buildPage(join(root, "web", page.name), entry),
   );
 }
-writeFileSync(join(root, "dist", ".built"), "");
+writeFileSync(join(target, ".built"), "");
+
+const old = `${target}.old`;
+if (existsSync(join(root, "dist"))) renameSync(join(root, "dist"), old);
+renameSync(target, join(root, "dist"));
+rmSync(old, { recursive: true, force: true });
