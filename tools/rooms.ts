@@ -34,6 +34,7 @@ const table = {
     imports: ["core/base", "core/vivaldi"],
     pure: true,
   },
+  "core/vsr": { path: "src/core/vsr/", imports: ["core/base"], pure: true },
   "core/election": { path: "src/core/election/", imports: ["core/base"], pure: true },
   "core/health": {
     path: "src/core/health/",
