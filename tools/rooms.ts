@@ -36,6 +36,12 @@ const table = {
   },
   "core/vsr": { path: "src/core/vsr/", imports: ["core/base"], pure: true },
   "core/election": { path: "src/core/election/", imports: ["core/base"], pure: true },
+  "core/hlc": { path: "src/core/hlc/", imports: ["core/base"], pure: true },
+  "core/ledger": {
+    path: "src/core/ledger/",
+    imports: ["core/base", "core/hlc", "core/stats"],
+    pure: true,
+  },
   "core/health": {
     path: "src/core/health/",
     imports: ["core/base", "core/vivaldi"],
