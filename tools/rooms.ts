@@ -28,6 +28,11 @@ const table = {
   "core/ring": { path: "src/core/ring/", imports: ["core/base"], pure: true },
   "core/discovery": { path: "src/core/discovery/", imports: ["core/base"], pure: true },
   "core/durable": { path: "src/core/durable/", imports: ["core/base"], pure: true },
+  "core/idempotency": {
+    path: "src/core/idempotency/",
+    imports: ["core/base", "core/ring"],
+    pure: true,
+  },
   "core/lease": { path: "src/core/lease/", imports: ["core/base"], pure: true },
   "core/swim": {
     path: "src/core/swim/",
