@@ -28,11 +28,15 @@ const table = {
   "core/ring": { path: "src/core/ring/", imports: ["core/base"], pure: true },
   "core/discovery": { path: "src/core/discovery/", imports: ["core/base"], pure: true },
   "core/durable": { path: "src/core/durable/", imports: ["core/base"], pure: true },
+<<<<<<< HEAD
   "core/idempotency": {
     path: "src/core/idempotency/",
     imports: ["core/base", "core/ring"],
     pure: true,
   },
+=======
+  "core/wal": { path: "src/core/wal/", imports: ["core/base"], pure: true },
+>>>>>>> wal
   "core/lease": { path: "src/core/lease/", imports: ["core/base"], pure: true },
   "core/swim": {
     path: "src/core/swim/",
@@ -74,6 +78,8 @@ const table = {
   // Host side.
   ports: { path: "src/ports/", imports: ["core/base", "core/time"] },
   adapters: { path: "src/adapters/", imports: ["core/base", "core/time", "wire", "ports"] },
+  /** The write-ahead log on real files. */
+  wal: { path: "src/wal/", imports: ["core/base", "core/wal", "ports"] },
   node: {
     path: "src/node/",
     imports: [
@@ -157,6 +163,8 @@ const table = {
       "node",
       "api",
       "core/swim",
+      "core/wal",
+      "wal",
     ],
   },
   public: {
