@@ -39,11 +39,11 @@ export function parseJobId(text: string): JobIdParts | null {
   return { region, timestampMs, gate, sequence: Number(sequence) };
 }
 
-export function formatJobId(parts: JobIdParts): JobId {
-  const sequence = String(parts.sequence).padStart(SEQUENCE_DIGITS, "0");
-  const id = `${parts.region}-${parts.timestampMs}-${parts.gate}-${sequence}`;
-  assert(parseJobId(id) !== null, "a job id is made of a region, a time, a gate and a sequence");
-  return id as JobId;
+export function formatJobId({ gate, region, sequence, timestampMs }: JobIdParts): JobId {
+  assert(Number.isSafeInteger(timestampMs) && timestampMs >= 0, "a job id's time is positive");
+  assert(sequence >= 0 && sequence <= SEQUENCE_MAX, "a job id's sequence has five digits");
+  const digits = String(sequence).padStart(SEQUENCE_DIGITS, "0");
+  return `${region}-${timestampMs}-${gate}-${digits}` as JobId;
 }
 
 /** What may stand in a job id: lower-case letters and digits, no dash. */
