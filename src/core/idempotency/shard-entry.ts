@@ -53,7 +53,7 @@ export interface RejectedEntry {
   readonly at: number;
 }
 
-/** Removes terminal entries that ended at or before the given times, oldest first. (IDEM-24) */
+/** Removes terminal entries that ended before the given times, oldest first. (IDEM-24) */
 export interface ExpireEntry {
   readonly kind: "expire";
   readonly committedBefore: number;

@@ -118,8 +118,8 @@ describe("a shard applies", () => {
     ]);
     const expire = {
       kind: "expire",
-      committedBefore: 30,
-      rejectedBefore: 40,
+      committedBefore: 31,
+      rejectedBefore: 41,
       countMax: 2,
     } as const;
     expect(state.apply(expire, 100)).toEqual({ kind: "expired", count: 2 });
@@ -141,7 +141,7 @@ describe("a shard applies", () => {
     expect(state.lookup(sampleKey(2))?.at).toBe(500);
     const expire = {
       kind: "expire",
-      committedBefore: 499,
+      committedBefore: 500,
       rejectedBefore: 0,
       countMax: 10,
     } as const;
@@ -218,16 +218,14 @@ const anyEntry: fc.Arbitrary<ShardEntry> = fc.oneof(
     .tuple(fc.nat(9), fc.nat(4), fc.nat(500))
     .map(([k, j, at]) => committed(k, `job-${k}-${j}`, at)),
   fc.tuple(fc.nat(9), fc.nat(500)).map(([k, at]) => rejected(k, "no", at)),
-  fc
-    .tuple(fc.nat(500), fc.nat(500), fc.nat(4))
-    .map(
-      ([committedBefore, rejectedBefore, countMax]): ShardEntry => ({
-        kind: "expire",
-        committedBefore,
-        rejectedBefore,
-        countMax,
-      }),
-    ),
+  fc.tuple(fc.nat(500), fc.nat(500), fc.nat(4)).map(
+    ([committedBefore, rejectedBefore, countMax]): ShardEntry => ({
+      kind: "expire",
+      committedBefore,
+      rejectedBefore,
+      countMax,
+    }),
+  ),
 );
 
 describe("a shard is deterministic", () => {
@@ -275,7 +273,7 @@ class ShardModel {
         ["rejected", entry.rejectedBefore],
       ] as const) {
         const old = [...this.live]
-          .filter(([, held]) => held.status === status && held.at <= before)
+          .filter(([, held]) => held.status === status && held.at < before)
           .slice(0, left);
         for (const [key] of old) this.live.delete(key);
         left -= old.length;

@@ -294,7 +294,7 @@ export class ShardState {
     let count = 0;
     for (; count < countMax; count++) {
       const slot = this.#lists.first(list);
-      if (slot < 0 || (this.#times[slot] ?? 0) > before) break;
+      if (slot < 0 || (this.#times[slot] ?? 0) >= before) break;
       this.#remove(slot);
     }
     return count;
