@@ -28,15 +28,12 @@ const table = {
   "core/ring": { path: "src/core/ring/", imports: ["core/base"], pure: true },
   "core/discovery": { path: "src/core/discovery/", imports: ["core/base"], pure: true },
   "core/durable": { path: "src/core/durable/", imports: ["core/base"], pure: true },
-<<<<<<< HEAD
   "core/idempotency": {
     path: "src/core/idempotency/",
     imports: ["core/base", "core/ring"],
     pure: true,
   },
-=======
   "core/wal": { path: "src/core/wal/", imports: ["core/base"], pure: true },
->>>>>>> wal
   "core/lease": { path: "src/core/lease/", imports: ["core/base"], pure: true },
   "core/swim": {
     path: "src/core/swim/",
@@ -49,6 +46,20 @@ const table = {
   "core/ledger": {
     path: "src/core/ledger/",
     imports: ["core/base", "core/hlc", "core/stats"],
+    pure: true,
+  },
+  /** The ledger node: many groups over one log. */
+  "core/replica": {
+    path: "src/core/replica/",
+    imports: [
+      "core/base",
+      "core/hlc",
+      "core/wal",
+      "core/vsr",
+      "core/ledger",
+      "core/idempotency",
+      "core/ring",
+    ],
     pure: true,
   },
   "core/health": {

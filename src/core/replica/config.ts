@@ -5,9 +5,9 @@ import { IDEMPOTENCY_PROFILES } from "../idempotency/config.ts";
 import { IDEMPOTENCY_RULES } from "../idempotency/rules.ts";
 import { checkVsrConfig, VSR_DEFAULTS } from "../vsr/config.ts";
 import { VSR_RULES } from "../vsr/rules.ts";
-import type { LedgerConfig, LedgerRules } from "./face.ts";
+import type { LedgerNodeConfig, LedgerRules } from "./face.ts";
 
-export const LEDGER_DEFAULTS: LedgerConfig = {
+export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
   vsr: VSR_DEFAULTS,
   idempotency: IDEMPOTENCY_PROFILES.production.authority,
   replicas: 3,
@@ -29,7 +29,7 @@ export const BATCH_MESSAGES_MAX = 4_096;
 /** How often finished jobs are looked through for the archive. */
 export const ARCHIVE_EVERY_MS = 60_000;
 
-export function checkLedgerConfig(config: LedgerConfig): void {
+export function checkLedgerNodeConfig(config: LedgerNodeConfig): void {
   checkVsrConfig(config.vsr);
   assert(config.replicas % 2 === 1, "a group has an odd number of replicas");
   assert(config.compactEntries > config.vsr.tailEntries, "compaction leaves a tail");

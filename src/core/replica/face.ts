@@ -16,7 +16,7 @@ import type { GroupId, LogEntry } from "../vsr/messages.ts";
 import type { VsrRules } from "../vsr/rules.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage } from "./messages.ts";
 
-export interface LedgerConfig {
+export interface LedgerNodeConfig {
   readonly vsr: VsrConfig;
   readonly idempotency: IdempotencyConfig;
   /** Replicas per group, odd. */
@@ -37,7 +37,7 @@ export interface LedgerOptions {
   readonly self: NodeId;
   /** Every node of the ledger, this one included, as configured. */
   readonly sites: readonly Site[];
-  readonly config: LedgerConfig;
+  readonly config: LedgerNodeConfig;
   /** Of this process, to make event ids of its own; never the same twice. */
   readonly boot: string;
   readonly rules: LedgerRules;
@@ -72,7 +72,12 @@ export type LedgerEffect =
       readonly outcome: string;
     }
   /** This node leads a group from now on, with this fence token, or does not any more. (VSR-32) */
-  | { readonly kind: "leads"; readonly group: GroupId; readonly view: number; readonly leads: boolean }
+  | {
+      readonly kind: "leads";
+      readonly group: GroupId;
+      readonly view: number;
+      readonly leads: boolean;
+    }
   /** Keep this for ever: the job leaves memory. */
   | { readonly kind: "archive"; readonly jobId: string; readonly bytes: Uint8Array }
   | { readonly kind: "alarm"; readonly group: GroupId; readonly why: string };

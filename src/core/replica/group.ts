@@ -9,6 +9,7 @@ import type { Operation } from "../vsr/face.ts";
 import type { GroupId } from "../vsr/messages.ts";
 import type { Replica } from "../vsr/replica.ts";
 import type { JobApp } from "./job-app.ts";
+import type { PeerRequest } from "./messages.ts";
 import type { ShardApp } from "./shard-app.ts";
 
 /** Where an answer goes. */
@@ -16,19 +17,14 @@ export type Reply =
   | { readonly kind: "client"; readonly token: number }
   | { readonly kind: "peer"; readonly node: NodeId; readonly id: number }
   /** The shard that has this job founded. */
-  | { readonly kind: "desk"; readonly shard: GroupId; readonly key: string; readonly jobId: string };
+  | {
+      readonly kind: "desk";
+      readonly shard: GroupId;
+      readonly key: string;
+      readonly jobId: string;
+    };
 
-/** Someone waits for an event to be committed, at a level. */
-export interface CommitWaiter {
-  readonly reply: Reply;
-  readonly required: Durability;
-  readonly deadline: number;
-  /** Set when the event is committed and its level is still too low. */
-  done: { readonly seq: number; readonly outcome: Outcome } | null;
-  /** Answers with "founded" instead of "committed". */
-  readonly founding: boolean;
-}
-
+/** What an event did when it was folded in. */
 export interface Outcome {
   readonly kind: string;
   readonly reason: string | null;
@@ -37,24 +33,34 @@ export interface Outcome {
   readonly duplicate: boolean;
 }
 
+/** Someone waits for an event to be committed, at a level. */
+export interface CommitWaiter {
+  readonly group: Group;
+  readonly eventId: string;
+  readonly reply: Reply;
+  /** To be sent on, should another node become primary. */
+  readonly request: PeerRequest;
+  readonly required: Durability;
+  readonly deadline: number;
+  /** Set when the event is committed and its level is still too low. */
+  outcome: Outcome | null;
+}
+
 export interface Group {
   readonly id: GroupId;
-  replica: Replica;
+  readonly replica: Replica;
   readonly app: JobApp | ShardApp;
   /** Records of this group handed to the log by this process. */
   appended: number;
-  /** The armed deadline; Infinity without one. */
-  deadline: number;
   /** Operations that no message carries yet. */
   queue: Operation[];
-  dirty: boolean;
   readonly waiters: Map<string, CommitWaiter[]>;
-  /** Events committed, whose level is not reached. */
+  /** Committed events whose level is not reached yet. */
   readonly levelling: Set<string>;
-  readonly reads: Map<number, Reply>;
-  /** When the primary was last heard, with everything it had committed then. */
+  readonly reads: Map<number, { readonly reply: Reply; readonly request: PeerRequest }>;
+  /** When the primary was last heard and we had everything it had committed then. */
   heardAt: number;
-  compactedAt: number;
+  compactedSeq: number;
 }
 
 export function newGroup(id: GroupId, replica: Replica, app: JobApp | ShardApp): Group {
@@ -63,19 +69,21 @@ export function newGroup(id: GroupId, replica: Replica, app: JobApp | ShardApp):
     replica,
     app,
     appended: 0,
-    deadline: Number.POSITIVE_INFINITY,
     queue: [],
-    dirty: false,
     waiters: new Map(),
     levelling: new Set(),
     reads: new Map(),
     heardAt: Number.NEGATIVE_INFINITY,
-    compactedAt: -1,
+    compactedSeq: -1,
   };
 }
 
-export function waitFor(group: Group, eventId: string, waiter: CommitWaiter): void {
-  const waiting = group.waiters.get(eventId);
-  if (waiting === undefined) group.waiters.set(eventId, [waiter]);
-  else waiting.push(waiter);
+/** Who holds everything up to `seq` durably, as far as this primary knows. */
+export function holders(group: Group, seq: number, self: NodeId): NodeId[] {
+  const { state } = group.replica;
+  const own = state.durableView === state.lastNormalView ? state.durableSeq : -1;
+  return state.members.filter((member) => {
+    const acked = member === self ? own : (state.peers.get(member)?.acked ?? -1);
+    return acked >= seq;
+  });
 }

@@ -1,11 +1,17 @@
 /** A job's group: its entries are job events, its state is their fold. */
 
 import { decodeEvent } from "../ledger/event-codec.ts";
-import { advanceSeq, applyEvent, type EventOutcome, initialState, type JobState } from "../ledger/fold.ts";
+import type { EventId } from "../ledger/events.ts";
+import {
+  advanceSeq,
+  applyEvent,
+  type EventOutcome,
+  initialState,
+  type JobState,
+} from "../ledger/fold.ts";
 import type { JobId } from "../ledger/job-id.ts";
 import { decodeJobState, encodeJobState } from "../ledger/state-codec.ts";
 import { findInTrail } from "../ledger/trail.ts";
-import type { EventId } from "../ledger/events.ts";
 import type { GroupSnapshot, LogEntry } from "../vsr/messages.ts";
 import type { Outcome } from "./group.ts";
 

@@ -6,7 +6,7 @@
 import type { NodeId } from "../base/ids.ts";
 import type { SubmissionAnswer } from "../idempotency/decide.ts";
 import type { Durability } from "../ledger/durability.ts";
-import type { JobEvent } from "../ledger/events.ts";
+import type { JobCreated, JobEvent } from "../ledger/events.ts";
 import type { JobState } from "../ledger/fold.ts";
 import type { JobId } from "../ledger/job-id.ts";
 import type { GroupId, VsrMessage } from "../vsr/messages.ts";
@@ -53,7 +53,12 @@ export type LedgerRequest =
 export type PeerRequest =
   | LedgerRequest
   /** Start the job's group with this event as entry 0, or confirm that it stands. (IDEM-22) */
-  | { readonly kind: "found"; readonly members: readonly NodeId[]; readonly created: JobEvent };
+  | {
+      readonly kind: "found";
+      readonly members: readonly NodeId[];
+      readonly created: JobCreated;
+      readonly required: Durability;
+    };
 
 export type LedgerAnswer =
   | {

@@ -3,7 +3,7 @@
  * so one sync does too. (Spec 50, section 8)
  */
 
-import { ByteReader, ByteWriter } from "../base/bytes.ts";
+import { ByteReader, type ByteWriter } from "../base/bytes.ts";
 import { readRecord, writeRecord } from "../vsr/codec.ts";
 import type { VsrRecord } from "../vsr/face.ts";
 import { GROUP_ID_BYTES_MAX, type GroupId } from "../vsr/messages.ts";

@@ -4,7 +4,7 @@
  */
 
 import { assertNever } from "../base/assert.ts";
-import { ByteReader, ByteWriter } from "../base/bytes.ts";
+import type { ByteReader, ByteWriter } from "../base/bytes.ts";
 import { NODE_ID_BYTES_MAX, type NodeId } from "../base/ids.ts";
 import type { GroupImage, VsrRecord } from "./face.ts";
 import type {
@@ -365,6 +365,18 @@ function readBody(from: ByteReader, kind: VsrMessageKind, epoch: number): VsrMes
         entries: readEntries(from),
         leaseLeftMs: readTime(from),
       };
+    default:
+      return readLogMessage(from, kind, epoch);
+  }
+}
+
+type LogMessageKind = Exclude<
+  VsrMessageKind,
+  "prepare" | "prepareResponse" | "commit" | "viewChange" | "viewChangeResponse"
+>;
+
+function readLogMessage(from: ByteReader, kind: LogMessageKind, epoch: number): VsrMessage {
+  switch (kind) {
     case "newView":
       return {
         kind,
