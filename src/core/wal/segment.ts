@@ -6,8 +6,9 @@
  *
  * A header is written together with the segment's first batch, so a file whose first 32 bytes are zero
  * has been prepared and never used. The header lies in one sector: a crash leaves it whole, absent or,
- * after a short write, begun; anything else there was not written by us or has rotted. `identity` is a digest of the cluster's
- * and the node's name: a log carried to another node is refused. A zero identity fits every node.
+ * after a short write, begun; anything else there was not written by us or has rotted. `identity` is a
+ * digest of the cluster's and the node's name: a log carried to another node is refused. A zero identity
+ * fits every node.
  */
 
 import { assert } from "../base/assert.ts";
@@ -84,7 +85,7 @@ export function decodeSegmentHeader(bytes: Uint8Array): HeaderVerdict {
   };
 }
 
-/** True: a write of `header` stopped after some of its bytes. Its identity is taken as it is when ours is any. */
+/** True: a write of `header` stopped after some of its bytes. An identity of anyone fits any. */
 export function isHeaderBegun(bytes: Uint8Array, header: SegmentHeader): boolean {
   const found = new Uint8Array(SEGMENT_HEADER_BYTES);
   found.set(bytes.subarray(0, SEGMENT_HEADER_BYTES));
