@@ -32,6 +32,7 @@ import {
   ANY_IDENTITY,
   decodeSegmentHeader,
   firstNonZero,
+  isHeaderBegun,
   isZero,
   SEGMENT_HEADER_BYTES,
   SEGMENT_VERSION,
@@ -230,6 +231,11 @@ export class Recovery {
       this.#bytes.subarray(0, Math.min(this.#size, SEGMENT_HEADER_BYTES)),
     );
     const segmentId = this.#segmentId;
+    if (verdict.kind === "unused" || this.#isHeaderBegun()) {
+      // The first of these is where the log ends; if it hides something, `#behind` will tell.
+      this.#unused.push(segmentId);
+      return false;
+    }
     if (verdict.kind === "foreign" || verdict.kind === "version") {
       this.#refusal =
         verdict.kind === "version"
@@ -238,12 +244,10 @@ export class Recovery {
       return false;
     }
     if (verdict.kind === "damaged") {
-      this.#refuseDamage(this.#damageAt(0, "header-lost"), "a header is whole or absent");
-      return false;
-    }
-    if (verdict.kind === "unused") {
-      // The first of these is where the log ends; if it hides something, `#behind` will tell.
-      this.#unused.push(segmentId);
+      this.#refuseDamage(
+        this.#damageAt(0, "header-lost"),
+        "a crash leaves a header whole or absent",
+      );
       return false;
     }
     const { header } = verdict;
@@ -258,6 +262,16 @@ export class Recovery {
       return false;
     }
     return this.#continues(header.firstLsn);
+  }
+
+  #isHeaderBegun(): boolean {
+    const bytes = this.#bytes.subarray(0, Math.min(this.#size, SEGMENT_HEADER_BYTES));
+    if (decodeSegmentHeader(bytes).kind === "header") return false;
+    return isHeaderBegun(bytes, {
+      segmentId: this.#segmentId,
+      identity: this.#options.identity,
+      firstLsn: Math.max(1, this.#expected),
+    });
   }
 
   /** A header proves that everything before it had been synced. (WAL-6) */
@@ -304,9 +318,7 @@ export class Recovery {
     const at = this.#offset;
     const left = this.#size - at;
     if (left >= RECORD_HEADER_BYTES && read - at < RECORD_HEADER_BYTES) return "starved";
-    if (left < RECORD_HEADER_BYTES || isZero(this.#bytes, at, at + RECORD_HEADER_BYTES)) {
-      return this.#endOfData(read);
-    }
+    if (left < RECORD_HEADER_BYTES || this.#isEmptyAt(at)) return this.#endOfData(read);
     const length = this.#view.getUint32(at + 4, true);
     const after = at + RECORD_HEADER_BYTES + length;
     if (length > this.#options.config.payloadBytesMax) return this.#spoil("payload-too-long", read);
@@ -321,6 +333,13 @@ export class Recovery {
       return this.#spoil("number-too-large", read);
     }
     return this.#accept(record, after, read);
+  }
+
+  /** One word decides nearly always: the checksum of a record is hardly ever zero. */
+  #isEmptyAt(at: number): boolean {
+    return (
+      this.#view.getUint32(at, true) === 0 && isZero(this.#bytes, at, at + RECORD_HEADER_BYTES)
+    );
   }
 
   #accept(record: WalRecord, after: number, read: number): "record" | ScanProgress {

@@ -5,9 +5,10 @@
  *     ├ "HSWL" ┼ version ┼ header bytes ┼ segment id ┼ identity ─┼ first lsn ─┼ crc ─┤ records …
  *
  * A header is written together with the segment's first batch, so a file whose first 32 bytes are zero
- * has been prepared and never used. The header lies in one sector: a crash leaves it whole or absent,
- * and anything else there was not written by us or has rotted. `identity` is a digest of the cluster's
- * and the node's name: a log carried to another node is refused. A zero identity fits every node.
+ * has been prepared and never used. The header lies in one sector: a crash leaves it whole, absent or,
+ * after a short write, begun; anything else there was not written by us or has rotted. `identity` is a
+ * digest of the cluster's and the node's name: a log carried to another node is refused. A zero identity
+ * fits every node.
  */
 
 import { assert } from "../base/assert.ts";
@@ -42,7 +43,7 @@ export const ANY_IDENTITY = "0000000000000000";
 /** What binds a log to one node of one cluster. */
 export function identityOf(cluster: string, node: string): string {
   const digest = sha256(encodeUtf8(`hyperscale wal\n${cluster}\n${node}`)).subarray(0, 8);
-  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hexOf(digest);
 }
 
 export function encodeSegmentHeader(header: SegmentHeader): Uint8Array {
@@ -77,11 +78,26 @@ export function decodeSegmentHeader(bytes: Uint8Array): HeaderVerdict {
   }
   const firstLsn = getUint64(view, 20);
   if (!sound || !Number.isSafeInteger(firstLsn)) return { kind: "damaged" };
-  const identity = [...bytes.subarray(12, 20)].map((byte) => byte.toString(16).padStart(2, "0"));
+  const identity = hexOf(bytes.subarray(12, 20));
   return {
     kind: "header",
-    header: { segmentId: view.getUint32(8, true), identity: identity.join(""), firstLsn },
+    header: { segmentId: view.getUint32(8, true), identity, firstLsn },
   };
+}
+
+/** True: a write of `header` stopped after some of its bytes. An identity of anyone fits any. */
+export function isHeaderBegun(bytes: Uint8Array, header: SegmentHeader): boolean {
+  const found = new Uint8Array(SEGMENT_HEADER_BYTES);
+  found.set(bytes.subarray(0, SEGMENT_HEADER_BYTES));
+  const anyone = header.identity === ANY_IDENTITY;
+  const identity = anyone ? hexOf(found.subarray(12, 20)) : header.identity;
+  const whole = encodeSegmentHeader({ ...header, identity });
+  const length = found.findLastIndex((byte) => byte !== 0) + 1;
+  return found.subarray(0, length).every((byte, index) => byte === whole[index]);
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function isPowerOfTwo(value: number): boolean {
@@ -111,6 +127,7 @@ export function firstNonZero(bytes: Uint8Array, start: number, end: number): num
     if (bytes[at] !== 0) return at;
     at++;
   }
+  if (at === end) return end;
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, Math.max(0, (end - at) >> 2));
   let word = 0;
   while (word < words.length && words[word] === 0) word++;

@@ -79,6 +79,9 @@ export type WriterEffect =
       readonly firstTicket: number;
       readonly count: number;
       readonly firstLsn: number;
+      readonly segmentId: number;
+      /** Where the first of them begins. */
+      readonly offset: number;
     }
   /** Every append up to `ticket` that was not rejected is durable, and all bytes up to `offset`. */
   | {

@@ -335,9 +335,10 @@ export class WalWriter {
     this.#alone = batch.items.at(-1)?.mode === "FSYNC";
     const [first] = batch.items;
     if (first !== undefined) {
-      const { ticket: firstTicket } = first;
-      const { firstLsn } = batch;
-      this.#effects.push({ kind: "written", firstTicket, count: batch.items.length, firstLsn });
+      const { firstLsn, segmentId } = batch;
+      const offset = batch.offset === 0 ? SEGMENT_HEADER_BYTES : batch.offset;
+      const placed = { firstTicket: first.ticket, count: batch.items.length, firstLsn };
+      this.#effects.push({ kind: "written", ...placed, segmentId, offset });
     }
     if (!this.#rules.ackAfterSync) this.#effects.push({ kind: "durable", ...batch.end });
     this.#resume();
