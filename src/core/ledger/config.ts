@@ -47,6 +47,8 @@ export interface StatsConfig {
   readonly managerAggregateIntervalMs: number;
   readonly managerSampleRate: number;
   readonly gateStatsRetentionMs: number;
+  /** Two a second of some seven datacenters; beyond it the oldest go before their time. */
+  readonly gateRowsPerJobMax: number;
   readonly gateStatsUseLogger: boolean;
   readonly statsLogPath: string;
   /** Workflows of one job whose status is remembered apart; beyond it they are counted, not told apart. */
@@ -138,6 +140,7 @@ export const LEDGER_DEFAULTS: LedgerConfig = {
     managerAggregateIntervalMs: 500,
     managerSampleRate: 0.1,
     gateStatsRetentionMs: 3_600_000,
+    gateRowsPerJobMax: 50_000,
     gateStatsUseLogger: true,
     statsLogPath: "hyperscale.stats.log.json",
     workflowsPerJobMax: 100_000,
