@@ -280,6 +280,7 @@ const FIGURES: Readonly<Record<string, (scale: number) => void>> = {
     say("|---|---|---|---|---|---|---|---|");
     for (const [members, trials] of [
       [5, 1_000],
+      [8, 600],
       [16, 400],
       [32, 200],
       [64, 60],
@@ -339,5 +340,8 @@ for (const name of wanted) {
     throw new Error(`no figure "${name}"; one of ${Object.keys(FIGURES).join(", ")}`);
   }
   say(`## ${name}`);
+  const before = process.cpuUsage();
   figure(program.opts<{ scale: number }>().scale);
+  const { user, system } = process.cpuUsage(before);
+  say(`(took ${((user + system) / 1e6).toFixed(0)} s of one core)`);
 }

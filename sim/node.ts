@@ -95,6 +95,8 @@ export class SimNode {
   #stash: Stashed[] = [];
   #connections = 0;
   #healthScore = 0;
+  /** What `durableVote` said last, and of which state of the disk. */
+  #durable: { readonly version: number; readonly vote: DurableVote } | null = null;
   readonly #answers = new Map<
     number,
     (effect: Extract<SwimEffect, { kind: "answerStream" }>) => void
@@ -355,39 +357,43 @@ export class SimNode {
   }
 
   #transmit(to: Address, bytes: Uint8Array): void {
-    const { world, network } = this.#around;
+    const { network } = this.#around;
     const target = this.#around.resolve(to);
     if (target === undefined) return;
-    const from = this.spec.index;
+    this.#carry(target, network.mangle(bytes));
+    const old = network.record(this.spec.index, target.spec.index, bytes);
+    if (old !== null) this.#carry(target, old);
+  }
+
+  #carry(target: SimNode, packet: Uint8Array): void {
+    const { world, network } = this.#around;
     const into = target.spec.index;
-    const deliver = (packet: Uint8Array, at: number): void => {
-      world.schedule(at, "datagram", into, () => target.#receive(this.address, packet));
-    };
-    const sent = network.mangle(bytes);
-    network.datagram(from, into, sent.length, world.now, (at) => deliver(sent, at));
-    const old = network.record(from, into, bytes);
-    if (old === null) return;
-    network.datagram(from, into, old.length, world.now, (at) => deliver(old, at));
+    network.datagram(this.spec.index, into, packet.length, world.now, (at) =>
+      world.schedule(at, "datagram", into, () => target.#arrive(this.address, packet)),
+    );
+  }
+
+  #arrive(source: Address, bytes: Uint8Array): void {
+    if (this.state === "up") this.#receive(source, bytes);
+    else this.inLife(this.life, false, () => this.#receive(source, bytes));
   }
 
   #receive(source: Address, bytes: Uint8Array): void {
-    this.inLife(this.life, false, () => {
-      const { world } = this.#around;
-      world.mix(bytes.length);
-      const opened = this.#guard?.open(source, bytes, this.clock.local(world.now));
-      if (opened === undefined) return;
-      for (const packet of opened.send) this.#transmit(packet.to, packet.bytes);
-      if (opened.plain === null) return;
-      const decoded = decodeDatagram(opened.plain);
-      if (!decoded.ok) return;
-      const datagram = decoded.value;
-      if (datagram.protocol === "swim") {
-        this.stepSwim({ kind: "datagram", source, packet: datagram.packet });
-      } else if (datagram.protocol === "election") {
-        const { from, message } = datagram.packet;
-        this.stepElection({ kind: "message", from, message });
-      }
-    });
+    const { world } = this.#around;
+    world.mix(bytes.length);
+    const opened = this.#guard?.open(source, bytes, this.clock.local(world.now));
+    if (opened === undefined) return;
+    for (const packet of opened.send) this.#transmit(packet.to, packet.bytes);
+    if (opened.plain === null) return;
+    const decoded = decodeDatagram(opened.plain);
+    if (!decoded.ok) return;
+    const datagram = decoded.value;
+    if (datagram.protocol === "swim") {
+      this.stepSwim({ kind: "datagram", source, packet: datagram.packet });
+    } else if (datagram.protocol === "election") {
+      const { from, message } = datagram.packet;
+      this.stepElection({ kind: "message", from, message });
+    }
   }
 
   /** Sends a packet that the machines did not make: stray pings, floods of names. */
@@ -412,8 +418,12 @@ export class SimNode {
 
   /** What the disk would tell a new process. */
   durableVote(): DurableVote {
+    const { version } = this.disk;
+    if (this.#durable?.version === version) return this.#durable.vote;
     const lane = new Lane<ElectionEffect>(this.#laneHost(), "vote", () => {}, LANE_RULES);
-    return decodeVote(lane.recover());
+    const vote = decodeVote(lane.recover());
+    this.#durable = { version, vote };
+    return vote;
   }
 }
 

@@ -110,7 +110,7 @@ export class DetectionChecker {
     const { message } = effect.packet;
     if (message.kind === "ping") {
       const { target, sequence } = message;
-      const confirmed = node.swim?.look(target)?.confirmed ?? false;
+      const confirmed = node.swim?.peek(target)?.confirmed ?? false;
       if (!confirmed) this.#rememberGreeting(watch, sequence, target);
       else if (!relaying) watch.probe = { target, sequence, at: node.local, helped: false };
     } else if (message.kind === "pingRequest" && watch.probe?.target === message.target) {
@@ -214,7 +214,7 @@ export class DetectionChecker {
   #afterAck(node: SimNode, watch: Watch, input: Extract<SwimInput, { kind: "datagram" }>): void {
     const { message, from } = input.packet;
     if (message.kind !== "ack") return;
-    const rttMs = node.swim?.look(from)?.rttMs ?? null;
+    const rttMs = node.swim?.peek(from)?.rttMs ?? null;
     const last = watch.rtts.get(from) ?? null;
     watch.rtts.set(from, rttMs);
     if (rttMs === last || message.relayed) return;

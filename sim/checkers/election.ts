@@ -18,6 +18,12 @@ import type { Violations } from "./violations.ts";
 
 type Sent = Extract<ElectionEffect, { kind: "send" }>;
 
+interface Beat {
+  readonly sequence: number;
+  readonly at: number;
+  readonly ackedBy: Set<NodeId>;
+}
+
 interface Voter {
   life: number;
   term: number;
@@ -30,7 +36,7 @@ interface Voter {
   /** The step in progress hears a leader of the voter's own term. */
   heard: boolean;
   /** The leader's own heartbeats: when sent (local), and who acked. */
-  readonly beats: Map<number, { readonly at: number; readonly ackedBy: Set<NodeId> }>;
+  readonly beats: Beat[];
   leaseUntil: number;
   ledSince: number;
   /** The pre-vote round in progress and who granted it. */
@@ -40,6 +46,8 @@ interface Voter {
     readonly grantedBy: Set<NodeId>;
   } | null;
 }
+
+const BEATS_KEPT = 32;
 
 export class ElectionChecker {
   readonly #world: World;
@@ -160,7 +168,7 @@ export class ElectionChecker {
       ackedLeader: known?.ackedLeader ?? null,
       score: 0,
       heard: false,
-      beats: new Map(),
+      beats: [],
       leaseUntil: Number.NEGATIVE_INFINITY,
       ledSince: Number.NEGATIVE_INFINITY,
       preVote: null,
@@ -172,12 +180,7 @@ export class ElectionChecker {
   #onInput(node: SimNode, voter: Voter, input: Extract<ElectionInput, { kind: "message" }>): void {
     const { message, from } = input;
     if (message.kind === "heartbeatAck" && message.term === voter.term) {
-      for (const [sequence, beat] of voter.beats) {
-        if (sequence > message.sequence) break;
-        beat.ackedBy.add(from);
-        if (beat.ackedBy.size < this.#quorum) continue;
-        voter.leaseUntil = Math.max(voter.leaseUntil, beat.at + this.#config.leaseMs);
-      }
+      this.#onAck(voter, from, message.sequence);
     }
     const counts = message.kind === "preVoteReply" && message.granted;
     if (counts && voter.preVote?.round === message.round) voter.preVote.grantedBy.add(from);
@@ -204,6 +207,19 @@ export class ElectionChecker {
     );
   }
 
+  /** An ack speaks for the heartbeats before it too; those before the last one acked are settled. */
+  #onAck(voter: Voter, from: NodeId, sequence: number): void {
+    const { beats } = voter;
+    for (let i = beats.length - 1; i >= 0; i--) {
+      const beat = beats[i] as Beat;
+      if (beat.sequence > sequence) continue;
+      if (beat.ackedBy.has(from)) return;
+      beat.ackedBy.add(from);
+      if (beat.ackedBy.size < this.#quorum) continue;
+      voter.leaseUntil = Math.max(voter.leaseUntil, beat.at + this.#config.leaseMs);
+    }
+  }
+
   /** E5: a term that nobody had before follows a pre-vote majority for it. */
   #onNewTerm(node: SimNode, voter: Voter, term: number): void {
     this.termHighest = term;
@@ -227,11 +243,9 @@ export class ElectionChecker {
       this.#onLeader(node, voter, effect.term);
     } else if (effect.kind === "send" && effect.message.kind === "heartbeat") {
       const { sequence } = effect.message;
-      if (!voter.beats.has(sequence)) {
-        voter.beats.set(sequence, { at: node.local, ackedBy: new Set([node.id]) });
-        const oldest = voter.beats.keys().next();
-        if (voter.beats.size > 32 && !oldest.done) voter.beats.delete(oldest.value);
-      }
+      if (voter.beats.at(-1)?.sequence === sequence) return;
+      voter.beats.push({ sequence, at: node.local, ackedBy: new Set([node.id]) });
+      if (voter.beats.length > BEATS_KEPT) voter.beats.shift();
     } else if (effect.kind === "send" && effect.message.kind === "heartbeatAck") {
       // The promise counts from when the heartbeat was heard, however long the ack waits for the disk.
       // The answer to a heartbeat of an older term is a refusal: it only tells the newer one.
@@ -267,7 +281,7 @@ export class ElectionChecker {
       "G1",
       () => `${node.id} leads with health score ${voter.score}`,
     );
-    voter.beats.clear();
+    voter.beats.length = 0;
     voter.leaseUntil = Number.NEGATIVE_INFINITY;
     voter.ledSince = node.local;
   }

@@ -103,9 +103,9 @@ export class MembershipChecker {
 
   /** Incarnations also rise without an event; what was stored before the next step must be known. */
   #refreshOne(node: SimNode, observer: Observer, id: NodeId): void {
-    const view = node.swim?.look(id) ?? null;
+    const view = node.swim?.peek(id);
     const last = observer.seen.get(id);
-    if (view === null || last === undefined) return;
+    if (view === undefined || last === undefined) return;
     this.#violations.check(
       view.incarnation >= last.incarnation,
       "M2",
@@ -181,8 +181,8 @@ export class MembershipChecker {
     const { swim } = node;
     if (swim === null || update.kind === "user") return;
     if (update.kind === "join" || update.kind === "alive") {
-      const view = swim.look(update.node.id);
-      if (view === null || view.record.address !== update.node.address) return;
+      const view = swim.peek(update.node.id);
+      if (view === undefined || view.record.address !== update.node.address) return;
       const accusedAgain = packet.some((other) => other.kind === "suspect" && other.id === view.id);
       if (accusedAgain || view.incarnation !== update.incarnation) return;
       this.#violations.check(
@@ -196,8 +196,8 @@ export class MembershipChecker {
       this.#onAccused(node, observer, update.incarnation);
       return;
     }
-    const view = swim.look(update.id);
-    if (view === null || !view.confirmed || update.from === update.id) return;
+    const view = swim.peek(update.id);
+    if (view === undefined || !view.confirmed || update.from === update.id) return;
     this.#violations.check(
       view.incarnation >= update.incarnation,
       "R2",

@@ -17,6 +17,7 @@
 
 import { ByteReader, ByteWriter, decodeUtf8, encodeUtf8 } from "../core/base/bytes.ts";
 
+const NO_BYTES = new Uint8Array(0);
 const VARINT = 0;
 const EIGHT_BYTES = 1;
 const PREFIXED = 2;
@@ -107,7 +108,9 @@ export function text(bytesMax: number, bytesMin = 0): Type<string> {
     shape: { kind: "text", bytesMin, bytesMax },
     write: (out, value) => out.text(value),
     read: (from) => {
-      const raw = from.bytes(bytesMax);
+      const familiar = from.familiar(bytesMax);
+      if (familiar !== null && familiar.length >= bytesMin) return familiar;
+      const raw = familiar === null ? from.bytes(bytesMax) : NO_BYTES;
       if (raw.length < bytesMin) from.fail("a text is empty");
       const value = decodeStrict(raw);
       if (value === null) from.fail("a text is not UTF-8");
