@@ -326,7 +326,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
 const ASCII_AT_ONCE_MAX = 256;
 
 /** One character per byte. An array-like is all `apply` needs; spreading would walk an iterator. */
-function fromAscii(bytes: Uint8Array): string {
+export function fromAscii(bytes: Uint8Array): string {
   return String.fromCharCode.apply(null, bytes as unknown as number[]);
 }
 
