@@ -100,7 +100,7 @@ export class TestCluster {
     test.pending = [];
     test.synced = 0;
     node.recover(recovery.images(), millis(this.now), WALL + this.now);
-    node.start(millis(this.now), WALL + this.now);
+    node.start(millis(this.now), WALL + this.now, test.boots === 1);
     this.#drain(test);
   }
 
