@@ -274,6 +274,21 @@ export class ByteReader {
 
 /** UTF-8 by hand: the pure rooms compile without the host's TextEncoder. Lone surrogates become U+FFFD. */
 export function encodeUtf8(text: string): Uint8Array {
+  return encodeAscii(text) ?? encodeAnyUtf8(text);
+}
+
+/** Null when the text is more than ASCII. Most is not, and needs neither code points nor a second copy. */
+function encodeAscii(text: string): Uint8Array | null {
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= 0x80) return null;
+    bytes[i] = code;
+  }
+  return bytes;
+}
+
+function encodeAnyUtf8(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length * 3);
   let length = 0;
   for (const character of text) {
