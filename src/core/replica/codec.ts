@@ -28,13 +28,14 @@ import {
   type GroupId,
   MEMBERS_MAX,
 } from "../vsr/messages.ts";
+import { readComparison, writeComparison } from "./comparison-codec.ts";
 import { BATCH_MESSAGES_MAX } from "./config.ts";
 import { type LedgerAnswer, type NodeMessage, type PeerRequest, READ_LEVELS } from "./messages.ts";
 
 const TEXT_BYTES_MAX = 4_096;
 const RESULT_BYTES_MAX = 4_096;
 const LEVELS = Object.keys(DURABILITY_LEVELS) as readonly Durability[];
-const KINDS: readonly NodeMessage["kind"][] = ["vsr", "request", "answer"];
+const KINDS: readonly NodeMessage["kind"][] = ["vsr", "request", "answer", "compare"];
 const REQUESTS: readonly PeerRequest["kind"][] = ["submit", "append", "read", "replace", "found"];
 const ANSWERS: readonly LedgerAnswer["kind"][] = [
   "committed",
@@ -72,6 +73,9 @@ export function encodeBatch(out: ByteWriter, messages: readonly NodeMessage[]): 
         out.varint(message.id);
         writeAnswer(out, message.answer);
         break;
+      case "compare":
+        writeComparison(out, message.message);
+        break;
       default:
         assertNever(message);
     }
@@ -104,6 +108,8 @@ function readNodeMessage(from: ByteReader): NodeMessage {
       return { kind, id: from.varint(), request: readRequest(from) };
     case "answer":
       return { kind, id: from.varint(), answer: readAnswer(from) };
+    case "compare":
+      return { kind, message: readComparison(from) };
     default:
       return assertNever(kind);
   }

@@ -10,6 +10,7 @@
 import type { NodeId } from "../base/ids.ts";
 import type { IdempotencyConfig } from "../idempotency/config.ts";
 import type { IdempotencyRules } from "../idempotency/rules.ts";
+import type { AntiEntropyConfig } from "../ledger/config.ts";
 import type { Site } from "../ledger/placement.ts";
 import type { VsrConfig } from "../vsr/config.ts";
 import type { GroupId, LogEntry } from "../vsr/messages.ts";
@@ -19,6 +20,7 @@ import type { LedgerAnswer, LedgerRequest, NodeMessage } from "./messages.ts";
 export interface LedgerNodeConfig {
   readonly vsr: VsrConfig;
   readonly idempotency: IdempotencyConfig;
+  readonly antiEntropy: AntiEntropyConfig;
   /** Replicas per group, odd. */
   readonly replicas: number;
   /** With fewer than three nodes: run groups of one, or refuse. (VSR-28) */

@@ -23,6 +23,7 @@ import { type JobId, JobIdMint, parseJobId } from "../ledger/job-id.ts";
 import type { GroupImage, VsrEffect, VsrInput } from "../vsr/face.ts";
 import type { GroupId, VsrMessage } from "../vsr/messages.ts";
 import { type Origin, Replica } from "../vsr/replica.ts";
+import { Comparison } from "./comparison.ts";
 import { ARCHIVE_EVERY_MS, BATCH_MESSAGES_MAX } from "./config.ts";
 import type { LedgerEffect, LedgerInput, LedgerOptions, LedgerStatus } from "./face.ts";
 import { type Group, newGroup } from "./group.ts";
@@ -44,6 +45,7 @@ export class LedgerNode {
   readonly archived = new Set<string>();
   readonly #random: Random;
   readonly #service: Service;
+  readonly #comparison: Comparison;
   readonly #timers = new Deadlines<Group>();
   readonly #writer = new ByteWriter(1_024);
   #out: LedgerEffect[] = [];
@@ -69,6 +71,7 @@ export class LedgerNode {
     this.hlc = new HybridClock(options.self);
     this.mint = new JobIdMint(this.topology.region(options.self), options.self);
     this.#service = new Service(this);
+    this.#comparison = new Comparison(this, random.fork("comparison"));
   }
 
   /** Before `start`: what the log says about each group. */
@@ -89,6 +92,7 @@ export class LedgerNode {
   start(now: Millis, wall: number, found: boolean): void {
     this.#at(now, wall);
     this.#archiveAt = now + ARCHIVE_EVERY_MS;
+    this.#comparison.start();
     if (!found) return;
     for (let index = 0; index < SHARD_COUNT; index++) {
       const id = shardGroup(index);
@@ -145,7 +149,8 @@ export class LedgerNode {
   nextDeadline(): Millis | null {
     const groups = this.#timers.next() ?? Number.POSITIVE_INFINITY;
     const service = this.#service.nextDeadline() ?? Number.POSITIVE_INFINITY;
-    const at = Math.min(groups, service, this.#archiveAt);
+    const comparison = this.#comparison.nextDeadline() ?? Number.POSITIVE_INFINITY;
+    const at = Math.min(groups, service, comparison, this.#archiveAt);
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
   }
 
@@ -185,6 +190,17 @@ export class LedgerNode {
     const messages = this.#outbox.get(to);
     if (messages === undefined) this.#outbox.set(to, [message]);
     else messages.push(message);
+  }
+
+  /** A job has moved on. */
+  onApplied(group: Group): void {
+    this.#comparison.onApplied(group);
+  }
+
+  /** Two committed histories of one job: its group stops here, an operator decides. (LEDG-6) */
+  onDiverged(id: GroupId, why: string): void {
+    const group = this.groups.get(id);
+    if (group !== undefined) this.stepGroup(group, { kind: "stop", why });
   }
 
   markDirty(group: Group): void {
@@ -258,6 +274,9 @@ export class LedgerNode {
       case "answer":
         this.#service.onAnswer(from, message.id, message.answer);
         return;
+      case "compare":
+        this.#comparison.onMessage(from, message.message);
+        return;
       default:
         assertNever(message);
     }
@@ -314,6 +333,7 @@ export class LedgerNode {
       if (group.app.kind === "shard") this.#service.onDeskTick(group, group.app);
     }
     this.#service.onTick();
+    this.#comparison.onTick();
     if (this.now >= this.#archiveAt) this.#archive();
   }
 
@@ -331,6 +351,7 @@ export class LedgerNode {
       }
       this.emit({ kind: "archive", jobId: id, bytes: group.app.snapshot() });
       this.archived.add(id);
+      this.#comparison.onGone(group);
       this.#timers.delete(group);
       this.groups.delete(id);
     }

@@ -260,7 +260,10 @@ export class Service {
         this.#onCommitted(group, effect.entry, effect.copies);
         return;
       case "restored":
-        if (app.restore(effect.snapshot)) return;
+        if (app.restore(effect.snapshot)) {
+          this.#node.onApplied(group);
+          return;
+        }
         this.#node.emit({ kind: "alarm", group: group.id, why: "a snapshot cannot be read" });
         return;
       case "refused":
@@ -299,6 +302,7 @@ export class Service {
     const text = outcome?.kind ?? entry.kind;
     this.#node.emit({ kind: "applied", group: group.id, entry, outcome: text });
     this.#commits.onCommitted(group, entry, outcome, copies);
+    this.#node.onApplied(group);
   }
 
   #onRead(group: Group, token: number, ready: boolean): void {

@@ -65,7 +65,9 @@ export type VsrInput =
   | { readonly kind: "read"; readonly token: number }
   | { readonly kind: "reconfigure"; readonly eventId: string; readonly members: readonly NodeId[] }
   /** The state up to `snapshot.seq` is kept elsewhere; the log below it may go. (VSR-31) */
-  | { readonly kind: "compact"; readonly snapshot: GroupSnapshot };
+  | { readonly kind: "compact"; readonly snapshot: GroupSnapshot }
+  /** Someone has seen two committed histories of this group: it must not go on here. (LEDG-6) */
+  | { readonly kind: "stop"; readonly why: string };
 
 export type RefusalReason =
   | "notPrimary"

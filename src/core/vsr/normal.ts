@@ -188,13 +188,16 @@ export function sameAsOurs(ctx: VsrContext, entry: LogEntry): boolean {
 
 /** Two values committed at one place would be the end of every promise: say so and stop. (LEDG-6) */
 export function breakDown(ctx: VsrContext, other: LogEntry): void {
-  const { state } = ctx;
   const own = ctx.entryAt(other.seq)?.eventId ?? "nothing";
+  stop(ctx, `entry ${other.seq} is committed as ${own} here and as ${other.eventId} there`);
+}
+
+export function stop(ctx: VsrContext, why: string): void {
+  const { state } = ctx;
   if (state.acting) stepDown(ctx, "the log is broken");
   state.status = "broken";
   state.candidacy = null;
   state.transfer = null;
-  const why = `entry ${other.seq} is committed as ${own} here and as ${other.eventId} there`;
   ctx.emit({ kind: "broken", why });
 }
 

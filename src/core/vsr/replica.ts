@@ -29,6 +29,7 @@ import {
   proposeReconfiguration,
   retire,
   sendCommit,
+  stop,
 } from "./normal.ts";
 import { read } from "./reads.ts";
 import type { VsrRules } from "./rules.ts";
@@ -229,6 +230,9 @@ export class Replica {
         return;
       case "compact":
         this.#compact(input.snapshot);
+        return;
+      case "stop":
+        stop(ctx, input.why);
         return;
       default:
         assertNever(input);
