@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkEntries } from "./entries.ts";
-import { childCommand } from "./kill.ts";
+import { buildChild } from "./kill.ts";
 
 const traced = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
 if (!traced)
@@ -37,6 +37,7 @@ describe("an error of fdatasync", () => {
       expect(lines.filter((line) => line.startsWith("durable")).length).toBeLessThanOrEqual(11);
       expect((await checkEntries(directory)).entries).toBeGreaterThanOrEqual(durable);
       await rm(directory, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
     },
     60_000,
   );
