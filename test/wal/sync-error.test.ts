@@ -19,13 +19,9 @@ describe("an error of fdatasync", () => {
       const directory = await mkdtemp(join(tmpdir(), "hyperscale-wal-eio-"));
       const strace = ["-f", "-o", "/dev/null", "-e", "trace=fdatasync"];
       const inject = ["-e", "inject=fdatasync:error=EIO:when=12+"];
-      const [command = "", ...args] = childCommand(directory);
-      const { code, stdout, stderr } = await run("strace", [
-        ...strace,
-        ...inject,
-        command,
-        ...args,
-      ]);
+      const folder = await mkdtemp(join(tmpdir(), "hyperscale-wal-child-"));
+      const child = [process.execPath, await buildChild(folder), directory];
+      const { code, stdout, stderr } = await run("strace", [...strace, ...inject, ...child]);
       expect(code).not.toBe(0);
       expect(stderr).toContain("sync failed with EIO");
       const lines = stdout.trim().split("\n");
