@@ -23,6 +23,13 @@ interface Promised {
   readonly until: number;
 }
 
+export interface CheckOptions {
+  readonly leaseMs: number;
+  readonly leaseReads: boolean;
+  /** What is on a node's disk. */
+  readonly disk: (id: NodeId) => GroupImage;
+}
+
 export class GroupChecks {
   violation: string | null = null;
   /** What is committed at each place, by whoever committed it first. */
@@ -35,17 +42,15 @@ export class GroupChecks {
   readonly #promises = new Map<NodeId, Promised>();
   readonly #views = new Map<NodeId, readonly [number, number]>();
   readonly #reads = new Map<number, number>();
-  readonly #leaseMs: number;
-  readonly #leaseReads: boolean;
+  readonly #options: CheckOptions;
   /** Everything up to here was told to somebody outside. */
   told = -1;
   /** The view that committed last: the highest fence that a manager can have seen. */
   #fence = 0;
   readsDone = 0;
 
-  constructor(leaseMs: number, leaseReads: boolean) {
-    this.#leaseMs = leaseMs;
-    this.#leaseReads = leaseReads;
+  constructor(options: CheckOptions) {
+    this.#options = options;
   }
 
   report(text: string): void {
@@ -80,6 +85,7 @@ export class GroupChecks {
         this.#onCommitted(witness, effect.entry);
         // Who counts copies is the primary, and tells its client.
         if (effect.copies.length > 0) this.told = Math.max(this.told, effect.entry.seq);
+        this.#checkCopies(effect.entry, effect.copies);
         return;
       case "restored":
         if (effect.snapshot.seq >= this.committed.length) {
@@ -124,6 +130,17 @@ export class GroupChecks {
       }
     } else if (known.eventId !== entry.eventId || known.view !== entry.view) {
       this.report(`I1: ${entry.seq} is ${known.eventId} and ${entry.eventId}`);
+    }
+  }
+
+  /** A committed entry stays where it was counted, so whoever was counted has it on disk. */
+  #checkCopies(entry: LogEntry, copies: readonly NodeId[]): void {
+    for (const id of copies) {
+      const { entries, snapshot } = this.#options.disk(id);
+      const held = entries[entry.seq - (entries[0]?.seq ?? 0)];
+      if (held?.eventId === entry.eventId && held.view === entry.view) continue;
+      if (entry.seq <= (snapshot?.seq ?? -1)) continue;
+      this.report(`I6: ${id} counts as a copy of ${entry.eventId} at ${entry.seq} without it`);
     }
   }
 
@@ -172,13 +189,13 @@ export class GroupChecks {
 
   /** Promised to a primary: no other view before that is over, on the replica's own clock. */
   promised(witness: Witness, to: NodeId): void {
-    this.#promises.set(witness.id, { to, until: witness.clock + this.#leaseMs });
+    this.#promises.set(witness.id, { to, until: witness.clock + this.#options.leaseMs });
   }
 
   /** Where reads rely on leases, a restart must count as a promise to whoever it was. (VSR-23) */
   restarted(id: NodeId, clock: number): void {
-    if (!this.#leaseReads) return;
-    this.#promises.set(id, { to: "" as NodeId, until: clock + this.#leaseMs });
+    if (!this.#options.leaseReads) return;
+    this.#promises.set(id, { to: "" as NodeId, until: clock + this.#options.leaseMs });
   }
 
   #checkViews({ id, state, clock }: Witness): void {

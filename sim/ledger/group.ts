@@ -27,6 +27,9 @@ export interface GroupNode {
   readonly id: NodeId;
   replica: Replica | null;
   paused: boolean;
+  /** Nothing arrives, nothing gets out. */
+  deaf: boolean;
+  mute: boolean;
   /** Everything it ever persisted; the first `durable` of them are on disk. */
   records: VsrRecord[];
   durable: number;
@@ -53,6 +56,7 @@ export interface GroupOptions {
 }
 
 const IN_FLIGHT_MAX = 400;
+const PAST_MAX = 200;
 const NO_BYTES = new Uint8Array(0);
 
 export class Group {
@@ -60,6 +64,8 @@ export class Group {
   readonly random: Random;
   readonly checks: GroupChecks;
   readonly network: InFlight[] = [];
+  /** Delivered once, and perhaps again much later. */
+  readonly past: InFlight[] = [];
   now = 0;
   readonly events: string[] = [];
   readonly #options: GroupOptions;
@@ -69,12 +75,16 @@ export class Group {
   constructor(options: GroupOptions) {
     this.#options = options;
     const { leaseMs, leaseReads } = options.config;
-    this.checks = new GroupChecks(leaseMs, leaseReads);
+    const disk = (id: NodeId): GroupImage =>
+      this.nodes.find((node) => node.id === id)?.disk.image ?? EMPTY_IMAGE;
+    this.checks = new GroupChecks({ leaseMs, leaseReads, disk });
     this.random = new Random(`group/${options.seed}`);
     this.nodes = Array.from({ length: options.members + options.spares }, (_, index) => ({
       id: nodeId(`n${index}`),
       replica: null,
       paused: false,
+      deaf: false,
+      mute: false,
       records: [],
       durable: 0,
       base: 0,
@@ -124,6 +134,8 @@ export class Group {
     const node = this.nodes.find(({ id }) => id === to);
     if (node === undefined || node.paused) return;
     this.network.splice(index, 1);
+    if (this.past.push(flight) > PAST_MAX) this.past.splice(this.random.below(PAST_MAX), 1);
+    if (node.deaf || this.nodes.some(({ id, mute }) => mute && id === from)) return;
     if (node.replica !== null) this.step(node, { kind: "message", from, message });
     else if (node.records.length === 0 && message.kind === "found") {
       const { epoch, members } = message;

@@ -50,25 +50,29 @@ interface Weather {
   readonly loss: number;
   readonly double: number;
   readonly pause: number;
+  readonly cut: number;
   readonly reconfigure: number;
   readonly compact: number;
   readonly reads: number;
   readonly hurry: number;
+  readonly order: number;
 }
 
 function draw(random: Random): Weather {
   // Each kind of trouble is absent in half of the walks, so that the others get their turn.
   const some = (most: number): number => (random.chance(0.5) ? random.float() * most : 0);
   return {
-    trouble: random.pick([0.02, 0.1, 0.3]),
+    trouble: random.pick([0.02, 0.05, 0.1, 0.3]),
     crash: some(1),
     loss: some(1),
     double: some(0.5),
     pause: some(0.5),
-    reconfigure: some(1.5),
+    cut: some(1),
+    reconfigure: some(3),
     compact: some(0.7),
     reads: some(0.5),
     hurry: random.pick([0.1, 0.3, 0.6]),
+    order: random.pick([0.4, 0.8, 0.95]),
   };
 }
 
@@ -103,9 +107,10 @@ function wander(group: Group, weather: Weather): void {
     return;
   }
   if (random.chance(weather.reads * 0.3)) {
-    group.read(random.chance(0.5) ? (group.primary ?? node) : node);
-  } else if (random.chance(0.45) && network.length > 0) {
-    group.deliver(random.chance(0.7) ? 0 : random.below(network.length));
+    const leading = nodes.filter(({ replica }) => replica?.state.acting === true);
+    group.read(leading.length > 0 ? random.pick(leading) : node);
+  } else if (random.chance(0.6) && network.length > 0) {
+    group.deliver(random.chance(weather.order) ? 0 : random.below(network.length));
   } else if (node.records.length > node.durable) {
     group.sync(node, node.durable + 1 + random.below(node.records.length - node.durable));
   } else if (random.chance(0.4)) proposeSomething(group, group.primary ?? node);
@@ -133,6 +138,7 @@ function disturb(group: Group, node: GroupNode, weather: Weather): void {
     [weather.loss * 0.1, () => void network.splice(0, network.length)],
     [weather.double, () => double(group)],
     [weather.pause, () => pause(group, node)],
+    [weather.cut, () => cut(group, node)],
     [weather.reconfigure, () => reconfigure(group, group.primary ?? node)],
     [weather.compact, () => group.compact(node)],
   ];
@@ -145,15 +151,27 @@ function disturb(group: Group, node: GroupNode, weather: Weather): void {
   }
 }
 
+/** The same packets again: one on its way, or several from long ago. */
 function double(group: Group): void {
-  const flight = group.network[group.random.below(group.network.length + 1)];
-  if (flight !== undefined) group.network.push(flight);
+  const { random, network, past } = group;
+  const flight = network[random.below(network.length + 1)];
+  if (flight !== undefined) network.push(flight);
+  for (let count = random.below(8); count > 0 && past.length > 0; count--) {
+    network.unshift(random.pick(past));
+  }
 }
 
 function pause(group: Group, node: GroupNode): void {
   node.paused = !node.paused;
   // A minute stopped is like a minute later.
   if (node.paused && group.random.chance(0.3)) group.now += group.random.float() * 5_000;
+}
+
+/** Apart, half apart, or together again. */
+function cut(group: Group, node: GroupNode): void {
+  const whole = node.deaf || node.mute;
+  node.deaf = !whole && group.random.chance(0.8);
+  node.mute = !whole && group.random.chance(0.8);
 }
 
 /** Somebody else in for somebody; now and then one more or one less. */
@@ -176,8 +194,12 @@ export function heal(group: Group): void {
   const { nodes, network } = group;
   for (const node of nodes) {
     node.paused = false;
+    node.deaf = false;
+    node.mute = false;
     group.restart(node);
   }
+  // All died before their first record was safe: there never was a group.
+  if (nodes.every(({ durable }) => durable === 0)) return;
   const end = group.now + HEAL_MS_MAX;
   let event = "";
   for (let step = 0; step < HEAL_STEPS_MAX && group.now < end; step++) {

@@ -96,7 +96,8 @@ function unfit(ctx: VsrContext, members: readonly NodeId[]): RefusalReason | nul
   const { state } = ctx;
   if (!oneStep(state.members, members)) return "badMembers";
   // A newcomer has no vote at first: those who stay and have the log must be able to elect.
-  const ready = members.filter((id) => id === ctx.self || state.peers.has(id));
+  const holds = (id: NodeId): boolean => (state.peers.get(id)?.acked ?? -1) >= 0;
+  const ready = members.filter((id) => id === ctx.self || holds(id));
   return ready.length >= Math.floor(members.length / 2) + 1 ? null : "notReady";
 }
 

@@ -186,11 +186,12 @@ export class Replica {
   #resume(image: GroupImage): void {
     const ctx = this.#ctx;
     const { state, config } = ctx;
-    // Promises are not on disk: where reads rely on them, keep one that may have been given. (VSR-23)
-    if (config.leaseReads) state.promisedUntil = ctx.now + config.leaseMs;
     if (state.knownView !== state.lastNormalView) state.grantedTo = ctx.owner(state.knownView);
     if (image.snapshot !== null) ctx.emit({ kind: "restored", snapshot: image.snapshot });
     commitUpTo(ctx, image.commitMark, []);
+    // Promises are not on disk: where reads rely on them, keep one that may have been given, perhaps
+    // in an epoch that we forgot again. (VSR-23)
+    if (config.leaseReads) state.promisedUntil = ctx.now + config.leaseMs;
     if (!state.members.includes(ctx.self)) {
       retire(ctx);
       return;

@@ -109,18 +109,23 @@ export function onFetchLog(ctx: VsrContext, from: NodeId, message: Message<"fetc
   const granted =
     state.status === "viewChange" && message.view === state.knownView && state.grantedTo === from;
   if (leads || (granted && !older)) sendLogSuffix(ctx, from, message.from);
-  else if (older) sendCommitted(ctx, from, message.from);
+  else if (older) sendCommitted(ctx, from, message);
 }
 
 /** Whoever missed the end of an epoch may have what is committed from anybody. (VSR-27) */
-function sendCommitted(ctx: VsrContext, to: NodeId, from: number): void {
-  const { epoch, members, knownView: view, lastNormalView, commit, firstSeq } = ctx.state;
-  const snapshot = from < firstSeq ? ctx.state.snapshot : null;
-  const page = ctx.page(snapshot === null ? from : snapshot.seq + 1);
-  const entries = page.filter(({ seq }) => seq <= commit);
-  // With a snapshot it must show whether that is before or after the end of the receiver's epoch.
-  if (snapshot !== null && page.length < commit - snapshot.seq) return;
-  const log = { snapshot, entries, lastSeq: commit, commit };
+function sendCommitted(ctx: VsrContext, to: NodeId, wanted: Message<"fetchLog">): void {
+  const { state } = ctx;
+  const { epoch, knownView: view, lastNormalView, commit, firstSeq } = state;
+  const snapshot = wanted.from < firstSeq ? state.snapshot : null;
+  const entries = ctx.page(snapshot === null ? wanted.from : snapshot.seq + 1);
+  // A snapshot of the asker's own epoch comes without members: the end of that epoch is in the log.
+  const ahead = state.entries.some(
+    ({ kind, seq, epoch: ended }) =>
+      kind === "reconfigure" && ended === wanted.epoch && seq > (snapshot?.seq ?? -1),
+  );
+  const members = ahead ? [] : state.members;
+  const committed = entries.filter(({ seq }) => seq <= commit);
+  const log = { snapshot, entries: committed, lastSeq: commit, commit };
   ctx.sendDurably(to, { kind: "logSuffix", epoch, members, view, lastNormalView, ...log });
 }
 
@@ -178,9 +183,7 @@ function learnSnapshot(
 ): boolean {
   const { state } = ctx;
   if (state.learner || !state.members.includes(ctx.self)) return false;
-  const ends = message.entries.some(
-    ({ kind, epoch }) => kind === "reconfigure" && epoch === state.epoch,
-  );
+  const ends = message.members.length === 0;
   if (!ends && message.epoch !== state.epoch + 1) return false;
   leaveView(ctx);
   restore(ctx, snapshot);
