@@ -39,6 +39,9 @@ export async function openDirectory(options: WalOptions): Promise<OpenedDirector
     const io = new SegmentIo(options.directory, config.segmentBytes);
     const position = await repair(directory, outcome, io, config);
     const last = outcome.segments.at(-1);
+    for (const { segmentId, endOffset } of outcome.segments.slice(0, -1)) {
+      await segments.refreshIndex(segmentId, endOffset);
+    }
     segments.advance({
       segmentId: last?.segmentId ?? 0,
       offset: last?.endOffset ?? 0,

@@ -297,10 +297,10 @@ export class WalReader implements AsyncIterable<ReadEntry> {
 
   #spoiled(problem: string): void {
     // Behind the last record of a log that nobody has recovered there are zeros.
-    const empty =
+    const last = this.#segments.after(this.#segment?.segmentId ?? 0) === undefined;
+    const zeros =
       this.#ahead.length >= RECORD_HEADER_BYTES && isZero(this.#ahead, 0, RECORD_HEADER_BYTES);
-    if (empty && this.#segments.bound.lsn === Number.MAX_SAFE_INTEGER)
-      this.#finish({ status: "EOF" });
+    if (zeros && last && this.#segments.unrecovered) this.#finish({ status: "EOF" });
     else this.#finish({ status: "CORRUPTION", error: this.#problem("CORRUPTION", problem) });
   }
 

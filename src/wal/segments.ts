@@ -3,10 +3,10 @@
  * their bearings here and are woken when more has become durable. (SR-8)
  */
 
-import { rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "../core/base/assert.ts";
-import { indexName, SparseIndex } from "../core/wal/sparse-index.ts";
+import { decodeSparseIndex, indexName, SparseIndex } from "../core/wal/sparse-index.ts";
 import { segmentPath, syncDirectory } from "./directory.ts";
 
 export interface SegmentInfo {
@@ -25,13 +25,16 @@ export interface DurableBound {
 
 export class Segments {
   readonly directory: string;
+  /** Opened only to look: where the data ends is not known beforehand. */
+  readonly unrecovered: boolean;
   readonly #list: SegmentInfo[] = [];
   readonly #watchers = new Set<() => void>();
   #bound: DurableBound = { segmentId: 0, offset: 0, lsn: 0 };
   #compacting: Promise<unknown> = Promise.resolve();
 
-  constructor(directory: string) {
+  constructor(directory: string, unrecovered = false) {
     this.directory = directory;
+    this.unrecovered = unrecovered;
   }
 
   get bound(): DurableBound {
@@ -47,11 +50,9 @@ export class Segments {
     return this.#list[0]?.firstLsn ?? 1;
   }
 
-  open(segmentId: number, firstLsn: number): SegmentInfo {
+  open(segmentId: number, firstLsn: number, index = new SparseIndex(segmentId, firstLsn)): void {
     const path = segmentPath(this.directory, segmentId);
-    const info = { segmentId, path, firstLsn, index: new SparseIndex(segmentId, firstLsn) };
-    this.#list.push(info);
-    return info;
+    this.#list.push({ segmentId, path, firstLsn, index });
   }
 
   note(segmentId: number, lsn: number, offset: number): void {
@@ -78,6 +79,14 @@ export class Segments {
   watch(wake: () => void): () => void {
     this.#watchers.add(wake);
     return () => this.#watchers.delete(wake);
+  }
+
+  /** Writes the index of a sealed segment again when its file is missing, stale or damaged. (SR-7) */
+  async refreshIndex(segmentId: number, endOffset: number): Promise<void> {
+    const info = this.#list.find((candidate) => candidate.segmentId === segmentId);
+    const stored = await readIndex(this.directory, segmentId);
+    if (stored?.firstLsn === info?.firstLsn && stored?.coveredBytes === endOffset) return;
+    await this.writeIndex(segmentId, endOffset);
   }
 
   /** Nobody depends on the file: it is checked when read and made again when it is missing. */
@@ -110,5 +119,15 @@ export class Segments {
       await rm(join(this.directory, indexName(oldest.segmentId)), { force: true });
       removed++;
     }
+  }
+}
+
+/** Null: there is no intact index of this segment. */
+export async function readIndex(directory: string, segmentId: number): Promise<SparseIndex | null> {
+  try {
+    const index = decodeSparseIndex(await readFile(join(directory, indexName(segmentId))));
+    return index?.segmentId === segmentId ? index : null;
+  } catch {
+    return null;
   }
 }

@@ -117,18 +117,20 @@ export class ShardState {
     this.#table = new PackedTable(hashSeed);
   }
 
-  /** A state from the rows of another, in their order. The decoder has checked each of them. */
+  /** A state from the rows of another, in their order; null when two rows have one key. */
   static restored(
     position: { readonly clock: number; readonly appliedSeq: number },
     rows: Iterable<ShardRow>,
     rules: IdempotencyRules = IDEMPOTENCY_RULES,
     hashSeed = 0,
-  ): ShardState {
+  ): ShardState | null {
     const state = new ShardState(rules, hashSeed);
     state.#clock = position.clock;
     state.#appliedSeq = position.appliedSeq;
     for (const row of rows) {
-      const slot = state.#insert(STATUS.indexOf(row.status), fromAscii(row.key), row.body, row.at);
+      const key = fromAscii(row.key);
+      if (state.#table.find(key) >= 0) return null;
+      const slot = state.#insert(STATUS.indexOf(row.status), key, row.body, row.at);
       if (row.status !== "rejected") state.#setIds[slot] = state.#sets.take(row.replicaSet);
       if (row.created !== null) state.#keepCreated(slot, row.created);
     }

@@ -68,6 +68,8 @@ export interface AntiEntropyConfig {
   readonly roundGapMs: number;
   /** Divergent leaves repaired in one round; the rest waits for the next. */
   readonly leavesPerRoundMax: number;
+  /** Jobs of one leaf in one message. */
+  readonly leafPageJobs: number;
   /** Jobs whose suffix is being fetched at once. */
   readonly fetchesMax: number;
 }
@@ -153,6 +155,7 @@ export const LEDGER_DEFAULTS: LedgerConfig = {
     stepTimeoutMs: 10_000,
     roundGapMs: 1_000,
     leavesPerRoundMax: 64,
+    leafPageJobs: 256,
     fetchesMax: 16,
   },
   session: { stalenessMs: 1_000, jobsMax: 1_024 },

@@ -55,6 +55,8 @@ export class MerkleTree {
   readonly #places = new Map<JobId, number>();
   /** Known hashes by node; a change removes those on the way to the root. */
   readonly #hashes = new Map<number, Uint8Array>();
+  /** Jobs at or below a node, to pass over what is empty. */
+  readonly #counts = new Map<number, number>();
 
   get jobs(): number {
     return this.#places.size;
@@ -62,7 +64,9 @@ export class MerkleTree {
 
   set(summary: JobSummary): void {
     const { jobId } = summary;
-    const leaf = this.#places.get(jobId) ?? leafOf(jobId);
+    const known = this.#places.get(jobId);
+    const leaf = known ?? leafOf(jobId);
+    if (known === undefined) this.#count(leaf, 1);
     this.#places.set(jobId, leaf);
     const jobs = this.#leaves.get(leaf) ?? new Map<JobId, JobSummary>();
     this.#leaves.set(leaf, jobs.set(jobId, summary));
@@ -73,6 +77,7 @@ export class MerkleTree {
     const leaf = this.#places.get(jobId);
     if (leaf === undefined) return;
     this.#places.delete(jobId);
+    this.#count(leaf, -1);
     const jobs = this.#leaves.get(leaf);
     jobs?.delete(jobId);
     if (jobs?.size === 0) this.#leaves.delete(leaf);
@@ -91,6 +96,7 @@ export class MerkleTree {
     assert(isNode(node), "a node of the tree has a number from 1 to 2047");
     const known = this.#hashes.get(node);
     if (known !== undefined) return known;
+    if ((this.#counts.get(node) ?? 0) === 0) return emptyHash(node);
     const hash = isLeaf(node) ? this.#leafHash(node) : this.#innerHash(node);
     this.#hashes.set(node, hash);
     return hash;
@@ -113,19 +119,38 @@ export class MerkleTree {
   }
 
   #innerHash(node: number): Uint8Array {
-    const both = new Uint8Array(2 * HASH_BYTES);
-    childrenOf(node).forEach((child, at) => {
-      both.set(this.hash(child), at * HASH_BYTES);
-    });
-    return sha256(both);
+    const [left, right] = childrenOf(node);
+    return hashPair(this.hash(left), this.hash(right));
+  }
+
+  #count(leaf: number, change: number): void {
+    for (let node = leaf; node >= MERKLE_ROOT; node >>>= 1) {
+      this.#counts.set(node, (this.#counts.get(node) ?? 0) + change);
+    }
   }
 
   #forget(leaf: number): void {
-    // Above a forgotten hash all are forgotten already.
-    for (let node = leaf; node >= MERKLE_ROOT; node >>>= 1) {
-      if (!this.#hashes.delete(node) && node !== leaf) return;
-    }
+    for (let node = leaf; node >= MERKLE_ROOT; node >>>= 1) this.#hashes.delete(node);
   }
+}
+
+function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
+  const both = new Uint8Array(2 * HASH_BYTES);
+  both.set(left);
+  both.set(right, HASH_BYTES);
+  return sha256(both);
+}
+
+/** Hashes of subtrees without jobs, by their height. */
+const empties: Uint8Array[] = [sha256(new Uint8Array(0))];
+
+function emptyHash(node: number): Uint8Array {
+  const height = Math.clz32(node) - Math.clz32(MERKLE_LEAVES);
+  for (let at = empties.length; at <= height; at++) {
+    const below = empties[at - 1] as Uint8Array;
+    empties.push(hashPair(below, below));
+  }
+  return empties[height] as Uint8Array;
 }
 
 export function sameHash(a: Uint8Array, b: Uint8Array): boolean {

@@ -46,6 +46,15 @@ export interface CommitWaiter {
   outcome: Outcome | null;
 }
 
+/** A strong read that waits for its quorum. */
+export interface PendingRead {
+  readonly group: Group;
+  readonly token: number;
+  readonly reply: Reply;
+  readonly request: PeerRequest;
+  readonly deadline: number;
+}
+
 export interface Group {
   readonly id: GroupId;
   readonly replica: Replica;
@@ -57,7 +66,7 @@ export interface Group {
   readonly waiters: Map<string, CommitWaiter[]>;
   /** Committed events whose level is not reached yet. */
   readonly levelling: Set<string>;
-  readonly reads: Map<number, { readonly reply: Reply; readonly request: PeerRequest }>;
+  readonly reads: Map<number, PendingRead>;
   /** When the primary was last heard and we had everything it had committed then. */
   heardAt: number;
   compactedSeq: number;

@@ -81,10 +81,15 @@ export class LedgerNode {
     }
   }
 
-  /** The shards that are ours by configuration are founded when they are not there yet. */
-  start(now: Millis, wall: number): void {
+  /**
+   * With `found`, the shards that are ours by configuration and not there yet are founded: only ever when
+   * the whole ledger starts for the first time. A node whose disk was lost must not found what others
+   * have been running for long; it is invited like any new replica. (VSR-30)
+   */
+  start(now: Millis, wall: number, found: boolean): void {
     this.#at(now, wall);
     this.#archiveAt = now + ARCHIVE_EVERY_MS;
+    if (!found) return;
     for (let index = 0; index < SHARD_COUNT; index++) {
       const id = shardGroup(index);
       const members = this.topology.replicas(id);

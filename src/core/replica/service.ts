@@ -5,6 +5,7 @@
  */
 
 import type { NodeId } from "../base/ids.ts";
+import { Deadlines } from "../ledger/deadlines.ts";
 import { durabilityOfEvent } from "../ledger/durability.ts";
 import { encodeEvent } from "../ledger/event-codec.ts";
 import { EVENT_TYPES, isReplicated } from "../ledger/events.ts";
@@ -12,7 +13,7 @@ import type { VsrEffect } from "../vsr/face.ts";
 import type { GroupId, LogEntry } from "../vsr/messages.ts";
 import { Commits } from "./commits.ts";
 import { REQUESTS_MAX } from "./config.ts";
-import type { CommitWaiter, Group, Reply } from "./group.ts";
+import type { CommitWaiter, Group, PendingRead, Reply } from "./group.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
 import type { LedgerNode } from "./node.ts";
 import { type Routed, Router } from "./router.ts";
@@ -33,7 +34,8 @@ export class Service {
   readonly #router = new Router();
   readonly #commits: Commits;
   readonly #shards: ShardService;
-  #reads = 0;
+  readonly #reads = new Deadlines<PendingRead>();
+  #tokens = 0;
 
   constructor(node: LedgerNode) {
     this.#node = node;
@@ -45,7 +47,7 @@ export class Service {
   }
 
   get waiting(): number {
-    return this.#commits.size;
+    return this.#commits.size + this.#reads.size;
   }
 
   get forwarded(): number {
@@ -53,8 +55,8 @@ export class Service {
   }
 
   nextDeadline(): number | null {
-    const commits = this.#commits.nextDeadline() ?? Number.POSITIVE_INFINITY;
-    const at = Math.min(commits, this.#router.nextDeadline() ?? Number.POSITIVE_INFINITY);
+    const parts = [this.#commits.nextDeadline(), this.#router.nextDeadline(), this.#reads.next()];
+    const at = Math.min(...parts.map((deadline) => deadline ?? Number.POSITIVE_INFINITY));
     return at === Number.POSITIVE_INFINITY ? null : at;
   }
 
@@ -64,7 +66,7 @@ export class Service {
 
   onRequest(token: number, request: LedgerRequest): void {
     const reply = { kind: "client", token } as const;
-    if (this.#commits.size + this.#router.size >= REQUESTS_MAX) {
+    if (this.waiting + this.forwarded >= REQUESTS_MAX) {
       this.#answer(reply, { kind: "retry", why: "this node has too many requests waiting" });
       return;
     }
@@ -184,7 +186,7 @@ export class Service {
     const { app } = group;
     switch (request.kind) {
       case "read":
-        this.#read(group, reply, request);
+        this.#read(group, reply, request, deadline);
         return;
       case "append": {
         if (app.kind !== "job") return;
@@ -227,14 +229,15 @@ export class Service {
     this.#node.stepGroup(group, { kind: "reconfigure", eventId, members: next });
   }
 
-  #read(group: Group, reply: Reply, request: Request<"read">): void {
+  #read(group: Group, reply: Reply, request: Request<"read">, deadline: number): void {
     if (request.level !== "STRONG" && this.#readableHere(group, request)) {
       this.#answerJob(group, reply);
       return;
     }
-    const token = ++this.#reads;
-    group.reads.set(token, { reply, request });
-    this.#node.stepGroup(group, { kind: "read", token });
+    const pending = { group, token: ++this.#tokens, reply, request, deadline };
+    group.reads.set(pending.token, pending);
+    this.#reads.set(pending, deadline);
+    this.#node.stepGroup(group, { kind: "read", token: pending.token });
   }
 
   #answerJob(group: Group, reply: Reply): void {
@@ -300,10 +303,11 @@ export class Service {
 
   #onRead(group: Group, token: number, ready: boolean): void {
     const pending = group.reads.get(token);
-    group.reads.delete(token);
     if (pending === undefined) return;
+    group.reads.delete(token);
+    this.#reads.delete(pending);
     if (ready) this.#answerJob(group, pending.reply);
-    else this.#sendOn(group, pending.reply, pending.request, this.#deadline());
+    else this.#sendOn(group, pending.reply, pending.request, pending.deadline);
   }
 
   /** Whoever waits here is sent on to the next primary with the same event. (VSR-16) */
@@ -341,6 +345,10 @@ export class Service {
   onTick(): void {
     const { now } = this.#node;
     this.#commits.onTick(now);
+    for (const { group, token, reply, request } of this.#reads.takeDue(now)) {
+      group.reads.delete(token);
+      this.#answer(reply, overdue(request, "no quorum has confirmed this primary in time"));
+    }
     for (const routed of this.#router.takeDue(now)) {
       if (now < routed.deadline) {
         this.#attempt(routed);

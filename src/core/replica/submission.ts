@@ -73,10 +73,17 @@ export function prepare(request: LedgerRequest, node: LedgerNode): PeerRequest |
 /** Without a key: a job of its own for every request. */
 function foundNew(request: SubmitRequest, node: LedgerNode): FoundRequest | Refused {
   const jobId = node.mint.next(node.wall);
-  const members = node.topology.replicas(jobId as string as GroupId);
-  if (members.length === 0) return refused("TOO_FEW_NODES", "too few nodes for a group");
+  const replicas = node.topology.replicas(jobId as string as GroupId);
+  if (replicas.length === 0) return refused("TOO_FEW_NODES", "too few nodes for a group");
+  const members = ourselvesFirst(replicas, node.self);
   const created = jobCreated(request, jobId, node);
   return { kind: "found", members, created, required: "GLOBAL" };
+}
+
+/** The first replica leads the first view: we live, and the request is here already. */
+function ourselvesFirst(replicas: readonly NodeId[], self: NodeId): readonly NodeId[] {
+  if (!replicas.includes(self)) return replicas;
+  return [self, ...replicas.filter((node) => node !== self)];
 }
 
 function jobCreated(request: SubmitRequest, jobId: JobId, node: LedgerNode): JobCreated {

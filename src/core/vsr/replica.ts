@@ -35,7 +35,14 @@ import type { VsrRules } from "./rules.ts";
 import { VSR_RULES } from "./rules.ts";
 import type { ReplicaState } from "./state.ts";
 import { freshState, recoveredState } from "./state.ts";
-import { onFetchLog, onLogSuffix, onNewView, onTransferTick, startInstall } from "./transfer.ts";
+import {
+  fetchCommitted,
+  onFetchLog,
+  onLogSuffix,
+  onNewView,
+  onTransferTick,
+  startInstall,
+} from "./transfer.ts";
 import {
   mayVote,
   onCandidacyTick,
@@ -385,7 +392,7 @@ export class Replica {
     }
     if (kind === "prepare" || kind === "commit" || kind === "newView") {
       startInstall(ctx, from, message.view, epoch);
-    }
+    } else if (kind === "newerEpoch" || kind === "viewChange") fetchCommitted(ctx, from);
     return false;
   }
 
