@@ -11,6 +11,7 @@ import type { LedgerNodeConfig, LedgerRules } from "./face.ts";
 export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
   vsr: VSR_DEFAULTS,
   idempotency: IDEMPOTENCY_PROFILES.production.authority,
+  gateCache: IDEMPOTENCY_PROFILES.production.gate,
   antiEntropy: LEDGER_DEFAULTS.antiEntropy,
   replicas: 3,
   fewGates: "single",

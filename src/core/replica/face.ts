@@ -9,6 +9,7 @@
 
 import type { NodeId } from "../base/ids.ts";
 import type { IdempotencyConfig } from "../idempotency/config.ts";
+import type { GateCacheStats } from "../idempotency/gate-cache.ts";
 import type { IdempotencyRules } from "../idempotency/rules.ts";
 import type { AntiEntropyConfig } from "../ledger/config.ts";
 import type { Site } from "../ledger/placement.ts";
@@ -20,6 +21,8 @@ import type { LedgerAnswer, LedgerRequest, NodeMessage } from "./messages.ts";
 export interface LedgerNodeConfig {
   readonly vsr: VsrConfig;
   readonly idempotency: IdempotencyConfig;
+  /** What each node remembers of keys beside the shards; forgets before they do. */
+  readonly gateCache: IdempotencyConfig;
   readonly antiEntropy: AntiEntropyConfig;
   /** Replicas per group, odd. */
   readonly replicas: number;
@@ -107,4 +110,5 @@ export interface LedgerStatus {
   readonly appends: number;
   readonly durable: number;
   readonly clockSkewRefused: number;
+  readonly keys: GateCacheStats;
 }

@@ -16,6 +16,8 @@ import type { ShardApp } from "./shard-app.ts";
 export type Reply =
   | { readonly kind: "client"; readonly token: number }
   | { readonly kind: "peer"; readonly node: NodeId; readonly id: number }
+  /** The gate's memory of keys, which answers all who wait for this one. */
+  | { readonly kind: "gate"; readonly key: string; readonly token: number }
   /** The shard that has this job founded. */
   | {
       readonly kind: "desk";

@@ -170,6 +170,7 @@ export class LedgerNode {
       appends: this.#appends,
       durable: this.#durable,
       clockSkewRefused: this.hlc.refused,
+      keys: this.#service.keys,
     };
   }
 

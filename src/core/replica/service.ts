@@ -5,6 +5,7 @@
  */
 
 import type { NodeId } from "../base/ids.ts";
+import type { GateCacheStats } from "../idempotency/gate-cache.ts";
 import { Deadlines } from "../ledger/deadlines.ts";
 import { durabilityOfEvent } from "../ledger/durability.ts";
 import { encodeEvent } from "../ledger/event-codec.ts";
@@ -13,6 +14,7 @@ import type { VsrEffect } from "../vsr/face.ts";
 import type { GroupId, LogEntry } from "../vsr/messages.ts";
 import { Commits } from "./commits.ts";
 import { REQUESTS_MAX } from "./config.ts";
+import { Gate } from "./gate.ts";
 import type { CommitWaiter, Group, PendingRead, Reply } from "./group.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
 import type { LedgerNode } from "./node.ts";
@@ -34,6 +36,7 @@ export class Service {
   readonly #router = new Router();
   readonly #commits: Commits;
   readonly #shards: ShardService;
+  readonly #gate: Gate;
   readonly #reads = new Deadlines<PendingRead>();
   #tokens = 0;
 
@@ -44,6 +47,7 @@ export class Service {
     const route = (reply: Reply, request: PeerRequest): void =>
       this.#route(reply, request, this.#deadline());
     this.#shards = new ShardService(node, { answer, route });
+    this.#gate = new Gate(node, route);
   }
 
   get waiting(): number {
@@ -54,8 +58,17 @@ export class Service {
     return this.#router.size;
   }
 
+  get keys(): GateCacheStats {
+    return this.#gate.stats;
+  }
+
   nextDeadline(): number | null {
-    const parts = [this.#commits.nextDeadline(), this.#router.nextDeadline(), this.#reads.next()];
+    const parts = [
+      this.#commits.nextDeadline(),
+      this.#router.nextDeadline(),
+      this.#reads.next(),
+      this.#gate.nextDeadline(),
+    ];
     const at = Math.min(...parts.map((deadline) => deadline ?? Number.POSITIVE_INFINITY));
     return at === Number.POSITIVE_INFINITY ? null : at;
   }
@@ -72,6 +85,7 @@ export class Service {
     }
     const ready = prepare(request, this.#node);
     if (ready.kind === "refused") this.#answer(reply, ready);
+    else if (ready.kind === "submit") this.#gate.submit(token, ready);
     else if (ready.kind === "append" && !isReplicated(ready.event.kind)) this.#keep(reply, ready);
     else this.#route(reply, ready, this.#deadline());
   }
@@ -349,6 +363,7 @@ export class Service {
   onTick(): void {
     const { now } = this.#node;
     this.#commits.onTick(now);
+    this.#gate.onTick();
     for (const { group, token, reply, request } of this.#reads.takeDue(now)) {
       group.reads.delete(token);
       this.#answer(reply, overdue(request, "no quorum has confirmed this primary in time"));
@@ -416,6 +431,9 @@ export class Service {
       case "peer":
         if (reply.node === this.#node.self) this.onAnswer(reply.node, reply.id, answer);
         else this.#node.send(reply.node, { kind: "answer", id: reply.id, answer });
+        return;
+      case "gate":
+        this.#gate.onAnswer(reply, answer);
         return;
       case "desk":
         if (answer.kind === "founded") this.#shards.onFounded(reply);
