@@ -254,9 +254,11 @@ describe("nodes that compare what they have (AE-3)", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));
     cluster.run(500);
-    const app = cluster.at(1).node?.groups.get(jobId as GroupId)?.app;
-    if (app?.kind !== "job") throw new Error("no job");
-    app.state = { ...app.state, chain: new Uint8Array(32).fill(1) };
+    const { node } = cluster.at(1);
+    const group = node?.groups.get(jobId as GroupId);
+    if (group?.app.kind !== "job") throw new Error("no job");
+    group.app.state = { ...group.app.state, chain: new Uint8Array(32).fill(1) };
+    node?.onApplied(group);
     cluster.run(150_000);
     expect(cluster.alarms.join()).toContain("two committed histories");
   });

@@ -129,9 +129,11 @@ export class LedgerNode {
     // Proposing may commit at once (a group of one) and bring more to propose.
     for (const group of this.#dirty) {
       this.#dirty.delete(group);
-      const { room } = group.replica;
-      if (group.queue.length === 0) continue;
-      const operations = group.queue.splice(0, group.replica.state.acting ? room : Infinity);
+      const { replica, queue } = group;
+      const { acting, takeOverAt } = replica.state;
+      // About to lead: what waits is proposed then.
+      if (queue.length === 0 || (!acting && takeOverAt > 0)) continue;
+      const operations = queue.splice(0, acting ? replica.room : queue.length);
       if (operations.length > 0) this.stepGroup(group, { kind: "propose", operations });
     }
     for (const [to, messages] of this.#outbox) {
@@ -247,8 +249,11 @@ export class LedgerNode {
     const due = replica.nextDeadline();
     const desk = group.app.kind === "shard" ? group.app.desk.nextDeadline() : null;
     const at = Math.min(due ?? Number.POSITIVE_INFINITY, desk ?? Number.POSITIVE_INFINITY);
-    if (at === Number.POSITIVE_INFINITY) this.#timers.delete(group);
-    else this.#timers.set(group, at);
+    // Deadlines mostly move away: the timer stays and finds nothing to do.
+    if (at < group.armedAt) {
+      group.armedAt = at;
+      this.#timers.set(group, at);
+    }
     if (group.queue.length > 0) this.#dirty.add(group);
     if (group.levelling.size > 0) this.#service.onAcks(group);
     this.#compact(group);
@@ -330,6 +335,7 @@ export class LedgerNode {
 
   #onTick(): void {
     for (const group of this.#timers.takeDue(this.now)) {
+      group.armedAt = Number.POSITIVE_INFINITY;
       this.stepGroup(group, { kind: "tick" });
       if (group.app.kind === "shard") this.#service.onDeskTick(group, group.app);
     }

@@ -6,7 +6,6 @@
 
 import type { NodeId } from "../base/ids.ts";
 import type { GateCacheStats } from "../idempotency/gate-cache.ts";
-import { Deadlines } from "../ledger/deadlines.ts";
 import { durabilityOfEvent } from "../ledger/durability.ts";
 import { encodeEvent } from "../ledger/event-codec.ts";
 import { EVENT_TYPES, isReplicated } from "../ledger/events.ts";
@@ -22,6 +21,7 @@ import { type Routed, Router } from "./router.ts";
 import type { ShardApp } from "./shard-app.ts";
 import { ShardService } from "./shard-service.ts";
 import { groupOf, overdue, prepare, refused } from "./submission.ts";
+import { Timeouts } from "./timeouts.ts";
 
 type Request<Kind extends PeerRequest["kind"]> = Extract<PeerRequest, { kind: Kind }>;
 type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: Kind }>;
@@ -37,7 +37,7 @@ export class Service {
   readonly #commits: Commits;
   readonly #shards: ShardService;
   readonly #gate: Gate;
-  readonly #reads = new Deadlines<PendingRead>();
+  readonly #reads = new Timeouts<PendingRead>();
   #tokens = 0;
 
   constructor(node: LedgerNode) {
@@ -103,7 +103,11 @@ export class Service {
   }
 
   #route(reply: Reply, request: PeerRequest, deadline: number): void {
-    this.#attempt(this.#router.add(groupOf(request), reply, request, deadline));
+    const id = groupOf(request);
+    const group = this.#node.groups.get(id);
+    if (group !== undefined && this.#servesHere(group, request)) {
+      this.#serve(group, reply, request, deadline);
+    } else this.#attempt(this.#router.add(id, reply, request, deadline));
   }
 
   /** Here if we can, else where the primary should be. */
@@ -239,7 +243,7 @@ export class Service {
     }
     const next = members.map((id) => (id === leaving ? joining : id));
     const asked = { reply, request, required: "NONE", deadline } as const;
-    this.#commits.wait({ group, eventId, ...asked, outcome: null });
+    this.#commits.wait({ group, eventId, ...asked, outcome: null, over: false });
     this.#node.stepGroup(group, { kind: "reconfigure", eventId, members: next });
   }
 
@@ -248,9 +252,9 @@ export class Service {
       this.#answerJob(group, reply);
       return;
     }
-    const pending = { group, token: ++this.#tokens, reply, request, deadline };
+    const pending = { group, token: ++this.#tokens, reply, request, deadline, over: false };
     group.reads.set(pending.token, pending);
-    this.#reads.set(pending, deadline);
+    this.#reads.add(pending);
     this.#node.stepGroup(group, { kind: "read", token: pending.token });
   }
 
@@ -323,7 +327,7 @@ export class Service {
     const pending = group.reads.get(token);
     if (pending === undefined) return;
     group.reads.delete(token);
-    this.#reads.delete(pending);
+    this.#reads.end(pending);
     if (ready) this.#answerJob(group, pending.reply);
     else this.#sendOn(group, pending.reply, pending.request, pending.deadline);
   }
