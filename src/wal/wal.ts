@@ -177,7 +177,6 @@ export class Wal {
       const waiter = { mode, wall, logical, lsn: null, resolve, reject };
       const refusal = this.#enter(entry, waiter, options.waitMs ?? Number.POSITIVE_INFINITY);
       if (refusal !== null) reject(refusal);
-      else if (mode === "NONE") resolve({ lsn: null, wall, logical });
     });
   }
 
