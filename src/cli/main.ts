@@ -14,6 +14,7 @@ import { registerNew } from "./commands/new.ts";
 import { registerPing } from "./commands/ping.ts";
 import { registerQueue } from "./commands/queue.ts";
 import { registerRun } from "./commands/run.ts";
+import { registerWal } from "./commands/wal.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "./exit-codes.ts";
 import { packageVersion } from "./version.ts";
 
@@ -36,6 +37,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   registerMonitor(program);
   registerLeave(program);
   registerKeygen(program);
+  registerWal(program);
   throwInsteadOfExit(program);
   try {
     if (argv.length === 0) program.outputHelp();

@@ -8,6 +8,7 @@
  */
 
 import { assert } from "../base/assert.ts";
+import { crc32 } from "../base/crc32.ts";
 
 export const RECORD_PAYLOAD_BYTES_MAX = 256;
 const HEAD_BYTES = 16;
@@ -32,7 +33,7 @@ export function encodeRecord(record: DurableRecord): Uint8Array {
   view.setUint32(8, generation % 2 ** 32);
   view.setUint32(12, payload.length);
   bytes.set(payload, HEAD_BYTES);
-  view.setUint32(HEAD_BYTES + payload.length, checksum(bytes, HEAD_BYTES + payload.length));
+  view.setUint32(HEAD_BYTES + payload.length, crc32(bytes, 0, HEAD_BYTES + payload.length));
   return bytes;
 }
 
@@ -45,7 +46,7 @@ export function decodeRecord(bytes: Uint8Array): DurableRecord | null {
   if (length > RECORD_PAYLOAD_BYTES_MAX || HEAD_BYTES + length + TAIL_BYTES > bytes.length) {
     return null;
   }
-  if (view.getUint32(HEAD_BYTES + length) !== checksum(bytes, HEAD_BYTES + length)) return null;
+  if (view.getUint32(HEAD_BYTES + length) !== crc32(bytes, 0, HEAD_BYTES + length)) return null;
   return {
     generation: view.getUint32(4) * 2 ** 32 + view.getUint32(8),
     payload: bytes.slice(HEAD_BYTES, HEAD_BYTES + length),
@@ -68,18 +69,4 @@ export function copyOrder(region: Uint8Array | null): readonly [number, number] 
   const second = decodeRecord(region.subarray(RECORD_COPY_BYTES));
   const keepFirst = first !== null && (second === null || first.generation > second.generation);
   return keepFirst ? [RECORD_COPY_BYTES, 0] : [0, RECORD_COPY_BYTES];
-}
-
-const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let value = byte;
-  for (let bit = 0; bit < 8; bit++) value = value & 1 ? (value >>> 1) ^ 0xedb8_8320 : value >>> 1;
-  return value >>> 0;
-});
-
-function checksum(bytes: Uint8Array, length: number): number {
-  let value = 0xffff_ffff;
-  for (let i = 0; i < length; i++) {
-    value = (TABLE[(value ^ (bytes[i] ?? 0)) & 0xff] ?? 0) ^ (value >>> 8);
-  }
-  return ~value >>> 0;
 }
