@@ -24,7 +24,9 @@ import { ShardState } from "../../src/core/idempotency/shard.ts";
 import { decodeShardState, encodeShardState } from "../../src/core/idempotency/shard-snapshot.ts";
 
 const ENTRIES = 500_000;
-const LOOKUPS = 1_000_000;
+const LOOKUPS = 200_000;
+/** The best counts: other guests of the machine can only make a round slower. */
+const ROUNDS = 5;
 /** Entries per client: a client submits some jobs, not one. */
 const KEYS_PER_CLIENT = 50;
 const SNAPSHOT_ENTRIES = 100_000;
@@ -113,7 +115,7 @@ function measure(make: () => Subject, entries: number): IdempotencyFigure {
   const fillSeconds = seconds(() => subject.fill(entries));
   const bytesPerEntry = (heldBytes() - before) / entries;
   const absent = sample.map((one) => ({ ...one, key: flat(`x${one.key}`) as IdempotencyKey }));
-  const rate = (list: readonly Sample[], found: boolean): number => {
+  const round = (list: readonly Sample[], found: boolean): number => {
     let right = 0;
     const spent = seconds(() => {
       for (let n = 0; n < LOOKUPS; n++) {
@@ -124,7 +126,8 @@ function measure(make: () => Subject, entries: number): IdempotencyFigure {
     if (right !== LOOKUPS) throw new Error(`${subject.what}: ${right} of ${LOOKUPS} as expected`);
     return LOOKUPS / spent;
   };
-  rate(sample, true);
+  const rate = (list: readonly Sample[], found: boolean): number =>
+    Math.max(...Array.from({ length: ROUNDS }, () => round(list, found)));
   return {
     what: subject.what,
     entries,

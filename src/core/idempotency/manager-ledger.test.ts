@@ -346,7 +346,7 @@ describe("dying anywhere on the path of a submission", () => {
           expect(jobsByKey.get(keyOfClient.get(client) ?? -1)).toContain(answer.jobId);
         }
       }),
-      { numRuns: 500, seed: 41 },
+      { numRuns: 300, seed: 41 },
     );
   });
 

@@ -17,7 +17,7 @@ import { assert } from "../base/assert.ts";
 import { ByteReader, ByteWriter, fromAscii } from "../base/bytes.ts";
 import type { IdempotencyConfig } from "./config.ts";
 import { accepted, type SubmissionAnswer } from "./decide.ts";
-import { FINGERPRINT_BYTES, type IdempotencyKey } from "./key.ts";
+import { FINGERPRINT_BYTES, hasFingerprint, type IdempotencyKey } from "./key.ts";
 import {
   decodeLedgerRecord,
   encodeLedgerRecord,
@@ -352,13 +352,11 @@ export class ManagerLedger<Waiter> {
   }
 
   #told(slot: number, job: ManagerSubmission): SubmissionAnswer {
-    const { fingerprint, result } = decodeBody(this.#table.body(slot));
-    if (
-      this.#rules.fingerprintChecked &&
-      fingerprint.some((byte, i) => byte !== job.fingerprint[i])
-    ) {
+    const body = this.#table.body(slot);
+    if (this.#rules.fingerprintChecked && !hasFingerprint(body, job.fingerprint)) {
       return { kind: "keyReused" };
     }
+    const { result } = decodeBody(body);
     return this.#lists.listOf(slot) === COMMITTED
       ? accepted({ jobId: this.#jobIdOf(slot), ack: result.slice() }, true)
       : { kind: "rejected", result: result.slice(), duplicate: true };

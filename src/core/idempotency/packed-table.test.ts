@@ -72,7 +72,7 @@ describe("the packed table", () => {
     const random = new Random("lives");
     const pair = new Pair(0);
     let content = 0;
-    for (let i = 0; i < 60_000; i++) {
+    for (let i = 0; i < 30_000; i++) {
       pair.put(`key-${i}`, body(random, 300));
       // Not in the order of arrival: holes everywhere.
       if (i >= 3_000) {
