@@ -26,6 +26,8 @@ interface Promised {
 export interface CheckOptions {
   readonly leaseMs: number;
   readonly leaseReads: boolean;
+  /** Report only damage (I1..I8), not the words and promises that lead to it. */
+  readonly damageOnly: boolean;
   /** What is on a node's disk. */
   readonly disk: (id: NodeId) => GroupImage;
 }
@@ -54,7 +56,7 @@ export class GroupChecks {
   }
 
   report(text: string): void {
-    this.violation ??= text;
+    if (!this.#options.damageOnly || text.startsWith("I")) this.violation ??= text;
   }
 
   /** A process began: what it knew in memory is gone. */

@@ -53,6 +53,7 @@ export interface GroupOptions {
   readonly rules: VsrRules;
   /** Clocks run up to this much faster than the world's. */
   readonly drift: number;
+  readonly damageOnly: boolean;
 }
 
 const IN_FLIGHT_MAX = 400;
@@ -77,7 +78,7 @@ export class Group {
     const { leaseMs, leaseReads } = options.config;
     const disk = (id: NodeId): GroupImage =>
       this.nodes.find((node) => node.id === id)?.disk.image ?? EMPTY_IMAGE;
-    this.checks = new GroupChecks({ leaseMs, leaseReads, disk });
+    this.checks = new GroupChecks({ leaseMs, leaseReads, damageOnly: options.damageOnly, disk });
     this.random = new Random(`group/${options.seed}`);
     this.nodes = Array.from({ length: options.members + options.spares }, (_, index) => ({
       id: nodeId(`n${index}`),

@@ -42,6 +42,7 @@ export interface WalkOptions {
   readonly rules?: Partial<VsrRules>;
   /** Clocks run apart beyond the bound, or leases are off: the log must be safe all the same. (VSR-22) */
   readonly clocks?: "bounded" | "wild" | "noLeases";
+  readonly damageOnly?: boolean;
 }
 
 interface Weather {
@@ -78,7 +79,7 @@ function draw(random: Random): Weather {
 
 /** One walk; `group.violation` is null when nothing broke. */
 export function walk(options: WalkOptions): Group {
-  const { seed, members, spares, steps, clocks = "bounded" } = options;
+  const { seed, members, spares, steps, clocks = "bounded", damageOnly = false } = options;
   const random = new Random(`weather/${seed}`);
   const weather = draw(random);
   const leaseReads = clocks !== "noLeases" && random.chance(0.5);
@@ -86,7 +87,7 @@ export function walk(options: WalkOptions): Group {
   const config = { ...WALK_CONFIG, leaseReads, leaseMs };
   const rules = { ...VSR_RULES, ...options.rules };
   const drift = clocks === "wild" ? 3 : WALK_CONFIG.clockDriftMax;
-  const group = new Group({ seed, members, spares, config, rules, drift });
+  const group = new Group({ seed, members, spares, config, rules, drift, damageOnly });
   for (let step = 0; step < steps && group.violation === null; step++) wander(group, weather);
   return group;
 }
