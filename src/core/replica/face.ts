@@ -46,6 +46,8 @@ export interface LedgerOptions {
   /** Of this process, to make event ids of its own; never the same twice. */
   readonly boot: string;
   readonly rules: LedgerRules;
+  /** The idempotency shards there are; all of them unless said. A simulation needs few. */
+  readonly shards?: readonly number[];
 }
 
 export interface LedgerRules {

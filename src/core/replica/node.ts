@@ -94,7 +94,8 @@ export class LedgerNode {
     this.#archiveAt = now + ARCHIVE_EVERY_MS;
     this.#comparison.start();
     if (!found) return;
-    for (let index = 0; index < SHARD_COUNT; index++) {
+    const all = Array.from({ length: SHARD_COUNT }, (_, index) => index);
+    for (const index of this.options.shards ?? all) {
       const id = shardGroup(index);
       const members = this.topology.replicas(id);
       if (members.includes(this.self) && !this.groups.has(id)) {
