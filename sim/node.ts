@@ -23,6 +23,9 @@ import type { Datagram } from "../src/wire/datagram.ts";
 import { decodeDatagram, encodeDatagram } from "../src/wire/datagram.ts";
 import { DatagramGuard } from "../src/wire/guard.ts";
 import { KeyRing } from "../src/wire/key-ring.ts";
+import type { Entropy } from "../src/wire/seal.ts";
+import { StreamGuard } from "../src/wire/stream-guard.ts";
+import { CAPABILITIES, PROTOCOL } from "../src/wire/version.ts";
 import type { NodeClock } from "./clock.ts";
 import type { SimDisk } from "./disk.ts";
 import type { LaneHost, LaneRules } from "./lane.ts";
@@ -66,6 +69,14 @@ const ring = KeyRing.create(checksumAead, ["simulated-secret-0123456789"], "sim"
 assert(ring.ok, "the simulator's secret is strong enough");
 const RING = ring.ring;
 const GROUP = "managers";
+const HELLO = {
+  cluster: "sim",
+  environment: "sim",
+  versionMajor: PROTOCOL.major,
+  versionMinor: PROTOCOL.minor,
+  capabilities: CAPABILITIES,
+  nodeVersion: "sim",
+};
 
 interface Stashed {
   readonly timer: boolean;
@@ -89,6 +100,7 @@ export class SimNode {
   swim: Swim | null = null;
   election: Election | null = null;
   #guard: DatagramGuard | null = null;
+  #entropy: Entropy = (count) => new Uint8Array(count);
   #swimLane: Lane<SwimEffect> | null = null;
   #electionLane: Lane<ElectionEffect> | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -128,10 +140,8 @@ export class SimNode {
     this.#around.world.note(`${this.id} starts`);
     const random = this.#random.fork(`life/${this.life}`);
     const entropy = random.fork("entropy");
-    this.#guard = new DatagramGuard({
-      ring: RING,
-      entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),
-    });
+    this.#entropy = (count) => Uint8Array.from({ length: count }, () => entropy.below(256));
+    this.#guard = new DatagramGuard({ ring: RING, entropy: this.#entropy });
     const host = this.#laneHost();
     const { laneRules } = this.spec;
     this.#swimLane = new Lane(host, "swim", (effect) => this.#carryOutSwim(effect), laneRules);
@@ -399,6 +409,13 @@ export class SimNode {
   /** Sends a packet that the machines did not make: stray pings, floods of names. */
   inject(to: Address, packet: SwimDatagram): void {
     this.#seal(to, { protocol: "swim", packet });
+  }
+
+  /** The guard of this node's end of one connection. */
+  streamGuard(side: "client" | "server"): StreamGuard {
+    const { id, address: own, role, datacenter } = this.spec.record;
+    const hello = { ...HELLO, node: id, address: own, role, datacenter };
+    return new StreamGuard({ ring: RING, entropy: this.#entropy, side, hello, claims: null });
   }
 
   /** The server's side of a stream; `answer` sends the one reply. */

@@ -109,6 +109,24 @@ const table = {
   },
   /** The agent's control interface: the server for others, the client for our own commands. */
   api: { path: "src/api/", imports: ["core/base", "core/time", "ports", "adapters", "node"] },
+  /** The ledger process: the pure node over real files and real connections, and its interface. */
+  ledger: {
+    path: "src/ledger/",
+    imports: [
+      "core/base",
+      "core/hlc",
+      "core/wal",
+      "core/vsr",
+      "core/ledger",
+      "core/idempotency",
+      "core/replica",
+      "wire",
+      "ports",
+      "adapters",
+      "wal",
+      "node",
+    ],
+  },
   protocols: { path: "src/protocols/", imports: ["core/base", "core/time", "core/stats"] },
   workflow: {
     path: "src/workflow/",
@@ -176,6 +194,10 @@ const table = {
       "core/swim",
       "core/wal",
       "wal",
+      "core/idempotency",
+      "core/ledger",
+      "core/replica",
+      "ledger",
     ],
   },
   public: {

@@ -1,7 +1,7 @@
 /**
- * One group of replicas on a hostile little network, without disks or codecs: messages are lost,
- * doubled and overtake each other, processes die and come back with what was durable. Every schedule
- * is a walk of random choices; the invariants are checked after each.
+ * One group of replicas on a hostile little network, without codecs: messages are lost, doubled and
+ * overtake each other, processes stop, die and come back with what was durable, clocks run apart.
+ * The invariants are checked after every step (group-checks.ts); walk.ts makes the schedules.
  */
 
 import { millis } from "../../src/core/base/brand.ts";
@@ -9,12 +9,13 @@ import type { NodeId } from "../../src/core/base/ids.ts";
 import { nodeId } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
 import type { VsrConfig } from "../../src/core/vsr/config.ts";
-import type { VsrEffect, VsrInput, VsrRecord } from "../../src/core/vsr/face.ts";
-import type { LogEntry, VsrMessage } from "../../src/core/vsr/messages.ts";
+import type { GroupImage, VsrEffect, VsrInput, VsrRecord } from "../../src/core/vsr/face.ts";
+import type { VsrMessage } from "../../src/core/vsr/messages.ts";
 import type { Origin } from "../../src/core/vsr/replica.ts";
 import { Replica } from "../../src/core/vsr/replica.ts";
 import type { VsrRules } from "../../src/core/vsr/rules.ts";
-import { ImageFold } from "../../src/core/vsr/state.ts";
+import { EMPTY_IMAGE, ImageFold } from "../../src/core/vsr/state.ts";
+import { GroupChecks } from "./group-checks.ts";
 
 interface InFlight {
   readonly from: NodeId;
@@ -25,12 +26,22 @@ interface InFlight {
 export interface GroupNode {
   readonly id: NodeId;
   replica: Replica | null;
+  paused: boolean;
+  /** Nothing arrives, nothing gets out. */
+  deaf: boolean;
+  mute: boolean;
   /** Everything it ever persisted; the first `durable` of them are on disk. */
   records: VsrRecord[];
   durable: number;
   /** Records on disk when this process started. */
   base: number;
-  applied: LogEntry[];
+  /** Folded from what is on disk. */
+  disk: ImageFold;
+  /** Images that stand for the first `at` records; usable once those are on disk. */
+  checkpoints: { readonly at: number; readonly image: GroupImage }[];
+  /** Of its clock against the world's. */
+  rate: number;
+  offset: number;
 }
 
 export interface GroupOptions {
@@ -40,33 +51,48 @@ export interface GroupOptions {
   readonly spares: number;
   readonly config: VsrConfig;
   readonly rules: VsrRules;
+  /** Clocks run up to this much faster than the world's. */
+  readonly drift: number;
+  readonly damageOnly: boolean;
 }
 
 const IN_FLIGHT_MAX = 400;
+const PAST_MAX = 200;
+const NO_BYTES = new Uint8Array(0);
 
 export class Group {
   readonly nodes: GroupNode[];
   readonly random: Random;
-  readonly #options: GroupOptions;
+  readonly checks: GroupChecks;
   readonly network: InFlight[] = [];
-  violation: string | null = null;
+  /** Delivered once, and perhaps again much later. */
+  readonly past: InFlight[] = [];
   now = 0;
-  /** What is committed at each place, by whoever committed it first. */
-  readonly committed: LogEntry[] = [];
-  readonly #primaries = new Map<string, NodeId>();
-  readonly events = new Set<string>();
+  readonly events: string[] = [];
+  readonly #options: GroupOptions;
   #proposals = 0;
+  #reads = 0;
 
   constructor(options: GroupOptions) {
     this.#options = options;
+    const { leaseMs, leaseReads } = options.config;
+    const disk = (id: NodeId): GroupImage =>
+      this.nodes.find((node) => node.id === id)?.disk.image ?? EMPTY_IMAGE;
+    this.checks = new GroupChecks({ leaseMs, leaseReads, damageOnly: options.damageOnly, disk });
     this.random = new Random(`group/${options.seed}`);
     this.nodes = Array.from({ length: options.members + options.spares }, (_, index) => ({
       id: nodeId(`n${index}`),
       replica: null,
+      paused: false,
+      deaf: false,
+      mute: false,
       records: [],
       durable: 0,
       base: 0,
-      applied: [],
+      disk: new ImageFold(),
+      checkpoints: [],
+      rate: 1 + this.random.float() * options.drift,
+      offset: this.random.below(100_000),
     }));
     const members = this.nodes.slice(0, options.members).map(({ id }) => id);
     for (const node of this.nodes.slice(0, options.members)) {
@@ -74,27 +100,43 @@ export class Group {
     }
   }
 
+  get violation(): string | null {
+    return this.checks.violation;
+  }
+
+  get primary(): GroupNode | undefined {
+    return this.nodes.find((node) => !node.paused && node.replica?.state.acting === true);
+  }
+
+  clock(node: GroupNode): number {
+    return node.offset + this.now * node.rate;
+  }
+
   #start(node: GroupNode, origin: Origin): void {
     const { config, rules } = this.#options;
     node.records.length = node.durable;
     node.base = node.durable;
-    node.applied = [];
+    node.paused = false;
+    this.checks.started(node.id);
     const random = this.random.fork(`${node.id}/${node.base}/${this.now}`);
     node.replica = new Replica({ self: node.id, config }, origin, random, rules);
-    this.#take(node, node.replica.start(millis(this.now)));
+    this.#take(node, null, node.replica.start(millis(this.clock(node))));
   }
 
   step(node: GroupNode, input: VsrInput): void {
-    if (node.replica === null) return;
-    this.#take(node, node.replica.step(input, millis(this.now)));
+    if (node.replica === null || node.paused) return;
+    this.#take(node, input, node.replica.step(input, millis(this.clock(node))));
   }
 
   deliver(index: number): void {
-    const [flight] = this.network.splice(index, 1);
+    const flight = this.network[index];
     if (flight === undefined) return;
     const { from, to, message } = flight;
     const node = this.nodes.find(({ id }) => id === to);
-    if (node === undefined) return;
+    if (node === undefined || node.paused) return;
+    this.network.splice(index, 1);
+    if (this.past.push(flight) > PAST_MAX) this.past.splice(this.random.below(PAST_MAX), 1);
+    if (node.deaf || this.nodes.some(({ id, mute }) => mute && id === from)) return;
     if (node.replica !== null) this.step(node, { kind: "message", from, message });
     else if (node.records.length === 0 && message.kind === "found") {
       const { epoch, members } = message;
@@ -106,30 +148,61 @@ export class Group {
   }
 
   sync(node: GroupNode, upTo: number): void {
-    node.durable = Math.min(node.records.length, upTo);
+    if (node.paused) return;
+    const end = Math.min(node.records.length, upTo);
+    for (; node.durable < end; node.durable++) {
+      const record = node.records[node.durable];
+      if (record !== undefined) node.disk.apply(record);
+    }
     this.step(node, { kind: "durable", count: node.durable - node.base });
   }
 
   crash(node: GroupNode): void {
     node.replica = null;
+    node.paused = false;
     node.records.length = node.durable;
+    node.checkpoints = node.checkpoints.filter(({ at }) => at <= node.durable);
   }
 
   restart(node: GroupNode): void {
     if (node.replica !== null || node.durable === 0) return;
-    const fold = new ImageFold();
-    for (const record of node.records.slice(0, node.durable)) fold.apply(record);
+    const { at, image } = node.checkpoints.at(-1) ?? { at: 0, image: EMPTY_IMAGE };
+    const fold = new ImageFold(image);
+    for (const record of node.records.slice(at, node.durable)) fold.apply(record);
     this.#start(node, { kind: "recovered", image: fold.image });
+    this.checks.restarted(node.id, this.clock(node));
   }
 
   tick(node: GroupNode): void {
     this.step(node, { kind: "tick" });
   }
 
-  propose(node: GroupNode): void {
+  propose(node: GroupNode): string {
     const eventId = `e${this.#proposals++}`;
-    const operation = { eventId, wall: this.#proposals, logical: 0, data: new Uint8Array(0) };
+    this.events.push(eventId);
+    this.proposeAgain(node, eventId);
+    return eventId;
+  }
+
+  proposeAgain(node: GroupNode, eventId: string): void {
+    const operation = { eventId, wall: this.#proposals, logical: 0, data: NO_BYTES };
     this.step(node, { kind: "propose", operations: [operation] });
+  }
+
+  read(node: GroupNode): void {
+    const token = this.#reads++;
+    this.checks.readInvoked(token);
+    this.step(node, { kind: "read", token });
+  }
+
+  /** The state is checkpointed, and the log below it dropped. (VSR-31) */
+  compact(node: GroupNode): void {
+    if (node.replica === null || node.paused || node.replica.state.commit < 0) return;
+    this.step(node, {
+      kind: "compact",
+      snapshot: { seq: node.replica.state.commit, bytes: NO_BYTES },
+    });
+    node.checkpoints.push({ at: node.records.length, image: node.replica.image() });
   }
 
   #send(flight: InFlight): void {
@@ -139,95 +212,23 @@ export class Group {
     }
   }
 
-  #take(node: GroupNode, effects: readonly VsrEffect[]): void {
+  #take(node: GroupNode, input: VsrInput | null, effects: readonly VsrEffect[]): void {
+    const { state } = node.replica ?? {};
+    if (state === undefined) return;
+    const clock = this.clock(node);
+    const witness = { id: node.id, state, durable: node.disk.image, clock };
     for (const effect of effects) {
-      if (effect.kind === "send") {
-        this.#send({ from: node.id, to: effect.to, message: effect.message });
-      } else if (effect.kind === "persist") node.records.push(effect.record);
-      else if (effect.kind === "committed") this.#onCommitted(node, effect.entry);
-      else if (effect.kind === "tookOver") this.#onTookOver(node, effect.view);
-      else if (effect.kind === "restored") node.applied = [];
-      else if (effect.kind === "broken") this.#report(`I1: ${effect.why}`);
+      if (effect.kind === "persist") node.records.push(effect.record);
+      if (effect.kind !== "send") continue;
+      this.#send({ from: node.id, to: effect.to, message: effect.message });
+    }
+    this.checks.after(witness, effects);
+    if (input?.kind !== "message") return;
+    const { kind } = input.message;
+    const word = kind === "prepare" || kind === "commit";
+    const follows = state.status === "normal" && state.primary === input.from;
+    if (word && follows && input.message.view === state.knownView) {
+      this.checks.promised(witness, input.from);
     }
   }
-
-  #onCommitted(node: GroupNode, entry: LogEntry): void {
-    const next = node.applied.length;
-    if (entry.seq !== next) this.#report(`I4: ${node.id} applies ${entry.seq} after ${next - 1}`);
-    node.applied.push(entry);
-    const known = this.committed[entry.seq];
-    if (known === undefined) {
-      this.committed[entry.seq] = entry;
-      this.events.add(entry.eventId);
-    } else if (known.eventId !== entry.eventId || known.view !== entry.view) {
-      this.#report(`I1: ${entry.seq} is ${known.eventId} and ${entry.eventId}`);
-    }
-  }
-
-  #onTookOver(node: GroupNode, view: number): void {
-    const epoch = node.replica?.state.epoch ?? 0;
-    const key = `${epoch}/${view}`;
-    const other = this.#primaries.get(key);
-    if (other !== undefined) this.#report(`I3: ${other} and ${node.id} lead view ${view}`);
-    this.#primaries.set(key, node.id);
-    for (const entry of this.committed) {
-      const own = node.replica?.state.entries.find(({ seq }) => seq === entry.seq);
-      if (own?.eventId !== entry.eventId) {
-        this.#report(`I2: the primary of view ${view} lacks ${entry.eventId} at ${entry.seq}`);
-      }
-    }
-  }
-
-  #report(text: string): void {
-    this.violation ??= text;
-  }
-}
-
-/** One random walk; null when nothing broke. */
-export function walk(options: GroupOptions, steps: number): Group {
-  const group = new Group(options);
-  const { random, nodes } = group;
-  // Some walks are calm and get far, others are wild.
-  const wildness = random.pick([0.02, 0.1, 0.3]);
-  for (let step = 0; step < steps && group.violation === null; step++) {
-    group.now += random.float() * random.pick([5, 50, 300]);
-    const node = random.pick(nodes);
-    if (random.chance(wildness)) disturb(group, node);
-    else if (random.chance(0.45) && group.network.length > 0) {
-      group.deliver(random.chance(0.7) ? 0 : random.below(group.network.length));
-    } else if (node.records.length > node.durable) {
-      group.sync(node, node.durable + 1 + random.below(node.records.length - node.durable));
-    } else if (random.chance(0.4)) group.propose(nodes.find(leads) ?? node);
-    else {
-      const due = node.replica?.nextDeadline() ?? null;
-      if (due !== null && random.chance(0.3)) group.now = Math.max(group.now, due);
-      group.tick(node);
-    }
-  }
-  return group;
-}
-
-const leads = (node: GroupNode): boolean => node.replica?.state.acting === true;
-
-function disturb(group: Group, node: GroupNode): void {
-  const { random, network } = group;
-  const choice = random.float();
-  if (choice < 0.25) group.crash(node);
-  else if (choice < 0.6) group.restart(node);
-  else if (choice < 0.75) network.splice(random.below(network.length + 1), 1);
-  else if (choice < 0.85) {
-    const flight = network[random.below(network.length + 1)];
-    if (flight !== undefined) network.push(flight);
-  } else reconfigure(group, group.nodes.find(leads) ?? node);
-}
-
-function reconfigure(group: Group, node: GroupNode): void {
-  const state = node.replica?.state;
-  if (state === undefined || !state.acting) return;
-  const outside = group.nodes.map(({ id }) => id).filter((id) => !state.members.includes(id));
-  if (outside.length === 0) return;
-  const place = group.random.below(state.members.length);
-  const incoming = group.random.pick(outside);
-  const members = state.members.map((id, index) => (index === place ? incoming : id));
-  group.step(node, { kind: "reconfigure", eventId: `r${group.now}`, members });
 }

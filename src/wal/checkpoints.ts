@@ -9,6 +9,7 @@ import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { assert } from "../core/base/assert.ts";
 import {
+  CHECKPOINT_DEFAULTS,
   type CheckpointHeader,
   checkpointName,
   decodeCheckpoint,
@@ -18,13 +19,6 @@ import {
 import { ANY_IDENTITY } from "../core/wal/segment.ts";
 import { checksum } from "./checksum.ts";
 import { readDirectory, syncDirectory } from "./directory.ts";
-
-export const CHECKPOINT_DEFAULTS = {
-  /** Whichever comes first, counted from the process's start. (CKPT-9) */
-  intervalEntries: 100_000,
-  intervalMs: 300_000,
-  keptMax: 3,
-} as const;
 
 export interface Snapshot {
   readonly localLsn: number;

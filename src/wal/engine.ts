@@ -3,6 +3,7 @@
  * loop are taken together; one timer stands for the writer's next deadline.
  */
 
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { assertNever } from "../core/base/assert.ts";
 import { type Millis, millis } from "../core/base/brand.ts";
 import type { WalWriter } from "../core/wal/writer.ts";
@@ -15,6 +16,8 @@ export type EngineAnswer = Exclude<
   WriterEffect,
   { kind: "createSegment" | "write" | "sync" | "truncate" | "sealed" }
 >;
+
+const IO_KINDS = new Set<WriterEffect["kind"]>(["createSegment", "write", "sync", "truncate"]);
 
 export interface EngineHandlers {
   /** Just before the writer looks at its queue. */
@@ -30,6 +33,7 @@ export class WalEngine {
   #scheduled = false;
   #timer: NodeJS.Timeout | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
+  #inFlight = 0;
   #creating: Promise<void> = Promise.resolve();
   /** Work beside the log that `idle` waits for. */
   readonly #aside = new Set<Promise<void>>();
@@ -62,14 +66,17 @@ export class WalEngine {
     return this.#creating;
   }
 
+  /** Waits for calls under way before the files are closed: their descriptors must not go to others. */
   async stop(): Promise<void> {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
+    while (this.#inFlight > 0) await nextTurn();
     await Promise.allSettled(this.#aside);
     await this.#io.close();
   }
 
   #run(effect: WriterEffect): void {
+    if (IO_KINDS.has(effect.kind)) this.#inFlight++;
     switch (effect.kind) {
       case "createSegment":
         this.#create(effect.segmentId, effect.bytes);
@@ -117,6 +124,7 @@ export class WalEngine {
   }
 
   #finish(during: WriterOperation, error: Error | null, input: WriterInput): void {
+    this.#inFlight--;
     if (error === null) this.step(input);
     else this.step({ kind: "failed", during, code: systemCode(error), message: error.message });
   }

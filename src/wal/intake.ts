@@ -85,6 +85,9 @@ export class Intake {
     const ticket = this.#writer.append(entry, monotonicNow());
     if (typeof ticket !== "number") return ticket;
     this.#waiters.push(waiter, isPipelineType(entry.type) ? (entry.state ?? 0) : null);
+    if (waiter !== null && typeof waiter !== "number" && waiter.mode === "NONE") {
+      waiter.resolve({ lsn: null, wall: entry.wall, logical: entry.logical });
+    }
     return null;
   }
 

@@ -52,6 +52,8 @@ export class WalReader implements AsyncIterable<ReadEntry> {
   #consumers: ((result: ReadResult) => void)[] = [];
   #end: ReadResult | null = null;
   #filling: Promise<void> | null = null;
+  /** More became durable, or room, while a prefetch was ending. */
+  #again = false;
   #segment: SegmentInfo | undefined;
   #file: FileHandle | null = null;
   #offset = 0;
@@ -143,7 +145,12 @@ export class WalReader implements AsyncIterable<ReadEntry> {
 
   /** One prefetch at a time. */
   #fill(): void {
-    if (this.#filling !== null || !this.#hasRoom()) return;
+    if (this.#filling !== null) {
+      this.#again = true;
+      return;
+    }
+    if (!this.#hasRoom()) return;
+    this.#again = false;
     this.#filling = this.#prefetch()
       .catch((error: unknown) => {
         const wrapped =
@@ -154,6 +161,7 @@ export class WalReader implements AsyncIterable<ReadEntry> {
       })
       .finally(() => {
         this.#filling = null;
+        if (this.#again) this.#fill();
       });
   }
 

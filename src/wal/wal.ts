@@ -168,7 +168,10 @@ export class Wal {
     return { ...this.#writer.snapshot(), waiting: this.#intake.waiting };
   }
 
-  /** Resolves when the entry is as durable as asked. Rejects with a `WalError`: then it was not written. */
+  /**
+   * Resolves when the entry is as durable as asked. Rejects with a `WalError`: then it was not written,
+   * or (WAL_FAILED) nobody knows until recovery. The payload is the log's until then: do not change it.
+   */
   append(type: number, payload: Uint8Array, options: AppendOptions = {}): Promise<Appended> {
     const { wall, logical } = this.#stamp();
     const { durability: mode = this.#opened.config.durability, control = false } = options;
@@ -177,7 +180,6 @@ export class Wal {
       const waiter = { mode, wall, logical, lsn: null, resolve, reject };
       const refusal = this.#enter(entry, waiter, options.waitMs ?? Number.POSITIVE_INFINITY);
       if (refusal !== null) reject(refusal);
-      else if (mode === "NONE") resolve({ lsn: null, wall, logical });
     });
   }
 

@@ -27,7 +27,6 @@ export const TAG_BYTES = 16;
 export const SEAL_OVERHEAD_BYTES = HEADER_BYTES + TAG_BYTES;
 const NONCE_BYTES = 12;
 const KEY_ID_AT = 2;
-const KEY_ID_BYTES = 4;
 const SESSION_AT = 6;
 const PEER_AT = 18;
 const COUNTER_AT = 26;
@@ -63,8 +62,8 @@ export function readHeader(packet: Uint8Array): Heading | HeaderProblem {
   if (kind === undefined) return "kind";
   return {
     kind,
-    keyId: readNumber(packet, KEY_ID_AT, KEY_ID_BYTES),
-    counter: readNumber(packet, COUNTER_AT, COUNTER_BYTES),
+    keyId: readUint32(packet, KEY_ID_AT),
+    counter: readCounter(packet),
   };
 }
 
@@ -96,11 +95,11 @@ export function sealPacket(
   const packet = carve(HEADER_BYTES + plain.length + TAG_BYTES);
   packet[0] = FORMAT_VERSION;
   packet[1] = KINDS.indexOf(header.kind);
-  writeNumber(packet, KEY_ID_AT, KEY_ID_BYTES, header.keyId);
+  writeUint32(packet, KEY_ID_AT, header.keyId);
   // Byte by byte: a copy of so few costs less than the call that would make it.
   for (let i = 0; i < SESSION_BYTES; i++) packet[SESSION_AT + i] = header.session[i] ?? 0;
   for (let i = 0; i < PEER_TAG_BYTES; i++) packet[PEER_AT + i] = header.peer[i] ?? 0;
-  writeNumber(packet, COUNTER_AT, COUNTER_BYTES, header.counter);
+  writeCounter(packet, header.counter);
   aead.seal(key, nonceOf(packet), packet, HEADER_BYTES, plain);
   return packet;
 }
@@ -130,16 +129,27 @@ function nonceOf(packet: Uint8Array): Uint8Array {
   return nonce;
 }
 
-function readNumber(from: Uint8Array, at: number, count: number): number {
-  let value = 0;
-  for (let i = 0; i < count; i++) value = value * 256 + (from[at + i] ?? 0);
-  return value;
+function readUint32(from: Uint8Array, at: number): number {
+  const high = ((from[at] ?? 0) << 24) | ((from[at + 1] ?? 0) << 16);
+  return (high | ((from[at + 2] ?? 0) << 8) | (from[at + 3] ?? 0)) >>> 0;
 }
 
-function writeNumber(into: Uint8Array, at: number, count: number, value: number): void {
-  let rest = value;
-  for (let i = count - 1; i >= 0; i--) {
-    into[at + i] = rest % 256;
-    rest = Math.floor(rest / 256);
-  }
+function writeUint32(into: Uint8Array, at: number, value: number): void {
+  into[at] = value >>> 24;
+  into[at + 1] = value >>> 16;
+  into[at + 2] = value >>> 8;
+  into[at + 3] = value;
+}
+
+/** Six bytes: the counter is too large for the integers that shifts work on. */
+function readCounter(from: Uint8Array): number {
+  const high = ((from[COUNTER_AT] ?? 0) << 8) | (from[COUNTER_AT + 1] ?? 0);
+  return high * 2 ** 32 + readUint32(from, COUNTER_AT + 2);
+}
+
+function writeCounter(into: Uint8Array, counter: number): void {
+  const high = Math.floor(counter / 2 ** 32);
+  into[COUNTER_AT] = high >>> 8;
+  into[COUNTER_AT + 1] = high;
+  writeUint32(into, COUNTER_AT + 2, counter % 2 ** 32);
 }

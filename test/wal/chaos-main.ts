@@ -2,7 +2,7 @@
  * `npm run chaos:wal`: 1,000 kills of a writing process at random moments; every entry it had called
  * durable must be there afterwards, byte for byte.
  *
- *     npm run chaos:wal                          1,000 kills, about 15 minutes
+ *     npm run chaos:wal                          1,000 kills, about 5 minutes
  *     npm run chaos:wal -- --kills 100 --seed 7
  */
 

@@ -8,6 +8,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { Random } from "../../src/core/base/random.ts";
 import { checkEntries } from "./entries.ts";
 
@@ -26,8 +27,11 @@ export interface KillReport {
   readonly early: number;
 }
 
-export function childCommand(directory: string, ...more: readonly string[]): readonly string[] {
-  return [process.execPath, "--import", "tsx", CHILD, directory, ...more];
+/** The child as one file of plain JavaScript: a thousand starts should not each translate it again. */
+export async function buildChild(folder: string): Promise<string> {
+  const outfile = join(folder, "child.mjs");
+  await build({ entryPoints: [CHILD], bundle: true, platform: "node", format: "esm", outfile });
+  return outfile;
 }
 
 /** Throws at the first kill after which something acknowledged is missing. */
@@ -38,11 +42,13 @@ export async function killRepeatedly(
 ): Promise<KillReport> {
   const random = new Random(seed);
   const report = { kills: 0, acknowledged: 0, torn: 0, early: 0 };
+  const folder = await mkdtemp(join(tmpdir(), "hyperscale-wal-child-"));
+  const script = await buildChild(folder);
   while (report.kills < kills) {
     const directory = await mkdtemp(join(tmpdir(), "hyperscale-wal-"));
     let before = 0;
     for (let i = 0; i < KILLS_PER_LOG && report.kills < kills; i++) {
-      const life = await liveAndDie(directory, random);
+      const life = await liveAndDie(script, directory, random);
       const { entries, torn } = await checkEntries(directory);
       const promised = Math.max(before, life.durable);
       if (entries < promised) {
@@ -64,6 +70,7 @@ export async function killRepeatedly(
     }
     await rm(directory, { recursive: true, force: true });
   }
+  await rm(folder, { recursive: true, force: true });
   return report;
 }
 
@@ -73,14 +80,15 @@ interface Life {
   readonly durable: number;
 }
 
-async function liveAndDie(directory: string, random: Random): Promise<Life> {
-  const [command = "", ...args] = childCommand(directory);
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+async function liveAndDie(script: string, directory: string, random: Random): Promise<Life> {
+  const child = spawn(process.execPath, [script, directory], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const said = listen(child);
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const early = random.chance(0.05);
   const timeout = setTimeout(() => child.kill("SIGKILL"), START_MS_MAX);
-  if (early) await sleep(random.float() * 400);
+  if (early) await sleep(random.float() * 150);
   else {
     await Promise.race([said.ready, ended]);
     await sleep(random.float() * random.pick([2, 20, 120]));

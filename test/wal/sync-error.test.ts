@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkEntries } from "./entries.ts";
-import { childCommand } from "./kill.ts";
+import { buildChild } from "./kill.ts";
 
 const traced = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
 if (!traced)
@@ -19,13 +19,9 @@ describe("an error of fdatasync", () => {
       const directory = await mkdtemp(join(tmpdir(), "hyperscale-wal-eio-"));
       const strace = ["-f", "-o", "/dev/null", "-e", "trace=fdatasync"];
       const inject = ["-e", "inject=fdatasync:error=EIO:when=12+"];
-      const [command = "", ...args] = childCommand(directory);
-      const { code, stdout, stderr } = await run("strace", [
-        ...strace,
-        ...inject,
-        command,
-        ...args,
-      ]);
+      const folder = await mkdtemp(join(tmpdir(), "hyperscale-wal-child-"));
+      const child = [process.execPath, await buildChild(folder), directory];
+      const { code, stdout, stderr } = await run("strace", [...strace, ...inject, ...child]);
       expect(code).not.toBe(0);
       expect(stderr).toContain("sync failed with EIO");
       const lines = stdout.trim().split("\n");
@@ -37,6 +33,7 @@ describe("an error of fdatasync", () => {
       expect(lines.filter((line) => line.startsWith("durable")).length).toBeLessThanOrEqual(11);
       expect((await checkEntries(directory)).entries).toBeGreaterThanOrEqual(durable);
       await rm(directory, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
     },
     60_000,
   );

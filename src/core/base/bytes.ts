@@ -6,6 +6,7 @@
  */
 
 import { assert } from "./assert.ts";
+import type { PartMemory } from "./part-memory.ts";
 import { carve } from "./slab.ts";
 
 /** One scratch place to turn doubles into bytes and back: a view per packet costs more than the copy. */
@@ -28,10 +29,10 @@ export class ByteWriter {
     this.#length = 0;
   }
 
-  /** A copy of what was written. */
-  take(): Uint8Array {
-    const taken = carve(this.#length);
-    taken.set(this.#bytes.subarray(0, this.#length));
+  /** A copy of what was written, all of it or from a place on. */
+  take(from = 0): Uint8Array {
+    const taken = carve(this.#length - from);
+    taken.set(this.#bytes.subarray(from, this.#length));
     return taken;
   }
 
@@ -187,6 +188,26 @@ export class ByteReader {
     if (this.#take(count)) this.#at += count;
   }
 
+  /** Where the next read begins: the mark of `remember`. */
+  get at(): number {
+    return this.#at;
+  }
+
+  /** Reads the length-prefixed part that comes, if the memory knows its bytes; else reads nothing. */
+  recall<Value>(memory: PartMemory<Value>): Value | undefined {
+    const start = this.#at;
+    const length = this.varint();
+    const end = this.#at + length;
+    const known = length <= this.remaining ? memory.find(this.#bytes, start, end) : undefined;
+    this.#at = known === undefined ? start : end;
+    return known;
+  }
+
+  /** Keeps a part that was read since the mark. */
+  remember<Value>(memory: PartMemory<Value>, mark: number, value: Value): void {
+    if (this.#problem === null) memory.keep(this.#bytes, mark, this.#at, value);
+  }
+
   /** Bytes without a length before them: a view, not a copy. */
   raw(count: number): Uint8Array {
     if (!this.#take(count)) return new Uint8Array(0);
@@ -274,6 +295,21 @@ export class ByteReader {
 
 /** UTF-8 by hand: the pure rooms compile without the host's TextEncoder. Lone surrogates become U+FFFD. */
 export function encodeUtf8(text: string): Uint8Array {
+  return encodeAscii(text) ?? encodeAnyUtf8(text);
+}
+
+/** Null when the text is more than ASCII. Most is not, and needs neither code points nor a second copy. */
+function encodeAscii(text: string): Uint8Array | null {
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code >= 0x80) return null;
+    bytes[i] = code;
+  }
+  return bytes;
+}
+
+function encodeAnyUtf8(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length * 3);
   let length = 0;
   for (const character of text) {

@@ -16,7 +16,7 @@ import { assert } from "../base/assert.ts";
 import { ByteReader, ByteWriter } from "../base/bytes.ts";
 import type { IdempotencyConfig } from "./config.ts";
 import { accepted, type SubmissionAnswer } from "./decide.ts";
-import { FINGERPRINT_BYTES, type IdempotencyKey } from "./key.ts";
+import { FINGERPRINT_BYTES, hasFingerprint, type IdempotencyKey } from "./key.ts";
 import { grownCapacity, grownColumn, PackedTable } from "./packed-table.ts";
 import { IDEMPOTENCY_RULES, type IdempotencyRules } from "./rules.ts";
 import { ACK_BYTES_MAX } from "./shard-entry.ts";
@@ -306,9 +306,8 @@ export class GateCache<Waiter> {
   /** What an ended entry says to a duplicate. (IDEM-14) */
   #told(slot: number, fingerprint: Uint8Array): SubmissionAnswer {
     const body = this.#table.body(slot);
-    for (let i = 0; i < FINGERPRINT_BYTES; i++) {
-      if (this.#rules.fingerprintChecked && body[i] !== fingerprint[i])
-        return { kind: "keyReused" };
+    if (this.#rules.fingerprintChecked && !hasFingerprint(body, fingerprint)) {
+      return { kind: "keyReused" };
     }
     const reader = new ByteReader(body);
     reader.skip(FINGERPRINT_BYTES);

@@ -134,3 +134,9 @@ export function fingerprintOf(body: SubmissionBody): Uint8Array {
   writer.text(body.capabilities);
   return sha256(writer.take());
 }
+
+/** Does a record, which begins with its fingerprint, have this one? */
+export function hasFingerprint(record: Uint8Array, fingerprint: Uint8Array): boolean {
+  for (let i = 0; i < FINGERPRINT_BYTES; i++) if (record[i] !== fingerprint[i]) return false;
+  return true;
+}

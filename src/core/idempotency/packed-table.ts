@@ -14,7 +14,9 @@
 
 import { assert } from "../base/assert.ts";
 
-const CHUNK_BYTES = 32_768;
+const CHUNK_BITS = 15;
+const CHUNK_BYTES = 1 << CHUNK_BITS;
+const CHUNK_MASK = CHUNK_BYTES - 1;
 /** Slot (4), length of the key (2), of the body (2). */
 const HEADER_BYTES = 8;
 /** A chunk wastes at most a quarter at its end. */
@@ -84,7 +86,7 @@ export class PackedTable {
     this.#hashes[slot] = hash;
     const address = this.#append(slot, key.length, body);
     const bytes = this.#chunkOf(address).bytes;
-    const keyAt = (address % CHUNK_BYTES) + HEADER_BYTES;
+    const keyAt = (address & CHUNK_MASK) + HEADER_BYTES;
     for (let i = 0; i < key.length; i++) {
       const code = key.charCodeAt(i);
       assert(code < 0x80, "a key is ASCII");
@@ -103,8 +105,8 @@ export class PackedTable {
     // Asked for again: making room may have moved the old record.
     const old = this.#addressOf(slot);
     const from = this.#chunkOf(old).bytes;
-    const keyAt = (old % CHUNK_BYTES) + HEADER_BYTES;
-    const to = (address % CHUNK_BYTES) + HEADER_BYTES;
+    const keyAt = (old & CHUNK_MASK) + HEADER_BYTES;
+    const to = (address & CHUNK_MASK) + HEADER_BYTES;
     this.#chunkOf(address).bytes.set(from.subarray(keyAt, keyAt + keyLength), to);
     this.#addresses[slot] = address;
     this.#drop(old);
@@ -124,14 +126,15 @@ export class PackedTable {
   body(slot: number): Uint8Array {
     const address = this.#addressOf(slot);
     const bytes = this.#chunkOf(address).bytes;
-    const at = (address % CHUNK_BYTES) + HEADER_BYTES + this.#keyLength(address);
-    return bytes.subarray(at, at + this.#bodyLength(address));
+    const at = address & CHUNK_MASK;
+    const bodyAt = at + HEADER_BYTES + read16(bytes, at + 4);
+    return bytes.subarray(bodyAt, bodyAt + read16(bytes, at + 6));
   }
 
   /** A view, like `body`. */
   keyBytes(slot: number): Uint8Array {
     const address = this.#addressOf(slot);
-    const at = (address % CHUNK_BYTES) + HEADER_BYTES;
+    const at = (address & CHUNK_MASK) + HEADER_BYTES;
     return this.#chunkOf(address).bytes.subarray(at, at + this.#keyLength(address));
   }
 
@@ -142,25 +145,25 @@ export class PackedTable {
   }
 
   #chunkOf(address: number): Chunk {
-    const chunk = this.#chunks[Math.floor(address / CHUNK_BYTES)];
+    const chunk = this.#chunks[address >>> CHUNK_BITS];
     assert(chunk !== undefined && chunk !== null, "an address lies in a chunk");
     return chunk;
   }
 
   #keyLength(address: number): number {
-    const at = (address % CHUNK_BYTES) + 4;
+    const at = (address & CHUNK_MASK) + 4;
     return read16(this.#chunkOf(address).bytes, at);
   }
 
   #bodyLength(address: number): number {
-    const at = (address % CHUNK_BYTES) + 6;
+    const at = (address & CHUNK_MASK) + 6;
     return read16(this.#chunkOf(address).bytes, at);
   }
 
   #hasKey(slot: number, key: string): boolean {
     const address = this.#addresses[slot] ?? FREE;
     const bytes = this.#chunkOf(address).bytes;
-    const at = address % CHUNK_BYTES;
+    const at = address & CHUNK_MASK;
     if (read16(bytes, at + 4) !== key.length) return false;
     const keyAt = at + HEADER_BYTES;
     // From the end: keys of one client differ in the sequence, not in the name.
@@ -195,7 +198,7 @@ export class PackedTable {
   }
 
   #drop(address: number): void {
-    const number = Math.floor(address / CHUNK_BYTES);
+    const number = address >>> CHUNK_BITS;
     const chunk = this.#chunkOf(address);
     chunk.live -= HEADER_BYTES + this.#keyLength(address) + this.#bodyLength(address);
     assert(chunk.live >= 0, "a chunk holds no less than nothing");
@@ -216,7 +219,7 @@ export class PackedTable {
         const keyAt = at + HEADER_BYTES;
         const body = chunk.bytes.subarray(keyAt + keyLength, at + size);
         const address = this.#append(slot, keyLength, body);
-        const to = (address % CHUNK_BYTES) + HEADER_BYTES;
+        const to = (address & CHUNK_MASK) + HEADER_BYTES;
         this.#chunkOf(address).bytes.set(chunk.bytes.subarray(keyAt, keyAt + keyLength), to);
         this.#addresses[slot] = address;
         chunk.live -= size;

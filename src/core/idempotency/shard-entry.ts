@@ -156,8 +156,13 @@ export function readKey(reader: ByteReader): IdempotencyKey {
 
 export function readJobId(reader: ByteReader): string {
   const text = reader.text(JOB_ID_BYTES_MAX);
-  if (text.length === 0) reader.fail("a job id is not empty");
+  if (!isJobId(text)) reader.fail("not a job id");
   return text;
+}
+
+/** One word of printable ASCII; how it is made is the ledger's affair. */
+export function isJobId(text: string): boolean {
+  return text.length <= JOB_ID_BYTES_MAX && /^[\x21-\x7e]+$/.test(text);
 }
 
 export function readReplicaSet(reader: ByteReader): readonly NodeId[] {

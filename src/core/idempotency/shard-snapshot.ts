@@ -14,6 +14,7 @@ import { SHARD_ENTRIES_MAX, type ShardRow, ShardState, type ShardStatus } from "
 import {
   ACK_BYTES_MAX,
   CREATED_BYTES_MAX,
+  isJobId,
   JOB_ID_BYTES_MAX,
   readReplicaSet,
 } from "./shard-entry.ts";
@@ -77,17 +78,25 @@ export function decodeShardState(
   const sets = readSets(reader);
   const count = reader.varint();
   if (count > SHARD_ENTRIES_MAX) reader.fail("more entries than a shard holds");
-  const rows: ShardRow[] = [];
-  const seen = new Set<string>();
+  const rows = readRows(reader, sets, count, clock);
+  const state = ShardState.restored({ clock, appliedSeq }, rows, rules, hashSeed);
+  return reader.failed || reader.remaining > 0 ? null : state;
+}
+
+/** One after the other, so that nothing is held twice; ends at the first row that is not one. */
+function* readRows(
+  reader: ByteReader,
+  sets: readonly (readonly NodeId[])[],
+  count: number,
+  clock: number,
+): Generator<ShardRow> {
   const order = { status: 0, at: 0 };
-  for (let i = 0; i < count && !reader.failed; i++) {
+  for (let i = 0; i < count; i++) {
     const row = readRow(reader, sets);
     checkOrder(reader, row, order, clock);
-    seen.add(fromAscii(row.key));
-    rows.push(row);
+    if (reader.failed) return;
+    yield row;
   }
-  if (reader.failed || reader.remaining > 0 || seen.size !== count) return null;
-  return ShardState.restored({ clock, appliedSeq }, rows, rules, hashSeed);
 }
 
 function readSets(reader: ByteReader): readonly (readonly NodeId[])[] {
@@ -115,10 +124,11 @@ function readRow(reader: ByteReader, sets: readonly (readonly NodeId[])[]): Shar
 function checkBody(reader: ByteReader, body: Uint8Array, rejected: boolean): void {
   const inner = new ByteReader(body);
   inner.skip(FINGERPRINT_BYTES);
-  const jobId = inner.bytes(JOB_ID_BYTES_MAX);
+  const jobId = inner.text(JOB_ID_BYTES_MAX);
   inner.bytes(ACK_BYTES_MAX);
   if (inner.failed || inner.remaining > 0) reader.fail("an entry's body is not one");
-  if ((jobId.length === 0) !== rejected) reader.fail("accepted entries name a job, rejected none");
+  const named = rejected ? jobId === "" : isJobId(jobId);
+  if (!named) reader.fail("accepted entries name a job, rejected none");
 }
 
 /** Lists come one after the other, each in the order of its times: expiry relies on it. */

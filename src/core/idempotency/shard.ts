@@ -20,7 +20,7 @@
 import { assert, assertNever } from "../base/assert.ts";
 import { ByteReader, ByteWriter, fromAscii } from "../base/bytes.ts";
 import type { NodeId } from "../base/ids.ts";
-import { FINGERPRINT_BYTES, type IdempotencyKey } from "./key.ts";
+import { FINGERPRINT_BYTES, hasFingerprint, type IdempotencyKey } from "./key.ts";
 import { grownCapacity, grownColumn, PackedTable } from "./packed-table.ts";
 import { ReplicaSetPool } from "./replica-set-pool.ts";
 import { IDEMPOTENCY_RULES, type IdempotencyRules } from "./rules.ts";
@@ -117,18 +117,20 @@ export class ShardState {
     this.#table = new PackedTable(hashSeed);
   }
 
-  /** A state from the rows of another, in their order. The decoder has checked each of them. */
+  /** A state from the rows of another, in their order; null when two rows have one key. */
   static restored(
     position: { readonly clock: number; readonly appliedSeq: number },
     rows: Iterable<ShardRow>,
     rules: IdempotencyRules = IDEMPOTENCY_RULES,
     hashSeed = 0,
-  ): ShardState {
+  ): ShardState | null {
     const state = new ShardState(rules, hashSeed);
     state.#clock = position.clock;
     state.#appliedSeq = position.appliedSeq;
     for (const row of rows) {
-      const slot = state.#insert(STATUS.indexOf(row.status), fromAscii(row.key), row.body, row.at);
+      const key = fromAscii(row.key);
+      if (state.#table.find(key) >= 0) return null;
+      const slot = state.#insert(STATUS.indexOf(row.status), key, row.body, row.at);
       if (row.status !== "rejected") state.#setIds[slot] = state.#sets.take(row.replicaSet);
       if (row.created !== null) state.#keepCreated(slot, row.created);
     }
@@ -285,7 +287,8 @@ export class ShardState {
     let count = this.#expireList(COMMITTED, entry.committedBefore, entry.countMax);
     count += this.#expireList(REJECTED, entry.rejectedBefore, entry.countMax - count);
     if (!this.rules.pendingNeverExpires) {
-      count += this.#expireList(PENDING, entry.committedBefore, entry.countMax - count);
+      // As a cleanup that takes a slow job for a dead one.
+      count += this.#expireList(PENDING, this.#clock + 1, entry.countMax - count);
     }
     return { kind: "expired", count };
   }
@@ -303,7 +306,7 @@ export class ShardState {
   /** What a known key answers to another entry of itself. */
   #repeat(slot: number, fingerprint: Uint8Array): ShardOutcome {
     const body = this.#table.body(slot);
-    if (this.rules.fingerprintChecked && !startsWith(body, fingerprint)) {
+    if (this.rules.fingerprintChecked && !hasFingerprint(body, fingerprint)) {
       return { kind: "keyReused" };
     }
     const { jobId, result } = decodeBody(body);
@@ -396,9 +399,4 @@ function decodeBody(body: Uint8Array): { jobId: string; result: Uint8Array } {
   const result = reader.bytes().slice();
   assert(!reader.failed && reader.remaining === 0, "the table holds what was put into it");
   return { jobId, result };
-}
-
-function startsWith(bytes: Uint8Array, prefix: Uint8Array): boolean {
-  for (let i = 0; i < FINGERPRINT_BYTES; i++) if (bytes[i] !== prefix[i]) return false;
-  return true;
 }

@@ -215,7 +215,7 @@ describe("a round", () => {
   it("costs hashes in proportion to what differs, not to what there is (AE-1)", () => {
     const hashesFor = (divergent: number): number => {
       const world = new World();
-      for (let at = 0; at < 3_000; at++) world.add(jobOf(at), at < divergent ? 1 : 2, 2);
+      for (let at = 0; at < 1_000; at++) world.add(jobOf(at), at < divergent ? 1 : 2, 2);
       world.step(world.us, { kind: "peers", peers: [EU] });
       world.advance(1);
       expect(world.agrees).toBe(true);
@@ -243,6 +243,14 @@ describe("a round", () => {
     world.advance(2 * config.roundGapMs);
     expect(world.messages.some(({ kind }) => kind === "youAreBehind")).toBe(true);
     expect(world.agrees).toBe(true);
+  });
+
+  it("tells a peer of a whole job that it lacks", () => {
+    const world = new World();
+    world.add(jobOf(1), 3, 0);
+    world.step(world.us, { kind: "peers", peers: [EU] });
+    world.advance(1);
+    expect(world.messages.at(-1)).toEqual({ kind: "youAreBehind" });
   });
 
   it("raises an alarm for two committed histories of one length, and merges nothing (LEDG-6)", () => {

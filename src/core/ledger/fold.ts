@@ -149,11 +149,14 @@ const TERMINAL: ReadonlySet<JobStatus> = new Set<JobStatus>([
 
 /** Folds the event committed at `seq`, which must lie above all that was folded before. */
 export function applyEvent(state: JobState, event: JobEvent, seq: number): Applied {
-  const next = advanceSeq(state, seq);
+  assertNextPlace(state, seq);
   const chain = chainAfter(state.chain, encodeEvent(event));
   const first = findInTrail(state.trail, event.eventId);
   if (first !== undefined) {
-    return { state: { ...next, chain }, outcome: { kind: "duplicate", first } };
+    return {
+      state: { ...state, appliedSeq: seq, chain },
+      outcome: { kind: "duplicate", first },
+    };
   }
   const { change, outcome } = judge(state, event);
   const { eventId, fenceToken, hlc, kind } = event;
@@ -161,8 +164,9 @@ export function applyEvent(state: JobState, event: JobEvent, seq: number): Appli
   const entry: TrailEntry = { seq, eventId, kind, hlc, outcome: outcome.kind, reason };
   return {
     state: {
-      ...next,
+      ...state,
       ...change,
+      appliedSeq: seq,
       chain,
       fenceToken: Math.max(state.fenceToken, fenceToken),
       hlc: state.hlc === null || compareHlc(hlc, state.hlc) > 0 ? hlc : state.hlc,
@@ -174,9 +178,13 @@ export function applyEvent(state: JobState, event: JobEvent, seq: number): Appli
 
 /** A place of the log that holds no job event (a take-over's no-op, a reconfiguration). */
 export function advanceSeq(state: JobState, seq: number): JobState {
-  assert(Number.isSafeInteger(seq), "a place in the log is a whole number");
-  assert(seq > state.appliedSeq, "a place of the log is folded once, in order");
+  assertNextPlace(state, seq);
   return { ...state, appliedSeq: seq };
+}
+
+function assertNextPlace({ appliedSeq }: JobState, seq: number): void {
+  assert(Number.isSafeInteger(seq), "a place in the log is a whole number");
+  assert(seq > appliedSeq, "a place of the log is folded once, in order");
 }
 
 export function chainAfter(chain: Uint8Array, event: Uint8Array): Uint8Array {

@@ -66,7 +66,9 @@ describe("job ids", () => {
     expect(mint.next(5)).toBe("use1-5-g-00001");
   });
 
-  it("are unique: a million from three gates with clock steps and restarts (LEDG-1)", () => {
+  it("are unique: a million from three gates with clock steps and restarts (LEDG-1)", {
+    timeout: 60_000,
+  }, () => {
     const random = new Random("ids");
     const gates = ["g1", "g2", "g3"];
     const mints = gates.map((gate) => new JobIdMint("use1", gate));

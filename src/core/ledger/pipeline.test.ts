@@ -106,10 +106,22 @@ describe("a commit", () => {
     expect(bench.pipeline.sizes).toEqual({ entries: 0, waiters: 0, timers: 0 });
   });
 
+  it("REGIONAL on a node without a regional tier is served by the global one", () => {
+    const bench = new Bench({ regional: false, global: true }).submit("REGIONAL");
+    expect(bench.look()).toEqual(["append", "propose global"]);
+    expect(bench.local().global().look()).toEqual(["mark GLOBAL 41", "answer reached GLOBAL"]);
+  });
+
   it("reports no level before the own copy is durable (PIPE-1)", () => {
     const bench = new Bench().submit("GLOBAL").regional().global();
     expect(bench.look()).toEqual(["append", "propose regional", "propose global"]);
     expect(bench.local().look()).toEqual(["mark GLOBAL 41", "answer reached GLOBAL"]);
+  });
+
+  it("does not go on asking the region for what the world holds already", () => {
+    const bench = new Bench().submit("GLOBAL").global();
+    bench.look();
+    expect(bench.advance(20_000).look()).toEqual([]);
   });
 
   it("carries the entry's own lsn and time in its answer (PIPE-6)", () => {

@@ -80,6 +80,8 @@ describe("a manager's aggregates", () => {
     );
     manager.add(done, millis(600));
     manager.add(done, millis(650));
+    // A late word of a workflow that has ended.
+    manager.add(batchOf(record("a"), record("b", { status: "completed" })), millis(700));
     expect(statsOf(manager.tick(millis(1_100)))).toMatchObject({
       workflowsRunning: 1,
       workflowsCompleted: 1,

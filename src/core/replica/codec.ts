@@ -28,13 +28,14 @@ import {
   type GroupId,
   MEMBERS_MAX,
 } from "../vsr/messages.ts";
+import { readComparison, writeComparison } from "./comparison-codec.ts";
 import { BATCH_MESSAGES_MAX } from "./config.ts";
 import { type LedgerAnswer, type NodeMessage, type PeerRequest, READ_LEVELS } from "./messages.ts";
 
 const TEXT_BYTES_MAX = 4_096;
 const RESULT_BYTES_MAX = 4_096;
 const LEVELS = Object.keys(DURABILITY_LEVELS) as readonly Durability[];
-const KINDS: readonly NodeMessage["kind"][] = ["vsr", "request", "answer"];
+const KINDS: readonly NodeMessage["kind"][] = ["vsr", "request", "answer", "compare"];
 const REQUESTS: readonly PeerRequest["kind"][] = ["submit", "append", "read", "replace", "found"];
 const ANSWERS: readonly LedgerAnswer["kind"][] = [
   "committed",
@@ -54,29 +55,52 @@ const SUBMISSIONS: readonly SubmissionAnswer["kind"][] = [
   "retry",
 ];
 
+/** One message after the other; the end of the bytes is the end of the batch. */
 export function encodeBatch(out: ByteWriter, messages: readonly NodeMessage[]): Uint8Array {
   out.clear();
-  out.varint(messages.length);
-  for (const message of messages) {
-    out.uint8(KINDS.indexOf(message.kind));
-    switch (message.kind) {
-      case "vsr":
-        out.text(message.group);
-        writeMessage(out, message.message);
-        break;
-      case "request":
-        out.varint(message.id);
-        writeRequest(out, message.request);
-        break;
-      case "answer":
-        out.varint(message.id);
-        writeAnswer(out, message.answer);
-        break;
-      default:
-        assertNever(message);
-    }
-  }
+  for (const message of messages) writeNodeMessage(out, message);
   return out.take();
+}
+
+/** The same in as many batches as it takes for none to grow past `bytesMax` by more than a message. */
+export function encodeBatches(
+  out: ByteWriter,
+  messages: readonly NodeMessage[],
+  bytesMax: number,
+): Uint8Array[] {
+  const batches: Uint8Array[] = [];
+  out.clear();
+  for (const message of messages) {
+    writeNodeMessage(out, message);
+    if (out.length < bytesMax) continue;
+    batches.push(out.take());
+    out.clear();
+  }
+  if (out.length > 0) batches.push(out.take());
+  return batches;
+}
+
+function writeNodeMessage(out: ByteWriter, message: NodeMessage): void {
+  out.uint8(KINDS.indexOf(message.kind));
+  switch (message.kind) {
+    case "vsr":
+      out.text(message.group);
+      writeMessage(out, message.message);
+      return;
+    case "request":
+      out.varint(message.id);
+      writeRequest(out, message.request);
+      return;
+    case "answer":
+      out.varint(message.id);
+      writeAnswer(out, message.answer);
+      return;
+    case "compare":
+      writeComparison(out, message.message);
+      return;
+    default:
+      assertNever(message);
+  }
 }
 
 export type DecodedBatch =
@@ -85,11 +109,11 @@ export type DecodedBatch =
 
 export function decodeBatch(bytes: Uint8Array): DecodedBatch {
   const from = new ByteReader(bytes);
-  const count = from.varint();
-  if (count > BATCH_MESSAGES_MAX) from.fail("too many messages in a batch");
   const messages: NodeMessage[] = [];
-  for (let i = 0; i < count && !from.failed; i++) messages.push(readNodeMessage(from));
-  if (from.remaining > 0) from.fail("bytes after the end of a batch");
+  while (from.remaining > 0 && !from.failed) {
+    if (messages.length === BATCH_MESSAGES_MAX) from.fail("too many messages in a batch");
+    messages.push(readNodeMessage(from));
+  }
   return from.problem === null ? { ok: true, messages } : { ok: false, problem: from.problem };
 }
 
@@ -104,6 +128,8 @@ function readNodeMessage(from: ByteReader): NodeMessage {
       return { kind, id: from.varint(), request: readRequest(from) };
     case "answer":
       return { kind, id: from.varint(), answer: readAnswer(from) };
+    case "compare":
+      return { kind, message: readComparison(from) };
     default:
       return assertNever(kind);
   }

@@ -4,7 +4,6 @@
  */
 
 import type { NodeId } from "../base/ids.ts";
-import { Deadlines } from "../ledger/deadlines.ts";
 import { atLeast, type Durability } from "../ledger/durability.ts";
 import { encodeEvent } from "../ledger/event-codec.ts";
 import type { JobEvent } from "../ledger/events.ts";
@@ -15,6 +14,7 @@ import type { JobApp } from "./job-app.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
 import type { LedgerNode } from "./node.ts";
 import { overdue } from "./submission.ts";
+import { Timeouts } from "./timeouts.ts";
 
 export interface Asked {
   readonly reply: Reply;
@@ -27,7 +27,7 @@ export interface Asked {
 export class Commits {
   readonly #node: LedgerNode;
   readonly #answer: (reply: Reply, answer: LedgerAnswer) => void;
-  readonly #deadlines = new Deadlines<CommitWaiter>();
+  readonly #timeouts = new Timeouts<CommitWaiter>();
 
   constructor(node: LedgerNode, answer: (reply: Reply, answer: LedgerAnswer) => void) {
     this.#node = node;
@@ -35,17 +35,17 @@ export class Commits {
   }
 
   get size(): number {
-    return this.#deadlines.size;
+    return this.#timeouts.size;
   }
 
   nextDeadline(): number | null {
-    return this.#deadlines.next();
+    return this.#timeouts.next();
   }
 
   /** Proposes an event once, however many ask for it. */
   append(group: Group, app: JobApp, event: JobEvent, asked: Asked): void {
     const { eventId } = event;
-    const waiter = { group, eventId, ...asked, outcome: null };
+    const waiter = { group, eventId, ...asked, outcome: null, over: false };
     const known = app.outcomeOf(eventId);
     if (known !== null && group.replica.state.acting) {
       this.#settle(waiter, known);
@@ -71,7 +71,7 @@ export class Commits {
     const waiting = group.waiters.get(eventId);
     if (waiting === undefined) group.waiters.set(eventId, [waiter]);
     else waiting.push(waiter);
-    this.#deadlines.set(waiter, waiter.deadline);
+    this.#timeouts.add(waiter);
   }
 
   #levelUp(waiter: CommitWaiter): void {
@@ -120,7 +120,7 @@ export class Commits {
     const waiting = group.waiters.get(eventId) ?? [];
     group.waiters.delete(eventId);
     group.levelling.delete(eventId);
-    for (const waiter of waiting) this.#deadlines.delete(waiter);
+    for (const waiter of waiting) this.#timeouts.end(waiter);
     return waiting;
   }
 
@@ -129,7 +129,7 @@ export class Commits {
   }
 
   onTick(now: number): void {
-    for (const waiter of this.#deadlines.takeDue(now)) {
+    for (const waiter of this.#timeouts.takeDue(now)) {
       const { group, eventId, reply, outcome } = waiter;
       const rest = (group.waiters.get(eventId) ?? []).filter((one) => one !== waiter);
       if (rest.length > 0) group.waiters.set(eventId, rest);
@@ -158,7 +158,7 @@ export class Commits {
       return;
     }
     waiter.outcome = null;
-    this.#deadlines.delete(waiter);
+    this.#timeouts.end(waiter);
     if (waiter.request.kind === "found" && reply.kind !== "client") {
       this.#answer(reply, { kind: "founded", seq: outcome.seq, level });
     } else this.#answer(reply, this.#committed(waiter, outcome, level));

@@ -3,6 +3,7 @@
 import { assert } from "../base/assert.ts";
 import { IDEMPOTENCY_PROFILES } from "../idempotency/config.ts";
 import { IDEMPOTENCY_RULES } from "../idempotency/rules.ts";
+import { LEDGER_DEFAULTS } from "../ledger/config.ts";
 import { checkVsrConfig, VSR_DEFAULTS } from "../vsr/config.ts";
 import { VSR_RULES } from "../vsr/rules.ts";
 import type { LedgerNodeConfig, LedgerRules } from "./face.ts";
@@ -10,6 +11,8 @@ import type { LedgerNodeConfig, LedgerRules } from "./face.ts";
 export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
   vsr: VSR_DEFAULTS,
   idempotency: IDEMPOTENCY_PROFILES.production.authority,
+  gateCache: IDEMPOTENCY_PROFILES.production.gate,
+  antiEntropy: LEDGER_DEFAULTS.antiEntropy,
   replicas: 3,
   fewGates: "single",
   requestTimeoutMs: 5_000,

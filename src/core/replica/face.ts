@@ -9,7 +9,9 @@
 
 import type { NodeId } from "../base/ids.ts";
 import type { IdempotencyConfig } from "../idempotency/config.ts";
+import type { GateCacheStats } from "../idempotency/gate-cache.ts";
 import type { IdempotencyRules } from "../idempotency/rules.ts";
+import type { AntiEntropyConfig } from "../ledger/config.ts";
 import type { Site } from "../ledger/placement.ts";
 import type { VsrConfig } from "../vsr/config.ts";
 import type { GroupId, LogEntry } from "../vsr/messages.ts";
@@ -19,6 +21,9 @@ import type { LedgerAnswer, LedgerRequest, NodeMessage } from "./messages.ts";
 export interface LedgerNodeConfig {
   readonly vsr: VsrConfig;
   readonly idempotency: IdempotencyConfig;
+  /** What each node remembers of keys beside the shards; forgets before they do. */
+  readonly gateCache: IdempotencyConfig;
+  readonly antiEntropy: AntiEntropyConfig;
   /** Replicas per group, odd. */
   readonly replicas: number;
   /** With fewer than three nodes: run groups of one, or refuse. (VSR-28) */
@@ -107,4 +112,5 @@ export interface LedgerStatus {
   readonly appends: number;
   readonly durable: number;
   readonly clockSkewRefused: number;
+  readonly keys: GateCacheStats;
 }

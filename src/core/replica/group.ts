@@ -16,6 +16,8 @@ import type { ShardApp } from "./shard-app.ts";
 export type Reply =
   | { readonly kind: "client"; readonly token: number }
   | { readonly kind: "peer"; readonly node: NodeId; readonly id: number }
+  /** The gate's memory of keys, which answers all who wait for this one. */
+  | { readonly kind: "gate"; readonly key: string; readonly token: number }
   /** The shard that has this job founded. */
   | {
       readonly kind: "desk";
@@ -44,6 +46,7 @@ export interface CommitWaiter {
   readonly deadline: number;
   /** Set when the event is committed and its level is still too low. */
   outcome: Outcome | null;
+  over: boolean;
 }
 
 /** A strong read that waits for its quorum. */
@@ -53,6 +56,7 @@ export interface PendingRead {
   readonly reply: Reply;
   readonly request: PeerRequest;
   readonly deadline: number;
+  over: boolean;
 }
 
 export interface Group {
@@ -70,6 +74,8 @@ export interface Group {
   /** When the primary was last heard and we had everything it had committed then. */
   heardAt: number;
   compactedSeq: number;
+  /** When the timer of this group goes off, at the latest; it may be early. */
+  armedAt: number;
 }
 
 export function newGroup(id: GroupId, replica: Replica, app: JobApp | ShardApp): Group {
@@ -84,6 +90,7 @@ export function newGroup(id: GroupId, replica: Replica, app: JobApp | ShardApp):
     reads: new Map(),
     heardAt: Number.NEGATIVE_INFINITY,
     compactedSeq: -1,
+    armedAt: Number.POSITIVE_INFINITY,
   };
 }
 

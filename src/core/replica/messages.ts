@@ -5,6 +5,7 @@
 
 import type { NodeId } from "../base/ids.ts";
 import type { SubmissionAnswer } from "../idempotency/decide.ts";
+import type { AntiEntropyMessage } from "../ledger/anti-entropy.ts";
 import type { Durability } from "../ledger/durability.ts";
 import type { JobCreated, JobEvent } from "../ledger/events.ts";
 import type { JobState } from "../ledger/fold.ts";
@@ -104,4 +105,5 @@ export type LedgerAnswer =
 export type NodeMessage =
   | { readonly kind: "vsr"; readonly group: GroupId; readonly message: VsrMessage }
   | { readonly kind: "request"; readonly id: number; readonly request: PeerRequest }
-  | { readonly kind: "answer"; readonly id: number; readonly answer: LedgerAnswer };
+  | { readonly kind: "answer"; readonly id: number; readonly answer: LedgerAnswer }
+  | { readonly kind: "compare"; readonly message: AntiEntropyMessage };

@@ -239,6 +239,31 @@ describe("a replica that is replaced", () => {
   });
 });
 
+describe("nodes that compare what they have (AE-3)", () => {
+  it("find nothing to say about equal histories, also with some jobs behind", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.at(2).cut = true;
+    cluster.ask(primaryIndex(cluster, jobId) === 2 ? 1 : 0, event(jobId, "a", accepted));
+    cluster.at(2).cut = false;
+    cluster.run(150_000);
+    expect(cluster.alarms).toEqual([]);
+  });
+
+  it("stop the group of a job with two committed histories, and say so", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.run(500);
+    const { node } = cluster.at(1);
+    const group = node?.groups.get(jobId as GroupId);
+    if (group?.app.kind !== "job") throw new Error("no job");
+    group.app.state = { ...group.app.state, chain: new Uint8Array(32).fill(1) };
+    node?.onApplied(group);
+    cluster.run(150_000);
+    expect(cluster.alarms.join()).toContain("two committed histories");
+  });
+});
+
 describe("finished jobs", () => {
   it("leave memory after their retention and cannot be founded again", () => {
     const cluster = new TestCluster(["use1"], { retentionMs: 30_000 });

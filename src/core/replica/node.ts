@@ -23,6 +23,7 @@ import { type JobId, JobIdMint, parseJobId } from "../ledger/job-id.ts";
 import type { GroupImage, VsrEffect, VsrInput } from "../vsr/face.ts";
 import type { GroupId, VsrMessage } from "../vsr/messages.ts";
 import { type Origin, Replica } from "../vsr/replica.ts";
+import { Comparison } from "./comparison.ts";
 import { ARCHIVE_EVERY_MS, BATCH_MESSAGES_MAX } from "./config.ts";
 import type { LedgerEffect, LedgerInput, LedgerOptions, LedgerStatus } from "./face.ts";
 import { type Group, newGroup } from "./group.ts";
@@ -44,6 +45,7 @@ export class LedgerNode {
   readonly archived = new Set<string>();
   readonly #random: Random;
   readonly #service: Service;
+  readonly #comparison: Comparison;
   readonly #timers = new Deadlines<Group>();
   readonly #writer = new ByteWriter(1_024);
   #out: LedgerEffect[] = [];
@@ -69,6 +71,7 @@ export class LedgerNode {
     this.hlc = new HybridClock(options.self);
     this.mint = new JobIdMint(this.topology.region(options.self), options.self);
     this.#service = new Service(this);
+    this.#comparison = new Comparison(this, random.fork("comparison"));
   }
 
   /** Before `start`: what the log says about each group. */
@@ -89,6 +92,7 @@ export class LedgerNode {
   start(now: Millis, wall: number, found: boolean): void {
     this.#at(now, wall);
     this.#archiveAt = now + ARCHIVE_EVERY_MS;
+    this.#comparison.start();
     if (!found) return;
     const all = Array.from({ length: SHARD_COUNT }, (_, index) => index);
     for (const index of this.options.shards ?? all) {
@@ -126,9 +130,11 @@ export class LedgerNode {
     // Proposing may commit at once (a group of one) and bring more to propose.
     for (const group of this.#dirty) {
       this.#dirty.delete(group);
-      const { room } = group.replica;
-      if (group.queue.length === 0) continue;
-      const operations = group.queue.splice(0, group.replica.state.acting ? room : Infinity);
+      const { replica, queue } = group;
+      const { acting, takeOverAt } = replica.state;
+      // About to lead: what waits is proposed then.
+      if (queue.length === 0 || (!acting && takeOverAt > 0)) continue;
+      const operations = queue.splice(0, acting ? replica.room : queue.length);
       if (operations.length > 0) this.stepGroup(group, { kind: "propose", operations });
     }
     for (const [to, messages] of this.#outbox) {
@@ -146,7 +152,8 @@ export class LedgerNode {
   nextDeadline(): Millis | null {
     const groups = this.#timers.next() ?? Number.POSITIVE_INFINITY;
     const service = this.#service.nextDeadline() ?? Number.POSITIVE_INFINITY;
-    const at = Math.min(groups, service, this.#archiveAt);
+    const comparison = this.#comparison.nextDeadline() ?? Number.POSITIVE_INFINITY;
+    const at = Math.min(groups, service, comparison, this.#archiveAt);
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
   }
 
@@ -166,6 +173,7 @@ export class LedgerNode {
       appends: this.#appends,
       durable: this.#durable,
       clockSkewRefused: this.hlc.refused,
+      keys: this.#service.keys,
     };
   }
 
@@ -186,6 +194,17 @@ export class LedgerNode {
     const messages = this.#outbox.get(to);
     if (messages === undefined) this.#outbox.set(to, [message]);
     else messages.push(message);
+  }
+
+  /** A job has moved on. */
+  onApplied(group: Group): void {
+    this.#comparison.onApplied(group);
+  }
+
+  /** Two committed histories of one job: its group stops here, an operator decides. (LEDG-6) */
+  onDiverged(id: GroupId, why: string): void {
+    const group = this.groups.get(id);
+    if (group !== undefined) this.stepGroup(group, { kind: "stop", why });
   }
 
   markDirty(group: Group): void {
@@ -231,8 +250,11 @@ export class LedgerNode {
     const due = replica.nextDeadline();
     const desk = group.app.kind === "shard" ? group.app.desk.nextDeadline() : null;
     const at = Math.min(due ?? Number.POSITIVE_INFINITY, desk ?? Number.POSITIVE_INFINITY);
-    if (at === Number.POSITIVE_INFINITY) this.#timers.delete(group);
-    else this.#timers.set(group, at);
+    // Deadlines mostly move away: the timer stays and finds nothing to do.
+    if (at < group.armedAt) {
+      group.armedAt = at;
+      this.#timers.set(group, at);
+    }
     if (group.queue.length > 0) this.#dirty.add(group);
     if (group.levelling.size > 0) this.#service.onAcks(group);
     this.#compact(group);
@@ -258,6 +280,9 @@ export class LedgerNode {
         return;
       case "answer":
         this.#service.onAnswer(from, message.id, message.answer);
+        return;
+      case "compare":
+        this.#comparison.onMessage(from, message.message);
         return;
       default:
         assertNever(message);
@@ -311,10 +336,12 @@ export class LedgerNode {
 
   #onTick(): void {
     for (const group of this.#timers.takeDue(this.now)) {
+      group.armedAt = Number.POSITIVE_INFINITY;
       this.stepGroup(group, { kind: "tick" });
       if (group.app.kind === "shard") this.#service.onDeskTick(group, group.app);
     }
     this.#service.onTick();
+    this.#comparison.onTick();
     if (this.now >= this.#archiveAt) this.#archive();
   }
 
@@ -332,6 +359,7 @@ export class LedgerNode {
       }
       this.emit({ kind: "archive", jobId: id, bytes: group.app.snapshot() });
       this.archived.add(id);
+      this.#comparison.onGone(group);
       this.#timers.delete(group);
       this.groups.delete(id);
     }

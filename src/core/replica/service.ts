@@ -5,7 +5,7 @@
  */
 
 import type { NodeId } from "../base/ids.ts";
-import { Deadlines } from "../ledger/deadlines.ts";
+import type { GateCacheStats } from "../idempotency/gate-cache.ts";
 import { durabilityOfEvent } from "../ledger/durability.ts";
 import { encodeEvent } from "../ledger/event-codec.ts";
 import { EVENT_TYPES, isReplicated } from "../ledger/events.ts";
@@ -13,6 +13,7 @@ import type { VsrEffect } from "../vsr/face.ts";
 import type { GroupId, LogEntry } from "../vsr/messages.ts";
 import { Commits } from "./commits.ts";
 import { REQUESTS_MAX } from "./config.ts";
+import { Gate } from "./gate.ts";
 import type { CommitWaiter, Group, PendingRead, Reply } from "./group.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
 import type { LedgerNode } from "./node.ts";
@@ -20,6 +21,7 @@ import { type Routed, Router } from "./router.ts";
 import type { ShardApp } from "./shard-app.ts";
 import { ShardService } from "./shard-service.ts";
 import { groupOf, overdue, prepare, refused } from "./submission.ts";
+import { Timeouts } from "./timeouts.ts";
 
 type Request<Kind extends PeerRequest["kind"]> = Extract<PeerRequest, { kind: Kind }>;
 type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: Kind }>;
@@ -34,7 +36,8 @@ export class Service {
   readonly #router = new Router();
   readonly #commits: Commits;
   readonly #shards: ShardService;
-  readonly #reads = new Deadlines<PendingRead>();
+  readonly #gate: Gate;
+  readonly #reads = new Timeouts<PendingRead>();
   #tokens = 0;
 
   constructor(node: LedgerNode) {
@@ -44,6 +47,7 @@ export class Service {
     const route = (reply: Reply, request: PeerRequest): void =>
       this.#route(reply, request, this.#deadline());
     this.#shards = new ShardService(node, { answer, route });
+    this.#gate = new Gate(node, route);
   }
 
   get waiting(): number {
@@ -54,8 +58,17 @@ export class Service {
     return this.#router.size;
   }
 
+  get keys(): GateCacheStats {
+    return this.#gate.stats;
+  }
+
   nextDeadline(): number | null {
-    const parts = [this.#commits.nextDeadline(), this.#router.nextDeadline(), this.#reads.next()];
+    const parts = [
+      this.#commits.nextDeadline(),
+      this.#router.nextDeadline(),
+      this.#reads.next(),
+      this.#gate.nextDeadline(),
+    ];
     const at = Math.min(...parts.map((deadline) => deadline ?? Number.POSITIVE_INFINITY));
     return at === Number.POSITIVE_INFINITY ? null : at;
   }
@@ -72,6 +85,7 @@ export class Service {
     }
     const ready = prepare(request, this.#node);
     if (ready.kind === "refused") this.#answer(reply, ready);
+    else if (ready.kind === "submit") this.#gate.submit(token, ready);
     else if (ready.kind === "append" && !isReplicated(ready.event.kind)) this.#keep(reply, ready);
     else this.#route(reply, ready, this.#deadline());
   }
@@ -89,7 +103,11 @@ export class Service {
   }
 
   #route(reply: Reply, request: PeerRequest, deadline: number): void {
-    this.#attempt(this.#router.add(groupOf(request), reply, request, deadline));
+    const id = groupOf(request);
+    const group = this.#node.groups.get(id);
+    if (group !== undefined && this.#servesHere(group, request)) {
+      this.#serve(group, reply, request, deadline);
+    } else this.#attempt(this.#router.add(id, reply, request, deadline));
   }
 
   /** Here if we can, else where the primary should be. */
@@ -225,7 +243,7 @@ export class Service {
     }
     const next = members.map((id) => (id === leaving ? joining : id));
     const asked = { reply, request, required: "NONE", deadline } as const;
-    this.#commits.wait({ group, eventId, ...asked, outcome: null });
+    this.#commits.wait({ group, eventId, ...asked, outcome: null, over: false });
     this.#node.stepGroup(group, { kind: "reconfigure", eventId, members: next });
   }
 
@@ -234,9 +252,9 @@ export class Service {
       this.#answerJob(group, reply);
       return;
     }
-    const pending = { group, token: ++this.#tokens, reply, request, deadline };
+    const pending = { group, token: ++this.#tokens, reply, request, deadline, over: false };
     group.reads.set(pending.token, pending);
-    this.#reads.set(pending, deadline);
+    this.#reads.add(pending);
     this.#node.stepGroup(group, { kind: "read", token: pending.token });
   }
 
@@ -260,7 +278,10 @@ export class Service {
         this.#onCommitted(group, effect.entry, effect.copies);
         return;
       case "restored":
-        if (app.restore(effect.snapshot)) return;
+        if (app.restore(effect.snapshot)) {
+          this.#node.onApplied(group);
+          return;
+        }
         this.#node.emit({ kind: "alarm", group: group.id, why: "a snapshot cannot be read" });
         return;
       case "refused":
@@ -299,13 +320,14 @@ export class Service {
     const text = outcome?.kind ?? entry.kind;
     this.#node.emit({ kind: "applied", group: group.id, entry, outcome: text });
     this.#commits.onCommitted(group, entry, outcome, copies);
+    this.#node.onApplied(group);
   }
 
   #onRead(group: Group, token: number, ready: boolean): void {
     const pending = group.reads.get(token);
     if (pending === undefined) return;
     group.reads.delete(token);
-    this.#reads.delete(pending);
+    this.#reads.end(pending);
     if (ready) this.#answerJob(group, pending.reply);
     else this.#sendOn(group, pending.reply, pending.request, pending.deadline);
   }
@@ -345,6 +367,7 @@ export class Service {
   onTick(): void {
     const { now } = this.#node;
     this.#commits.onTick(now);
+    this.#gate.onTick();
     for (const { group, token, reply, request } of this.#reads.takeDue(now)) {
       group.reads.delete(token);
       this.#answer(reply, overdue(request, "no quorum has confirmed this primary in time"));
@@ -412,6 +435,9 @@ export class Service {
       case "peer":
         if (reply.node === this.#node.self) this.onAnswer(reply.node, reply.id, answer);
         else this.#node.send(reply.node, { kind: "answer", id: reply.id, answer });
+        return;
+      case "gate":
+        this.#gate.onAnswer(reply, answer);
         return;
       case "desk":
         if (answer.kind === "founded") this.#shards.onFounded(reply);

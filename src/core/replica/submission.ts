@@ -113,7 +113,7 @@ export function keyed(request: SubmitRequest, node: LedgerNode): Submission | nu
 }
 
 /** Every part has its length before it, so no two submissions share their bytes. (IDEM-5) */
-function fingerprint({ spec, assignedDcs }: SubmitRequest): Uint8Array {
+export function fingerprint({ spec, assignedDcs }: SubmitRequest): Uint8Array {
   const writer = new ByteWriter(spec.length + 128);
   writer.text("hyperscale.ledger.submission.1");
   writer.bytes(spec);

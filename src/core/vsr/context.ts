@@ -8,6 +8,7 @@ import type { NodeId } from "../base/ids.ts";
 import type { Random } from "../base/random.ts";
 import type { VsrConfig } from "./config.ts";
 import type { VsrEffect, VsrRecord } from "./face.ts";
+import { HELD_MAX } from "./limits.ts";
 import type { LogEntry, VsrMessage } from "./messages.ts";
 import type { VsrRules } from "./rules.ts";
 import type { Peer, ReplicaState } from "./state.ts";
@@ -23,6 +24,8 @@ export class VsrContext {
   readonly state: ReplicaState;
   now = 0;
   out: VsrEffect[] = [];
+  /** Scratch space of `#quorumth`. */
+  readonly #ranked: number[] = [];
 
   constructor(
     self: NodeId,
@@ -87,7 +90,7 @@ export class VsrContext {
   sendDurably(to: NodeId, message: VsrMessage): void {
     const { state } = this;
     if (state.durable >= state.appended) this.send(to, message);
-    else state.held.push({ ticket: state.appended, to, message });
+    else if (state.held.length < HELD_MAX) state.held.push({ ticket: state.appended, to, message });
   }
 
   persist(record: VsrRecord): void {
@@ -104,7 +107,8 @@ export class VsrContext {
     const { state } = this;
     assert(entry.seq === this.lastSeq + 1, "a log has no holes");
     state.entries.push(entry);
-    if (entry.kind === "reconfigure") state.reconfigureSeq = entry.seq;
+    if (entry.kind === "reconfigure" && entry.epoch === state.epoch)
+      state.reconfigureSeq = entry.seq;
     if (logged) this.persist({ kind: "entry", entry });
     this.mark();
   }
@@ -150,7 +154,9 @@ export class VsrContext {
     }
     state.reconfigureSeq = -1;
     for (let seq = Math.max(state.firstSeq, state.commit + 1); seq <= this.lastSeq; seq++) {
-      if (this.entryAt(seq)?.kind === "reconfigure") state.reconfigureSeq = seq;
+      const entry = this.entryAt(seq);
+      // One of an older epoch is done with, whether or not we know yet that it is committed.
+      if (entry?.kind === "reconfigure" && entry.epoch === state.epoch) state.reconfigureSeq = seq;
     }
   }
 
@@ -167,25 +173,34 @@ export class VsrContext {
     const { leaseMs, clockDriftMax, leaseMarginMs } = this.config;
     if (leaseMs === 0) return Number.NEGATIVE_INFINITY;
     if (!this.rules.leaseFromQuorum) return Number.POSITIVE_INFINITY;
-    const base = this.#quorumth((peer) => peer.sentAt, this.now);
+    const base = this.#quorumth("sentAt", this.now);
     return base + leaseMs * (1 - clockDriftMax) - leaseMarginMs;
   }
 
-  /** The value that a quorum, ourselves included, has reached. */
-  #quorumth(of: (peer: Peer) => number, own: number): number {
-    const values = this.others().map((id) => of(this.peer(id)));
-    values.push(own);
-    values.sort((a, b) => b - a);
-    return values[this.quorum - 1] ?? Number.NEGATIVE_INFINITY;
+  /** The value that a quorum, ourselves included, has reached. On the path of every ack. */
+  #quorumth(field: "acked" | "sentAt" | "round", own: number): number {
+    const ranked = this.#ranked;
+    ranked.length = 0;
+    ranked.push(own);
+    for (const id of this.state.members) {
+      if (id === this.self) continue;
+      const value = this.state.peers.get(id)?.[field] ?? Number.NEGATIVE_INFINITY;
+      let place = ranked.length;
+      while (place > 0 && (ranked[place - 1] ?? value) < value) {
+        ranked[place] = ranked[place - 1] ?? value;
+        place--;
+      }
+      ranked[place] = value;
+    }
+    return ranked[this.quorum - 1] ?? Number.NEGATIVE_INFINITY;
   }
 
   quorumAcked(): number {
-    const own = this.rules.primaryLogs ? this.acked : this.lastSeq;
-    return this.#quorumth((peer) => peer.acked, own);
+    return this.#quorumth("acked", this.rules.primaryLogs ? this.acked : this.lastSeq);
   }
 
   quorumRound(): number {
-    return this.#quorumth((peer) => peer.round, Number.POSITIVE_INFINITY);
+    return this.#quorumth("round", Number.POSITIVE_INFINITY);
   }
 }
 

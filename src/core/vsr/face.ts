@@ -12,10 +12,11 @@ import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
 
 /** What a node's log says about a group; folding these in order gives `GroupImage`. */
 export type VsrRecord =
+  /** Stands at its place from now on; nothing follows it yet. */
   | { readonly kind: "entry"; readonly entry: LogEntry }
   | { readonly kind: "promise"; readonly view: number }
   | {
-      /** The group's log is now: what it had up to `keep`, the snapshot if any, then these entries. */
+      /** The group's log is now: what it had up to `keep`, or the snapshot if any, then these entries. */
       readonly kind: "newView";
       readonly epoch: number;
       readonly members: readonly NodeId[];
@@ -64,9 +65,19 @@ export type VsrInput =
   | { readonly kind: "read"; readonly token: number }
   | { readonly kind: "reconfigure"; readonly eventId: string; readonly members: readonly NodeId[] }
   /** The state up to `snapshot.seq` is kept elsewhere; the log below it may go. (VSR-31) */
-  | { readonly kind: "compact"; readonly snapshot: GroupSnapshot };
+  | { readonly kind: "compact"; readonly snapshot: GroupSnapshot }
+  /** Someone has seen two committed histories of this group: it must not go on here. (LEDG-6) */
+  | { readonly kind: "stop"; readonly why: string };
 
-export type RefusalReason = "notPrimary" | "windowFull" | "reconfiguring" | "retired";
+export type RefusalReason =
+  | "notPrimary"
+  | "windowFull"
+  | "reconfiguring"
+  | "retired"
+  /** More than one member in or out, a double name, nobody, or too many. (VSR-27) */
+  | "badMembers"
+  /** Too few of those who would stay have the log of this view by now. */
+  | "notReady";
 
 export type VsrEffect =
   | { readonly kind: "send"; readonly to: NodeId; readonly message: VsrMessage }

@@ -120,6 +120,7 @@ export type VsrMessage =
   | {
       readonly kind: "logSuffix";
       readonly epoch: number;
+      /** Empty when snapshot and entries are of the receiver's own, older epoch. */
       readonly members: readonly NodeId[];
       readonly view: number;
       /** The sender's log is that of this view. */

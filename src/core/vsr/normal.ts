@@ -6,12 +6,12 @@
 import type { NodeId } from "../base/ids.ts";
 import type { VsrContext } from "./context.ts";
 import { entryBytes } from "./context.ts";
-import type { Operation, VsrEffect } from "./face.ts";
+import type { Operation, RefusalReason } from "./face.ts";
+import { RESEND_PAGES_MAX, UNSYNCED_WINDOWS_MAX } from "./limits.ts";
 import type { EntryKind, LogEntry, PrepareStatus, VsrMessage } from "./messages.ts";
+import { MEMBERS_MAX } from "./messages.ts";
 import { confirmReads, failReads, startReadRound } from "./reads.ts";
 
-/** The same gap is filled again after this at the earliest. */
-const RESEND_PAUSE_MS = 20;
 /** A replica notes on disk how far the log is committed, after this many entries or a lease renewal. */
 const MARK_EVERY_ENTRIES = 64;
 const NO_BYTES = new Uint8Array(0);
@@ -21,20 +21,18 @@ type Message<Kind extends VsrMessage["kind"]> = Extract<VsrMessage, { kind: Kind
 
 export function propose(ctx: VsrContext, operations: readonly Operation[]): void {
   for (const operation of operations) {
-    const reason = refusal(ctx);
+    const { eventId } = operation;
+    const placed = ctx.state.pending.get(eventId);
+    const reason = placed === undefined ? refusal(ctx) : null;
     if (reason === null) {
-      const seq = appendAsPrimary(ctx, "op", operation, NOBODY);
-      ctx.emit({ kind: "accepted", eventId: operation.eventId, seq });
-    } else {
-      const { primary } = ctx.state;
-      ctx.emit({ kind: "refused", eventId: operation.eventId, reason, primary });
-    }
+      // Proposed again while its first try is under way: the same event keeps its one place. (VSR-11)
+      const seq = placed ?? appendAsPrimary(ctx, "op", operation, NOBODY);
+      ctx.emit({ kind: "accepted", eventId, seq });
+    } else ctx.emit({ kind: "refused", eventId, reason, primary: ctx.state.primary });
   }
 }
 
-type Refusal = Extract<VsrEffect, { kind: "refused" }>["reason"];
-
-function refusal(ctx: VsrContext): Refusal | null {
+function refusal(ctx: VsrContext): RefusalReason | null {
   const { state, config } = ctx;
   if (state.status === "retired") return "retired";
   if (!state.acting) return "notPrimary";
@@ -59,6 +57,7 @@ export function appendAsPrimary(
   const entry = { seq, epoch, view, kind, eventId, wall, logical, data, members };
   ctx.append(entry, ctx.rules.primaryLogs);
   state.inFlightBytes += entryBytes(entry);
+  state.pending.set(eventId, seq);
   return seq;
 }
 
@@ -76,7 +75,12 @@ export function proposeReconfiguration(
   eventId: string,
   members: readonly NodeId[],
 ): void {
-  const reason = refusal(ctx);
+  const placed = ctx.state.pending.get(eventId);
+  if (placed !== undefined) {
+    ctx.emit({ kind: "accepted", eventId, seq: placed });
+    return;
+  }
+  const reason = refusal(ctx) ?? unfit(ctx, members);
   if (reason !== null) {
     ctx.emit({ kind: "refused", eventId, reason, primary: ctx.state.primary });
     return;
@@ -86,6 +90,24 @@ export function proposeReconfiguration(
   const operation = { eventId, wall, logical, data: NO_BYTES };
   const seq = appendAsPrimary(ctx, "reconfigure", operation, members);
   ctx.emit({ kind: "accepted", eventId, seq });
+}
+
+function unfit(ctx: VsrContext, members: readonly NodeId[]): RefusalReason | null {
+  const { state } = ctx;
+  if (!oneStep(state.members, members)) return "badMembers";
+  // A newcomer has no vote at first: those who stay and have the log must be able to elect.
+  const holds = (id: NodeId): boolean => (state.peers.get(id)?.acked ?? -1) >= 0;
+  const ready = members.filter((id) => id === ctx.self || holds(id));
+  return ready.length >= Math.floor(members.length / 2) + 1 ? null : "notReady";
+}
+
+/** At most one in and one out, so that every quorum of the one set meets every quorum of the other. */
+function oneStep(before: readonly NodeId[], after: readonly NodeId[]): boolean {
+  if (after.length === 0 || after.length > MEMBERS_MAX) return false;
+  if (new Set(after).size !== after.length) return false;
+  const added = after.filter((id) => !before.includes(id)).length;
+  const removed = before.filter((id) => !after.includes(id)).length;
+  return added <= 1 && removed <= 1;
 }
 
 /** At the end of a step: everything appended in it goes out together. */
@@ -130,8 +152,15 @@ export function onPrepare(ctx: VsrContext, from: NodeId, message: Message<"prepa
   hearPrimary(ctx, message.sentAt, state.echoRound);
   let gap = false;
   let grew = false;
+  const room = UNSYNCED_WINDOWS_MAX * ctx.config.windowEntries;
   for (const entry of message.entries) {
+    if (entry.seq <= state.commit && !sameAsOurs(ctx, entry)) {
+      breakDown(ctx, entry);
+      return;
+    }
     if (entry.seq <= ctx.lastSeq) continue;
+    // A disk that cannot keep up: it is asked again later, like after a loss.
+    if (state.appended - state.durable >= room) break;
     if (entry.seq > ctx.lastSeq + 1) {
       gap = true;
       break;
@@ -150,6 +179,27 @@ export function onCommit(ctx: VsrContext, from: NodeId, message: Message<"commit
   hearPrimary(ctx, message.sentAt, message.round);
   commitUpTo(ctx, message.commit, NOBODY);
   answerPrimary(ctx, from, message.last > ctx.lastSeq ? "wrongSequence" : "success");
+}
+
+/** Whether an entry is the one we hold at its place; true for a place that is compacted here. */
+export function sameAsOurs(ctx: VsrContext, entry: LogEntry): boolean {
+  const own = ctx.entryAt(entry.seq);
+  return own === undefined || (own.eventId === entry.eventId && own.view === entry.view);
+}
+
+/** Two values committed at one place would be the end of every promise: say so and stop. (LEDG-6) */
+export function breakDown(ctx: VsrContext, other: LogEntry): void {
+  const own = ctx.entryAt(other.seq)?.eventId ?? "nothing";
+  stop(ctx, `entry ${other.seq} is committed as ${own} here and as ${other.eventId} there`);
+}
+
+export function stop(ctx: VsrContext, why: string): void {
+  const { state } = ctx;
+  if (state.acting) stepDown(ctx, "the log is broken");
+  state.status = "broken";
+  state.candidacy = null;
+  state.transfer = null;
+  ctx.emit({ kind: "broken", why });
 }
 
 /** The primary of our view lives: we promise it another lease and wait with elections. (VSR-20) */
@@ -215,22 +265,26 @@ export function onPrepareResponse(
   else if (behind || catchingUp) fillGap(ctx, from, message.expected);
 }
 
+/** Several pages at once, or a replica that missed one would never catch up with a busy primary. */
 function fillGap(ctx: VsrContext, to: NodeId, from: number): void {
-  const { state } = ctx;
+  const { state, config } = ctx;
   const peer = ctx.peer(to);
-  const repeated = from <= peer.resentTo && ctx.now - peer.resentAt < RESEND_PAUSE_MS;
+  const repeated = from <= peer.resentTo && ctx.now - peer.resentAt < config.retransmitMs;
   if (repeated) return;
+  peer.resentAt = ctx.now;
+  peer.resentTo = from;
   if (from < state.firstSeq) {
     // What it lacks is compacted: it gets the snapshot and installs this view's log anew.
-    peer.resentTo = from;
-    peer.resentAt = ctx.now;
     sendLogSuffix(ctx, to, from);
     return;
   }
-  const entries = ctx.page(from);
-  peer.resentTo = entries.at(-1)?.seq ?? -1;
-  peer.resentAt = ctx.now;
-  if (entries.length > 0) sendPrepare(ctx, to, entries);
+  let next = from;
+  for (let pages = 0; pages < RESEND_PAGES_MAX && next <= state.flushed; pages++) {
+    const entries = ctx.page(next);
+    sendPrepare(ctx, to, entries);
+    next += entries.length;
+  }
+  peer.resentTo = next - 1;
 }
 
 /** Part of our log from `from` on, with the snapshot when the log does not reach back that far. */
@@ -252,7 +306,7 @@ export function advanceCommit(ctx: VsrContext): void {
   const reached = Math.min(ctx.quorumAcked(), ctx.lastSeq);
   if (reached <= state.commit) return;
   const copies = state.members.filter((member) =>
-    member === ctx.self ? ctx.acked >= reached : ctx.peer(member).acked >= reached,
+    member === ctx.self ? ctx.acked >= reached : (state.peers.get(member)?.acked ?? -1) >= reached,
   );
   commitUpTo(ctx, reached, copies);
   if (!state.acting) return;
@@ -271,7 +325,10 @@ export function commitUpTo(ctx: VsrContext, target: number, copies: readonly Nod
     const entry = ctx.entryAt(state.commit + 1);
     if (entry === undefined) return;
     state.commit++;
-    if (state.acting) state.inFlightBytes = Math.max(0, state.inFlightBytes - entryBytes(entry));
+    if (state.acting) {
+      state.inFlightBytes -= entryBytes(entry);
+      state.pending.delete(entry.eventId);
+    }
     ctx.emit({ kind: "committed", entry, copies });
     if (entry.kind === "reconfigure" && entry.epoch === state.epoch) {
       enterEpoch(ctx, entry);
@@ -295,29 +352,33 @@ function markCommit(ctx: VsrContext): void {
 /** The reconfiguration is committed: the old replicas have done their last operation. (VSR-27) */
 function enterEpoch(ctx: VsrContext, entry: LogEntry): void {
   const { state } = ctx;
+  const wasPrimary = state.acting;
   if (state.acting) {
     // The others learn it from this message only; the epoch they would answer in is over.
     sendCommit(ctx);
     stepDown(ctx, "the group has other replicas now");
   }
-  const wasPrimary = state.primary === ctx.self;
+  state.marked = state.commit;
+  ctx.persist({ kind: "commitMark", seq: state.commit });
+  beginEpoch(ctx, entry.members, wasPrimary);
+}
+
+export function beginEpoch(ctx: VsrContext, members: readonly NodeId[], wasPrimary: boolean): void {
+  const { state } = ctx;
+  // Who was no replica of the last epoch has no say before a primary has given it the log.
+  const learner = state.learner || !state.members.includes(ctx.self);
+  state.learner = learner;
   state.epoch++;
-  state.members = entry.members;
+  state.members = members;
+  state.grantedTo = null;
   state.reconfigureSeq = -1;
   state.candidacy = null;
   state.transfer = null;
   state.takeOverAt = 0;
   state.peers = new Map();
-  state.marked = state.commit;
-  ctx.persist({ kind: "commitMark", seq: state.commit });
-  ctx.persist({
-    kind: "epoch",
-    epoch: state.epoch,
-    members: state.members,
-    learner: false,
-  });
-  ctx.emit({ kind: "epochChanged", epoch: state.epoch, members: state.members });
-  if (!state.members.includes(ctx.self)) {
+  ctx.persist({ kind: "epoch", epoch: state.epoch, members, learner });
+  ctx.emit({ kind: "epochChanged", epoch: state.epoch, members });
+  if (!members.includes(ctx.self)) {
     retire(ctx);
     return;
   }
@@ -326,7 +387,7 @@ function enterEpoch(ctx: VsrContext, entry: LogEntry): void {
   // Nobody leads the old epoch any more, so no promise binds.
   state.promisedUntil = ctx.now;
   state.seenView = Math.max(state.seenView, state.knownView);
-  const place = wasPrimary ? 0 : 1 + state.members.indexOf(ctx.self);
+  const place = wasPrimary ? 0 : 1 + members.indexOf(ctx.self);
   state.electAt = ctx.now + place * ctx.config.rankDelayMs;
 }
 
@@ -349,6 +410,7 @@ export function stepDown(ctx: VsrContext, why: string): void {
   state.status = "viewChange";
   state.primary = null;
   state.inFlightBytes = 0;
+  state.pending = new Map();
   state.heartbeatAt = Number.POSITIVE_INFINITY;
   state.noticeAt = Number.POSITIVE_INFINITY;
   // It knows best where the log is, but others may be ahead of it already.

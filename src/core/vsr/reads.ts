@@ -4,6 +4,7 @@
  */
 
 import type { VsrContext } from "./context.ts";
+import { READS_MAX } from "./limits.ts";
 import { sendCommit } from "./normal.ts";
 
 export function read(ctx: VsrContext, token: number): void {
@@ -15,6 +16,10 @@ export function read(ctx: VsrContext, token: number): void {
   const byLease = ctx.config.leaseReads && ctx.now < ctx.leaseUntil();
   if ((byLease || !rules.readRound) && ownViewCommitted(ctx)) {
     ctx.emit({ kind: "readReady", token, seq: state.commit });
+    return;
+  }
+  if (state.reads.length >= READS_MAX) {
+    ctx.emit({ kind: "readFailed", token, primary: state.primary });
     return;
   }
   state.reads.push({ token, seq: -1, round: -1 });

@@ -29,13 +29,21 @@ import {
   proposeReconfiguration,
   retire,
   sendCommit,
+  stop,
 } from "./normal.ts";
 import { read } from "./reads.ts";
 import type { VsrRules } from "./rules.ts";
 import { VSR_RULES } from "./rules.ts";
 import type { ReplicaState } from "./state.ts";
 import { freshState, recoveredState } from "./state.ts";
-import { onFetchLog, onLogSuffix, onNewView, onTransferTick, startInstall } from "./transfer.ts";
+import {
+  fetchCommitted,
+  onFetchLog,
+  onLogSuffix,
+  onNewView,
+  onTransferTick,
+  startInstall,
+} from "./transfer.ts";
 import {
   mayVote,
   onCandidacyTick,
@@ -178,11 +186,12 @@ export class Replica {
   #resume(image: GroupImage): void {
     const ctx = this.#ctx;
     const { state, config } = ctx;
-    // Promises are not on disk: where reads rely on them, keep one that may have been given. (VSR-23)
-    if (config.leaseReads) state.promisedUntil = ctx.now + config.leaseMs;
     if (state.knownView !== state.lastNormalView) state.grantedTo = ctx.owner(state.knownView);
     if (image.snapshot !== null) ctx.emit({ kind: "restored", snapshot: image.snapshot });
     commitUpTo(ctx, image.commitMark, []);
+    // Promises are not on disk: where reads rely on them, keep one that may have been given, perhaps
+    // in an epoch that we forgot again. (VSR-23)
+    if (config.leaseReads) state.promisedUntil = ctx.now + config.leaseMs;
     if (!state.members.includes(ctx.self)) {
       retire(ctx);
       return;
@@ -222,6 +231,9 @@ export class Replica {
         return;
       case "compact":
         this.#compact(input.snapshot);
+        return;
+      case "stop":
+        stop(ctx, input.why);
         return;
       default:
         assertNever(input);
@@ -385,7 +397,7 @@ export class Replica {
     }
     if (kind === "prepare" || kind === "commit" || kind === "newView") {
       startInstall(ctx, from, message.view, epoch);
-    }
+    } else if (kind === "newerEpoch" || kind === "viewChange") fetchCommitted(ctx, from);
     return false;
   }
 

@@ -25,6 +25,8 @@ export interface Candidacy {
   /** Only asking whether it would be granted. */
   probing: boolean;
   replies: Map<NodeId, ViewChangeResponse>;
+  /** Who said no because of a promise to the present primary. */
+  refusals: Set<NodeId>;
   /** Our own grant is durable from this record on. */
   ticket: number;
   deadline: number;
@@ -38,12 +40,14 @@ export interface Transfer {
   readonly view: number;
   /** The source's log must be that of this view. */
   readonly normalView: number;
-  readonly from: number;
   snapshot: GroupSnapshot | null;
+  /** Above the commit number, or above that snapshot. */
   entries: LogEntry[];
   /** What the source or others know to be committed. */
   commit: number;
   retryAt: number;
+  /** Requests since the last answer. */
+  tries: number;
 }
 
 export interface Held {
@@ -88,6 +92,8 @@ export interface ReplicaState {
   startSeq: number;
   flushed: number;
   inFlightBytes: number;
+  /** At the primary: the events that are in the log and not committed, with their places. */
+  pending: Map<string, number>;
   /** Place of a reconfiguration that nothing may follow; -1 without one. */
   reconfigureSeq: number;
   peers: Map<NodeId, Peer>;
@@ -140,6 +146,7 @@ export function freshState(epoch: number, members: readonly NodeId[]): ReplicaSt
     startSeq: 0,
     flushed: -1,
     inFlightBytes: 0,
+    pending: new Map(),
     reconfigureSeq: -1,
     peers: new Map(),
     appended: 0,
@@ -203,9 +210,15 @@ export class ImageFold {
     return { ...this.#image, entries: this.#entries };
   }
 
+  #truncate(keep: number): void {
+    while ((this.#entries.at(-1)?.seq ?? -1) > keep) this.#entries.pop();
+  }
+
   apply(record: VsrRecord): void {
     switch (record.kind) {
       case "entry":
+        // A committed entry takes the place of what turned out differently.
+        this.#truncate(record.entry.seq - 1);
         this.#entries.push(record.entry);
         return;
       case "promise":
@@ -231,14 +244,17 @@ export class ImageFold {
       }
       case "newView": {
         const { epoch, members, view, keep, snapshot, entries } = record;
-        while ((this.#entries.at(-1)?.seq ?? -1) > keep) this.#entries.pop();
+        this.#truncate(keep);
         if (snapshot !== null) this.#entries.length = 0;
         this.#entries.push(...entries);
         const base = snapshot ?? this.#image.snapshot;
         const commitMark = Math.max(this.#image.commitMark, snapshot?.seq ?? -1);
+        // Committed state may come while a higher view of this epoch is promised already.
+        const promised = epoch === this.#image.epoch ? this.#image.knownView : 0;
+        const knownView = Math.max(promised, view);
         this.#image = {
           ...this.#image,
-          ...{ epoch, members, learner: false, knownView: view, lastNormalView: view },
+          ...{ epoch, members, learner: false, knownView, lastNormalView: view },
           ...{ snapshot: base, commitMark },
         };
       }

@@ -6,7 +6,8 @@
 
 import type { NodeId } from "../base/ids.ts";
 import type { VsrContext } from "./context.ts";
-import type { LogEntry, VsrMessage } from "./messages.ts";
+import { entryBytes } from "./context.ts";
+import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
 import { appendNoop, commitUpTo, rank, stepDown } from "./normal.ts";
 import type { Candidacy, ViewChangeResponse } from "./state.ts";
 import { startAdoption } from "./transfer.ts";
@@ -26,10 +27,17 @@ export function probe(ctx: VsrContext): void {
     state.electAt = Number.POSITIVE_INFINITY;
     return;
   }
+  // Our own grant is bound by our own promise. (VSR-13)
+  const bound = ctx.leaseLeft();
+  if (bound > 0) {
+    state.electAt = ctx.now + bound;
+    return;
+  }
   const candidacy: Candidacy = {
     view: nextOwnedView(ctx),
     probing: true,
     replies: new Map(),
+    refusals: new Set(),
     ticket: 0,
     deadline: ctx.now + config.viewChangeTimeoutMs,
     resendAt: ctx.now + config.retransmitMs,
@@ -89,9 +97,11 @@ export function onViewChange(ctx: VsrContext, from: NodeId, message: Message<"vi
   const { state, config, rules } = ctx;
   const { view, probe: asking } = message;
   if (!mayVote(ctx)) return;
-  const free = view > state.knownView && ctx.leaseLeft() === 0;
+  // The holder of the lease gives it up by asking: a restarted primary need not wait for itself.
+  const bound = ctx.leaseLeft() > 0 && from !== state.primary;
+  const free = view > state.knownView && !bound;
   if (asking) {
-    answer(ctx, from, view, true, free);
+    answer(ctx, from, view, { probe: true, granted: free });
     return;
   }
   const sameCandidate = state.grantedTo === from || !rules.ownerByView;
@@ -102,26 +112,32 @@ export function onViewChange(ctx: VsrContext, from: NodeId, message: Message<"vi
     const patience = config.viewChangeTimeoutMs + ctx.random.float() * config.viewChangeBackoffMs;
     state.electAt = ctx.now + patience + rank(ctx) * config.rankDelayMs;
   }
-  answer(ctx, from, view, false, free || repeated || !rules.staleViewRefused);
+  const granted = free || repeated || !rules.staleViewRefused;
+  answer(ctx, from, view, { probe: false, granted });
 }
 
 function answer(
   ctx: VsrContext,
   to: NodeId,
   view: number,
-  probing: boolean,
-  granted: boolean,
+  verdict: { readonly probe: boolean; readonly granted: boolean },
 ): void {
-  const { state } = ctx;
-  const { epoch, knownView: currentView, lastNormalView, commit } = state;
-  const entries = granted && !probing ? ctx.page(commit + 1) : [];
-  const log = { lastNormalView, lastSeq: ctx.lastSeq, commit, entries };
-  const verdict = { granted, currentView, leaseLeftMs: ctx.leaseLeft() };
-  ctx.sendDurably(to, {
-    ...{ kind: "viewChangeResponse", epoch, view, probe: probing },
-    ...verdict,
-    ...log,
-  } as ViewChangeResponse);
+  const { epoch, knownView: currentView, lastNormalView, commit } = ctx.state;
+  const { probe: probing, granted } = verdict;
+  const response: ViewChangeResponse = {
+    kind: "viewChangeResponse",
+    epoch,
+    view,
+    probe: probing,
+    granted,
+    currentView,
+    lastNormalView,
+    lastSeq: ctx.lastSeq,
+    commit,
+    entries: granted && !probing ? ctx.page(commit + 1) : [],
+    leaseLeftMs: granted ? 0 : ctx.leaseLeft(),
+  };
+  ctx.sendDurably(to, response);
 }
 
 export function onViewChangeResponse(
@@ -135,18 +151,31 @@ export function onViewChangeResponse(
   if (candidacy === null || candidacy.view !== message.view) return;
   if (candidacy.probing !== message.probe || !state.members.includes(from)) return;
   if (!message.granted) {
-    const outrun = message.currentView >= candidacy.view;
-    if (!outrun && !candidacy.probing) return;
-    if (!outrun && message.leaseLeftMs === 0) return;
-    // Somebody is ahead, or bound to a primary that lives: try again later.
+    if (!hopeless(ctx, candidacy, from, message)) return;
     state.candidacy = null;
+    state.transfer = null;
     const backoff = ctx.random.float() * config.viewChangeBackoffMs;
     state.electAt = ctx.now + message.leaseLeftMs + config.rankDelayMs + backoff;
     return;
   }
+  candidacy.refusals.delete(from);
   candidacy.replies.set(from, message);
   if (!candidacy.probing) onGrants(ctx);
   else if (candidacy.replies.size + 1 >= ctx.quorum) stand(ctx, candidacy);
+}
+
+/** Somebody is ahead of us, or too many are bound to a primary that lives. */
+function hopeless(
+  ctx: VsrContext,
+  candidacy: Candidacy,
+  from: NodeId,
+  message: ViewChangeResponse,
+): boolean {
+  if (message.currentView >= candidacy.view) return true;
+  if (!candidacy.probing || message.leaseLeftMs === 0) return false;
+  // One that still hears the old primary must not keep a majority from going on.
+  candidacy.refusals.add(from);
+  return candidacy.refusals.size > ctx.state.members.length - ctx.quorum;
 }
 
 /** Enough grants, our own durable among them: choose the log to go on with. (VSR-14) */
@@ -167,8 +196,9 @@ export function onGrants(ctx: VsrContext): void {
     best = [id, reply];
     bestLog = theirs;
   }
-  if (best === null || !rules.adoptLog) finishAdoption(ctx, ctx.lastSeq, [], floor);
-  else startAdoption(ctx, best[0], best[1], floor);
+  if (best === null || !rules.adoptLog) {
+    finishAdoption(ctx, { keep: ctx.lastSeq, snapshot: null, entries: [] }, floor);
+  } else startAdoption(ctx, best[0], best[1], floor);
 }
 
 interface LogRank {
@@ -181,18 +211,21 @@ function better(a: LogRank, b: LogRank, byView: boolean): boolean {
   return a.lastSeq > b.lastSeq;
 }
 
+/** What a transfer comes to: our log up to `keep`, or the snapshot's state, then these entries. */
+export interface NewLog {
+  readonly keep: number;
+  readonly snapshot: GroupSnapshot | null;
+  readonly entries: readonly LogEntry[];
+}
+
 /** The chosen log is here: make it ours, durably, and lead. (VSR-15) */
-export function finishAdoption(
-  ctx: VsrContext,
-  keep: number,
-  entries: readonly LogEntry[],
-  floor: number,
-): void {
+export function finishAdoption(ctx: VsrContext, log: NewLog, floor: number): void {
   const { state, rules } = ctx;
   const { epoch, members, knownView: view } = state;
-  const from = rules.seqContinues ? keep : -1;
-  ctx.replaceLog(from, rules.seqContinues ? entries : []);
-  ctx.persist({ kind: "newView", epoch, members, view, keep: from, snapshot: null, entries });
+  const keep = rules.seqContinues ? log.keep : -1;
+  const entries = rules.seqContinues ? log.entries : [];
+  ctx.replaceLog(keep, entries);
+  ctx.persist({ kind: "newView", epoch, members, view, keep, snapshot: log.snapshot, entries });
   state.lastNormalView = view;
   state.candidacy = null;
   state.transfer = null;
@@ -217,11 +250,13 @@ export function takeOverWhenDurable(ctx: VsrContext): void {
   state.heartbeatAt = ctx.now;
   state.startSeq = ctx.lastSeq + 1;
   state.flushed = ctx.lastSeq;
-  state.inFlightBytes = 0;
+  takeStock(ctx);
   const { epoch, knownView: view, commit, startSeq } = state;
   ctx.emit({ kind: "tookOver", view, lastSeq: ctx.lastSeq });
   if (view === 1 && ctx.lastSeq < 0) {
-    // A fresh group: nothing to take over, but the others may not have heard of it.
+    // A fresh group: nothing to take over, but the others may not have heard of it. Nobody led
+    // before, so nothing can be missing from a read.
+    state.startSeq = -1;
     const { members } = state;
     for (const to of ctx.others()) ctx.send(to, { kind: "found", epoch, members });
     return;
@@ -231,6 +266,19 @@ export function takeOverWhenDurable(ctx: VsrContext): void {
     ctx.send(to, { kind: "newView", epoch, view, startSeq, commit, entries });
   }
   if (state.reconfigureSeq < 0 || !ctx.rules.reconfigureIsLast) appendNoop(ctx);
+}
+
+/** What is in flight at the beginning of a view: the adopted entries that are not committed. */
+function takeStock(ctx: VsrContext): void {
+  const { state } = ctx;
+  state.inFlightBytes = 0;
+  state.pending = new Map();
+  for (let seq = state.commit + 1; seq <= ctx.lastSeq; seq++) {
+    const entry = ctx.entryAt(seq);
+    if (entry === undefined) continue;
+    state.inFlightBytes += entryBytes(entry);
+    state.pending.set(entry.eventId, seq);
+  }
 }
 
 /** Time passes for a candidate: ask again, or give up and try a higher view. */

@@ -91,6 +91,21 @@ export function safeLsn(kept: readonly CheckpointHeader[]): number {
   return Math.min(oldest.localLsn, oldest.globalLsn);
 }
 
+export const CHECKPOINT_DEFAULTS = {
+  intervalEntries: 100_000,
+  intervalMs: 300_000,
+  keptMax: 3,
+} as const;
+
+/** Is a checkpoint due? Both count from the last one, the first from the start of the process. (CKPT-9) */
+export function checkpointDue(
+  since: { readonly entries: number; readonly ms: number },
+  interval: { readonly intervalEntries: number; readonly intervalMs: number } = CHECKPOINT_DEFAULTS,
+): boolean {
+  if (since.entries === 0) return false;
+  return since.entries >= interval.intervalEntries || since.ms >= interval.intervalMs;
+}
+
 const NAME = /^checkpoint_([0-9a-f]{32})\.ckpt$/;
 
 export function checkpointName(id: string): string {

@@ -35,7 +35,7 @@ function life(seed: number, rules: Partial<WalRules> = {}): string | null {
   for (let round = 0; round < 12; round++) {
     for (let step = random.below(60); step > 0; step--) act(bench, random, () => number++);
     const before = new Map([...bench.placed].filter(([lsn]) => lsn <= bench.durableLsn));
-    disk.crash(random);
+    bench.crash(random);
     const outcome = bench.recover();
     if (!outcome.ok) return `seed ${seed}: recovery refused: ${JSON.stringify(outcome.refusal)}`;
     for (const [lsn, entry] of before) {
@@ -64,6 +64,7 @@ function life(seed: number, rules: Partial<WalRules> = {}): string | null {
 function act(bench: WriterBench, random: Random, next: () => number): void {
   const writing = bench.pending.some(({ effect }) => effect.kind === "write");
   const creating = bench.pending.some(({ effect }) => effect.kind === "createSegment");
+  const syncing = bench.pending.some(({ effect }) => effect.kind === "sync");
   const draw = random.below(100);
   if (draw < 40) {
     for (let count = random.below(6); count >= 0; count--) bench.append(anyEntry(random, next()));
@@ -74,6 +75,7 @@ function act(bench: WriterBench, random: Random, next: () => number): void {
   else if (draw < 97 && writing) bench.fail("write", "ENOSPC", random.below(60));
   else if (draw < 98 && creating) bench.fail("createSegment", "ENOSPC");
   else if (draw < 99) bench.step({ kind: "flush", id: 1 });
+  else if (random.chance(0.3) && syncing) bench.fail("sync", "EIO");
 }
 
 describe("a log that crashes", () => {
@@ -83,6 +85,7 @@ describe("a log that crashes", () => {
 
   const MUTANTS: readonly (keyof WalRules)[] = [
     "ackAfterSync",
+    "syncErrorFinal",
     "oldSegmentSyncedFirst",
     "tailCutAfterFull",
     "shortWritesCompleted",

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { checkpointDue, safeLsn } from "./checkpoint.ts";
 import {
   decodeBatchMark,
   decodeStateAdvance,
@@ -192,5 +193,25 @@ describe("the state table", () => {
     ]);
     expect([...table.pending()]).toEqual([4, 5]);
     expect(table.pendingCount()).toBe(2);
+  });
+});
+
+describe("a checkpoint", () => {
+  it("is due after 100,000 entries or five minutes, and never for nothing (CKPT-9)", () => {
+    expect(checkpointDue({ entries: 99_999, ms: 299_999 })).toBe(false);
+    expect(checkpointDue({ entries: 100_000, ms: 0 })).toBe(true);
+    expect(checkpointDue({ entries: 1, ms: 300_000 })).toBe(true);
+    expect(checkpointDue({ entries: 0, ms: 900_000 })).toBe(false);
+  });
+
+  it("lets the log go only as far as the oldest kept one covers (CKPT-4)", () => {
+    const header = { id: "", identity: "", createdAt: 0, regionalLsn: 0 };
+    const kept = [
+      { ...header, localLsn: 900, globalLsn: 900 },
+      { ...header, localLsn: 700, globalLsn: 650 },
+      { ...header, localLsn: 800, globalLsn: 100 },
+    ];
+    expect(safeLsn(kept)).toBe(650);
+    expect(safeLsn([])).toBe(0);
   });
 });

@@ -5,6 +5,7 @@
 
 import { assertNever } from "../../base/assert.ts";
 import { millis } from "../../base/brand.ts";
+import type { Random } from "../../base/random.ts";
 import type { WalConfig } from "../limits.ts";
 import { walConfig } from "../limits.ts";
 import { type RecoveryOutcome, recoverSegments, type WriterPosition } from "../recovery.ts";
@@ -88,6 +89,15 @@ export class WriterBench {
     io.commit();
     this.step(this.#answerTo(io.effect));
     return true;
+  }
+
+  /** Power fails: syncs under way may have got any part of their pages through. */
+  crash(random: Random): void {
+    for (const { effect, commit } of this.pending) {
+      if (effect.kind === "sync" && random.chance(0.5)) commit();
+    }
+    this.pending = [];
+    this.disk.crash(random);
   }
 
   /** Ends the oldest I/O of this kind with an error, after `bytes` of a write got through. */

@@ -1,6 +1,7 @@
 /**
- * A directory of segments in memory that crashes like a real one: what was synced stays, and of what
- * was only written any subset of pages survives. (spec 50, 2.3)
+ * A directory of segments in memory that crashes like a real one: what was synced stays, of what was
+ * only written any subset of pages survives, and pages whose sync failed are clean in the cache and
+ * never reach the medium, whatever later syncs say. (spec 50, 2.3)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -11,6 +12,8 @@ interface MemoryFile {
   cached: Uint8Array;
   /** What the medium holds. */
   durable: Uint8Array;
+  /** Pages that differ, and may reach the medium at any time. */
+  readonly dirty: Set<number>;
 }
 
 export class MemoryDisk {
@@ -22,7 +25,8 @@ export class MemoryDisk {
   }
 
   create(segmentId: number, bytes: number): void {
-    this.files.set(segmentId, { cached: new Uint8Array(bytes), durable: new Uint8Array(bytes) });
+    const [cached, durable] = [new Uint8Array(bytes), new Uint8Array(bytes)];
+    this.files.set(segmentId, { cached, durable, dirty: new Set() });
   }
 
   /** Writes the first `bytesMax` bytes of the chunks; how many that were. */
@@ -32,22 +36,28 @@ export class MemoryDisk {
     chunks: readonly Uint8Array[],
     bytesMax = Infinity,
   ): number {
-    const { cached } = this.#file(segmentId);
+    const { cached, dirty } = this.#file(segmentId);
     let done = 0;
     for (const chunk of chunks) {
       const part = chunk.subarray(0, Math.max(0, Math.min(chunk.length, bytesMax - done)));
       cached.set(part, offset + done);
       done += part.length;
     }
+    const last = Math.ceil((offset + done) / this.pageBytes);
+    for (let page = Math.floor(offset / this.pageBytes); page < last; page++) dirty.add(page);
     return done;
   }
 
-  /** What a sync that begins now will have made durable; call the answer when it has finished. */
+  /** A sync begins. Call the answer when it has succeeded; if it fails, its pages are lost. */
   beginSync(segmentId: number): () => void {
     const file = this.#file(segmentId);
-    const image = file.cached.slice();
+    const pages = [...file.dirty].map((page) => ({
+      page,
+      bytes: this.#page(file.cached, page).slice(),
+    }));
+    file.dirty.clear();
     return () => {
-      file.durable = image;
+      for (const { page, bytes } of pages) file.durable.set(bytes, page * this.pageBytes);
     };
   }
 
@@ -55,21 +65,22 @@ export class MemoryDisk {
     const file = this.#file(segmentId);
     file.cached.fill(0, offset);
     file.durable = file.cached.slice();
+    file.dirty.clear();
   }
 
   remove(segmentId: number): void {
     this.files.delete(segmentId);
   }
 
-  /** Power fails: each page is what was synced or what was written, one by one. */
+  /** Power fails: each dirty page is what was synced or what was written, one by one. */
   crash(random: Random): void {
     for (const file of this.files.values()) {
-      const survived = file.durable.slice();
-      for (let at = 0; at < survived.length; at += this.pageBytes) {
-        if (random.chance(0.5)) survived.set(file.cached.subarray(at, at + this.pageBytes), at);
+      for (const page of file.dirty) {
+        if (random.chance(0.5))
+          file.durable.set(this.#page(file.cached, page), page * this.pageBytes);
       }
-      file.cached = survived;
-      file.durable = survived.slice();
+      file.cached = file.durable.slice();
+      file.dirty.clear();
     }
   }
 
@@ -77,6 +88,10 @@ export class MemoryDisk {
     return [...this.files]
       .sort(([a], [b]) => a - b)
       .map(([segmentId, { cached }]) => ({ segmentId, bytes: cached }));
+  }
+
+  #page(bytes: Uint8Array, page: number): Uint8Array {
+    return bytes.subarray(page * this.pageBytes, (page + 1) * this.pageBytes);
   }
 
   #file(segmentId: number): MemoryFile {

@@ -1,0 +1,115 @@
+/**
+ * The bytes on disk never change by accident: a whole segment, a sparse index and a checkpoint are kept in
+ * `wal.golden`. A wanted change needs a new format version, `UPDATE_GOLDEN=1 npx vitest run test/golden`,
+ * and a reader for the old one.
+ */
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { decodeCheckpoint, encodeCheckpointHeader } from "../../src/core/wal/checkpoint.ts";
+import { encodeStateAdvance } from "../../src/core/wal/control.ts";
+import { walConfig } from "../../src/core/wal/limits.ts";
+import { encodeWalRecord } from "../../src/core/wal/record.ts";
+import { RECORD_TYPES } from "../../src/core/wal/record-types.ts";
+import { recoverSegments } from "../../src/core/wal/recovery.ts";
+import { encodeSegmentHeader, identityOf } from "../../src/core/wal/segment.ts";
+import { decodeSparseIndex, SparseIndex } from "../../src/core/wal/sparse-index.ts";
+import { WriterBench } from "../../src/core/wal/testing/bench.ts";
+
+const file = fileURLToPath(new URL("wal.golden", import.meta.url));
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
+const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Job event, VSR entry, empty payload and state advance in two batches, and a clean close. */
+function segment(): Uint8Array {
+  const bench = new WriterBench({ segmentBytes: 1_024 });
+  bench.tick();
+  bench.settle();
+  const stamp = { wall: 1_704_931_200_000, logical: 3 };
+  bench.append({ type: RECORD_TYPES.JOB_CREATED, payload: utf8("hello"), ...stamp });
+  bench.append({ type: RECORD_TYPES.VSR_ENTRY, payload: utf8(""), ...stamp });
+  bench.tick();
+  bench.settle();
+  const exact = [{ lsn: 1, state: 2 }];
+  const payload = encodeStateAdvance({ regionalLsn: 1, globalLsn: 0, appliedLsn: 0, exact });
+  bench.append({ type: RECORD_TYPES.STATE_ADVANCE, payload, ...stamp });
+  bench.step({ kind: "close" });
+  bench.settle();
+  const { offset } = bench.writer.snapshot();
+  return bench.disk.segments()[0]?.bytes.slice(0, offset) ?? new Uint8Array(0);
+}
+
+function parts(): Readonly<Record<string, Uint8Array>> {
+  const identity = identityOf("prod", "gate-1");
+  const index = new SparseIndex(7, 4_711);
+  index.note(4_711, 32);
+  index.note(5_000, 70_000);
+  index.coveredBytes = 80_000;
+  const payload = utf8("snapshot");
+  const header = encodeCheckpointHeader(
+    {
+      id: "00112233445566778899aabbccddeeff",
+      identity,
+      createdAt: 1_704_931_200_000,
+      localLsn: 1_000,
+      regionalLsn: 990,
+      globalLsn: 980,
+    },
+    payload,
+  );
+  const record = { lsn: 1, wall: 1_704_931_200_000, logical: 0, state: 0, type: 1 };
+  return {
+    record: encodeWalRecord({ ...record, payload: utf8("hello") }),
+    "segment header": encodeSegmentHeader({ segmentId: 7, identity, firstLsn: 4_711 }),
+    segment: segment(),
+    index: index.encode(),
+    checkpoint: new Uint8Array([...header, ...payload]),
+    types: utf8(Object.entries(RECORD_TYPES).map(([name, number]) => `${name}=${number}`).join(" ")),
+  };
+}
+
+describe("the bytes of the log", () => {
+  it("are those of wal.golden", () => {
+    const text = Object.entries(parts())
+      .map(([name, bytes]) => `${name}\n  ${hex(bytes)}\n`)
+      .join("");
+    if (process.env["UPDATE_GOLDEN"] !== undefined || !existsSync(file)) writeFileSync(file, text);
+    expect(text).toBe(readFileSync(file, "utf8"));
+  });
+
+  it("of wal.golden are read as what they are", () => {
+    const lines = readFileSync(file, "utf8").split("\n");
+    const golden = (name: string): Uint8Array =>
+      Buffer.from(lines[lines.indexOf(name) + 1]?.trim() ?? "", "hex");
+    const found: string[] = [];
+    const outcome = recoverSegments([{ segmentId: 1, bytes: golden("segment") }], {
+      config: walConfig(),
+      identity: "0000000000000000",
+      onEntry: ({ lsn, type, payload }) => found.push(`${lsn} ${type} ${Buffer.from(payload)}`),
+    });
+    expect(found).toEqual(["1 1 hello", "2 64 "]);
+    expect(outcome.ok && [outcome.maxLsn, outcome.states.stateOf(1)]).toEqual([6, 2]);
+    expect(decodeSparseIndex(golden("index"))?.seek(4_999)).toEqual({ lsn: 4_711, offset: 32 });
+    const checkpoint = decodeCheckpoint(golden("checkpoint"));
+    expect(checkpoint.ok && [checkpoint.header.localLsn, `${Buffer.from(checkpoint.payload)}`]).toEqual([
+      1_000,
+      "snapshot",
+    ]);
+  });
+
+  it("of an index or a checkpoint with any bit flipped are refused", () => {
+    const { index = new Uint8Array(0), checkpoint = new Uint8Array(0) } = parts();
+    for (const [bytes, sound] of [
+      [index, (image: Uint8Array) => decodeSparseIndex(image) !== null],
+      [checkpoint, (image: Uint8Array) => decodeCheckpoint(image).ok],
+    ] as const) {
+      expect(sound(bytes)).toBe(true);
+      for (let bit = 0; bit < bytes.length * 8; bit++) {
+        const flipped = bytes.slice();
+        flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+        expect(sound(flipped), `bit ${bit}`).toBe(false);
+      }
+    }
+  });
+});
