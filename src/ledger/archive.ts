@@ -33,6 +33,12 @@ interface Place {
   readonly to: number;
 }
 
+interface OpenFile {
+  readonly name: string;
+  readonly handle: FileHandle;
+  offset: number;
+}
+
 export interface ArchiveOptions {
   readonly directory: string;
   readonly keepMs: number;
@@ -44,9 +50,10 @@ export class Archive {
   readonly #options: ArchiveOptions;
   readonly #places = new Map<string, Place>();
   /** Records that no file holds yet. */
-  #waiting: { readonly jobId: string; readonly record: Uint8Array; readonly state: JobState }[] = [];
+  #waiting: { readonly jobId: string; readonly record: Uint8Array; readonly state: JobState }[] =
+    [];
   #writing: Promise<void> = Promise.resolve();
-  #file: { readonly name: string; readonly handle: FileHandle; offset: number } | null = null;
+  #file: OpenFile | null = null;
 
   private constructor(options: ArchiveOptions) {
     this.#options = options;
@@ -162,7 +169,7 @@ export class Archive {
     this.#waiting.splice(0, batch.length);
   }
 
-  async #today(): Promise<NonNullable<typeof this.#file>> {
+  async #today(): Promise<OpenFile> {
     const name = `archive_${dayOf(this.#options.wall())}.log`;
     if (this.#file?.name === name) return this.#file;
     await this.#file?.handle.close();

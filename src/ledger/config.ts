@@ -37,7 +37,10 @@ const LEASE_MS_MAX = 600_000;
 const name = (charactersMax: number) =>
   z
     .string()
-    .regex(/^[a-z0-9]+$/, "lower-case letters and digits only, as in n1: it becomes part of job ids")
+    .regex(
+      /^[a-z0-9]+$/,
+      "lower-case letters and digits only, as in n1: it becomes part of job ids",
+    )
     .max(charactersMax, `at most ${charactersMax} characters`);
 const label = z
   .string()
@@ -191,7 +194,8 @@ function assemble(
   }
   const { tls } = data;
   for (const key of ["cert", "key", "ca"] as const) {
-    if (tls !== undefined && !existsSync(at(tls[key]))) complain(`tls.${key}: ${tls[key]}: no such file`);
+    if (tls !== undefined && !existsSync(at(tls[key])))
+      complain(`tls.${key}: ${tls[key]}: no such file`);
   }
   return {
     file,
@@ -209,9 +213,7 @@ function assemble(
     dataDir: at(data.dataDir),
     readSecrets: secretSource(data, at, complain),
     tls:
-      tls === undefined
-        ? null
-        : { ...tls, cert: at(tls.cert), key: at(tls.key), ca: at(tls.ca) },
+      tls === undefined ? null : { ...tls, cert: at(tls.cert), key: at(tls.key), ca: at(tls.ca) },
     node: nodeConfig(data),
     checkpoint: {
       entries: data.checkpoint.entries,
@@ -242,7 +244,10 @@ function nodeConfig(data: ConfigFile): LedgerNodeConfig {
     replicas: data.replicas,
     fewGates: data.fewNodes,
     requestTimeoutMs: data.requestTimeoutMs,
-    routeRetryMs: Math.min(LEDGER_NODE_DEFAULTS.routeRetryMs, Math.floor(data.requestTimeoutMs / 4)),
+    routeRetryMs: Math.min(
+      LEDGER_NODE_DEFAULTS.routeRetryMs,
+      Math.floor(data.requestTimeoutMs / 4),
+    ),
     retentionMs: data.archive.afterSeconds * 1_000,
     vsr: {
       ...vsr,

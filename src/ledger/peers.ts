@@ -87,7 +87,8 @@ export class Peers {
 
   /** Listens; nobody is called before `start`. */
   static async listen(config: LedgerConfig, handlers: PeersHandlers): Promise<Peers> {
-    const tls = config.tls === null ? null : readTlsMaterial(config.tls as NonNullable<typeof config.tls>);
+    const tls =
+      config.tls === null ? null : readTlsMaterial(config.tls as NonNullable<typeof config.tls>);
     const connectionsMax = 2 * CONNECTIONS_PER_HOST_MAX;
     const tcp = await TcpPort.listen({ ...config.bind, tls, connectionsMax });
     return new Peers(config, tcp, handlers);
