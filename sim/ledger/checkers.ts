@@ -148,7 +148,10 @@ export class LedgerCheckers implements LedgerWatcher {
     const replica = process.node?.groups.get(truth.id)?.replica.state;
     if (!truth.isShard && seq !== truth.entries.length) {
       const at = truth.entries.length;
-      this.#violations.report("I4", `${process.id} commits ${seq} of ${truth.id}, ${at} comes first`);
+      this.#violations.report(
+        "I4",
+        `${process.id} commits ${seq} of ${truth.id}, ${at} comes first`,
+      );
       return;
     }
     const before = truth.entries.at(-1);
@@ -239,7 +242,8 @@ export class LedgerCheckers implements LedgerWatcher {
 
   checkState(group: GroupId, state: JobState, who: () => string): void {
     const truth = this.truth(group).states[state.appliedSeq];
-    const same = truth !== undefined && truth.status === state.status && sameBytes(truth.chain, state.chain);
+    const same =
+      truth !== undefined && truth.status === state.status && sameBytes(truth.chain, state.chain);
     this.#violations.check(same, "I4", () => {
       return `${who()} a state of ${group} at ${state.appliedSeq} that its log does not give`;
     });
@@ -263,7 +267,9 @@ export class LedgerCheckers implements LedgerWatcher {
 
 function isSameEntry(a: LogEntry, b: LogEntry): boolean {
   assert(a.seq === b.seq, "entries of one place are compared");
-  return a.eventId === b.eventId && a.view === b.view && a.kind === b.kind && sameBytes(a.data, b.data);
+  return (
+    a.eventId === b.eventId && a.view === b.view && a.kind === b.kind && sameBytes(a.data, b.data)
+  );
 }
 
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {

@@ -7,10 +7,10 @@
 
 import { encodeUtf8 } from "../../src/core/base/bytes.ts";
 import type { Random } from "../../src/core/base/random.ts";
+import { type IdempotencyKey, shardOf } from "../../src/core/idempotency/key.ts";
 import type { Durability } from "../../src/core/ledger/durability.ts";
 import type { EventId, JobEvent } from "../../src/core/ledger/events.ts";
 import type { JobId } from "../../src/core/ledger/job-id.ts";
-import { type IdempotencyKey, shardOf } from "../../src/core/idempotency/key.ts";
 import {
   type LedgerAnswer,
   type LedgerRequest,
@@ -294,7 +294,12 @@ function drawEvent(random: Random, jobId: JobId, eventId: string): JobEvent {
     return { ...head, kind: "JobCancellationRequested", reason: "sim", requestor: "sim" };
   }
   if (draw < 0.94) {
-    return { ...head, kind: "JobCompleted", finalStatus: "ok", aggregateMetrics: new Uint8Array(3) };
+    return {
+      ...head,
+      kind: "JobCompleted",
+      finalStatus: "ok",
+      aggregateMetrics: new Uint8Array(3),
+    };
   }
   if (draw < 0.97) return { ...head, kind: "JobFailed", error: "sim", failedDc: dcId };
   return { ...head, kind: "JobTimedOut", timeoutType: "sim", lastProgressHlc: null };

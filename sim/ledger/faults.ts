@@ -60,7 +60,8 @@ export class LedgerFaults {
   #setClocks(): void {
     const { world, processes, plan } = this.#targets;
     if (plan.wallDisciplined) {
-      for (const { clock } of processes) clock.jumpWall(trueWall(world.now) - clock.wall(world.now));
+      for (const { clock } of processes)
+        clock.jumpWall(trueWall(world.now) - clock.wall(world.now));
     }
     world.schedule(world.now + CLOCK_SYNC_MS, "fault", 0, () => this.#setClocks());
   }

@@ -7,12 +7,12 @@
  */
 
 import type { Random } from "../../src/core/base/random.ts";
+import { encodeShardState } from "../../src/core/idempotency/shard-snapshot.ts";
 import type { EventId, JobEvent } from "../../src/core/ledger/events.ts";
 import type { JobId } from "../../src/core/ledger/job-id.ts";
 import { encodeJobState } from "../../src/core/ledger/state-codec.ts";
-import { encodeShardState } from "../../src/core/idempotency/shard-snapshot.ts";
-import type { LedgerAnswer, LedgerRequest } from "../../src/core/replica/messages.ts";
 import type { Group } from "../../src/core/replica/group.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../src/core/replica/messages.ts";
 import { shardGroup } from "../../src/core/replica/topology.ts";
 import type { GroupId } from "../../src/core/vsr/messages.ts";
 import { sameBytes } from "./checkers.ts";
@@ -81,7 +81,10 @@ export class Finale {
 
   #groups(): GroupId[] {
     const { clients, plan } = this.#run;
-    return [...(clients.jobs as readonly string[] as readonly GroupId[]), ...plan.shards.map(shardGroup)];
+    return [
+      ...(clients.jobs as readonly string[] as readonly GroupId[]),
+      ...plan.shards.map(shardGroup),
+    ];
   }
 
   #disagreement(id: GroupId): Missing | null {
@@ -114,7 +117,10 @@ export class Finale {
         return { id: "L4", text };
       }
       if (!sameBytes(stateOf(group), reference)) {
-        return { id: "L4", text: `${member} and ${leader.process.id} hold different states of ${id}` };
+        return {
+          id: "L4",
+          text: `${member} and ${leader.process.id} hold different states of ${id}`,
+        };
       }
     }
     return null;

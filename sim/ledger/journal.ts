@@ -114,8 +114,7 @@ export class Journal {
     const { config, identity, rules } = this.#options;
     const outcome = recoverSegments(segments, {
       ...{ config, identity, rules },
-      onEntry: ({ lsn, type, payload }) =>
-        records.push({ lsn, type, payload: payload.slice() }),
+      onEntry: ({ lsn, type, payload }) => records.push({ lsn, type, payload: payload.slice() }),
     });
     if (!outcome.ok) return { ok: false, why: refusalText(outcome.refusal, identity) };
     const covered = checkpoint?.header.localLsn ?? 0;
@@ -123,7 +122,10 @@ export class Journal {
       return { ok: false, why: `the log begins at ${outcome.firstLsn}, checkpoints end before` };
     }
     if (outcome.maxLsn < covered && outcome.records > 0) {
-      return { ok: false, why: `the log ends at ${outcome.maxLsn}, a checkpoint covers ${covered}` };
+      return {
+        ok: false,
+        why: `the log ends at ${outcome.maxLsn}, a checkpoint covers ${covered}`,
+      };
     }
     return { ok: true, outcome, checkpoint, records };
   }
@@ -397,4 +399,3 @@ export class Journal {
 export function identityText(index: number): string {
   return (index + 1).toString(16).padStart(16, "0");
 }
-

@@ -373,4 +373,3 @@ export class LedgerProcess {
     return place.name;
   }
 }
-

@@ -7,22 +7,22 @@
 import { Defect } from "../../src/core/base/assert.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
-import { NodeClock } from "../clock.ts";
 import type { Violation } from "../checkers/violations.ts";
 import { Violations } from "../checkers/violations.ts";
+import { NodeClock } from "../clock.ts";
 import { Network } from "../network.ts";
+import type { RunResult } from "../run.ts";
 import { World } from "../world.ts";
 import { LedgerCheckers } from "./checkers.ts";
 import { LedgerClients } from "./clients.ts";
 import { LedgerDisk } from "./disk.ts";
 import { LedgerFaults } from "./faults.ts";
+import { Finale } from "./finale.ts";
 import { LedgerHistory } from "./history.ts";
 import { Links } from "./links.ts";
 import { ledgerRulesWithout } from "./mutants.ts";
 import { LedgerProcess, type LedgerSurroundings } from "./node.ts";
 import { drawLedgerPlan, LEDGER_CALM_MS, type LedgerPlan } from "./swarm.ts";
-import type { RunResult } from "../run.ts";
-import { Finale } from "./finale.ts";
 
 export interface LedgerRunOptions {
   readonly seed: number;
@@ -148,4 +148,3 @@ export class LedgerRun {
 function keyOf(spec: Uint8Array): string {
   return new TextDecoder().decode(spec).split("|")[0] ?? "";
 }
-

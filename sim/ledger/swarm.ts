@@ -17,7 +17,12 @@ import type { LedgerDiskFaults } from "./disk.ts";
 import type { LinkMode } from "./links.ts";
 
 export type LedgerFault =
-  | { readonly kind: "crash"; readonly node: number; readonly power: boolean; readonly forMs: number }
+  | {
+      readonly kind: "crash";
+      readonly node: number;
+      readonly power: boolean;
+      readonly forMs: number;
+    }
   | { readonly kind: "pause"; readonly node: number; readonly forMs: number }
   | {
       readonly kind: "partition";
@@ -27,7 +32,12 @@ export type LedgerFault =
       readonly forMs: number;
     }
   | { readonly kind: "clog"; readonly from: number; readonly to: number; readonly forMs: number }
-  | { readonly kind: "slow"; readonly node: number; readonly delayMs: number; readonly forMs: number }
+  | {
+      readonly kind: "slow";
+      readonly node: number;
+      readonly delayMs: number;
+      readonly forMs: number;
+    }
   | { readonly kind: "diskFull"; readonly node: number; readonly forMs: number }
   | { readonly kind: "rot"; readonly node: number }
   | { readonly kind: "wallJump"; readonly node: number; readonly ms: number }

@@ -9,11 +9,11 @@
  *   I6  an ack of n means 0..n are durable; a granted view is durable (VSR-3, VSR-4)
  */
 
+import { decodeGroupRecord } from "../../src/core/replica/records.ts";
+import { LedgerRecovery } from "../../src/core/replica/recovery.ts";
 import type { GroupImage } from "../../src/core/vsr/face.ts";
 import type { GroupId, LogEntry, VsrMessage } from "../../src/core/vsr/messages.ts";
 import { ImageFold } from "../../src/core/vsr/state.ts";
-import { decodeGroupRecord } from "../../src/core/replica/records.ts";
-import { LedgerRecovery } from "../../src/core/replica/recovery.ts";
 import type { Violations } from "../checkers/violations.ts";
 import type { JournalOpening, JournalWitness } from "./journal.ts";
 
@@ -85,7 +85,11 @@ export class NodeWitness implements JournalWitness {
     const { maxLsn, firstLsn } = outcome;
     const violations = this.#violations;
     const rotten = [...this.rotten].find((name) => names.includes(name));
-    violations.check(rotten === undefined, "W3", () => `${this.#name} serves from rotten ${rotten}`);
+    violations.check(
+      rotten === undefined,
+      "W3",
+      () => `${this.#name} serves from rotten ${rotten}`,
+    );
     const end = records.length === 0 ? (checkpoint?.header.localLsn ?? 0) : maxLsn;
     violations.check(end >= this.#durableLsn, "W1", () => {
       return `${this.#name} acknowledged record ${this.#durableLsn} and recovers ${end}`;

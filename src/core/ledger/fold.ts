@@ -148,9 +148,15 @@ const TERMINAL: ReadonlySet<JobStatus> = new Set<JobStatus>([
 ]);
 
 /** Folds the event committed at `seq`, which must lie above all that was folded before. */
-export function applyEvent(state: JobState, event: JobEvent, seq: number): Applied {
+export function applyEvent(
+  state: JobState,
+  event: JobEvent,
+  seq: number,
+  /** The event as the log holds it, where it is at hand: encoding it again costs as much as the fold. */
+  bytes: Uint8Array = encodeEvent(event),
+): Applied {
   assertNextPlace(state, seq);
-  const chain = chainAfter(state.chain, encodeEvent(event));
+  const chain = chainAfter(state.chain, bytes);
   const first = findInTrail(state.trail, event.eventId);
   if (first !== undefined) {
     return {

@@ -116,15 +116,10 @@ describe("what ledger nodes say to each other", () => {
     expect(decodeBatch(bytes)).toEqual({ ok: true, messages: batch });
   });
 
-  it("is refused when it is cut inside a message", () => {
-    let whole = 0;
+  it("is refused when it is cut anywhere", () => {
     for (let length = 0; length < bytes.length; length++) {
-      const decoded = decodeBatch(bytes.subarray(0, length));
-      if (!decoded.ok) continue;
-      expect(decoded.messages).toEqual(batch.slice(0, whole));
-      whole++;
+      expect(decodeBatch(bytes.subarray(0, length)).ok).toBe(false);
     }
-    expect(whole).toBe(batch.length);
   });
 
   it("never throws and never grows, whatever bytes come", () => {

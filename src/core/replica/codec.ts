@@ -36,6 +36,7 @@ const TEXT_BYTES_MAX = 4_096;
 const RESULT_BYTES_MAX = 4_096;
 const LEVELS = Object.keys(DURABILITY_LEVELS) as readonly Durability[];
 const KINDS: readonly NodeMessage["kind"][] = ["vsr", "request", "answer", "compare"];
+const END_OF_BATCH = 255;
 const REQUESTS: readonly PeerRequest["kind"][] = ["submit", "append", "read", "replace", "found"];
 const ANSWERS: readonly LedgerAnswer["kind"][] = [
   "committed",
@@ -55,11 +56,11 @@ const SUBMISSIONS: readonly SubmissionAnswer["kind"][] = [
   "retry",
 ];
 
-/** One message after the other; the end of the bytes is the end of the batch. */
+/** One message after the other, then a mark: a batch that was cut is none. */
 export function encodeBatch(out: ByteWriter, messages: readonly NodeMessage[]): Uint8Array {
   out.clear();
   for (const message of messages) writeNodeMessage(out, message);
-  return out.take();
+  return closeBatch(out);
 }
 
 /** The same in as many batches as it takes for none to grow past `bytesMax` by more than a message. */
@@ -72,12 +73,17 @@ export function encodeBatches(
   out.clear();
   for (const message of messages) {
     writeNodeMessage(out, message);
-    if (out.length < bytesMax) continue;
-    batches.push(out.take());
-    out.clear();
+    if (out.length >= bytesMax) batches.push(closeBatch(out));
   }
-  if (out.length > 0) batches.push(out.take());
+  if (out.length > 0) batches.push(closeBatch(out));
   return batches;
+}
+
+function closeBatch(out: ByteWriter): Uint8Array {
+  out.uint8(END_OF_BATCH);
+  const batch = out.take();
+  out.clear();
+  return batch;
 }
 
 function writeNodeMessage(out: ByteWriter, message: NodeMessage): void {
@@ -110,15 +116,17 @@ export type DecodedBatch =
 export function decodeBatch(bytes: Uint8Array): DecodedBatch {
   const from = new ByteReader(bytes);
   const messages: NodeMessage[] = [];
-  while (from.remaining > 0 && !from.failed) {
+  for (let kind = from.uint8(); kind !== END_OF_BATCH && !from.failed; kind = from.uint8()) {
     if (messages.length === BATCH_MESSAGES_MAX) from.fail("too many messages in a batch");
-    messages.push(readNodeMessage(from));
+    messages.push(readNodeMessage(from, kind));
   }
+  if (from.remaining > 0) from.fail("bytes after the end of a batch");
   return from.problem === null ? { ok: true, messages } : { ok: false, problem: from.problem };
 }
 
-function readNodeMessage(from: ByteReader): NodeMessage {
-  const kind = pick(from, KINDS);
+function readNodeMessage(from: ByteReader, place: number): NodeMessage {
+  const kind = KINDS[place] ?? "vsr";
+  if (kind !== KINDS[place]) from.fail("an unknown word of a fixed list");
   switch (kind) {
     case "vsr": {
       const group = from.text(GROUP_ID_BYTES_MAX) as GroupId;

@@ -34,7 +34,7 @@ export class JobApp {
       this.state = advanceSeq(this.state, entry.seq);
       return { kind: "rejected", reason: "UNREADABLE", seq: entry.seq, duplicate: false };
     }
-    const { state, outcome } = applyEvent(this.state, decoded.value, entry.seq);
+    const { state, outcome } = applyEvent(this.state, decoded.value, entry.seq, entry.data);
     this.state = state;
     return outcomeOf(outcome, entry.seq);
   }
