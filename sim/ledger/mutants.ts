@@ -52,7 +52,7 @@ const VARIANTS: Readonly<Record<string, Partial<VsrRules>>> = {
 
 /** Rules that this simulator's composition cannot show, and what does. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
-  "wal.deadlineFromFirst": "costs time, loses nothing: src/core/wal/writer.test.ts",
+  "wal.deadlineFromFirst": "costs time, loses nothing: src/core/wal/model.test.ts",
   "wal.unknownTypeRefused": "nobody here writes such records: src/core/wal/recovery.test.ts",
   "idempotency.absenceOnlyByPrimary": "replicas forward all keys: src/core/idempotency/desk.test.ts",
   "idempotency.transientNeverStored": "admission never defers here: src/core/idempotency/desk.test.ts",
