@@ -45,7 +45,6 @@ export type DamageReason =
   | RecordProblem
   | "lsn-gap"
   | "page-lost"
-  | "residue"
   | "header-lost"
   | "batch-misplaced";
 
