@@ -48,7 +48,13 @@ export class Cluster {
   readonly voters: readonly NodeId[];
   readonly #byAddress = new Map<Address, SimNode>();
   readonly #byId = new Map<NodeId, SimNode>();
-  readonly #watchers: Watcher[] = [];
+  /** What watchers want to see, by occasion: most watch only some. */
+  readonly #hooks: { readonly [Hook in keyof Required<Watcher>]: Required<Watcher>[Hook][] } = {
+    onSwim: [],
+    onElection: [],
+    onSwimDone: [],
+    onElectionDone: [],
+  };
 
   constructor(options: ClusterOptions) {
     const { seed, members, electing = 0, clockDrift = 0, seedCount = 3 } = options;
@@ -88,29 +94,33 @@ export class Cluster {
   }
 
   #surroundings(): Surroundings {
-    const watchers = this.#watchers;
+    const { onSwim, onElection, onSwimDone, onElectionDone } = this.#hooks;
     return {
       world: this.world,
       network: this.network,
       resolve: (to) => this.#byAddress.get(to),
       byId: (id) => this.#byId.get(id),
       onSwim: (node, input, effects) => {
-        for (const watcher of watchers) watcher.onSwim?.(node, input, effects);
+        for (const hook of onSwim) hook(node, input, effects);
       },
       onElection: (node, input, effects) => {
-        for (const watcher of watchers) watcher.onElection?.(node, input, effects);
+        for (const hook of onElection) hook(node, input, effects);
       },
       onSwimDone: (node, effect) => {
-        for (const watcher of watchers) watcher.onSwimDone?.(node, effect);
+        for (const hook of onSwimDone) hook(node, effect);
       },
       onElectionDone: (node, effect) => {
-        for (const watcher of watchers) watcher.onElectionDone?.(node, effect);
+        for (const hook of onElectionDone) hook(node, effect);
       },
     };
   }
 
   watch(watcher: Watcher): void {
-    this.#watchers.push(watcher);
+    const { onSwim, onElection, onSwimDone, onElectionDone } = watcher;
+    if (onSwim !== undefined) this.#hooks.onSwim.push(onSwim.bind(watcher));
+    if (onElection !== undefined) this.#hooks.onElection.push(onElection.bind(watcher));
+    if (onSwimDone !== undefined) this.#hooks.onSwimDone.push(onSwimDone.bind(watcher));
+    if (onElectionDone !== undefined) this.#hooks.onElectionDone.push(onElectionDone.bind(watcher));
   }
 
   byId(id: NodeId): SimNode | undefined {

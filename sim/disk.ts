@@ -38,6 +38,8 @@ export class SimDisk {
   /** The copy of each region that bit rot has hit and nobody has rewritten since. */
   readonly #rotten = new Map<string, number>();
   #unsynced: Write[] = [];
+  /** Rises whenever anything durable changes. */
+  version = 0;
   faults: DiskFaults = NO_DISK_FAULTS;
 
   constructor(random: Random) {
@@ -89,6 +91,7 @@ export class SimDisk {
   }
 
   wipe(): void {
+    this.version++;
     this.#durable.clear();
     this.#rotten.clear();
     this.#unsynced = [];
@@ -106,10 +109,12 @@ export class SimDisk {
     const copy = this.#rotten.get(region) ?? this.#random.below(2);
     this.#rotten.set(region, copy);
     const at = copy * RECORD_COPY_BYTES + this.#random.below(RECORD_COPY_BYTES / 8);
+    this.version++;
     if (at < bytes.length) bytes[at] = (bytes[at] ?? 0) ^ (1 << this.#random.below(8));
   }
 
   #apply(write: Write, length: number): void {
+    this.version++;
     const needed = write.at + length;
     let bytes = this.#durable.get(write.region) ?? new Uint8Array(0);
     if (bytes.length < needed) {

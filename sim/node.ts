@@ -23,6 +23,9 @@ import type { Datagram } from "../src/wire/datagram.ts";
 import { decodeDatagram, encodeDatagram } from "../src/wire/datagram.ts";
 import { DatagramGuard } from "../src/wire/guard.ts";
 import { KeyRing } from "../src/wire/key-ring.ts";
+import type { Entropy } from "../src/wire/seal.ts";
+import { StreamGuard } from "../src/wire/stream-guard.ts";
+import { CAPABILITIES, PROTOCOL } from "../src/wire/version.ts";
 import type { NodeClock } from "./clock.ts";
 import type { SimDisk } from "./disk.ts";
 import type { LaneHost, LaneRules } from "./lane.ts";
@@ -66,6 +69,14 @@ const ring = KeyRing.create(checksumAead, ["simulated-secret-0123456789"], "sim"
 assert(ring.ok, "the simulator's secret is strong enough");
 const RING = ring.ring;
 const GROUP = "managers";
+const HELLO = {
+  cluster: "sim",
+  environment: "sim",
+  versionMajor: PROTOCOL.major,
+  versionMinor: PROTOCOL.minor,
+  capabilities: CAPABILITIES,
+  nodeVersion: "sim",
+};
 
 interface Stashed {
   readonly timer: boolean;
@@ -89,12 +100,15 @@ export class SimNode {
   swim: Swim | null = null;
   election: Election | null = null;
   #guard: DatagramGuard | null = null;
+  #entropy: Entropy = (count) => new Uint8Array(count);
   #swimLane: Lane<SwimEffect> | null = null;
   #electionLane: Lane<ElectionEffect> | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #stash: Stashed[] = [];
   #connections = 0;
   #healthScore = 0;
+  /** What `durableVote` said last, and of which state of the disk. */
+  #durable: { readonly version: number; readonly vote: DurableVote } | null = null;
   readonly #answers = new Map<
     number,
     (effect: Extract<SwimEffect, { kind: "answerStream" }>) => void
@@ -126,10 +140,8 @@ export class SimNode {
     this.#around.world.note(`${this.id} starts`);
     const random = this.#random.fork(`life/${this.life}`);
     const entropy = random.fork("entropy");
-    this.#guard = new DatagramGuard({
-      ring: RING,
-      entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),
-    });
+    this.#entropy = (count) => Uint8Array.from({ length: count }, () => entropy.below(256));
+    this.#guard = new DatagramGuard({ ring: RING, entropy: this.#entropy });
     const host = this.#laneHost();
     const { laneRules } = this.spec;
     this.#swimLane = new Lane(host, "swim", (effect) => this.#carryOutSwim(effect), laneRules);
@@ -355,44 +367,55 @@ export class SimNode {
   }
 
   #transmit(to: Address, bytes: Uint8Array): void {
-    const { world, network } = this.#around;
+    const { network } = this.#around;
     const target = this.#around.resolve(to);
     if (target === undefined) return;
-    const from = this.spec.index;
+    this.#carry(target, network.mangle(bytes));
+    const old = network.record(this.spec.index, target.spec.index, bytes);
+    if (old !== null) this.#carry(target, old);
+  }
+
+  #carry(target: SimNode, packet: Uint8Array): void {
+    const { world, network } = this.#around;
     const into = target.spec.index;
-    const deliver = (packet: Uint8Array, at: number): void => {
-      world.schedule(at, "datagram", into, () => target.#receive(this.address, packet));
-    };
-    const sent = network.mangle(bytes);
-    network.datagram(from, into, sent.length, world.now, (at) => deliver(sent, at));
-    const old = network.record(from, into, bytes);
-    if (old === null) return;
-    network.datagram(from, into, old.length, world.now, (at) => deliver(old, at));
+    network.datagram(this.spec.index, into, packet.length, world.now, (at) =>
+      world.schedule(at, "datagram", into, () => target.#arrive(this.address, packet)),
+    );
+  }
+
+  #arrive(source: Address, bytes: Uint8Array): void {
+    if (this.state === "up") this.#receive(source, bytes);
+    else this.inLife(this.life, false, () => this.#receive(source, bytes));
   }
 
   #receive(source: Address, bytes: Uint8Array): void {
-    this.inLife(this.life, false, () => {
-      const { world } = this.#around;
-      world.mix(bytes.length);
-      const opened = this.#guard?.open(source, bytes, this.clock.local(world.now));
-      if (opened === undefined) return;
-      for (const packet of opened.send) this.#transmit(packet.to, packet.bytes);
-      if (opened.plain === null) return;
-      const decoded = decodeDatagram(opened.plain);
-      if (!decoded.ok) return;
-      const datagram = decoded.value;
-      if (datagram.protocol === "swim") {
-        this.stepSwim({ kind: "datagram", source, packet: datagram.packet });
-      } else if (datagram.protocol === "election") {
-        const { from, message } = datagram.packet;
-        this.stepElection({ kind: "message", from, message });
-      }
-    });
+    const { world } = this.#around;
+    world.mix(bytes.length);
+    const opened = this.#guard?.open(source, bytes, this.clock.local(world.now));
+    if (opened === undefined) return;
+    for (const packet of opened.send) this.#transmit(packet.to, packet.bytes);
+    if (opened.plain === null) return;
+    const decoded = decodeDatagram(opened.plain);
+    if (!decoded.ok) return;
+    const datagram = decoded.value;
+    if (datagram.protocol === "swim") {
+      this.stepSwim({ kind: "datagram", source, packet: datagram.packet });
+    } else if (datagram.protocol === "election") {
+      const { from, message } = datagram.packet;
+      this.stepElection({ kind: "message", from, message });
+    }
   }
 
   /** Sends a packet that the machines did not make: stray pings, floods of names. */
   inject(to: Address, packet: SwimDatagram): void {
     this.#seal(to, { protocol: "swim", packet });
+  }
+
+  /** The guard of this node's end of one connection. */
+  streamGuard(side: "client" | "server"): StreamGuard {
+    const { id, address: own, role, datacenter } = this.spec.record;
+    const hello = { ...HELLO, node: id, address: own, role, datacenter };
+    return new StreamGuard({ ring: RING, entropy: this.#entropy, side, hello, claims: null });
   }
 
   /** The server's side of a stream; `answer` sends the one reply. */
@@ -412,8 +435,12 @@ export class SimNode {
 
   /** What the disk would tell a new process. */
   durableVote(): DurableVote {
+    const { version } = this.disk;
+    if (this.#durable?.version === version) return this.#durable.vote;
     const lane = new Lane<ElectionEffect>(this.#laneHost(), "vote", () => {}, LANE_RULES);
-    return decodeVote(lane.recover());
+    const vote = decodeVote(lane.recover());
+    this.#durable = { version, vote };
+    return vote;
   }
 }
 

@@ -13,6 +13,9 @@ export interface PoolResult {
   readonly cpuMs: number;
 }
 
+/** Nearly everything a world makes dies young: room for it saves a tenth of the time. */
+const YOUNG_SPACE = "--max-semi-space-size=64";
+
 interface Job {
   readonly options: RunOptions;
 }
@@ -24,7 +27,10 @@ export function runPool(
   done: (outcome: PoolResult) => void,
 ): Promise<void> {
   const children = Array.from({ length: jobs }, () =>
-    fork(fileURLToPath(import.meta.url), [], { stdio: ["ignore", "inherit", "inherit", "ipc"] }),
+    fork(fileURLToPath(import.meta.url), [], {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+      execArgv: [...process.execArgv, YOUNG_SPACE],
+    }),
   );
   return Promise.all(children.map((child) => drive(child, next, done))).then(() => undefined);
 }

@@ -28,6 +28,11 @@ const table = {
   "core/ring": { path: "src/core/ring/", imports: ["core/base"], pure: true },
   "core/discovery": { path: "src/core/discovery/", imports: ["core/base"], pure: true },
   "core/durable": { path: "src/core/durable/", imports: ["core/base"], pure: true },
+  "core/idempotency": {
+    path: "src/core/idempotency/",
+    imports: ["core/base", "core/ring"],
+    pure: true,
+  },
   "core/wal": { path: "src/core/wal/", imports: ["core/base"], pure: true },
   "core/lease": { path: "src/core/lease/", imports: ["core/base"], pure: true },
   "core/swim": {
@@ -35,7 +40,28 @@ const table = {
     imports: ["core/base", "core/vivaldi"],
     pure: true,
   },
+  "core/vsr": { path: "src/core/vsr/", imports: ["core/base"], pure: true },
   "core/election": { path: "src/core/election/", imports: ["core/base"], pure: true },
+  "core/hlc": { path: "src/core/hlc/", imports: ["core/base"], pure: true },
+  "core/ledger": {
+    path: "src/core/ledger/",
+    imports: ["core/base", "core/hlc", "core/stats"],
+    pure: true,
+  },
+  /** The ledger node: many groups over one log. */
+  "core/replica": {
+    path: "src/core/replica/",
+    imports: [
+      "core/base",
+      "core/hlc",
+      "core/wal",
+      "core/vsr",
+      "core/ledger",
+      "core/idempotency",
+      "core/ring",
+    ],
+    pure: true,
+  },
   "core/health": {
     path: "src/core/health/",
     imports: ["core/base", "core/vivaldi"],
@@ -83,6 +109,24 @@ const table = {
   },
   /** The agent's control interface: the server for others, the client for our own commands. */
   api: { path: "src/api/", imports: ["core/base", "core/time", "ports", "adapters", "node"] },
+  /** The ledger process: the pure node over real files and real connections, and its interface. */
+  ledger: {
+    path: "src/ledger/",
+    imports: [
+      "core/base",
+      "core/hlc",
+      "core/wal",
+      "core/vsr",
+      "core/ledger",
+      "core/idempotency",
+      "core/replica",
+      "wire",
+      "ports",
+      "adapters",
+      "wal",
+      "node",
+    ],
+  },
   protocols: { path: "src/protocols/", imports: ["core/base", "core/time", "core/stats"] },
   workflow: {
     path: "src/workflow/",
@@ -150,6 +194,10 @@ const table = {
       "core/swim",
       "core/wal",
       "wal",
+      "core/idempotency",
+      "core/ledger",
+      "core/replica",
+      "ledger",
     ],
   },
   public: {

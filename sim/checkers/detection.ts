@@ -110,7 +110,7 @@ export class DetectionChecker {
     const { message } = effect.packet;
     if (message.kind === "ping") {
       const { target, sequence } = message;
-      const confirmed = node.swim?.look(target)?.confirmed ?? false;
+      const confirmed = node.swim?.peek(target)?.confirmed ?? false;
       if (!confirmed) this.#rememberGreeting(watch, sequence, target);
       else if (!relaying) watch.probe = { target, sequence, at: node.local, helped: false };
     } else if (message.kind === "pingRequest" && watch.probe?.target === message.target) {
@@ -118,7 +118,7 @@ export class DetectionChecker {
     } else if (message.kind === "ack" && !message.relayed && input.kind === "datagram") {
       const asked = input.packet.message;
       const named = asked.kind !== "ping" || asked.target === node.id;
-      this.#violations.check(named, "P2", () => `${node.id} answered for another`);
+      if (!named) this.#violations.report("P2", `${node.id} answered for another`);
     }
   }
 
@@ -168,11 +168,11 @@ export class DetectionChecker {
       const known = member.status === "alive" && member.changedAt < since;
       return member.id !== id && known && (watch.confirmedAt.get(member.id) ?? since) < since;
     });
-    this.#violations.check(
-      helpers.length === 0,
-      "P1",
-      () => `${node.id} suspects ${id} alone, with ${helpers.length} possible helpers`,
-    );
+    if (!(helpers.length === 0))
+      this.#violations.report(
+        "P1",
+        `${node.id} suspects ${id} alone, with ${helpers.length} possible helpers`,
+      );
   }
 
   /** Long enough a pause must be noticed; then nothing is judged for half a probe timeout. */
@@ -180,11 +180,11 @@ export class DetectionChecker {
     const { probeTimeoutMs } = this.#config;
     const pauseMs = node.resumedAt - node.pausedAt;
     const awakeMs = this.#world.now - node.resumedAt;
-    this.#violations.check(
-      pauseMs < 2 * probeTimeoutMs || awakeMs > probeTimeoutMs / 2,
-      "P4",
-      () => `${node.id} ${what} ${awakeMs} ms after a pause of ${pauseMs} ms`,
-    );
+    if (!(pauseMs < 2 * probeTimeoutMs || awakeMs > probeTimeoutMs / 2))
+      this.#violations.report(
+        "P4",
+        `${node.id} ${what} ${awakeMs} ms after a pause of ${pauseMs} ms`,
+      );
   }
 
   #checkWaited(node: SimNode, watch: Watch, id: NodeId): void {
@@ -199,11 +199,11 @@ export class DetectionChecker {
       this.#dueMs(Math.max(1, count), accusers.size - 1),
       this.#dueMs(Math.max(1, count - 1), accusers.size - 1),
     );
-    this.#violations.check(
-      waited >= due * 0.7 - 1,
-      "P5",
-      () => `${node.id} buried ${id} after ${waited} ms of ${due} (${accusers.size} accusers)`,
-    );
+    if (!(waited >= due * 0.7 - 1))
+      this.#violations.report(
+        "P5",
+        `${node.id} buried ${id} after ${waited} ms of ${due} (${accusers.size} accusers)`,
+      );
   }
 
   #dueMs(count: number, confirmations: number): number {
@@ -214,17 +214,14 @@ export class DetectionChecker {
   #afterAck(node: SimNode, watch: Watch, input: Extract<SwimInput, { kind: "datagram" }>): void {
     const { message, from } = input.packet;
     if (message.kind !== "ack") return;
-    const rttMs = node.swim?.look(from)?.rttMs ?? null;
+    const rttMs = node.swim?.peek(from)?.rttMs ?? null;
     const last = watch.rtts.get(from) ?? null;
     watch.rtts.set(from, rttMs);
     if (rttMs === last || message.relayed) return;
     const { probe } = watch;
     const greeted = watch.greetings.get(message.sequence) === from;
     const current = greeted || (probe?.target === from && probe.sequence === message.sequence);
-    this.#violations.check(
-      current,
-      "P3",
-      () => `${node.id} measured ${from} by an ack of ${message.sequence}`,
-    );
+    if (!current)
+      this.#violations.report("P3", `${node.id} measured ${from} by an ack of ${message.sequence}`);
   }
 }

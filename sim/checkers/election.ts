@@ -18,6 +18,12 @@ import type { Violations } from "./violations.ts";
 
 type Sent = Extract<ElectionEffect, { kind: "send" }>;
 
+interface Beat {
+  readonly sequence: number;
+  readonly at: number;
+  readonly ackedBy: Set<NodeId>;
+}
+
 interface Voter {
   life: number;
   term: number;
@@ -30,7 +36,7 @@ interface Voter {
   /** The step in progress hears a leader of the voter's own term. */
   heard: boolean;
   /** The leader's own heartbeats: when sent (local), and who acked. */
-  readonly beats: Map<number, { readonly at: number; readonly ackedBy: Set<NodeId> }>;
+  readonly beats: Beat[];
   leaseUntil: number;
   ledSince: number;
   /** The pre-vote round in progress and who granted it. */
@@ -40,6 +46,8 @@ interface Voter {
     readonly grantedBy: Set<NodeId>;
   } | null;
 }
+
+const BEATS_KEPT = 32;
 
 export class ElectionChecker {
   readonly #world: World;
@@ -92,22 +100,21 @@ export class ElectionChecker {
       durable.term === term &&
       durable.votedFor === (stood ? node.id : effect.to) &&
       (granted || stood);
-    this.#violations.check(
-      held || voted,
-      granted || stood ? "E2" : "E3",
-      () =>
+    if (!(held || voted))
+      this.#violations.report(
+        granted || stood ? "E2" : "E3",
         `${node.id} says ${message.kind} ${term} with ${durable.term}/${durable.votedFor} on disk`,
-    );
+      );
   }
 
   #onVote(node: SimNode, effect: Sent): void {
     const key = `${node.id}/${effect.message.term}`;
     const before = this.#votes.get(key);
-    this.#violations.check(
-      before === undefined || before === effect.to,
-      "E2",
-      () => `${node.id} votes for ${effect.to} after ${before} in term ${effect.message.term}`,
-    );
+    if (!(before === undefined || before === effect.to))
+      this.#violations.report(
+        "E2",
+        `${node.id} votes for ${effect.to} after ${before} in term ${effect.message.term}`,
+      );
     this.#votes.set(key, effect.to);
   }
 
@@ -115,11 +122,11 @@ export class ElectionChecker {
   #checkPatience(node: SimNode, voter: Voter, effect: Sent): void {
     const leaseMs = this.#config.leaseMs * (1 - this.#config.clockDriftMax / 2);
     const sinceMs = this.#world.now - voter.ackedAt;
-    this.#violations.check(
-      sinceMs >= leaseMs || voter.ackedLeader === effect.to,
-      "L4",
-      () => `${node.id} grants ${effect.to} ${sinceMs} ms after it acked ${voter.ackedLeader}`,
-    );
+    if (!(sinceMs >= leaseMs || voter.ackedLeader === effect.to))
+      this.#violations.report(
+        "L4",
+        `${node.id} grants ${effect.to} ${sinceMs} ms after it acked ${voter.ackedLeader}`,
+      );
   }
 
   onElection(node: SimNode, input: ElectionInput, effects: readonly ElectionEffect[]): void {
@@ -127,11 +134,8 @@ export class ElectionChecker {
     if (election === null) return;
     const voter = this.#voter(node);
     const term = election.term;
-    this.#violations.check(
-      term >= voter.term,
-      "E3",
-      () => `${node.id} fell from term ${voter.term} to ${term}`,
-    );
+    if (!(term >= voter.term))
+      this.#violations.report("E3", `${node.id} fell from term ${voter.term} to ${term}`);
     if (input.kind === "health") voter.score = input.score;
     voter.heard =
       input.kind === "message" && input.message.kind === "heartbeat" && input.message.term === term;
@@ -147,11 +151,11 @@ export class ElectionChecker {
     if (known !== undefined && known.life === node.life) return known;
     const term = node.election?.term ?? 0;
     const termTold = known?.termTold ?? 0;
-    this.#violations.check(
-      term >= termTold,
-      "E3",
-      () => `${node.id} starts at term ${term} after having told ${termTold}`,
-    );
+    if (!(term >= termTold))
+      this.#violations.report(
+        "E3",
+        `${node.id} starts at term ${term} after having told ${termTold}`,
+      );
     const fresh: Voter = {
       life: node.life,
       term,
@@ -160,7 +164,7 @@ export class ElectionChecker {
       ackedLeader: known?.ackedLeader ?? null,
       score: 0,
       heard: false,
-      beats: new Map(),
+      beats: [],
       leaseUntil: Number.NEGATIVE_INFINITY,
       ledSince: Number.NEGATIVE_INFINITY,
       preVote: null,
@@ -172,12 +176,7 @@ export class ElectionChecker {
   #onInput(node: SimNode, voter: Voter, input: Extract<ElectionInput, { kind: "message" }>): void {
     const { message, from } = input;
     if (message.kind === "heartbeatAck" && message.term === voter.term) {
-      for (const [sequence, beat] of voter.beats) {
-        if (sequence > message.sequence) break;
-        beat.ackedBy.add(from);
-        if (beat.ackedBy.size < this.#quorum) continue;
-        voter.leaseUntil = Math.max(voter.leaseUntil, beat.at + this.#config.leaseMs);
-      }
+      this.#onAck(voter, from, message.sequence);
     }
     const counts = message.kind === "preVoteReply" && message.granted;
     if (counts && voter.preVote?.round === message.round) voter.preVote.grantedBy.add(from);
@@ -191,17 +190,30 @@ export class ElectionChecker {
       message.kind === "heartbeat";
     if (!answers) return;
     const term = node.election?.term ?? 0;
-    this.#violations.check(
-      term >= message.term,
-      "E8",
-      () => `${node.id} stays at term ${term} against ${message.kind} ${message.term}`,
-    );
+    if (!(term >= message.term))
+      this.#violations.report(
+        "E8",
+        `${node.id} stays at term ${term} against ${message.kind} ${message.term}`,
+      );
     const obeyed = message.kind === "heartbeat" && message.term < voter.term;
-    this.#violations.check(
-      !obeyed || node.election?.leader !== from || voter.ackedLeader === from,
-      "E8",
-      () => `${node.id} at term ${voter.term} follows ${from} of term ${message.term}`,
-    );
+    if (!(!obeyed || node.election?.leader !== from || voter.ackedLeader === from))
+      this.#violations.report(
+        "E8",
+        `${node.id} at term ${voter.term} follows ${from} of term ${message.term}`,
+      );
+  }
+
+  /** An ack speaks for the heartbeats before it too; those before the last one acked are settled. */
+  #onAck(voter: Voter, from: NodeId, sequence: number): void {
+    const { beats } = voter;
+    for (let i = beats.length - 1; i >= 0; i--) {
+      const beat = beats[i] as Beat;
+      if (beat.sequence > sequence) continue;
+      if (beat.ackedBy.has(from)) return;
+      beat.ackedBy.add(from);
+      if (beat.ackedBy.size < this.#quorum) continue;
+      voter.leaseUntil = Math.max(voter.leaseUntil, beat.at + this.#config.leaseMs);
+    }
   }
 
   /** E5: a term that nobody had before follows a pre-vote majority for it. */
@@ -210,11 +222,11 @@ export class ElectionChecker {
     if (this.#quorum === 1) return;
     const { preVote } = voter;
     const backed = preVote !== null && preVote.term === term ? preVote.grantedBy.size : 0;
-    this.#violations.check(
-      backed >= this.#quorum,
-      "E5",
-      () => `${node.id} raises the term to ${term} with ${backed} pre-votes`,
-    );
+    if (!(backed >= this.#quorum))
+      this.#violations.report(
+        "E5",
+        `${node.id} raises the term to ${term} with ${backed} pre-votes`,
+      );
   }
 
   #onEffect(node: SimNode, voter: Voter, effect: ElectionEffect): void {
@@ -227,11 +239,9 @@ export class ElectionChecker {
       this.#onLeader(node, voter, effect.term);
     } else if (effect.kind === "send" && effect.message.kind === "heartbeat") {
       const { sequence } = effect.message;
-      if (!voter.beats.has(sequence)) {
-        voter.beats.set(sequence, { at: node.local, ackedBy: new Set([node.id]) });
-        const oldest = voter.beats.keys().next();
-        if (voter.beats.size > 32 && !oldest.done) voter.beats.delete(oldest.value);
-      }
+      if (voter.beats.at(-1)?.sequence === sequence) return;
+      voter.beats.push({ sequence, at: node.local, ackedBy: new Set([node.id]) });
+      if (voter.beats.length > BEATS_KEPT) voter.beats.shift();
     } else if (effect.kind === "send" && effect.message.kind === "heartbeatAck") {
       // The promise counts from when the heartbeat was heard, however long the ack waits for the disk.
       // The answer to a heartbeat of an older term is a refusal: it only tells the newer one.
@@ -247,27 +257,21 @@ export class ElectionChecker {
 
   #onLeader(node: SimNode, voter: Voter, term: number): void {
     const before = this.#leaders.get(term);
-    this.#violations.check(
-      before === undefined || before === node.id,
-      "E1",
-      () => `${node.id} and ${before} lead term ${term}`,
-    );
+    if (!(before === undefined || before === node.id))
+      this.#violations.report("E1", `${node.id} and ${before} lead term ${term}`);
     this.#leaders.set(term, node.id);
     let votes = 1;
     for (const { id } of this.#voters) {
       if (id !== node.id && this.#votes.get(`${id}/${term}`) === node.id) votes++;
     }
-    this.#violations.check(
-      votes >= this.#quorum,
-      "E4",
-      () => `${node.id} leads term ${term} with ${votes} votes of ${this.#voters.length}`,
-    );
-    this.#violations.check(
-      voter.score <= this.#config.healthScoreMax,
-      "G1",
-      () => `${node.id} leads with health score ${voter.score}`,
-    );
-    voter.beats.clear();
+    if (!(votes >= this.#quorum))
+      this.#violations.report(
+        "E4",
+        `${node.id} leads term ${term} with ${votes} votes of ${this.#voters.length}`,
+      );
+    if (!(voter.score <= this.#config.healthScoreMax))
+      this.#violations.report("G1", `${node.id} leads with health score ${voter.score}`);
+    voter.beats.length = 0;
     voter.leaseUntil = Number.NEGATIVE_INFINITY;
     voter.ledSince = node.local;
   }
@@ -278,24 +282,21 @@ export class ElectionChecker {
     if (election === null || election.state !== "leader" || this.#quorum === 1) return;
     const { local } = node;
     const acts = election.mayAct(local);
-    this.#violations.check(
-      !acts || local < voter.leaseUntil + 1e-6,
-      "L4",
-      () => `${node.id} acts at ${local}, lease ${voter.leaseUntil}`,
-    );
+    if (!(!acts || local < voter.leaseUntil + 1e-6))
+      this.#violations.report("L4", `${node.id} acts at ${local}, lease ${voter.leaseUntil}`);
     const patience = Math.max(voter.leaseUntil, voter.ledSince + this.#config.leaderTimeoutMs);
     // A process that stood still learns of it with its next timer.
     const justAwake = this.#world.now - node.resumedAt < 10;
-    this.#violations.check(
-      justAwake || local <= patience + 50,
-      "E7",
-      () => `${node.id} still leads ${local - patience} ms after its quorum`,
-    );
+    if (!(justAwake || local <= patience + 50))
+      this.#violations.report(
+        "E7",
+        `${node.id} still leads ${local - patience} ms after its quorum`,
+      );
     if (!acts) return;
     for (const other of this.#voters) {
       if (other === node || other.state !== "up") continue;
       const both = other.election?.mayAct(other.local) ?? false;
-      this.#violations.check(!both, "L1", () => `${node.id} and ${other.id} both act`);
+      if (both) this.#violations.report("L1", `${node.id} and ${other.id} both act`);
     }
   }
 }

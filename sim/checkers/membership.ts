@@ -74,11 +74,11 @@ export class MembershipChecker {
     if (swim === null) return;
     const observer = this.#observer(node);
     const { incarnation } = swim;
-    this.#violations.check(
-      incarnation >= observer.incarnation,
-      "M1",
-      () => `${node.id} fell from ${observer.incarnation} to ${incarnation}`,
-    );
+    if (!(incarnation >= observer.incarnation))
+      this.#violations.report(
+        "M1",
+        `${node.id} fell from ${observer.incarnation} to ${incarnation}`,
+      );
     const rose = incarnation > observer.incarnation;
     observer.incarnation = incarnation;
     if (input.kind === "leave") observer.leaving = true;
@@ -103,14 +103,14 @@ export class MembershipChecker {
 
   /** Incarnations also rise without an event; what was stored before the next step must be known. */
   #refreshOne(node: SimNode, observer: Observer, id: NodeId): void {
-    const view = node.swim?.look(id) ?? null;
+    const view = node.swim?.peek(id);
     const last = observer.seen.get(id);
-    if (view === null || last === undefined) return;
-    this.#violations.check(
-      view.incarnation >= last.incarnation,
-      "M2",
-      () => `${node.id} holds ${id}@${view.incarnation} after ${last.incarnation}`,
-    );
+    if (view === undefined || last === undefined) return;
+    if (!(view.incarnation >= last.incarnation))
+      this.#violations.report(
+        "M2",
+        `${node.id} holds ${id}@${view.incarnation} after ${last.incarnation}`,
+      );
     last.incarnation = view.incarnation;
   }
 
@@ -119,11 +119,11 @@ export class MembershipChecker {
     if (known !== undefined && known.life === node.life) return known;
     const told = this.#told.get(node.id) ?? 0;
     const incarnation = node.swim?.incarnation ?? 0;
-    this.#violations.check(
-      incarnation > told,
-      "M1",
-      () => `${node.id} starts at ${incarnation} after having told ${told}`,
-    );
+    if (!(incarnation > told))
+      this.#violations.report(
+        "M1",
+        `${node.id} starts at ${incarnation} after having told ${told}`,
+      );
     const fresh: Observer = {
       life: node.life,
       incarnation,
@@ -144,12 +144,12 @@ export class MembershipChecker {
       const { id, boot, version } = effect;
       const last = observer.states.get(id) ?? { boot: 0, version: 0 };
       const newer = boot > last.boot || (boot === last.boot && version > last.version);
-      this.#violations.check(newer, "S1", () => `${node.id} took ${id}'s state ${boot}/${version}`);
+      if (!newer) this.#violations.report("S1", `${node.id} took ${id}'s state ${boot}/${version}`);
       observer.states.set(id, { boot, version });
     } else if (effect.kind === "userEvent") {
       const key = `${effect.origin}/${effect.payload.join(",")}`;
       const fresh = !observer.userEvents.has(key);
-      this.#violations.check(fresh, "U1", () => `${node.id} got ${key} again`);
+      if (!fresh) this.#violations.report("U1", `${node.id} got ${key} again`);
       observer.userEvents.add(key);
     }
   }
@@ -181,29 +181,28 @@ export class MembershipChecker {
     const { swim } = node;
     if (swim === null || update.kind === "user") return;
     if (update.kind === "join" || update.kind === "alive") {
-      const view = swim.look(update.node.id);
-      if (view === null || view.record.address !== update.node.address) return;
+      const view = swim.peek(update.node.id);
+      if (view === undefined || view.record.address !== update.node.address) return;
       const accusedAgain = packet.some((other) => other.kind === "suspect" && other.id === view.id);
       if (accusedAgain || view.incarnation !== update.incarnation) return;
-      this.#violations.check(
-        view.status !== "suspect" || !this.#isNews(observer, update),
-        "R3",
-        () => `${node.id} still suspects ${view.id} after alive@${update.incarnation}`,
-      );
+      if (!(view.status !== "suspect" || !this.#isNews(observer, update)))
+        this.#violations.report(
+          "R3",
+          `${node.id} still suspects ${view.id} after alive@${update.incarnation}`,
+        );
       return;
     }
     if (update.id === node.id) {
       this.#onAccused(node, observer, update.incarnation);
       return;
     }
-    const view = swim.look(update.id);
-    if (view === null || !view.confirmed || update.from === update.id) return;
-    this.#violations.check(
-      view.incarnation >= update.incarnation,
-      "R2",
-      () =>
+    const view = swim.peek(update.id);
+    if (view === undefined || !view.confirmed || update.from === update.id) return;
+    if (!(view.incarnation >= update.incarnation))
+      this.#violations.report(
+        "R2",
         `${node.id} holds ${update.id}@${view.incarnation} against ${update.kind}@${update.incarnation}`,
-    );
+      );
   }
 
   /** The alive update was above what this observer last knew. */
@@ -215,11 +214,8 @@ export class MembershipChecker {
   #onAccused(node: SimNode, observer: Observer, accusation: number): void {
     const incarnation = node.swim?.incarnation ?? 0;
     if (observer.leaving) return;
-    this.#violations.check(
-      incarnation > accusation,
-      "R1",
-      () => `${node.id}@${incarnation} does not refute ${accusation}`,
-    );
+    if (!(incarnation > accusation))
+      this.#violations.report("R1", `${node.id}@${incarnation} does not refute ${accusation}`);
   }
 
   /** F1 and R4: what our packets say about ourselves. */
@@ -230,7 +226,7 @@ export class MembershipChecker {
       const alive =
         (update.kind === "alive" || update.kind === "join") && update.node.id === node.id;
       if (!alive) continue;
-      this.#violations.check(!observer.leaving, "F1", () => `${node.id} returns while leaving`);
+      if (observer.leaving) this.#violations.report("F1", `${node.id} returns while leaving`);
       if (observer.untold !== null && update.incarnation >= observer.untold.incarnation) {
         observer.untold = null;
       }
@@ -238,11 +234,8 @@ export class MembershipChecker {
     if (observer.untold === null || observer.leaving) return;
     observer.untold.packets++;
     const { packets } = observer.untold;
-    this.#violations.check(
-      packets <= UNTOLD_PACKETS_MAX,
-      "R4",
-      () => `${node.id} refutes in silence`,
-    );
+    if (!(packets <= UNTOLD_PACKETS_MAX))
+      this.#violations.report("R4", `${node.id} refutes in silence`);
   }
 
   #checkSizes(node: SimNode, sizes: SwimSizes): void {
@@ -253,6 +246,6 @@ export class MembershipChecker {
       sizes.relays <= caps.relays &&
       sizes.greetings <= caps.greetings &&
       sizes.exchanges <= caps.exchanges;
-    this.#violations.check(held, "M6", () => `${node.id} ${JSON.stringify(sizes)}`);
+    if (!held) this.#violations.report("M6", `${node.id} ${JSON.stringify(sizes)}`);
   }
 }

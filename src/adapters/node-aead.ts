@@ -24,23 +24,20 @@ function keyObject(key: Uint8Array): KeyObject {
 }
 
 export const nodeAead: Aead = {
-  seal: (key, nonce, aad, plain) => {
+  seal: (key, nonce, packet, headBytes, plain) => {
     const cipher = createCipheriv(CIPHER, keyObject(key), nonce);
-    cipher.setAAD(aad);
-    const text = cipher.update(plain);
+    cipher.setAAD(packet.subarray(0, headBytes));
+    packet.set(cipher.update(plain), headBytes);
     cipher.final();
-    const sealed = new Uint8Array(text.length + TAG_BYTES);
-    sealed.set(text);
-    sealed.set(cipher.getAuthTag(), text.length);
-    return sealed;
+    packet.set(cipher.getAuthTag(), headBytes + plain.length);
   },
-  open: (key, nonce, aad, sealed) => {
-    if (sealed.length < TAG_BYTES) return null;
-    const border = sealed.length - TAG_BYTES;
+  open: (key, nonce, packet, headBytes) => {
+    const border = packet.length - TAG_BYTES;
+    if (border < headBytes) return null;
     const decipher = createDecipheriv(CIPHER, keyObject(key), nonce, { authTagLength: TAG_BYTES });
-    decipher.setAAD(aad);
-    decipher.setAuthTag(sealed.subarray(border));
-    const plain = decipher.update(sealed.subarray(0, border));
+    decipher.setAAD(packet.subarray(0, headBytes));
+    decipher.setAuthTag(packet.subarray(border));
+    const plain = decipher.update(packet.subarray(headBytes, border));
     try {
       decipher.final();
     } catch {

@@ -9,8 +9,8 @@
  * refused. Off the loopback it needs a bearer token; the configuration refuses to start without one.
  */
 
-import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { guardHttp } from "../adapters/http-guard.ts";
 import { formatMetrics, PROMETHEUS_CONTENT_TYPE } from "../adapters/prometheus.ts";
 import type { Agent } from "../node/agent.ts";
 import type { AgentEvent } from "../node/agent-events.ts";
@@ -88,7 +88,8 @@ export class AgentServer {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    this.#admit(request);
+    const refusal = guardHttp(request, this.#options);
+    if (refusal !== null) throw new ApiError(refusal.status, refusal.message);
     const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
     const route = `${request.method} ${path}`;
     if (route === "GET /v1/events") {
@@ -104,22 +105,6 @@ export class AgentServer {
     if (handler === undefined) throw new ApiError(404, `there is no ${route}`);
     const body = request.method === "POST" ? await readJson(request) : null;
     answerJson(response, 200, await handler(body));
-  }
-
-  #admit(request: IncomingMessage): void {
-    if (request.headers.origin !== undefined) throw new ApiError(403, "not for web pages");
-    const { host, token } = this.#options;
-    const named = (request.headers.host ?? "").replace(/:\d+$/, "").replace(/^\[|\]$/g, "");
-    // A name that resolves to us is how a web page would get here; numbers cannot be rebound.
-    if (token === null && named !== host && named !== "localhost") {
-      throw new ApiError(403, `"${named}" is not this agent's address`);
-    }
-    if (token === null) return;
-    const given = Buffer.from(request.headers.authorization ?? "");
-    const expected = Buffer.from(`Bearer ${token}`);
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
-      throw new ApiError(401, "a bearer token is needed");
-    }
   }
 
   #subscribe(response: ServerResponse): void {

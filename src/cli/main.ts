@@ -8,6 +8,7 @@ import { registerCompare } from "./commands/compare.ts";
 import { registerDemoTarget } from "./commands/demo-target.ts";
 import { registerKeygen } from "./commands/keygen.ts";
 import { registerLeave } from "./commands/leave.ts";
+import { registerLedger } from "./commands/ledger.ts";
 import { registerMembers } from "./commands/members.ts";
 import { registerMonitor } from "./commands/monitor.ts";
 import { registerNew } from "./commands/new.ts";
@@ -37,6 +38,7 @@ export async function main(argv: readonly string[]): Promise<void> {
   registerMonitor(program);
   registerLeave(program);
   registerKeygen(program);
+  registerLedger(program);
   registerWal(program);
   throwInsteadOfExit(program);
   try {

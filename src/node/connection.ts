@@ -81,6 +81,11 @@ export class Connection {
     this.#options.stream.end();
   }
 
+  /** Ends now, for this reason. */
+  destroy(problem: string): void {
+    this.#end(problem);
+  }
+
   #onData(bytes: Uint8Array): void {
     for (const event of this.#frames.push(bytes)) {
       if (this.#ended) return;

@@ -74,6 +74,11 @@ export class Checkpoints {
     return { checkpoints, latest };
   }
 
+  /** Of a directory that is not there yet. */
+  static empty(options: CheckpointsOptions): Checkpoints {
+    return new Checkpoints(options);
+  }
+
   /** Newest first. */
   get kept(): readonly CheckpointHeader[] {
     return this.#kept;

@@ -24,7 +24,6 @@
  * sessions are remembered we take a new session ourselves, which refuses everything older.
  */
 
-import { fromAscii } from "../core/base/bytes.ts";
 import type { Address } from "../core/base/ids.ts";
 import { type KeyRing, type RingKey, sessionKey } from "./key-ring.ts";
 import {
@@ -48,15 +47,18 @@ import { BucketTable, TokenBucket } from "./rate-limit.ts";
 import { ReplayWindow } from "./replay-window.ts";
 import {
   type Entropy,
-  type Header,
+  type Heading,
+  isFor,
+  isFrom,
   NO_PEER,
   openPacket,
   type PacketKind,
   peerTag,
   readHeader,
   SESSION_BYTES,
-  sameBytes,
   sealPacket,
+  sessionOf,
+  sessionText,
 } from "./seal.ts";
 
 export interface GuardOptions {
@@ -164,11 +166,9 @@ export class DatagramGuard {
     if (typeof header === "string") return this.#refuse(header);
     const key = this.#ring.find(header.keyId);
     if (key === undefined) return this.#refuse("unknownKey");
-    if (sameBytes(header.session, this.#session)) return this.#refuse("reflected");
-    const id = sessionId(header.session);
-    const session = this.#sessions.get(id);
-    const current = sameBytes(header.peer, this.#tag);
-    if (session !== undefined && current && header.kind === "data") {
+    if (isFrom(packet, this.#session)) return this.#refuse("reflected");
+    const session = this.#sessions.get(sessionText(packet));
+    if (session !== undefined && header.kind === "data" && isFor(packet, this.#tag)) {
       return this.#openKnown(source, packet, header, key, session, now);
     }
     return this.#openStranger(source, packet, header, key, now);
@@ -194,14 +194,14 @@ export class DatagramGuard {
   #openKnown(
     source: Address,
     packet: Uint8Array,
-    header: Header,
+    header: Heading,
     key: RingKey,
     session: Session,
     now: number,
   ): Opened {
     if (!session.window.isFresh(header.counter)) return this.#refuse("replayed");
     if (!session.bucket.take(now)) return this.#refuse("limited");
-    const plain = openPacket(key.aead, this.#keyOf(session, key, header), packet);
+    const plain = openPacket(key.aead, this.#keyOf(session, key, packet), packet);
     if (plain === null) return this.#refuse("forged");
     session.window.accept(header.counter);
     this.#count(this.#openedBy, key.id);
@@ -212,22 +212,22 @@ export class DatagramGuard {
   #openStranger(
     source: Address,
     packet: Uint8Array,
-    header: Header,
+    header: Heading,
     key: RingKey,
     now: number,
   ): Opened {
     if (!this.#sources.take(source, now) || !this.#strangers.take(now)) {
       return this.#refuse("limited");
     }
-    const sender = sessionKey(this.#ring, key, "datagram", header.session);
+    const sender = sessionKey(this.#ring, key, "datagram", sessionOf(packet));
     const plain = openPacket(key.aead, sender, packet);
     if (plain === null) return this.#refuse("forged");
-    if (header.kind === "greeting") return this.#introduce(source, header, null);
-    if (!sameBytes(header.peer, this.#tag)) return this.#introduce(source, header, "stale");
+    if (header.kind === "greeting") return this.#introduce(source, packet, header, null);
+    if (!isFor(packet, this.#tag)) return this.#introduce(source, packet, header, "stale");
     if (header.kind === "introduction" && !this.#wasAsked(source, plain)) {
       return this.#refuse("unasked");
     }
-    const session = this.#meet(header, now);
+    const session = this.#meet(packet, now);
     session.keys.set(key.id, sender);
     if (!session.window.accept(header.counter)) return this.#refuse("replayed");
     this.#count(this.#openedBy, key.id);
@@ -237,7 +237,12 @@ export class DatagramGuard {
   }
 
   /** Tells who we are now, bound to the asker's session and to what it asked. */
-  #introduce(source: Address, header: Header, refusal: GuardRefusal | null): Opened {
+  #introduce(
+    source: Address,
+    packet: Uint8Array,
+    header: Heading,
+    refusal: GuardRefusal | null,
+  ): Opened {
     if (refusal !== null) this.#count(this.#refused, refusal);
     const echo = new Uint8Array(6);
     let rest = header.counter;
@@ -245,7 +250,7 @@ export class DatagramGuard {
       echo[i] = rest % 256;
       rest = Math.floor(rest / 256);
     }
-    const bytes = this.#sealAs("introduction", peerTag(header.session), echo);
+    const bytes = this.#sealAs("introduction", peerTag(sessionOf(packet)), echo);
     return { plain: null, refusal, send: [{ to: source, bytes }] };
   }
 
@@ -257,13 +262,13 @@ export class DatagramGuard {
     return counter >= destination.since && counter < this.#counter;
   }
 
-  #meet(header: Header, now: number): Session {
-    const id = sessionId(header.session);
+  #meet(packet: Uint8Array, now: number): Session {
+    const id = sessionText(packet);
     const held = this.#sessions.get(id);
     if (held !== undefined) return held;
     const session: Session = {
       order: ++this.#order,
-      tag: peerTag(header.session),
+      tag: peerTag(sessionOf(packet)),
       window: new ReplayWindow(this.#closed.get(id) ?? -1),
       bucket: new TokenBucket(MEMBER_BUCKET_SIZE, MEMBER_BUCKET_PER_SECOND, now),
       keys: new Map(),
@@ -339,10 +344,10 @@ export class DatagramGuard {
     this.#heldCount--;
   }
 
-  #keyOf(session: Session, key: RingKey, header: Header): Uint8Array {
+  #keyOf(session: Session, key: RingKey, packet: Uint8Array): Uint8Array {
     const held = session.keys.get(key.id);
     if (held !== undefined) return held;
-    const derived = sessionKey(this.#ring, key, "datagram", header.session);
+    const derived = sessionKey(this.#ring, key, "datagram", sessionOf(packet));
     session.keys.set(key.id, derived);
     return derived;
   }
@@ -383,9 +388,4 @@ export class DatagramGuard {
   #count<Key>(counts: Map<Key, number>, key: Key): void {
     counts.set(key, (counts.get(key) ?? 0) + 1);
   }
-}
-
-/** Map key of a session: one character per byte. */
-function sessionId(session: Uint8Array): string {
-  return fromAscii(session);
 }

@@ -78,7 +78,8 @@ export class KeyRing {
   }
 
   find(id: number): RingKey | undefined {
-    return this.keys.find((key) => key.id === id);
+    for (const key of this.keys) if (key.id === id) return key;
+    return undefined;
   }
 
   /** Everything, nothing, or something in between during a migration. */

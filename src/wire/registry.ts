@@ -6,6 +6,7 @@
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
 import type { PeerRole } from "./claims.ts";
 import * as jobs from "./messages/jobs.ts";
+import * as ledger from "./messages/ledger.ts";
 import { swimStreamPacket } from "./messages/membership.ts";
 import * as nodes from "./messages/nodes.ts";
 import type { Decoded, Type, ValueOf } from "./schema.ts";
@@ -128,6 +129,10 @@ export const MESSAGES = {
   ),
   drainComplete: kind(58, nodes.drainComplete, "high", "worker>manager"),
   jobStatusRequest: kind(59, nodes.jobStatusRequest, "normal", "client>gate", "client>manager"),
+
+  ledgerOpening: kind(64, ledger.opening, "critical", "gate>gate", "manager>manager"),
+  ledgerOpened: kind(65, ledger.opened, "critical", "gate>gate", "manager>manager"),
+  ledgerBatch: kind(66, ledger.batch, "critical", "gate>gate", "manager>manager"),
 } as const;
 
 export type MessageName = keyof typeof MESSAGES;

@@ -48,19 +48,22 @@ export class ReplayWindow {
     return ((this.#words[word] ?? 0) & (1 << (counter % WORD_BITS))) !== 0;
   }
 
-  /** Clears the bits between the old and the new highest, bit by bit or all at once. */
+  /** Clears the bits between the old and the new highest: a part of a word, whole words, or all. */
   #advance(counter: number): void {
-    if (counter - this.#highest >= this.#size) {
+    const passed = counter - this.#highest;
+    if (passed >= this.#size) {
       this.#words.fill(0);
     } else {
-      for (let passed = this.#highest + 1; passed <= counter; passed++) {
-        const word = Math.floor(passed / WORD_BITS) % this.#words.length;
-        if (passed % WORD_BITS === 0 && passed + WORD_BITS <= counter) {
-          this.#words[word] = 0;
-          passed += WORD_BITS - 1;
-          continue;
-        }
-        this.#words[word] = (this.#words[word] ?? 0) & ~(1 << (passed % WORD_BITS));
+      let place = (this.#highest + 1) % this.#size;
+      for (let left = passed; left > 0; ) {
+        const bit = place % WORD_BITS;
+        const count = Math.min(left, WORD_BITS - bit);
+        // Shifting by a whole word would shift by nothing.
+        const mask = count === WORD_BITS ? -1 : ((1 << count) - 1) << bit;
+        const word = (place - bit) / WORD_BITS;
+        this.#words[word] = (this.#words[word] ?? 0) & ~mask;
+        left -= count;
+        place = (place + count) % this.#size;
       }
     }
     this.#highest = counter;

@@ -16,7 +16,9 @@
  */
 
 import { ByteReader, ByteWriter, decodeUtf8, encodeUtf8 } from "../core/base/bytes.ts";
+import { PartMemory } from "../core/base/part-memory.ts";
 
+const NO_BYTES = new Uint8Array(0);
 const VARINT = 0;
 const EIGHT_BYTES = 1;
 const PREFIXED = 2;
@@ -107,7 +109,9 @@ export function text(bytesMax: number, bytesMin = 0): Type<string> {
     shape: { kind: "text", bytesMin, bytesMax },
     write: (out, value) => out.text(value),
     read: (from) => {
-      const raw = from.bytes(bytesMax);
+      const familiar = from.familiar(bytesMax);
+      if (familiar !== null && familiar.length >= bytesMin) return familiar;
+      const raw = familiar === null ? from.bytes(bytesMax) : NO_BYTES;
       if (raw.length < bytesMin) from.fail("a text is empty");
       const value = decodeStrict(raw);
       if (value === null) from.fail("a text is not UTF-8");
@@ -254,6 +258,41 @@ export function struct<Value extends object>(name: string, fields: Fields<Value>
       const outer = from.enter();
       const value = readSlots(from, name, slots) as Value;
       from.leave(outer);
+      return value;
+    },
+  };
+}
+
+/** How many parts of one kind are kept, and how long they may be. */
+const RECURRING_PARTS = 4_096;
+const RECURRING_BYTES_MAX = 160;
+
+/**
+ * A part that comes again and again in the same bytes, such as a member's record: encoded once per
+ * value and decoded once per content. Everyone who decodes it shares one value, which nobody changes.
+ */
+export function recurring<Value extends object>(type: Type<Value>): Type<Value> {
+  const decoded = new PartMemory<Value>(RECURRING_PARTS, RECURRING_BYTES_MAX);
+  const encoded = new WeakMap<Value, Uint8Array>();
+  return {
+    wire: type.wire,
+    shape: type.shape,
+    write: (out, value) => {
+      const known = encoded.get(value);
+      if (known !== undefined) {
+        out.raw(known);
+        return;
+      }
+      const start = out.length;
+      type.write(out, value);
+      encoded.set(value, out.take(start));
+    },
+    read: (from) => {
+      const known = from.recall(decoded);
+      if (known !== undefined) return known;
+      const mark = from.at;
+      const value = type.read(from);
+      from.remember(decoded, mark, value);
       return value;
     },
   };

@@ -19,15 +19,17 @@ import { type KeyRing, sessionKey } from "./key-ring.ts";
 import { decode, encode } from "./schema.ts";
 import {
   type Entropy,
-  type Header,
+  type Heading,
+  isFor,
+  isFrom,
   NO_PEER,
   openPacket,
   type PacketKind,
   peerTag,
   readHeader,
   SESSION_BYTES,
-  sameBytes,
   sealPacket,
+  sessionOf,
 } from "./seal.ts";
 
 export interface StreamGuardOptions {
@@ -54,6 +56,7 @@ export type StreamEvent =
 export class StreamGuard {
   readonly #options: StreamGuardOptions;
   readonly #session: Uint8Array;
+  readonly #tag: Uint8Array;
   readonly #sealKey: Uint8Array;
   #sent = 0;
   #received = 0;
@@ -65,6 +68,7 @@ export class StreamGuard {
   constructor(options: StreamGuardOptions) {
     this.#options = options;
     this.#session = options.entropy(SESSION_BYTES);
+    this.#tag = peerTag(this.#session);
     const { ring } = options;
     this.#sealKey = sessionKey(ring, ring.current, "stream", this.#session);
   }
@@ -100,7 +104,7 @@ export class StreamGuard {
     }
   }
 
-  #onGreeting(packet: Uint8Array, header: Header): StreamEvent {
+  #onGreeting(packet: Uint8Array, header: Heading): StreamEvent {
     if (header.kind !== "greeting") return this.#end("a connection begins with a greeting");
     const plain = this.#meet(packet, header);
     if (plain === null) return this.#end("a greeting under another key");
@@ -117,8 +121,8 @@ export class StreamGuard {
     return { kind: "ready", peer: theirs.value, features: judged.features, reply };
   }
 
-  #onAnswer(packet: Uint8Array, header: Header): StreamEvent {
-    if (header.kind !== "introduction" || !this.#meantForUs(header)) {
+  #onAnswer(packet: Uint8Array, header: Heading): StreamEvent {
+    if (header.kind !== "introduction" || !this.#meantForUs(packet)) {
       return this.#end("an answer to another greeting");
     }
     const plain = this.#meet(packet, header);
@@ -133,13 +137,13 @@ export class StreamGuard {
     return { kind: "ready", peer: answer.value.hello, features: judged.features, reply: null };
   }
 
-  #onData(packet: Uint8Array, header: Header): StreamEvent {
+  #onData(packet: Uint8Array, header: Heading): StreamEvent {
     const peer = this.#peer;
     assert(peer !== null, "a ready connection knows its peer");
     const expected =
       header.kind === "data" &&
-      sameBytes(header.session, peer.session) &&
-      this.#meantForUs(header) &&
+      isFrom(packet, peer.session) &&
+      this.#meantForUs(packet) &&
       header.counter === this.#received;
     if (!expected) return this.#end("a frame out of place");
     const plain = openPacket(peer.aead, peer.key, packet);
@@ -149,22 +153,22 @@ export class StreamGuard {
   }
 
   /** Opens the other side's first frame and remembers who it is. */
-  #meet(packet: Uint8Array, header: Header): Uint8Array | null {
+  #meet(packet: Uint8Array, header: Heading): Uint8Array | null {
     const { ring } = this.#options;
     const ringKey = ring.find(header.keyId);
     if (ringKey === undefined || header.counter !== 0) return null;
-    if (sameBytes(header.session, this.#session)) return null;
+    if (isFrom(packet, this.#session)) return null;
     const { aead } = ringKey;
-    const key = sessionKey(ring, ringKey, "stream", header.session);
+    const key = sessionKey(ring, ringKey, "stream", sessionOf(packet));
     const plain = openPacket(aead, key, packet);
     if (plain === null) return null;
-    this.#peer = { session: header.session.slice(), key, aead };
+    this.#peer = { session: sessionOf(packet).slice(), key, aead };
     this.#received = 1;
     return plain;
   }
 
-  #meantForUs(header: Header): boolean {
-    return sameBytes(header.peer, peerTag(this.#session));
+  #meantForUs(packet: Uint8Array): boolean {
+    return isFor(packet, this.#tag);
   }
 
   #seal(kind: PacketKind, plain: Uint8Array): Uint8Array {

@@ -399,6 +399,11 @@ export class Swim {
     return this.#context.incarnation;
   }
 
+  /** What we hold of one member, as it is: no copy, not to be kept. */
+  peek(id: NodeId): Readonly<Member> | undefined {
+    return this.#context.table.get(id);
+  }
+
   /** What we hold of one member. */
   look(id: NodeId): MemberView | null {
     const member = this.#context.table.get(id);

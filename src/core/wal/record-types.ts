@@ -28,6 +28,8 @@ export const RECORD_TYPES = {
   VSR_NEW_VIEW: 66,
   VSR_COMMIT_MARK: 67,
   VSR_RECONFIGURE: 68,
+  /** Where a checkpoint was taken: it stands for all records before this one. */
+  CHECKPOINT_MARK: 72,
   STATE_ADVANCE: 240,
   BATCH: 241,
 } as const;

@@ -53,6 +53,7 @@ import {
   nullable,
   oneOf,
   optional,
+  recurring,
   required,
   struct,
   type Type,
@@ -77,15 +78,17 @@ const coordinate = struct<Coordinate>("coordinate", {
   sampleCount: required(6, uint),
 });
 
-const record = struct<NodeRecord>("node", {
-  id: required(1, id),
-  address: required(2, address),
-  role: required(3, oneOf(ROLES)),
-  datacenter: required(4, text(DATACENTER_BYTES_MAX)),
-  versionMajor: required(5, uint),
-  versionMinor: required(6, uint),
-  meta: optional(7, bytes(META_BYTES_MAX), NO_BYTES),
-});
+const record = recurring(
+  struct<NodeRecord>("node", {
+    id: required(1, id),
+    address: required(2, address),
+    role: required(3, oneOf(ROLES)),
+    datacenter: required(4, text(DATACENTER_BYTES_MAX)),
+    versionMajor: required(5, uint),
+    versionMinor: required(6, uint),
+    meta: optional(7, bytes(META_BYTES_MAX), NO_BYTES),
+  }),
+);
 
 const life: Fields<{ readonly node: NodeRecord; readonly incarnation: Incarnation }> = {
   node: required(1, record),

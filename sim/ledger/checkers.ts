@@ -1,0 +1,277 @@
+/**
+ * What must hold of all nodes together, looked at by someone who sees everything:
+ *
+ *   I1  one value per (group, place), ever            I4  applied sequences are prefixes of one
+ *   I2  a later primary has all that was committed    I5  a process's commit number never falls
+ *   I3  one primary per (group, epoch, view)          V3  what is committed is durable at a quorum
+ *   I7  fence tokens along a log never fall           X1  each event changes its job once
+ *
+ * The truth about a job is folded here, from the first commit of each place, with the production fold.
+ */
+
+import { assert } from "../../src/core/base/assert.ts";
+import type { NodeId } from "../../src/core/base/ids.ts";
+import { decodeEvent } from "../../src/core/ledger/event-codec.ts";
+import { advanceSeq, applyEvent, initialState, type JobState } from "../../src/core/ledger/fold.ts";
+import type { JobId } from "../../src/core/ledger/job-id.ts";
+import type { LedgerEffect } from "../../src/core/replica/face.ts";
+import { shardIndex } from "../../src/core/replica/topology.ts";
+import type { GroupId, LogEntry } from "../../src/core/vsr/messages.ts";
+import type { Violations } from "../checkers/violations.ts";
+import type { JournalOpening } from "./journal.ts";
+import type { LedgerProcess, LedgerWatcher } from "./node.ts";
+import { NodeWitness } from "./witness.ts";
+
+export interface GroupTruth {
+  readonly id: GroupId;
+  readonly isShard: boolean;
+  /** By place; a shard's places without an operation stay empty. */
+  readonly entries: LogEntry[];
+  /** The view somebody was in who knew it committed. */
+  readonly commitViews: number[];
+  /** After each place; for jobs. */
+  readonly states: JobState[];
+  /** What became of each event when it came first. */
+  readonly outcomes: Map<string, { readonly seq: number; readonly outcome: string }>;
+  readonly members: Map<number, readonly NodeId[]>;
+  readonly primaries: Map<string, string>;
+}
+
+export class LedgerCheckers implements LedgerWatcher {
+  readonly #violations: Violations;
+  readonly truths = new Map<GroupId, GroupTruth>();
+  readonly witnesses = new Map<NodeId, NodeWitness>();
+  readonly marks = new Set<string>();
+  /** Per process and life: the last place applied of each group. */
+  readonly #applied = new Map<NodeId, Map<GroupId, number>>();
+  readonly #commits = new Map<NodeId, Map<GroupId, number>>();
+  readonly #touched = new Set<GroupId>();
+  /** Fence tokens as a manager receives them. */
+  onLead: (process: LedgerProcess, group: GroupId, view: number) => void = () => undefined;
+
+  /** A job's log has its creation. */
+  onCreated: (jobId: string, spec: Uint8Array) => void = () => undefined;
+
+  constructor(violations: Violations) {
+    this.#violations = violations;
+  }
+
+  witness(process: LedgerProcess): NodeWitness {
+    const known = this.witnesses.get(process.id);
+    if (known !== undefined) return known;
+    const witness = new NodeWitness(process.id, this.#violations);
+    this.witnesses.set(process.id, witness);
+    return witness;
+  }
+
+  onRecovered(process: LedgerProcess, opening: Extract<JournalOpening, { ok: true }>): void {
+    if (opening.outcome.tornTail !== null) this.marks.add("wal.tornTail");
+    if (opening.checkpoint !== null) this.marks.add("wal.checkpoint");
+    if (opening.outcome.firstLsn > 1) this.marks.add("wal.compacted");
+    this.witness(process).recovered(opening, process.disk.names());
+    this.#applied.set(process.id, new Map());
+    this.#commits.set(process.id, new Map());
+  }
+
+  onRefused(process: LedgerProcess, why: string): void {
+    this.marks.add("wal.refused");
+    this.witness(process).refused(why);
+  }
+
+  onEffect(process: LedgerProcess, effect: LedgerEffect): void {
+    switch (effect.kind) {
+      case "send":
+        for (const message of effect.messages) {
+          if (message.kind !== "vsr") continue;
+          this.witness(process).onSend(message.group, message.message);
+          if (message.message.kind === "logSuffix" && message.message.snapshot !== null) {
+            this.marks.add("vsr.snapshotSent");
+          }
+        }
+        return;
+      case "applied":
+        this.#onApplied(process, effect.group, effect.entry);
+        return;
+      case "leads":
+        if (effect.leads) this.#onLeads(process, effect.group, effect.view);
+        return;
+      case "alarm":
+        this.#onAlarm(process, effect.group, effect.why);
+        return;
+      case "archive":
+        this.marks.add("ledger.archived");
+        return;
+      default:
+    }
+  }
+
+  #onAlarm(process: LedgerProcess, group: GroupId, why: string): void {
+    if (why.includes("has no group after")) this.marks.add("shard.overdue");
+    else this.#violations.report("I1", `${process.id} on ${group}: ${why}`);
+  }
+
+  truth(group: GroupId): GroupTruth {
+    const known = this.truths.get(group);
+    if (known !== undefined) return known;
+    const truth: GroupTruth = {
+      id: group,
+      isShard: shardIndex(group) !== null,
+      ...{ entries: [], commitViews: [], states: [] },
+      ...{ outcomes: new Map(), members: new Map(), primaries: new Map() },
+    };
+    this.truths.set(group, truth);
+    return truth;
+  }
+
+  #onApplied(process: LedgerProcess, group: GroupId, entry: LogEntry): void {
+    const { seq } = entry;
+    const truth = this.truth(group);
+    const replica = process.node?.groups.get(group)?.replica.state;
+    if (replica !== undefined) truth.members.set(replica.epoch, replica.members);
+    const applied = this.#applied.get(process.id);
+    const before = applied?.get(group) ?? -1;
+    this.#violations.check(seq > before, "I4", () => {
+      return `${process.id} applies ${seq} of ${group} after ${before}`;
+    });
+    applied?.set(group, seq);
+    const known = truth.entries[seq];
+    if (known !== undefined) {
+      this.#violations.check(isSameEntry(known, entry), "I1", () => {
+        return `${seq} of ${group} is ${known.eventId} (view ${known.view}) and, at ${process.id}, ${entry.eventId} (view ${entry.view})`;
+      });
+    } else this.#onFirstCommit(process, truth, entry);
+    if (!truth.isShard) this.#touched.add(group);
+  }
+
+  #onFirstCommit(process: LedgerProcess, truth: GroupTruth, entry: LogEntry): void {
+    const { seq } = entry;
+    const replica = process.node?.groups.get(truth.id)?.replica.state;
+    if (!truth.isShard && seq !== truth.entries.length) {
+      const at = truth.entries.length;
+      this.#violations.report(
+        "I4",
+        `${process.id} commits ${seq} of ${truth.id}, ${at} comes first`,
+      );
+      return;
+    }
+    const before = truth.entries.at(-1);
+    this.#violations.check(before === undefined || before.view <= entry.view, "I7", () => {
+      return `${truth.id}: view ${entry.view} at ${seq} follows view ${before?.view}`;
+    });
+    truth.entries[seq] = entry;
+    truth.commitViews[seq] = replica?.lastNormalView ?? entry.view;
+    this.#checkDurable(truth, entry, replica?.epoch ?? entry.epoch);
+    if (!truth.isShard) this.#fold(truth, entry);
+  }
+
+  /** V3: with the replicas of the epoch it was committed in. */
+  #checkDurable(truth: GroupTruth, entry: LogEntry, epoch: number): void {
+    const members = truth.members.get(entry.kind === "reconfigure" ? entry.epoch : epoch);
+    if (members === undefined) return;
+    const holders = members.filter((id) => this.witnesses.get(id)?.holds(truth.id, entry));
+    const quorum = Math.floor(members.length / 2) + 1;
+    this.#violations.check(holders.length >= quorum, "V3", () => {
+      const who = holders.join(", ");
+      return `${truth.id}: ${entry.seq} (${entry.eventId}) is committed and durable at [${who}] only`;
+    });
+  }
+
+  #fold(truth: GroupTruth, entry: LogEntry): void {
+    const { seq } = entry;
+    const before = truth.states.at(-1) ?? initialState(truth.id as string as JobId);
+    const decoded = entry.kind === "op" ? decodeEvent(entry.data) : null;
+    if (decoded === null || !decoded.ok) {
+      truth.states.push(advanceSeq(before, seq));
+      return;
+    }
+    const event = decoded.value;
+    const { state, outcome } = applyEvent(before, event, seq);
+    truth.states.push(state);
+    this.#violations.check(event.fenceToken <= entry.view, "I7", () => {
+      return `${truth.id}: the event at ${seq} carries token ${event.fenceToken} in view ${entry.view}`;
+    });
+    if (event.kind === "JobCreated" && outcome.kind === "applied") {
+      this.onCreated(event.jobId, event.spec);
+    }
+    const first = truth.outcomes.get(event.eventId);
+    if (first === undefined) truth.outcomes.set(event.eventId, { seq, outcome: outcome.kind });
+    else {
+      this.marks.add("job.eventTwice");
+      this.#violations.check(outcome.kind === "duplicate" || outcome.kind === "noop", "X1", () => {
+        return `${truth.id}: event ${event.eventId} acts at ${first.seq} and again at ${seq}`;
+      });
+    }
+  }
+
+  #onLeads(process: LedgerProcess, group: GroupId, view: number): void {
+    const truth = this.truth(group);
+    const replica = process.node?.groups.get(group)?.replica.state;
+    if (replica === undefined) return;
+    truth.members.set(replica.epoch, replica.members);
+    const key = `${replica.epoch}/${view}`;
+    const who = `${process.id}/${process.life}`;
+    const other = truth.primaries.get(key);
+    this.#violations.check(other === undefined, "I3", () => {
+      return `${other} and ${who} lead ${group} in epoch ${replica.epoch}, view ${view}`;
+    });
+    truth.primaries.set(key, who);
+    if (view > 1) this.marks.add("vsr.viewChange");
+    if (replica.epoch > 1) this.marks.add("vsr.reconfigured");
+    for (const entry of truth.entries) {
+      if (entry === undefined || (truth.commitViews[entry.seq] ?? 0) > view) continue;
+      if (replica.snapshot !== null && replica.snapshot.seq >= entry.seq) continue;
+      const own = replica.entries[entry.seq - replica.firstSeq];
+      this.#violations.check(own !== undefined && isSameEntry(own, entry), "I2", () => {
+        return `${who} leads ${group} in view ${view} without ${entry.eventId} at ${entry.seq}`;
+      });
+    }
+    this.onLead(process, group, view);
+  }
+
+  onTurn(process: LedgerProcess): void {
+    for (const group of this.#touched) this.#checkState(process, group);
+    this.#touched.clear();
+  }
+
+  /** I4: the state of a replica is the truth after as many places. */
+  #checkState(process: LedgerProcess, group: GroupId): void {
+    const app = process.node?.groups.get(group)?.app;
+    if (app?.kind !== "job" || app.appliedSeq < 0) return;
+    this.checkState(group, app.state, () => `${process.id} holds`);
+  }
+
+  checkState(group: GroupId, state: JobState, who: () => string): void {
+    const truth = this.truth(group).states[state.appliedSeq];
+    const same =
+      truth !== undefined && truth.status === state.status && sameBytes(truth.chain, state.chain);
+    this.#violations.check(same, "I4", () => {
+      return `${who()} a state of ${group} at ${state.appliedSeq} that its log does not give`;
+    });
+  }
+
+  /** I5, now and then. */
+  sample(process: LedgerProcess): void {
+    const { node } = process;
+    const commits = this.#commits.get(process.id);
+    if (node === null || commits === undefined) return;
+    for (const [id, group] of node.groups) {
+      const { commit } = group.replica.state;
+      const before = commits.get(id) ?? -1;
+      this.#violations.check(commit >= before, "I5", () => {
+        return `${process.id}: the commit number of ${id} falls from ${before} to ${commit}`;
+      });
+      commits.set(id, commit);
+    }
+  }
+}
+
+function isSameEntry(a: LogEntry, b: LogEntry): boolean {
+  assert(a.seq === b.seq, "entries of one place are compared");
+  return (
+    a.eventId === b.eventId && a.view === b.view && a.kind === b.kind && sameBytes(a.data, b.data)
+  );
+}
+
+export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}

@@ -1,0 +1,337 @@
+/**
+ * Clients of a simulated ledger. Each does one thing after the other, through any node, and goes on
+ * with the same key or event id until it knows the outcome or gives up: submissions with and without a
+ * key (also the same key through several nodes at once, and a key used again for something else), job
+ * events, reads of all levels, replacements of replicas.
+ */
+
+import { encodeUtf8 } from "../../src/core/base/bytes.ts";
+import type { Random } from "../../src/core/base/random.ts";
+import { type IdempotencyKey, shardOf } from "../../src/core/idempotency/key.ts";
+import type { Durability } from "../../src/core/ledger/durability.ts";
+import type { EventId, JobEvent } from "../../src/core/ledger/events.ts";
+import type { JobId } from "../../src/core/ledger/job-id.ts";
+import {
+  type LedgerAnswer,
+  type LedgerRequest,
+  READ_LEVELS,
+} from "../../src/core/replica/messages.ts";
+import { shardGroup } from "../../src/core/replica/topology.ts";
+import type { GroupId } from "../../src/core/vsr/messages.ts";
+import type { World } from "../world.ts";
+import type { LedgerCheckers } from "./checkers.ts";
+import type { LedgerHistory, ReadFloor } from "./history.ts";
+import type { LedgerProcess } from "./node.ts";
+import type { LedgerPlan } from "./swarm.ts";
+
+type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
+type Verdict = "done" | "again";
+
+interface KnownKey {
+  readonly request: SubmitRequest;
+  /** No client sends it after this: the authority may have forgotten it by then. (IDEM-27) */
+  readonly until: number;
+}
+
+interface Session {
+  readonly random: Random;
+  readonly index: number;
+  /** What this client has seen or done of each job. */
+  readonly seen: Map<string, number>;
+  operations: number;
+}
+
+const ATTEMPTS_MAX = 4;
+const ATTEMPT_MS = 7_000;
+const NO_HLC = { wallMs: 0, logical: 0, node: "client" } as JobEvent["hlc"];
+const DCS = ["dc1", "dc2"];
+
+export interface ClientWorld {
+  readonly world: World;
+  readonly plan: LedgerPlan;
+  readonly processes: readonly LedgerProcess[];
+  readonly checkers: LedgerCheckers;
+  readonly history: LedgerHistory;
+}
+
+export class LedgerClients {
+  readonly #around: ClientWorld;
+  readonly #sessions: Session[];
+  readonly #keys: KnownKey[] = [];
+  #keyCount = 0;
+  readonly jobs: JobId[] = [];
+  #stopped = false;
+
+  constructor(around: ClientWorld, random: Random) {
+    this.#around = around;
+    this.#sessions = Array.from({ length: around.plan.clients }, (_, index) => ({
+      random: random.fork(`client/${index}`),
+      index,
+      seen: new Map(),
+      operations: 0,
+    }));
+  }
+
+  start(): void {
+    for (const session of this.#sessions) this.#pauseThenNext(session);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #pauseThenNext(session: Session): void {
+    const { world, plan } = this.#around;
+    const pauseMs = -Math.log(1 - session.random.float()) * plan.thinkMs;
+    world.schedule(world.now + pauseMs, "step", session.index, () => {
+      if (!this.#stopped) this.#next(session);
+    });
+  }
+
+  #next(session: Session): void {
+    session.operations++;
+    const { random } = session;
+    const { plan } = this.#around;
+    const done = (): void => this.#pauseThenNext(session);
+    const draw = random.float();
+    if (this.jobs.length === 0 || draw < 0.15) this.#submit(session, done);
+    else if (draw < 0.15 + plan.replaceShare) this.#replace(session, done);
+    else if (draw < 0.6) this.#append(session, done);
+    else this.#read(session, done);
+  }
+
+  // Submissions.
+
+  #submit(session: Session, done: () => void): void {
+    const { random } = session;
+    const { plan } = this.#around;
+    const { world } = this.#around;
+    const recent = this.#keys.filter(({ until }) => until > world.now);
+    const full = this.jobs.length >= plan.jobsMax;
+    if ((full || random.chance(0.4)) && recent.length > 0) {
+      const { request } = random.pick(recent.slice(-4));
+      const other = random.chance(0.15);
+      const spec = other ? specOf(request.key, random.below(1_000)) : request.spec;
+      this.#sendKeyed(session, { ...request, spec }, done);
+    } else if (full) done();
+    else if (random.chance(0.25)) {
+      const spec = specOf("", random.below(1_000));
+      this.#carry(session, { kind: "submit", key: "", spec, assignedDcs: DCS }, done, 1);
+    } else this.#sendKeyed(session, this.newSubmission(random), done);
+  }
+
+  newSubmission(random: Random, shard: number | null = null): SubmitRequest {
+    const { plan, world } = this.#around;
+    const nonce = random.uint32().toString(16).padStart(16, "0");
+    let key = "";
+    do {
+      key = `sim:${this.#keyCount++}:${nonce}`;
+    } while (!inShards(key, shard === null ? plan.shards : [shard]));
+    const spec = specOf(key, random.below(1_000));
+    const request: SubmitRequest = { kind: "submit", key, spec, assignedDcs: DCS };
+    this.#keys.push({ request, until: world.now + plan.keyWindowMs });
+    return request;
+  }
+
+  /** Sometimes through several nodes in the same moment. */
+  #sendKeyed(session: Session, request: SubmitRequest, done: () => void): void {
+    const copies = session.random.chance(0.3) ? 2 + session.random.below(2) : 1;
+    let open = copies;
+    const one = (): void => {
+      if (--open === 0) done();
+    };
+    for (let i = 0; i < copies; i++) this.#carry(session, request, one);
+  }
+
+  // Events.
+
+  #append(session: Session, done: () => void): void {
+    const { random } = session;
+    const jobId = random.pick(this.jobs.slice(-this.#around.plan.jobsHot));
+    const eventId = `c${session.index}/${session.operations}`;
+    const event = drawEvent(random, jobId, eventId);
+    const durability = random.pick<Durability>(["LOCAL", "REGIONAL", "GLOBAL"]);
+    this.#carry(session, { kind: "append", event, durability }, done);
+  }
+
+  #replace(session: Session, done: () => void): void {
+    const { random } = session;
+    const { plan, processes, checkers } = this.#around;
+    const shards = plan.shards.map((index) => shardGroup(index));
+    const groups = [...this.jobs.slice(-plan.jobsHot), ...shards] as readonly GroupId[];
+    const group = random.pick(groups);
+    const members = [...checkers.truth(group).members].sort(([a], [b]) => a - b).at(-1)?.[1] ?? [];
+    const outside = processes.filter(({ id, state }) => !members.includes(id) && state === "up");
+    if (members.length === 0 || outside.length === 0) {
+      done();
+      return;
+    }
+    const eventId = `r${session.index}/${session.operations}`;
+    const leaving = random.pick(members);
+    const joining = random.pick(outside).id;
+    this.#carry(session, { kind: "replace", group, eventId, leaving, joining }, done, 2);
+  }
+
+  #read(session: Session, done: () => void): void {
+    const { random } = session;
+    const jobId = random.pick(this.jobs.slice(-this.#around.plan.jobsHot));
+    const level = random.chance(0.4) ? "STRONG" : random.pick(READ_LEVELS);
+    const minSeq = level === "SESSION" ? (session.seen.get(jobId) ?? -1) : -1;
+    const staleMs = random.pick([500, 3_000, 8_000]);
+    this.#carry(session, { kind: "read", jobId, level, minSeq, staleMs }, done, 2);
+  }
+
+  // Attempts.
+
+  #carry(
+    session: Session,
+    request: LedgerRequest,
+    done: () => void,
+    attempts = ATTEMPTS_MAX,
+  ): void {
+    const { random } = session;
+    const { world, processes, history } = this.#around;
+    const process = random.pick(processes);
+    const again = (): void => {
+      if (attempts <= 1 || this.#stopped) {
+        done();
+        return;
+      }
+      history.counts.retries++;
+      const pauseMs = random.float() * 2_000;
+      world.schedule(world.now + pauseMs, "step", session.index, () =>
+        this.#carry(session, request, done, attempts - 1),
+      );
+    };
+    this.attempt(request, process, (answer) => {
+      if (this.#judge(session, answer) === "done") done();
+      else again();
+    });
+  }
+
+  /** One request to one node; null when nothing was heard of it in time. Late answers count as well. */
+  attempt(
+    request: LedgerRequest,
+    process: LedgerProcess,
+    done: (answer: LedgerAnswer | null) => void,
+  ): void {
+    const { world, history } = this.#around;
+    const floor = request.kind === "read" ? history.floor(request) : null;
+    let open = true;
+    const finish = (answer: LedgerAnswer | null): void => {
+      if (!open) return;
+      open = false;
+      done(answer);
+    };
+    world.schedule(world.now + ATTEMPT_MS, "step", process.spec.index, () => finish(null));
+    process.request(request, (answer) => {
+      if (answer !== null) this.#learn(request, floor, answer, process);
+      finish(answer);
+    });
+  }
+
+  #learn(
+    request: LedgerRequest,
+    floor: ReadFloor | null,
+    answer: LedgerAnswer,
+    process: LedgerProcess,
+  ): void {
+    const { history, world } = this.#around;
+    if (answer.kind === "committed") {
+      if (request.kind === "submit") this.#accepted(request, answer.jobId);
+      history.onCommitted(answer);
+    } else if (answer.kind === "submitted" && request.kind === "submit") {
+      const { answer: inner } = answer;
+      if (inner.kind === "accepted") this.#accepted(request, inner.jobId);
+      else this.#around.checkers.marks.add(`submit.${inner.kind}`);
+    } else if (request.kind === "read" && floor !== null) {
+      if (answer.kind === "job") {
+        history.onJob(request, floor, answer.state);
+        if (request.level === "BOUNDED_STALENESS" && this.#around.plan.boundedChecked) {
+          history.onBounded(request, answer.state, 1_000);
+        }
+      } else if (answer.kind === "notFound") history.onNotFound(request, floor);
+    }
+    world.note(`${process.id} answers ${describe(request)}: ${told(answer)}`);
+  }
+
+  #accepted(request: SubmitRequest, jobId: string): void {
+    this.#around.history.onAccepted(request, jobId);
+    if (!this.jobs.includes(jobId as JobId)) this.jobs.push(jobId as JobId);
+  }
+
+  #judge(session: Session, answer: LedgerAnswer | null): Verdict {
+    if (answer === null || answer.kind === "unknown" || answer.kind === "retry") return "again";
+    if (answer.kind === "submitted") return answer.answer.kind === "retry" ? "again" : "done";
+    const { seen } = session;
+    const saw = (jobId: string, seq: number): void => {
+      seen.set(jobId, Math.max(seq, seen.get(jobId) ?? -1));
+    };
+    if (answer.kind === "committed") saw(answer.jobId, answer.seq);
+    else if (answer.kind === "job") saw(answer.state.jobId, answer.state.appliedSeq);
+    return "done";
+  }
+}
+
+function inShards(key: string, shards: readonly number[]): boolean {
+  return shards.includes(shardOf(key as IdempotencyKey));
+}
+
+/** The key stands in the spec, so that a job's key is known from its log. */
+export function specOf(key: string, payload: number): Uint8Array {
+  return encodeUtf8(`${key}|${payload}`);
+}
+
+function drawEvent(random: Random, jobId: JobId, eventId: string): JobEvent {
+  const head = { jobId, eventId: eventId as EventId, fenceToken: 0, hlc: NO_HLC };
+  const dcId = random.pick(DCS);
+  const draw = random.float();
+  if (draw < 0.7) return { ...head, kind: "JobAccepted", dcId, workerCount: random.below(100) };
+  if (draw < 0.8) {
+    return { ...head, kind: "JobCancellationAcked", dcId, workflowsCancelled: random.below(9) };
+  }
+  if (draw < 0.9) {
+    return { ...head, kind: "JobCancellationRequested", reason: "sim", requestor: "sim" };
+  }
+  if (draw < 0.94) {
+    return {
+      ...head,
+      kind: "JobCompleted",
+      finalStatus: "ok",
+      aggregateMetrics: new Uint8Array(3),
+    };
+  }
+  if (draw < 0.97) return { ...head, kind: "JobFailed", error: "sim", failedDc: dcId };
+  return { ...head, kind: "JobTimedOut", timeoutType: "sim", lastProgressHlc: null };
+}
+
+function describe(request: LedgerRequest): string {
+  switch (request.kind) {
+    case "submit":
+      return `submit ${request.key}`;
+    case "append":
+      return `${request.event.kind} ${request.event.eventId} of ${request.event.jobId}`;
+    case "read":
+      return `${request.level} read of ${request.jobId}`;
+    case "replace":
+      return `replace ${request.leaving} by ${request.joining} in ${request.group}`;
+  }
+}
+
+function told(answer: LedgerAnswer): string {
+  switch (answer.kind) {
+    case "committed":
+      return `committed at ${answer.seq} as ${answer.outcome}, ${answer.level}`;
+    case "submitted":
+      return answer.answer.kind === "accepted" ? answer.answer.jobId : answer.answer.kind;
+    case "job":
+      return `${answer.state.status} at ${answer.state.appliedSeq}, by ${answer.servedBy}`;
+    case "unknown":
+    case "retry":
+      return `${answer.kind}: ${answer.why}`;
+    case "refused":
+      return `refused: ${answer.message}`;
+    default:
+      return answer.kind;
+  }
+}

@@ -1,0 +1,266 @@
+/**
+ * A node's directory of files as a disk really keeps it. What is written sits in the page cache until
+ * its file is synced; a name sits in the directory's cache until the directory is synced.
+ *
+ *     write ──► cached page ──sync──► durable page          kill:        the caches stay
+ *     create, rename, remove ──► name ──syncDirectory──►     power fails: any subset of unsynced pages and
+ *                                                           names survives, a page may be torn at a byte
+ *
+ * A sync covers the pages that were dirty when it began. A sync that fails drops them: they look clean
+ * and are not on the medium, as kernels do it. A rotten bit lies in what was durable and proven so.
+ */
+
+import { assert } from "../../src/core/base/assert.ts";
+import type { Random } from "../../src/core/base/random.ts";
+
+export interface LedgerDiskFaults {
+  readonly pageBytes: number;
+  readonly writeMsMax: number;
+  readonly syncMsMax: number;
+  readonly slowSyncChance: number;
+  readonly slowSyncMsMax: number;
+  readonly syncErrorChance: number;
+  readonly writeErrorChance: number;
+  readonly shortWriteChance: number;
+}
+
+interface SimFile {
+  cached: Uint8Array;
+  durable: Uint8Array;
+  readonly dirty: Set<number>;
+  /** Pages of the sync under way, as they were when it began. */
+  syncing: Map<number, Uint8Array> | null;
+  /** Its size and first contents are on the medium. */
+  settled: boolean;
+}
+
+type NameChange =
+  | { readonly kind: "link"; readonly name: string; readonly file: SimFile }
+  | { readonly kind: "unlink"; readonly name: string }
+  | { readonly kind: "rename"; readonly from: string; readonly to: string };
+
+export class LedgerDisk {
+  readonly faults: LedgerDiskFaults;
+  readonly #random: Random;
+  #names = new Map<string, SimFile>();
+  #durableNames = new Map<string, SimFile>();
+  #changes: NameChange[] = [];
+  /** No space: writes and new files fail with ENOSPC. */
+  full = false;
+  /** Chances of errors are drawn only during the chaos. */
+  calm = false;
+
+  constructor(faults: LedgerDiskFaults, random: Random) {
+    this.faults = faults;
+    this.#random = random;
+  }
+
+  names(): string[] {
+    return [...this.#names.keys()].sort();
+  }
+
+  read(name: string): Uint8Array {
+    return this.#file(name).cached;
+  }
+
+  create(name: string, bytes: number): void {
+    const file: SimFile = {
+      cached: new Uint8Array(bytes),
+      durable: new Uint8Array(bytes),
+      dirty: new Set(),
+      syncing: null,
+      settled: false,
+    };
+    this.#change({ kind: "link", name, file });
+  }
+
+  remove(name: string): void {
+    this.#change({ kind: "unlink", name });
+  }
+
+  rename(from: string, to: string): void {
+    this.#change({ kind: "rename", from, to });
+  }
+
+  syncDirectory(): void {
+    this.#durableNames = new Map(this.#names);
+    this.#changes = [];
+  }
+
+  /** Writes the first `bytesMax` bytes of the chunks; how many that were. */
+  write(name: string, offset: number, chunks: readonly Uint8Array[], bytesMax = Infinity): number {
+    const file = this.#file(name);
+    let done = 0;
+    for (const chunk of chunks) {
+      const part = chunk.subarray(0, Math.max(0, Math.min(chunk.length, bytesMax - done)));
+      file.cached.set(part, offset + done);
+      done += part.length;
+    }
+    this.#soil(file, offset, offset + done);
+    return done;
+  }
+
+  /** Everything from `offset` on becomes zero, and the file is this long. */
+  cut(name: string, offset: number, bytes: number): void {
+    const file = this.#file(name);
+    if (file.cached.length !== bytes) {
+      file.cached = resized(file.cached, bytes);
+      file.durable = resized(file.durable, bytes);
+    }
+    file.cached.fill(0, offset);
+    this.#soil(file, offset, bytes);
+  }
+
+  /** Called when the sync begins; the answer when it has ended well. */
+  beginSync(name: string): () => void {
+    const file = this.#file(name);
+    const { pageBytes } = this.faults;
+    const pages = new Map<number, Uint8Array>();
+    for (const page of file.dirty) {
+      pages.set(page, file.cached.slice(page * pageBytes, (page + 1) * pageBytes));
+    }
+    file.dirty.clear();
+    file.syncing = pages;
+    return () => {
+      for (const [page, bytes] of pages) file.durable.set(bytes, page * pageBytes);
+      file.syncing = null;
+      file.settled = true;
+    };
+  }
+
+  /** The sync under way failed: some of its pages are on the medium, the rest is forgotten. */
+  failSync(name: string): void {
+    const file = this.#file(name);
+    const { pageBytes } = this.faults;
+    for (const [page, bytes] of file.syncing ?? []) {
+      if (this.#random.chance(0.5)) file.durable.set(bytes, page * pageBytes);
+    }
+    file.syncing = null;
+  }
+
+  sync(name: string): void {
+    this.beginSync(name)();
+  }
+
+  drawWriteMs(): number {
+    return this.#random.float() * this.faults.writeMsMax;
+  }
+
+  drawSyncMs(): number {
+    const { syncMsMax, slowSyncChance, slowSyncMsMax } = this.faults;
+    const slow = !this.calm && slowSyncChance > 0 && this.#random.chance(slowSyncChance);
+    return this.#random.float() * (slow ? slowSyncMsMax : syncMsMax);
+  }
+
+  /** The error this operation meets; null: none. */
+  drawError(during: "write" | "sync" | "create"): "EIO" | "ENOSPC" | null {
+    if (this.full && during !== "sync") return "ENOSPC";
+    if (this.calm) return null;
+    const { syncErrorChance, writeErrorChance } = this.faults;
+    const chance = during === "sync" ? syncErrorChance : writeErrorChance;
+    return chance > 0 && this.#random.chance(chance) ? "EIO" : null;
+  }
+
+  /** How much of a write gets through: mostly all of it. */
+  drawLength(bytes: number, failed: boolean): number {
+    if (failed) return this.#random.below(bytes + 1);
+    const { shortWriteChance } = this.faults;
+    if (this.calm || shortWriteChance === 0 || bytes < 2) return bytes;
+    return this.#random.chance(shortWriteChance) ? 1 + this.#random.below(bytes - 1) : bytes;
+  }
+
+  /** The machine loses power: every unsynced page and name survives or not, each for itself. */
+  powerLoss(): void {
+    for (const change of this.#changes) {
+      if (this.#random.chance(0.5)) applyChange(this.#durableNames, change);
+    }
+    this.#changes = [];
+    this.#names = new Map(this.#durableNames);
+    for (const file of this.#names.values()) this.#lose(file);
+  }
+
+  /** The page cache is gone, the medium is what it is: how a process finds a file after a failed sync. */
+  dropCaches(): void {
+    for (const file of this.#names.values()) this.#lose(file);
+  }
+
+  /** Flips one bit of what lies on the medium, for every reader. */
+  rot(name: string, at: number): void {
+    const file = this.#file(name);
+    const mask = 1 << this.#random.below(8);
+    for (const bytes of [file.durable, file.cached]) bytes[at] = (bytes[at] ?? 0) ^ mask;
+  }
+
+  #lose(file: SimFile): void {
+    const { pageBytes } = this.faults;
+    const pages = new Set([...file.dirty, ...(file.syncing?.keys() ?? [])]);
+    for (const page of pages) this.#losePage(file, page);
+    if (!file.settled) {
+      const bytes = this.#random.pick([0, this.#random.below(file.durable.length + 1), Infinity]);
+      if (bytes < file.durable.length) file.durable = file.durable.slice(0, bytes);
+    }
+    file.dirty.clear();
+    file.syncing = null;
+    file.settled = true;
+    const same = file.cached.length === file.durable.length;
+    if (!same) file.cached = file.durable.slice();
+    else {
+      for (const page of pages) {
+        const at = page * pageBytes;
+        file.cached.set(file.durable.subarray(at, at + pageBytes), at);
+      }
+    }
+  }
+
+  #losePage(file: SimFile, page: number): void {
+    const { pageBytes } = this.faults;
+    const at = page * pageBytes;
+    const written = file.cached.subarray(at, at + pageBytes);
+    const draw = this.#random.float();
+    if (draw < 0.35) return;
+    const syncing = file.syncing?.get(page);
+    if (draw < 0.7) file.durable.set(written, at);
+    else if (draw < 0.85 && syncing !== undefined) file.durable.set(syncing, at);
+    else file.durable.set(written.subarray(0, this.#random.below(written.length + 1)), at);
+  }
+
+  #soil(file: SimFile, start: number, end: number): void {
+    const { pageBytes } = this.faults;
+    for (let page = Math.floor(start / pageBytes); page * pageBytes < end; page++) {
+      file.dirty.add(page);
+    }
+  }
+
+  #change(change: NameChange): void {
+    applyChange(this.#names, change);
+    this.#changes.push(change);
+  }
+
+  #file(name: string): SimFile {
+    const file = this.#names.get(name);
+    assert(file !== undefined, `there is a file ${name}`);
+    return file;
+  }
+}
+
+function applyChange(names: Map<string, SimFile>, change: NameChange): void {
+  switch (change.kind) {
+    case "link":
+      names.set(change.name, change.file);
+      return;
+    case "unlink":
+      names.delete(change.name);
+      return;
+    case "rename": {
+      const file = names.get(change.from);
+      names.delete(change.from);
+      if (file !== undefined) names.set(change.to, file);
+    }
+  }
+}
+
+function resized(bytes: Uint8Array, length: number): Uint8Array {
+  const copy = new Uint8Array(length);
+  copy.set(bytes.subarray(0, length));
+  return copy;
+}

@@ -1,0 +1,29 @@
+/** The planted defects that the scope of the exploration reaches, and the scope that suffices. */
+
+import type { VsrRules } from "../../src/core/vsr/rules.ts";
+import type { Scope } from "./explore.ts";
+
+type Small = Omit<Scope, "statesMax">;
+
+const found = (
+  rule: keyof VsrRules,
+  scope: Partial<Small> = {},
+): { name: string; scope: Small } => ({
+  name: rule,
+  scope: { members: 3, values: 1, views: 2, crashes: 0, ...scope, rules: { [rule]: false } },
+});
+
+export const REACHED: readonly { readonly name: string; readonly scope: Small }[] = [
+  found("viewChangeQuorum"),
+  found("adoptLog"),
+  found("installBeforeAck"),
+  found("adoptByNormalView", { views: 3, values: 2 }),
+  found("ownerByView", { views: 3 }),
+  found("staleViewRefused", { views: 3 }),
+  found("promiseDurable", { crashes: 1 }),
+  found("ackAfterDurable", { crashes: 1 }),
+  found("primaryLogs", { crashes: 1 }),
+  found("seqContinues"),
+  found("joinByInstall"),
+  found("applyInOrder"),
+];

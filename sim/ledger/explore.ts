@@ -1,0 +1,217 @@
+/**
+ * Small scope, every schedule: three replicas, a few values, views and crashes, and all orders in which
+ * messages arrive (or never do), disks sync, processes die and come back, and replicas lose patience.
+ *
+ * Time stands still: a replica may give up on its primary at any moment. A message that stays on the
+ * network for ever is a lost one. Asking first (probes) changes nothing anywhere, so every probe is
+ * taken as granted. Replica states and messages are interned and every step of one replica is computed
+ * once, so the search mostly combines numbers.
+ */
+
+import { nodeId } from "../../src/core/base/ids.ts";
+import type { VsrConfig } from "../../src/core/vsr/config.ts";
+import { VSR_DEFAULTS } from "../../src/core/vsr/config.ts";
+import type { VsrRules } from "../../src/core/vsr/rules.ts";
+import { VSR_RULES } from "../../src/core/vsr/rules.ts";
+import type { Act, Outcome } from "./explore-cells.ts";
+import { Cells } from "./explore-cells.ts";
+import { HashSet } from "./hash-set.ts";
+
+export interface Scope {
+  readonly members: number;
+  readonly values: number;
+  /** Nobody stands for a view beyond this. */
+  readonly views: number;
+  readonly crashes: number;
+  /** Stop here, and say so. */
+  readonly statesMax: number;
+  readonly rules?: Partial<VsrRules>;
+}
+
+export interface Exploration {
+  readonly states: number;
+  readonly replicaStates: number;
+  readonly messages: number;
+  /** Every schedule within the scope was seen. */
+  readonly complete: boolean;
+  readonly violation: string | null;
+  /** How it came about. */
+  readonly trace: readonly string[];
+}
+
+const CONFIG: VsrConfig = {
+  ...VSR_DEFAULTS,
+  leaseMs: 0,
+  // Time stands still: what is asked for again is sent again, and nobody notes commits on disk.
+  retransmitMs: 0,
+  renewMs: 1,
+};
+
+/** What was committed: event and view of each place, with the view that committed it first. */
+interface Ghost {
+  readonly key: string;
+  readonly committed: readonly string[];
+  readonly committedIn: readonly number[];
+  readonly primaries: readonly string[];
+}
+
+interface World {
+  readonly cells: readonly number[];
+  /** Interned messages on the network, ascending. */
+  readonly network: readonly number[];
+  readonly ghost: Ghost;
+  readonly proposed: number;
+  readonly crashes: number;
+  readonly parent: World | null;
+  readonly by: string;
+}
+
+const EMPTY_GHOST: Ghost = { key: "", committed: [], committedIn: [], primaries: [] };
+
+export function explore(scope: Scope): Exploration {
+  const search = new Search(scope);
+  return search.run();
+}
+
+class Search {
+  readonly #scope: Scope;
+  readonly #cells: Cells;
+  readonly #seen = new HashSet();
+  readonly #stack: World[] = [];
+  #violation: string | null = null;
+  #culprit: World | null = null;
+
+  constructor(scope: Scope) {
+    this.#scope = scope;
+    const members = Array.from({ length: scope.members }, (_, index) => nodeId(`n${index}`));
+    const rules = { ...VSR_RULES, ...scope.rules };
+    this.#cells = new Cells({ members, config: CONFIG, rules, viewsMax: scope.views });
+  }
+
+  run(): Exploration {
+    const { statesMax } = this.#scope;
+    this.#visit(this.#beginning());
+    let states = 0;
+    while (this.#violation === null && states < statesMax) {
+      const world = this.#stack.pop();
+      if (world === undefined) break;
+      states++;
+      this.#expand(world);
+    }
+    const complete = this.#stack.length === 0 && this.#violation === null;
+    const { cellCount, messageCount } = this.#cells;
+    const counts = { states, replicaStates: cellCount, messages: messageCount };
+    return { ...counts, complete, violation: this.#violation, trace: traceOf(this.#culprit) };
+  }
+
+  #beginning(): World {
+    const { members, crashes } = this.#scope;
+    const cells = Array.from({ length: members }, (_, index) => this.#cells.founded(index));
+    return {
+      ...{ cells, network: [], ghost: EMPTY_GHOST, proposed: 0, crashes },
+      ...{ parent: null, by: "founded" },
+    };
+  }
+
+  #expand(world: World): void {
+    const { cells, network, proposed, crashes } = world;
+    for (const message of network) {
+      const rest = network.filter((other) => other !== message);
+      const to = this.#cells.receiver(message);
+      this.#act({ ...world, network: rest }, to, { kind: "deliver", message });
+    }
+    for (let node = 0; node < cells.length; node++) {
+      const able = this.#cells.able(cells[node] ?? 0);
+      if (able.up) {
+        this.#act(world, node, { kind: "elect" });
+        if (able.unsynced) this.#act(world, node, { kind: "sync" });
+        if (able.notice) this.#act(world, node, { kind: "notice" });
+        if (crashes > 0) {
+          this.#act({ ...world, crashes: crashes - 1 }, node, { kind: "crash" });
+        }
+      } else this.#act(world, node, { kind: "restart" });
+      if (able.acting && proposed < this.#scope.values) {
+        const next = { ...world, proposed: proposed + 1 };
+        this.#act(next, node, { kind: "propose", value: proposed });
+      }
+    }
+  }
+
+  #act(world: World, node: number, act: Act): void {
+    if (this.#violation !== null) return;
+    const outcome = this.#cells.step(world.cells[node] ?? 0, act);
+    if (outcome === null) return;
+    const by = `n${node} ${this.#cells.describe(act)}`;
+    let next = this.#after(world, node, outcome, by);
+    // Without crashes to come, an unsynced disk is no more than a slow message.
+    if (next.crashes === 0) next = this.#syncAll(next);
+    this.#visit(next);
+  }
+
+  #syncAll(world: World): World {
+    let next = world;
+    for (let node = 0; node < world.cells.length; node++) {
+      const outcome = this.#cells.step(next.cells[node] ?? 0, { kind: "sync" });
+      if (outcome !== null) next = this.#after(next, node, outcome, world.by);
+    }
+    return next;
+  }
+
+  #after(world: World, node: number, outcome: Outcome, by: string): World {
+    const cells = world.cells.with(node, outcome.cell);
+    const network = merged(world.network, outcome.sent);
+    const parent = world.parent !== null && by === world.by ? world.parent : world;
+    const ghost = this.#judge(world.ghost, node, outcome);
+    const next: World = { ...world, cells, network, ghost, parent, by };
+    if (this.#violation !== null) this.#culprit ??= next;
+    return next;
+  }
+
+  #judge(ghost: Ghost, node: number, outcome: Outcome): Ghost {
+    if (outcome.violation !== null) this.#violation ??= outcome.violation;
+    if (outcome.commits.length === 0 && outcome.tookOver === null) return ghost;
+    const committed = [...ghost.committed];
+    const committedIn = [...ghost.committedIn];
+    const primaries = [...ghost.primaries];
+    for (const { seq, value } of outcome.commits) {
+      const known = committed[seq];
+      if (known === undefined) {
+        committed[seq] = value;
+        committedIn[seq] = outcome.view;
+      } else if (known !== value) this.#violation ??= `I1: ${seq} is ${known} and ${value}`;
+    }
+    if (outcome.tookOver !== null) {
+      const { view, log } = outcome.tookOver;
+      const leader = `${view}:n${node}`;
+      if (primaries.some((other) => other.startsWith(`${view}:`))) {
+        this.#violation ??= `I3: view ${view} is led twice`;
+      }
+      primaries.push(leader);
+      committed.forEach((value, seq) => {
+        if ((committedIn[seq] ?? 0) >= view || log[seq] === value) return;
+        this.#violation ??= `I2: the primary of view ${view} lacks ${value} at ${seq}`;
+      });
+    }
+    primaries.sort();
+    const key = `${committed.join()};${committedIn.join()};${primaries.join()}`;
+    return { key, committed, committedIn, primaries };
+  }
+
+  #visit(world: World): void {
+    const { cells, network, ghost, proposed, crashes } = world;
+    const key = `${cells.join()}|${network.join()}|${ghost.key}|${proposed}|${crashes}`;
+    if (this.#seen.add(key)) this.#stack.push(world);
+  }
+}
+
+function merged(network: readonly number[], sent: readonly number[]): readonly number[] {
+  if (sent.length === 0) return network;
+  const all = new Set([...network, ...sent]);
+  return [...all].sort((a, b) => a - b);
+}
+
+function traceOf(culprit: World | null): readonly string[] {
+  const steps: string[] = [];
+  for (let world = culprit; world !== null; world = world.parent) steps.unshift(world.by);
+  return steps;
+}

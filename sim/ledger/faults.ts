@@ -1,0 +1,196 @@
+/** Carries out a plan's faults, and heals everything in the end. */
+
+import type { Network } from "../network.ts";
+import { CALM_LINKS } from "../network.ts";
+import type { World } from "../world.ts";
+import type { LedgerCheckers } from "./checkers.ts";
+import type { Links } from "./links.ts";
+import type { LedgerProcess } from "./node.ts";
+import type { LedgerFault, LedgerPlan } from "./swarm.ts";
+
+export interface FaultTargets {
+  readonly world: World;
+  readonly network: Network;
+  readonly links: Links;
+  readonly processes: readonly LedgerProcess[];
+  readonly checkers: LedgerCheckers;
+  readonly plan: LedgerPlan;
+}
+
+/** A machine that came up again starts its process, for as long as nobody stops it. */
+const SUPERVISE_MS = 3_000;
+/** Wall clocks are set right this often, as machines do it. */
+const CLOCK_SYNC_MS = 5_000;
+
+export class LedgerFaults {
+  readonly #targets: FaultTargets;
+  readonly #damaged = new Set<LedgerProcess>();
+  /** Processes that a fault holds down until a time. */
+  readonly #downUntil = new Map<LedgerProcess, number>();
+  #healed = false;
+
+  constructor(targets: FaultTargets) {
+    this.#targets = targets;
+  }
+
+  /** `keep`: the indices of the faults to use; null for all. */
+  schedule(keep: ReadonlySet<number> | null): void {
+    const { world, plan, network } = this.#targets;
+    plan.faults.forEach(({ at, fault }, index) => {
+      if (keep !== null && !keep.has(index)) return;
+      world.schedule(at, "fault", 0, () => this.#strike(fault));
+    });
+    world.schedule(1_000, "fault", 0, () => {
+      network.faults = plan.links;
+    });
+    world.schedule(plan.healAt, "fault", 0, () => this.#heal());
+    this.#supervise();
+    this.#setClocks();
+  }
+
+  /** A dead process is started again, as a supervisor would. */
+  #supervise(): void {
+    const { world, processes } = this.#targets;
+    for (const process of processes) {
+      if (world.now >= (this.#downUntil.get(process) ?? 0)) process.start();
+    }
+    world.schedule(world.now + SUPERVISE_MS, "fault", 0, () => this.#supervise());
+  }
+
+  #setClocks(): void {
+    const { world, processes, plan } = this.#targets;
+    if (plan.wallDisciplined) {
+      for (const { clock } of processes)
+        clock.jumpWall(trueWall(world.now) - clock.wall(world.now));
+    }
+    world.schedule(world.now + CLOCK_SYNC_MS, "fault", 0, () => this.#setClocks());
+  }
+
+  #strike(fault: LedgerFault): void {
+    const { world, network, processes } = this.#targets;
+    world.note(`fault ${JSON.stringify(fault)}`);
+    const process = "node" in fault ? processes[fault.node] : undefined;
+    switch (fault.kind) {
+      case "crash":
+        if (process !== undefined) this.#crash(process, fault.power, fault.forMs);
+        return;
+      case "pause":
+        if (process !== undefined) this.#pause(process, fault.forMs);
+        return;
+      case "partition":
+        this.#partition(fault.sides, fault.oneWay, fault.forMs);
+        return;
+      case "clog":
+        network.clog(fault.from, fault.to, world.now + fault.forMs);
+        return;
+      case "slow":
+        network.slow(fault.node, fault.delayMs);
+        this.#later(fault.forMs, () => network.slow(fault.node, 0));
+        return;
+      case "diskFull": {
+        if (process === undefined) return;
+        process.disk.full = true;
+        this.#later(fault.forMs, () => {
+          process.disk.full = false;
+        });
+        return;
+      }
+      case "rot":
+        if (process !== undefined) this.#rot(process);
+        return;
+      case "wallJump":
+        process?.clock.jumpWall(fault.ms);
+        return;
+      case "leaderTrouble":
+        this.#troubleLeader(fault);
+        return;
+      case "restartAll":
+        processes.forEach((one, index) => {
+          this.#crash(one, fault.power, 100 + (fault.spreadMs * index) / processes.length);
+        });
+    }
+  }
+
+  #later(delayMs: number, run: () => void): void {
+    const { world } = this.#targets;
+    world.schedule(world.now + delayMs, "fault", 0, () => {
+      if (!this.#healed) run();
+    });
+  }
+
+  #crash(process: LedgerProcess, power: boolean, forMs: number): void {
+    process.crash(power);
+    this.#downUntil.set(process, this.#targets.world.now + forMs);
+    this.#later(forMs, () => process.start());
+  }
+
+  #pause(process: LedgerProcess, forMs: number): void {
+    process.pause();
+    this.#later(forMs, () => process.resume());
+  }
+
+  #partition(sides: readonly number[], oneWay: boolean, forMs: number): void {
+    const { network } = this.#targets;
+    const ways: (readonly [number, number])[] = [];
+    sides.forEach((a, from) => {
+      sides.forEach((b, to) => {
+        if (a !== b && (!oneWay || a < b)) ways.push([from, to]);
+      });
+    });
+    for (const [from, to] of ways) network.cut(from, to);
+    this.#later(forMs, () => {
+      for (const [from, to] of ways) network.mend(from, to);
+    });
+  }
+
+  /** The atlas: a minority of any group is damaged at most, so that what was acked can be kept. */
+  #rot(process: LedgerProcess): void {
+    const { plan, checkers } = this.#targets;
+    if (this.#damaged.size >= plan.damagedMax || this.#damaged.has(process)) return;
+    const name = process.rot();
+    if (name === null) return;
+    this.#damaged.add(process);
+    checkers.witness(process).rotten.add(name);
+  }
+
+  #troubleLeader(fault: Extract<LedgerFault, { kind: "leaderTrouble" }>): void {
+    const { processes } = this.#targets;
+    const leaders = processes.filter(({ node }) =>
+      [...(node?.groups.values() ?? [])].some(({ replica }) => replica.state.acting),
+    );
+    const leader = leaders[fault.draw % Math.max(1, leaders.length)];
+    if (leader === undefined) return;
+    if (fault.what === "crash") this.#crash(leader, fault.draw % 2 === 0, fault.forMs);
+    else if (fault.what === "pause") this.#pause(leader, fault.forMs);
+    else {
+      const sides = processes.map((process) => (process === leader ? 1 : 0));
+      this.#partition(sides, false, fault.forMs);
+    }
+  }
+
+  #heal(): void {
+    const { world, network, links, processes } = this.#targets;
+    world.note("healing");
+    this.#healed = true;
+    network.mendAll();
+    network.faults = CALM_LINKS;
+    links.mode = "streams";
+    this.#downUntil.clear();
+    for (const process of processes) {
+      process.disk.calm = true;
+      process.disk.full = false;
+      process.resume();
+      process.start();
+    }
+  }
+
+  /** Neither damaged nor kept out. */
+  isSound(process: LedgerProcess): boolean {
+    return process.state !== "corrupt";
+  }
+}
+
+/** What all wall clocks should show; see sim/clock.ts. */
+function trueWall(worldMs: number): number {
+  return 1_700_000_000_000 + worldMs;
+}

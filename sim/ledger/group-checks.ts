@@ -1,0 +1,215 @@
+/**
+ * What must hold of one group after every step, whatever the schedule. The ids are those of
+ * docs/protocol/vsr.md: I1..I8 of the log and of reads, G1..G4 of what a replica says, L1 of promises.
+ */
+
+import type { NodeId } from "../../src/core/base/ids.ts";
+import type { GroupImage, VsrEffect } from "../../src/core/vsr/face.ts";
+import type { LogEntry, VsrMessage } from "../../src/core/vsr/messages.ts";
+import type { ReplicaState } from "../../src/core/vsr/state.ts";
+
+/** What the checks need to know of a node at the end of a step. */
+export interface Witness {
+  readonly id: NodeId;
+  readonly state: ReplicaState;
+  /** Folded from what is on disk. */
+  readonly durable: GroupImage;
+  /** The node's own clock. */
+  readonly clock: number;
+}
+
+interface Promised {
+  readonly to: NodeId;
+  readonly until: number;
+}
+
+export interface CheckOptions {
+  readonly leaseMs: number;
+  readonly leaseReads: boolean;
+  /** Report only damage (I1..I8), not the words and promises that lead to it. */
+  readonly damageOnly: boolean;
+  /** What is on a node's disk. */
+  readonly disk: (id: NodeId) => GroupImage;
+}
+
+export class GroupChecks {
+  violation: string | null = null;
+  /** What is committed at each place, by whoever committed it first. */
+  readonly committed: LogEntry[] = [];
+  readonly #epochs: number[] = [];
+  readonly #committedIn: number[] = [];
+  readonly #primaries = new Map<string, NodeId>();
+  readonly #applied = new Map<NodeId, number>();
+  readonly #commits = new Map<NodeId, number>();
+  readonly #promises = new Map<NodeId, Promised>();
+  readonly #views = new Map<NodeId, readonly [number, number]>();
+  readonly #reads = new Map<number, number>();
+  readonly #options: CheckOptions;
+  /** Everything up to here was told to somebody outside. */
+  told = -1;
+  /** The view that committed last: the highest fence that a manager can have seen. */
+  #fence = 0;
+  readsDone = 0;
+
+  constructor(options: CheckOptions) {
+    this.#options = options;
+  }
+
+  report(text: string): void {
+    if (!this.#options.damageOnly || text.startsWith("I")) this.violation ??= text;
+  }
+
+  /** A process began: what it knew in memory is gone. */
+  started(id: NodeId): void {
+    this.#applied.set(id, -1);
+    this.#commits.delete(id);
+    this.#promises.delete(id);
+    this.#views.delete(id);
+  }
+
+  readInvoked(token: number): void {
+    this.#reads.set(token, this.told);
+  }
+
+  after(witness: Witness, effects: readonly VsrEffect[]): void {
+    const { id, state } = witness;
+    for (const effect of effects) this.#onEffect(witness, effect);
+    const before = this.#commits.get(id) ?? -1;
+    if (state.commit < before) this.report(`I5: ${id} went back from ${before} to ${state.commit}`);
+    this.#commits.set(id, state.commit);
+    this.#checkViews(witness);
+  }
+
+  #onEffect(witness: Witness, effect: VsrEffect): void {
+    const { id } = witness;
+    switch (effect.kind) {
+      case "committed":
+        this.#onCommitted(witness, effect.entry);
+        // Who counts copies is the primary, and tells its client.
+        if (effect.copies.length > 0) this.told = Math.max(this.told, effect.entry.seq);
+        this.#checkCopies(effect.entry, effect.copies);
+        return;
+      case "restored":
+        if (effect.snapshot.seq >= this.committed.length) {
+          this.report(`I1: ${id} restores ${effect.snapshot.seq}, which nobody committed`);
+        }
+        this.#applied.set(id, effect.snapshot.seq);
+        return;
+      case "tookOver":
+        this.#onTookOver(witness, effect.view);
+        return;
+      case "readReady":
+        this.#onRead(id, effect.token, effect.seq);
+        return;
+      case "broken":
+        this.report(`I1: ${effect.why}`);
+        return;
+      case "send":
+        this.#onSent(witness, effect.message);
+    }
+  }
+
+  #onCommitted({ id, state }: Witness, entry: LogEntry): void {
+    const next = (this.#applied.get(id) ?? -1) + 1;
+    if (entry.seq !== next) this.report(`I4: ${id} applies ${entry.seq} after ${next - 1}`);
+    this.#applied.set(id, entry.seq);
+    const known = this.committed[entry.seq];
+    if (known === undefined) {
+      this.committed[entry.seq] = entry;
+      const last = this.committed[entry.seq - 1];
+      const epoch = (this.#epochs.at(-1) ?? 1) + (last?.kind === "reconfigure" ? 1 : 0);
+      this.#epochs.push(epoch);
+      this.#committedIn.push(state.knownView);
+      if (state.knownView < this.#fence) {
+        this.report(
+          `I7: view ${state.knownView} commits ${entry.seq} after view ${this.#fence} did`,
+        );
+      }
+      this.#fence = state.knownView;
+      // VSR-27: a reconfiguration is the last word of its epoch.
+      if (entry.epoch !== epoch) {
+        this.report(`G4: ${entry.seq} is of epoch ${entry.epoch} where epoch ${epoch} runs`);
+      }
+    } else if (known.eventId !== entry.eventId || known.view !== entry.view) {
+      this.report(`I1: ${entry.seq} is ${known.eventId} and ${entry.eventId}`);
+    }
+  }
+
+  /** A committed entry stays where it was counted, so whoever was counted has it on disk. */
+  #checkCopies(entry: LogEntry, copies: readonly NodeId[]): void {
+    for (const id of copies) {
+      const { entries, snapshot } = this.#options.disk(id);
+      const held = entries[entry.seq - (entries[0]?.seq ?? 0)];
+      if (held?.eventId === entry.eventId && held.view === entry.view) continue;
+      if (entry.seq <= (snapshot?.seq ?? -1)) continue;
+      this.report(`I6: ${id} counts as a copy of ${entry.eventId} at ${entry.seq} without it`);
+    }
+  }
+
+  #onTookOver({ id, state }: Witness, view: number): void {
+    const key = `${state.epoch}/${view}`;
+    const other = this.#primaries.get(key);
+    if (other !== undefined) this.report(`I3: ${other} and ${id} lead view ${view}`);
+    this.#primaries.set(key, id);
+    for (const entry of this.committed.slice(state.firstSeq)) {
+      // It may have been overtaken by a higher view before it began; then it cannot commit.
+      if ((this.#committedIn[entry.seq] ?? 0) >= view) continue;
+      const own = state.entries[entry.seq - state.firstSeq];
+      if (own?.eventId === entry.eventId && own.view === entry.view) continue;
+      this.report(`I2: the primary of view ${view} lacks ${entry.eventId} at ${entry.seq}`);
+    }
+  }
+
+  #onRead(id: NodeId, token: number, seq: number): void {
+    const floor = this.#reads.get(token) ?? -1;
+    this.#reads.delete(token);
+    this.readsDone++;
+    if (seq < floor) this.report(`I8: ${id} reads up to ${seq} after ${floor} was told`);
+    if (seq >= this.committed.length) this.report(`I8: ${id} reads ${seq}, which is not committed`);
+    this.told = Math.max(this.told, seq);
+  }
+
+  #onSent({ id, durable }: Witness, message: VsrMessage): void {
+    if (message.kind === "viewChangeResponse" && message.granted && !message.probe) {
+      const { view, epoch } = message;
+      if (durable.epoch === epoch && durable.knownView < view) {
+        this.report(`G1: ${id} grants view ${view} with ${durable.knownView} on disk`);
+      }
+      if (message.currentView !== view) {
+        this.report(`G1: ${id} grants view ${view} in view ${message.currentView}`);
+      }
+      if (durable.learner) this.report(`G3: ${id} votes without a log`);
+    }
+    if (message.kind === "prepareResponse" && message.status === "success" && message.acked >= 0) {
+      const last = durable.entries.at(-1)?.seq ?? durable.snapshot?.seq ?? -1;
+      if (message.acked > last) this.report(`G2: ${id} acks ${message.acked} with ${last} on disk`);
+      if (durable.epoch === message.epoch && durable.lastNormalView !== message.view) {
+        this.report(`G2: ${id} acks in view ${message.view} with the log of another on disk`);
+      }
+    }
+  }
+
+  /** Promised to a primary: no other view before that is over, on the replica's own clock. */
+  promised(witness: Witness, to: NodeId): void {
+    this.#promises.set(witness.id, { to, until: witness.clock + this.#options.leaseMs });
+  }
+
+  /** Where reads rely on leases, a restart must count as a promise to whoever it was. (VSR-23) */
+  restarted(id: NodeId, clock: number): void {
+    if (!this.#options.leaseReads) return;
+    this.#promises.set(id, { to: "" as NodeId, until: clock + this.#options.leaseMs });
+  }
+
+  #checkViews({ id, state, clock }: Witness): void {
+    const [epoch, view] = this.#views.get(id) ?? [0, 0];
+    if (state.epoch !== epoch) this.#promises.delete(id);
+    else if (state.knownView < view) this.report(`I5: ${id} went back to view ${state.knownView}`);
+    else if (state.knownView > view && state.status === "viewChange" && !state.learner) {
+      const promise = this.#promises.get(id);
+      const bound =
+        promise !== undefined && clock < promise.until && promise.to !== state.grantedTo;
+      if (bound) this.report(`L1: ${id} grants view ${state.knownView} in spite of its promise`);
+    }
+    this.#views.set(id, [state.epoch, state.knownView]);
+  }
+}

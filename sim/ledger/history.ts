@@ -1,0 +1,184 @@
+/**
+ * What clients were told, held against the truth:
+ *
+ *   A1  an acknowledged event is committed, at the place and with the outcome that was told
+ *   A2  the durability that was told is the one the disks give (DUR-2)
+ *   I8  a strong read sees all that was acknowledged before it began, and never goes back
+ *   S1  session reads see the session's own past; S2 bounded reads are no older than their bound
+ *   S3  no read shows a state that no prefix of the log gives
+ *   K1  one job per key          K2  all acks of a key name it          K3  an acked job exists in the end
+ */
+
+import { atLeast } from "../../src/core/ledger/durability.ts";
+import type { JobState } from "../../src/core/ledger/fold.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../src/core/replica/messages.ts";
+import { Topology } from "../../src/core/replica/topology.ts";
+import type { GroupId } from "../../src/core/vsr/messages.ts";
+import type { Violations } from "../checkers/violations.ts";
+import type { World } from "../world.ts";
+import { type LedgerCheckers, sameBytes } from "./checkers.ts";
+import type { LedgerPlan } from "./swarm.ts";
+
+type Committed = Extract<LedgerAnswer, { kind: "committed" }>;
+type ReadRequest = Extract<LedgerRequest, { kind: "read" }>;
+type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
+
+interface JobHistory {
+  /** Acknowledgements in the order they came: when, and up to which place. */
+  readonly acks: { readonly at: number; readonly seq: number }[];
+  ackedSeq: number;
+  strongSeq: number;
+}
+
+/** What a read must show at least, fixed when it is invoked. */
+export interface ReadFloor {
+  readonly at: number;
+  readonly seq: number;
+}
+
+export class LedgerHistory {
+  readonly #world: World;
+  readonly #checkers: LedgerCheckers;
+  readonly #violations: Violations;
+  readonly #topology: Topology;
+  readonly #jobs = new Map<string, JobHistory>();
+  /** Key to the job it was acked as. */
+  readonly #keys = new Map<string, string>();
+  /** Jobs that were acked, with what was asked for. */
+  readonly acked = new Map<string, SubmitRequest>();
+  /** Job to its key; and key to the job that was founded. */
+  readonly #founded = new Map<string, string>();
+  counts = { acks: 0, reads: 0, submits: 0, retries: 0 };
+
+  constructor(world: World, checkers: LedgerCheckers, violations: Violations, plan: LedgerPlan) {
+    this.#world = world;
+    this.#checkers = checkers;
+    this.#violations = violations;
+    const { replicas, fewGates } = plan.config;
+    this.#topology = new Topology(plan.sites, { replicas, fewGates });
+  }
+
+  #job(jobId: string): JobHistory {
+    const known = this.#jobs.get(jobId);
+    if (known !== undefined) return known;
+    const job: JobHistory = { acks: [], ackedSeq: -1, strongSeq: -1 };
+    this.#jobs.set(jobId, job);
+    return job;
+  }
+
+  onCommitted(answer: Committed): void {
+    const { jobId, eventId, seq, outcome, level } = answer;
+    if (outcome === "kept") return;
+    this.counts.acks++;
+    const truth = this.#checkers.truth(jobId as GroupId);
+    const entry = truth.entries[seq];
+    this.#violations.check(entry?.eventId === eventId, "A1", () => {
+      return `${jobId}: ${eventId} was acked at ${seq}, where ${entry?.eventId ?? "nothing"} stands`;
+    });
+    if (entry === undefined) return;
+    const first = truth.outcomes.get(eventId);
+    const same = entry.kind !== "op" || (first?.seq === seq && first.outcome === outcome);
+    this.#violations.check(same, "A1", () => {
+      return `${jobId}: ${eventId} was acked as ${outcome} at ${seq} and is ${first?.outcome}`;
+    });
+    const holders = [...this.#checkers.witnesses]
+      .filter(([, witness]) => witness.holds(jobId as GroupId, entry))
+      .map(([id]) => id);
+    const size = [...truth.members.values()].at(-1)?.length ?? 3;
+    const real = this.#topology.level(holders.slice(0, size), size);
+    this.#violations.check(atLeast(real, level), "A2", () => {
+      return `${jobId}: ${eventId} was acked as ${level}, durable at [${holders.join(", ")}]`;
+    });
+    const job = this.#job(jobId);
+    job.ackedSeq = Math.max(job.ackedSeq, seq);
+    job.acks.push({ at: this.#world.now, seq });
+  }
+
+  /** To be called when a read is invoked. */
+  floor(request: ReadRequest): ReadFloor {
+    const at = this.#world.now;
+    const job = this.#job(request.jobId);
+    switch (request.level) {
+      case "STRONG":
+        return { at, seq: Math.max(job.ackedSeq, job.strongSeq) };
+      case "SESSION":
+        return { at, seq: request.minSeq };
+      default:
+        return { at, seq: -1 };
+    }
+  }
+
+  onJob(request: ReadRequest, floor: ReadFloor, state: JobState): void {
+    this.counts.reads++;
+    const { jobId, level } = request;
+    const job = this.#job(jobId);
+    const truth = this.#checkers.truth(jobId as string as GroupId);
+    this.#checkers.checkState(truth.id, state, () => `S3: a ${level} read shows`);
+    const seq = state.appliedSeq;
+    const id = level === "STRONG" ? "I8" : "S1";
+    this.#violations.check(seq >= floor.seq, id, () => {
+      return `a ${level} read of ${jobId} shows ${seq}, ${floor.seq} was known before it began`;
+    });
+    if (level === "STRONG") job.strongSeq = Math.max(job.strongSeq, seq);
+  }
+
+  /** S2: what was acknowledged this long before the read was answered must be in it. */
+  onBounded(request: ReadRequest, state: JobState, slackMs: number): void {
+    const before = this.#world.now - request.staleMs - slackMs;
+    const seen = this.#job(request.jobId).acks.findLast(({ at }) => at < before);
+    this.#violations.check(seen === undefined || state.appliedSeq >= seen.seq, "S2", () => {
+      const age = Math.round(this.#world.now - (seen?.at ?? 0));
+      return (
+        `a read of ${request.jobId} bounded by ${request.staleMs} ms shows ${state.appliedSeq}, ` +
+        `${seen?.seq} was acked ${age} ms ago`
+      );
+    });
+  }
+
+  onNotFound(request: ReadRequest, floor: ReadFloor): void {
+    const id = request.level === "STRONG" ? "I8" : "S1";
+    this.#violations.check(floor.seq < 0, id, () => {
+      return `${request.jobId} is not found, ${floor.seq} was known before`;
+    });
+  }
+
+  onAccepted(request: SubmitRequest, jobId: string): void {
+    this.counts.submits++;
+    this.acked.set(jobId, request);
+    if (request.key === "") return;
+    const known = this.#keys.get(request.key);
+    this.#violations.check(known === undefined || known === jobId, "K2", () => {
+      return `${request.key} was acked as ${known} and as ${jobId}`;
+    });
+    this.#keys.set(request.key, jobId);
+  }
+
+  /** The job's log has its first entry: whose key is it? `spec` begins with the key. */
+  onFounded(jobId: string, key: string): void {
+    if (key === "") return;
+    const known = this.#founded.get(key);
+    this.#violations.check(known === undefined || known === jobId, "K1", () => {
+      return `${key} has become ${known} and ${jobId}`;
+    });
+    this.#founded.set(key, jobId);
+    const acked = this.#keys.get(key);
+    this.#violations.check(acked === undefined || acked === jobId, "K1", () => {
+      return `${key} was acked as ${acked} and has become ${jobId}`;
+    });
+  }
+
+  /** In the end every acked job exists and is the one that was asked for. */
+  finale(): void {
+    for (const [jobId, request] of this.acked) {
+      const state = this.#checkers.truth(jobId as GroupId).states.at(-1);
+      const status = state?.status ?? "ABSENT";
+      this.#violations.check(status !== "ABSENT", "K3", () => {
+        return `${jobId} was acked for ${request.key || "no key"} and does not exist`;
+      });
+      if (state === undefined) continue;
+      this.#violations.check(sameBytes(state.spec, request.spec), "K2", () => {
+        return `${jobId} was acked for ${request.key} and runs something else`;
+      });
+    }
+  }
+}

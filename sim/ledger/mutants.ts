@@ -1,0 +1,80 @@
+/**
+ * Planted defects: each breaks one rule of a machine, or, for the variants of the first design (spec
+ * 5.1), several together. The simulator must find every one it can show; the list below says which it
+ * cannot and who does.
+ */
+
+import { IDEMPOTENCY_RULES, type IdempotencyRules } from "../../src/core/idempotency/rules.ts";
+import { VSR_RULES, type VsrRules } from "../../src/core/vsr/rules.ts";
+import { WAL_RULES, type WalRules } from "../../src/core/wal/rules.ts";
+
+export interface LedgerSimRules {
+  readonly vsr: VsrRules;
+  readonly wal: WalRules;
+  readonly idempotency: IdempotencyRules;
+}
+
+export const ALL_LEDGER_RULES: LedgerSimRules = {
+  vsr: VSR_RULES,
+  wal: WAL_RULES,
+  idempotency: IDEMPOTENCY_RULES,
+};
+
+/** As the first design was written, and its partial repairs. */
+const VARIANTS: Readonly<Record<string, Partial<VsrRules>>> = {
+  A: {
+    viewChangeQuorum: false,
+    adoptLog: false,
+    installBeforeAck: false,
+    adoptByNormalView: false,
+    ownerByView: false,
+    staleViewRefused: false,
+    promiseDurable: false,
+    primaryLogs: false,
+    joinByInstall: false,
+  },
+  B: {
+    adoptLog: false,
+    installBeforeAck: false,
+    adoptByNormalView: false,
+    ownerByView: false,
+    staleViewRefused: false,
+    promiseDurable: false,
+    primaryLogs: false,
+    joinByInstall: false,
+  },
+  C: { adoptByNormalView: false },
+  D: { ownerByView: false },
+  F: { promiseDurable: false },
+  G: { ackAfterDurable: false },
+  H: { majorityQuorum: false },
+};
+
+/** Rules that this simulator's composition cannot show, and what does. */
+export const ELSEWHERE: Readonly<Record<string, string>> = {};
+
+/** Names such as `vsr.adoptLog` or `variant.A`. */
+export const LEDGER_MUTANTS: readonly string[] = [
+  ...Object.entries(ALL_LEDGER_RULES).flatMap(([machine, rules]) =>
+    Object.keys(rules).map((rule) => `${machine}.${rule}`),
+  ),
+  ...Object.keys(VARIANTS).map((name) => `variant.${name}`),
+].filter((name) => ELSEWHERE[name] === undefined);
+
+export function ledgerRulesWithout(mutant: string | null): LedgerSimRules {
+  if (mutant === null) return ALL_LEDGER_RULES;
+  const [machine = "", rule = ""] = mutant.split(".");
+  const variant = machine === "variant" ? VARIANTS[rule] : undefined;
+  if (variant !== undefined) return { ...ALL_LEDGER_RULES, vsr: { ...VSR_RULES, ...variant } };
+  const broken = { [rule]: false };
+  switch (machine) {
+    case "vsr":
+      return { ...ALL_LEDGER_RULES, vsr: { ...VSR_RULES, ...broken } };
+    case "wal":
+      return { ...ALL_LEDGER_RULES, wal: { ...WAL_RULES, ...broken } };
+    case "idempotency":
+      return { ...ALL_LEDGER_RULES, idempotency: { ...IDEMPOTENCY_RULES, ...broken } };
+    default:
+      throw new Error(`unknown mutant "${mutant}"; one of: ${LEDGER_MUTANTS.join(", ")}`);
+  }
+}

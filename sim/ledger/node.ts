@@ -1,0 +1,375 @@
+/**
+ * One simulated ledger process: the production node over the production log on a simulated disk, the
+ * production codec between nodes. It keeps the driver's contract (records in order, `durable` a prefix)
+ * and dies as processes do: memory gone, disk as it is. A disk that is found corrupt keeps the process
+ * from ever serving again. (WAL-12, VSR-30)
+ */
+
+import { assert } from "../../src/core/base/assert.ts";
+import type { Millis } from "../../src/core/base/brand.ts";
+import { ByteWriter } from "../../src/core/base/bytes.ts";
+import type { NodeId } from "../../src/core/base/ids.ts";
+import type { Random } from "../../src/core/base/random.ts";
+import type { Site } from "../../src/core/ledger/placement.ts";
+import { decodeBatch, encodeBatch } from "../../src/core/replica/codec.ts";
+import type {
+  LedgerEffect,
+  LedgerInput,
+  LedgerNodeConfig,
+  LedgerRules,
+} from "../../src/core/replica/face.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../src/core/replica/messages.ts";
+import { LedgerNode } from "../../src/core/replica/node.ts";
+import { encodeCheckpoint, LedgerRecovery } from "../../src/core/replica/recovery.ts";
+import type { WalConfig } from "../../src/core/wal/limits.ts";
+import type { WalRules } from "../../src/core/wal/rules.ts";
+import type { NodeClock } from "../clock.ts";
+import type { EventName, World } from "../world.ts";
+import type { LedgerDisk } from "./disk.ts";
+import { identityText, Journal, type JournalOpening, type JournalWitness } from "./journal.ts";
+import type { Links } from "./links.ts";
+
+export interface LedgerSpec {
+  readonly index: number;
+  readonly id: NodeId;
+  readonly sites: readonly Site[];
+  readonly shards: readonly number[];
+  readonly config: LedgerNodeConfig;
+  readonly rules: LedgerRules;
+  readonly wal: WalConfig;
+  readonly walRules: WalRules;
+  readonly checkpointEveryMs: number;
+  readonly checkpointsKept: number;
+}
+
+/** Who looks on. */
+export interface LedgerWatcher {
+  readonly witness: (process: LedgerProcess) => JournalWitness;
+  onRecovered(process: LedgerProcess, opening: Extract<JournalOpening, { ok: true }>): void;
+  onRefused(process: LedgerProcess, why: string): void;
+  onEffect(process: LedgerProcess, effect: LedgerEffect): void;
+  /** After every turn, when all its effects are carried out. */
+  onTurn(process: LedgerProcess): void;
+}
+
+export interface LedgerSurroundings {
+  readonly world: World;
+  readonly links: Links;
+  readonly watcher: LedgerWatcher;
+  byId(id: NodeId): LedgerProcess | undefined;
+}
+
+interface Stashed {
+  readonly timer: boolean;
+  readonly run: () => void;
+}
+
+type ProcessState = "down" | "starting" | "up" | "paused" | "corrupt";
+
+const RECOVERY_MS_MAX = 20;
+const STASH_MAX = 5_000;
+
+export class LedgerProcess {
+  readonly spec: LedgerSpec;
+  readonly id: NodeId;
+  readonly clock: NodeClock;
+  readonly disk: LedgerDisk;
+  readonly #around: LedgerSurroundings;
+  readonly #random: Random;
+  readonly #writer = new ByteWriter(4_096);
+  state: ProcessState = "down";
+  /** Counts process starts; events of an earlier process are void. */
+  life = 0;
+  node: LedgerNode | null = null;
+  journal: Journal | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #stash: Stashed[] = [];
+  #tokens = 0;
+  #answers = new Map<number, (answer: LedgerAnswer | null) => void>();
+  #turning = false;
+
+  constructor(spec: LedgerSpec, around: LedgerSurroundings, clock: NodeClock, disk: LedgerDisk) {
+    this.spec = spec;
+    this.id = spec.id;
+    this.#around = around;
+    this.clock = clock;
+    this.disk = disk;
+    this.#random = around.world.random.fork(`ledger/${spec.index}`);
+  }
+
+  get local(): Millis {
+    return this.clock.local(this.#around.world.now);
+  }
+
+  get wall(): number {
+    return this.clock.wall(this.#around.world.now);
+  }
+
+  get serves(): boolean {
+    return this.state === "up" || this.state === "paused";
+  }
+
+  start(): void {
+    if (this.state !== "down") return;
+    this.state = "starting";
+    this.life++;
+    const { world, watcher } = this.#around;
+    const { wal, walRules, checkpointsKept, index } = this.spec;
+    const host = {
+      disk: this.disk,
+      witness: watcher.witness(this),
+      local: () => this.local,
+      after: (delayMs: number, run: () => void) => this.#after(delayMs, "synced", run),
+      durable: (count: number) => this.#input({ kind: "durable", count }),
+      die: (why: string) => this.#dieOfDisk(why),
+    };
+    const options = { config: wal, identity: identityText(index), rules: walRules };
+    const journal = new Journal(host, { ...options, checkpointsKept });
+    const opening = journal.recover();
+    if (!opening.ok) {
+      world.note(`${this.id} refuses its disk: ${opening.why}`);
+      this.state = "corrupt";
+      watcher.onRefused(this, opening.why);
+      return;
+    }
+    this.#after(this.#random.float() * RECOVERY_MS_MAX, "start", () => {
+      this.#serve(journal, opening);
+    });
+  }
+
+  #serve(journal: Journal, opening: Extract<JournalOpening, { ok: true }>): void {
+    const { world, watcher } = this.#around;
+    this.state = "up";
+    world.note(`${this.id} serves from record ${opening.outcome.maxLsn}`);
+    watcher.onRecovered(this, opening);
+    journal.open(opening.outcome);
+    this.journal = journal;
+    const recovery = new LedgerRecovery();
+    recovery.restore(opening.checkpoint?.payload ?? null);
+    const covered = opening.checkpoint?.header.localLsn ?? 0;
+    for (const { lsn, type, payload } of opening.records) {
+      if (lsn > covered) recovery.apply(type, payload);
+    }
+    assert(recovery.problem === null, `a recovered log is read: ${recovery.problem}`);
+    const { sites, config, rules, shards } = this.spec;
+    const boot = `b${this.life}`;
+    const options = { self: this.id, sites, config, boot, rules, shards };
+    const node = new LedgerNode(options, this.#random.fork(`life/${this.life}`));
+    for (const id of recovery.archived) node.archived.add(id);
+    this.node = node;
+    this.#turning = true;
+    node.recover(recovery.images(), this.local, this.wall);
+    // The ledger is new where nothing was ever durable; a damaged disk has been refused before.
+    const found = opening.records.length === 0 && opening.checkpoint === null;
+    node.start(this.local, this.wall, found);
+    this.#turning = false;
+    this.#settle();
+    this.#keepCheckpointing();
+  }
+
+  #keepCheckpointing(): void {
+    const { checkpointEveryMs } = this.spec;
+    if (checkpointEveryMs === 0) return;
+    this.#after(checkpointEveryMs * (0.5 + this.#random.float()), "step", () => {
+      const { node, journal } = this;
+      if (node === null || journal === null) return;
+      journal.checkpoint(encodeCheckpoint(node), node.appends);
+      this.#settle();
+      this.#keepCheckpointing();
+    });
+  }
+
+  request(request: LedgerRequest, done: (answer: LedgerAnswer | null) => void): void {
+    if (!this.serves) {
+      done(null);
+      return;
+    }
+    this.#inLife(false, () => {
+      const token = ++this.#tokens;
+      this.#answers.set(token, done);
+      this.#input({ kind: "request", token, request });
+    });
+  }
+
+  #input(input: LedgerInput): void {
+    const { node } = this;
+    if (node === null || this.state === "down") return;
+    node.take(input, this.local, this.wall);
+    this.#settle();
+  }
+
+  /** Until nothing is left to do at this moment: effects of the node, then of the log, and again. */
+  #settle(): void {
+    // The log answers from within; what it brings is taken by the turn under way.
+    if (this.#turning) return;
+    const { node, journal } = this;
+    if (node === null || journal === null) return;
+    this.#turning = true;
+    for (let round = 0; this.node === node; round++) {
+      assert(round < 1_000, "a turn ends");
+      const effects = node.flush();
+      if (effects.length === 0) break;
+      let appended = false;
+      for (const effect of effects) {
+        appended ||= effect.kind === "append";
+        this.#carryOut(effect);
+      }
+      if (appended) journal.step({ kind: "tick" });
+    }
+    this.#turning = false;
+    if (this.node !== node) return;
+    this.#around.watcher.onTurn(this);
+    this.#arm();
+  }
+
+  #carryOut(effect: LedgerEffect): void {
+    const { watcher, links } = this.#around;
+    watcher.onEffect(this, effect);
+    switch (effect.kind) {
+      case "append": {
+        const { type, payload, wall, logical } = effect;
+        this.journal?.append({ type, payload, wall, logical, control: true });
+        return;
+      }
+      case "send": {
+        const target = this.#around.byId(effect.to);
+        assert(target !== undefined, "nodes speak to nodes");
+        const bytes = encodeBatch(this.#writer, effect.messages);
+        links.send(this.spec.index, target.spec.index, bytes, (batch) =>
+          target.deliver(this.id, batch),
+        );
+        return;
+      }
+      case "answer": {
+        const done = this.#answers.get(effect.token);
+        this.#answers.delete(effect.token);
+        done?.(effect.answer);
+        return;
+      }
+      default:
+    }
+  }
+
+  deliver(from: NodeId, bytes: Uint8Array): void {
+    if (!this.serves) return;
+    this.#inLife(false, () => {
+      const decoded = decodeBatch(bytes);
+      assert(decoded.ok, "what a node sends can be read");
+      this.#input({ kind: "messages", from, messages: decoded.messages });
+    });
+  }
+
+  #arm(): void {
+    const { node, journal } = this;
+    if (node === null || journal === null) return;
+    const due = Math.min(node.nextDeadline() ?? Number.POSITIVE_INFINITY, journal.nextDeadline());
+    if (due === Number.POSITIVE_INFINITY) return;
+    const { world } = this.#around;
+    // Rounding must not leave the clock a hair short of the deadline.
+    const at = Math.max(world.now, this.clock.world(due) + 1e-4);
+    if (at >= this.#timerAt) return;
+    this.#timerAt = at;
+    this.#schedule(at, "tick", true, () => {
+      if (this.#timerAt === at) this.#timerAt = Number.POSITIVE_INFINITY;
+      this.#onTimer();
+    });
+  }
+
+  #onTimer(): void {
+    const { node, journal } = this;
+    if (node === null || journal === null) return;
+    const now = this.local;
+    this.#turning = true;
+    if (journal.nextDeadline() <= now) journal.step({ kind: "tick" });
+    if ((node.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now) {
+      node.take({ kind: "tick" }, now, this.wall);
+    }
+    this.#turning = false;
+    if (this.node === node) this.#settle();
+  }
+
+  #after(delayMs: number, name: EventName, run: () => void): void {
+    this.#schedule(this.#around.world.now + delayMs, name, false, () => {
+      run();
+      if (!this.#turning) this.#settle();
+    });
+  }
+
+  #schedule(at: number, name: EventName, timer: boolean, run: () => void): void {
+    const { life } = this;
+    this.#around.world.schedule(at, name, this.spec.index, () => {
+      if (this.life === life && this.state !== "down" && this.state !== "corrupt") {
+        this.#inLife(timer, run);
+      }
+    });
+  }
+
+  /** Now, or when a paused process wakes. */
+  #inLife(timer: boolean, run: () => void): void {
+    if (this.state !== "paused") run();
+    else if (this.#stash.length < STASH_MAX) this.#stash.push({ timer, run });
+  }
+
+  pause(): void {
+    if (this.state !== "up") return;
+    this.state = "paused";
+    this.#around.world.note(`${this.id} pauses`);
+  }
+
+  resume(): void {
+    if (this.state !== "paused") return;
+    this.state = "up";
+    this.#around.world.note(`${this.id} resumes`);
+    const stash = this.#stash;
+    this.#stash = [];
+    const timersFirst = this.#random.chance(0.5);
+    const { life } = this;
+    for (const first of [true, false]) {
+      for (const { timer, run } of stash) {
+        if (timer !== (first === timersFirst)) continue;
+        if (this.life === life && this.state === "up") run();
+      }
+    }
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#arm();
+  }
+
+  /** Kill: what was written stays readable. Power loss: what was not synced is at chance's mercy. */
+  crash(power: boolean): void {
+    if (this.state === "down" || this.state === "corrupt") return;
+    this.#around.world.note(`${this.id} ${power ? "loses power" : "is killed"}`);
+    if (power) {
+      this.disk.powerLoss();
+      this.clock.reboot(this.#around.world.now);
+    }
+    this.#end();
+  }
+
+  #dieOfDisk(why: string): void {
+    if (this.state === "down") return;
+    this.#around.world.note(`${this.id} dies: ${why}`);
+    this.disk.dropCaches();
+    this.#end();
+  }
+
+  #end(): void {
+    this.state = "down";
+    this.node = null;
+    this.journal = null;
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#stash = [];
+    this.#around.links.breakAll(this.spec.index);
+    const answers = this.#answers;
+    this.#answers = new Map();
+    for (const done of answers.values()) done(null);
+  }
+
+  /** Flips a bit of something that was proven durable: the file's name, null when nothing is yet. */
+  rot(): string | null {
+    const place = this.journal?.provenPlace((below) => this.#random.below(below)) ?? null;
+    if (place === null) return null;
+    this.disk.rot(place.name, place.at);
+    this.#around.world.note(`${this.id} has a rotten bit in ${place.name} at ${place.at}`);
+    return place.name;
+  }
+}

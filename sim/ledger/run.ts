@@ -1,0 +1,150 @@
+/**
+ * One seed from start to verdict: warm-up, chaos with clients at work, healing, then liveness: every
+ * group has a primary, every reservation its job, every job takes one more event and a strong read, and
+ * all replicas agree.
+ */
+
+import { Defect } from "../../src/core/base/assert.ts";
+import type { NodeId } from "../../src/core/base/ids.ts";
+import { Random } from "../../src/core/base/random.ts";
+import type { Violation } from "../checkers/violations.ts";
+import { Violations } from "../checkers/violations.ts";
+import { NodeClock } from "../clock.ts";
+import { Network } from "../network.ts";
+import type { RunResult } from "../run.ts";
+import { World } from "../world.ts";
+import { LedgerCheckers } from "./checkers.ts";
+import { LedgerClients } from "./clients.ts";
+import { LedgerDisk } from "./disk.ts";
+import { LedgerFaults } from "./faults.ts";
+import { Finale } from "./finale.ts";
+import { LedgerHistory } from "./history.ts";
+import { Links } from "./links.ts";
+import { ledgerRulesWithout } from "./mutants.ts";
+import { LedgerProcess, type LedgerSurroundings } from "./node.ts";
+import { drawLedgerPlan, LEDGER_CALM_MS, type LedgerPlan } from "./swarm.ts";
+
+export interface LedgerRunOptions {
+  readonly seed: number;
+  readonly minutes: number;
+  readonly mutant: string | null;
+  /** Indices of the plan's faults to keep; null keeps all. */
+  readonly faults: readonly number[] | null;
+}
+
+const SAMPLE_MS = 1_000;
+
+export function runLedgerSeed(options: LedgerRunOptions): RunResult {
+  const plan = drawLedgerPlan(new Random(`ledger-swarm/${options.seed}`), options.minutes);
+  const run = new LedgerRun(options, plan);
+  let violation: Violation | null;
+  try {
+    violation = run.play();
+  } catch (error) {
+    if (!(error instanceof Defect)) throw error;
+    violation = { id: "DEFECT", text: error.message, at: run.world.now };
+  }
+  const { world } = run;
+  return {
+    seed: options.seed,
+    hash: world.traceHash(),
+    violation,
+    events: world.eventCount,
+    simulatedMs: world.now,
+    faultCount: plan.faults.length,
+    marks: [...run.checkers.marks],
+    lastNotes: violation === null ? [] : world.lastNotes(80),
+  };
+}
+
+export class LedgerRun {
+  readonly world: World;
+  readonly plan: LedgerPlan;
+  readonly processes: readonly LedgerProcess[];
+  readonly checkers: LedgerCheckers;
+  readonly clients: LedgerClients;
+  readonly history: LedgerHistory;
+  readonly #violations: Violations;
+  readonly #faults: LedgerFaults;
+  readonly #options: LedgerRunOptions;
+
+  constructor(options: LedgerRunOptions, plan: LedgerPlan) {
+    this.#options = options;
+    this.plan = plan;
+    this.world = new World(options.seed);
+    const { world } = this;
+    this.#violations = new Violations(world);
+    this.checkers = new LedgerCheckers(this.#violations);
+    const count = plan.sites.length;
+    const network = new Network(count, world.random.fork("net"));
+    const links = new Links(world, network, count, plan.linkMode);
+    const byName = new Map<NodeId, LedgerProcess>();
+    const { checkers } = this;
+    const around = { world, links, watcher: checkers, byId: (id: NodeId) => byName.get(id) };
+    this.processes = plan.sites.map((_, index) => this.#process(index, around));
+    for (const process of this.processes) byName.set(process.id, process);
+    this.history = new LedgerHistory(world, checkers, this.#violations, plan);
+    checkers.onCreated = (jobId, spec) => this.history.onFounded(jobId, keyOf(spec));
+    const { processes, history } = this;
+    const clientWorld = { world, plan, processes, checkers, history };
+    this.clients = new LedgerClients(clientWorld, world.random.fork("clients"));
+    this.#faults = new LedgerFaults({ world, network, links, processes, checkers, plan });
+  }
+
+  #process(index: number, around: LedgerSurroundings): LedgerProcess {
+    const { plan } = this;
+    const { vsr, wal: walRules, idempotency } = ledgerRulesWithout(this.#options.mutant);
+    const random = this.world.random.fork(`machine/${index}`);
+    const rate = 1 + (random.float() - 0.5) * plan.clockDrift;
+    const clock = new NodeClock(random.float() * 1_000_000, rate);
+    const disk = new LedgerDisk(plan.disk, random.fork("disk"));
+    const { sites, shards, config, wal, checkpointEveryMs } = plan;
+    const id = sites[index]?.node as NodeId;
+    const spec = {
+      ...{ index, id, sites, shards, config, wal, walRules, checkpointEveryMs },
+      ...{ rules: { vsr, idempotency }, checkpointsKept: 2 },
+    };
+    return new LedgerProcess(spec, around, clock, disk);
+  }
+
+  play(): Violation | null {
+    const { world, plan } = this;
+    const keep = this.#options.faults === null ? null : new Set(this.#options.faults);
+    this.processes.forEach((process, index) => {
+      world.schedule(index * 100, "start", index, () => process.start());
+    });
+    world.schedule(500, "fault", 0, () => this.#faults.schedule(keep));
+    world.schedule(2_000, "step", 0, () => this.clients.start());
+    this.#sample();
+    if (this.#until(plan.healAt + 100)) return this.#violations.first;
+    this.clients.stop();
+    const finale = new Finale(this, world.random.fork("finale"));
+    finale.begin();
+    const limit = plan.healAt + LEDGER_CALM_MS;
+    while (!finale.isOver()) {
+      if (this.#until(Math.min(world.now + 500, limit))) return this.#violations.first;
+      if (world.now < limit) continue;
+      const missing = finale.missing();
+      if (missing !== null) this.#violations.report(missing.id, missing.text);
+      break;
+    }
+    this.history.finale();
+    return this.#violations.first;
+  }
+
+  #sample(): void {
+    const { world } = this;
+    for (const process of this.processes) this.checkers.sample(process);
+    world.schedule(world.now + SAMPLE_MS, "check", 0, () => this.#sample());
+  }
+
+  /** Runs on; true when something broke. */
+  #until(at: number): boolean {
+    this.world.runUntil(at, () => this.#violations.first !== null);
+    return this.#violations.first !== null;
+  }
+}
+
+function keyOf(spec: Uint8Array): string {
+  return new TextDecoder().decode(spec).split("|")[0] ?? "";
+}

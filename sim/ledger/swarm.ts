@@ -1,0 +1,264 @@
+/**
+ * What a seed does to its ledger: sizes, timings, which faults exist (about half of them) and how
+ * strong they are, then a list of concrete faults with times. The list is data, so that a failing run
+ * can be shrunk by leaving faults out.
+ */
+
+import { nodeId } from "../../src/core/base/ids.ts";
+import type { Random } from "../../src/core/base/random.ts";
+import { IDEMPOTENCY_PROFILES } from "../../src/core/idempotency/config.ts";
+import type { Site } from "../../src/core/ledger/placement.ts";
+import { LEDGER_NODE_DEFAULTS } from "../../src/core/replica/config.ts";
+import type { LedgerNodeConfig } from "../../src/core/replica/face.ts";
+import { VSR_DEFAULTS, type VsrConfig } from "../../src/core/vsr/config.ts";
+import { type WalConfig, walConfig } from "../../src/core/wal/limits.ts";
+import { CALM_LINKS, type LinkFaults } from "../network.ts";
+import type { LedgerDiskFaults } from "./disk.ts";
+import type { LinkMode } from "./links.ts";
+
+export type LedgerFault =
+  | {
+      readonly kind: "crash";
+      readonly node: number;
+      readonly power: boolean;
+      readonly forMs: number;
+    }
+  | { readonly kind: "pause"; readonly node: number; readonly forMs: number }
+  | {
+      readonly kind: "partition";
+      /** Side of each node; ways between the sides are cut. */
+      readonly sides: readonly number[];
+      readonly oneWay: boolean;
+      readonly forMs: number;
+    }
+  | { readonly kind: "clog"; readonly from: number; readonly to: number; readonly forMs: number }
+  | {
+      readonly kind: "slow";
+      readonly node: number;
+      readonly delayMs: number;
+      readonly forMs: number;
+    }
+  | { readonly kind: "diskFull"; readonly node: number; readonly forMs: number }
+  | { readonly kind: "rot"; readonly node: number }
+  | { readonly kind: "wallJump"; readonly node: number; readonly ms: number }
+  /** Whoever leads a group right then: dies, pauses, or is cut off. */
+  | {
+      readonly kind: "leaderTrouble";
+      readonly draw: number;
+      readonly what: "crash" | "pause" | "isolate";
+      readonly forMs: number;
+    }
+  | { readonly kind: "restartAll"; readonly power: boolean; readonly spreadMs: number };
+
+export interface TimedLedgerFault {
+  readonly at: number;
+  readonly fault: LedgerFault;
+}
+
+export interface LedgerPlan {
+  readonly sites: readonly Site[];
+  readonly shards: readonly number[];
+  readonly config: LedgerNodeConfig;
+  readonly wal: WalConfig;
+  readonly checkpointEveryMs: number;
+  readonly disk: LedgerDiskFaults;
+  readonly links: LinkFaults;
+  readonly linkMode: LinkMode;
+  readonly clockDrift: number;
+  /** Wall clocks are set right every few seconds; else they run free and jump by hours. */
+  readonly wallDisciplined: boolean;
+  /** Replicas with damaged disks at the same time, at most: a minority of any group. */
+  readonly damagedMax: number;
+  readonly clients: number;
+  readonly thinkMs: number;
+  readonly jobsMax: number;
+  /** Only the last so many jobs are worked on. */
+  readonly jobsHot: number;
+  readonly keyWindowMs: number;
+  readonly replaceShare: number;
+  readonly boundedChecked: boolean;
+  readonly faults: readonly TimedLedgerFault[];
+  readonly healAt: number;
+}
+
+const WARM_UP_MS = 5_000;
+/** Healing, liveness, agreement: the end of every run. */
+export const LEDGER_CALM_MS = 60_000;
+
+export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
+  const nodes = random.pick([3, 3, 5]);
+  const replicas = nodes === 5 ? random.pick([3, 3, 5]) : 3;
+  const regions = random.pick([1, 2, 3]);
+  const sites = Array.from({ length: nodes }, (_, index) => ({
+    node: nodeId(`n${index}`),
+    region: `reg${index % regions}`,
+  }));
+  const healAt = Math.max(WARM_UP_MS + 20_000, minutes * 60_000 - LEDGER_CALM_MS);
+  const vsr = drawVsr(random.fork("vsr"));
+  const clockDrift = vsr.leaseReads ? 0.004 : random.pick([0, 0.004, 0.1]);
+  const bigJumps = random.chance(0.2);
+  const shortTtl = clockDrift < 0.01 && !bigJumps && random.chance(0.5);
+  const disk = drawDisk(random.fork("disk"));
+  const faults = drawFaults(random.fork("faults"), { nodes, healAt, bigJumps });
+  return {
+    ...{ sites, disk, faults, healAt, clockDrift },
+    wallDisciplined: !bigJumps,
+    shards: [random.below(32), 32 + random.below(32)],
+    config: drawConfig(random.fork("config"), vsr, replicas, shortTtl),
+    wal: drawWal(random.fork("wal")),
+    checkpointEveryMs: random.pick([0, 8_000, 20_000, 60_000]),
+    links: drawLinks(random.fork("links")),
+    linkMode: random.pick(["streams", "streams", "datagrams"]),
+    damagedMax: Math.floor((replicas - 1) / 2),
+    clients: 2 + random.below(3),
+    thinkMs: random.pick([600, 1_500, 4_000]),
+    jobsMax: random.pick([4, 8, 16]),
+    jobsHot: random.pick([1, 3, 8]),
+    keyWindowMs: 60_000,
+    replaceShare: nodes > replicas && random.chance(0.5) ? 0.03 : 0,
+    boundedChecked: clockDrift < 0.01,
+  };
+}
+
+function drawVsr(random: Random): VsrConfig {
+  const leaseMs = random.pick([0, 3_000, 10_000]);
+  const leaseReads = leaseMs > 0 && random.chance(0.3);
+  const short = leaseMs === 3_000 || random.chance(0.4);
+  return {
+    ...VSR_DEFAULTS,
+    ...{ leaseMs, leaseReads },
+    renewMs: short ? 1_000 : 3_000,
+    viewChangeTimeoutMs: random.pick([2_000, 10_000]),
+    batchEntries: random.pick([2, 8, 256]),
+    windowEntries: 1_024,
+    tailEntries: random.pick([2, 8, 32]),
+  };
+}
+
+function drawConfig(
+  random: Random,
+  vsr: VsrConfig,
+  replicas: number,
+  shortTtl: boolean,
+): LedgerNodeConfig {
+  const ttlMs = shortTtl ? 100_000 : 36_000_000;
+  const idempotency = {
+    ...IDEMPOTENCY_PROFILES.production.authority,
+    ...{ committedTtlMs: ttlMs, rejectedTtlMs: ttlMs, cleanupIntervalMs: 5_000 },
+    pendingTtlMs: 60_000,
+  };
+  return {
+    ...LEDGER_NODE_DEFAULTS,
+    ...{ vsr, replicas, idempotency },
+    compactEntries: vsr.tailEntries + random.pick([4, 20, 400]),
+    retentionMs: random.chance(0.2) ? 60_000 : LEDGER_NODE_DEFAULTS.retentionMs,
+  };
+}
+
+function drawWal(random: Random): WalConfig {
+  return walConfig({
+    segmentBytes: random.pick([16_384, 65_536]),
+    chunkBytes: 4_096,
+    chunkCount: 2,
+    fullDisk: "wait",
+    batchEntriesMax: random.pick([4, 100]),
+  });
+}
+
+function some(random: Random, chance: number, max: number): number {
+  return random.chance(chance) ? random.float() * max : 0;
+}
+
+function drawDisk(random: Random): LedgerDiskFaults {
+  return {
+    pageBytes: random.pick([512, 4_096]),
+    writeMsMax: random.pick([0.1, 1]),
+    syncMsMax: random.pick([0.5, 3, 15]),
+    slowSyncChance: some(random, 0.3, 0.05),
+    slowSyncMsMax: random.pick([500, 4_000]),
+    syncErrorChance: some(random, 0.3, 0.004),
+    writeErrorChance: some(random, 0.3, 0.002),
+    shortWriteChance: some(random, 0.4, 0.1),
+  };
+}
+
+function drawLinks(random: Random): LinkFaults {
+  return {
+    ...CALM_LINKS,
+    latencyMeanMs: random.pick([0.5, 5, 40]),
+    loss: random.pick([0, 0, 0.02, 0.1]),
+    duplication: some(random, 0.5, 0.1),
+    reorder: some(random, 0.5, 0.2),
+    reorderMsMax: random.pick([20, 200, 2_000]),
+  };
+}
+
+const KINDS: readonly (readonly [LedgerFault["kind"], number])[] = [
+  ["crash", 4],
+  ["pause", 3],
+  ["partition", 4],
+  ["clog", 2],
+  ["slow", 1],
+  ["diskFull", 2],
+  ["rot", 0.5],
+  ["wallJump", 1],
+  ["leaderTrouble", 4],
+  ["restartAll", 0.5],
+];
+
+interface FaultRange {
+  readonly nodes: number;
+  readonly healAt: number;
+  readonly bigJumps: boolean;
+}
+
+function drawFaults(random: Random, range: FaultRange): TimedLedgerFault[] {
+  const kinds = KINDS.filter(() => random.chance(0.55));
+  const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
+  const gapMs = random.pick([2_000, 6_000, 15_000]);
+  const faults: TimedLedgerFault[] = [];
+  if (kinds.length === 0) return faults;
+  for (let at = WARM_UP_MS; ; ) {
+    at += -Math.log(1 - random.float()) * gapMs;
+    if (at >= range.healAt) return faults;
+    let ticket = random.float() * total;
+    const [kind] = kinds.find(([, weight]) => {
+      ticket -= weight;
+      return ticket < 0;
+    }) ?? ["pause" as const];
+    faults.push({ at, fault: drawFault(kind, random, range) });
+  }
+}
+
+function drawFault(kind: LedgerFault["kind"], random: Random, range: FaultRange): LedgerFault {
+  const { nodes } = range;
+  const node = random.below(nodes);
+  /** Mostly seconds, sometimes beyond every lease. */
+  const forMs = random.pick([50, 300, 1_000, 4_000, 12_000, 30_000]) * (0.5 + random.float());
+  switch (kind) {
+    case "crash":
+      return { kind, node, power: random.chance(0.6), forMs };
+    case "pause":
+      return { kind, node, forMs };
+    case "partition": {
+      const sides = Array.from({ length: nodes }, () => random.below(2));
+      return { kind, sides, oneWay: random.chance(0.3), forMs };
+    }
+    case "clog":
+      return { kind, from: node, to: random.below(nodes), forMs: Math.min(forMs, 10_000) };
+    case "slow":
+      return { kind, node, delayMs: random.pick([50, 400, 2_000]), forMs };
+    case "diskFull":
+      return { kind, node, forMs };
+    case "rot":
+      return { kind, node };
+    case "wallJump":
+      return { kind, node, ms: (random.float() - 0.5) * (range.bigJumps ? 7_200_000 : 6_000) };
+    case "leaderTrouble": {
+      const what = random.pick(["crash", "pause", "isolate"] as const);
+      return { kind, draw: random.uint32(), what, forMs };
+    }
+    case "restartAll":
+      return { kind, power: random.chance(0.7), spreadMs: random.pick([10, 1_000, 5_000]) };
+  }
+}

@@ -1,0 +1,286 @@
+/** `hyperscale ledger put|get|history|status|audit`: jobs and their events, over a node's interface. */
+
+import { randomBytes, randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import type { Command } from "commander";
+import { EVENT_WORDS } from "../../ledger/api-json.ts";
+import {
+  callLedger,
+  type JsonObject,
+  LedgerClientError,
+  type LedgerReply,
+  type LedgerTarget,
+} from "../../ledger/client.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
+import { showAudit, showHistory, showJob, showPut, showStatus } from "./ledger-views.ts";
+
+interface Common extends LedgerTarget {
+  readonly json?: boolean;
+}
+
+interface PutOptions extends Common {
+  readonly key?: string;
+  readonly spec?: string;
+  readonly specFile?: string;
+  readonly dc?: readonly string[];
+  readonly event?: string;
+  readonly eventId?: string;
+  readonly durability: string;
+  readonly workers?: number;
+  readonly reason?: string;
+  readonly status?: string;
+  readonly error?: string;
+  readonly timeoutType?: string;
+  readonly completed?: number;
+  readonly failed?: number;
+}
+
+const PUT_HELP = `
+Without JOB a job is submitted; with JOB and --event something is said about it.
+Events: ${EVENT_WORDS.join(", ")}.
+
+Examples:
+  $ hyperscale ledger put --spec '{"vus":10}' --dc dc1 --dc dc2
+  $ hyperscale ledger put --spec-file flow.json --key ci:42:0123456789abcdef    once, however often sent
+  $ hyperscale ledger put JOB --event accepted --dc dc1 --workers 8
+  $ hyperscale ledger put JOB --event cancel --reason "wrong target"
+  $ hyperscale ledger put JOB --event complete --status passed --durability global
+
+A key reads client:sequence:nonce, the nonce 16 lower-case hex digits; without --key one is made, so that
+the retries of this command make one job. Durability is never below what the event needs (jobs: global);
+the answer says which level was really reached.
+Exit codes: 0 done, 1 refused or no answer, 2 wrong arguments.
+`;
+
+const GET_HELP = `
+Levels: eventual  whatever this node has           session  at least --min-seq (default)
+        bounded   at most --stale milliseconds old strong   linearizable, confirmed by a quorum
+
+Example:
+  $ hyperscale ledger get use1-1704931200000-n1-00001 --level strong
+`;
+
+const AUDIT_HELP = `
+One node answers for the jobs it replicates, in memory and in its archive.
+
+Examples:
+  $ hyperscale ledger audit --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z
+  $ hyperscale ledger audit --job use1-1704931200000-n1-00001 --json
+`;
+
+function withTarget(command: Command): Command {
+  return command
+    .option(
+      "--api <host:port>",
+      "a node's interface, or several with commas (or HYPERSCALE_LEDGER_API)",
+      process.env["HYPERSCALE_LEDGER_API"] ?? "127.0.0.1:7201",
+    )
+    .option("--token-file <file>", "bearer token, if the node asks for one")
+    .option("--json", "the answer as JSON");
+}
+
+const collect = (value: string, held: readonly string[] = []): readonly string[] => [
+  ...held,
+  ...value.split(",").filter((part) => part !== ""),
+];
+
+export function registerLedgerClient(ledger: Command): void {
+  withTarget(ledger.command("put [job]"))
+    .description("submit a job, or an event of a job")
+    .option("--key <key>", "idempotency key: client:sequence:nonce")
+    .option("--spec <text>", "what to run; opaque to the ledger")
+    .option("--spec-file <file>", "the same from a file")
+    .option(
+      "--dc <name>",
+      "datacenters of the job, or of the event; repeat or separate by commas",
+      collect,
+    )
+    .option("--event <event>", EVENT_WORDS.join(", "))
+    .option("--event-id <id>", "names the event over retries; made if not given")
+    .option("--durability <level>", "none, local, regional or global", "none")
+    .option("--workers <n>", "accepted: workers the datacenter gives", Number)
+    .option("--reason <text>", "cancel: why")
+    .option("--status <text>", "complete: how it ended")
+    .option("--error <text>", "fail: what went wrong")
+    .option("--timeout-type <text>", "timeout: which")
+    .option("--completed <n>", "progress: finished so far", Number)
+    .option("--failed <n>", "progress: failed so far", Number)
+    .addHelpText("after", PUT_HELP)
+    .action((job: string | undefined, options: PutOptions) => run(() => put(job, options)));
+  withTarget(ledger.command("get <job>"))
+    .description("read a job")
+    .option("--level <level>", "eventual, session, bounded or strong", "session")
+    .option("--min-seq <n>", "session: at least this place of its log", Number)
+    .option("--stale <ms>", "bounded: how old the answer may be", Number)
+    .addHelpText("after", GET_HELP)
+    .action((job: string, options: ReadOptions) => run(() => get(job, options, showJob)));
+  withTarget(ledger.command("history <job>"))
+    .description("list the events of a job: place, time, outcome")
+    .option("--level <level>", "eventual, session, bounded or strong", "session")
+    .option("--min-seq <n>", "session: at least this place of its log", Number)
+    .option("--stale <ms>", "bounded: how old the answer may be", Number)
+    .action((job: string, options: ReadOptions) => run(() => get(job, options, showHistory)));
+  withTarget(ledger.command("status"))
+    .description("a node's groups, log and peers")
+    .option("--groups [prefix]", "list groups with their views and primaries")
+    .action((options: StatusOptions) => run(() => status(options)));
+  withTarget(ledger.command("audit"))
+    .description("events of any time range, archived jobs included")
+    .option("--from <time>", "2026-01-31T12:00:00Z, or milliseconds")
+    .option("--to <time>", "the same")
+    .option("--job <job>", "only this job")
+    .option("--limit <n>", "at most so many", Number, 1_000)
+    .addHelpText("after", AUDIT_HELP)
+    .action((options: AuditOptions) => run(() => audit(options)));
+}
+
+class UsageError extends Error {}
+
+async function run(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const usage = error instanceof UsageError;
+    if (!usage && !(error instanceof LedgerClientError)) throw error;
+    process.stderr.write(`hyperscale ledger: ${error.message}\n`);
+    process.exitCode = usage ? EXIT_USAGE : EXIT_FAILURE;
+  }
+}
+
+async function put(job: string | undefined, options: PutOptions): Promise<void> {
+  const call = job === undefined ? submission(options) : eventCall(job, options);
+  const reply = await callLedger(options, {
+    method: "POST",
+    ...call,
+    onRetry: (why, afterMs) =>
+      process.stderr.write(
+        `hyperscale ledger: ${why}; again in ${(afterMs / 1_000).toFixed(1)} s\n`,
+      ),
+  }).catch((error: unknown) => {
+    if (!(error instanceof LedgerClientError)) throw error;
+    const again = job === undefined ? `--key ${call.id}` : `--event-id ${call.id}`;
+    throw new LedgerClientError(`${error.message}. It may have happened: ask again with ${again}`);
+  });
+  show(options, reply, () => showPut(reply.body, call.id));
+}
+
+interface PutCall {
+  readonly path: string;
+  readonly body: unknown;
+  readonly id: string;
+}
+
+function submission(options: PutOptions): PutCall {
+  if (options.event !== undefined) throw new UsageError("--event needs the JOB it is about");
+  if (options.spec !== undefined && options.specFile !== undefined) {
+    throw new UsageError("--spec and --spec-file: give one of them");
+  }
+  const key = options.key ?? `${clientName()}:0:${randomBytes(8).toString("hex")}`;
+  const spec =
+    options.specFile === undefined ? Buffer.from(options.spec ?? "") : fileOf(options.specFile);
+  const specBase64 = spec.toString("base64");
+  const body = {
+    key,
+    specBase64,
+    ...(options.dc === undefined ? {} : { datacenters: options.dc }),
+  };
+  return { path: "/v1/jobs", body, id: key };
+}
+
+function clientName(): string {
+  const { username } = userInfo();
+  return /^[A-Za-z0-9._-]{1,64}$/.test(username) ? username : "cli";
+}
+
+function fileOf(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch {
+    throw new UsageError(`--spec-file ${path}: cannot be read`);
+  }
+}
+
+function eventCall(job: string, options: PutOptions): PutCall {
+  const { event, dc } = options;
+  if (event === undefined || !EVENT_WORDS.some((word) => word === event)) {
+    throw new UsageError(`--event: say what happened to ${job}: ${EVENT_WORDS.join(", ")}`);
+  }
+  if (dc !== undefined && dc.length > 1)
+    throw new UsageError("--dc: an event is of one datacenter");
+  const id = options.eventId ?? randomUUID();
+  const { workers, reason, error, timeoutType, completed, failed } = options;
+  const said = { workers, reason, status: options.status, error, timeoutType, completed, failed };
+  const given = Object.entries({ ...said, dc: dc?.[0] }).filter(([, value]) => value !== undefined);
+  const requestor = event === "cancel" ? { requestor: clientName() } : {};
+  const durability = options.durability.toUpperCase();
+  const body = { event, eventId: id, durability, ...requestor, ...Object.fromEntries(given) };
+  return { path: `/v1/jobs/${encodeURIComponent(job)}/events`, body, id };
+}
+
+interface ReadOptions extends Common {
+  readonly level: string;
+  readonly minSeq?: number;
+  readonly stale?: number;
+}
+
+async function get(
+  job: string,
+  options: ReadOptions,
+  view: (body: JsonObject) => string,
+): Promise<void> {
+  const query = new URLSearchParams({ level: options.level });
+  if (options.minSeq !== undefined) query.set("minSeq", String(options.minSeq));
+  if (options.stale !== undefined) query.set("staleMs", String(options.stale));
+  const path = `/v1/jobs/${encodeURIComponent(job)}?${query}`;
+  const reply = await callLedger(options, { method: "GET", path, id: randomUUID() });
+  show(options, reply, () => view(reply.body));
+}
+
+interface StatusOptions extends Common {
+  readonly groups?: string | boolean;
+}
+
+async function status(options: StatusOptions): Promise<void> {
+  const quick = { method: "GET", id: randomUUID(), retry: ONCE } as const;
+  const reply = await callLedger(options, { ...quick, path: "/v1/status" });
+  if (options.groups === undefined) {
+    show(options, reply, () => showStatus(reply.body, []));
+    return;
+  }
+  const prefix = typeof options.groups === "string" ? options.groups : "";
+  const path = `/v1/groups?prefix=${encodeURIComponent(prefix)}`;
+  const listed = await callLedger(options, { ...quick, path });
+  const groups = (listed.body["groups"] ?? []) as readonly JsonObject[];
+  show(options, { ...reply, body: { ...reply.body, groups } }, () =>
+    showStatus(reply.body, groups),
+  );
+}
+
+const ONCE = { retriesMax: 0, delayMs: 0, jitter: 0, attemptTimeoutMs: 10_000 };
+
+interface AuditOptions extends Common {
+  readonly from?: string;
+  readonly to?: string;
+  readonly job?: string;
+  readonly limit: number;
+}
+
+async function audit(options: AuditOptions): Promise<void> {
+  const query = new URLSearchParams({ limit: String(options.limit) });
+  for (const name of ["from", "to", "job"] as const) {
+    const value = options[name];
+    if (value !== undefined) query.set(name, value);
+  }
+  const path = `/v1/audit?${query}`;
+  const reply = await callLedger(options, { method: "GET", path, id: randomUUID() });
+  show(options, reply, () => showAudit(reply.body));
+}
+
+function show({ json }: Common, reply: LedgerReply, view: () => string): void {
+  if (json === true) process.stdout.write(`${JSON.stringify(reply.body, null, 2)}\n`);
+  else if (reply.status === 200) process.stdout.write(`${view()}\n`);
+  else process.stderr.write(`hyperscale ledger: ${String(reply.body["error"])}\n`);
+  if (reply.status === 200) return;
+  process.exitCode = reply.status === 400 ? EXIT_USAGE : EXIT_FAILURE;
+}

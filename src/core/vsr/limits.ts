@@ -1,0 +1,19 @@
+/** The bounds of one replica: what a slow disk, a silent peer or an eager client can make it keep. */
+
+/** Strong reads waiting for a quorum's word; more are refused at once. */
+export const READS_MAX = 4_096;
+
+/** Messages waiting for the disk. More are dropped: the network may lose any message anyway. */
+export const HELD_MAX = 1_024;
+
+/** Windows of entries a replica takes in before its disk has them; further ones are as if lost. */
+export const UNSYNCED_WINDOWS_MAX = 4;
+
+/** Entries above the commit number that a transfer keeps in memory; windows are far smaller. */
+export const STAGED_ENTRIES_MAX = 65_536;
+
+/** Requests for a page of a log without an answer before a joining replica gives up. */
+export const FETCH_TRIES_MAX = 8;
+
+/** Pages sent at once to a replica that missed some: at 80 ms of round trip faster than any window. */
+export const RESEND_PAGES_MAX = 16;

@@ -1,0 +1,248 @@
+/** Requests and answers as JSON: what comes over HTTP becomes a request of the ledger or a clear refusal. */
+
+import { randomUUID } from "node:crypto";
+import { z } from "zod";
+import type { NodeId } from "../core/base/ids.ts";
+import { DURABILITY_LEVELS, type Durability } from "../core/ledger/durability.ts";
+import type { EventId, JobEvent } from "../core/ledger/events.ts";
+import type { JobState } from "../core/ledger/fold.ts";
+import type { JobId } from "../core/ledger/job-id.ts";
+import { type TrailEntry, trailEntries } from "../core/ledger/trail.ts";
+import type { LedgerAnswer, LedgerRequest, ReadLevel } from "../core/replica/messages.ts";
+
+export type Read<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly problem: string };
+
+const count = z.number().int().min(0);
+const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/, "must be base64");
+
+const submission = z.strictObject({
+  key: z.string().default(""),
+  spec: z.string().optional(),
+  specBase64: base64.optional(),
+  datacenters: z.array(z.string()).default(["dc1"]),
+});
+
+const durability = z.enum(Object.keys(DURABILITY_LEVELS) as [Durability, ...Durability[]]);
+const head = { eventId: z.string().optional(), durability: durability.default("NONE") };
+const dc = z.string().default("dc1");
+
+/** The words of the command line and of the interface for the events of a job. */
+const event = z.discriminatedUnion("event", [
+  z.strictObject({ event: z.literal("accepted"), ...head, dc, workers: count.default(1) }),
+  z.strictObject({
+    event: z.literal("progress"),
+    ...head,
+    dc,
+    completed: count.default(0),
+    failed: count.default(0),
+  }),
+  z.strictObject({
+    event: z.literal("cancel"),
+    ...head,
+    reason: z.string().default(""),
+    requestor: z.string().default(""),
+  }),
+  z.strictObject({ event: z.literal("cancelled"), ...head, dc, workflows: count.default(0) }),
+  z.strictObject({
+    event: z.literal("complete"),
+    ...head,
+    status: z.string().default("passed"),
+    metricsBase64: base64.default(""),
+  }),
+  z.strictObject({ event: z.literal("fail"), ...head, dc, error: z.string().default("") }),
+  z.strictObject({ event: z.literal("timeout"), ...head, timeoutType: z.string().default("job") }),
+]);
+
+type EventBody = z.infer<typeof event>;
+export const EVENT_WORDS: readonly EventBody["event"][] = [
+  "accepted",
+  "progress",
+  "cancel",
+  "cancelled",
+  "complete",
+  "fail",
+  "timeout",
+];
+
+const READ_WORDS: Readonly<Record<string, ReadLevel>> = {
+  eventual: "EVENTUAL",
+  session: "SESSION",
+  bounded: "BOUNDED_STALENESS",
+  strong: "STRONG",
+};
+
+export function readSubmission(body: unknown): Read<LedgerRequest> {
+  const parsed = check(submission, body);
+  if (!parsed.ok) return parsed;
+  const { key, spec, specBase64, datacenters } = parsed.value;
+  const bytes =
+    specBase64 === undefined ? Buffer.from(spec ?? "", "utf8") : Buffer.from(specBase64, "base64");
+  const request = { kind: "submit", key, spec: new Uint8Array(bytes), assignedDcs: datacenters };
+  return { ok: true, value: request as LedgerRequest };
+}
+
+export function readEvent(
+  body: unknown,
+  jobId: string,
+  source: { readonly node: NodeId; readonly wallMs: number },
+): Read<LedgerRequest> {
+  const parsed = check(event, body);
+  if (!parsed.ok) return parsed;
+  const { value } = parsed;
+  const eventHead = {
+    jobId: jobId as JobId,
+    eventId: (value.eventId ?? randomUUID()) as EventId,
+    fenceToken: 0,
+    hlc: { wallMs: Math.floor(source.wallMs), logical: 0, node: source.node },
+  };
+  const jobEvent = eventOf(value, eventHead);
+  return {
+    ok: true,
+    value: { kind: "append", event: jobEvent, durability: value.durability },
+  };
+}
+
+function eventOf(
+  body: EventBody,
+  eventHead: Pick<JobEvent, "jobId" | "eventId" | "fenceToken" | "hlc">,
+): JobEvent {
+  switch (body.event) {
+    case "accepted":
+      return { kind: "JobAccepted", ...eventHead, dcId: body.dc, workerCount: body.workers };
+    case "progress": {
+      const { completed, failed } = body;
+      return { kind: "JobProgressReported", ...eventHead, dcId: body.dc, completed, failed };
+    }
+    case "cancel": {
+      const { reason, requestor } = body;
+      return { kind: "JobCancellationRequested", ...eventHead, reason, requestor };
+    }
+    case "cancelled": {
+      const kind = "JobCancellationAcked";
+      return { kind, ...eventHead, dcId: body.dc, workflowsCancelled: body.workflows };
+    }
+    case "complete": {
+      const aggregateMetrics = new Uint8Array(Buffer.from(body.metricsBase64, "base64"));
+      return { kind: "JobCompleted", ...eventHead, finalStatus: body.status, aggregateMetrics };
+    }
+    case "fail":
+      return { kind: "JobFailed", ...eventHead, error: body.error, failedDc: body.dc };
+    case "timeout": {
+      const { timeoutType } = body;
+      return { kind: "JobTimedOut", ...eventHead, timeoutType, lastProgressHlc: null };
+    }
+  }
+}
+
+export function readRead(jobId: string, query: URLSearchParams): Read<LedgerRequest> {
+  const word = query.get("level") ?? "session";
+  const level = READ_WORDS[word];
+  const minSeq = wholeNumber(query, "minSeq", -1);
+  const staleMs = wholeNumber(query, "staleMs", 1_000);
+  if (level === undefined) {
+    const words = Object.keys(READ_WORDS).join(", ");
+    return { ok: false, problem: `level "${word}": one of ${words}` };
+  }
+  if (minSeq === null) return { ok: false, problem: "minSeq must be a whole number" };
+  if (staleMs === null) return { ok: false, problem: "staleMs must be a whole number" };
+  const request = { kind: "read", jobId: jobId as JobId, level, minSeq, staleMs } as const;
+  return { ok: true, value: request };
+}
+
+/** Null when it is there and no whole number. */
+export function wholeNumber(query: URLSearchParams, name: string, fallback: number): number | null {
+  const text = query.get(name);
+  if (text === null) return fallback;
+  const value = Number(text);
+  return Number.isSafeInteger(value) && value >= -1 ? value : null;
+}
+
+function check<Schema extends z.ZodType>(schema: Schema, body: unknown): Read<z.output<Schema>> {
+  const parsed = schema.safeParse(body);
+  if (parsed.success) return { ok: true, value: parsed.data };
+  const [issue] = parsed.error.issues;
+  const at = issue === undefined || issue.path.length === 0 ? "the body" : issue.path.join(".");
+  return { ok: false, problem: `${at}: ${issue?.message ?? "is wrong"}` };
+}
+
+export interface JsonAnswer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+/** Whether the same request may be sent again is in the body, not only in the number. */
+export function answerJson(answer: LedgerAnswer): JsonAnswer {
+  switch (answer.kind) {
+    case "committed": {
+      const { kind: answered, ...rest } = answer;
+      return { status: 200, body: { answer: answered, ...rest } };
+    }
+    case "unknown":
+      return { status: 504, body: { ...retryable(answer.why), ...answer, answer: "unknown" } };
+    case "submitted":
+      return submittedJson(answer.answer);
+    case "job": {
+      const { state, servedBy, primary, view, members } = answer;
+      const body = { answer: "job", job: jobJson(state), servedBy, primary, view, members };
+      return { status: 200, body };
+    }
+    case "notFound":
+      return { status: 404, body: { answer: "notFound", error: `no job ${answer.jobId}` } };
+    case "retry":
+      return { status: 503, body: { answer: "retry", ...retryable(answer.why) } };
+    case "refused": {
+      const { code, message } = answer;
+      return {
+        status: code === "ARCHIVED" ? 410 : 400,
+        body: { answer: "refused", code, error: message },
+      };
+    }
+    case "founded":
+    case "redirect":
+      return { status: 503, body: { answer: "retry", ...retryable("the group has moved") } };
+  }
+}
+
+function retryable(why: string): { readonly error: string; readonly retry: true } {
+  return { error: why, retry: true };
+}
+
+function submittedJson(answer: Extract<LedgerAnswer, { kind: "submitted" }>["answer"]): JsonAnswer {
+  switch (answer.kind) {
+    case "accepted": {
+      const { jobId, duplicate } = answer;
+      return { status: 200, body: { answer: "accepted", jobId, duplicate } };
+    }
+    case "rejected": {
+      const error = Buffer.from(answer.result).toString("utf8");
+      return { status: 422, body: { answer: "rejected", error, duplicate: answer.duplicate } };
+    }
+    case "keyReused": {
+      const error = "this key was used for another submission; a new submission needs a new key";
+      return { status: 409, body: { answer: "keyReused", error } };
+    }
+    case "retry":
+      return { status: 503, body: { answer: "retry", ...retryable(answer.why) } };
+  }
+}
+
+export function jobJson(state: JobState): Record<string, unknown> {
+  const { spec, trail, chain, end, ...rest } = state;
+  const ended =
+    end?.kind === "completed"
+      ? { ...end, aggregateMetrics: Buffer.from(end.aggregateMetrics).toString("base64") }
+      : end;
+  return {
+    ...rest,
+    spec: Buffer.from(spec).toString("base64"),
+    chain: Buffer.from(chain).toString("hex"),
+    end: ended,
+    events: [...trailEntries(trail)].map(trailJson),
+  };
+}
+
+export function trailJson({ hlc, ...entry }: TrailEntry): Record<string, unknown> {
+  return { ...entry, at: new Date(hlc.wallMs).toISOString(), hlc };
+}

@@ -1,0 +1,67 @@
+/**
+ * The interface for programs that ask a lot: after an HTTP upgrade the connection carries frames, each a
+ * batch of requests in the nodes' own encoding, and the answers come back in batches as they are known.
+ *
+ *     frame = length u32 · request*        answers = length u32 · answer*        paired by the client's ids
+ *
+ * Requests in flight are bounded per connection: beyond it we stop reading, and TCP tells the client.
+ */
+
+import type { Duplex } from "node:stream";
+import { ByteWriter } from "../core/base/bytes.ts";
+import { decodeBatch, encodeBatches } from "../core/replica/codec.ts";
+import type { LedgerAnswer, NodeMessage } from "../core/replica/messages.ts";
+import { FrameReader, frame } from "../wire/frame.ts";
+import type { LedgerHost } from "./host.ts";
+
+export const STREAM_PROTOCOL = "hyperscale-ledger-1";
+/** A submission may bring a description of a megabyte. */
+export const STREAM_FRAME_BYTES_MAX = 4 * 1_048_576;
+const ANSWER_BYTES = 262_144;
+const IN_FLIGHT_MAX = 16_384;
+/** A client that does not take its answers is cut off. */
+const BACKLOG_BYTES_MAX = 64 * 1_048_576;
+
+const writer = new ByteWriter(ANSWER_BYTES * 2);
+
+export function serveStream(socket: Duplex, host: LedgerHost): void {
+  const frames = new FrameReader(STREAM_FRAME_BYTES_MAX);
+  let answers: NodeMessage[] = [];
+  let inFlight = 0;
+
+  const flush = (): void => {
+    const batch = answers;
+    answers = [];
+    if (socket.destroyed) return;
+    for (const bytes of encodeBatches(writer, batch, ANSWER_BYTES)) {
+      socket.write(frame(bytes, STREAM_FRAME_BYTES_MAX));
+    }
+    if (socket.writableLength > BACKLOG_BYTES_MAX) socket.destroy();
+    if (inFlight < IN_FLIGHT_MAX && socket.isPaused()) socket.resume();
+  };
+  const answer = (id: number, text: LedgerAnswer): void => {
+    inFlight--;
+    // All answers of one turn leave together.
+    if (answers.length === 0) queueMicrotask(flush);
+    answers.push({ kind: "answer", id, answer: text });
+  };
+  const take = (message: NodeMessage): boolean => {
+    if (message.kind !== "request" || message.request.kind === "found") return false;
+    inFlight++;
+    const { id, request } = message;
+    host.request(request, (text) => answer(id, text));
+    return true;
+  };
+
+  socket.on("data", (chunk: Uint8Array) => {
+    for (const event of frames.push(chunk)) {
+      const batch = event.kind === "frame" ? decodeBatch(event.payload) : null;
+      if (batch === null || !batch.ok || !batch.messages.every(take)) {
+        socket.destroy();
+        return;
+      }
+    }
+    if (inFlight >= IN_FLIGHT_MAX) socket.pause();
+  });
+  socket.on("error", () => socket.destroy());
+}

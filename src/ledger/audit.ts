@@ -1,0 +1,66 @@
+/**
+ * What happened between two times, over jobs in memory and jobs in the archive: every event with its
+ * place, its time and its outcome, in the order of time. One node answers for the jobs it replicates.
+ * (LEDG-8)
+ */
+
+import { compareHlc } from "../core/hlc/hlc.ts";
+import type { JobState } from "../core/ledger/fold.ts";
+import { type TrailEntry, trailEntries } from "../core/ledger/trail.ts";
+import type { LedgerNode } from "../core/replica/node.ts";
+import type { Archive } from "./archive.ts";
+
+export const AUDIT_EVENTS_MAX = 10_000;
+
+export interface AuditQuery {
+  /** Wall-clock milliseconds, both included. */
+  readonly from: number;
+  readonly to: number;
+  readonly jobId: string | null;
+  readonly limit: number;
+}
+
+export interface AuditEvent {
+  readonly jobId: string;
+  readonly event: TrailEntry;
+  readonly archived: boolean;
+}
+
+export interface AuditPage {
+  readonly events: readonly AuditEvent[];
+  /** More matched than were asked for: the earliest are here. */
+  readonly truncated: boolean;
+}
+
+export async function auditTrail(
+  node: LedgerNode,
+  archive: Archive,
+  query: AuditQuery,
+): Promise<AuditPage> {
+  const found: AuditEvent[] = [];
+  const live = new Set<string>();
+  for (const { app, id } of node.groups.values()) {
+    if (app.kind !== "job") continue;
+    live.add(id);
+    collect(app.state, false, query, found);
+  }
+  for await (const state of archive.between(query.from, query.to)) {
+    if (!live.has(state.jobId)) collect(state, true, query, found);
+  }
+  found.sort((a, b) => compareHlc(a.event.hlc, b.event.hlc) || a.event.seq - b.event.seq);
+  const limit = Math.min(query.limit, AUDIT_EVENTS_MAX);
+  return { events: found.slice(0, limit), truncated: found.length > limit };
+}
+
+function collect(
+  { jobId, trail }: JobState,
+  archived: boolean,
+  { from, to, jobId: wanted }: AuditQuery,
+  into: AuditEvent[],
+): void {
+  if (wanted !== null && wanted !== jobId) return;
+  for (const event of trailEntries(trail)) {
+    const { wallMs } = event.hlc;
+    if (wallMs >= from && wallMs <= to) into.push({ jobId, event, archived });
+  }
+}

@@ -1,0 +1,99 @@
+/** Our own commands' side of a ledger node's interface: one request, with retries that share one key. */
+
+import { readFileSync } from "node:fs";
+import { setTimeout as pause } from "node:timers/promises";
+import { Random } from "../core/base/random.ts";
+import type { IdempotencyKey } from "../core/idempotency/key.ts";
+import { RETRY_POLICY, type RetryPolicy, SubmissionRetry } from "../core/idempotency/retry.ts";
+
+export interface LedgerTarget {
+  /** `host:port`, or several with commas: the next is asked when one does not answer. */
+  readonly api: string;
+  readonly tokenFile?: string | undefined;
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+export interface LedgerReply {
+  readonly status: number;
+  readonly body: JsonObject;
+  /** Which attempt this answers, from 1. */
+  readonly attempts: number;
+}
+
+/** Something a person can act on, without a stack. */
+export class LedgerClientError extends Error {
+  override readonly name = "LedgerClientError";
+  /** The request may have had an effect. */
+  readonly unknown: boolean;
+
+  constructor(message: string, unknown = false, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.unknown = unknown;
+  }
+}
+
+export interface LedgerCall {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly body?: unknown;
+  /** Names the request over all attempts: an idempotency key or an event id. */
+  readonly id: string;
+  readonly retry?: RetryPolicy;
+  readonly onRetry?: (why: string, afterMs: number) => void;
+}
+
+export async function callLedger(target: LedgerTarget, call: LedgerCall): Promise<LedgerReply> {
+  const apis = target.api.split(",").filter((api) => api !== "");
+  const policy = call.retry ?? RETRY_POLICY;
+  const retry = new SubmissionRetry(call.id as IdempotencyKey, policy, new Random(call.id));
+  for (let attempt = 0; ; attempt++) {
+    const api = apis[attempt % Math.max(1, apis.length)] ?? "";
+    const result = await once(target, api, call, policy.attemptTimeoutMs);
+    if ("status" in result && result.body["retry"] !== true) {
+      retry.onResult({ kind: result.status === 200 ? "accepted" : "rejected" });
+      return { ...result, attempts: retry.attempt };
+    }
+    const why = "status" in result ? String(result.body["error"]) : result.why;
+    const kind = "status" in result ? "retry" : "transportError";
+    const step = retry.onResult({ kind, why });
+    if (step.kind === "again") {
+      call.onRetry?.(why, step.afterMs);
+      await pause(step.afterMs);
+      continue;
+    }
+    const tried = policy.retriesMax === 0 ? "" : ` after ${policy.retriesMax + 1} attempts`;
+    throw new LedgerClientError(
+      `no answer from ${target.api}${tried}: ${why}`,
+      call.method === "POST",
+    );
+  }
+}
+
+async function once(
+  { tokenFile }: LedgerTarget,
+  api: string,
+  { method, path, body }: LedgerCall,
+  timeoutMs: number,
+): Promise<{ readonly status: number; readonly body: JsonObject } | { readonly why: string }> {
+  const token =
+    tokenFile === undefined
+      ? {}
+      : { authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}` };
+  try {
+    const response = await fetch(`http://${api}${path}`, {
+      method,
+      headers: { ...token, "content-type": "application/json" },
+      signal: AbortSignal.timeout(timeoutMs),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const answer = (await response.json()) as JsonObject;
+    // A node that is starting or going down has done nothing.
+    if (response.status === 503) return { why: String(answer["error"] ?? "busy") };
+    return { status: response.status, body: answer };
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    const code = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
+    return { why: `no ledger node answers at ${api} (${code})` };
+  }
+}

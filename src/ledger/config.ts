@@ -1,0 +1,346 @@
+/**
+ * What a ledger node is told at its start: one JSON file. Every mistake is found and named at once,
+ * with its place in the file, before a socket opens or a byte is written.
+ */
+
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { dirname, resolve } from "node:path";
+import { z } from "zod";
+import { type Address, type NodeId, nodeId } from "../core/base/ids.ts";
+import {
+  checkIdempotencyProfile,
+  IDEMPOTENCY_PROFILES,
+  type IdempotencyProfileName,
+} from "../core/idempotency/config.ts";
+import { SHARD_COUNT } from "../core/idempotency/key.ts";
+import { GATE_ID_CHARACTERS_MAX, REGION_CODE_CHARACTERS_MAX } from "../core/ledger/job-id.ts";
+import type { Site } from "../core/ledger/placement.ts";
+import { LEDGER_NODE_DEFAULTS } from "../core/replica/config.ts";
+import type { LedgerNodeConfig } from "../core/replica/face.ts";
+import { MEMBERS_MAX } from "../core/vsr/messages.ts";
+import { CHECKPOINT_DEFAULTS } from "../core/wal/checkpoint.ts";
+import { parseSecrets } from "../node/agent-config.ts";
+import type { LogLevel } from "../ports/log.ts";
+import { parseAddress } from "../wire/address.ts";
+import { PLAINTEXT } from "../wire/key-ring.ts";
+import { weakness } from "../wire/secret.ts";
+
+const PEERS_MAX = 64;
+const TOKEN_CHARACTERS_MIN = 16;
+const DAY_SECONDS = 86_400;
+/** A lease shorter than this is lost to a single pause of the process. */
+const LEASE_MS_MIN = 300;
+const LEASE_MS_MAX = 600_000;
+
+const name = (charactersMax: number) =>
+  z
+    .string()
+    .regex(
+      /^[a-z0-9]+$/,
+      "lower-case letters and digits only, as in n1: it becomes part of job ids",
+    )
+    .max(charactersMax, `at most ${charactersMax} characters`);
+const label = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, "1 to 64 letters, digits, dots, dashes, underscores");
+const place = z.string().superRefine((text, context) => {
+  const parsed = parseAddress(text, 0);
+  const problem = !parsed.ok
+    ? `"${text}" is not an address: write 127.0.0.1:7101`
+    : isIP(parsed.host) === 0
+      ? `"${parsed.host}" is a name: write the numeric address`
+      : null;
+  if (problem !== null) context.addIssue({ code: "custom", message: problem });
+});
+const seconds = z.number().positive();
+const path = z.string().min(1, "a path");
+
+const schema = z.strictObject({
+  name: name(GATE_ID_CHARACTERS_MAX),
+  region: name(REGION_CODE_CHARACTERS_MAX),
+  cluster: label.default("hyperscale"),
+  environment: label.default("default"),
+  bind: place,
+  api: place,
+  apiTokenFile: path.optional(),
+  peers: z
+    .array(
+      z.strictObject({
+        name: name(GATE_ID_CHARACTERS_MAX),
+        region: name(REGION_CODE_CHARACTERS_MAX),
+        address: place,
+      }),
+    )
+    .max(PEERS_MAX)
+    .default([]),
+  dataDir: path,
+  secretFile: path.optional(),
+  insecurePlaintext: z.boolean().default(false),
+  tls: z
+    .strictObject({ cert: path, key: path, ca: path, verifyHostname: z.boolean().default(true) })
+    .optional(),
+  replicas: z
+    .number()
+    .int()
+    .min(1)
+    .max(MEMBERS_MAX)
+    .refine((count) => count % 2 === 1, "an odd number: an even one survives no loss more")
+    .default(LEDGER_NODE_DEFAULTS.replicas),
+  /** With fewer than three nodes: groups of one, or no jobs at all. */
+  fewNodes: z.enum(["single", "refuse"]).default("single"),
+  leaseMs: z.number().int().min(LEASE_MS_MIN).max(LEASE_MS_MAX).default(10_000),
+  requestTimeoutMs: z.number().int().min(100).max(120_000).default(5_000),
+  idempotency: z.enum(["development", "production", "multiDatacenter"]).default("production"),
+  checkpoint: z
+    .strictObject({
+      entries: z.number().int().min(1).default(CHECKPOINT_DEFAULTS.intervalEntries),
+      seconds: seconds.default(CHECKPOINT_DEFAULTS.intervalMs / 1_000),
+      keep: z.number().int().min(1).max(100).default(CHECKPOINT_DEFAULTS.keptMax),
+    })
+    .prefault({}),
+  archive: z
+    .strictObject({
+      /** A finished job leaves memory this long after its end. */
+      afterSeconds: seconds.default(DAY_SECONDS),
+      /** How long it can be read and audited after that. */
+      keepSeconds: seconds.default(30 * DAY_SECONDS),
+    })
+    .prefault({}),
+  logLevel: z.enum(["error", "warn", "info", "debug"]).default("info"),
+});
+
+type ConfigFile = z.infer<typeof schema>;
+
+export interface PeerConfig {
+  readonly name: NodeId;
+  readonly region: string;
+  readonly address: Address;
+}
+
+export interface Listen {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface LedgerConfig {
+  readonly file: string;
+  readonly name: NodeId;
+  readonly region: string;
+  readonly cluster: string;
+  readonly environment: string;
+  readonly bind: Listen;
+  readonly api: Listen & { readonly token: string | null };
+  readonly peers: readonly PeerConfig[];
+  readonly dataDir: string;
+  readonly readSecrets: () => readonly string[];
+  readonly tls: ConfigFile["tls"] | null;
+  readonly node: LedgerNodeConfig;
+  readonly checkpoint: { readonly entries: number; readonly ms: number; readonly keep: number };
+  readonly archiveKeepMs: number;
+  readonly logLevel: LogLevel;
+}
+
+export type LedgerConfigResult =
+  | { readonly ok: true; readonly config: LedgerConfig }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+export function readLedgerConfig(file: string): LedgerConfigResult {
+  const read = readJson(file);
+  if (typeof read === "string") return { ok: false, problems: [read] };
+  const parsed = schema.safeParse(read.value);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => {
+      const at = issue.path.length === 0 ? "the file" : issue.path.join(".");
+      return `${file}: ${at}: ${issue.message}`;
+    });
+    return { ok: false, problems };
+  }
+  const problems: string[] = [];
+  const config = assemble(file, parsed.data, (text) => problems.push(`${file}: ${text}`));
+  return problems.length === 0 ? { ok: true, config } : { ok: false, problems };
+}
+
+function readJson(file: string): { readonly value: unknown } | string {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch {
+    return `${file}: cannot be read; "hyperscale ledger init --nodes 3 --dir D" writes examples`;
+  }
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch (error) {
+    return `${file}: not JSON: ${error instanceof Error ? error.message : String(error)}`;
+  }
+}
+
+function assemble(
+  file: string,
+  data: ConfigFile,
+  complain: (problem: string) => void,
+): LedgerConfig {
+  const at = (path: string): string => resolve(dirname(file), path);
+  const names = [data.name, ...data.peers.map((peer) => peer.name)];
+  const twice = names.find((one, index) => names.indexOf(one) !== index);
+  if (twice === data.name) complain(`peers: "${twice}" is this node itself; list only the others`);
+  else if (twice !== undefined) complain(`peers: "${twice}" is listed twice`);
+  if (data.fewNodes === "refuse" && names.length < Math.min(3, data.replicas)) {
+    complain(`peers: ${names.length} nodes are too few for ${data.replicas} replicas`);
+  }
+  for (const problem of checkIdempotencyProfile(IDEMPOTENCY_PROFILES[data.idempotency])) {
+    complain(`idempotency: ${problem}`);
+  }
+  const { tls } = data;
+  for (const key of ["cert", "key", "ca"] as const) {
+    if (tls !== undefined && !existsSync(at(tls[key])))
+      complain(`tls.${key}: ${tls[key]}: no such file`);
+  }
+  return {
+    file,
+    name: nodeId(data.name),
+    region: data.region,
+    cluster: data.cluster,
+    environment: data.environment,
+    bind: listen(data.bind),
+    api: { ...listen(data.api), token: apiToken(data, at, complain) },
+    peers: data.peers.map((peer) => ({
+      name: nodeId(peer.name),
+      region: peer.region,
+      address: peer.address as Address,
+    })),
+    dataDir: at(data.dataDir),
+    readSecrets: secretSource(data, at, complain),
+    tls:
+      tls === undefined ? null : { ...tls, cert: at(tls.cert), key: at(tls.key), ca: at(tls.ca) },
+    node: nodeConfig(data),
+    checkpoint: {
+      entries: data.checkpoint.entries,
+      ms: data.checkpoint.seconds * 1_000,
+      keep: data.checkpoint.keep,
+    },
+    archiveKeepMs: data.archive.keepSeconds * 1_000,
+    logLevel: data.logLevel,
+  };
+}
+
+function listen(text: string): Listen {
+  const parsed = parseAddress(text);
+  return parsed.ok ? { host: parsed.host, port: parsed.port } : { host: "", port: 0 };
+}
+
+/** Times scale with the lease: a short one on a bench is renewed and taken over as often as it must. */
+function nodeConfig(data: ConfigFile): LedgerNodeConfig {
+  const { vsr } = LEDGER_NODE_DEFAULTS;
+  const { leaseMs } = data;
+  const upTo = (normal: number, share: number): number =>
+    Math.max(1, Math.min(normal, Math.floor(leaseMs * share)));
+  const renewMs = upTo(vsr.renewMs, 0.3);
+  const idempotency: IdempotencyProfileName = data.idempotency;
+  return {
+    ...LEDGER_NODE_DEFAULTS,
+    idempotency: IDEMPOTENCY_PROFILES[idempotency].authority,
+    replicas: data.replicas,
+    fewGates: data.fewNodes,
+    requestTimeoutMs: data.requestTimeoutMs,
+    routeRetryMs: Math.min(
+      LEDGER_NODE_DEFAULTS.routeRetryMs,
+      Math.floor(data.requestTimeoutMs / 4),
+    ),
+    retentionMs: data.archive.afterSeconds * 1_000,
+    vsr: {
+      ...vsr,
+      leaseMs,
+      renewMs,
+      leaseMarginMs: upTo(vsr.leaseMarginMs, 0.05),
+      retransmitMs: Math.min(vsr.retransmitMs, renewMs),
+      rankDelayMs: upTo(vsr.rankDelayMs, 0.25),
+      viewChangeTimeoutMs: upTo(vsr.viewChangeTimeoutMs, 1),
+      viewChangeBackoffMs: upTo(vsr.viewChangeBackoffMs, 0.2),
+    },
+  };
+}
+
+function apiToken(
+  data: ConfigFile,
+  at: (path: string) => string,
+  complain: (problem: string) => void,
+): string | null {
+  const { host } = listen(data.api);
+  if (data.apiTokenFile === undefined) {
+    if (host !== "::1" && !host.startsWith("127.")) {
+      complain(`api: ${data.api} is open to the network: guard it with apiTokenFile`);
+    }
+    return null;
+  }
+  const file = at(data.apiTokenFile);
+  if (!existsSync(file)) {
+    complain(`apiTokenFile: ${file}: no such file`);
+    return null;
+  }
+  const token = readFileSync(file, "utf8").trim();
+  if (token.length < TOKEN_CHARACTERS_MIN) {
+    complain(`apiTokenFile: ${file}: a token has at least ${TOKEN_CHARACTERS_MIN} characters`);
+  }
+  return token;
+}
+
+function secretSource(
+  data: ConfigFile,
+  at: (path: string) => string,
+  complain: (problem: string) => void,
+): () => readonly string[] {
+  if (data.secretFile === undefined) {
+    if (!data.insecurePlaintext) {
+      complain(
+        'secretFile: is missing; make one with "hyperscale keygen > cluster.key", ' +
+          "or say insecurePlaintext: true for development",
+      );
+    }
+    return () => [PLAINTEXT];
+  }
+  const file = at(data.secretFile);
+  const read = (): readonly string[] => {
+    const secrets = parseSecrets(readFileSync(file, "utf8"));
+    if (secrets.length === 0) throw new Error(`${file} holds no secret`);
+    for (const secret of secrets) {
+      const problem = secret === PLAINTEXT ? plaintextProblem(data) : weakness(secret);
+      if (problem !== null) throw new Error(`${file}: ${problem}`);
+    }
+    return secrets;
+  };
+  if (!existsSync(file)) {
+    complain(`secretFile: ${file}: no such file; make one with "hyperscale keygen > ${file}"`);
+    return read;
+  }
+  try {
+    read();
+  } catch (error) {
+    complain(`secretFile: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  return read;
+}
+
+function plaintextProblem({ insecurePlaintext }: ConfigFile): string | null {
+  return insecurePlaintext ? null : 'it says "plaintext": that needs insecurePlaintext: true';
+}
+
+/** All nodes of the ledger, in an order that does not depend on who asks. */
+export function sitesOf(config: LedgerConfig): readonly Site[] {
+  const self = { node: config.name, region: config.region };
+  const others = config.peers.map((peer) => ({ node: peer.name, region: peer.region }));
+  return [self, ...others].sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+/** What all nodes must agree on before they replicate to each other. */
+export function describeLedger(config: LedgerConfig): {
+  readonly digest: string;
+  readonly described: string;
+} {
+  const { replicas, fewGates } = config.node;
+  const nodes = sitesOf(config).map(({ node, region }) => `${node}@${region}`);
+  const described = `${nodes.join(" ")}, ${replicas} replicas, few nodes: ${fewGates}`;
+  const hash = createHash("sha256").update(`${described}, ${SHARD_COUNT} shards`);
+  return { digest: hash.digest("hex").slice(0, 32), described: described.slice(0, 500) };
+}

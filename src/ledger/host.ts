@@ -1,0 +1,294 @@
+/**
+ * A ledger node as a process: the pure node, its log, its peers, and whoever asks it something.
+ *
+ *     peers ─┐                                   ┌─► peers      one batch per peer and turn
+ *     API   ─┼─► Driver ─► LedgerNode ─► effects ┼─► log        durable(n) comes back
+ *     log   ─┘                                   └─► answers    to whoever asked
+ *
+ * Sockets are opened before the disk is touched, so that a taken port changes nothing; nobody is
+ * answered before recovery has ended. (CKPT-6)
+ */
+
+import { randomUUID } from "node:crypto";
+import type { NodeId } from "../core/base/ids.ts";
+import { Random } from "../core/base/random.ts";
+import type { JobState } from "../core/ledger/fold.ts";
+import { LEDGER_RULES } from "../core/replica/config.ts";
+import type { LedgerEffect } from "../core/replica/face.ts";
+import type { LedgerAnswer, LedgerRequest, NodeMessage } from "../core/replica/messages.ts";
+import { LedgerNode } from "../core/replica/node.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import { ApiServer } from "./api-server.ts";
+import { type AuditPage, type AuditQuery, auditTrail } from "./audit.ts";
+import { type LedgerConfig, sitesOf } from "./config.ts";
+import { Driver } from "./driver.ts";
+import { foundingDone, mayFound } from "./founding.ts";
+import { Peers } from "./peers.ts";
+import { type HostStatus, hostStatus } from "./status.ts";
+import { Store } from "./store.ts";
+
+/** Records without room in the log's queue: beyond it clients are told to retry, and peers are not heard. */
+const DISK_BEHIND_RECORDS = 20_000;
+const LEADS_EVERY_MS = 1_000;
+/** Work under way may finish for so long before the node goes. */
+const DRAIN_MS_MAX = 1_000;
+
+export type HostEvent =
+  | {
+      readonly event: "leads";
+      readonly leading: number;
+      readonly gained: number;
+      readonly lost: number;
+    }
+  | { readonly event: "alarm"; readonly group: string; readonly why: string }
+  | { readonly event: "peer"; readonly peer: string; readonly up: boolean };
+
+export interface HostHandlers {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly version: string;
+  readonly onEvent: (event: HostEvent) => void;
+  /** The process must end: the log failed, or an invariant broke. */
+  readonly onFatal: (reason: string, error: unknown) => void;
+}
+
+export interface HostCounts {
+  requests: number;
+  answers: number;
+  commits: number;
+  alarms: number;
+  /** Batches of peers that were not taken because the disk was behind. */
+  shed: number;
+}
+
+type OnAnswer = (answer: LedgerAnswer) => void;
+
+export class LedgerHost {
+  readonly config: LedgerConfig;
+  readonly #handlers: HostHandlers;
+  readonly #waiting = new Map<number, OnAnswer>();
+  readonly counts: HostCounts = { requests: 0, answers: 0, commits: 0, alarms: 0, shed: 0 };
+  readonly #leads = { gained: 0, lost: 0, timer: null as NodeJS.Timeout | null };
+  #driver: Driver | null = null;
+  #store: Store | null = null;
+  #peers: Peers | null = null;
+  #api: ApiServer | null = null;
+  #tokens = 0;
+  #closing = false;
+
+  private constructor(config: LedgerConfig, handlers: HostHandlers) {
+    this.config = config;
+    this.#handlers = handlers;
+  }
+
+  /** Resolves when the node has recovered and serves. Rejects with what is wrong, sockets closed. */
+  static async start(config: LedgerConfig, handlers: HostHandlers): Promise<LedgerHost> {
+    const host = new LedgerHost(config, handlers);
+    try {
+      await host.#open();
+      return host;
+    } catch (error) {
+      await host.#closeAll();
+      throw error;
+    }
+  }
+
+  get ready(): boolean {
+    return this.#driver !== null && !this.#closing;
+  }
+
+  get node(): LedgerNode | null {
+    return this.#driver?.node ?? null;
+  }
+
+  wall(): number {
+    return this.#handlers.clock.wall();
+  }
+
+  get encryption(): string {
+    return this.#peers?.encryption ?? "";
+  }
+
+  /** `onAnswer` is called once. */
+  request(request: LedgerRequest, onAnswer: OnAnswer): void {
+    const driver = this.#driver;
+    const refusal = this.#busy();
+    if (driver === null || refusal !== null) {
+      onAnswer({ kind: "retry", why: refusal ?? "the node is starting" });
+      return;
+    }
+    this.counts.requests++;
+    const token = ++this.#tokens;
+    this.#waiting.set(token, onAnswer);
+    driver.take({ kind: "request", token, request });
+  }
+
+  /** A job that has left memory; null when this node does not have it either. */
+  async archived(jobId: string): Promise<JobState | null> {
+    return (await this.#store?.archive.read(jobId)) ?? null;
+  }
+
+  audit(query: AuditQuery): Promise<AuditPage> {
+    const { node } = this;
+    if (node === null || this.#store === null) throw new Error("the node is starting");
+    return auditTrail(node, this.#store.archive, query);
+  }
+
+  status(): HostStatus | null {
+    if (this.#driver === null || this.#store === null || this.#peers === null) return null;
+    return hostStatus({
+      config: this.config,
+      driver: this.#driver,
+      store: this.#store,
+      peers: this.#peers,
+      counts: this.counts,
+      waiting: this.#waiting.size,
+    });
+  }
+
+  reloadKeys(): void {
+    this.#peers?.reloadKeys();
+  }
+
+  /** Lets what is under way finish, writes a checkpoint, ends. */
+  async stop(): Promise<void> {
+    if (this.#closing) return;
+    this.#closing = true;
+    const until = this.#handlers.clock.now() + DRAIN_MS_MAX;
+    while (this.#waiting.size > 0 && this.#handlers.clock.now() < until) {
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    const retry = { kind: "retry", why: "the node is going down; ask another" } as const;
+    for (const onAnswer of this.#waiting.values()) onAnswer(retry);
+    this.#waiting.clear();
+    this.#driver?.flush();
+    if (this.#store !== null && this.#driver !== null) {
+      const done = this.#store.checkpoint(this.#driver.node);
+      this.#driver.stop();
+      await done;
+    }
+    await this.#closeAll();
+  }
+
+  async #open(): Promise<void> {
+    const { config } = this;
+    const { clock, log, version, onEvent, onFatal } = this.#handlers;
+    this.#peers = await Peers.listen(config, {
+      log,
+      version,
+      onMessages: (from, messages) => this.#onMessages(from, messages),
+      onLink: (peer, up) => onEvent({ event: "peer", peer, up }),
+    });
+    this.#api = await ApiServer.listen({ ...config.api, host: this, bind: config.api.host });
+    const found = await mayFound(config.dataDir, config.file);
+    const { store, recovered } = await Store.open(config, {
+      clock,
+      log,
+      onDurable: (count) => this.#driver?.take({ kind: "durable", count }),
+      onFailed: (error) => onFatal("the write-ahead log has failed", error),
+    });
+    this.#store = store;
+    const node = new LedgerNode(
+      {
+        self: config.name,
+        sites: sitesOf(config),
+        config: config.node,
+        boot: randomUUID().slice(0, 13),
+        rules: LEDGER_RULES,
+      },
+      new Random(randomUUID()),
+    );
+    for (const jobId of recovered.archived) node.archived.add(jobId);
+    node.recover(recovered.images, clock.now(), clock.wall());
+    this.#warnOfClock(node);
+    node.start(clock.now(), clock.wall(), found);
+    this.#driver = new Driver(node, clock, {
+      run: (effect) => this.#run(effect),
+      onTurn: () => store.checkpointIfDue(node),
+      onDefect: (error) => onFatal("an invariant of the ledger is broken", error),
+    });
+    const { replayed, tookMs } = recovered;
+    log.event("info", "ledger.recovered", { groups: recovered.images.size, replayed, tookMs });
+    this.#driver.flush();
+    if (found) {
+      await store.wal.flush();
+      await foundingDone(config.dataDir);
+      log.event("info", "ledger.founded", { groups: node.groups.size });
+    }
+    this.#peers.start();
+  }
+
+  /** Our own past lies ahead of our clock: peers will refuse our stamps until it has caught up. (HLC-5) */
+  #warnOfClock(node: LedgerNode): void {
+    const behindMs = node.hlc.waitMs(Math.floor(this.#handlers.clock.wall()));
+    if (behindMs > 0) this.#handlers.log.event("warn", "clock.behind-own-log", { behindMs });
+  }
+
+  #busy(): string | null {
+    if (this.#closing) return "the node is going down; ask another";
+    if ((this.#store?.waiting ?? 0) > DISK_BEHIND_RECORDS) return "the disk is behind";
+    return null;
+  }
+
+  #onMessages(from: NodeId, messages: readonly NodeMessage[]): void {
+    if ((this.#store?.waiting ?? 0) > DISK_BEHIND_RECORDS) {
+      this.counts.shed++;
+      return;
+    }
+    this.#driver?.take({ kind: "messages", from, messages });
+  }
+
+  #run(effect: LedgerEffect): void {
+    switch (effect.kind) {
+      case "append":
+        this.#store?.post(effect.type, effect.payload, effect.wall, effect.logical);
+        return;
+      case "send":
+        this.#peers?.send(effect.to, effect.messages);
+        return;
+      case "answer": {
+        const onAnswer = this.#waiting.get(effect.token);
+        this.#waiting.delete(effect.token);
+        this.counts.answers++;
+        onAnswer?.(effect.answer);
+        return;
+      }
+      case "applied":
+        this.counts.commits++;
+        return;
+      case "leads":
+        this.#onLeads(effect.leads);
+        return;
+      case "archive":
+        this.#store?.archive.add(effect.jobId, effect.bytes);
+        return;
+      case "alarm": {
+        const { group, why } = effect;
+        this.counts.alarms++;
+        this.#handlers.log.event("error", "ledger.alarm", { group, why });
+        this.#handlers.onEvent({ event: "alarm", group, why });
+      }
+    }
+  }
+
+  /** A take-over moves thousands of groups at once: they are told together. */
+  #onLeads(leads: boolean): void {
+    if (leads) this.#leads.gained++;
+    else this.#leads.lost++;
+    this.#leads.timer ??= setTimeout(() => {
+      const { gained, lost } = this.#leads;
+      Object.assign(this.#leads, { gained: 0, lost: 0, timer: null });
+      const leading = this.node?.status().leading ?? 0;
+      this.#handlers.log.event("info", "ledger.leads", { leading, gained, lost });
+      this.#handlers.onEvent({ event: "leads", leading, gained, lost });
+    }, LEADS_EVERY_MS).unref();
+  }
+
+  async #closeAll(): Promise<void> {
+    this.#driver?.stop();
+    await this.#api?.close();
+    await this.#peers?.stop();
+    await this.#store?.close();
+  }
+}

@@ -1,0 +1,100 @@
+/** What an operator asks of a node: its groups, its log, its peers, how it feels. */
+
+import type { LedgerStatus } from "../core/replica/face.ts";
+import type { LedgerNode } from "../core/replica/node.ts";
+import type { WriterView } from "../core/wal/writer-face.ts";
+import { describeLedger, type LedgerConfig } from "./config.ts";
+import type { Driver } from "./driver.ts";
+import type { HostCounts } from "./host.ts";
+import type { Peers, PeerView } from "./peers.ts";
+import type { Store } from "./store.ts";
+
+export const GROUPS_LISTED_MAX = 10_000;
+
+export interface HostStatus {
+  readonly name: string;
+  readonly region: string;
+  readonly cluster: string;
+  readonly environment: string;
+  readonly digest: string;
+  readonly nodes: string;
+  readonly leaseMs: number;
+  readonly encryption: string;
+  readonly ledger: LedgerStatus;
+  readonly counts: HostCounts;
+  readonly waiting: number;
+  readonly turns: number;
+  readonly timerLagMs: number;
+  readonly archivedJobs: number;
+  readonly wal: WriterView & {
+    readonly waiting: number;
+    readonly queueFill: number;
+    readonly durableLag: number;
+    readonly durableP99Ms: number;
+  };
+  readonly checkpoints: readonly {
+    readonly id: string;
+    readonly localLsn: number;
+    readonly createdAt: number;
+  }[];
+  readonly peers: readonly PeerView[];
+}
+
+export interface GroupView {
+  readonly group: string;
+  readonly status: string;
+  readonly view: number;
+  readonly primary: string | null;
+  readonly members: readonly string[];
+  readonly commit: number;
+  readonly last: number;
+}
+
+export function hostStatus(parts: {
+  readonly config: LedgerConfig;
+  readonly driver: Driver;
+  readonly store: Store;
+  readonly peers: Peers;
+  readonly counts: HostCounts;
+  readonly waiting: number;
+}): HostStatus {
+  const { config, driver, store, peers, counts, waiting } = parts;
+  const { digest, described } = describeLedger(config);
+  const ledger = driver.node.status();
+  const wal = store.wal.status();
+  const durableLag = wal.nextLsn - 1 - wal.durableLsn;
+  return {
+    name: config.name,
+    region: config.region,
+    cluster: config.cluster,
+    environment: config.environment,
+    digest,
+    nodes: described,
+    leaseMs: config.node.vsr.leaseMs,
+    encryption: peers.encryption,
+    ledger,
+    counts: { ...counts },
+    waiting,
+    turns: driver.turns,
+    timerLagMs: driver.takeLagMs(),
+    archivedJobs: store.archive.size,
+    wal: { ...wal, queueFill: store.queueFill, durableLag, durableP99Ms: store.durableP99Ms },
+    checkpoints: store.checkpoints.kept.map(({ id, localLsn, createdAt }) => ({
+      id,
+      localLsn,
+      createdAt,
+    })),
+    peers: peers.view(),
+  };
+}
+
+export function groupViews(node: LedgerNode, wanted: string, limit: number): readonly GroupView[] {
+  const views: GroupView[] = [];
+  for (const { id, replica } of node.groups.values()) {
+    if (views.length >= Math.min(limit, GROUPS_LISTED_MAX)) break;
+    if (!id.startsWith(wanted)) continue;
+    const { status, view, primaryId, members, commit, lastSeq } = replica.view();
+    views.push({ group: id, status, view, primary: primaryId, members, commit, last: lastSeq });
+  }
+  return views;
+}

@@ -1,0 +1,307 @@
+/**
+ * What a ledger node keeps on disk, and how it comes back from it:
+ *
+ *     <dataDir>/wal/       segments and checkpoints          <dataDir>/archive/    finished jobs
+ *
+ * Recovery takes the newest intact checkpoint, then every record after it, in order. (CKPT-5..7) A
+ * checkpoint is marked by a record of its own: the snapshot stands for exactly the records before it.
+ */
+
+import { join } from "node:path";
+import type { LedgerNode } from "../core/replica/node.ts";
+import { encodeCheckpoint, LedgerRecovery } from "../core/replica/recovery.ts";
+import type { GroupImage } from "../core/vsr/face.ts";
+import type { GroupId } from "../core/vsr/messages.ts";
+import { WAL_DEFAULTS } from "../core/wal/limits.ts";
+import { RECORD_TYPES } from "../core/wal/record-types.ts";
+import { identityOf } from "../core/wal/segment.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import { type Checkpoint, Checkpoints } from "../wal/checkpoints.ts";
+import { WalError } from "../wal/errors.ts";
+import { Wal, type WalEvent } from "../wal/wal.ts";
+import { Archive } from "./archive.ts";
+import type { LedgerConfig } from "./config.ts";
+
+export interface StoreHandlers {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly onDurable: (count: number) => void;
+  /** The log has ended; so must the process. */
+  readonly onFailed: (error: Error) => void;
+}
+
+export interface Recovered {
+  readonly images: ReadonlyMap<GroupId, GroupImage>;
+  readonly archived: Iterable<string>;
+  readonly replayed: number;
+  readonly tookMs: number;
+}
+
+const NOTHING = new Uint8Array(0);
+/** Latest times from a record's way to the log until it was durable, sampled once per sync. */
+const SAMPLES_MAX = 1_024;
+
+export class Store {
+  readonly #config: LedgerConfig;
+  readonly #handlers: StoreHandlers;
+  readonly #wal: Wal;
+  readonly #checkpoints: Checkpoints;
+  readonly archive: Archive;
+  #stamp = { wall: 0, logical: 0 };
+  #checkpointedAt: number;
+  #checkpointedAppends = 0;
+  #running: Promise<void> | null = null;
+  #posted = 0;
+  /** The record whose way is being timed. */
+  #timed: { readonly count: number; readonly at: number } | null = null;
+  readonly #samples: number[] = [];
+  #sampled = 0;
+
+  private constructor(
+    config: LedgerConfig,
+    handlers: StoreHandlers,
+    parts: { readonly wal: Wal; readonly checkpoints: Checkpoints; readonly archive: Archive },
+  ) {
+    this.#config = config;
+    this.#handlers = handlers;
+    this.#wal = parts.wal;
+    this.#checkpoints = parts.checkpoints;
+    this.archive = parts.archive;
+    // Counted from the start of the process. (CKPT-9)
+    this.#checkpointedAt = handlers.clock.now();
+  }
+
+  /** Throws a `WalError` that says what is wrong with the directory; then nothing was changed. */
+  static async open(
+    config: LedgerConfig,
+    handlers: StoreHandlers,
+  ): Promise<{ readonly store: Store; readonly recovered: Recovered }> {
+    const startedAt = handlers.clock.now();
+    const { log, clock } = handlers;
+    const directory = join(config.dataDir, "wal");
+    const identity = identityOf(`${config.cluster}/${config.environment}`, config.name);
+    const say = (level: "info" | "warn", event: string, message: string): void =>
+      log.event(level, event, { message });
+    say("info", "wal.opening", `Opening WAL at ${directory}`);
+    const recovery = new LedgerRecovery();
+    let replayed = 0;
+    let store: Store | null = null;
+    const { checkpoints, latest } = await openCheckpoints(config, directory, identity, log);
+    recovery.restore(latest?.payload ?? null);
+    refuseUnreadable(recovery, directory);
+    const fromLsn = latest?.header.localLsn ?? 0;
+    const wal = await Wal.open({
+      directory,
+      identity,
+      config: { fullDisk: "wait" },
+      stamp: () => store?.stamp ?? { wall: clock.wall(), logical: 0 },
+      onEntry: ({ type, payload, lsn }) => {
+        if (lsn <= fromLsn) return;
+        replayed++;
+        recovery.apply(type, payload);
+      },
+      onDurable: (count) => {
+        store?.onDurable(count);
+        handlers.onDurable(count);
+      },
+      onFailed: handlers.onFailed,
+      onEvent: (event) => logWal(log, event),
+    });
+    try {
+      refuseUnreadable(recovery, directory);
+      refuseGap(fromLsn, wal, directory);
+      if (latest === null) {
+        if (replayed > 0) {
+          say("warn", "ledger.recovering", "No checkpoint found, full WAL replay required");
+        }
+      } else {
+        const { id, localLsn } = latest.header;
+        say("info", "ledger.recovering", `Recovering from checkpoint ${id} at LSN ${localLsn}`);
+      }
+      const replaying = `Recovery: replaying ${replayed} WAL entries after checkpoint`;
+      say("info", "ledger.replaying", replaying);
+      const archive = await Archive.open({
+        directory: join(config.dataDir, "archive"),
+        keepMs: config.archiveKeepMs,
+        wall: clock.wall,
+        onProblem: (file, problem) => log.event("warn", "archive.problem", { file, problem }),
+      });
+      store = new Store(config, handlers, { wal, checkpoints, archive });
+      const archived = new Set([...recovery.archived, ...archive.jobs()]);
+      const images = recovery.images();
+      const tookMs = Math.round(clock.now() - startedAt);
+      return { store, recovered: { images, archived, replayed, tookMs } };
+    } catch (error) {
+      await wal.close();
+      throw error;
+    }
+  }
+
+  get stamp(): { readonly wall: number; readonly logical: number } {
+    return this.#stamp;
+  }
+
+  /** Records that have found no room in the queue yet: the disk is behind. */
+  get waiting(): number {
+    return this.#wal.congested ? this.#wal.status().waiting : 0;
+  }
+
+  get wal(): Wal {
+    return this.#wal;
+  }
+
+  get checkpoints(): Checkpoints {
+    return this.#checkpoints;
+  }
+
+  /** How full the log's queue is, 0 to 1. */
+  get queueFill(): number {
+    return Math.min(1, this.#wal.status().queueEntries / WAL_DEFAULTS.queueEntriesMax);
+  }
+
+  /** From the way to the log until durable, the slowest of a hundred. */
+  get durableP99Ms(): number {
+    const sorted = [...this.#samples].sort((a, b) => a - b);
+    return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
+  }
+
+  post(type: number, payload: Uint8Array, wall: number, logical: number): void {
+    this.#stamp = { wall, logical };
+    this.#posted = this.#wal.post(type, payload);
+    this.#timed ??= { count: this.#posted, at: performance.now() };
+  }
+
+  onDurable(count: number): void {
+    if (this.#timed === null || count < this.#timed.count) return;
+    this.#samples[this.#sampled++ % SAMPLES_MAX] = performance.now() - this.#timed.at;
+    this.#timed = null;
+  }
+
+  /** Called after every turn; starts a checkpoint when one is due. (CKPT: 100,000 entries or 300 s) */
+  checkpointIfDue(node: LedgerNode): void {
+    if (this.#running !== null) return;
+    const { entries, ms } = this.#config.checkpoint;
+    const appended = node.appends - this.#checkpointedAppends;
+    const age = this.#handlers.clock.now() - this.#checkpointedAt;
+    if (appended < entries && (age < ms || appended === 0)) return;
+    void this.checkpoint(node);
+  }
+
+  /** All effects of the node up to now must have been carried out. Resolves when it would survive. */
+  checkpoint(node: LedgerNode): Promise<void> {
+    this.#running ??= this.#checkpoint(node).finally(() => {
+      this.#running = null;
+    });
+    return this.#running;
+  }
+
+  async #checkpoint(node: LedgerNode): Promise<void> {
+    const { log, clock, onFailed } = this.#handlers;
+    this.#checkpointedAt = clock.now();
+    this.#checkpointedAppends = node.appends;
+    // The snapshot and the mark are made in one turn: nothing can come between them. (CKPT-1)
+    const payload = encodeCheckpoint(node);
+    const marked = this.#wal.append(RECORD_TYPES.CHECKPOINT_MARK, NOTHING);
+    try {
+      const { lsn } = await marked;
+      if (lsn === null) return;
+      await this.archive.flush();
+      const message = `Creating checkpoint at LSN ${lsn}`;
+      log.event("info", "checkpoint.creating", { message, bytes: payload.length });
+      // Entries that are not global yet are in the snapshot with their groups: all of it is safe.
+      const lsns = { localLsn: lsn, regionalLsn: lsn, globalLsn: lsn };
+      const { id } = await this.#checkpoints.write({ ...lsns, payload });
+      log.event("info", "checkpoint.created", {
+        message: `Checkpoint ${id} created at LSN ${lsn}`,
+      });
+      await this.#wal.compact(this.#checkpoints.safeLsn);
+      for (const jobId of await this.archive.expire()) node.archived.delete(jobId);
+    } catch (error) {
+      if (error instanceof WalError) return;
+      // The log goes on without a checkpoint; it only grows. A disk that fails for good ends the log itself.
+      const problem = error instanceof Error ? error.message : String(error);
+      log.event("error", "checkpoint.failed", { problem });
+      if (!isDiskFull(error)) onFailed(new Error(`a checkpoint could not be written: ${problem}`));
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#running;
+    await this.archive.close();
+    await this.#wal.close();
+  }
+}
+
+function isDiskFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOSPC" || code === "EDQUOT";
+}
+
+async function openCheckpoints(
+  config: LedgerConfig,
+  directory: string,
+  identity: string,
+  log: Log,
+): Promise<{ readonly checkpoints: Checkpoints; readonly latest: Checkpoint | null }> {
+  const options = {
+    directory,
+    identity,
+    keptMax: config.checkpoint.keep,
+    onDamaged: (name: string, problem: string) =>
+      log.event("warn", "checkpoint.damaged", { file: name, problem }),
+  };
+  try {
+    return await Checkpoints.open(options);
+  } catch (error) {
+    if (!(error instanceof WalError) || error.code !== "WAL_MISSING") throw error;
+    return { checkpoints: Checkpoints.empty(options), latest: null };
+  }
+}
+
+function refuseUnreadable({ problem }: LedgerRecovery, directory: string): void {
+  if (problem === null) return;
+  throw new WalError(
+    "WAL_CORRUPT",
+    `${directory}: what the log says of a group cannot be read (${problem}); look with ` +
+      `"hyperscale wal verify ${directory}". The other replicas have this node's data: move the directory ` +
+      "away and let the node join under a new name",
+  );
+}
+
+/** The log must reach back to the checkpoint that recovery starts from. */
+function refuseGap(fromLsn: number, wal: Wal, directory: string): void {
+  const { firstLsn, maxLsn, recoveredEntries } = wal.recovery;
+  if (recoveredEntries === 0 && fromLsn === 0) return;
+  if (firstLsn <= fromLsn + 1 && maxLsn >= fromLsn) return;
+  throw new WalError(
+    "WAL_CORRUPT",
+    `${directory}: the log holds LSN ${firstLsn} to ${maxLsn}, recovery needs what follows ${fromLsn}; ` +
+      "segments or checkpoints are missing",
+  );
+}
+
+function logWal(log: Log, event: WalEvent): void {
+  switch (event.event) {
+    case "wal.recovered": {
+      const { recoveredEntries, maxLsn, pendingEntries } = event.recovery;
+      const message =
+        `WAL recovery complete: ${recoveredEntries} entries, max_lsn=${maxLsn}, ` +
+        `${pendingEntries} pending`;
+      log.event("info", event.event, { message });
+      return;
+    }
+    case "wal.torn-tail-cut": {
+      const { segmentId, offset } = event.damage;
+      log.event("warn", event.event, { segmentId, offset });
+      return;
+    }
+    case "wal.disk-full":
+      log.event("error", event.event, { code: event.code });
+      return;
+    default: {
+      const { event: name, ...fields } = event;
+      log.event("info", name, fields);
+    }
+  }
+}

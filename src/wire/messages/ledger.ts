@@ -1,0 +1,27 @@
+/**
+ * What ledger nodes say on a connection of their own. The first word names the ledger as its speaker
+ * knows it: nodes that disagree about who is in it must not replicate to each other, since they would
+ * found the same group with different replicas. (VSR-26)
+ */
+
+import { ERROR_BYTES_MAX, ID_BYTES_MAX, TRANSFER_BYTES_MAX } from "../limits.ts";
+import { bytes, optional, required, struct, text } from "../schema.ts";
+
+export interface LedgerOpening {
+  /** Over all nodes, their regions and how groups are placed; equal on all nodes of one ledger. */
+  readonly digest: string;
+  /** The same for people: "n1@use1 n2@euw1 …, 3 replicas". */
+  readonly described: string;
+}
+
+export const opening = struct<LedgerOpening>("LedgerOpening", {
+  digest: required(1, text(ID_BYTES_MAX, 1)),
+  described: optional(2, text(ERROR_BYTES_MAX), ""),
+});
+
+export const opened = struct<{ readonly node: string }>("LedgerOpened", {
+  node: required(1, text(ID_BYTES_MAX, 1)),
+});
+
+/** Messages of one turn in their own encoding; the ledger decodes them. */
+export const batch = bytes(TRANSFER_BYTES_MAX - 64);
