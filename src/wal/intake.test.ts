@@ -60,4 +60,18 @@ describe("a full queue", () => {
     intake.admit();
     expect([await answer, intake.waiting, writer.snapshot().lastTicket]).toEqual(["taken", 0, 101]);
   });
+
+  it("calls back when those in line have passed, though others came after them (SW-5)", () => {
+    const { writer, intake } = full();
+    for (let i = 0; i < 50; i++) intake.enter(entry, null, Number.POSITIVE_INFINITY);
+    let passed = false;
+    intake.whenAdmitted(() => {
+      passed = true;
+    });
+    for (let i = 0; i < 5_000; i++) intake.enter(entry, null, Number.POSITIVE_INFINITY);
+    writer.step({ kind: "tick" }, millis(0));
+    writer.step({ kind: "created", segmentId: 1 }, millis(0));
+    intake.admit();
+    expect([passed, intake.waiting]).toEqual([true, 4_950]);
+  });
 });
