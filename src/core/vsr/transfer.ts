@@ -115,7 +115,7 @@ export function onFetchLog(ctx: VsrContext, from: NodeId, message: Message<"fetc
 /** Whoever missed the end of an epoch may have what is committed from anybody. (VSR-27) */
 function sendCommitted(ctx: VsrContext, to: NodeId, wanted: Message<"fetchLog">): void {
   const { state } = ctx;
-  const { epoch, knownView: view, lastNormalView, commit, firstSeq } = state;
+  const { epoch, knownView: view, commit, firstSeq } = state;
   const snapshot = wanted.from < firstSeq ? state.snapshot : null;
   const entries = ctx.page(snapshot === null ? wanted.from : snapshot.seq + 1);
   // A snapshot of the asker's own epoch comes without members: the end of that epoch is in the log.
@@ -125,8 +125,9 @@ function sendCommitted(ctx: VsrContext, to: NodeId, wanted: Message<"fetchLog">)
   );
   const members = ahead ? [] : state.members;
   const committed = entries.filter(({ seq }) => seq <= commit);
-  const log = { snapshot, entries: committed, lastSeq: commit, commit };
-  ctx.sendDurably(to, { kind: "logSuffix", epoch, members, view, lastNormalView, ...log });
+  // Not the log of a view, only what is committed: nobody may install it as one.
+  const log = { lastNormalView: 0, snapshot, entries: committed, lastSeq: commit, commit };
+  ctx.sendDurably(to, { kind: "logSuffix", epoch, members, view, ...log });
 }
 
 /** We live in an older epoch than the sender: it may tell us how ours ended. */
