@@ -244,6 +244,7 @@ export class LedgerClients {
       const { answer: inner } = answer;
       if (inner.kind === "accepted") this.#accepted(request, inner.jobId);
       else this.#around.checkers.marks.add(`submit.${inner.kind}`);
+      if (inner.kind === "rejected") history.onRejected(request);
     } else if (request.kind === "read" && floor !== null) {
       if (answer.kind === "job") {
         history.onJob(request, floor, answer.state);

@@ -7,6 +7,7 @@
  *   S1  session reads see the session's own past; S2 bounded reads are no older than their bound
  *   S3  no read shows a state that no prefix of the log gives
  *   K1  one job per key          K2  all acks of a key name it          K3  an acked job exists in the end
+ *   K4  a sound submission is never refused for good (IDEM-8, IDEM-13)
  */
 
 import { atLeast } from "../../src/core/ledger/durability.ts";
@@ -151,6 +152,11 @@ export class LedgerHistory {
       return `${request.key} was acked as ${known} and as ${jobId}`;
     });
     this.#keys.set(request.key, jobId);
+  }
+
+  /** K4: nothing here deserves a refusal that is remembered. */
+  onRejected(request: SubmitRequest): void {
+    this.#violations.report("K4", `${request.key} is sound and was rejected for good`);
   }
 
   /** The job's log has its first entry: whose key is it? `spec` begins with the key. */

@@ -51,7 +51,16 @@ const VARIANTS: Readonly<Record<string, Partial<VsrRules>>> = {
 };
 
 /** Rules that this simulator's composition cannot show, and what does. */
-export const ELSEWHERE: Readonly<Record<string, string>> = {};
+export const ELSEWHERE: Readonly<Record<string, string>> = {
+  "wal.deadlineFromFirst": "costs time, loses nothing: src/core/wal/writer.test.ts",
+  "wal.unknownTypeRefused": "nobody here writes such records: src/core/wal/recovery.test.ts",
+  "idempotency.absenceOnlyByPrimary": "replicas forward all keys: src/core/idempotency/desk.test.ts",
+  "idempotency.transientNeverStored": "admission never defers here: src/core/idempotency/desk.test.ts",
+  "idempotency.terminalImmutable": "nothing is rejected here: src/core/idempotency/shard.test.ts",
+  "idempotency.claimBeforeAppend": "the manager's ledger: src/core/idempotency/manager-ledger.test.ts",
+  "idempotency.durableFirst": "the manager's ledger: src/core/idempotency/manager-ledger.test.ts",
+  "idempotency.pendingResumed": "the manager's ledger: src/core/idempotency/manager-ledger.test.ts",
+};
 
 /** Names such as `vsr.adoptLog` or `variant.A`. */
 export const LEDGER_MUTANTS: readonly string[] = [

@@ -7,6 +7,7 @@
 import { nodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import { IDEMPOTENCY_PROFILES } from "../../src/core/idempotency/config.ts";
+import { SHARD_COUNT } from "../../src/core/idempotency/key.ts";
 import type { Site } from "../../src/core/ledger/placement.ts";
 import { LEDGER_NODE_DEFAULTS } from "../../src/core/replica/config.ts";
 import type { LedgerNodeConfig } from "../../src/core/replica/face.ts";
@@ -110,7 +111,7 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
     linkMode: random.pick(["streams", "streams", "datagrams"]),
     damagedMax: Math.floor((replicas - 1) / 2),
     clients: 2 + random.below(3),
-    thinkMs: random.pick([600, 1_500, 4_000]),
+    thinkMs: random.pick([400, 1_500, 4_000]),
     jobsMax: random.pick([4, 8, 16]),
     jobsHot: random.pick([1, 3, 8]),
     keyWindowMs: 60_000,
@@ -144,10 +145,15 @@ function drawConfig(
     ...IDEMPOTENCY_PROFILES.production.authority,
     ...{ committedTtlMs: ttlMs, rejectedTtlMs: ttlMs, cleanupIntervalMs: 5_000 },
     pendingTtlMs: 60_000,
+    // A few keys per shard: what a full one does is seen too.
+    ...(shortTtl && random.chance(0.5) ? { entriesMax: 4 * SHARD_COUNT } : {}),
   };
+  const { gateCache: gate } = LEDGER_NODE_DEFAULTS;
+  const gateTtlMs = shortTtl ? 50_000 : gate.committedTtlMs;
   return {
     ...LEDGER_NODE_DEFAULTS,
     ...{ vsr, replicas, idempotency },
+    gateCache: { ...gate, committedTtlMs: gateTtlMs, rejectedTtlMs: Math.min(gateTtlMs, 60_000) },
     compactEntries: vsr.tailEntries + random.pick([4, 20, 400]),
     retentionMs: random.chance(0.2) ? 60_000 : LEDGER_NODE_DEFAULTS.retentionMs,
   };
@@ -213,7 +219,7 @@ interface FaultRange {
 function drawFaults(random: Random, range: FaultRange): TimedLedgerFault[] {
   const kinds = KINDS.filter(() => random.chance(0.55));
   const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
-  const gapMs = random.pick([2_000, 6_000, 15_000]);
+  const gapMs = random.pick([700, 2_000, 6_000, 15_000]);
   const faults: TimedLedgerFault[] = [];
   if (kinds.length === 0) return faults;
   for (let at = WARM_UP_MS; ; ) {

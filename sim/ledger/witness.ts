@@ -52,7 +52,10 @@ export class NodeWitness implements JournalWitness {
     }
   }
 
-  durable(ticket: number, lsn: number): void {
+  durable(ticket: number, lsn: number, onDisk: boolean): void {
+    this.#violations.check(onDisk, "W1", () => {
+      return `${this.#name} calls record ${lsn} durable, and the disk does not have it`;
+    });
     this.#violations.check(!this.#failed, "W5", () => `${this.#name} acks after a failed sync`);
     for (let at = this.#durableTicket; at < ticket; at++) {
       const written = this.#appended[at];
