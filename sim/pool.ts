@@ -3,55 +3,45 @@
 import type { ChildProcess } from "node:child_process";
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { RunOptions, RunResult } from "./run.ts";
-import { runSeed } from "./run.ts";
+import type { RunResult } from "./run.ts";
 
-export interface PoolResult {
+export interface PoolResult<Options> {
   readonly result: RunResult;
-  readonly options: RunOptions;
+  readonly options: Options;
   /** Milliseconds of processor time this seed took. */
   readonly cpuMs: number;
 }
 
-/** Nearly everything a world makes dies young: room for it saves a tenth of the time. */
-const YOUNG_SPACE = "--max-semi-space-size=64";
-
-interface Job {
-  readonly options: RunOptions;
+export interface Pool<Options> {
+  /** The module that calls `serveRuns`. */
+  readonly worker: URL;
+  readonly jobs: number;
+  /** Asked for work whenever a child is free; null ends that child. */
+  readonly next: () => Options | null;
+  readonly done: (outcome: PoolResult<Options>) => void;
 }
 
-/** `next` is asked for work whenever a child is free; null ends that child. */
-export function runPool(
-  jobs: number,
-  next: () => RunOptions | null,
-  done: (outcome: PoolResult) => void,
-): Promise<void> {
-  const children = Array.from({ length: jobs }, () =>
-    fork(fileURLToPath(import.meta.url), [], {
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
-      execArgv: [...process.execArgv, YOUNG_SPACE],
-    }),
+export function runPool<Options>(pool: Pool<Options>): Promise<void> {
+  const script = fileURLToPath(pool.worker);
+  const children = Array.from({ length: pool.jobs }, () =>
+    fork(script, [], { stdio: ["ignore", "inherit", "inherit", "ipc"] }),
   );
-  return Promise.all(children.map((child) => drive(child, next, done))).then(() => undefined);
+  return Promise.all(children.map((child) => drive(child, pool))).then(() => undefined);
 }
 
-function drive(
-  child: ChildProcess,
-  next: () => RunOptions | null,
-  done: (outcome: PoolResult) => void,
-): Promise<void> {
+function drive<Options>(child: ChildProcess, { next, done }: Pool<Options>): Promise<void> {
   return new Promise((resolve, reject) => {
     let ended = false;
     const feed = (): void => {
       const options = next();
       if (options !== null) {
-        child.send({ options } satisfies Job);
+        child.send({ options });
         return;
       }
       ended = true;
       child.disconnect();
     };
-    child.on("message", (outcome: PoolResult) => {
+    child.on("message", (outcome: PoolResult<Options>) => {
       done(outcome);
       feed();
     });
@@ -64,11 +54,12 @@ function drive(
   });
 }
 
-if (process.send !== undefined && process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.on("message", ({ options }: Job) => {
+/** The child's side. */
+export function serveRuns<Options>(run: (options: Options) => RunResult): void {
+  process.on("message", ({ options }: { readonly options: Options }) => {
     const before = process.cpuUsage();
-    const result = runSeed(options);
+    const result = run(options);
     const { user, system } = process.cpuUsage(before);
-    process.send?.({ result, options, cpuMs: (user + system) / 1_000 } satisfies PoolResult);
+    process.send?.({ result, options, cpuMs: (user + system) / 1_000 });
   });
 }

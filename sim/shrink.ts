@@ -1,24 +1,27 @@
 /** Makes a failing run small: leaves out faults, in halves, quarters and singly, as long as it still fails alike. */
 
-import { Random } from "../src/core/base/random.ts";
-import type { RunOptions } from "./run.ts";
-import { runSeed } from "./run.ts";
-import { drawPlan } from "./swarm.ts";
+import type { RunResult } from "./run.ts";
 
 /** Runs to try at most; each costs a run. */
 const TRIES_MAX = 300;
 
-export function shrink(
-  options: RunOptions,
-  violationId: string,
+export interface ShrinkableOptions {
+  /** Indices of the plan's faults to keep; null keeps all. */
+  readonly faults: readonly number[] | null;
+}
+
+export function shrink<Options extends ShrinkableOptions>(
+  run: (options: Options) => RunResult,
+  options: Options,
+  broken: RunResult,
   progress: (kept: number) => void,
-): RunOptions {
-  const plan = drawPlan(new Random(`swarm/${options.seed}`), options.minutes, options.size);
-  let kept = options.faults ?? plan.faults.map((_, index) => index);
+): Options {
+  const violationId = broken.violation?.id;
+  let kept = options.faults ?? Array.from({ length: broken.faultCount }, (_, index) => index);
   let tries = 0;
   const fails = (faults: readonly number[]): boolean => {
     tries++;
-    return runSeed({ ...options, faults }).violation?.id === violationId;
+    return run({ ...options, faults }).violation?.id === violationId;
   };
   for (let parts = 2; parts <= 2 * kept.length && tries < TRIES_MAX; ) {
     const size = Math.max(1, Math.ceil(kept.length / parts));

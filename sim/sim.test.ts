@@ -5,7 +5,6 @@
 
 import { describe, expect, it } from "vitest";
 import { nodeId } from "../src/core/base/ids.ts";
-import { Random } from "../src/core/base/random.ts";
 import { ELECTION_PROFILES } from "../src/core/election/config.ts";
 import { SWIM_PROFILES } from "../src/core/swim/config.ts";
 import { Cluster } from "./cluster.ts";
@@ -14,7 +13,6 @@ import type { SimNode } from "./node.ts";
 import type { RunOptions } from "./run.ts";
 import { runSeed } from "./run.ts";
 import { shrink } from "./shrink.ts";
-import { drawPlan } from "./swarm.ts";
 
 const options = (seed: number, more: Partial<RunOptions> = {}): RunOptions => ({
   seed,
@@ -84,11 +82,10 @@ describe("the simulator", { timeout: 120_000 }, () => {
 
   it("shrinks a failing run to the faults that matter", () => {
     const failing = options(1, { mutant: "election.preVoteFirst" });
-    const plan = drawPlan(new Random(`swarm/${failing.seed}`), failing.minutes, null);
-    const id = runSeed(failing).violation?.id ?? "";
-    const small = shrink(failing, id, () => {});
-    expect(small.faults?.length ?? 0).toBeLessThan(plan.faults.length / 2);
-    expect(runSeed(small).violation?.id).toBe(id);
+    const broken = runSeed(failing);
+    const small = shrink(runSeed, failing, broken, () => {});
+    expect(small.faults?.length ?? 0).toBeLessThan(broken.faultCount / 2);
+    expect(runSeed(small).violation?.id).toBe(broken.violation?.id);
   });
 });
 

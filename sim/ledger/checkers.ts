@@ -137,7 +137,9 @@ export class LedgerCheckers implements LedgerWatcher {
     const known = truth.entries[seq];
     if (known !== undefined) {
       this.#violations.check(isSameEntry(known, entry), "I1", () => {
-        return `${seq} of ${group} is ${known.eventId} (view ${known.view}) and, at ${process.id}, ${entry.eventId} (view ${entry.view})`;
+        const there = `${entry.eventId} (view ${entry.view})`;
+        const here = `${known.eventId} (view ${known.view})`;
+        return `${seq} of ${group} is ${here} and, at ${process.id}, ${there}`;
       });
     } else this.#onFirstCommit(process, truth, entry);
     if (!truth.isShard) this.#touched.add(group);

@@ -247,8 +247,10 @@ export class LedgerClients {
     } else if (request.kind === "read" && floor !== null) {
       if (answer.kind === "job") {
         history.onJob(request, floor, answer.state);
-        if (request.level === "BOUNDED_STALENESS" && this.#around.plan.boundedChecked) {
-          history.onBounded(request, answer.state, 1_000);
+        if (request.level === "BOUNDED_STALENESS") {
+          // The bound is counted by the clock of whoever answers.
+          const slackMs = 2 * request.staleMs * this.#around.plan.clockDrift + 5;
+          history.onBounded(request, answer.state, slackMs);
         }
       } else if (answer.kind === "notFound") history.onNotFound(request, floor);
     }

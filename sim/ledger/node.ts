@@ -254,7 +254,10 @@ export class LedgerProcess {
     if (!this.serves) return;
     this.#inLife(false, () => {
       const decoded = decodeBatch(bytes);
-      assert(decoded.ok, "what a node sends can be read");
+      assert(
+        decoded.ok,
+        `what a node sends can be read${decoded.ok ? "" : `: ${decoded.problem}`}`,
+      );
       this.#input({ kind: "messages", from, messages: decoded.messages });
     });
   }

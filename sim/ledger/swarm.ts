@@ -76,7 +76,6 @@ export interface LedgerPlan {
   readonly jobsHot: number;
   readonly keyWindowMs: number;
   readonly replaceShare: number;
-  readonly boundedChecked: boolean;
   readonly faults: readonly TimedLedgerFault[];
   readonly healAt: number;
 }
@@ -116,7 +115,6 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
     jobsHot: random.pick([1, 3, 8]),
     keyWindowMs: 60_000,
     replaceShare: nodes > replicas && random.chance(0.5) ? 0.03 : 0,
-    boundedChecked: clockDrift < 0.01,
   };
 }
 

@@ -155,6 +155,8 @@ export class NodeWitness implements JournalWitness {
   /** I6: no word that rests on the disk goes out before the disk has it. */
   onSend(group: GroupId, message: VsrMessage): void {
     if (message.kind === "prepareResponse" && message.acked >= 0) {
+      // Whoever says that a view is over acks nothing in it.
+      if (message.status === "staleView") return;
       const image = this.image(group);
       const last = image?.entries.at(-1)?.seq ?? image?.snapshot?.seq ?? -1;
       const held = image?.lastNormalView === message.view ? last : -1;

@@ -63,6 +63,12 @@ export interface RecoveryResult {
   readonly tornTail: Damage | null;
 }
 
+export interface WalStatus extends WriterView {
+  /** Entries that wait for room in the queue. */
+  readonly waiting: number;
+  readonly syncMsP99: number;
+}
+
 export interface AppendOptions {
   readonly durability?: DurabilityMode;
   readonly control?: boolean;
@@ -164,8 +170,10 @@ export class Wal {
     return this.#intake.waiting > 0;
   }
 
-  status(): WriterView & { readonly waiting: number } {
-    return { ...this.#writer.snapshot(), waiting: this.#intake.waiting };
+  /** Positions, how full the queue is, and how long syncs take: the log's part in overload control. */
+  status(): WalStatus {
+    const waiting = this.#intake.waiting;
+    return { ...this.#writer.snapshot(), waiting, syncMsP99: this.#engine.syncMsP99() };
   }
 
   /**

@@ -41,6 +41,12 @@ const vsr: readonly VsrMessage[] = [
     ...{ kind: "logSuffix", epoch: 1, members, view: 5, lastNormalView: 5 },
     ...{ snapshot, entries, lastSeq: 9, commit: 6 },
   } as VsrMessage,
+  // How an older epoch ended, asked of and told by whoever knows.
+  { kind: "fetchLog", epoch: 1, view: 0, from: 3 },
+  {
+    ...{ kind: "logSuffix", epoch: 2, members: [], view: 5, lastNormalView: 5 },
+    ...{ snapshot, entries, lastSeq: 9, commit: 9 },
+  } as VsrMessage,
   { kind: "found", epoch: 1, members },
   { kind: "unknownGroup", epoch: 1 },
   { kind: "newerEpoch", epoch: 3, members },

@@ -71,8 +71,11 @@ export interface Group {
   /** Committed events whose level is not reached yet. */
   readonly levelling: Set<string>;
   readonly reads: Map<number, PendingRead>;
-  /** When the primary was last heard and we had everything it had committed then. */
-  heardAt: number;
+  /**
+   * All that was acknowledged before this moment of our clock is folded in here. A word from the primary
+   * does not tell: it may be late, or its sender deposed. A strong read does. (SESS-3)
+   */
+  freshAt: number;
   compactedSeq: number;
   /** When the timer of this group goes off, at the latest; it may be early. */
   armedAt: number;
@@ -88,7 +91,7 @@ export function newGroup(id: GroupId, replica: Replica, app: JobApp | ShardApp):
     waiters: new Map(),
     levelling: new Set(),
     reads: new Map(),
-    heardAt: Number.NEGATIVE_INFINITY,
+    freshAt: Number.NEGATIVE_INFINITY,
     compactedSeq: -1,
     armedAt: Number.POSITIVE_INFINITY,
   };

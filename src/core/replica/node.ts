@@ -293,11 +293,6 @@ export class LedgerNode {
     const group = this.groups.get(id) ?? this.#invited(from, id, message);
     if (group === null) return;
     this.stepGroup(group, { kind: "message", from, message });
-    const { state } = group.replica;
-    const primarys = message.kind === "prepare" || message.kind === "commit";
-    if (primarys && state.primary === from && state.commit >= message.commit) {
-      group.heardAt = this.now;
-    }
   }
 
   /** A group we did not know: we become its replica when its founder or primary says so. */

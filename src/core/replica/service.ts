@@ -128,9 +128,10 @@ export class Service {
       return;
     }
     this.#router.wakeAt(routed, now + ANSWER_PAUSES * routeRetryMs);
+    const request = authoritative(routed.request);
     // We may be the first replica of a group that is not born yet.
-    if (target === self) this.onPeerRequest(self, routed.id, routed.request);
-    else this.#node.send(target, { kind: "request", id: routed.id, request: routed.request });
+    if (target === self) this.onPeerRequest(self, routed.id, request);
+    else this.#node.send(target, { kind: "request", id: routed.id, request });
   }
 
   #servesHere(group: Group, request: PeerRequest): boolean {
@@ -149,7 +150,7 @@ export class Service {
       case "SESSION":
         return app.appliedSeq >= request.minSeq;
       case "BOUNDED_STALENESS":
-        return this.#node.now - group.heardAt <= request.staleMs;
+        return this.#node.now - group.freshAt <= request.staleMs;
       case "STRONG":
         return false;
     }
@@ -328,8 +329,10 @@ export class Service {
     if (pending === undefined) return;
     group.reads.delete(token);
     this.#reads.end(pending);
-    if (ready) this.#answerJob(group, pending.reply);
-    else this.#sendOn(group, pending.reply, pending.request, pending.deadline);
+    if (ready) {
+      this.#refresh(group, pending.deadline);
+      this.#answerJob(group, pending.reply);
+    } else this.#sendOn(group, pending.reply, pending.request, pending.deadline);
   }
 
   /** Whoever waits here is sent on to the next primary with the same event. (VSR-16) */
@@ -406,7 +409,22 @@ export class Service {
         break;
     }
     this.#router.remove(routed);
+    if (answer.kind === "job") this.#onStrongAnswer(routed, answer);
     this.#answer(routed.reply, named(routed, answer));
+  }
+
+  /** The authority has told what was known when we asked: if we have as much, we were fresh then. */
+  #onStrongAnswer({ request, deadline }: Routed, { state }: Answer<"job">): void {
+    if (request.kind !== "read" || authoritative(request).level !== "STRONG") return;
+    const group = this.#node.groups.get(groupOf(request));
+    if (group !== undefined && group.app.appliedSeq >= state.appliedSeq) {
+      this.#refresh(group, deadline);
+    }
+  }
+
+  #refresh(group: Group, deadline: number): void {
+    const askedAt = deadline - this.#node.options.config.requestTimeoutMs;
+    group.freshAt = Math.max(group.freshAt, askedAt);
   }
 
   #onRedirect(routed: Routed, from: NodeId, { primary }: Answer<"redirect">): void {
@@ -443,6 +461,12 @@ export class Service {
         if (answer.kind === "founded") this.#shards.onFounded(reply);
     }
   }
+}
+
+/** Whoever cannot say how old its state is asks the authority, and knows it for the next reads too. */
+function authoritative<Kind extends PeerRequest>(request: Kind): Kind {
+  const bounded = request.kind === "read" && request.level === "BOUNDED_STALENESS";
+  return bounded ? { ...request, level: "STRONG" } : request;
 }
 
 /** A client asked for a job, not for a group: it is told which. */

@@ -387,12 +387,12 @@ function readLogMessage(from: ByteReader, kind: LogMessageKind, epoch: number): 
         entries: readEntries(from),
       };
     case "fetchLog":
-      return { kind, epoch, view: readView(from), from: readSeq(from) };
+      return { kind, epoch, view: from.varint(), from: readSeq(from) };
     case "logSuffix":
       return {
         kind,
         epoch,
-        members: readGroupMembers(from),
+        members: readMembers(from),
         view: readView(from),
         lastNormalView: from.varint(),
         snapshot: readSnapshot(from),

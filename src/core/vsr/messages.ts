@@ -113,7 +113,7 @@ export type VsrMessage =
   | {
       readonly kind: "fetchLog";
       readonly epoch: number;
-      /** The view whose log is wanted. */
+      /** The view whose log is wanted; 0: whatever is committed. */
       readonly view: number;
       readonly from: number;
     }
