@@ -1,7 +1,7 @@
 /**
- * Commits per second of three nodes: each job always has `window` events in flight, each event is
- * acknowledged when a quorum has it on disk. The events are cancellations' acknowledgements of a
- * datacenter: small, replicated, and legal for ever.
+ * Commits per second of three nodes: each job always has `window` events in flight, and each is
+ * acknowledged when a quorum has it on disk. A client knows which node leads a job, as it would with any
+ * store that has one leader.
  */
 
 import { setTimeout as pause } from "node:timers/promises";
@@ -9,29 +9,20 @@ import type { NodeId } from "../../src/core/base/ids.ts";
 import type { EventId, JobEvent } from "../../src/core/ledger/events.ts";
 import type { JobId } from "../../src/core/ledger/job-id.ts";
 import { LedgerStream } from "../../src/ledger/stream-client.ts";
+import { Meter, type Metered } from "./meter.ts";
 import { LedgerCluster } from "./processes.ts";
 
 export interface CommitsOptions {
   readonly jobs: number;
   readonly seconds: number;
+  readonly warmMs: number;
   /** Events in flight per job. */
   readonly window: number;
+  /** Leaves a CPU profile of each node. */
   readonly profile: boolean;
 }
 
-export interface CommitsResult {
-  readonly commitsPerSecond: number;
-  readonly p50Ms: number;
-  readonly p99Ms: number;
-  readonly cpuUsPerCommit: number;
-  readonly clientCpuUsPerCommit: number;
-  readonly failures: number;
-  readonly concurrency: number;
-}
-
-const WARM_MS = 2_000;
-
-export async function commits(options: CommitsOptions): Promise<CommitsResult> {
+export async function commits(options: CommitsOptions): Promise<Metered> {
   const cluster = await LedgerCluster.prepare({
     nodes: 3,
     leaseMs: 10_000,
@@ -42,38 +33,23 @@ export async function commits(options: CommitsOptions): Promise<CommitsResult> {
     await cluster.startAll();
     const streams = await Promise.all(cluster.places.map(({ api }) => LedgerStream.connect(api)));
     const jobs = await createJobs(streams, options.jobs);
-    const load = new Load(jobs, options.window);
-    load.start();
-    await pause(WARM_MS);
-    const before = cluster.places.map(({ name }) => cluster.node(name).cpuMs);
-    const clientBefore = process.cpuUsage();
-    load.measure();
-    const startedAt = performance.now();
+    const meter = new Meter(() =>
+      cluster.places.map(({ name }) => cluster.node(name).cpuMs).reduce((a, b) => a + b, 0),
+    );
+    const load = new Load(meter);
+    for (const job of jobs) for (let i = 0; i < options.window; i++) load.next(job);
+    await pause(options.warmMs);
+    meter.start();
     await pause(options.seconds * 1_000);
-    const seconds = (performance.now() - startedAt) / 1_000;
-    const { done, failures, latencies } = load.stop();
-    const cpuMs = cluster.places
-      .map(({ name }, at) => cluster.node(name).cpuMs - (before[at] ?? 0))
-      .reduce((a, b) => a + b, 0);
-    const client = process.cpuUsage(clientBefore);
-    await load.drained();
+    const measured = meter.stop();
+    load.stop();
     for (const stream of streams) stream.close();
     if (options.profile) {
       for (const { name } of cluster.places) cluster.node(name).kill("SIGTERM");
       for (const { name } of cluster.places) await cluster.node(name).ended;
       process.stderr.write(`profiles are in ${cluster.dir}\n`);
     }
-    latencies.sort((a, b) => a - b);
-    const at = (share: number): number => latencies[Math.floor(latencies.length * share)] ?? 0;
-    return {
-      commitsPerSecond: Math.round(done / seconds),
-      p50Ms: Number(at(0.5).toFixed(2)),
-      p99Ms: Number(at(0.99).toFixed(2)),
-      cpuUsPerCommit: Number(((cpuMs * 1_000) / done).toFixed(1)),
-      clientCpuUsPerCommit: Number(((client.user + client.system) / done).toFixed(1)),
-      failures,
-      concurrency: options.jobs * options.window,
-    };
+    return measured;
   } finally {
     await cluster.stop(options.profile);
   }
@@ -86,7 +62,6 @@ export interface Job {
   readonly node: NodeId;
 }
 
-/** Jobs whose first primary is the node behind their stream: a client that knows where to ask. */
 export async function createJobs(streams: readonly LedgerStream[], count: number): Promise<Job[]> {
   const created = await Promise.all(
     Array.from({ length: count }, async (_, at) => {
@@ -97,71 +72,40 @@ export async function createJobs(streams: readonly LedgerStream[], count: number
       const id = answer.jobId as JobId;
       const read = { kind: "read", jobId: id, level: "STRONG", minSeq: -1, staleMs: 0 } as const;
       const job = await stream.ask(read);
-      const primary = job?.kind === "job" ? job.primary : null;
-      return { id, primary };
+      return { id, primary: job?.kind === "job" ? job.primary : null };
     }),
   );
   return created.map(({ id, primary }) => {
-    const at = Math.max(0, ["n1", "n2", "n3"].indexOf(primary ?? "n1"));
+    const at = Math.max(0, Number((primary ?? "n1").slice(1)) - 1);
     return { id, stream: streams[at] as LedgerStream, node: `n${at + 1}` as NodeId };
   });
 }
 
 class Load {
-  readonly #jobs: readonly Job[];
-  readonly #window: number;
-  #measuring = false;
+  readonly #meter: Meter;
   #stopped = false;
-  #done = 0;
-  #failures = 0;
-  #open = 0;
   #sent = 0;
-  #latencies: number[] = [];
 
-  constructor(jobs: readonly Job[], window: number) {
-    this.#jobs = jobs;
-    this.#window = window;
+  constructor(meter: Meter) {
+    this.#meter = meter;
   }
 
-  start(): void {
-    for (const job of this.#jobs) for (let i = 0; i < this.#window; i++) this.#next(job);
-  }
-
-  measure(): void {
-    this.#done = 0;
-    this.#failures = 0;
-    this.#latencies = [];
-    this.#measuring = true;
-  }
-
-  stop(): { done: number; failures: number; latencies: number[] } {
+  stop(): void {
     this.#stopped = true;
-    this.#measuring = false;
-    return { done: this.#done, failures: this.#failures, latencies: this.#latencies };
   }
 
-  async drained(): Promise<void> {
-    for (let i = 0; i < 500 && this.#open > 0; i++) await pause(10);
-  }
-
-  #next(job: Job): void {
+  next(job: Job): void {
     const sentAt = performance.now();
-    this.#open++;
     const event = acceptedEvent(job, `e${this.#sent++}`);
     job.stream.send({ kind: "append", event, durability: "REGIONAL" }, (answer) => {
-      this.#open--;
-      if (this.#measuring) {
-        if (answer?.kind === "committed") this.#done++;
-        else this.#failures++;
-        // Every tenth is plenty for percentiles, and leaves the client lean.
-        if (this.#done % 10 === 0) this.#latencies.push(performance.now() - sentAt);
-      }
-      if (!this.#stopped && answer !== null) this.#next(job);
+      this.#meter.note(answer?.kind === "committed", sentAt);
+      if (!this.#stopped && answer !== null) this.next(job);
     });
   }
 }
 
-export function acceptedEvent(job: Job, eventId: string): JobEvent {
+/** Small, replicated, and legal however often it comes. */
+export function acceptedEvent(job: Pick<Job, "id" | "node">, eventId: string): JobEvent {
   return {
     kind: "JobAccepted",
     jobId: job.id,
