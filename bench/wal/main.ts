@@ -5,7 +5,8 @@
  *     npm run bench:wal -- --dir DIR --seconds 3 --json
  *
  * The bound of a row is what a program would reach that did nothing but write batches of that size and
- * call fdatasync: entries per sync / time of one fdatasync, measured right before and after the row.
+ * call fdatasync: entries per sync / time of one fdatasync, measured right after the row in the same
+ * directory. On a machine that others use meanwhile the two see different disks: repeat it when it is quiet.
  */
 
 import { execFileSync } from "node:child_process";
@@ -88,7 +89,10 @@ async function closedLoop(log: Wal, producers: number, seconds: number): Promise
   return { perSecond: done / elapsed, perSync: done / syncs, ...percentiles(latencies) };
 }
 
-/** Entries at a fixed pace; latency counts from when each was due. */
+/**
+ * Entries at a fixed pace, those of one millisecond together; latency counts from when each was due. The
+ * process sleeps in between, as one does that waits for its clients.
+ */
 async function openLoop(log: Wal, perSecond: number, seconds: number): Promise<Rate> {
   const latencies: number[] = [];
   const before = log.status();
@@ -96,13 +100,14 @@ async function openLoop(log: Wal, perSecond: number, seconds: number): Promise<R
   const total = perSecond * seconds;
   const answers: Promise<void>[] = [];
   for (let sent = 0; sent < total; ) {
-    const due = Math.min(total, Math.floor(((performance.now() - started) / 1_000) * perSecond));
+    const passedMs = Math.floor(performance.now() - started);
+    const due = Math.min(total, (passedMs * perSecond) / 1_000);
     for (; sent < due; sent++) {
-      const dueAt = started + (sent / perSecond) * 1_000;
+      const dueAt = started + Math.floor((sent * 1_000) / perSecond) + 1;
       const answer = log.append(RECORD_TYPES.VSR_ENTRY, payload);
       answers.push(answer.then(() => void latencies.push(performance.now() - dueAt)));
     }
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setTimeout(resolve, 1));
   }
   await Promise.all(answers);
   const syncs = log.status().syncs - before.syncs;

@@ -62,7 +62,8 @@ export class Cells {
   readonly #cellIds = new Map<string, number>();
   readonly #flights: Flight[] = [];
   readonly #flightIds = new Map<string, number>();
-  readonly #outcomes = new Map<string, Outcome | null>();
+  /** By cell and code of the act. */
+  readonly #outcomes: (Outcome | null | undefined)[][] = [];
 
   constructor(options: CellOptions) {
     this.#options = options;
@@ -91,6 +92,15 @@ export class Cells {
     return this.#flights[message]?.to ?? 0;
   }
 
+  /** A message of a view that its receiver has left for good. */
+  stale(message: number, receiver: number): boolean {
+    const flight = this.#flights[message];
+    if (flight === undefined || !("view" in flight.message)) return true;
+    // Without that rule an old candidate is still listened to.
+    if (flight.message.kind === "viewChange" && !this.#options.rules.staleViewRefused) return false;
+    return flight.message.view < this.#cell(receiver).disk.knownView;
+  }
+
   able(id: number): { up: boolean; acting: boolean; unsynced: boolean; notice: boolean } {
     const { state, unsynced } = this.#cell(id);
     const notice = state?.acting === true && state.noticeAt < NEVER;
@@ -107,15 +117,19 @@ export class Cells {
 
   /** Null when nothing comes of it, or it is outside of the scope. */
   step(id: number, act: Act): Outcome | null {
-    const detail = act.kind === "deliver" ? act.message : act.kind === "propose" ? act.value : "";
-    const key = `${id}/${act.kind}/${detail}`;
-    const known = this.#outcomes.get(key);
+    const code = codeOf(act);
+    let outcomes = this.#outcomes[id];
+    if (outcomes === undefined) {
+      outcomes = [];
+      this.#outcomes[id] = outcomes;
+    }
+    const known = outcomes[code];
     if (known !== undefined) return known;
     const outcome = this.#compute(id, act);
     const idle = outcome !== null && outcome.cell === id && outcome.sent.length === 0;
     // A message that changes nothing is the same as one that never arrives.
     const result = idle ? null : outcome;
-    this.#outcomes.set(key, result);
+    outcomes[code] = result;
     return result;
   }
 
@@ -238,7 +252,9 @@ export class Cells {
 
   #flight(from: number, to: NodeId, message: VsrMessage): number | null {
     const { members } = this.#options;
-    if (message.kind === "found" || ("probe" in message && message.probe)) return null;
+    if (message.kind === "found" || ("probe" in message && message.probe) || refuses(message)) {
+      return null;
+    }
     const flight = { from, to: members.indexOf(to), message };
     const key = JSON.stringify(flight, plainly);
     const known = this.#flightIds.get(key);
@@ -262,11 +278,19 @@ export class Cells {
   }
 }
 
+/** Answers that only refuse hasten things; here they are always lost. */
+function refuses(message: VsrMessage): boolean {
+  if (message.kind === "viewChangeResponse") return !message.granted;
+  return message.kind === "prepareResponse" && message.status === "staleView";
+}
+
 /** G1, G2: a grant or an ack that the disk does not bear out. */
 function saidFalsely(cell: Cell, message: VsrMessage): string | null {
   const { disk } = cell;
   if (message.kind === "viewChangeResponse" && message.granted && !message.probe) {
-    if (disk.knownView !== message.view) return `G1: view ${message.view} granted, not on disk`;
+    const { view, currentView } = message;
+    if (disk.knownView < view) return `G1: view ${view} granted, not on disk`;
+    if (currentView !== view) return `G1: view ${view} granted in view ${currentView}`;
   }
   if (message.kind === "prepareResponse" && message.status === "success" && message.acked >= 0) {
     const last = disk.entries.at(-1)?.seq ?? -1;
@@ -275,6 +299,14 @@ function saidFalsely(cell: Cell, message: VsrMessage): string | null {
       return "G2: acked with the log of another view on disk";
   }
   return null;
+}
+
+const CODES = ["elect", "sync", "notice", "crash", "restart"];
+const VALUES_MAX = 3;
+
+function codeOf(act: Act): number {
+  if (act.kind === "deliver") return CODES.length + VALUES_MAX + act.message;
+  return act.kind === "propose" ? CODES.length + act.value : CODES.indexOf(act.kind);
 }
 
 function nameOf(entry: LogEntry): string {

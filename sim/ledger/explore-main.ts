@@ -22,14 +22,14 @@ const SCOPES: readonly Omit<Scope, "statesMax">[] = [
 let fine = true;
 for (const scope of SCOPES) {
   const started = performance.now();
-  const { states, replicaStates, messages, complete, violation, trace } = explore({
+  const { states, depth, replicaStates, messages, complete, violation, trace } = explore({
     ...scope,
     statesMax: STATES_MAX,
   });
   const { values, views, crashes } = scope;
   const size = `${values} values, ${views} views, ${crashes} crashes`;
   const seconds = ((performance.now() - started) / 1_000).toFixed(0);
-  const reach = complete ? "complete" : "bounded";
+  const reach = complete ? "complete" : `all of up to ${depth} steps`;
   const parts = `${replicaStates} replica states, ${messages} messages, ${seconds} s`;
   console.log(`${size}: ${states} states (${reach}), ${parts}: ${violation ?? "no violation"}`);
   if (violation === null) continue;

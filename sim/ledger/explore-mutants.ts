@@ -5,19 +5,24 @@ import type { Scope } from "./explore.ts";
 
 type Small = Omit<Scope, "statesMax">;
 
-const found = (
-  rule: keyof VsrRules,
-  scope: Partial<Small> = {},
-): { name: string; scope: Small } => ({
+export interface Reached {
+  readonly name: string;
+  readonly scope: Small;
+  /** Within some thousand states. */
+  readonly quick: boolean;
+}
+
+const found = (rule: keyof VsrRules, scope: Partial<Small> = {}, quick = true): Reached => ({
   name: rule,
   scope: { members: 3, values: 1, views: 2, crashes: 0, ...scope, rules: { [rule]: false } },
+  quick,
 });
 
-export const REACHED: readonly { readonly name: string; readonly scope: Small }[] = [
+export const REACHED: readonly Reached[] = [
   found("viewChangeQuorum"),
   found("adoptLog"),
   found("installBeforeAck"),
-  found("adoptByNormalView", { views: 3, values: 2 }),
+  found("adoptByNormalView", { views: 3, values: 2 }, false),
   found("ownerByView", { views: 3 }),
   found("staleViewRefused", { views: 3 }),
   found("promiseDurable", { crashes: 1 }),

@@ -30,6 +30,8 @@ export interface Scope {
 
 export interface Exploration {
   readonly states: number;
+  /** All schedules of fewer steps than this were seen. */
+  readonly depth: number;
   readonly replicaStates: number;
   readonly messages: number;
   /** Every schedule within the scope was seen. */
@@ -63,7 +65,7 @@ interface World {
   readonly proposed: number;
   readonly crashes: number;
   readonly parent: World | null;
-  readonly by: string;
+  readonly by: readonly [number, Act] | null;
 }
 
 const EMPTY_GHOST: Ghost = { key: "", committed: [], committedIn: [], primaries: [] };
@@ -77,7 +79,9 @@ class Search {
   readonly #scope: Scope;
   readonly #cells: Cells;
   readonly #seen = new HashSet();
-  readonly #stack: World[] = [];
+  /** Breadth first: what is found is found by the shortest way. */
+  #layer: World[] = [];
+  #next: World[] = [];
   #violation: string | null = null;
   #culprit: World | null = null;
 
@@ -92,16 +96,21 @@ class Search {
     const { statesMax } = this.#scope;
     this.#visit(this.#beginning());
     let states = 0;
-    while (this.#violation === null && states < statesMax) {
-      const world = this.#stack.pop();
-      if (world === undefined) break;
-      states++;
-      this.#expand(world);
+    let depth = -1;
+    while (this.#next.length > 0 && this.#violation === null && states < statesMax) {
+      this.#layer = this.#next;
+      this.#next = [];
+      depth++;
+      for (const world of this.#layer) {
+        if (this.#violation !== null || states >= statesMax) break;
+        states++;
+        this.#expand(world);
+      }
     }
-    const complete = this.#stack.length === 0 && this.#violation === null;
+    const complete = this.#next.length === 0 && this.#violation === null;
     const { cellCount, messageCount } = this.#cells;
-    const counts = { states, replicaStates: cellCount, messages: messageCount };
-    return { ...counts, complete, violation: this.#violation, trace: traceOf(this.#culprit) };
+    const counts = { states, depth, replicaStates: cellCount, messages: messageCount };
+    return { ...counts, complete, violation: this.#violation, trace: this.#trace() };
   }
 
   #beginning(): World {
@@ -109,7 +118,7 @@ class Search {
     const cells = Array.from({ length: members }, (_, index) => this.#cells.founded(index));
     return {
       ...{ cells, network: [], ghost: EMPTY_GHOST, proposed: 0, crashes },
-      ...{ parent: null, by: "founded" },
+      ...{ parent: null, by: null },
     };
   }
 
@@ -117,8 +126,8 @@ class Search {
     const { cells, network, proposed, crashes } = world;
     for (const message of network) {
       const rest = network.filter((other) => other !== message);
-      const to = this.#cells.receiver(message);
-      this.#act({ ...world, network: rest }, to, { kind: "deliver", message });
+      const without = { ...world, network: rest };
+      this.#act(without, this.#cells.receiver(message), { kind: "deliver", message });
     }
     for (let node = 0; node < cells.length; node++) {
       const able = this.#cells.able(cells[node] ?? 0);
@@ -141,8 +150,7 @@ class Search {
     if (this.#violation !== null) return;
     const outcome = this.#cells.step(world.cells[node] ?? 0, act);
     if (outcome === null) return;
-    const by = `n${node} ${this.#cells.describe(act)}`;
-    let next = this.#after(world, node, outcome, by);
+    let next = this.#after(world, node, outcome, [node, act]);
     // Without crashes to come, an unsynced disk is no more than a slow message.
     if (next.crashes === 0) next = this.#syncAll(next);
     this.#visit(next);
@@ -157,9 +165,11 @@ class Search {
     return next;
   }
 
-  #after(world: World, node: number, outcome: Outcome, by: string): World {
+  #after(world: World, node: number, outcome: Outcome, by: World["by"]): World {
     const cells = world.cells.with(node, outcome.cell);
-    const network = merged(world.network, outcome.sent);
+    const network = merged(world.network, outcome.sent).filter(
+      (message) => !this.#cells.stale(message, cells[this.#cells.receiver(message)] ?? 0),
+    );
     const parent = world.parent !== null && by === world.by ? world.parent : world;
     const ghost = this.#judge(world.ghost, node, outcome);
     const next: World = { ...world, cells, network, ghost, parent, by };
@@ -197,21 +207,26 @@ class Search {
     return { key, committed, committedIn, primaries };
   }
 
+  #trace(): readonly string[] {
+    const steps: string[] = [];
+    for (let world = this.#culprit; world !== null; world = world.parent) {
+      if (world.by === null) continue;
+      const [node, act] = world.by;
+      steps.unshift(`n${node} ${this.#cells.describe(act)}`);
+    }
+    return steps;
+  }
+
   #visit(world: World): void {
     const { cells, network, ghost, proposed, crashes } = world;
     const key = `${cells.join()}|${network.join()}|${ghost.key}|${proposed}|${crashes}`;
-    if (this.#seen.add(key)) this.#stack.push(world);
+    if (this.#seen.add(key)) this.#next.push(world);
   }
 }
 
 function merged(network: readonly number[], sent: readonly number[]): readonly number[] {
   if (sent.length === 0) return network;
-  const all = new Set([...network, ...sent]);
-  return [...all].sort((a, b) => a - b);
-}
-
-function traceOf(culprit: World | null): readonly string[] {
-  const steps: string[] = [];
-  for (let world = culprit; world !== null; world = world.parent) steps.unshift(world.by);
-  return steps;
+  const fresh = sent.filter((message) => !network.includes(message));
+  if (fresh.length === 0) return network;
+  return [...new Set([...network, ...fresh])].sort((a, b) => a - b);
 }

@@ -8,11 +8,11 @@
  */
 
 import { join } from "node:path";
+import { type LogLine, logLines } from "../core/ledger/log-lines.ts";
 import type { LedgerNode } from "../core/replica/node.ts";
 import { encodeCheckpoint, LedgerRecovery } from "../core/replica/recovery.ts";
 import type { GroupImage } from "../core/vsr/face.ts";
 import type { GroupId } from "../core/vsr/messages.ts";
-import { WAL_DEFAULTS } from "../core/wal/limits.ts";
 import { RECORD_TYPES } from "../core/wal/record-types.ts";
 import { identityOf } from "../core/wal/segment.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -39,6 +39,18 @@ export interface Recovered {
 }
 
 const NOTHING = new Uint8Array(0);
+/**
+ * A turn of a busy node makes hundreds of records: fewer and larger writes cost less, and nobody waits
+ * longer for them, since a batch leaves as soon as the writer is free.
+ */
+const WAL_CONFIG = {
+  fullDisk: "wait",
+  batchEntriesMax: 1_000,
+  unsyncedEntriesMax: 20_000,
+  queueEntriesMax: 20_000,
+  queueBytesMax: 32 * 1_048_576,
+  chunkBytes: 262_144,
+} as const;
 /** Latest times from a record's way to the log until it was durable, sampled once per sync. */
 const SAMPLES_MAX = 1_024;
 
@@ -81,9 +93,7 @@ export class Store {
     const { log, clock } = handlers;
     const directory = join(config.dataDir, "wal");
     const identity = identityOf(`${config.cluster}/${config.environment}`, config.name);
-    const say = (level: "info" | "warn", event: string, message: string): void =>
-      log.event(level, event, { message });
-    say("info", "wal.opening", `Opening WAL at ${directory}`);
+    say(log, "wal.opening", logLines.openingWal(directory));
     const recovery = new LedgerRecovery();
     let replayed = 0;
     let store: Store | null = null;
@@ -94,7 +104,7 @@ export class Store {
     const wal = await Wal.open({
       directory,
       identity,
-      config: { fullDisk: "wait" },
+      config: WAL_CONFIG,
       stamp: () => store?.stamp ?? { wall: clock.wall(), logical: 0 },
       onEntry: ({ type, payload, lsn }) => {
         if (lsn <= fromLsn) return;
@@ -112,15 +122,12 @@ export class Store {
       refuseUnreadable(recovery, directory);
       refuseGap(fromLsn, wal, directory);
       if (latest === null) {
-        if (replayed > 0) {
-          say("warn", "ledger.recovering", "No checkpoint found, full WAL replay required");
-        }
+        say(log, "ledger.recovering", logLines.noCheckpoint());
       } else {
         const { id, localLsn } = latest.header;
-        say("info", "ledger.recovering", `Recovering from checkpoint ${id} at LSN ${localLsn}`);
+        say(log, "ledger.recovering", logLines.recoveringFromCheckpoint(id, localLsn));
       }
-      const replaying = `Recovery: replaying ${replayed} WAL entries after checkpoint`;
-      say("info", "ledger.replaying", replaying);
+      say(log, "ledger.replaying", logLines.replaying(replayed));
       const archive = await Archive.open({
         directory: join(config.dataDir, "archive"),
         keepMs: config.archiveKeepMs,
@@ -157,7 +164,7 @@ export class Store {
 
   /** How full the log's queue is, 0 to 1. */
   get queueFill(): number {
-    return Math.min(1, this.#wal.status().queueEntries / WAL_DEFAULTS.queueEntriesMax);
+    return Math.min(1, this.#wal.status().queueEntries / WAL_CONFIG.queueEntriesMax);
   }
 
   /** From the way to the log until durable, the slowest of a hundred. */
@@ -207,14 +214,11 @@ export class Store {
       const { lsn } = await marked;
       if (lsn === null) return;
       await this.archive.flush();
-      const message = `Creating checkpoint at LSN ${lsn}`;
-      log.event("info", "checkpoint.creating", { message, bytes: payload.length });
+      say(log, "checkpoint.creating", logLines.creatingCheckpoint(lsn));
       // Entries that are not global yet are in the snapshot with their groups: all of it is safe.
       const lsns = { localLsn: lsn, regionalLsn: lsn, globalLsn: lsn };
       const { id } = await this.#checkpoints.write({ ...lsns, payload });
-      log.event("info", "checkpoint.created", {
-        message: `Checkpoint ${id} created at LSN ${lsn}`,
-      });
+      say(log, "checkpoint.created", logLines.checkpointCreated(id, lsn));
       await this.#wal.compact(this.#checkpoints.safeLsn);
       for (const jobId of await this.archive.expire()) node.archived.delete(jobId);
     } catch (error) {
@@ -231,6 +235,13 @@ export class Store {
     await this.archive.close();
     await this.#wal.close();
   }
+}
+
+const LOG_LEVELS = { DEBUG: "debug", INFO: "info", WARNING: "warn" } as const;
+
+/** The texts that runbooks rest on. (LOGX-1) */
+function say(log: Log, event: string, { level, message }: LogLine): void {
+  log.event(LOG_LEVELS[level], event, { message });
 }
 
 function isDiskFull(error: unknown): boolean {
@@ -285,10 +296,7 @@ function logWal(log: Log, event: WalEvent): void {
   switch (event.event) {
     case "wal.recovered": {
       const { recoveredEntries, maxLsn, pendingEntries } = event.recovery;
-      const message =
-        `WAL recovery complete: ${recoveredEntries} entries, max_lsn=${maxLsn}, ` +
-        `${pendingEntries} pending`;
-      log.event("info", event.event, { message });
+      say(log, event.event, logLines.walRecovered(recoveredEntries, maxLsn, pendingEntries));
       return;
     }
     case "wal.torn-tail-cut": {

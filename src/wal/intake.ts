@@ -10,8 +10,10 @@ import { monotonicNow } from "./engine.ts";
 import { WalError } from "./errors.ts";
 import type { Waiter, Waiters } from "./waiters.ts";
 
-/** Entries in line at most; beyond it even waiting is refused. */
+/** The line is bounded too, in both; beyond it even waiting is refused. */
 const LINE_ENTRIES_MAX = 100_000;
+const LINE_BYTES_MAX = 268_435_456;
+const SHIFT_MIN = 1_024;
 
 interface InLine {
   readonly entry: WalEntry;
@@ -24,7 +26,11 @@ export class Intake {
   readonly #waiters: Waiters;
   #line: InLine[] = [];
   #head = 0;
-  #then: (() => void)[] = [];
+  /** Payload bytes in line. */
+  #bytes = 0;
+  /** How many have passed the line. */
+  #admitted = 0;
+  #then: { readonly after: number; readonly then: () => void }[] = [];
 
   constructor(writer: WalWriter, waiters: Waiters) {
     this.#writer = writer;
@@ -41,36 +47,49 @@ export class Intake {
       const refusal = this.#offer(entry, waiter);
       if (refusal !== "QUEUE_FULL") return refusal === null ? null : this.#error(refusal, entry);
     }
-    if (waitMs <= 0 || this.waiting >= LINE_ENTRIES_MAX) {
+    const full = this.waiting >= LINE_ENTRIES_MAX || this.#bytes >= LINE_BYTES_MAX;
+    if (waitMs <= 0 || full) {
       return new WalError("QUEUE_FULL", "the log's queue is full; nothing was written");
     }
     const inLine: InLine = { entry, waiter, gone: false };
     this.#line.push(inLine);
+    this.#bytes += entry.payload.length;
     if (Number.isFinite(waitMs)) giveUpAfter(inLine, waitMs);
     return null;
   }
 
   /** Lets in as many as there is room for. */
   admit(): void {
-    for (; this.#head < this.#line.length; this.#head++) {
-      const next = this.#line[this.#head];
-      if (next === undefined || next.gone) continue;
-      const refusal = this.#offer(next.entry, next.waiter);
-      if (refusal === "QUEUE_FULL") return;
-      next.gone = true;
-      if (refusal !== null) rejectWaiter(next.waiter, this.#error(refusal, next.entry));
+    while (this.#admitNext());
+    // A line that never empties must not keep what has passed.
+    if (this.#head >= SHIFT_MIN && this.#head * 2 >= this.#line.length) {
+      this.#line = this.#line.slice(this.#head);
+      this.#head = 0;
     }
-    if (this.#head > 0) this.#line = [];
-    this.#head = 0;
-    const ready = this.#then;
-    this.#then = [];
-    for (const then of ready) then();
+    const ready = this.#then.filter(({ after }) => after <= this.#admitted);
+    if (ready.length === 0) return;
+    this.#then = this.#then.filter(({ after }) => after > this.#admitted);
+    for (const { then } of ready) then();
   }
 
-  /** Calls back once all that stand in line now are in the queue. */
+  /** False: the line is empty, or the queue is full. */
+  #admitNext(): boolean {
+    const next = this.#line[this.#head];
+    if (next === undefined) return false;
+    const refusal = next.gone ? null : this.#offer(next.entry, next.waiter);
+    if (refusal === "QUEUE_FULL") return false;
+    this.#head++;
+    this.#admitted++;
+    this.#bytes -= next.entry.payload.length;
+    next.gone = true;
+    if (refusal !== null) rejectWaiter(next.waiter, this.#error(refusal, next.entry));
+    return true;
+  }
+
+  /** Calls back once all that stand in line now have passed, however many come after them. */
   whenAdmitted(then: () => void): void {
     if (this.waiting === 0) then();
-    else this.#then.push(then);
+    else this.#then.push({ after: this.#admitted + this.waiting, then });
   }
 
   refuseAll(error: WalError): void {
@@ -78,6 +97,7 @@ export class Intake {
       if (!gone) rejectWaiter(waiter, error);
     this.#line = [];
     this.#head = 0;
+    this.#bytes = 0;
     this.#then = [];
   }
 

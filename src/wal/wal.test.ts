@@ -96,7 +96,7 @@ describe("a log on disk", () => {
     await log.close();
   });
 
-  it("makes appends wait when the queue is full, or refuses them at once, or after a while", async () => {
+  it("makes appends wait when the queue is full, or refuses them at once", async () => {
     const log = await open(await scratch(), {
       config: { queueEntriesMax: 100, batchEntriesMax: 10, unsyncedEntriesMax: 100 },
     });
@@ -117,6 +117,7 @@ describe("a log on disk", () => {
     await log.flush();
     expect(log.durableLsn).toBeGreaterThanOrEqual(2);
     expect(log.status().syncs).toBe(1);
+    expect(log.syncMsP99()).toBeGreaterThan(0);
     await log.close();
   });
 
@@ -171,6 +172,22 @@ describe("a log on disk", () => {
     expect(again.recovery.firstLsn).toBeLessThanOrEqual(1_501);
     await again.append(TYPE, bytes("more"));
     await again.close();
+  });
+
+  it("leaves a nearly full last segment at opening, and indexes it as it is", async () => {
+    const directory = await scratch();
+    const config = { segmentBytes: 4_096 };
+    const log = await open(directory, { config });
+    await log.append(TYPE, new Uint8Array(3_650));
+    await log.close();
+    const again = await open(directory, { config });
+    await again.append(TYPE, bytes("in the next"));
+    await again.close();
+    const { segments } = await inspectLog(directory);
+    expect(segments.map(({ state, index }) => [state, index])).toEqual([
+      ["sealed", "present"],
+      ["active", "not needed"],
+    ]);
   });
 
   it("cuts a torn tail once, says so, and goes on", async () => {

@@ -63,6 +63,11 @@ export interface RecoveryResult {
   readonly tornTail: Damage | null;
 }
 
+export interface WalStatus extends WriterView {
+  /** Entries that wait for room in the queue. */
+  readonly waiting: number;
+}
+
 export interface AppendOptions {
   readonly durability?: DurabilityMode;
   readonly control?: boolean;
@@ -164,8 +169,14 @@ export class Wal {
     return this.#intake.waiting > 0;
   }
 
-  status(): WriterView & { readonly waiting: number } {
+  /** Positions and how full the queue is. Cheap: it may be asked at every append. */
+  status(): WalStatus {
     return { ...this.#writer.snapshot(), waiting: this.#intake.waiting };
+  }
+
+  /** How long syncs take, the slowest of a hundred; with the queue's fill, the signal of overload. (G-20) */
+  syncMsP99(): number {
+    return this.#engine.syncMsP99();
   }
 
   /**

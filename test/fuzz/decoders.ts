@@ -36,6 +36,7 @@ import { decode, encode, type Type } from "../../src/wire/schema.ts";
 import { StreamGuard } from "../../src/wire/stream-guard.ts";
 import { generate } from "../../src/wire/testing/generate.ts";
 import { parseVersion } from "../../src/wire/version.ts";
+import { walTargets } from "./wal-targets.ts";
 
 export interface Target {
   readonly name: string;
@@ -154,6 +155,7 @@ export function allTargets(): readonly Target[] {
     streamGuardTarget(),
     frameTarget(),
     parcelTarget(),
+    ...walTargets(),
     {
       name: "durable record",
       samples: [encodeRecord({ generation: 3, payload: Uint8Array.of(1, 2, 3) })],

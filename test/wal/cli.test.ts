@@ -63,7 +63,7 @@ describe("hyperscale wal", () => {
     const { directory } = await makeLog();
     const before = fingerprint(directory);
     const verify = run("verify", directory);
-    expect([verify.status, verify.stderr]).toEqual([0, ""]);
+    expect(verify.status).toBe(0);
     expect(verify.stdout).toContain(": sound");
     expect(verify.stdout).toContain("60 entries checked");
     const inspect = run("inspect", directory);

@@ -22,6 +22,11 @@ import { Suspicion, suspicionBounds } from "./suspicion.ts";
 
 /** A stranger has this long to answer before a newcomer may take its place. */
 const STRANGER_MS_MIN = 5_000;
+/**
+ * Whoever had to make room may be real: two members that a flood pushed out of each other's tables hear
+ * of each other only from third ones, so it is learned again soon. (seed 88)
+ */
+const ROOM_TOMBSTONE_MS = 2 * STRANGER_MS_MIN;
 
 /** Where news came from; deaths we only heard of are counted apart. (GOSS-5) */
 export type Via = "own" | "gossip" | "sync";
@@ -170,7 +175,7 @@ export class Membership {
     for (const member of table.all()) {
       if (member.confirmed || member.greetings === 0) continue;
       if (now - member.learnedAt < STRANGER_MS_MIN) continue;
-      this.forget(member, "made room for newcomers");
+      this.forget(member, "made room for newcomers", ROOM_TOMBSTONE_MS);
       return true;
     }
     return false;

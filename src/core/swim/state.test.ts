@@ -323,6 +323,19 @@ describe("members never reached", () => {
     bench.sync("real", [line("real", "alive")], true);
     expect(bench.swim.look(id("real"))).toMatchObject({ status: "alive", confirmed: true });
   });
+
+  it("whoever had to make room in a flood is learned again after some seconds", () => {
+    const bench = new Bench({ config: { unconfirmedMax: 3 } }).meet("a");
+    bench.hear("a", gossip, [alive("real", 1), alive("bogus1", 1), alive("bogus2", 1)]);
+    bench.advance(6_000);
+    bench.hear("a", gossip, [alive("bogus3", 1)]);
+    expect(bench.status("real")).toBeUndefined();
+    bench.hear("a", gossip, [alive("real", 1)]);
+    expect(bench.status("real")).toBeUndefined();
+    bench.advance(11_000);
+    bench.hear("a", gossip, [alive("real", 1)]);
+    expect(bench.status("real")).toBe("alive");
+  });
 });
 
 describe("what rides along", () => {

@@ -45,7 +45,8 @@ export const VSR_DEFAULTS: VsrConfig = {
   viewChangeBackoffMs: 2_000,
   rankDelayMs: 500,
   fetchRetryMs: 500,
-  windowEntries: 1_024,
+  // At 80 ms of round trip 25,000 commits a second; 1,024 would be the least for 10,000.
+  windowEntries: 2_048,
   windowBytes: 4 * 1_048_576,
   batchEntries: 256,
   batchBytes: 262_144,

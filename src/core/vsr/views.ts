@@ -152,8 +152,7 @@ export function onViewChangeResponse(
   if (candidacy.probing !== message.probe || !state.members.includes(from)) return;
   if (!message.granted) {
     if (!hopeless(ctx, candidacy, from, message)) return;
-    state.candidacy = null;
-    state.transfer = null;
+    giveUp(ctx);
     const backoff = ctx.random.float() * config.viewChangeBackoffMs;
     state.electAt = ctx.now + message.leaseLeftMs + config.rankDelayMs + backoff;
     return;
@@ -162,6 +161,13 @@ export function onViewChangeResponse(
   candidacy.replies.set(from, message);
   if (!candidacy.probing) onGrants(ctx);
   else if (candidacy.replies.size + 1 >= ctx.quorum) stand(ctx, candidacy);
+}
+
+/** The candidacy is over. A log that we fetch in order to follow somebody goes on coming. */
+function giveUp(ctx: VsrContext): void {
+  const { state } = ctx;
+  state.candidacy = null;
+  if (state.transfer?.purpose === "adopt") state.transfer = null;
 }
 
 /** Somebody is ahead of us, or too many are bound to a primary that lives. */
@@ -285,8 +291,7 @@ function takeStock(ctx: VsrContext): void {
 export function onCandidacyTick(ctx: VsrContext, candidacy: Candidacy): void {
   const { state, config } = ctx;
   if (ctx.now >= candidacy.deadline) {
-    state.candidacy = null;
-    state.transfer = null;
+    giveUp(ctx);
     state.electAt = ctx.now + ctx.random.float() * config.viewChangeBackoffMs;
     return;
   }

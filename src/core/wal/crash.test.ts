@@ -10,6 +10,8 @@ import { WriterBench } from "./testing/bench.ts";
 import { MemoryDisk } from "./testing/memory-disk.ts";
 import type { WalEntry } from "./writer-face.ts";
 
+/** More of them: `WAL_SEEDS=5000 npx vitest run src/core/wal/crash.test.ts`. */
+const SEEDS = Number(process.env["WAL_SEEDS"] ?? 400);
 const MODES = ["NONE", "FLUSH", "FSYNC", "FSYNC_BATCH"] as const;
 
 function anyEntry(random: Random, number: number): WalEntry {
@@ -80,7 +82,7 @@ function act(bench: WriterBench, random: Random, next: () => number): void {
 
 describe("a log that crashes", () => {
   it("never loses or changes what it acknowledged (W1, W2, W3)", () => {
-    for (let seed = 1; seed <= 400; seed++) expect(life(seed)).toBe(null);
+    for (let seed = 1; seed <= SEEDS; seed++) expect(life(seed)).toBe(null);
   });
 
   const MUTANTS: readonly (keyof WalRules)[] = [

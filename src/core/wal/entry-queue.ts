@@ -73,7 +73,7 @@ export class EntryQueue {
     return item;
   }
 
-  /** Back to the front, in their order. */
+  /** Back to the front, in their order. So the queue may hold one batch more than its bound. */
   unshift(items: readonly QueuedEntry[]): void {
     this.#items = [...items, ...this.#items.slice(this.#head)];
     this.#head = 0;

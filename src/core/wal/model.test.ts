@@ -10,6 +10,8 @@ import type { WalRules } from "./rules.ts";
 import { WriterBench } from "./testing/bench.ts";
 import type { WalEntry, WriterEffect } from "./writer-face.ts";
 
+/** Another one searches elsewhere: `WAL_SEED=7 npx vitest run src/core/wal/model.test.ts`. */
+const SEED = Number(process.env["WAL_SEED"] ?? 1);
 const MODES = ["NONE", "FLUSH", "FSYNC", "FSYNC_BATCH"] as const;
 
 type Move =
@@ -119,7 +121,9 @@ class Model {
     }
     if (of("truncate") > 0) expect(of("write") + of("sync"), "a cut is alone").toBe(0);
     const { queueEntries, durableTicket, lastTicket } = bench.writer.snapshot();
-    expect(queueEntries).toBeLessThanOrEqual(LIMITS.queueEntriesMax);
+    // A batch that met a full disk may be back in a queue that was filled meanwhile.
+    const room = LIMITS.queueEntriesMax + LIMITS.batchEntriesMax;
+    expect(queueEntries).toBeLessThanOrEqual(room);
     expect(durableTicket).toBeLessThanOrEqual(lastTicket);
     this.#checkDeadlines();
   }
@@ -183,7 +187,7 @@ function property(rules: Partial<WalRules> = {}) {
 
 describe("the writer and its model", () => {
   it("agree, however I/O finishes", () => {
-    fc.assert(property(), { numRuns: 300 });
+    fc.assert(property(), { numRuns: 300, seed: SEED });
   });
 
   it.each(["deadlineFromFirst", "shortWritesCompleted", "tailCutAfterFull"] as const)(

@@ -34,8 +34,6 @@ export const RECORD_TYPES = {
   BATCH: 241,
 } as const;
 
-export type RecordTypeName = keyof typeof RECORD_TYPES;
-
 const NAMES = new Map<number, string>(
   Object.entries(RECORD_TYPES).map(([name, number]) => [number, name]),
 );

@@ -15,7 +15,6 @@ import { type Crc32, crc32 } from "../base/crc32.ts";
 export const RECORD_HEADER_BYTES = 34;
 
 export const ENTRY_STATES = ["PENDING", "REGIONAL", "GLOBAL", "APPLIED", "COMPACTED"] as const;
-export type EntryState = (typeof ENTRY_STATES)[number];
 export const STATE_PENDING = 0;
 export const STATE_REGIONAL = 1;
 export const STATE_GLOBAL = 2;
@@ -32,8 +31,6 @@ export interface WalRecord {
   readonly type: number;
   readonly payload: Uint8Array;
 }
-
-export type RecordFields = Omit<WalRecord, "payload">;
 
 export type RecordProblem =
   | "header-truncated"

@@ -23,6 +23,7 @@ import {
   RECORD_HEADER_BYTES,
   type RecordProblem,
   readRecord,
+  STATE_COMPACTED,
   viewOf,
   type WalRecord,
 } from "./record.ts";
@@ -44,7 +45,6 @@ export type DamageReason =
   | RecordProblem
   | "lsn-gap"
   | "page-lost"
-  | "residue"
   | "header-lost"
   | "batch-misplaced";
 
@@ -329,9 +329,8 @@ export class Recovery {
     const record = readRecord(this.#view, this.#bytes, at, after);
     if (record.lsn !== this.#expected && this.#rules.lsnContiguous)
       return this.#spoil("lsn-gap", read);
-    if (!Number.isSafeInteger(record.wall) || !Number.isSafeInteger(record.logical)) {
-      return this.#spoil("number-too-large", read);
-    }
+    const safe = Number.isSafeInteger(record.wall) && Number.isSafeInteger(record.logical);
+    if (!safe || record.state > STATE_COMPACTED) return this.#spoil("number-too-large", read);
     return this.#accept(record, after, read);
   }
 

@@ -94,7 +94,9 @@ export function decodeSparseIndex(bytes: Uint8Array): SparseIndex | null {
   index.coveredBytes = getUint64(view, 24);
   for (let i = 0; i < count; i++) {
     const at = HEAD_BYTES + i * POINT_BYTES;
-    index.note(getUint64(view, at), view.getUint32(at + 8, true));
+    const lsn = getUint64(view, at);
+    if (lsn <= (index.points.at(-1)?.lsn ?? 0)) return null;
+    index.note(lsn, view.getUint32(at + 8, true));
   }
   return index;
 }

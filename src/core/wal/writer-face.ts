@@ -29,7 +29,7 @@ export interface WalEntry {
 }
 
 export type AppendRefusal =
-  /** The queue is full: wait for `accepting`, or shed. Nothing was written and nothing will be. (SW-7) */
+  /** The queue is full: try again after a step, or shed. Nothing was written and nothing will be. (SW-7) */
   | "QUEUE_FULL"
   /** Larger than `payloadBytesMax`. (WAL-11) */
   | "TOO_LARGE"

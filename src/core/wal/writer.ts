@@ -93,7 +93,8 @@ export class WalWriter {
     if (free < config.segmentBytes * config.freeShareMin) this.#offset = config.segmentBytes;
     this.#next = { segmentId: position.nextSegmentId, state: "absent" };
     const lsn = position.nextLsn - 1;
-    this.#durable = { ticket: 0, lsn, segmentId: this.#segmentId, offset: this.#offset };
+    const offset = position.active?.offset ?? 0;
+    this.#durable = { ticket: 0, lsn, segmentId: this.#segmentId, offset };
     this.#written = this.#durable;
     this.#provenLsn = lsn;
   }
@@ -116,11 +117,6 @@ export class WalWriter {
   get payloadBytesMax(): number {
     const room = this.#config.segmentBytes - SEGMENT_HEADER_BYTES - BATCH_RECORD_BYTES;
     return Math.min(this.#config.payloadBytesMax, room - RECORD_HEADER_BYTES);
-  }
-
-  /** True: an entry of this size would be taken now. */
-  accepting(payloadBytes: number, control = false): boolean {
-    return this.#queue.hasRoom(payloadBytes, control);
   }
 
   step(input: WriterInput, now: Millis): readonly WriterEffect[] {

@@ -1,0 +1,70 @@
+/**
+ * A user-space wire between two nodes, one per direction: what `from` sends to `to` passes here, or waits
+ * here while the way is cut. Held bytes are delivered late when it heals, as TCP does.
+ */
+
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+interface Pair {
+  readonly inner: Socket;
+  readonly outer: Socket;
+}
+
+export class Relay {
+  readonly #server: Server;
+  readonly #pairs = new Set<Pair>();
+  #cut = false;
+
+  private constructor(target: { readonly host: string; readonly port: number }) {
+    this.#server = createServer((inner) => {
+      const outer = connect({ ...target });
+      const pair = { inner, outer };
+      this.#pairs.add(pair);
+      const end = (): void => {
+        this.#pairs.delete(pair);
+        inner.destroy();
+        outer.destroy();
+      };
+      inner.setNoDelay(true);
+      outer.setNoDelay(true);
+      inner.on("data", (bytes) => outer.write(bytes));
+      outer.on("data", (bytes) => inner.write(bytes));
+      for (const socket of [inner, outer]) {
+        socket.on("error", end);
+        socket.on("close", end);
+      }
+      if (this.#cut) inner.pause();
+    });
+  }
+
+  static listen(listen: string, target: string): Promise<Relay> {
+    const relay = new Relay(endpoint(target));
+    return new Promise((resolve, reject) => {
+      relay.#server.once("error", reject);
+      relay.#server.listen(endpoint(listen), () => resolve(relay));
+    });
+  }
+
+  cut(): void {
+    this.#cut = true;
+    for (const { inner } of this.#pairs) inner.pause();
+  }
+
+  heal(): void {
+    this.#cut = false;
+    for (const { inner } of this.#pairs) inner.resume();
+  }
+
+  close(): Promise<void> {
+    for (const { inner, outer } of this.#pairs) {
+      inner.destroy();
+      outer.destroy();
+    }
+    return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+}
+
+function endpoint(text: string): { readonly host: string; readonly port: number } {
+  const [host = "", port = "0"] = text.split(":");
+  return { host, port: Number(port) };
+}
