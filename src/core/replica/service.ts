@@ -209,6 +209,11 @@ export class Service {
         return;
       case "append": {
         if (app.kind !== "job") return;
+        if (app.state.status === "ABSENT") {
+          // The group stands and its first entry is on the way again: nothing may come before it. (IDEM-22)
+          this.#sendOn(group, reply, request, deadline);
+          return;
+        }
         const { event } = request;
         const merged = this.#node.hlc.receive(event.hlc, this.#node.wall);
         if (!merged.ok) {
