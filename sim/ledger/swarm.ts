@@ -86,7 +86,7 @@ const WARM_UP_MS = 5_000;
 export const LEDGER_CALM_MS = 60_000;
 
 export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
-  const nodes = random.pick([3, 3, 5]);
+  const nodes = random.pick([3, 5]);
   const replicas = nodes === 5 ? random.pick([3, 3, 5]) : 3;
   const regions = random.pick([1, 2, 3]);
   const sites = Array.from({ length: nodes }, (_, index) => ({
@@ -115,7 +115,7 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
     jobsMax: random.pick([3, 6, 12]),
     jobsHot: random.pick([1, 3, 8]),
     keyWindowMs: 60_000,
-    replaceShare: nodes > replicas && random.chance(0.5) ? 0.03 : 0,
+    replaceShare: nodes > replicas && random.chance(0.6) ? 0.05 : 0,
   };
 }
 
