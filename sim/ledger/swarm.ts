@@ -161,7 +161,7 @@ function drawConfig(
 
 function drawWal(random: Random): WalConfig {
   return walConfig({
-    segmentBytes: random.pick([16_384, 65_536]),
+    segmentBytes: random.pick([65_536, 131_072]),
     chunkBytes: 4_096,
     chunkCount: 2,
     fullDisk: "wait",
