@@ -251,7 +251,7 @@ export class LedgerClients {
         if (request.level === "BOUNDED_STALENESS") {
           // The bound is counted by the clock of whoever answers.
           const slackMs = 2 * request.staleMs * this.#around.plan.clockDrift + 5;
-          history.onBounded(request, answer.state, slackMs);
+          history.onBounded(request, floor, answer.state, slackMs);
         }
       } else if (answer.kind === "notFound") history.onNotFound(request, floor);
     }

@@ -123,9 +123,9 @@ export class LedgerHistory {
     if (level === "STRONG") job.strongSeq = Math.max(job.strongSeq, seq);
   }
 
-  /** S2: what was acknowledged this long before the read was answered must be in it. */
-  onBounded(request: ReadRequest, state: JobState, slackMs: number): void {
-    const before = this.#world.now - request.staleMs - slackMs;
+  /** S2: what was acknowledged this long before the read began must be in it. */
+  onBounded(request: ReadRequest, floor: ReadFloor, state: JobState, slackMs: number): void {
+    const before = floor.at - request.staleMs - slackMs;
     const seen = this.#job(request.jobId).acks.findLast(({ at }) => at < before);
     this.#violations.check(seen === undefined || state.appliedSeq >= seen.seq, "S2", () => {
       const age = Math.round(this.#world.now - (seen?.at ?? 0));
