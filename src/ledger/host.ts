@@ -9,9 +9,10 @@
  * answered before recovery has ended. (CKPT-6)
  */
 
-import { randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import type { NodeId } from "../core/base/ids.ts";
 import { Random } from "../core/base/random.ts";
+import { useSha256 } from "../core/base/sha256.ts";
 import type { JobState } from "../core/ledger/fold.ts";
 import { LEDGER_RULES } from "../core/replica/config.ts";
 import type { LedgerEffect } from "../core/replica/face.ts";
@@ -84,6 +85,7 @@ export class LedgerHost {
 
   /** Resolves when the node has recovered and serves. Rejects with what is wrong, sockets closed. */
   static async start(config: LedgerConfig, handlers: HostHandlers): Promise<LedgerHost> {
+    useSha256((message) => hash("sha256", message, "buffer"));
     const host = new LedgerHost(config, handlers);
     try {
       await host.#open();

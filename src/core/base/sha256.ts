@@ -3,6 +3,8 @@
  * version and language and must not touch the host (the hash ring). Not constant time; no secrets here.
  */
 
+import { assert } from "./assert.ts";
+
 const K = Int32Array.from([
   0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
   0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -23,7 +25,27 @@ const state = new Int32Array(8);
 const words = new Int32Array(64);
 const tail = new Uint8Array(128);
 
+export type Sha256 = (message: Uint8Array) => Uint8Array;
+
+let inUse: Sha256 = plainSha256;
+
+/** A process may bring its platform's way to the same digest; a fold of many small events notices. */
+export function useSha256(faster: Sha256): void {
+  const probe = Uint8Array.from({ length: 100 }, (_, at) => at);
+  const expected = plainSha256(probe);
+  const given = faster(probe);
+  assert(
+    given.length === expected.length && expected.every((byte, at) => given[at] === byte),
+    "another way to hash gives the same digest",
+  );
+  inUse = faster;
+}
+
 export function sha256(message: Uint8Array): Uint8Array {
+  return inUse(message);
+}
+
+function plainSha256(message: Uint8Array): Uint8Array {
   state.set(START);
   const whole = message.length - (message.length % 64);
   for (let at = 0; at < whole; at += 64) compressAt(message, at);

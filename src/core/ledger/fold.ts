@@ -169,13 +169,20 @@ export function applyEvent(
   const reason = outcome.kind === "rejected" ? outcome.reason : null;
   const entry: TrailEntry = { seq, eventId, kind, hlc, outcome: outcome.kind, reason };
   return {
+    // Spelled out: spreading two objects of changing shapes costs more than the rest of the fold.
     state: {
-      ...state,
-      ...change,
-      appliedSeq: seq,
-      chain,
+      jobId: state.jobId,
+      status: change.status ?? state.status,
+      spec: change.spec ?? state.spec,
+      assignedDcs: change.assignedDcs ?? state.assignedDcs,
+      accepted: change.accepted ?? state.accepted,
+      cancellation: change.cancellation ?? state.cancellation,
+      end: change.end ?? state.end,
+      endedAt: change.endedAt ?? state.endedAt,
       fenceToken: Math.max(state.fenceToken, fenceToken),
       hlc: state.hlc === null || compareHlc(hlc, state.hlc) > 0 ? hlc : state.hlc,
+      appliedSeq: seq,
+      chain,
       trail: addToTrail(state.trail, entry),
     },
     outcome,

@@ -274,6 +274,24 @@ describe("view change", () => {
     expect(trio.at("c").view()).toMatchObject({ lastSeq, status: "normal" });
   });
 
+  it("does not count an ack of an earlier view of its own (VSR-10)", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.advance(200);
+    trio.crash("a");
+    trio.restart("a");
+    trio.advance(2_000);
+    expect(trio.at("a").view()).toMatchObject({ primary: true, view: 4 });
+    trio.cut("a");
+    trio.propose("a", "y");
+    const old = { kind: "prepareResponse", epoch: 1, status: "success", view: 1 } as const;
+    const message = { ...old, expected: 51, acked: 50, sentAt: 0, round: 0 };
+    trio.step("a", { kind: "message", from: nodeId("b"), message });
+    expect(trio.committed("a")).not.toContain("y");
+    trio.step("a", { kind: "message", from: nodeId("b"), message: { ...message, view: 4 } });
+    expect(trio.committed("a")).toContain("y");
+  });
+
   it("drops the word of one who does not own the view (VSR-2)", () => {
     const trio = new Trio({ leaseMs: 0 });
     const ask = { kind: "viewChange", epoch: 1, view: 2, probe: false } as const;

@@ -205,9 +205,10 @@ function outgrow(ctx: VsrContext, view: number): void {
   if (state.acting) stepDown(ctx, "others have committed more");
   state.knownView = view;
   state.grantedTo = null;
-  // What we stood for, or were about to lead, was a lower view.
+  // What we stood for, were about to lead, or to follow, was a lower view.
   state.candidacy = null;
   state.takeOverAt = 0;
+  if (state.transfer !== null && state.transfer.view < view) state.transfer = null;
   state.electAt = Math.min(state.electAt, ctx.now + config.viewChangeTimeoutMs);
   ctx.persist({ kind: "promise", view });
 }
