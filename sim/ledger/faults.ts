@@ -21,6 +21,7 @@ export interface FaultTargets {
 
 /** A machine that came up again starts its process, for as long as nobody stops it. */
 const SUPERVISE_MS = 3_000;
+const RESTART_MS = 200;
 /** A replacement is over by then, or has not happened. */
 const REPLACING_MS = 60_000;
 /** Wall clocks are set right this often, as machines do it. */
@@ -179,6 +180,11 @@ export class LedgerFaults {
     else {
       const sides = processes.map((process) => (process === leader ? 1 : 0));
       this.#partition(sides, false, fault.forMs);
+      if (fault.what === "isolate") return;
+      // A restarted backup stands for election at once, while others may still be bound to the leader.
+      const others = processes.filter((process) => process !== leader);
+      const other = others[fault.draw % others.length];
+      if (other !== undefined) this.#crash(other, false, RESTART_MS);
     }
   }
 
