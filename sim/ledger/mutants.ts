@@ -52,6 +52,8 @@ const VARIANTS: Readonly<Record<string, Partial<VsrRules>>> = {
 
 /** Rules that this simulator's composition cannot show, and what does. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
+  "vsr.ackOfThisView": "takes histories longer than these runs: npm run sim:group -- mutants",
+  "wal.lsnContiguous": "no fault here writes a whole record twice: src/core/wal/recovery.test.ts",
   "wal.deadlineFromFirst": "costs time, loses nothing: src/core/wal/model.test.ts",
   "wal.unknownTypeRefused": "nobody here writes such records: src/core/wal/recovery.test.ts",
   "idempotency.absenceOnlyByPrimary":

@@ -100,13 +100,14 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
   const shortTtl = clockDrift < 0.01 && !bigJumps && random.chance(0.5);
   const disk = drawDisk(random.fork("disk"));
   const thinkMs = random.pick([400, 1_500, 4_000]);
+  const jobsHot = random.pick([1, 3, 8]);
   const faults = drawFaults(random.fork("faults"), { nodes, healAt, bigJumps });
   return {
     ...{ sites, disk, faults, healAt, clockDrift },
     wallDisciplined: !bigJumps,
     shards: [random.below(32), 32 + random.below(32)],
     config: drawConfig(random.fork("config"), vsr, replicas, shortTtl),
-    wal: drawWal(random.fork("wal"), thinkMs),
+    wal: drawWal(random.fork("wal"), thinkMs, jobsHot),
     checkpointEveryMs: random.pick([0, 8_000, 20_000, 60_000]),
     links: drawLinks(random.fork("links")),
     linkMode: random.pick(["streams", "streams", "datagrams"]),
@@ -114,7 +115,7 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
     clients: 2 + random.below(3),
     thinkMs,
     jobsMax: random.pick([3, 6, 12]),
-    jobsHot: random.pick([1, 3, 8]),
+    jobsHot,
     keyWindowMs: 60_000,
     replaceShare: nodes > replicas && random.chance(0.6) ? 0.05 : 0,
   };
@@ -160,9 +161,10 @@ function drawConfig(
   };
 }
 
-function drawWal(random: Random, thinkMs: number): WalConfig {
+function drawWal(random: Random, thinkMs: number, jobsHot: number): WalConfig {
   // A segment holds the snapshot of the busiest job, and is small enough to be changed often.
-  const segmentBytes = thinkMs >= 4_000 ? 32_768 : thinkMs >= 1_500 ? 65_536 : 131_072;
+  const busiest = thinkMs >= 4_000 ? 32_768 : thinkMs >= 1_500 ? 65_536 : 131_072;
+  const segmentBytes = jobsHot === 1 ? busiest : busiest / 2;
   return walConfig({
     segmentBytes,
     chunkBytes: 4_096,
