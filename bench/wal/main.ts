@@ -5,7 +5,8 @@
  *     npm run bench:wal -- --dir DIR --seconds 3 --json
  *
  * The bound of a row is what a program would reach that did nothing but write batches of that size and
- * call fdatasync: entries per sync / time of one fdatasync, measured right before and after the row.
+ * call fdatasync: entries per sync / time of one fdatasync, measured right after the row in the same
+ * directory. On a machine that others use meanwhile the two see different disks: repeat it when it is quiet.
  */
 
 import { execFileSync } from "node:child_process";

@@ -18,8 +18,7 @@ import type { LedgerEffect } from "../../src/core/replica/face.ts";
 import { shardIndex } from "../../src/core/replica/topology.ts";
 import type { GroupId, LogEntry } from "../../src/core/vsr/messages.ts";
 import type { Violations } from "../checkers/violations.ts";
-import type { JournalOpening } from "./journal.ts";
-import type { LedgerProcess, LedgerWatcher } from "./node.ts";
+import type { GroupImages, LedgerProcess, LedgerWatcher, Opened } from "./node.ts";
 import { NodeWitness } from "./witness.ts";
 
 export interface GroupTruth {
@@ -64,11 +63,11 @@ export class LedgerCheckers implements LedgerWatcher {
     return witness;
   }
 
-  onRecovered(process: LedgerProcess, opening: Extract<JournalOpening, { ok: true }>): void {
+  onRecovered(process: LedgerProcess, opening: Opened, images: GroupImages): void {
     if (opening.outcome.tornTail !== null) this.marks.add("wal.tornTail");
     if (opening.checkpoint !== null) this.marks.add("wal.checkpoint");
     if (opening.outcome.firstLsn > 1) this.marks.add("wal.compacted");
-    this.witness(process).recovered(opening, process.disk.names());
+    this.witness(process).recovered(opening, images, process.disk.names());
     this.#applied.set(process.id, new Map());
     this.#commits.set(process.id, new Map());
   }

@@ -244,13 +244,14 @@ export class LedgerClients {
       const { answer: inner } = answer;
       if (inner.kind === "accepted") this.#accepted(request, inner.jobId);
       else this.#around.checkers.marks.add(`submit.${inner.kind}`);
+      if (inner.kind === "rejected") history.onRejected(request);
     } else if (request.kind === "read" && floor !== null) {
       if (answer.kind === "job") {
         history.onJob(request, floor, answer.state);
         if (request.level === "BOUNDED_STALENESS") {
           // The bound is counted by the clock of whoever answers.
           const slackMs = 2 * request.staleMs * this.#around.plan.clockDrift + 5;
-          history.onBounded(request, answer.state, slackMs);
+          history.onBounded(request, floor, answer.state, slackMs);
         }
       } else if (answer.kind === "notFound") history.onNotFound(request, floor);
     }

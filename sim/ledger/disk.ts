@@ -142,6 +142,13 @@ export class LedgerDisk {
     this.beginSync(name)();
   }
 
+  /** Whether these bytes lie on the medium as a reader sees them. */
+  isDurable(name: string, start: number, end: number): boolean {
+    const file = this.#file(name);
+    for (let at = start; at < end; at++) if (file.durable[at] !== file.cached[at]) return false;
+    return true;
+  }
+
   drawWriteMs(): number {
     return this.#random.float() * this.faults.writeMsMax;
   }

@@ -150,7 +150,8 @@ function isFinal(answer: LedgerAnswer): boolean {
     case "job":
       return true;
     case "submitted":
-      return answer.answer.kind === "accepted";
+      // A shard within its bound says so; a key that expires makes room. (IDEM-19)
+      return answer.answer.kind !== "retry" || answer.answer.why === "the shard is full";
     case "refused":
       return answer.code === "ARCHIVED";
     default:

@@ -204,7 +204,7 @@ export class GroupChecks {
     const [epoch, view] = this.#views.get(id) ?? [0, 0];
     if (state.epoch !== epoch) this.#promises.delete(id);
     else if (state.knownView < view) this.report(`I5: ${id} went back to view ${state.knownView}`);
-    else if (state.knownView > view && state.status === "viewChange" && !state.learner) {
+    else if (state.knownView > view && state.grantedTo !== null) {
       const promise = this.#promises.get(id);
       const bound =
         promise !== undefined && clock < promise.until && promise.to !== state.grantedTo;

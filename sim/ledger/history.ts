@@ -7,6 +7,7 @@
  *   S1  session reads see the session's own past; S2 bounded reads are no older than their bound
  *   S3  no read shows a state that no prefix of the log gives
  *   K1  one job per key          K2  all acks of a key name it          K3  an acked job exists in the end
+ *   K4  a sound submission is never refused for good (IDEM-8, IDEM-13)
  */
 
 import { atLeast } from "../../src/core/ledger/durability.ts";
@@ -122,9 +123,9 @@ export class LedgerHistory {
     if (level === "STRONG") job.strongSeq = Math.max(job.strongSeq, seq);
   }
 
-  /** S2: what was acknowledged this long before the read was answered must be in it. */
-  onBounded(request: ReadRequest, state: JobState, slackMs: number): void {
-    const before = this.#world.now - request.staleMs - slackMs;
+  /** S2: what was acknowledged this long before the read began must be in it. */
+  onBounded(request: ReadRequest, floor: ReadFloor, state: JobState, slackMs: number): void {
+    const before = floor.at - request.staleMs - slackMs;
     const seen = this.#job(request.jobId).acks.findLast(({ at }) => at < before);
     this.#violations.check(seen === undefined || state.appliedSeq >= seen.seq, "S2", () => {
       const age = Math.round(this.#world.now - (seen?.at ?? 0));
@@ -151,6 +152,11 @@ export class LedgerHistory {
       return `${request.key} was acked as ${known} and as ${jobId}`;
     });
     this.#keys.set(request.key, jobId);
+  }
+
+  /** K4: nothing here deserves a refusal that is remembered. */
+  onRejected(request: SubmitRequest): void {
+    this.#violations.report("K4", `${request.key} is sound and was rejected for good`);
   }
 
   /** The job's log has its first entry: whose key is it? `spec` begins with the key. */

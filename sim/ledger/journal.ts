@@ -35,7 +35,8 @@ export interface JournalRecord {
 export interface JournalWitness {
   appended(ticket: number, type: number, payload: Uint8Array): void;
   placed(firstTicket: number, count: number, firstLsn: number): void;
-  durable(ticket: number, lsn: number): void;
+  /** `onDisk`: whether the medium really has it. */
+  durable(ticket: number, lsn: number, onDisk: boolean): void;
   failed(): void;
 }
 
@@ -308,6 +309,7 @@ export class Journal {
 
   #onDurable(effect: Extract<WriterEffect, { kind: "durable" }>): void {
     const { ticket, lsn, segmentId, offset } = effect;
+    const onDisk = this.#isDurable(segmentId, offset);
     this.#durable = { segmentId, offset };
     this.#durableTicket = ticket;
     while (this.#proofs[0] !== undefined) {
@@ -316,8 +318,19 @@ export class Journal {
       this.#proven = { segmentId: id, offset: provenOffset };
       this.#proofs.shift();
     }
-    this.#host.witness.durable(ticket, lsn);
+    this.#host.witness.durable(ticket, lsn, onDisk);
     this.#host.durable(ticket);
+  }
+
+  /** From where it was durable before up to here, over segments. */
+  #isDurable(segmentId: number, offset: number): boolean {
+    const { disk } = this.#host;
+    return this.#segments.every(({ segmentId: id }) => {
+      if (id < this.#durable.segmentId || id > segmentId) return true;
+      const name = segmentName(id);
+      const start = id === this.#durable.segmentId ? this.#durable.offset : 0;
+      return disk.isDurable(name, start, id === segmentId ? offset : disk.read(name).length);
+    });
   }
 
   /**

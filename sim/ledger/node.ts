@@ -21,6 +21,8 @@ import type {
 import type { LedgerAnswer, LedgerRequest } from "../../src/core/replica/messages.ts";
 import { LedgerNode } from "../../src/core/replica/node.ts";
 import { encodeCheckpoint, LedgerRecovery } from "../../src/core/replica/recovery.ts";
+import type { GroupImage } from "../../src/core/vsr/face.ts";
+import type { GroupId } from "../../src/core/vsr/messages.ts";
 import type { WalConfig } from "../../src/core/wal/limits.ts";
 import type { WalRules } from "../../src/core/wal/rules.ts";
 import type { NodeClock } from "../clock.ts";
@@ -42,10 +44,13 @@ export interface LedgerSpec {
   readonly checkpointsKept: number;
 }
 
+export type Opened = Extract<JournalOpening, { ok: true }>;
+export type GroupImages = ReadonlyMap<GroupId, GroupImage>;
+
 /** Who looks on. */
 export interface LedgerWatcher {
   readonly witness: (process: LedgerProcess) => JournalWitness;
-  onRecovered(process: LedgerProcess, opening: Extract<JournalOpening, { ok: true }>): void;
+  onRecovered(process: LedgerProcess, opening: Opened, images: GroupImages): void;
   onRefused(process: LedgerProcess, why: string): void;
   onEffect(process: LedgerProcess, effect: LedgerEffect): void;
   /** After every turn, when all its effects are carried out. */
@@ -137,11 +142,10 @@ export class LedgerProcess {
     });
   }
 
-  #serve(journal: Journal, opening: Extract<JournalOpening, { ok: true }>): void {
+  #serve(journal: Journal, opening: Opened): void {
     const { world, watcher } = this.#around;
     this.state = "up";
     world.note(`${this.id} serves from record ${opening.outcome.maxLsn}`);
-    watcher.onRecovered(this, opening);
     journal.open(opening.outcome);
     this.journal = journal;
     const recovery = new LedgerRecovery();
@@ -151,6 +155,8 @@ export class LedgerProcess {
       if (lsn > covered) recovery.apply(type, payload);
     }
     assert(recovery.problem === null, `a recovered log is read: ${recovery.problem}`);
+    const images = recovery.images();
+    watcher.onRecovered(this, opening, images);
     const { sites, config, rules, shards } = this.spec;
     const boot = `b${this.life}`;
     const options = { self: this.id, sites, config, boot, rules, shards };
@@ -158,7 +164,7 @@ export class LedgerProcess {
     for (const id of recovery.archived) node.archived.add(id);
     this.node = node;
     this.#turning = true;
-    node.recover(recovery.images(), this.local, this.wall);
+    node.recover(images, this.local, this.wall);
     // The ledger is new where nothing was ever durable; a damaged disk has been refused before.
     const found = opening.records.length === 0 && opening.checkpoint === null;
     node.start(this.local, this.wall, found);

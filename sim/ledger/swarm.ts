@@ -7,6 +7,7 @@
 import { nodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import { IDEMPOTENCY_PROFILES } from "../../src/core/idempotency/config.ts";
+import { SHARD_COUNT } from "../../src/core/idempotency/key.ts";
 import type { Site } from "../../src/core/ledger/placement.ts";
 import { LEDGER_NODE_DEFAULTS } from "../../src/core/replica/config.ts";
 import type { LedgerNodeConfig } from "../../src/core/replica/face.ts";
@@ -110,8 +111,8 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
     linkMode: random.pick(["streams", "streams", "datagrams"]),
     damagedMax: Math.floor((replicas - 1) / 2),
     clients: 2 + random.below(3),
-    thinkMs: random.pick([600, 1_500, 4_000]),
-    jobsMax: random.pick([4, 8, 16]),
+    thinkMs: random.pick([400, 1_500, 4_000]),
+    jobsMax: random.pick([3, 6, 12]),
     jobsHot: random.pick([1, 3, 8]),
     keyWindowMs: 60_000,
     replaceShare: nodes > replicas && random.chance(0.5) ? 0.03 : 0,
@@ -121,7 +122,7 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
 function drawVsr(random: Random): VsrConfig {
   const leaseMs = random.pick([0, 3_000, 10_000]);
   const leaseReads = leaseMs > 0 && random.chance(0.3);
-  const short = leaseMs === 3_000 || random.chance(0.4);
+  const short = leaseMs === 3_000 || random.chance(0.2);
   return {
     ...VSR_DEFAULTS,
     ...{ leaseMs, leaseReads },
@@ -144,10 +145,15 @@ function drawConfig(
     ...IDEMPOTENCY_PROFILES.production.authority,
     ...{ committedTtlMs: ttlMs, rejectedTtlMs: ttlMs, cleanupIntervalMs: 5_000 },
     pendingTtlMs: 60_000,
+    // A few keys per shard: what a full one does is seen too.
+    ...(shortTtl && random.chance(0.5) ? { entriesMax: 4 * SHARD_COUNT } : {}),
   };
+  const { gateCache: gate } = LEDGER_NODE_DEFAULTS;
+  const gateTtlMs = shortTtl ? 50_000 : gate.committedTtlMs;
   return {
     ...LEDGER_NODE_DEFAULTS,
     ...{ vsr, replicas, idempotency },
+    gateCache: { ...gate, committedTtlMs: gateTtlMs, rejectedTtlMs: Math.min(gateTtlMs, 60_000) },
     compactEntries: vsr.tailEntries + random.pick([4, 20, 400]),
     retentionMs: random.chance(0.2) ? 60_000 : LEDGER_NODE_DEFAULTS.retentionMs,
   };
@@ -204,6 +210,10 @@ const KINDS: readonly (readonly [LedgerFault["kind"], number])[] = [
   ["restartAll", 0.5],
 ];
 
+/** A seed may be wild for its first faults; a whole run of that costs much and shows little more. */
+const BURST_FAULTS = 80;
+const QUIET_GAP_MS = 10_000;
+
 interface FaultRange {
   readonly nodes: number;
   readonly healAt: number;
@@ -213,11 +223,12 @@ interface FaultRange {
 function drawFaults(random: Random, range: FaultRange): TimedLedgerFault[] {
   const kinds = KINDS.filter(() => random.chance(0.55));
   const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
-  const gapMs = random.pick([2_000, 6_000, 15_000]);
+  const gapMs = random.pick([700, 2_000, 6_000, 15_000]);
   const faults: TimedLedgerFault[] = [];
   if (kinds.length === 0) return faults;
   for (let at = WARM_UP_MS; ; ) {
-    at += -Math.log(1 - random.float()) * gapMs;
+    const pauseMs = faults.length < BURST_FAULTS ? gapMs : Math.max(gapMs, QUIET_GAP_MS);
+    at += -Math.log(1 - random.float()) * pauseMs;
     if (at >= range.healAt) return faults;
     let ticket = random.float() * total;
     const [kind] = kinds.find(([, weight]) => {

@@ -10,12 +10,12 @@
  */
 
 import { decodeGroupRecord } from "../../src/core/replica/records.ts";
-import { LedgerRecovery } from "../../src/core/replica/recovery.ts";
 import type { GroupImage } from "../../src/core/vsr/face.ts";
 import type { GroupId, LogEntry, VsrMessage } from "../../src/core/vsr/messages.ts";
 import { ImageFold } from "../../src/core/vsr/state.ts";
 import type { Violations } from "../checkers/violations.ts";
-import type { JournalOpening, JournalWitness } from "./journal.ts";
+import type { JournalWitness } from "./journal.ts";
+import type { GroupImages, Opened } from "./node.ts";
 
 interface Written {
   readonly type: number;
@@ -52,7 +52,10 @@ export class NodeWitness implements JournalWitness {
     }
   }
 
-  durable(ticket: number, lsn: number): void {
+  durable(ticket: number, lsn: number, onDisk: boolean): void {
+    this.#violations.check(onDisk, "W1", () => {
+      return `${this.#name} calls record ${lsn} durable, and the disk does not have it`;
+    });
     this.#violations.check(!this.#failed, "W5", () => `${this.#name} acks after a failed sync`);
     for (let at = this.#durableTicket; at < ticket; at++) {
       const written = this.#appended[at];
@@ -80,7 +83,7 @@ export class NodeWitness implements JournalWitness {
   }
 
   /** A process begins with what the disk gave back. */
-  recovered(opening: Extract<JournalOpening, { ok: true }>, names: readonly string[]): void {
+  recovered(opening: Opened, images: GroupImages, names: readonly string[]): void {
     const { outcome, checkpoint, records } = opening;
     const { maxLsn, firstLsn } = outcome;
     const violations = this.#violations;
@@ -111,18 +114,9 @@ export class NodeWitness implements JournalWitness {
       else this.#placed.delete(lsn);
     }
     violations.check(entries >= expected, "W2", () => `${this.#name} recovers a log with holes`);
-    this.#begin(opening);
-  }
-
-  #begin({ checkpoint, records, outcome }: Extract<JournalOpening, { ok: true }>): void {
-    const recovery = new LedgerRecovery();
-    recovery.restore(checkpoint?.payload ?? null);
-    for (const { lsn, type, payload } of records) {
-      this.#placed.set(lsn, { type, payload });
-      if (lsn > (checkpoint?.header.localLsn ?? 0)) recovery.apply(type, payload);
-    }
+    for (const { lsn, type, payload } of records) this.#placed.set(lsn, { type, payload });
     this.#folds = new Map();
-    for (const [id, image] of recovery.images()) this.#folds.set(id, new ImageFold(image));
+    for (const [id, image] of images) this.#folds.set(id, new ImageFold(image));
     this.#appended = [];
     this.#durableTicket = 0;
     // Whatever was found is synced before it is relied on.

@@ -66,7 +66,6 @@ export interface RecoveryResult {
 export interface WalStatus extends WriterView {
   /** Entries that wait for room in the queue. */
   readonly waiting: number;
-  readonly syncMsP99: number;
 }
 
 export interface AppendOptions {
@@ -170,10 +169,14 @@ export class Wal {
     return this.#intake.waiting > 0;
   }
 
-  /** Positions, how full the queue is, and how long syncs take: the log's part in overload control. */
+  /** Positions and how full the queue is. Cheap: it may be asked at every append. */
   status(): WalStatus {
-    const waiting = this.#intake.waiting;
-    return { ...this.#writer.snapshot(), waiting, syncMsP99: this.#engine.syncMsP99() };
+    return { ...this.#writer.snapshot(), waiting: this.#intake.waiting };
+  }
+
+  /** How long syncs take, the slowest of a hundred; with the queue's fill, the signal of overload. (G-20) */
+  syncMsP99(): number {
+    return this.#engine.syncMsP99();
   }
 
   /**

@@ -103,11 +103,20 @@ describe("a ledger of three nodes in three regions", () => {
 
   it("knows that a job does not exist only from a quorum of those who would know", () => {
     const cluster = new TestCluster(THREE);
-    const unknown = "use1-1700000000000-n0-00077";
+    const unknown = "use1-1600000000000-n0-00077";
     expect(cluster.ask(1, read(unknown))).toMatchObject({ kind: "notFound" });
     cluster.at(0).cut = true;
     cluster.at(2).cut = true;
     expect(cluster.ask(1, read(unknown)).kind).toBe("retry");
+  });
+
+  it("looks again for a job so young that its group may be on its way (IDEM-22)", () => {
+    const cluster = new TestCluster(THREE);
+    const token = cluster.request(1, read(`use1-${WALL}-n9-00001`));
+    cluster.run(1_000);
+    expect(cluster.answers.has(token)).toBe(false);
+    cluster.run(5_000);
+    expect(cluster.answers.get(token)).toMatchObject({ kind: "retry" });
   });
 
   it("keeps progress in its own log and out of the replicated one (EVT-3)", () => {

@@ -9,6 +9,7 @@ import type { GateCacheStats } from "../idempotency/gate-cache.ts";
 import { durabilityOfEvent } from "../ledger/durability.ts";
 import { encodeEvent } from "../ledger/event-codec.ts";
 import { EVENT_TYPES, isReplicated } from "../ledger/events.ts";
+import { parseJobId } from "../ledger/job-id.ts";
 import type { VsrEffect } from "../vsr/face.ts";
 import type { GroupId, LogEntry } from "../vsr/messages.ts";
 import { Commits } from "./commits.ts";
@@ -30,6 +31,8 @@ type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: K
 const ANSWER_PAUSES = 10;
 /** After so many redirects in a row the nodes disagree: wait before asking again. */
 const REDIRECTS_MAX = 4;
+/** A job minted within this long is looked for again instead of being called unknown. */
+const FOUNDING_GRACE_MS = 10_000;
 
 export class Service {
   readonly #node: LedgerNode;
@@ -397,8 +400,13 @@ export class Service {
       case "notFound":
         routed.absent.add(from);
         routed.why = "the group is not known";
-        if (this.#isAbsent(routed)) break;
-        this.#attempt(routed);
+        if (!this.#isAbsent(routed)) {
+          this.#attempt(routed);
+          return;
+        }
+        if (!this.#isYoung(routed)) break;
+        routed.absent.clear();
+        this.#router.wakeAt(routed, now + routeRetryMs);
         return;
       case "retry":
       case "unknown":
@@ -443,6 +451,12 @@ export class Service {
     const asked = this.#node.topology.replicas(routed.group);
     const quorum = Math.floor(asked.length / 2) + 1;
     return asked.filter((node) => routed.absent.has(node)).length >= quorum;
+  }
+
+  /** A job of the last seconds may be reserved and acknowledged, and its group on its way. (IDEM-22) */
+  #isYoung({ group }: Routed): boolean {
+    const minted = parseJobId(group)?.timestampMs ?? Number.NEGATIVE_INFINITY;
+    return Math.abs(this.#node.wall - minted) < FOUNDING_GRACE_MS;
   }
 
   #answer(reply: Reply, answer: LedgerAnswer): void {

@@ -172,7 +172,7 @@ export class VsrContext {
   leaseUntil(): number {
     const { leaseMs, clockDriftMax, leaseMarginMs } = this.config;
     if (leaseMs === 0) return Number.NEGATIVE_INFINITY;
-    if (!this.rules.leaseFromQuorum) return Number.POSITIVE_INFINITY;
+    if (!this.rules.leaseFromQuorum) return this.now + leaseMs;
     const base = this.#quorumth("sentAt", this.now);
     return base + leaseMs * (1 - clockDriftMax) - leaseMarginMs;
   }

@@ -123,7 +123,7 @@ export type VsrMessage =
       /** Empty when snapshot and entries are of the receiver's own, older epoch. */
       readonly members: readonly NodeId[];
       readonly view: number;
-      /** The sender's log is that of this view. */
+      /** The sender's log is that of this view; 0 when this is only what is committed. */
       readonly lastNormalView: number;
       /** Comes first when the log does not reach back far enough. */
       readonly snapshot: GroupSnapshot | null;

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { millis } from "../base/brand.ts";
 import { nodeId } from "../base/ids.ts";
 import { VSR_DEFAULTS } from "./config.ts";
+import type { Sent } from "./testing/trio.ts";
 import { Trio } from "./testing/trio.ts";
 
 const { leaseMs, rankDelayMs, windowEntries, retransmitMs } = VSR_DEFAULTS;
@@ -248,6 +249,47 @@ describe("view change", () => {
     expect(trio.network[1]?.message).toMatchObject({ granted: true, view: 2 });
     trio.step("c", { kind: "message", from: nodeId("a"), message: { ...ask, view: 1 } });
     expect(trio.network[2]?.message).toMatchObject({ granted: false, currentView: 2 });
+  });
+
+  it("an old newView does not cut what a restarted replica acked since (seed 262)", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.advance(200);
+    trio.crash("a");
+    const kept: Sent[] = [];
+    trio.lost = (sent) => {
+      if (sent.to === "c" && sent.message.kind === "newView") kept.push(sent);
+      return false;
+    };
+    trio.advance(leaseMs + 3_000);
+    expect(trio.primary).toBe("b");
+    trio.propose("b", "y", "z");
+    trio.settle();
+    const { lastSeq } = trio.at("c").view();
+    trio.crash("c");
+    trio.restart("c");
+    const { message } = kept[0] ?? {};
+    if (message === undefined) throw new Error("a new view was announced");
+    trio.step("c", { kind: "message", from: nodeId("b"), message });
+    expect(trio.at("c").view()).toMatchObject({ lastSeq, status: "normal" });
+  });
+
+  it("does not count an ack of an earlier view of its own (VSR-10)", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.advance(200);
+    trio.crash("a");
+    trio.restart("a");
+    trio.advance(2_000);
+    expect(trio.at("a").view()).toMatchObject({ primary: true, view: 4 });
+    trio.cut("a");
+    trio.propose("a", "y");
+    const old = { kind: "prepareResponse", epoch: 1, status: "success", view: 1 } as const;
+    const message = { ...old, expected: 51, acked: 50, sentAt: 0, round: 0 };
+    trio.step("a", { kind: "message", from: nodeId("b"), message });
+    expect(trio.committed("a")).not.toContain("y");
+    trio.step("a", { kind: "message", from: nodeId("b"), message: { ...message, view: 4 } });
+    expect(trio.committed("a")).toContain("y");
   });
 
   it("drops the word of one who does not own the view (VSR-2)", () => {

@@ -115,7 +115,7 @@ export function onFetchLog(ctx: VsrContext, from: NodeId, message: Message<"fetc
 /** Whoever missed the end of an epoch may have what is committed from anybody. (VSR-27) */
 function sendCommitted(ctx: VsrContext, to: NodeId, wanted: Message<"fetchLog">): void {
   const { state } = ctx;
-  const { epoch, knownView: view, lastNormalView, commit, firstSeq } = state;
+  const { epoch, knownView: view, commit, firstSeq } = state;
   const snapshot = wanted.from < firstSeq ? state.snapshot : null;
   const entries = ctx.page(snapshot === null ? wanted.from : snapshot.seq + 1);
   // A snapshot of the asker's own epoch comes without members: the end of that epoch is in the log.
@@ -125,8 +125,9 @@ function sendCommitted(ctx: VsrContext, to: NodeId, wanted: Message<"fetchLog">)
   );
   const members = ahead ? [] : state.members;
   const committed = entries.filter(({ seq }) => seq <= commit);
-  const log = { snapshot, entries: committed, lastSeq: commit, commit };
-  ctx.sendDurably(to, { kind: "logSuffix", epoch, members, view, lastNormalView, ...log });
+  // Not the log of a view, only what is committed: nobody may install it as one.
+  const log = { lastNormalView: 0, snapshot, entries: committed, lastSeq: commit, commit };
+  ctx.sendDurably(to, { kind: "logSuffix", epoch, members, view, ...log });
 }
 
 /** We live in an older epoch than the sender: it may tell us how ours ended. */
@@ -167,7 +168,7 @@ function onCommittedLog(ctx: VsrContext, from: NodeId, message: Message<"logSuff
   const before = state.commit;
   const { snapshot } = message;
   if (snapshot !== null && snapshot.seq > before && !learnSnapshot(ctx, message, snapshot)) return;
-  learn(ctx, message.entries, message.commit);
+  learn(ctx, message.entries, message.commit, message.view);
   const more = state.epoch < message.epoch && state.commit < message.commit;
   if (more && state.commit > before) fetchCommitted(ctx, from);
 }
@@ -185,6 +186,7 @@ function learnSnapshot(
   if (state.learner || !state.members.includes(ctx.self)) return false;
   const ends = message.members.length === 0;
   if (!ends && message.epoch !== state.epoch + 1) return false;
+  outgrow(ctx, message.view);
   leaveView(ctx);
   restore(ctx, snapshot);
   const { lastNormalView: view } = state;
@@ -194,6 +196,21 @@ function learnSnapshot(
   ctx.persist({ kind: "newView", epoch, members, view, keep, snapshot, entries: [] });
   if (!ends) beginEpoch(ctx, members, false);
   return true;
+}
+
+/** No older view may have us back: its primary would take our acks for entries that we replaced. */
+function outgrow(ctx: VsrContext, view: number): void {
+  const { state, config } = ctx;
+  if (view <= state.knownView) return;
+  if (state.acting) stepDown(ctx, "others have committed more");
+  state.knownView = view;
+  state.grantedTo = null;
+  // What we stood for, were about to lead, or to follow, was a lower view.
+  state.candidacy = null;
+  state.takeOverAt = 0;
+  if (state.transfer !== null && state.transfer.view < view) state.transfer = null;
+  state.electAt = Math.min(state.electAt, ctx.now + config.viewChangeTimeoutMs);
+  ctx.persist({ kind: "promise", view });
 }
 
 /** Our log is not that of our view any more: we ack nothing until we have installed one again. */
@@ -211,7 +228,7 @@ function leaveView(ctx: VsrContext): void {
  * never was and never will be committed. But the log may not be that of our view any more, so we
  * ack nothing until we have installed a view again.
  */
-function learn(ctx: VsrContext, entries: readonly LogEntry[], commit: number): void {
+function learn(ctx: VsrContext, entries: readonly LogEntry[], commit: number, view: number): void {
   const { state } = ctx;
   let changed = false;
   // Only what follows our own commit number without a hole says what is committed here.
@@ -224,6 +241,7 @@ function learn(ctx: VsrContext, entries: readonly LogEntry[], commit: number): v
       breakDown(ctx, entry);
       return;
     }
+    if (!changed) outgrow(ctx, view);
     ctx.replaceLog(entry.seq - 1, []);
     ctx.append(entry, true);
     changed = true;
@@ -276,7 +294,7 @@ function stage(
   commit: number,
 ): void {
   transfer.commit = Math.max(transfer.commit, commit);
-  if (transfer.snapshot === null) learn(ctx, entries, commit);
+  if (transfer.snapshot === null) learn(ctx, entries, commit, transfer.view);
   for (const entry of entries) {
     if (entry.seq === nextSeq(ctx, transfer)) transfer.entries.push(entry);
   }
@@ -298,15 +316,27 @@ function finish(ctx: VsrContext, transfer: Transfer): void {
     return;
   }
   state.transfer = null;
+  const acked = transfer.purpose === "install" ? ownTail(ctx, transfer) : [];
   const newer = transfer.snapshot !== null && transfer.snapshot.seq > state.commit;
   const snapshot = newer ? transfer.snapshot : null;
   if (snapshot !== null) restore(ctx, snapshot);
   // What was committed meanwhile is the same as what was staged.
   const keep = state.commit;
-  const entries = transfer.entries.filter((entry) => entry.seq > keep);
+  const entries = [...transfer.entries, ...acked].filter((entry) => entry.seq > keep);
   const log = { keep, snapshot, entries };
   if (transfer.purpose === "install") install(ctx, transfer, log);
   else finishAdoption(ctx, log, transfer.commit);
+}
+
+/**
+ * The log of a view that we were in before, perhaps as it was long ago: the packet may be an old one.
+ * What we have beyond it is of the same log, and may have been acked.
+ */
+function ownTail(ctx: VsrContext, transfer: Transfer): LogEntry[] {
+  const { state } = ctx;
+  if (transfer.view !== state.lastNormalView) return [];
+  const staged = nextSeq(ctx, transfer);
+  return state.entries.filter(({ seq }) => seq >= staged);
 }
 
 function restore(ctx: VsrContext, snapshot: GroupSnapshot): void {
