@@ -12,7 +12,7 @@ import { JsonLog } from "../../adapters/json-log.ts";
 import { LineWriter } from "../../adapters/line-writer.ts";
 import { nodeClock } from "../../adapters/node-clock.ts";
 import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
-import { allowFounding } from "../../ledger/founding.ts";
+import { allowFirstStart, type FirstStart } from "../../ledger/founding.ts";
 import { LedgerHost } from "../../ledger/host.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
@@ -58,23 +58,16 @@ export function registerLedger(program: Command): void {
       const config = readConfig(file, "start");
       if (config !== null) await runNode(config);
     });
-  ledger
-    .command("found")
-    .description("allow a node with an empty data directory to found a new ledger, once")
-    .requiredOption("--config <file>", "the node's configuration, JSON")
-    .action(async ({ config: file }: { readonly config: string }) => {
-      const config = readConfig(file, "found");
-      if (config === null) return;
-      const problem = await allowFounding(config.dataDir);
-      if (problem === null) {
-        process.stdout.write(
-          `${config.name} may found its part of a new ledger in ${config.dataDir}\n`,
-        );
-        return;
-      }
-      process.stderr.write(`hyperscale ledger found: ${problem}\n`);
-      process.exitCode = EXIT_FAILURE;
-    });
+  firstStartCommand(
+    ledger.command("found"),
+    "found",
+    "before the first start of a new ledger, once on every node: its data directory is empty",
+  );
+  firstStartCommand(
+    ledger.command("join"),
+    "join",
+    "before the first start of a node that is new in a running ledger; see also replace",
+  );
   ledger
     .command("init")
     .description("write configurations and a secret for a new ledger on this machine")
@@ -85,6 +78,24 @@ export function registerLedger(program: Command): void {
     .option("--lease-ms <n>", "how long a failed primary is waited for", Number, 10_000)
     .action(initLedger);
   registerLedgerClient(ledger);
+}
+
+function firstStartCommand(command: Command, way: FirstStart, description: string): void {
+  command
+    .description(description)
+    .requiredOption("--config <file>", "the node's configuration, JSON")
+    .action(async ({ config: file }: { readonly config: string }) => {
+      const config = readConfig(file, way);
+      if (config === null) return;
+      const problem = await allowFirstStart(config.dataDir, way);
+      if (problem === null) {
+        const what = way === "found" ? "found its part of a new ledger" : "join a ledger";
+        process.stdout.write(`${config.name} may ${what} with ${config.dataDir}\n`);
+        return;
+      }
+      process.stderr.write(`hyperscale ledger ${way}: ${problem}\n`);
+      process.exitCode = EXIT_FAILURE;
+    });
 }
 
 interface InitOptions {
@@ -132,7 +143,7 @@ async function initLedger({ dir, nodes, host, port, leaseMs }: InitOptions): Pro
       ...{ dataDir: name, secretFile: "cluster.key", leaseMs, idempotency: "development" },
     };
     await writeFile(join(dir, `${name}.json`), `${JSON.stringify(config, null, 2)}\n`);
-    const problem = await allowFounding(join(dir, name));
+    const problem = await allowFirstStart(join(dir, name), "found");
     if (problem !== null) throw new Error(problem);
   }
   const lines = sites.map(
