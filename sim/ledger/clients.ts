@@ -60,6 +60,8 @@ export class LedgerClients {
   readonly #keys: KnownKey[] = [];
   #keyCount = 0;
   readonly jobs: JobId[] = [];
+  /** When a replacement was last asked for. */
+  replacedAt = Number.NEGATIVE_INFINITY;
   #stopped = false;
 
   constructor(around: ClientWorld, random: Random) {
@@ -161,13 +163,19 @@ export class LedgerClients {
     const groups = [...this.jobs.slice(-plan.jobsHot), ...shards] as readonly GroupId[];
     const group = random.pick(groups);
     const members = [...checkers.truth(group).members].sort(([a], [b]) => a - b).at(-1)?.[1] ?? [];
-    const outside = processes.filter(({ id, state }) => !members.includes(id) && state === "up");
+    const damaged = processes.filter((one) => checkers.witness(one).rotten.size > 0);
+    const outside = processes.filter(
+      (one) => !members.includes(one.id) && one.state === "up" && !damaged.includes(one),
+    );
     if (members.length === 0 || outside.length === 0) {
       done();
       return;
     }
     const eventId = `r${session.index}/${session.operations}`;
-    const leaving = random.pick(members);
+    // Who joins has no vote until it has the log, so while a disk is damaged nobody else may leave.
+    const broken = members.find((id) => damaged.some((one) => one.id === id));
+    const leaving = broken ?? random.pick(members);
+    this.replacedAt = this.#around.world.now;
     const joining = random.pick(outside).id;
     this.#carry(session, { kind: "replace", group, eventId, leaving, joining }, done, 2);
   }

@@ -4,6 +4,7 @@ import type { Network } from "../network.ts";
 import { CALM_LINKS } from "../network.ts";
 import type { World } from "../world.ts";
 import type { LedgerCheckers } from "./checkers.ts";
+import type { LedgerClients } from "./clients.ts";
 import type { Links } from "./links.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerFault, LedgerPlan } from "./swarm.ts";
@@ -14,11 +15,15 @@ export interface FaultTargets {
   readonly links: Links;
   readonly processes: readonly LedgerProcess[];
   readonly checkers: LedgerCheckers;
+  readonly clients: LedgerClients;
   readonly plan: LedgerPlan;
 }
 
 /** A machine that came up again starts its process, for as long as nobody stops it. */
 const SUPERVISE_MS = 3_000;
+const RESTART_MS = 200;
+/** A replacement is over by then, or has not happened. */
+const REPLACING_MS = 60_000;
 /** Wall clocks are set right this often, as machines do it. */
 const CLOCK_SYNC_MS = 5_000;
 
@@ -147,10 +152,20 @@ export class LedgerFaults {
   #rot(process: LedgerProcess): void {
     const { plan, checkers } = this.#targets;
     if (this.#damaged.size >= plan.damagedMax || this.#damaged.has(process)) return;
+    if (this.#isReplacing()) return;
     const name = process.rot();
     if (name === null) return;
     this.#damaged.add(process);
     checkers.witness(process).rotten.add(name);
+  }
+
+  /** Someone may have joined a group and not have its log yet: one damaged disk more would be too many. */
+  #isReplacing(): boolean {
+    const { world, processes, clients } = this.#targets;
+    if (world.now - clients.replacedAt < REPLACING_MS) return true;
+    return processes.some(({ node }) =>
+      [...(node?.groups.values() ?? [])].some(({ replica }) => replica.state.learner),
+    );
   }
 
   #troubleLeader(fault: Extract<LedgerFault, { kind: "leaderTrouble" }>): void {
@@ -165,6 +180,11 @@ export class LedgerFaults {
     else {
       const sides = processes.map((process) => (process === leader ? 1 : 0));
       this.#partition(sides, false, fault.forMs);
+      if (fault.what === "isolate") return;
+      // A restarted backup stands for election at once, while others may still be bound to the leader.
+      const others = processes.filter((process) => process !== leader);
+      const other = others[fault.draw % others.length];
+      if (other !== undefined) this.#crash(other, false, RESTART_MS);
     }
   }
 
@@ -182,11 +202,6 @@ export class LedgerFaults {
       process.resume();
       process.start();
     }
-  }
-
-  /** Neither damaged nor kept out. */
-  isSound(process: LedgerProcess): boolean {
-    return process.state !== "corrupt";
   }
 }
 

@@ -1,7 +1,8 @@
 /**
  * What clients were told, held against the truth:
  *
- *   A1  an acknowledged event is committed, at the place and with the outcome that was told
+ *   A1  an acknowledged event is committed, at the place and with the outcome that was told; and a job
+ *       that was acknowledged is never said to be absent by its own log
  *   A2  the durability that was told is the one the disks give (DUR-2)
  *   I8  a strong read sees all that was acknowledged before it began, and never goes back
  *   S1  session reads see the session's own past; S2 bounded reads are no older than their bound
@@ -73,6 +74,9 @@ export class LedgerHistory {
     this.counts.acks++;
     const truth = this.#checkers.truth(jobId as GroupId);
     const entry = truth.entries[seq];
+    this.#violations.check(answer.reason !== "JOB_ABSENT", "A1", () => {
+      return `${jobId} was acked, and its event ${eventId} is told that there is no such job`;
+    });
     this.#violations.check(entry?.eventId === eventId, "A1", () => {
       return `${jobId}: ${eventId} was acked at ${seq}, where ${entry?.eventId ?? "nothing"} stands`;
     });

@@ -88,7 +88,8 @@ export class LedgerRun {
     const { processes, history } = this;
     const clientWorld = { world, plan, processes, checkers, history };
     this.clients = new LedgerClients(clientWorld, world.random.fork("clients"));
-    this.#faults = new LedgerFaults({ world, network, links, processes, checkers, plan });
+    const { clients } = this;
+    this.#faults = new LedgerFaults({ world, network, links, processes, checkers, clients, plan });
   }
 
   #process(index: number, around: LedgerSurroundings): LedgerProcess {

@@ -42,11 +42,11 @@ export type LedgerFault =
   | { readonly kind: "diskFull"; readonly node: number; readonly forMs: number }
   | { readonly kind: "rot"; readonly node: number }
   | { readonly kind: "wallJump"; readonly node: number; readonly ms: number }
-  /** Whoever leads a group right then: dies, pauses, or is cut off. */
+  /** Whoever leads a group right then dies, pauses, or is cut off, maybe while another restarts. */
   | {
       readonly kind: "leaderTrouble";
       readonly draw: number;
-      readonly what: "crash" | "pause" | "isolate";
+      readonly what: "crash" | "pause" | "isolate" | "isolateAndRestart";
       readonly forMs: number;
     }
   | { readonly kind: "restartAll"; readonly power: boolean; readonly spreadMs: number };
@@ -86,7 +86,7 @@ const WARM_UP_MS = 5_000;
 export const LEDGER_CALM_MS = 60_000;
 
 export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
-  const nodes = random.pick([3, 3, 5]);
+  const nodes = random.pick([3, 5]);
   const replicas = nodes === 5 ? random.pick([3, 3, 5]) : 3;
   const regions = random.pick([1, 2, 3]);
   const sites = Array.from({ length: nodes }, (_, index) => ({
@@ -99,23 +99,24 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
   const bigJumps = random.chance(0.2);
   const shortTtl = clockDrift < 0.01 && !bigJumps && random.chance(0.5);
   const disk = drawDisk(random.fork("disk"));
+  const thinkMs = random.pick([400, 1_500, 4_000]);
   const faults = drawFaults(random.fork("faults"), { nodes, healAt, bigJumps });
   return {
     ...{ sites, disk, faults, healAt, clockDrift },
     wallDisciplined: !bigJumps,
     shards: [random.below(32), 32 + random.below(32)],
     config: drawConfig(random.fork("config"), vsr, replicas, shortTtl),
-    wal: drawWal(random.fork("wal")),
+    wal: drawWal(random.fork("wal"), thinkMs),
     checkpointEveryMs: random.pick([0, 8_000, 20_000, 60_000]),
     links: drawLinks(random.fork("links")),
     linkMode: random.pick(["streams", "streams", "datagrams"]),
     damagedMax: Math.floor((replicas - 1) / 2),
     clients: 2 + random.below(3),
-    thinkMs: random.pick([400, 1_500, 4_000]),
+    thinkMs,
     jobsMax: random.pick([3, 6, 12]),
     jobsHot: random.pick([1, 3, 8]),
     keyWindowMs: 60_000,
-    replaceShare: nodes > replicas && random.chance(0.5) ? 0.03 : 0,
+    replaceShare: nodes > replicas && random.chance(0.6) ? 0.05 : 0,
   };
 }
 
@@ -159,9 +160,11 @@ function drawConfig(
   };
 }
 
-function drawWal(random: Random): WalConfig {
+function drawWal(random: Random, thinkMs: number): WalConfig {
+  // A segment holds the snapshot of the busiest job, and is small enough to be changed often.
+  const segmentBytes = thinkMs >= 4_000 ? 32_768 : thinkMs >= 1_500 ? 65_536 : 131_072;
   return walConfig({
-    segmentBytes: random.pick([16_384, 65_536]),
+    segmentBytes,
     chunkBytes: 4_096,
     chunkCount: 2,
     fullDisk: "wait",
@@ -264,7 +267,7 @@ function drawFault(kind: LedgerFault["kind"], random: Random, range: FaultRange)
     case "wallJump":
       return { kind, node, ms: (random.float() - 0.5) * (range.bigJumps ? 7_200_000 : 6_000) };
     case "leaderTrouble": {
-      const what = random.pick(["crash", "pause", "isolate"] as const);
+      const what = random.pick(["crash", "pause", "isolate", "isolateAndRestart"] as const);
       return { kind, draw: random.uint32(), what, forMs };
     }
     case "restartAll":
