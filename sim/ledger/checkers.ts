@@ -5,6 +5,7 @@
  *   I2  a later primary has all that was committed    I5  a process's commit number never falls
  *   I3  one primary per (group, epoch, view)          V3  what is committed is durable at a quorum
  *   I7  fence tokens along a log never fall           X1  each event changes its job once
+ *   E1  nothing follows a reconfiguration in its epoch
  *
  * The truth about a job is folded here, from the first commit of each place, with the production fold.
  */
@@ -158,6 +159,10 @@ export class LedgerCheckers implements LedgerWatcher {
     const before = truth.entries.at(-1);
     this.#violations.check(before === undefined || before.view <= entry.view, "I7", () => {
       return `${truth.id}: view ${entry.view} at ${seq} follows view ${before?.view}`;
+    });
+    const isOver = before?.kind === "reconfigure" && entry.epoch <= before.epoch;
+    this.#violations.check(!isOver, "E1", () => {
+      return `${truth.id}: ${seq} (${entry.eventId}) follows the end of epoch ${before?.epoch} in it`;
     });
     truth.entries[seq] = entry;
     truth.commitViews[seq] = replica?.lastNormalView ?? entry.view;

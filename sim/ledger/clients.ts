@@ -178,6 +178,13 @@ export class LedgerClients {
     this.replacedAt = this.#around.world.now;
     const joining = random.pick(outside).id;
     this.#carry(session, { kind: "replace", group, eventId, leaving, joining }, done, 2);
+    // The end of an epoch meets work under way.
+    const jobId = this.jobs.find((id) => (id as string) === group);
+    for (let i = 0; jobId !== undefined && i < 3; i++) {
+      const event = drawEvent(random, jobId, `${eventId}/${i}`);
+      const attempt = { kind: "append", event, durability: "LOCAL" } as const;
+      this.attempt(attempt, random.pick(processes), () => undefined);
+    }
   }
 
   #read(session: Session, done: () => void): void {

@@ -6,6 +6,7 @@
  *   W2  nothing comes back that was not written, nothing is missing in between
  *   W3  a damaged log is refused, a healthy one never is
  *   W5  nothing is acknowledged after a failed sync
+ *   E1  who has no log yet grants nothing (VSR-27)
  *   I6  an ack of n means 0..n are durable; a granted view is durable (VSR-3, VSR-4)
  */
 
@@ -158,7 +159,11 @@ export class NodeWitness implements JournalWitness {
         return `${this.#name} acks ${message.acked} of ${group} in view ${message.view}, has ${held}`;
       });
     } else if (message.kind === "viewChangeResponse" && message.granted && !message.probe) {
-      const known = this.image(group)?.knownView ?? 0;
+      const image = this.image(group);
+      const known = image?.knownView ?? 0;
+      this.#violations.check(image?.learner !== true, "E1", () => {
+        return `${this.#name} has no log of ${group} yet and grants view ${message.view}`;
+      });
       this.#violations.check(known >= message.view, "I6", () => {
         return `${this.#name} grants view ${message.view} of ${group}, has ${known} on disk`;
       });
