@@ -26,8 +26,7 @@ export async function commits(options: CommitsOptions): Promise<Metered> {
   const cluster = await LedgerCluster.prepare({
     nodes: 3,
     leaseMs: 10_000,
-    nodeArgs: ({ name }) =>
-      options.profile ? ["--cpu-prof", `--cpu-prof-name=${name}.cpuprofile`] : [],
+    nodeArgs: ({ name }) => (options.profile ? ["--cpu-prof", `--cpu-prof-dir=${name}.prof`] : []),
   });
   try {
     await cluster.startAll();

@@ -14,7 +14,7 @@ import { etcdPuts } from "./etcd.ts";
 import { failover } from "./failover.ts";
 import type { Metered } from "./meter.ts";
 
-const HELP = `usage: npm run bench:ledger -- [--jobs 1000] [--window 4] [--seconds 10] [--rounds 2]
+const HELP = `usage: npm run bench:ledger -- [--jobs 1000] [--window 8] [--seconds 10] [--rounds 2]
                               [--no-etcd] [--no-failover] [--profile] [--json]
 `;
 const COMMITS_MIN = 10_000;
@@ -26,7 +26,7 @@ const { values } = parseArgs({
   allowNegative: true,
   options: {
     jobs: { type: "string", default: "1000" },
-    window: { type: "string", default: "4" },
+    window: { type: "string", default: "8" },
     seconds: { type: "string", default: "10" },
     rounds: { type: "string", default: "2" },
     etcd: { type: "boolean", default: true },

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { allowFounding } from "../../src/ledger/founding.ts";
+import { allowFirstStart, type FirstStart } from "../../src/ledger/founding.ts";
 
 const BIN = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
 const REGIONS = ["use1", "euw1", "apse", "usw2", "euc1"];
@@ -120,8 +120,7 @@ export class LedgerCluster {
     writeFileSync(join(dir, "cluster.key"), `${randomBytes(32).toString("base64")}\n`);
     for (const place of places) {
       cluster.configure(place.name, {});
-      const problem = await allowFounding(join(dir, place.name));
-      if (problem !== null) throw new Error(problem);
+      await cluster.allow(place.name, "found");
     }
     return cluster;
   }
@@ -130,6 +129,11 @@ export class LedgerCluster {
     const place = this.places.find((one) => one.name === name);
     if (place === undefined) throw new Error(`no node ${name}`);
     return place;
+  }
+
+  async allow(name: string, way: FirstStart): Promise<void> {
+    const problem = await allowFirstStart(join(this.dir, name), way);
+    if (problem !== null) throw new Error(problem);
   }
 
   configFile(name: string): string {

@@ -17,6 +17,12 @@ const SCOPES: readonly Omit<Scope, "statesMax">[] = [
   { members: 3, values: 2, views: 2, crashes: 0 },
   { members: 3, values: 2, views: 3, crashes: 0 },
   { members: 3, values: 2, views: 3, crashes: 1 },
+  // In rounds these are seen whole.
+  { members: 3, values: 2, views: 2, crashes: 0, delays: 0 },
+  { members: 3, values: 1, views: 2, crashes: 0, delays: 1 },
+  { members: 3, values: 1, views: 2, crashes: 1, delays: 0 },
+  { members: 3, values: 1, views: 3, crashes: 0, delays: 0 },
+  { members: 3, values: 2, views: 3, crashes: 0, delays: 0 },
 ];
 
 let fine = true;
@@ -26,8 +32,9 @@ for (const scope of SCOPES) {
     ...scope,
     statesMax: STATES_MAX,
   });
-  const { values, views, crashes } = scope;
-  const size = `${values} values, ${views} views, ${crashes} crashes`;
+  const { values, views, crashes, delays } = scope;
+  const way = delays === undefined ? "free" : `in rounds, ${delays} late`;
+  const size = `${values} values, ${views} views, ${crashes} crashes, ${way}`;
   const seconds = ((performance.now() - started) / 1_000).toFixed(0);
   const reach = complete ? "complete" : `all of up to ${depth} steps`;
   const parts = `${replicaStates} replica states, ${messages} messages, ${seconds} s`;

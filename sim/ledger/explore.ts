@@ -2,6 +2,11 @@
  * Small scope, every schedule: three replicas, a few values, views and crashes, and all orders in which
  * messages arrive (or never do), disks sync, processes die and come back, and replicas lose patience.
  *
+ * Two ways to look at the network. Free: any message may arrive at any time, and the search goes as deep
+ * as its bound allows. In rounds (`delays`): what one act brings about arrives in the order it was sent,
+ * each message or not, and at most so many messages come late, at any moment of the rest; that scope is
+ * small enough to be seen whole.
+ *
  * Time stands still: a replica may give up on its primary at any moment. A message that stays on the
  * network for ever is a lost one. Asking first (probes) changes nothing anywhere, so every probe is
  * taken as granted. Replica states and messages are interned and every step of one replica is computed
@@ -23,6 +28,8 @@ export interface Scope {
   /** Nobody stands for a view beyond this. */
   readonly views: number;
   readonly crashes: number;
+  /** In rounds, with this many late messages; without it messages are free. */
+  readonly delays?: number;
   /** Stop here, and say so. */
   readonly statesMax: number;
   readonly rules?: Partial<VsrRules>;
@@ -59,8 +66,11 @@ interface Ghost {
 
 interface World {
   readonly cells: readonly number[];
-  /** Interned messages on the network, ascending. */
+  /** Interned messages on the network: ascending when they are free, in order of sending in rounds. */
   readonly network: readonly number[];
+  /** In rounds: messages that come later, ascending, and how many more may. */
+  readonly late: readonly number[];
+  readonly delays: number;
   readonly ghost: Ghost;
   readonly proposed: number;
   readonly crashes: number;
@@ -118,15 +128,19 @@ class Search {
     const cells = Array.from({ length: members }, (_, index) => this.#cells.founded(index));
     return {
       ...{ cells, network: [], ghost: EMPTY_GHOST, proposed: 0, crashes },
+      ...{ late: [], delays: this.#scope.delays ?? 0 },
       ...{ parent: null, by: null },
     };
   }
 
   #expand(world: World): void {
     const { cells, network, proposed, crashes } = world;
-    for (const message of network) {
-      const rest = network.filter((other) => other !== message);
-      const without = { ...world, network: rest };
+    if (this.#scope.delays !== undefined && this.#finishRound(world)) return;
+    const waiting = this.#scope.delays === undefined ? network : world.late;
+    for (const message of waiting) {
+      const rest = waiting.filter((other) => other !== message);
+      const free = this.#scope.delays === undefined;
+      const without = free ? { ...world, network: rest } : { ...world, late: rest };
       this.#act(without, this.#cells.receiver(message), { kind: "deliver", message });
     }
     for (let node = 0; node < cells.length; node++) {
@@ -144,6 +158,18 @@ class Search {
         this.#act(next, node, { kind: "propose", value: proposed });
       }
     }
+  }
+
+  /** The first message of the round arrives, is lost, or will be late. False: the round is over. */
+  #finishRound(world: World): boolean {
+    const [message, ...rest] = world.network;
+    if (message === undefined) return false;
+    const without = { ...world, network: rest };
+    this.#act(without, this.#cells.receiver(message), { kind: "deliver", message });
+    this.#visit(without);
+    if (world.delays === 0 || world.late.includes(message)) return true;
+    this.#visit({ ...without, late: merged(world.late, [message]), delays: world.delays - 1 });
+    return true;
   }
 
   #act(world: World, node: number, act: Act): void {
@@ -167,12 +193,17 @@ class Search {
 
   #after(world: World, node: number, outcome: Outcome, by: World["by"]): World {
     const cells = world.cells.with(node, outcome.cell);
-    const network = merged(world.network, outcome.sent).filter(
-      (message) => !this.#cells.stale(message, cells[this.#cells.receiver(message)] ?? 0),
-    );
+    const alive = (message: number): boolean =>
+      !this.#cells.stale(message, cells[this.#cells.receiver(message)] ?? 0);
+    const sent =
+      this.#scope.delays === undefined
+        ? merged(world.network, outcome.sent)
+        : [...new Set([...world.network, ...outcome.sent])];
+    const network = sent.filter(alive);
+    const late = world.late.filter(alive);
     const parent = world.parent !== null && by === world.by ? world.parent : world;
     const ghost = this.#judge(world.ghost, node, outcome);
-    const next: World = { ...world, cells, network, ghost, parent, by };
+    const next: World = { ...world, cells, network, late, ghost, parent, by };
     if (this.#violation !== null) this.#culprit ??= next;
     return next;
   }
@@ -218,8 +249,9 @@ class Search {
   }
 
   #visit(world: World): void {
-    const { cells, network, ghost, proposed, crashes } = world;
-    const key = `${cells.join()}|${network.join()}|${ghost.key}|${proposed}|${crashes}`;
+    const { cells, network, late, delays, ghost, proposed, crashes } = world;
+    const waiting = `${network.join()}|${late.join()}|${delays}`;
+    const key = `${cells.join()}|${waiting}|${ghost.key}|${proposed}|${crashes}`;
     if (this.#seen.add(key)) this.#next.push(world);
   }
 }

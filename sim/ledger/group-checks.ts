@@ -1,6 +1,6 @@
 /**
  * What must hold of one group after every step, whatever the schedule. The ids are those of
- * docs/protocol/vsr.md: I1..I8 of the log and of reads, G1..G4 of what a replica says, L1 of promises.
+ * docs/protocol/vsr.md: I1..I8 of the log and of reads, G1..G5 of what a replica says, L1 of promises.
  */
 
 import type { NodeId } from "../../src/core/base/ids.ts";

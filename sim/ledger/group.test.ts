@@ -57,6 +57,11 @@ describe("exhaustive exploration of small scopes", () => {
     expect(explore(scope).violation).toBeNull();
   });
 
+  it("holds in every schedule of one value and two views in rounds, seen whole", () => {
+    const scope = { members: 3, values: 1, views: 2, crashes: 0, delays: 0, statesMax: 100_000 };
+    expect(explore(scope)).toMatchObject({ complete: true, violation: null });
+  });
+
   for (const { name, scope } of REACHED.filter((mutant) => mutant.quick)) {
     it(`finds ${name} by the shortest way`, () => {
       expect(explore({ ...scope, statesMax: 20_000 }).violation).not.toBeNull();

@@ -137,13 +137,24 @@ export class Group {
     this.network.splice(index, 1);
     if (this.past.push(flight) > PAST_MAX) this.past.splice(this.random.below(PAST_MAX), 1);
     if (node.deaf || this.nodes.some(({ id, mute }) => mute && id === from)) return;
-    if (node.replica !== null) this.step(node, { kind: "message", from, message });
+    if (node.replica !== null) this.#hear(node, from, message);
     else if (node.records.length === 0 && message.kind === "found") {
       const { epoch, members } = message;
       this.#start(node, { kind: "invited", epoch, members });
     } else if (node.records.length === 0) {
       const reply = { kind: "unknownGroup", epoch: message.epoch } as const;
       this.#send({ from: to, to: from, message: reply });
+    }
+  }
+
+  #hear(node: GroupNode, from: NodeId, message: VsrMessage): void {
+    const { state } = node.replica ?? {};
+    const before = state?.peers.get(from)?.acked ?? -1;
+    const old = message.kind === "prepareResponse" && message.view !== state?.knownView;
+    this.step(node, { kind: "message", from, message });
+    const after = state?.peers.get(from)?.acked ?? -1;
+    if (old && after > before) {
+      this.checks.report(`G5: ${node.id} counts an ack of another view from ${from}`);
     }
   }
 

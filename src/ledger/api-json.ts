@@ -136,6 +136,20 @@ function eventOf(
   }
 }
 
+const replacement = z.strictObject({ leaving: z.string().min(1), joining: z.string().min(1) });
+
+export interface Replacement {
+  readonly leaving: NodeId;
+  readonly joining: NodeId;
+}
+
+export function readReplacement(body: unknown): Read<Replacement> {
+  const parsed = check(replacement, body);
+  if (!parsed.ok) return parsed;
+  const { leaving, joining } = parsed.value;
+  return { ok: true, value: { leaving: leaving as NodeId, joining: joining as NodeId } };
+}
+
 export function readRead(jobId: string, query: URLSearchParams): Read<LedgerRequest> {
   const word = query.get("level") ?? "session";
   const level = READ_WORDS[word];

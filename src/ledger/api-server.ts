@@ -5,6 +5,7 @@
  *     POST /v1/jobs/ID/events          accepted, progress, cancel, cancelled, complete, fail, timeout
  *     GET  /v1/jobs/ID?level=strong    its state and events; eventual, session (minSeq), bounded (staleMs)
  *     GET  /v1/audit?from=&to=&job=    events of any time range, archived jobs included
+ *     POST /v1/replace                 one node takes another's place in every group this node knows
  *     GET  /v1/status  /v1/groups  /healthz
  *     GET  /v1/stream  (Upgrade)       batches of requests and answers, api-stream.ts
  */
@@ -19,8 +20,10 @@ import {
   type JsonAnswer,
   jobJson,
   type Read,
+  type Replacement,
   readEvent,
   readRead,
+  readReplacement,
   readSubmission,
   trailJson,
   wholeNumber,
@@ -28,11 +31,13 @@ import {
 import { STREAM_PROTOCOL, serveStream } from "./api-stream.ts";
 import { AUDIT_EVENTS_MAX } from "./audit.ts";
 import type { LedgerHost } from "./host.ts";
-import { groupViews } from "./status.ts";
+import { groupsOf, groupViews } from "./status.ts";
 
 /** A description of a megabyte in base64, and room for the rest. */
 const BODY_BYTES_MAX = 1_500_000;
 const CONNECTIONS_MAX = 1_024;
+/** Groups that change their replicas at the same time: each new one is sent its log. */
+const REPLACED_AT_ONCE = 16;
 const REQUEST_MS_MAX = 30_000;
 
 export interface ApiServerOptions {
@@ -133,6 +138,8 @@ export class ApiServer {
         return { status: 200, body: { ...host.status() } };
       case "GET /v1/groups":
         return { status: 200, body: { groups: this.#groups(searchParams) } };
+      case "POST /v1/replace":
+        return this.#replace(readReplacement(await readJson(request)));
       case "GET /v1/audit":
         return this.#audit(searchParams);
       default:
@@ -165,6 +172,28 @@ export class ApiServer {
     const limit = wholeNumber(query, "limit", 1_000);
     if (limit === null) throw new ApiError(400, "limit must be a whole number");
     return node === null ? [] : groupViews(node, query.get("prefix") ?? "", limit);
+  }
+
+  /** Group by group; a repetition goes on where the last one ended. (VSR-27) */
+  async #replace(read: Read<Replacement>): Promise<JsonAnswer> {
+    if (!read.ok) throw new ApiError(400, read.problem);
+    const { leaving, joining } = read.value;
+    const { node } = this.#options.host;
+    const failed: { group: string; why: string }[] = [];
+    const groups = node === null ? [] : [...groupsOf(node, leaving)];
+    const total = groups.length;
+    const work = async (): Promise<void> => {
+      for (let next = groups.pop(); next !== undefined; next = groups.pop()) {
+        const { group } = next;
+        const eventId = `replace/${leaving}/${joining}`;
+        const answer = await this.#answer({ kind: "replace", group, eventId, leaving, joining });
+        if (answer.kind === "committed") continue;
+        failed.push({ group, why: String(answerJson(answer).body["error"]) });
+      }
+    };
+    await Promise.all(Array.from({ length: REPLACED_AT_ONCE }, work));
+    const replaced = total - failed.length;
+    return { status: 200, body: { answer: "replaced", replaced, failed } };
   }
 
   async #audit(query: URLSearchParams): Promise<JsonAnswer> {

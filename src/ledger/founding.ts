@@ -11,17 +11,23 @@ import { join } from "node:path";
 import { syncDirectory } from "../wal/directory.ts";
 import { systemCode, WalError } from "../wal/errors.ts";
 
-const MARK = "founding";
-const TEXT =
-  "This node founds its part of a new ledger at its first start, which removes this file.\n";
+export type FirstStart = "found" | "join";
+
+const TEXTS: Readonly<Record<FirstStart, string>> = {
+  found: "This node founds its part of a new ledger at its first start, which removes this file.\n",
+  join: "This node joins a ledger that others run; its first start removes this file.\n",
+};
+const MARKS: Readonly<Record<FirstStart, string>> = { found: "founding", join: "joining" };
+const WAYS = ["found", "join"] as const;
 
 /** What stands in the way, in words; null when the mark is there. */
-export async function allowFounding(dataDir: string): Promise<string | null> {
+export async function allowFirstStart(dataDir: string, way: FirstStart): Promise<string | null> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
-    if (await hasLog(dataDir)) return `${dataDir} holds a log already: there is nothing to found`;
-    const file = await open(join(dataDir, MARK), "w", 0o600);
-    await file.writeFile(TEXT);
+    if (await hasLog(dataDir)) return `${dataDir} holds a log already: start the node as it is`;
+    for (const other of WAYS) await rm(join(dataDir, MARKS[other]), { force: true });
+    const file = await open(join(dataDir, MARKS[way]), "w", 0o600);
+    await file.writeFile(TEXTS[way]);
     await file.sync();
     await file.close();
     await syncDirectory(dataDir);
@@ -31,21 +37,22 @@ export async function allowFounding(dataDir: string): Promise<string | null> {
   }
 }
 
-/** True: shards that are missing are founded. Throws when the directory is empty and nobody allowed it. */
-export async function mayFound(dataDir: string, configFile: string): Promise<boolean> {
-  if (existsSync(join(dataDir, MARK))) return true;
-  if (await hasLog(dataDir)) return false;
+/** How a first start was allowed; null when there is a log to go on with. Throws when neither is there. */
+export async function firstStart(dataDir: string, configFile: string): Promise<FirstStart | null> {
+  for (const way of WAYS) if (existsSync(join(dataDir, MARKS[way]))) return way;
+  if (await hasLog(dataDir)) return null;
+  const command = (way: FirstStart): string => `"hyperscale ledger ${way} --config ${configFile}"`;
   throw new WalError(
     "WAL_MISSING",
-    `${dataDir} holds no log. Is this the first start of a new ledger? Then run ` +
-      `"hyperscale ledger found --config ${configFile}" once on every node. Has this node lost its disk? ` +
-      "Then it must not come back under its name: give it a new one, and replace the old",
+    `${dataDir} holds no log. Is the ledger new? Then run ${command("found")} once on every node. ` +
+      `Is this node new in a ledger that runs? Then run ${command("join")}. Has it lost its disk? Then it ` +
+      "must not come back under its name: give it a new one, let it join, and replace the old",
   );
 }
 
 /** The first records are durable: from now on the log says what there is. */
-export async function foundingDone(dataDir: string): Promise<void> {
-  await rm(join(dataDir, MARK), { force: true });
+export async function firstStartDone(dataDir: string): Promise<void> {
+  for (const way of WAYS) await rm(join(dataDir, MARKS[way]), { force: true });
   await syncDirectory(dataDir);
 }
 

@@ -24,7 +24,7 @@ import { ApiServer } from "./api-server.ts";
 import { type AuditPage, type AuditQuery, auditTrail } from "./audit.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
 import { Driver } from "./driver.ts";
-import { foundingDone, mayFound } from "./founding.ts";
+import { firstStart, firstStartDone } from "./founding.ts";
 import { Peers } from "./peers.ts";
 import { type HostStatus, hostStatus } from "./status.ts";
 import { Store } from "./store.ts";
@@ -183,7 +183,7 @@ export class LedgerHost {
       onLink: (peer, up) => onEvent({ event: "peer", peer, up }),
     });
     this.#api = await ApiServer.listen({ ...config.api, host: this, bind: config.api.host });
-    const found = await mayFound(config.dataDir, config.file);
+    const first = await firstStart(config.dataDir, config.file);
     const { store, recovered } = await Store.open(config, {
       clock,
       log,
@@ -204,7 +204,7 @@ export class LedgerHost {
     for (const jobId of recovered.archived) node.archived.add(jobId);
     node.recover(recovered.images, clock.now(), clock.wall());
     this.#warnOfClock(node);
-    node.start(clock.now(), clock.wall(), found);
+    node.start(clock.now(), clock.wall(), first === "found");
     this.#driver = new Driver(node, clock, {
       run: (effect) => this.#run(effect),
       onTurn: () => store.checkpointIfDue(node),
@@ -213,10 +213,10 @@ export class LedgerHost {
     const { replayed, tookMs } = recovered;
     log.event("info", "ledger.recovered", { groups: recovered.images.size, replayed, tookMs });
     this.#driver.flush();
-    if (found) {
+    if (first !== null) {
       await store.wal.flush();
-      await foundingDone(config.dataDir);
-      log.event("info", "ledger.founded", { groups: node.groups.size });
+      await firstStartDone(config.dataDir);
+      log.event("info", "ledger.first-start", { way: first, groups: node.groups.size });
     }
     this.#peers.start();
   }

@@ -1,7 +1,9 @@
 /** What an operator asks of a node: its groups, its log, its peers, how it feels. */
 
+import type { NodeId } from "../core/base/ids.ts";
 import type { LedgerStatus } from "../core/replica/face.ts";
 import type { LedgerNode } from "../core/replica/node.ts";
+import type { GroupId } from "../core/vsr/messages.ts";
 import type { WriterView } from "../core/wal/writer-face.ts";
 import { describeLedger, type LedgerConfig } from "./config.ts";
 import type { Driver } from "./driver.ts";
@@ -97,4 +99,11 @@ export function groupViews(node: LedgerNode, wanted: string, limit: number): rea
     views.push({ group: id, status, view, primary: primaryId, members, commit, last: lastSeq });
   }
   return views;
+}
+
+/** Groups that have this node among their replicas. */
+export function groupsOf(node: LedgerNode, member: NodeId): readonly { readonly group: GroupId }[] {
+  return [...node.groups.values()]
+    .filter(({ replica }) => replica.state.members.includes(member))
+    .map(({ id }) => ({ group: id }));
 }

@@ -45,9 +45,10 @@ const NOTHING = new Uint8Array(0);
  */
 const WAL_CONFIG = {
   fullDisk: "wait",
-  batchEntriesMax: 1_000,
-  unsyncedEntriesMax: 20_000,
-  queueEntriesMax: 20_000,
+  batchEntriesMax: 16_384,
+  batchBytesMax: 2 * 1_048_576,
+  unsyncedEntriesMax: 40_000,
+  queueEntriesMax: 40_000,
   queueBytesMax: 32 * 1_048_576,
   chunkBytes: 262_144,
 } as const;

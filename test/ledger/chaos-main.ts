@@ -24,7 +24,7 @@ const faults = Object.entries(result.faults).map(([name, count]) => `${count} ${
 const calm = result.calmRates.map((rate) => Math.round(rate));
 process.stdout.write(
   `
-operations     ${result.operations} on ${result.jobs} jobs: ${result.acknowledged} acknowledged, ${result.unknown} unknown
+operations     ${result.operations} on ${result.jobs} jobs: ${result.acknowledged} answered, ${result.unknown} unknown
 faults         ${faults.join(", ")}
 latency        p50 ${result.p50Ms} ms, p99 ${result.p99Ms} ms over everything
 unavailable    ${result.unavailableMsMax} ms at the longest, for one job

@@ -3,8 +3,8 @@
  * its code, and nothing on disk has changed.
  */
 
-import { execFile } from "node:child_process";
-import { createHash, randomBytes } from "node:crypto";
+import { execFile, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { open, rm } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -75,7 +75,13 @@ describe("a configuration that is wrong", () => {
   it("is refused with every mistake, its place and how to fix it", async () => {
     const file = join(cluster.dir, "wrong.json");
     const config = {
-      ...{ name: "N-1", region: "use1", bind: "localhost:7101", api: "0.0.0.0:7201", colour: "red" },
+      ...{
+        name: "N-1",
+        region: "use1",
+        bind: "localhost:7101",
+        api: "0.0.0.0:7201",
+        colour: "red",
+      },
       ...{ peers: [{ name: "n2", region: "euw1", address: "127.0.0.2:99999" }], dataDir: "x" },
       ...{ replicas: 2, leaseMs: 5 },
     };
@@ -100,7 +106,12 @@ describe("a configuration that is wrong", () => {
   ])("is refused for %s", async (_what, changes, problem) => {
     writeFileSync(join(cluster.dir, "weak.key"), "password\n");
     cluster.configure("n1", changes);
-    const { code, errors } = await hyperscale("ledger", "start", "--config", cluster.configFile("n1"));
+    const { code, errors } = await hyperscale(
+      "ledger",
+      "start",
+      "--config",
+      cluster.configFile("n1"),
+    );
     cluster.configure("n1", {});
     expect(code).toBe(2);
     expect(errors).toContain(problem);
@@ -143,7 +154,12 @@ describe("a data directory that is not this node's", () => {
   it("is refused when it is empty and nobody said that the ledger is new", async () => {
     const dataDir = join(alone.dir, "fresh");
     alone.configure("n1", { dataDir: "fresh" });
-    const { code, errors } = await hyperscale("ledger", "start", "--config", alone.configFile("n1"));
+    const { code, errors } = await hyperscale(
+      "ledger",
+      "start",
+      "--config",
+      alone.configFile("n1"),
+    );
     expect(code).toBe(1);
     expect(errors).toContain("hyperscale ledger found --config");
     expect(existsSync(dataDir)).toBe(false);
@@ -158,7 +174,12 @@ describe("a data directory that is not this node's", () => {
     writeFileSync(join(alone.dir, "blocked", "founding"), "");
     writeFileSync(join(alone.dir, "blocked", "wal"), "in the way");
     alone.configure("n1", { dataDir: "blocked" });
-    const { code, errors } = await hyperscale("ledger", "start", "--config", alone.configFile("n1"));
+    const { code, errors } = await hyperscale(
+      "ledger",
+      "start",
+      "--config",
+      alone.configFile("n1"),
+    );
     alone.configure("n1", {});
     expect(code).toBe(1);
     expect(errors).toMatch(/is not a directory/);
@@ -176,25 +197,66 @@ describe("a data directory that is not this node's", () => {
 });
 
 describe("peers that do not belong together", () => {
-  it("refuse each other with a reason in both logs: cluster, secret, replica set", async () => {
-    writeFileSync(join(cluster.dir, "other.key"), `${randomBytes(32).toString("base64")}\n`);
-    cluster.configure("n2", { cluster: "elsewhere" });
-    const [, , third] = cluster.places;
-    const peers = [{ name: "n1", region: "use1", address: cluster.place("n1").bind }];
-    cluster.configure("n3", { peers });
-    for (const { name } of cluster.places) cluster.start(name);
-    for (const { name } of cluster.places) await cluster.ready(name);
-    const says = (name: string, text: string): boolean => cluster.node(name).errors.includes(text);
-    const met = 'cluster \\"elsewhere\\" met cluster \\"test\\"';
-    const back = 'cluster \\"test\\" met cluster \\"elsewhere\\"';
-    await until("both clusters are named", 20_000, () =>
-      ["n1", "n2"].every((name) => says(name, met) || says(name, back)),
-    );
-    await until("both replica sets are named", 20_000, () =>
-      ["n1", third?.name ?? "n3"].every((name) => says(name, "another replica set")),
-    );
-    expect(cluster.node("n1").events.filter(({ event, up }) => event === "peer" && up)).toEqual([]);
-  }, PATIENCE_MS);
+  it(
+    "refuse each other with a reason in both logs: another cluster, another replica set",
+    async () => {
+      cluster.configure("n2", { cluster: "elsewhere" });
+      const [, , third] = cluster.places;
+      const peers = [{ name: "n1", region: "use1", address: cluster.place("n1").bind }];
+      cluster.configure("n3", { peers });
+      for (const { name } of cluster.places) cluster.start(name);
+      for (const { name } of cluster.places) await cluster.ready(name);
+      const says = (name: string, text: string): boolean =>
+        cluster.node(name).errors.includes(text);
+      const met = 'cluster \\"elsewhere\\" met cluster \\"test\\"';
+      const back = 'cluster \\"test\\" met cluster \\"elsewhere\\"';
+      await until("both clusters are named", 20_000, () =>
+        ["n1", "n2"].every((name) => says(name, met) || says(name, back)),
+      );
+      await until("both replica sets are named", 20_000, () =>
+        ["n1", third?.name ?? "n3"].every((name) => says(name, "another replica set")),
+      );
+      expect(cluster.node("n1").events.filter(({ event, up }) => event === "peer" && up)).toEqual(
+        [],
+      );
+    },
+    PATIENCE_MS,
+  );
+});
+
+const hasStrace = spawnSync("strace", ["-V"]).status === 0;
+
+describe("a disk that fails", () => {
+  it.skipIf(!hasStrace)(
+    "ends the process with 70 and a message when a sync fails (strace)",
+    async () => {
+      const args = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync"];
+      const inject = ["-e", "inject=fdatasync:error=EIO:when=6+"];
+      const start = [BIN, "ledger", "start", "--config", alone.configFile("n1")];
+      const ended = await new Promise<Ended>((resolve) => {
+        const child = execFile(
+          "strace",
+          [...args, ...inject, process.execPath, ...start],
+          { timeout: 50_000, env: { ...process.env, UV_THREADPOOL_SIZE: "1" } },
+          (error, out, errors) => resolve({ code: Number(error?.code ?? 0), out, errors }),
+        );
+        const { api } = alone.place("n1");
+        const push = setInterval(() => {
+          const body = JSON.stringify({ spec: "x" });
+          fetch(`http://${api}/v1/jobs`, { method: "POST", body }).catch(() => {});
+        }, 50);
+        child.once("exit", () => clearInterval(push));
+      });
+      expect(ended.errors).toContain("the write-ahead log has failed");
+      expect(ended.errors).toContain("EIO");
+      expect(ended.code).toBe(70);
+      const again = alone.start("n1");
+      await alone.ready("n1");
+      again.kill("SIGTERM");
+      expect(await again.ended).toBe(0);
+    },
+    PATIENCE_MS,
+  );
 });
 
 describe("commands against no node", () => {

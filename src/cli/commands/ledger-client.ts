@@ -13,7 +13,14 @@ import {
   type LedgerTarget,
 } from "../../ledger/client.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
-import { showAudit, showHistory, showJob, showPut, showStatus } from "./ledger-views.ts";
+import {
+  showAudit,
+  showHistory,
+  showJob,
+  showPut,
+  showReplaced,
+  showStatus,
+} from "./ledger-views.ts";
 
 interface Common extends LedgerTarget {
   readonly json?: boolean;
@@ -67,6 +74,11 @@ One node answers for the jobs it replicates, in memory and in its archive.
 Examples:
   $ hyperscale ledger audit --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z
   $ hyperscale ledger audit --job use1-1704931200000-n1-00001 --json
+`;
+
+const REPLACE_HELP = `
+Run it against a node that stays. What could not be moved is listed; run it again until nothing is.
+Exit codes: 0 all groups were moved, 1 some were not.
 `;
 
 function withTarget(command: Command): Command {
@@ -133,6 +145,28 @@ export function registerLedgerClient(ledger: Command): void {
     .option("--limit <n>", "at most so many", Number, 1_000)
     .addHelpText("after", AUDIT_HELP)
     .action((options: AuditOptions) => run(() => audit(options)));
+  withTarget(ledger.command("replace"))
+    .description("give a node's place in every group this node knows to another node")
+    .requiredOption("--leaving <name>", "the node that is gone or shall go")
+    .requiredOption("--joining <name>", "the node that takes its place; configured and running")
+    .addHelpText("after", REPLACE_HELP)
+    .action((options: ReplaceOptions) => run(() => replace(options)));
+}
+
+interface ReplaceOptions extends Common {
+  readonly leaving: string;
+  readonly joining: string;
+}
+
+async function replace({ leaving, joining, ...options }: ReplaceOptions): Promise<void> {
+  const path = "/v1/replace";
+  const body = { leaving, joining };
+  const retry = { ...ONCE, attemptTimeoutMs: 600_000 };
+  const reply = await callLedger(options, { method: "POST", path, body, id: randomUUID(), retry });
+  show(options, reply, () => showReplaced(reply.body));
+  if (Array.isArray(reply.body["failed"]) && reply.body["failed"].length > 0) {
+    process.exitCode = EXIT_FAILURE;
+  }
 }
 
 class UsageError extends Error {}

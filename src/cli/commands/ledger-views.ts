@@ -204,3 +204,9 @@ function groupTable(groups: readonly JsonObject[]): string {
   ]);
   return table(["group", "status", "view", "primary", "commit", "replicas"], rows);
 }
+
+export function showReplaced(body: JsonObject): string {
+  const failed = list(body["failed"]);
+  const lines = failed.map((one) => `not moved: ${text(one["group"])}: ${text(one["why"])}`);
+  return [`${text(body["replaced"])} groups moved, ${failed.length} not`, ...lines].join("\n");
+}

@@ -7,22 +7,18 @@ import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { Worker } from "node:worker_threads";
 import type { Command } from "commander";
-import { JsonLog } from "../../adapters/json-log.ts";
-import { LineWriter } from "../../adapters/line-writer.ts";
-import { nodeClock } from "../../adapters/node-clock.ts";
 import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
-import { allowFounding } from "../../ledger/founding.ts";
-import { LedgerHost } from "../../ledger/host.ts";
+import { allowFirstStart, type FirstStart } from "../../ledger/founding.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
-import { packageVersion } from "../version.ts";
 import { registerLedgerClient } from "./ledger-client.ts";
+import type { NodeOrder } from "./ledger-node.ts";
 
-/** A defect or a failed disk, as in sysexits: the supervisor restarts us, and the log says why. */
-const EXIT_DEFECT = 70;
-const STOP_MS_MAX = 20_000;
-const LAST_WORDS_MS_MAX = 300;
+/** Half of the young generation: see ledger-node.ts. */
+const NURSERY_MB = 64;
 const NODES_MAX = 7;
 
 const HELP = `
@@ -54,27 +50,19 @@ export function registerLedger(program: Command): void {
     .description("run a node of the ledger in the foreground")
     .requiredOption("--config <file>", "the node's configuration, JSON")
     .addHelpText("after", START_HELP)
-    .action(async ({ config: file }: { readonly config: string }) => {
-      const config = readConfig(file, "start");
-      if (config !== null) await runNode(config);
+    .action(({ config: file }: { readonly config: string }) => {
+      if (readConfig(file, "start") !== null) runNode(file);
     });
-  ledger
-    .command("found")
-    .description("allow a node with an empty data directory to found a new ledger, once")
-    .requiredOption("--config <file>", "the node's configuration, JSON")
-    .action(async ({ config: file }: { readonly config: string }) => {
-      const config = readConfig(file, "found");
-      if (config === null) return;
-      const problem = await allowFounding(config.dataDir);
-      if (problem === null) {
-        process.stdout.write(
-          `${config.name} may found its part of a new ledger in ${config.dataDir}\n`,
-        );
-        return;
-      }
-      process.stderr.write(`hyperscale ledger found: ${problem}\n`);
-      process.exitCode = EXIT_FAILURE;
-    });
+  firstStartCommand(
+    ledger.command("found"),
+    "found",
+    "before the first start of a new ledger, once on every node: its data directory is empty",
+  );
+  firstStartCommand(
+    ledger.command("join"),
+    "join",
+    "before the first start of a node that is new in a running ledger; see also replace",
+  );
   ledger
     .command("init")
     .description("write configurations and a secret for a new ledger on this machine")
@@ -85,6 +73,24 @@ export function registerLedger(program: Command): void {
     .option("--lease-ms <n>", "how long a failed primary is waited for", Number, 10_000)
     .action(initLedger);
   registerLedgerClient(ledger);
+}
+
+function firstStartCommand(command: Command, way: FirstStart, description: string): void {
+  command
+    .description(description)
+    .requiredOption("--config <file>", "the node's configuration, JSON")
+    .action(async ({ config: file }: { readonly config: string }) => {
+      const config = readConfig(file, way);
+      if (config === null) return;
+      const problem = await allowFirstStart(config.dataDir, way);
+      if (problem === null) {
+        const what = way === "found" ? "found its part of a new ledger" : "join a ledger";
+        process.stdout.write(`${config.name} may ${what} with ${config.dataDir}\n`);
+        return;
+      }
+      process.stderr.write(`hyperscale ledger ${way}: ${problem}\n`);
+      process.exitCode = EXIT_FAILURE;
+    });
 }
 
 interface InitOptions {
@@ -132,7 +138,7 @@ async function initLedger({ dir, nodes, host, port, leaseMs }: InitOptions): Pro
       ...{ dataDir: name, secretFile: "cluster.key", leaseMs, idempotency: "development" },
     };
     await writeFile(join(dir, `${name}.json`), `${JSON.stringify(config, null, 2)}\n`);
-    const problem = await allowFounding(join(dir, name));
+    const problem = await allowFirstStart(join(dir, name), "found");
     if (problem !== null) throw new Error(problem);
   }
   const lines = sites.map(
@@ -156,101 +162,30 @@ function readConfig(file: string, command: string): LedgerConfig | null {
   return null;
 }
 
-async function runNode(config: LedgerConfig): Promise<void> {
-  const out = new LineWriter(1);
-  const errors = new LineWriter(2);
-  const log = new JsonLog(config.logLevel, { node: config.name }, errors);
-  const end = (code: number): void => {
-    Promise.all([out.drained(LAST_WORDS_MS_MAX), errors.drained(LAST_WORDS_MS_MAX)]).then(
-      () => process.exit(code),
-      () => process.exit(code),
-    );
-  };
-  const version = packageVersion();
-  const say = (event: object): void => {
-    out.write(`${JSON.stringify({ ...event, at: new Date().toISOString() })}\n`);
-  };
-  const onFatal = (reason: string, error: unknown): void => {
-    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    log.event("error", "ledger.fatal", { reason, detail });
-    end(EXIT_DEFECT);
-  };
-  process.on("uncaughtException", (error) => onFatal("an error nobody expected", error));
-  const handlers = { clock: nodeClock, log, version, onEvent: say, onFatal };
-  const host = await LedgerHost.start(config, handlers).catch((error: unknown) => {
-    process.stderr.write(`hyperscale ledger start: ${explain(error, config)}\n`);
-    end(EXIT_FAILURE);
-    return null;
+/** Ends as the node ends. */
+function runNode(file: string): void {
+  // Read by the next thread that begins; this one has its nursery already.
+  setFlagsFromString(`--min-semi-space-size=${NURSERY_MB / 2}`);
+  setFlagsFromString(`--max-semi-space-size=${NURSERY_MB}`);
+  const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+  const node = new Worker(new URL(`./ledger-node.${extension}`, import.meta.url), {
+    workerData: file,
   });
-  if (host === null) return;
-  const stop = stopper(host, log, end);
-  process.on("SIGTERM", () => stop("SIGTERM"));
-  process.on("SIGINT", () => stop("SIGINT"));
-  process.on("SIGHUP", () => reloadKeys(host, log));
-  const { name, region, cluster, environment } = config;
-  const { encryption } = host;
-  if (encryption !== "aes-256-gcm") log.event("warn", "ledger.plaintext", { encryption });
-  const ready = {
-    ...{ name, region, cluster, environment, encryption, version, pid: process.pid },
-    bind: formatAddress(config.bind.host, config.bind.port),
-    api: formatAddress(config.api.host, config.api.port),
-  };
-  say({ event: "ready", ...ready });
-  log.event("info", "ledger.ready", ready);
-}
-
-/** The first call ends in order, the second at once. */
-function stopper(
-  host: LedgerHost,
-  log: JsonLog,
-  end: (code: number) => void,
-): (why: string) => void {
+  node.once("error", (error) => {
+    process.stderr.write(`hyperscale ledger start: ${error.stack ?? error.message}\n`);
+  });
+  node.once("exit", (code) => process.exit(code));
   let stopping = false;
-  return (why) => {
+  const stop = (why: string): void => {
     if (stopping) process.exit(130);
     stopping = true;
-    log.event("info", "ledger.stopping", { why });
-    setTimeout(() => process.exit(1), STOP_MS_MAX).unref();
-    host.stop().then(
-      () => {
-        log.event("info", "ledger.stopped", {});
-        end(0);
-      },
-      (error: unknown) => {
-        log.event("error", "ledger.stopFailed", { problem: String(error) });
-        end(1);
-      },
-    );
+    const order: NodeOrder = { kind: "stop", why };
+    node.postMessage(order);
   };
-}
-
-function reloadKeys(host: LedgerHost, log: JsonLog): void {
-  try {
-    host.reloadKeys();
-    log.event("info", "keys.reloaded", {});
-  } catch (error) {
-    // The old ring stays: a typing mistake in the file must not cut a node off.
-    const problem = error instanceof Error ? error.message : String(error);
-    log.event("error", "keys.notReloaded", { problem });
-  }
-}
-
-/** Why it did not start, and what to do about it. */
-function explain(error: unknown, { file }: LedgerConfig): string {
-  if (!(error instanceof Error)) return String(error);
-  const { code, address, port } = error as NodeJS.ErrnoException & {
-    address?: string;
-    port?: number;
-  };
-  switch (code) {
-    case "EADDRINUSE":
-      return `${address}:${port} is taken: is this node running already? See bind and api in ${file}`;
-    case "EADDRNOTAVAIL":
-      return `${address}:${port} is not an address of this machine; see bind and api in ${file}`;
-    case "EACCES":
-    case "EROFS":
-      return `${error.message}; no right to use it`;
-    default:
-      return error.message;
-  }
+  process.on("SIGTERM", () => stop("SIGTERM"));
+  process.on("SIGINT", () => stop("SIGINT"));
+  process.on("SIGHUP", () => {
+    const order: NodeOrder = { kind: "reloadKeys" };
+    node.postMessage(order);
+  });
 }

@@ -21,7 +21,7 @@ import type { LedgerNode } from "./node.ts";
 import { type Routed, Router } from "./router.ts";
 import type { ShardApp } from "./shard-app.ts";
 import { ShardService } from "./shard-service.ts";
-import { groupOf, overdue, prepare, refused } from "./submission.ts";
+import { groupOf, named, overdue, prepare, refused } from "./submission.ts";
 import { Timeouts } from "./timeouts.ts";
 
 type Request<Kind extends PeerRequest["kind"]> = Extract<PeerRequest, { kind: Kind }>;
@@ -486,15 +486,4 @@ export class Service {
 function authoritative<Kind extends PeerRequest>(request: Kind): Kind {
   const bounded = request.kind === "read" && request.level === "BOUNDED_STALENESS";
   return bounded ? { ...request, level: "STRONG" } : request;
-}
-
-/** A client asked for a job, not for a group: it is told which. */
-function named({ reply, request }: Routed, answer: LedgerAnswer): LedgerAnswer {
-  if (answer.kind !== "founded" || reply.kind !== "client" || request.kind !== "found") {
-    return answer;
-  }
-  const { jobId, eventId } = request.created;
-  const { seq, level } = answer;
-  const what = { outcome: "applied", reason: null, duplicate: false, required: request.required };
-  return { kind: "committed", jobId, eventId, seq, level, view: 1, ...what };
 }

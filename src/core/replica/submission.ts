@@ -16,6 +16,7 @@ import type { JobId } from "../ledger/job-id.ts";
 import type { GroupId } from "../vsr/messages.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
 import type { LedgerNode } from "./node.ts";
+import type { Routed } from "./router.ts";
 import { shardGroup } from "./topology.ts";
 
 type Refused = Extract<LedgerAnswer, { kind: "refused" }>;
@@ -145,4 +146,15 @@ export function overdue(request: PeerRequest, why: string): LedgerAnswer {
     default:
       return assertNever(request);
   }
+}
+
+/** A client asked for a job, not for a group: it is told which. */
+export function named({ reply, request }: Routed, answer: LedgerAnswer): LedgerAnswer {
+  if (answer.kind !== "founded" || reply.kind !== "client" || request.kind !== "found") {
+    return answer;
+  }
+  const { jobId, eventId } = request.created;
+  const { seq, level } = answer;
+  const what = { outcome: "applied", reason: null, duplicate: false, required: request.required };
+  return { kind: "committed", jobId, eventId, seq, level, view: 1, ...what };
 }
