@@ -20,6 +20,7 @@ import { LedgerFaults } from "./faults.ts";
 import { Finale } from "./finale.ts";
 import { LedgerHistory } from "./history.ts";
 import { Links } from "./links.ts";
+import { FakeManager } from "./manager.ts";
 import { ledgerRulesWithout } from "./mutants.ts";
 import { LedgerProcess, type LedgerSurroundings } from "./node.ts";
 import { drawLedgerPlan, LEDGER_CALM_MS, type LedgerPlan } from "./swarm.ts";
@@ -85,6 +86,8 @@ export class LedgerRun {
     for (const process of this.processes) byName.set(process.id, process);
     this.history = new LedgerHistory(world, checkers, this.#violations, plan);
     checkers.onCreated = (jobId, spec) => this.history.onFounded(jobId, keyOf(spec));
+    const manager = new FakeManager(world, this.#violations, world.random.fork("manager"));
+    checkers.onLead = (process, group, view) => manager.onLead(process, group, view);
     const { processes, history } = this;
     const clientWorld = { world, plan, processes, checkers, history };
     this.clients = new LedgerClients(clientWorld, world.random.fork("clients"));

@@ -1,0 +1,52 @@
+/**
+ * A manager that obeys whoever leads a job: it is told of each lead with its fence token, late and out
+ * of order, keeps the highest per job and refuses lower ones. (VSR-32) I7: no two leads carry one token.
+ */
+
+import type { Random } from "../../src/core/base/random.ts";
+import type { GroupId } from "../../src/core/vsr/messages.ts";
+import type { Violations } from "../checkers/violations.ts";
+import type { World } from "../world.ts";
+import type { LedgerProcess } from "./node.ts";
+
+const DELAY_MS_MAX = 4_000;
+
+interface Obeyed {
+  readonly token: number;
+  readonly leader: string;
+}
+
+export class FakeManager {
+  readonly #world: World;
+  readonly #violations: Violations;
+  readonly #random: Random;
+  readonly #obeyed = new Map<GroupId, Obeyed>();
+  refused = 0;
+
+  constructor(world: World, violations: Violations, random: Random) {
+    this.#world = world;
+    this.#violations = violations;
+    this.#random = random;
+  }
+
+  onLead({ id, life }: LedgerProcess, group: GroupId, token: number): void {
+    const leader = `${id}/${life}`;
+    const world = this.#world;
+    world.schedule(world.now + this.#random.float() * DELAY_MS_MAX, "check", 0, () => {
+      this.#receive(group, { token, leader });
+    });
+  }
+
+  #receive(group: GroupId, told: Obeyed): void {
+    const known = this.#obeyed.get(group);
+    if (known !== undefined && told.token < known.token) {
+      this.refused++;
+      return;
+    }
+    const rival = known !== undefined && told.token === known.token && told.leader !== known.leader;
+    this.#violations.check(!rival, "I7", () => {
+      return `${told.leader} and ${known?.leader} command ${group} with token ${told.token}`;
+    });
+    this.#obeyed.set(group, told);
+  }
+}
