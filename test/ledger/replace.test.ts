@@ -67,7 +67,14 @@ describe("a node that has lost its disk", () => {
       });
       const groups = (await ask(api, "GET", "/v1/groups?limit=10000"))["groups"] as JsonObject[];
       expect(groups.filter(({ members }) => (members as string[]).includes("n3"))).toEqual([]);
-      // Now the new node is needed for a quorum.
+      // A new replica votes once it has the log; until then the old ones must hold. (VSR-27)
+      const joined = ledger.place("n4").api;
+      await until("the new node has every log", PATIENCE_MS, async () => {
+        const path = "/v1/groups?limit=10000";
+        const its = (await ask(joined, "GET", path))["groups"] as JsonObject[];
+        return its.length === groups.length && its.every(({ status }) => status === "normal");
+      });
+      // Now it is needed for a quorum.
       const n2 = ledger.node("n2");
       n2.kill("SIGKILL");
       await n2.ended;
