@@ -84,6 +84,15 @@ export class JobIdMint {
     });
   }
 
+  /**
+   * After a restart: ids minted before lie at or below this time or the observed ones. Not all of them
+   * are in our log (a reservation may be, its job's group elsewhere), so the next is above them all.
+   */
+  resumeAbove(timestampMs: number): void {
+    this.#timestampMs = Math.max(this.#timestampMs, timestampMs) + 1;
+    this.#sequence = 0;
+  }
+
   /** An id read back from the log: if it is ours, later ones are larger. Ids of others are passed over. */
   observe(id: string): void {
     const parts = parseJobId(id);

@@ -82,6 +82,7 @@ export class LedgerNode {
       for (const { wall: wallMs, logical } of image.entries) this.hlc.recover({ wallMs, logical });
       this.#open(id, { kind: "recovered", image });
     }
+    if (images.size > 0) this.mint.resumeAbove(this.hlc.current.wallMs);
   }
 
   /**
