@@ -60,19 +60,6 @@ describe("job ids", () => {
     ]);
   });
 
-  it("mints above everything of its former processes, also what its log does not show", () => {
-    const before = new JobIdMint("use1", "g");
-    before.observe("use1-500-g-00001");
-    const lost = before.next(500);
-    const restarted = new JobIdMint("use1", "g");
-    restarted.observe("use1-500-g-00001");
-    restarted.resumeAbove(500);
-    expect(restarted.next(500)).not.toBe(lost);
-    expect(restarted.next(500)).toBe("use1-501-g-00002");
-    restarted.resumeAbove(10);
-    expect(restarted.next(500)).toBe("use1-502-g-00001");
-  });
-
   it("pass over what other gates minted, and what is no id", () => {
     const mint = new JobIdMint("use1", "g");
     for (const id of ["use1-900-h-00007", "euw1-900-g-00007", "nonsense"]) mint.observe(id);

@@ -3,7 +3,8 @@
  *
  * A gate mints them alone, without asking anyone: the name of the gate keeps gates apart, the rising pair
  * (milliseconds, sequence) keeps one gate's ids apart, also over clock steps and restarts, if every id
- * found in the log is given to `observe` first (LEDG-1). The region is a hint for routing; the authority
+ * found in the log is given to `observe` first (LEDG-1). What a process minted last may have left it and never
+ * reached its own disk; so each process begins above all it found, and at a place of its own in every millisecond. The region is a hint for routing; the authority
  * of a job is its group's primary (LEDG-2). Ids sort by time within one region only; for time order use
  * the time part (LEDG-3).
  */
@@ -17,6 +18,8 @@ export const REGION_CODE_CHARACTERS_MAX = 16;
 export const GATE_ID_CHARACTERS_MAX = 32;
 const SEQUENCE_DIGITS = 5;
 const SEQUENCE_MAX = 10 ** SEQUENCE_DIGITS - 1;
+/** Leaves room for ten thousand ids in a millisecond, wherever a process begins. */
+export const FIRST_MAX = SEQUENCE_MAX - 9_999;
 
 const PATTERN = new RegExp(
   `^([a-z0-9]{1,${REGION_CODE_CHARACTERS_MAX}})-(0|[1-9][0-9]{0,15})` +
@@ -54,12 +57,17 @@ export function isJobIdName(text: string, charactersMax: number): boolean {
 export class JobIdMint {
   readonly #region: string;
   readonly #gate: string;
+  /** Where this process begins within a millisecond. */
+  readonly #first: number;
   #timestampMs = 0;
-  #sequence = 0;
+  #sequence: number;
 
-  constructor(region: string, gate: string) {
+  constructor(region: string, gate: string, first = 0) {
     assert(isJobIdName(region, REGION_CODE_CHARACTERS_MAX), "a region code is [a-z0-9]+");
     assert(isJobIdName(gate, GATE_ID_CHARACTERS_MAX), "a gate id is [a-z0-9]+");
+    assert(first >= 0 && first < FIRST_MAX, "a process begins within the sequence");
+    this.#first = first;
+    this.#sequence = first;
     this.#region = region;
     this.#gate = gate;
   }
@@ -68,12 +76,11 @@ export class JobIdMint {
     assert(Number.isSafeInteger(wallMs), "wall time is a whole number of milliseconds");
     if (wallMs > this.#timestampMs) {
       this.#timestampMs = wallMs;
-      this.#sequence = 0;
+      this.#sequence = this.#first;
     }
     if (this.#sequence === SEQUENCE_MAX) {
       // A full millisecond borrows the next one; the clock catches up.
-      this.#timestampMs++;
-      this.#sequence = 0;
+      this.skip();
     }
     this.#sequence++;
     return formatJobId({
@@ -84,13 +91,10 @@ export class JobIdMint {
     });
   }
 
-  /**
-   * After a restart: ids minted before lie at or below this time or the observed ones. Not all of them
-   * are in our log (a reservation may be, its job's group elsewhere), so the next is above them all.
-   */
-  resumeAbove(timestampMs: number): void {
-    this.#timestampMs = Math.max(this.#timestampMs, timestampMs) + 1;
-    this.#sequence = 0;
+  /** On to a millisecond that no id found so far has. */
+  skip(): void {
+    this.#timestampMs++;
+    this.#sequence = this.#first;
   }
 
   /** An id read back from the log: if it is ours, later ones are larger. Ids of others are passed over. */

@@ -19,7 +19,7 @@ import { HybridClock } from "../hlc/hlc.ts";
 import { SHARD_COUNT } from "../idempotency/key.ts";
 import { Deadlines } from "../ledger/deadlines.ts";
 import { isTerminal } from "../ledger/fold.ts";
-import { type JobId, JobIdMint, parseJobId } from "../ledger/job-id.ts";
+import { FIRST_MAX, type JobId, JobIdMint, parseJobId } from "../ledger/job-id.ts";
 import type { GroupImage, VsrEffect, VsrInput } from "../vsr/face.ts";
 import type { GroupId, VsrMessage } from "../vsr/messages.ts";
 import { type Origin, Replica } from "../vsr/replica.ts";
@@ -69,7 +69,8 @@ export class LedgerNode {
     const { replicas, fewGates } = options.config;
     this.topology = new Topology(options.sites, { replicas, fewGates });
     this.hlc = new HybridClock(options.self);
-    this.mint = new JobIdMint(this.topology.region(options.self), options.self);
+    const region = this.topology.region(options.self);
+    this.mint = new JobIdMint(region, options.self, random.fork("ids").below(FIRST_MAX));
     this.#service = new Service(this);
     this.#comparison = new Comparison(this, random.fork("comparison"));
   }
@@ -82,7 +83,7 @@ export class LedgerNode {
       for (const { wall: wallMs, logical } of image.entries) this.hlc.recover({ wallMs, logical });
       this.#open(id, { kind: "recovered", image });
     }
-    if (images.size > 0) this.mint.resumeAbove(this.hlc.current.wallMs);
+    this.mint.skip();
   }
 
   /**
