@@ -1,12 +1,13 @@
 /**
  * Job ids: `{region}-{milliseconds}-{gate}-{sequence}`, as `use1-1704931200000-gate42-00001`.
  *
- * A gate mints them alone, without asking anyone: the name of the gate keeps gates apart, the rising pair
- * (milliseconds, sequence) keeps one gate's ids apart, also over clock steps and restarts, if every id
- * found in the log is given to `observe` first (LEDG-1). What a process minted last may have left it and never
- * reached its own disk; so each process begins above all it found, and at a place of its own in every millisecond. The region is a hint for routing; the authority
- * of a job is its group's primary (LEDG-2). Ids sort by time within one region only; for time order use
- * the time part (LEDG-3).
+ * A gate mints them alone, without asking anyone: the name of the gate keeps gates apart, the rising
+ * pair (milliseconds, sequence) keeps one gate's ids apart, also over clock steps and restarts, if
+ * every id found in the log is given to `observe` first (LEDG-1). What a process minted last may have
+ * left it and never reached its own disk; so each process begins above all it found, and at a place of
+ * its own in every millisecond. The region is a hint for routing; the authority of a job is its
+ * group's primary (LEDG-2). Ids sort by time within one region only; for time order use the time part
+ * (LEDG-3).
  */
 
 import { assert } from "../base/assert.ts";

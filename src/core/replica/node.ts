@@ -71,7 +71,7 @@ export class LedgerNode {
     this.hlc = new HybridClock(options.self);
     const region = this.topology.region(options.self);
     this.mint = new JobIdMint(region, options.self, random.fork("ids").below(FIRST_MAX));
-    this.#service = new Service(this);
+    this.#service = new Service(this, random);
     this.#comparison = new Comparison(this, random.fork("comparison"));
   }
 

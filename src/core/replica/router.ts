@@ -5,6 +5,7 @@
  */
 
 import type { NodeId } from "../base/ids.ts";
+import type { Random } from "../base/random.ts";
 import { Deadlines } from "../ledger/deadlines.ts";
 import type { GroupId } from "../vsr/messages.ts";
 import type { Reply } from "./group.ts";
@@ -29,7 +30,15 @@ export class Router {
   readonly #routed = new Map<number, Routed>();
   /** When to try again, or to give up. */
   readonly #timers = new Deadlines<Routed>();
-  #ids = 0;
+  #ids: number;
+
+  /**
+   * Numbers begin somewhere else in every process: an answer to a request of the one before may still
+   * come, and must not be taken for the answer to one of ours.
+   */
+  constructor(random: Random) {
+    this.#ids = random.below(2 ** 31) * 2 ** 16;
+  }
 
   get size(): number {
     return this.#routed.size;

@@ -5,6 +5,7 @@
  */
 
 import type { NodeId } from "../base/ids.ts";
+import type { Random } from "../base/random.ts";
 import type { GateCacheStats } from "../idempotency/gate-cache.ts";
 import { durabilityOfEvent } from "../ledger/durability.ts";
 import { encodeEvent } from "../ledger/event-codec.ts";
@@ -36,15 +37,16 @@ const FOUNDING_GRACE_MS = 10_000;
 
 export class Service {
   readonly #node: LedgerNode;
-  readonly #router = new Router();
+  readonly #router: Router;
   readonly #commits: Commits;
   readonly #shards: ShardService;
   readonly #gate: Gate;
   readonly #reads = new Timeouts<PendingRead>();
   #tokens = 0;
 
-  constructor(node: LedgerNode) {
+  constructor(node: LedgerNode, random: Random) {
     this.#node = node;
+    this.#router = new Router(random.fork("requests"));
     const answer = (reply: Reply, text: LedgerAnswer): void => this.#answer(reply, text);
     this.#commits = new Commits(node, answer);
     const route = (reply: Reply, request: PeerRequest): void =>
