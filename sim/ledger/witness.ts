@@ -160,6 +160,8 @@ export class NodeWitness implements JournalWitness {
       });
     } else if (message.kind === "viewChangeResponse" && message.granted && !message.probe) {
       const image = this.image(group);
+      // A grant that waited for the disk may leave after its epoch has ended; it counts in that epoch only.
+      if (image !== null && image.epoch > message.epoch) return;
       const known = image?.knownView ?? 0;
       this.#violations.check(image?.learner !== true, "E1", () => {
         return `${this.#name} has no log of ${group} yet and grants view ${message.view}`;
