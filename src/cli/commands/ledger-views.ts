@@ -146,7 +146,7 @@ function statusRows(body: JsonObject): [string, string][] {
   const { name, region, cluster, environment } = body;
   const { jobs, shards, leading } = (body["ledger"] ?? {}) as JsonObject;
   const { commits, requests, alarms } = (body["counts"] ?? {}) as JsonObject;
-  const held = `${text(jobs)} jobs, ${text(shards)} shards; leads ${text(leading)}`;
+  const held = `jobs ${text(jobs)}, shards ${text(shards)}, leads ${text(leading)}`;
   const work = `${text(commits)} commits, ${text(requests)} requests, ${text(body["waiting"])} waiting`;
   return [
     ["node", `${text(name)} in ${text(region)}, cluster ${text(cluster)}/${text(environment)}`],
