@@ -100,7 +100,8 @@ export class Replica {
   nextDeadline(): Millis | null {
     const { state } = this.#ctx;
     if (state.status === "broken") return null;
-    let at = Math.min(state.electAt, state.heartbeatAt, state.noticeAt);
+    // Only a primary has something to say at these times; another's would never be over.
+    let at = state.acting ? Math.min(state.heartbeatAt, state.noticeAt) : state.electAt;
     const { candidacy, transfer } = state;
     if (candidacy !== null) at = Math.min(at, candidacy.deadline, candidacy.resendAt);
     if (transfer !== null) at = Math.min(at, transfer.retryAt);
