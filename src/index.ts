@@ -1,6 +1,12 @@
 /** What a workflow file imports from "hyperscale". */
 
-export { type Duration, formatDuration, parseDuration } from "./core/time/duration.ts";
+export { type Duration, formatDuration, parseDuration } from "./core/base/duration.ts";
+export {
+  type RunSummary,
+  type StepSummary,
+  SUMMARY_SCHEMA,
+  type WorkflowSummary,
+} from "./core/run/results/model.ts";
 export { ERROR_KINDS, type ErrorKind } from "./protocols/errors.ts";
 export {
   type GraphqlClient,
@@ -26,12 +32,6 @@ export type { WebsocketMessage } from "./protocols/websocket/message.ts";
 export { WebsocketResponse } from "./protocols/websocket/response.ts";
 export type { WaitOptions, WebsocketSocket } from "./protocols/websocket/socket.ts";
 export type { ConnectOptions } from "./protocols/websocket/target.ts";
-export {
-  type RunSummary,
-  type StepSummary,
-  SUMMARY_SCHEMA,
-  type WorkflowSummary,
-} from "./results/model.ts";
 export type { SetupContext, StepContext } from "./workflow/context.ts";
 export { CustomResult, measure } from "./workflow/custom-result.ts";
 export { DefinitionError } from "./workflow/errors.ts";

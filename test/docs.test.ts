@@ -8,9 +8,9 @@ import { Command } from "commander";
 import { afterAll, describe, expect, it } from "vitest";
 import { registerRun } from "../src/cli/commands/run.ts";
 import * as exitCodes from "../src/cli/exit-codes.ts";
+import { parseThreshold } from "../src/core/run/results/thresholds.ts";
 import * as product from "../src/index.ts";
 import { ERROR_KINDS } from "../src/protocols/errors.ts";
-import { parseThreshold } from "../src/results/thresholds.ts";
 import { withRoomTable } from "../tools/write-rooms.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -116,7 +116,7 @@ describe("what the documents say to the product", () => {
   });
 
   it("thresholds in running text are thresholds", () => {
-    const text = read("docs/thresholds.md") + read("docs/decisions/0009-implicit-gates.md");
+    const text = read("docs/guide/thresholds.md") + read("docs/decisions/0009-implicit-gates.md");
     const spans = [...text.matchAll(/`([a-z][^`\n]* (?:[<>]=?|[!=]=) \d[^`\n]*)`/g)];
     expect(spans.length).toBeGreaterThan(3);
     for (const [, span = ""] of spans) {
@@ -165,8 +165,8 @@ describe("links between documents", () => {
   });
 });
 
-describe("docs/running.md", () => {
-  const page = read("docs/running.md");
+describe("docs/guide/running.md", () => {
+  const page = read("docs/guide/running.md");
 
   it("names every flag of run, and no other", () => {
     const program = new Command();
@@ -183,8 +183,8 @@ describe("docs/running.md", () => {
 });
 
 describe("other tables", () => {
-  it("docs/workflows.md explains every kind of error", () => {
-    const page = read("docs/workflows.md");
+  it("docs/guide/workflows.md explains every kind of error", () => {
+    const page = read("docs/guide/workflows.md");
     const rows = [...page.matchAll(/^\| `([a-z]+)` +\|/gm)].map((match) => match[1]);
     expect(rows).toEqual(expect.arrayContaining([...ERROR_KINDS]));
   });

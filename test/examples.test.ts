@@ -7,8 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RunSummary } from "../src/core/run/results/model.ts";
 import { type DemoTarget, startDemoTarget } from "../src/demo/server.ts";
-import type { RunSummary } from "../src/results/model.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "hyperscale-examples-"));

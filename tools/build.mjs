@@ -29,8 +29,8 @@ const compiled = spawnSync(
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
 
 // SQL and other assets that the code reads at run time travel beside it.
-if (existsSync(join(root, "src", "sql")))
-  cpSync(join(root, "src", "sql"), join(target, "sql"), { recursive: true });
+const sql = join("queue", "store", "sql");
+cpSync(join(root, "src", sql), join(target, sql), { recursive: true });
 
 // Each folder of web/ with a main.tsx (or main.ts) becomes one HTML file with everything inlined.
 const pages = existsSync(join(root, "web"))

@@ -1,11 +1,14 @@
 /**
  * How often `compare` is right, measured on synthetic runs: comparisons of equal runs that raise any
- * alarm (should be about 5 %), and how often a known change is seen. The table of docs/compare.md
+ * alarm (should be about 5 %), and how often a known change is seen. The table of docs/guide/compare.md
  * comes from `npx tsx tools/calibrate-compare.ts 100 fresh`: seeds the method was not adjusted on.
  */
 
-import { compareRuns, METRICS } from "../src/report/compare/compare.ts";
-import { type SyntheticOptions, syntheticRun } from "../src/report/testing/synthetic-run.ts";
+import { compareRuns, METRICS } from "../src/reporters/compare/compare.ts";
+import {
+  type SyntheticOptions,
+  syntheticRun,
+} from "../src/reporters/file/testing/synthetic-run.ts";
 
 const count = Number(process.argv[2] ?? 40);
 const seeds = process.argv[3] ?? "";

@@ -6,7 +6,7 @@
  */
 
 import { parseArgs } from "node:util";
-import type { RunControl } from "../src/results/live.ts";
+import type { RunControl } from "../src/core/run/results/live.ts";
 import type { OutputStream } from "../src/ui/ports.ts";
 import {
   SHOP,

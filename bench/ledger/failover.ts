@@ -1,7 +1,7 @@
 /** How long a job waits when its primary is killed: from the kill to the next commit through another node. */
 
 import { setTimeout as pause } from "node:timers/promises";
-import { LedgerStream } from "../../src/ledger/stream-client.ts";
+import { LedgerStream } from "../../src/ledger/testing/stream-client.ts";
 import { acceptedEvent, createJobs } from "./commits.ts";
 import { LedgerCluster } from "./processes.ts";
 

@@ -10,18 +10,18 @@
 import { encodeUtf8 } from "../../src/core/base/bytes.ts";
 import { nodeId } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
-import { ACCEPTED, encodeStoredAck } from "../../src/core/idempotency/ack.ts";
-import { IDEMPOTENCY_PROFILES } from "../../src/core/idempotency/config.ts";
-import { GateCache } from "../../src/core/idempotency/gate-cache.ts";
+import { ACCEPTED, encodeStoredAck } from "../../src/core/ledger/keys/ack.ts";
+import { IDEMPOTENCY_PROFILES } from "../../src/core/ledger/keys/config.ts";
+import { GateCache } from "../../src/core/ledger/keys/gate-cache.ts";
 import {
   type IdempotencyKey,
   KeyGenerator,
   SHARD_COUNT,
   shardOf,
-} from "../../src/core/idempotency/key.ts";
-import { ManagerLedger } from "../../src/core/idempotency/manager-ledger.ts";
-import { ShardState } from "../../src/core/idempotency/shard.ts";
-import { decodeShardState, encodeShardState } from "../../src/core/idempotency/shard-snapshot.ts";
+} from "../../src/core/ledger/keys/key.ts";
+import { ManagerLedger } from "../../src/core/ledger/keys/manager-ledger.ts";
+import { ShardState } from "../../src/core/ledger/keys/shard.ts";
+import { decodeShardState, encodeShardState } from "../../src/core/ledger/keys/shard-snapshot.ts";
 
 const ENTRIES = 500_000;
 const LOOKUPS = 200_000;

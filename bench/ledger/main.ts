@@ -7,8 +7,8 @@
 import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
 import type { NodeId } from "../../src/core/base/ids.ts";
-import { encodeEvent } from "../../src/core/ledger/event-codec.ts";
-import type { JobId } from "../../src/core/ledger/job-id.ts";
+import { encodeEvent } from "../../src/core/ledger/job/event-codec.ts";
+import type { JobId } from "../../src/core/ledger/job/job-id.ts";
 import { acceptedEvent, commits } from "./commits.ts";
 import { etcdPuts } from "./etcd.ts";
 import { failover } from "./failover.ts";

@@ -10,9 +10,9 @@ import { millis } from "../../src/core/base/brand.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import { nodeId } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
-import { VSR_DEFAULTS } from "../../src/core/vsr/config.ts";
-import type { Operation, VsrEffect, VsrInput } from "../../src/core/vsr/face.ts";
-import { Replica } from "../../src/core/vsr/replica.ts";
+import { VSR_DEFAULTS } from "../../src/core/ledger/group/config.ts";
+import { Replica } from "../../src/core/ledger/group/replica.ts";
+import type { Operation, VsrEffect, VsrInput } from "../../src/core/ledger/group/types.ts";
 
 const ONE_WAY_MS = 40;
 const SYNC_MS = 1;

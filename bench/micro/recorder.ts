@@ -5,7 +5,7 @@
 
 import { ByteWriter } from "../../src/core/base/bytes.ts";
 import { Random } from "../../src/core/base/random.ts";
-import { StepRecorder } from "../../src/core/stats/step-stats.ts";
+import { StepRecorder } from "../../src/core/run/stats/step-stats.ts";
 
 const ROUNDS = 200;
 /** About what one core records between two frames at full rate. */

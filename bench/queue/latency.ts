@@ -4,7 +4,7 @@ import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Logger, makeWorkerUtils, run as runGraphile, runMigrations } from "graphile-worker";
 import { QueueClient } from "../../src/queue/index.ts";
-import { NodeProcess } from "../../test/postgres/fixtures.ts";
+import { NodeProcess } from "../../test/processes/queue/fixtures.ts";
 import { startNode } from "./ours.ts";
 
 export interface Latency {

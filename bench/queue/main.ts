@@ -8,7 +8,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { TestPostgres } from "../../test/postgres/server.ts";
+import { TestPostgres } from "../../test/processes/queue/server.ts";
 import { benchGraphileLatency, benchLatency, benchRecovery } from "./latency.ts";
 import { benchOurs, fillFinished } from "./ours.ts";
 import { benchGraphile, benchPgBoss, type Speeds } from "./peers.ts";

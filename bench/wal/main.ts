@@ -18,10 +18,10 @@ import {
   DURABILITY_MODES,
   type DurabilityMode,
   type WalConfig,
-} from "../../src/core/wal/limits.ts";
-import { RECORD_TYPES } from "../../src/core/wal/record-types.ts";
-import { identityOf } from "../../src/core/wal/segment.ts";
-import { Wal } from "../../src/wal/wal.ts";
+} from "../../src/core/ledger/log/limits.ts";
+import { RECORD_TYPES } from "../../src/core/ledger/log/record-types.ts";
+import { identityOf } from "../../src/core/ledger/log/segment.ts";
+import { Wal } from "../../src/ledger/log/wal.ts";
 import { measureSync } from "./disk.ts";
 
 const { values } = parseArgs({

@@ -12,15 +12,20 @@
 
 import { assert } from "../../src/core/base/assert.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
-import { decodeEvent } from "../../src/core/ledger/event-codec.ts";
-import { advanceSeq, applyEvent, initialState, type JobState } from "../../src/core/ledger/fold.ts";
-import type { JobId } from "../../src/core/ledger/job-id.ts";
-import type { LedgerEffect } from "../../src/core/replica/face.ts";
-import { shardIndex } from "../../src/core/replica/topology.ts";
-import type { GroupId, LogEntry } from "../../src/core/vsr/messages.ts";
-import type { Violations } from "../checkers/violations.ts";
+import type { GroupId, LogEntry } from "../../src/core/ledger/group/messages.ts";
+import { decodeEvent } from "../../src/core/ledger/job/event-codec.ts";
+import {
+  advanceSeq,
+  applyEvent,
+  initialState,
+  type JobState,
+} from "../../src/core/ledger/job/fold.ts";
+import type { JobId } from "../../src/core/ledger/job/job-id.ts";
+import { shardIndex } from "../../src/core/ledger/node/topology.ts";
+import type { LedgerEffect } from "../../src/core/ledger/node/types.ts";
+import type { Violations } from "../cluster/checkers/violations.ts";
 import type { GroupImages, LedgerProcess, LedgerWatcher, Opened } from "./node.ts";
-import { NodeWitness } from "./witness.ts";
+import { NodeWitness } from "./observer.ts";
 
 export interface GroupTruth {
   readonly id: GroupId;

@@ -7,18 +7,18 @@
 
 import { encodeUtf8 } from "../../src/core/base/bytes.ts";
 import type { Random } from "../../src/core/base/random.ts";
-import { type IdempotencyKey, shardOf } from "../../src/core/idempotency/key.ts";
-import type { Durability } from "../../src/core/ledger/durability.ts";
-import type { EventId, JobEvent } from "../../src/core/ledger/events.ts";
-import type { JobId } from "../../src/core/ledger/job-id.ts";
+import type { GroupId } from "../../src/core/ledger/group/messages.ts";
+import type { Durability } from "../../src/core/ledger/job/durability.ts";
+import type { EventId, JobEvent } from "../../src/core/ledger/job/events.ts";
+import type { JobId } from "../../src/core/ledger/job/job-id.ts";
+import { type IdempotencyKey, shardOf } from "../../src/core/ledger/keys/key.ts";
 import {
   type LedgerAnswer,
   type LedgerRequest,
   READ_LEVELS,
-} from "../../src/core/replica/messages.ts";
-import { shardGroup } from "../../src/core/replica/topology.ts";
-import type { GroupId } from "../../src/core/vsr/messages.ts";
-import type { World } from "../world.ts";
+} from "../../src/core/ledger/node/messages.ts";
+import { shardGroup } from "../../src/core/ledger/node/topology.ts";
+import type { World } from "../kernel/world.ts";
 import type { LedgerCheckers } from "./checkers.ts";
 import type { LedgerHistory, ReadFloor } from "./history.ts";
 import type { LedgerProcess } from "./node.ts";

@@ -1,6 +1,6 @@
 /** The planted defects that the scope of the exploration reaches, and the scope that suffices. */
 
-import type { VsrRules } from "../../src/core/vsr/rules.ts";
+import type { VsrRules } from "../../src/core/ledger/group/rules.ts";
 import type { Scope } from "./explore.ts";
 
 type Small = Omit<Scope, "statesMax">;

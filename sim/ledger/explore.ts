@@ -14,10 +14,10 @@
  */
 
 import { nodeId } from "../../src/core/base/ids.ts";
-import type { VsrConfig } from "../../src/core/vsr/config.ts";
-import { VSR_DEFAULTS } from "../../src/core/vsr/config.ts";
-import type { VsrRules } from "../../src/core/vsr/rules.ts";
-import { VSR_RULES } from "../../src/core/vsr/rules.ts";
+import type { VsrConfig } from "../../src/core/ledger/group/config.ts";
+import { VSR_DEFAULTS } from "../../src/core/ledger/group/config.ts";
+import type { VsrRules } from "../../src/core/ledger/group/rules.ts";
+import { VSR_RULES } from "../../src/core/ledger/group/rules.ts";
 import type { Act, Outcome } from "./explore-cells.ts";
 import { Cells } from "./explore-cells.ts";
 import { HashSet } from "./hash-set.ts";

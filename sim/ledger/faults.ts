@@ -1,8 +1,8 @@
 /** Carries out a plan's faults, and heals everything in the end. */
 
-import type { Network } from "../network.ts";
-import { CALM_LINKS } from "../network.ts";
-import type { World } from "../world.ts";
+import type { Network } from "../kernel/network.ts";
+import { CALM_LINKS } from "../kernel/network.ts";
+import type { World } from "../kernel/world.ts";
 import type { LedgerCheckers } from "./checkers.ts";
 import type { LedgerClients } from "./clients.ts";
 import type { Links } from "./links.ts";
@@ -205,7 +205,7 @@ export class LedgerFaults {
   }
 }
 
-/** What all wall clocks should show; see sim/clock.ts. */
+/** What all wall clocks should show; see sim/kernel/clock.ts. */
 function trueWall(worldMs: number): number {
   return 1_700_000_000_000 + worldMs;
 }

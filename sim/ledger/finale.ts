@@ -7,14 +7,14 @@
  */
 
 import type { Random } from "../../src/core/base/random.ts";
-import { encodeShardState } from "../../src/core/idempotency/shard-snapshot.ts";
-import type { EventId, JobEvent } from "../../src/core/ledger/events.ts";
-import type { JobId } from "../../src/core/ledger/job-id.ts";
-import { encodeJobState } from "../../src/core/ledger/state-codec.ts";
-import type { Group } from "../../src/core/replica/group.ts";
-import type { LedgerAnswer, LedgerRequest } from "../../src/core/replica/messages.ts";
-import { shardGroup } from "../../src/core/replica/topology.ts";
-import type { GroupId } from "../../src/core/vsr/messages.ts";
+import type { GroupId } from "../../src/core/ledger/group/messages.ts";
+import type { EventId, JobEvent } from "../../src/core/ledger/job/events.ts";
+import type { JobId } from "../../src/core/ledger/job/job-id.ts";
+import { encodeJobState } from "../../src/core/ledger/job/state-codec.ts";
+import { encodeShardState } from "../../src/core/ledger/keys/shard-snapshot.ts";
+import type { Group } from "../../src/core/ledger/node/group.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
+import { shardGroup } from "../../src/core/ledger/node/topology.ts";
 import { sameBytes } from "./checkers.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerRun } from "./run.ts";

@@ -1,12 +1,12 @@
 /**
  * What must hold of one group after every step, whatever the schedule. The ids are those of
- * docs/protocol/vsr.md: I1..I8 of the log and of reads, G1..G5 of what a replica says, L1 of promises.
+ * docs/internals/vsr.md: I1..I8 of the log and of reads, G1..G5 of what a replica says, L1 of promises.
  */
 
 import type { NodeId } from "../../src/core/base/ids.ts";
-import type { GroupImage, VsrEffect } from "../../src/core/vsr/face.ts";
-import type { LogEntry, VsrMessage } from "../../src/core/vsr/messages.ts";
-import type { ReplicaState } from "../../src/core/vsr/state.ts";
+import type { LogEntry, VsrMessage } from "../../src/core/ledger/group/messages.ts";
+import type { ReplicaState } from "../../src/core/ledger/group/state.ts";
+import type { GroupImage, VsrEffect } from "../../src/core/ledger/group/types.ts";
 
 /** What the checks need to know of a node at the end of a step. */
 export interface Witness {

@@ -8,7 +8,7 @@
  * Exit 129 when a walk breaks an invariant or a mutant is not found.
  */
 
-import { VSR_RULES } from "../../src/core/vsr/rules.ts";
+import { VSR_RULES } from "../../src/core/ledger/group/rules.ts";
 import { hunt, MUTANTS, SEEDS_MAX, VARIANTS, violationOf } from "./group-mutants.ts";
 import type { WalkOptions } from "./walk.ts";
 import { walk, walkAndHeal } from "./walk.ts";

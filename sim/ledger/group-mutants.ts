@@ -1,10 +1,10 @@
 /**
  * Planted defects of replication: each rule of `VsrRules` switched off alone, and the variants of the
- * first design's audit (docs/protocol/vsr.md). Walks must find every one; the safe ones must stay clean.
+ * first design's audit (docs/internals/vsr.md). Walks must find every one; the safe ones must stay clean.
  */
 
-import type { VsrRules } from "../../src/core/vsr/rules.ts";
-import { VSR_RULES } from "../../src/core/vsr/rules.ts";
+import type { VsrRules } from "../../src/core/ledger/group/rules.ts";
+import { VSR_RULES } from "../../src/core/ledger/group/rules.ts";
 import { walk, walkAndHeal } from "./walk.ts";
 
 export interface Mutant {

@@ -8,13 +8,18 @@ import { millis } from "../../src/core/base/brand.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import { nodeId } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
-import type { VsrConfig } from "../../src/core/vsr/config.ts";
-import type { GroupImage, VsrEffect, VsrInput, VsrRecord } from "../../src/core/vsr/face.ts";
-import type { VsrMessage } from "../../src/core/vsr/messages.ts";
-import type { Origin } from "../../src/core/vsr/replica.ts";
-import { Replica } from "../../src/core/vsr/replica.ts";
-import type { VsrRules } from "../../src/core/vsr/rules.ts";
-import { EMPTY_IMAGE, ImageFold } from "../../src/core/vsr/state.ts";
+import type { VsrConfig } from "../../src/core/ledger/group/config.ts";
+import type { VsrMessage } from "../../src/core/ledger/group/messages.ts";
+import type { Origin } from "../../src/core/ledger/group/replica.ts";
+import { Replica } from "../../src/core/ledger/group/replica.ts";
+import type { VsrRules } from "../../src/core/ledger/group/rules.ts";
+import { EMPTY_IMAGE, ImageFold } from "../../src/core/ledger/group/state.ts";
+import type {
+  GroupImage,
+  VsrEffect,
+  VsrInput,
+  VsrRecord,
+} from "../../src/core/ledger/group/types.ts";
 import { GroupChecks } from "./group-checks.ts";
 
 interface InFlight {

@@ -11,13 +11,13 @@
  *   K4  a sound submission is never refused for good (IDEM-8, IDEM-13)
  */
 
-import { atLeast } from "../../src/core/ledger/durability.ts";
-import type { JobState } from "../../src/core/ledger/fold.ts";
-import type { LedgerAnswer, LedgerRequest } from "../../src/core/replica/messages.ts";
-import { Topology } from "../../src/core/replica/topology.ts";
-import type { GroupId } from "../../src/core/vsr/messages.ts";
-import type { Violations } from "../checkers/violations.ts";
-import type { World } from "../world.ts";
+import type { GroupId } from "../../src/core/ledger/group/messages.ts";
+import { atLeast } from "../../src/core/ledger/job/durability.ts";
+import type { JobState } from "../../src/core/ledger/job/fold.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
+import { Topology } from "../../src/core/ledger/node/topology.ts";
+import type { Violations } from "../cluster/checkers/violations.ts";
+import type { World } from "../kernel/world.ts";
 import { type LedgerCheckers, sameBytes } from "./checkers.ts";
 import type { LedgerPlan } from "./swarm.ts";
 

@@ -1,6 +1,6 @@
 /**
  * The node's log on the simulated disk: the real recovery scan, the real writer, checkpoints and
- * compaction, in the steps and the order in which the driver on real files takes them. (src/wal)
+ * compaction, in the steps and the order in which the driver on real files takes them. (src/ledger/log)
  */
 
 import type { Millis } from "../../src/core/base/brand.ts";
@@ -11,18 +11,22 @@ import {
   decodeCheckpoint,
   encodeCheckpointHeader,
   safeLsn,
-} from "../../src/core/wal/checkpoint.ts";
-import type { WalConfig } from "../../src/core/wal/limits.ts";
+} from "../../src/core/ledger/log/checkpoint.ts";
+import type { WalConfig } from "../../src/core/ledger/log/limits.ts";
 import {
   type Recovered,
   recoverSegments,
   refusalText,
   type WriterPosition,
-} from "../../src/core/wal/recovery.ts";
-import type { WalRules } from "../../src/core/wal/rules.ts";
-import { segmentIdOf, segmentName } from "../../src/core/wal/segment.ts";
-import { WalWriter } from "../../src/core/wal/writer.ts";
-import type { WalEntry, WriterEffect, WriterInput } from "../../src/core/wal/writer-face.ts";
+} from "../../src/core/ledger/log/recovery.ts";
+import type { WalRules } from "../../src/core/ledger/log/rules.ts";
+import { segmentIdOf, segmentName } from "../../src/core/ledger/log/segment.ts";
+import { WalWriter } from "../../src/core/ledger/log/writer.ts";
+import type {
+  WalEntry,
+  WriterEffect,
+  WriterInput,
+} from "../../src/core/ledger/log/writer-types.ts";
 import type { LedgerDisk } from "./disk.ts";
 
 export interface JournalRecord {

@@ -4,8 +4,8 @@
  * mode batches are lost, doubled and overtake each other, which the protocol must survive as well.
  */
 
-import type { Network } from "../network.ts";
-import type { World } from "../world.ts";
+import type { Network } from "../kernel/network.ts";
+import type { World } from "../kernel/world.ts";
 
 export type LinkMode = "streams" | "datagrams";
 

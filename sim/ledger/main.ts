@@ -7,7 +7,7 @@
  *   npm run sim:ledger -- --mutants --minutes 4          is every planted defect found?
  */
 
-import { simCommand, simulate } from "../command.ts";
+import { simCommand, simulate } from "../kernel/command.ts";
 import { LEDGER_MUTANTS } from "./mutants.ts";
 import { runLedgerSeed } from "./run.ts";
 

@@ -4,9 +4,9 @@
  * cannot and who does.
  */
 
-import { IDEMPOTENCY_RULES, type IdempotencyRules } from "../../src/core/idempotency/rules.ts";
-import { VSR_RULES, type VsrRules } from "../../src/core/vsr/rules.ts";
-import { WAL_RULES, type WalRules } from "../../src/core/wal/rules.ts";
+import { VSR_RULES, type VsrRules } from "../../src/core/ledger/group/rules.ts";
+import { IDEMPOTENCY_RULES, type IdempotencyRules } from "../../src/core/ledger/keys/rules.ts";
+import { WAL_RULES, type WalRules } from "../../src/core/ledger/log/rules.ts";
 
 export interface LedgerSimRules {
   readonly vsr: VsrRules;
@@ -53,18 +53,19 @@ const VARIANTS: Readonly<Record<string, Partial<VsrRules>>> = {
 /** Rules that this simulator's composition cannot show, and what does. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {
   "vsr.ackOfThisView": "takes histories longer than these runs: npm run sim:group -- mutants",
-  "wal.lsnContiguous": "no fault here writes a whole record twice: src/core/wal/recovery.test.ts",
-  "wal.deadlineFromFirst": "costs time, loses nothing: src/core/wal/model.test.ts",
-  "wal.unknownTypeRefused": "nobody here writes such records: src/core/wal/recovery.test.ts",
+  "wal.lsnContiguous":
+    "no fault here writes a whole record twice: src/core/ledger/log/recovery.test.ts",
+  "wal.deadlineFromFirst": "costs time, loses nothing: src/core/ledger/log/model.test.ts",
+  "wal.unknownTypeRefused": "nobody here writes such records: src/core/ledger/log/recovery.test.ts",
   "idempotency.absenceOnlyByPrimary":
-    "replicas forward all keys: src/core/idempotency/desk.test.ts",
+    "replicas forward all keys: src/core/ledger/keys/shard-waiters.test.ts",
   "idempotency.transientNeverStored":
-    "admission never defers here: src/core/idempotency/desk.test.ts",
-  "idempotency.terminalImmutable": "nothing is rejected here: src/core/idempotency/shard.test.ts",
+    "admission never defers here: src/core/ledger/keys/shard-waiters.test.ts",
+  "idempotency.terminalImmutable": "nothing is rejected here: src/core/ledger/keys/shard.test.ts",
   "idempotency.claimBeforeAppend":
-    "the manager's ledger: src/core/idempotency/manager-ledger.test.ts",
-  "idempotency.durableFirst": "the manager's ledger: src/core/idempotency/manager-ledger.test.ts",
-  "idempotency.pendingResumed": "the manager's ledger: src/core/idempotency/manager-ledger.test.ts",
+    "the manager's ledger: src/core/ledger/keys/manager-ledger.test.ts",
+  "idempotency.durableFirst": "the manager's ledger: src/core/ledger/keys/manager-ledger.test.ts",
+  "idempotency.pendingResumed": "the manager's ledger: src/core/ledger/keys/manager-ledger.test.ts",
 };
 
 /** Names such as `vsr.adoptLog` or `variant.A`. */

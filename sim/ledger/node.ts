@@ -10,23 +10,23 @@ import type { Millis } from "../../src/core/base/brand.ts";
 import { ByteWriter } from "../../src/core/base/bytes.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
-import type { Site } from "../../src/core/ledger/placement.ts";
-import { decodeBatch, encodeBatch } from "../../src/core/replica/codec.ts";
+import type { GroupId } from "../../src/core/ledger/group/messages.ts";
+import type { GroupImage } from "../../src/core/ledger/group/types.ts";
+import type { Site } from "../../src/core/ledger/job/placement.ts";
+import type { WalConfig } from "../../src/core/ledger/log/limits.ts";
+import type { WalRules } from "../../src/core/ledger/log/rules.ts";
+import { decodeBatch, encodeBatch } from "../../src/core/ledger/node/codec.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
+import { LedgerNode } from "../../src/core/ledger/node/node.ts";
+import { encodeCheckpoint, LedgerRecovery } from "../../src/core/ledger/node/recovery.ts";
 import type {
   LedgerEffect,
   LedgerInput,
   LedgerNodeConfig,
   LedgerRules,
-} from "../../src/core/replica/face.ts";
-import type { LedgerAnswer, LedgerRequest } from "../../src/core/replica/messages.ts";
-import { LedgerNode } from "../../src/core/replica/node.ts";
-import { encodeCheckpoint, LedgerRecovery } from "../../src/core/replica/recovery.ts";
-import type { GroupImage } from "../../src/core/vsr/face.ts";
-import type { GroupId } from "../../src/core/vsr/messages.ts";
-import type { WalConfig } from "../../src/core/wal/limits.ts";
-import type { WalRules } from "../../src/core/wal/rules.ts";
-import type { NodeClock } from "../clock.ts";
-import type { EventName, World } from "../world.ts";
+} from "../../src/core/ledger/node/types.ts";
+import type { NodeClock } from "../kernel/clock.ts";
+import type { EventName, World } from "../kernel/world.ts";
 import type { LedgerDisk } from "./disk.ts";
 import { identityText, Journal, type JournalOpening, type JournalWitness } from "./journal.ts";
 import type { Links } from "./links.ts";

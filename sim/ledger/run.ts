@@ -7,12 +7,12 @@
 import { Defect } from "../../src/core/base/assert.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
-import type { Violation } from "../checkers/violations.ts";
-import { Violations } from "../checkers/violations.ts";
-import { NodeClock } from "../clock.ts";
-import { Network } from "../network.ts";
-import type { RunResult } from "../run.ts";
-import { World } from "../world.ts";
+import type { Violation } from "../cluster/checkers/violations.ts";
+import { Violations } from "../cluster/checkers/violations.ts";
+import type { RunResult } from "../cluster/run.ts";
+import { NodeClock } from "../kernel/clock.ts";
+import { Network } from "../kernel/network.ts";
+import { World } from "../kernel/world.ts";
 import { LedgerCheckers } from "./checkers.ts";
 import { LedgerClients } from "./clients.ts";
 import { LedgerDisk } from "./disk.ts";

@@ -6,14 +6,14 @@
 
 import { nodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
-import { IDEMPOTENCY_PROFILES } from "../../src/core/idempotency/config.ts";
-import { SHARD_COUNT } from "../../src/core/idempotency/key.ts";
-import type { Site } from "../../src/core/ledger/placement.ts";
-import { LEDGER_NODE_DEFAULTS } from "../../src/core/replica/config.ts";
-import type { LedgerNodeConfig } from "../../src/core/replica/face.ts";
-import { VSR_DEFAULTS, type VsrConfig } from "../../src/core/vsr/config.ts";
-import { type WalConfig, walConfig } from "../../src/core/wal/limits.ts";
-import { CALM_LINKS, type LinkFaults } from "../network.ts";
+import { VSR_DEFAULTS, type VsrConfig } from "../../src/core/ledger/group/config.ts";
+import type { Site } from "../../src/core/ledger/job/placement.ts";
+import { IDEMPOTENCY_PROFILES } from "../../src/core/ledger/keys/config.ts";
+import { SHARD_COUNT } from "../../src/core/ledger/keys/key.ts";
+import { type WalConfig, walConfig } from "../../src/core/ledger/log/limits.ts";
+import { LEDGER_NODE_DEFAULTS } from "../../src/core/ledger/node/config.ts";
+import type { LedgerNodeConfig } from "../../src/core/ledger/node/types.ts";
+import { CALM_LINKS, type LinkFaults } from "../kernel/network.ts";
 import type { LedgerDiskFaults } from "./disk.ts";
 import type { LinkMode } from "./links.ts";
 

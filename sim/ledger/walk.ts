@@ -5,10 +5,10 @@
  */
 
 import { Random } from "../../src/core/base/random.ts";
-import type { VsrConfig } from "../../src/core/vsr/config.ts";
-import { VSR_DEFAULTS } from "../../src/core/vsr/config.ts";
-import type { VsrRules } from "../../src/core/vsr/rules.ts";
-import { VSR_RULES } from "../../src/core/vsr/rules.ts";
+import type { VsrConfig } from "../../src/core/ledger/group/config.ts";
+import { VSR_DEFAULTS } from "../../src/core/ledger/group/config.ts";
+import type { VsrRules } from "../../src/core/ledger/group/rules.ts";
+import { VSR_RULES } from "../../src/core/ledger/group/rules.ts";
 import type { GroupNode } from "./group.ts";
 import { Group } from "./group.ts";
 

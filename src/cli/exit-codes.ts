@@ -1,4 +1,4 @@
-/** What the process says to whoever called it. Documented in docs/running.md. */
+/** What the process says to whoever called it. Documented in docs/guide/running.md. */
 
 export const EXIT_PASSED = 0;
 export const EXIT_FAILURE = 1;

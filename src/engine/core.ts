@@ -4,9 +4,9 @@
  */
 
 import { resolve as resolvePath } from "node:path";
-import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
+import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { partsInUse } from "../protocols/http/registry.ts";
-import { resolveHost } from "../protocols/resolve.ts";
+import { resolveHost } from "../protocols/net/resolve.ts";
 import { manifestOf, type WorkflowDefinition } from "../workflow/definition.ts";
 import { setMetricSink } from "../workflow/metrics.ts";
 import { workflowsOf } from "../workflow/module.ts";

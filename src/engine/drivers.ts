@@ -15,7 +15,7 @@ import {
   shareOfUsers,
   targetRate,
   targetUsers,
-} from "../core/plan/load.ts";
+} from "../core/run/plan/load.ts";
 import type { VirtualUser } from "./user.ts";
 
 export interface DriverHost {

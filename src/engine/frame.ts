@@ -5,7 +5,7 @@
  */
 
 import type { ByteReader, ByteWriter } from "../core/base/bytes.ts";
-import { Histogram } from "../core/stats/histogram.ts";
+import { Histogram } from "../core/run/stats/histogram.ts";
 
 export const FRAME_VERSION = 1;
 

@@ -3,8 +3,8 @@
  * generator itself. A timer every 10 ms compares when it came with when it should have.
  */
 
-import { Histogram } from "../core/stats/histogram.ts";
-import { clock } from "../protocols/clock.ts";
+import { Histogram } from "../core/run/stats/histogram.ts";
+import { clock } from "../protocols/net/clock.ts";
 import type { CoreVitals } from "./messages.ts";
 
 const INTERVAL_MS = 10;

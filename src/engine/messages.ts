@@ -16,8 +16,8 @@
  *     teardown (to one core) ────────────▶
  */
 
-import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
-import type { Share } from "../core/plan/load.ts";
+import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import type { Share } from "../core/run/plan/load.ts";
 import type { LoadOverrides } from "../workflow/overrides.ts";
 
 export type CoreCommand =

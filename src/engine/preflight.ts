@@ -6,7 +6,7 @@
 
 import net from "node:net";
 import { errorCode } from "../protocols/errors.ts";
-import { knownOrigins, type Origin } from "../protocols/origin.ts";
+import { knownOrigins, type Origin } from "../protocols/net/origin.ts";
 import type { CallSettings } from "../protocols/protocol.ts";
 
 export async function checkOrigins(settings: CallSettings): Promise<void> {

@@ -5,7 +5,7 @@
  *   parked ──begin──▶ layer 0 ──▶ layer 1 ──▶ … ──▶ iteration done ──▶ (execution decides: again, wait, end)
  */
 
-import { clock } from "../protocols/clock.ts";
+import { clock } from "../protocols/net/clock.ts";
 import {
   type BoundCall,
   type CallRecord,

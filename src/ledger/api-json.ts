@@ -3,12 +3,12 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { NodeId } from "../core/base/ids.ts";
-import { DURABILITY_LEVELS, type Durability } from "../core/ledger/durability.ts";
-import type { EventId, JobEvent } from "../core/ledger/events.ts";
-import type { JobState } from "../core/ledger/fold.ts";
-import type { JobId } from "../core/ledger/job-id.ts";
-import { type TrailEntry, trailEntries } from "../core/ledger/trail.ts";
-import type { LedgerAnswer, LedgerRequest, ReadLevel } from "../core/replica/messages.ts";
+import { DURABILITY_LEVELS, type Durability } from "../core/ledger/job/durability.ts";
+import type { EventId, JobEvent } from "../core/ledger/job/events.ts";
+import type { JobState } from "../core/ledger/job/fold.ts";
+import type { JobId } from "../core/ledger/job/job-id.ts";
+import { type TrailEntry, trailEntries } from "../core/ledger/job/trail.ts";
+import type { LedgerAnswer, LedgerRequest, ReadLevel } from "../core/ledger/node/messages.ts";
 
 export type Read<Value> =
   | { readonly ok: true; readonly value: Value }

@@ -13,8 +13,8 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { guardHttp } from "../adapters/http-guard.ts";
-import type { LedgerAnswer, LedgerRequest } from "../core/replica/messages.ts";
+import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.ts";
+import { guardHttp } from "../host/control/http-guard.ts";
 import {
   answerJson,
   type JsonAnswer,

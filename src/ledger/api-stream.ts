@@ -9,8 +9,8 @@
 
 import type { Duplex } from "node:stream";
 import { ByteWriter } from "../core/base/bytes.ts";
-import { decodeBatch, encodeBatches } from "../core/replica/codec.ts";
-import type { LedgerAnswer, NodeMessage } from "../core/replica/messages.ts";
+import { decodeBatch, encodeBatches } from "../core/ledger/node/codec.ts";
+import type { LedgerAnswer, NodeMessage } from "../core/ledger/node/messages.ts";
 import { FrameReader, frame } from "../wire/frame.ts";
 import type { LedgerHost } from "./host.ts";
 

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { NodeId } from "../core/base/ids.ts";
-import type { EventId, JobEvent } from "../core/ledger/events.ts";
-import { applyEvent, initialState, type JobState } from "../core/ledger/fold.ts";
-import type { JobId } from "../core/ledger/job-id.ts";
-import { encodeJobState } from "../core/ledger/state-codec.ts";
+import type { EventId, JobEvent } from "../core/ledger/job/events.ts";
+import { applyEvent, initialState, type JobState } from "../core/ledger/job/fold.ts";
+import type { JobId } from "../core/ledger/job/job-id.ts";
+import { encodeJobState } from "../core/ledger/job/state-codec.ts";
 import { Archive } from "./archive.ts";
 
 const DAY_MS = 86_400_000;

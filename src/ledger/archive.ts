@@ -12,11 +12,11 @@
 import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
-import type { JobState } from "../core/ledger/fold.ts";
-import { JOB_ID_BYTES_MAX, JOB_STATE_BYTES_MAX } from "../core/ledger/limits.ts";
-import { decodeJobState } from "../core/ledger/state-codec.ts";
-import { trailEntries } from "../core/ledger/trail.ts";
-import { checksum } from "../wal/checksum.ts";
+import type { JobState } from "../core/ledger/job/fold.ts";
+import { JOB_ID_BYTES_MAX, JOB_STATE_BYTES_MAX } from "../core/ledger/job/limits.ts";
+import { decodeJobState } from "../core/ledger/job/state-codec.ts";
+import { trailEntries } from "../core/ledger/job/trail.ts";
+import { checksum } from "./log/checksum.ts";
 
 const NAME = /^archive_(\d{8})\.log$/;
 const HEADER = Uint8Array.of(0x48, 0x53, 0x41, 0x52, 1, 0, 0, 0); // "HSAR", version 1

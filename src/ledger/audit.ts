@@ -4,10 +4,10 @@
  * (LEDG-8)
  */
 
-import { compareHlc } from "../core/hlc/hlc.ts";
-import type { JobState } from "../core/ledger/fold.ts";
-import { type TrailEntry, trailEntries } from "../core/ledger/trail.ts";
-import type { LedgerNode } from "../core/replica/node.ts";
+import { compareHlc } from "../core/base/hlc.ts";
+import type { JobState } from "../core/ledger/job/fold.ts";
+import { type TrailEntry, trailEntries } from "../core/ledger/job/trail.ts";
+import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { Archive } from "./archive.ts";
 
 export const AUDIT_EVENTS_MAX = 10_000;

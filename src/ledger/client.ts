@@ -3,8 +3,8 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { Random } from "../core/base/random.ts";
-import type { IdempotencyKey } from "../core/idempotency/key.ts";
-import { RETRY_POLICY, type RetryPolicy, SubmissionRetry } from "../core/idempotency/retry.ts";
+import type { IdempotencyKey } from "../core/ledger/keys/key.ts";
+import { RETRY_POLICY, type RetryPolicy, SubmissionRetry } from "../core/ledger/keys/retry.ts";
 
 export interface LedgerTarget {
   /** `host:port`, or several with commas: the next is asked when one does not answer. */

@@ -9,20 +9,20 @@ import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { type Address, type NodeId, nodeId } from "../core/base/ids.ts";
+import { MEMBERS_MAX } from "../core/ledger/group/messages.ts";
+import { GATE_ID_CHARACTERS_MAX, REGION_CODE_CHARACTERS_MAX } from "../core/ledger/job/job-id.ts";
+import type { Site } from "../core/ledger/job/placement.ts";
 import {
   checkIdempotencyProfile,
   IDEMPOTENCY_PROFILES,
   type IdempotencyProfileName,
-} from "../core/idempotency/config.ts";
-import { SHARD_COUNT } from "../core/idempotency/key.ts";
-import { GATE_ID_CHARACTERS_MAX, REGION_CODE_CHARACTERS_MAX } from "../core/ledger/job-id.ts";
-import type { Site } from "../core/ledger/placement.ts";
-import { LEDGER_NODE_DEFAULTS } from "../core/replica/config.ts";
-import type { LedgerNodeConfig } from "../core/replica/face.ts";
-import { MEMBERS_MAX } from "../core/vsr/messages.ts";
-import { CHECKPOINT_DEFAULTS } from "../core/wal/checkpoint.ts";
-import { parseSecrets } from "../node/agent-config.ts";
-import type { LogLevel } from "../ports/log.ts";
+} from "../core/ledger/keys/config.ts";
+import { SHARD_COUNT } from "../core/ledger/keys/key.ts";
+import { CHECKPOINT_DEFAULTS } from "../core/ledger/log/checkpoint.ts";
+import { LEDGER_NODE_DEFAULTS } from "../core/ledger/node/config.ts";
+import type { LedgerNodeConfig } from "../core/ledger/node/types.ts";
+import type { LogLevel } from "../host/ports/log.ts";
+import { parseSecrets } from "../tiers/agent/config.ts";
 import { parseAddress } from "../wire/address.ts";
 import { PLAINTEXT } from "../wire/key-ring.ts";
 import { weakness } from "../wire/secret.ts";

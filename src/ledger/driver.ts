@@ -4,12 +4,12 @@
  * batch of the log.
  *
  * One timer stands for the node's next deadline. When it fires, one poll phase passes first: what lies
- * in the sockets may be the very word whose absence the deadline would judge. (node/loop.ts)
+ * in the sockets may be the very word whose absence the deadline would judge. (host/loop.ts)
  */
 
-import type { LedgerEffect, LedgerInput } from "../core/replica/face.ts";
-import type { LedgerNode } from "../core/replica/node.ts";
-import type { Clock } from "../ports/clock.ts";
+import type { LedgerNode } from "../core/ledger/node/node.ts";
+import type { LedgerEffect, LedgerInput } from "../core/ledger/node/types.ts";
+import type { Clock } from "../host/ports/clock.ts";
 
 export interface DriverHandlers {
   readonly run: (effect: LedgerEffect) => void;

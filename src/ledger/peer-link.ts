@@ -8,7 +8,7 @@
  * for what it misses, and stale news would only delay the fresh.
  */
 
-import type { Connection } from "../node/connection.ts";
+import type { Connection } from "../host/connection.ts";
 
 /** Waiting for one peer; a little more than one window of one large group. */
 const QUEUE_BYTES_MAX = 16 * 1_048_576;

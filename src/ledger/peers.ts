@@ -5,17 +5,17 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { deflate } from "../adapters/deflate.ts";
-import { nodeAead } from "../adapters/node-aead.ts";
-import { TcpPort } from "../adapters/tcp.ts";
-import { readTlsMaterial } from "../adapters/tls.ts";
 import { ByteWriter } from "../core/base/bytes.ts";
 import type { NodeId } from "../core/base/ids.ts";
-import { decodeBatch, encodeBatches } from "../core/replica/codec.ts";
-import type { NodeMessage } from "../core/replica/messages.ts";
-import { Connection } from "../node/connection.ts";
-import type { ByteStream } from "../ports/byte-stream.ts";
-import type { Log } from "../ports/log.ts";
+import { decodeBatch, encodeBatches } from "../core/ledger/node/codec.ts";
+import type { NodeMessage } from "../core/ledger/node/messages.ts";
+import { Connection } from "../host/connection.ts";
+import { deflate } from "../host/deflate.ts";
+import { nodeAead } from "../host/node-aead.ts";
+import type { ByteStream } from "../host/ports/byte-stream.ts";
+import type { Log } from "../host/ports/log.ts";
+import { TcpPort } from "../host/tcp.ts";
+import { readTlsMaterial } from "../host/tls.ts";
 import { formatAddress } from "../wire/address.ts";
 import type { Hello } from "../wire/hello.ts";
 import { KeyRing } from "../wire/key-ring.ts";

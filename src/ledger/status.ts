@@ -1,10 +1,10 @@
 /** What an operator asks of a node: its groups, its log, its peers, how it feels. */
 
 import type { NodeId } from "../core/base/ids.ts";
-import type { LedgerStatus } from "../core/replica/face.ts";
-import type { LedgerNode } from "../core/replica/node.ts";
-import type { GroupId } from "../core/vsr/messages.ts";
-import type { WriterView } from "../core/wal/writer-face.ts";
+import type { GroupId } from "../core/ledger/group/messages.ts";
+import type { WriterView } from "../core/ledger/log/writer-types.ts";
+import type { LedgerNode } from "../core/ledger/node/node.ts";
+import type { LedgerStatus } from "../core/ledger/node/types.ts";
 import { describeLedger, type LedgerConfig } from "./config.ts";
 import type { Driver } from "./driver.ts";
 import type { HostCounts } from "./host.ts";

@@ -8,20 +8,20 @@
  */
 
 import { join } from "node:path";
-import { type LogLine, logLines } from "../core/ledger/log-lines.ts";
-import type { LedgerNode } from "../core/replica/node.ts";
-import { encodeCheckpoint, LedgerRecovery } from "../core/replica/recovery.ts";
-import type { GroupImage } from "../core/vsr/face.ts";
-import type { GroupId } from "../core/vsr/messages.ts";
-import { RECORD_TYPES } from "../core/wal/record-types.ts";
-import { identityOf } from "../core/wal/segment.ts";
-import type { Clock } from "../ports/clock.ts";
-import type { Log } from "../ports/log.ts";
-import { type Checkpoint, Checkpoints } from "../wal/checkpoints.ts";
-import { WalError } from "../wal/errors.ts";
-import { Wal, type WalEvent } from "../wal/wal.ts";
+import type { GroupId } from "../core/ledger/group/messages.ts";
+import type { GroupImage } from "../core/ledger/group/types.ts";
+import { type LogLine, logLines } from "../core/ledger/job/log-lines.ts";
+import { RECORD_TYPES } from "../core/ledger/log/record-types.ts";
+import { identityOf } from "../core/ledger/log/segment.ts";
+import type { LedgerNode } from "../core/ledger/node/node.ts";
+import { encodeCheckpoint, LedgerRecovery } from "../core/ledger/node/recovery.ts";
+import type { Clock } from "../host/ports/clock.ts";
+import type { Log } from "../host/ports/log.ts";
 import { Archive } from "./archive.ts";
 import type { LedgerConfig } from "./config.ts";
+import { type Checkpoint, Checkpoints } from "./log/checkpoints.ts";
+import { WalError } from "./log/errors.ts";
+import { Wal, type WalEvent } from "./log/wal.ts";
 
 export interface StoreHandlers {
   readonly clock: Clock;

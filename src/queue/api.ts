@@ -5,15 +5,15 @@
 
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
+import { QueueError } from "../core/queue/errors.ts";
 import { explainPlacement } from "../core/queue/placement.ts";
 import { ROLES, type Role } from "../core/queue/settings.ts";
 import { TASK_STATES } from "../core/queue/states.ts";
-import { QueueError } from "./errors.ts";
-import type { Leader } from "./leader.ts";
-import type { LeaderRow, Reader } from "./reader.ts";
-import type { RpcCall } from "./rpc.ts";
-import { parseParams, parseSubmit, submitSchema, taskId } from "./submit-request.ts";
-import type { ClusterStatus, Task, TaskCounts } from "./types.ts";
+import type { RpcCall } from "./api/rpc.ts";
+import { parseParams, parseSubmit, submitSchema, taskId } from "./api/submit-request.ts";
+import type { ClusterStatus, Task, TaskCounts } from "./api/types.ts";
+import type { Leader } from "./leader/leader.ts";
+import type { LeaderRow, Reader } from "./store/reader.ts";
 import { type CallContext, type LeaderMethod, workerMethods } from "./worker-api.ts";
 
 /** What the methods need of the node they run on. */

@@ -1,7 +1,7 @@
 /** Settings from the environment and the command line, in that order; durations are seconds there. */
 
+import { QueueError } from "../core/queue/errors.ts";
 import { defaultSettings, type QueueSettings } from "../core/queue/settings.ts";
-import { QueueError } from "./errors.ts";
 
 type SettingSource = { readonly [Name in keyof QueueSettings]?: number | undefined };
 type Given = { -readonly [Name in keyof QueueSettings]?: number };

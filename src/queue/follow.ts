@@ -8,10 +8,10 @@
 
 import type { ServerResponse } from "node:http";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
+import { QueueError } from "../core/queue/errors.ts";
 import { isTerminal } from "../core/queue/states.ts";
-import { QueueError } from "./errors.ts";
+import type { FeedMessage } from "./api/types.ts";
 import type { QueueNode } from "./node.ts";
-import type { FeedMessage } from "./types.ts";
 
 const LOOK_MS = 1_000;
 const BEAT_MS = 15_000;

@@ -1,5 +1,6 @@
 /** What `import … from "hyperscale/queue"` offers. */
 
+export { type ErrorCode, QueueError } from "../core/queue/errors.ts";
 export type { Placement } from "../core/queue/placement.ts";
 export { defaultSettings, type QueueSettings, type Role } from "../core/queue/settings.ts";
 export type { EventType, TaskState } from "../core/queue/states.ts";
@@ -9,17 +10,23 @@ export {
   type QueueClientOptions,
   type SubmitOutcome,
   type TaskListFilter,
-} from "./client.ts";
-export { type ErrorCode, QueueError } from "./errors.ts";
+} from "./api/client.ts";
+export type { SubmitRequest } from "./api/submit-request.ts";
+export type {
+  ClusterStatus,
+  LeaderInfo,
+  NodeInfo,
+  Schedule,
+  Task,
+  TaskEvent,
+} from "./api/types.ts";
+export { type BuiltinOptions, builtinExecutors } from "./executors/builtin.ts";
+export { type NodeOptions, QueueNode } from "./node.ts";
+export { type Log, openLog, silentLog } from "./store/log.ts";
 export {
   defineExecutors,
   type ExecutionContext,
   type Executor,
   type Executors,
   NotRetryable,
-} from "./executor.ts";
-export { type BuiltinOptions, builtinExecutors } from "./executors/builtin.ts";
-export { type Log, openLog, silentLog } from "./log.ts";
-export { type NodeOptions, QueueNode } from "./node.ts";
-export type { SubmitRequest } from "./submit-request.ts";
-export type { ClusterStatus, LeaderInfo, NodeInfo, Schedule, Task, TaskEvent } from "./types.ts";
+} from "./worker/executor.ts";

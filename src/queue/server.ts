@@ -11,13 +11,13 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { hostname } from "node:os";
 import { fileURLToPath } from "node:url";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
+import { QueueError } from "../core/queue/errors.ts";
+import { answerRpc, asQueueError, failure } from "./api/rpc.ts";
+import { RpcClient } from "./api/rpc-client.ts";
 import type { QueueApi } from "./api.ts";
-import { QueueError } from "./errors.ts";
 import { followTask } from "./follow.ts";
-import type { Log } from "./log.ts";
 import type { QueueNode } from "./node.ts";
-import { answerRpc, asQueueError, failure } from "./rpc.ts";
-import { RpcClient } from "./rpc-client.ts";
+import type { Log } from "./store/log.ts";
 
 export interface Listen {
   readonly host: string;

@@ -2,11 +2,11 @@
 
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
+import { QueueError } from "../core/queue/errors.ts";
 import { encodePayload } from "../core/queue/payload.ts";
-import { QueueError } from "./errors.ts";
-import type { Leader } from "./leader.ts";
-import { parseParams, taskId } from "./submit-request.ts";
-import type { Grant, Report } from "./types.ts";
+import { parseParams, taskId } from "./api/submit-request.ts";
+import type { Grant, Report } from "./api/types.ts";
+import type { Leader } from "./leader/leader.ts";
 
 export interface CallContext {
   /** The call was passed on by another node and must not be passed on again. */

@@ -9,10 +9,10 @@
  */
 
 import { assertNever } from "../core/base/assert.ts";
-import { type ExecutionOutcome, Job, type JobEffect } from "../core/dispatch/job.ts";
-import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
+import { type ExecutionOutcome, Job, type JobEffect } from "../core/run/job/job.ts";
+import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../engine/messages.ts";
-import { LeaseOffice } from "./lease-office.ts";
+import { LeaseOffice } from "./lease-allocator.ts";
 
 type Finished = Extract<CoreEvent, { kind: "finished" }>;
 

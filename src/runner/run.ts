@@ -8,11 +8,11 @@
  */
 
 import os from "node:os";
-import { validateManifests, type WorkflowManifest } from "../core/dispatch/manifest.ts";
-import { planVusMax } from "../core/plan/load.ts";
+import { validateManifests, type WorkflowManifest } from "../core/run/job/manifest.ts";
+import { planVusMax } from "../core/run/plan/load.ts";
+import type { RunControl, RunPhase, RunView } from "../core/run/results/live.ts";
+import type { RunSummary } from "../core/run/results/model.ts";
 import type { CoreEvent, Problem } from "../engine/messages.ts";
-import type { RunControl, RunPhase, RunView } from "../results/live.ts";
-import type { RunSummary } from "../results/model.ts";
 import type { LoadOverrides } from "../workflow/overrides.ts";
 import type { Bundle } from "./bundle.ts";
 import { CoreProcess } from "./core-process.ts";
@@ -20,7 +20,7 @@ import { RunError } from "./errors.ts";
 import { JobRunner } from "./job-runner.ts";
 import { checkDescriptors, checkPorts } from "./limits.ts";
 import { cpuModel } from "./machine.ts";
-import { RunBook } from "./run-book.ts";
+import { RunBook } from "./run-aggregate.ts";
 
 export interface RunOptions {
   /** File or URL, as the user named it. */

@@ -4,7 +4,7 @@
  * dots high and two wide per cell. Both share the time axis below and the labels at the left.
  */
 
-import type { Series } from "../results/model.ts";
+import type { Series } from "../core/run/results/model.ts";
 import { formatMs, formatNumber } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { GAP, logRange, logTicks, peakColumns, rateColumns, roundUp } from "./series.ts";

@@ -4,8 +4,8 @@
  * become annotations, which the run's page shows at the top.
  */
 
-import type { LiveRun, RunControl, RunEnd, RunPhase, RunView } from "../results/live.ts";
-import type { RunSummary } from "../results/model.ts";
+import type { LiveRun, RunControl, RunEnd, RunPhase, RunView } from "../core/run/results/live.ts";
+import type { RunSummary } from "../core/run/results/model.ts";
 import { endLines } from "./end.ts";
 import {
   formatClock,

@@ -16,7 +16,7 @@
  * grow in that order until the screen is full. Below 60×16 charts go; below that only lines remain.
  */
 
-import type { LiveRun } from "../results/live.ts";
+import type { LiveRun } from "../core/run/results/live.ts";
 import { drawLatencyChart, drawRateChart } from "./chart.ts";
 import { drawRule, drawSpans } from "./draw.ts";
 import { formatClock, formatMs, formatRate } from "./format.ts";

@@ -6,7 +6,7 @@ import type {
   RunSummary,
   StepSummary,
   WorkflowSummary,
-} from "../results/model.ts";
+} from "../core/run/results/model.ts";
 import {
   formatBytes,
   formatCount,

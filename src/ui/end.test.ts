@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { RunSummary } from "../results/model.ts";
+import type { RunSummary } from "../core/run/results/model.ts";
 import { endLines, margin } from "./end.ts";
 import { linesToText, lineWidth } from "./lines.ts";
 import { sgrTable } from "./style.ts";

@@ -4,8 +4,8 @@
  * lines out; full mode prints them in colour, ci mode plain.
  */
 
-import type { RunEnd } from "../results/live.ts";
-import type { Loss, RunSummary, ThresholdOutcome, Verdict } from "../results/model.ts";
+import type { RunEnd } from "../core/run/results/live.ts";
+import type { Loss, RunSummary, ThresholdOutcome, Verdict } from "../core/run/results/model.ts";
 import { detailLines } from "./end-details.ts";
 import { formatCount, formatMs, formatPercent, formatRate } from "./format.ts";
 import { type Line, line, span } from "./lines.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RunControl } from "../results/live.ts";
+import type { RunControl } from "../core/run/results/live.ts";
 import { FullView, MESSAGES_MAX } from "./full-view.ts";
 import { ENTER, LEAVE } from "./screen.ts";
 import { syntheticRun, syntheticSummary } from "./testing/synthetic.ts";

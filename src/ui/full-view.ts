@@ -5,7 +5,7 @@
  */
 
 import { assertNever } from "../core/base/assert.ts";
-import type { LiveRun, RunControl, RunEnd, RunView } from "../results/live.ts";
+import type { LiveRun, RunControl, RunEnd, RunView } from "../core/run/results/live.ts";
 import { LiveCanvas } from "./canvas.ts";
 import { endLines } from "./end.ts";
 import type { Grid } from "./grid.ts";

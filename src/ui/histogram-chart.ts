@@ -3,7 +3,7 @@
  * p95 and beyond. Two humps, a long tail or a wall at a time-out are seen here and in no percentile.
  */
 
-import type { StepSummary } from "../results/model.ts";
+import type { StepSummary } from "../core/run/results/model.ts";
 import { drawLabels, EIGHTHS, plotOf, tickLabel } from "./chart.ts";
 import { formatPercent } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";

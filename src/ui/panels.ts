@@ -4,7 +4,7 @@
  * own; which part gets which rectangle is decided in dashboard.ts.
  */
 
-import type { LiveRun, LiveWorkflow, RunPhase } from "../results/live.ts";
+import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
 import { drawBar, drawSpans, type Ink, spansWidth } from "./draw.ts";
 import { formatClock, formatCompact, formatNumber, formatRate } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Series } from "../results/model.ts";
+import type { Series } from "../core/run/results/model.ts";
 import { logRange, logTicks, peakColumns, rateColumns, roundUp, timeSpan } from "./series.ts";
 
 function seriesOf(

@@ -3,7 +3,7 @@
  * messages, key hints and the help page. Same rule as panels.ts: each stays in its rectangle.
  */
 
-import type { LiveRun } from "../results/live.ts";
+import type { LiveRun } from "../core/run/results/live.ts";
 import { drawBar, drawRule, drawSpans } from "./draw.ts";
 import { formatBytes, formatCompact, formatCount, formatMs, formatPercent } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";

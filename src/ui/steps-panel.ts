@@ -3,7 +3,7 @@
  * percentiles, a wide one everything and the course of p95.
  */
 
-import type { LiveRun } from "../results/live.ts";
+import type { LiveRun } from "../core/run/results/live.ts";
 import { drawSpark } from "./chart.ts";
 import { drawRule } from "./draw.ts";
 import { formatBytes, formatCompact, formatCount, formatMs, formatRate } from "./format.ts";

@@ -4,7 +4,7 @@
  * explicit development flag, and the simulator, where a real cipher would only cost time.
  */
 
-import type { Aead } from "../ports/aead.ts";
+import type { Aead } from "../host/ports/aead.ts";
 
 const TAG_BYTES = 16;
 const CHECKSUM_BYTES = 4;

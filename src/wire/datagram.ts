@@ -4,9 +4,9 @@
  */
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
-import type { ElectionPacket } from "../core/election/messages.ts";
-import type { FederationMessage } from "../core/health/messages.ts";
-import type { SwimDatagram } from "../core/swim/messages.ts";
+import type { ElectionPacket } from "../core/cluster/election/messages.ts";
+import type { FederationMessage } from "../core/cluster/health/messages.ts";
+import type { SwimDatagram } from "../core/cluster/swim/messages.ts";
 import { electionPacket, federationMessage, swimDatagram } from "./messages/membership.ts";
 import type { Decoded } from "./schema.ts";
 

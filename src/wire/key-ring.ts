@@ -9,7 +9,7 @@
  */
 
 import { ByteWriter, encodeUtf8 } from "../core/base/bytes.ts";
-import type { Aead } from "../ports/aead.ts";
+import type { Aead } from "../host/ports/aead.ts";
 import { checksumAead } from "./checksum-aead.ts";
 import { RING_KEYS_MAX } from "./limits.ts";
 import { weakness } from "./secret.ts";

@@ -17,7 +17,7 @@
 import { assert } from "../core/base/assert.ts";
 import { familiarText } from "../core/base/bytes.ts";
 import { carve } from "../core/base/slab.ts";
-import type { Aead } from "../ports/aead.ts";
+import type { Aead } from "../host/ports/aead.ts";
 
 export const FORMAT_VERSION = 1;
 export const SESSION_BYTES = 12;

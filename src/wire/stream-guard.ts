@@ -12,7 +12,7 @@
  */
 
 import { assert } from "../core/base/assert.ts";
-import type { Aead } from "../ports/aead.ts";
+import type { Aead } from "../host/ports/aead.ts";
 import type { Claims } from "./claims.ts";
 import { type Hello, type HelloAnswer, hello, helloAnswer, judgeHello } from "./hello.ts";
 import { type KeyRing, sessionKey } from "./key-ring.ts";

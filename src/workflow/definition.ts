@@ -3,12 +3,12 @@
  * part that travels to a manager, who plans from it alone without running user code. (WF-6)
  */
 
-import { layersOf } from "../core/dispatch/graph.ts";
-import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
-import { type Priority, parsePriority } from "../core/dispatch/partition.ts";
-import { type LoadPlan, planVusMax } from "../core/plan/load.ts";
+import { layersOf } from "../core/run/job/graph.ts";
+import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import { type Priority, parsePriority } from "../core/run/job/partition.ts";
+import { type LoadPlan, planVusMax } from "../core/run/plan/load.ts";
+import { parseThreshold, type ThresholdSpec } from "../core/run/results/thresholds.ts";
 import type { CallResult, CallSettings, PreparedCall } from "../protocols/protocol.ts";
-import { parseThreshold, type ThresholdSpec } from "../results/thresholds.ts";
 import type { ProvideContext, SetupContext, StepContext } from "./context.ts";
 import { DefinitionError } from "./errors.ts";
 import type { Feed } from "./feed.ts";

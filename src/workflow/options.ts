@@ -3,9 +3,9 @@
  * that the compiler refuses combinations that mean nothing (a rate together with iterations).
  */
 
+import { type Duration, parseDuration } from "../core/base/duration.ts";
 import { didYouMean } from "../core/base/nearest.ts";
-import type { LoadPlan, Stage } from "../core/plan/load.ts";
-import { type Duration, parseDuration } from "../core/time/duration.ts";
+import type { LoadPlan, Stage } from "../core/run/plan/load.ts";
 import { type CallSettings, DEFAULT_CALL_SETTINGS } from "../protocols/protocol.ts";
 import { DefinitionError } from "./errors.ts";
 

@@ -1,7 +1,7 @@
 /** Flags of the command line against every load model. */
 
 import { expect, it } from "vitest";
-import type { LoadPlan } from "../core/plan/load.ts";
+import type { LoadPlan } from "../core/run/plan/load.ts";
 import { http } from "../protocols/http1/client.ts";
 import { manifestOf } from "./definition.ts";
 import {

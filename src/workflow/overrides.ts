@@ -1,7 +1,7 @@
 /** Flags of the command line that replace parts of a file's load model. (`--vus`, `--duration`, `--rate`, …) */
 
-import type { WorkflowManifest } from "../core/dispatch/manifest.ts";
-import { type LoadPlan, planVusMax } from "../core/plan/load.ts";
+import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import { type LoadPlan, planVusMax } from "../core/run/plan/load.ts";
 import type { CallSettings } from "../protocols/protocol.ts";
 import { DefinitionError } from "./errors.ts";
 import { planOf } from "./options.ts";

@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { RunSummary, StepSummary } from "../../src/results/model.ts";
+import type { RunSummary, StepSummary } from "../../src/core/run/results/model.ts";
 
 const bin = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
 

@@ -1,8 +1,11 @@
 /** A target that misbehaves: every request is accounted for, by kind. */
 
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { type HostileTarget, startHostileTarget } from "../../src/demo/hostile.ts";
 import { startDemoTarget } from "../../src/demo/server.ts";
+import {
+  type HostileTarget,
+  startHostileTarget,
+} from "../../src/protocols/testing/hostile-target.ts";
 import { Scratch, stepOf, sum, until } from "./cli.ts";
 
 let hostile: HostileTarget;

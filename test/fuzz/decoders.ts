@@ -3,15 +3,16 @@
  * rubbish and with damaged samples; none may throw, hang, or keep memory. (CODEC, UDP-8, systems 1.5.12)
  */
 
-import { deflate } from "../../src/adapters/deflate.ts";
 import { encodeUtf8 } from "../../src/core/base/bytes.ts";
+import { encodeRecord, recoverRecord } from "../../src/core/base/durable-record.ts";
 import { address } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
-import { readCachedPeers } from "../../src/core/discovery/peer-cache.ts";
-import { encodeRecord, recoverRecord } from "../../src/core/durable/record.ts";
-import { decodeAgentState, encodeAgentState } from "../../src/node/agent-state.ts";
+import { readCachedPeers } from "../../src/core/cluster/discovery/peer-cache.ts";
+import { deflate } from "../../src/host/deflate.ts";
+import { decodeAgentState, encodeAgentState } from "../../src/tiers/agent/state.ts";
 import { parseAddress } from "../../src/wire/address.ts";
 import { checksumAead } from "../../src/wire/checksum-aead.ts";
+import { pack, Unpacker } from "../../src/wire/chunk.ts";
 import { readClaims } from "../../src/wire/claims.ts";
 import { type Datagram, decodeDatagram, encodeDatagram } from "../../src/wire/datagram.ts";
 import { FrameReader, frame } from "../../src/wire/frame.ts";
@@ -24,7 +25,6 @@ import {
   swimDatagram,
 } from "../../src/wire/messages/membership.ts";
 import { gateHeartbeat, managerHeartbeat, workerHeartbeat } from "../../src/wire/messages/nodes.ts";
-import { pack, Unpacker } from "../../src/wire/parcel.ts";
 import {
   decodeStreamMessage,
   encodeStreamMessage,

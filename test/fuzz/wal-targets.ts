@@ -1,18 +1,18 @@
 /** What a log reads from its disk: segments, indexes, checkpoints, its own records. */
 
-import { decodeCheckpoint, encodeCheckpointHeader } from "../../src/core/wal/checkpoint.ts";
+import { decodeCheckpoint, encodeCheckpointHeader } from "../../src/core/ledger/log/checkpoint.ts";
 import {
   decodeBatchMark,
   decodeStateAdvance,
   encodeStateAdvance,
-} from "../../src/core/wal/control.ts";
-import { walConfig } from "../../src/core/wal/limits.ts";
-import { decodeWalRecord, encodeWalRecord } from "../../src/core/wal/record.ts";
-import { recoverSegments } from "../../src/core/wal/recovery.ts";
-import { WAL_RULES } from "../../src/core/wal/rules.ts";
-import { ANY_IDENTITY, identityOf } from "../../src/core/wal/segment.ts";
-import { decodeSparseIndex, SparseIndex } from "../../src/core/wal/sparse-index.ts";
-import { WriterBench } from "../../src/core/wal/testing/bench.ts";
+} from "../../src/core/ledger/log/control.ts";
+import { walConfig } from "../../src/core/ledger/log/limits.ts";
+import { decodeWalRecord, encodeWalRecord } from "../../src/core/ledger/log/record.ts";
+import { recoverSegments } from "../../src/core/ledger/log/recovery.ts";
+import { WAL_RULES } from "../../src/core/ledger/log/rules.ts";
+import { ANY_IDENTITY, identityOf } from "../../src/core/ledger/log/segment.ts";
+import { decodeSparseIndex, SparseIndex } from "../../src/core/ledger/log/sparse-index.ts";
+import { WriterBench } from "../../src/core/ledger/log/testing/bench.ts";
 import type { Target } from "./decoders.ts";
 
 const text = new TextEncoder();

@@ -7,15 +7,15 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { decodeCheckpoint, encodeCheckpointHeader } from "../../src/core/wal/checkpoint.ts";
-import { encodeStateAdvance } from "../../src/core/wal/control.ts";
-import { walConfig } from "../../src/core/wal/limits.ts";
-import { encodeWalRecord } from "../../src/core/wal/record.ts";
-import { RECORD_TYPES } from "../../src/core/wal/record-types.ts";
-import { recoverSegments } from "../../src/core/wal/recovery.ts";
-import { encodeSegmentHeader, identityOf } from "../../src/core/wal/segment.ts";
-import { decodeSparseIndex, SparseIndex } from "../../src/core/wal/sparse-index.ts";
-import { WriterBench } from "../../src/core/wal/testing/bench.ts";
+import { decodeCheckpoint, encodeCheckpointHeader } from "../../src/core/ledger/log/checkpoint.ts";
+import { encodeStateAdvance } from "../../src/core/ledger/log/control.ts";
+import { walConfig } from "../../src/core/ledger/log/limits.ts";
+import { encodeWalRecord } from "../../src/core/ledger/log/record.ts";
+import { RECORD_TYPES } from "../../src/core/ledger/log/record-types.ts";
+import { recoverSegments } from "../../src/core/ledger/log/recovery.ts";
+import { encodeSegmentHeader, identityOf } from "../../src/core/ledger/log/segment.ts";
+import { decodeSparseIndex, SparseIndex } from "../../src/core/ledger/log/sparse-index.ts";
+import { WriterBench } from "../../src/core/ledger/log/testing/bench.ts";
 
 const file = fileURLToPath(new URL("wal.golden", import.meta.url));
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");

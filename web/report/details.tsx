@@ -1,7 +1,12 @@
 /** What went wrong, how the generator fared, and what exactly was run. */
 
-import { formatBytes, formatCount, formatMs, formatSeconds } from "../../src/report/format.ts";
-import type { GeneratorHealth, RunSummary } from "../../src/results/model.ts";
+import type { GeneratorHealth, RunSummary } from "../../src/core/run/results/model.ts";
+import {
+  formatBytes,
+  formatCount,
+  formatMs,
+  formatSeconds,
+} from "../../src/reporters/file/format.ts";
 import { Chip, Section, Share, Table } from "./parts.tsx";
 
 type SummaryProps = { readonly summary: RunSummary };

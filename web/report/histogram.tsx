@@ -1,9 +1,9 @@
 /** Latencies of one step: bars over a logarithmic axis, with the percentiles marked. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { formatCount, formatMs } from "../../src/report/format.ts";
-import { type Bucket, bucketsOf } from "../../src/report/quantiles.ts";
-import type { StepSummary } from "../../src/results/model.ts";
+import type { StepSummary } from "../../src/core/run/results/model.ts";
+import { formatCount, formatMs } from "../../src/reporters/file/format.ts";
+import { type Bucket, bucketsOf } from "../../src/reporters/file/quantiles.ts";
 import { useNear } from "./near.ts";
 import { useTheme } from "./theme.ts";
 

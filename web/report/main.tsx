@@ -1,11 +1,11 @@
 /**
  * The page of report.html. Everything it shows comes from one JSON element that the writer
- * (src/report/html.ts) fills; it makes no request and needs no server.
+ * (src/reporters/file/html.ts) fills; it makes no request and needs no server.
  */
 
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
-import type { RunSummary } from "../../src/results/model.ts";
+import type { RunSummary } from "../../src/core/run/results/model.ts";
 import { Report } from "./report.tsx";
 import "./styles.css";
 

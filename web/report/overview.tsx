@@ -1,6 +1,11 @@
 /** The first screen: what came out, what to be careful about, the figures, and the run over time. */
 
 import { useMemo, useState } from "preact/hooks";
+import type {
+  RunSummary,
+  StepSummary,
+  ThresholdOutcome,
+} from "../../src/core/run/results/model.ts";
 import {
   formatBytes,
   formatCount,
@@ -8,10 +13,9 @@ import {
   formatPercent,
   formatRate,
   formatSeconds,
-} from "../../src/report/format.ts";
-import { bucketsOf, mergeHistograms, quantileOf } from "../../src/report/quantiles.ts";
-import { sumTimelines, worstOn } from "../../src/report/timeline.ts";
-import type { RunSummary, StepSummary, ThresholdOutcome } from "../../src/results/model.ts";
+} from "../../src/reporters/file/format.ts";
+import { bucketsOf, mergeHistograms, quantileOf } from "../../src/reporters/file/quantiles.ts";
+import { sumTimelines, worstOn } from "../../src/reporters/file/timeline.ts";
 import { Chip, Section, Segments, Table, type Tone } from "./parts.tsx";
 import { type Line, type Scale, TimeChart } from "./time-chart.tsx";
 

@@ -1,7 +1,7 @@
 /** The order of the page: verdict, warnings, figures, thresholds, time, workflows, details. */
 
 import { useState } from "preact/hooks";
-import type { RunSummary } from "../../src/results/model.ts";
+import type { RunSummary } from "../../src/core/run/results/model.ts";
 import { Errors, Generator, RunFacts, Statuses } from "./details.tsx";
 import { Headline, Notes, Overview, Thresholds, Verdict, Warnings } from "./overview.tsx";
 import { Segments } from "./parts.tsx";

@@ -2,6 +2,14 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import type {
+  ArrivalSummary,
+  Distribution,
+  MetricSummary,
+  StepSummary,
+  WorkflowStatus,
+  WorkflowSummary,
+} from "../../src/core/run/results/model.ts";
 import {
   formatBytes,
   formatCount,
@@ -10,16 +18,8 @@ import {
   formatPercent,
   formatRate,
   formatSeconds,
-} from "../../src/report/format.ts";
-import { timelineOf } from "../../src/report/timeline.ts";
-import type {
-  ArrivalSummary,
-  Distribution,
-  MetricSummary,
-  StepSummary,
-  WorkflowStatus,
-  WorkflowSummary,
-} from "../../src/results/model.ts";
+} from "../../src/reporters/file/format.ts";
+import { timelineOf } from "../../src/reporters/file/timeline.ts";
 import { Histogram } from "./histogram.tsx";
 import { rateLines } from "./overview.tsx";
 import { Chip, Failed, Section, Share, Table, Tags, type Tone } from "./parts.tsx";

@@ -6,14 +6,14 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Command } from "commander";
-import { JsonLog } from "../../adapters/json-log.ts";
-import { LineWriter } from "../../adapters/line-writer.ts";
-import { nodeClock } from "../../adapters/node-clock.ts";
-import { AgentServer } from "../../api/agent-server.ts";
-import { Agent } from "../../node/agent.ts";
-import { type AgentConfig, type AgentOptions, readAgentConfig } from "../../node/agent-config.ts";
-import type { AgentEvent } from "../../node/agent-events.ts";
-import { Discovery } from "../../node/discovery.ts";
+import { JsonLog } from "../../host/control/json-log.ts";
+import { LineWriter } from "../../host/control/line-writer.ts";
+import { nodeClock } from "../../host/node-clock.ts";
+import { Agent } from "../../tiers/agent/agent.ts";
+import { type AgentConfig, type AgentOptions, readAgentConfig } from "../../tiers/agent/config.ts";
+import { Discovery } from "../../tiers/agent/discovery.ts";
+import type { AgentEvent } from "../../tiers/agent/events.ts";
+import { AgentServer } from "../../tiers/agent/server.ts";
 import { formatAddress } from "../../wire/address.ts";
 
 /** A defect, as in sysexits: the supervisor restarts us, and the log says why. */

@@ -1,7 +1,7 @@
 /** What every command that talks to a running agent shares. */
 
 import type { Command } from "commander";
-import { AgentClientError, type AgentTarget } from "../../api/agent-client.ts";
+import { AgentClientError, type AgentTarget } from "../../tiers/agent/client.ts";
 
 export function withTarget(command: Command): Command {
   return command

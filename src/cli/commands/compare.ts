@@ -3,9 +3,9 @@
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { compareRuns, METRICS, type Metric } from "../../report/compare/compare.ts";
-import { type ComparedRun, comparisonText } from "../../report/compare/comparison-text.ts";
-import type { RunSummary } from "../../results/model.ts";
+import type { RunSummary } from "../../core/run/results/model.ts";
+import { compareRuns, METRICS, type Metric } from "../../reporters/compare/compare.ts";
+import { type ComparedRun, comparisonText } from "../../reporters/compare/comparison-text.ts";
 
 const EXIT_BAD_INPUT = 2;
 const EXIT_REGRESSION = 99;
@@ -29,7 +29,7 @@ Examples:
   hyperscale compare before/ after/ --limit 10% --metric p95 --metric p99
   hyperscale compare a.json b.json --json | jq '.rows[] | select(.result == "regression")'
 
-What the test assumes and when it has too little data: docs/compare.md`;
+What the test assumes and when it has too little data: docs/guide/compare.md`;
 
 export function registerCompare(program: Command): void {
   program
@@ -103,7 +103,7 @@ type Read =
 /** A file, or a results folder with a summary.json in it. */
 async function readSummary(path: string): Promise<Read> {
   // Loaded here: no other command should wait for a decoder it does not use.
-  const { decodeSummary } = await import("../../report/schema.ts");
+  const { decodeSummary } = await import("../../reporters/file/schema.ts");
   try {
     const folder = (await stat(path)).isDirectory();
     const decoded = decodeSummary(

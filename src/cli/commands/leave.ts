@@ -1,7 +1,7 @@
 /** `hyperscale leave`: ask an agent to leave gracefully, or declare a failed member gone. */
 
 import type { Command } from "commander";
-import { type AgentTarget, askAgent } from "../../api/agent-client.ts";
+import { type AgentTarget, askAgent } from "../../tiers/agent/client.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 
 export function registerLeave(program: Command): void {

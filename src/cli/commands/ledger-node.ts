@@ -6,9 +6,9 @@
  */
 
 import { parentPort, workerData } from "node:worker_threads";
-import { JsonLog } from "../../adapters/json-log.ts";
-import { LineWriter } from "../../adapters/line-writer.ts";
-import { nodeClock } from "../../adapters/node-clock.ts";
+import { JsonLog } from "../../host/control/json-log.ts";
+import { LineWriter } from "../../host/control/line-writer.ts";
+import { nodeClock } from "../../host/node-clock.ts";
 import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
 import { LedgerHost } from "../../ledger/host.ts";
 import { formatAddress } from "../../wire/address.ts";

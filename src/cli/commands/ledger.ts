@@ -29,7 +29,7 @@ A ledger of three nodes on this machine, in two minutes:
   $ hyperscale ledger get JOB --api 127.0.0.1:7202 --level strong
   $ hyperscale ledger status --api 127.0.0.1:7203
 
-Guide: docs/operating/ledger.md
+Guide: docs/operate/ledger.md
 `;
 
 const START_HELP = `

@@ -2,8 +2,8 @@
 
 import { styleText } from "node:util";
 import type { Command } from "commander";
-import { type AgentTarget, askAgent } from "../../api/agent-client.ts";
-import type { MemberInfo } from "../../node/agent-events.ts";
+import { type AgentTarget, askAgent } from "../../tiers/agent/client.ts";
+import type { MemberInfo } from "../../tiers/agent/events.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 
 interface MembersOptions extends AgentTarget {

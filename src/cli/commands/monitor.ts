@@ -2,8 +2,8 @@
 
 import { styleText } from "node:util";
 import type { Command } from "commander";
-import { type AgentTarget, followAgent } from "../../api/agent-client.ts";
-import type { AgentEvent } from "../../node/agent-events.ts";
+import { type AgentTarget, followAgent } from "../../tiers/agent/client.ts";
+import type { AgentEvent } from "../../tiers/agent/events.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 
 export function registerMonitor(program: Command): void {

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { METHODS, validateHeaderName, validateHeaderValue } from "node:http";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseDuration } from "../../core/time/duration.ts";
+import { parseDuration } from "../../core/base/duration.ts";
 import {
   drawAnswer,
   drawFailure,

@@ -2,8 +2,8 @@
 
 import { readFileSync } from "node:fs";
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { formatDuration } from "../../core/base/duration.ts";
 import { isTerminal, TASK_STATES } from "../../core/queue/states.ts";
-import { formatDuration } from "../../core/time/duration.ts";
 import type {
   FollowMessage,
   QueueClient,

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { parseDuration } from "../../core/time/duration.ts";
-import { LOG_LEVELS } from "../../queue/log.ts";
+import { parseDuration } from "../../core/base/duration.ts";
+import { LOG_LEVELS } from "../../queue/store/log.ts";
 import { registerQueueClient } from "./queue-client.ts";
 
 /** Exit codes of the command line. */
@@ -123,10 +123,10 @@ async function startNode(options: StartOptions): Promise<number> {
   const [{ QueueNode }, { openLog }, { readSettings }, { builtinExecutors }, { QueueError }] =
     await Promise.all([
       import("../../queue/node.ts"),
-      import("../../queue/log.ts"),
+      import("../../queue/store/log.ts"),
       import("../../queue/config.ts"),
       import("../../queue/executors/builtin.ts"),
-      import("../../queue/errors.ts"),
+      import("../../core/queue/errors.ts"),
     ]);
   const nodeId = options.nodeId ?? `${hostname()}-${Math.random().toString(36).slice(2, 6)}`;
   const log = openLog(options.logLevel, nodeId);

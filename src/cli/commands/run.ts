@@ -2,11 +2,11 @@
 
 import { type Command, Option } from "commander";
 import { assertNever } from "../../core/base/assert.ts";
-import { parseDuration } from "../../core/time/duration.ts";
-import { OutputError, writeOutputs } from "../../report/output.ts";
-import type { RunView } from "../../results/live.ts";
-import type { RunSummary } from "../../results/model.ts";
-import { parseThreshold } from "../../results/thresholds.ts";
+import { parseDuration } from "../../core/base/duration.ts";
+import type { RunView } from "../../core/run/results/live.ts";
+import type { RunSummary } from "../../core/run/results/model.ts";
+import { parseThreshold } from "../../core/run/results/thresholds.ts";
+import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
 import { type Bundle, bundleWorkflow } from "../../runner/bundle.ts";
 import { RunError } from "../../runner/errors.ts";
 import { physicalCores } from "../../runner/machine.ts";
@@ -99,7 +99,7 @@ Examples:
   hyperscale run flow.ts --duration 1m --out results
 
 Thresholds: latency.p99<200ms, errors.rate<1%, requests.rate>1000/s, checks.rate>=99%,
-  latency{step=login}.p95<1s, errors.rate over 10s < 5%. See docs/thresholds.md.
+  latency{step=login}.p95<1s, errors.rate over 10s < 5%. See docs/guide/thresholds.md.
 
 Exit codes: 0 passed, 99 a threshold or check failed, 2 wrong workflow or arguments,
   130 interrupted (results are written), 1 anything else.`;

@@ -1,11 +1,11 @@
 /** `hyperscale wal inspect|verify|dump`: look at a write-ahead log. Nothing here changes a file. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { ENTRY_STATES } from "../../core/wal/record.ts";
-import { RECORD_TYPES, recordTypeName } from "../../core/wal/record-types.ts";
-import { WalError } from "../../wal/errors.ts";
-import { inspectLog, type LogReport, readOnlySegments } from "../../wal/inspect.ts";
-import { type ReadEntry, WalReader } from "../../wal/reader.ts";
+import { ENTRY_STATES } from "../../core/ledger/log/record.ts";
+import { RECORD_TYPES, recordTypeName } from "../../core/ledger/log/record-types.ts";
+import { WalError } from "../../ledger/log/errors.ts";
+import { inspectLog, type LogReport, readOnlySegments } from "../../ledger/log/inspect.ts";
+import { type ReadEntry, WalReader } from "../../ledger/log/reader.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
 import { table } from "./table.ts";
 

@@ -1,6 +1,6 @@
 /** What `hyperscale ping` shows: facts of the answer, then a bar per phase, each where it happened. */
 
-import { formatDuration } from "../../core/time/duration.ts";
+import { formatDuration } from "../../core/base/duration.ts";
 import type { PingFailure } from "./failure.ts";
 import type { PhaseTimes, PingAnswer } from "./probe.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeCertificate } from "../../demo/certificate.ts";
-import { type HostileTarget, startHostileTarget } from "../../demo/hostile.ts";
 import { type DemoTarget, startDemoTarget } from "../../demo/server.ts";
+import { type HostileTarget, startHostileTarget } from "../../protocols/testing/hostile-target.ts";
 import { type PingOutcome, type ProbeOptions, probe } from "./probe.ts";
 
 let target: DemoTarget;

@@ -6,7 +6,7 @@
  *                 │  └─ next attempt ┘  └──cancel──► CANCELED
  *                 └──cancel──► CANCELED
  *
- * The statements in src/sql write only these; `checkHistory` proves it afterwards from the events,
+ * The statements in src/queue/store/sql write only these; `checkHistory` proves it afterwards from the events,
  * and is what the database and chaos tests judge by.
  */
 

@@ -4,7 +4,7 @@
  * the result into bytes or header blocks.
  */
 
-import { type Duration, parseDuration } from "../../core/time/duration.ts";
+import { type Duration, parseDuration } from "../../core/base/duration.ts";
 import {
   type AuthPart,
   type BodyValue,

@@ -4,14 +4,14 @@
  */
 
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { startDemoTarget } from "../../demo/server.ts";
+import type { ErrorKind } from "../errors.ts";
 import {
   type HostileBehaviour,
   type HostileTarget,
   hostileBehaviours,
   startHostileTarget,
-} from "../../demo/hostile.ts";
-import { startDemoTarget } from "../../demo/server.ts";
-import type { ErrorKind } from "../errors.ts";
+} from "../testing/hostile-target.ts";
 import { TestSession } from "../testing/session.ts";
 import { HttpClient } from "./client.ts";
 import { startScriptedServer } from "./testing/scripted-server.ts";

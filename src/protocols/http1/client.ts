@@ -7,7 +7,6 @@
  * A client call may also send a prepared request: `http.send(home)`.
  */
 
-import { clock } from "../clock.ts";
 import { errorText } from "../errors.ts";
 import {
   type ComposedRequest,
@@ -17,6 +16,7 @@ import {
 } from "../http/request.ts";
 import type { HttpResponse } from "../http/response.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
+import { clock } from "../net/clock.ts";
 import type {
   BoundCall,
   CallEnvironment,

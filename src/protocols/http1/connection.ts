@@ -10,9 +10,9 @@
 
 import net from "node:net";
 import tls from "node:tls";
-import { clock } from "../clock.ts";
 import { errorText, kindOfSocketError } from "../errors.ts";
-import type { Origin } from "../origin.ts";
+import { clock } from "../net/clock.ts";
+import type { Origin } from "../net/origin.ts";
 import { ChunkedReader } from "./chunked.ts";
 import type { Exchange } from "./exchange.ts";
 import {

@@ -2,10 +2,10 @@
 
 import { afterEach, describe, expect, it } from "vitest";
 import { startDemoTarget } from "../../demo/server.ts";
-import { clock } from "../clock.ts";
 import type { HttpResponse } from "../http/response.ts";
+import { clock } from "../net/clock.ts";
+import { resolveHost } from "../net/resolve.ts";
 import { type CallSettings, DEFAULT_CALL_SETTINGS } from "../protocol.ts";
-import { resolveHost } from "../resolve.ts";
 import { runner, TestSession } from "../testing/session.ts";
 import { HttpClient, http } from "./client.ts";
 import {

@@ -7,8 +7,8 @@
 import type { ErrorKind } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
 import { HttpResponse, type KeptAnswer } from "../http/response.ts";
+import { type Sweepable, sweeper } from "../net/sweeper.ts";
 import type { BoundCall, CallRecord, CallSink } from "../protocol.ts";
-import { type Sweepable, sweeper } from "../sweeper.ts";
 import type { Http1Connection } from "./connection.ts";
 import { PiecedAnswer, TEXT_BYTES_MAX, TextAnswer } from "./kept.ts";
 import type { ConnectionSource } from "./pool.ts";

@@ -3,9 +3,10 @@
  * of a core share. Both also know the cookies, since those decide the bytes of a request.
  */
 
-import { clock } from "../clock.ts";
 import { CookieJar, type CookieOrigin } from "../http/cookie-jar.ts";
-import type { Origin } from "../origin.ts";
+import { clock } from "../net/clock.ts";
+import type { Origin } from "../net/origin.ts";
+import { resolveHost } from "../net/resolve.ts";
 import type {
   CallSettings,
   ResolvedAddress,
@@ -13,7 +14,6 @@ import type {
   SessionKey,
   SessionState,
 } from "../protocol.ts";
-import { resolveHost } from "../resolve.ts";
 import { Http1Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import type { WireRequest } from "./wire-request.ts";

@@ -1,7 +1,7 @@
 /** Following a redirect (opt-in): the same call goes on with another request. */
 
-import { clock } from "../clock.ts";
 import { redirectOf } from "../http/redirect.ts";
+import { clock } from "../net/clock.ts";
 import type { Exchange } from "./exchange.ts";
 import { WireRequest } from "./wire-request.ts";
 

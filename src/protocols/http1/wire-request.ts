@@ -1,7 +1,7 @@
 /** A composed request as the bytes of HTTP/1.1: one Buffer, so that each send is one write. */
 
 import { type ComposedRequest, isSuccess } from "../http/request.ts";
-import { type Origin, originOf } from "../origin.ts";
+import { type Origin, originOf } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 
 export class WireRequest {

@@ -8,7 +8,6 @@
  * https:// is agreed on by ALPN; http:// speaks HTTP/2 from the first byte (prior knowledge).
  */
 
-import { clock } from "../clock.ts";
 import { errorText } from "../errors.ts";
 import {
   type ComposedRequest,
@@ -17,6 +16,7 @@ import {
   type RequestOptions,
 } from "../http/request.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
+import { clock } from "../net/clock.ts";
 import type {
   BoundCall,
   CallEnvironment,

@@ -15,8 +15,8 @@
 import http2 from "node:http2";
 import net from "node:net";
 import tls from "node:tls";
-import { clock } from "../clock.ts";
-import type { Origin } from "../origin.ts";
+import { clock } from "../net/clock.ts";
+import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 import type { Http2Exchange } from "./exchange.ts";
 import { CLOSED, connectionFailure, type Failure, goawayFailure, NO_HTTP2 } from "./failure.ts";

@@ -4,12 +4,12 @@
  */
 
 import http2 from "node:http2";
-import { clock } from "../clock.ts";
 import { type ErrorKind, errorText } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
 import { redirectOf } from "../http/redirect.ts";
+import { clock } from "../net/clock.ts";
+import { type Sweepable, sweeper } from "../net/sweeper.ts";
 import type { BoundCall, CallRecord, CallSink } from "../protocol.ts";
-import { type Sweepable, sweeper } from "../sweeper.ts";
 import type { Http2Connection } from "./connection.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { UNSEEN_RETRIES_MAX } from "./limits.ts";

@@ -2,7 +2,7 @@
 
 import type { OutgoingHttpHeaders } from "node:http2";
 import { type ComposedRequest, isSuccess } from "../http/request.ts";
-import { type Origin, originOf } from "../origin.ts";
+import { type Origin, originOf } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 
 /** Headers about one connection; HTTP/2 forbids them (RFC 9113 §8.2.2). */

@@ -3,7 +3,7 @@
  * all the streams that the server allows. Closed when the last user has left.
  */
 
-import type { Origin } from "../origin.ts";
+import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 import { Http2Connection, type Http2ConnectionOwner } from "./connection.ts";
 

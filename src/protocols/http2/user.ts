@@ -5,7 +5,8 @@
 
 import type { OutgoingHttpHeaders } from "node:http2";
 import { CookieJar } from "../http/cookie-jar.ts";
-import type { Origin } from "../origin.ts";
+import type { Origin } from "../net/origin.ts";
+import { resolveHost } from "../net/resolve.ts";
 import type {
   CallSettings,
   ResolvedAddress,
@@ -13,7 +14,6 @@ import type {
   SessionKey,
   SessionState,
 } from "../protocol.ts";
-import { resolveHost } from "../resolve.ts";
 import type { Http2Connection } from "./connection.ts";
 import type { Http2Exchange } from "./exchange.ts";
 import type { Http2Message } from "./message.ts";

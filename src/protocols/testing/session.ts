@@ -1,6 +1,7 @@
 /** A virtual user's session for tests: states are made on first use and closed together. */
 
-import { clock } from "../clock.ts";
+import { clock } from "../net/clock.ts";
+import { resolveHost } from "../net/resolve.ts";
 import {
   type CallRecord,
   type CallResult,
@@ -12,7 +13,6 @@ import {
   type SessionKey,
   type SessionState,
 } from "../protocol.ts";
-import { resolveHost } from "../resolve.ts";
 
 export class TestSession implements Session {
   readonly settings: CallSettings;

@@ -1,8 +1,8 @@
 /** One measured call on the way: it waits for the handshake, for a message, or for bytes to leave. */
 
 import type { ErrorKind } from "../errors.ts";
+import { type Sweepable, sweeper } from "../net/sweeper.ts";
 import type { CallRecord, CallSink } from "../protocol.ts";
-import { type Sweepable, sweeper } from "../sweeper.ts";
 import type { WebsocketMessage } from "./message.ts";
 import { WebsocketResponse } from "./response.ts";
 import type { WebsocketSocket } from "./socket.ts";

@@ -11,10 +11,10 @@
  * the response of `connect` holds that connection as `socket`, for those who need several.
  */
 
-import type { Duration } from "../../core/time/duration.ts";
-import { clock } from "../clock.ts";
+import type { Duration } from "../../core/base/duration.ts";
 import { errorText } from "../errors.ts";
 import type { UrlPart } from "../http/parts.ts";
+import { clock } from "../net/clock.ts";
 import type {
   BoundCall,
   CallEnvironment,

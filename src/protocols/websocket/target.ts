@@ -1,6 +1,6 @@
 /** Where a WebSocket goes and what its handshake says, made once per call site. */
 
-import { type Duration, parseDuration } from "../../core/time/duration.ts";
+import { type Duration, parseDuration } from "../../core/base/duration.ts";
 import type {
   AuthPart,
   CookiesPart,
@@ -10,7 +10,7 @@ import type {
 } from "../http/parts.ts";
 import { type ParamsPart, UrlPart } from "../http/parts.ts";
 import { compose } from "../http/request.ts";
-import { type Origin, originOf } from "../origin.ts";
+import { type Origin, originOf } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 
 export interface ConnectOptions {

@@ -1,5 +1,6 @@
 /** One virtual user's WebSockets: those that its functions opened, and those of prepared exchanges. */
 
+import { resolveHost } from "../net/resolve.ts";
 import type {
   CallSettings,
   ResolvedAddress,
@@ -7,7 +8,6 @@ import type {
   SessionKey,
   SessionState,
 } from "../protocol.ts";
-import { resolveHost } from "../resolve.ts";
 import { SOCKETS_PER_USER_MAX } from "./limits.ts";
 import { MessageQueue } from "./message-queue.ts";
 import { WebsocketSocket } from "./socket.ts";

@@ -1,6 +1,6 @@
 /** The executors every node has. `command` only runs what the node's configuration allows. */
 
-import type { Executors } from "../executor.ts";
+import type { Executors } from "../worker/executor.ts";
 import { type CommandPolicy, commandExecutor } from "./command.ts";
 import { httpExecutor } from "./http.ts";
 import { loadtestExecutor } from "./loadtest.ts";

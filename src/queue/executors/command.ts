@@ -6,7 +6,7 @@
 
 import { spawn } from "node:child_process";
 import { z } from "zod";
-import { type ExecutionContext, type Executor, NotRetryable } from "../executor.ts";
+import { type ExecutionContext, type Executor, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
 
 export interface CommandPolicy {

@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ExecutionContext, NotRetryable } from "../executor.ts";
+import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
 import { commandExecutor } from "./command.ts";
 import { httpExecutor } from "./http.ts";
 import { loadExecutors } from "./load.ts";

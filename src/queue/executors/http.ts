@@ -5,7 +5,7 @@
 
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
-import { type ExecutionContext, NotRetryable } from "../executor.ts";
+import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
 
 const schema = z.strictObject({

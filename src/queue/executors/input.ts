@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { NotRetryable } from "../executor.ts";
+import { NotRetryable } from "../worker/executor.ts";
 
 /** A task's input in the form its executor takes; a wrong one fails the task for good. */
 export function parseInput<Schema extends z.ZodType>(

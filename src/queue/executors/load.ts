@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Plugin } from "esbuild";
-import { QueueError } from "../errors.ts";
-import type { Executor, Executors } from "../executor.ts";
+import { QueueError } from "../../core/queue/errors.ts";
+import type { Executor, Executors } from "../worker/executor.ts";
 
 export async function loadExecutors(file: string): Promise<Executors> {
   const module = await importFile(resolve(file));

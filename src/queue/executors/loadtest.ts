@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { type Executor, NotRetryable } from "../executor.ts";
+import { type Executor, NotRetryable } from "../worker/executor.ts";
 import { runProgram } from "./command.ts";
 import { parseInput } from "./input.ts";
 

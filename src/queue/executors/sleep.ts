@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
-import { type ExecutionContext, NotRetryable } from "../executor.ts";
+import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
 
 const schema = z.strictObject({

@@ -4,14 +4,14 @@
  * and the load short, so that tests can look at every message.
  */
 
-import { StepTotals } from "../../core/stats/step-stats.ts";
+import { StepTotals } from "../../core/run/stats/step-stats.ts";
 import { Core } from "../../engine/core.ts";
 import type { CoreCommand, CoreEvent } from "../../engine/messages.ts";
 import { ERROR_KINDS } from "../../protocols/errors.ts";
 import type { WorkflowDefinition } from "../../workflow/definition.ts";
 import type { LoadOverrides } from "../../workflow/overrides.ts";
 import { JobRunner } from "../job-runner.ts";
-import { WorkflowBook } from "../workflow-book.ts";
+import { WorkflowBook } from "../workflow-aggregate.ts";
 import { onTheTable } from "./table.ts";
 
 export interface InProcessOptions {

@@ -16,13 +16,13 @@ import {
   type ElectionMessage,
   type ElectionPacket,
   GROUP_BYTES_MAX,
-} from "../../core/election/messages.ts";
+} from "../../core/cluster/election/messages.ts";
 import {
   DATACENTER_HEALTHS,
   type DatacenterAggregate,
   type FederationMessage,
   HEALTH_REASON_BYTES_MAX,
-} from "../../core/health/messages.ts";
+} from "../../core/cluster/health/messages.ts";
 import {
   DATACENTER_BYTES_MAX,
   type DatagramMessage,
@@ -40,8 +40,11 @@ import {
   UPDATES_PER_PACKET_MAX,
   type Update,
   USER_PAYLOAD_BYTES_MAX,
-} from "../../core/swim/messages.ts";
-import { COORDINATE_DIMENSIONS_MAX, type Coordinate } from "../../core/vivaldi/coordinate.ts";
+} from "../../core/cluster/swim/messages.ts";
+import {
+  COORDINATE_DIMENSIONS_MAX,
+  type Coordinate,
+} from "../../core/cluster/vivaldi/coordinate.ts";
 import {
   bool,
   branded,

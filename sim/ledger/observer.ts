@@ -1,0 +1,181 @@
+/**
+ * What one node's disk must hold, kept beside it: every record it wrote with its number, how far it was
+ * told durable, and the groups' images folded from exactly that. At every recovery the disk is asked.
+ *
+ *   W1  what was acknowledged comes back byte for byte
+ *   W2  nothing comes back that was not written, nothing is missing in between
+ *   W3  a damaged log is refused, a healthy one never is
+ *   W5  nothing is acknowledged after a failed sync
+ *   E1  who has no log yet grants nothing (VSR-27)
+ *   I6  an ack of n means 0..n are durable; a granted view is durable (VSR-3, VSR-4)
+ */
+
+import type { GroupId, LogEntry, VsrMessage } from "../../src/core/ledger/group/messages.ts";
+import { ImageFold } from "../../src/core/ledger/group/state.ts";
+import type { GroupImage } from "../../src/core/ledger/group/types.ts";
+import { decodeGroupRecord } from "../../src/core/ledger/node/records.ts";
+import type { Violations } from "../cluster/checkers/violations.ts";
+import type { JournalWitness } from "./journal.ts";
+import type { GroupImages, Opened } from "./node.ts";
+
+interface Written {
+  readonly type: number;
+  readonly payload: Uint8Array;
+}
+
+export class NodeWitness implements JournalWitness {
+  readonly #name: string;
+  readonly #violations: Violations;
+  /** By LSN: what lies in the log. */
+  readonly #placed = new Map<number, Written>();
+  /** By ticket - 1: what this process appended. */
+  #appended: Written[] = [];
+  #durableTicket = 0;
+  #durableLsn = 0;
+  #failed = false;
+  #folds = new Map<GroupId, ImageFold>();
+  /** Files that a bit was flipped in. */
+  readonly rotten = new Set<string>();
+
+  constructor(name: string, violations: Violations) {
+    this.#name = name;
+    this.#violations = violations;
+  }
+
+  appended(_ticket: number, type: number, payload: Uint8Array): void {
+    this.#appended.push({ type, payload });
+  }
+
+  placed(firstTicket: number, count: number, firstLsn: number): void {
+    for (let i = 0; i < count; i++) {
+      const written = this.#appended[firstTicket - 1 + i];
+      if (written !== undefined) this.#placed.set(firstLsn + i, written);
+    }
+  }
+
+  durable(ticket: number, lsn: number, onDisk: boolean): void {
+    this.#violations.check(onDisk, "W1", () => {
+      return `${this.#name} calls record ${lsn} durable, and the disk does not have it`;
+    });
+    this.#violations.check(!this.#failed, "W5", () => `${this.#name} acks after a failed sync`);
+    for (let at = this.#durableTicket; at < ticket; at++) {
+      const written = this.#appended[at];
+      if (written !== undefined) this.#fold(written);
+    }
+    this.#durableTicket = ticket;
+    this.#durableLsn = lsn;
+  }
+
+  failed(): void {
+    this.#failed = true;
+  }
+
+  #fold({ type, payload }: Written): void {
+    const decoded = decodeGroupRecord(type, payload);
+    if (decoded === null || typeof decoded === "string") return;
+    const { group, record } = decoded;
+    const fold = this.#folds.get(group);
+    if (fold !== undefined) fold.apply(record);
+    else {
+      const fresh = new ImageFold();
+      fresh.apply(record);
+      this.#folds.set(group, fresh);
+    }
+  }
+
+  /** A process begins with what the disk gave back. */
+  recovered(opening: Opened, images: GroupImages, names: readonly string[]): void {
+    const { outcome, checkpoint, records } = opening;
+    const { maxLsn, firstLsn } = outcome;
+    const violations = this.#violations;
+    const rotten = [...this.rotten].find((name) => names.includes(name));
+    violations.check(
+      rotten === undefined,
+      "W3",
+      () => `${this.#name} serves from rotten ${rotten}`,
+    );
+    const end = records.length === 0 ? (checkpoint?.header.localLsn ?? 0) : maxLsn;
+    violations.check(end >= this.#durableLsn, "W1", () => {
+      return `${this.#name} acknowledged record ${this.#durableLsn} and recovers ${end}`;
+    });
+    let entries = 0;
+    for (const { lsn, type, payload } of records) {
+      entries++;
+      const known = this.#placed.get(lsn);
+      const same = known !== undefined && isSame(known, type, payload);
+      // A write that was cut short by a crash or a full disk is in the log before we heard of it.
+      if (same || (lsn > this.#durableLsn && this.#wasAppended(type, payload))) continue;
+      const id = lsn <= this.#durableLsn ? "W1" : "W2";
+      violations.report(id, `${this.#name} recovers record ${lsn} with bytes nobody wrote there`);
+    }
+    let expected = 0;
+    for (const lsn of this.#placed.keys()) {
+      if (lsn < firstLsn || records.length === 0) this.#placed.delete(lsn);
+      else if (lsn <= maxLsn) expected++;
+      else this.#placed.delete(lsn);
+    }
+    violations.check(entries >= expected, "W2", () => `${this.#name} recovers a log with holes`);
+    for (const { lsn, type, payload } of records) this.#placed.set(lsn, { type, payload });
+    this.#folds = new Map();
+    for (const [id, image] of images) this.#folds.set(id, new ImageFold(image));
+    this.#appended = [];
+    this.#durableTicket = 0;
+    // Whatever was found is synced before it is relied on.
+    this.#durableLsn = outcome.maxLsn;
+    this.#failed = false;
+  }
+
+  refused(why: string): void {
+    this.#violations.check(this.rotten.size > 0, "W3", () => `${this.#name} refuses: ${why}`);
+  }
+
+  #wasAppended(type: number, payload: Uint8Array): boolean {
+    return this.#appended.some((written) => isSame(written, type, payload));
+  }
+
+  image(group: GroupId): GroupImage | null {
+    return this.#folds.get(group)?.image ?? null;
+  }
+
+  /** Whether the disk holds this entry at its place. */
+  holds(group: GroupId, entry: LogEntry): boolean {
+    const image = this.image(group);
+    if (image === null) return false;
+    if (image.snapshot !== null && image.snapshot.seq >= entry.seq) return true;
+    const first = image.entries[0]?.seq ?? 0;
+    const own = image.entries[entry.seq - first];
+    return own !== undefined && own.eventId === entry.eventId && own.view === entry.view;
+  }
+
+  /** I6: no word that rests on the disk goes out before the disk has it. */
+  onSend(group: GroupId, message: VsrMessage): void {
+    if (message.kind === "prepareResponse" && message.acked >= 0) {
+      // Whoever says that a view is over acks nothing in it.
+      if (message.status === "staleView") return;
+      const image = this.image(group);
+      const last = image?.entries.at(-1)?.seq ?? image?.snapshot?.seq ?? -1;
+      const held = image?.lastNormalView === message.view ? last : -1;
+      this.#violations.check(held >= message.acked, "I6", () => {
+        return `${this.#name} acks ${message.acked} of ${group} in view ${message.view}, has ${held}`;
+      });
+    } else if (message.kind === "viewChangeResponse" && message.granted && !message.probe) {
+      const image = this.image(group);
+      // A grant that waited for the disk may leave after its epoch has ended; it counts in that epoch only.
+      if (image !== null && image.epoch > message.epoch) return;
+      const known = image?.knownView ?? 0;
+      this.#violations.check(image?.learner !== true, "E1", () => {
+        return `${this.#name} has no log of ${group} yet and grants view ${message.view}`;
+      });
+      this.#violations.check(known >= message.view, "I6", () => {
+        return `${this.#name} grants view ${message.view} of ${group}, has ${known} on disk`;
+      });
+    }
+  }
+}
+
+function isSame(written: Written, type: number, payload: Uint8Array): boolean {
+  const { length } = payload;
+  if (written.type !== type || written.payload.length !== length) return false;
+  for (let i = 0; i < length; i++) if (written.payload[i] !== payload[i]) return false;
+  return true;
+}

@@ -1,6 +1,0 @@
-/** A child process of the cluster simulator. */
-
-import { serveRuns } from "./pool.ts";
-import { runSeed } from "./run.ts";
-
-serveRuns(runSeed);

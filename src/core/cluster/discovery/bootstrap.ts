@@ -1,0 +1,276 @@
+/**
+ * How a node finds the first peer to join: who might be there, who answers, and when to ask again.
+ * (BOOT-1..8, AD-28.1..3, AD-28.24..26)
+ *
+ *     resolving → probing → joined
+ *         ↑          ↓         ↓  alone again, or time to refresh
+ *         └─────── backoff ←───┘
+ *
+ * Candidates are tried in order of promise: peers of former lives, configured addresses, DNS answers.
+ * At most ten probes run at a time, the first answer wins, and silence is asked again without end: a
+ * cluster that was down must find itself. Once joined, membership heals on its own; names are still
+ * asked now and then, because behind a DNS name addresses come and go.
+ *
+ * It knows addresses only: whether the peer is of our cluster and speaks our protocol is judged by the
+ * greeting of the stream that follows.
+ */
+
+import { assert } from "../../base/assert.ts";
+import type { Millis } from "../../base/brand.ts";
+import { millis } from "../../base/brand.ts";
+import type { Address } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+
+export interface BootstrapConfig {
+  readonly probeTimeoutMs: number;
+  readonly probesMax: number;
+  readonly probeJitterMs: number;
+  readonly backoffMs: number;
+  readonly backoffMaxMs: number;
+  readonly backoffMultiplier: number;
+  readonly jitterFactor: number;
+  readonly dnsTimeoutMs: number;
+  readonly dnsCacheMs: number;
+  readonly negativeCacheMs: number;
+  readonly refreshMs: number;
+  readonly refreshJitterMs: number;
+  readonly candidatesMax: number;
+}
+
+export const BOOTSTRAP_DEFAULTS: BootstrapConfig = {
+  probeTimeoutMs: 500,
+  probesMax: 10,
+  probeJitterMs: 100,
+  backoffMs: 500,
+  backoffMaxMs: 15_000,
+  backoffMultiplier: 2,
+  jitterFactor: 0.25,
+  dnsTimeoutMs: 2_000,
+  dnsCacheMs: 30_000,
+  negativeCacheMs: 30_000,
+  refreshMs: 60_000,
+  refreshJitterMs: 5_000,
+  /** A headless service of thousands of pods: any of them will do, so a part is enough. */
+  candidatesMax: 256,
+};
+
+export interface BootstrapOptions {
+  readonly self: Address;
+  /** From former lives, best first. */
+  readonly cached: readonly Address[];
+  readonly seeds: readonly Address[];
+  /** Asked of DNS. */
+  readonly names: readonly string[];
+  readonly config: BootstrapConfig;
+}
+
+export type BootstrapState = "initial" | "resolving" | "probing" | "joined" | "backoff";
+
+export type BootstrapInput =
+  | { readonly kind: "start" }
+  | { readonly kind: "tick" }
+  | {
+      readonly kind: "resolved";
+      readonly name: string;
+      readonly addresses: readonly Address[];
+      /** Null when the answer named none. */
+      readonly ttlMs: number | null;
+    }
+  | { readonly kind: "resolveFailed"; readonly name: string }
+  | { readonly kind: "probed"; readonly address: Address; readonly answered: boolean }
+  /** How many live peers membership knows, ourselves not counted, and where they are. */
+  | { readonly kind: "peers"; readonly addresses: readonly Address[] };
+
+export type BootstrapEffect =
+  | { readonly kind: "resolve"; readonly name: string; readonly timeoutMs: number }
+  | {
+      readonly kind: "probe";
+      readonly address: Address;
+      readonly delayMs: number;
+      readonly timeoutMs: number;
+    }
+  | { readonly kind: "cancelProbes" }
+  | { readonly kind: "join"; readonly address: Address }
+  | { readonly kind: "stateChanged"; readonly from: BootstrapState; readonly to: BootstrapState };
+
+interface Answer {
+  readonly addresses: readonly Address[];
+  readonly freshUntil: number;
+}
+
+export class Bootstrap {
+  readonly #options: BootstrapOptions;
+  readonly #random: Random;
+  readonly #answers = new Map<string, Answer>();
+  readonly #asking = new Set<string>();
+  #peers = new Set<Address>();
+  #waiting: Address[] = [];
+  readonly #probing = new Set<Address>();
+  #state: BootstrapState = "initial";
+  #attempt = 0;
+  #wakeAt = Number.POSITIVE_INFINITY;
+  #now = 0;
+  #out: BootstrapEffect[] = [];
+
+  constructor(options: BootstrapOptions, random: Random) {
+    assert(options.config.probesMax > 0, "at least one probe runs at a time");
+    this.#options = options;
+    this.#random = random;
+  }
+
+  get state(): BootstrapState {
+    return this.#state;
+  }
+
+  step(input: BootstrapInput, now: Millis): readonly BootstrapEffect[] {
+    this.#now = now;
+    this.#out = [];
+    switch (input.kind) {
+      case "start":
+        this.#resolve();
+        break;
+      case "tick":
+        if (now >= this.#wakeAt) this.#onWake();
+        break;
+      case "resolved":
+        this.#onAnswer(input.name, input.addresses, input.ttlMs);
+        break;
+      case "resolveFailed":
+        this.#onNoAnswer(input.name);
+        break;
+      case "probed":
+        this.#onProbed(input.address, input.answered);
+        break;
+      case "peers":
+        this.#onPeers(input.addresses);
+        break;
+    }
+    return this.#out;
+  }
+
+  nextDeadline(): Millis | null {
+    return Number.isFinite(this.#wakeAt) ? millis(this.#wakeAt) : null;
+  }
+
+  #onWake(): void {
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    // A resolver that never answered must not hold the rest up.
+    if (this.#state === "resolving") for (const name of [...this.#asking]) this.#onNoAnswer(name);
+    else this.#resolve();
+  }
+
+  /** Asks for every name whose answer is no longer fresh; the rest is known. */
+  #resolve(): void {
+    this.#become("resolving");
+    this.#asking.clear();
+    for (const name of this.#options.names) {
+      if ((this.#answers.get(name)?.freshUntil ?? 0) > this.#now) continue;
+      this.#asking.add(name);
+      const timeoutMs = this.#options.config.dnsTimeoutMs;
+      this.#out.push({ kind: "resolve", name, timeoutMs });
+    }
+    this.#wakeAt = this.#now + this.#options.config.dnsTimeoutMs * 2;
+    this.#probeWhenResolved();
+  }
+
+  #onAnswer(name: string, addresses: readonly Address[], ttlMs: number | null): void {
+    const { dnsCacheMs, candidatesMax } = this.#options.config;
+    const freshUntil = this.#now + (ttlMs ?? dnsCacheMs);
+    const some = this.#random.shuffle([...addresses]).slice(0, candidatesMax);
+    this.#answers.set(name, { addresses: some, freshUntil });
+    this.#asking.delete(name);
+    this.#probeWhenResolved();
+  }
+
+  /** An old answer still serves while the name cannot be asked; it is not asked again meanwhile. */
+  #onNoAnswer(name: string): void {
+    const freshUntil = this.#now + this.#options.config.negativeCacheMs;
+    this.#answers.set(name, { addresses: this.#answers.get(name)?.addresses ?? [], freshUntil });
+    this.#asking.delete(name);
+    this.#probeWhenResolved();
+  }
+
+  #probeWhenResolved(): void {
+    if (this.#state !== "resolving" || this.#asking.size > 0) return;
+    const candidates = this.#candidates();
+    if (candidates.length === 0) {
+      // Nobody else to ask for: we are the first, unless a name may still come to mean somebody.
+      if (this.#options.names.length === 0 || this.#peers.size > 0) this.#joined();
+      else this.#backOff();
+      return;
+    }
+    this.#become("probing");
+    this.#wakeAt = Number.POSITIVE_INFINITY;
+    this.#waiting = candidates;
+    this.#probeMore();
+  }
+
+  /** Without duplicates, ourselves, and those who are members already. (BOOT-1, BOOT-8) */
+  #candidates(): Address[] {
+    const { cached, seeds, self, config } = this.#options;
+    const answers = this.#options.names.flatMap((name) => this.#answers.get(name)?.addresses ?? []);
+    const all = new Set<Address>([...cached, ...seeds, ...answers]);
+    all.delete(self);
+    for (const peer of this.#peers) all.delete(peer);
+    return [...all].slice(0, config.candidatesMax);
+  }
+
+  #probeMore(): void {
+    const { probesMax, probeJitterMs, probeTimeoutMs: timeoutMs } = this.#options.config;
+    while (this.#probing.size < probesMax) {
+      const address = this.#waiting.shift();
+      if (address === undefined) return;
+      this.#probing.add(address);
+      const delayMs = this.#random.float() * probeJitterMs;
+      this.#out.push({ kind: "probe", address, delayMs, timeoutMs });
+    }
+  }
+
+  #onProbed(address: Address, answered: boolean): void {
+    if (!this.#probing.delete(address) || this.#state !== "probing") return;
+    if (answered) {
+      this.#waiting = [];
+      this.#probing.clear();
+      this.#out.push({ kind: "cancelProbes" }, { kind: "join", address });
+      this.#joined();
+      return;
+    }
+    this.#probeMore();
+    if (this.#probing.size > 0) return;
+    // Silence of strangers is nothing to worry about while we have peers.
+    if (this.#peers.size > 0) this.#joined();
+    else this.#backOff();
+  }
+
+  #joined(): void {
+    const { refreshMs, refreshJitterMs } = this.#options.config;
+    this.#become("joined");
+    this.#attempt = 0;
+    const asksAgain = this.#options.names.length > 0;
+    const waitMs = refreshMs + this.#random.float() * refreshJitterMs;
+    this.#wakeAt = asksAgain ? this.#now + waitMs : Number.POSITIVE_INFINITY;
+  }
+
+  #backOff(): void {
+    const { backoffMs, backoffMaxMs, backoffMultiplier, jitterFactor } = this.#options.config;
+    this.#become("backoff");
+    const base = Math.min(backoffMaxMs, backoffMs * backoffMultiplier ** this.#attempt);
+    this.#attempt = Math.min(this.#attempt + 1, 32);
+    this.#wakeAt = this.#now + base * (1 + jitterFactor * this.#random.float());
+  }
+
+  /** Somebody found us, or the last peer is gone: then we look again, from the start. */
+  #onPeers(addresses: readonly Address[]): void {
+    const had = this.#peers.size > 0;
+    this.#peers = new Set(addresses);
+    const has = this.#peers.size > 0;
+    if (had && !has && this.#state === "joined") this.#backOff();
+    else if (has && this.#state === "backoff") this.#joined();
+  }
+
+  #become(to: BootstrapState): void {
+    const from = this.#state;
+    this.#state = to;
+    if (from !== to) this.#out.push({ kind: "stateChanged", from, to });
+  }
+}

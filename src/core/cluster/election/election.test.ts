@@ -1,0 +1,283 @@
+import { describe, expect, it } from "vitest";
+import { millis } from "../../base/brand.ts";
+import { nodeId, term } from "../../base/ids.ts";
+import { Random } from "../../base/random.ts";
+import { checkElectionConfig, ELECTION_PROFILES } from "./config.ts";
+import { Election } from "./election.ts";
+import type { ElectionMessage } from "./messages.ts";
+import type { ElectionEffect, ElectionInput } from "./types.ts";
+
+const config = ELECTION_PROFILES.dc;
+const five = ["me", "a", "b", "c", "d"].map(nodeId);
+
+class Bench {
+  readonly election: Election;
+  now = 0;
+  effects: ElectionEffect[] = [];
+
+  constructor(
+    options: { voters?: typeof five; term?: number; votedFor?: string; mustSync?: boolean } = {},
+  ) {
+    const votedFor = options.votedFor === undefined ? null : nodeId(options.votedFor);
+    this.election = new Election(
+      {
+        self: nodeId("me"),
+        voters: options.voters ?? five,
+        durable: { term: term(options.term ?? 0), votedFor },
+        config,
+        priority: 0,
+        mustSync: options.mustSync ?? false,
+      },
+      new Random(1),
+    );
+    this.step({ kind: "start" });
+  }
+
+  step(input: ElectionInput): this {
+    this.effects.push(...this.election.step(input, millis(this.now)));
+    return this;
+  }
+
+  hear(from: string, message: ElectionMessage): this {
+    return this.step({ kind: "message", from: nodeId(from), message });
+  }
+
+  advance(ms: number): this {
+    const until = this.now + ms;
+    for (;;) {
+      const deadline = this.election.nextDeadline();
+      if (deadline === null || deadline > until) break;
+      this.now = Math.max(this.now, deadline);
+      this.step({ kind: "tick" });
+    }
+    this.now = until;
+    return this;
+  }
+
+  clear(): this {
+    this.effects = [];
+    return this;
+  }
+
+  sent<Kind extends ElectionMessage["kind"]>(
+    kind: Kind,
+  ): Extract<ElectionMessage, { kind: Kind }>[] {
+    return this.effects.flatMap((effect) =>
+      effect.kind === "send" && effect.message.kind === kind
+        ? [effect.message as Extract<ElectionMessage, { kind: Kind }>]
+        : [],
+    );
+  }
+
+  /** Until the machine asks for pre-votes; returns the round. */
+  stand(): number {
+    for (let i = 0; i < 1_000 && this.sent("preVote").length === 0; i++) this.advance(10);
+    return this.sent("preVote")[0]?.round ?? -1;
+  }
+
+  /** Wins pre-vote and vote of a majority. */
+  win(): this {
+    let round = this.stand();
+    const at = this.election.term;
+    for (const from of ["a", "b"])
+      this.hear(from, { kind: "preVoteReply", term: at, round, granted: true });
+    round = this.sent("vote")[0]?.round ?? -1;
+    const now = this.election.term;
+    for (const from of ["a", "b"])
+      this.hear(from, { kind: "voteReply", term: now, round, granted: true });
+    return this;
+  }
+
+  /** The followers ack the newest heartbeat. */
+  ack(...from: string[]): this {
+    const sequence = this.sent("heartbeat").at(-1)?.sequence ?? 0;
+    for (const name of from)
+      this.hear(name, { kind: "heartbeatAck", term: this.election.term, sequence });
+    return this;
+  }
+}
+
+describe("an election", () => {
+  it.each(Object.entries(ELECTION_PROFILES))(
+    "profile %s keeps lease and patience apart",
+    (_, profile) => {
+      expect(() => checkElectionConfig(profile)).not.toThrow();
+      expect(() => checkElectionConfig({ ...profile, leaseMs: profile.leaderTimeoutMs })).toThrow();
+    },
+  );
+
+  it("asks for pre-votes first, at the term it would take, and changes none", () => {
+    const bench = new Bench({ term: 5 });
+    bench.stand();
+    expect(bench.sent("preVote")[0]?.term).toBe(6);
+    expect(bench.election.term).toBe(5);
+    expect(bench.effects.some(({ kind }) => kind === "persistVote")).toBe(false);
+  });
+
+  it("a failed pre-vote leaves no trace and is tried again", () => {
+    const bench = new Bench({ term: 5 });
+    bench.stand();
+    bench.clear().advance(20_000);
+    expect(bench.election.term).toBe(5);
+    expect(bench.sent("preVote").length).toBeGreaterThan(4);
+    expect(bench.sent("vote")).toEqual([]);
+  });
+
+  it("persists term and vote before the vote request leaves", () => {
+    const bench = new Bench();
+    const round = bench.stand();
+    bench.clear();
+    for (const from of ["a", "b"])
+      bench.hear(from, { kind: "preVoteReply", term: term(0), round, granted: true });
+    const kinds = bench.effects.map((effect) =>
+      effect.kind === "send" ? effect.message.kind : effect.kind,
+    );
+    expect(kinds.indexOf("persistVote")).toBeLessThan(kinds.indexOf("vote"));
+    expect(bench.effects).toContainEqual({
+      kind: "persistVote",
+      vote: { term: 1, votedFor: "me" },
+    });
+  });
+
+  it.each([
+    [1, 1],
+    [2, 2],
+    [3, 2],
+    [4, 3],
+    [5, 3],
+    [6, 4],
+    [7, 4],
+  ])("of %d configured voters, %d decide", (count, quorum) => {
+    const voters = ["me", "a", "b", "c", "d", "e", "f"].slice(0, count).map(nodeId);
+    expect(new Bench({ voters }).election.snapshot().quorum).toBe(quorum);
+  });
+
+  it("counts each voter once and only for its round", () => {
+    const bench = new Bench();
+    const round = bench.stand();
+    const reply = { kind: "preVoteReply", term: term(0), granted: true } as const;
+    bench.hear("a", { ...reply, round }).hear("a", { ...reply, round });
+    bench.hear("b", { ...reply, round: round - 1 }).hear("stranger", { ...reply, round });
+    expect(bench.election.state).toBe("preCandidate");
+    bench.hear("c", { ...reply, round });
+    expect(bench.election.state).toBe("candidate");
+  });
+
+  it("a leader may act only once a quorum has acked, and no longer than its lease", () => {
+    const bench = new Bench().win();
+    expect(bench.election.state).toBe("leader");
+    expect(bench.election.mayAct(bench.now)).toBe(false);
+    bench.ack("a");
+    expect(bench.election.mayAct(bench.now)).toBe(false);
+    const sentAt = bench.now;
+    bench.now += 100;
+    bench.ack("b");
+    expect(bench.election.mayAct(sentAt + config.leaseMs - 1)).toBe(true);
+    expect(bench.election.mayAct(sentAt + config.leaseMs)).toBe(false);
+  });
+
+  it("a leader that lost its quorum steps down by itself", () => {
+    const bench = new Bench().win().ack("a", "b");
+    bench.clear().advance(2_000);
+    expect(bench.effects).toContainEqual(
+      expect.objectContaining({ kind: "lostLeadership", why: "quorum lost" }),
+    );
+    expect(bench.election.state).not.toBe("leader");
+  });
+
+  it("grants nothing while it hears a leader, and right after a restart", () => {
+    const bench = new Bench({ term: 3 });
+    const ask = { kind: "preVote", term: term(4), round: 1 } as const;
+    bench.hear("a", ask);
+    expect(bench.sent("preVoteReply")[0]?.granted).toBe(false);
+    bench.advance(config.leaderTimeoutMs);
+    bench.hear("b", { kind: "heartbeat", term: term(3), sequence: 1 });
+    bench
+      .clear()
+      .hear("a", ask)
+      .hear("a", { kind: "vote", term: term(4), round: 2 });
+    expect(bench.sent("preVoteReply")[0]).toMatchObject({ granted: false, term: 3 });
+    expect(bench.sent("voteReply")[0]).toMatchObject({ granted: false, term: 3 });
+    expect(bench.election.term).toBe(3);
+    bench.now += config.leaderTimeoutMs;
+    bench.clear().hear("a", ask);
+    expect(bench.sent("preVoteReply")[0]?.granted).toBe(true);
+  });
+
+  it("votes once per term, repeats the same answer, and remembers across a restart", () => {
+    const bench = new Bench({ term: 3, votedFor: "a" });
+    bench.now += config.leaderTimeoutMs;
+    const ask = (from: string, number: number) => {
+      bench.clear().hear(from, { kind: "vote", term: term(number), round: 1 });
+      return bench.sent("voteReply")[0]?.granted;
+    };
+    expect([ask("b", 3), ask("a", 3), ask("b", 4), ask("c", 4), ask("b", 4)]).toEqual([
+      false,
+      true,
+      true,
+      false,
+      true,
+    ]);
+  });
+
+  it("a higher term wins; a leader of an older term is told", () => {
+    const bench = new Bench({ term: 7 });
+    bench.hear("a", { kind: "heartbeat", term: term(5), sequence: 4 });
+    expect(bench.sent("heartbeatAck")[0]).toMatchObject({ term: 7, sequence: 4 });
+    expect(bench.election.leader).toBeNull();
+    bench.hear("a", { kind: "heartbeat", term: term(9), sequence: 5 });
+    expect([bench.election.term, bench.election.leader]).toEqual([9, "a"]);
+  });
+
+  it("nobody unhealthy stands, and an unhealthy leader resigns and tells its followers", () => {
+    const ill = new Bench();
+    ill.step({ kind: "health", score: 5, alive: true }).advance(20_000);
+    expect(ill.sent("preVote")).toEqual([]);
+    const candidate = new Bench();
+    candidate.stand();
+    candidate.step({ kind: "health", score: 5, alive: true });
+    expect(candidate.election.state).toBe("follower");
+    const leader = new Bench().win().ack("a", "b").clear();
+    leader.step({ kind: "health", score: 5, alive: true });
+    expect(leader.sent("stepDown")).toHaveLength(4);
+    expect(leader.election.mayAct(leader.now)).toBe(false);
+  });
+
+  it("a leader that steps down frees its followers at once", () => {
+    const bench = new Bench();
+    bench.now = 1_000;
+    bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 });
+    bench.hear("a", { kind: "stepDown", term: term(1) });
+    bench.clear().hear("b", { kind: "preVote", term: term(2), round: 1 });
+    expect(bench.sent("preVoteReply")[0]?.granted).toBe(true);
+  });
+
+  it("more than four changes of leader in a minute start a cooldown that doubles", () => {
+    const bench = new Bench();
+    const cooldowns: number[] = [];
+    for (let i = 1; i <= 14; i++) {
+      bench.now += 1_000;
+      bench
+        .clear()
+        .hear(i % 2 === 0 ? "a" : "b", { kind: "heartbeat", term: term(i), sequence: 1 });
+      for (const effect of bench.effects)
+        if (effect.kind === "flapping") cooldowns.push(effect.cooldownMs);
+    }
+    expect(cooldowns.slice(0, 2)).toEqual([30_000, 60_000]);
+    bench.now += 2 * config.leaderTimeoutMs;
+    bench.clear().hear("c", { kind: "preVote", term: term(99), round: 1 });
+    expect(bench.sent("preVoteReply")[0]?.granted).toBe(false);
+    bench.advance(20_000);
+    expect(bench.sent("preVote")).toEqual([]);
+  });
+
+  it("a joining node syncs from the leader before it turns active; a leader is active at once", () => {
+    const bench = new Bench({ mustSync: true });
+    bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);
+    expect(bench.effects).toContainEqual({ kind: "requestSync", leader: "a" });
+    expect(bench.election.snapshot().mode).toBe("syncing");
+    bench.step({ kind: "syncDone" });
+    expect(bench.election.snapshot().mode).toBe("active");
+    expect(new Bench({ mustSync: true }).win().election.snapshot().mode).toBe("active");
+  });
+});

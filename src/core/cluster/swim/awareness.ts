@@ -1,0 +1,30 @@
+/**
+ * How much we trust ourselves: Lifeguard's local health multiplier. Zero is healthy; each sign that
+ * *we* are slow (a refuted accusation, a missing nack, a stalled loop) adds a point, each good probe
+ * takes one away. A higher score probes slower, so that a sick member accuses less. (Lifeguard IV-A)
+ */
+
+import { assert } from "../../base/assert.ts";
+
+export class Awareness {
+  readonly #max: number;
+  #score = 0;
+
+  /** `max` is a multiplier: scores run 0 .. max - 1. */
+  constructor(max: number) {
+    assert(Number.isInteger(max) && max >= 1, "the awareness multiplier is a positive integer");
+    this.#max = max;
+  }
+
+  get score(): number {
+    return this.#score;
+  }
+
+  apply(delta: number): void {
+    this.#score = Math.min(this.#max - 1, Math.max(0, this.#score + delta));
+  }
+
+  scale(ms: number): number {
+    return ms * (this.#score + 1);
+  }
+}

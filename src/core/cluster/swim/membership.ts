@@ -1,0 +1,371 @@
+/**
+ * How news changes what we believe. One total order decides: a higher incarnation wins; at the same
+ * one, DEAD and LEFT beat SUSPECT, which beats ALIVE. Only a member itself raises its incarnation.
+ *
+ *     unknown --alive--> alive --suspect--> suspect --timeout, dead--> dead --reaped--> forgotten
+ *                          ^                   |                         |
+ *                          +---alive, higher---+-------alive, higher-----+       left: as dead, by choice
+ *
+ * News about ourselves is answered, not believed: we refute above the accusation. (SWIM 4.2)
+ */
+
+import type { Incarnation, NodeId } from "../../base/ids.ts";
+import { incarnation as toIncarnation } from "../../base/ids.ts";
+import { latencyMultiplier } from "../vivaldi/quality.ts";
+import type { SwimContext } from "./context.ts";
+import { MEMBERS_MAX, TOMBSTONES_MAX } from "./limits.ts";
+import type { Member } from "./member-table.ts";
+import { isLive, sameRecord } from "./member-table.ts";
+import type { NodeRecord, Update } from "./messages.ts";
+import type { SuspicionBounds } from "./suspicion.ts";
+import { Suspicion, suspicionBounds } from "./suspicion.ts";
+
+/** A stranger has this long to answer before a newcomer may take its place. */
+const STRANGER_MS_MIN = 5_000;
+/**
+ * Whoever had to make room may be real: two members that a flood pushed out of each other's tables hear
+ * of each other only from third ones, so it is learned again soon. (seed 88)
+ */
+const ROOM_TOMBSTONE_MS = 2 * STRANGER_MS_MIN;
+
+/** Where news came from; deaths we only heard of are counted apart. (GOSS-5) */
+export type Via = "own" | "gossip" | "sync";
+
+interface Tombstone {
+  readonly incarnation: Incarnation;
+  readonly until: number;
+}
+
+export class Membership {
+  readonly #context: SwimContext;
+  /** Members removed unconfirmed: the same incarnation is not learned again for a while. (AD-35.32) */
+  readonly #tombstones = new Map<NodeId, Tombstone>();
+  /** Set by the machine: somebody else bears our name. False: already known, say nothing more. */
+  onRival: (rival: NodeRecord) => boolean = () => true;
+  onConflict: (known: Member, other: NodeRecord) => void = () => {};
+
+  constructor(context: SwimContext) {
+    this.#context = context;
+  }
+
+  get tombstoneCount(): number {
+    return this.#tombstones.size;
+  }
+
+  apply(update: Exclude<Update, { kind: "user" }>, via: Via): void {
+    switch (update.kind) {
+      case "join":
+      case "alive":
+        this.alive(update.node, update.incarnation, update.kind);
+        return;
+      case "suspect":
+        this.suspect(update.id, update.incarnation, update.from, via);
+        return;
+      case "dead":
+        this.dead(update.id, update.incarnation, update.from, via);
+        return;
+      case "left":
+        this.left(update.id, update.incarnation, update.from);
+        return;
+    }
+  }
+
+  /** `direct`: the member says it itself, so that it will be confirmed at once. */
+  alive(node: NodeRecord, incarnation: Incarnation, kind: "join" | "alive", direct = false): void {
+    const { table, rules, self } = this.#context;
+    if (node.id === self.id) {
+      this.#aliveSelf(node, incarnation);
+      return;
+    }
+    const known = table.get(node.id);
+    if (node.versionMajor !== self.versionMajor) {
+      if (known === undefined) this.#context.warn("VERSION_REFUSED", node.id);
+      return;
+    }
+    if (known === undefined) {
+      this.#newcomer(node, incarnation, kind, direct);
+      return;
+    }
+    const older = rules.equalAliveLoses
+      ? incarnation <= known.incarnation
+      : incarnation < known.incarnation;
+    if (node.address !== known.record.address && !this.#mayMove(known, older)) {
+      if (!older || isLive(known)) this.onConflict(known, node);
+      return;
+    }
+    if (older) return;
+    this.#revive(known, node, incarnation, kind);
+  }
+
+  /** A left member may come back from anywhere, a dead one after the reclaim time. (35) */
+  #mayMove(known: Member, older: boolean): boolean {
+    const { config, now } = this.#context;
+    if (older) return false;
+    if (known.status === "left") return true;
+    if (known.status !== "dead" || config.deadReclaimMs === 0) return false;
+    return now - known.changedAt >= config.deadReclaimMs;
+  }
+
+  #revive(known: Member, node: NodeRecord, incarnation: Incarnation, kind: "join" | "alive"): void {
+    const context = this.#context;
+    const was = known.status;
+    const changedRecord = !sameRecord(known.record, node);
+    known.incarnation = incarnation;
+    context.table.setRecord(known, node);
+    if (was !== "alive" && (was !== "suspect" || context.rules.refutationClears)) {
+      context.table.setStatus(known, "alive", context.now);
+      context.suspects.delete(known);
+    }
+    if (was === "dead" || was === "left") context.changed("join", known, was, "higher incarnation");
+    else if (was === "suspect") context.changed("refute", known, was, "higher incarnation");
+    if (changedRecord && (was === "alive" || was === "suspect")) {
+      context.changed("update", known, was, "record changed");
+    }
+    context.broadcast({ kind, node, incarnation });
+  }
+
+  #newcomer(
+    node: NodeRecord,
+    incarnation: Incarnation,
+    kind: "join" | "alive",
+    direct: boolean,
+  ): void {
+    const context = this.#context;
+    const { table, now, rules } = context;
+    const tombstone = this.#tombstones.get(node.id);
+    if (tombstone !== undefined && tombstone.until > now) {
+      if (incarnation <= tombstone.incarnation) return;
+      this.#tombstones.delete(node.id);
+    }
+    // A flood of names fills the room for strangers, never the door for those who come themselves.
+    const crowded =
+      table.unconfirmedCount >= context.config.unconfirmedMax && !direct && !this.#makeRoom();
+    const full = table.size >= MEMBERS_MAX || crowded;
+    if (full && rules.boundsHeld) {
+      context.warn("MEMBERS_FULL", node.id);
+      return;
+    }
+    const member: Member = {
+      id: node.id,
+      record: node,
+      status: "alive",
+      incarnation,
+      changedAt: now,
+      suspicion: null,
+      confirmed: false,
+      learnedAt: now,
+      greetings: 0,
+      confirmAttempts: 0,
+      confirmAt: 0,
+      warned: false,
+      rttSamples: [],
+      rttMs: null,
+      coordinate: null,
+      stateBoot: 0,
+      stateVersion: 0,
+    };
+    table.add(member, context.random);
+    context.changed("join", member, null, "learned");
+    context.broadcast({ kind, node, incarnation });
+  }
+
+  /** Under a flood the oldest stranger that was greeted in vain goes, so that real newcomers get their turn. */
+  #makeRoom(): boolean {
+    const { table, now } = this.#context;
+    for (const member of table.all()) {
+      if (member.confirmed || member.greetings === 0) continue;
+      if (now - member.learnedAt < STRANGER_MS_MIN) continue;
+      this.forget(member, "made room for newcomers", ROOM_TOMBSTONE_MS);
+      return true;
+    }
+    return false;
+  }
+
+  #aliveSelf(node: NodeRecord, incarnation: Incarnation): void {
+    const context = this.#context;
+    if (incarnation < context.incarnation) return;
+    // It may be an older self of ours, so we refute once; two live rivals must not race for ever.
+    if (node.address !== context.self.address && !this.onRival(node)) return;
+    if (incarnation === context.incarnation && sameRecord(node, context.self)) return;
+    // Our own record stands, above theirs. (30)
+    this.refute(incarnation);
+  }
+
+  suspect(id: NodeId, incarnation: Incarnation, from: NodeId, via: Via): void {
+    const context = this.#context;
+    const { rules } = context;
+    // Nobody accuses itself; memberlist's merges did, and polluted confirmations. (1.5.9)
+    if (from === id) return;
+    if (context.isSelf(id)) {
+      this.#accusedSelf(incarnation);
+      return;
+    }
+    const known = context.table.get(id);
+    if (known === undefined) return;
+    if (incarnation < known.incarnation && rules.staleAccusationIgnored) return;
+    if (!known.confirmed && rules.unconfirmedProtected) return;
+    if (known.status === "dead" || known.status === "left") {
+      this.#raise(known, incarnation);
+      return;
+    }
+    if (known.status === "suspect") {
+      this.#confirmSuspicion(known, incarnation, from);
+      return;
+    }
+    this.#raise(known, incarnation);
+    context.table.setStatus(known, "suspect", context.now);
+    known.suspicion = new Suspicion(this.#boundsFor(known), from, context.now);
+    context.suspects.add(known);
+    context.counts.suspicions++;
+    context.changed("suspect", known, "alive", via === "own" ? "probe failed" : `by ${from}`);
+    context.broadcast({ kind: "suspect", id, incarnation: known.incarnation, from });
+  }
+
+  #confirmSuspicion(known: Member, incarnation: Incarnation, from: NodeId): void {
+    const { rules } = this.#context;
+    this.#raise(known, incarnation);
+    const accuser = rules.accusersDistinct ? from : (`${from}#${this.#context.now}` as NodeId);
+    if (known.suspicion?.confirm(accuser) !== true) return;
+    this.#context.broadcast({
+      kind: "suspect",
+      id: known.id,
+      incarnation: known.incarnation,
+      from,
+    });
+  }
+
+  /** M2: what we know of a member's incarnation only rises, also by evidence of its failure. (36) */
+  #raise(known: Member, incarnation: Incarnation): void {
+    if (incarnation <= known.incarnation) {
+      if (!this.#context.rules.staleAccusationIgnored) known.incarnation = incarnation;
+      return;
+    }
+    if (!isLive(known) && !this.#context.rules.deadEvidenceRaises) return;
+    known.incarnation = incarnation;
+  }
+
+  /** Lifeguard's bounds, stretched for a distant peer and for our own bad health. (AD-35.41) */
+  #boundsFor(member: Member): SuspicionBounds {
+    const { config, table, awareness, estimator } = this.#context;
+    const bounds = suspicionBounds(config, table.liveCount);
+    if (!config.lifeguard) return { ...bounds, confirmationsWanted: 0, maxMs: bounds.minMs };
+    const load = 1 + awareness.score / 4;
+    const estimate =
+      member.rttMs ??
+      (member.coordinate === null ? 0 : (estimator.estimateRttMs(member.coordinate) ?? 0));
+    // The profile already allows for round trips up to a fifth of its probe timeout.
+    const ordinaryMs = Math.max(10, config.probeTimeoutMs / 5);
+    const distance =
+      member.record.role === "worker" ? 1 : latencyMultiplier((10 * estimate) / ordinaryMs);
+    const factor = load * distance;
+    return { ...bounds, minMs: bounds.minMs * factor, maxMs: bounds.maxMs * factor };
+  }
+
+  dead(id: NodeId, incarnation: Incarnation, from: NodeId, via: Via): void {
+    const context = this.#context;
+    if (context.isSelf(id)) {
+      this.#accusedSelf(incarnation);
+      return;
+    }
+    const known = context.table.get(id);
+    if (known === undefined) return;
+    if (incarnation < known.incarnation && context.rules.staleAccusationIgnored) return;
+    if (!known.confirmed && context.rules.unconfirmedProtected) {
+      this.forget(known, "gossip says dead, never reached");
+      return;
+    }
+    if (!isLive(known)) {
+      this.#raise(known, incarnation);
+      return;
+    }
+    const was = known.status;
+    this.#raise(known, incarnation);
+    context.table.setStatus(known, "dead", context.now);
+    context.suspects.delete(known);
+    context.counts.deaths++;
+    if (via !== "own") context.counts.gossipInformedDeaths++;
+    context.changed("failed", known, was, via === "own" ? "suspicion expired" : `by ${from}`);
+    context.broadcast({ kind: "dead", id, incarnation: known.incarnation, from });
+  }
+
+  left(id: NodeId, incarnation: Incarnation, from: NodeId): void {
+    const context = this.#context;
+    if (context.isSelf(id)) {
+      this.#accusedSelf(incarnation);
+      return;
+    }
+    const known = context.table.get(id);
+    if (known === undefined || known.status === "left") return;
+    if (incarnation < known.incarnation && context.rules.staleAccusationIgnored) return;
+    const was = known.status;
+    known.incarnation = incarnation;
+    context.table.setStatus(known, "left", context.now);
+    context.suspects.delete(known);
+    context.changed("leave", known, was, from === id ? "left" : `forced out by ${from}`);
+    context.broadcast({ kind: "left", id, incarnation, from });
+  }
+
+  /** 34: stay alive, above the accusation. 37: a member that is leaving lets itself be buried. */
+  #accusedSelf(incarnation: Incarnation): void {
+    if (incarnation < this.#context.incarnation) return;
+    if (this.#context.leaving && this.#context.rules.leaveIsFinal) return;
+    this.refute(incarnation);
+  }
+
+  refute(accusation: Incarnation): void {
+    const context = this.#context;
+    if (context.leaving && context.rules.leaveIsFinal) return;
+    const above = context.rules.refuteAboveAccusation ? accusation : toIncarnation(0);
+    context.raiseIncarnation(above);
+    context.counts.refutations++;
+    if (context.config.lifeguard) context.awareness.apply(1);
+    if (context.rules.refutationTold) context.broadcast(context.aliveSelf("alive"));
+  }
+
+  /** Suspicions whose time is over become deaths. */
+  expire(): void {
+    const context = this.#context;
+    if (context.now < context.judgeFrom) return;
+    for (const member of [...context.suspects]) {
+      const { suspicion } = member;
+      if (suspicion === null || member.status !== "suspect") {
+        context.suspects.delete(member);
+        continue;
+      }
+      if (suspicion.deadline > context.now && context.rules.suspicionWaits) continue;
+      this.dead(member.id, member.incarnation, context.self.id, "own");
+    }
+  }
+
+  nextExpiry(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const member of this.#context.suspects) {
+      const at = member.suspicion?.deadline ?? Number.POSITIVE_INFINITY;
+      if (at < next) next = at;
+    }
+    return next === Number.POSITIVE_INFINITY ? next : Math.max(next, this.#context.judgeFrom);
+  }
+
+  /** Out of the table; an unconfirmed one is not learned again for a while. */
+  forget(member: Member, why: string, tombstoneMs = 360_000): void {
+    const context = this.#context;
+    const was = member.status;
+    context.table.remove(member);
+    context.suspects.delete(member);
+    context.queue.forget(member.id);
+    if (!member.confirmed) {
+      const { incarnation } = member;
+      this.#tombstones.set(member.id, { incarnation, until: context.now + tombstoneMs });
+      for (const [id, tombstone] of this.#tombstones) {
+        if (this.#tombstones.size <= TOMBSTONES_MAX && tombstone.until > context.now) break;
+        this.#tombstones.delete(id);
+      }
+    }
+    context.changed("forget", member, was, why);
+  }
+
+  /** A removed peer that contacts us itself is welcome at once. (AD-35.32) */
+  welcomeAgain(id: NodeId): void {
+    this.#tombstones.delete(id);
+  }
+}

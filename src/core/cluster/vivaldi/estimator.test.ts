@@ -1,0 +1,232 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Random } from "../../base/random.ts";
+import type { Coordinate } from "./coordinate.ts";
+import type { VivaldiConfig } from "./estimator.ts";
+import {
+  CoordinateEstimator,
+  distanceMs,
+  filterLatency,
+  originCoordinate,
+  VIVALDI_DEFAULTS,
+} from "./estimator.ts";
+import { adaptiveTimeoutMs, coordinateQuality, rttUpperBoundMs, upperBoundMs } from "./quality.ts";
+
+/** Serf's own simulation: each cycle every client measures one random other. */
+function simulate(
+  truth: readonly (readonly number[])[],
+  cycles: number,
+  config: VivaldiConfig,
+  seed = 1,
+  starts: readonly Coordinate[] = [],
+): CoordinateEstimator[] {
+  const random = new Random(seed);
+  const clients = truth.map(
+    (_, i) => new CoordinateEstimator(config, new Random(`${seed}/client/${i}`), starts[i]),
+  );
+  const samples = truth.map(() => new Map<number, number[]>());
+  for (let cycle = 0; cycle < cycles; cycle++) {
+    clients.forEach((client, i) => {
+      const j = random.below(clients.length);
+      const peer = clients[j];
+      const rtt = truth[i]?.[j];
+      if (j === i || peer === undefined || rtt === undefined) return;
+      const list = samples[i]?.get(j) ?? [];
+      samples[i]?.set(j, list);
+      client.update(peer.coordinate, filterLatency(list, rtt, config.latencyFilterSize));
+    });
+  }
+  return clients;
+}
+
+function averageError(
+  clients: readonly CoordinateEstimator[],
+  truth: readonly (readonly number[])[],
+): number {
+  let [sum, count] = [0, 0];
+  clients.forEach((a, i) => {
+    clients.forEach((b, j) => {
+      if (j <= i) return;
+      const actual = truth[i]?.[j] ?? 1;
+      sum += Math.abs(distanceMs(a.coordinate, b.coordinate) - actual) / actual;
+      count++;
+    });
+  });
+  return sum / count;
+}
+
+const matrix = (count: number, rtt: (i: number, j: number) => number): number[][] =>
+  Array.from({ length: count }, (_, i) =>
+    Array.from({ length: count }, (_, j) => (i === j ? 0 : rtt(Math.min(i, j), Math.max(i, j)))),
+  );
+const grid = (i: number, j: number): number =>
+  10 * Math.hypot((i % 5) - (j % 5), Math.floor(i / 5) - Math.floor(j / 5));
+const eight = { ...VIVALDI_DEFAULTS, dimensions: 8 };
+
+/** Serf fixes one seed; we take the middle of seven, which no lucky draw can please. */
+function medianError(truth: readonly (readonly number[])[]): number {
+  const errors = [1, 2, 3, 4, 5, 6, 7].map((seed) =>
+    averageError(simulate(truth, 1_000, eight, seed), truth),
+  );
+  return errors.sort((a, b) => a - b)[3] ?? 1;
+}
+
+describe("52h: coordinates after 1000 cycles", () => {
+  it("predict a line of ten within 0.31 %", () => {
+    expect(medianError(matrix(10, (i, j) => 10 * (j - i)))).toBeLessThanOrEqual(0.0031);
+  });
+
+  it("predict a grid of 25 within 0.16 %", () => {
+    expect(medianError(matrix(25, grid))).toBeLessThanOrEqual(0.0016);
+  });
+
+  it("predict two datacenters within 0.006 %", () => {
+    const truth = matrix(25, (i, j) => (i <= 12 === j <= 12 ? 1 : 11));
+    expect(medianError(truth)).toBeLessThanOrEqual(6e-5);
+  });
+
+  it("give the centre of a circle its height, and the rim next to none", () => {
+    const radius = 100;
+    const count = 25;
+    const angle = (k: number): number => (2 * Math.PI * k) / count;
+    const truth = matrix(count, (i, j) => {
+      if (i === 0) return 2 * radius;
+      const [x, y] = [
+        Math.cos(angle(i)) - Math.cos(angle(j)),
+        Math.sin(angle(i)) - Math.sin(angle(j)),
+      ];
+      return radius * Math.hypot(x, y);
+    });
+    const config = { ...VIVALDI_DEFAULTS, dimensions: 2 };
+    const rims = [1, 2, 3].map((seed) => {
+      const clients = simulate(truth, 1_000, config, seed);
+      const [centre, ...rim] = clients.map(({ coordinate }) => coordinate.height);
+      expect(Math.abs((centre ?? 0) - radius)).toBeLessThanOrEqual(0.03 * radius);
+      return Math.max(...rim);
+    });
+    expect(Math.max(...rims)).toBeLessThanOrEqual(0.06 * radius);
+  });
+
+  it("drift back to the origin by a fifth and more", () => {
+    const side = 500;
+    const corners = [
+      [0, 0],
+      [0, side],
+      [side, side],
+      [side, 0],
+    ];
+    const config = { ...VIVALDI_DEFAULTS, dimensions: 2 };
+    const truth = matrix(4, (i, j) => {
+      const [a, b] = [corners[i] ?? [], corners[j] ?? []];
+      return Math.hypot((a[0] ?? 0) - (b[0] ?? 0), (a[1] ?? 0) - (b[1] ?? 0));
+    });
+    const starts = corners.map((position) => ({ ...originCoordinate(config), position }));
+    const clients = simulate(truth, 12_000, config, 1, starts);
+    const middle = [0, 1].map(
+      (axis) =>
+        clients.reduce((sum, { coordinate }) => sum + (coordinate.position[axis] ?? 0), 0) / 4,
+    );
+    expect(Math.hypot(...middle)).toBeLessThanOrEqual(0.8 * Math.hypot(side / 2, side / 2));
+  });
+
+  it("predict a random space within 7.5 %", () => {
+    const random = new Random(3);
+    const gauss = (): number =>
+      Array.from({ length: 12 }, () => random.float()).reduce((a, b) => a + b, -6);
+    const truth = matrix(25, () => 100);
+    truth.forEach((row, i) => {
+      row.forEach((_, j) => {
+        if (j <= i) return;
+        const rtt = 100 + 10 * gauss();
+        (truth[i] as number[])[j] = rtt;
+        (truth[j] as number[])[i] = rtt;
+      });
+    });
+    expect(averageError(simulate(truth, 1_000, eight), truth)).toBeLessThanOrEqual(0.075);
+  });
+});
+
+describe("52g: samples that make no sense", () => {
+  const estimator = new CoordinateEstimator(VIVALDI_DEFAULTS, new Random(1));
+  const good = originCoordinate(VIVALDI_DEFAULTS);
+  it.each([
+    ["a round trip that is not a number", good, Number.NaN],
+    ["a negative round trip", good, -1],
+    ["more than ten seconds", good, 10_001],
+    ["another number of dimensions", { ...good, position: [0, 0, 0] }, 10],
+    ["a position that is not a number", { ...good, position: [0, 0, 0, Number.NaN] }, 10],
+    ["an infinite height", { ...good, height: Number.POSITIVE_INFINITY }, 10],
+    ["an error that is not a number", { ...good, error: Number.NaN }, 10],
+  ])("%s is refused and changes nothing", (_, peer, rtt) => {
+    const before = estimator.coordinate;
+    expect(estimator.update(peer, rtt)).toBe(false);
+    expect(estimator.coordinate).toBe(before);
+  });
+
+  it("one sample moves us by at most a quarter of its error", () => {
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0.1, max: 9_999, noNaN: true }),
+        fc.double({ min: -500, max: 500, noNaN: true }),
+        (rtt, x) => {
+          const fresh = new CoordinateEstimator(
+            { ...VIVALDI_DEFAULTS, adjustmentWindow: 0 },
+            new Random(2),
+          );
+          const peer = { ...good, position: [x, 0, 0, 0] };
+          const before = distanceMs(fresh.coordinate, peer);
+          fresh.update(peer, rtt);
+          const moved = Math.hypot(...fresh.coordinate.position);
+          expect(moved).toBeLessThanOrEqual(0.25 * Math.abs(rtt - before) + 0.1);
+        },
+      ),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("quality and bounds", () => {
+  it.each([
+    [10, 20, 0, 1],
+    [5, 20, 0, 0.5],
+    [10, 40, 0, 0.5],
+    [10, 20, 600_000, 0.5],
+    [5, 40, 600_000, 0.125],
+    [0, 20, 0, 0],
+  ])(
+    "quality of %d samples, %d ms error, %d ms old is %d",
+    (samples, errorMs, staleMs, quality) => {
+      expect(coordinateQuality(samples, errorMs, staleMs)).toBeCloseTo(quality, 9);
+    },
+  );
+
+  it.each([
+    [100, 50, 200],
+    [100, 10, 120],
+    [0, 0.2, 2],
+    [50, 900, 1_050],
+    [9_999, 900, 10_000],
+  ])("the upper bound of %d ms with sigma %d is %d", (distance, sigma, bound) => {
+    expect(upperBoundMs(distance, sigma)).toBe(bound);
+  });
+
+  it("an unknown coordinate counts as 200 ms", () => {
+    expect(rttUpperBoundMs(null, null)).toBe(200);
+  });
+
+  it.each([
+    [5, 1, 0.5, 5_250],
+    [50, 1, 0.8, 27_000],
+    [100, 1.2, 1.2, 67_200],
+    [200, 1.5, 1.5, 86_250],
+    [10, 2.5, 1, 13_750],
+  ])(
+    "the adaptive timeout for %d ms, load %d, error %d is %d ms",
+    (rttMs, load, error, timeout) => {
+      expect(adaptiveTimeoutMs({ baseMs: 5_000, rttMs, load, error, role: "manager" })).toBeCloseTo(
+        timeout,
+        6,
+      );
+    },
+  );
+});

@@ -1,0 +1,420 @@
+/**
+ * Normal operation: a primary spreads entries and counts acks, replicas log and ack, commit numbers
+ * travel with everything. (VSR-7..VSR-11, VSR-16..VSR-18)
+ */
+
+import type { NodeId } from "../../base/ids.ts";
+import type { VsrContext } from "./context.ts";
+import { entryBytes } from "./context.ts";
+import { RESEND_PAGES_MAX, UNSYNCED_WINDOWS_MAX } from "./limits.ts";
+import type { EntryKind, LogEntry, PrepareStatus, VsrMessage } from "./messages.ts";
+import { MEMBERS_MAX } from "./messages.ts";
+import { confirmReads, failReads, startReadRound } from "./reads.ts";
+import type { Operation, RefusalReason } from "./types.ts";
+
+/** A replica notes on disk how far the log is committed, after this many entries or a lease renewal. */
+const MARK_EVERY_ENTRIES = 64;
+const NO_BYTES = new Uint8Array(0);
+const NOBODY: readonly NodeId[] = [];
+
+type Message<Kind extends VsrMessage["kind"]> = Extract<VsrMessage, { kind: Kind }>;
+
+export function propose(ctx: VsrContext, operations: readonly Operation[]): void {
+  for (const operation of operations) {
+    const { eventId } = operation;
+    const placed = ctx.state.pending.get(eventId);
+    const reason = placed === undefined ? refusal(ctx) : null;
+    if (reason === null) {
+      // Proposed again while its first try is under way: the same event keeps its one place. (VSR-11)
+      const seq = placed ?? appendAsPrimary(ctx, "op", operation, NOBODY);
+      ctx.emit({ kind: "accepted", eventId, seq });
+    } else ctx.emit({ kind: "refused", eventId, reason, primary: ctx.state.primary });
+  }
+}
+
+function refusal(ctx: VsrContext): RefusalReason | null {
+  const { state, config } = ctx;
+  if (state.status === "retired") return "retired";
+  if (!state.acting) return "notPrimary";
+  if (ctx.rules.reconfigureIsLast && state.reconfigureSeq >= 0) return "reconfiguring";
+  const inFlight = ctx.lastSeq - state.commit;
+  if (inFlight >= config.windowEntries || state.inFlightBytes >= config.windowBytes) {
+    return "windowFull";
+  }
+  return null;
+}
+
+export function appendAsPrimary(
+  ctx: VsrContext,
+  kind: EntryKind,
+  operation: Operation,
+  members: readonly NodeId[],
+): number {
+  const { state } = ctx;
+  const { eventId, wall, logical, data } = operation;
+  const seq = ctx.lastSeq + 1;
+  const { epoch, knownView: view } = state;
+  const entry = { seq, epoch, view, kind, eventId, wall, logical, data, members };
+  ctx.append(entry, ctx.rules.primaryLogs);
+  state.inFlightBytes += entryBytes(entry);
+  state.pending.set(eventId, seq);
+  return seq;
+}
+
+/** Written by a new primary, so that what it took over commits without waiting for a client. (VSR-24) */
+export function appendNoop(ctx: VsrContext): void {
+  const eventId = `noop/${ctx.state.knownView}`;
+  const last = ctx.state.entries.at(-1);
+  const { wall, logical } = last ?? { wall: 0, logical: 0 };
+  appendAsPrimary(ctx, "noop", { eventId, wall, logical, data: NO_BYTES }, NOBODY);
+}
+
+/** One member in, one member out, or a replacement; commits in the old epoch. (VSR-27) */
+export function proposeReconfiguration(
+  ctx: VsrContext,
+  eventId: string,
+  members: readonly NodeId[],
+): void {
+  const placed = ctx.state.pending.get(eventId);
+  if (placed !== undefined) {
+    ctx.emit({ kind: "accepted", eventId, seq: placed });
+    return;
+  }
+  const reason = refusal(ctx) ?? unfit(ctx, members);
+  if (reason !== null) {
+    ctx.emit({ kind: "refused", eventId, reason, primary: ctx.state.primary });
+    return;
+  }
+  const last = ctx.state.entries.at(-1);
+  const { wall, logical } = last ?? { wall: 0, logical: 0 };
+  const operation = { eventId, wall, logical, data: NO_BYTES };
+  const seq = appendAsPrimary(ctx, "reconfigure", operation, members);
+  ctx.emit({ kind: "accepted", eventId, seq });
+}
+
+function unfit(ctx: VsrContext, members: readonly NodeId[]): RefusalReason | null {
+  const { state } = ctx;
+  if (!oneStep(state.members, members)) return "badMembers";
+  // A newcomer has no vote at first: those who stay and have the log must be able to elect.
+  const holds = (id: NodeId): boolean => (state.peers.get(id)?.acked ?? -1) >= 0;
+  const ready = members.filter((id) => id === ctx.self || holds(id));
+  return ready.length >= Math.floor(members.length / 2) + 1 ? null : "notReady";
+}
+
+/** At most one in and one out, so that every quorum of the one set meets every quorum of the other. */
+function oneStep(before: readonly NodeId[], after: readonly NodeId[]): boolean {
+  if (after.length === 0 || after.length > MEMBERS_MAX) return false;
+  if (new Set(after).size !== after.length) return false;
+  const added = after.filter((id) => !before.includes(id)).length;
+  const removed = before.filter((id) => !after.includes(id)).length;
+  return added <= 1 && removed <= 1;
+}
+
+/** At the end of a step: everything appended in it goes out together. */
+export function flush(ctx: VsrContext): void {
+  const { state, config } = ctx;
+  if (!state.acting) return;
+  if (state.flushed < ctx.lastSeq) {
+    for (let from = state.flushed + 1; from <= ctx.lastSeq; ) {
+      const entries = ctx.page(from);
+      for (const to of ctx.others()) sendPrepare(ctx, to, entries);
+      from += entries.length;
+    }
+    state.flushed = ctx.lastSeq;
+    state.heartbeatAt = Math.min(state.heartbeatAt, ctx.now + config.retransmitMs);
+    state.noticeAt = Number.POSITIVE_INFINITY;
+    advanceCommit(ctx);
+  }
+  startReadRound(ctx);
+}
+
+function sendPrepare(ctx: VsrContext, to: NodeId, entries: readonly LogEntry[]): void {
+  const { epoch, knownView: view, commit } = ctx.state;
+  ctx.send(to, { kind: "prepare", epoch, view, entries, commit, sentAt: ctx.now });
+}
+
+export function sendCommit(ctx: VsrContext): void {
+  const { state, config } = ctx;
+  const { epoch, knownView: view, commit, round } = state;
+  const last = ctx.lastSeq;
+  for (const to of ctx.others()) {
+    ctx.send(to, { kind: "commit", epoch, view, commit, last, sentAt: ctx.now, round });
+  }
+  const waiting = commit < last || state.reads.length > 0;
+  const everyMs = waiting ? config.retransmitMs : config.renewMs;
+  state.heartbeatAt = ctx.now + everyMs;
+  state.noticeAt = Number.POSITIVE_INFINITY;
+}
+
+/** Replica: entries of the view we live in. */
+export function onPrepare(ctx: VsrContext, from: NodeId, message: Message<"prepare">): void {
+  const { state } = ctx;
+  hearPrimary(ctx, message.sentAt, state.echoRound);
+  let gap = false;
+  let grew = false;
+  const room = UNSYNCED_WINDOWS_MAX * ctx.config.windowEntries;
+  for (const entry of message.entries) {
+    if (entry.seq <= state.commit && !sameAsOurs(ctx, entry)) {
+      breakDown(ctx, entry);
+      return;
+    }
+    if (entry.seq <= ctx.lastSeq) continue;
+    // A disk that cannot keep up: it is asked again later, like after a loss.
+    if (state.appended - state.durable >= room) break;
+    if (entry.seq > ctx.lastSeq + 1) {
+      gap = true;
+      break;
+    }
+    ctx.append(entry, true);
+    grew = true;
+  }
+  commitUpTo(ctx, message.commit, NOBODY);
+  if (gap) answerPrimary(ctx, from, "wrongSequence");
+  else if (!grew || state.durable >= state.appended || !ctx.rules.ackAfterDurable) {
+    answerPrimary(ctx, from, "success");
+  }
+}
+
+export function onCommit(ctx: VsrContext, from: NodeId, message: Message<"commit">): void {
+  hearPrimary(ctx, message.sentAt, message.round);
+  commitUpTo(ctx, message.commit, NOBODY);
+  answerPrimary(ctx, from, message.last > ctx.lastSeq ? "wrongSequence" : "success");
+}
+
+/** Whether an entry is the one we hold at its place; true for a place that is compacted here. */
+export function sameAsOurs(ctx: VsrContext, entry: LogEntry): boolean {
+  const own = ctx.entryAt(entry.seq);
+  return own === undefined || (own.eventId === entry.eventId && own.view === entry.view);
+}
+
+/** Two values committed at one place would be the end of every promise: say so and stop. (LEDG-6) */
+export function breakDown(ctx: VsrContext, other: LogEntry): void {
+  const own = ctx.entryAt(other.seq)?.eventId ?? "nothing";
+  stop(ctx, `entry ${other.seq} is committed as ${own} here and as ${other.eventId} there`);
+}
+
+export function stop(ctx: VsrContext, why: string): void {
+  const { state } = ctx;
+  if (state.acting) stepDown(ctx, "the log is broken");
+  state.status = "broken";
+  state.candidacy = null;
+  state.transfer = null;
+  ctx.emit({ kind: "broken", why });
+}
+
+/** The primary of our view lives: we promise it another lease and wait with elections. (VSR-20) */
+export function hearPrimary(ctx: VsrContext, sentAt: number, round: number): void {
+  const { state, config } = ctx;
+  state.echoSentAt = Math.max(state.echoSentAt, sentAt);
+  state.echoRound = Math.max(state.echoRound, round);
+  state.promisedUntil = Math.max(state.promisedUntil, ctx.now + config.leaseMs);
+  const patience = Math.max(config.leaseMs, 2 * config.renewMs);
+  state.electAt = ctx.now + patience + rank(ctx) * config.rankDelayMs;
+  if (state.candidacy?.probing === true) state.candidacy = null;
+}
+
+/** 0 for the backup that comes next after the present primary. (VSR-19) */
+export function rank(ctx: VsrContext): number {
+  const { members, primary } = ctx.state;
+  const count = members.length;
+  const own = members.indexOf(ctx.self);
+  const leading = primary === null ? 0 : Math.max(0, members.indexOf(primary));
+  return (own - leading - 1 + 2 * count) % count;
+}
+
+export function answerPrimary(ctx: VsrContext, to: NodeId, status: PrepareStatus): void {
+  const { state } = ctx;
+  ctx.send(to, {
+    kind: "prepareResponse",
+    epoch: state.epoch,
+    status,
+    view: state.knownView,
+    expected: ctx.lastSeq + 1,
+    acked: ctx.acked,
+    sentAt: state.echoSentAt,
+    round: state.echoRound,
+  });
+}
+
+/** Primary: what a replica holds, or lacks. */
+export function onPrepareResponse(
+  ctx: VsrContext,
+  from: NodeId,
+  message: Message<"prepareResponse">,
+): void {
+  const { state } = ctx;
+  if (message.view > state.knownView) {
+    state.seenView = Math.max(state.seenView, message.view);
+    if (state.acting) stepDown(ctx, "a replica has a higher view");
+    return;
+  }
+  if (!state.acting || !state.members.includes(from)) return;
+  if (ctx.rules.ackOfThisView && message.view !== state.knownView) return;
+  if (message.status === "staleView" || message.status === "notOwner") return;
+  const peer = ctx.peer(from);
+  peer.acked = Math.max(peer.acked, message.acked);
+  if (message.sentAt >= 0) peer.sentAt = Math.max(peer.sentAt, message.sentAt);
+  peer.round = Math.max(peer.round, message.round);
+  advanceCommit(ctx);
+  // A commit may have ended this view.
+  if (!state.acting) return;
+  confirmReads(ctx);
+  const behind = message.status === "wrongSequence";
+  const catchingUp = peer.resentTo >= 0 && message.expected > peer.resentTo;
+  if (message.expected > state.flushed) peer.resentTo = -1;
+  else if (behind || catchingUp) fillGap(ctx, from, message.expected);
+}
+
+/** Several pages at once, or a replica that missed one would never catch up with a busy primary. */
+function fillGap(ctx: VsrContext, to: NodeId, from: number): void {
+  const { state, config } = ctx;
+  const peer = ctx.peer(to);
+  const repeated = from <= peer.resentTo && ctx.now - peer.resentAt < config.retransmitMs;
+  if (repeated) return;
+  peer.resentAt = ctx.now;
+  peer.resentTo = from;
+  if (from < state.firstSeq) {
+    // What it lacks is compacted: it gets the snapshot and installs this view's log anew.
+    sendLogSuffix(ctx, to, from);
+    return;
+  }
+  let next = from;
+  for (let pages = 0; pages < RESEND_PAGES_MAX && next <= state.flushed; pages++) {
+    const entries = ctx.page(next);
+    sendPrepare(ctx, to, entries);
+    next += entries.length;
+  }
+  peer.resentTo = next - 1;
+}
+
+/** Part of our log from `from` on, with the snapshot when the log does not reach back that far. */
+export function sendLogSuffix(ctx: VsrContext, to: NodeId, from: number): void {
+  const { state } = ctx;
+  const snapshot = from < state.firstSeq ? state.snapshot : null;
+  const entries = ctx.page(snapshot === null ? from : snapshot.seq + 1);
+  const { epoch, members, knownView: view, lastNormalView, commit } = state;
+  const lastSeq = ctx.lastSeq;
+  const log = { snapshot, entries, lastSeq, commit };
+  // An adopting candidate rests on it, so it must not be lost here.
+  ctx.sendDurably(to, { kind: "logSuffix", epoch, members, view, lastNormalView, ...log });
+}
+
+/** The longest prefix that a quorum has. It never shrinks. (VSR-10) */
+export function advanceCommit(ctx: VsrContext): void {
+  const { state } = ctx;
+  if (!state.acting) return;
+  const reached = Math.min(ctx.quorumAcked(), ctx.lastSeq);
+  if (reached <= state.commit) return;
+  const copies = state.members.filter((member) =>
+    member === ctx.self ? ctx.acked >= reached : (state.peers.get(member)?.acked ?? -1) >= reached,
+  );
+  commitUpTo(ctx, reached, copies);
+  if (!state.acting) return;
+  state.noticeAt = Math.min(state.noticeAt, ctx.now + ctx.config.commitNoticeMs);
+  confirmReads(ctx);
+}
+
+export function commitUpTo(ctx: VsrContext, target: number, copies: readonly NodeId[]): void {
+  const { state } = ctx;
+  const end = Math.min(target, ctx.lastSeq);
+  if (!ctx.rules.applyInOrder && end >= 0 && end <= state.commit) {
+    const again = ctx.entryAt(end);
+    if (again !== undefined) ctx.emit({ kind: "committed", entry: again, copies });
+  }
+  while (state.commit < end) {
+    const entry = ctx.entryAt(state.commit + 1);
+    if (entry === undefined) return;
+    state.commit++;
+    if (state.acting) {
+      state.inFlightBytes -= entryBytes(entry);
+      state.pending.delete(entry.eventId);
+    }
+    ctx.emit({ kind: "committed", entry, copies });
+    if (entry.kind === "reconfigure" && entry.epoch === state.epoch) {
+      enterEpoch(ctx, entry);
+      return;
+    }
+  }
+  markCommit(ctx);
+}
+
+/** A lower bound of the commit number on disk, so that a restart knows most of its state at once. */
+function markCommit(ctx: VsrContext): void {
+  const { state, config } = ctx;
+  const fresh = state.commit - state.marked;
+  if (fresh <= 0) return;
+  if (fresh < MARK_EVERY_ENTRIES && ctx.now - state.markedAt < config.renewMs) return;
+  state.marked = state.commit;
+  state.markedAt = ctx.now;
+  ctx.persist({ kind: "commitMark", seq: state.commit });
+}
+
+/** The reconfiguration is committed: the old replicas have done their last operation. (VSR-27) */
+function enterEpoch(ctx: VsrContext, entry: LogEntry): void {
+  const { state } = ctx;
+  const wasPrimary = state.acting;
+  if (state.acting) {
+    // The others learn it from this message only; the epoch they would answer in is over.
+    sendCommit(ctx);
+    stepDown(ctx, "the group has other replicas now");
+  }
+  state.marked = state.commit;
+  ctx.persist({ kind: "commitMark", seq: state.commit });
+  beginEpoch(ctx, entry.members, wasPrimary);
+}
+
+export function beginEpoch(ctx: VsrContext, members: readonly NodeId[], wasPrimary: boolean): void {
+  const { state } = ctx;
+  // Who was no replica of the last epoch has no say before a primary has given it the log.
+  const learner = state.learner || !state.members.includes(ctx.self);
+  state.learner = learner;
+  state.epoch++;
+  state.members = members;
+  state.grantedTo = null;
+  state.reconfigureSeq = -1;
+  state.candidacy = null;
+  state.transfer = null;
+  state.takeOverAt = 0;
+  state.peers = new Map();
+  ctx.persist({ kind: "epoch", epoch: state.epoch, members, learner });
+  ctx.emit({ kind: "epochChanged", epoch: state.epoch, members });
+  if (!members.includes(ctx.self)) {
+    retire(ctx);
+    return;
+  }
+  state.status = "viewChange";
+  state.primary = null;
+  // Nobody leads the old epoch any more, so no promise binds.
+  state.promisedUntil = ctx.now;
+  state.seenView = Math.max(state.seenView, state.knownView);
+  const place = wasPrimary ? 0 : 1 + members.indexOf(ctx.self);
+  state.electAt = ctx.now + place * ctx.config.rankDelayMs;
+}
+
+export function retire(ctx: VsrContext): void {
+  const { state } = ctx;
+  if (state.acting) stepDown(ctx, "no replica of this group any more");
+  state.status = "retired";
+  state.primary = null;
+  state.candidacy = null;
+  state.transfer = null;
+  state.takeOverAt = 0;
+  state.electAt = Number.POSITIVE_INFINITY;
+  ctx.emit({ kind: "retired", epoch: state.epoch });
+}
+
+/** A primary that may not be one any more stops at once. (VSR-16) */
+export function stepDown(ctx: VsrContext, why: string): void {
+  const { state, config } = ctx;
+  state.acting = false;
+  state.status = "viewChange";
+  state.primary = null;
+  state.inFlightBytes = 0;
+  state.pending = new Map();
+  state.heartbeatAt = Number.POSITIVE_INFINITY;
+  state.noticeAt = Number.POSITIVE_INFINITY;
+  // It knows best where the log is, but others may be ahead of it already.
+  state.electAt = ctx.now + config.rankDelayMs * state.members.length;
+  failReads(ctx);
+  ctx.emit({ kind: "steppedDown", view: state.knownView, why });
+}

@@ -1,0 +1,128 @@
+/**
+ * The public face of one group's replica.
+ *
+ * The driver's contract: `persist` effects reach the log of this node in the order they come, and
+ * `durable` tells how many of them, counted from the start of this process, are safe by now. The
+ * machine itself holds back whatever rests on a record that is not durable yet, so all other
+ * effects may be carried out at once, in order.
+ */
+
+import type { NodeId } from "../../base/ids.ts";
+import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
+
+/** What a node's log says about a group; folding these in order gives `GroupImage`. */
+export type VsrRecord =
+  /** Stands at its place from now on; nothing follows it yet. */
+  | { readonly kind: "entry"; readonly entry: LogEntry }
+  | { readonly kind: "promise"; readonly view: number }
+  | {
+      /** The group's log is now: what it had up to `keep`, or the snapshot if any, then these entries. */
+      readonly kind: "newView";
+      readonly epoch: number;
+      readonly members: readonly NodeId[];
+      readonly view: number;
+      readonly keep: number;
+      readonly snapshot: GroupSnapshot | null;
+      readonly entries: readonly LogEntry[];
+    }
+  | { readonly kind: "commitMark"; readonly seq: number }
+  | {
+      /** The group begins, or goes on with other replicas. */
+      readonly kind: "epoch";
+      readonly epoch: number;
+      readonly members: readonly NodeId[];
+      /** Has no log yet and does not vote. */
+      readonly learner: boolean;
+    };
+
+/** The durable part of a replica. */
+export interface GroupImage {
+  readonly epoch: number;
+  readonly members: readonly NodeId[];
+  readonly learner: boolean;
+  readonly knownView: number;
+  readonly lastNormalView: number;
+  readonly snapshot: GroupSnapshot | null;
+  /** Contiguous, beginning right after the snapshot's tail. */
+  readonly entries: readonly LogEntry[];
+  /** At least this much is committed. */
+  readonly commitMark: number;
+}
+
+export interface Operation {
+  readonly eventId: string;
+  readonly wall: number;
+  readonly logical: number;
+  readonly data: Uint8Array;
+}
+
+export type VsrInput =
+  | { readonly kind: "message"; readonly from: NodeId; readonly message: VsrMessage }
+  | { readonly kind: "durable"; readonly count: number }
+  | { readonly kind: "tick" }
+  | { readonly kind: "propose"; readonly operations: readonly Operation[] }
+  /** A strong read: answered by `readReady` or `readFailed` with the same token. */
+  | { readonly kind: "read"; readonly token: number }
+  | { readonly kind: "reconfigure"; readonly eventId: string; readonly members: readonly NodeId[] }
+  /** The state up to `snapshot.seq` is kept elsewhere; the log below it may go. (VSR-31) */
+  | { readonly kind: "compact"; readonly snapshot: GroupSnapshot }
+  /** Someone has seen two committed histories of this group: it must not go on here. (LEDG-6) */
+  | { readonly kind: "stop"; readonly why: string };
+
+export type RefusalReason =
+  | "notPrimary"
+  | "windowFull"
+  | "reconfiguring"
+  | "retired"
+  /** More than one member in or out, a double name, nobody, or too many. (VSR-27) */
+  | "badMembers"
+  /** Too few of those who would stay have the log of this view by now. */
+  | "notReady";
+
+export type VsrEffect =
+  | { readonly kind: "send"; readonly to: NodeId; readonly message: VsrMessage }
+  | { readonly kind: "persist"; readonly record: VsrRecord }
+  /** Apply it. In order, each sequence number once. */
+  | {
+      readonly kind: "committed";
+      readonly entry: LogEntry;
+      /** At the primary: who holds it durably now. Empty elsewhere. */
+      readonly copies: readonly NodeId[];
+    }
+  /** Forget the applied state and take this one. */
+  | { readonly kind: "restored"; readonly snapshot: GroupSnapshot }
+  | { readonly kind: "accepted"; readonly eventId: string; readonly seq: number }
+  | {
+      readonly kind: "refused";
+      readonly eventId: string;
+      readonly reason: RefusalReason;
+      readonly primary: NodeId | null;
+    }
+  | { readonly kind: "tookOver"; readonly view: number; readonly lastSeq: number }
+  /** What was proposed here and is not committed may or may not come about. (VSR-16, VSR-17) */
+  | { readonly kind: "steppedDown"; readonly view: number; readonly why: string }
+  | { readonly kind: "readReady"; readonly token: number; readonly seq: number }
+  | { readonly kind: "readFailed"; readonly token: number; readonly primary: NodeId | null }
+  | { readonly kind: "epochChanged"; readonly epoch: number; readonly members: readonly NodeId[] }
+  /** This node is no replica of the group any more. */
+  | { readonly kind: "retired"; readonly epoch: number }
+  /** Two different entries were committed at one place: the group stops here for good. (LEDG-6) */
+  | { readonly kind: "broken"; readonly why: string };
+
+export type VsrStatus = "normal" | "viewChange" | "retired" | "broken";
+
+export interface VsrView {
+  readonly epoch: number;
+  readonly members: readonly NodeId[];
+  readonly status: VsrStatus;
+  readonly view: number;
+  readonly lastNormalView: number;
+  /** May propose and answer strong reads. */
+  readonly primary: boolean;
+  readonly primaryId: NodeId | null;
+  readonly lastSeq: number;
+  readonly durableSeq: number;
+  readonly commit: number;
+  /** On this node's own clock; null without a lease. */
+  readonly leaseUntil: number | null;
+}

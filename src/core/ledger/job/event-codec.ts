@@ -1,0 +1,174 @@
+/**
+ * Job events as bytes: a version, the type, the head, the fields in the order of their declaration.
+ *
+ *     version(1) · type(1) · jobId · eventId · fenceToken · hlc · fields
+ *
+ * Texts and bytes carry their length, numbers are varints. The decoder is total: any bytes give an event
+ * or a problem in words, never an exception, and nothing longer than its limit is accepted. One event has
+ * one encoding, so equal bytes and equal events are the same thing for the chain of hashes.
+ */
+
+import { assert } from "../../base/assert.ts";
+import { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import type { Hlc } from "../../base/hlc.ts";
+import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
+import {
+  EVENT_KINDS,
+  EVENT_TYPES,
+  type EventId,
+  type JobEvent,
+  type JobEventKind,
+  problemOf,
+} from "./events.ts";
+import type { JobId } from "./job-id.ts";
+import * as limits from "./limits.ts";
+
+export const EVENT_VERSION = 1;
+
+export type Decoded<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly problem: string };
+
+/** The event must have passed `problemOf` at the edge; one that has not is a defect here. */
+export function encodeEvent(event: JobEvent): Uint8Array {
+  const problem = problemOf(event);
+  assert(problem === null, `an event is within its limits: ${problem}`);
+  const writer = new ByteWriter(128);
+  writer.uint8(EVENT_VERSION);
+  writer.uint8(EVENT_TYPES[event.kind]);
+  writer.text(event.jobId);
+  writer.text(event.eventId);
+  writer.varint(event.fenceToken);
+  writeHlc(writer, event.hlc);
+  writeBody(writer, event);
+  return writer.take();
+}
+
+function writeBody(writer: ByteWriter, event: JobEvent): void {
+  switch (event.kind) {
+    case "JobCreated":
+      writer.bytes(event.spec);
+      writeTexts(writer, event.assignedDcs);
+      return;
+    case "JobAccepted":
+      writer.text(event.dcId);
+      writer.varint(event.workerCount);
+      return;
+    case "JobProgressReported":
+      writer.text(event.dcId);
+      writer.varint(event.completed);
+      writer.varint(event.failed);
+      return;
+    case "JobCancellationRequested":
+      writer.text(event.reason);
+      writer.text(event.requestor);
+      return;
+    case "JobCancellationAcked":
+      writer.text(event.dcId);
+      writer.varint(event.workflowsCancelled);
+      return;
+    case "JobCompleted":
+      writer.text(event.finalStatus);
+      writer.bytes(event.aggregateMetrics);
+      return;
+    case "JobFailed":
+      writer.text(event.error);
+      writer.text(event.failedDc);
+      return;
+    case "JobTimedOut":
+      writer.text(event.timeoutType);
+      writeOptionalHlc(writer, event.lastProgressHlc);
+      return;
+  }
+}
+
+export function decodeEvent(bytes: Uint8Array): Decoded<JobEvent> {
+  const tooLong = bytes.length > limits.EVENT_BYTES_MAX;
+  if (tooLong) return { ok: false, problem: `${bytes.length} bytes are too many for an event` };
+  const reader = new ByteReader(bytes);
+  const version = reader.uint8();
+  if (version !== EVENT_VERSION) {
+    return { ok: false, problem: `event version ${version}; this build reads ${EVENT_VERSION}` };
+  }
+  const type = reader.uint8();
+  const kind = EVENT_KINDS[type - 1];
+  if (kind === undefined) return { ok: false, problem: `unknown event type ${type}` };
+  const event = readEvent(reader, kind);
+  if (reader.remaining > 0) reader.fail(`${reader.remaining} bytes too many`);
+  const problem = reader.problem ?? problemOf(event);
+  return problem === null ? { ok: true, value: event } : { ok: false, problem };
+}
+
+function readEvent(reader: ByteReader, kind: JobEventKind): JobEvent {
+  const head = {
+    jobId: reader.text(limits.JOB_ID_BYTES_MAX) as JobId,
+    eventId: reader.text(limits.EVENT_ID_BYTES_MAX) as EventId,
+    fenceToken: reader.varint(),
+    hlc: readHlc(reader),
+  };
+  const dc = (): string => reader.text(limits.DC_ID_BYTES_MAX);
+  switch (kind) {
+    case "JobCreated": {
+      // A copy: a view would keep the whole packet or segment alive for as long as the job.
+      const spec = reader.bytes(limits.JOB_SPEC_BYTES_MAX).slice();
+      return { kind, ...head, spec, assignedDcs: readTexts(reader, dc) };
+    }
+    case "JobAccepted":
+      return { kind, ...head, dcId: dc(), workerCount: reader.varint() };
+    case "JobProgressReported":
+      return { kind, ...head, dcId: dc(), completed: reader.varint(), failed: reader.varint() };
+    case "JobCancellationRequested": {
+      const reason = reader.text(limits.REASON_BYTES_MAX);
+      return { kind, ...head, reason, requestor: reader.text(limits.REQUESTOR_BYTES_MAX) };
+    }
+    case "JobCancellationAcked":
+      return { kind, ...head, dcId: dc(), workflowsCancelled: reader.varint() };
+    case "JobCompleted": {
+      const finalStatus = reader.text(limits.FINAL_STATUS_BYTES_MAX);
+      const aggregateMetrics = reader.bytes(limits.AGGREGATE_METRICS_BYTES_MAX).slice();
+      return { kind, ...head, finalStatus, aggregateMetrics };
+    }
+    case "JobFailed":
+      return { kind, ...head, error: reader.text(limits.ERROR_BYTES_MAX), failedDc: dc() };
+    case "JobTimedOut": {
+      const timeoutType = reader.text(limits.TIMEOUT_TYPE_BYTES_MAX);
+      return { kind, ...head, timeoutType, lastProgressHlc: readOptionalHlc(reader) };
+    }
+  }
+}
+
+export function writeHlc(writer: ByteWriter, hlc: Hlc): void {
+  writer.varint(hlc.wallMs);
+  writer.varint(hlc.logical);
+  writer.text(hlc.node);
+}
+
+export function readHlc(reader: ByteReader): Hlc {
+  const wallMs = reader.varint();
+  const logical = reader.varint();
+  return { wallMs, logical, node: reader.text(NODE_ID_BYTES_MAX) as NodeId };
+}
+
+export function writeOptionalHlc(writer: ByteWriter, hlc: Hlc | null): void {
+  writer.uint8(hlc === null ? 0 : 1);
+  if (hlc !== null) writeHlc(writer, hlc);
+}
+
+export function readOptionalHlc(reader: ByteReader): Hlc | null {
+  const present = reader.uint8();
+  if (present > 1) reader.fail(`${present} where 0 or 1 is expected`);
+  return present === 1 ? readHlc(reader) : null;
+}
+
+export function writeTexts(writer: ByteWriter, texts: readonly string[]): void {
+  writer.varint(texts.length);
+  for (const text of texts) writer.text(text);
+}
+
+export function readTexts(reader: ByteReader, readOne: () => string): readonly string[] {
+  const count = reader.varint();
+  if (count > limits.JOB_DCS_MAX) reader.fail(`${count} names are too many`);
+  const texts: string[] = [];
+  for (let i = 0; i < count && !reader.failed; i++) texts.push(readOne());
+  return texts;
+}

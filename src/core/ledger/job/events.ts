@@ -1,0 +1,210 @@
+/**
+ * The eight events a job's history is made of. A stored event is never rewritten; the state of a job is
+ * the fold of its events in log order (`fold.ts`). (EVT-1)
+ *
+ *     JobCreated ── JobAccepted per datacenter ── JobCompleted | JobFailed | JobTimedOut
+ *          └── JobCancellationRequested ── JobCancellationAcked per datacenter
+ *
+ * Every event carries its job, an id of its own (a second event with that id changes nothing, EVT-2), the
+ * fence token of whoever wrote it, and its time. `JobProgressReported` belongs to the data plane: it may
+ * be kept locally and never enters the replicated log (EVT-3).
+ */
+
+import type { Brand } from "../../base/brand.ts";
+import { encodeUtf8 } from "../../base/bytes.ts";
+import type { Hlc } from "../../base/hlc.ts";
+import { NODE_ID_BYTES_MAX } from "../../base/ids.ts";
+import type { JobId } from "./job-id.ts";
+import * as limits from "./limits.ts";
+
+/** Made by whoever submits, once per intended change; a retry carries the same one. */
+export type EventId = Brand<string, "EventId">;
+
+interface EventHead {
+  readonly jobId: JobId;
+  readonly eventId: EventId;
+  /** The view (gates) or the token received with the dispatch (managers). (C-26) */
+  readonly fenceToken: number;
+  readonly hlc: Hlc;
+}
+
+export interface JobCreated extends EventHead {
+  readonly kind: "JobCreated";
+  /** Opaque here: what to run is the workflow's affair. */
+  readonly spec: Uint8Array;
+  readonly assignedDcs: readonly string[];
+}
+
+export interface JobAccepted extends EventHead {
+  readonly kind: "JobAccepted";
+  readonly dcId: string;
+  readonly workerCount: number;
+}
+
+export interface JobProgressReported extends EventHead {
+  readonly kind: "JobProgressReported";
+  readonly dcId: string;
+  readonly completed: number;
+  readonly failed: number;
+}
+
+export interface JobCancellationRequested extends EventHead {
+  readonly kind: "JobCancellationRequested";
+  readonly reason: string;
+  /** Who asked; kept for the audit. (G-19) */
+  readonly requestor: string;
+}
+
+export interface JobCancellationAcked extends EventHead {
+  readonly kind: "JobCancellationAcked";
+  readonly dcId: string;
+  readonly workflowsCancelled: number;
+}
+
+export interface JobCompleted extends EventHead {
+  readonly kind: "JobCompleted";
+  readonly finalStatus: string;
+  readonly aggregateMetrics: Uint8Array;
+}
+
+export interface JobFailed extends EventHead {
+  readonly kind: "JobFailed";
+  readonly error: string;
+  readonly failedDc: string;
+}
+
+export interface JobTimedOut extends EventHead {
+  readonly kind: "JobTimedOut";
+  readonly timeoutType: string;
+  /** Null: no progress was ever seen. */
+  readonly lastProgressHlc: Hlc | null;
+}
+
+export type JobEvent =
+  | JobCreated
+  | JobAccepted
+  | JobProgressReported
+  | JobCancellationRequested
+  | JobCancellationAcked
+  | JobCompleted
+  | JobFailed
+  | JobTimedOut;
+
+export type JobEventKind = JobEvent["kind"];
+
+/** The record types 1 to 8 of the log. Numbers are never used again for something else. */
+export const EVENT_TYPES: Readonly<Record<JobEventKind, number>> = {
+  JobCreated: 1,
+  JobAccepted: 2,
+  JobProgressReported: 3,
+  JobCancellationRequested: 4,
+  JobCancellationAcked: 5,
+  JobCompleted: 6,
+  JobFailed: 7,
+  JobTimedOut: 8,
+};
+
+export const EVENT_KINDS = Object.keys(EVENT_TYPES) as readonly JobEventKind[];
+
+/** Whether events of this kind go through the replicated log. (EVT-3) */
+export function isReplicated(kind: JobEventKind): boolean {
+  return kind !== "JobProgressReported";
+}
+
+/** What is wrong with an event that comes from outside, in words for its sender; null when it may be logged. */
+export function problemOf(event: JobEvent): string | null {
+  return problemOfHead(event) ?? problemOfBody(event);
+}
+
+function problemOfHead({ jobId, eventId, fenceToken, hlc }: JobEvent): string | null {
+  return (
+    textProblem("jobId", jobId, 1, limits.JOB_ID_BYTES_MAX) ??
+    textProblem("eventId", eventId, 1, limits.EVENT_ID_BYTES_MAX) ??
+    countProblem("fenceToken", fenceToken) ??
+    hlcProblem("hlc", hlc)
+  );
+}
+
+function problemOfBody(event: JobEvent): string | null {
+  switch (event.kind) {
+    case "JobCreated":
+      return (
+        bytesProblem("spec", event.spec, limits.JOB_SPEC_BYTES_MAX) ?? dcsProblem(event.assignedDcs)
+      );
+    case "JobAccepted":
+      return dcProblem("dcId", event.dcId) ?? countProblem("workerCount", event.workerCount);
+    case "JobProgressReported":
+      return (
+        dcProblem("dcId", event.dcId) ??
+        countProblem("completed", event.completed) ??
+        countProblem("failed", event.failed)
+      );
+    case "JobCancellationRequested":
+      return (
+        textProblem("reason", event.reason, 0, limits.REASON_BYTES_MAX) ??
+        textProblem("requestor", event.requestor, 0, limits.REQUESTOR_BYTES_MAX)
+      );
+    case "JobCancellationAcked":
+      return (
+        dcProblem("dcId", event.dcId) ??
+        countProblem("workflowsCancelled", event.workflowsCancelled)
+      );
+    case "JobCompleted":
+      return (
+        textProblem("finalStatus", event.finalStatus, 0, limits.FINAL_STATUS_BYTES_MAX) ??
+        bytesProblem("aggregateMetrics", event.aggregateMetrics, limits.AGGREGATE_METRICS_BYTES_MAX)
+      );
+    case "JobFailed":
+      return (
+        textProblem("error", event.error, 0, limits.ERROR_BYTES_MAX) ??
+        dcProblem("failedDc", event.failedDc)
+      );
+    case "JobTimedOut":
+      return (
+        textProblem("timeoutType", event.timeoutType, 0, limits.TIMEOUT_TYPE_BYTES_MAX) ??
+        (event.lastProgressHlc && hlcProblem("lastProgressHlc", event.lastProgressHlc))
+      );
+  }
+}
+
+function hlcProblem(field: string, hlc: Hlc): string | null {
+  return (
+    countProblem(`${field}.wallMs`, hlc.wallMs) ??
+    countProblem(`${field}.logical`, hlc.logical) ??
+    textProblem(`${field}.node`, hlc.node, 1, NODE_ID_BYTES_MAX)
+  );
+}
+
+function dcsProblem(dcs: readonly string[]): string | null {
+  if (dcs.length === 0) return "assignedDcs: at least one datacenter must be named";
+  if (dcs.length > limits.JOB_DCS_MAX) {
+    return `assignedDcs: ${dcs.length} where at most ${limits.JOB_DCS_MAX} are allowed`;
+  }
+  if (new Set(dcs).size !== dcs.length) return "assignedDcs: a datacenter is named twice";
+  for (const dc of dcs) {
+    const problem = dcProblem("assignedDcs", dc);
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
+function dcProblem(field: string, dc: string): string | null {
+  return textProblem(field, dc, 1, limits.DC_ID_BYTES_MAX);
+}
+
+function textProblem(field: string, text: string, min: number, max: number): string | null {
+  // A UTF-16 unit is at most three bytes, so short texts need no encoding to know they fit.
+  const size = text.length * 3 <= max ? text.length : encodeUtf8(text).length;
+  if (size < min) return `${field}: must not be empty`;
+  return size > max ? `${field}: ${size} bytes where at most ${max} are allowed` : null;
+}
+
+function bytesProblem(field: string, bytes: Uint8Array, max: number): string | null {
+  if (bytes.length <= max) return null;
+  return `${field}: ${bytes.length} bytes where at most ${max} are allowed`;
+}
+
+function countProblem(field: string, value: number): string | null {
+  if (Number.isSafeInteger(value) && value >= 0) return null;
+  return `${field}: ${value} is not a whole number from 0 to 2^53 - 1`;
+}

@@ -1,0 +1,348 @@
+/**
+ * The state of a job as the fold of its committed events, the same on every replica. (EVT-1, EVT-4)
+ *
+ *                 Accepted          Completed
+ *     CREATED ────────────> ACCEPTED ───────> COMPLETED
+ *        │  Failed, TimedOut   │
+ *        ├─────────────────────┴────────────> FAILED, TIMED_OUT
+ *        │ CancellationRequested
+ *        └──────────> CANCELLING ───────────> CANCELLED      all datacenters acked, or completed, or timed out
+ *
+ * Total: every event has an outcome in every state. An illegal one is remembered as rejected with its
+ * reason and changes nothing else. A terminal status never changes. Once a cancel is committed nothing
+ * starts or resumes work (LEDG-7). A second event with the same id changes nothing, wherever it comes
+ * (EVT-2). The trail that knows the ids is bounded; for an event that was applied and since forgotten the
+ * table itself is idempotent: its cell is a no-op by then.
+ *
+ * The chain hashes every committed event onto the hash before it: two replicas with equal
+ * (seq, chain) have folded the same history. (AE-3)
+ */
+
+import { assert, assertNever } from "../../base/assert.ts";
+import { compareHlc, type Hlc } from "../../base/hlc.ts";
+import { sha256 } from "../../base/sha256.ts";
+import { encodeEvent } from "./event-codec.ts";
+import type {
+  EventId,
+  JobAccepted,
+  JobCancellationRequested,
+  JobCreated,
+  JobEvent,
+} from "./events.ts";
+import type { JobId } from "./job-id.ts";
+import { JOB_DCS_MAX } from "./limits.ts";
+import { addToTrail, EMPTY_TRAIL, findInTrail, type Trail, type TrailEntry } from "./trail.ts";
+
+export type JobStatus =
+  | "ABSENT"
+  | "CREATED"
+  | "ACCEPTED"
+  | "CANCELLING"
+  | "COMPLETED"
+  | "FAILED"
+  | "TIMED_OUT"
+  | "CANCELLED";
+
+export interface AcceptedDc {
+  readonly dcId: string;
+  readonly workerCount: number;
+  readonly fenceToken: number;
+  readonly hlc: Hlc;
+}
+
+export interface Cancellation {
+  readonly eventId: EventId;
+  readonly reason: string;
+  readonly requestor: string;
+  readonly ackedDcs: readonly string[];
+  readonly workflowsCancelled: number;
+}
+
+export type JobEnd =
+  | {
+      readonly kind: "completed";
+      readonly finalStatus: string;
+      readonly aggregateMetrics: Uint8Array;
+    }
+  | { readonly kind: "failed"; readonly error: string; readonly failedDc: string }
+  | {
+      readonly kind: "timedOut";
+      readonly timeoutType: string;
+      readonly lastProgressHlc: Hlc | null;
+    }
+  /** The datacenters that had not acked: empty unless a timeout ended the waiting. */
+  | { readonly kind: "cancelled"; readonly unackedDcs: readonly string[] };
+
+export interface JobState {
+  readonly jobId: JobId;
+  readonly status: JobStatus;
+  readonly spec: Uint8Array;
+  readonly assignedDcs: readonly string[];
+  readonly accepted: readonly AcceptedDc[];
+  readonly cancellation: Cancellation | null;
+  readonly end: JobEnd | null;
+  /** When the job ended; null while it lives. */
+  readonly endedAt: Hlc | null;
+  /** The highest token of any committed event. */
+  readonly fenceToken: number;
+  /** The newest time of any committed event; null before the first. */
+  readonly hlc: Hlc | null;
+  /** The last place of the log that is folded in; -1 before the first. */
+  readonly appliedSeq: number;
+  readonly chain: Uint8Array;
+  readonly trail: Trail;
+}
+
+export type RejectReason =
+  | "JOB_ABSENT"
+  | "ALREADY_CREATED"
+  | "NOT_CANCELLING"
+  | "NOT_ACCEPTED"
+  | "DATA_PLANE_EVENT"
+  | "TOO_MANY_DCS"
+  | "OTHER_JOB";
+
+export type EventOutcome =
+  | { readonly kind: "applied" }
+  | { readonly kind: "noop" }
+  /** A repetition; `first` says what the event did when it came. */
+  | { readonly kind: "duplicate"; readonly first: TrailEntry }
+  | { readonly kind: "rejected"; readonly reason: RejectReason }
+  /** A cancel of a job that has ended: recorded, and the caller is told. */
+  | { readonly kind: "alreadyTerminal"; readonly status: JobStatus };
+
+export interface Applied {
+  readonly state: JobState;
+  readonly outcome: EventOutcome;
+}
+
+export const CHAIN_BYTES = 32;
+
+export function initialState(jobId: JobId): JobState {
+  return {
+    jobId,
+    status: "ABSENT",
+    spec: new Uint8Array(0),
+    assignedDcs: [],
+    accepted: [],
+    cancellation: null,
+    end: null,
+    endedAt: null,
+    fenceToken: 0,
+    hlc: null,
+    appliedSeq: -1,
+    chain: new Uint8Array(CHAIN_BYTES),
+    trail: EMPTY_TRAIL,
+  };
+}
+
+export function isTerminal(status: JobStatus): boolean {
+  return TERMINAL.has(status);
+}
+
+const TERMINAL: ReadonlySet<JobStatus> = new Set<JobStatus>([
+  "COMPLETED",
+  "FAILED",
+  "TIMED_OUT",
+  "CANCELLED",
+]);
+
+/** Folds the event committed at `seq`, which must lie above all that was folded before. */
+export function applyEvent(
+  state: JobState,
+  event: JobEvent,
+  seq: number,
+  /** The event as the log holds it, where it is at hand: encoding it again costs as much as the fold. */
+  bytes: Uint8Array = encodeEvent(event),
+): Applied {
+  assertNextPlace(state, seq);
+  const chain = chainAfter(state.chain, bytes);
+  const first = findInTrail(state.trail, event.eventId);
+  if (first !== undefined) {
+    return {
+      state: { ...state, appliedSeq: seq, chain },
+      outcome: { kind: "duplicate", first },
+    };
+  }
+  const { change, outcome } = judge(state, event);
+  const { eventId, fenceToken, hlc, kind } = event;
+  const reason = outcome.kind === "rejected" ? outcome.reason : null;
+  const entry: TrailEntry = { seq, eventId, kind, hlc, outcome: outcome.kind, reason };
+  return {
+    // Spelled out: spreading two objects of changing shapes costs more than the rest of the fold.
+    state: {
+      jobId: state.jobId,
+      status: change.status ?? state.status,
+      spec: change.spec ?? state.spec,
+      assignedDcs: change.assignedDcs ?? state.assignedDcs,
+      accepted: change.accepted ?? state.accepted,
+      cancellation: change.cancellation ?? state.cancellation,
+      end: change.end ?? state.end,
+      endedAt: change.endedAt ?? state.endedAt,
+      fenceToken: Math.max(state.fenceToken, fenceToken),
+      hlc: state.hlc === null || compareHlc(hlc, state.hlc) > 0 ? hlc : state.hlc,
+      appliedSeq: seq,
+      chain,
+      trail: addToTrail(state.trail, entry),
+    },
+    outcome,
+  };
+}
+
+/** A place of the log that holds no job event (a take-over's no-op, a reconfiguration). */
+export function advanceSeq(state: JobState, seq: number): JobState {
+  assertNextPlace(state, seq);
+  return { ...state, appliedSeq: seq };
+}
+
+function assertNextPlace({ appliedSeq }: JobState, seq: number): void {
+  assert(Number.isSafeInteger(seq), "a place in the log is a whole number");
+  assert(seq > appliedSeq, "a place of the log is folded once, in order");
+}
+
+export function chainAfter(chain: Uint8Array, event: Uint8Array): Uint8Array {
+  const linked = new Uint8Array(CHAIN_BYTES + event.length);
+  linked.set(chain);
+  linked.set(event, CHAIN_BYTES);
+  return sha256(linked);
+}
+
+interface Verdict {
+  readonly change: Partial<JobState>;
+  readonly outcome: Exclude<EventOutcome, { kind: "duplicate" }>;
+}
+
+const NOOP: Verdict = { change: {}, outcome: { kind: "noop" } };
+
+function applied(change: Partial<JobState>): Verdict {
+  return { change, outcome: { kind: "applied" } };
+}
+
+function rejected(reason: RejectReason): Verdict {
+  return { change: {}, outcome: { kind: "rejected", reason } };
+}
+
+/** The table of states and events. */
+function judge(state: JobState, event: JobEvent): Verdict {
+  const { status } = state;
+  if (event.jobId !== state.jobId) return rejected("OTHER_JOB");
+  if (event.kind === "JobProgressReported") return rejected("DATA_PLANE_EVENT");
+  if (event.kind === "JobCreated") {
+    return status === "ABSENT" ? create(event) : rejected("ALREADY_CREATED");
+  }
+  if (status === "ABSENT") return rejected("JOB_ABSENT");
+  if (isTerminal(status)) {
+    if (event.kind !== "JobCancellationRequested") return NOOP;
+    return { change: {}, outcome: { kind: "alreadyTerminal", status } };
+  }
+  if (status === "CANCELLING") return judgeCancelling(state, event);
+  switch (event.kind) {
+    case "JobAccepted":
+      return accept(state, event, "ACCEPTED");
+    case "JobCancellationRequested":
+      return cancel(event);
+    case "JobCancellationAcked":
+      return rejected("NOT_CANCELLING");
+    case "JobCompleted": {
+      if (status === "CREATED") return rejected("NOT_ACCEPTED");
+      const { finalStatus, aggregateMetrics } = event;
+      return ended("COMPLETED", event.hlc, { kind: "completed", finalStatus, aggregateMetrics });
+    }
+    case "JobFailed": {
+      const { error, failedDc } = event;
+      return ended("FAILED", event.hlc, { kind: "failed", error, failedDc });
+    }
+    case "JobTimedOut": {
+      const { timeoutType, lastProgressHlc } = event;
+      return ended("TIMED_OUT", event.hlc, { kind: "timedOut", timeoutType, lastProgressHlc });
+    }
+    default:
+      return assertNever(event);
+  }
+}
+
+/** While cancelling every road leads to CANCELLED. (LEDG-7) */
+function judgeCancelling(
+  state: JobState,
+  event: Exclude<JobEvent, { kind: "JobCreated" | "JobProgressReported" }>,
+): Verdict {
+  switch (event.kind) {
+    case "JobAccepted":
+      return accept(state, event, "CANCELLING");
+    case "JobCancellationRequested":
+      return NOOP;
+    case "JobCancellationAcked":
+      return ack(state, event.dcId, event.workflowsCancelled, event.hlc);
+    case "JobFailed":
+      return ack(state, event.failedDc, 0, event.hlc);
+    case "JobTimedOut":
+      return cancelled(event.hlc, unackedDcs(state.assignedDcs, cancellationOf(state)));
+    case "JobCompleted":
+      return cancelled(event.hlc, []);
+    default:
+      return assertNever(event);
+  }
+}
+
+function create(event: JobCreated): Verdict {
+  return applied({ status: "CREATED", spec: event.spec, assignedDcs: event.assignedDcs });
+}
+
+/**
+ * The datacenter is noted with its workers. One that was not assigned joins the assigned ones, so that a
+ * cancellation waits for it too. Of two acceptances of one datacenter the higher fence and time stands.
+ */
+function accept(state: JobState, event: JobAccepted, status: JobStatus): Verdict {
+  const { dcId, fenceToken, hlc, workerCount } = event;
+  const known = state.accepted.find((one) => one.dcId === dcId);
+  if (known !== undefined && !isNewer(event, known)) return NOOP;
+  const isAssigned = state.assignedDcs.includes(dcId);
+  if (!isAssigned && state.assignedDcs.length >= JOB_DCS_MAX) return rejected("TOO_MANY_DCS");
+  const others = state.accepted.filter((one) => one !== known);
+  return applied({
+    status,
+    assignedDcs: isAssigned ? state.assignedDcs : [...state.assignedDcs, dcId],
+    accepted: [...others, { dcId, workerCount, fenceToken, hlc }],
+  });
+}
+
+function isNewer(event: JobAccepted, known: AcceptedDc): boolean {
+  if (event.fenceToken !== known.fenceToken) return event.fenceToken > known.fenceToken;
+  return compareHlc(event.hlc, known.hlc) > 0;
+}
+
+function cancel({ eventId, reason, requestor }: JobCancellationRequested): Verdict {
+  return applied({
+    status: "CANCELLING",
+    cancellation: { eventId, reason, requestor, ackedDcs: [], workflowsCancelled: 0 },
+  });
+}
+
+function ack(state: JobState, dcId: string, workflows: number, hlc: Hlc): Verdict {
+  const before = cancellationOf(state);
+  if (!state.assignedDcs.includes(dcId) || before.ackedDcs.includes(dcId)) return NOOP;
+  const cancellation: Cancellation = {
+    ...before,
+    ackedDcs: [...before.ackedDcs, dcId],
+    workflowsCancelled: Math.min(before.workflowsCancelled + workflows, Number.MAX_SAFE_INTEGER),
+  };
+  if (unackedDcs(state.assignedDcs, cancellation).length > 0) return applied({ cancellation });
+  return applied({ cancellation, ...cancelled(hlc, []).change });
+}
+
+function cancelled(hlc: Hlc, unacked: readonly string[]): Verdict {
+  return ended("CANCELLED", hlc, { kind: "cancelled", unackedDcs: unacked });
+}
+
+function ended(status: JobStatus, endedAt: Hlc, end: JobEnd): Verdict {
+  return applied({ status, endedAt, end });
+}
+
+function unackedDcs(assigned: readonly string[], { ackedDcs }: Cancellation): readonly string[] {
+  return assigned.filter((dc) => !ackedDcs.includes(dc));
+}
+
+function cancellationOf(state: JobState): Cancellation {
+  assert(state.cancellation !== null, "a job that is being cancelled knows its cancellation");
+  return state.cancellation;
+}

@@ -1,0 +1,142 @@
+/** Events for tests: short builders with sensible fields, and arbitrary ones for properties. */
+
+import fc from "fast-check";
+import { encodeUtf8 } from "../../../base/bytes.ts";
+import type { Hlc } from "../../../base/hlc.ts";
+import { nodeId } from "../../../base/ids.ts";
+import type { EventId, JobEvent, JobEventKind } from "../events.ts";
+import type { JobId } from "../job-id.ts";
+
+export const JOB = "use1-1704931200000-gate42-00001" as JobId;
+
+export function stamp(wallMs: number, logical = 0, node = "gate42"): Hlc {
+  return { wallMs, logical, node: nodeId(node) };
+}
+
+let made = 0;
+
+/** An event of the kind with a fresh id; anything may be given to replace a field. */
+export function event<Kind extends JobEventKind>(
+  kind: Kind,
+  fields: Partial<Extract<JobEvent, { kind: Kind }>> = {},
+): Extract<JobEvent, { kind: Kind }> {
+  made++;
+  const head = {
+    jobId: JOB,
+    eventId: `event-${made}` as EventId,
+    fenceToken: 1,
+    hlc: stamp(1_000 + made),
+  };
+  const bodies: {
+    readonly [Name in JobEventKind]: Omit<Extract<JobEvent, { kind: Name }>, never>;
+  } = {
+    JobCreated: {
+      ...head,
+      kind: "JobCreated",
+      spec: new Uint8Array([1, 2]),
+      assignedDcs: ["a", "b"],
+    },
+    JobAccepted: { ...head, kind: "JobAccepted", dcId: "a", workerCount: 3 },
+    JobProgressReported: {
+      ...head,
+      kind: "JobProgressReported",
+      dcId: "a",
+      completed: 1,
+      failed: 0,
+    },
+    JobCancellationRequested: {
+      ...head,
+      kind: "JobCancellationRequested",
+      reason: "enough",
+      requestor: "alice",
+    },
+    JobCancellationAcked: {
+      ...head,
+      kind: "JobCancellationAcked",
+      dcId: "a",
+      workflowsCancelled: 2,
+    },
+    JobCompleted: {
+      ...head,
+      kind: "JobCompleted",
+      finalStatus: "passed",
+      aggregateMetrics: new Uint8Array([9]),
+    },
+    JobFailed: { ...head, kind: "JobFailed", error: "broke", failedDc: "a" },
+    JobTimedOut: {
+      ...head,
+      kind: "JobTimedOut",
+      timeoutType: "idle",
+      lastProgressHlc: stamp(900),
+    },
+  };
+  return { ...bodies[kind], ...fields } as unknown as Extract<JobEvent, { kind: Kind }>;
+}
+
+const text = (max: number): fc.Arbitrary<string> =>
+  fc.string({ unit: "grapheme", maxLength: 12 }).filter((it) => encodeUtf8(it).length <= max);
+const name = fc.stringMatching(/^[a-z0-9]{1,8}$/);
+const count = fc.oneof(fc.nat(20), fc.maxSafeNat());
+const bytes = fc.uint8Array({ maxLength: 40 });
+const hlc: fc.Arbitrary<Hlc> = fc.record({
+  wallMs: fc.maxSafeNat(),
+  logical: count,
+  node: name.map(nodeId),
+});
+
+const head = {
+  jobId: fc.constant(JOB),
+  eventId: fc.uuid().map((id) => id as EventId),
+  fenceToken: count,
+  hlc,
+};
+
+/** Few datacenters, so that streams of events get somewhere. */
+const dc = fc.constantFrom("a", "b", "c");
+
+export const anyEvent: fc.Arbitrary<JobEvent> = fc.oneof(
+  fc.record({
+    kind: fc.constant("JobCreated" as const),
+    ...head,
+    spec: bytes,
+    assignedDcs: fc.uniqueArray(dc, { minLength: 1 }),
+  }),
+  fc.record({ kind: fc.constant("JobAccepted" as const), ...head, dcId: dc, workerCount: count }),
+  fc.record({
+    kind: fc.constant("JobProgressReported" as const),
+    ...head,
+    dcId: dc,
+    completed: count,
+    failed: count,
+  }),
+  fc.record({
+    kind: fc.constant("JobCancellationRequested" as const),
+    ...head,
+    reason: text(100),
+    requestor: text(100),
+  }),
+  fc.record({
+    kind: fc.constant("JobCancellationAcked" as const),
+    ...head,
+    dcId: dc,
+    workflowsCancelled: count,
+  }),
+  fc.record({
+    kind: fc.constant("JobCompleted" as const),
+    ...head,
+    finalStatus: text(64),
+    aggregateMetrics: bytes,
+  }),
+  fc.record({ kind: fc.constant("JobFailed" as const), ...head, error: text(100), failedDc: dc }),
+  fc.record({
+    kind: fc.constant("JobTimedOut" as const),
+    ...head,
+    timeoutType: text(64),
+    lastProgressHlc: fc.option(hlc),
+  }),
+);
+
+/** A stream that mostly begins with a creation, as real ones do. */
+export const anyStream: fc.Arbitrary<readonly JobEvent[]> = fc
+  .tuple(fc.boolean(), fc.array(anyEvent, { maxLength: 24 }))
+  .map(([created, events]) => (created ? [event("JobCreated"), ...events] : events));

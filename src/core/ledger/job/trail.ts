@@ -1,0 +1,56 @@
+/**
+ * The last events of one job: what came, at which place of the log, what became of it. It answers two
+ * questions: "was this event id here before?" and "what happened to this job?".
+ *
+ *     open, at most 32, newest last   │   sealed chunks of 32, by event id, oldest dropped first
+ *
+ * A value like the rest of the state: adding makes a new trail and copies at most one open chunk.
+ */
+
+import type { Hlc } from "../../base/hlc.ts";
+import type { EventId, JobEventKind } from "./events.ts";
+import { TRAIL_EVENTS_MAX } from "./limits.ts";
+
+export type TrailOutcome = "applied" | "noop" | "rejected" | "alreadyTerminal";
+
+export interface TrailEntry {
+  readonly seq: number;
+  readonly eventId: EventId;
+  readonly kind: JobEventKind;
+  readonly hlc: Hlc;
+  readonly outcome: TrailOutcome;
+  /** Why it was rejected; null otherwise. */
+  readonly reason: string | null;
+}
+
+export interface Trail {
+  readonly open: readonly TrailEntry[];
+  readonly sealed: readonly ReadonlyMap<EventId, TrailEntry>[];
+}
+
+const CHUNK_EVENTS = 32;
+const SEALED_MAX = TRAIL_EVENTS_MAX / CHUNK_EVENTS - 1;
+
+export const EMPTY_TRAIL: Trail = { open: [], sealed: [] };
+
+export function addToTrail(trail: Trail, entry: TrailEntry): Trail {
+  const open = [...trail.open, entry];
+  if (open.length < CHUNK_EVENTS) return { open, sealed: trail.sealed };
+  const chunk = new Map(open.map((one) => [one.eventId, one]));
+  return { open: [], sealed: [...trail.sealed, chunk].slice(-SEALED_MAX) };
+}
+
+export function findInTrail(trail: Trail, eventId: EventId): TrailEntry | undefined {
+  for (const entry of trail.open) if (entry.eventId === eventId) return entry;
+  for (const chunk of trail.sealed) {
+    const entry = chunk.get(eventId);
+    if (entry !== undefined) return entry;
+  }
+  return undefined;
+}
+
+/** Oldest first. */
+export function* trailEntries(trail: Trail): Generator<TrailEntry> {
+  for (const chunk of trail.sealed) yield* chunk.values();
+  yield* trail.open;
+}

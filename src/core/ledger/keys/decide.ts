@@ -1,0 +1,150 @@
+/**
+ * What to do with a keyed submission, from a shard's applied state and what this primary has proposed and not
+ * yet seen applied. Pure: nothing changes here. (IDEM-21, IDEM-23, IDEM-26)
+ */
+
+import { assertNever } from "../../base/assert.ts";
+import { encodeUtf8 } from "../../base/bytes.ts";
+import type { NodeId } from "../../base/ids.ts";
+import type { IdempotencyKey } from "./key.ts";
+import type { ShardOutcome, ShardState } from "./shard.ts";
+import type { ShardEntry } from "./shard-entry.ts";
+
+export interface Submission {
+  readonly key: IdempotencyKey;
+  readonly fingerprint: Uint8Array;
+  /** Validation, capacity, placement and the new job's id. Asked once at most, and only for an absent key. */
+  readonly admit: () => Admission;
+}
+
+export type Admission =
+  | {
+      readonly kind: "accept";
+      readonly jobId: string;
+      readonly replicaSet: readonly NodeId[];
+      readonly created: Uint8Array;
+      readonly ack: Uint8Array;
+    }
+  /** Deterministic: invalid, not allowed. The same for every retry. */
+  | { readonly kind: "refuse"; readonly result: Uint8Array }
+  /** For now: no capacity, no quorum, an open circuit. Never stored. (IDEM-8) */
+  | { readonly kind: "defer"; readonly why: string };
+
+export type SubmissionAnswer =
+  | {
+      readonly kind: "accepted";
+      readonly jobId: string;
+      readonly ack: Uint8Array;
+      readonly duplicate: boolean;
+    }
+  | { readonly kind: "rejected"; readonly result: Uint8Array; readonly duplicate: boolean }
+  | { readonly kind: "keyReused" }
+  /** Nothing is known to be decided; the same key must be sent again. */
+  | { readonly kind: "retry"; readonly why: string };
+
+export type Decision =
+  | { readonly kind: "answer"; readonly answer: SubmissionAnswer }
+  /** Propose, and answer when the entry is applied. */
+  | { readonly kind: "propose"; readonly entry: ShardEntry }
+  /** The key is in flight: answer with that one. */
+  | { readonly kind: "wait" }
+  /** Only the primary may say that a key is absent. */
+  | { readonly kind: "forward" };
+
+/** What a primary holds beside the state. */
+export interface InFlight {
+  has(key: IdempotencyKey): boolean;
+  /** Keys proposed and not applied. */
+  readonly size: number;
+  /** Bytes of their JobCreated events. */
+  readonly createdBytes: number;
+}
+
+export interface ShardLimits {
+  readonly entriesMax: number;
+  /** JobCreated events held for jobs that are not founded yet. */
+  readonly createdBytesMax: number;
+}
+
+/** At the primary. `wall` is the time written into the entry. */
+export function decideSubmission(
+  state: ShardState,
+  inFlight: InFlight,
+  submission: Submission,
+  wall: number,
+  limits: ShardLimits,
+): Decision {
+  const known = state.outcomeOf(submission.key, submission.fingerprint);
+  if (known !== null) return answer(answerOf(known, submission, state));
+  if (inFlight.has(submission.key)) return { kind: "wait" };
+  // IDEM-19: nothing within its TTL makes room; new keys wait outside.
+  if (state.size + inFlight.size >= limits.entriesMax) return retry("the shard is full");
+  const admission = submission.admit();
+  const { key, fingerprint } = submission;
+  switch (admission.kind) {
+    case "accept": {
+      const held = state.createdBytes + inFlight.createdBytes + admission.created.length;
+      if (held > limits.createdBytesMax) return retry("too many jobs are being founded");
+      const { jobId, replicaSet, created, ack } = admission;
+      const entry = { key, fingerprint, jobId, replicaSet, created, ack, at: wall } as const;
+      return { kind: "propose", entry: { kind: "reserved", ...entry } };
+    }
+    case "refuse": {
+      const entry = { key, fingerprint, result: admission.result, at: wall } as const;
+      return { kind: "propose", entry: { kind: "rejected", ...entry } };
+    }
+    case "defer": {
+      if (state.rules.transientNeverStored) return retry(admission.why);
+      const entry = { key, fingerprint, result: encodeUtf8(admission.why), at: wall } as const;
+      return { kind: "propose", entry: { kind: "rejected", ...entry } };
+    }
+    default:
+      return assertNever(admission);
+  }
+}
+
+/** At any other replica: what has ended cannot change, so its answer is good; all else is the primary's. */
+export function decideAtReplica(state: ShardState, submission: Submission): Decision {
+  const status = state.status(submission.key);
+  if (status === "committed" || status === "rejected") {
+    const known = state.outcomeOf(submission.key, submission.fingerprint);
+    if (known !== null) return answer(answerOf(known, submission, state));
+  }
+  if (status !== null || state.rules.absenceOnlyByPrimary) return { kind: "forward" };
+  const admission = submission.admit();
+  if (admission.kind !== "accept") return { kind: "forward" };
+  return answer(accepted(admission, false));
+}
+
+/** What a key that is there is worth to one more submission of it. */
+export function answerOf(
+  outcome: ShardOutcome,
+  submission: Submission,
+  state: ShardState,
+): SubmissionAnswer {
+  if (outcome.kind === "keyReused") return { kind: "keyReused" };
+  if (outcome.kind === "rejected") {
+    return { kind: "rejected", result: outcome.result, duplicate: !outcome.first };
+  }
+  if (outcome.kind !== "duplicate") return { kind: "retry", why: "the shard is full" };
+  if (!state.rules.canonicalJob) {
+    const own = submission.admit();
+    if (own.kind === "accept") return accepted(own, true);
+  }
+  return accepted(outcome, true);
+}
+
+export function accepted(
+  job: { readonly jobId: string; readonly ack: Uint8Array },
+  duplicate: boolean,
+): SubmissionAnswer {
+  return { kind: "accepted", jobId: job.jobId, ack: job.ack, duplicate };
+}
+
+function answer(value: SubmissionAnswer): Decision {
+  return { kind: "answer", answer: value };
+}
+
+function retry(why: string): Decision {
+  return answer({ kind: "retry", why });
+}

@@ -1,0 +1,364 @@
+/**
+ * The primary's side of one shard: who waits for which key, which entries are proposed, which jobs are being
+ * founded, when entries expire. All of it is volatile: a new primary starts with an empty desk and finds what
+ * is left to do in the replicated state. (IDEM-21 to IDEM-24)
+ *
+ *     submit --absent--> propose RESERVED --applied: new--> answer all who wait, found the job's group
+ *                                                               |  again every few seconds, until
+ *                                                             founded --> propose COMMITTED
+ *
+ * The driver tells the desk of every entry the group applies, proposed here or not, right after the state has
+ * applied it. A proposal is never given up while we are primary; when we are not any more, its outcome is unknown
+ * here, and everybody who waits is told to ask again with the same key.
+ */
+
+import { assert, assertNever } from "../../base/assert.ts";
+import type { IdempotencyConfig } from "./config.ts";
+import { shardEntriesMax } from "./config.ts";
+import {
+  accepted,
+  answerOf,
+  decideSubmission,
+  type Submission,
+  type SubmissionAnswer,
+} from "./decide.ts";
+import type { IdempotencyKey } from "./key.ts";
+import type { Moment } from "./moment.ts";
+import type { Founding, ShardOutcome, ShardState } from "./shard.ts";
+import { EXPIRE_COUNT_MAX, type ShardEntry } from "./shard-entry.ts";
+import { type Waiting, WaitList } from "./wait-list.ts";
+
+/** Submissions of one shard that wait for an answer. */
+export const WAITERS_MAX = 16_384;
+/** JobCreated events held by one shard, in flight and not founded: 64 shards stay below a gigabyte. */
+export const CREATED_BYTES_HELD_MAX = 16 * 1_048_576;
+/** Jobs of one shard being founded at the same time. */
+export const FOUNDINGS_MAX = 512;
+/** A founding without an answer is tried again after this. */
+export const FOUNDING_RETRY_MS = 2_000;
+
+export type DeskEffect<Waiter> =
+  | { readonly kind: "propose"; readonly entry: ShardEntry }
+  | { readonly kind: "answer"; readonly waiter: Waiter; readonly answer: SubmissionAnswer }
+  /** Start the job's group with `created` as entry 0; idempotent by job id. Tell `founded` when it stands. */
+  | { readonly kind: "found"; readonly founding: Founding }
+  /** A reservation older than `pendingTtlMs` whose group does not stand: someone should look. (IDEM-19) */
+  | { readonly kind: "overdue"; readonly founding: Founding; readonly ageMs: number };
+
+interface Proposal<Waiter> {
+  /** The job proposed under this key; empty for a refusal. */
+  readonly jobId: string;
+  readonly createdBytes: number;
+  /** Who made us propose; null before he waits. */
+  proposer: Waiting<Waiter> | null;
+  readonly waiting: Map<Waiting<Waiter>, Submission>;
+}
+
+export class ShardDesk<Waiter> {
+  readonly #state: ShardState;
+  readonly #config: IdempotencyConfig;
+  readonly #proposals = new Map<IdempotencyKey, Proposal<Waiter>>();
+  #proposedBytes = 0;
+  readonly #waits = new WaitList<Waiter>(WAITERS_MAX);
+  /** Key to the next attempt; the earliest first. */
+  readonly #foundings = new Map<IdempotencyKey, number>();
+  readonly #committing = new Set<IdempotencyKey>();
+  /** More reservations are pending than are being founded. */
+  #backlog = false;
+  #expiring = false;
+  #cleanupAt = 0;
+  #active = false;
+
+  constructor(state: ShardState, config: IdempotencyConfig) {
+    this.#state = state;
+    this.#config = config;
+  }
+
+  get active(): boolean {
+    return this.#active;
+  }
+
+  get waiterCount(): number {
+    return this.#waits.size;
+  }
+
+  /** We are the shard's primary from now on. */
+  takeOver({ now }: Moment): readonly DeskEffect<Waiter>[] {
+    assert(!this.#active, "a desk is taken over once");
+    this.#active = true;
+    this.#cleanupAt = now + this.#config.cleanupIntervalMs;
+    this.#backlog = this.#state.rules.inheritedFounded;
+    return this.#refill(now);
+  }
+
+  /** We are not primary any more: what is in flight may still be decided, by others. */
+  stepDown(): readonly DeskEffect<Waiter>[] {
+    this.#active = false;
+    this.#proposals.clear();
+    this.#proposedBytes = 0;
+    this.#foundings.clear();
+    this.#committing.clear();
+    this.#backlog = false;
+    this.#expiring = false;
+    const answer = retry("the shard has another primary");
+    return this.#waits.endAll().map((waiter) => ({ kind: "answer", waiter, answer }));
+  }
+
+  submit(submission: Submission, waiter: Waiter, at: Moment): readonly DeskEffect<Waiter>[] {
+    assert(this.#active, "only the primary decides");
+    const limits = {
+      entriesMax: shardEntriesMax(this.#config),
+      createdBytesMax: CREATED_BYTES_HELD_MAX,
+    };
+    const inFlight = {
+      has: (key: IdempotencyKey) => this.#proposals.has(key),
+      size: this.#proposals.size,
+      createdBytes: this.#proposedBytes,
+    };
+    const decision = decideSubmission(this.#state, inFlight, submission, at.wall, limits);
+    switch (decision.kind) {
+      case "answer":
+        return [{ kind: "answer", waiter, answer: decision.answer }, ...this.#evict(at.wall)];
+      case "wait":
+        if (!this.#config.waitForPending) {
+          return [{ kind: "answer", waiter, answer: retry("the first request is being decided") }];
+        }
+        return this.#wait(submission, waiter, at.now);
+      case "propose":
+        return this.#propose(submission, decision.entry, waiter, at.now);
+      case "forward":
+        return [{ kind: "answer", waiter, answer: retry("the shard has another primary") }];
+      default:
+        return assertNever(decision);
+    }
+  }
+
+  /** The group applied an entry, and the state gave this outcome. Also called for entries of other proposers. */
+  applied(entry: ShardEntry, outcome: ShardOutcome, at: Moment): readonly DeskEffect<Waiter>[] {
+    if (!this.#active) return [];
+    switch (entry.kind) {
+      case "reserved":
+        return [
+          ...this.#resolve(entry.key, outcome),
+          ...(outcome.kind === "new" ? this.#found(entry.key, at.now) : []),
+        ];
+      case "rejected":
+        return this.#resolve(entry.key, outcome);
+      case "committed":
+        this.#committing.delete(entry.key);
+        if (outcome.kind === "committed") this.#foundings.delete(entry.key);
+        return this.#refill(at.now);
+      case "expire": {
+        this.#expiring = false;
+        const more = outcome.kind === "expired" && outcome.count === entry.countMax;
+        return more ? this.#expire(at.wall) : [];
+      }
+      default:
+        return assertNever(entry);
+    }
+  }
+
+  /** The group took no proposal (its window is full): nothing was written, so the key is free again. */
+  refused(entry: ShardEntry, { now }: Moment): readonly DeskEffect<Waiter>[] {
+    switch (entry.kind) {
+      case "reserved":
+      case "rejected": {
+        const answer = retry("the shard's log is busy");
+        const waiting = [...(this.#endProposal(entry.key)?.waiting.keys() ?? [])];
+        for (const one of waiting) this.#waits.end(one);
+        return waiting.map(({ waiter }) => ({ kind: "answer", waiter, answer }));
+      }
+      case "committed":
+        // Founding again is harmless and brings us back here.
+        if (this.#committing.delete(entry.key)) {
+          this.#foundings.set(entry.key, now + FOUNDING_RETRY_MS);
+        }
+        return [];
+      case "expire":
+        this.#expiring = false;
+        return [];
+      default:
+        return assertNever(entry);
+    }
+  }
+
+  /** The job's own group has confirmed its entry 0. */
+  founded(key: IdempotencyKey, jobId: string, { wall }: Moment): readonly DeskEffect<Waiter>[] {
+    if (!this.#active || this.#committing.has(key)) return [];
+    const founding = this.#state.founding(key);
+    if (founding === null || founding.jobId !== jobId) return [];
+    this.#foundings.delete(key);
+    this.#committing.add(key);
+    return [{ kind: "propose", entry: { kind: "committed", key, jobId, at: wall } }];
+  }
+
+  tick({ now, wall }: Moment): readonly DeskEffect<Waiter>[] {
+    if (!this.#active) return [];
+    const effects: DeskEffect<Waiter>[] = [];
+    for (const waiting of this.#waits.endDue(now)) {
+      this.#proposals.get(waiting.key)?.waiting.delete(waiting);
+      const answer = retry("the first request is still being decided");
+      effects.push({ kind: "answer", waiter: waiting.waiter, answer });
+    }
+    this.#foundAgain(now, effects);
+    if (now >= this.#cleanupAt) {
+      this.#cleanupAt = now + this.#config.cleanupIntervalMs;
+      effects.push(...this.#expire(wall), ...this.#overdue(wall));
+    }
+    return effects;
+  }
+
+  nextDeadline(): number | null {
+    if (!this.#active) return null;
+    const [founding] = this.#foundings.values();
+    const wait = this.#waits.nextDeadline();
+    return Math.min(this.#cleanupAt, founding ?? Infinity, wait ?? Infinity);
+  }
+
+  #propose(
+    submission: Submission,
+    entry: ShardEntry,
+    waiter: Waiter,
+    now: number,
+  ): readonly DeskEffect<Waiter>[] {
+    if (this.#waits.full) return [busy(waiter)];
+    const isNew = entry.kind === "reserved";
+    const createdBytes = isNew ? entry.created.length : 0;
+    const jobId = isNew ? entry.jobId : "";
+    const waiting = new Map<Waiting<Waiter>, Submission>();
+    const proposal: Proposal<Waiter> = { jobId, createdBytes, proposer: null, waiting };
+    this.#proposals.set(submission.key, proposal);
+    this.#proposedBytes += createdBytes;
+    if (isNew && !this.#state.rules.answerAfterApply) {
+      return [
+        { kind: "propose", entry },
+        { kind: "answer", waiter, answer: accepted(entry, false) },
+      ];
+    }
+    this.#wait(submission, waiter, now);
+    [proposal.proposer = null] = waiting.keys();
+    return [{ kind: "propose", entry }];
+  }
+
+  #wait(submission: Submission, waiter: Waiter, now: number): readonly DeskEffect<Waiter>[] {
+    if (this.#waits.full) return [busy(waiter)];
+    const deadline = now + this.#config.pendingWaitTimeoutMs;
+    const { key, fingerprint } = submission;
+    const waiting = { waiter, key, fingerprint, deadline };
+    this.#waits.add(waiting);
+    this.#proposals.get(key)?.waiting.set(waiting, submission);
+    return [];
+  }
+
+  /** The key is decided: each who waits is told what the key is worth to his own submission. */
+  #resolve(key: IdempotencyKey, outcome: ShardOutcome): readonly DeskEffect<Waiter>[] {
+    const proposal = this.#endProposal(key);
+    if (proposal === null) return [];
+    const effects: DeskEffect<Waiter>[] = [];
+    for (const [waiting, submission] of proposal.waiting) {
+      this.#waits.end(waiting);
+      // Who proposed the entry that won is the original.
+      const original = waiting === proposal.proposer && isOwn(outcome, proposal.jobId);
+      const known = original ? null : this.#state.outcomeOf(key, submission.fingerprint);
+      const answer = original
+        ? originalAnswer(outcome)
+        : answerOf(known ?? outcome, submission, this.#state);
+      effects.push({ kind: "answer", waiter: waiting.waiter, answer });
+    }
+    return effects;
+  }
+
+  #endProposal(key: IdempotencyKey): Proposal<Waiter> | null {
+    const proposal = this.#proposals.get(key) ?? null;
+    if (proposal === null) return null;
+    this.#proposals.delete(key);
+    this.#proposedBytes -= proposal.createdBytes;
+    return proposal;
+  }
+
+  #found(key: IdempotencyKey, now: number): readonly DeskEffect<Waiter>[] {
+    if (this.#foundings.size >= FOUNDINGS_MAX) {
+      this.#backlog = true;
+      return [];
+    }
+    const founding = this.#state.founding(key);
+    assert(founding !== null, "a new reservation is pending");
+    this.#foundings.set(key, now + FOUNDING_RETRY_MS);
+    return [{ kind: "found", founding }];
+  }
+
+  /** Takes up pending reservations nobody is founding, when half of the places are free. */
+  #refill(now: number): readonly DeskEffect<Waiter>[] {
+    if (!this.#backlog || this.#foundings.size > FOUNDINGS_MAX / 2) return [];
+    const effects: DeskEffect<Waiter>[] = [];
+    for (const founding of this.#state.pendingFoundings()) {
+      if (this.#foundings.size >= FOUNDINGS_MAX) return effects;
+      if (this.#foundings.has(founding.key) || this.#committing.has(founding.key)) continue;
+      this.#foundings.set(founding.key, now + FOUNDING_RETRY_MS);
+      effects.push({ kind: "found", founding });
+    }
+    this.#backlog = false;
+    return effects;
+  }
+
+  #foundAgain(now: number, effects: DeskEffect<Waiter>[]): void {
+    for (const [key, at] of this.#foundings) {
+      if (at > now) break;
+      this.#foundings.delete(key);
+      const founding = this.#state.founding(key);
+      if (founding === null) continue;
+      this.#foundings.set(key, now + FOUNDING_RETRY_MS);
+      effects.push({ kind: "found", founding });
+    }
+  }
+
+  /** IDEM-24: our clock decides what is old, the entry makes it so for everyone. */
+  #expire(wall: number): readonly DeskEffect<Waiter>[] {
+    const committedBefore = Math.max(0, wall - this.#config.committedTtlMs);
+    const rejectedBefore = Math.max(0, wall - this.#config.rejectedTtlMs);
+    const committed = this.#state.oldestEnded("committed") ?? Infinity;
+    const rejected = this.#state.oldestEnded("rejected") ?? Infinity;
+    const due = committed < committedBefore || rejected < rejectedBefore;
+    if (this.#expiring || (!due && this.#state.rules.pendingNeverExpires)) return [];
+    this.#expiring = true;
+    const entry = { committedBefore, rejectedBefore, countMax: EXPIRE_COUNT_MAX } as const;
+    return [{ kind: "propose", entry: { kind: "expire", ...entry } }];
+  }
+
+  /** Reported once per cleanup, the oldest only: the rest has the same cause as a rule. */
+  #overdue(wall: number): readonly DeskEffect<Waiter>[] {
+    for (const founding of this.#state.pendingFoundings()) {
+      const ageMs = wall - founding.reservedAt;
+      return ageMs > this.#config.pendingTtlMs ? [{ kind: "overdue", founding, ageMs }] : [];
+    }
+    return [];
+  }
+
+  /** The rule broken: a full shard forgets what its clients may still ask for. */
+  #evict(wall: number): readonly DeskEffect<Waiter>[] {
+    const full = this.#state.size >= shardEntriesMax(this.#config);
+    if (this.#state.rules.noEvictionWithinTtl || !full || this.#expiring) return [];
+    this.#expiring = true;
+    const entry = { committedBefore: wall + 1, rejectedBefore: wall + 1, countMax: 64 } as const;
+    return [{ kind: "propose", entry: { kind: "expire", ...entry } }];
+  }
+}
+
+function isOwn(outcome: ShardOutcome, jobId: string): boolean {
+  if (outcome.kind === "new") return outcome.jobId === jobId;
+  return outcome.kind === "rejected" && outcome.first && jobId === "";
+}
+
+function originalAnswer(outcome: ShardOutcome): SubmissionAnswer {
+  if (outcome.kind === "new") return accepted(outcome, false);
+  assert(outcome.kind === "rejected", "an original is accepted or rejected");
+  return { kind: "rejected", result: outcome.result, duplicate: false };
+}
+
+function busy<Waiter>(waiter: Waiter): DeskEffect<Waiter> {
+  return { kind: "answer", waiter, answer: retry("too many submissions are waiting") };
+}
+
+function retry(why: string): SubmissionAnswer {
+  return { kind: "retry", why };
+}

@@ -1,0 +1,135 @@
+/**
+ * The two records the log writes about itself.
+ *
+ * BATCH ends each group commit. It says what was durable before the batch was written: when damage is
+ * found at record k and a BATCH with `syncedLsn >= k` lies anywhere behind it, k had been acknowledged
+ * and the damage is corruption; without such proof the damaged rest is a batch whose sync never
+ * finished. (WAL-13) It also names its own place, so that a copy of log bytes inside somebody's payload
+ * is never taken for a proof.
+ *
+ *     syncedLsn u64 · firstLsn u64 · segment id u32 · offset u32
+ *
+ * STATE_ADVANCE moves entries along PENDING → … → COMPACTED without touching them. (WAL-9)
+ *
+ *     version u8 · regionalLsn u64 · globalLsn u64 · appliedLsn u64 · count u32 · count x (lsn u64 · state u8)
+ */
+
+import { assert } from "../../base/assert.ts";
+import { type Crc32, crc32 } from "../../base/crc32.ts";
+import { getUint64, RECORD_HEADER_BYTES, setUint64, viewOf } from "./record.ts";
+import { RECORD_TYPES } from "./record-types.ts";
+import { firstNonZero } from "./segment.ts";
+
+export interface BatchMark {
+  /** The highest LSN that was durable before this batch was written. */
+  readonly syncedLsn: number;
+  /** The first LSN of the batch; its own when the batch is empty. */
+  readonly firstLsn: number;
+  readonly segmentId: number;
+  /** Where the BATCH record itself begins. */
+  readonly offset: number;
+}
+
+export const BATCH_PAYLOAD_BYTES = 24;
+export const BATCH_RECORD_BYTES = RECORD_HEADER_BYTES + BATCH_PAYLOAD_BYTES;
+
+export function encodeBatchMark(mark: BatchMark): Uint8Array {
+  const bytes = new Uint8Array(BATCH_PAYLOAD_BYTES);
+  const view = viewOf(bytes);
+  setUint64(view, 0, mark.syncedLsn);
+  setUint64(view, 8, mark.firstLsn);
+  view.setUint32(16, mark.segmentId, true);
+  view.setUint32(20, mark.offset, true);
+  return bytes;
+}
+
+export function decodeBatchMark(payload: Uint8Array): BatchMark | null {
+  if (payload.length !== BATCH_PAYLOAD_BYTES) return null;
+  const view = viewOf(payload);
+  const syncedLsn = getUint64(view, 0);
+  const firstLsn = getUint64(view, 8);
+  if (!Number.isSafeInteger(syncedLsn) || !Number.isSafeInteger(firstLsn)) return null;
+  return {
+    syncedLsn,
+    firstLsn,
+    segmentId: view.getUint32(16, true),
+    offset: view.getUint32(20, true),
+  };
+}
+
+/** The highest LSN that any intact BATCH in `bytes[start, end)` of this segment proves durable; 0 for none. */
+export function provenLsn(
+  bytes: Uint8Array,
+  range: { readonly segmentId: number; readonly start: number; readonly end: number },
+  checksum: Crc32 = crc32,
+): number {
+  let proven = 0;
+  const view = viewOf(bytes);
+  const last = range.end - BATCH_RECORD_BYTES;
+  for (let at = range.start; at <= last; at++) {
+    if (bytes[at + 33] !== RECORD_TYPES.BATCH) {
+      // Nothing but zeros ahead: nothing can begin before the next byte that is not.
+      if (bytes[at + 33] === 0 && (at & 63) === 0 && bytes[at] === 0) {
+        at = Math.max(at, firstNonZero(bytes, at, range.end) - RECORD_HEADER_BYTES);
+      }
+      continue;
+    }
+    if (view.getUint32(at + 4, true) !== BATCH_PAYLOAD_BYTES) continue;
+    if (view.getUint32(at, true) !== checksum(bytes, at + 4, at + BATCH_RECORD_BYTES)) continue;
+    const payload = bytes.subarray(at + RECORD_HEADER_BYTES, at + BATCH_RECORD_BYTES);
+    const mark = decodeBatchMark(payload);
+    if (mark === null || mark.segmentId !== range.segmentId || mark.offset !== at) continue;
+    proven = Math.max(proven, mark.syncedLsn);
+  }
+  return proven;
+}
+
+export interface StateAdvance {
+  /** Everything up to these has reached the state; 0 says nothing. */
+  readonly regionalLsn: number;
+  readonly globalLsn: number;
+  readonly appliedLsn: number;
+  readonly exact: readonly { readonly lsn: number; readonly state: number }[];
+}
+
+const ADVANCE_VERSION = 1;
+const ADVANCE_HEAD_BYTES = 29;
+/** One record names at most this many entries one by one. */
+export const ADVANCE_EXACT_MAX = 1_024;
+
+export function encodeStateAdvance(advance: StateAdvance): Uint8Array {
+  const { exact } = advance;
+  assert(exact.length <= ADVANCE_EXACT_MAX, "a state advance names a bounded number of entries");
+  const bytes = new Uint8Array(ADVANCE_HEAD_BYTES + exact.length * 9);
+  const view = viewOf(bytes);
+  view.setUint8(0, ADVANCE_VERSION);
+  setUint64(view, 1, advance.regionalLsn);
+  setUint64(view, 9, advance.globalLsn);
+  setUint64(view, 17, advance.appliedLsn);
+  view.setUint32(25, exact.length, true);
+  exact.forEach(({ lsn, state }, index) => {
+    setUint64(view, ADVANCE_HEAD_BYTES + index * 9, lsn);
+    view.setUint8(ADVANCE_HEAD_BYTES + index * 9 + 8, state);
+  });
+  return bytes;
+}
+
+export function decodeStateAdvance(payload: Uint8Array): StateAdvance | null {
+  if (payload.length < ADVANCE_HEAD_BYTES) return null;
+  const view = viewOf(payload);
+  const count = view.getUint32(25, true);
+  if (view.getUint8(0) !== ADVANCE_VERSION || count > ADVANCE_EXACT_MAX) return null;
+  if (payload.length !== ADVANCE_HEAD_BYTES + count * 9) return null;
+  const exact = Array.from({ length: count }, (_, index) => ({
+    lsn: getUint64(view, ADVANCE_HEAD_BYTES + index * 9),
+    state: view.getUint8(ADVANCE_HEAD_BYTES + index * 9 + 8),
+  }));
+  const advance = {
+    regionalLsn: getUint64(view, 1),
+    globalLsn: getUint64(view, 9),
+    appliedLsn: getUint64(view, 17),
+    exact,
+  };
+  const numbers = [advance.regionalLsn, advance.globalLsn, advance.appliedLsn];
+  return numbers.every(Number.isSafeInteger) ? advance : null;
+}

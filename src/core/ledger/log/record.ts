@@ -1,0 +1,132 @@
+/**
+ * One record of the log, little-endian. (spec 50, 2.3)
+ *
+ *     0        4         8      16          24          32      33     34
+ *     ├ crc32 ─┼ length ─┼ lsn ─┼ wall ms ──┼ logical ──┼ state ┼ type ┼ payload …
+ *
+ * The checksum covers everything after itself, so a record moved, cut or changed in one bit does not
+ * check; thirty zero bytes do not either (their checksum is not zero), so an empty area is never a
+ * record. A payload may be empty: the end of the data is an empty area, not a length of zero. (WAL-10)
+ */
+
+import { assert } from "../../base/assert.ts";
+import { type Crc32, crc32 } from "../../base/crc32.ts";
+
+export const RECORD_HEADER_BYTES = 34;
+
+export const ENTRY_STATES = ["PENDING", "REGIONAL", "GLOBAL", "APPLIED", "COMPACTED"] as const;
+export const STATE_PENDING = 0;
+export const STATE_REGIONAL = 1;
+export const STATE_GLOBAL = 2;
+export const STATE_APPLIED = 3;
+export const STATE_COMPACTED = 4;
+
+export interface WalRecord {
+  readonly lsn: number;
+  /** The hybrid clock's two halves. The log keeps no node in them: all records are of its own node. */
+  readonly wall: number;
+  readonly logical: number;
+  /** The state the record was written with; later advances are records of their own. (WAL-9) */
+  readonly state: number;
+  readonly type: number;
+  readonly payload: Uint8Array;
+}
+
+export type RecordProblem =
+  | "header-truncated"
+  | "payload-too-long"
+  | "payload-truncated"
+  | "crc-mismatch"
+  | "number-too-large";
+
+export type DecodedRecord =
+  | { readonly ok: true; readonly record: WalRecord; readonly bytes: number }
+  | { readonly ok: false; readonly problem: RecordProblem };
+
+export function recordBytes(payloadLength: number): number {
+  return RECORD_HEADER_BYTES + payloadLength;
+}
+
+/** Writes a record at `at`; the payload is copied. Returns the offset after it. */
+export function encodeRecordInto(
+  target: { readonly bytes: Uint8Array; readonly view: DataView },
+  at: number,
+  record: WalRecord,
+  checksum: Crc32 = crc32,
+): number {
+  const { bytes, view } = target;
+  const { payload } = record;
+  const end = at + RECORD_HEADER_BYTES + payload.length;
+  assert(end <= bytes.length, "a record fits where it is written");
+  view.setUint32(at + 4, payload.length, true);
+  setUint64(view, at + 8, record.lsn);
+  setUint64(view, at + 16, record.wall);
+  setUint64(view, at + 24, record.logical);
+  view.setUint8(at + 32, record.state);
+  view.setUint8(at + 33, record.type);
+  bytes.set(payload, at + RECORD_HEADER_BYTES);
+  view.setUint32(at, checksum(bytes, at + 4, end), true);
+  return end;
+}
+
+export function encodeWalRecord(record: WalRecord): Uint8Array {
+  const bytes = new Uint8Array(recordBytes(record.payload.length));
+  encodeRecordInto({ bytes, view: viewOf(bytes) }, 0, record);
+  return bytes;
+}
+
+/** The record at `at`, its payload a view. `end` bounds what may be read. */
+export function decodeWalRecord(
+  bytes: Uint8Array,
+  at = 0,
+  end = bytes.length,
+  payloadBytesMax = 16_777_216,
+): DecodedRecord {
+  if (end - at < RECORD_HEADER_BYTES) return { ok: false, problem: "header-truncated" };
+  const view = viewOf(bytes);
+  const length = view.getUint32(at + 4, true);
+  if (length > payloadBytesMax) return { ok: false, problem: "payload-too-long" };
+  const after = at + RECORD_HEADER_BYTES + length;
+  if (after > end) return { ok: false, problem: "payload-truncated" };
+  if (view.getUint32(at, true) !== crc32(bytes, at + 4, after)) {
+    return { ok: false, problem: "crc-mismatch" };
+  }
+  const record = readRecord(view, bytes, at, after);
+  const numbers = [record.lsn, record.wall, record.logical];
+  if (!numbers.every(Number.isSafeInteger)) return { ok: false, problem: "number-too-large" };
+  return { ok: true, record, bytes: after - at };
+}
+
+/** The fields of a record that has been checked. */
+export function readRecord(
+  view: DataView,
+  bytes: Uint8Array,
+  at: number,
+  after: number,
+): WalRecord {
+  return {
+    lsn: getUint64(view, at + 8),
+    wall: getUint64(view, at + 16),
+    logical: getUint64(view, at + 24),
+    state: view.getUint8(at + 32),
+    type: view.getUint8(at + 33),
+    payload: bytes.subarray(at + RECORD_HEADER_BYTES, after),
+  };
+}
+
+export function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+const HIGH = 2 ** 32;
+
+export function setUint64(view: DataView, at: number, value: number): void {
+  assert(Number.isSafeInteger(value) && value >= 0, "a number on disk is a safe integer");
+  view.setUint32(at, value % HIGH, true);
+  view.setUint32(at + 4, Math.floor(value / HIGH), true);
+}
+
+/** Not a safe integer when the bytes hold more than 2^53: the caller refuses it. */
+export function getUint64(view: DataView, at: number): number {
+  return view.getUint32(at, true) + view.getUint32(at + 4, true) * HIGH;
+}

@@ -1,0 +1,174 @@
+/**
+ * Who waits for which event. An answer names the level really reached: it comes when that is the one
+ * asked for, when the group cannot reach it at all, or when time is over. (DUR-2, PIPE-2..5, PIPE-7)
+ */
+
+import type { NodeId } from "../../base/ids.ts";
+import type { LogEntry } from "../group/messages.ts";
+import { atLeast, type Durability } from "../job/durability.ts";
+import { encodeEvent } from "../job/event-codec.ts";
+import type { JobEvent } from "../job/events.ts";
+import { GROUP_QUEUE_MAX } from "./config.ts";
+import { type CommitWaiter, type Group, holders, type Outcome, type Reply } from "./group.ts";
+import type { JobApp } from "./job-app.ts";
+import type { LedgerAnswer, PeerRequest } from "./messages.ts";
+import type { LedgerNode } from "./node.ts";
+import { overdue } from "./submission.ts";
+import { Timeouts } from "./timeouts.ts";
+
+export interface Asked {
+  readonly reply: Reply;
+  /** To be sent on, should another node become primary. */
+  readonly request: PeerRequest;
+  readonly required: Durability;
+  readonly deadline: number;
+}
+
+export class Commits {
+  readonly #node: LedgerNode;
+  readonly #answer: (reply: Reply, answer: LedgerAnswer) => void;
+  readonly #timeouts = new Timeouts<CommitWaiter>();
+
+  constructor(node: LedgerNode, answer: (reply: Reply, answer: LedgerAnswer) => void) {
+    this.#node = node;
+    this.#answer = answer;
+  }
+
+  get size(): number {
+    return this.#timeouts.size;
+  }
+
+  nextDeadline(): number | null {
+    return this.#timeouts.next();
+  }
+
+  /** Proposes an event once, however many ask for it. */
+  append(group: Group, app: JobApp, event: JobEvent, asked: Asked): void {
+    const { eventId } = event;
+    const waiter = { group, eventId, ...asked, outcome: null, over: false };
+    const known = app.outcomeOf(eventId);
+    if (known !== null && group.replica.state.acting) {
+      this.#settle(waiter, known);
+      if (waiter.outcome !== null) this.#levelUp(waiter);
+      return;
+    }
+    const proposed = group.waiters.has(eventId);
+    if (!proposed && group.queue.length >= GROUP_QUEUE_MAX) {
+      this.#answer(asked.reply, { kind: "retry", why: "the job has too many events waiting" });
+      return;
+    }
+    this.wait(waiter);
+    if (proposed) return;
+    const hlc = this.#node.hlc.tick(this.#node.wall);
+    const stamped = { ...event, fenceToken: group.replica.state.knownView, hlc };
+    const { wallMs: wall, logical } = hlc;
+    group.queue.push({ eventId, wall, logical, data: encodeEvent(stamped) });
+    this.#node.markDirty(group);
+  }
+
+  wait(waiter: CommitWaiter): void {
+    const { group, eventId } = waiter;
+    const waiting = group.waiters.get(eventId);
+    if (waiting === undefined) group.waiters.set(eventId, [waiter]);
+    else waiting.push(waiter);
+    this.#timeouts.add(waiter);
+  }
+
+  #levelUp(waiter: CommitWaiter): void {
+    this.wait(waiter);
+    waiter.group.levelling.add(waiter.eventId);
+  }
+
+  onCommitted(
+    group: Group,
+    entry: LogEntry,
+    outcome: Outcome | null,
+    copies: readonly NodeId[],
+  ): void {
+    const waiting = group.waiters.get(entry.eventId);
+    if (waiting === undefined) return;
+    const { seq, kind } = entry;
+    const what = outcome ?? { kind, reason: null, seq, duplicate: false };
+    for (const waiter of waiting) this.#settle(waiter, what, copies);
+    const open = waiting.filter((waiter) => waiter.outcome !== null);
+    if (open.length === 0) group.waiters.delete(entry.eventId);
+    else {
+      group.waiters.set(entry.eventId, open);
+      group.levelling.add(entry.eventId);
+    }
+  }
+
+  /** More replicas hold what was committed: some levels may be reached now. */
+  onAcks(group: Group): void {
+    for (const eventId of group.levelling) {
+      const waiting = group.waiters.get(eventId) ?? [];
+      for (const waiter of waiting) {
+        if (waiter.outcome !== null) this.#settle(waiter, waiter.outcome);
+      }
+      const open = waiting.filter((waiter) => waiter.outcome !== null);
+      if (open.length > 0) {
+        group.waiters.set(eventId, open);
+        continue;
+      }
+      group.levelling.delete(eventId);
+      group.waiters.delete(eventId);
+    }
+  }
+
+  /** Nobody waits for this event here any more; who did is returned. */
+  release(group: Group, eventId: string): readonly CommitWaiter[] {
+    const waiting = group.waiters.get(eventId) ?? [];
+    group.waiters.delete(eventId);
+    group.levelling.delete(eventId);
+    for (const waiter of waiting) this.#timeouts.end(waiter);
+    return waiting;
+  }
+
+  releaseAll(group: Group): readonly CommitWaiter[] {
+    return [...group.waiters.keys()].flatMap((eventId) => this.release(group, eventId));
+  }
+
+  onTick(now: number): void {
+    for (const waiter of this.#timeouts.takeDue(now)) {
+      const { group, eventId, reply, outcome } = waiter;
+      const rest = (group.waiters.get(eventId) ?? []).filter((one) => one !== waiter);
+      if (rest.length > 0) group.waiters.set(eventId, rest);
+      else this.release(group, eventId);
+      if (outcome === null) {
+        this.#answer(reply, overdue(waiter.request, "no quorum has confirmed it in time"));
+      } else this.#answer(reply, this.#committed(waiter, outcome, this.#level(group, outcome.seq)));
+    }
+  }
+
+  #level(group: Group, seq: number): Durability {
+    const { topology, self } = this.#node;
+    return topology.level(holders(group, seq, self), group.replica.state.members.length);
+  }
+
+  /** Answers, unless a higher level is asked for and within this group's reach. */
+  #settle(waiter: CommitWaiter, outcome: Outcome, copies?: readonly NodeId[]): void {
+    const { group, required, reply } = waiter;
+    const { topology } = this.#node;
+    const { members } = group.replica.state;
+    const known = copies === undefined || copies.length === 0 || outcome.duplicate;
+    const level = known ? this.#level(group, outcome.seq) : topology.level(copies, members.length);
+    const best = topology.level(members, members.length);
+    if (!atLeast(level, required) && !atLeast(level, best)) {
+      waiter.outcome = outcome;
+      return;
+    }
+    waiter.outcome = null;
+    this.#timeouts.end(waiter);
+    if (waiter.request.kind === "found" && reply.kind !== "client") {
+      this.#answer(reply, { kind: "founded", seq: outcome.seq, level });
+    } else this.#answer(reply, this.#committed(waiter, outcome, level));
+  }
+
+  #committed(waiter: CommitWaiter, outcome: Outcome, level: Durability): LedgerAnswer {
+    const { group, eventId, required } = waiter;
+    const { kind, reason, seq, duplicate } = outcome;
+    const what = { outcome: kind, reason, seq, duplicate, level, required };
+    const view = group.replica.state.knownView;
+    return { kind: "committed", jobId: group.id, eventId, view, ...what };
+  }
+}

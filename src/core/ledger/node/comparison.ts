@@ -1,0 +1,123 @@
+/**
+ * Anti-entropy between nodes: for every peer a Merkle tree over the jobs that both replicate, compared now
+ * and then. The log repairs itself, so being behind only makes us ask to be invited to a group we never
+ * heard of; two different histories of one length would mean that a promise was broken, and stop the
+ * group with an alarm. (AE-1..5, LEDG-6)
+ */
+
+import { millis } from "../../base/brand.ts";
+import type { NodeId } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import type { GroupId } from "../group/messages.ts";
+import {
+  AntiEntropy,
+  type AntiEntropyEffect,
+  type AntiEntropyInput,
+  type AntiEntropyMessage,
+} from "../job/anti-entropy.ts";
+import { MerkleTree } from "../job/merkle.ts";
+import type { Group } from "./group.ts";
+import type { LedgerNode } from "./node.ts";
+
+interface Peer {
+  readonly tree: MerkleTree;
+  readonly machine: AntiEntropy;
+  /** Jobs that moved on since the tree was last looked at. */
+  readonly moved: Set<Group>;
+}
+
+export class Comparison {
+  readonly #node: LedgerNode;
+  readonly #random: Random;
+  readonly #peers = new Map<NodeId, Peer>();
+
+  constructor(node: LedgerNode, random: Random) {
+    this.#node = node;
+    this.#random = random;
+  }
+
+  start(): void {
+    for (const id of this.#node.topology.nodes) {
+      if (id === this.#node.self) continue;
+      const tree = new MerkleTree();
+      const { antiEntropy } = this.#node.options.config;
+      const machine = new AntiEntropy(tree, antiEntropy, this.#random.fork(id));
+      const peer = { tree, machine, moved: new Set<Group>() };
+      this.#peers.set(id, peer);
+      for (const group of this.#node.groups.values()) this.onApplied(group);
+      this.#step(id, peer, { kind: "peers", peers: [id] });
+    }
+  }
+
+  onApplied(group: Group): void {
+    if (group.app.kind !== "job") return;
+    for (const member of group.replica.state.members) this.#peers.get(member)?.moved.add(group);
+  }
+
+  onGone(group: Group): void {
+    for (const { tree, moved } of this.#peers.values()) {
+      moved.delete(group);
+      if (group.app.kind === "job") tree.delete(group.app.state.jobId);
+    }
+  }
+
+  onMessage(from: NodeId, message: AntiEntropyMessage): void {
+    const peer = this.#peers.get(from);
+    if (peer !== undefined) this.#step(from, peer, { kind: "message", from, message });
+  }
+
+  nextDeadline(): number | null {
+    let at = Number.POSITIVE_INFINITY;
+    for (const { machine } of this.#peers.values()) {
+      at = Math.min(at, machine.nextDeadline() ?? Number.POSITIVE_INFINITY);
+    }
+    return at === Number.POSITIVE_INFINITY ? null : at;
+  }
+
+  onTick(): void {
+    for (const [id, peer] of this.#peers) {
+      const due = peer.machine.nextDeadline();
+      if (due !== null && due <= this.#node.now) this.#step(id, peer, { kind: "tick" });
+    }
+  }
+
+  #step(id: NodeId, peer: Peer, input: AntiEntropyInput): void {
+    for (const group of peer.moved) {
+      const { app, replica } = group;
+      if (app.kind !== "job") continue;
+      const { jobId, chain, appliedSeq: commitSeq } = app.state;
+      if (replica.state.members.includes(id)) peer.tree.set({ jobId, commitSeq, chain });
+      else peer.tree.delete(jobId);
+    }
+    peer.moved.clear();
+    const effects = peer.machine.step(input, millis(this.#node.now));
+    for (const effect of effects) this.#carryOut(id, peer, effect);
+  }
+
+  #carryOut(id: NodeId, peer: Peer, effect: AntiEntropyEffect): void {
+    switch (effect.kind) {
+      case "send":
+        this.#node.send(effect.to, { kind: "compare", message: effect.message });
+        return;
+      case "fetch": {
+        const { jobId } = effect;
+        this.#ask(id, jobId as string as GroupId);
+        // Its primary's next word brings the rest; nothing is merged past the log.
+        this.#step(id, peer, { kind: "events", peer: id, jobId, entries: null });
+        return;
+      }
+      case "alarm":
+        this.#node.onDiverged(effect.jobId as string as GroupId, `${effect.why} (with ${id})`);
+        return;
+      case "merge":
+      case "stateChanged":
+        return;
+    }
+  }
+
+  /** A group that we are to replicate and have never heard of: let its primary invite us. */
+  #ask(peer: NodeId, group: GroupId): void {
+    if (this.#node.groups.has(group) || this.#node.archived.has(group)) return;
+    this.#node.send(peer, { kind: "vsr", group, message: { kind: "unknownGroup", epoch: 1 } });
+  }
+}

@@ -1,0 +1,40 @@
+/** The numbers of a ledger node. */
+
+import { assert } from "../../base/assert.ts";
+import { checkVsrConfig, VSR_DEFAULTS } from "../group/config.ts";
+import { VSR_RULES } from "../group/rules.ts";
+import { LEDGER_DEFAULTS } from "../job/config.ts";
+import { IDEMPOTENCY_PROFILES } from "../keys/config.ts";
+import { IDEMPOTENCY_RULES } from "../keys/rules.ts";
+import type { LedgerNodeConfig, LedgerRules } from "./types.ts";
+
+export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
+  vsr: VSR_DEFAULTS,
+  idempotency: IDEMPOTENCY_PROFILES.production.authority,
+  gateCache: IDEMPOTENCY_PROFILES.production.gate,
+  antiEntropy: LEDGER_DEFAULTS.antiEntropy,
+  replicas: 3,
+  fewGates: "single",
+  requestTimeoutMs: 5_000,
+  routeRetryMs: 100,
+  compactEntries: 512,
+  retentionMs: 24 * 3_600_000,
+};
+
+export const LEDGER_RULES: LedgerRules = { vsr: VSR_RULES, idempotency: IDEMPOTENCY_RULES };
+
+/** Requests a node holds at once, its own clients' and its peers'. Beyond it they are told to retry. */
+export const REQUESTS_MAX = 65_536;
+/** Operations that wait for room in one group's window. */
+export const GROUP_QUEUE_MAX = 8_192;
+/** Messages of one batch to one peer. */
+export const BATCH_MESSAGES_MAX = 4_096;
+/** How often finished jobs are looked through for the archive. */
+export const ARCHIVE_EVERY_MS = 60_000;
+
+export function checkLedgerNodeConfig(config: LedgerNodeConfig): void {
+  checkVsrConfig(config.vsr);
+  assert(config.replicas % 2 === 1, "a group has an odd number of replicas");
+  assert(config.compactEntries > config.vsr.tailEntries, "compaction leaves a tail");
+  assert(config.routeRetryMs < config.requestTimeoutMs, "a request is routed more than once");
+}

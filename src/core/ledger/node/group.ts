@@ -1,0 +1,108 @@
+/**
+ * One group at this node: its replica, the operations that wait for room, and who waits for what.
+ * What the entries mean is the application's: a job's history, or a shard of idempotency keys.
+ */
+
+import type { NodeId } from "../../base/ids.ts";
+import type { GroupId } from "../group/messages.ts";
+import type { Replica } from "../group/replica.ts";
+import type { Operation } from "../group/types.ts";
+import type { Durability } from "../job/durability.ts";
+import type { JobApp } from "./job-app.ts";
+import type { PeerRequest } from "./messages.ts";
+import type { ShardApp } from "./shard-app.ts";
+
+/** Where an answer goes. */
+export type Reply =
+  | { readonly kind: "client"; readonly token: number }
+  | { readonly kind: "peer"; readonly node: NodeId; readonly id: number }
+  /** The gate's memory of keys, which answers all who wait for this one. */
+  | { readonly kind: "gate"; readonly key: string; readonly token: number }
+  /** The shard that has this job founded. */
+  | {
+      readonly kind: "desk";
+      readonly shard: GroupId;
+      readonly key: string;
+      readonly jobId: string;
+    };
+
+/** What an event did when it was folded in. */
+export interface Outcome {
+  readonly kind: string;
+  readonly reason: string | null;
+  /** The place where the event was committed first. */
+  readonly seq: number;
+  readonly duplicate: boolean;
+}
+
+/** Someone waits for an event to be committed, at a level. */
+export interface CommitWaiter {
+  readonly group: Group;
+  readonly eventId: string;
+  readonly reply: Reply;
+  /** To be sent on, should another node become primary. */
+  readonly request: PeerRequest;
+  readonly required: Durability;
+  readonly deadline: number;
+  /** Set when the event is committed and its level is still too low. */
+  outcome: Outcome | null;
+  over: boolean;
+}
+
+/** A strong read that waits for its quorum. */
+export interface PendingRead {
+  readonly group: Group;
+  readonly token: number;
+  readonly reply: Reply;
+  readonly request: PeerRequest;
+  readonly deadline: number;
+  over: boolean;
+}
+
+export interface Group {
+  readonly id: GroupId;
+  readonly replica: Replica;
+  readonly app: JobApp | ShardApp;
+  /** Records of this group handed to the log by this process. */
+  appended: number;
+  /** Operations that no message carries yet. */
+  queue: Operation[];
+  readonly waiters: Map<string, CommitWaiter[]>;
+  /** Committed events whose level is not reached yet. */
+  readonly levelling: Set<string>;
+  readonly reads: Map<number, PendingRead>;
+  /**
+   * All that was acknowledged before this moment of our clock is folded in here. A word from the primary
+   * does not tell: it may be late, or its sender deposed. A strong read does. (SESS-3)
+   */
+  freshAt: number;
+  compactedSeq: number;
+  /** When the timer of this group goes off, at the latest; it may be early. */
+  armedAt: number;
+}
+
+export function newGroup(id: GroupId, replica: Replica, app: JobApp | ShardApp): Group {
+  return {
+    id,
+    replica,
+    app,
+    appended: 0,
+    queue: [],
+    waiters: new Map(),
+    levelling: new Set(),
+    reads: new Map(),
+    freshAt: Number.NEGATIVE_INFINITY,
+    compactedSeq: -1,
+    armedAt: Number.POSITIVE_INFINITY,
+  };
+}
+
+/** Who holds everything up to `seq` durably, as far as this primary knows. */
+export function holders(group: Group, seq: number, self: NodeId): NodeId[] {
+  const { state } = group.replica;
+  const own = state.durableView === state.lastNormalView ? state.durableSeq : -1;
+  return state.members.filter((member) => {
+    const acked = member === self ? own : (state.peers.get(member)?.acked ?? -1);
+    return acked >= seq;
+  });
+}

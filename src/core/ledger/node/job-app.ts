@@ -1,0 +1,78 @@
+/** A job's group: its entries are job events, its state is their fold. */
+
+import type { GroupSnapshot, LogEntry } from "../group/messages.ts";
+import { decodeEvent } from "../job/event-codec.ts";
+import type { EventId } from "../job/events.ts";
+import {
+  advanceSeq,
+  applyEvent,
+  type EventOutcome,
+  initialState,
+  type JobState,
+} from "../job/fold.ts";
+import type { JobId } from "../job/job-id.ts";
+import { decodeJobState, encodeJobState } from "../job/state-codec.ts";
+import { findInTrail } from "../job/trail.ts";
+import type { Outcome } from "./group.ts";
+
+export class JobApp {
+  readonly kind = "job";
+  state: JobState;
+
+  constructor(jobId: JobId) {
+    this.state = initialState(jobId);
+  }
+
+  apply(entry: LogEntry): Outcome | null {
+    if (entry.kind !== "op") {
+      this.state = advanceSeq(this.state, entry.seq);
+      return null;
+    }
+    const decoded = decodeEvent(entry.data);
+    if (!decoded.ok) {
+      // Checked before it was proposed; the same on every replica, whatever it is. (EVT-4)
+      this.state = advanceSeq(this.state, entry.seq);
+      return { kind: "rejected", reason: "UNREADABLE", seq: entry.seq, duplicate: false };
+    }
+    const { state, outcome } = applyEvent(this.state, decoded.value, entry.seq, entry.data);
+    this.state = state;
+    return outcomeOf(outcome, entry.seq);
+  }
+
+  /** What became of an event that is folded in already; null when it is not. */
+  outcomeOf(eventId: string): Outcome | null {
+    const entry = findInTrail(this.state.trail, eventId as EventId);
+    if (entry === undefined) return null;
+    return { kind: entry.outcome, reason: entry.reason, seq: entry.seq, duplicate: true };
+  }
+
+  restore(snapshot: GroupSnapshot): boolean {
+    const decoded = decodeJobState(snapshot.bytes);
+    if (!decoded.ok) return false;
+    this.state = decoded.value;
+    return true;
+  }
+
+  snapshot(): Uint8Array {
+    return encodeJobState(this.state);
+  }
+
+  get appliedSeq(): number {
+    return this.state.appliedSeq;
+  }
+}
+
+function outcomeOf(outcome: EventOutcome, seq: number): Outcome {
+  switch (outcome.kind) {
+    case "duplicate": {
+      const { first } = outcome;
+      return { kind: first.outcome, reason: first.reason, seq: first.seq, duplicate: true };
+    }
+    case "rejected":
+      return { kind: "rejected", reason: outcome.reason, seq, duplicate: false };
+    case "alreadyTerminal":
+      return { kind: "alreadyTerminal", reason: outcome.status, seq, duplicate: false };
+    default:
+      return { kind: outcome.kind, reason: null, seq, duplicate: false };
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Keyed submissions on their way in: duplicates of one that is in hand wait for its answer, and what was
+ * decided lately is answered from memory. It only saves the way: the shard decides. (IDEM-9..15)
+ */
+
+import { GateCache, type GateCacheStats, type GateEffect } from "../keys/gate-cache.ts";
+import { type IdempotencyKey, parseKey } from "../keys/key.ts";
+import type { Reply } from "./group.ts";
+import type { LedgerAnswer, LedgerRequest } from "./messages.ts";
+import type { LedgerNode } from "./node.ts";
+import { fingerprint } from "./submission.ts";
+
+type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
+export type GateReply = Extract<Reply, { kind: "gate" }>;
+
+export class Gate {
+  readonly #node: LedgerNode;
+  readonly #cache: GateCache<number>;
+  readonly #route: (reply: Reply, request: SubmitRequest) => void;
+
+  constructor(node: LedgerNode, route: (reply: Reply, request: SubmitRequest) => void) {
+    this.#node = node;
+    this.#route = route;
+    const { config, rules } = node.options;
+    this.#cache = new GateCache(config.gateCache, rules.idempotency);
+  }
+
+  get stats(): GateCacheStats {
+    return this.#cache.stats();
+  }
+
+  nextDeadline(): number | null {
+    return this.#cache.nextDeadline();
+  }
+
+  submit(token: number, request: SubmitRequest): void {
+    const parsed = parseKey(request.key);
+    if (parsed.kind !== "key") return;
+    const { key } = parsed;
+    const effects = this.#cache.check(key, fingerprint(request), token, this.#node.now);
+    for (const effect of effects) {
+      if (effect.kind === "forward") {
+        this.#route({ kind: "gate", key, token: effect.token }, request);
+      } else this.#tell(effect);
+    }
+  }
+
+  onAnswer({ key, token }: GateReply, answer: LedgerAnswer): void {
+    const { now } = this.#node;
+    const effects =
+      answer.kind === "submitted"
+        ? this.#cache.settle(key as IdempotencyKey, token, answer.answer, now)
+        : this.#cache.fail(
+            key as IdempotencyKey,
+            token,
+            "why" in answer ? answer.why : answer.kind,
+          );
+    for (const effect of effects) this.#tell(effect);
+  }
+
+  onTick(): void {
+    for (const effect of this.#cache.tick(this.#node.now)) this.#tell(effect);
+  }
+
+  #tell(effect: GateEffect<number>): void {
+    if (effect.kind !== "answer") return;
+    const answer = { kind: "submitted", answer: effect.answer } as const;
+    this.#node.emit({ kind: "answer", token: effect.waiter, answer });
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * What clients ask of the ledger, what it answers, and what its nodes say to each other. A request may
+ * reach any node: the one that took it finds the group's primary and carries the answer back.
+ */
+
+import type { NodeId } from "../../base/ids.ts";
+import type { GroupId, VsrMessage } from "../group/messages.ts";
+import type { AntiEntropyMessage } from "../job/anti-entropy.ts";
+import type { Durability } from "../job/durability.ts";
+import type { JobCreated, JobEvent } from "../job/events.ts";
+import type { JobState } from "../job/fold.ts";
+import type { JobId } from "../job/job-id.ts";
+import type { SubmissionAnswer } from "../keys/decide.ts";
+
+/** The four read levels. (SESS-1..4) */
+export type ReadLevel = "EVENTUAL" | "SESSION" | "BOUNDED_STALENESS" | "STRONG";
+
+export const READ_LEVELS: readonly ReadLevel[] = [
+  "EVENTUAL",
+  "SESSION",
+  "BOUNDED_STALENESS",
+  "STRONG",
+];
+
+export type LedgerRequest =
+  /** Create a job. With a key it is created once however often it is sent; empty: without that promise. */
+  | {
+      readonly kind: "submit";
+      readonly key: string;
+      readonly spec: Uint8Array;
+      readonly assignedDcs: readonly string[];
+    }
+  /** Any later event. Fence and time are the primary's; what stands in the event is where it came from. */
+  | { readonly kind: "append"; readonly event: JobEvent; readonly durability: Durability }
+  | {
+      readonly kind: "read";
+      readonly jobId: JobId;
+      readonly level: ReadLevel;
+      /** SESSION: at least this much must be folded in. */
+      readonly minSeq: number;
+      /** BOUNDED_STALENESS: how old the answer may be. */
+      readonly staleMs: number;
+    }
+  /** One replica of a group is replaced by another node. (VSR-27) */
+  | {
+      readonly kind: "replace";
+      readonly group: GroupId;
+      readonly eventId: string;
+      readonly leaving: NodeId;
+      readonly joining: NodeId;
+    };
+
+/** What a node asks of another. */
+export type PeerRequest =
+  | LedgerRequest
+  /** Start the job's group with this event as entry 0, or confirm that it stands. (IDEM-22) */
+  | {
+      readonly kind: "found";
+      readonly members: readonly NodeId[];
+      readonly created: JobCreated;
+      readonly required: Durability;
+    };
+
+export type LedgerAnswer =
+  | {
+      readonly kind: "committed";
+      readonly jobId: string;
+      readonly eventId: string;
+      readonly seq: number;
+      /** What the event did: applied, noop, rejected with its reason, … */
+      readonly outcome: string;
+      readonly reason: string | null;
+      /** The same event had been committed before. */
+      readonly duplicate: boolean;
+      /** The level really reached, and the one that was asked for. (DUR-2, PIPE-5) */
+      readonly level: Durability;
+      readonly required: Durability;
+      readonly view: number;
+    }
+  /** It may or may not come about: ask again with the same event id. (VSR-11) */
+  | {
+      readonly kind: "unknown";
+      readonly eventId: string;
+      readonly level: Durability;
+      readonly why: string;
+    }
+  | { readonly kind: "submitted"; readonly answer: SubmissionAnswer }
+  | {
+      readonly kind: "job";
+      readonly state: JobState;
+      readonly servedBy: NodeId;
+      readonly primary: NodeId | null;
+      readonly view: number;
+      readonly members: readonly NodeId[];
+    }
+  | { readonly kind: "founded"; readonly seq: number; readonly level: Durability }
+  | { readonly kind: "notFound"; readonly jobId: string }
+  /** Between nodes only: not here, but there. */
+  | { readonly kind: "redirect"; readonly primary: NodeId | null }
+  /** Nothing was decided and nothing written; the same request may be sent again. */
+  | { readonly kind: "retry"; readonly why: string }
+  /** Wrong in itself; sending it again changes nothing. */
+  | { readonly kind: "refused"; readonly code: string; readonly message: string };
+
+export type NodeMessage =
+  | { readonly kind: "vsr"; readonly group: GroupId; readonly message: VsrMessage }
+  | { readonly kind: "request"; readonly id: number; readonly request: PeerRequest }
+  | { readonly kind: "answer"; readonly id: number; readonly answer: LedgerAnswer }
+  | { readonly kind: "compare"; readonly message: AntiEntropyMessage };

@@ -1,0 +1,285 @@
+import { describe, expect, it } from "vitest";
+import { nodeId } from "../../base/ids.ts";
+import type { GroupId } from "../group/messages.ts";
+import type { EventId, JobEvent } from "../job/events.ts";
+import type { JobId } from "../job/job-id.ts";
+import type { LedgerAnswer, LedgerRequest, ReadLevel } from "./messages.ts";
+import { TestCluster, WALL } from "./testing/cluster.ts";
+
+const THREE = ["use1", "euw1", "apse1"];
+const KEY = "client:1:0123456789abcdef";
+
+function submit(key = "", spec = "work"): LedgerRequest {
+  return { kind: "submit", key, spec: new TextEncoder().encode(spec), assignedDcs: ["dc1"] };
+}
+
+type Body = { readonly kind: JobEvent["kind"] } & Record<string, unknown>;
+
+function event(jobId: string, eventId: string, body: Body): LedgerRequest {
+  const hlc = { wallMs: WALL, logical: 0, node: nodeId("client") };
+  const head = { jobId: jobId as JobId, eventId: eventId as EventId, fenceToken: 0, hlc };
+  return { kind: "append", event: { ...head, ...body } as JobEvent, durability: "NONE" };
+}
+
+const accepted = { kind: "JobAccepted", dcId: "dc1", workerCount: 2 } as const;
+const cancel = { kind: "JobCancellationRequested", reason: "", requestor: "me" } as const;
+
+function read(jobId: string, level: ReadLevel = "STRONG", minSeq = -1): LedgerRequest {
+  return { kind: "read", jobId: jobId as JobId, level, minSeq, staleMs: 1_000 };
+}
+
+function jobOf(answer: LedgerAnswer): string {
+  if (answer.kind === "committed") return answer.jobId;
+  if (answer.kind === "submitted" && answer.answer.kind === "accepted") return answer.answer.jobId;
+  throw new Error(`no job in ${answer.kind}`);
+}
+
+function statusOf(answer: LedgerAnswer): string {
+  return answer.kind === "job" ? answer.state.status : answer.kind;
+}
+
+function primaryIndex(cluster: TestCluster, jobId: string): number {
+  return cluster.nodes.findIndex(
+    ({ node }) => node?.groups.get(jobId as GroupId)?.replica.state.acting === true,
+  );
+}
+
+describe("a ledger of three nodes in three regions", () => {
+  it("creates a job through any node and tells that it survives a region", () => {
+    for (const index of [0, 1, 2]) {
+      const cluster = new TestCluster(THREE);
+      const answer = cluster.ask(index, submit());
+      expect(answer).toMatchObject({ kind: "committed", seq: 0, level: "GLOBAL" });
+      expect(statusOf(cluster.ask((index + 1) % 3, read(jobOf(answer))))).toBe("CREATED");
+    }
+  });
+
+  it("folds events sent to any node in one order", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    expect(cluster.ask(1, event(jobId, "a", accepted))).toMatchObject({ seq: 1, level: "GLOBAL" });
+    expect(cluster.ask(2, event(jobId, "c", cancel))).toMatchObject({ seq: 2, outcome: "applied" });
+    for (const index of [0, 1, 2]) {
+      expect(statusOf(cluster.ask(index, read(jobId)))).toBe("CANCELLING");
+    }
+  });
+
+  it("answers a repeated event with the place of the first", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.ask(0, event(jobId, "a", accepted));
+    const again = cluster.ask(2, event(jobId, "a", accepted));
+    expect(again).toMatchObject({ kind: "committed", seq: 1, duplicate: true });
+  });
+
+  it("makes one job of one key, whoever asks and however often (IDEM-21)", () => {
+    const cluster = new TestCluster(THREE);
+    const tokens = Array.from({ length: 30 }, (_, i) => cluster.request(i % 3, submit(KEY)));
+    cluster.run(2_000);
+    const answers = tokens.map((token) => cluster.answers.get(token));
+    const jobs = new Set(answers.map((answer) => jobOf(answer as LedgerAnswer)));
+    expect(jobs.size).toBe(1);
+    const [jobId = ""] = jobs;
+    expect(statusOf(cluster.ask(1, read(jobId)))).toBe("CREATED");
+    const firsts = answers.filter(
+      (a) => a?.kind === "submitted" && a.answer.kind === "accepted" && !a.answer.duplicate,
+    );
+    expect(firsts).toHaveLength(1);
+  });
+
+  it("refuses a key that belongs to another submission (IDEM-5)", () => {
+    const cluster = new TestCluster(THREE);
+    cluster.ask(0, submit(KEY, "this"));
+    const other = cluster.ask(1, submit(KEY, "that"));
+    expect(other).toMatchObject({ kind: "submitted", answer: { kind: "keyReused" } });
+  });
+
+  it("refuses what can be seen to be wrong before anything is written", () => {
+    const cluster = new TestCluster(THREE);
+    expect(cluster.ask(0, submit("nonsense"))).toMatchObject({ code: "INVALID_KEY" });
+    const empty = { ...submit(), assignedDcs: [] } as LedgerRequest;
+    expect(cluster.ask(0, empty)).toMatchObject({ code: "INVALID_JOB" });
+  });
+
+  it("knows that a job does not exist only from a quorum of those who would know", () => {
+    const cluster = new TestCluster(THREE);
+    const unknown = "use1-1600000000000-n0-00077";
+    expect(cluster.ask(1, read(unknown))).toMatchObject({ kind: "notFound" });
+    cluster.at(0).cut = true;
+    cluster.at(2).cut = true;
+    expect(cluster.ask(1, read(unknown)).kind).toBe("retry");
+  });
+
+  it("looks again for a job so young that its group may be on its way (IDEM-22)", () => {
+    const cluster = new TestCluster(THREE);
+    const token = cluster.request(1, read(`use1-${WALL}-n9-00001`));
+    cluster.run(1_000);
+    expect(cluster.answers.has(token)).toBe(false);
+    cluster.run(5_000);
+    expect(cluster.answers.get(token)).toMatchObject({ kind: "retry" });
+  });
+
+  it("keeps progress in its own log and out of the replicated one (EVT-3)", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    const progress = { kind: "JobProgressReported", dcId: "dc1", completed: 3, failed: 0 } as const;
+    const answer = cluster.ask(1, event(jobId, "p", progress));
+    expect(answer).toMatchObject({ kind: "committed", level: "LOCAL", seq: -1 });
+    expect(cluster.at(1).records.at(-1)?.type).toBe(3);
+  });
+});
+
+describe("a primary that is lost", () => {
+  it("is followed by another after its lease, with everything that was acknowledged", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.ask(0, event(jobId, "a", accepted));
+    const lost = primaryIndex(cluster, jobId);
+    cluster.kill(cluster.at(lost));
+    cluster.run(13_000);
+    const other = (lost + 1) % 3;
+    expect(statusOf(cluster.ask(other, read(jobId)))).toBe("ACCEPTED");
+    expect(cluster.ask(other, event(jobId, "c", cancel))).toMatchObject({ level: "GLOBAL" });
+    cluster.start(cluster.at(lost));
+    cluster.run(5_000);
+    expect(statusOf(cluster.ask(lost, read(jobId)))).toBe("CANCELLING");
+  });
+
+  it("cannot acknowledge anything alone, and says that the outcome is unknown (VSR-11)", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    const primary = primaryIndex(cluster, jobId);
+    for (const node of cluster.nodes) node.cut = node !== cluster.at(primary);
+    expect(cluster.ask(primary, event(jobId, "a", accepted))).toMatchObject({ kind: "unknown" });
+    expect(cluster.ask(primary, read(jobId)).kind).toBe("retry");
+    for (const node of cluster.nodes) node.cut = false;
+    cluster.run(15_000);
+    const again = cluster.ask(primary, event(jobId, "a", accepted));
+    expect(again).toMatchObject({ kind: "committed", outcome: "applied" });
+  });
+
+  it("comes back after all nodes died at once with what was durable", () => {
+    const cluster = new TestCluster(THREE);
+    const jobs = [0, 1, 2].map((index) =>
+      jobOf(cluster.ask(index, submit(`c:${index}:0123456789abcdef`))),
+    );
+    cluster.run(3_000);
+    cluster.checkpoint(cluster.at(1));
+    for (const jobId of jobs) cluster.ask(0, event(jobId, "a", accepted));
+    for (const node of cluster.nodes) cluster.kill(node);
+    for (const node of cluster.nodes) cluster.start(node);
+    cluster.run(15_000);
+    for (const jobId of jobs) expect(statusOf(cluster.ask(1, read(jobId)))).toBe("ACCEPTED");
+    const again = cluster.ask(2, submit("c:1:0123456789abcdef"));
+    expect(jobOf(again)).toBe(jobs[1]);
+  });
+});
+
+describe("levels", () => {
+  it("are what the copies prove: one region is REGIONAL at best, one node LOCAL", () => {
+    const regional = new TestCluster(["use1", "use1", "use1"]).ask(0, submit());
+    expect(regional).toMatchObject({ level: "REGIONAL", required: "GLOBAL" });
+    const alone = new TestCluster(["use1"]).ask(0, submit());
+    expect(alone).toMatchObject({ level: "LOCAL", required: "GLOBAL" });
+  });
+
+  it("wait for the far region when two replicas of the near one would commit alone", () => {
+    const cluster = new TestCluster(["use1", "use1", "euw1"]);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.at(2).slowDisk = true;
+    const primary = primaryIndex(cluster, jobId);
+    if (primary === 2) return;
+    const token = cluster.request(primary, event(jobId, "a", accepted));
+    cluster.run(100);
+    expect(cluster.answers.get(token)).toMatchObject({ level: "REGIONAL" });
+    const raised = event(jobId, "c", cancel);
+    const second = cluster.request(primary, raised);
+    cluster.run(100);
+    expect(cluster.answers.has(second)).toBe(false);
+    cluster.at(2).slowDisk = false;
+    cluster.run(1_000);
+    expect(cluster.answers.get(second)).toMatchObject({ level: "GLOBAL" });
+  });
+});
+
+describe("reads of a lagging replica", () => {
+  it("are served by the level that was asked for (SESS-1..4)", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.run(500);
+    const primary = primaryIndex(cluster, jobId);
+    const lagging = (primary + 1) % 3;
+    cluster.at(lagging).cut = true;
+    cluster.ask(primary, event(jobId, "a", accepted));
+    expect(statusOf(cluster.ask(lagging, read(jobId, "EVENTUAL")))).toBe("CREATED");
+    expect(statusOf(cluster.ask(lagging, read(jobId, "SESSION", 0)))).toBe("CREATED");
+    expect(cluster.ask(lagging, read(jobId, "SESSION", 1)).kind).toBe("retry");
+    expect(cluster.ask(lagging, read(jobId, "BOUNDED_STALENESS")).kind).toBe("retry");
+    cluster.at(lagging).cut = false;
+    expect(statusOf(cluster.ask(lagging, read(jobId, "SESSION", 1)))).toBe("ACCEPTED");
+  });
+});
+
+describe("a replica that is replaced", () => {
+  it("hands over to one that has the whole log before it votes (VSR-27)", () => {
+    const cluster = new TestCluster(["use1", "euw1", "apse1", "use2"]);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.ask(0, event(jobId, "a", accepted));
+    const group = jobId as GroupId;
+    const primary = primaryIndex(cluster, jobId);
+    const members = cluster.at(primary).node?.groups.get(group)?.replica.state.members ?? [];
+    const leaving = members.find((id) => id !== cluster.at(primary).id) ?? nodeId("none");
+    const joining = cluster.nodes.find(({ id }) => !members.includes(id))?.id ?? nodeId("none");
+    const replace = { kind: "replace", group, eventId: "r1", leaving, joining } as const;
+    expect(cluster.ask(primary, replace)).toMatchObject({ kind: "committed" });
+    cluster.run(3_000);
+    const joined = cluster.nodes.find(({ id }) => id === joining)?.node?.groups.get(group);
+    expect(joined?.replica.state).toMatchObject({ epoch: 2, learner: false });
+    const left = cluster.nodes.find(({ id }) => id === leaving)?.node?.groups.get(group);
+    expect(left?.replica.state.status).toBe("retired");
+    expect(
+      statusOf(
+        cluster.ask(
+          cluster.nodes.findIndex(({ id }) => id === leaving),
+          read(jobId),
+        ),
+      ),
+    ).toBe("ACCEPTED");
+  });
+});
+
+describe("nodes that compare what they have (AE-3)", () => {
+  it("find nothing to say about equal histories, also with some jobs behind", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.at(2).cut = true;
+    cluster.ask(primaryIndex(cluster, jobId) === 2 ? 1 : 0, event(jobId, "a", accepted));
+    cluster.at(2).cut = false;
+    cluster.run(150_000);
+    expect(cluster.alarms).toEqual([]);
+  });
+
+  it("stop the group of a job with two committed histories, and say so", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.run(500);
+    const { node } = cluster.at(1);
+    const group = node?.groups.get(jobId as GroupId);
+    if (group?.app.kind !== "job") throw new Error("no job");
+    group.app.state = { ...group.app.state, chain: new Uint8Array(32).fill(1) };
+    node?.onApplied(group);
+    cluster.run(150_000);
+    expect(cluster.alarms.join()).toContain("two committed histories");
+  });
+});
+
+describe("finished jobs", () => {
+  it("leave memory after their retention and cannot be founded again", () => {
+    const cluster = new TestCluster(["use1"], { retentionMs: 30_000 });
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.ask(0, event(jobId, "f", { kind: "JobFailed", error: "x", failedDc: "dc1" }));
+    cluster.run(130_000);
+    expect(cluster.archived).toEqual([jobId]);
+    expect(cluster.ask(0, read(jobId))).toMatchObject({ kind: "refused", code: "ARCHIVED" });
+  });
+});

@@ -1,0 +1,491 @@
+/**
+ * Requests and their answers: served here when this node leads the group, sent on otherwise. Every
+ * request is answered once, at the latest when its time is over; an event that was proposed and not
+ * seen to commit is "unknown", never "failed". (PIPE-3, VSR-11, VSR-16, VSR-24, IDEM-29)
+ */
+
+import type { NodeId } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import type { GroupId, LogEntry } from "../group/messages.ts";
+import type { VsrEffect } from "../group/types.ts";
+import { durabilityOfEvent } from "../job/durability.ts";
+import { encodeEvent } from "../job/event-codec.ts";
+import { EVENT_TYPES, isReplicated } from "../job/events.ts";
+import { parseJobId } from "../job/job-id.ts";
+import type { GateCacheStats } from "../keys/gate-cache.ts";
+import { Commits } from "./commits.ts";
+import { REQUESTS_MAX } from "./config.ts";
+import type { CommitWaiter, Group, PendingRead, Reply } from "./group.ts";
+import { Gate } from "./key-cache.ts";
+import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
+import type { LedgerNode } from "./node.ts";
+import { type Routed, Router } from "./router.ts";
+import type { ShardApp } from "./shard-app.ts";
+import { ShardService } from "./shard-service.ts";
+import { groupOf, named, overdue, prepare, refused } from "./submission.ts";
+import { Timeouts } from "./timeouts.ts";
+
+type Request<Kind extends PeerRequest["kind"]> = Extract<PeerRequest, { kind: Kind }>;
+type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: Kind }>;
+
+/** An unanswered request is sent again after this many retry pauses. */
+const ANSWER_PAUSES = 10;
+/** After so many redirects in a row the nodes disagree: wait before asking again. */
+const REDIRECTS_MAX = 4;
+/** A job minted within this long is looked for again instead of being called unknown. */
+const FOUNDING_GRACE_MS = 10_000;
+
+export class Service {
+  readonly #node: LedgerNode;
+  readonly #router: Router;
+  readonly #commits: Commits;
+  readonly #shards: ShardService;
+  readonly #gate: Gate;
+  readonly #reads = new Timeouts<PendingRead>();
+  #tokens = 0;
+
+  constructor(node: LedgerNode, random: Random) {
+    this.#node = node;
+    this.#router = new Router(random.fork("requests"));
+    const answer = (reply: Reply, text: LedgerAnswer): void => this.#answer(reply, text);
+    this.#commits = new Commits(node, answer);
+    const route = (reply: Reply, request: PeerRequest): void =>
+      this.#route(reply, request, this.#deadline());
+    this.#shards = new ShardService(node, { answer, route });
+    this.#gate = new Gate(node, route);
+  }
+
+  get waiting(): number {
+    return this.#commits.size + this.#reads.size;
+  }
+
+  get forwarded(): number {
+    return this.#router.size;
+  }
+
+  get keys(): GateCacheStats {
+    return this.#gate.stats;
+  }
+
+  nextDeadline(): number | null {
+    const parts = [
+      this.#commits.nextDeadline(),
+      this.#router.nextDeadline(),
+      this.#reads.next(),
+      this.#gate.nextDeadline(),
+    ];
+    const at = Math.min(...parts.map((deadline) => deadline ?? Number.POSITIVE_INFINITY));
+    return at === Number.POSITIVE_INFINITY ? null : at;
+  }
+
+  #deadline(): number {
+    return this.#node.now + this.#node.options.config.requestTimeoutMs;
+  }
+
+  onRequest(token: number, request: LedgerRequest): void {
+    const reply = { kind: "client", token } as const;
+    if (this.waiting + this.forwarded >= REQUESTS_MAX) {
+      this.#answer(reply, { kind: "retry", why: "this node has too many requests waiting" });
+      return;
+    }
+    const ready = prepare(request, this.#node);
+    if (ready.kind === "refused") this.#answer(reply, ready);
+    else if (ready.kind === "submit") this.#gate.submit(token, ready);
+    else if (ready.kind === "append" && !isReplicated(ready.event.kind)) this.#keep(reply, ready);
+    else this.#route(reply, ready, this.#deadline());
+  }
+
+  /** A data-plane event: kept in this node's own log, never replicated. (EVT-3) */
+  #keep(reply: Reply, { event, durability }: Request<"append">): void {
+    const { jobId, eventId } = event;
+    const required = durabilityOfEvent(event.kind, durability);
+    const what = { outcome: "kept", reason: null, seq: -1, duplicate: false, view: 0 };
+    const levels = { level: "LOCAL", required } as const;
+    const hlc = this.#node.hlc.tick(this.#node.wall);
+    this.#node.appendLocal(EVENT_TYPES[event.kind], encodeEvent({ ...event, hlc }), () =>
+      this.#answer(reply, { kind: "committed", jobId, eventId, ...levels, ...what }),
+    );
+  }
+
+  #route(reply: Reply, request: PeerRequest, deadline: number): void {
+    const id = groupOf(request);
+    const group = this.#node.groups.get(id);
+    if (group !== undefined && this.#servesHere(group, request)) {
+      this.#serve(group, reply, request, deadline);
+    } else this.#attempt(this.#router.add(id, reply, request, deadline));
+  }
+
+  /** Here if we can, else where the primary should be. */
+  #attempt(routed: Routed): void {
+    const { now, self, options, groups } = this.#node;
+    const { routeRetryMs } = options.config;
+    const group = groups.get(routed.group);
+    if (group !== undefined && this.#servesHere(group, routed.request)) {
+      this.#router.remove(routed);
+      this.#serve(group, routed.reply, routed.request, routed.deadline);
+      return;
+    }
+    const target = this.#target(routed, group);
+    routed.attempts++;
+    routed.sentTo = target;
+    if (target === null) {
+      this.#router.wakeAt(routed, now + routeRetryMs);
+      return;
+    }
+    this.#router.wakeAt(routed, now + ANSWER_PAUSES * routeRetryMs);
+    const request = authoritative(routed.request);
+    // We may be the first replica of a group that is not born yet.
+    if (target === self) this.onPeerRequest(self, routed.id, request);
+    else this.#node.send(target, { kind: "request", id: routed.id, request });
+  }
+
+  #servesHere(group: Group, request: PeerRequest): boolean {
+    if (group.replica.state.acting) return true;
+    return request.kind === "read" && this.#readableHere(group, request);
+  }
+
+  /** Whether a read of this level may be answered by a replica. (SESS-1..4) */
+  #readableHere(group: Group, request: Request<"read">): boolean {
+    const { app, replica } = group;
+    if (replica.state.status === "retired" || app.kind !== "job") return false;
+    if (app.state.status === "ABSENT") return false;
+    switch (request.level) {
+      case "EVENTUAL":
+        return true;
+      case "SESSION":
+        return app.appliedSeq >= request.minSeq;
+      case "BOUNDED_STALENESS":
+        return this.#node.now - group.freshAt <= request.staleMs;
+      case "STRONG":
+        return false;
+    }
+  }
+
+  #target(routed: Routed, group: Group | undefined): NodeId | null {
+    const { self, topology } = this.#node;
+    const { hint } = routed;
+    routed.hint = null;
+    if (hint !== null && hint !== self) return hint;
+    const primary = group?.replica.state.primary ?? null;
+    if (routed.attempts === 0 && primary !== null && primary !== self) return primary;
+    const members =
+      group?.replica.state.members ??
+      (routed.request.kind === "found" ? routed.request.members : topology.replicas(routed.group));
+    const candidates = group === undefined ? members : members.filter((id) => id !== self);
+    return candidates[routed.attempts % Math.max(1, candidates.length)] ?? null;
+  }
+
+  /** A request that another node sent on to us; answered with a redirect when it is not ours. */
+  onPeerRequest(from: NodeId, id: number, request: PeerRequest): void {
+    const reply = { kind: "peer", node: from, id } as const;
+    const groupId = groupOf(request);
+    const group = this.#node.groups.get(groupId) ?? this.#founded(groupId, request);
+    if (group === null) {
+      this.#answer(reply, this.#absent(groupId, request));
+      return;
+    }
+    const { acting, takeOverAt, primary } = group.replica.state;
+    // About to lead: the group's birth is on its way to the disk, what follows may queue.
+    const born = takeOverAt > 0 && request.kind === "found";
+    if (acting || born || this.#servesHere(group, request)) {
+      this.#serve(group, reply, request, this.#deadline());
+    } else this.#answer(reply, { kind: "redirect", primary });
+  }
+
+  /** A job's group is born where its first replica hears of it. (IDEM-22) */
+  #founded(id: GroupId, request: PeerRequest): Group | null {
+    if (request.kind !== "found" || this.#node.archived.has(id)) return null;
+    if (!request.members.includes(this.#node.self)) return null;
+    return this.#node.found(id, request.members);
+  }
+
+  #absent(id: GroupId, request: PeerRequest): LedgerAnswer {
+    if (!this.#node.archived.has(id)) return { kind: "notFound", jobId: id };
+    if (request.kind === "found") return { kind: "founded", seq: 0, level: "LOCAL" };
+    return refused("ARCHIVED", `job ${id} has ended and is in the archive`);
+  }
+
+  /** The primary's own work; reads may come here at replicas too. */
+  #serve(group: Group, reply: Reply, request: PeerRequest, deadline: number): void {
+    const { app } = group;
+    switch (request.kind) {
+      case "read":
+        this.#read(group, reply, request, deadline);
+        return;
+      case "append": {
+        if (app.kind !== "job") return;
+        if (app.state.status === "ABSENT") {
+          // The group stands and its first entry is on the way again: nothing may come before it. (IDEM-22)
+          this.#sendOn(group, reply, request, deadline);
+          return;
+        }
+        const { event } = request;
+        const merged = this.#node.hlc.receive(event.hlc, this.#node.wall);
+        if (!merged.ok) {
+          const text = `the event's time is ${merged.refusal.aheadMs} ms ahead of this node`;
+          this.#answer(reply, refused(merged.refusal.code, text));
+          return;
+        }
+        const required = durabilityOfEvent(event.kind, request.durability);
+        this.#commits.append(group, app, event, { reply, request, required, deadline });
+        return;
+      }
+      case "found": {
+        if (app.kind !== "job") return;
+        const { required, created } = request;
+        this.#commits.append(group, app, created, { reply, request, required, deadline });
+        return;
+      }
+      case "submit":
+        if (app.kind === "shard") this.#shards.submit(group, app, reply, request);
+        return;
+      case "replace":
+        this.#replace(group, reply, request, deadline);
+    }
+  }
+
+  #replace(group: Group, reply: Reply, request: Request<"replace">, deadline: number): void {
+    const { members } = group.replica.state;
+    const { leaving, joining, eventId } = request;
+    if (!members.includes(leaving) || members.includes(joining)) {
+      const text = `${group.id} has the replicas ${members.join(", ")}`;
+      this.#answer(reply, refused("BAD_MEMBERS", text));
+      return;
+    }
+    const next = members.map((id) => (id === leaving ? joining : id));
+    const asked = { reply, request, required: "NONE", deadline } as const;
+    this.#commits.wait({ group, eventId, ...asked, outcome: null, over: false });
+    this.#node.stepGroup(group, { kind: "reconfigure", eventId, members: next });
+  }
+
+  #read(group: Group, reply: Reply, request: Request<"read">, deadline: number): void {
+    if (request.level !== "STRONG" && this.#readableHere(group, request)) {
+      this.#answerJob(group, reply);
+      return;
+    }
+    const pending = { group, token: ++this.#tokens, reply, request, deadline, over: false };
+    group.reads.set(pending.token, pending);
+    this.#reads.add(pending);
+    this.#node.stepGroup(group, { kind: "read", token: pending.token });
+  }
+
+  #answerJob(group: Group, reply: Reply): void {
+    const { app, replica } = group;
+    if (app.kind !== "job") return;
+    const { state } = app;
+    if (state.status === "ABSENT") {
+      this.#answer(reply, { kind: "notFound", jobId: group.id });
+      return;
+    }
+    const { primary, knownView: view, members } = replica.state;
+    this.#answer(reply, { kind: "job", state, servedBy: this.#node.self, primary, view, members });
+  }
+
+  /** What a replica did, beside sending and persisting. */
+  onEffect(group: Group, effect: Exclude<VsrEffect, { kind: "send" | "persist" }>): void {
+    const { app } = group;
+    switch (effect.kind) {
+      case "committed":
+        this.#onCommitted(group, effect.entry, effect.copies);
+        return;
+      case "restored":
+        if (app.restore(effect.snapshot)) {
+          this.#node.onApplied(group);
+          return;
+        }
+        this.#node.emit({ kind: "alarm", group: group.id, why: "a snapshot cannot be read" });
+        return;
+      case "refused":
+        this.#sendOnAll(group, this.#commits.release(group, effect.eventId));
+        return;
+      case "tookOver":
+        this.#node.emit({ kind: "leads", group: group.id, view: effect.view, leads: true });
+        if (app.kind === "shard") this.#shards.onTookOver(group, app);
+        return;
+      case "steppedDown":
+        this.#onSteppedDown(group, effect.view);
+        return;
+      case "readReady":
+      case "readFailed":
+        this.#onRead(group, effect.token, effect.kind === "readReady");
+        return;
+      case "broken":
+        this.#node.emit({ kind: "alarm", group: group.id, why: effect.why });
+        return;
+      case "accepted":
+      case "epochChanged":
+      case "retired":
+        return;
+    }
+  }
+
+  #onCommitted(group: Group, entry: LogEntry, copies: readonly NodeId[]): void {
+    const { app } = group;
+    // A time too far ahead is not merged and yet committed: places in the log decide, not times. (HLC-6)
+    this.#node.hlc.receive({ wallMs: entry.wall, logical: entry.logical }, this.#node.wall);
+    if (app.kind === "shard") {
+      this.#shards.onCommitted(group, app, entry);
+      return;
+    }
+    const outcome = app.apply(entry);
+    const text = outcome?.kind ?? entry.kind;
+    this.#node.emit({ kind: "applied", group: group.id, entry, outcome: text });
+    this.#commits.onCommitted(group, entry, outcome, copies);
+    this.#node.onApplied(group);
+  }
+
+  #onRead(group: Group, token: number, ready: boolean): void {
+    const pending = group.reads.get(token);
+    if (pending === undefined) return;
+    group.reads.delete(token);
+    this.#reads.end(pending);
+    if (ready) {
+      this.#refresh(group, pending.deadline);
+      this.#answerJob(group, pending.reply);
+    } else this.#sendOn(group, pending.reply, pending.request, pending.deadline);
+  }
+
+  /** Whoever waits here is sent on to the next primary with the same event. (VSR-16) */
+  #onSteppedDown(group: Group, view: number): void {
+    this.#node.emit({ kind: "leads", group: group.id, view, leads: false });
+    if (group.app.kind === "shard") this.#shards.onSteppedDown(group, group.app);
+    group.queue = [];
+    this.#sendOnAll(group, this.#commits.releaseAll(group));
+  }
+
+  #sendOnAll(group: Group, waiters: readonly CommitWaiter[]): void {
+    for (const { reply, request, deadline } of waiters) {
+      this.#sendOn(group, reply, request, deadline);
+    }
+  }
+
+  #sendOn(group: Group, reply: Reply, request: PeerRequest, deadline: number): void {
+    if (reply.kind === "peer" && reply.node !== this.#node.self) {
+      this.#answer(reply, { kind: "redirect", primary: group.replica.state.primary });
+      return;
+    }
+    const routed = this.#router.add(group.id, reply, request, deadline);
+    this.#router.wakeAt(routed, this.#node.now + this.#node.options.config.routeRetryMs);
+  }
+
+  /** Some levels may be reached now. */
+  onAcks(group: Group): void {
+    this.#commits.onAcks(group);
+  }
+
+  onDeskTick(group: Group, app: ShardApp): void {
+    this.#shards.onTick(group, app);
+  }
+
+  onTick(): void {
+    const { now } = this.#node;
+    this.#commits.onTick(now);
+    this.#gate.onTick();
+    for (const { group, token, reply, request } of this.#reads.takeDue(now)) {
+      group.reads.delete(token);
+      this.#answer(reply, overdue(request, "no quorum has confirmed this primary in time"));
+    }
+    for (const routed of this.#router.takeDue(now)) {
+      if (now < routed.deadline) {
+        this.#attempt(routed);
+        continue;
+      }
+      this.#router.remove(routed);
+      this.#answer(routed.reply, overdue(routed.request, routed.why));
+    }
+  }
+
+  onAnswer(from: NodeId, id: number, answer: LedgerAnswer): void {
+    const routed = this.#router.get(id);
+    if (routed === undefined || routed.sentTo !== from) return;
+    const { now, options } = this.#node;
+    const { routeRetryMs } = options.config;
+    switch (answer.kind) {
+      case "redirect":
+        this.#onRedirect(routed, from, answer);
+        return;
+      case "notFound":
+        routed.absent.add(from);
+        routed.why = "the group is not known";
+        if (!this.#isAbsent(routed)) {
+          this.#attempt(routed);
+          return;
+        }
+        if (!this.#isYoung(routed)) break;
+        routed.absent.clear();
+        this.#router.wakeAt(routed, now + routeRetryMs);
+        return;
+      case "retry":
+      case "unknown":
+        routed.why = answer.why;
+        this.#router.wakeAt(routed, now + routeRetryMs);
+        return;
+      default:
+        break;
+    }
+    this.#router.remove(routed);
+    if (answer.kind === "job") this.#onStrongAnswer(routed, answer);
+    this.#answer(routed.reply, named(routed, answer));
+  }
+
+  /** The authority has told what was known when we asked: if we have as much, we were fresh then. */
+  #onStrongAnswer({ request, deadline }: Routed, { state }: Answer<"job">): void {
+    if (request.kind !== "read" || authoritative(request).level !== "STRONG") return;
+    const group = this.#node.groups.get(groupOf(request));
+    if (group !== undefined && group.app.appliedSeq >= state.appliedSeq) {
+      this.#refresh(group, deadline);
+    }
+  }
+
+  #refresh(group: Group, deadline: number): void {
+    const askedAt = deadline - this.#node.options.config.requestTimeoutMs;
+    group.freshAt = Math.max(group.freshAt, askedAt);
+  }
+
+  #onRedirect(routed: Routed, from: NodeId, { primary }: Answer<"redirect">): void {
+    routed.why = "the group has no primary";
+    routed.hint = primary === from ? null : primary;
+    const lost = routed.hint === null || routed.attempts % REDIRECTS_MAX === REDIRECTS_MAX - 1;
+    if (!lost) {
+      this.#attempt(routed);
+      return;
+    }
+    this.#router.wakeAt(routed, this.#node.now + this.#node.options.config.routeRetryMs);
+  }
+
+  /** A job that was ever acknowledged is known to one of any quorum of its replicas. */
+  #isAbsent(routed: Routed): boolean {
+    const asked = this.#node.topology.replicas(routed.group);
+    const quorum = Math.floor(asked.length / 2) + 1;
+    return asked.filter((node) => routed.absent.has(node)).length >= quorum;
+  }
+
+  /** A job of the last seconds may be reserved and acknowledged, and its group on its way. (IDEM-22) */
+  #isYoung({ group }: Routed): boolean {
+    const minted = parseJobId(group)?.timestampMs ?? Number.NEGATIVE_INFINITY;
+    return Math.abs(this.#node.wall - minted) < FOUNDING_GRACE_MS;
+  }
+
+  #answer(reply: Reply, answer: LedgerAnswer): void {
+    switch (reply.kind) {
+      case "client":
+        this.#node.emit({ kind: "answer", token: reply.token, answer });
+        return;
+      case "peer":
+        if (reply.node === this.#node.self) this.onAnswer(reply.node, reply.id, answer);
+        else this.#node.send(reply.node, { kind: "answer", id: reply.id, answer });
+        return;
+      case "gate":
+        this.#gate.onAnswer(reply, answer);
+        return;
+      case "desk":
+        if (answer.kind === "founded") this.#shards.onFounded(reply);
+    }
+  }
+}
+
+/** Whoever cannot say how old its state is asks the authority, and knows it for the next reads too. */
+function authoritative<Kind extends PeerRequest>(request: Kind): Kind {
+  const bounded = request.kind === "read" && request.level === "BOUNDED_STALENESS";
+  return bounded ? { ...request, level: "STRONG" } : request;
+}

@@ -1,0 +1,58 @@
+/** An idempotency shard's group: its entries reserve keys, its state knows which job each key is. */
+
+import type { GroupSnapshot, LogEntry } from "../group/messages.ts";
+import type { IdempotencyConfig } from "../keys/config.ts";
+import type { IdempotencyRules } from "../keys/rules.ts";
+import { type ShardOutcome, ShardState } from "../keys/shard.ts";
+import { decodeShardEntry, type ShardEntry } from "../keys/shard-entry.ts";
+import { decodeShardState, encodeShardState } from "../keys/shard-snapshot.ts";
+import { ShardDesk } from "../keys/shard-waiters.ts";
+import type { Reply } from "./group.ts";
+
+export interface AppliedShardEntry {
+  readonly entry: ShardEntry;
+  readonly outcome: ShardOutcome;
+}
+
+export class ShardApp {
+  readonly kind = "shard";
+  readonly index: number;
+  state: ShardState;
+  desk: ShardDesk<Reply>;
+  #appliedSeq = -1;
+  readonly #config: IdempotencyConfig;
+  readonly #rules: IdempotencyRules;
+
+  constructor(index: number, config: IdempotencyConfig, rules: IdempotencyRules) {
+    this.index = index;
+    this.#config = config;
+    this.#rules = rules;
+    this.state = new ShardState(rules);
+    this.desk = new ShardDesk(this.state, config);
+  }
+
+  apply(entry: LogEntry): AppliedShardEntry | null {
+    this.#appliedSeq = entry.seq;
+    if (entry.kind !== "op") return null;
+    const decoded = decodeShardEntry(entry.data);
+    if (decoded === null) return null;
+    return { entry: decoded, outcome: this.state.apply(decoded, entry.seq) };
+  }
+
+  restore(snapshot: GroupSnapshot): boolean {
+    const state = decodeShardState(snapshot.bytes, this.#rules);
+    if (state === null) return false;
+    this.state = state;
+    this.desk = new ShardDesk(state, this.#config);
+    this.#appliedSeq = snapshot.seq;
+    return true;
+  }
+
+  snapshot(): Uint8Array {
+    return encodeShardState(this.state);
+  }
+
+  get appliedSeq(): number {
+    return this.#appliedSeq;
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * The shards this node leads: keyed submissions are decided by the shard's desk, its proposals go
+ * through the shard's group, and every job it has made exist is founded until that is confirmed.
+ * (IDEM-20..24)
+ */
+
+import type { LogEntry } from "../group/messages.ts";
+import { type IdempotencyKey, KEY_FORMAT_ERROR } from "../keys/key.ts";
+import type { Moment } from "../keys/moment.ts";
+import { encodeShardEntry, type ShardEntry } from "../keys/shard-entry.ts";
+import type { DeskEffect } from "../keys/shard-waiters.ts";
+import type { Group, Reply } from "./group.ts";
+import type { LedgerAnswer, PeerRequest } from "./messages.ts";
+import type { LedgerNode } from "./node.ts";
+import type { ShardApp } from "./shard-app.ts";
+import { founding, keyed, refused } from "./submission.ts";
+
+interface Services {
+  answer(reply: Reply, answer: LedgerAnswer): void;
+  route(reply: Reply, request: PeerRequest): void;
+}
+
+export class ShardService {
+  readonly #node: LedgerNode;
+  readonly #services: Services;
+  #proposals = 0;
+
+  constructor(node: LedgerNode, services: Services) {
+    this.#node = node;
+    this.#services = services;
+  }
+
+  get #moment(): Moment {
+    return { now: this.#node.now, wall: this.#node.wallNow };
+  }
+
+  submit(
+    group: Group,
+    app: ShardApp,
+    reply: Reply,
+    request: Extract<PeerRequest, { kind: "submit" }>,
+  ): void {
+    if (!app.desk.active) {
+      this.#services.answer(reply, { kind: "redirect", primary: group.replica.state.primary });
+      return;
+    }
+    const submission = keyed(request, this.#node);
+    if (submission === null) {
+      this.#services.answer(reply, refused("INVALID_KEY", KEY_FORMAT_ERROR));
+    } else this.#carryOut(group, app.desk.submit(submission, reply, this.#moment));
+  }
+
+  onTookOver(group: Group, app: ShardApp): void {
+    this.#carryOut(group, app.desk.takeOver(this.#moment));
+  }
+
+  onSteppedDown(group: Group, app: ShardApp): void {
+    if (app.desk.active) this.#carryOut(group, app.desk.stepDown());
+  }
+
+  onTick(group: Group, app: ShardApp): void {
+    this.#carryOut(group, app.desk.tick(this.#moment));
+  }
+
+  onCommitted(group: Group, app: ShardApp, entry: LogEntry): void {
+    const applied = app.apply(entry);
+    if (applied === null) return;
+    const { entry: shardEntry, outcome } = applied;
+    this.#node.emit({ kind: "applied", group: group.id, entry, outcome: outcome.kind });
+    this.#carryOut(group, app.desk.applied(shardEntry, outcome, this.#moment));
+  }
+
+  onFounded({ shard, key, jobId }: Extract<Reply, { kind: "desk" }>): void {
+    const group = this.#node.groups.get(shard);
+    if (group?.app.kind !== "shard" || !group.app.desk.active) return;
+    this.#carryOut(group, group.app.desk.founded(key as IdempotencyKey, jobId, this.#moment));
+  }
+
+  #carryOut(group: Group, effects: readonly DeskEffect<Reply>[]): void {
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case "propose":
+          this.#propose(group, effect.entry);
+          break;
+        case "answer":
+          this.#services.answer(effect.waiter, { kind: "submitted", answer: effect.answer });
+          break;
+        case "found": {
+          const { key, jobId, replicaSet: members, created } = effect.founding;
+          const request = founding(created, members);
+          if (request === null) break;
+          this.#services.route({ kind: "desk", shard: group.id, key, jobId }, request);
+          break;
+        }
+        case "overdue": {
+          const why = `job ${effect.founding.jobId} has no group after ${effect.ageMs} ms`;
+          this.#node.emit({ kind: "alarm", group: group.id, why });
+        }
+      }
+    }
+  }
+
+  #propose(group: Group, entry: ShardEntry): void {
+    const { wallMs: wall, logical } = this.#node.hlc.tick(this.#node.wall);
+    const eventId = `${this.#node.self}/${this.#node.options.boot}/${++this.#proposals}`;
+    group.queue.push({ eventId, wall, logical, data: encodeShardEntry(entry) });
+    this.#node.markDirty(group);
+  }
+}

@@ -1,0 +1,160 @@
+/**
+ * From what a client asks to what a group can do: names the group, mints the job, checks what can be
+ * checked before anything is written. (IDEM-3, IDEM-21..23, LEDG-1)
+ */
+
+import { assertNever } from "../../base/assert.ts";
+import { ByteWriter } from "../../base/bytes.ts";
+import type { NodeId } from "../../base/ids.ts";
+import { sha256 } from "../../base/sha256.ts";
+import type { GroupId } from "../group/messages.ts";
+import { decodeEvent, encodeEvent } from "../job/event-codec.ts";
+import { type EventId, type JobCreated, problemOf } from "../job/events.ts";
+import type { JobId } from "../job/job-id.ts";
+import { ACCEPTED, encodeStoredAck } from "../keys/ack.ts";
+import type { Admission, Submission } from "../keys/decide.ts";
+import { KEY_FORMAT_ERROR, parseKey, shardOf } from "../keys/key.ts";
+import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
+import type { LedgerNode } from "./node.ts";
+import type { Routed } from "./router.ts";
+import { shardGroup } from "./topology.ts";
+
+type Refused = Extract<LedgerAnswer, { kind: "refused" }>;
+type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
+type FoundRequest = Extract<PeerRequest, { kind: "found" }>;
+
+export function refused(code: string, message: string): Refused {
+  return { kind: "refused", code, message };
+}
+
+export function groupOf(request: PeerRequest): GroupId {
+  switch (request.kind) {
+    case "submit": {
+      const parsed = parseKey(request.key);
+      return shardGroup(parsed.kind === "key" ? shardOf(parsed.key) : 0);
+    }
+    case "append":
+      return request.event.jobId as string as GroupId;
+    case "read":
+      return request.jobId as string as GroupId;
+    case "found":
+      return request.created.jobId as string as GroupId;
+    case "replace":
+      return request.group;
+    default:
+      return assertNever(request);
+  }
+}
+
+/** A client's request, ready to be sent to a group; or why it cannot be. */
+export function prepare(request: LedgerRequest, node: LedgerNode): PeerRequest | Refused {
+  switch (request.kind) {
+    case "submit": {
+      const key = parseKey(request.key);
+      if (key.kind === "invalid") return refused("INVALID_KEY", `${KEY_FORMAT_ERROR}: ${key.why}`);
+      const created = jobCreated(request, "" as JobId, node);
+      const problem = problemOf({ ...created, jobId: "x" as JobId });
+      if (problem !== null) return refused("INVALID_JOB", problem);
+      return key.kind === "none" ? foundNew(request, node) : request;
+    }
+    case "append": {
+      const problem = problemOf(request.event);
+      return problem === null ? request : refused("INVALID_EVENT", problem);
+    }
+    case "replace":
+      if (node.topology.knows(request.joining)) return request;
+      return refused("UNKNOWN_NODE", `no node ${request.joining} is configured`);
+    case "read":
+      return request;
+    default:
+      return assertNever(request);
+  }
+}
+
+/** Without a key: a job of its own for every request. */
+function foundNew(request: SubmitRequest, node: LedgerNode): FoundRequest | Refused {
+  const jobId = node.mint.next(node.wall);
+  const replicas = node.topology.replicas(jobId as string as GroupId);
+  if (replicas.length === 0) return refused("TOO_FEW_NODES", "too few nodes for a group");
+  const members = ourselvesFirst(replicas, node.self);
+  const created = jobCreated(request, jobId, node);
+  return { kind: "found", members, created, required: "GLOBAL" };
+}
+
+/** The first replica leads the first view: we live, and the request is here already. */
+function ourselvesFirst(replicas: readonly NodeId[], self: NodeId): readonly NodeId[] {
+  if (!replicas.includes(self)) return replicas;
+  return [self, ...replicas.filter((node) => node !== self)];
+}
+
+function jobCreated(request: SubmitRequest, jobId: JobId, node: LedgerNode): JobCreated {
+  const { spec, assignedDcs } = request;
+  const hlc = node.hlc.tick(node.wall);
+  const eventId = `create/${jobId}` as EventId;
+  return { kind: "JobCreated", jobId, eventId, fenceToken: 1, hlc, spec, assignedDcs };
+}
+
+const STORED_ACK = encodeStoredAck(ACCEPTED);
+
+/** What the shard's primary decides about. The job's id is made only if the key is new. */
+export function keyed(request: SubmitRequest, node: LedgerNode): Submission | null {
+  const parsed = parseKey(request.key);
+  if (parsed.kind !== "key") return null;
+  const admit = (): Admission => {
+    const founding = foundNew(request, node);
+    if (founding.kind === "refused") return { kind: "defer", why: founding.message };
+    const { created, members: replicaSet } = founding;
+    const { jobId } = created;
+    return {
+      ...{ kind: "accept", jobId, replicaSet },
+      ...{ created: encodeEvent(created), ack: STORED_ACK },
+    };
+  };
+  return { key: parsed.key, fingerprint: fingerprint(request), admit };
+}
+
+/** Every part has its length before it, so no two submissions share their bytes. (IDEM-5) */
+export function fingerprint({ spec, assignedDcs }: SubmitRequest): Uint8Array {
+  const writer = new ByteWriter(spec.length + 128);
+  writer.text("hyperscale.ledger.submission.1");
+  writer.bytes(spec);
+  writer.varint(assignedDcs.length);
+  for (const dc of assignedDcs) writer.text(dc);
+  return sha256(writer.take());
+}
+
+/** From what a reservation holds; null when it cannot be read, which no checked entry is. */
+export function founding(created: Uint8Array, members: readonly NodeId[]): FoundRequest | null {
+  const decoded = decodeEvent(created);
+  if (!decoded.ok || decoded.value.kind !== "JobCreated") return null;
+  return { kind: "found", members, created: decoded.value, required: "NONE" };
+}
+
+/** Its time is over: what is known then. */
+export function overdue(request: PeerRequest, why: string): LedgerAnswer {
+  switch (request.kind) {
+    case "append":
+      return { kind: "unknown", eventId: request.event.eventId, level: "NONE", why };
+    case "found":
+      return { kind: "unknown", eventId: request.created.eventId, level: "NONE", why };
+    case "replace":
+      return { kind: "unknown", eventId: request.eventId, level: "NONE", why };
+    case "submit":
+      return { kind: "submitted", answer: { kind: "retry", why } };
+    case "read":
+      return { kind: "retry", why };
+    default:
+      return assertNever(request);
+  }
+}
+
+/** A client asked for a job, not for a group: it is told which. */
+export function named({ reply, request }: Routed, answer: LedgerAnswer): LedgerAnswer {
+  if (answer.kind !== "founded" || reply.kind !== "client" || request.kind !== "found") {
+    return answer;
+  }
+  const { jobId, eventId } = request.created;
+  const { seq, level } = answer;
+  const what = { outcome: "applied", reason: null, duplicate: false, required: request.required };
+  return { kind: "committed", jobId, eventId, seq, level, view: 1, ...what };
+}

@@ -1,0 +1,217 @@
+/**
+ * A few ledger nodes in one virtual time: messages pass the real codec and arrive at once, records
+ * become durable when the test says so, nodes can be silent, gone and back again.
+ */
+
+import { millis } from "../../../base/brand.ts";
+import { ByteWriter } from "../../../base/bytes.ts";
+import type { NodeId } from "../../../base/ids.ts";
+import { nodeId } from "../../../base/ids.ts";
+import { Random } from "../../../base/random.ts";
+import { decodeBatch, encodeBatch } from "../codec.ts";
+import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../config.ts";
+import type { LedgerAnswer, LedgerRequest } from "../messages.ts";
+import { LedgerNode } from "../node.ts";
+import { encodeCheckpoint, LedgerRecovery } from "../recovery.ts";
+import type { LedgerEffect, LedgerNodeConfig } from "../types.ts";
+
+export const WALL = 1_700_000_000_000;
+const STEP_MS = 20;
+const ROUNDS_MAX = 10_000;
+
+interface StoredRecord {
+  readonly type: number;
+  readonly payload: Uint8Array;
+}
+
+export interface TestNode {
+  readonly id: NodeId;
+  node: LedgerNode | null;
+  /** On disk, over all lives. */
+  readonly records: StoredRecord[];
+  /** Handed out by the present process. */
+  pending: StoredRecord[];
+  synced: number;
+  checkpoint: { readonly bytes: Uint8Array; readonly records: number } | null;
+  boots: number;
+  /** Messages from and to it are lost. */
+  cut: boolean;
+  slowDisk: boolean;
+}
+
+interface Flight {
+  readonly from: TestNode;
+  readonly to: NodeId;
+  readonly bytes: Uint8Array;
+}
+
+export class TestCluster {
+  readonly nodes: TestNode[];
+  readonly answers = new Map<number, LedgerAnswer>();
+  readonly alarms: string[] = [];
+  readonly archived: string[] = [];
+  readonly #regions: readonly string[];
+  readonly #config: LedgerNodeConfig;
+  #net: Flight[] = [];
+  #tokens = 0;
+  readonly #writer = new ByteWriter(256);
+  now = 0;
+
+  constructor(regions: readonly string[], changes: Partial<LedgerNodeConfig> = {}) {
+    this.#regions = regions;
+    this.#config = { ...LEDGER_NODE_DEFAULTS, ...changes };
+    this.nodes = regions.map((_, index) => ({
+      id: nodeId(`n${index}`),
+      node: null,
+      records: [],
+      pending: [],
+      synced: 0,
+      checkpoint: null,
+      boots: 0,
+      cut: false,
+      slowDisk: false,
+    }));
+    for (const node of this.nodes) this.start(node);
+    this.settle();
+  }
+
+  at(index: number): TestNode {
+    const node = this.nodes[index];
+    if (node === undefined) throw new Error(`no node ${index}`);
+    return node;
+  }
+
+  start(test: TestNode): void {
+    const self = test.id;
+    const sites = this.nodes.map(({ id }, index) => ({
+      node: id,
+      region: this.#regions[index] ?? "here",
+    }));
+    test.boots++;
+    const boot = `b${test.boots}`;
+    const options = { self, sites, config: this.#config, boot, rules: LEDGER_RULES };
+    const node = new LedgerNode(options, new Random(`${self}/${boot}`));
+    const recovery = new LedgerRecovery();
+    recovery.restore(test.checkpoint?.bytes ?? null);
+    const rest = test.records.slice(test.checkpoint?.records ?? 0);
+    for (const { type, payload } of rest) recovery.apply(type, payload);
+    if (recovery.problem !== null) throw new Error(recovery.problem);
+    test.node = node;
+    test.pending = [];
+    test.synced = 0;
+    node.recover(recovery.images(), millis(this.now), WALL + this.now);
+    node.start(millis(this.now), WALL + this.now, test.boots === 1);
+    this.#drain(test);
+  }
+
+  /** What was not durable is lost. */
+  kill(test: TestNode): void {
+    test.node = null;
+    test.pending = [];
+  }
+
+  checkpoint(test: TestNode): void {
+    const { node } = test;
+    if (node === null) throw new Error("a stopped node takes no checkpoint");
+    const bytes = encodeCheckpoint(node);
+    test.checkpoint = { bytes, records: test.records.length + test.pending.length - test.synced };
+  }
+
+  request(index: number, request: LedgerRequest): number {
+    const test = this.at(index);
+    const token = ++this.#tokens;
+    test.node?.take({ kind: "request", token, request }, millis(this.now), WALL + this.now);
+    this.#drain(test);
+    this.settle();
+    return token;
+  }
+
+  /** The answer, after at most this much time. */
+  ask(index: number, request: LedgerRequest, withinMs = 20_000): LedgerAnswer {
+    const token = this.request(index, request);
+    for (let spent = 0; spent < withinMs && !this.answers.has(token); spent += STEP_MS) {
+      this.run(STEP_MS);
+    }
+    const answer = this.answers.get(token);
+    if (answer === undefined) throw new Error(`no answer to ${request.kind}`);
+    return answer;
+  }
+
+  /** Messages and syncs until nothing moves. */
+  settle(): void {
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      let busy = false;
+      for (const test of this.nodes) busy = this.#sync(test) || busy;
+      const flights = this.#net;
+      this.#net = [];
+      for (const flight of flights) busy = this.#deliver(flight) || busy;
+      if (!busy) return;
+    }
+    throw new Error("the nodes never come to rest");
+  }
+
+  run(ms: number): void {
+    const end = this.now + ms;
+    while (this.now < end) {
+      this.now += STEP_MS;
+      for (const test of this.nodes) {
+        const due = test.node?.nextDeadline() ?? null;
+        if (due === null || due > this.now) continue;
+        test.node?.take({ kind: "tick" }, millis(this.now), WALL + this.now);
+        this.#drain(test);
+      }
+      this.settle();
+    }
+  }
+
+  #sync(test: TestNode): boolean {
+    if (test.node === null || test.slowDisk || test.synced === test.pending.length) return false;
+    test.records.push(...test.pending.slice(test.synced));
+    test.synced = test.pending.length;
+    const input = { kind: "durable", count: test.synced } as const;
+    test.node.take(input, millis(this.now), WALL + this.now);
+    this.#drain(test);
+    return true;
+  }
+
+  #deliver({ from, to, bytes }: Flight): boolean {
+    const test = this.nodes.find(({ id }) => id === to);
+    if (test === undefined || test.node === null || test.cut || from.cut) return false;
+    const decoded = decodeBatch(bytes);
+    if (!decoded.ok) throw new Error(decoded.problem);
+    const input = { kind: "messages", from: from.id, messages: decoded.messages } as const;
+    test.node.take(input, millis(this.now), WALL + this.now);
+    this.#drain(test);
+    return true;
+  }
+
+  #drain(test: TestNode): void {
+    for (const effect of test.node?.flush() ?? []) this.#carryOut(test, effect);
+  }
+
+  #carryOut(test: TestNode, effect: LedgerEffect): void {
+    switch (effect.kind) {
+      case "send": {
+        const bytes = encodeBatch(this.#writer, effect.messages);
+        this.#net.push({ from: test, to: effect.to, bytes });
+        return;
+      }
+      case "append":
+        test.pending.push({ type: effect.type, payload: effect.payload });
+        return;
+      case "answer":
+        if (this.answers.has(effect.token)) throw new Error("a request is answered once");
+        this.answers.set(effect.token, effect.answer);
+        return;
+      case "alarm":
+        this.alarms.push(effect.why);
+        return;
+      case "archive":
+        this.archived.push(effect.jobId);
+        return;
+      case "applied":
+      case "leads":
+        return;
+    }
+  }
+}

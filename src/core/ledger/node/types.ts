@@ -1,0 +1,116 @@
+/**
+ * The public face of a ledger node: all groups it replicates, the requests it serves, one log below.
+ *
+ * The driver's contract: `append` effects reach the node's write-ahead log in the order they come, and
+ * `durable` tells how many of them, counted from the start of this process, are safe. Everything that
+ * must wait for the disk waits inside. Inputs are taken with `take`; `flush`, called before the driver
+ * waits for anything, gives all effects since the last one, so that one turn's work shares messages.
+ */
+
+import type { NodeId } from "../../base/ids.ts";
+import type { VsrConfig } from "../group/config.ts";
+import type { GroupId, LogEntry } from "../group/messages.ts";
+import type { VsrRules } from "../group/rules.ts";
+import type { AntiEntropyConfig } from "../job/config.ts";
+import type { Site } from "../job/placement.ts";
+import type { IdempotencyConfig } from "../keys/config.ts";
+import type { GateCacheStats } from "../keys/gate-cache.ts";
+import type { IdempotencyRules } from "../keys/rules.ts";
+import type { LedgerAnswer, LedgerRequest, NodeMessage } from "./messages.ts";
+
+export interface LedgerNodeConfig {
+  readonly vsr: VsrConfig;
+  readonly idempotency: IdempotencyConfig;
+  /** What each node remembers of keys beside the shards; forgets before they do. */
+  readonly gateCache: IdempotencyConfig;
+  readonly antiEntropy: AntiEntropyConfig;
+  /** Replicas per group, odd. */
+  readonly replicas: number;
+  /** With fewer than three nodes: run groups of one, or refuse. (VSR-28) */
+  readonly fewGates: "single" | "refuse";
+  /** A request that nobody could answer by then is told so. */
+  readonly requestTimeoutMs: number;
+  /** Pause before a request is sent on again. */
+  readonly routeRetryMs: number;
+  /** A group's log is folded into a snapshot when it has grown by this much. */
+  readonly compactEntries: number;
+  /** Finished jobs leave memory for the archive this long after their end. (G-14) */
+  readonly retentionMs: number;
+}
+
+export interface LedgerOptions {
+  readonly self: NodeId;
+  /** Every node of the ledger, this one included, as configured. */
+  readonly sites: readonly Site[];
+  readonly config: LedgerNodeConfig;
+  /** Of this process, to make event ids of its own; never the same twice. */
+  readonly boot: string;
+  readonly rules: LedgerRules;
+  /** The idempotency shards there are; all of them unless said. A simulation needs few. */
+  readonly shards?: readonly number[];
+}
+
+export interface LedgerRules {
+  readonly vsr: VsrRules;
+  readonly idempotency: IdempotencyRules;
+}
+
+export type LedgerInput =
+  | { readonly kind: "messages"; readonly from: NodeId; readonly messages: readonly NodeMessage[] }
+  | { readonly kind: "durable"; readonly count: number }
+  | { readonly kind: "tick" }
+  | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest };
+
+export type LedgerEffect =
+  | { readonly kind: "send"; readonly to: NodeId; readonly messages: readonly NodeMessage[] }
+  | {
+      readonly kind: "append";
+      readonly type: number;
+      readonly payload: Uint8Array;
+      readonly wall: number;
+      readonly logical: number;
+    }
+  | { readonly kind: "answer"; readonly token: number; readonly answer: LedgerAnswer }
+  /** A group has committed an entry; for observers, archives and what acts on jobs. */
+  | {
+      readonly kind: "applied";
+      readonly group: GroupId;
+      readonly entry: LogEntry;
+      readonly outcome: string;
+    }
+  /** This node leads a group from now on, with this fence token, or does not any more. (VSR-32) */
+  | {
+      readonly kind: "leads";
+      readonly group: GroupId;
+      readonly view: number;
+      readonly leads: boolean;
+    }
+  /** Keep this for ever: the job leaves memory. */
+  | { readonly kind: "archive"; readonly jobId: string; readonly bytes: Uint8Array }
+  | { readonly kind: "alarm"; readonly group: GroupId; readonly why: string };
+
+export interface GroupStatus {
+  readonly group: GroupId;
+  readonly status: string;
+  readonly epoch: number;
+  readonly view: number;
+  readonly primary: NodeId | null;
+  readonly leads: boolean;
+  readonly members: readonly NodeId[];
+  readonly lastSeq: number;
+  readonly commit: number;
+}
+
+export interface LedgerStatus {
+  readonly self: NodeId;
+  readonly region: string;
+  readonly jobs: number;
+  readonly shards: number;
+  readonly leading: number;
+  readonly waiting: number;
+  readonly forwarded: number;
+  readonly appends: number;
+  readonly durable: number;
+  readonly clockSkewRefused: number;
+  readonly keys: GateCacheStats;
+}

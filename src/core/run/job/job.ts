@@ -1,0 +1,352 @@
+/**
+ * A job as a pure machine: which workflow runs when, on which cores, with which context, and what
+ * becomes of the rest when something fails, is lost or is stopped.
+ *
+ *   layer 0              layer 1            A layer begins when every workflow of the one before is
+ *   ┌ setup ┐            ┌ validate ┐       final (LAYER-2). Inside a layer, workflows that measure
+ *   ├ batch 1: high,low ─┤          ├ …     nothing start first on one core each; test workflows
+ *   └ batch 2: high      └          ┘       start batch by batch as cores come free (C30-22).
+ *
+ * A workflow is final when each of its cores has reported or is lost; the worst report counts
+ * (C30-6). Losing some of its cores does not fail it, losing all of them does. A failed workflow
+ * takes with it those that depend on it and no others (LAYER-7). Nothing is retried here (RES-5).
+ *
+ * The machine keeps no deadlines: a driver that misses signs of life from a core says `coreLost`.
+ */
+
+import { assert } from "../../base/assert.ts";
+import { planVusMax } from "../plan/load.ts";
+import { ContextStore, type ContextView, contextFor } from "./context.ts";
+import { descendantsOf, type GraphNode, layersOf } from "./graph.ts";
+import type { WorkflowManifest } from "./manifest.ts";
+import { type Batch, partition, threadRange } from "./partition.ts";
+import { provision } from "./provision.ts";
+
+export type JobInput =
+  | { readonly kind: "start" }
+  /** The core is gone for good, with whatever ran on it. */
+  | { readonly kind: "coreLost"; readonly core: number }
+  | {
+      readonly kind: "executionFinished";
+      readonly workflow: string;
+      readonly core: number;
+      readonly outcome: ExecutionOutcome;
+    }
+  /** End what runs, gracefully, and begin nothing more. */
+  | { readonly kind: "stop" };
+
+export type ExecutionOutcome =
+  | { readonly ok: true; readonly contextUpdates: Readonly<Record<string, unknown>> }
+  | { readonly ok: false; readonly error: string };
+
+export type JobEffect =
+  | {
+      readonly kind: "dispatch";
+      readonly workflow: string;
+      readonly cores: readonly number[];
+      /** Virtual users of each of these cores. */
+      readonly users: readonly number[];
+      readonly context: ContextView;
+    }
+  /** Answer to `stop`: these cores are to end this workflow and report it finished. */
+  | { readonly kind: "stopWorkflow"; readonly workflow: string; readonly cores: readonly number[] }
+  | {
+      readonly kind: "finishWorkflow";
+      readonly workflow: string;
+      readonly status: "completed" | "failed" | "interrupted";
+      readonly error: string | null;
+    }
+  /** Never begun: because a workflow it depends on failed, or (null) because the job was stopped. */
+  | { readonly kind: "skip"; readonly workflow: string; readonly becauseOf: string | null }
+  | { readonly kind: "jobDone"; readonly status: JobStatus };
+
+export type JobStatus = "completed" | "failed" | "partial" | "interrupted";
+
+export interface JobWorkflowView {
+  readonly name: string;
+  readonly layer: number;
+  readonly status: "waiting" | "running" | "completed" | "failed" | "interrupted" | "not run";
+  /** Cores it was given; empty while it waits. */
+  readonly cores: readonly number[];
+  readonly lostCores: readonly number[];
+  readonly startedAt: number | null;
+  readonly finishedAt: number | null;
+  readonly error: string | null;
+}
+
+interface Entry {
+  readonly manifest: WorkflowManifest;
+  readonly layer: number;
+  status: JobWorkflowView["status"];
+  cores: readonly number[];
+  /** Cores that have not reported yet. */
+  readonly pending: Set<number>;
+  readonly lost: Set<number>;
+  /** At least one core reported success. */
+  succeeded: boolean;
+  error: string | null;
+  startedAt: number | null;
+  finishedAt: number | null;
+}
+
+export class Job {
+  readonly #entries: ReadonlyMap<string, Entry>;
+  readonly #nodes: readonly GraphNode[];
+  readonly #layers: readonly (readonly string[])[];
+  readonly #live: Set<number>;
+  /** Core → workflow that holds it. */
+  readonly #held = new Map<number, string>();
+  readonly #context = new ContextStore();
+  /** Test batches of the current layer that still have a waiting member, in order. */
+  #batches: readonly Batch[] = [];
+  #layer = -1;
+  #started = false;
+  #stopping = false;
+  #done = false;
+  #effects: JobEffect[] = [];
+  #now = 0;
+
+  /** The manifests were validated: names are unique, dependencies known and without circles. */
+  constructor(manifests: readonly WorkflowManifest[], cores: readonly number[]) {
+    assert(manifests.length > 0, "a job has a workflow");
+    assert(new Set(cores).size === cores.length && cores.length > 0, "a job has distinct cores");
+    this.#nodes = manifests.map(({ name, dependsOn }) => ({ name, after: dependsOn }));
+    const order = layersOf(this.#nodes, "workflow");
+    assert(order.ok, "manifests are validated before they become a job");
+    this.#layers = order.layers;
+    const layerOf = new Map(order.layers.flatMap((names, at) => names.map((name) => [name, at])));
+    this.#entries = new Map(
+      manifests.map((manifest) => [
+        manifest.name,
+        entry(manifest, layerOf.get(manifest.name) ?? 0),
+      ]),
+    );
+    this.#live = new Set(cores);
+  }
+
+  /** Total: anything unexpected, late or repeated changes nothing. */
+  step(input: JobInput, now: number): readonly JobEffect[] {
+    this.#effects = [];
+    this.#now = now;
+    switch (input.kind) {
+      case "start":
+        this.#started = true;
+        break;
+      case "coreLost":
+        this.#onCoreLost(input.core);
+        break;
+      case "executionFinished":
+        this.#onFinished(input.workflow, input.core, input.outcome);
+        break;
+      case "stop":
+        this.#onStop();
+        break;
+    }
+    if (this.#started) this.#proceed();
+    return this.#effects;
+  }
+
+  snapshot(): readonly JobWorkflowView[] {
+    return [...this.#entries.values()].map((one) => ({
+      name: one.manifest.name,
+      layer: one.layer,
+      status: one.status,
+      cores: one.cores,
+      lostCores: [...one.lost],
+      startedAt: one.startedAt,
+      finishedAt: one.finishedAt,
+      error: one.error,
+    }));
+  }
+
+  #onCoreLost(core: number): void {
+    if (!this.#live.delete(core)) return;
+    const holder = this.#entries.get(this.#held.get(core) ?? "");
+    this.#held.delete(core);
+    if (holder === undefined) return;
+    holder.lost.add(core);
+    this.#settle(holder, core);
+  }
+
+  #onFinished(workflow: string, core: number, outcome: ExecutionOutcome): void {
+    const one = this.#entries.get(workflow);
+    if (one === undefined || !one.pending.has(core)) return;
+    this.#held.delete(core);
+    if (outcome.ok) {
+      one.succeeded = true;
+      this.#keepContext(one, core, outcome.contextUpdates);
+    } else {
+      one.error ??= outcome.error;
+    }
+    this.#settle(one, core);
+  }
+
+  /**
+   * All parts of a workflow write at the same logical time, its layer, so that the result does not
+   * depend on which core happened to report last: the highest source wins (CCP-12).
+   */
+  #keepContext(one: Entry, core: number, updates: Readonly<Record<string, unknown>>): void {
+    const source = `core-${String(core).padStart(6, "0")}`;
+    for (const [key, value] of Object.entries(updates)) {
+      if (value === undefined) continue;
+      this.#context.apply(one.manifest.name, key, { value, timestamp: one.layer + 1, source });
+    }
+  }
+
+  #settle(one: Entry, core: number): void {
+    one.pending.delete(core);
+    if (one.status !== "running" || one.pending.size > 0) return;
+    if (one.error !== null) this.#finish(one, "failed", one.error);
+    else if (one.succeeded) this.#finish(one, this.#stopping ? "interrupted" : "completed", null);
+    else this.#finish(one, "failed", lostText(one));
+  }
+
+  #finish(one: Entry, status: "completed" | "failed" | "interrupted", error: string | null): void {
+    one.status = status;
+    one.error = error;
+    one.finishedAt = this.#now;
+    const workflow = one.manifest.name;
+    this.#effects.push({ kind: "finishWorkflow", workflow, status, error });
+    if (status !== "failed") return;
+    for (const name of descendantsOf(workflow, this.#nodes)) {
+      const descendant = this.#entries.get(name);
+      if (descendant?.status === "waiting") this.#skip(descendant, workflow);
+    }
+  }
+
+  #skip(one: Entry, becauseOf: string | null): void {
+    one.status = "not run";
+    one.error = becauseOf === null ? null : `not run because "${becauseOf}" failed`;
+    this.#effects.push({ kind: "skip", workflow: one.manifest.name, becauseOf });
+  }
+
+  #onStop(): void {
+    if (this.#stopping || this.#done) return;
+    this.#started = true;
+    this.#stopping = true;
+    for (const one of this.#entries.values()) {
+      if (one.status === "waiting") this.#skip(one, null);
+      if (one.status !== "running") continue;
+      const workflow = one.manifest.name;
+      this.#effects.push({ kind: "stopWorkflow", workflow, cores: [...one.pending] });
+    }
+  }
+
+  /** Starts whatever can start, moves to the next layer when this one is over, ends the job after the last. */
+  #proceed(): void {
+    while (!this.#done) {
+      if (this.#live.size === 0) this.#failWaiting();
+      if (!this.#layerOver()) {
+        this.#schedule();
+        return;
+      }
+      if (this.#layer + 1 >= this.#layers.length) {
+        this.#done = true;
+        this.#effects.push({ kind: "jobDone", status: this.#status() });
+        return;
+      }
+      this.#beginLayer(this.#layer + 1);
+    }
+  }
+
+  #layerOver(): boolean {
+    return this.#members().every(({ status }) => status !== "waiting" && status !== "running");
+  }
+
+  #beginLayer(layer: number): void {
+    this.#layer = layer;
+    const candidates = this.#members()
+      .filter(({ status }) => status === "waiting")
+      .map(({ manifest }) => manifest);
+    if (candidates.length === 0 || this.#live.size === 0) return;
+    this.#batches = partition(this.#live.size, candidates);
+  }
+
+  #schedule(): void {
+    for (const batch of this.#batches) {
+      for (const { name, threads } of batch) {
+        const one = this.#entries.get(name);
+        if (one?.status === "waiting") this.#tryStart(one, threads);
+      }
+      // A later batch starts when the earlier one has no waiting member.
+      const waits = batch.some(
+        ({ name, threads }) => threads > 0 && this.#entries.get(name)?.status === "waiting",
+      );
+      if (waits) return;
+    }
+  }
+
+  #tryStart(one: Entry, threads: number): void {
+    const free = [...this.#live].filter((core) => !this.#held.has(core));
+    const cores = one.manifest.isTest ? this.#coresFor(one, threads, free.length) : 1;
+    if (cores === 0 || cores > free.length) return;
+    const load = one.manifest.load;
+    const users = one.manifest.isTest ? provision(Math.max(1, planVusMax(load)), cores) : [1];
+    const chosen = free.slice(0, users.length);
+    one.status = "running";
+    one.startedAt = this.#now;
+    one.cores = chosen;
+    for (const core of chosen) {
+      this.#held.set(core, one.manifest.name);
+      one.pending.add(core);
+    }
+    const providers = [...this.#entries.values()].map(({ manifest }) => manifest);
+    const context = contextFor(one.manifest, providers, this.#context);
+    const workflow = one.manifest.name;
+    this.#effects.push({ kind: "dispatch", workflow, cores: chosen, users, context });
+  }
+
+  /** How many cores a test workflow takes now; zero to wait. */
+  #coresFor(one: Entry, threads: number, free: number): number {
+    const { priority } = one.manifest;
+    const pool = this.#live.size;
+    const planned = Math.min(threads, pool);
+    if (priority === "exclusive") return free === pool ? pool : 0;
+    if (free >= planned) return planned;
+    const bypassed = [...this.#held.values()].some(
+      (name) => this.#entries.get(name)?.manifest.isTest === false,
+    );
+    return bypassed && free >= threadRange(priority, pool).min ? free : 0;
+  }
+
+  #failWaiting(): void {
+    for (const one of this.#entries.values()) {
+      if (one.status === "waiting")
+        this.#finish(one, "failed", "no executor core is left to run it");
+    }
+  }
+
+  #members(): Entry[] {
+    return (this.#layers[this.#layer] ?? []).flatMap((name) => this.#entries.get(name) ?? []);
+  }
+
+  #status(): JobStatus {
+    if (this.#stopping) return "interrupted";
+    const all = [...this.#entries.values()];
+    const completed = all.filter(({ status }) => status === "completed").length;
+    if (completed === all.length) return "completed";
+    return completed === 0 ? "failed" : "partial";
+  }
+}
+
+function entry(manifest: WorkflowManifest, layer: number): Entry {
+  return {
+    manifest,
+    layer,
+    status: "waiting",
+    cores: [],
+    pending: new Set(),
+    lost: new Set(),
+    succeeded: false,
+    error: null,
+    startedAt: null,
+    finishedAt: null,
+  };
+}
+
+function lostText(one: Entry): string {
+  const cores = [...one.lost].join(", ");
+  return one.lost.size === 1
+    ? `executor core ${cores}, which ran it, was lost`
+    : `all executor cores that ran it (${cores}) were lost`;
+}

@@ -1,0 +1,197 @@
+/**
+ * What load is asked for at which moment, as plain data, and this core's exact part of it.
+ *
+ *   closed   users │    ╱▔▔▔▔╲        stages are straight lines; the whole number of users asked
+ *                  │  ╱        ╲      for is split over the cores without a gap or an overlap
+ *
+ *   open     rate  │    ╱▔▔▔▔▔        arrival j happens when the area under the line passes j;
+ *                  │ ││││||||||||     core i of n takes the arrivals j ≡ i (mod n)
+ *
+ * Plan time is milliseconds since the plan began. The clock inverts the area
+ * under the rate exactly (a square root inside ramps), so no drift builds up however long a run is,
+ * and n cores together make the very schedule that one core would have made.
+ */
+
+import { assert, assertNever } from "../../base/assert.ts";
+import { formatDuration } from "../../base/duration.ts";
+
+export { ArrivalClock } from "./arrivals.ts";
+
+/** Linear from `from` to `to`: virtual users in closed models, arrivals per second in open ones. */
+export interface Stage {
+  readonly durationMs: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+export type LoadPlan =
+  /** Closed: that many users loop. */
+  | { readonly kind: "vus"; readonly stages: readonly Stage[] }
+  /** Open: arrivals per second, whatever the target answers, with a bound on users. */
+  | { readonly kind: "rate"; readonly stages: readonly Stage[]; readonly vusMax: number }
+  /** So many iterations in all, taken by whoever is free. */
+  | IterationPlan<"shared">
+  /** So many iterations for every user. */
+  | IterationPlan<"perUser">
+  /** A workflow that measures nothing: one pass of one user. (C30-10) */
+  | { readonly kind: "once"; readonly durationMsMax: number };
+
+interface IterationPlan<Kind extends string> {
+  readonly kind: Kind;
+  readonly vus: number;
+  readonly iterations: number;
+  readonly durationMsMax: number;
+}
+
+/** The part of one core: it is `index` of `count`; `users` has the virtual users of every core. (PROV-1) */
+export interface Share {
+  readonly index: number;
+  readonly count: number;
+  readonly users: readonly number[];
+}
+
+/** Null when iterations, not time, end the load. */
+export function planDurationMs(plan: LoadPlan): number | null {
+  return plan.kind === "vus" || plan.kind === "rate" ? stagesMs(plan.stages) : null;
+}
+
+export function planVusMax(plan: LoadPlan): number {
+  switch (plan.kind) {
+    case "vus":
+      return Math.ceil(
+        plan.stages.reduce((most, stage) => Math.max(most, stage.from, stage.to), 0),
+      );
+    case "rate":
+      return plan.vusMax;
+    case "shared":
+    case "perUser":
+      return plan.vus;
+    case "once":
+      return 1;
+    default:
+      return assertNever(plan);
+  }
+}
+
+/** Whole users asked for at that time. Open models may use all of their bound. */
+export function targetUsers(plan: LoadPlan, elapsedMs: number): number {
+  return plan.kind === "vus" ? Math.round(lineAt(plan.stages, elapsedMs)) : planVusMax(plan);
+}
+
+/** Arrivals per second asked for at that time; zero for models without a rate. */
+export function targetRate(plan: LoadPlan, elapsedMs: number): number {
+  return plan.kind === "rate" ? lineAt(plan.stages, elapsedMs) : 0;
+}
+
+/**
+ * This core's part of a total that changes: over all cores it sums to the total, it is
+ * `users[index]` when the total is their sum, and it never shrinks while the total grows (so a ramp
+ * only ever starts users). Users are dealt round by round to the cores that have room; a total
+ * beyond the sum begins the deal again.
+ */
+export function shareOfUsers(total: number, share: Share): number {
+  assert(Number.isSafeInteger(total) && total >= 0, "a number of users is a whole number");
+  assert(share.users.length === share.count, "every core has its number of users");
+  const { users, index } = share;
+  const own = users[index] ?? 0;
+  const capacity = users.reduce((sum, each) => sum + each, 0);
+  if (capacity === 0) return 0;
+  const deals = Math.floor(total / capacity);
+  let left = total - deals * capacity;
+  // Full rounds: every core with room left gets one in each.
+  let level = 0;
+  for (;;) {
+    const open = users.reduce((count, each) => (each > level ? count + 1 : count), 0);
+    if (open === 0 || left < open) break;
+    const lowest = users.reduce((low, each) => (each > level && each < low ? each : low), capacity);
+    const rounds = Math.min(lowest - level, Math.floor(left / open));
+    level += rounds;
+    left -= rounds * open;
+  }
+  // The last, partial round goes to the first cores in order that have room.
+  let before = 0;
+  for (let i = 0; i < index; i++) if ((users[i] ?? 0) > level) before++;
+  const extra = own > level && before < left ? 1 : 0;
+  return deals * own + Math.min(own, level) + extra;
+}
+
+/** For people: "64 virtual users for 30s", "1000/s for 10s, at most 2000 virtual users". */
+export function describePlan(plan: LoadPlan, warmupMs: number): string {
+  const warmup = warmupMs > 0 ? `, warm-up ${short(warmupMs)}` : "";
+  return describeLoad(plan) + warmup;
+}
+
+function describeLoad(plan: LoadPlan): string {
+  switch (plan.kind) {
+    case "vus":
+      return describeStages(plan.stages, (n) => String(n), ` virtual user${pluralOf(plan.stages)}`);
+    case "rate":
+      return `${describeStages(plan.stages, (n) => `${trim(n)}/s`, "")}, at most ${users(plan.vusMax)}`;
+    case "shared":
+      return `${iterations(plan)} shared by ${users(plan.vus)}, at most ${short(plan.durationMsMax)}`;
+    case "perUser":
+      return `${users(plan.vus)} with ${iterations(plan)} each, at most ${short(plan.durationMsMax)}`;
+    case "once":
+      return `one pass, at most ${short(plan.durationMsMax)}`;
+    default:
+      return assertNever(plan);
+  }
+}
+
+function describeStages(
+  stages: readonly Stage[],
+  amount: (n: number) => string,
+  noun: string,
+): string {
+  return stages
+    .map((stage, at) => {
+      const unit = at === 0 ? noun : "";
+      if (stage.from === stage.to) {
+        return `${amount(stage.from)}${unit} for ${short(stage.durationMs)}`;
+      }
+      return `${amount(stage.from)} to ${amount(stage.to)}${unit} in ${short(stage.durationMs)}`;
+    })
+    .join(", then ");
+}
+
+function pluralOf(stages: readonly Stage[]): string {
+  return stages.length === 1 && stages[0]?.from === 1 && stages[0].to === 1 ? "" : "s";
+}
+
+function users(n: number): string {
+  return count(n, "virtual user");
+}
+
+function iterations(plan: { readonly iterations: number }): string {
+  return count(plan.iterations, "iteration");
+}
+
+function count(n: number, noun: string): string {
+  return `${n} ${noun}${n === 1 ? "" : "s"}`;
+}
+
+function trim(n: number): string {
+  return String(Number(n.toFixed(3)));
+}
+
+function short(ms: number): string {
+  return formatDuration(ms).replace(/(?<=[mh])00[sm]$/, "");
+}
+
+function stagesMs(stages: readonly Stage[]): number {
+  return stages.reduce((sum, stage) => sum + stage.durationMs, 0);
+}
+
+/** Height of the line at a moment; before and after the plan that of its ends. */
+function lineAt(stages: readonly Stage[], elapsedMs: number): number {
+  let start = 0;
+  for (const stage of stages) {
+    const inside = elapsedMs - start;
+    if (inside < stage.durationMs) {
+      const fraction = Math.max(0, inside) / stage.durationMs;
+      return stage.from + (stage.to - stage.from) * fraction;
+    }
+    start += stage.durationMs;
+  }
+  return stages.at(-1)?.to ?? 0;
+}

@@ -1,0 +1,184 @@
+/** The totals of a run as thresholds ask for them: by workflow, metric and tags. */
+
+import { Histogram } from "../stats/histogram.ts";
+import { type MetricTotal, MetricTotals } from "../stats/metrics.ts";
+import type { StepTotals } from "../stats/step-stats.ts";
+import type { MetricQuery, MetricSource, Reading } from "./threshold-judge.ts";
+
+/** What was measured of one workflow, merged over its cores. */
+export interface WorkflowData {
+  readonly name: string;
+  /** When its measurement began, and how long it has been measured. */
+  readonly startedAtSeconds: number;
+  readonly elapsedSeconds: number;
+  readonly steps: readonly StepData[];
+  readonly checks: readonly {
+    readonly name: string;
+    readonly passed: number;
+    readonly failed: number;
+  }[];
+  readonly iterations: number;
+  /** Only open models; the lag in microseconds. */
+  readonly arrivals: {
+    readonly started: number;
+    readonly missed: number;
+    readonly lag: Histogram;
+  } | null;
+  readonly metrics: MetricTotals;
+}
+
+export interface StepData {
+  readonly name: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly totals: StepTotals;
+}
+
+export interface GeneratorData {
+  /** Busiest core, 0 … 1. */
+  readonly cpu: number;
+  /** Event-loop lag of the worst core, in microseconds. */
+  readonly lag: Histogram;
+}
+
+/** `errorKinds` names the kinds in the order of `StepTotals.failed`. */
+export function metricSource(
+  workflows: readonly WorkflowData[],
+  generator: GeneratorData,
+  errorKinds: readonly string[],
+): MetricSource {
+  return {
+    read(query: MetricQuery): Reading | null {
+      if (query.metric === "generator.cpu") return single(generator.cpu);
+      if (query.metric === "generator.lag") {
+        return { kind: "distribution", histogram: generator.lag };
+      }
+      const own = workflows.filter(
+        ({ name }) => query.workflow === null || name === query.workflow,
+      );
+      if (own.length === 0) return null;
+      return query.custom ? readCustom(own, query) : readOurs(own, query, errorKinds);
+    },
+  };
+}
+
+function readOurs(
+  workflows: readonly WorkflowData[],
+  query: MetricQuery,
+  errorKinds: readonly string[],
+): Reading | null {
+  const seconds = spanSeconds(workflows);
+  const count = (amount: number): Reading => ({ kind: "count", count: amount, seconds });
+  const arrivals = workflows.flatMap((one) => one.arrivals ?? []);
+  switch (query.metric) {
+    case "iterations":
+      return count(sumOf(workflows, (one) => one.iterations));
+    case "checks":
+      return readChecks(workflows, query.tags);
+    case "arrivals":
+      return arrivals.length === 0 ? null : count(sumOf(arrivals, (one) => one.started));
+    case "arrivals.missed":
+      return arrivals.length === 0 ? null : single(sumOf(arrivals, (one) => one.missed));
+    case "arrivals.lag":
+      return distribution(arrivals.map(({ lag }) => lag));
+  }
+  const steps = stepsOf(workflows, query.tags);
+  if (steps.length === 0) return null;
+  switch (query.metric) {
+    case "requests":
+      return count(sumOf(steps, (one) => one.requests));
+    case "errors":
+      return readErrors(steps, query.tags["kind"], errorKinds);
+    case "bytesIn":
+      return count(sumOf(steps, (one) => one.bytesIn));
+    case "bytesOut":
+      return count(sumOf(steps, (one) => one.bytesOut));
+    case "latency":
+    case "service":
+    case "firstByte":
+    case "connect":
+    case "tls": {
+      const { metric } = query;
+      return distribution(steps.map((totals) => totals[metric]));
+    }
+    default:
+      return null;
+  }
+}
+
+/** Steps whose name (tag `step`) and own tags match; `kind` belongs to errors. */
+function stepsOf(workflows: readonly WorkflowData[], tags: MetricQuery["tags"]): StepTotals[] {
+  const wanted = Object.entries(tags).filter(([key]) => key !== "kind");
+  return workflows.flatMap(({ steps }) =>
+    steps
+      .filter((step) =>
+        wanted.every(([key, value]) => (key === "step" ? step.name : step.tags[key]) === value),
+      )
+      .map(({ totals }) => totals),
+  );
+}
+
+function readErrors(
+  steps: readonly StepTotals[],
+  kind: string | undefined,
+  errorKinds: readonly string[],
+): Reading | null {
+  const total = sumOf(steps, (one) => one.requests);
+  if (kind === undefined)
+    return { kind: "share", hits: sumOf(steps, (one) => one.failedCount), total };
+  const at = errorKinds.indexOf(kind);
+  return at < 0 ? null : { kind: "share", hits: sumOf(steps, (one) => one.failed[at] ?? 0), total };
+}
+
+function readChecks(workflows: readonly WorkflowData[], tags: MetricQuery["tags"]): Reading | null {
+  const name = tags["check"];
+  const checks = workflows
+    .flatMap((one) => one.checks)
+    .filter((check) => name === undefined || check.name === name);
+  if (checks.length === 0) return null;
+  const hits = sumOf(checks, (check) => check.passed);
+  return { kind: "share", hits, total: hits + sumOf(checks, (check) => check.failed) };
+}
+
+function readCustom(workflows: readonly WorkflowData[], query: MetricQuery): Reading | null {
+  const merged = new MetricTotals();
+  for (const { metrics } of workflows) metrics.mergeInto(merged);
+  const found = merged.find(query.metric, query.tags);
+  return found === null ? null : customReading(found, spanSeconds(workflows));
+}
+
+function customReading(found: MetricTotal, seconds: number): Reading {
+  switch (found.kind) {
+    case "counter":
+      return { kind: "count", count: found.count, seconds };
+    case "gauge":
+      return { kind: "value", last: found.last, min: found.min, max: found.max };
+    case "rate":
+      return { kind: "share", hits: found.hits, total: found.total };
+    case "trend":
+      return { kind: "distribution", histogram: found.trend };
+  }
+}
+
+function distribution(parts: readonly Histogram[]): Reading {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return { kind: "distribution", histogram: only };
+  const histogram = new Histogram();
+  for (const part of parts) histogram.merge(part);
+  return { kind: "distribution", histogram };
+}
+
+function single(value: number): Reading {
+  return { kind: "value", last: value, min: value, max: value };
+}
+
+/** From the first beginning to the last end: workflows may run one after the other. */
+function spanSeconds(workflows: readonly WorkflowData[]): number {
+  const begun = workflows.filter(({ elapsedSeconds }) => elapsedSeconds > 0);
+  if (begun.length === 0) return 0;
+  const start = Math.min(...begun.map((one) => one.startedAtSeconds));
+  return Math.max(...begun.map((one) => one.startedAtSeconds + one.elapsedSeconds)) - start;
+}
+
+function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): number {
+  return items.reduce((sum, item) => sum + amount(item), 0);
+}

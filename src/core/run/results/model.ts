@@ -1,0 +1,210 @@
+/**
+ * The one results model. `summary.json` is this type written down; the terminal, the HTML report,
+ * JUnit, CSV and `compare` all read it and nothing else. Documented for users in docs/reference/results.md.
+ *
+ * Times are milliseconds unless the name says otherwise. Latencies of open models are measured from
+ * the intended start (`latencyMs`, response time) and from the real start (`serviceMs`); in closed
+ * models the two are the same numbers.
+ */
+
+export const SUMMARY_SCHEMA = "hyperscale/summary@1";
+
+export type Verdict = "passed" | "failed" | "interrupted";
+
+export interface RunSummary {
+  readonly schema: typeof SUMMARY_SCHEMA;
+  /** File or URL that was run. */
+  readonly name: string;
+  readonly verdict: Verdict;
+  /** Why, in sentences: failed thresholds, failed workflows, interruption. Empty when passed without remark. */
+  readonly reasons: readonly string[];
+  /** ISO 8601, wall clock of the coordinator. */
+  readonly startedAt: string;
+  readonly durationSeconds: number;
+  readonly thresholds: readonly ThresholdOutcome[];
+  readonly generator: GeneratorHealth;
+  /** What died during the run and what of the load or the results went with it. */
+  readonly lost: readonly Loss[];
+  /** Remarks that a reader of the numbers must know, for example that a closed model does not correct. */
+  readonly notes: readonly string[];
+  readonly workflows: readonly WorkflowSummary[];
+  readonly environment: RunEnvironment;
+}
+
+export interface RunEnvironment {
+  readonly hyperscale: string;
+  readonly node: string;
+  readonly platform: string;
+  readonly cpuModel: string;
+  readonly cpus: number;
+  /** Executor cores used. */
+  readonly cores: number;
+  /** The command line that made this run. */
+  readonly command: string;
+}
+
+export interface ThresholdOutcome {
+  /** As the user wrote it, spaces normalised: "latency.p99 < 200ms". */
+  readonly expression: string;
+  readonly passed: boolean;
+  /** In the unit of the expression; null when there was nothing to measure. */
+  readonly actual: number | null;
+  /** For people: "312 ms", "1.4 %", "no data". */
+  readonly actualText: string;
+  /** Workflow the threshold was declared in; null for one of the whole run. */
+  readonly workflow: string | null;
+  /** A gate that holds without having been declared, such as "every check passes". */
+  readonly implicit: boolean;
+  /** This threshold ended the run early. */
+  readonly aborted: boolean;
+}
+
+export interface GeneratorHealth {
+  /** Busiest executor core, 0 … 1 of one CPU. */
+  readonly cpu: number;
+  /** Event-loop lag of the worst executor core. */
+  readonly lagMsP99: number;
+  /** The generator, not the target, was the limit. */
+  readonly limited: boolean;
+  readonly reason: string | null;
+  readonly cores: readonly CoreHealth[];
+}
+
+export interface CoreHealth {
+  readonly core: number;
+  readonly cpu: number;
+  readonly lagMsP50: number;
+  readonly lagMsP99: number;
+  readonly lagMsMax: number;
+  readonly residentBytes: number;
+  readonly alive: boolean;
+}
+
+export interface Loss {
+  readonly core: number;
+  readonly atSeconds: number;
+  /** What happened: "executor core 1 ended with SIGKILL". */
+  readonly what: string;
+  /** What it cost: virtual users gone, share of the rate gone, results of the last fraction of a second gone. */
+  readonly cost: string;
+}
+
+export type WorkflowStatus =
+  | "waiting"
+  | "running"
+  | "completed"
+  | "failed"
+  | "interrupted"
+  | "not run";
+
+export interface WorkflowSummary {
+  readonly name: string;
+  readonly status: WorkflowStatus;
+  readonly error: string | null;
+  /** For people: "64 virtual users for 30s", "1000/s for 10s, at most 2000 virtual users". */
+  readonly load: string;
+  readonly model: "closed" | "open" | "iterations" | "once";
+  /** Latencies are measured from the intended start, so waiting for a busy server is counted. */
+  readonly corrected: boolean;
+  readonly cores: number;
+  readonly startedAtSeconds: number;
+  /** Time of measurement, warm-up excluded. */
+  readonly elapsedSeconds: number;
+  readonly iterations: IterationCounts;
+  /** Only open models. */
+  readonly arrivals: ArrivalSummary | null;
+  readonly checks: readonly CheckSummary[];
+  readonly metrics: readonly MetricSummary[];
+  readonly steps: readonly StepSummary[];
+}
+
+export interface IterationCounts {
+  readonly completed: number;
+  /** Cut off at the end of the graceful stop. */
+  readonly interrupted: number;
+}
+
+export interface ArrivalSummary {
+  /** Mean over the measured time of what was asked for. */
+  readonly targetPerSecond: number;
+  readonly achievedPerSecond: number;
+  readonly started: number;
+  /** Were due and never started, because every virtual user was busy until the end. */
+  readonly missed: number;
+  /** Start after the intended moment. */
+  readonly sendLagMs: Distribution;
+}
+
+export interface CheckSummary {
+  readonly name: string;
+  readonly passed: number;
+  readonly failed: number;
+}
+
+export interface MetricSummary {
+  readonly name: string;
+  readonly kind: "counter" | "gauge" | "rate" | "trend";
+  readonly tags: Readonly<Record<string, string>>;
+  /** counter: count; gauge: last, min, max; rate: hits, total, rate; trend: a distribution's figures. */
+  readonly values: Readonly<Record<string, number>>;
+}
+
+export interface StepSummary {
+  readonly name: string;
+  readonly protocol: string;
+  readonly tags: Readonly<Record<string, string>>;
+  /** Finished: ok + failed. */
+  readonly requests: number;
+  readonly ok: number;
+  readonly failed: number;
+  /** Started and cut off at the end of the graceful stop; not part of `requests`. */
+  readonly interrupted: number;
+  /** failed, by kind; sums to `failed`. */
+  readonly errors: Readonly<Record<string, number>>;
+  /** Answers by protocol status, where the protocol has one. */
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly ratePerSecond: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly latencyMs: Distribution;
+  readonly serviceMs: Distribution;
+  readonly firstByteMs: Distribution;
+  /** Only of requests that opened a connection. */
+  readonly connectMs: Distribution;
+  readonly tlsMs: Distribution;
+  /** Of latencyMs, two significant digits, for charts and comparison. */
+  readonly histogram: HistogramSummary;
+  readonly series: Series;
+}
+
+export interface Distribution {
+  readonly count: number;
+  readonly min: number;
+  readonly mean: number;
+  readonly p50: number;
+  readonly p75: number;
+  readonly p90: number;
+  readonly p95: number;
+  readonly p99: number;
+  readonly p99_9: number;
+  readonly p99_99: number;
+  readonly max: number;
+}
+
+/** Parallel arrays: bucket i holds the values in (upToMs[i-1], upToMs[i]]. */
+export interface HistogramSummary {
+  readonly upToMs: readonly number[];
+  readonly count: readonly number[];
+}
+
+/** Parallel arrays, one entry per window; windows start as 100 ms and fold to stay bounded. */
+export interface Series {
+  readonly windowMs: number;
+  /** Seconds since the run began, start of each window. */
+  readonly atSeconds: readonly number[];
+  readonly requests: readonly number[];
+  readonly failed: readonly number[];
+  readonly p50: readonly (number | null)[];
+  readonly p95: readonly (number | null)[];
+  readonly p99: readonly (number | null)[];
+}

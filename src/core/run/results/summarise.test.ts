@@ -1,0 +1,216 @@
+import { describe, expect, it } from "vitest";
+import { Random } from "../../base/random.ts";
+import { Histogram } from "../stats/histogram.ts";
+import { MetricTotals } from "../stats/metrics.ts";
+import { Series } from "../stats/series.ts";
+import { STATUS_OTHER, StepTotals } from "../stats/step-stats.ts";
+import type { WorkflowData } from "./metric-source.ts";
+import type { CoreHealth, ThresholdOutcome } from "./model.ts";
+import {
+  distribution,
+  generatorHealth,
+  histogramSummary,
+  implicitGates,
+  judge,
+  summariseStep,
+} from "./summarise.ts";
+import { parseThreshold, ThresholdJudge } from "./thresholds.ts";
+
+describe("a distribution", () => {
+  it("is in milliseconds, ascending, and zero when empty", () => {
+    const histogram = new Histogram();
+    for (let us = 1; us <= 10_000; us++) histogram.record(us);
+    const { count, min, mean, p50, p99, p99_99, max } = distribution(histogram);
+    expect({ count, min, mean, max }).toEqual({ count: 10_000, min: 0.001, mean: 5.001, max: 10 });
+    expect(p50).toBeCloseTo(5, 1);
+    expect(p99).toBeCloseTo(9.9, 1);
+    expect(p99_99).toBeLessThanOrEqual(max);
+    expect(new Set(Object.values(distribution(new Histogram())))).toEqual(new Set([0]));
+  });
+
+  it("becomes buckets of two significant digits that lose nothing", () => {
+    const histogram = new Histogram();
+    const random = new Random("buckets");
+    const values = Array.from({ length: 5_000 }, () =>
+      Math.floor(100 * Math.exp(random.float() * 10)),
+    );
+    for (const us of values) histogram.record(us);
+    const { upToMs, count } = histogramSummary(histogram);
+    expect(count.reduce((sum, n) => sum + n, 0)).toBe(5_000);
+    expect(upToMs.toSorted((a, b) => a - b)).toEqual(upToMs);
+    expect(new Set(upToMs).size).toBe(upToMs.length);
+    for (const bound of upToMs) expect(Number(bound.toPrecision(2))).toBeCloseTo(bound, 9);
+    // The buckets agree with the raw values to the width of a fine cell.
+    let seen = 0;
+    for (const [at, bound] of upToMs.entries()) {
+      seen += count[at] ?? 0;
+      const low = values.filter((us) => us <= bound * 1_000 * 0.998).length;
+      const high = values.filter((us) => us <= bound * 1_000 * 1.002).length;
+      expect(seen).toBeGreaterThanOrEqual(low);
+      expect(seen).toBeLessThanOrEqual(high);
+    }
+  });
+});
+
+describe("a step", () => {
+  it("is told with errors and statuses by name, and sums that agree", () => {
+    const totals = new StepTotals(2, true);
+    totals.ok = 7;
+    totals.failed[1] = 3;
+    totals.statuses.set(503, 3).set(200, 7).set(STATUS_OTHER, 1);
+    for (let i = 0; i < 10; i++) {
+      totals.latency.record(5_000);
+      totals.service.record(1_000);
+    }
+    const series = new Series();
+    series.at(0).addRequests(10, 3);
+    const step = summariseStep("home", "http", { a: "b" }, totals, series, 4, ["reset", "timeout"]);
+    expect(step).toMatchObject({
+      name: "home",
+      protocol: "http",
+      tags: { a: "b" },
+      requests: 10,
+      ok: 7,
+      failed: 3,
+      errors: { timeout: 3 },
+      statuses: { "200": 7, "503": 3, other: 1 },
+      ratePerSecond: 2.5,
+      latencyMs: { p50: 5 },
+      serviceMs: { p50: 1 },
+      series: { requests: [10], failed: [3] },
+      histogram: { count: [10] },
+    });
+    expect(Object.keys(step.errors)).toEqual(["timeout"]);
+  });
+});
+
+function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = []): WorkflowData {
+  const totals = new StepTotals(1, false);
+  totals.ok = ok;
+  totals.failed[0] = failed;
+  return {
+    name: "w",
+    startedAtSeconds: 0,
+    elapsedSeconds: 1,
+    steps: [{ name: "s", tags: {}, totals }],
+    checks,
+    iterations: 1,
+    arrivals: null,
+    metrics: new MetricTotals(),
+  };
+}
+
+function declared(text: string, where: string | null): ThresholdJudge {
+  const result = parseThreshold(text);
+  if (!result.ok) throw new Error(result.problem);
+  return new ThresholdJudge(
+    result.threshold,
+    { expression: text, abortOnFail: false, afterMs: 0 },
+    where,
+  );
+}
+
+describe("gates that nobody declared", () => {
+  const short = (list: readonly ThresholdOutcome[]) =>
+    list.map((one) => `${one.passed} ${one.actualText}`);
+
+  it("want every check to pass and one request to succeed", () => {
+    const bad = [{ name: "c", passed: 9_999_999, failed: 1 }];
+    expect(short(implicitGates(workflow(0, 5, bad), []))).toEqual([
+      "false 1 failed",
+      "false 0 of 5 succeeded",
+    ]);
+    const good = [{ name: "c", passed: 3, failed: 0 }];
+    expect(short(implicitGates(workflow(1, 4, good), []))).toEqual([
+      "true 100 %",
+      "true 1 of 5 succeeded",
+    ]);
+    expect(implicitGates(workflow(0, 0), [])).toEqual([]);
+  });
+
+  it("give way to a threshold on the same thing, but not to that of another workflow", () => {
+    const checks = [{ name: "c", passed: 1, failed: 1 }];
+    const gates = (...judges: ThresholdJudge[]) =>
+      implicitGates(workflow(0, 5, checks), judges).length;
+    expect(gates(declared("checks.rate > 40%", "w"))).toBe(1);
+    expect(gates(declared("checks.rate > 40%", null), declared("errors.count < 9", "w"))).toBe(0);
+    expect(gates(declared("checks.rate > 40%", "other"))).toBe(2);
+    expect(gates(declared("other.checks.rate > 40%", "w"))).toBe(2);
+  });
+});
+
+describe("the generator", () => {
+  const core = (number: number, cpu: number, lagMsP99: number): CoreHealth => ({
+    core: number,
+    cpu,
+    lagMsP50: 0,
+    lagMsP99,
+    lagMsMax: lagMsP99,
+    residentBytes: 0,
+    alive: true,
+  });
+
+  it.each([
+    ["idle", [core(0, 0.2, 1)], 5, null],
+    ["busy", [core(0, 0.2, 1), core(1, 0.9, 1)], 0, "executor core 1 used 90 % of its CPU"],
+    ["late", [core(0, 0.2, 50.1)], 0, "executor core 0 was 50 ms late (p99)"],
+    ["at the border of late", [core(0, 0.2, 50)], 0, null],
+    ["missing arrivals while busy", [core(0, 0.8, 1)], 12, "12 arrivals were never started"],
+    ["busy without missing", [core(0, 0.89, 1)], 0, null],
+    ["absent", [], 0, null],
+  ])("%s", (_, cores, missed, reason) => {
+    const health = generatorHealth(cores, missed);
+    expect(health.limited).toBe(reason !== null);
+    if (reason === null) expect(health.reason).toBeNull();
+    else expect(health.reason).toContain(reason);
+  });
+});
+
+describe("the verdict", () => {
+  const outcome = (passed: boolean): ThresholdOutcome => ({
+    expression: "latency.p99 < 200ms",
+    passed,
+    actual: 312,
+    actualText: "312 ms",
+    workflow: "w",
+    implicit: false,
+    aborted: !passed,
+  });
+  const ran = (
+    status: "completed" | "failed" | "not run" | "interrupted",
+    error: string | null = null,
+  ) => ({
+    name: "w",
+    status,
+    error,
+  });
+
+  it("passes when everything did", () => {
+    const input = {
+      thresholds: [outcome(true)],
+      workflows: [ran("completed")],
+      interrupted: false,
+    };
+    expect(judge(input)).toEqual({ verdict: "passed", reasons: [] });
+  });
+
+  it("names the threshold with its value, and the workflow that failed or was not run", () => {
+    const workflows = [ran("failed", "no token"), ran("not run", 'not run because "a" failed')];
+    expect(judge({ thresholds: [outcome(false)], workflows, interrupted: false })).toEqual({
+      verdict: "failed",
+      reasons: [
+        'latency.p99 < 200ms did not hold in workflow "w": 312 ms, and ended the run',
+        'workflow "w" failed: no token',
+        'workflow "w" was not run: not run because "a" failed',
+      ],
+    });
+  });
+
+  it("stays interrupted when it was", () => {
+    const workflows = [ran("interrupted"), ran("not run")];
+    expect(judge({ thresholds: [outcome(false)], workflows, interrupted: true })).toMatchObject({
+      verdict: "interrupted",
+      reasons: ["the run was interrupted", expect.stringContaining("312 ms")],
+    });
+  });
+});

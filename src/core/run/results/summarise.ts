@@ -1,0 +1,273 @@
+/**
+ * From totals to the results model: distributions in milliseconds, steps, custom metrics, the gates
+ * that hold without being declared, the health of the generator, and the verdict.
+ */
+
+import { cellLow, cellWidth, type Histogram } from "../stats/histogram.ts";
+import type { MetricTotal, MetricTotals } from "../stats/metrics.ts";
+import type { Series } from "../stats/series.ts";
+import { STATUS_OTHER, type StepTotals } from "../stats/step-stats.ts";
+import type { WorkflowData } from "./metric-source.ts";
+import type {
+  CoreHealth,
+  Distribution,
+  GeneratorHealth,
+  HistogramSummary,
+  MetricSummary,
+  StepSummary,
+  ThresholdOutcome,
+  Verdict,
+  WorkflowStatus,
+} from "./model.ts";
+import type { MetricSource, ThresholdJudge } from "./threshold-judge.ts";
+
+const FRACTIONS = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999] as const;
+
+/** Microseconds in, milliseconds out (or thousandths in, units out). */
+export function distribution(histogram: Histogram): Distribution {
+  const [p50, p75, p90, p95, p99, p99_9, p99_99] = histogram.quantiles(FRACTIONS).map(fromMicros);
+  return {
+    count: histogram.count,
+    min: fromMicros(histogram.min),
+    mean: fromMicros(histogram.mean),
+    p50: p50 ?? 0,
+    p75: p75 ?? 0,
+    p90: p90 ?? 0,
+    p95: p95 ?? 0,
+    p99: p99 ?? 0,
+    p99_9: p99_9 ?? 0,
+    p99_99: p99_99 ?? 0,
+    max: fromMicros(histogram.max),
+  };
+}
+
+/** Whole microseconds are more than the clock is good for; more digits only bloat the file. */
+function fromMicros(value: number): number {
+  return Math.round(value) / 1_000;
+}
+
+/**
+ * Buckets of two significant digits: 0.010, 0.011, … 0.099, 0.10, 0.11, … milliseconds. Empty ones
+ * are left out. A cell of the fine histogram goes to the bucket its upper end lies in.
+ */
+export function histogramSummary(histogram: Histogram): HistogramSummary {
+  const upToMs: number[] = [];
+  const count: number[] = [];
+  histogram.forEachCell((cell, times) => {
+    const bound =
+      roundUp(
+        Math.min(Math.max(cellLow(cell) + cellWidth(cell) - 1, histogram.min), histogram.max),
+      ) / 1_000;
+    if (upToMs.at(-1) === bound) count[count.length - 1] = (count.at(-1) ?? 0) + times;
+    else {
+      upToMs.push(bound);
+      count.push(times);
+    }
+  });
+  return { upToMs, count };
+}
+
+/** To two significant digits, upwards. */
+function roundUp(micros: number): number {
+  if (micros <= 10) return Math.ceil(micros);
+  const unit = 10 ** (Math.floor(Math.log10(micros)) - 1);
+  return Math.ceil(micros / unit - 1e-9) * unit;
+}
+
+/** `errorKinds` names the kinds in the order of `StepTotals.failed`. */
+export function summariseStep(
+  name: string,
+  protocol: string,
+  tags: Readonly<Record<string, string>>,
+  totals: StepTotals,
+  series: Series,
+  elapsedSeconds: number,
+  errorKinds: readonly string[],
+): StepSummary {
+  const latencyMs = distribution(totals.latency);
+  const errors = errorKinds
+    .map((kind, at): [string, number] => [kind, totals.failed[at] ?? 0])
+    .filter(([, count]) => count > 0);
+  const statuses = [...totals.statuses]
+    .toSorted(([a], [b]) => a - b)
+    .map(([status, count]): [string, number] => [
+      status === STATUS_OTHER ? "other" : String(status),
+      count,
+    ]);
+  return {
+    name,
+    protocol,
+    tags,
+    requests: totals.requests,
+    ok: totals.ok,
+    failed: totals.failedCount,
+    interrupted: totals.interrupted,
+    errors: Object.fromEntries(errors),
+    statuses: Object.fromEntries(statuses),
+    ratePerSecond: perSecond(totals.requests, elapsedSeconds),
+    bytesIn: totals.bytesIn,
+    bytesOut: totals.bytesOut,
+    latencyMs,
+    serviceMs: totals.corrected ? distribution(totals.service) : latencyMs,
+    firstByteMs: distribution(totals.firstByte),
+    connectMs: distribution(totals.connect),
+    tlsMs: distribution(totals.tls),
+    histogram: histogramSummary(totals.latency),
+    series: series.toSummary(),
+  };
+}
+
+export function perSecond(count: number, seconds: number): number {
+  return seconds > 0 ? Number((count / seconds).toFixed(3)) : 0;
+}
+
+export function summariseMetrics(metrics: MetricTotals, elapsedSeconds: number): MetricSummary[] {
+  return metrics.list().map((total) => ({
+    name: total.name,
+    kind: total.kind,
+    tags: total.tags,
+    values: metricValues(total, elapsedSeconds),
+  }));
+}
+
+function metricValues(total: MetricTotal, elapsedSeconds: number): Record<string, number> {
+  switch (total.kind) {
+    case "counter":
+      return { count: total.count, ratePerSecond: perSecond(total.count, elapsedSeconds) };
+    case "gauge":
+      return { last: total.last, min: total.min, max: total.max };
+    case "rate":
+      return {
+        hits: total.hits,
+        total: total.total,
+        rate: total.total === 0 ? 0 : total.hits / total.total,
+      };
+    case "trend":
+      return { ...distribution(total.trend) };
+  }
+}
+
+/** What every threshold came to. */
+export function thresholdOutcome(judge: ThresholdJudge, source: MetricSource): ThresholdOutcome {
+  return {
+    expression: judge.threshold.expression,
+    ...judge.judge(source),
+    workflow: judge.threshold.workflow ?? judge.workflow,
+    implicit: false,
+    aborted: judge.aborted,
+  };
+}
+
+/**
+ * Gates of a workflow that hold without being declared: every check passes, and at least one
+ * request succeeded. A threshold of the user's own on the same thing takes their place.
+ */
+export function implicitGates(
+  workflow: WorkflowData,
+  judges: readonly ThresholdJudge[],
+): ThresholdOutcome[] {
+  const declared = (metric: string): boolean =>
+    judges.some(({ threshold, workflow: declaredIn }) => {
+      const about = threshold.workflow ?? declaredIn;
+      return threshold.metric === metric && (about === null || about === workflow.name);
+    });
+  const gates: ThresholdOutcome[] = [];
+  const base = { workflow: workflow.name, implicit: true, aborted: false };
+  const passed = workflow.checks.reduce((sum, check) => sum + check.passed, 0);
+  const failed = workflow.checks.reduce((sum, check) => sum + check.failed, 0);
+  if (passed + failed > 0 && !declared("checks")) {
+    const actual = Number(((100 * passed) / (passed + failed)).toPrecision(6));
+    // A handful of failures in a million must not be rounded to a hundred percent.
+    const actualText = failed > 0 && actual === 100 ? `${failed} failed` : `${actual} %`;
+    gates.push({
+      ...base,
+      expression: "checks.rate >= 100%",
+      passed: failed === 0,
+      actual,
+      actualText,
+    });
+  }
+  const requests = workflow.steps.reduce((sum, step) => sum + step.totals.requests, 0);
+  const ok = workflow.steps.reduce((sum, step) => sum + step.totals.ok, 0);
+  const cutOff = workflow.steps.reduce((sum, step) => sum + step.totals.interrupted, 0);
+  if (requests + cutOff > 0 && !declared("errors")) {
+    const actualText =
+      requests > 0 ? `${ok} of ${requests} succeeded` : `none of ${cutOff} finished in time`;
+    const expression = "at least one request succeeded";
+    gates.push({ ...base, expression, passed: ok > 0, actual: ok, actualText });
+  }
+  return gates;
+}
+
+/** The generator was the limit when… */
+export const LIMITED_CPU = 0.9;
+export const LIMITED_LAG_MS = 50;
+/** …or when arrivals were missed while a core was at least this busy. */
+export const LIMITED_CPU_MISSED = 0.8;
+
+export function generatorHealth(
+  cores: readonly CoreHealth[],
+  arrivalsMissed: number,
+): GeneratorHealth {
+  const cpu = cores.reduce((most, core) => Math.max(most, core.cpu), 0);
+  const lagMsP99 = cores.reduce((most, core) => Math.max(most, core.lagMsP99), 0);
+  const reason = limitReason(cores, cpu, lagMsP99, arrivalsMissed);
+  return { cpu, lagMsP99, limited: reason !== null, reason, cores };
+}
+
+function limitReason(
+  cores: readonly CoreHealth[],
+  cpu: number,
+  lagMsP99: number,
+  arrivalsMissed: number,
+): string | null {
+  const percent = `${Math.round(cpu * 100)} %`;
+  const core = cores.find((one) => one.cpu === cpu)?.core ?? 0;
+  if (cpu >= LIMITED_CPU) {
+    return `executor core ${core} used ${percent} of its CPU: the generator, not the target, set the pace`;
+  }
+  if (lagMsP99 > LIMITED_LAG_MS) {
+    const slow = cores.find((one) => one.lagMsP99 === lagMsP99)?.core ?? 0;
+    const late = `${Math.round(lagMsP99)} ms late (p99)`;
+    return `the event loop of executor core ${slow} was ${late}: times include waiting in the generator`;
+  }
+  if (arrivalsMissed > 0 && cpu >= LIMITED_CPU_MISSED) {
+    return `${arrivalsMissed} arrivals were never started while executor core ${core} used ${percent} of its CPU`;
+  }
+  return null;
+}
+
+export interface VerdictInput {
+  readonly thresholds: readonly ThresholdOutcome[];
+  readonly workflows: readonly {
+    readonly name: string;
+    readonly status: WorkflowStatus;
+    readonly error: string | null;
+  }[];
+  /** Ended by the user before its time. */
+  readonly interrupted: boolean;
+}
+
+/** An interrupted run stays interrupted, whatever its thresholds say of the part that ran. */
+export function judge(input: VerdictInput): {
+  readonly verdict: Verdict;
+  readonly reasons: readonly string[];
+} {
+  const failed = input.thresholds.filter(({ passed }) => !passed).map(thresholdReason);
+  const broken = input.workflows
+    .filter(({ status }) => status === "failed" || (status === "not run" && !input.interrupted))
+    .map(({ name, status, error }) => {
+      const what = status === "failed" ? "failed" : "was not run";
+      return `workflow "${name}" ${what}${error === null ? "" : `: ${error}`}`;
+    });
+  const reasons = [...failed, ...broken];
+  if (input.interrupted)
+    return { verdict: "interrupted", reasons: ["the run was interrupted", ...reasons] };
+  return { verdict: reasons.length === 0 ? "passed" : "failed", reasons };
+}
+
+function thresholdReason({ expression, actualText, workflow, aborted }: ThresholdOutcome): string {
+  const where = workflow === null ? "" : ` in workflow "${workflow}"`;
+  const end = aborted ? ", and ended the run" : "";
+  return `${expression} did not hold${where}: ${actualText}${end}`;
+}

@@ -1,0 +1,225 @@
+/**
+ * Holds a threshold against what was measured. One without `over` looks at the totals of the run.
+ * One with `over` must hold in every stretch of that length, so its judge keeps about ten earlier
+ * readings, subtracts the one from a stretch ago, and remembers the worst stretch.
+ */
+
+import type { ThresholdSpec } from "../job/manifest.ts";
+import { cellLow, cellWidth, Histogram } from "../stats/histogram.ts";
+import { figureText, type Threshold, type ThresholdOp } from "./threshold.ts";
+import { showValue } from "./threshold-value.ts";
+
+export interface MetricQuery {
+  readonly workflow: string | null;
+  readonly metric: string;
+  readonly custom: boolean;
+  readonly tags: Readonly<Record<string, string>>;
+}
+
+/** What a source knows of a metric now: totals since the measurement began. */
+export type Reading =
+  /** Thousandths of the unit: microseconds for times. */
+  | { readonly kind: "distribution"; readonly histogram: Histogram }
+  | { readonly kind: "count"; readonly count: number; readonly seconds: number }
+  | { readonly kind: "share"; readonly hits: number; readonly total: number }
+  | { readonly kind: "value"; readonly last: number; readonly min: number; readonly max: number };
+
+export interface MetricSource {
+  /** Null when there is no such metric (yet). */
+  read(query: MetricQuery): Reading | null;
+}
+
+export interface Judgement {
+  readonly passed: boolean;
+  /** In the unit of the expression; null when there was nothing to measure. */
+  readonly actual: number | null;
+  readonly actualText: string;
+}
+
+const READINGS_PER_STRETCH = 10;
+const READING_MS_MIN = 100;
+
+interface Earlier {
+  readonly atMs: number;
+  readonly reading: Reading;
+}
+
+export class ThresholdJudge {
+  readonly threshold: Threshold;
+  readonly spec: ThresholdSpec;
+  /** Workflow it was declared in; null for one of the whole run. */
+  readonly workflow: string | null;
+  readonly #query: MetricQuery;
+  #earlier: Earlier[] = [];
+  /** Of all stretches so far. */
+  #worst: number | null = null;
+  #aborted = false;
+
+  constructor(threshold: Threshold, spec: ThresholdSpec, workflow: string | null) {
+    this.threshold = threshold;
+    this.spec = spec;
+    this.workflow = workflow;
+    const { metric, custom, tags } = threshold;
+    // The generator is one for all workflows.
+    const own = metric.startsWith("generator.") ? null : workflow;
+    this.#query = { workflow: threshold.workflow ?? own, metric, custom, tags };
+  }
+
+  /** This threshold asked for the end of the run. */
+  get aborted(): boolean {
+    return this.#aborted;
+  }
+
+  /**
+   * To be called now and then (every second or more often) with the time since the measurement
+   * began. True when the run should end now because of it.
+   */
+  observe(source: MetricSource, nowMs: number): boolean {
+    const reading = source.read(this.#query);
+    if (reading === null) return false;
+    const { overMs } = this.threshold;
+    const actual =
+      overMs === null ? figureOf(reading, this.threshold) : this.#slide(reading, nowMs, overMs);
+    if (actual === null || holds(actual, this.threshold) || !this.spec.abortOnFail) return false;
+    if (nowMs < this.spec.afterMs) return false;
+    this.#aborted = true;
+    return true;
+  }
+
+  /** The final word. What could not be measured does not pass: a misspelt step must not look like success. */
+  judge(source: MetricSource): Judgement {
+    const reading = source.read(this.#query);
+    const { threshold } = this;
+    const whole = reading === null ? null : figureOf(reading, threshold);
+    // A run shorter than the stretch is judged as a whole.
+    const actual = threshold.overMs === null ? whole : (this.#worst ?? whole);
+    if (actual === null) return { passed: false, actual: null, actualText: this.#nothing(reading) };
+    return {
+      passed: holds(actual, threshold),
+      actual: Number((actual / threshold.unit.scale).toPrecision(12)),
+      actualText: showValue(actual, threshold.unit),
+    };
+  }
+
+  #nothing(reading: Reading | null): string {
+    const empty = reading === null || reading.kind === "distribution" || reading.kind === "share";
+    return empty ? "no data" : `no ${figureText(this.threshold.figure)} of this metric`;
+  }
+
+  #slide(reading: Reading, nowMs: number, overMs: number): number | null {
+    const due = Math.max(READING_MS_MIN, overMs / READINGS_PER_STRETCH);
+    const last = this.#earlier.at(-1);
+    if (last !== undefined && shrunk(reading, last.reading)) this.#earlier = [];
+    // The newest reading that is a whole stretch old; what is older still is never needed again.
+    while ((this.#earlier[1]?.atMs ?? Number.POSITIVE_INFINITY) <= nowMs - overMs)
+      this.#earlier.shift();
+    const base = this.#earlier[0];
+    if (last === undefined || nowMs - last.atMs >= due) {
+      this.#earlier.push({ atMs: nowMs, reading: copyOf(reading) });
+    }
+    if (base === undefined || base.atMs > nowMs - overMs) return null;
+    const actual = figureOf(difference(reading, base, nowMs), this.threshold);
+    if (actual !== null && worse(actual, this.#worst, this.threshold)) this.#worst = actual;
+    return actual;
+  }
+}
+
+/** In base units; null when there is nothing to measure or no such figure. */
+function figureOf(reading: Reading, { figure }: Threshold): number | null {
+  switch (reading.kind) {
+    case "distribution":
+      return distributionFigure(reading.histogram, figure);
+    case "count":
+      if (figure.kind === "count") return reading.count;
+      return figure.kind === "rate" && reading.seconds > 0 ? reading.count / reading.seconds : null;
+    case "share":
+      if (figure.kind === "count") return reading.hits;
+      return figure.kind === "rate" && reading.total > 0 ? reading.hits / reading.total : null;
+    case "value":
+      if (figure.kind === "min") return reading.min;
+      if (figure.kind === "max") return reading.max;
+      return figure.kind === "value" || figure.kind === "last" ? reading.last : null;
+  }
+}
+
+function distributionFigure(histogram: Histogram, figure: Threshold["figure"]): number | null {
+  if (figure.kind === "count") return histogram.count;
+  if (histogram.count === 0) return null;
+  if (figure.kind === "percentile") return histogram.quantile(figure.percent / 100) / 1_000;
+  if (figure.kind === "min") return histogram.min / 1_000;
+  if (figure.kind === "mean") return histogram.mean / 1_000;
+  return figure.kind === "max" ? histogram.max / 1_000 : null;
+}
+
+function holds(actual: number, { op, value }: Threshold): boolean {
+  return compare(actual, op, value);
+}
+
+function compare(actual: number, op: ThresholdOp, value: number): boolean {
+  switch (op) {
+    case "<":
+      return actual < value;
+    case "<=":
+      return actual <= value;
+    case ">":
+      return actual > value;
+    case ">=":
+      return actual >= value;
+    case "==":
+      return actual === value;
+    case "!=":
+      return actual !== value;
+  }
+}
+
+/** A stretch that fails beats one that holds; then the one further on the wrong side. */
+function worse(actual: number, worst: number | null, threshold: Threshold): boolean {
+  if (worst === null) return true;
+  if (holds(actual, threshold) !== holds(worst, threshold)) return !holds(actual, threshold);
+  return threshold.op.startsWith("<")
+    ? actual > worst
+    : threshold.op.startsWith(">") && actual < worst;
+}
+
+function copyOf(reading: Reading): Reading {
+  if (reading.kind !== "distribution") return reading;
+  const histogram = new Histogram();
+  histogram.merge(reading.histogram);
+  return { kind: "distribution", histogram };
+}
+
+/** The measurement began anew. */
+function shrunk(now: Reading, before: Reading): boolean {
+  return sizeOf(now) < sizeOf(before) || now.kind !== before.kind;
+}
+
+function sizeOf(reading: Reading): number {
+  if (reading.kind === "distribution") return reading.histogram.count;
+  if (reading.kind === "count") return reading.count;
+  return reading.kind === "share" ? reading.total : 0;
+}
+
+function difference(now: Reading, { reading: before, atMs }: Earlier, nowMs: number): Reading {
+  if (now.kind === "count" && before.kind === "count") {
+    return { kind: "count", count: now.count - before.count, seconds: (nowMs - atMs) / 1_000 };
+  }
+  if (now.kind === "share" && before.kind === "share") {
+    return { kind: "share", hits: now.hits - before.hits, total: now.total - before.total };
+  }
+  if (now.kind !== "distribution" || before.kind !== "distribution") return now;
+  const histogram = new Histogram();
+  let low = Number.POSITIVE_INFINITY;
+  let high = 0;
+  now.histogram.forEachCell((cell, count) => {
+    const grown = count - before.histogram.countOfCell(cell);
+    if (grown <= 0) return;
+    histogram.addToCell(cell, grown);
+    low = Math.min(low, cellLow(cell));
+    high = cellLow(cell) + cellWidth(cell) - 1;
+  });
+  // Extremes of a stretch are known to the width of a cell.
+  const { sum, max } = now.histogram;
+  if (histogram.count > 0)
+    histogram.addMoments(sum - before.histogram.sum, low, Math.min(high, max));
+  return { kind: "distribution", histogram };
+}

@@ -1,0 +1,113 @@
+/** The driver on the real event loop; what is tested here is order, never duration. */
+
+import { createSocket } from "node:dgram";
+import { describe, expect, it } from "vitest";
+import { type Millis, millis } from "../core/base/brand.ts";
+import { Loop, type Machine } from "./loop.ts";
+import { nodeClock } from "./node-clock.ts";
+
+type Input = "tick" | "packet" | "again";
+
+/** Records what it hears; due once. */
+class Recorder implements Machine<Input, string> {
+  readonly heard: Input[] = [];
+  dueAt: Millis | null;
+  constructor(dueAt: Millis | null) {
+    this.dueAt = dueAt;
+  }
+  step(input: Input): readonly string[] {
+    this.heard.push(input);
+    if (input === "tick") this.dueAt = null;
+    return [`${input} 1`, `${input} 2`];
+  }
+  nextDeadline(): Millis | null {
+    return this.dueAt;
+  }
+}
+
+const inMs = (ms: number): Millis => millis(nodeClock.now() + ms);
+const fail = (error: unknown): never => {
+  throw error;
+};
+
+describe("the loop", () => {
+  it("reads what lies in the socket before it judges a deadline that passed in a stall", async () => {
+    for (let trial = 0; trial < 5; trial++) {
+      const receiver = createSocket("udp4");
+      const sender = createSocket("udp4");
+      await new Promise<void>((resolve) => receiver.bind(0, "127.0.0.1", resolve));
+      await new Promise<void>((resolve) => {
+        sender.connect(receiver.address().port, "127.0.0.1", resolve);
+      });
+      const machine = new Recorder(inMs(15));
+      const loop = new Loop(nodeClock, fail);
+      const driven = loop.add<Input, string>(machine, "tick", () => undefined);
+      receiver.on("message", () => driven.push("packet"));
+      driven.push("again");
+      // A stall in the check phase is the bad case: afterwards expired timers run before the sockets.
+      await new Promise<void>((resolve) =>
+        setImmediate(() => {
+          sender.send("ack");
+          const end = performance.now() + 50;
+          while (performance.now() < end) {}
+          resolve();
+        }),
+      );
+      while (!machine.heard.includes("tick"))
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      expect(machine.heard).toEqual(["again", "packet", "tick"]);
+      expect(loop.lag.maxMs).toBeGreaterThan(10);
+      loop.stop();
+      receiver.close();
+      sender.close();
+    }
+  });
+
+  it("lets nothing of a machine leave while its durable effect is under way, and keeps the order", async () => {
+    const machine = new Recorder(null);
+    const ran: string[] = [];
+    let durable: () => void = () => {};
+    const loop = new Loop(nodeClock, fail);
+    const driven = loop.add<Input, string>(machine, "tick", (effect) => {
+      ran.push(effect);
+      if (effect !== "packet 1") return undefined;
+      return new Promise<void>((resolve) => {
+        durable = resolve;
+      });
+    });
+    driven.push("packet");
+    driven.push("again");
+    expect(machine.heard).toEqual(["packet", "again"]);
+    expect(ran).toEqual(["packet 1"]);
+    durable();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(ran).toEqual(["packet 1", "packet 2", "again 1", "again 2"]);
+    loop.stop();
+  });
+
+  it("queues an input that an effect brings behind the effects before it", () => {
+    const machine = new Recorder(null);
+    const ran: string[] = [];
+    const loop = new Loop(nodeClock, fail);
+    const driven = loop.add<Input, string>(machine, "tick", (effect) => {
+      ran.push(effect);
+      if (effect === "packet 1") driven.push("again");
+      return undefined;
+    });
+    driven.push("packet");
+    expect(ran).toEqual(["packet 1", "packet 2", "again 1", "again 2"]);
+    loop.stop();
+  });
+
+  it("hands a failed durable effect and a broken invariant to whoever ends the process", async () => {
+    const defects: unknown[] = [];
+    const loop = new Loop(nodeClock, (error) => defects.push(error));
+    const driven = loop.add<Input, string>(new Recorder(null), "tick", (effect) =>
+      effect === "packet 1" ? Promise.reject(new Error("disk gone")) : undefined,
+    );
+    driven.push("packet");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(defects).toEqual([new Error("disk gone")]);
+    loop.stop();
+  });
+});

@@ -1,0 +1,30 @@
+/** Reliable byte streams between addresses: what TCP and TLS have in common. */
+
+import type { Address } from "../../core/base/ids.ts";
+
+export interface ByteStream {
+  /** The other end's host, without its port. */
+  readonly host: string;
+  /** Alternative names (URIs) of the peer's verified certificate; null without mutual TLS. */
+  readonly peerUris: readonly string[] | null;
+  /** Bytes written and not yet taken by the network. */
+  readonly backlogBytes: number;
+  write(bytes: Uint8Array): void;
+  /** Sends what was written, then ends. */
+  end(): void;
+  /** Ends now. */
+  destroy(): void;
+  onData(handler: (bytes: Uint8Array) => void): void;
+  onClose(handler: () => void): void;
+}
+
+export type DialProblem = "refused" | "failed";
+
+export interface ByteStreamPort {
+  dial(
+    to: Address,
+    timeoutMs: number,
+    done: (stream: ByteStream | null, problem: DialProblem | null) => void,
+  ): void;
+  onAccept(handler: (stream: ByteStream) => void): void;
+}

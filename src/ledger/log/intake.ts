@@ -1,0 +1,140 @@
+/**
+ * The way into the writer's queue. Entries that find it full stand in line, in order, until there is
+ * room; one that has given up is passed over, and was then surely not written. (CW-5, SW-7)
+ */
+
+import { isPipelineType } from "../../core/ledger/log/record-types.ts";
+import type { WalWriter } from "../../core/ledger/log/writer.ts";
+import type { AppendRefusal, WalEntry } from "../../core/ledger/log/writer-types.ts";
+import { monotonicNow } from "./engine.ts";
+import { WalError } from "./errors.ts";
+import type { Waiter, Waiters } from "./waiters.ts";
+
+/** The line is bounded too, in both; beyond it even waiting is refused. */
+const LINE_ENTRIES_MAX = 100_000;
+const LINE_BYTES_MAX = 268_435_456;
+const SHIFT_MIN = 1_024;
+
+interface InLine {
+  readonly entry: WalEntry;
+  readonly waiter: Waiter;
+  gone: boolean;
+}
+
+export class Intake {
+  readonly #writer: WalWriter;
+  readonly #waiters: Waiters;
+  #line: InLine[] = [];
+  #head = 0;
+  /** Payload bytes in line. */
+  #bytes = 0;
+  /** How many have passed the line. */
+  #admitted = 0;
+  #then: { readonly after: number; readonly then: () => void }[] = [];
+
+  constructor(writer: WalWriter, waiters: Waiters) {
+    this.#writer = writer;
+    this.#waiters = waiters;
+  }
+
+  get waiting(): number {
+    return this.#line.length - this.#head;
+  }
+
+  /** The reason when the entry was not taken and will not be. */
+  enter(entry: WalEntry, waiter: Waiter, waitMs: number): WalError | null {
+    if (this.waiting === 0) {
+      const refusal = this.#offer(entry, waiter);
+      if (refusal !== "QUEUE_FULL") return refusal === null ? null : this.#error(refusal, entry);
+    }
+    const full = this.waiting >= LINE_ENTRIES_MAX || this.#bytes >= LINE_BYTES_MAX;
+    if (waitMs <= 0 || full) {
+      return new WalError("QUEUE_FULL", "the log's queue is full; nothing was written");
+    }
+    const inLine: InLine = { entry, waiter, gone: false };
+    this.#line.push(inLine);
+    this.#bytes += entry.payload.length;
+    if (Number.isFinite(waitMs)) giveUpAfter(inLine, waitMs);
+    return null;
+  }
+
+  /** Lets in as many as there is room for. */
+  admit(): void {
+    while (this.#admitNext());
+    // A line that never empties must not keep what has passed.
+    if (this.#head >= SHIFT_MIN && this.#head * 2 >= this.#line.length) {
+      this.#line = this.#line.slice(this.#head);
+      this.#head = 0;
+    }
+    const ready = this.#then.filter(({ after }) => after <= this.#admitted);
+    if (ready.length === 0) return;
+    this.#then = this.#then.filter(({ after }) => after > this.#admitted);
+    for (const { then } of ready) then();
+  }
+
+  /** False: the line is empty, or the queue is full. */
+  #admitNext(): boolean {
+    const next = this.#line[this.#head];
+    if (next === undefined) return false;
+    const refusal = next.gone ? null : this.#offer(next.entry, next.waiter);
+    if (refusal === "QUEUE_FULL") return false;
+    this.#head++;
+    this.#admitted++;
+    this.#bytes -= next.entry.payload.length;
+    next.gone = true;
+    if (refusal !== null) rejectWaiter(next.waiter, this.#error(refusal, next.entry));
+    return true;
+  }
+
+  /** Calls back once all that stand in line now have passed, however many come after them. */
+  whenAdmitted(then: () => void): void {
+    if (this.waiting === 0) then();
+    else this.#then.push({ after: this.#admitted + this.waiting, then });
+  }
+
+  refuseAll(error: WalError): void {
+    for (const { waiter, gone } of this.#line.slice(this.#head))
+      if (!gone) rejectWaiter(waiter, error);
+    this.#line = [];
+    this.#head = 0;
+    this.#bytes = 0;
+    this.#then = [];
+  }
+
+  #offer(entry: WalEntry, waiter: Waiter): AppendRefusal | null {
+    const ticket = this.#writer.append(entry, monotonicNow());
+    if (typeof ticket !== "number") return ticket;
+    this.#waiters.push(waiter, isPipelineType(entry.type) ? (entry.state ?? 0) : null);
+    if (waiter !== null && typeof waiter !== "number" && waiter.mode === "NONE") {
+      waiter.resolve({ lsn: null, wall: entry.wall, logical: entry.logical });
+    }
+    return null;
+  }
+
+  #error(refusal: AppendRefusal, entry: WalEntry): WalError {
+    if (refusal === "TOO_LARGE") {
+      const most = this.#writer.payloadBytesMax;
+      return new WalError(
+        "TOO_LARGE",
+        `an entry of ${entry.payload.length} bytes; at most ${most} fit`,
+      );
+    }
+    if (refusal === "UNKNOWN_TYPE") {
+      return new WalError("WAL_UNKNOWN_TYPE", `${entry.type} is no type of a record`);
+    }
+    return new WalError("SHUTDOWN", "the log is closed");
+  }
+}
+
+function giveUpAfter(inLine: InLine, waitMs: number): void {
+  setTimeout(() => {
+    if (inLine.gone) return;
+    inLine.gone = true;
+    const text = `no room in the log's queue for ${waitMs} ms; nothing was written`;
+    rejectWaiter(inLine.waiter, new WalError("QUEUE_FULL", text));
+  }, waitMs).unref();
+}
+
+function rejectWaiter(waiter: Waiter, error: WalError): void {
+  if (waiter !== null && typeof waiter !== "number") waiter.reject(error);
+}

@@ -1,0 +1,415 @@
+/**
+ * A write-ahead log in a directory: the pure writer (`core/ledger/log/writer.ts`) driven over real files.
+ *
+ *     const log = await Wal.open({ directory, identity: identityOf("prod", "gate-1") });
+ *     const { lsn } = await log.append(RECORD_TYPES.JOB_CREATED, bytes);   // durable when it resolves
+ *
+ * Two ways in. `append` answers each entry with a promise, when its durability mode says. `post` is for
+ * a machine that emits entries in order: it returns at once, and `onDurable(n)` says that the first n
+ * posted entries are durable, always a prefix. Both share one queue and one order.
+ *
+ * A failed sync ends the log and, unless `onFailed` says otherwise, the process. (WAL-14)
+ */
+
+import { assert, assertNever } from "../../core/base/assert.ts";
+import {
+  ADVANCE_EXACT_MAX,
+  encodeStateAdvance,
+  type StateAdvance,
+} from "../../core/ledger/log/control.ts";
+import type { DurabilityMode, WalConfig } from "../../core/ledger/log/limits.ts";
+import type { WalRecord } from "../../core/ledger/log/record.ts";
+import { isControlType, RECORD_TYPES } from "../../core/ledger/log/record-types.ts";
+import type { Damage, RecordPlace } from "../../core/ledger/log/recovery.ts";
+import type { StateTable } from "../../core/ledger/log/state-table.ts";
+import { WalWriter } from "../../core/ledger/log/writer.ts";
+import type { WalEntry, WriterView } from "../../core/ledger/log/writer-types.ts";
+import { checksum } from "./checksum.ts";
+import { type EngineAnswer, WalEngine } from "./engine.ts";
+import { WalError } from "./errors.ts";
+import { Intake } from "./intake.ts";
+import { type OpenedDirectory, openDirectory } from "./open.ts";
+import { type ReaderOptions, ReaderPool, WalReader } from "./reader.ts";
+import { type Appended, type Waiter, Waiters } from "./waiters.ts";
+
+export interface WalOptions {
+  readonly directory: string;
+  /** Of `identityOf(cluster, node)`; a log of another node is refused. */
+  readonly identity: string;
+  readonly config?: Partial<WalConfig>;
+  /** The hybrid clock. By default one of the log's own, which goes on from what was recovered. */
+  readonly stamp?: () => { readonly wall: number; readonly logical: number };
+  /** Every recovered entry in order, before `open` resolves. The payload is a view: copy what stays. */
+  readonly onEntry?: (record: WalRecord, place: RecordPlace) => void;
+  /** The first `count` posted entries are durable. With it a full disk makes entries wait. */
+  readonly onDurable?: (count: number) => void;
+  /** The log has ended. By default the error is thrown where nothing catches it. */
+  readonly onFailed?: (error: WalError) => void;
+  readonly onEvent?: (event: WalEvent) => void;
+}
+
+/** What an operator should know, with constant names. */
+export type WalEvent =
+  | { readonly event: "wal.recovered"; readonly recovery: RecoveryResult }
+  | { readonly event: "wal.torn-tail-cut"; readonly damage: Damage }
+  | { readonly event: "wal.segment-opened"; readonly segmentId: number; readonly firstLsn: number }
+  | { readonly event: "wal.disk-full"; readonly code: string }
+  | { readonly event: "wal.disk-has-space" }
+  | { readonly event: "wal.compacted"; readonly segments: number; readonly safeLsn: number };
+
+export interface RecoveryResult {
+  readonly recoveredEntries: number;
+  readonly firstLsn: number;
+  readonly maxLsn: number;
+  readonly maxHlc: { readonly wall: number; readonly logical: number };
+  /** Entries of the commit pipeline below GLOBAL; `readPending` reads them. (WAL-16) */
+  readonly pendingEntries: number;
+  readonly tornTail: Damage | null;
+}
+
+export interface WalStatus extends WriterView {
+  /** Entries that wait for room in the queue. */
+  readonly waiting: number;
+}
+
+export interface AppendOptions {
+  readonly durability?: DurabilityMode;
+  readonly control?: boolean;
+  /** How long to wait for room in the queue; 0 does not wait. Without it, as long as it takes. */
+  readonly waitMs?: number;
+}
+
+export class Wal {
+  readonly directory: string;
+  readonly recovery: RecoveryResult;
+  readonly #options: WalOptions;
+  readonly #opened: OpenedDirectory;
+  readonly #writer: WalWriter;
+  readonly #engine: WalEngine;
+  readonly #waiters: Waiters;
+  readonly #intake: Intake;
+  readonly #states: StateTable;
+  readonly #readers = new ReaderPool();
+  readonly #flushes = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
+  readonly #end = deferred();
+  /** State advances that have not been appended yet. */
+  #exact: { readonly lsn: number; readonly state: number }[] = [];
+  #marksChanged = false;
+  #posted = 0;
+  #flushId = 0;
+  #wall: number;
+  #logical: number;
+  #failure: WalError | null = null;
+  #closing = false;
+
+  private constructor(options: WalOptions, opened: OpenedDirectory) {
+    const { config, outcome, io, segments } = opened;
+    this.directory = options.directory;
+    this.#options = options;
+    this.#opened = opened;
+    this.#states = outcome.states;
+    this.#writer = new WalWriter({
+      config,
+      identity: options.identity,
+      position: opened.position,
+      checksum,
+      allocate: (bytes) => Buffer.allocUnsafeSlow(bytes),
+    });
+    this.#waiters = new Waiters({
+      onPosted: (count) => options.onDurable?.(count),
+      onPlaced: (lsn, state) => this.#states.add(lsn, state),
+    });
+    this.#intake = new Intake(this.#writer, this.#waiters);
+    this.#engine = new WalEngine(this.#writer, io, segments, {
+      beforeTick: () => {
+        this.#appendAdvances();
+        this.#intake.admit();
+      },
+      answer: (effect) => this.#onAnswer(effect),
+    });
+    this.#wall = outcome.maxHlc.wall;
+    this.#logical = outcome.maxHlc.logical;
+    this.recovery = {
+      recoveredEntries: outcome.entries,
+      firstLsn: outcome.firstLsn,
+      maxLsn: outcome.maxLsn,
+      maxHlc: outcome.maxHlc,
+      pendingEntries: outcome.states.pendingCount(),
+      tornTail: outcome.tornTail,
+    };
+  }
+
+  /** Recovers what is there, repairs a torn tail, and is ready to write. */
+  static async open(options: WalOptions): Promise<Wal> {
+    const opened = await openDirectory(options);
+    const log = new Wal(options, opened);
+    const { recovery } = log;
+    options.onEvent?.({ event: "wal.recovered", recovery });
+    if (recovery.tornTail !== null) {
+      options.onEvent?.({ event: "wal.torn-tail-cut", damage: recovery.tornTail });
+    }
+    log.#engine.step({ kind: "tick" });
+    // A new log makes its first segment now, not under the first append.
+    await log.#engine.prepared();
+    return log;
+  }
+
+  /** The next LSN to be assigned. */
+  get currentLsn(): number {
+    return this.#writer.snapshot().nextLsn;
+  }
+
+  get currentHlc(): { readonly wall: number; readonly logical: number } {
+    return { wall: this.#wall, logical: this.#logical };
+  }
+
+  /** Everything up to here survives. */
+  get durableLsn(): number {
+    return this.#opened.segments.bound.lsn;
+  }
+
+  /** True: the queue is full and entries wait for room; whoever can should take in less. */
+  get congested(): boolean {
+    return this.#intake.waiting > 0;
+  }
+
+  /** Positions and how full the queue is. Cheap: it may be asked at every append. */
+  status(): WalStatus {
+    return { ...this.#writer.snapshot(), waiting: this.#intake.waiting };
+  }
+
+  /** How long syncs take, the slowest of a hundred; with the queue's fill, the signal of overload. (G-20) */
+  syncMsP99(): number {
+    return this.#engine.syncMsP99();
+  }
+
+  /**
+   * Resolves when the entry is as durable as asked. Rejects with a `WalError`: then it was not written,
+   * or (WAL_FAILED) nobody knows until recovery. The payload is the log's until then: do not change it.
+   */
+  append(type: number, payload: Uint8Array, options: AppendOptions = {}): Promise<Appended> {
+    const { wall, logical } = this.#stamp();
+    const { durability: mode = this.#opened.config.durability, control = false } = options;
+    const entry: WalEntry = { type, payload, wall, logical, durability: mode, control };
+    return new Promise((resolve, reject) => {
+      const waiter = { mode, wall, logical, lsn: null, resolve, reject };
+      const refusal = this.#enter(entry, waiter, options.waitMs ?? Number.POSITIVE_INFINITY);
+      if (refusal !== null) reject(refusal);
+    });
+  }
+
+  /** Puts an entry in order behind all before it; how many have been posted. Throws a `WalError`. */
+  post(type: number, payload: Uint8Array, control = false): number {
+    assert(this.#opened.config.fullDisk === "wait", "posted entries wait for space: no gaps");
+    const { wall, logical } = this.#stamp();
+    const entry: WalEntry = { type, payload, wall, logical, control };
+    const refusal = this.#enter(entry, this.#posted + 1, Number.POSITIVE_INFINITY);
+    if (refusal !== null) throw refusal;
+    return ++this.#posted;
+  }
+
+  /** Notes that an entry has reached a state; written with the next batch. States only go up. (WAL-8) */
+  updateState(lsn: number, state: number): void {
+    if (!this.#states.advance(lsn, state)) return;
+    this.#exact.push({ lsn, state });
+    this.#engine.schedule();
+  }
+
+  /** Everything up to these has been confirmed without a gap. */
+  advanceWatermarks(marks: Partial<Omit<StateAdvance, "exact">>): void {
+    this.#states.fold({ ...this.#states.watermarks(), ...marks, exact: [] });
+    this.#marksChanged = true;
+    this.#engine.schedule();
+  }
+
+  stateOf(lsn: number): number | null {
+    return this.#states.stateOf(lsn);
+  }
+
+  /** Resolves when everything appended before is durable, whatever its mode. */
+  flush(): Promise<void> {
+    const refusal = this.#refusal();
+    if (refusal !== null) return Promise.reject(refusal);
+    this.#appendAdvances();
+    return new Promise((resolve, reject) => {
+      const id = ++this.#flushId;
+      this.#flushes.set(id, { resolve, reject });
+      this.#intake.whenAdmitted(() => this.#engine.step({ kind: "flush", id }));
+    });
+  }
+
+  /** Entries from `start` to `end`, both included, ascending, as far as they are durable. */
+  async *readRange(start: number, end = this.durableLsn): AsyncGenerator<WalRecord> {
+    const reader = this.reader({ from: start, to: Math.min(end, this.durableLsn) });
+    try {
+      for await (const record of reader) if (!isControlType(record.type)) yield record;
+    } finally {
+      await reader.close();
+    }
+  }
+
+  /** Durable entries of the pipeline below GLOBAL, ascending. */
+  async *readPending(): AsyncGenerator<WalRecord> {
+    const pending = [...this.#states.pending()].filter((lsn) => lsn <= this.durableLsn);
+    const [first] = pending;
+    if (first === undefined) return;
+    const wanted = new Set(pending);
+    for await (const record of this.readRange(first, pending.at(-1))) {
+      if (wanted.has(record.lsn)) yield record;
+    }
+  }
+
+  /** A reader of its own: handle, prefetch, position. With `tail` it follows the log. (SR-6, SR-8) */
+  reader(options: ReaderOptions): WalReader {
+    return this.#readers.add((onClose) => new WalReader(this.#opened.segments, options, onClose));
+  }
+
+  /** Deletes segments whose every entry is covered, oldest first; how many. Never the active one. (WAL-17) */
+  async compact(safeLsn: number): Promise<number> {
+    const removed = await this.#opened.segments.compact(safeLsn);
+    this.#states.forget(this.#opened.segments.firstLsn - 1);
+    if (removed > 0)
+      this.#options.onEvent?.({ event: "wal.compacted", segments: removed, safeLsn });
+    return removed;
+  }
+
+  /** Makes all that is queued durable, then ends. (WAL-19) */
+  async close(): Promise<void> {
+    if (!this.#closing) {
+      this.#appendAdvances();
+      this.#closing = true;
+      await this.#readers.closeAll();
+      if (this.#failure === null) {
+        this.#intake.whenAdmitted(() => this.#engine.step({ kind: "close" }));
+      }
+    }
+    await this.#end.promise;
+  }
+
+  #enter(entry: WalEntry, waiter: Waiter, waitMs: number): WalError | null {
+    const refusal = this.#refusal() ?? this.#intake.enter(entry, waiter, waitMs);
+    if (refusal === null) this.#engine.schedule();
+    return refusal;
+  }
+
+  #refusal(): WalError | null {
+    if (this.#failure !== null) return this.#failure;
+    return this.#closing ? new WalError("SHUTDOWN", "the log is closed") : null;
+  }
+
+  #stamp(): { readonly wall: number; readonly logical: number } {
+    const given = this.#options.stamp?.();
+    const wall = given?.wall ?? Math.max(this.#wall, Date.now());
+    const logical = given?.logical ?? (wall === this.#wall ? this.#logical + 1 : 0);
+    this.#wall = wall;
+    this.#logical = logical;
+    return { wall, logical };
+  }
+
+  /** Advances gathered since the last batch become one record; losing it costs only a repetition. (WAL-16) */
+  #appendAdvances(): void {
+    if (this.#exact.length === 0 && !this.#marksChanged) return;
+    if (this.#refusal() !== null) return;
+    const { type, wall, logical } = { type: RECORD_TYPES.STATE_ADVANCE, ...this.currentHlc };
+    do {
+      const exact = this.#exact.splice(0, ADVANCE_EXACT_MAX);
+      const payload = encodeStateAdvance({ ...this.#states.watermarks(), exact });
+      const entry: WalEntry = { type, payload, wall, logical, durability: "NONE" };
+      this.#intake.enter(entry, null, Number.POSITIVE_INFINITY);
+    } while (this.#exact.length > 0);
+    this.#marksChanged = false;
+  }
+
+  #onAnswer(effect: EngineAnswer): void {
+    switch (effect.kind) {
+      case "written":
+        this.#opened.segments.note(effect.segmentId, effect.firstLsn, effect.offset);
+        this.#waiters.written(effect.firstTicket, effect.count, effect.firstLsn);
+        return;
+      case "durable":
+        this.#opened.segments.advance(effect);
+        this.#waiters.durable(effect.ticket);
+        return;
+      case "rejected": {
+        const text = `the disk is full (${effect.code}); nothing was written`;
+        const error = new WalError("WAL_FULL_DISK", text, effect.message);
+        this.#waiters.rejected(effect.firstTicket, effect.count, error);
+        return;
+      }
+      case "opened":
+        this.#opened.segments.open(effect.segmentId, effect.firstLsn);
+        this.#emit({
+          event: "wal.segment-opened",
+          segmentId: effect.segmentId,
+          firstLsn: effect.firstLsn,
+        });
+        return;
+      case "flushed":
+        this.#flushes.get(effect.id)?.resolve();
+        this.#flushes.delete(effect.id);
+        return;
+      case "stalled":
+        this.#emit({ event: "wal.disk-full", code: effect.code });
+        return;
+      case "resumed":
+        this.#emit({ event: "wal.disk-has-space" });
+        return;
+      case "failed":
+        this.#onFailed(effect);
+        return;
+      case "closed":
+        void this.#finish(null);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #emit(event: WalEvent): void {
+    this.#options.onEvent?.(event);
+  }
+
+  #onFailed({ during, code, message }: Extract<EngineAnswer, { kind: "failed" }>): void {
+    const error = new WalError(
+      "WAL_FAILED",
+      `${this.directory}: ${during} failed with ${code} (${message}); the log has ended, ` +
+        "restart this process to recover what is durable",
+    );
+    this.#failure = error;
+    this.#waiters.failed(error);
+    this.#intake.refuseAll(error);
+    for (const { reject } of this.#flushes.values()) reject(error);
+    this.#flushes.clear();
+    void this.#finish(error);
+    if (this.#options.onFailed !== undefined) this.#options.onFailed(error);
+    else {
+      setImmediate(() => {
+        throw error;
+      });
+    }
+  }
+
+  async #finish(error: WalError | null): Promise<void> {
+    await this.#readers.closeAll();
+    await this.#engine.stop();
+    await this.#opened.lock.release();
+    if (error === null) this.#end.resolve();
+    else this.#end.reject(error);
+  }
+}
+
+function deferred(): {
+  readonly promise: Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+} {
+  let resolve: () => void = () => {};
+  let reject: (error: Error) => void = () => {};
+  const promise = new Promise<void>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  // Whoever never closes need not hear how it ended.
+  promise.catch(() => {});
+  return { promise, resolve, reject };
+}

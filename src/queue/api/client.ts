@@ -1,0 +1,151 @@
+/**
+ * The typed client. Talks to any node; writes reach the leader by themselves.
+ *
+ *     const queue = new QueueClient("http://127.0.0.1:7600");
+ *     const task = await queue.submit({ executor: "http", input: { url: "https://example.org" } });
+ *     const done = await queue.wait(task.id);
+ */
+
+import { QueueError } from "../../core/queue/errors.ts";
+import { isTerminal, type TaskState } from "../../core/queue/states.ts";
+import { RpcClient } from "./rpc-client.ts";
+import type { SubmitRequest } from "./submit-request.ts";
+import type { ClusterStatus, Schedule, Task, TaskEvent } from "./types.ts";
+
+export interface QueueClientOptions {
+  readonly token?: string | undefined;
+}
+
+export interface TaskListFilter {
+  readonly state?: TaskState;
+  readonly states?: readonly TaskState[];
+  readonly executor?: string;
+  readonly node?: string;
+  /** Text in id, executor, key or input. */
+  readonly search?: string;
+  /** Only tasks with smaller ids: the way to the next page. */
+  readonly before?: string;
+  readonly limit?: number;
+}
+
+export interface FollowMessage {
+  readonly event: "transition" | "progress" | "log" | "end";
+  readonly data: unknown;
+}
+
+export type SubmitOutcome =
+  | { readonly id: string; readonly created: boolean }
+  | { readonly error: { readonly name: string; readonly message: string } };
+
+export class QueueClient {
+  readonly #rpc: RpcClient;
+
+  constructor(url: string, options: QueueClientOptions = {}) {
+    this.#rpc = new RpcClient({ url, token: options.token });
+  }
+
+  /** Any method of the API by its name. */
+  call(method: string, params: unknown): Promise<unknown> {
+    return this.#rpc.call(method, params);
+  }
+
+  async submit(task: SubmitRequest): Promise<Task> {
+    return (await this.#rpc.call("submit_task", task)) as Task;
+  }
+
+  /** Many at once: each is answered for itself, in order. */
+  async submitMany(tasks: readonly SubmitRequest[]): Promise<readonly SubmitOutcome[]> {
+    const answer = await this.#rpc.call("submit_tasks", { tasks });
+    return (answer as { readonly tasks: readonly SubmitOutcome[] }).tasks;
+  }
+
+  async get(id: string): Promise<Task> {
+    return (await this.#rpc.call("get_task", { task_id: id })) as Task;
+  }
+
+  async list(filter: TaskListFilter = {}): Promise<readonly Task[]> {
+    return (await this.#rpc.call("list_tasks", filter)) as readonly Task[];
+  }
+
+  async cancel(id: string, reason?: string): Promise<Task> {
+    return (await this.#rpc.call("cancel_task", {
+      task_id: id,
+      ...(reason === undefined ? {} : { reason }),
+    })) as Task;
+  }
+
+  /** Sends a FAILED task back to the queue with fresh attempts. */
+  async requeue(id: string): Promise<Task> {
+    return (await this.#rpc.call("requeue_task", { task_id: id })) as Task;
+  }
+
+  async events(id: string): Promise<readonly TaskEvent[]> {
+    return (await this.#rpc.call("task_events", { task_id: id })) as readonly TaskEvent[];
+  }
+
+  async status(): Promise<ClusterStatus> {
+    return (await this.#rpc.call("cluster_status", {})) as ClusterStatus;
+  }
+
+  async putSchedule(id: string, cron: string, task: SubmitRequest): Promise<void> {
+    await this.#rpc.call("put_schedule", { schedule_id: id, cron, task });
+  }
+
+  async removeSchedule(id: string): Promise<void> {
+    await this.#rpc.call("remove_schedule", { schedule_id: id });
+  }
+
+  async schedules(): Promise<readonly Schedule[]> {
+    return (await this.#rpc.call("list_schedules", {})) as readonly Schedule[];
+  }
+
+  /** Every transition and word of a task from its beginning, ending with its end. */
+  async *follow(id: string, signal?: AbortSignal): AsyncGenerator<FollowMessage> {
+    const response = await this.#rpc.open(`/tasks/${encodeURIComponent(id)}/follow`, signal);
+    if (response.statusCode !== 200) {
+      let text = "";
+      for await (const chunk of response) text += String(chunk);
+      throw new QueueError(
+        "NOT_FOUND",
+        refusalText(text) ?? `cannot follow task ${id}: ${response.statusCode}`,
+      );
+    }
+    response.setEncoding("utf8");
+    let rest = "";
+    for await (const chunk of response) {
+      rest += String(chunk);
+      const blocks = rest.split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const event = /^event: (.+)$/m.exec(block)?.[1];
+        const data = /^data: (.+)$/m.exec(block)?.[1];
+        if (event === undefined || data === undefined) continue;
+        yield { event: event as FollowMessage["event"], data: JSON.parse(data) };
+      }
+    }
+  }
+
+  /** Waits for the terminal state; goes on over leaders that come and go. */
+  async wait(id: string, signal?: AbortSignal): Promise<Task> {
+    for (;;) {
+      const task = await this.get(id);
+      if (isTerminal(task.state)) return task;
+      for await (const message of this.follow(id, signal)) {
+        if (message.event === "end") return message.data as Task;
+      }
+    }
+  }
+
+  close(): void {
+    this.#rpc.close();
+  }
+}
+
+function refusalText(text: string): string | undefined {
+  try {
+    const body = JSON.parse(text) as { readonly error?: { readonly message?: string } };
+    return body.error?.message;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { QueueError } from "../../core/queue/errors.ts";
+import { readSettings } from "../config.ts";
+import { parseSubmit } from "./submit-request.ts";
+
+describe("submit", () => {
+  it("puts tasks with the same executor and constraints in one lane, whatever their order of keys", () => {
+    const a = parseSubmit(
+      { executor: "e", placement_constraints: { allowed_nodes: ["a"], forbidden_nodes: ["b"] } },
+      3,
+    );
+    const b = parseSubmit(
+      { executor: "e", placement_constraints: { forbidden_nodes: ["b"], allowed_nodes: ["a"] } },
+      3,
+    );
+    expect(a.lane).toBe(b.lane);
+    expect(parseSubmit({ executor: "e", placement_constraints: {} }, 3).lane).toBe("e");
+  });
+
+  it("hashes content only when there is a key, and by what runs, not when", () => {
+    const base = { executor: "e", input: { a: 1, b: 2 }, idempotency_key: "k" };
+    const hash = parseSubmit(base, 3).contentHash;
+    expect(parseSubmit({ ...base, input: { b: 2, a: 1 }, run_after: 5 }, 3).contentHash).toBe(hash);
+    expect(parseSubmit({ ...base, input: { a: 1 } }, 3).contentHash).not.toBe(hash);
+    expect(parseSubmit({ executor: "e" }, 3).contentHash).toBeUndefined();
+  });
+
+  it("takes or refuses anything whatever, by a named error", () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.jsonValue(),
+          fc.record(
+            { executor: fc.string(), input: fc.jsonValue(), depends_on: fc.jsonValue() },
+            { requiredKeys: [] },
+          ),
+        ),
+        (value) => {
+          try {
+            expect(parseSubmit(value, 3).executor.length).toBeGreaterThan(0);
+          } catch (error) {
+            expect(error).toBeInstanceOf(QueueError);
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe("settings", () => {
+  it("reads fractions of a second from the environment and lets options win", () => {
+    const environment = {
+      HYPERSCALE_LEASE_DURATION_SECONDS: "1.5",
+      HYPERSCALE_MAX_PARALLEL_TASKS_PER_NODE: "9",
+    };
+    const settings = readSettings(environment, { maxParallel: 2 });
+    expect(settings).toMatchObject({ taskLeaseMs: 1_500, maxParallel: 2, leaseCleanupMs: 500 });
+  });
+
+  it("refuses an environment that is no number, by its name", () => {
+    expect(() => readSettings({ HYPERSCALE_POLL_INTERVAL_SECONDS: "often" }, {})).toThrow(
+      /HYPERSCALE_POLL_INTERVAL_SECONDS is "often"/,
+    );
+  });
+});

@@ -1,0 +1,146 @@
+/** A submit as clients write it, and its way to what the leader stores. Refusals name the field. */
+
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import { QueueError } from "../../core/queue/errors.ts";
+import { encodePayload } from "../../core/queue/payload.ts";
+import { canonicalJson, laneOf, type Placement } from "../../core/queue/placement.ts";
+import type { NewTask } from "./types.ts";
+
+const storable = (what: string) =>
+  z
+    .string()
+    .refine(
+      (text) => !/\0|\p{Surrogate}/u.test(text),
+      `${what} contains characters that cannot be stored`,
+    );
+
+const name = storable("the name").min(1).max(QUEUE_LIMITS.executorLengthMax);
+const key = storable("the key").min(1).max(QUEUE_LIMITS.keyLengthMax);
+const nodes = z.array(name).max(QUEUE_LIMITS.nodesListedMax);
+
+/** A task id: decimal text, or the number itself. */
+export const taskId = z
+  .union([z.string().regex(/^\d{1,15}$/, "a task id is a decimal number"), z.int().nonnegative()])
+  .transform(Number);
+
+const placement = z.strictObject({
+  requires_executors: nodes.optional(),
+  requires_capabilities: z.record(name, z.union([z.string(), z.number(), z.boolean()])).optional(),
+  allowed_nodes: nodes.optional(),
+  forbidden_nodes: nodes.optional(),
+  max_parallel_per_node: z.int().positive().optional(),
+});
+
+const runAfter = z.union([
+  z.iso.datetime({ offset: true }),
+  z
+    .number()
+    .positive()
+    .transform((seconds) => new Date(Date.now() + seconds * 1_000).toISOString()),
+]);
+
+export const submitSchema = z.strictObject({
+  executor: name,
+  input: z.unknown().optional(),
+  idempotency_key: key.nullish(),
+  unique_key: key.nullish(),
+  priority: z.int().min(-32_768).max(32_767).nullish(),
+  /** A time, or seconds from now. */
+  run_after: runAfter.nullish(),
+  max_attempts: z.int().min(1).max(QUEUE_LIMITS.maxAttemptsMax).nullish(),
+  placement_constraints: placement.nullish(),
+  depends_on: z.array(taskId).max(QUEUE_LIMITS.dependenciesMax).nullish(),
+});
+
+export type SubmitRequest = z.input<typeof submitSchema>;
+
+export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
+  const plain = parsePlain(value, defaultAttempts);
+  if (plain !== undefined) return plain;
+  const parsed = submitSchema.safeParse(value);
+  if (!parsed.success) throw invalid(parsed.error);
+  const request = parsed.data;
+  const payload = encodePayload(request.input, "input");
+  if (!payload.ok) throw new QueueError("INVALID_PARAMS", payload.problem);
+  const constraints = emptyToNull(request.placement_constraints);
+  const idempotencyKey = request.idempotency_key ?? undefined;
+  const task = {
+    executor: request.executor,
+    lane: laneOf(request.executor, constraints),
+    input: payload.text,
+    priority: request.priority ?? 0,
+    maxAttempts: request.max_attempts ?? defaultAttempts,
+    idempotencyKey,
+    uniqueKey: request.unique_key ?? undefined,
+    placement: constraints,
+    runAfter: request.run_after ?? undefined,
+    dependsOn: request.depends_on ?? [],
+  };
+  return { ...task, contentHash: idempotencyKey === undefined ? undefined : contentHash(request) };
+}
+
+const PLAIN_NAME = /^[\w.:/-]{1,128}$/;
+
+/** Most submits are an executor and an input: they need no schema. Undefined sends it the full way. */
+function parsePlain(value: unknown, maxAttempts: number): NewTask | undefined {
+  if (value === null || typeof value !== "object") return undefined;
+  for (const name in value) if (name !== "executor" && name !== "input") return undefined;
+  const { executor, input } = value as { readonly executor?: unknown; readonly input?: unknown };
+  if (typeof executor !== "string" || !PLAIN_NAME.test(executor)) return undefined;
+  const payload = encodePayload(input, "input");
+  if (!payload.ok) return undefined;
+  return {
+    executor,
+    lane: executor,
+    input: payload.text,
+    priority: 0,
+    maxAttempts,
+    idempotencyKey: undefined,
+    contentHash: undefined,
+    uniqueKey: undefined,
+    placement: null,
+    runAfter: undefined,
+    dependsOn: [],
+  };
+}
+
+function emptyToNull(value: Placement | null | undefined): Placement | null {
+  return value === null || value === undefined || Object.keys(value).length === 0 ? null : value;
+}
+
+/** What «the same content» means for an idempotency key: what runs, with what, how. Not when. */
+function contentHash(request: z.output<typeof submitSchema>): string {
+  const { executor, input, priority, max_attempts, placement_constraints, depends_on, unique_key } =
+    request;
+  const content = canonicalJson({
+    executor,
+    input: input ?? null,
+    priority: priority ?? 0,
+    max_attempts: max_attempts ?? null,
+    placement_constraints: placement_constraints ?? null,
+    depends_on: depends_on ?? [],
+    unique_key: unique_key ?? null,
+  });
+  return createHash("sha256").update(content).digest("base64url");
+}
+
+function invalid(error: z.ZodError): QueueError {
+  const problems = error.issues
+    .slice(0, 5)
+    .map(
+      (issue) => `${issue.path.length === 0 ? "params" : issue.path.join(".")}: ${issue.message}`,
+    );
+  return new QueueError("INVALID_PARAMS", problems.join("; "));
+}
+
+/** Parameters of a call, as its schema takes them; a refusal names the field. */
+export function parseParams<Schema extends z.ZodType>(
+  schema: Schema,
+  params: unknown,
+): z.output<Schema> {
+  const parsed = schema.safeParse(params);
+  if (!parsed.success) throw invalid(parsed.error);
+  return parsed.data;
+}

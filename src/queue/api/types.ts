@@ -1,0 +1,180 @@
+/** What travels between clients, nodes and the leader. Field names are those of the API. */
+
+import type { Placement } from "../../core/queue/placement.ts";
+import type { EventType, TaskState } from "../../core/queue/states.ts";
+
+export interface TaskFailure {
+  readonly message: string;
+  readonly name?: string;
+  readonly retryable?: boolean;
+}
+
+/** A task as clients see it. Times are ISO 8601 in UTC. */
+export interface Task {
+  readonly id: string;
+  readonly executor: string;
+  readonly state: TaskState;
+  readonly attempt_id: number;
+  readonly max_attempts: number;
+  readonly priority: number;
+  readonly input: unknown;
+  readonly result: unknown;
+  readonly error: TaskFailure | null;
+  readonly idempotency_key: string | null;
+  readonly unique_key: string | null;
+  readonly schedule_id: string | null;
+  readonly placement_constraints: Placement | null;
+  readonly waiting_on: number;
+  readonly last_assigned_node: string | null;
+  readonly lease_id: string | null;
+  readonly lease_expires_at: string | null;
+  readonly run_after: string | null;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  /** Only for a queued task that was asked for by id: why it has not started. */
+  readonly waiting_reason?: string;
+}
+
+export interface TaskEvent {
+  readonly event_id: number;
+  readonly task_id: string;
+  readonly event_type: EventType;
+  readonly old_state: TaskState | null;
+  readonly new_state: TaskState | null;
+  readonly node_id: string | null;
+  readonly attempt_id: number | null;
+  readonly epoch: number;
+  readonly timestamp: string;
+  readonly details: unknown;
+}
+
+/** A submit after validation; payloads are JSON text. */
+export interface NewTask {
+  readonly executor: string;
+  readonly lane: string;
+  readonly input: string;
+  readonly priority: number;
+  readonly maxAttempts: number;
+  readonly idempotencyKey: string | undefined;
+  readonly contentHash: string | undefined;
+  readonly uniqueKey: string | undefined;
+  readonly placement: Placement | null;
+  readonly runAfter: string | undefined;
+  readonly dependsOn: readonly number[];
+}
+
+export interface Submitted {
+  readonly id: number;
+  /** False when the key led to a task that was there already. */
+  readonly created: boolean;
+}
+
+/** Work handed to a worker under a lease. */
+export interface Grant {
+  readonly task_id: string;
+  readonly executor: string;
+  readonly attempt_id: number;
+  readonly lease_token: string;
+  /** JSON text. */
+  readonly input: string;
+}
+
+export interface LeaseRef {
+  readonly task_id: string;
+  readonly lease_token: string;
+}
+
+export interface Report extends LeaseRef {
+  readonly attempt_id: number;
+  readonly status: "completed" | "failed";
+  /** JSON text of the result. */
+  readonly result: string | null;
+  readonly error: TaskFailure | null;
+  readonly elapsed_ms: number;
+  /** The leader has already been told that it started. */
+  readonly start_noted: boolean;
+}
+
+export interface Progress extends LeaseRef {
+  readonly kind: "progress" | "log";
+  readonly message: unknown;
+}
+
+export interface NodeRegistration {
+  readonly node_id: string;
+  readonly run: string;
+  readonly role: string;
+  readonly url: string | null;
+  readonly executor_types: readonly string[];
+  readonly capabilities: Readonly<Record<string, unknown>>;
+  readonly max_parallel: number;
+}
+
+export interface NodeInfo extends NodeRegistration {
+  readonly status: "healthy" | "stale" | "dead";
+  readonly heartbeat_at: string;
+  readonly registered_at: string;
+}
+
+export interface LeaderInfo {
+  readonly node_id: string;
+  readonly epoch: number;
+  readonly expires_at: string;
+  readonly url: string | null;
+}
+
+export type TaskCounts = Record<TaskState, number>;
+
+export interface ClusterStatus {
+  readonly leader: LeaderInfo | null;
+  readonly nodes: readonly NodeInfo[];
+  readonly counts: TaskCounts;
+}
+
+export interface Schedule {
+  readonly schedule_id: string;
+  readonly cron: string;
+  readonly task: unknown;
+  readonly next_tick: string;
+  readonly last_tick: string | null;
+  readonly last_task: string | null;
+}
+
+/** What followers receive: transitions from the leader's commits, and words from the executor. */
+export type FeedMessage =
+  | {
+      readonly kind: "transition";
+      readonly task_id: string;
+      readonly event_type: EventType;
+      readonly old_state: TaskState | null;
+      readonly new_state: TaskState;
+      readonly node_id: string | null;
+      readonly attempt_id: number;
+    }
+  | { readonly kind: "progress" | "log"; readonly task_id: string; readonly message: unknown };
+
+/** The leader, as a worker sees it: in the same process or over the network. */
+export interface LeaderPort {
+  register(node: NodeRegistration): Promise<void>;
+  heartbeat(nodeId: string, run: string): Promise<boolean>;
+  /** The node is about to stop: its open questions are answered with nothing. */
+  drain(nodeId: string, run: string): Promise<void>;
+  deregister(nodeId: string, run: string): Promise<void>;
+  /** Waits for work up to `waitMs`; an empty answer means none came. */
+  acquire(ask: {
+    nodeId: string;
+    run: string;
+    max: number;
+    waitMs: number;
+  }): Promise<readonly Grant[]>;
+  /** Waits up to `waitMs` for leases of this node that were taken away. */
+  watch(nodeId: string, run: string, waitMs: number): Promise<readonly string[]>;
+  started(nodeId: string, leases: readonly LeaseRef[]): Promise<void>;
+  /** Returns the tokens whose report was refused. */
+  report(nodeId: string, reports: readonly Report[]): Promise<readonly string[]>;
+  /** Returns the tokens that are lost. */
+  renew(nodeId: string, leases: readonly LeaseRef[]): Promise<readonly string[]>;
+  release(nodeId: string, leases: readonly LeaseRef[]): Promise<void>;
+  progress(nodeId: string, messages: readonly Progress[]): Promise<void>;
+}

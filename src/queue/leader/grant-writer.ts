@@ -1,0 +1,263 @@
+/**
+ * The leader's grant pen: workers ask, ready tasks are matched to them in order, and the claims of
+ * all workers are written in one statement. A worker that asks while nothing is ready waits here and
+ * is answered within the commit of the next submit: no notification, no polling delay.
+ */
+
+import { randomUUID } from "node:crypto";
+import { performance } from "node:perf_hooks";
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import { QueueError } from "../../core/queue/errors.ts";
+import type { ReadyTask } from "../../core/queue/lanes.ts";
+import type { Grant } from "../api/types.ts";
+import { DatabaseUnavailable, sqlArray, sqlColumn } from "../store/database.ts";
+import type { FencedWriter } from "../store/fenced-writer.ts";
+import { GroupCommit } from "../store/group-commit.ts";
+import { type KnownNode, type LeaderMemory, readyTask } from "./memory.ts";
+import type { QueueMetrics } from "./metrics.ts";
+
+interface Ask {
+  readonly node: KnownNode;
+  readonly max: number;
+  readonly timer: NodeJS.Timeout;
+  readonly resolve: (grants: readonly Grant[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Assignment {
+  readonly lane: string;
+  readonly task: ReadyTask;
+  readonly token: string;
+}
+
+interface Claim {
+  readonly ask: Pick<Ask, "node" | "resolve" | "reject">;
+  readonly assignments: readonly Assignment[];
+}
+
+export interface GrantPenOptions {
+  readonly writer: FencedWriter;
+  readonly memory: LeaderMemory;
+  readonly metrics: QueueMetrics;
+  readonly taskLeaseMs: number;
+}
+
+export class GrantPen {
+  readonly #options: GrantPenOptions;
+  readonly #commit: GroupCommit<Claim>;
+  readonly #asks = new Set<Ask>();
+  #refilling = false;
+
+  constructor(options: GrantPenOptions) {
+    this.#options = options;
+    this.#commit = new GroupCommit({
+      write: (batch) => this.#write(batch),
+      weigh: (claim) => claim.assignments.length,
+      batchMax: QUEUE_LIMITS.commitTasksMax,
+      pendingMax: QUEUE_LIMITS.pendingOperationsMax,
+    });
+  }
+
+  acquire(node: KnownNode, max: number, waitMs: number): Promise<readonly Grant[]> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#asks.delete(ask);
+        resolve([]);
+      }, waitMs);
+      const ask: Ask = { node, max, timer, resolve, reject };
+      this.#asks.add(ask);
+      this.dispatch();
+    });
+  }
+
+  /** Claims one named task for a node, if it is ready and may run there. */
+  acquireTask(
+    node: KnownNode,
+    id: number,
+    mayRun: (task: ReadyTask) => boolean,
+  ): Promise<readonly Grant[]> {
+    const taken = this.#options.memory.lanes.takeById(id, mayRun);
+    if (taken === undefined) return Promise.resolve([]);
+    const assignments = [{ ...taken, token: randomUUID() }];
+    return new Promise((resolve, reject) =>
+      this.#commit.add({ ask: { node, resolve, reject }, assignments }),
+    );
+  }
+
+  /** Matches waiting workers with ready tasks, oldest question first. */
+  dispatch(): void {
+    const { lanes } = this.#options.memory;
+    for (const ask of this.#asks) {
+      if (lanes.size === 0) break;
+      const taken = lanes.take(
+        ask.node.profile,
+        ask.max,
+        (lane) => ask.node.runningByLane.get(lane) ?? 0,
+      );
+      if (taken.length === 0) continue;
+      this.#asks.delete(ask);
+      clearTimeout(ask.timer);
+      this.#commit.add({ ask, assignments: taken.map((one) => ({ ...one, token: randomUUID() })) });
+    }
+    void this.#refill();
+  }
+
+  /** The leadership ends: whoever waits must look for the next leader. */
+  end(error: QueueError): void {
+    for (const ask of this.#asks) {
+      clearTimeout(ask.timer);
+      ask.reject(error);
+    }
+    this.#asks.clear();
+  }
+
+  /** A node left: its open questions are answered with nothing. */
+  forget(node: KnownNode): void {
+    for (const ask of this.#asks) {
+      if (ask.node !== node) continue;
+      this.#asks.delete(ask);
+      clearTimeout(ask.timer);
+      ask.resolve([]);
+    }
+  }
+
+  /** Reads on in lanes that run low. One reader at a time; it stops when no lane wants more. */
+  async #refill(): Promise<void> {
+    if (this.#refilling) return;
+    const { lanes } = this.#options.memory;
+    this.#refilling = true;
+    try {
+      for (let low = lanes.lowLanes(); low.length > 0; low = lanes.lowLanes()) {
+        for (const { name, after } of low) {
+          const limit = QUEUE_LIMITS.laneTasksMax - QUEUE_LIMITS.laneRefillBelow;
+          const rows = await this.#options.writer.read("lane-load", [
+            name,
+            after.priority,
+            after.id,
+            limit,
+            QUEUE_LIMITS.inlineInputBytesMax,
+          ]);
+          const tasks = rows.map((row) => readyTask(row, QUEUE_LIMITS.inlineInputBytesMax));
+          lanes.refill(name, tasks, rows.length === limit);
+        }
+        setImmediate(() => this.dispatch());
+      }
+    } catch (error) {
+      if (!(error instanceof QueueError)) throw error;
+    } finally {
+      this.#refilling = false;
+    }
+  }
+
+  async #write(batch: readonly Claim[]): Promise<void> {
+    try {
+      const sentAt = performance.now();
+      const held = await this.#claim(batch);
+      await this.#settle(batch, held, sentAt);
+    } catch (error) {
+      // Not claimed, or claimed by a leader that is one no longer: the lease will expire.
+      for (const { ask } of batch) ask.reject(error);
+    }
+  }
+
+  /** Ids that now carry our leases; undefined means all of them. */
+  async #claim(batch: readonly Claim[]): Promise<ReadonlySet<number> | undefined> {
+    const { writer } = this.#options;
+    const all = batch.flatMap(({ ask, assignments }) =>
+      assignments.map(({ task, token }) => ({
+        id: task.id,
+        attempt: task.attempt,
+        token,
+        nodeId: ask.node.registration.node_id,
+      })),
+    );
+    const ids = sqlColumn(all, ({ id }) => id);
+    const tokens = sqlColumn(all, ({ token }) => token);
+    const nodes = sqlColumn(all, ({ nodeId }) => nodeId);
+    const attempts = sqlColumn(all, ({ attempt }) => attempt);
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const row = await writer.once("grant", "claim", [
+          ids,
+          tokens,
+          nodes,
+          this.#options.taskLeaseMs,
+          attempts,
+        ]);
+        if (Number(row["changed"]) === all.length) return undefined;
+        const rows = await writer.read("held", [ids, tokens], "grant");
+        return new Set(rows.map((found) => Number(found["id"])));
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error;
+        // Whether it took effect is seen by the repeat: tasks already claimed are no longer QUEUED.
+        await writer.pause("claim", attempt, error);
+      }
+    }
+  }
+
+  async #settle(
+    batch: readonly Claim[],
+    held: ReadonlySet<number> | undefined,
+    sentAt: number,
+  ): Promise<void> {
+    const { memory, metrics, taskLeaseMs } = this.#options;
+    const large = await this.#fetchInputs(batch, held);
+    const now = performance.now();
+    for (const { ask, assignments } of batch) {
+      const nodeId = ask.node.registration.node_id;
+      const grants: Grant[] = [];
+      for (const { lane, task, token } of assignments) {
+        if (held !== undefined && !held.has(task.id)) {
+          // The task has moved on without this memory knowing: look at the lane again.
+          memory.lanes.reopen(lane);
+          continue;
+        }
+        const input = task.input ?? large.get(task.id);
+        if (input === undefined) continue;
+        memory.addLease({
+          taskId: task.id,
+          token,
+          nodeId,
+          lane,
+          attempt: task.attempt,
+          task,
+          expiresAt: sentAt + taskLeaseMs,
+        });
+        memory.moved({
+          taskId: task.id,
+          eventType: "assigned",
+          from: "QUEUED",
+          to: "RUNNING",
+          nodeId,
+          attempt: task.attempt,
+        });
+        metrics.queueDelay.add((now - task.readyAt) / 1_000);
+        grants.push({
+          task_id: String(task.id),
+          executor: task.executor,
+          attempt_id: task.attempt,
+          lease_token: token,
+          input,
+        });
+      }
+      ask.resolve(grants);
+    }
+    this.dispatch();
+  }
+
+  async #fetchInputs(
+    batch: readonly Claim[],
+    held: ReadonlySet<number> | undefined,
+  ): Promise<ReadonlyMap<number, string>> {
+    const ids: number[] = [];
+    for (const { assignments } of batch) {
+      for (const { task } of assignments) {
+        if (task.input === undefined && (held === undefined || held.has(task.id)))
+          ids.push(task.id);
+      }
+    }
+    if (ids.length === 0) return new Map();
+    const rows = await this.#options.writer.read("inputs", [sqlArray(ids)], "grant");
+    return new Map(rows.map((row) => [Number(row["id"]), String(row["input"])]));
+  }
+}

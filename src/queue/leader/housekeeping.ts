@@ -1,0 +1,349 @@
+/**
+ * What a leader does by the clock: expired leases go back to the queue, tasks whose time has come
+ * become ready, dependents are settled, schedules tick, silent nodes age, old tasks are pruned, and
+ * lanes are polled, because the database and not the memory is the truth.
+ *
+ * Each duty is repeatable and runs alone; one that fails is logged and runs again at its next time.
+ */
+
+import { performance } from "node:perf_hooks";
+import { nextTick, parseCron } from "../../core/queue/cron.ts";
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import { QueueError } from "../../core/queue/errors.ts";
+import { heartbeatAges } from "../../core/queue/node-status.ts";
+import type { QueueSettings } from "../../core/queue/settings.ts";
+import type { TaskState } from "../../core/queue/states.ts";
+import { parseSubmit } from "../api/submit-request.ts";
+import { sqlArray } from "../store/database.ts";
+import type { FencedWriter } from "../store/fenced-writer.ts";
+import type { Log } from "../store/log.ts";
+import { expiredLeases, type FinishPen } from "./finish-writer.ts";
+import { type LeaderMemory, readyTask } from "./memory.ts";
+import type { SubmitPen } from "./submit-writer.ts";
+
+/** How often the leader looks at its clock; a lost lease is noticed within this. */
+const LOOK_MS = 200;
+const SCHEDULE_LOOK_MS = 1_000;
+const PRUNE_EVERY_MS = 60_000;
+const LOWEST_ID = Number.MIN_SAFE_INTEGER;
+/** Between batches while there is more to prune. */
+const PRUNE_AGAIN_MS = 250;
+
+export interface HousekeepingOptions {
+  readonly writer: FencedWriter;
+  readonly memory: LeaderMemory;
+  readonly settings: QueueSettings;
+  readonly log: Log;
+  readonly submits: SubmitPen;
+  readonly results: FinishPen;
+  readonly onReady: () => void;
+}
+
+type Duty =
+  | "expire"
+  | "promote"
+  | "resolve"
+  | "poll"
+  | "schedules"
+  | "nodes"
+  | "heartbeats"
+  | "prune";
+
+export class Housekeeping {
+  readonly #options: HousekeepingOptions;
+  readonly #dueAt = new Map<Duty, number>();
+  readonly #running = new Set<Duty>();
+  #timer: NodeJS.Timeout | undefined;
+  #toResolve: Set<number> | "all" = "all";
+  /** How far the walk over old tasks has come. */
+  #prunedTo = LOWEST_ID;
+  #beats: { nodeId: string; run: string; resolve: (known: boolean) => void }[] = [];
+
+  constructor(options: HousekeepingOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    for (const duty of [
+      "expire",
+      "promote",
+      "resolve",
+      "poll",
+      "schedules",
+      "nodes",
+      "prune",
+    ] as const) {
+      this.#dueAt.set(duty, performance.now());
+    }
+    this.#look();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const beat of this.#beats.splice(0)) beat.resolve(false);
+  }
+
+  promoteWithin(delayMs: number): void {
+    const at = performance.now() + delayMs;
+    this.#dueAt.set("promote", Math.min(at, this.#dueAt.get("promote") ?? at));
+    this.#arm();
+  }
+
+  resolveSoon(ids: readonly number[]): void {
+    if (this.#toResolve !== "all") for (const id of ids) this.#toResolve.add(id);
+    this.#dueAt.set("resolve", 0);
+    this.#arm();
+  }
+
+  pollLanesSoon(): void {
+    this.#dueAt.set("poll", 0);
+    this.#arm();
+  }
+
+  /** Heartbeats of all nodes are written together. */
+  heartbeat(nodeId: string, run: string): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#beats.push({ nodeId, run, resolve });
+      this.#dueAt.set("heartbeats", performance.now() + LOOK_MS / 4);
+    });
+  }
+
+  async putSchedule(id: string, cronText: string, template: unknown): Promise<void> {
+    const parsed = parseCron(cronText);
+    if (!parsed.ok) throw new QueueError("INVALID_PARAMS", parsed.problem);
+    const next = nextTick(parsed.cron, Date.now()) ?? 0;
+    await this.#options.writer.write("control", "schedule-put", [
+      id,
+      cronText,
+      JSON.stringify(template),
+      new Date(next).toISOString(),
+    ]);
+  }
+
+  #arm(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    const now = performance.now();
+    const next = Math.min(...this.#dueAt.values()) - now;
+    this.#timer = setTimeout(() => this.#look(), Math.max(1, Math.min(LOOK_MS, next)));
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const [duty, at] of this.#dueAt) {
+      if (at > now || this.#running.has(duty)) continue;
+      this.#dueAt.delete(duty);
+      this.#running.add(duty);
+      void this.#perform(duty);
+    }
+    this.#timer ??= setTimeout(() => undefined, 0);
+    this.#arm();
+  }
+
+  async #perform(duty: Duty): Promise<void> {
+    let againMs: number | undefined;
+    try {
+      againMs = await this.#duties[duty]();
+    } catch (error) {
+      if (this.#options.writer.ended) return;
+      this.#options.log.write("error", "leader.duty_failed", {
+        duty,
+        reason: error instanceof Error ? error.message : String(error),
+      });
+      againMs = SCHEDULE_LOOK_MS;
+    } finally {
+      this.#running.delete(duty);
+    }
+    if (againMs === undefined) return;
+    const at = performance.now() + againMs;
+    this.#dueAt.set(duty, Math.min(at, this.#dueAt.get(duty) ?? at));
+  }
+
+  /** Each returns when it wants to run again, or undefined when only asked. */
+  readonly #duties: Readonly<Record<Duty, () => Promise<number | undefined>>> = {
+    expire: () => this.#expire(),
+    promote: () => this.#promote(),
+    resolve: () => this.#resolve(),
+    poll: () => this.#poll(),
+    schedules: () => this.#schedules(),
+    nodes: () => this.#ageNodes(),
+    heartbeats: () => this.#writeHeartbeats(),
+    prune: () => this.#prune(),
+  };
+
+  async #expire(): Promise<number> {
+    const { memory, results, settings, log } = this.#options;
+    const expired = expiredLeases(memory, performance.now()).slice(0, QUEUE_LIMITS.commitTasksMax);
+    if (expired.length > 0) {
+      const moved = await results.requeue(
+        expired.map((lease) => ({
+          task_id: String(lease.taskId),
+          lease_token: lease.token,
+          reason: "expired",
+          delayMs: 0,
+          error: JSON.stringify({ message: `node ${lease.nodeId} did not renew its lease` }),
+        })),
+      );
+      const gone = new Set(moved.map(({ id }) => id));
+      for (const lease of expired) {
+        if (gone.has(lease.taskId)) memory.revoke(lease.token);
+        // Our clock was early, or the task has moved on: look again after a while, then forget it.
+        else if (performance.now() - lease.expiresAt > settings.taskLeaseMs)
+          memory.dropLease(lease.token);
+      }
+      log.write("warn", "leases.expired", { count: moved.length });
+    }
+    return Math.min(LOOK_MS, settings.leaseCleanupMs);
+  }
+
+  async #promote(): Promise<number> {
+    const { writer, settings } = this.#options;
+    const { row, repeated } = await writer.write("grant", "promote", [QUEUE_LIMITS.commitTasksMax]);
+    this.#addReady(row["ready"] as readonly Record<string, unknown>[]);
+    if (repeated) this.pollLanesSoon();
+    const next = row["next_ms"];
+    return next === null
+      ? settings.pollIntervalMs
+      : Math.max(1, Math.min(Number(next), settings.pollIntervalMs));
+  }
+
+  async #resolve(): Promise<number | undefined> {
+    const { writer, memory, settings } = this.#options;
+    if (!memory.dependenciesOpen) return settings.pollIntervalMs;
+    const ids = this.#toResolve;
+    this.#toResolve = new Set();
+    const { row, repeated } = await writer.write("grant", "resolve", [
+      ids === "all" ? null : sqlArray([...ids]),
+    ]);
+    this.#addReady(row["ready"] as readonly Record<string, unknown>[]);
+    const cancelled = (row["cancelled"] as readonly number[]).map(Number);
+    for (const id of cancelled) {
+      memory.moved({
+        taskId: id,
+        eventType: "cancelled",
+        from: "QUEUED",
+        to: "CANCELED",
+        nodeId: null,
+        attempt: 1,
+      });
+    }
+    if (repeated) this.pollLanesSoon();
+    // Those cancelled now may have dependents of their own.
+    if (cancelled.length > 0) this.resolveSoon(cancelled);
+    else if (this.#toResolve.size === 0) this.#toResolve = "all";
+    return settings.pollIntervalMs;
+  }
+
+  async #poll(): Promise<number> {
+    const { writer, memory, settings, onReady } = this.#options;
+    for (const row of await writer.read("lanes", [])) {
+      const lane = String(row["lane"]);
+      if (!memory.lanes.has(lane)) memory.lanes.reopen(lane);
+    }
+    onReady();
+    return settings.pollIntervalMs;
+  }
+
+  async #schedules(): Promise<number> {
+    const { writer, submits, memory, onReady, log } = this.#options;
+    for (const row of await writer.read("schedule-list", [])) {
+      if (row["due"] !== true) continue;
+      const id = String(row["schedule_id"]);
+      const parsed = parseCron(String(row["cron"]));
+      const task = parseSubmit(row["template"], this.#options.settings.maxAttempts);
+      if (!parsed.ok) continue;
+      const tick = row["next_tick"] as Date;
+      const next = nextTick(parsed.cron, Math.max(Number(row["now_ms"]), tick.getTime())) ?? 0;
+      const [taskId = 0] = await submits.takeIds(1);
+      const written = await writer.write("control", "schedule-advance", [
+        id,
+        tick.toISOString(),
+        new Date(next).toISOString(),
+        taskId,
+        task.executor,
+        task.lane,
+        task.priority,
+        task.maxAttempts,
+        task.input,
+        task.uniqueKey ?? null,
+        task.placement === null ? null : JSON.stringify(task.placement),
+      ]);
+      if (Number(written.row["inserted"]) > 0 || written.repeated) {
+        memory.moved({
+          taskId,
+          eventType: "created",
+          from: null,
+          to: "QUEUED",
+          nodeId: null,
+          attempt: 1,
+        });
+        memory.lanes.reopen(task.lane);
+        log.write("info", "schedule.ticked", {
+          schedule: id,
+          tick: tick.toISOString(),
+          task_id: String(taskId),
+        });
+      }
+      onReady();
+    }
+    return SCHEDULE_LOOK_MS;
+  }
+
+  async #ageNodes(): Promise<number> {
+    const { writer, settings, log, memory } = this.#options;
+    const ages = heartbeatAges(settings.heartbeatMs);
+    const { row } = await writer.write("control", "node-age", [
+      ages.staleMs,
+      ages.deadMs,
+      ages.forgetMs,
+    ]);
+    for (const aged of row["aged"] as readonly Record<string, unknown>[]) {
+      log.write("warn", "node.aged", aged);
+      if (aged["status"] === "dead") memory.nodes.delete(String(aged["node_id"]));
+    }
+    return settings.heartbeatMs;
+  }
+
+  async #writeHeartbeats(): Promise<undefined> {
+    const beats = this.#beats.splice(0);
+    if (beats.length === 0) return undefined;
+    try {
+      const { row } = await this.#options.writer.write("control", "node-heartbeat", [
+        sqlArray(beats.map(({ nodeId }) => nodeId)),
+        sqlArray(beats.map(({ run }) => run)),
+      ]);
+      const known = new Set(row["known"] as readonly string[]);
+      for (const beat of beats) beat.resolve(known.has(beat.nodeId));
+    } catch (error) {
+      for (const beat of beats) beat.resolve(false);
+      throw error;
+    }
+    return undefined;
+  }
+
+  async #prune(): Promise<number> {
+    const { writer, memory, settings } = this.#options;
+    const { row } = await writer.write("control", "prune", [
+      settings.retentionMs,
+      QUEUE_LIMITS.pruneTasksMax,
+      this.#prunedTo,
+    ]);
+    for (const [state, gone] of Object.entries(row["gone"] as Record<TaskState, number>)) {
+      memory.counts[state as TaskState] -= gone;
+    }
+    const more = row["more"] === true;
+    this.#prunedTo = more ? Number(row["last"]) : LOWEST_ID;
+    return more ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS;
+  }
+
+  #addReady(rows: readonly Record<string, unknown>[]): void {
+    for (const row of rows) {
+      this.#options.memory.lanes.add(
+        String(row["lane"]),
+        readyTask(row, QUEUE_LIMITS.inlineInputBytesMax),
+      );
+    }
+    if (rows.length > 0) this.#options.onReady();
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * What a leader knows by heart for the length of one epoch: ready tasks, leases, nodes, counts.
+ * All of it is derived from the database and thrown away with the leadership.
+ */
+
+import { performance } from "node:perf_hooks";
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import { Lanes, type ReadyTask } from "../../core/queue/lanes.ts";
+import type { NodeProfile, Placement } from "../../core/queue/placement.ts";
+import type { EventType, TaskState } from "../../core/queue/states.ts";
+import type { NodeRegistration, TaskCounts } from "../api/types.ts";
+import type { Log } from "../store/log.ts";
+import type { Feed } from "./feed.ts";
+import type { QueueMetrics } from "./metrics.ts";
+
+export interface Lease {
+  readonly taskId: number;
+  readonly token: string;
+  readonly nodeId: string;
+  readonly lane: string;
+  readonly attempt: number;
+  /** What was claimed; undefined for leases that this leader inherited. */
+  readonly task: ReadyTask | undefined;
+  expiresAt: number;
+}
+
+export interface KnownNode {
+  readonly registration: NodeRegistration;
+  readonly profile: NodeProfile;
+  /** Leases taken away that the node has not been told of. */
+  readonly revoked: string[];
+  readonly runningByLane: Map<string, number>;
+  wake: (() => void) | undefined;
+}
+
+export interface Transition {
+  readonly taskId: number;
+  readonly eventType: EventType;
+  readonly from: TaskState | null;
+  readonly to: TaskState;
+  readonly nodeId: string | null;
+  readonly attempt: number;
+}
+
+export class LeaderMemory {
+  readonly lanes = new Lanes({
+    tasksMax: QUEUE_LIMITS.laneTasksMax,
+    refillBelow: QUEUE_LIMITS.laneRefillBelow,
+  });
+  readonly leases = new Map<string, Lease>();
+  readonly nodes = new Map<string, KnownNode>();
+  readonly counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELED: 0 };
+  /** Some task waits on another: only then do finished tasks have dependents to look for. */
+  dependenciesOpen = false;
+  readonly #feed: Feed;
+  readonly #log: Log;
+  readonly #metrics: QueueMetrics;
+  readonly #epoch: number;
+
+  constructor(options: { epoch: number; feed: Feed; log: Log; metrics: QueueMetrics }) {
+    this.#epoch = options.epoch;
+    this.#feed = options.feed;
+    this.#log = options.log;
+    this.#metrics = options.metrics;
+  }
+
+  addLease(lease: Lease): void {
+    this.leases.set(lease.token, lease);
+    const node = this.nodes.get(lease.nodeId);
+    if (node === undefined || lease.task?.placement?.max_parallel_per_node === undefined) return;
+    node.runningByLane.set(lease.lane, (node.runningByLane.get(lease.lane) ?? 0) + 1);
+  }
+
+  dropLease(token: string): Lease | undefined {
+    const lease = this.leases.get(token);
+    if (lease === undefined) return undefined;
+    this.leases.delete(token);
+    if (lease.task?.placement?.max_parallel_per_node === undefined) return lease;
+    const running = this.nodes.get(lease.nodeId)?.runningByLane;
+    const count = running?.get(lease.lane);
+    if (count !== undefined) running?.set(lease.lane, Math.max(0, count - 1));
+    return lease;
+  }
+
+  /** A lease was taken from its holder: remember to tell it, wake its watch. */
+  revoke(token: string): void {
+    const lease = this.dropLease(token);
+    const node = lease === undefined ? undefined : this.nodes.get(lease.nodeId);
+    if (node === undefined) return;
+    node.revoked.push(token);
+    node.wake?.();
+  }
+
+  addNode(registration: NodeRegistration): KnownNode {
+    const node: KnownNode = {
+      registration,
+      profile: {
+        nodeId: registration.node_id,
+        executors: registration.executor_types,
+        capabilities: registration.capabilities,
+      },
+      revoked: [],
+      runningByLane: new Map(),
+      wake: undefined,
+    };
+    this.nodes.get(registration.node_id)?.wake?.();
+    this.nodes.set(registration.node_id, node);
+    for (const lease of this.leases.values()) {
+      if (lease.nodeId !== registration.node_id) continue;
+      if (lease.task?.placement?.max_parallel_per_node === undefined) continue;
+      node.runningByLane.set(lease.lane, (node.runningByLane.get(lease.lane) ?? 0) + 1);
+    }
+    return node;
+  }
+
+  /** A committed transition: counted, logged, told to followers. */
+  moved(transition: Transition): void {
+    if (transition.from !== null) this.counts[transition.from]--;
+    this.counts[transition.to]++;
+    this.#metrics.transition(transition.eventType);
+    if (this.#log.enabled("info")) {
+      this.#log.write("info", `task.${transition.eventType}`, {
+        task_id: String(transition.taskId),
+        old_state: transition.from,
+        new_state: transition.to,
+        worker: transition.nodeId,
+        attempt: transition.attempt,
+        epoch: this.#epoch,
+      });
+    }
+    this.tell(transition);
+  }
+
+  /** A transition that was refused: it changed nothing and is on record. */
+  refused(event: EventType, taskId: string, nodeId: string, attempt: number | undefined): void {
+    this.#log.write("warn", `task.${event}`, {
+      task_id: taskId,
+      worker: nodeId,
+      attempt,
+      epoch: this.#epoch,
+    });
+  }
+
+  /** Tells followers only: for events that change no state. */
+  tell(transition: Transition): void {
+    if (!this.#feed.watched) return;
+    this.#feed.publish({
+      kind: "transition",
+      task_id: String(transition.taskId),
+      event_type: transition.eventType,
+      old_state: transition.from,
+      new_state: transition.to,
+      node_id: transition.nodeId,
+      attempt_id: transition.attempt,
+    });
+  }
+}
+
+/** A ready task from a row of the database: of lane-load, or of a statement that made it ready. */
+export function readyTask(row: Readonly<Record<string, unknown>>, inlineMax: number): ReadyTask {
+  const input = row["input"];
+  const text = typeof input === "string" && "waited_ms" in row ? input : undefined;
+  const inline = text ?? ("waited_ms" in row ? undefined : (JSON.stringify(input) ?? "null"));
+  return {
+    id: Number(row["id"]),
+    executor: String(row["executor"]),
+    priority: Number(row["priority"]),
+    attempt: Number(row["attempt_id"]),
+    placement: row["placement_constraints"] as Placement | null,
+    input: inline !== undefined && inline.length <= inlineMax ? inline : undefined,
+    readyAt: performance.now() - Number(row["waited_ms"] ?? 0),
+  };
+}

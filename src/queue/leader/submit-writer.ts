@@ -1,0 +1,241 @@
+/**
+ * The leader's submit pen: batches of new tasks in one statement each.
+ *
+ * Ids are allotted before the insert, so repeating a batch whose commit was lost lands it once. Rows
+ * that the database leaves out hold a key that another task has; they are looked up afterwards and
+ * answered with that task, or refused when the same key comes with other content. (TQ-26)
+ */
+
+import { performance } from "node:perf_hooks";
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import { QueueError } from "../../core/queue/errors.ts";
+import type { NewTask, Submitted } from "../api/types.ts";
+import { DatabaseUnavailable, type Pen, sqlArray, sqlColumn } from "../store/database.ts";
+import type { FencedWriter } from "../store/fenced-writer.ts";
+import { GroupCommit } from "../store/group-commit.ts";
+import type { LeaderMemory } from "./memory.ts";
+
+export type SubmitAnswer = Submitted | { readonly refused: QueueError };
+
+interface SubmitOperation {
+  readonly tasks: readonly NewTask[];
+  readonly resolve: (answers: readonly SubmitAnswer[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Row {
+  readonly id: number;
+  readonly task: NewTask;
+}
+
+export interface SubmitPenOptions {
+  readonly writer: FencedWriter;
+  readonly memory: LeaderMemory;
+  readonly nodeId: string;
+  /** New tasks are ready: match them with waiting workers. */
+  readonly onReady: () => void;
+  /** Tasks with a time or with dependencies came in. */
+  readonly onWaiting: (dependsOn: readonly number[]) => void;
+}
+
+export class SubmitPen {
+  readonly #options: SubmitPenOptions;
+  readonly #commit: GroupCommit<SubmitOperation>;
+  #blocks: { next: number; end: number }[] = [];
+
+  constructor(options: SubmitPenOptions) {
+    this.#options = options;
+    this.#commit = new GroupCommit({
+      write: (batch, writer) => this.#write(batch, writer === 0 ? "submit" : "submit beside"),
+      weigh: (operation) => operation.tasks.length,
+      batchMax: QUEUE_LIMITS.commitTasksMax,
+      pendingMax: QUEUE_LIMITS.pendingOperationsMax,
+      // Only submits that came while the first batch is under way: their order is nobody's promise.
+      secondWriterAbove: QUEUE_LIMITS.commitTasksMax / 2,
+    });
+  }
+
+  submit(tasks: readonly NewTask[]): Promise<readonly SubmitAnswer[]> {
+    if (tasks.length === 0) return Promise.resolve([]);
+    return new Promise((resolve, reject) => this.#commit.add({ tasks, resolve, reject }));
+  }
+
+  async takeIds(count: number): Promise<readonly number[]> {
+    for (;;) {
+      const left = this.#blocks.reduce((sum, block) => sum + block.end - block.next, 0);
+      if (left >= count) break;
+      const blocks = Math.ceil((count - left) / QUEUE_LIMITS.idBlock);
+      const rows = await this.#options.writer.read("ids-take", [blocks]);
+      for (const row of rows) {
+        const first = Number(row["first"]);
+        this.#blocks.push({ next: first, end: first + QUEUE_LIMITS.idBlock });
+      }
+    }
+    const ids: number[] = [];
+    while (ids.length < count) {
+      const block = this.#blocks[0];
+      if (block === undefined) throw new Error("the database gave no ids");
+      while (ids.length < count && block.next < block.end) ids.push(block.next++);
+      if (block.next === block.end) this.#blocks.shift();
+    }
+    return ids;
+  }
+
+  async #write(batch: readonly SubmitOperation[], pen: Pen): Promise<void> {
+    try {
+      const answers = await this.#insert(
+        batch.flatMap((operation) => operation.tasks),
+        pen,
+      );
+      let from = 0;
+      for (const operation of batch) {
+        operation.resolve(answers.slice(from, from + operation.tasks.length));
+        from += operation.tasks.length;
+      }
+    } catch (error) {
+      if (batch.length === 1 || error instanceof QueueError) {
+        for (const operation of batch) operation.reject(error);
+        return;
+      }
+      // The database refused something in the batch: find whose it is, and let the others through.
+      const middle = batch.length >> 1;
+      await this.#write(batch.slice(0, middle), pen);
+      await this.#write(batch.slice(middle), pen);
+    }
+  }
+
+  async #insert(tasks: readonly NewTask[], pen: Pen): Promise<readonly SubmitAnswer[]> {
+    const { memory } = this.#options;
+    const ids = await this.takeIds(tasks.length);
+    const rows = tasks.map((task, index): Row => ({ id: ids[index] ?? 0, task }));
+    const row = await this.#send(rows, pen);
+    const whole = Number(row["changed"]) === rows.length;
+    const answers = whole ? rows.map(created) : await this.#settle(rows);
+    const dependsOn: number[] = [];
+    let ready = false;
+    let waiting = false;
+    for (const [index, answer] of answers.entries()) {
+      const task = tasks[index];
+      if (task === undefined || !("created" in answer) || !answer.created) continue;
+      memory.moved({
+        taskId: answer.id,
+        eventType: "created",
+        from: null,
+        to: "QUEUED",
+        nodeId: this.#options.nodeId,
+        attempt: 1,
+      });
+      if (task.dependsOn.length > 0 || task.runAfter !== undefined) {
+        waiting = true;
+        dependsOn.push(...task.dependsOn);
+        // It may have been due already, and then is ready in the database.
+        if (task.dependsOn.length === 0) memory.lanes.reopen(task.lane);
+        continue;
+      }
+      ready = true;
+      this.#addReady(answer.id, task);
+    }
+    if (waiting) this.#options.onWaiting(dependsOn);
+    if (ready || waiting) this.#options.onReady();
+    return answers;
+  }
+
+  /** The first try of a batch without keys needs not ask whether something is in its way. */
+  async #send(rows: readonly Row[], pen: Pen): Promise<Readonly<Record<string, unknown>>> {
+    const { writer, nodeId } = this.#options;
+    const parameters = submitParameters(rows, nodeId);
+    const keyed = rows.some(
+      ({ task }) => task.idempotencyKey !== undefined || task.uniqueKey !== undefined,
+    );
+    if (!keyed) {
+      try {
+        return await writer.once(pen, "submit-fresh", parameters);
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error;
+        await writer.pause("submit-fresh", 0, error);
+      }
+    }
+    return (await writer.write(pen, "submit", parameters)).row;
+  }
+
+  #addReady(id: number, task: NewTask): void {
+    const inline = task.input.length <= QUEUE_LIMITS.inlineInputBytesMax;
+    this.#options.memory.lanes.add(task.lane, {
+      id,
+      executor: task.executor,
+      priority: task.priority,
+      attempt: 1,
+      placement: task.placement,
+      input: inline ? task.input : undefined,
+      readyAt: performance.now(),
+    });
+  }
+
+  /** Some rows were not inserted now: by an earlier try of ours, or because of their keys. */
+  async #settle(rows: readonly Row[]): Promise<readonly SubmitAnswer[]> {
+    const found = await this.#options.writer.read("submitted", [
+      sqlArray(rows.map(({ id }) => id)),
+      sqlArray(rows.flatMap(({ task }) => task.idempotencyKey ?? [])),
+      sqlArray(rows.flatMap(({ task }) => task.uniqueKey ?? [])),
+    ]);
+    const ids = new Set(found.map((row) => Number(row["id"])));
+    const byKey = new Map(found.map((row) => [row["idempotency_key"], row]));
+    const byUnique = new Map(
+      found.filter((row) => row["finished"] !== true).map((row) => [row["unique_key"], row]),
+    );
+    return rows.map((row): SubmitAnswer => {
+      if (ids.has(row.id)) return created(row);
+      const { idempotencyKey, contentHash, uniqueKey } = row.task;
+      const same = idempotencyKey === undefined ? undefined : byKey.get(idempotencyKey);
+      if (same !== undefined && same["content_hash"] !== contentHash) {
+        return {
+          refused: new QueueError(
+            "CONFLICT",
+            `idempotency_key "${idempotencyKey}" belongs to task ${same["id"]}, which was submitted with other content`,
+            { data: { task_id: String(same["id"]) } },
+          ),
+        };
+      }
+      const other = same ?? (uniqueKey === undefined ? undefined : byUnique.get(uniqueKey));
+      if (other !== undefined) return { id: Number(other["id"]), created: false };
+      // The holder of the unique key ended between the two statements.
+      return {
+        refused: new QueueError(
+          "UNAVAILABLE",
+          "the task with this key has just ended; submit again",
+        ),
+      };
+    });
+  }
+}
+
+function created(row: Row): Submitted {
+  return { id: row.id, created: true };
+}
+
+function submitParameters(rows: readonly Row[], nodeId: string): readonly unknown[] {
+  const column = (of: (row: Row) => string | number | null | undefined): string =>
+    sqlColumn(rows, of);
+  const waits = rows
+    .filter(({ task }) => task.dependsOn.length > 0)
+    .flatMap(({ id, task }) => [...new Set(task.dependsOn)].map((on) => ({ id, on })));
+  const none = column(() => null);
+  return [
+    column(({ id }) => id),
+    column(({ task }) => task.executor),
+    column(({ task }) => task.lane),
+    column(({ task }) => task.priority),
+    column(({ task }) => task.maxAttempts),
+    column(({ task }) => task.input),
+    column(({ task }) => task.idempotencyKey),
+    column(({ task }) => task.contentHash),
+    column(({ task }) => task.uniqueKey),
+    column(({ task }) => (task.placement === null ? null : JSON.stringify(task.placement))),
+    column(({ task }) => task.runAfter),
+    column(({ task }) => (task.dependsOn.length === 0 ? 0 : new Set(task.dependsOn).size)),
+    none,
+    nodeId,
+    sqlArray(waits.map(({ id }) => id)),
+    sqlArray(waits.map(({ on }) => on)),
+  ];
+}

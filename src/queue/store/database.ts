@@ -1,0 +1,98 @@
+/**
+ * The port to PostgreSQL: statements by name, over a handful of connections with a purpose each.
+ *
+ * A *pen* is one connection on which statements run in the order they are given. The leader has
+ * several, so that submits, grants and results are written side by side; reads use a pool. The
+ * embedded database has a single connection behind all pens.
+ */
+
+import { readFileSync } from "node:fs";
+
+export type Pen = "control" | "submit" | "submit beside" | "grant" | "finish";
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface Database {
+  readonly kind: "postgres" | "embedded";
+  /** One statement of src/queue/store/sql, on a pen or on any reading connection. */
+  query(statement: string, parameters: readonly unknown[], pen?: Pen): Promise<readonly Row[]>;
+  /** Several statements of a migration, in one transaction under the migration lock. */
+  migrate(migrations: readonly Migration[]): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** The database could not be reached, or ended the statement in a way that allows a repeat. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = "DatabaseUnavailable";
+}
+
+const texts = new Map<string, string>();
+
+/** The text of src/queue/store/sql/<name>.sql without its comment lines; read once. */
+export function sqlText(name: string): string {
+  let text = texts.get(name);
+  if (text === undefined) {
+    const file = new URL(`./sql/${name}.sql`, import.meta.url);
+    text = readFileSync(file, "utf8").replace(/^--.*\n/gm, "");
+    texts.set(name, text);
+  }
+  return text;
+}
+
+/** Every migration of this version of the program, in order. */
+export const MIGRATIONS: readonly string[] = ["0001-init"];
+
+export function loadMigrations(): readonly Migration[] {
+  return MIGRATIONS.map((name) => ({
+    version: Number.parseInt(name, 10),
+    name,
+    sql: sqlText(name),
+  }));
+}
+
+type SqlValue = string | number | boolean | null | undefined;
+
+/** An array parameter as PostgreSQL's text form: cheaper than the driver's general way. */
+export function sqlArray(values: readonly SqlValue[]): string {
+  return sqlColumn(values, identity);
+}
+
+function identity(value: SqlValue): SqlValue {
+  return value;
+}
+
+/** One column of a batch of rows as an array parameter. */
+export function sqlColumn<Row>(rows: readonly Row[], of: (row: Row) => SqlValue): string {
+  let text = "";
+  // Columns of a batch repeat themselves: executor, lane, node.
+  let last: SqlValue;
+  let lastText = "NULL";
+  for (const row of rows) {
+    const value = of(row) ?? undefined;
+    if (value !== last) {
+      last = value;
+      lastText =
+        value === undefined ? "NULL" : typeof value === "string" ? quoted(value) : String(value);
+    }
+    text += text === "" ? lastText : `,${lastText}`;
+  }
+  return `{${text}}`;
+}
+
+/** Plain words need no quotes; the word NULL does. */
+function quoted(value: string): string {
+  if (/^[\w-]+$/.test(value) && value.length !== 4) return value;
+  const escaped = /["\\]/.test(value) ? value.replace(/["\\]/g, "\\$&") : value;
+  return `"${escaped}"`;
+}
+
+/** SQLSTATE classes that say «not now» instead of «never»: connection, shutdown, resources, conflicts. */
+export function isTransientState(state: string | undefined): boolean {
+  if (state === undefined) return false;
+  return /^(08|53|57P|40001|40P01|55P03|58)/.test(state) || state === "25006";
+}

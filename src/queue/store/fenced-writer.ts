@@ -1,0 +1,109 @@
+/**
+ * Writes of one leadership. Every statement carries the epoch and is void in the database once a
+ * newer leader has begun, so a paused leader's write fails instead of landing. (TQ-12)
+ *
+ * A database that does not answer is asked again until this leadership ends: every statement is
+ * either repeatable as it is or its caller looks at what became of it (`repeated`).
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { QueueError } from "../../core/queue/errors.ts";
+import { type Database, DatabaseUnavailable, type Pen, type Row } from "./database.ts";
+import type { Log } from "./log.ts";
+
+const RETRY_MS_FIRST = 50;
+const RETRY_MS_MAX = 1_000;
+
+export interface Written {
+  readonly row: Row;
+  /** The statement was sent more than once: an earlier try may have taken effect. */
+  readonly repeated: boolean;
+}
+
+export class FencedWriter {
+  readonly epoch: number;
+  readonly #database: Database;
+  readonly #run: string;
+  readonly #log: Log;
+  readonly #onFenced: () => void;
+  #ended = false;
+
+  constructor(options: {
+    readonly database: Database;
+    readonly epoch: number;
+    readonly run: string;
+    readonly log: Log;
+    readonly onFenced: () => void;
+  }) {
+    this.epoch = options.epoch;
+    this.#database = options.database;
+    this.#run = options.run;
+    this.#log = options.log;
+    this.#onFenced = options.onFenced;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** From now on nothing is written. */
+  end(): void {
+    this.#ended = true;
+  }
+
+  /** One try. Throws `DatabaseUnavailable` when the outcome is unknown. */
+  async once(pen: Pen, statement: string, parameters: readonly unknown[]): Promise<Row> {
+    if (this.#ended) throw notLeader();
+    const rows = await this.#database.query(statement, [this.epoch, this.#run, ...parameters], pen);
+    const row = rows[0];
+    if (row === undefined || Number(row["guarded"]) === 0) {
+      this.#ended = true;
+      this.#log.write("warn", "leader.fenced", { epoch: this.epoch, statement });
+      this.#onFenced();
+      throw notLeader();
+    }
+    return row;
+  }
+
+  /** Tries until the database answers or the leadership ends. */
+  async write(pen: Pen, statement: string, parameters: readonly unknown[]): Promise<Written> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return { row: await this.once(pen, statement, parameters), repeated: attempt > 0 };
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error;
+        await this.pause(statement, attempt, error);
+      }
+    }
+  }
+
+  /** Reads that belong to a write: tried in the same way. */
+  async read(
+    statement: string,
+    parameters: readonly unknown[],
+    pen?: Pen,
+  ): Promise<readonly Row[]> {
+    for (let attempt = 0; ; attempt++) {
+      if (this.#ended) throw notLeader();
+      try {
+        return await this.#database.query(statement, parameters, pen);
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) throw error;
+        await this.pause(statement, attempt, error);
+      }
+    }
+  }
+
+  async pause(statement: string, attempt: number, error: Error): Promise<void> {
+    this.#log.write(attempt === 0 ? "warn" : "debug", "database.unavailable", {
+      statement,
+      attempt,
+      reason: error.message,
+    });
+    await sleep(Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** attempt));
+  }
+}
+
+export function notLeader(): QueueError {
+  return new QueueError("NOT_LEADER", "this node no longer leads; the new leader will answer");
+}

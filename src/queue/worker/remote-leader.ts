@@ -1,0 +1,90 @@
+/** The leader over the network, as a worker of another process sees it. */
+
+import type { RpcClient } from "../api/rpc-client.ts";
+import type {
+  Grant,
+  LeaderPort,
+  LeaseRef,
+  NodeRegistration,
+  Progress,
+  Report,
+} from "../api/types.ts";
+
+/** A long poll is given this much more than it asked to wait. */
+const POLL_MARGIN_MS = 10_000;
+
+export class RemoteLeader implements LeaderPort {
+  readonly #rpc: RpcClient;
+
+  constructor(rpc: RpcClient) {
+    this.#rpc = rpc;
+  }
+
+  async register(node: NodeRegistration): Promise<void> {
+    await this.#rpc.call("register_node", node);
+  }
+
+  async heartbeat(nodeId: string, run: string): Promise<boolean> {
+    const answer = (await this.#rpc.call("heartbeat", { node_id: nodeId, run })) as {
+      readonly known: boolean;
+    };
+    return answer.known;
+  }
+
+  async drain(nodeId: string, run: string): Promise<void> {
+    await this.#rpc.call("drain_node", { node_id: nodeId, run });
+  }
+
+  async deregister(nodeId: string, run: string): Promise<void> {
+    await this.#rpc.call("deregister_node", { node_id: nodeId, run });
+  }
+
+  async acquire(ask: {
+    nodeId: string;
+    run: string;
+    max: number;
+    waitMs: number;
+  }): Promise<readonly Grant[]> {
+    const params = {
+      node_id: ask.nodeId,
+      run: ask.run,
+      max: ask.max,
+      wait_ms: ask.waitMs,
+      raw: true,
+    };
+    const answer = await this.#rpc.call("acquire_lease", params, ask.waitMs + POLL_MARGIN_MS);
+    return (answer as { readonly leases: readonly Grant[] }).leases;
+  }
+
+  async watch(nodeId: string, run: string, waitMs: number): Promise<readonly string[]> {
+    const answer = await this.#rpc.call(
+      "watch_leases",
+      { node_id: nodeId, run, wait_ms: waitMs },
+      waitMs + POLL_MARGIN_MS,
+    );
+    return (answer as { readonly revoked: readonly string[] }).revoked;
+  }
+
+  async started(nodeId: string, leases: readonly LeaseRef[]): Promise<void> {
+    await this.#rpc.call("report_started", { node_id: nodeId, leases });
+  }
+
+  async report(nodeId: string, reports: readonly Report[]): Promise<readonly string[]> {
+    const wire = reports.map(({ result, ...rest }) => ({ ...rest, result_json: result }));
+    const answer = await this.#rpc.call("report_completion", { node_id: nodeId, reports: wire });
+    return (answer as { readonly refused: readonly string[] }).refused;
+  }
+
+  async renew(nodeId: string, leases: readonly LeaseRef[]): Promise<readonly string[]> {
+    const answer = await this.#rpc.call("renew_lease", { node_id: nodeId, leases });
+    return (answer as { readonly lost: readonly string[] }).lost;
+  }
+
+  async release(nodeId: string, leases: readonly LeaseRef[]): Promise<void> {
+    await this.#rpc.call("release_lease", { node_id: nodeId, leases });
+  }
+
+  async progress(nodeId: string, messages: readonly Progress[]): Promise<void> {
+    await this.#rpc.call("report_progress", { node_id: nodeId, messages });
+  }
+}

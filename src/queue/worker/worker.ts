@@ -1,0 +1,399 @@
+/**
+ * A worker: asks the leader for work, runs it, renews leases while it runs, reports.
+ *
+ *     ask ──► held (leased, waiting for a slot) ──► running ──► report ──► gone
+ *
+ * It survives leaders: a leader that does not answer is looked up again and told later; executions go
+ * on meanwhile. A lease that is refused stops its execution and nothing of it is reported. (TQ-30..35)
+ */
+
+import { createHash } from "node:crypto";
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import { QueueError } from "../../core/queue/errors.ts";
+import { encodePayload } from "../../core/queue/payload.ts";
+import { canonicalJson } from "../../core/queue/placement.ts";
+import type { QueueSettings } from "../../core/queue/settings.ts";
+import type {
+  Grant,
+  LeaderPort,
+  LeaseRef,
+  NodeRegistration,
+  Progress,
+  Report,
+  TaskFailure,
+} from "../api/types.ts";
+import type { Log } from "../store/log.ts";
+import type { ExecutionContext, Executors } from "./executor.ts";
+
+/** An execution shorter than this is noted as started together with its result. */
+const START_NOTE_MS = 5;
+const RETRY_MS = 100;
+/** How long a stopping node waits for the leader to take a word of it. */
+const FAREWELL_MS = 3_000;
+/** Leases are renewed so many times per duration. */
+const RENEWALS_PER_LEASE = 3;
+
+export interface WorkerOptions {
+  readonly registration: NodeRegistration;
+  readonly executors: Executors;
+  readonly settings: QueueSettings;
+  /** The present leader; waits while there is none. */
+  readonly leader: () => Promise<LeaderPort>;
+  readonly log: Log;
+}
+
+class Execution {
+  readonly grant: Grant;
+  readonly grantedAt = performance.now();
+  startedAt = 0;
+  startNoted = false;
+  /** The lease is lost: whatever comes of it is not reported. */
+  lost = false;
+  finished = false;
+  #abort: AbortController | undefined;
+
+  constructor(grant: Grant) {
+    this.grant = grant;
+  }
+
+  /** Made when first asked for: most short tasks never look at it. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    return this.#abort.signal;
+  }
+
+  abort(reason: string): void {
+    this.#abort ??= new AbortController();
+    this.#abort.abort(new Error(reason));
+  }
+}
+
+export class Worker {
+  readonly #options: WorkerOptions;
+  readonly #held = new Map<string, Execution>();
+  #waiting: Execution[] = [];
+  #running = 0;
+  #reports: Report[] = [];
+  #reporting = false;
+  #starts: Execution[] = [];
+  #messages: Progress[] = [];
+  #noteTimer: NodeJS.Timeout | undefined;
+  #stopping = false;
+  #stopped = false;
+  readonly #ended = new AbortController();
+  #changed: (() => void) | undefined;
+
+  constructor(options: WorkerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    void this.#begin();
+  }
+
+  async #begin(): Promise<void> {
+    await this.#register();
+    const loops = [this.#askLoop(), this.#renewLoop(), this.#heartbeatLoop(), this.#watchLoop()];
+    await Promise.all(loops);
+  }
+
+  /**
+   * No new work; running tasks may end for `graceMs`, the rest is aborted and handed back at once.
+   * Returns how many were handed back.
+   */
+  async stop(graceMs: number): Promise<number> {
+    this.#stopping = true;
+    this.#changed?.();
+    const { node_id: nodeId, run } = this.#options.registration;
+    await this.#farewell("drain", (leader) => leader.drain(nodeId, run));
+    const unstarted = this.#waiting.splice(0);
+    await this.#handBack(unstarted);
+    const deadline = performance.now() + graceMs;
+    while (this.#held.size > 0 && performance.now() < deadline) {
+      await this.#change(Math.min(100, deadline - performance.now()));
+    }
+    const left = [...this.#held.values()].filter((execution) => !execution.finished);
+    for (const execution of left) execution.abort("the node is stopping");
+    await this.#handBack(left);
+    this.#stopped = true;
+    this.#ended.abort();
+    this.#changed?.();
+    await this.#farewell("deregister", (leader) => leader.deregister(nodeId, run));
+    return unstarted.length + left.length;
+  }
+
+  async #askLoop(): Promise<void> {
+    const { registration, settings } = this.#options;
+    const capacity = registration.max_parallel + settings.prefetch;
+    while (!this.#stopping) {
+      const max = capacity - this.#held.size;
+      if (max <= 0) {
+        await this.#change(settings.pollIntervalMs);
+        continue;
+      }
+      const grants = await this.#try("acquire", (leader) =>
+        leader.acquire({
+          nodeId: registration.node_id,
+          run: registration.run,
+          max,
+          waitMs: settings.pollIntervalMs,
+        }),
+      );
+      if (grants === undefined) continue;
+      for (const grant of grants) {
+        const execution = new Execution(grant);
+        this.#held.set(grant.lease_token, execution);
+        this.#waiting.push(execution);
+      }
+      if (this.#stopping) await this.#handBack(this.#waiting.splice(0));
+      else this.#fill();
+    }
+  }
+
+  /** Starts what is held while slots are free. */
+  #fill(): void {
+    let next = 0;
+    while (this.#running < this.#options.registration.max_parallel && next < this.#waiting.length) {
+      const execution = this.#waiting[next++];
+      if (execution === undefined || execution.lost) continue;
+      this.#running++;
+      void this.#execute(execution);
+    }
+    if (next > 0) this.#waiting = this.#waiting.slice(next);
+  }
+
+  async #execute(execution: Execution): Promise<void> {
+    execution.startedAt = performance.now();
+    this.#noteStart(execution);
+    let report: Pick<Report, "status" | "result" | "error">;
+    try {
+      report = await this.#perform(execution);
+    } catch (error) {
+      report = { status: "failed", result: null, error: failureOf(error) };
+    }
+    execution.finished = true;
+    this.#running--;
+    if (execution.lost) {
+      this.#held.delete(execution.grant.lease_token);
+    } else {
+      this.#reports.push({
+        task_id: execution.grant.task_id,
+        lease_token: execution.grant.lease_token,
+        attempt_id: execution.grant.attempt_id,
+        ...report,
+        elapsed_ms: performance.now() - execution.startedAt,
+        start_noted: execution.startNoted,
+      });
+      if (!this.#reporting) {
+        this.#reporting = true;
+        setImmediate(() => void this.#report());
+      }
+    }
+    this.#fill();
+  }
+
+  async #perform(execution: Execution): Promise<Pick<Report, "status" | "result" | "error">> {
+    const { grant } = execution;
+    const executor = this.#options.executors[grant.executor];
+    if (executor === undefined) throw new Error(`this node has no executor "${grant.executor}"`);
+    const result = await executor(JSON.parse(grant.input), this.#context(execution));
+    const payload = encodePayload(result, "the result");
+    if (payload.ok) return { status: "completed", result: payload.text, error: null };
+    return {
+      status: "failed",
+      result: null,
+      error: { message: payload.problem, retryable: false },
+    };
+  }
+
+  #context(execution: Execution): ExecutionContext {
+    const { grant } = execution;
+    const say = (kind: Progress["kind"], message: unknown): void => this.#say(grant, kind, message);
+    return {
+      taskId: grant.task_id,
+      attempt: grant.attempt_id,
+      get idempotencyKey() {
+        return executionKey(grant);
+      },
+      get signal() {
+        return execution.signal;
+      },
+      log: (message) => say("log", String(message).slice(0, 8_192)),
+      progress: (value) => say("progress", value),
+    };
+  }
+
+  /** Sends reports until none is left; the same ones again when a leader did not answer. */
+  async #report(): Promise<void> {
+    const { registration, log } = this.#options;
+    while (this.#reports.length > 0 && !this.#stopped) {
+      const batch = this.#reports.splice(0, QUEUE_LIMITS.claimTasksMax);
+      const refused = await this.#try("report", (leader) =>
+        leader.report(registration.node_id, batch),
+      );
+      if (refused === undefined) {
+        this.#reports = [...batch, ...this.#reports];
+        continue;
+      }
+      for (const token of refused) log.write("warn", "report.refused", { token });
+      for (const report of batch) this.#held.delete(report.lease_token);
+      this.#changed?.();
+    }
+    this.#reporting = false;
+  }
+
+  #noteStart(execution: Execution): void {
+    this.#starts.push(execution);
+    this.#noteTimer ??= setTimeout(() => void this.#sendNotes(), START_NOTE_MS);
+  }
+
+  #say(grant: Grant, kind: Progress["kind"], message: unknown): void {
+    if (this.#messages.length >= QUEUE_LIMITS.claimTasksMax) this.#messages.shift();
+    this.#messages.push({ task_id: grant.task_id, lease_token: grant.lease_token, kind, message });
+    this.#noteTimer ??= setTimeout(() => void this.#sendNotes(), START_NOTE_MS);
+  }
+
+  async #sendNotes(): Promise<void> {
+    this.#noteTimer = undefined;
+    const nodeId = this.#options.registration.node_id;
+    const starts = this.#starts.filter((execution) => !execution.finished && !execution.lost);
+    const messages = this.#messages;
+    this.#starts = [];
+    this.#messages = [];
+    for (const execution of starts) execution.startNoted = true;
+    if (starts.length > 0)
+      await this.#try("started", (leader) => leader.started(nodeId, starts.map(leaseOf)));
+    if (messages.length > 0)
+      await this.#try("progress", (leader) => leader.progress(nodeId, messages));
+  }
+
+  async #renewLoop(): Promise<void> {
+    const { registration, settings } = this.#options;
+    const everyMs = settings.taskLeaseMs / RENEWALS_PER_LEASE;
+    while (!this.#stopped) {
+      await this.#pause(everyMs);
+      const due = [...this.#held.values()].filter(
+        (execution) => !execution.lost && performance.now() - execution.grantedAt >= everyMs / 2,
+      );
+      if (due.length === 0 || this.#stopped) continue;
+      const lost = await this.#try("renew", (leader) =>
+        leader.renew(registration.node_id, due.map(leaseOf)),
+      );
+      for (const token of lost ?? []) this.#lose(token);
+    }
+  }
+
+  async #watchLoop(): Promise<void> {
+    const { registration } = this.#options;
+    while (!this.#stopped) {
+      const revoked = await this.#try("watch", (leader) =>
+        leader.watch(registration.node_id, registration.run, QUEUE_LIMITS.claimWaitMsMax),
+      );
+      for (const token of revoked ?? []) this.#lose(token);
+    }
+  }
+
+  async #heartbeatLoop(): Promise<void> {
+    const { registration, settings } = this.#options;
+    while (!this.#stopped) {
+      await this.#pause(settings.heartbeatMs);
+      if (this.#stopped) return;
+      const known = await this.#try("heartbeat", (leader) =>
+        leader.heartbeat(registration.node_id, registration.run),
+      );
+      if (known === false && !this.#stopping) await this.#register();
+    }
+  }
+
+  #lose(token: string): void {
+    const execution = this.#held.get(token);
+    if (execution === undefined || execution.finished || execution.lost) return;
+    execution.lost = true;
+    execution.abort("the lease was lost: the task was cancelled or given to another node");
+    this.#options.log.write("warn", "lease.lost", { task_id: execution.grant.task_id, token });
+    if (execution.startedAt === 0) this.#held.delete(token);
+    this.#changed?.();
+  }
+
+  async #handBack(executions: readonly Execution[]): Promise<void> {
+    const nodeId = this.#options.registration.node_id;
+    for (const execution of executions) {
+      execution.lost = true;
+      this.#held.delete(execution.grant.lease_token);
+    }
+    if (executions.length === 0) return;
+    await this.#farewell("release", (leader) => leader.release(nodeId, executions.map(leaseOf)));
+  }
+
+  /** A last word that must not keep a node from stopping when nobody leads. */
+  async #farewell(what: string, call: (leader: LeaderPort) => Promise<void>): Promise<void> {
+    await Promise.race([this.#try(what, call), sleep(FAREWELL_MS, undefined, { ref: false })]);
+  }
+
+  async #register(): Promise<void> {
+    await this.#try("register", (leader) => leader.register(this.#options.registration));
+  }
+
+  /** One call to whoever leads. Undefined when it failed; the caller decides whether to repeat. */
+  async #try<Answer>(
+    what: string,
+    call: (leader: LeaderPort) => Promise<Answer>,
+  ): Promise<Answer | undefined> {
+    try {
+      return await call(await this.#options.leader());
+    } catch (error) {
+      if (error instanceof QueueError && error.code === "NODE_UNKNOWN" && !this.#stopping) {
+        await this.#register();
+        return undefined;
+      }
+      this.#options.log.write("debug", "leader.call_failed", {
+        call: what,
+        reason: error instanceof Error ? error.message : String(error),
+      });
+      await this.#pause(RETRY_MS);
+      return undefined;
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#ended.signal }).catch(() => undefined);
+  }
+
+  /** Waits until something was finished, lost or stopped, at most so long. */
+  #change(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(done, ms);
+      const previous = this.#changed;
+      const self = this;
+      function done(): void {
+        clearTimeout(timer);
+        self.#changed = undefined;
+        previous?.();
+        resolve();
+      }
+      this.#changed = done;
+    });
+  }
+}
+
+function leaseOf(execution: Execution): LeaseRef {
+  return { task_id: execution.grant.task_id, lease_token: execution.grant.lease_token };
+}
+
+/** hash(task id + input), equal for every attempt. (TQ-31) */
+function executionKey(grant: Grant): string {
+  const content = canonicalJson(JSON.parse(grant.input));
+  return createHash("sha256").update(`${grant.task_id}:${content}`).digest("hex");
+}
+
+function failureOf(error: unknown): TaskFailure {
+  if (!(error instanceof Error)) return { message: storable(String(error)) };
+  const retryable = "retryable" in error && error.retryable === false ? { retryable: false } : {};
+  return { name: error.name, message: storable(error.message), ...retryable };
+}
+
+function storable(text: string): string {
+  return text.slice(0, 8_192).replace(/\0|\p{Surrogate}/gu, "\uFFFD");
+}

@@ -1,0 +1,125 @@
+/** The comparison for a terminal: conditions, one line per row, and the verdict last. */
+
+import { formatMs, formatNumber, formatPercent, formatRate } from "../file/format.ts";
+import type { ComparedRow, Comparison, Metric, RowResult } from "./compare.ts";
+
+export interface ComparedRun {
+  readonly file: string;
+  readonly name: string;
+  readonly startedAt: string;
+  readonly verdict: string;
+}
+
+export interface TextOptions {
+  readonly before: ComparedRun;
+  readonly after: ComparedRun;
+  readonly color: boolean;
+}
+
+const HEADERS = ["step", "metric", "before", "after", "change", "95 % interval", "p", "result"];
+/** Columns set right. */
+const NUMERIC = new Set([2, 3, 4, 5, 6]);
+const NAMES: Readonly<Record<Metric, string>> = {
+  rate: "rate",
+  p50: "p50",
+  p95: "p95",
+  p99: "p99",
+  errors: "failed",
+};
+const RED = 31;
+const GREEN = 32;
+const YELLOW = 33;
+const DIM = 2;
+
+export function comparisonText(comparison: Comparison, options: TextOptions): string {
+  const paint = (code: number, text: string) =>
+    options.color ? `\u001b[${code}m${text}\u001b[0m` : text;
+  const lines = [runLine("before", options.before), runLine("after", options.after), ""];
+  for (const warning of comparison.warnings) lines.push(paint(YELLOW, `! ${warning}`));
+  for (const step of comparison.onlyBefore) lines.push(paint(YELLOW, `! Only before: ${step}`));
+  for (const step of comparison.onlyAfter) lines.push(paint(YELLOW, `! Only after: ${step}`));
+  if (lines.length > 3) lines.push("");
+  const cells = comparison.rows.map(cellsOf);
+  const widths = HEADERS.map((header, column) =>
+    Math.max(header.length, ...cells.map((row) => row[column]?.length ?? 0)),
+  );
+  const padded = (row: readonly string[]) =>
+    row.map((cell, column) =>
+      NUMERIC.has(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+    );
+  lines.push(paint(DIM, padded(HEADERS).join("  ").trimEnd()));
+  comparison.rows.forEach((row, index) => {
+    const previous = comparison.rows[index - 1];
+    const repeated = previous?.step === row.step && previous.workflow === row.workflow;
+    const shown = padded(
+      (cells[index] ?? []).map((cell, at) => (at === 0 && repeated ? "" : cell)),
+    );
+    const text = shown.join("  ").trimEnd();
+    const code = colorOf(row.result);
+    lines.push(code === null ? text : paint(code, text));
+  });
+  lines.push("", ...verdictLines(comparison, paint), "");
+  return lines.join("\n");
+}
+
+function runLine(side: string, { file, name, startedAt, verdict }: ComparedRun): string {
+  return `${side.padEnd(7)} ${file}: ${name}, ${startedAt.slice(0, 19).replace("T", " ")} UTC, ${verdict}`;
+}
+
+function cellsOf(row: ComparedRow): string[] {
+  const { metric, before, after, change, interval, p } = row;
+  return [
+    `${row.workflow} / ${row.step}`,
+    NAMES[metric],
+    valueText(metric, before),
+    valueText(metric, after),
+    change === null ? "new" : changeText(metric, change),
+    interval === null
+      ? ""
+      : `${changeText(metric, interval[0])} … ${changeText(metric, interval[1])}`,
+    p === null ? "" : p < 0.001 ? "<0.001" : p.toFixed(3),
+    `${markOf(row.result)} ${row.result}`,
+  ];
+}
+
+function valueText(metric: Metric, value: number): string {
+  if (metric === "rate") return formatRate(value);
+  return metric === "errors" ? formatPercent(value) : formatMs(value);
+}
+
+/** Per cent; of error rates percentage points. */
+export function changeText(metric: Metric, change: number): string {
+  const percent = change * 100;
+  const digits = metric === "errors" ? 3 : 1;
+  const rounded = Number(percent.toFixed(digits));
+  const sign = rounded > 0 ? "+" : "";
+  const text = Math.abs(rounded) >= 1_000 ? formatNumber(rounded) : rounded.toFixed(digits);
+  return `${sign}${rounded === 0 ? "0" : text} ${metric === "errors" ? "pp" : "%"}`;
+}
+
+function markOf(result: RowResult): string {
+  return { regression: "✗", improvement: "✓" }[result as string] ?? "·";
+}
+
+function colorOf(result: RowResult): number | null {
+  return result === "regression" ? RED : result === "improvement" ? GREEN : null;
+}
+
+function verdictLines(
+  comparison: Comparison,
+  paint: (code: number, text: string) => string,
+): string[] {
+  const { rows, regressions, improvements, limit, errorLimit } = comparison;
+  const few = rows.filter(({ result }) => result === "too little data").length;
+  const limits = `the limit of ${formatPercent(limit)} (${formatNumber(errorLimit * 100)} pp of failures)`;
+  const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+  const lines =
+    regressions > 0
+      ? [paint(RED, `✗ ${plural(regressions, "regression")} beyond ${limits}.`)]
+      : [paint(GREEN, `✓ No significant regression beyond ${limits}.`)];
+  if (improvements > 0) lines.push(`  ${plural(improvements, "improvement")}.`);
+  if (few > 0) {
+    lines.push(`  ${few} of ${rows.length} rows have too little data to judge: run longer.`);
+  }
+  return lines;
+}

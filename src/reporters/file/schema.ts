@@ -1,0 +1,272 @@
+/**
+ * The shape of summary.json as a decoder: what `compare` believes about a file it is given, and the
+ * source of docs/reference/summary.schema.json. The compiler holds it equal to the results model in both
+ * directions, so a field cannot be added to one and forgotten in the other.
+ *
+ * Unknown fields are let through: a summary of a later minor version stays readable.
+ */
+
+import { z } from "zod";
+import { type RunSummary, SUMMARY_SCHEMA } from "../../core/run/results/model.ts";
+
+const count = z.int().min(0);
+const amount = z.number().min(0);
+const labels = z.record(z.string(), z.string());
+const countByName = z.record(z.string(), count);
+
+export const distributionSchema = z
+  .looseObject({
+    count: count.describe("Values measured; all figures are 0 when this is 0."),
+    min: amount,
+    mean: amount,
+    p50: amount,
+    p75: amount,
+    p90: amount,
+    p95: amount,
+    p99: amount,
+    p99_9: amount,
+    p99_99: amount,
+    max: amount,
+  })
+  .meta({ id: "Distribution", description: "Milliseconds, three significant digits." });
+
+const histogramSchema = z
+  .looseObject({
+    upToMs: z.array(amount).describe("Upper edge of each bucket, ascending."),
+    count: z.array(count).describe("Values in each bucket."),
+  })
+  .refine(({ upToMs, count }) => upToMs.length === count.length, {
+    message: "upToMs and count must have the same length",
+  })
+  .meta({
+    id: "Histogram",
+    description: "Parallel arrays: bucket i holds the values in (upToMs[i-1], upToMs[i]].",
+  });
+
+const seriesSchema = z
+  .looseObject({
+    windowMs: z.number().positive().describe("Width of one window."),
+    atSeconds: z.array(z.number()).describe("Start of each window, seconds since the run began."),
+    requests: z.array(count).describe("Requests that finished in the window."),
+    failed: z.array(count).describe("Of them, failed."),
+    p50: z.array(amount.nullable()).describe("Median in ms; null when nothing finished."),
+    p95: z.array(amount.nullable()),
+    p99: z.array(amount.nullable()),
+  })
+  .refine(
+    ({ atSeconds, requests, failed, p50, p95, p99 }) =>
+      [requests, failed, p50, p95, p99].every(({ length }) => length === atSeconds.length),
+    { message: "all arrays of a series must have the same length" },
+  )
+  .meta({ id: "Series", description: "Parallel arrays, one entry per window." });
+
+const stepSchema = z
+  .looseObject({
+    name: z.string(),
+    protocol: z.string().describe("Such as http or websocket."),
+    tags: labels,
+    requests: count.describe("Finished: ok + failed."),
+    ok: count,
+    failed: count,
+    interrupted: count.describe("Cut off at the end of the graceful stop; not in requests."),
+    errors: countByName.describe("failed, by kind; sums to failed."),
+    statuses: countByName.describe("Answers by protocol status."),
+    ratePerSecond: amount.describe("requests over the measured time of the workflow."),
+    bytesIn: amount,
+    bytesOut: amount,
+    latencyMs: distributionSchema.describe(
+      "Response time; from the intended start in open models.",
+    ),
+    serviceMs: distributionSchema.describe("From the real start."),
+    firstByteMs: distributionSchema.describe("From the real start to the first byte."),
+    connectMs: distributionSchema.describe("Only of requests that opened a connection."),
+    tlsMs: distributionSchema.describe("Only of requests that made a TLS handshake."),
+    histogram: histogramSchema.describe("Of latencyMs, two significant digits."),
+    series: seriesSchema.describe("Over time, in windows."),
+  })
+  .meta({ id: "Step", description: "One step of a workflow: a measured call." });
+
+const arrivalsSchema = z
+  .looseObject({
+    targetPerSecond: amount.describe("Mean over the measured time of what was asked for."),
+    achievedPerSecond: amount.describe("What was really started."),
+    started: count,
+    missed: count.describe("Were due and never started: every virtual user was busy."),
+    sendLagMs: distributionSchema.describe("Start after the intended moment."),
+  })
+  .meta({ id: "Arrivals", description: "How well an open model held its rate." });
+
+const checkSchema = z
+  .looseObject({ name: z.string(), passed: count, failed: count })
+  .meta({ id: "Check" });
+
+const metricSchema = z
+  .looseObject({
+    name: z.string(),
+    kind: z.enum(["counter", "gauge", "rate", "trend"]),
+    tags: labels,
+    values: z.record(z.string(), z.number()).describe("Figures of the metric, by its kind."),
+  })
+  .meta({ id: "Metric", description: "A metric the workflow records itself." });
+
+const workflowSchema = z
+  .looseObject({
+    name: z.string(),
+    status: z.enum(["waiting", "running", "completed", "failed", "interrupted", "not run"]),
+    error: z.string().nullable().describe("Why the workflow failed; null when it did not."),
+    load: z.string().describe("The load model in words."),
+    model: z.enum(["closed", "open", "iterations", "once"]),
+    corrected: z.boolean().describe("Latencies count from the intended start."),
+    cores: count.describe("Executor cores given to this workflow."),
+    startedAtSeconds: amount.describe("Since the run began."),
+    elapsedSeconds: amount.describe("Time of measurement, warm-up excluded."),
+    iterations: z.looseObject({
+      completed: count,
+      interrupted: count.describe("Cut off at the end of the graceful stop."),
+    }),
+    arrivals: arrivalsSchema.nullable().describe("Only open models."),
+    checks: z.array(checkSchema),
+    metrics: z.array(metricSchema),
+    steps: z.array(stepSchema),
+  })
+  .meta({ id: "Workflow" });
+
+const thresholdSchema = z
+  .looseObject({
+    expression: z.string().describe("As written, spaces normalised."),
+    passed: z.boolean(),
+    actual: z.number().nullable().describe("In the unit of the expression; null without data."),
+    actualText: z.string().describe("For people."),
+    workflow: z.string().nullable().describe("Where it was declared; null for the whole run."),
+    implicit: z.boolean().describe("A gate that holds without having been declared."),
+    aborted: z.boolean().describe("This threshold ended the run early."),
+  })
+  .meta({ id: "Threshold" });
+
+const coreSchema = z
+  .looseObject({
+    core: count,
+    cpu: amount.describe("Share of one CPU, 0 to 1."),
+    lagMsP50: amount,
+    lagMsP99: amount,
+    lagMsMax: amount,
+    residentBytes: amount,
+    alive: z.boolean().describe("False when the core was lost during the run."),
+  })
+  .meta({ id: "Core", description: "One executor core of the generator." });
+
+const generatorSchema = z
+  .looseObject({
+    cpu: amount.describe("Busiest executor core, share of one CPU."),
+    lagMsP99: amount.describe("Event-loop lag of the worst executor core."),
+    limited: z.boolean().describe("The generator, not the target, was the limit."),
+    reason: z.string().nullable(),
+    cores: z.array(coreSchema),
+  })
+  .meta({ id: "Generator" });
+
+const lossSchema = z
+  .looseObject({
+    core: count,
+    atSeconds: amount,
+    what: z.string().describe("What happened."),
+    cost: z.string().describe("What of the load or the results went with it."),
+  })
+  .meta({ id: "Loss" });
+
+const environmentSchema = z
+  .looseObject({
+    hyperscale: z.string().describe("Version."),
+    node: z.string(),
+    platform: z.string(),
+    cpuModel: z.string(),
+    cpus: count.describe("CPUs of the machine."),
+    cores: count.describe("Executor cores used."),
+    command: z.string().describe("The command line that made this run."),
+  })
+  .meta({ id: "Environment" });
+
+export const summarySchema = z
+  .looseObject({
+    schema: z.literal(SUMMARY_SCHEMA),
+    name: z.string().describe("File or URL that was run."),
+    verdict: z.enum(["passed", "failed", "interrupted"]),
+    reasons: z.array(z.string()).describe("Why, in sentences."),
+    startedAt: z.iso.datetime({ offset: true }).describe("ISO 8601, clock of the coordinator."),
+    durationSeconds: amount.describe("Of the whole run, warm-up and stop included."),
+    thresholds: z.array(thresholdSchema),
+    generator: generatorSchema.describe("Health of the load generator."),
+    lost: z.array(lossSchema).describe("What died during the run and what it cost."),
+    notes: z.array(z.string()).describe("Remarks a reader of the numbers must know."),
+    workflows: z.array(workflowSchema),
+    environment: environmentSchema,
+  })
+  .meta({ title: "Hyperscale summary.json", description: "The result of one run." });
+
+type DeepReadonly<T> = T extends (infer Item)[]
+  ? readonly DeepReadonly<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
+    : T;
+/** Without the index signatures that let unknown fields through. */
+type Known<T> = T extends (infer Item)[]
+  ? Known<Item>[]
+  : T extends object
+    ? { [Key in keyof T as NamedKey<T, Key>]: Known<T[Key]> }
+    : T;
+/** Keys of a record stay; of an open object only those that have a name. */
+type NamedKey<T, Key extends keyof T> = unknown extends T[Key & string]
+  ? string extends Key
+    ? never
+    : Key
+  : Key;
+type Decoded = DeepReadonly<Known<z.infer<typeof summarySchema>>>;
+
+/** Both lines fail to compile when the model and this schema differ. */
+const decodedIsModel: (decoded: Decoded) => RunSummary = (decoded) => decoded;
+const modelIsDecoded: (model: RunSummary) => Decoded = (model) => model;
+
+export type SummaryResult =
+  | { readonly ok: true; readonly summary: RunSummary }
+  | { readonly ok: false; readonly problem: string };
+
+/** Reads the text of a summary.json; a refusal says what is wrong with it, and where. */
+export function decodeSummary(text: string): SummaryResult {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { ok: false, problem: `is not JSON: ${(error as Error).message}` };
+  }
+  const schema = typeof value === "object" && value !== null && "schema" in value && value.schema;
+  if (typeof schema !== "string") {
+    return { ok: false, problem: `is not a summary: it has no "schema": "${SUMMARY_SCHEMA}"` };
+  }
+  if (schema !== SUMMARY_SCHEMA) {
+    const problem = `has the schema "${schema}"; this version reads "${SUMMARY_SCHEMA}"`;
+    return { ok: false, problem };
+  }
+  const decoded = summarySchema.safeParse(value);
+  if (decoded.success) return { ok: true, summary: decodedIsModel(decoded.data) };
+  const first = decoded.error.issues[0];
+  const where = first === undefined ? "" : `${pathText(first.path)}: ${first.message}`;
+  const more = decoded.error.issues.length - 1;
+  return {
+    ok: false,
+    problem: `is damaged: ${where}${more > 0 ? ` (and ${more} more problems)` : ""}`,
+  };
+}
+
+function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`))
+    .join("")
+    .replace(/^\./, "");
+}
+
+/** JSON Schema (draft 2020-12), kept in the repository as docs/reference/summary.schema.json. */
+export function summaryJsonSchema(): unknown {
+  return z.toJSONSchema(summarySchema, { target: "draft-2020-12", reused: "inline" });
+}
+
+void modelIsDecoded;

@@ -1,0 +1,24 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { RunSummary } from "../../core/run/results/model.ts";
+import { summaryJson } from "./summary-json.ts";
+import { syntheticRun } from "./testing/synthetic-run.ts";
+
+describe("the text of summary.json", () => {
+  it("reads back as what was written, whatever it holds", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        // The formatter knows nothing of the fields, so any JSON will do.
+        const text = summaryJson(value as unknown as RunSummary);
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  it("keeps a list of numbers on one line and everything else indented", () => {
+    const text = summaryJson(syntheticRun({ seconds: 5 }));
+    expect(text).toMatch(/\n {12}"requests": \[\d+(, \d+)+\],\n/);
+    expect(text.split("\n").length).toBeLessThan(1_500);
+    expect(text.endsWith("}\n")).toBe(true);
+  });
+});

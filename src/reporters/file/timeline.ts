@@ -1,0 +1,107 @@
+/**
+ * Series of a summary as charts need them: windows evenly spaced, with nothing where nothing was
+ * measured, and the counts of several steps added up. Percentiles are never added or averaged.
+ */
+
+import type { Series } from "../../core/run/results/model.ts";
+
+export interface Timeline {
+  readonly windowMs: number;
+  readonly atSeconds: readonly number[];
+  /** Finished per second, failed ones included. */
+  readonly ratePerSecond: readonly number[];
+  readonly failedPerSecond: readonly number[];
+}
+
+export interface LatencyTimeline extends Timeline {
+  readonly p50: readonly (number | null)[];
+  readonly p95: readonly (number | null)[];
+  readonly p99: readonly (number | null)[];
+}
+
+/** More windows than this are never made, however far apart two entries of a damaged series lie. */
+const WINDOWS_MAX = 20_000;
+
+/** One step over time. */
+export function timelineOf(series: Series): LatencyTimeline {
+  const grid = gridOf([series]);
+  const perWindow = 1_000 / grid.windowMs;
+  const at = new Map(series.atSeconds.map((seconds, index) => [grid.slot(seconds), index]));
+  const pick = <Value>(values: readonly Value[], none: Value): Value[] =>
+    grid.atSeconds.map((_, slot) => values[at.get(slot) ?? -1] ?? none);
+  return {
+    windowMs: grid.windowMs,
+    atSeconds: grid.atSeconds,
+    ratePerSecond: pick(series.requests, 0).map((count) => count * perWindow),
+    failedPerSecond: pick(series.failed, 0).map((count) => count * perWindow),
+    p50: pick<number | null>(series.p50, null),
+    p95: pick<number | null>(series.p95, null),
+    p99: pick<number | null>(series.p99, null),
+  };
+}
+
+/** Several steps together, on the widest of their windows. */
+export function sumTimelines(all: readonly Series[]): Timeline {
+  const grid = gridOf(all);
+  const requests = new Array<number>(grid.atSeconds.length).fill(0);
+  const failed = new Array<number>(grid.atSeconds.length).fill(0);
+  for (const series of all) {
+    series.atSeconds.forEach((seconds, index) => {
+      const slot = grid.slot(seconds);
+      requests[slot] = (requests[slot] ?? 0) + (series.requests[index] ?? 0);
+      failed[slot] = (failed[slot] ?? 0) + (series.failed[index] ?? 0);
+    });
+  }
+  const perWindow = 1_000 / grid.windowMs;
+  return {
+    windowMs: grid.windowMs,
+    atSeconds: grid.atSeconds,
+    ratePerSecond: requests.map((count) => count * perWindow),
+    failedPerSecond: failed.map((count) => count * perWindow),
+  };
+}
+
+/** Values of one step at the windows of a wider grid: the worst of those that fall into each. */
+export function worstOn(
+  timeline: Timeline,
+  series: Series,
+  percentile: "p50" | "p95" | "p99",
+): (number | null)[] {
+  const worst = new Array<number | null>(timeline.atSeconds.length).fill(null);
+  const start = timeline.atSeconds[0] ?? 0;
+  series.atSeconds.forEach((seconds, index) => {
+    const slot = slotOf(seconds, start, timeline.windowMs);
+    const value = series[percentile][index] ?? null;
+    if (value === null || slot < 0 || slot >= worst.length) return;
+    worst[slot] = Math.max(worst[slot] ?? 0, value);
+  });
+  return worst;
+}
+
+interface Grid {
+  readonly windowMs: number;
+  readonly atSeconds: readonly number[];
+  slot(seconds: number): number;
+}
+
+function gridOf(all: readonly Series[]): Grid {
+  const filled = all.filter(({ atSeconds }) => atSeconds.length > 0);
+  const windowMs = Math.max(1, ...filled.map((series) => series.windowMs));
+  const start = Math.min(...filled.map(({ atSeconds }) => atSeconds[0] ?? 0));
+  const end = Math.max(...filled.map(({ atSeconds }) => atSeconds.at(-1) ?? 0));
+  const count = filled.length === 0 ? 0 : Math.min(slotOf(end, start, windowMs) + 1, WINDOWS_MAX);
+  return {
+    windowMs,
+    atSeconds: Array.from({ length: count }, (_, i) => round(start + (i * windowMs) / 1_000)),
+    slot: (seconds) => slotOf(seconds, start, windowMs),
+  };
+}
+
+/** The small share absorbs what decimal seconds lose in binary. */
+function slotOf(seconds: number, start: number, windowMs: number): number {
+  return Math.floor(((seconds - start) * 1_000) / windowMs + 1e-6);
+}
+
+function round(seconds: number): number {
+  return Math.round(seconds * 1e6) / 1e6;
+}

@@ -1,0 +1,393 @@
+/**
+ * Everything a run knows about itself: frames come in, the live view and the summary go out. One
+ * model for all that is shown (`src/core/run/results/model.ts`).
+ */
+
+import { assert } from "../core/base/assert.ts";
+import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import { describePlan, planDurationMs, targetRate } from "../core/run/plan/load.ts";
+import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
+import {
+  type GeneratorData,
+  metricSource,
+  type WorkflowData,
+} from "../core/run/results/metric-source.ts";
+import {
+  type ArrivalSummary,
+  type CoreHealth,
+  type Loss,
+  type RunSummary,
+  SUMMARY_SCHEMA,
+  type WorkflowStatus,
+  type WorkflowSummary,
+} from "../core/run/results/model.ts";
+import {
+  distribution,
+  generatorHealth,
+  implicitGates,
+  judge,
+  perSecond,
+  summariseMetrics,
+  summariseStep,
+  thresholdOutcome,
+} from "../core/run/results/summarise.ts";
+import {
+  type MetricSource,
+  parseThreshold,
+  ThresholdJudge,
+} from "../core/run/results/thresholds.ts";
+import { Histogram } from "../core/run/stats/histogram.ts";
+import type { CoreVitals } from "../engine/messages.ts";
+import { ERROR_KINDS } from "../protocols/errors.ts";
+import { WorkflowBook } from "./workflow-aggregate.ts";
+
+export interface RunBookOptions {
+  readonly name: string;
+  readonly manifests: readonly WorkflowManifest[];
+  /** Of the whole run, from the command line. */
+  readonly thresholds: readonly string[];
+  readonly environment: RunSummary["environment"];
+  /** Milliseconds since the run began. */
+  readonly now: () => number;
+}
+
+const MODELS = {
+  vus: "closed",
+  rate: "open",
+  shared: "iterations",
+  perUser: "iterations",
+  once: "once",
+} as const;
+
+/** What "now" means for rates and for percentiles on the screen. */
+const RATE_WINDOW_MS = 1_000;
+const LATENCY_WINDOW_MS = 5_000;
+
+export class RunBook {
+  readonly #options: RunBookOptions;
+  readonly #books: ReadonlyMap<string, WorkflowBook>;
+  readonly #judges: readonly ThresholdJudge[];
+  readonly #startedAt = new Date();
+  readonly #losses: Loss[] = [];
+  readonly #notes = new Set<string>();
+  readonly #lostCores = new Set<number>();
+  #firstStartMs: number | undefined;
+  #endedMs: number | undefined;
+  #scale = 1;
+
+  constructor(options: RunBookOptions) {
+    this.#options = options;
+    this.#books = new Map(
+      options.manifests.map((manifest) => [manifest.name, new WorkflowBook(manifest)]),
+    );
+    this.#judges = judgesOf(options);
+  }
+
+  get anyStarted(): boolean {
+    return this.#firstStartMs !== undefined;
+  }
+
+  workflowStarted(name: string, cores: readonly number[]): void {
+    const now = this.#options.now();
+    this.#firstStartMs ??= now;
+    this.#books.get(name)?.started(cores, now);
+  }
+
+  frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): void {
+    const understood = this.#books.get(name)?.frame(core, bytes, vitals, this.#sinceStart());
+    if (understood === false)
+      this.note(`executor core ${core} sent statistics that could not be read`);
+  }
+
+  workflowFinished(name: string, status: WorkflowStatus, error: string | null): void {
+    const book = this.#books.get(name);
+    if (book === undefined) return;
+    book.status = status;
+    book.error = error;
+    this.#endedMs = this.#options.now();
+  }
+
+  workflowSkipped(name: string, becauseOf: string | null): void {
+    const why =
+      becauseOf === null
+        ? "the run was stopped before"
+        : `"${becauseOf}" failed, on which it depends`;
+    this.workflowFinished(name, "not run", why);
+  }
+
+  coreLost(core: number, what: string): void {
+    this.#lostCores.add(core);
+    const running = [...this.#books.values()].find(
+      (book) => book.status === "running" && book.cores.includes(core),
+    );
+    this.#losses.push({
+      core,
+      atSeconds: this.#sinceStart() / 1_000,
+      what,
+      cost: costOf(core, running),
+    });
+  }
+
+  note(text: string): void {
+    this.#notes.add(text);
+  }
+
+  /** The load was changed by hand. */
+  scaled(factor: number): void {
+    this.#scale *= factor;
+    this.note(
+      `the load was changed by hand during the run, in the end to ${Math.round(this.#scale * 100)} % of the plan`,
+    );
+  }
+
+  /** Judges what can be judged while running; true when a threshold asks for the end. */
+  shouldAbort(): boolean {
+    const now = this.#sinceStart();
+    if (this.#judges.length === 0) return false;
+    const source = this.#source(this.#data());
+    return this.#judges.map((one) => one.observe(source, now)).some((abort) => abort);
+  }
+
+  live(phase: RunPhase): LiveRun {
+    const workflows = [...this.#books.values()].map((book) => this.#liveWorkflow(book));
+    const running = workflows.filter((workflow) => workflow.status === "running");
+    const warm = running.length > 0 && running.every((workflow) => workflow.warmingUp);
+    const total = (value: (workflow: LiveWorkflow) => number): number =>
+      workflows.reduce((all, workflow) => all + value(workflow), 0);
+    return {
+      phase: phase === "running" && warm ? "warming up" : phase,
+      elapsedSeconds: this.#sinceStart() / 1_000,
+      totalSeconds: this.#totalSeconds(),
+      summary: this.summary({ interrupted: false, ended: false }),
+      workflows,
+      ratePerSecond: total((workflow) => workflow.ratePerSecond),
+      failedPerSecond: total((workflow) =>
+        workflow.steps.reduce((all, step) => all + step.failedPerSecond, 0),
+      ),
+    };
+  }
+
+  #liveWorkflow(book: WorkflowBook): LiveWorkflow {
+    const { load, warmupMs } = book.manifest;
+    const running = book.status === "running";
+    const now = this.#sinceStart();
+    const steps = book.steps.map((step, at) => {
+      const rate = book.series[at]?.recent(RATE_WINDOW_MS, now);
+      const latency = book.series[at]?.recent(LATENCY_WINDOW_MS, now);
+      return {
+        name: step.name,
+        ratePerSecond: rate?.ratePerSecond ?? 0,
+        failedPerSecond: rate?.failedPerSecond ?? 0,
+        p50: latency?.p50 ?? 0,
+        p95: latency?.p95 ?? 0,
+        p99: latency?.p99 ?? 0,
+      };
+    });
+    const targetUsers = load.kind === "rate" ? load.vusMax : Math.round(book.target);
+    return {
+      name: book.manifest.name,
+      status: book.status,
+      warmingUp: book.warmingUp,
+      progress: progressOf(book, warmupMs, this.#options.now()),
+      activeVus: running ? book.activeUsers : 0,
+      targetVus: running ? targetUsers : 0,
+      ratePerSecond: running ? steps.reduce((all, step) => all + step.ratePerSecond, 0) : 0,
+      targetPerSecond: load.kind === "rate" ? book.target : null,
+      steps,
+    };
+  }
+
+  summary(how: { readonly interrupted: boolean; readonly ended: boolean }): RunSummary {
+    const data = this.#data();
+    const workflows = data.map((one) => this.#workflowSummary(one));
+    const source = this.#source(data);
+    const thresholds = [
+      ...this.#judges.map((one) => thresholdOutcome(one, source)),
+      ...data.flatMap((one) => implicitGates(one, this.#judges)),
+    ];
+    const missed = data.reduce((all, { arrivals }) => all + (arrivals?.missed ?? 0), 0);
+    return {
+      schema: SUMMARY_SCHEMA,
+      name: this.#options.name,
+      ...judge({ thresholds, workflows, interrupted: how.interrupted }),
+      startedAt: this.#startedAt.toISOString(),
+      durationSeconds: this.#durationSeconds(how.ended),
+      thresholds,
+      generator: generatorHealth(this.#coreHealth(), missed),
+      lost: this.#losses,
+      notes: [...this.#notes, ...modelNotes(workflows)],
+      workflows,
+      environment: this.#options.environment,
+    };
+  }
+
+  #data(): WorkflowData[] {
+    return [...this.#books.values()].map((book) => book.data());
+  }
+
+  #source(data: readonly WorkflowData[]): MetricSource {
+    const cores = this.#coreHealth();
+    const lag = new Histogram();
+    for (const book of this.#books.values())
+      for (const core of book.cores) lag.merge(book.loopLag(core));
+    const generator: GeneratorData = { cpu: Math.max(0, ...cores.map(({ cpu }) => cpu)), lag };
+    return metricSource(data, generator, ERROR_KINDS);
+  }
+
+  #workflowSummary(data: WorkflowData): WorkflowSummary {
+    const book = this.#books.get(data.name);
+    assert(book !== undefined, "data comes from a book");
+    const { corrected, load, warmupMs } = book.manifest;
+    const { elapsedSeconds } = data;
+    return {
+      name: data.name,
+      status: book.status,
+      error: book.error,
+      load: describePlan(load, warmupMs),
+      model: MODELS[load.kind],
+      corrected,
+      cores: book.cores.length,
+      startedAtSeconds: data.startedAtSeconds,
+      elapsedSeconds,
+      iterations: { completed: data.iterations, interrupted: book.interruptedIterations },
+      arrivals: arrivalsOf(data, book.manifest),
+      checks: data.checks,
+      metrics: summariseMetrics(data.metrics, elapsedSeconds),
+      steps: book.steps.map(({ name, protocol, tags }, at) => {
+        const [totals, series] = [data.steps[at]?.totals, book.series[at]];
+        assert(totals !== undefined && series !== undefined, "every step has totals and a series");
+        return summariseStep(name, protocol, tags, totals, series, elapsedSeconds, ERROR_KINDS);
+      }),
+    };
+  }
+
+  #coreHealth(): CoreHealth[] {
+    return Array.from({ length: this.#options.environment.cores }, (_, core) => {
+      const books = [...this.#books.values()].filter((book) => book.vitalsOf(core) !== undefined);
+      const lag = distribution(mergedLag(books, core));
+      const vitals = books.map((book) => book.vitalsOf(core));
+      return {
+        core,
+        cpu: Math.max(0, ...vitals.map((one) => one?.cpu ?? 0)),
+        lagMsP50: lag.p50,
+        lagMsP99: lag.p99,
+        lagMsMax: lag.max,
+        residentBytes: Math.max(0, ...vitals.map((one) => one?.residentBytes ?? 0)),
+        alive: !this.#lostCores.has(core),
+      };
+    });
+  }
+
+  /** Milliseconds since the first workflow began. */
+  #sinceStart(): number {
+    return Math.max(0, this.#options.now() - (this.#firstStartMs ?? this.#options.now()));
+  }
+
+  #durationSeconds(ended: boolean): number {
+    const end = ended && this.#endedMs !== undefined ? this.#endedMs : this.#options.now();
+    return Math.max(0, end - (this.#firstStartMs ?? end)) / 1_000;
+  }
+
+  /** Known when there is one workflow with a fixed length; layers make the end a guess. */
+  #totalSeconds(): number | null {
+    const lengths = this.#options.manifests.map(({ load, warmupMs }) => {
+      const ms = planDurationMs(load);
+      return ms === null ? null : ms + warmupMs;
+    });
+    const alone = this.#options.manifests.every(({ dependsOn }) => dependsOn.length === 0);
+    if (!alone || lengths.some((ms) => ms === null)) return null;
+    return Math.max(...lengths.map((ms) => ms ?? 0)) / 1_000;
+  }
+}
+
+function judgesOf({ manifests, thresholds }: RunBookOptions): ThresholdJudge[] {
+  const specs = [
+    ...thresholds.map((expression) => ({
+      spec: { expression, abortOnFail: false, afterMs: 0 },
+      workflow: null,
+    })),
+    ...manifests.flatMap(({ name, thresholds: own }) =>
+      own.map((spec) => ({ spec, workflow: name })),
+    ),
+  ];
+  return specs.flatMap(({ spec, workflow }) => {
+    const parsed = parseThreshold(spec.expression);
+    // A threshold of one workflow needs no name in front when it is the only one.
+    return parsed.ok ? [new ThresholdJudge(parsed.threshold, spec, workflow)] : [];
+  });
+}
+
+function progressOf(book: WorkflowBook, warmupMs: number, nowMs: number): number {
+  if (book.status === "waiting" || book.status === "not run") return 0;
+  if (book.status !== "running") return 1;
+  const { load } = book.manifest;
+  if (load.kind === "shared") return Math.min(1, book.iterations / load.iterations);
+  if (load.kind === "perUser") return Math.min(1, book.iterations / (load.iterations * load.vus));
+  const length = planDurationMs(load);
+  if (length === null) return 0;
+  return Math.min(1, (nowMs - book.startedAtMs) / (length + warmupMs));
+}
+
+function arrivalsOf(
+  { arrivals, elapsedSeconds }: WorkflowData,
+  manifest: WorkflowManifest,
+): ArrivalSummary | null {
+  if (arrivals === null) return null;
+  return {
+    targetPerSecond: perSecond(plannedArrivals(manifest, elapsedSeconds), elapsedSeconds),
+    achievedPerSecond: perSecond(arrivals.started, elapsedSeconds),
+    started: arrivals.started,
+    missed: arrivals.missed,
+    sendLagMs: distribution(arrivals.lag),
+  };
+}
+
+/** The integral of the rate over the measured time so far, by the trapezoid rule in small steps. */
+function plannedArrivals({ load }: WorkflowManifest, elapsedSeconds: number): number {
+  const slices = 1_000;
+  const width = elapsedSeconds / slices;
+  let sum = 0;
+  for (let i = 0; i < slices; i++) {
+    sum +=
+      ((targetRate(load, i * width * 1_000) + targetRate(load, (i + 1) * width * 1_000)) / 2) *
+      width;
+  }
+  return sum;
+}
+
+function costOf(core: number, running: WorkflowBook | undefined): string {
+  if (running === undefined) return "nothing was running on it";
+  const { load, name } = running.manifest;
+  const others = running.cores.length - 1;
+  const share = `1 of ${running.cores.length} cores of "${name}"`;
+  const what = load.kind === "rate" ? "its share of the arrivals" : "its virtual users";
+  const rest =
+    others === 0 ? "no core is left, so the workflow ends" : `the run goes on with ${others}`;
+  return `${share}: ${what} are gone from here on and the last 100 ms of core ${core}'s counts are lost; ${rest}`;
+}
+
+function modelNotes(workflows: readonly WorkflowSummary[]): string[] {
+  const closed = workflows
+    .filter(({ model, steps }) => model !== "open" && steps.length > 0)
+    .map(({ name }) => `"${name}"`);
+  const missed = workflows.filter(({ arrivals }) => arrivals !== null && arrivals.missed > 0);
+  return [
+    ...(closed.length === 0
+      ? []
+      : [
+          `closed model (${closed.join(", ")}): users wait for answers, so a stall of the target also ` +
+            "stops new requests; latencies are not corrected for that. Use a rate to see it.",
+        ]),
+    ...missed.map(
+      ({ arrivals, name }) =>
+        `"${name}" missed its rate: ${arrivals?.missed} arrivals were due and never began, ` +
+        `${arrivals?.achievedPerSecond.toFixed(1)}/s of ${arrivals?.targetPerSecond.toFixed(1)}/s were reached`,
+    ),
+  ];
+}
+
+function mergedLag(books: readonly WorkflowBook[], core: number): Histogram {
+  const merged = new Histogram();
+  for (const book of books) merged.merge(book.loopLag(core));
+  return merged;
+}

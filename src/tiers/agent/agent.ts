@@ -1,0 +1,432 @@
+/**
+ * A bare member of a cluster: membership (and, for voters, leadership) over real sockets, with what an
+ * operator needs to see it. Gates, managers and workers will be this plus their work.
+ *
+ *     sockets → Transports → Swim, Election → effects → Transports, disk, events
+ */
+
+import { randomBytes } from "node:crypto";
+import { assertNever } from "../../core/base/assert.ts";
+import { ByteReader, ByteWriter } from "../../core/base/bytes.ts";
+import { type Address, incarnation, type NodeId, nodeId } from "../../core/base/ids.ts";
+import { Random } from "../../core/base/random.ts";
+import { SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
+import type { NodeRecord, SwimStreamPacket } from "../../core/cluster/swim/messages.ts";
+import { Swim } from "../../core/cluster/swim/swim.ts";
+import type {
+  MemberChange,
+  SwimEffect,
+  SwimInput,
+  SwimView,
+} from "../../core/cluster/swim/types.ts";
+import { RefusalLog } from "../../host/control/refusal-log.ts";
+import { DurableRegion } from "../../host/durable-region.ts";
+import { FileDisk } from "../../host/file-disk.ts";
+import { type Driven, Loop, type Machine } from "../../host/loop.ts";
+import type { Clock } from "../../host/ports/clock.ts";
+import type { Log, LogFields, LogLevel } from "../../host/ports/log.ts";
+import type { Datagram } from "../../wire/datagram.ts";
+import type { Hello } from "../../wire/hello.ts";
+import { formatKeyId } from "../../wire/key-ring.ts";
+import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
+import type { AgentConfig } from "./config.ts";
+import type { AgentEvent, AgentStatus, KeyInfo, MemberEventName, MemberInfo } from "./events.ts";
+import { type LeaderNews, Leadership } from "./leadership.ts";
+import { type AgentLook, describeMembers, describeStatus } from "./report.ts";
+import { type AgentState, decodeAgentState, encodeAgentState } from "./state.ts";
+import { Transports } from "./transports.ts";
+
+export interface AgentSurroundings {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Of the software, for people. */
+  readonly version: string;
+  /** Every event, in order. */
+  readonly onEvent: (event: AgentEvent) => void;
+  /** The agent cannot go on: a defect, a lost disk, or another member with our name. */
+  readonly onFatal: (reason: string, error: unknown) => void;
+}
+
+/** The farewell may take this long; then we go without it. A stop must end within five seconds. */
+const LEAVE_MS_MAX = 4_000;
+/** Requests that may wait for their answer at one time. */
+const ANSWERS_MAX = 1_024;
+/** How often our own health is looked at and told. */
+const HEALTH_MS = 1_000;
+
+interface Stored {
+  readonly disk: FileDisk;
+  readonly incarnation: DurableRegion;
+  /** Null for members that do not vote. */
+  readonly vote: DurableRegion | null;
+}
+
+export class Agent {
+  readonly config: AgentConfig;
+  readonly #around: AgentSurroundings;
+  readonly #disk: FileDisk;
+  readonly #region: DurableRegion;
+  readonly #transports: Transports;
+  readonly #loop: Loop;
+  readonly #swim: Swim;
+  readonly #driven: Driven<SwimInput>;
+  readonly #leadership: Leadership;
+  readonly #startedAt: number;
+  readonly #addresses = new Map<NodeId, Address>();
+  readonly #states = new Map<NodeId, AgentState>();
+  readonly #answers = new Map<number, (reply: SwimStreamPacket) => void>();
+  readonly #healthTimer: NodeJS.Timeout;
+  #connections = 0;
+  #told: AgentState | null = null;
+  #onLeft: (() => void) | null = null;
+
+  private constructor(
+    config: AgentConfig,
+    around: AgentSurroundings,
+    transports: Transports,
+    stored: Stored,
+  ) {
+    this.config = config;
+    this.#around = around;
+    this.#transports = transports;
+    this.#disk = stored.disk;
+    this.#region = stored.incarnation;
+    this.#startedAt = around.clock.now();
+    this.#loop = new Loop(around.clock, (error) => around.onFatal("a defect", error));
+    const { found } = stored.incarnation;
+    this.#swim = new Swim(
+      {
+        self: recordOf(config),
+        boot: around.clock.wall(),
+        incarnationCeiling: incarnation(found === null ? 0 : new ByteReader(found).varint()),
+        config: SWIM_PROFILES[config.profile],
+        seeds: [],
+      },
+      // Seeded from the platform's source of secrets: no peer can foresee whom we probe. (SEC-14)
+      new Random(randomBytes(16).toString("hex")),
+    );
+    this.#driven = this.#loop.add<SwimInput, SwimEffect>(this.#swim, { kind: "tick" }, (effect) =>
+      this.#run(effect),
+    );
+    this.#leadership = new Leadership(
+      {
+        config,
+        log: around.log,
+        loop: this.#loop,
+        addressOf: (id) => this.#addresses.get(id),
+        send: (to, packet) => transports.send(to, { protocol: "election", packet }),
+        onNews: (news) => this.#onLeader(news),
+      },
+      stored.vote,
+    );
+    this.#healthTimer = setInterval(() => this.#tellHealth(), HEALTH_MS);
+  }
+
+  /** Opens disk and sockets and starts the machine; rejects with a reason when one of them does. */
+  static async start(config: AgentConfig, around: AgentSurroundings): Promise<Agent> {
+    const disk = new FileDisk(config.dataDir);
+    const incarnation = await DurableRegion.open(disk, "swim");
+    const vote = config.voters.length === 0 ? null : await DurableRegion.open(disk, "vote");
+    let agent: Agent | null = null;
+    const refusals = new RefusalLog(around.log, around.clock);
+    const hello = helloOf(config, around.version);
+    const transports = await Transports.open(config, hello, around.clock, {
+      onDatagram: (source, datagram) => {
+        if (agent !== null) agent.#onDatagram(source, datagram);
+      },
+      onSendFailed: (to) => {
+        if (agent !== null) agent.#driven.push({ kind: "sendFailed", to });
+      },
+      onRequest: (packet, answer) => {
+        if (agent !== null) agent.#onRequest(packet, answer);
+      },
+      onProblem: (host, problem) => refusals.note(host, problem),
+    });
+    agent = new Agent(config, around, transports, { disk, incarnation, vote });
+    agent.#driven.push({ kind: "start" });
+    agent.#leadership.start();
+    agent.#tellHealth();
+    return agent;
+  }
+
+  /** Another machine in the same loop. */
+  drive<Input, Effect>(
+    machine: Machine<Input, Effect>,
+    tick: Input,
+    run: (effect: Effect) => Promise<void> | undefined,
+  ): Driven<Input> {
+    return this.#loop.add(machine, tick, run);
+  }
+
+  join(seeds: readonly Address[]): void {
+    this.#driven.push({ kind: "join", seeds });
+  }
+
+  /** An operator knows that a failed member will not return. */
+  forceLeave(name: string): void {
+    this.#driven.push({ kind: "forceLeave", id: nodeId(name) });
+  }
+
+  /** Says farewell, bounded in time, and closes everything. */
+  async leave(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const deadline = setTimeout(resolve, LEAVE_MS_MAX);
+      this.#onLeft = () => {
+        clearTimeout(deadline);
+        resolve();
+      };
+      this.#leadership.resign();
+      this.#driven.push({ kind: "leave" });
+    });
+    await this.stop();
+  }
+
+  /** Ends without a farewell. */
+  async stop(): Promise<void> {
+    this.#loop.stop();
+    clearInterval(this.#healthTimer);
+    await this.#transports.close();
+    await this.#disk.close();
+  }
+
+  /** Reads the secrets anew: how keys are added, used and removed without a restart. */
+  reloadKeys(): readonly KeyInfo[] {
+    this.#transports.setSecrets(this.config.readSecrets());
+    const keys = this.keys();
+    const current = keys[0]?.id ?? "";
+    const { encryption } = this.#transports.ring;
+    this.#log("info", "keys.reloaded", { current, count: keys.length, encryption });
+    return keys;
+  }
+
+  keys(): readonly KeyInfo[] {
+    const { openedBy } = this.#transports.guardCounts;
+    return this.#transports.ring.keys.map(({ id }, place) => ({
+      id: formatKeyId(id),
+      current: place === 0,
+      opened: openedBy.get(id) ?? 0,
+    }));
+  }
+
+  view(): SwimView {
+    return this.#swim.snapshot();
+  }
+
+  get transports(): Transports {
+    return this.#transports;
+  }
+
+  get lag(): Loop["lag"] {
+    return this.#loop.lag;
+  }
+
+  /** Ourselves first. */
+  members(): readonly MemberInfo[] {
+    return describeMembers(this.#look());
+  }
+
+  status(): AgentStatus {
+    return describeStatus(this.#look(), {
+      version: this.#around.version,
+      ring: this.#transports.ring,
+      keys: this.keys(),
+      uptimeMs: Math.round(this.#around.clock.now() - this.#startedAt),
+    });
+  }
+
+  #look(): AgentLook {
+    return {
+      config: this.config,
+      view: this.view(),
+      states: this.#states,
+      leadership: this.#leadership,
+    };
+  }
+
+  #onDatagram(source: Address, datagram: Datagram): void {
+    if (datagram.protocol === "swim") {
+      this.#driven.push({ kind: "datagram", source, packet: datagram.packet });
+    } else if (datagram.protocol === "election") {
+      this.#leadership.onPacket(datagram.packet);
+    }
+  }
+
+  #onRequest(packet: SwimStreamPacket, answer: (reply: SwimStreamPacket) => void): void {
+    const connection = ++this.#connections;
+    this.#answers.set(connection, answer);
+    // Most are answered within the step; some wait for the disk, and those the machine ignores age out.
+    for (const oldest of this.#answers.keys()) {
+      if (this.#answers.size <= ANSWERS_MAX) break;
+      this.#answers.delete(oldest);
+    }
+    this.#driven.push({ kind: "streamRequest", connection, packet });
+  }
+
+  #run(effect: SwimEffect): Promise<void> | undefined {
+    switch (effect.kind) {
+      case "send":
+        this.#transports.send(effect.to, { protocol: "swim", packet: effect.packet });
+        return undefined;
+      case "openStream":
+        this.#openStream(effect);
+        return undefined;
+      case "answerStream":
+        this.#answers.get(effect.connection)?.(effect.packet);
+        this.#answers.delete(effect.connection);
+        return undefined;
+      case "persistIncarnation": {
+        const payload = new ByteWriter(16);
+        payload.varint(effect.ceiling);
+        return this.#region.save(payload.take());
+      }
+      case "memberChanged":
+        this.#onChange(effect.change);
+        return undefined;
+      case "peerState":
+        this.#onPeerState(effect.id, effect.body);
+        return undefined;
+      case "userEvent":
+        this.#log("debug", "gossip.event", { from: effect.origin, bytes: effect.payload.length });
+        return undefined;
+      case "leaveDone":
+        this.#onLeft?.();
+        return undefined;
+      case "nameLost":
+        this.#log("error", "member.nameLost", { rival: effect.rival });
+        this.#around.onFatal(`another live member bears our name at ${effect.rival}`, null);
+        return undefined;
+      case "warning":
+        this.#log("warn", "swim.warning", { code: effect.code, about: effect.about });
+        return undefined;
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  #openStream(effect: Extract<SwimEffect, { readonly kind: "openStream" }>): void {
+    const { exchange, to, packet, timeoutMs } = effect;
+    this.#transports.exchange(to, packet, timeoutMs, (result) => {
+      if (result.ok && result.reply.name === "membership") {
+        this.#driven.push({ kind: "streamReply", exchange, packet: result.reply.value });
+        return;
+      }
+      const problem = result.ok ? result.reply.name : result.problem;
+      this.#log("debug", "stream.failed", { to, problem });
+      const refused = !result.ok && result.refused;
+      this.#driven.push({ kind: "streamFailed", exchange, refused });
+    });
+  }
+
+  #onChange(change: MemberChange): void {
+    const { member, from, to, why, kind } = change;
+    const { id, record } = member;
+    this.#addresses.set(id, record.address);
+    if (kind === "failed" || kind === "leave") this.#leadership.onGone(id);
+    if (kind === "forget") {
+      this.#states.delete(id);
+      this.#addresses.delete(id);
+    }
+    const level = kind === "failed" || kind === "suspect" ? "warn" : "info";
+    this.#log(level, `swim.${kind}`, {
+      member: id,
+      address: record.address,
+      from,
+      to,
+      incarnation: member.incarnation,
+      why,
+    });
+    const event = EVENT_OF[kind];
+    if (event === null) return;
+    this.#around.onEvent({
+      event,
+      member: id,
+      address: record.address,
+      role: record.role,
+      datacenter: record.datacenter,
+      from,
+      to,
+      incarnation: member.incarnation,
+      why,
+      at: new Date(this.#around.clock.wall()).toISOString(),
+    });
+  }
+
+  #onPeerState(id: NodeId, body: Uint8Array): void {
+    const state = decodeAgentState(body);
+    if (state === null) return;
+    this.#states.set(id, state);
+    this.#leadership.onPeerState(id, state);
+  }
+
+  #onLeader({ group, leader, term, why }: LeaderNews): void {
+    const at = new Date(this.#around.clock.wall()).toISOString();
+    this.#log("info", "election.leader", { group, leader, term, why });
+    this.#around.onEvent({ event: "leader-change", member: leader, group, term, why, at });
+    this.#tellHealth();
+  }
+
+  #ownState(health: number): AgentState {
+    const { view, group } = this.#leadership;
+    return { health, group, leading: view?.state === "leader", term: view?.term ?? 0 };
+  }
+
+  /** Embedded in what we send anyway; a new version only when something changed. */
+  #tellHealth(): void {
+    const state = this.#ownState(this.#swim.healthScore);
+    this.#leadership.onHealth(state.health);
+    const { health, group, leading, term } = state;
+    const told = this.#told;
+    const same =
+      told !== null &&
+      told.health === health &&
+      told.group === group &&
+      told.leading === leading &&
+      told.term === term;
+    if (same) return;
+    this.#told = state;
+    this.#driven.push({ kind: "setState", body: encodeAgentState(state) });
+  }
+
+  #log(level: LogLevel, event: string, fields: LogFields): void {
+    this.#around.log.event(level, event, fields);
+  }
+}
+
+/** Which changes the outside hears of as events; the others are only logged. */
+const EVENT_OF: Readonly<Record<MemberChange["kind"], MemberEventName | null>> = {
+  join: "member-join",
+  update: "member-update",
+  suspect: "member-suspect",
+  refute: "member-update",
+  failed: "member-failed",
+  leave: "member-leave",
+  confirmed: null,
+  forget: null,
+};
+
+function recordOf(config: AgentConfig): NodeRecord {
+  return {
+    id: nodeId(config.name),
+    address: config.address,
+    role: config.role,
+    datacenter: config.datacenter,
+    versionMajor: PROTOCOL.major,
+    versionMinor: PROTOCOL.minor,
+    meta: new Uint8Array(0),
+  };
+}
+
+function helloOf(config: AgentConfig, version: string): Hello {
+  return {
+    cluster: config.cluster,
+    environment: config.environment,
+    versionMajor: PROTOCOL.major,
+    versionMinor: PROTOCOL.minor,
+    capabilities: CAPABILITIES,
+    nodeVersion: version,
+    node: config.name,
+    address: config.address,
+    role: config.role,
+    datacenter: config.datacenter,
+  };
+}

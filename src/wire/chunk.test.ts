@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ByteWriter } from "../core/base/bytes.ts";
+import { Random } from "../core/base/random.ts";
+import { deflate } from "../host/deflate.ts";
+import { pack, Unpacker } from "./chunk.ts";
+import { CHUNK_BYTES, TRANSFER_BYTES_MAX } from "./limits.ts";
+
+function roundTrip(message: Uint8Array, compressed: boolean): number {
+  const packed = pack(message, compressed ? deflate : null, 1);
+  if (!packed.ok) throw new Error(packed.problem);
+  const unpacker = new Unpacker(deflate);
+  packed.parcels.forEach((parcel, i) => {
+    const unpacked = unpacker.push(parcel);
+    const last = i === packed.parcels.length - 1;
+    expect(unpacked.kind).toBe(last ? "message" : "partial");
+    if (unpacked.kind === "message") expect(Buffer.compare(unpacked.bytes, message)).toBe(0);
+  });
+  expect(unpacker.midTransfer).toBe(false);
+  return packed.parcels.length;
+}
+
+const noise = (length: number): Uint8Array => {
+  const random = new Random("noise");
+  return Uint8Array.from({ length }, () => random.below(256));
+};
+const problem = (unpacker: Unpacker, parcel: Uint8Array): string => {
+  const unpacked = unpacker.push(parcel);
+  return unpacked.kind === "refused" ? unpacked.problem : unpacked.kind;
+};
+const chunk = (transfer: number, total: number, offset: number, bytes: Uint8Array): Uint8Array => {
+  const out = new ByteWriter();
+  out.uint8(2);
+  out.varint(transfer);
+  out.varint(total);
+  out.varint(offset);
+  out.raw(bytes);
+  return out.take();
+};
+
+describe("parcels", () => {
+  it("carry any message whole, compressed or not", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 5_000 }), fc.boolean(), (message, compressed) => {
+        expect(roundTrip(message, compressed)).toBe(1);
+      }),
+    );
+  });
+
+  it("carry a message of several frames in chunks", () => {
+    expect(roundTrip(noise(2.5 * CHUNK_BYTES), true)).toBe(3);
+  });
+
+  it("send what would look like a bomb uncompressed", () => {
+    expect(roundTrip(new Uint8Array(900_000), true)).toBe(1);
+  });
+
+  it("refuse to send more than a transfer may be", () => {
+    const packed = pack(new Uint8Array(TRANSFER_BYTES_MAX + 1), null, 1);
+    expect(packed.ok).toBe(false);
+  });
+
+  it("refuse bombs by their declared size, and lies about it when inflation reaches it", () => {
+    const zeros = deflate.deflate(new Uint8Array(10_000_000));
+    const declared = (length: number): Uint8Array => {
+      const out = new ByteWriter(zeros.length + 16);
+      out.uint8(1);
+      out.varint(length);
+      out.raw(zeros);
+      return out.take();
+    };
+    const unpacker = new Unpacker(deflate);
+    expect(problem(unpacker, declared(10_000_000))).toContain("that inflate to 10000000");
+    expect(problem(unpacker, declared(1_000_000))).toBe("a parcel does not inflate");
+    expect(problem(unpacker, declared(2 ** 50))).toContain("that inflate to");
+    expect(problem(new Unpacker(null), declared(1_000_000))).toBe("compression was not agreed on");
+  });
+
+  it("refuse chunks out of place, too long, too many or too large, before keeping them", () => {
+    const byte = Uint8Array.of(1);
+    expect(problem(new Unpacker(null), chunk(1, 10, 5, byte))).toContain("begin at its start");
+    expect(problem(new Unpacker(null), chunk(1, 2 ** 40, 0, byte))).toContain("a transfer of");
+    const gap = new Unpacker(null);
+    expect(problem(gap, chunk(1, 10, 0, byte))).toBe("partial");
+    expect(problem(gap, chunk(1, 10, 2, byte))).toContain("does not continue");
+    expect(problem(gap, chunk(1, 10, 1, new Uint8Array(20)))).toContain("exceeds");
+    const many = new Unpacker(null);
+    for (let i = 0; i < 4; i++) expect(problem(many, chunk(i, 10, 0, byte))).toBe("partial");
+    expect(problem(many, chunk(5, 10, 0, byte))).toBe("too many open transfers");
+    expect(problem(many, Uint8Array.of())).toBe("an unknown kind of parcel");
+  });
+});

@@ -1,0 +1,39 @@
+/**
+ * Whole agents as processes on the loopback. Real time is what is tested here: nothing asserts how long
+ * anything took, only that it happened within generous bounds.
+ */
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AgentCluster, freshNet } from "../../../bench/swim/agents.ts";
+import { killOne, leaveOne, partition, restartAll, stopOne, TwoNetworks } from "./scenarios.ts";
+
+describe("a cluster of agents", () => {
+  const cluster = new AgentCluster({ net: freshNet(), size: 5, profile: "dc" });
+  beforeAll(() => cluster.startAll(), 60_000);
+  afterAll(() => cluster.stop());
+
+  it("reports a killed member everywhere and takes it back", async () => {
+    const { agreedMs } = await killOne(cluster, 3);
+    expect(agreedMs).toBeGreaterThan(0);
+    const rejoined = (await cluster.agents[0]?.members())?.find(({ name }) => name === "n3");
+    expect(rejoined?.incarnation).toBeGreaterThan(1);
+  }, 90_000);
+
+  it("hears a farewell on SIGTERM, not a failure", async () => {
+    await leaveOne(cluster, 4);
+  }, 90_000);
+
+  it("agrees again after a member stood still, and the sleeper blames nobody", async () => {
+    await stopOne(cluster, 2, 3_000);
+  }, 90_000);
+
+  it("finds itself again after all were restarted at once", async () => {
+    await restartAll(cluster);
+  }, 90_000);
+});
+
+describe.skipIf(!TwoNetworks.possible())("in two network namespaces", () => {
+  it("both halves give the other up and join again when the cable is mended", async () => {
+    await partition(4, "dc", 5_000);
+  }, 150_000);
+});

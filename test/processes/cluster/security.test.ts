@@ -1,0 +1,142 @@
+/**
+ * Attacks on real agents over real sockets: what was recorded, what is forged, what is too large, and
+ * plain rubbish. After each of them the agent stands and the members are members.
+ */
+
+import { createSocket } from "node:dgram";
+import { readFileSync } from "node:fs";
+import { deflateRawSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  AgentCluster,
+  type AgentProcess,
+  freshNet,
+  residentBytes,
+  until,
+} from "../../../bench/swim/agents.ts";
+import { ByteWriter } from "../../../src/core/base/bytes.ts";
+import { ringOf, Stranger, shout, smuggle } from "./stranger.ts";
+
+const NET = freshNet();
+const STRANGER = `127.${NET}.99`;
+const SECOND = `127.${NET}.98`;
+const WRONG = "quite-Another-secret-0815";
+const MIB = 1_048_576;
+
+describe("an agent under attack", () => {
+  const cluster = new AgentCluster({ net: NET, size: 3, profile: "dc" });
+  const host = cluster.host(1);
+  let secret = "";
+  const target = (): AgentProcess => cluster.agents[0] as AgentProcess;
+
+  beforeAll(async () => {
+    secret = readFileSync(cluster.secretFile, "utf8").trim();
+    await cluster.startAll();
+  }, 60_000);
+  afterAll(() => cluster.stop());
+
+  const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 400));
+  const refused = (why: string): Promise<number> =>
+    target().metric(`packets_refused_total{why="${why}"}`);
+
+  it("answers a packet once, and its recording neither now nor after a restart of either side", async () => {
+    const stranger = await Stranger.open(STRANGER, ringOf(secret));
+    try {
+      stranger.ping(host, "n1");
+      await until(() => stranger.acks === 1, 5_000, "the ping is answered");
+      const recording = stranger.sent.at(-1) as Uint8Array;
+
+      stranger.replay(host, recording);
+      await settle();
+      expect(stranger.acks).toBe(1);
+      expect(await refused("replayed")).toBe(1);
+
+      // The sender restarts and is heard under its new session; the old recording still is not.
+      stranger.restart();
+      stranger.ping(host, "n1");
+      await until(() => stranger.acks === 2, 5_000, "the restarted sender is answered");
+      stranger.replay(host, recording);
+      await settle();
+      expect(stranger.acks).toBe(2);
+      expect(await refused("replayed")).toBe(2);
+
+      // The receiver restarts: both recordings were meant for somebody who is no more.
+      const newer = stranger.sent.at(-1) as Uint8Array;
+      target().kill("SIGKILL");
+      await target().ended;
+      cluster.start(1);
+      await cluster.converged();
+      const staleBefore = await refused("stale");
+      for (const bytes of [recording, newer]) stranger.replay(host, bytes);
+      await settle();
+      expect(stranger.acks).toBe(2);
+      expect((await refused("stale")) - staleBefore).toBe(2);
+    } finally {
+      stranger.close();
+    }
+  }, 60_000);
+
+  it("is deaf to a wrong key and to another environment's packets under the right one", async () => {
+    const wrongKey = await Stranger.open(STRANGER, ringOf(WRONG));
+    const wrongPlace = await Stranger.open(SECOND, ringOf(secret, "hyperscale/staging"));
+    try {
+      wrongKey.ping(host, "n1");
+      wrongPlace.ping(host, "n1");
+      await settle();
+      expect(wrongKey.acks + wrongPlace.acks).toBe(0);
+      expect(await refused("unknownKey")).toBeGreaterThanOrEqual(1);
+      expect(await refused("forged")).toBeGreaterThanOrEqual(1);
+    } finally {
+      wrongKey.close();
+      wrongPlace.close();
+    }
+  }, 20_000);
+
+  it("closes on an oversized, an empty and a meaningless frame, and keeps no byte of them", async () => {
+    const before = residentBytes(target().pid);
+    const giant = Buffer.concat([Buffer.from([0xff, 0xff, 0xff, 0xff]), Buffer.alloc(MIB)]);
+    for (let i = 0; i < 20; i++) expect(await shout(host, giant)).toHaveLength(0);
+    expect(await shout(host, Buffer.alloc(4))).toHaveLength(0);
+    expect(
+      await shout(host, Buffer.concat([Buffer.from([0, 0, 0, 60]), Buffer.alloc(60)])),
+    ).toHaveLength(0);
+    expect(residentBytes(target().pid) - before).toBeLessThan(64 * MIB);
+  }, 20_000);
+
+  it("refuses decompression bombs of a holder of the key without inflating them", async () => {
+    const ring = ringOf(secret);
+    const before = residentBytes(target().pid);
+    const zeros = deflateRawSync(Buffer.alloc(200 * MIB));
+    const parcel = (declared: number): Uint8Array => {
+      const out = new ByteWriter(zeros.length + 16);
+      out.uint8(1);
+      out.varint(declared);
+      out.raw(zeros);
+      return out.take();
+    };
+    // One says what it is; one lies, and inflation stops where the lie ends.
+    await smuggle(host, ring, parcel(200 * MIB));
+    await smuggle(host, ring, parcel(MIB));
+    expect(residentBytes(target().pid) - before).toBeLessThan(64 * MIB);
+  }, 30_000);
+
+  it("stays a member while rubbish pours in", async () => {
+    const since = performance.now();
+    const socket = createSocket("udp4");
+    const rubbish = Buffer.alloc(60_000, 0x5a);
+    const end = performance.now() + 2_000;
+    while (performance.now() < end) {
+      for (let i = 0; i < 50; i++) socket.send(rubbish, 7946, host);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await new Promise<void>((resolve) => socket.close(() => resolve()));
+    await cluster.converged();
+    for (const agent of cluster.agents) expect(agent.failuresSince(since)).toEqual([]);
+    expect(residentBytes(target().pid)).toBeLessThan(300 * MIB);
+  }, 60_000);
+
+  it("lets nobody join under a wrong secret", async () => {
+    const members = await target().members();
+    expect(members.map(({ name }) => name).sort()).toEqual(["n1", "n2", "n3"]);
+  });
+});

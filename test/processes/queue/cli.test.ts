@@ -1,0 +1,111 @@
+/** `hyperscale queue …` as people and scripts use it. */
+
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { QueueNode } from "../../../src/queue/index.ts";
+import { calmSettings, startNode } from "./fixtures.ts";
+import { TestPostgres } from "./server.ts";
+
+const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
+
+interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function hyperscale(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["--import", "tsx", main, "queue", ...args], {
+      env: { ...process.env, ...environment },
+    });
+    const output = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const) {
+      child[name].setEncoding("utf8").on("data", (text: string) => {
+        output[name] += text;
+      });
+    }
+    child.on("close", (code) => resolve({ code, ...output }));
+  });
+}
+
+describe.skipIf(!TestPostgres.available())("hyperscale queue", () => {
+  let server: TestPostgres;
+  let node: QueueNode;
+  let at: Record<string, string>;
+
+  beforeAll(async () => {
+    server = await TestPostgres.start();
+    node = await startNode({
+      database: await server.createDatabase(),
+      nodeId: "cli",
+      settings: calmSettings,
+    });
+    at = { HYPERSCALE_QUEUE_URL: node.url };
+  });
+
+  afterAll(async () => {
+    await node?.stop(0);
+    await server?.stop();
+  });
+
+  it("submits and follows a task to its end, with tables for people and JSON for scripts", async () => {
+    const waited = await hyperscale(["submit", "sleep", '{"ms": 20, "result": 42}', "--wait"], at);
+    expect(waited).toMatchObject({ code: 0, stderr: "" });
+    expect(waited.stdout).toMatch(/assigned +QUEUED -> RUNNING/);
+    expect(waited.stdout).toMatch(/result +42/);
+    const [list, nodes, events, status] = await Promise.all([
+      hyperscale(["list", "--json"], at),
+      hyperscale(["nodes"], at),
+      hyperscale(["events", "1"], at),
+      hyperscale(["status"], at),
+    ]);
+    expect(JSON.parse(list.stdout)).toMatchObject([{ id: "1", state: "SUCCEEDED", result: 42 }]);
+    expect(nodes.stdout).toMatch(/^NODE +STATUS.*\ncli +healthy +leader/);
+    expect(
+      events.stdout
+        .split("\n")
+        .slice(1, 5)
+        .map((row) => row.split(/ +/)[1]),
+    ).toEqual(["created", "assigned", "started", "completed"]);
+    expect(status.stdout).toMatch(/leader +cli \(epoch 1\)/);
+  });
+
+  it("ends with 3 for a task that failed, 2 for wrong input, 1 when the node says no", async () => {
+    const outcomes = await Promise.all([
+      hyperscale(["submit", "sleep", '{"ms": 0, "fail": "no", "retryable": false}', "--wait"], at),
+      hyperscale(["submit", "sleep", "{ms: 0}"], at),
+      hyperscale(["cancel", "424242"], at),
+      hyperscale(["status"], { HYPERSCALE_QUEUE_URL: "http://127.0.0.1:9" }),
+    ]);
+    expect(outcomes.map(({ code }) => code)).toEqual([3, 2, 1, 1]);
+    expect(outcomes[1]?.stderr).toMatch(/the input is not JSON/);
+    expect(outcomes[2]?.stderr).toMatch(/there is no task 424242/);
+    expect(outcomes[3]?.stderr).toMatch(/cannot reach the queue node at http:\/\/127\.0\.0\.1:9/);
+  });
+
+  it("refuses to start a node with settings or an address that cannot work", async () => {
+    const start = (...args: string[]): Promise<Outcome> =>
+      hyperscale(["start", "--database", server.url, ...args]);
+    const [open, lease, database] = await Promise.all([
+      start("--listen", "0.0.0.0:0"),
+      hyperscale(["start", "--database", server.url], {
+        HYPERSCALE_LEASE_DURATION_SECONDS: "5",
+        HYPERSCALE_LEASE_CLEANUP_INTERVAL_SECONDS: "5",
+      }),
+      hyperscale(["start", "--database", "postgres://postgres@127.0.0.1:9/none"]),
+    ]);
+    expect(open).toMatchObject({ code: 2, stdout: "" });
+    expect(open.stderr).toMatch(
+      /refusing to listen on 0\.0\.0\.0 without authentication: give --token-file/,
+    );
+    expect(lease).toMatchObject({ code: 2, stdout: "" });
+    expect(lease.stderr).toMatch(/cleanup interval \(5000 ms\) must be below the task lease/);
+    expect(database).toMatchObject({ code: 1, stdout: "" });
+    expect(database.stderr).toMatch(/the database is not available/);
+  });
+});

@@ -1,0 +1,173 @@
+/** Leadership under contention and stalls, and races of single tasks, against a real server. */
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Random } from "../../../src/core/base/random.ts";
+import { parseSubmit } from "../../../src/queue/api/submit-request.ts";
+import type { Grant, Report } from "../../../src/queue/api/types.ts";
+import { Feed } from "../../../src/queue/leader/feed.ts";
+import { Leader } from "../../../src/queue/leader/leader.ts";
+import { QueueMetrics } from "../../../src/queue/leader/metrics.ts";
+import { loadMigrations } from "../../../src/queue/store/database.ts";
+import { silentLog } from "../../../src/queue/store/log.ts";
+import { PostgresDatabase } from "../../../src/queue/store/postgres.ts";
+import { audit } from "./audit.ts";
+import { fastSettings } from "./fixtures.ts";
+import { TestPostgres } from "./server.ts";
+
+const LEASE_MS = 300;
+
+describe.skipIf(!TestPostgres.available())("leadership and races on PostgreSQL", () => {
+  let server: TestPostgres;
+
+  beforeAll(async () => {
+    server = await TestPostgres.start();
+  });
+
+  afterAll(async () => {
+    await server.stop();
+  });
+
+  async function lead(
+    database: PostgresDatabase,
+    nodeId: string,
+    leaseMs: number,
+  ): Promise<Leader | undefined> {
+    const run = randomUUID();
+    const [row] = await database.query(
+      "leader-acquire",
+      [nodeId, run, "http://nowhere", leaseMs],
+      "control",
+    );
+    if (row === undefined) return undefined;
+    const leader = new Leader({
+      database,
+      epoch: Number(row["epoch"]),
+      run,
+      nodeId,
+      settings: { ...fastSettings, taskLeaseMs: 60_000, heartbeatMs: 60_000 },
+      feed: new Feed(),
+      log: silentLog,
+      metrics: new QueueMetrics(),
+      onFenced: () => undefined,
+    });
+    await leader.begin();
+    return leader;
+  }
+
+  it("lets 12 contenders with stalls past the lease lead one at a time: no write of an old epoch lands", async () => {
+    const url = await server.createDatabase();
+    const databases = Array.from({ length: 12 }, () => new PostgresDatabase(url));
+    await databases[0]?.migrate(loadMigrations());
+    const random = new Random(4);
+    const until = Date.now() + 6_000;
+    let written = 0;
+    let refused = 0;
+    const contend = async (database: PostgresDatabase, index: number): Promise<void> => {
+      while (Date.now() < until) {
+        const leader = await lead(database, `contender-${index}`, LEASE_MS);
+        if (leader === undefined) {
+          await sleep(random.between(5, 40));
+          continue;
+        }
+        // Writes go on past the lease, as those of a process that was stopped in between would.
+        const stallMs = random.chance(0.5) ? LEASE_MS * 1.5 : 20;
+        for (let i = 0; i < 4; i++) {
+          const answer = await leader
+            .submit([parseSubmit({ executor: "none", input: { i } }, 3)])
+            .catch(() => undefined);
+          if (answer === undefined) refused++;
+          else written++;
+          await sleep(stallMs / 2);
+        }
+        leader.end();
+      }
+    };
+    await Promise.all(databases.map(contend));
+    const result = await audit(url, { allTerminal: false });
+    expect(result.problems).toEqual([]);
+    expect(result.tasks).toBe(written);
+    expect(refused).toBeGreaterThan(0);
+    expect(result.epochs).toBeGreaterThan(5);
+    const writers = await server.query(
+      url,
+      "select epoch from task_events where event_type = 'created' group by epoch having count(distinct node_id) > 1",
+    );
+    expect(writers).toEqual([]);
+    await Promise.all(databases.map((database) => database.close()));
+  });
+
+  it("ends each of 2,000 raced tasks in exactly one terminal state", async () => {
+    const url = await server.createDatabase();
+    const database = new PostgresDatabase(url);
+    await database.migrate(loadMigrations());
+    const leader = await lead(database, "judge", 120_000);
+    if (leader === undefined) throw new Error("nobody else contends");
+    const random = new Random("races");
+    const runs = { a: randomUUID(), b: randomUUID() };
+    for (const [node, run] of Object.entries(runs)) await leader.register(nodeNamed(node, run));
+    const race = async (): Promise<void> => {
+      const [submitted] = await leader.submit([parseSubmit({ executor: "race" }, 3)]);
+      const id = submitted !== undefined && "id" in submitted ? submitted.id : 0;
+      // Two workers for one task: one of them gets it.
+      const answers = await Promise.all(
+        Object.entries(runs).map(([node, run]) => leader.acquireTask(node, run, id)),
+      );
+      const granted = answers.flat();
+      expect(granted).toHaveLength(1);
+      const [grant] = granted;
+      if (grant === undefined) return;
+      await raceOut(leader, grant, id, random.below(3));
+    };
+    for (let from = 0; from < 2_000; from += 200)
+      await Promise.all(Array.from({ length: 200 }, race));
+    leader.end();
+    await database.close();
+    const result = await audit(url, { allTerminal: true });
+    expect(result.problems).toEqual([]);
+    expect(result.tasks).toBe(2_000);
+    expect(result.lateResults).toBeGreaterThan(100);
+    expect(Object.keys(result.states).sort()).toEqual(["CANCELED", "SUCCEEDED"]);
+  }, 120_000);
+});
+
+/** Completion against cancel, two completions, or a requeue against a late result. */
+async function raceOut(leader: Leader, grant: Grant, id: number, kind: number): Promise<void> {
+  const report = reportOf(grant);
+  if (kind === 0) {
+    await Promise.all([leader.cancel([id], "race"), leader.report("a", [report])]);
+  } else if (kind === 1) {
+    await Promise.all([leader.report("a", [report]), leader.report("b", [report])]);
+  } else {
+    await Promise.all([leader.release("a", [grant]), leader.report("a", [report])]);
+    const run = leader.memory.nodes.get("b")?.registration.run ?? "";
+    const [second] = await leader.acquireTask("b", run, id);
+    if (second !== undefined) await leader.report("b", [reportOf(second), report]);
+  }
+}
+
+function reportOf(grant: Grant): Report {
+  return {
+    task_id: grant.task_id,
+    lease_token: grant.lease_token,
+    attempt_id: grant.attempt_id,
+    status: "completed",
+    result: JSON.stringify({ attempt: grant.attempt_id }),
+    error: null,
+    elapsed_ms: 0,
+    start_noted: false,
+  };
+}
+
+function nodeNamed(node: string, run: string) {
+  return {
+    node_id: node,
+    run,
+    role: "worker",
+    url: null,
+    executor_types: ["race"],
+    capabilities: {},
+    max_parallel: 1,
+  };
+}

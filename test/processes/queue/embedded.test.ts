@@ -1,0 +1,67 @@
+/** The queue with nothing set up: the embedded database in a data directory. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { QueueClient } from "../../../src/queue/index.ts";
+import { NodeProcess } from "./fixtures.ts";
+
+describe("queue on the embedded database", () => {
+  let directory: string;
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), "hyperscale-queue-"));
+  });
+
+  afterAll(() => {
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  it("has every acknowledged submit after SIGKILL in the middle of 1,000, and refuses a second process", async () => {
+    const first = new NodeProcess([
+      "--data-dir",
+      directory,
+      "--max-parallel",
+      "1",
+      "--log-level",
+      "warn",
+    ]);
+    const { url, role } = await first.ready;
+    expect(role).toBe("leader");
+    const second = new NodeProcess(["--data-dir", directory]);
+    await expect(second.ready).rejects.toThrow(/in use by process \d+/);
+    const client = new QueueClient(url);
+    const acknowledged: string[] = [];
+    const submits = Array.from({ length: 1_000 }, async (_, i) => {
+      const task = await client.submit({ executor: "sleep", input: { ms: 1, result: i } });
+      acknowledged.push(task.id);
+      if (acknowledged.length === 500) first.signal("SIGKILL");
+    });
+    await Promise.allSettled(submits);
+    client.close();
+    await first.end();
+    expect(acknowledged.length).toBeGreaterThanOrEqual(500);
+    expect(acknowledged.length).toBeLessThan(1_000);
+    const again = new NodeProcess([
+      "--data-dir",
+      directory,
+      "--log-level",
+      "warn",
+      "--max-parallel",
+      "50",
+    ]);
+    const restarted = await again.ready;
+    const after = new QueueClient(restarted.url);
+    const found = new Set<string>();
+    for (let before: string | undefined; ; ) {
+      const page = await after.list({ limit: 1_000, ...(before === undefined ? {} : { before }) });
+      for (const task of page) found.add(task.id);
+      before = page.at(-1)?.id;
+      if (page.length < 1_000) break;
+    }
+    expect(acknowledged.filter((id) => !found.has(id))).toEqual([]);
+    after.close();
+    expect(await again.end("SIGTERM")).toBe(0);
+  }, 90_000);
+});

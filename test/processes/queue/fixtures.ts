@@ -1,0 +1,131 @@
+/** Nodes for tests: in this process, or as processes of their own that can be killed and stopped. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import {
+  builtinExecutors,
+  defaultSettings,
+  type Executors,
+  QueueNode,
+  type QueueSettings,
+  type Role,
+  silentLog,
+} from "../../../src/queue/index.ts";
+
+export const fastSettings: QueueSettings = {
+  ...defaultSettings,
+  leaderLeaseMs: 2_000,
+  leaderRenewMs: 500,
+  taskLeaseMs: 2_000,
+  leaseCleanupMs: 500,
+  pollIntervalMs: 500,
+  heartbeatMs: 500,
+  retryBaseMs: 20,
+  gracePeriodMs: 2_000,
+};
+
+/** For tests that are not about leases: a starved machine must not change the leader under them. */
+export const calmSettings: Partial<QueueSettings> = {
+  leaderLeaseMs: defaultSettings.leaderLeaseMs,
+  leaderRenewMs: defaultSettings.leaderRenewMs,
+  taskLeaseMs: defaultSettings.taskLeaseMs,
+};
+
+export interface TestNodeOptions {
+  readonly database: string;
+  readonly nodeId?: string;
+  readonly role?: Role;
+  readonly executors?: Executors;
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+  readonly settings?: Partial<QueueSettings>;
+}
+
+let nodes = 0;
+
+export function startNode(options: TestNodeOptions): Promise<QueueNode> {
+  return QueueNode.start({
+    nodeId: options.nodeId ?? `node-${++nodes}`,
+    role: options.role ?? "auto",
+    listen: { host: "127.0.0.1", port: 0 },
+    databaseUrl: options.database,
+    dataDirectory: ".",
+    executors: {
+      ...builtinExecutors({ commands: undefined, resultsDirectory: "." }),
+      ...options.executors,
+    },
+    capabilities: options.capabilities ?? {},
+    settings: { ...fastSettings, ...options.settings },
+    log: silentLog,
+  });
+}
+
+/** A node in a process of its own, by the real command line from source. */
+export class NodeProcess {
+  readonly child: ChildProcess;
+  readonly ready: Promise<{ readonly url: string; readonly role: string }>;
+  stderr = "";
+
+  constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+    const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
+    this.child = spawn(
+      process.execPath,
+      ["--import", "tsx", main, "queue", "start", "--listen", "127.0.0.1:0", ...args],
+      { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...environment } },
+    );
+    this.child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.stderr = (this.stderr + text).slice(-20_000);
+    });
+    this.ready = new Promise((resolve, reject) => {
+      let text = "";
+      this.child.stdout?.setEncoding("utf8").on("data", (part: string) => {
+        text += part;
+        const line = text.split("\n").find((one) => one.includes('"ready"'));
+        if (line !== undefined) resolve(JSON.parse(line));
+      });
+      this.child.once("exit", (code, signal) =>
+        reject(new Error(`the node ended with ${code ?? signal}: ${this.stderr.slice(-2_000)}`)),
+      );
+    });
+    this.ready.catch(() => undefined);
+  }
+
+  get alive(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    if (this.alive) this.child.kill(name);
+  }
+
+  async end(name: NodeJS.Signals = "SIGKILL"): Promise<number | null> {
+    if (!this.alive) return this.child.exitCode;
+    const ended = new Promise<number | null>((resolve) => this.child.once("exit", resolve));
+    this.child.kill(name);
+    return ended;
+  }
+}
+
+/** Fast leases for node processes, by the environment that operators use. */
+export const fastEnvironment = {
+  HYPERSCALE_LEADER_LEASE_SECONDS: "2",
+  HYPERSCALE_LEADER_RENEW_SECONDS: "0.5",
+  HYPERSCALE_LEASE_DURATION_SECONDS: "2",
+  HYPERSCALE_LEASE_CLEANUP_INTERVAL_SECONDS: "0.5",
+  HYPERSCALE_POLL_INTERVAL_SECONDS: "0.5",
+  HYPERSCALE_HEARTBEAT_SECONDS: "0.5",
+  HYPERSCALE_RETRY_BASE_SECONDS: "0.02",
+} as const;
+
+export async function eventually<Value>(
+  what: string,
+  look: () => Promise<Value | undefined | false>,
+  withinMs = 20_000,
+): Promise<Value> {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const value = await look();
+    if (value !== undefined && value !== false) return value;
+    if (Date.now() > deadline) throw new Error(`${what} did not happen within ${withinMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
