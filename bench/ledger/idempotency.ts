@@ -19,7 +19,6 @@ import {
   SHARD_COUNT,
   shardOf,
 } from "../../src/core/ledger/keys/key.ts";
-import { ManagerLedger } from "../../src/core/ledger/keys/manager-ledger.ts";
 import { ShardState } from "../../src/core/ledger/keys/shard.ts";
 import { decodeShardState, encodeShardState } from "../../src/core/ledger/keys/shard-snapshot.ts";
 
@@ -229,31 +228,6 @@ function gate(): Subject {
   };
 }
 
-function manager(): Subject {
-  const config = { ...IDEMPOTENCY_PROFILES.production.authority, entriesMax: 1e9 };
-  const ledger = new ManagerLedger<number>(config);
-  const at = { now: 0, wall };
-  return {
-    what: "manager ledger, keys and job ids",
-    fill: (count) => {
-      const keys = new Keys();
-      const submission = encodeUtf8("submission");
-      for (let i = 0; i < count; i++) {
-        const key = keys.next();
-        const job = { key, jobId: jobId(i), fingerprint: fingerprint(i), submission };
-        ledger.submit(job, i, at);
-        ledger.durable(2 * i + 1);
-        ledger.commit(key, ack, at);
-        ledger.durable(2 * i + 2);
-      }
-    },
-    look: (sample) => {
-      if (ledger.status(sample.key) === null) return false;
-      return ledger.submit({ ...sample, submission: ack }, 0, at)[0]?.kind === "answer";
-    },
-  };
-}
-
 /** State transfer of one shard that holds far more than its share. */
 function snapshot(): { bytes: number; encodeMs: number; decodeMs: number } {
   const state = new ShardState();
@@ -272,7 +246,7 @@ function snapshot(): { bytes: number; encodeMs: number; decodeMs: number } {
 }
 
 const entries = Number(process.argv.find((word) => /^[0-9]+$/.test(word)) ?? ENTRIES);
-const figures = [shards, oneShard, gate, manager].map((make) => measure(make, entries));
+const figures = [shards, oneShard, gate].map((make) => measure(make, entries));
 const transfer = snapshot();
 
 if (process.argv.includes("--json")) {

@@ -5,10 +5,9 @@
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
 import type { PeerRole } from "./claims.ts";
-import * as jobs from "./messages/jobs.ts";
 import * as ledger from "./messages/ledger.ts";
 import { swimStreamPacket } from "./messages/membership.ts";
-import * as nodes from "./messages/nodes.ts";
+import { refusal } from "./messages/refusal.ts";
 import type { Decoded, Type, ValueOf } from "./schema.ts";
 
 export type Priority = "critical" | "high" | "normal" | "low";
@@ -31,108 +30,14 @@ function kind<Value>(
   return { number, type, priority, directions };
 }
 
+/** A number is given with a message's first sender and never again. */
 export const MESSAGES = {
   membership: kind(1, swimStreamPacket, "critical", "any>any"),
-  refusal: kind(2, nodes.refusal, "critical", "any>any", "gate>client", "manager>client"),
-
-  jobSubmission: kind(
-    16,
-    jobs.jobSubmission,
-    "high",
-    "client>gate",
-    "client>manager",
-    "gate>manager",
-  ),
-  jobAck: kind(17, jobs.jobAck, "high", "gate>client", "manager>client", "manager>gate"),
-  jobCancelRequest: kind(18, jobs.jobCancelRequest, "critical", "client>gate", "gate>manager"),
-  jobCancelResponse: kind(19, jobs.jobCancelResponse, "critical", "gate>client", "manager>gate"),
-  workflowDispatch: kind(20, jobs.workflowDispatch, "high", "manager>worker"),
-  workflowDispatchAck: kind(21, jobs.workflowDispatchAck, "high", "worker>manager"),
-  workflowProgress: kind(22, jobs.workflowProgress, "normal", "worker>manager"),
-  jobProgress: kind(23, jobs.jobProgress, "normal", "manager>gate"),
-  globalJobStatus: kind(24, jobs.globalJobStatus, "normal", "gate>client", "gate>gate"),
-  provisionRequest: kind(25, jobs.provisionRequest, "high", "manager>manager"),
-  provisionConfirm: kind(26, jobs.provisionConfirm, "high", "manager>manager"),
-  provisionCommit: kind(27, jobs.provisionCommit, "high", "manager>manager"),
-  provisionAbort: kind(28, jobs.provisionAbort, "high", "manager>manager"),
-  stateSyncRequest: kind(
-    29,
-    jobs.stateSyncRequest,
-    "high",
-    "manager>worker",
-    "manager>manager",
-    "gate>gate",
-  ),
-  stateSyncResponse: kind(
-    30,
-    jobs.stateSyncResponse,
-    "high",
-    "worker>manager",
-    "manager>manager",
-    "gate>gate",
-  ),
-  datacenterLease: kind(31, jobs.datacenterLease, "critical", "gate>gate"),
-  leaseTransfer: kind(32, jobs.leaseTransfer, "critical", "gate>gate"),
-  leaseTransferAck: kind(33, jobs.leaseTransferAck, "critical", "gate>gate"),
-  jobStatusPush: kind(34, jobs.jobStatusPush, "critical", "gate>client", "manager>client"),
-  jobBatchPush: kind(35, jobs.jobBatchPush, "low", "gate>client", "manager>client"),
-
-  workerRegistration: kind(48, nodes.workerRegistration, "high", "worker>manager"),
-  managerRegistration: kind(49, nodes.managerRegistration, "high", "manager>gate"),
-  registrationAck: kind(50, nodes.registrationAck, "high", "manager>worker", "gate>manager"),
-  workflowCancelRequest: kind(
-    51,
-    nodes.workflowCancelRequest,
-    "critical",
-    "gate>manager",
-    "manager>worker",
-  ),
-  workflowCancelResponse: kind(
-    52,
-    nodes.workflowCancelResponse,
-    "critical",
-    "manager>gate",
-    "worker>manager",
-  ),
-  workflowCancellationQuery: kind(
-    53,
-    nodes.workflowCancellationQuery,
-    "critical",
-    "worker>manager",
-  ),
-  workflowCancellationAnswer: kind(
-    54,
-    nodes.workflowCancellationAnswer,
-    "critical",
-    "manager>worker",
-  ),
-  healthcheckExtensionRequest: kind(
-    55,
-    nodes.healthcheckExtensionRequest,
-    "critical",
-    "worker>manager",
-  ),
-  healthcheckExtensionResponse: kind(
-    56,
-    nodes.healthcheckExtensionResponse,
-    "critical",
-    "manager>worker",
-  ),
-  jobLeadership: kind(
-    57,
-    nodes.jobLeadership,
-    "critical",
-    "gate>gate",
-    "gate>manager",
-    "manager>gate",
-    "manager>worker",
-  ),
-  drainComplete: kind(58, nodes.drainComplete, "high", "worker>manager"),
-  jobStatusRequest: kind(59, nodes.jobStatusRequest, "normal", "client>gate", "client>manager"),
+  refusal: kind(2, refusal, "critical", "any>any", "gate>client", "manager>client"),
 
   ledgerOpening: kind(64, ledger.opening, "critical", "gate>gate", "manager>manager"),
   ledgerOpened: kind(65, ledger.opened, "critical", "gate>gate", "manager>manager"),
-  ledgerBatch: kind(66, ledger.batch, "critical", "gate>gate", "manager>manager"),
+  ledgerBatch: kind(66, ledger.batch, "high", "gate>gate", "manager>manager"),
 } as const;
 
 export type MessageName = keyof typeof MESSAGES;

@@ -24,7 +24,6 @@ import {
   federationMessage,
   swimDatagram,
 } from "../../src/wire/messages/membership.ts";
-import { gateHeartbeat, managerHeartbeat, workerHeartbeat } from "../../src/wire/messages/nodes.ts";
 import {
   decodeStreamMessage,
   encodeStreamMessage,
@@ -148,9 +147,6 @@ export function allTargets(): readonly Target[] {
     ...(Object.keys(MESSAGES) as MessageName[]).map(streamTarget),
     schemaTarget("hello", hello as Type<unknown>),
     schemaTarget("hello answer", helloAnswer as Type<unknown>),
-    schemaTarget("worker heartbeat", workerHeartbeat as Type<unknown>),
-    schemaTarget("manager heartbeat", managerHeartbeat as Type<unknown>),
-    schemaTarget("gate heartbeat", gateHeartbeat as Type<unknown>),
     guardTarget(),
     streamGuardTarget(),
     frameTarget(),

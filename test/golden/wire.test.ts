@@ -12,7 +12,6 @@ import { Random } from "../../src/core/base/random.ts";
 import { checksumAead } from "../../src/wire/checksum-aead.ts";
 import { hello, helloAnswer } from "../../src/wire/hello.ts";
 import { electionPacket, federationMessage, swimDatagram } from "../../src/wire/messages/membership.ts";
-import { gateHeartbeat, managerHeartbeat, workerHeartbeat } from "../../src/wire/messages/nodes.ts";
 import { MESSAGES, type MessageName } from "../../src/wire/registry.ts";
 import { encode, type FieldShape, type Shape, type Type } from "../../src/wire/schema.ts";
 import { sealPacket } from "../../src/wire/seal.ts";
@@ -65,9 +64,6 @@ function golden(): string {
     ["datagram 3 federation", federationMessage as Type<unknown>],
     ["hello", hello as Type<unknown>],
     ["hello answer", helloAnswer as Type<unknown>],
-    ["worker heartbeat", workerHeartbeat as Type<unknown>],
-    ["manager heartbeat", managerHeartbeat as Type<unknown>],
-    ["gate heartbeat", gateHeartbeat as Type<unknown>],
   ];
   const messages = (Object.keys(MESSAGES) as MessageName[]).map((name) => {
     const { number, type, priority, directions } = MESSAGES[name];

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { compareHlc, HLC_DRIFT_MS_MAX, type Hlc, HybridClock } from "./hlc.ts";
-import { decodeStamp, encodeStamp, HLC_STAMP_BYTES } from "./hlc-codec.ts";
 import { nodeId } from "./ids.ts";
 
 const A = nodeId("A");
@@ -175,23 +174,4 @@ describe("a graph of messages over clocks that step and nodes that restart", () 
       }
     }
   }
-});
-
-describe("stamp codec", () => {
-  it("is two little-endian u64", () => {
-    const bytes = encodeStamp({ wallMs: 1_704_931_200_000, logical: 258 });
-    expect(Buffer.from(bytes).toString("hex")).toBe("008cd1f58c0100000201000000000000");
-  });
-
-  it("gives back every safe stamp, and refuses other lengths and larger numbers", () => {
-    const safe = fc.maxSafeNat();
-    fc.assert(
-      fc.property(safe, safe, (wallMs, logical) => {
-        expect(decodeStamp(encodeStamp({ wallMs, logical }))).toEqual({ wallMs, logical });
-      }),
-    );
-    expect(decodeStamp(new Uint8Array(HLC_STAMP_BYTES).fill(0xff))).toBeNull();
-    expect(decodeStamp(new Uint8Array(15))).toBeNull();
-    expect(() => encodeStamp({ wallMs: 2 ** 53, logical: 0 })).toThrow("safe integer");
-  });
 });

@@ -21,7 +21,6 @@ import {
   type StreamEnvelope,
 } from "../../wire/registry.ts";
 import type { Entropy } from "../../wire/seal.ts";
-import { type Dial, type Posted, Sender } from "./sender.ts";
 
 export interface StreamsOptions {
   readonly port: ByteStreamPort;
@@ -46,7 +45,6 @@ export type ExchangeResult =
   /** `refused`: the host lives and nobody listens there. */
   | { readonly ok: false; readonly refused: boolean; readonly problem: string };
 
-const DIAL_MS_MAX = 5_000;
 /** What a refused sender is told to wait. (BEX-5) */
 const RETRY_AFTER_MS = 1_000;
 
@@ -62,24 +60,13 @@ function refusalOf(
 export class Streams {
   readonly #options: StreamsOptions;
   readonly #perHost = new Map<string, number>();
-  readonly #sender: Sender;
   #correlation = 0;
   #accepted = 0;
   #refused = 0;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
-    this.#sender = new Sender((to, handlers) => this.#dialFor(to, handlers));
     options.port.onAccept((stream) => this.#accept(stream));
-  }
-
-  /** One-way, queued by priority; the answer tells how full the destination's queue is. */
-  post(to: Address, message: StreamEnvelope, done: (problem: string | null) => void): Posted {
-    return this.#sender.post(to, message, done);
-  }
-
-  stop(): void {
-    this.#sender.stop();
   }
 
   get counts(): { readonly open: number; readonly accepted: number; readonly refused: number } {
@@ -204,26 +191,6 @@ export class Streams {
       if (reply !== null) {
         connection.send(encodeStreamMessage({ ...reply, correlation } as StreamEnvelope));
       }
-    });
-  }
-
-  #dialFor(to: Address, handlers: Parameters<Dial>[1]): void {
-    const { port, onProblem } = this.#options;
-    port.dial(to, DIAL_MS_MAX, (stream, problem) => {
-      if (stream === null) {
-        handlers.onEnd(`dial ${problem}`);
-        return;
-      }
-      const connection: Connection = this.#connect(stream, "client", {
-        onReady: () => handlers.onReady(connection),
-        onMessage: (bytes) => {
-          const answer = decodeStreamMessage(bytes);
-          if (answer.ok && answer.value.name === "refusal") {
-            onProblem(stream.host, `refused: ${answer.value.value.code}`);
-          }
-        },
-        onEnd: (ended) => handlers.onEnd(ended ?? "the connection closed"),
-      });
     });
   }
 

@@ -179,7 +179,6 @@ export class Transports {
   }
 
   async close(): Promise<void> {
-    this.#streams.stop();
     await Promise.all([this.#udp.close(), this.#tcp.close()]);
   }
 

@@ -10,7 +10,6 @@ import {
   originCoordinate,
   VIVALDI_DEFAULTS,
 } from "./estimator.ts";
-import { adaptiveTimeoutMs, coordinateQuality, rttUpperBoundMs, upperBoundMs } from "./quality.ts";
 
 /** Serf's own simulation: each cycle every client measures one random other. */
 function simulate(
@@ -183,50 +182,4 @@ describe("52g: samples that make no sense", () => {
       { numRuns: 200 },
     );
   });
-});
-
-describe("quality and bounds", () => {
-  it.each([
-    [10, 20, 0, 1],
-    [5, 20, 0, 0.5],
-    [10, 40, 0, 0.5],
-    [10, 20, 600_000, 0.5],
-    [5, 40, 600_000, 0.125],
-    [0, 20, 0, 0],
-  ])(
-    "quality of %d samples, %d ms error, %d ms old is %d",
-    (samples, errorMs, staleMs, quality) => {
-      expect(coordinateQuality(samples, errorMs, staleMs)).toBeCloseTo(quality, 9);
-    },
-  );
-
-  it.each([
-    [100, 50, 200],
-    [100, 10, 120],
-    [0, 0.2, 2],
-    [50, 900, 1_050],
-    [9_999, 900, 10_000],
-  ])("the upper bound of %d ms with sigma %d is %d", (distance, sigma, bound) => {
-    expect(upperBoundMs(distance, sigma)).toBe(bound);
-  });
-
-  it("an unknown coordinate counts as 200 ms", () => {
-    expect(rttUpperBoundMs(null, null)).toBe(200);
-  });
-
-  it.each([
-    [5, 1, 0.5, 5_250],
-    [50, 1, 0.8, 27_000],
-    [100, 1.2, 1.2, 67_200],
-    [200, 1.5, 1.5, 86_250],
-    [10, 2.5, 1, 13_750],
-  ])(
-    "the adaptive timeout for %d ms, load %d, error %d is %d ms",
-    (rttMs, load, error, timeout) => {
-      expect(adaptiveTimeoutMs({ baseMs: 5_000, rttMs, load, error, role: "manager" })).toBeCloseTo(
-        timeout,
-        6,
-      );
-    },
-  );
 });

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nodeId } from "../../base/ids.ts";
 import { checkLedgerConfig, LEDGER_DEFAULTS } from "./config.ts";
-import { compareEntries, isConflict, type JobLedgerEntry, resolveConflict } from "./conflict.ts";
 import {
   atLeast,
   DURABILITY_LEVELS,
@@ -12,9 +11,8 @@ import {
   type Operation,
   requiredDurability,
 } from "./durability.ts";
-import { EVENT_KINDS, type EventId } from "./events.ts";
+import { EVENT_KINDS } from "./events.ts";
 import { levelReached, type Placement, placeReplicas, quorumOf, type Site } from "./placement.ts";
-import { anyEvent, event, JOB, stamp } from "./testing/events.ts";
 
 const levels = Object.keys(DURABILITY_LEVELS) as Durability[];
 
@@ -52,83 +50,6 @@ describe("durability of operations", () => {
         expect([asked, OPERATION_DURABILITY[operation]]).toContain(level);
       }
     }
-  });
-});
-
-describe("conflict resolution", () => {
-  const entry = (fields: Partial<JobLedgerEntry> = {}): JobLedgerEntry => ({
-    jobId: JOB,
-    fenceToken: 5,
-    hlc: stamp(100),
-    event: event("JobCompleted"),
-    sourceNode: nodeId("g1"),
-    sourceRegion: "use1",
-    sourceLsn: 7,
-    ...fields,
-  });
-  const cancel = event("JobCancellationRequested");
-
-  it.each([
-    [
-      "a cancellation, against fence and time",
-      entry({ event: cancel, fenceToken: 1, hlc: stamp(1) }),
-      entry(),
-    ],
-    ["the higher fence, against time", entry({ fenceToken: 6, hlc: stamp(1) }), entry()],
-    ["the later wall time", entry({ hlc: stamp(101) }), entry()],
-    ["the higher counter", entry({ hlc: stamp(100, 1) }), entry()],
-    [
-      "the larger node name, whatever the stamps' own names",
-      entry({ sourceNode: nodeId("g2"), hlc: stamp(100, 0, "a") }),
-      entry({ hlc: stamp(100, 0, "z") }),
-    ],
-    [
-      "of two cancellations, the higher fence",
-      entry({ event: cancel, fenceToken: 6 }),
-      entry({ event: event("JobCancellationRequested") }),
-    ],
-  ])("goes to %s", (_, winner, loser) => {
-    expect(resolveConflict(winner, loser)).toBe(winner);
-    expect(resolveConflict(loser, winner)).toBe(winner);
-  });
-
-  it("is called for by one job and token with two events", () => {
-    const one = entry();
-    expect(isConflict(one, entry())).toBe(true);
-    expect(isConflict(one, { ...one, sourceNode: nodeId("g9") })).toBe(false);
-    expect(isConflict(one, entry({ fenceToken: 6 }))).toBe(false);
-    expect(isConflict(one, entry({ jobId: "use1-1-g-00002" as typeof JOB }))).toBe(false);
-  });
-
-  // Few values per field, so that ties are common.
-  const anyEntry: fc.Arbitrary<JobLedgerEntry> = fc.record({
-    jobId: fc.constant(JOB),
-    fenceToken: fc.nat(2),
-    hlc: fc.record({
-      wallMs: fc.nat(2),
-      logical: fc.nat(2),
-      node: fc.constantFrom("x", "y").map(nodeId),
-    }),
-    event: fc
-      .tuple(anyEvent, fc.constantFrom("e1", "e2"))
-      .map(([one, id]) => ({ ...one, eventId: id as EventId })),
-    sourceNode: fc.constantFrom("g1", "g2").map(nodeId),
-    sourceRegion: fc.constant("use1"),
-    sourceLsn: fc.nat(3),
-  });
-
-  it("is symmetric and associative (LEDG-5)", () => {
-    fc.assert(
-      fc.property(anyEntry, anyEntry, anyEntry, (a, b, c) => {
-        expect(compareEntries(resolveConflict(a, b), resolveConflict(b, a))).toBe(0);
-        const left = resolveConflict(resolveConflict(a, b), c);
-        const right = resolveConflict(a, resolveConflict(b, c));
-        expect(compareEntries(left, right)).toBe(0);
-        expect(left.event.eventId).toBe(right.event.eventId);
-        expect(left.sourceNode).toBe(right.sourceNode);
-      }),
-      { numRuns: 1_000 },
-    );
   });
 });
 
