@@ -54,3 +54,8 @@ export function codeOfNumber(number: number): ErrorCode {
   }
   return "INTERNAL";
 }
+
+/** The database could not be reached, or ended the statement in a way that allows a repeat. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = "DatabaseUnavailable";
+}

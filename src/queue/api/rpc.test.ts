@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { QueueError } from "../../core/queue/errors.ts";
-import { DatabaseUnavailable } from "../store/database.ts";
+import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
 import { answerRpc, type RpcCall } from "./rpc.ts";
 
 const echo = (call: RpcCall): Promise<unknown> => Promise.resolve(call);

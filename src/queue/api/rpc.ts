@@ -1,8 +1,7 @@
 /** JSON-RPC 2.0: requests, notifications and batches in; responses out. Knows nothing of transport. */
 
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
-import { ERROR_CODES, QueueError } from "../../core/queue/errors.ts";
-import { DatabaseUnavailable } from "../store/database.ts";
+import { DatabaseUnavailable, ERROR_CODES, QueueError } from "../../core/queue/errors.ts";
 
 export type RpcId = string | number | null;
 

@@ -7,10 +7,10 @@
 import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
-import { QueueError } from "../../core/queue/errors.ts";
+import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
 import type { ReadyTask } from "../../core/queue/lanes.ts";
 import type { Grant } from "../api/types.ts";
-import { DatabaseUnavailable, sqlArray, sqlColumn } from "../store/database.ts";
+import { sqlArray, sqlColumn } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
 import { GroupCommit } from "../store/group-commit.ts";
 import { type KnownNode, type LeaderMemory, readyTask } from "./memory.ts";

@@ -8,9 +8,9 @@
 
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
-import { QueueError } from "../../core/queue/errors.ts";
+import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
 import type { NewTask, Submitted } from "../api/types.ts";
-import { DatabaseUnavailable, type Pen, sqlArray, sqlColumn } from "../store/database.ts";
+import { type Pen, sqlArray, sqlColumn } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
 import { GroupCommit } from "../store/group-commit.ts";
 import type { LeaderMemory } from "./memory.ts";

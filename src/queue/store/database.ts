@@ -26,11 +26,6 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** The database could not be reached, or ended the statement in a way that allows a repeat. */
-export class DatabaseUnavailable extends Error {
-  override readonly name = "DatabaseUnavailable";
-}
-
 const texts = new Map<string, string>();
 
 /** The text of src/queue/store/sql/<name>.sql without its comment lines; read once. */

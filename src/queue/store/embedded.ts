@@ -7,13 +7,8 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
-import {
-  type Database,
-  DatabaseUnavailable,
-  type Migration,
-  type Row,
-  sqlText,
-} from "./database.ts";
+import { DatabaseUnavailable } from "../../core/queue/errors.ts";
+import { type Database, type Migration, type Row, sqlText } from "./database.ts";
 import { migrateWith } from "./postgres.ts";
 
 const parsers = { 20: Number, 1700: Number };

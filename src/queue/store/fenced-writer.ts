@@ -7,8 +7,8 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { QueueError } from "../../core/queue/errors.ts";
-import { type Database, DatabaseUnavailable, type Pen, type Row } from "./database.ts";
+import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
+import type { Database, Pen, Row } from "./database.ts";
 import type { Log } from "./log.ts";
 
 const RETRY_MS_FIRST = 50;

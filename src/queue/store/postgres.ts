@@ -5,9 +5,9 @@
  */
 
 import pg from "pg";
+import { DatabaseUnavailable } from "../../core/queue/errors.ts";
 import {
   type Database,
-  DatabaseUnavailable,
   isTransientState,
   type Migration,
   type Pen,
