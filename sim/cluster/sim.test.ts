@@ -89,8 +89,8 @@ describe("the simulator", { timeout: 120_000 }, () => {
   });
 });
 
-describe("52: a whole cluster", { timeout: 120_000 }, () => {
-  it("(a) a failed member comes back after the network heals, even when everyone has forgotten it", () => {
+describe("a whole cluster", { timeout: 120_000 }, () => {
+  it("B-52a: a failed member comes back after the network heals, even when everyone has forgotten it", () => {
     const swimConfig = { ...SWIM_PROFILES.lan, deadReapMs: 60_000 };
     const cluster = new Cluster({ seed: 3, members: 8, swimConfig, seedCount: 1 });
     cluster.startAll(500);
@@ -103,7 +103,7 @@ describe("52: a whole cluster", { timeout: 120_000 }, () => {
     expect(cluster.viewsAgree()).toBe(true);
   });
 
-  it("(b) join, leave, join are ordered by incarnation, whatever order news comes in", () => {
+  it("B-52b: join, leave, join are ordered by incarnation, whatever order news comes in", () => {
     const cluster = settled(6);
     const node = at(cluster, 4);
     node.stepSwim({ kind: "leave" });
@@ -115,7 +115,7 @@ describe("52: a whole cluster", { timeout: 120_000 }, () => {
     expect(cluster.viewsAgree()).toBe(true);
   });
 
-  it("(c) a farewell ends: gossip about it dies down", () => {
+  it("B-52c: a farewell ends: gossip about it dies down", () => {
     const cluster = settled(6);
     at(cluster, 4).stepSwim({ kind: "leave" });
     cluster.world.runUntil(cluster.world.now + 20_000);
@@ -123,7 +123,7 @@ describe("52: a whole cluster", { timeout: 120_000 }, () => {
     expect(queued).toEqual([0, 0, 0, 0, 0, 0]);
   });
 
-  it("(d) a failed member can be forced out; a live one cannot", () => {
+  it("B-52d: a failed member can be forced out; a live one cannot", () => {
     const cluster = settled(6);
     at(cluster, 4).crash();
     cluster.world.runUntil(cluster.world.now + 20_000);
@@ -135,7 +135,7 @@ describe("52: a whole cluster", { timeout: 120_000 }, () => {
     expect(cluster.viewsAgree()).toBe(true);
   });
 
-  it("(f) a slow disk delays what must be durable, never the answers to probes", () => {
+  it("B-52f: a slow disk delays what must be durable, never the answers to probes", () => {
     const cluster = settled(6);
     for (const node of cluster.nodes) {
       node.disk.faults = { ...node.disk.faults, slowSyncChance: 1, slowSyncMsMax: 400 };
@@ -152,7 +152,7 @@ describe("52: a whole cluster", { timeout: 120_000 }, () => {
     expect(deaths).toBe(0);
   });
 
-  it("(i) sixteen members, each knowing only the one before it, converge", () => {
+  it("B-52i: sixteen members, each knowing only the one before it, converge", () => {
     const cluster = new Cluster({
       seed: 4,
       members: 16,

@@ -4,7 +4,7 @@
  *
  * When the timer fires, one poll phase passes before any machine hears of it: after a stall inside the
  * check phase libuv runs expired timers before it reads the sockets, so a machine would judge a probe
- * while its ack lies in the buffer (30 of 30 trials; with two immediates 0 of 30 — systems 1.7).
+ * while its ack lies in the buffer (measured: 30 of 30 trials; with two immediates 0 of 30).
  *
  * An effect that must be durable before anything else leaves returns a promise; the machine's later
  * effects wait for it, its inputs do not. If it fails the process must end: nobody knows what is on disk.

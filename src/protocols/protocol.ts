@@ -7,7 +7,7 @@
  *   the loop       bound.start(now)                 as often as it goes; the sink hears exactly once
  *
  * Functions written by users reach the same protocol through a client (`({ http }) => http.get(…)`)
- * that lives in the user's session; `registerClient` adds one, and a session makes it on first use.
+ * that the engine makes on first use; what it keeps per user lives in the session.
  */
 
 import type { ErrorKind } from "./errors.ts";
@@ -58,7 +58,9 @@ export interface ResolvedAddress {
   readonly family: 4 | 6;
 }
 
-/** Settings of a workflow that concern its calls; every one has a default (`defaults.ts`). */
+/**
+ * Settings of a workflow that concern its calls; `DEFAULT_CALL_SETTINGS` has the default of each.
+ */
 export interface CallSettings {
   readonly connectTimeoutMs: number;
   /** Until the first byte of the answer. */
@@ -94,7 +96,7 @@ export interface Session {
   readonly settings: CallSettings;
   /** Makes the named state on first use; a protocol keeps its per-user things there. */
   state<State extends SessionState>(key: SessionKey<State>): State;
-  /** Counts calls that are under way but not the step's own; used to end a user cleanly. */
+  /** The user has ended: nothing new may be started, and what still finishes is not heard. */
   readonly closed: boolean;
 }
 

@@ -18,7 +18,10 @@ export interface AdmissionLimits {
   readonly low: number;
 }
 
-/** Per role (spec 20, 10.1). */
+/**
+ * Per role: gates and managers serve more at once than a worker, which must keep its cores for
+ * load.
+ */
 export const ADMISSION_LIMITS: Readonly<
   Record<"default" | "gate" | "manager" | "worker", AdmissionLimits>
 > = {

@@ -47,7 +47,7 @@ describe("parcels", () => {
     );
   });
 
-  it("carry a message of several frames in chunks", () => {
+  it("carry a message of several frames in chunks (C20-1)", () => {
     expect(roundTrip(noise(2.5 * CHUNK_BYTES), true)).toBe(3);
   });
 
@@ -60,7 +60,7 @@ describe("parcels", () => {
     expect(packed.ok).toBe(false);
   });
 
-  it("refuse bombs by their declared size, and lies about it when inflation reaches it", () => {
+  it("refuse bombs by their declared size, and lies about it when inflation reaches it (SEC-9, B-48)", () => {
     const zeros = deflate.deflate(new Uint8Array(10_000_000));
     const declared = (length: number): Uint8Array => {
       const out = new ByteWriter(zeros.length + 16);

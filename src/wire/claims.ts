@@ -1,5 +1,5 @@
 /**
- * Roles from certificates, and which role may open a stream to which. (AD-28.7..10, C-26)
+ * Roles from certificates, and which role may open a stream to which. (AD-28.7..10, C10-26)
  *
  * A certificate names its holder by URIs in the subject's alternative names, each exactly once:
  * `hyperscale://role/…`, `hyperscale://cluster/…`, `hyperscale://env/…`, `hyperscale://dc/…`.
@@ -52,7 +52,7 @@ export function readClaims(uris: readonly string[]): ClaimsResult {
 
 /**
  * Who may ask what of whom on a stream. The matrix governs work; membership (join, push/pull, fallback
- * probes) is open to every member of a cluster, since SWIM probes any pair. (C-26)
+ * probes) is open to every member of a cluster, since SWIM probes any pair. (C10-26)
  */
 const MATRIX: Readonly<Record<PeerRole, readonly PeerRole[]>> = {
   client: ["gate"],

@@ -152,7 +152,7 @@ describe("the datagram guard", () => {
     void b;
   });
 
-  it("refuses a wrong key and another cluster's packets under the same secret", () => {
+  it("refuses a wrong key and another cluster's packets under the same secret (SEC-1, SEC-13, B-51)", () => {
     const stranger = start(ringOf([NEW]));
     const neighbour = start(ringOf([OLD], "other/e"));
     const b = start();
@@ -162,7 +162,7 @@ describe("the datagram guard", () => {
     expect(b.open(A, wrongScope, 0).refusal).toBe("forged");
   });
 
-  it("keeps every pair talking through add, use and remove of a key", () => {
+  it("keeps every pair talking through add, use and remove of a key (SEC-5, B-51)", () => {
     const steps = [[OLD], [OLD, NEW], [NEW, OLD], [NEW]];
     for (let step = 0; step + 1 < steps.length; step++) {
       const { a, b, guards } = pair();
@@ -199,7 +199,7 @@ describe("the datagram guard", () => {
     expect(closed.open(A, greeting, 0).refusal).toBe("unknownKey");
   });
 
-  it("limits what strangers may cost, and members go on", () => {
+  it("limits what strangers may cost, and members go on (SEC-7, SEC-8)", () => {
     const { a, b, guards } = pair();
     converse(guards, a.seal(B, text("x"), 0), A);
     const noise = start();
@@ -213,7 +213,7 @@ describe("the datagram guard", () => {
     expect(converse(guards, a.seal(B, text("still"), 0), A).accepted).toEqual(["still"]);
   });
 
-  it("never throws and never believes a changed packet", () => {
+  it("never throws and never believes a changed packet (B-49, B-50, UDP-8)", () => {
     const { a, b, guards } = pair();
     converse(guards, a.seal(B, text("x"), 0), A);
     fc.assert(
@@ -231,7 +231,7 @@ describe("the datagram guard", () => {
     );
   });
 
-  it("accepts each packet once under loss, duplication and reordering", () => {
+  it("accepts each packet once under loss, duplication and reordering (SEC-6)", () => {
     fc.assert(
       fc.property(fc.array(fc.nat(63), { minLength: 64, maxLength: 256 }), (deliveries) => {
         const { a, b, guards } = pair();

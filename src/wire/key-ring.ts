@@ -1,7 +1,7 @@
 /**
  * The keys of a cluster: one seals, all open. Rotation without downtime is three steps on every
  * member, each finished everywhere before the next begins: add the new key, use it, remove the old
- * one. (SEC-5, systems 1.6 no. 51)
+ * one. (SEC-5, B-51)
  *
  * A key is known by a fingerprint that reveals nothing of it. Sender keys are derived from it once per
  * session and purpose; cluster and environment enter the derivation, so that a packet of another

@@ -39,7 +39,7 @@ describe("every stream message", () => {
     }
   });
 
-  it("has a number of its own, a priority class and a direction", () => {
+  it("has a number of its own, a priority class and a direction (CODEC-1, BEX-9)", () => {
     const numbers = names.map((name) => MESSAGES[name].number);
     expect(new Set(numbers).size).toBe(numbers.length);
     for (const name of names) {
@@ -65,7 +65,7 @@ describe("every stream message", () => {
     }
   });
 
-  it("is refused by number when nobody knows it", () => {
+  it("is refused by number when nobody knows it (CODEC-1)", () => {
     const out = new ByteWriter();
     out.varint(9_999);
     out.varint(0);
@@ -103,7 +103,7 @@ describe("every datagram", () => {
     }
   });
 
-  it("keeps to the sizes that membership counts on when it fills a packet", () => {
+  it("keeps to the sizes that membership counts on when it fills a packet (B-46)", () => {
     const random = new Random("sizes");
     const bare = { coordinate: null, state: null, updates: [] };
     for (let i = 0; i < 3_000; i++) {

@@ -1,6 +1,6 @@
 /**
  * Every message that may travel on a stream: its number for ever, its schema, its priority class and
- * who may send it to whom. Nothing else decodes. (CODEC-1, BEX-9, spec 20 section 16)
+ * who may send it to whom. Nothing else decodes. (CODEC-1, BEX-9)
  */
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";

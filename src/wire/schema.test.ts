@@ -113,14 +113,14 @@ describe("the schema codec", () => {
     );
   });
 
-  it("refuses every proper prefix", () => {
+  it("refuses every proper prefix (B-46)", () => {
     const whole = encode(inner, { name: "some name", weights: [1, 2] });
     for (let length = 0; length < whole.length; length++) {
       expect(decode(inner, whole.subarray(0, length)).ok).toBe(false);
     }
   });
 
-  it("skips unknown fields of every wire kind, before, between and after known ones", () => {
+  it("skips unknown fields of every wire kind, before, between and after known ones (CODEC-2, AD-25.6)", () => {
     const wide = struct("wide", {
       name: required(2, text(64)),
       size: required(5, uint),
@@ -170,7 +170,7 @@ describe("the schema codec", () => {
     expect(problemOf(inner, twice)).toBe("fields are out of order");
   });
 
-  it("refuses counts and lengths beyond their bound or beyond the bytes, before allocating", () => {
+  it("refuses counts and lengths beyond their bound or beyond the bytes, before allocating (B-46, B-47)", () => {
     const giant = rawStruct((out) => {
       out.varint(1 * 4 + 2);
       out.text("n");
@@ -200,7 +200,7 @@ describe("the schema codec", () => {
     expect(problemOf(oneOf(["a"]), Uint8Array.of(1))).toBe("an unknown word of a fixed list");
   });
 
-  it("reads keys named like prototype members as plain map keys", () => {
+  it("reads keys named like prototype members as plain map keys (CODEC-3)", () => {
     const type = dictionary(uint, 4);
     const value = new Map([
       ["__proto__", 1],

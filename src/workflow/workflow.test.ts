@@ -140,7 +140,7 @@ it("workflows come in the order in which the file makes them, not in that of the
   ]);
 });
 
-describe("classification (spec 30, section 3)", () => {
+describe("classification (WF-1, WF-2)", () => {
   const pool = 8;
   const coresOf = (
     flow: Workflow<never, never, never, never> | Workflow,

@@ -1,6 +1,6 @@
 /**
  * Every decoder that bytes from outside reach, with valid samples to start from. A fuzzer feeds each with
- * rubbish and with damaged samples; none may throw, hang, or keep memory. (CODEC, UDP-8, systems 1.5.12)
+ * rubbish and with damaged samples; none may throw, hang, or keep memory. (CODEC-1, UDP-8, B-49)
  */
 
 import { encodeUtf8 } from "../../src/core/base/bytes.ts";

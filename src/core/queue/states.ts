@@ -1,5 +1,5 @@
 /**
- * The life of a task as a table: which state may follow which, and by which event. (spec 01 §3)
+ * The life of a task as a table: which state may follow which, and by which event. (TQ-20)
  *
  *     submit ─► QUEUED ──claim──► RUNNING ──report──► SUCCEEDED | FAILED
  *                 │  ▲               │  │

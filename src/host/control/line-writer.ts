@@ -1,7 +1,7 @@
 /**
  * Lines to a file descriptor without ever waiting for its reader. Node writes to pipes synchronously, so a
  * reader that has stopped reading would stop the whole process, and a member that does not answer probes
- * is declared dead for the sake of a log. (systems 1.6, 52f)
+ * is declared dead for the sake of a log. (B-52f)
  *
  * Lines wait in a bounded buffer; when it is full they are dropped and counted, and the count is told in a
  * line of its own once there is room again.

@@ -1,5 +1,5 @@
 /**
- * A reader: disk → prefetch (checksums and numbers verified) → bounded queue → consumers. (spec 50, 7.6)
+ * A reader: disk → prefetch (checksums and numbers verified) → bounded queue → consumers.
  *
  * It has its own handle and position and never reads past what is durable, so it neither blocks the
  * writer nor sees what may still vanish. Several consumers share the entries of one reader, each entry

@@ -1,5 +1,5 @@
 /**
- * Prepared parts of HTTP requests (spec 30 §7): what a user builds once at the top of a file and uses
+ * Prepared parts of HTTP requests: what a user builds once at the top of a file and uses
  * in every call. Each part turns into text or bytes when it is made or prepared, never in the loop.
  *
  *   const api = url("https://api.example.com/users");

@@ -1,5 +1,6 @@
 /**
  * One leadership: from the acquisition of an epoch to its end. The single writer of task state.
+ * (TQ-2)
  *
  *     clients ──► submit pen ──┐                      ┌── finish pen ◄── reports, renewals
  *                              ├─► memory (lanes, ────┤

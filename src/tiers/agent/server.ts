@@ -18,7 +18,10 @@ import { agentMetrics } from "./metrics.ts";
 
 const BODY_BYTES_MAX = 65_536;
 const SUBSCRIBERS_MAX = 64;
-/** A reader of events that lags this far behind is cut off: a slow one never holds membership up. (52f) */
+/**
+ * A reader of events that lags this far behind is cut off: a slow one never holds membership up.
+ * (B-52f)
+ */
 const SUBSCRIBER_BACKLOG_BYTES_MAX = 1_048_576;
 const REQUEST_MS_MAX = 10_000;
 

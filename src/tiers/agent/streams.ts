@@ -1,7 +1,8 @@
 /**
  * Requests and replies over secured connections: one connection per exchange on the dialling side, any
  * number of requests per connection on the accepting one. Bounded in connections, in all and per host,
- * and every exchange ends by its deadline, whatever the peer does.
+ * and every exchange ends by its deadline, whatever the peer does. All data travels here, none in
+ * datagrams. (NET-2)
  */
 
 import type { Address } from "../../core/base/ids.ts";
@@ -167,7 +168,7 @@ export class Streams {
       return;
     }
     const { name, correlation } = request.value;
-    // The matrix of roles governs work; membership is between any two members. (C-26)
+    // The matrix of roles governs work; membership is between any two members. (C10-26)
     const denied = name === "membership" ? null : mayConnect(peer.role, hello.role);
     const misdirected = denied ?? directionProblem(name, peer.role, hello.role);
     if (misdirected !== null) {

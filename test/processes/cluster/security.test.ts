@@ -92,7 +92,8 @@ describe("an agent under attack", () => {
     }
   }, 20_000);
 
-  it("closes on an oversized, an empty and a meaningless frame, and keeps no byte of them", async () => {
+  // FRAME-5, FRAME-6
+  it("closes on an oversized, an empty and a meaningless frame, and keeps no byte of them (B-47)", async () => {
     const before = residentBytes(target().pid);
     const giant = Buffer.concat([Buffer.from([0xff, 0xff, 0xff, 0xff]), Buffer.alloc(MIB)]);
     for (let i = 0; i < 20; i++) expect(await shout(host, giant)).toHaveLength(0);

@@ -1,6 +1,6 @@
 /**
  * How a node finds the first peer to join: who might be there, who answers, and when to ask again.
- * (BOOT-1..8, AD-28.1..3, AD-28.24..26)
+ * (BOOT-1..8, AD-28.1..3, AD-28.24..26, C31-25)
  *
  *     resolving → probing → joined
  *         ↑          ↓         ↓  alone again, or time to refresh

@@ -1,5 +1,5 @@
 /**
- * The numbers of leadership, one table. `standard` is the spec's reading (LEAD-14), `wide` the same
+ * The numbers of leadership, one table. `standard` is the default (LEAD-14), `wide` the same
  * for gates, `dc` fails over in about a second.
  */
 

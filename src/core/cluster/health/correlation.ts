@@ -1,6 +1,6 @@
 /**
  * When many fall at once, the fault is probably near the observer. Two guards share the idea: the
- * correlation level over datacenters (AD-33a C-3) and the hold on mass eviction of nodes (AD-19.31).
+ * correlation level over datacenters (C40-3) and the hold on mass eviction of nodes (AD-19.31).
  */
 
 export type CorrelationLevel = "NONE" | "LOW" | "MEDIUM" | "HIGH";

@@ -1,7 +1,7 @@
 /**
  * Two questions about a node, kept apart: is the machine alive (global), and is it responsive for this
  * job (job). A suspicion of one never implies the other; a global death ends all job suspicions of the
- * node, a job death touches that job only. (AD-30, HFD-1 to HFD-12)
+ * node, a job death touches that job only. (AD-30, HFD-1..5, HFD-9, HFD-10, HFD-12)
  *
  * Confirmations change a suspicion's deadline, only ever to an earlier one; no timer is re-armed by
  * gossip, so nothing can starve. Global suspicions wait in the timing wheel, job suspicions in a heap

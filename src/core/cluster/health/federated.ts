@@ -116,7 +116,9 @@ export class FederatedMonitor {
     return true;
   }
 
-  /** A new leader: aim there, forgive the old one's silence; only an ack makes it reachable. (C-1) */
+  /**
+   * A new leader: aim there, forgive the old one's silence; only an ack makes it reachable. (C40-1)
+   */
   retarget(datacenter: string, leader: Address): void {
     const record = this.#records.get(datacenter);
     if (record === undefined || record.leader === leader) return;

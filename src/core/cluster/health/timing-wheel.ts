@@ -2,7 +2,7 @@
  * Many deadlines, one tick. Far ones wait in coarse buckets of a second, near ones in fine buckets of
  * a tenth; when the coarse hand reaches a bucket, its entries cascade by their exact time. Entries
  * beyond the horizon are filed at its end and filed again when the hand comes round. Adding, moving
- * and removing are O(1); nothing fires early, nor more than one fine tick late. (AD-30, WHEEL-1 to 7)
+ * and removing are O(1); nothing fires early, nor more than one fine tick late. (AD-30, WHEEL-1..7)
  */
 
 import { assert } from "../../base/assert.ts";

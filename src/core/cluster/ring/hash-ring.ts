@@ -1,7 +1,7 @@
 /**
  * Consistent hashing: who owns a key, and who follows. Each node stands at many places of a circle of
  * 2^32 positions; a key belongs to the first place strictly after its own position. Adding or removing
- * one of N nodes moves about 1/N of the keys, and none between two unaffected nodes. (RING-1 to RING-6)
+ * one of N nodes moves about 1/N of the keys, and none between two unaffected nodes. (RING-1..6)
  *
  * The hash is the first four bytes of SHA-256, so that every process, version and language agrees.
  * The ring depends on the set of nodes only: a contested place goes to the smaller id.

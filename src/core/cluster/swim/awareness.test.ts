@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Awareness } from "./awareness.ts";
 
-it("9: the score follows its deltas between 0 and 7, and scales by score + 1", () => {
+it("B-9: the score follows its deltas between 0 and 7, and scales by score + 1", () => {
   const awareness = new Awareness(8);
   const deltas = [0, -1, -10, 1, -1, 10, -1, -1, -1, -1, -1, -1, -1, -1];
   const scores = [0, 0, 0, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0, 0];

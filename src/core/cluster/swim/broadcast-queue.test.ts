@@ -16,7 +16,7 @@ const user = (sequence: number, bytes: number): Update => ({
 });
 
 describe("the broadcast queue", () => {
-  it("40: newer news about a member replaces older and starts its count anew", () => {
+  it("B-40: newer news about a member replaces older and starts its count anew", () => {
     const queue = new BroadcastQueue(updateBytesMax);
     queue.push(suspect("a", 1, "x"));
     queue.take(take);
@@ -36,20 +36,20 @@ describe("the broadcast queue", () => {
     [3, 99, 0, 6],
     [2, 5, 8, 8],
     [4, 1_000, 8, 16],
-  ])("41: limit(mult %d, %d members, floor %d) is %d", (mult, members, floor, limit) => {
+  ])("B-41: limit(mult %d, %d members, floor %d) is %d", (mult, members, floor, limit) => {
     expect(retransmitLimit(mult, members, floor)).toBe(limit);
   });
 
   it.each([
     [2, 4],
     [3, 3],
-  ])("42: four 18-byte updates in 80 bytes with overhead %d: %d fit", (overheadBytes, fit) => {
+  ])("B-42: four 18-byte updates in 80 bytes with overhead %d: %d fit", (overheadBytes, fit) => {
     const queue = new BroadcastQueue(() => 18);
     for (const name of ["a", "b", "c", "d"]) queue.push(alive(name, 1));
     expect(queue.take({ ...take, budgetBytes: 80, overheadBytes })).toHaveLength(fit);
   });
 
-  it("43: fewest sends first, then the largest, then the newest", () => {
+  it("B-43: fewest sends first, then the largest, then the newest", () => {
     const queue = new BroadcastQueue(updateBytesMax);
     queue.push(alive("told", 1));
     queue.take(take);
@@ -89,7 +89,7 @@ describe("the broadcast queue", () => {
     }
   });
 
-  it("44: a full queue keeps the newest and says so", () => {
+  it("B-44: a full queue keeps the newest and says so", () => {
     const queue = new BroadcastQueue(() => 20);
     let overflowed = 0;
     for (let i = 0; i < QUEUE_LENGTH_MAX + 10; i++) {
@@ -101,7 +101,7 @@ describe("the broadcast queue", () => {
     expect(queue.has(`n${QUEUE_LENGTH_MAX + 9}`)).toBe(true);
   });
 
-  it("45: user gossip keeps a quarter of the bytes under a flood of membership news", () => {
+  it("B-45: user gossip keeps a quarter of the bytes under a flood of membership news", () => {
     const queue = new BroadcastQueue(updateBytesMax);
     for (let i = 0; i < 500; i++) queue.push(alive(`n${i}`, 1));
     queue.push(user(1, 100));

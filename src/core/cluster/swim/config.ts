@@ -1,7 +1,7 @@
 /**
  * Every number of the membership protocol, in one typed table of profiles. `lan`, `wan` and `local`
  * are memberlist's; `dc` is the fast one for members of one datacenter. One table, because a profile
- * that borrows fields from another by hand has shipped wrong before (systems 1.1).
+ * that borrows fields from another by hand has shipped wrong before.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -16,7 +16,7 @@ export interface SwimConfig {
   /** Helpers asked to probe on our behalf. */
   readonly indirectChecks: number;
   readonly retransmitMult: number;
-  /** No update is told fewer times than this: small clusters under-retransmit (systems 1.3). */
+  /** No update is told fewer times than this: small clusters under-retransmit. */
   readonly retransmitFloor: number;
   readonly suspicionMult: number;
   readonly suspicionMaxTimeoutMult: number;

@@ -97,7 +97,7 @@ export class Membership {
     this.#revive(known, node, incarnation, kind);
   }
 
-  /** A left member may come back from anywhere, a dead one after the reclaim time. (35) */
+  /** A left member may come back from anywhere, a dead one after the reclaim time. (B-35) */
   #mayMove(known: Member, older: boolean): boolean {
     const { config, now } = this.#context;
     if (older) return false;
@@ -187,7 +187,7 @@ export class Membership {
     // It may be an older self of ours, so we refute once; two live rivals must not race for ever.
     if (node.address !== context.self.address && !this.onRival(node)) return;
     if (incarnation === context.incarnation && sameRecord(node, context.self)) return;
-    // Our own record stands, above theirs. (30)
+    // Our own record stands, above theirs. (B-30)
     this.refute(incarnation);
   }
 
@@ -234,7 +234,9 @@ export class Membership {
     });
   }
 
-  /** M2: what we know of a member's incarnation only rises, also by evidence of its failure. (36) */
+  /**
+   * M2: what we know of a member's incarnation only rises, also by evidence of its failure. (B-36)
+   */
   #raise(known: Member, incarnation: Incarnation): void {
     if (incarnation <= known.incarnation) {
       if (!this.#context.rules.staleAccusationIgnored) known.incarnation = incarnation;

@@ -1,6 +1,6 @@
 /**
  * Two members with one name. Whoever hears its own name from another address asks some peers where
- * they see it; if most see the rival, we have lost the name and should end. (systems 1.6 52e)
+ * they see it; if most see the rival, we have lost the name and should end. (B-52e)
  */
 
 import type { Address, NodeId } from "../../base/ids.ts";

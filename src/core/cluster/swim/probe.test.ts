@@ -22,7 +22,7 @@ function failOnce(bench: Bench, victim: string, help: "nack" | "ack" | "silent")
 }
 
 describe("local health", () => {
-  it("10: a good probe takes a point away", () => {
+  it("B-10: a good probe takes a point away", () => {
     const bench = new Bench().meet(...peers);
     bench.step({ kind: "lag", lagMs: 400 });
     expect(bench.swim.healthScore).toBe(1);
@@ -30,34 +30,34 @@ describe("local health", () => {
     expect(bench.swim.healthScore).toBe(0);
   });
 
-  it("11: a failed probe with all nacks leaves the score unchanged", () => {
+  it("B-11: a failed probe with all nacks leaves the score unchanged", () => {
     const bench = new Bench().meet(...peers);
     failOnce(bench, "c", "nack");
     expect(bench.status("c")).toBe("suspect");
     expect(bench.swim.healthScore).toBe(0);
   });
 
-  it("12: each missing nack adds a point", () => {
+  it("B-12: each missing nack adds a point", () => {
     const bench = new Bench().meet(...peers);
     failOnce(bench, "c", "silent");
     expect(bench.status("c")).toBe("suspect");
     expect(bench.swim.healthScore).toBe(3);
   });
 
-  it("13: a failed probe without helpers adds one point", () => {
+  it("B-13: a failed probe without helpers adds one point", () => {
     const bench = new Bench().meet("a");
     bench.advance(3_000);
     expect(bench.status("a")).toBe("suspect");
     expect(bench.swim.healthScore).toBe(1);
   });
 
-  it("14: refuting an accusation adds a point", () => {
+  it("B-14: refuting an accusation adds a point", () => {
     const bench = new Bench().meet(...peers);
     bench.hear("a", { kind: "gossip" }, [suspect("me", 1, "b")]);
     expect(bench.swim.healthScore).toBe(1);
   });
 
-  it("15: a degraded member's rounds last longer, and rounds never overlap", () => {
+  it("B-15: a degraded member's rounds last longer, and rounds never overlap", () => {
     const bench = new Bench().meet(...peers);
     bench.step({ kind: "lag", lagMs: 400 });
     bench.clear();
@@ -82,7 +82,7 @@ describe("local health", () => {
 });
 
 describe("probing", () => {
-  it("16: every live member once per round, in a new order each round; the dead and the left are skipped", () => {
+  it("B-16: every live member once per round, in a new order each round; the dead and the left are skipped", () => {
     const bench = new Bench().meet(...peers, "gone", "buried");
     bench.hear("a", { kind: "gossip" }, [
       { kind: "left", id: id("gone"), incarnation: inc(1), from: id("gone") },
@@ -103,7 +103,7 @@ describe("probing", () => {
     expect(new Set(rounds).size).toBeGreaterThan(1);
   });
 
-  it("16: a newcomer enters at a random place of the order", () => {
+  it("B-16: a newcomer enters at a random place of the order", () => {
     const places = Array.from({ length: 12 }, (_, seed) => {
       const bench = new Bench({ seed }).meet(...peers);
       bench.advance(1_500, bench.answering(...peers));
@@ -114,7 +114,7 @@ describe("probing", () => {
     expect(new Set(places).size).toBeGreaterThan(3);
   });
 
-  it("17: no ack: helpers are asked, then the member is suspected", () => {
+  it("B-17: no ack: helpers are asked, then the member is suspected", () => {
     const bench = new Bench().meet(...peers);
     failOnce(bench, "b", "nack");
     const asked = bench.sent("pingRequest").filter(({ message }) => message.target === id("b"));
@@ -123,14 +123,14 @@ describe("probing", () => {
     expect(bench.changes("suspect").map(({ member }) => member.id)).toEqual([id("b")]);
   });
 
-  it("17: a relayed ack means alive: slow, not dead", () => {
+  it("B-17: a relayed ack means alive: slow, not dead", () => {
     const bench = new Bench().meet(...peers);
     failOnce(bench, "b", "ack");
     bench.advance(600);
     expect(bench.status("b")).toBe("alive");
   });
 
-  it("18: the ping to a suspect carries the suspicion, and the suspect refutes", () => {
+  it("B-18: the ping to a suspect carries the suspicion, and the suspect refutes", () => {
     const bench = new Bench().meet(...peers);
     bench.hear("a", { kind: "gossip" }, [suspect("c", 1, "a")]);
     bench.clear();
@@ -144,7 +144,7 @@ describe("probing", () => {
     expect(answer).toMatchObject({ incarnation: 2, node: { id: "me" } });
   });
 
-  it("19: the fallback stream answers: not suspected, and warned about", () => {
+  it("B-19: the fallback stream answers: not suspected, and warned about", () => {
     const bench = new Bench().meet("a", "b");
     const answer = bench.answering("b");
     bench.advance(8_000, (sent) => {
@@ -161,7 +161,7 @@ describe("probing", () => {
     expect(bench.swim.snapshot().counts.streamFallbacks).toBeGreaterThan(0);
   });
 
-  it("19: a refused stream ends the round at once, without blame on our own health", () => {
+  it("B-19: a refused stream ends the round at once, without blame on our own health", () => {
     const bench = new Bench().meet("a", "b");
     const answer = bench.answering("b");
     let suspectedAfter = 0;
@@ -180,7 +180,7 @@ describe("probing", () => {
     expect(bench.swim.healthScore).toBe(0);
   });
 
-  it("20: fallback streams can be switched off", () => {
+  it("B-20: fallback streams can be switched off", () => {
     const bench = new Bench({ config: { streamPings: false } }).meet("a", "b");
     bench.advance(5_000);
     expect(
@@ -191,7 +191,7 @@ describe("probing", () => {
     expect(bench.status("a")).toBe("suspect");
   });
 
-  it("21: a ping that names another is not answered, on datagrams and on streams", () => {
+  it("B-21: a ping that names another is not answered, on datagrams and on streams", () => {
     const bench = new Bench().meet("a").clear();
     bench.hear("a", { kind: "ping", sequence: 5, target: id("other") });
     expect(bench.sent("ack")).toEqual([]);
@@ -207,7 +207,7 @@ describe("probing", () => {
     });
   });
 
-  it("22: an indirect ping relays the ack, else says nack before the origin's deadline", () => {
+  it("B-22: an indirect ping relays the ack, else says nack before the origin's deadline", () => {
     const bench = new Bench().meet("a", "b", "c").clear();
     const request = {
       kind: "pingRequest",
@@ -237,7 +237,7 @@ describe("probing", () => {
     expect(bench.sent("nack")[0]).toMatchObject({ to: at("a"), message: { sequence: 78 } });
   });
 
-  it("23: late, repeated and unknown acks and nacks are ignored and counted", () => {
+  it("B-23: late, repeated and unknown acks and nacks are ignored and counted", () => {
     const bench = new Bench().meet(...peers);
     const ack = (sequence: number) =>
       ({ kind: "ack", sequence, target: id("a"), relayed: false, rttMs: 0 }) as const;
@@ -251,7 +251,7 @@ describe("probing", () => {
     expect(bench.swim.sizes()).toMatchObject({ relays: 0 });
   });
 
-  it("24: a local send error is a failed probe at once; errors towards others are not", () => {
+  it("B-24: a local send error is a failed probe at once; errors towards others are not", () => {
     const bench = new Bench().meet(...peers).clear();
     while (bench.sent("ping").length === 0) bench.advance(50);
     const [ping] = bench.sent("ping");
@@ -262,7 +262,7 @@ describe("probing", () => {
     expect(bench.sent("pingRequest").length).toBeGreaterThan(0);
   });
 
-  it("25: the round trip is taken from the receive time and moves the coordinate", () => {
+  it("B-25: the round trip is taken from the receive time and moves the coordinate", () => {
     const bench = new Bench().meet("a").clear();
     while (bench.sent("ping").length === 0) bench.advance(10);
     const [ping] = bench.sent("ping");

@@ -140,7 +140,7 @@ export class Prober {
     context.send(target.record.address, message, this.#buddy(target));
   }
 
-  /** Lifeguard's buddy system: whoever probes a suspect tells it that it is one. (18) */
+  /** Lifeguard's buddy system: whoever probes a suspect tells it that it is one. (B-18) */
   #buddy(target: Member): Update | null {
     const { config, self } = this.#context;
     if (target.status !== "suspect" || !config.lifeguard) return null;
@@ -277,7 +277,7 @@ export class Prober {
     if (counts && !round.nackedBy.includes(packet.from)) round.nackedBy.push(packet.from);
   }
 
-  /** The fallback stream answered: the member lives, its datagrams do not arrive. (19) */
+  /** The fallback stream answered: the member lives, its datagrams do not arrive. (B-19) */
   onStreamAck(target: NodeId): void {
     if (this.#round?.target !== target) return;
     this.#context.counts.streamFallbacks++;
@@ -292,7 +292,7 @@ export class Prober {
     this.#fail(round);
   }
 
-  /** A local write error is as good as silence, and known sooner. (24) */
+  /** A local write error is as good as silence, and known sooner. (B-24) */
   onSendFailed(to: Address): void {
     const round = this.#round;
     if (round !== null && round.address === to && round.stage === "direct") this.#askAround(round);
@@ -322,7 +322,7 @@ export class Prober {
     }
   }
 
-  /** A direct round trip: smoothed per member, and a step of our coordinate. (25, AD-35.3) */
+  /** A direct round trip: smoothed per member, and a step of our coordinate. (B-25, AD-35.3) */
   #sample(packet: SwimDatagram, rttMs: number): void {
     const context = this.#context;
     const member = context.table.get(packet.from);
@@ -337,7 +337,10 @@ export class Prober {
   }
 }
 
-/** Somebody we hold for dead or gone talks to us: tell it, so that it can refute. (#311) */
+/**
+ * A member we hold for dead or gone sent a packet: tell it, so that it can refute (memberlist
+ * #311).
+ */
 function obituary(sender: Member | undefined, from: NodeId): Update | null {
   if (sender === undefined || isLive(sender)) return null;
   const { id, incarnation } = sender;

@@ -4,33 +4,33 @@
  */
 
 export interface SwimRules {
-  /** Alive at an equal incarnation never wins. (27, SWIM-9) */
+  /** Alive at an equal incarnation never wins. (B-27, SWIM-9) */
   readonly equalAliveLoses: boolean;
-  /** Suspect and dead below the known incarnation are ignored. (32) */
+  /** Suspect and dead below the known incarnation are ignored. (B-32) */
   readonly staleAccusationIgnored: boolean;
-  /** A refutation is above the accusation, not above our own number only. (34) */
+  /** A refutation is above the accusation, not above our own number only. (B-34) */
   readonly refuteAboveAccusation: boolean;
   /** A start continues above the persisted ceiling. (SWIM-10) */
   readonly resumeAboveCeiling: boolean;
   /** The ceiling is written before a higher incarnation is told. */
   readonly persistBeforeTelling: boolean;
-  /** Evidence about a dead member raises the stored incarnation. (36) */
+  /** Evidence about a dead member raises the stored incarnation. (B-36) */
   readonly deadEvidenceRaises: boolean;
-  /** The dead and the missing seeds are tried again, for ever. (fix 1) */
+  /** The dead and the missing seeds are tried again, for ever. (B-52a) */
   readonly reconnect: boolean;
-  /** A dead line of a push/pull only suspects. (38) */
+  /** A dead line of a push/pull only suspects. (B-38) */
   readonly syncDeadSuspects: boolean;
-  /** One accuser counts once. (3, HFD-12) */
+  /** One accuser counts once. (B-3, HFD-12) */
   readonly accusersDistinct: boolean;
-  /** A failed probe asks helpers. (17) */
+  /** A failed probe asks helpers. (B-17) */
   readonly askHelpers: boolean;
-  /** A suspect can still be cleared: a refutation cancels the clock. (8, 28) */
+  /** A suspect can still be cleared: a refutation cancels the clock. (B-8, B-28) */
   readonly refutationClears: boolean;
-  /** We answer only pings that name us. (21) */
+  /** We answer only pings that name us. (B-21) */
   readonly pingNamesTarget: boolean;
-  /** Acks are matched with the round they answer. (23) */
+  /** Acks are matched with the round they answer. (B-23) */
   readonly ackMatchesRound: boolean;
-  /** A leaving member does not refute its own departure. (37) */
+  /** A leaving member does not refute its own departure. (B-37) */
   readonly leaveIsFinal: boolean;
   /** Unconfirmed members are never accused. (CONF-2) */
   readonly unconfirmedProtected: boolean;

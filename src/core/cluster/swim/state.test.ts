@@ -10,7 +10,7 @@ const line = (name: string, status: MemberState["status"], number = 1): MemberSt
 });
 
 describe("what news does", () => {
-  it("8: a suspicion that was refuted meanwhile buries nobody", () => {
+  it("B-8: a suspicion that was refuted meanwhile buries nobody", () => {
     const bench = new Bench().meet("a", "b", "c", "d");
     bench.hear("a", gossip, [suspect("d", 1, "a")]);
     bench.hear("b", gossip, [alive("d", 2)]);
@@ -18,7 +18,7 @@ describe("what news does", () => {
     expect(bench.changes("failed")).toEqual([]);
   });
 
-  it("26: alive about somebody new joins it once, and is told on", () => {
+  it("B-26: alive about somebody new joins it once, and is told on", () => {
     const bench = new Bench().meet("a").clear();
     bench.hear("a", gossip, [alive("new", 1)]);
     bench.hear("a", gossip, [alive("new", 1)]);
@@ -28,7 +28,7 @@ describe("what news does", () => {
   });
 
   it.each(["alive", "suspect", "dead"] as const)(
-    "27: alive at the same or a lower incarnation is ignored by one who holds it %s",
+    "B-27: alive at the same or a lower incarnation is ignored by one who holds it %s",
     (status) => {
       const bench = new Bench().meet("a", "b", "c", "d");
       bench.hear("a", gossip, [alive("b", 5)]);
@@ -42,7 +42,7 @@ describe("what news does", () => {
     },
   );
 
-  it("28: alive at a higher incarnation clears a suspicion without a join event", () => {
+  it("B-28: alive at a higher incarnation clears a suspicion without a join event", () => {
     const bench = new Bench().meet("a", "b", "c", "d");
     bench.hear("a", gossip, [suspect("b", 1, "a")]);
     bench.clear().hear("a", gossip, [alive("b", 2)]);
@@ -50,7 +50,7 @@ describe("what news does", () => {
     expect(bench.status("b")).toBe("alive");
   });
 
-  it("29: a changed record is an update", () => {
+  it("B-29: a changed record is an update", () => {
     const bench = new Bench().meet("a").clear();
     const node = { ...record("a"), meta: Uint8Array.of(1) };
     bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(2) }]);
@@ -58,7 +58,7 @@ describe("what news does", () => {
     expect(bench.swim.look(id("a"))?.record.meta).toEqual(Uint8Array.of(1));
   });
 
-  it("30: alive about ourselves with another record is refuted above it, our own record kept", () => {
+  it("B-30: alive about ourselves with another record is refuted above it, our own record kept", () => {
     const bench = new Bench().meet("a").clear();
     const node = { ...record("me"), meta: Uint8Array.of(9) };
     bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(40) }]);
@@ -68,14 +68,14 @@ describe("what news does", () => {
     expect(bench.toldAbout("me")).toContainEqual(alive("me", 41));
   });
 
-  it("31: suspect and dead about somebody unknown are ignored", () => {
+  it("B-31: suspect and dead about somebody unknown are ignored", () => {
     const bench = new Bench().meet("a").clear();
     bench.hear("a", gossip, [suspect("x", 1, "a"), dead("y", 1, "a")]);
     expect(bench.changes()).toEqual([]);
     expect(bench.swim.sizes().members).toBe(1);
   });
 
-  it("32: older suspect and dead are ignored", () => {
+  it("B-32: older suspect and dead are ignored", () => {
     const bench = new Bench().meet("a", "b");
     bench.hear("a", gossip, [alive("b", 7)]);
     bench.clear().hear("a", gossip, [suspect("b", 6, "a"), dead("b", 6, "a")]);
@@ -83,7 +83,7 @@ describe("what news does", () => {
     expect(bench.status("b")).toBe("alive");
   });
 
-  it("33: a second suspect of the same accuser moves no time and is not told on", () => {
+  it("B-33: a second suspect of the same accuser moves no time and is not told on", () => {
     const bench = new Bench().meet("a", "b", "c", "d");
     bench.hear("a", gossip, [suspect("b", 1, "a")]);
     const since = bench.swim.look(id("b"))?.changedAt;
@@ -99,7 +99,7 @@ describe("what news does", () => {
     ["suspect", suspect("me", 12, "b")],
     ["dead", dead("me", 12, "b")],
     ["left", left("me", 12, "b")],
-  ])("34: %s about ourselves is refuted above the accusation, and we stay", (_, accusation) => {
+  ])("B-34: %s about ourselves is refuted above the accusation, and we stay", (_, accusation) => {
     const bench = new Bench().meet("a", "b").clear();
     bench.hear("a", gossip, [accusation]);
     expect(bench.swim.incarnation).toBe(13);
@@ -108,7 +108,7 @@ describe("what news does", () => {
     expect(bench.toldAbout("me")).toContainEqual(alive("me", 13));
   });
 
-  it("34: whoever accuses us of what we refuted long ago gets the answer again, directly", () => {
+  it("B-34: whoever accuses us of what we refuted long ago gets the answer again, directly", () => {
     const bench = new Bench({ ceiling: 50 }).meet("a").clear();
     bench.hear("a", { kind: "ping", sequence: 1, target: id("me") }, [dead("me", 3, "a")]);
     expect(bench.swim.incarnation).toBe(51);
@@ -116,7 +116,7 @@ describe("what news does", () => {
     expect([answer?.to, answer?.packet.updates[0]]).toEqual([at("a"), alive("me", 51)]);
   });
 
-  it("35: a left member may rejoin from another address; a dead one only after the reclaim time", () => {
+  it("B-35: a left member may rejoin from another address; a dead one only after the reclaim time", () => {
     const bench = new Bench().meet("a", "b", "c");
     const moved = (name: string, number: number) =>
       ({
@@ -144,7 +144,7 @@ describe("what news does", () => {
     expect(bench.status("c")).toBe("alive");
   });
 
-  it("36: evidence about a dead member raises the stored incarnation, so that a late alive stays dead", () => {
+  it("B-36: evidence about a dead member raises the stored incarnation, so that a late alive stays dead", () => {
     const bench = new Bench().meet("a", "b");
     bench.hear("a", gossip, [dead("b", 1, "a")]);
     bench.hear("a", gossip, [dead("b", 10, "a")]);
@@ -155,7 +155,7 @@ describe("what news does", () => {
     expect(bench.status("b")).toBe("alive");
   });
 
-  it("37: leaving is final: a queued alive is dropped and an accusation is not refuted", () => {
+  it("B-37: leaving is final: a queued alive is dropped and an accusation is not refuted", () => {
     const bench = new Bench().meet("a", "b");
     bench.hear("a", gossip, [suspect("me", 1, "b")]);
     bench.clear().step({ kind: "leave" });
@@ -165,13 +165,13 @@ describe("what news does", () => {
     expect(bench.effects).toContainEqual({ kind: "leaveDone" });
   });
 
-  it("37: a lonely member leaves at once", () => {
+  it("B-37: a lonely member leaves at once", () => {
     const bench = new Bench().clear();
     bench.step({ kind: "leave" });
     expect(bench.effects).toContainEqual({ kind: "leaveDone" });
   });
 
-  it("38: push/pull: a remote dead becomes suspect, left stays left, an unknown alive joins", () => {
+  it("B-38: push/pull: a remote dead becomes suspect, left stays left, an unknown alive joins", () => {
     const bench = new Bench().meet("a", "b", "c", "d").clear();
     bench.sync("a", [
       line("a", "alive"),
@@ -196,7 +196,7 @@ describe("what news does", () => {
     });
   });
 
-  it("39: the dead hear gossip for 30 s, are kept as rejoin candidates, and are forgotten after a day", () => {
+  it("B-39: the dead hear gossip for 30 s, are kept as rejoin candidates, and are forgotten after a day", () => {
     const bench = new Bench().meet("a", "b");
     bench.hear("a", gossip, [dead("b", 1, "a")]);
     bench.clear();
@@ -222,7 +222,7 @@ describe("what news does", () => {
   });
 });
 
-describe("52e: two members with one name", () => {
+describe("B-52e: two members with one name", () => {
   const dispute = (answers: readonly string[]): Bench => {
     const bench = new Bench().meet("a", "b", "c").clear();
     const rival = record("me", "manager", "rival:7946");

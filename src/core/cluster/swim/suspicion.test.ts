@@ -17,7 +17,7 @@ describe("suspicion", () => {
     [3, 4, -2],
     [4, 5, -3],
     [5, 10, -8],
-  ])("1: with %d confirmations after %d s, %d s remain", (confirmations, elapsed, remaining) => {
+  ])("B-1: with %d confirmations after %d s, %d s remain", (confirmations, elapsed, remaining) => {
     const timeout = suspicionTimeout(confirmations, bounds(3, 2_000, 30_000)) / 1_000;
     expect(timeout - elapsed).toBeCloseTo(remaining, 2);
   });
@@ -27,13 +27,13 @@ describe("suspicion", () => {
     [1, 1_250],
     [2, 810],
     [3, 500],
-  ])("2: fires with %d confirmations after %d ms", (confirmations, fires) => {
+  ])("B-2: fires with %d confirmations after %d ms", (confirmations, fires) => {
     const suspicion = new Suspicion(bounds(3, 500, 2_000), nodeId("first"), 0);
     for (const name of names.slice(0, confirmations)) suspicion.confirm(name);
     expect(suspicion.deadline).toBeCloseTo(fires, -1);
   });
 
-  it("3: repeats, the first accuser again, and confirmations beyond k change nothing", () => {
+  it("B-3: repeats, the first accuser again, and confirmations beyond k change nothing", () => {
     const suspicion = new Suspicion(bounds(2, 500, 2_000), nodeId("first"), 0);
     expect(suspicion.confirm(nodeId("first"))).toBe(false);
     expect(suspicion.confirm(nodeId("a"))).toBe(true);
@@ -44,11 +44,11 @@ describe("suspicion", () => {
     expect(suspicion.deadline).toBe(deadline);
   });
 
-  it("4: without anyone to confirm it runs at its minimum from the start", () => {
+  it("B-4: without anyone to confirm it runs at its minimum from the start", () => {
     expect(new Suspicion(bounds(0, 500, 2_000), nodeId("x"), 100).deadline).toBe(600);
   });
 
-  it("5: a confirmation that makes the remainder negative is due at once", () => {
+  it("B-5: a confirmation that makes the remainder negative is due at once", () => {
     const suspicion = new Suspicion(bounds(1, 500, 10_000), nodeId("x"), 0);
     const now = 4_000;
     expect(suspicion.deadline).toBeGreaterThan(now);
@@ -66,7 +66,7 @@ describe("suspicion", () => {
     [6, 2, 604],
     [6, 3, 500],
     [6, 4, 500],
-  ])("6: mult 5, max mult 2, probe 100 ms: %d members, %d confirmations: %d ms", (n, c, ms) => {
+  ])("B-6: mult 5, max mult 2, probe 100 ms: %d members, %d confirmations: %d ms", (n, c, ms) => {
     const config = { suspicionMult: 5, suspicionMaxTimeoutMult: 2, probeIntervalMs: 100 };
     expect(suspicionTimeout(c, suspicionBounds(config, n))).toBeCloseTo(ms, 0);
   });
@@ -78,7 +78,7 @@ describe("suspicion", () => {
     [100, 2_000],
     [500, 2_698],
     [1_000, 3_000],
-  ])("7: a third of the minimum for %d members is %d ms", (n, ms) => {
+  ])("B-7: a third of the minimum for %d members is %d ms", (n, ms) => {
     expect(Math.floor(suspicionMinMs(3, n, 1_000) / 3)).toBe(ms);
   });
 

@@ -7,7 +7,7 @@
  *     Names       two members with one name             Suspicion, Awareness, BroadcastQueue
  *
  * The machine watches its own lateness: a step long after its deadline means that our process stood
- * still, so probes in flight prove nothing and suspicions get their time back. (systems 1.7, WHEEL-7)
+ * still, so probes in flight prove nothing and suspicions get their time back. (WHEEL-7)
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -187,7 +187,7 @@ export class Swim {
     );
   }
 
-  /** Between probes, news goes to a few random members, the recently dead included. (39) */
+  /** Between probes, news goes to a few random members, the recently dead included. (B-39) */
   #gossip(): void {
     const context = this.#context;
     const { config, now, table, random, queue } = context;
@@ -354,7 +354,7 @@ export class Swim {
     context.emit({ kind: "leaveDone" });
   }
 
-  /** An operator says that a failed member will not return. A live one refutes. (52d) */
+  /** An operator says that a failed member will not return. A live one refutes. (B-52d) */
   #forceLeave(id: NodeId): void {
     const member = this.#context.table.get(id);
     if (member === undefined || member.status !== "dead") return;

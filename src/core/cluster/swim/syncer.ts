@@ -5,7 +5,8 @@
  * - While we know nobody, every seed is tried in parallel, with backoff (BOOT-2, BOOT-5).
  * - Later one missing address is tried per interval with probability missing/live: the whole cluster
  *   tries at a constant rate, and a lonely member tries every time.
- * - A `dead` line in a peer's table only makes us suspect: it may be the peer that was cut off. (38)
+ * - A `dead` line in a peer's table only makes us suspect: it may be the peer that was cut off.
+ *   (B-38)
  */
 
 import type { Address, NodeId } from "../../base/ids.ts";
@@ -247,7 +248,7 @@ export class Syncer {
     return lines;
   }
 
-  /** A reaped member's address is kept a while longer: it may come back after days. (39) */
+  /** A reaped member's address is kept a while longer: it may come back after days. (B-39) */
   remember(member: Member): void {
     this.#lost.add(member.record.address);
     for (const oldest of this.#lost) {

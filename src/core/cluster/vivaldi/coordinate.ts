@@ -10,7 +10,7 @@ export interface Coordinate {
   readonly height: number;
   /** Relative error of this coordinate, 0 to 1.5. */
   readonly error: number;
-  /** Smoothed absolute residual in milliseconds. (C-29) */
+  /** Smoothed absolute residual in milliseconds. (C40-29) */
   readonly errorMs: number;
   /** Smoothed correction of the distance, milliseconds. */
   readonly adjustment: number;

@@ -70,7 +70,7 @@ function medianError(truth: readonly (readonly number[])[]): number {
   return errors.sort((a, b) => a - b)[3] ?? 1;
 }
 
-describe("52h: coordinates after 1000 cycles", () => {
+describe("B-52h: coordinates after 1000 cycles", () => {
   it("predict a line of ten within 0.31 %", () => {
     expect(medianError(matrix(10, (i, j) => 10 * (j - i)))).toBeLessThanOrEqual(0.0031);
   });
@@ -145,7 +145,7 @@ describe("52h: coordinates after 1000 cycles", () => {
   });
 });
 
-describe("52g: samples that make no sense", () => {
+describe("B-52g: samples that make no sense", () => {
   const estimator = new CoordinateEstimator(VIVALDI_DEFAULTS, new Random(1));
   const good = originCoordinate(VIVALDI_DEFAULTS);
   it.each([

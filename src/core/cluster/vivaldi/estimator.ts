@@ -4,7 +4,7 @@
  * express, a median filter against stray samples, and a weak pull to the origin against drift.
  *
  * Only our own coordinate moves. A sample that makes no sense (not a number, negative, above ten
- * seconds, wrong dimensions) changes nothing at all. (AD-35.11; systems 1.6 52g)
+ * seconds, wrong dimensions) changes nothing at all. (AD-35.11, B-52g)
  */
 
 import { assert } from "../../base/assert.ts";

@@ -1,4 +1,4 @@
-/** The numbers of replication, one table. (Spec 50, sections 4 and 5.3) */
+/** The numbers of replication, one table. */
 
 import { assert } from "../../base/assert.ts";
 

@@ -1,7 +1,7 @@
 /**
  * The rules of replication that can be broken one at a time. Production always runs with all of them;
  * the simulator flips one to plant a mutant and shows that its checkers see the difference. The
- * names S-1..S-21 are those of the audit of the first design (docs/internals/vsr.md).
+ * names S-1..21 are those of the audit of the first design (docs/internals/vsr.md).
  */
 
 export interface VsrRules {

@@ -1,5 +1,5 @@
 /**
- * Anti-entropy: finds and repairs what replicas of different regions do not share. (AE-1 to AE-5)
+ * Anti-entropy: finds and repairs what replicas of different regions do not share. (AE-1..5)
  *
  *     CONSISTENT ──roots differ──> COMPARING ──leaves found──> FETCHING ──events──> MERGING ──> VERIFYING
  *         ^                           ^   drill down, 10 levels                                   │   │

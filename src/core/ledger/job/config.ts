@@ -1,6 +1,6 @@
 /**
- * The numbers of the ledger, one table. Names are the spec's; where it says seconds, we count
- * milliseconds. What a job or an event may weigh stands in `limits.ts`.
+ * The numbers of the ledger, one table; times in milliseconds. What a job or an event may weigh
+ * stands in `limits.ts`.
  */
 
 import { assert } from "../../base/assert.ts";

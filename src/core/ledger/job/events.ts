@@ -23,7 +23,7 @@ export type EventId = Brand<string, "EventId">;
 interface EventHead {
   readonly jobId: JobId;
   readonly eventId: EventId;
-  /** The view (gates) or the token received with the dispatch (managers). (C-26) */
+  /** The view (gates) or the token received with the dispatch (managers). (C50-26) */
   readonly fenceToken: number;
   readonly hlc: Hlc;
 }

@@ -1,6 +1,6 @@
 /**
  * A Merkle tree over the jobs of a replica, to find where two replicas differ without comparing
- * everything. (AE-1 to AE-3)
+ * everything. (AE-1..3)
  *
  *                 1                    the root
  *             2       3                node n has the children 2n and 2n + 1

@@ -17,7 +17,7 @@ import { levelReached, type Placement, placeReplicas, quorumOf, type Site } from
 const levels = Object.keys(DURABILITY_LEVELS) as Durability[];
 
 describe("durability of operations", () => {
-  it("is the table of the spec (DUR-1, DUR-3)", () => {
+  it("is GLOBAL for jobs, REGIONAL for workflows, LOCAL for progress, NONE for statistics (DUR-1, DUR-3)", () => {
     const groups: Partial<Record<Durability, Operation[]>> = {};
     for (const operation of Object.keys(OPERATION_DURABILITY) as Operation[]) {
       const level = requiredDurability(operation);
@@ -136,7 +136,7 @@ describe("the table of numbers", () => {
     expect(() => checkLedgerConfig({ ...LEDGER_DEFAULTS, placement })).toThrow("odd");
   });
 
-  it("has the spec's defaults", () => {
+  it("has the documented defaults", () => {
     expect(LEDGER_DEFAULTS).toMatchObject({
       hlcDriftMsMax: 10_000,
       pipeline: { regionalTimeoutMs: 5_000, globalTimeoutMs: 30_000 },

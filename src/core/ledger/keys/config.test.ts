@@ -23,7 +23,7 @@ describe("profiles", () => {
     }
   });
 
-  it("a memory shorter than the clients' retries is refused with the sum spelled out (IDEM-27, C-40)", () => {
+  it("a memory shorter than the clients' retries is refused with the sum spelled out (IDEM-27, C50-40)", () => {
     const { development } = IDEMPOTENCY_PROFILES;
     const authority = { ...development.authority, committedTtlMs: 120_000 };
     const [problem, ...more] = checkIdempotencyProfile({ ...development, authority });

@@ -1,7 +1,7 @@
 /**
  * The numbers of idempotent submission, one table, and what must hold between them. A gate's cache only saves
  * time; the authority (the shards over gates, or a datacenter's manager ledger) is what makes one job per key,
- * and it does so for as long as it remembers: longer than any client retries. (IDEM-27, C-40)
+ * and it does so for as long as it remembers: longer than any client retries. (IDEM-27, C50-40)
  */
 
 import { SHARD_COUNT } from "./key.ts";
@@ -51,7 +51,7 @@ export const IDEMPOTENCY_PROFILES: Readonly<Record<IdempotencyProfileName, Idemp
     authority: {
       ...waiting,
       pendingTtlMs: 60_000,
-      // 120 s would be shorter than the 127 s a client may retry. (C-40)
+      // 120 s would be shorter than the 127 s a client may retry. (C50-40)
       committedTtlMs: 300_000,
       rejectedTtlMs: AUTHORITY_REJECTED_TTL_MS,
       entriesMax: 10_000,

@@ -1,7 +1,7 @@
 /**
  * The gate's memory of keys: it saves the way to the authority and lets the duplicates of a request in hand
  * wait for its answer instead of asking again. It decides nothing: whatever it has forgotten or dropped, the
- * authority knows. (IDEM-9 to IDEM-15)
+ * authority knows. (IDEM-9..15)
  *
  *     check --absent--> forward, PENDING --settle: accepted or rejected--> kept, all who wait are answered
  *           --PENDING-> wait             --settle: retry, fail, expiry, eviction--> dropped, all are told to retry

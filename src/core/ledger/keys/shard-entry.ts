@@ -21,7 +21,9 @@ const ENTRY_VERSION = 1;
 
 export type ShardEntry = ReservedEntry | CommittedEntry | RejectedEntry | ExpireEntry;
 
-/** From its commit on, the job exists, with this id, these replicas and this answer. (IDEM-21 to 23) */
+/**
+ * From its commit on, the job exists, with this id, these replicas and this answer. (IDEM-21..23)
+ */
 export interface ReservedEntry {
   readonly kind: "reserved";
   readonly key: IdempotencyKey;

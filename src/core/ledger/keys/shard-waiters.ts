@@ -1,7 +1,7 @@
 /**
  * The primary's side of one shard: who waits for which key, which entries are proposed, which jobs are being
  * founded, when entries expire. All of it is volatile: a new primary starts with an empty desk and finds what
- * is left to do in the replicated state. (IDEM-21 to IDEM-24)
+ * is left to do in the replicated state. (IDEM-21..24)
  *
  *     submit --absent--> propose RESERVED --applied: new--> answer all who wait, found the job's group
  *                                                               |  again every few seconds, until

@@ -1,6 +1,6 @@
 /**
  * One idempotency shard as a replicated state machine: the same entries in the same order give the same state
- * and the same outcomes on every replica, with no clock of their own. (IDEM-20 to IDEM-26)
+ * and the same outcomes on every replica, with no clock of their own. (IDEM-20..26)
  *
  *             RESERVED                 COMMITTED (the job's group stands)
  *     absent ----------> PENDING --------------------------> COMMITTED --EXPIRE--> absent

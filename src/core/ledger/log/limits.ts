@@ -1,4 +1,4 @@
-/** Every number of the write-ahead log, with its reason. (spec 50, sections 2.3, 7.5 and 8) */
+/** Every number of the write-ahead log, with its reason. */
 
 import { assert } from "../../base/assert.ts";
 

@@ -1,7 +1,7 @@
 /**
  * The writer against a plain model in virtual time: a list of what was accepted. Whatever the order in
  * which I/O finishes, what is in the file is that list, and each rule of the single writer holds at each
- * step. (SW-1 to SW-9, CW-1 to CW-6)
+ * step. (SW-1..9, CW-1..6)
  */
 
 import fc from "fast-check";

@@ -1,5 +1,5 @@
 /**
- * One record of the log, little-endian. (spec 50, 2.3)
+ * One record of the log, little-endian.
  *
  *     0        4         8      16          24          32      33     34
  *     ├ crc32 ─┼ length ─┼ lsn ─┼ wall ms ──┼ logical ──┼ state ┼ type ┼ payload …

@@ -24,7 +24,7 @@ export interface WalRules {
   readonly lsnContiguous: boolean;
   /** Damage below something proven durable is corruption, not a torn tail. (WAL-12) */
   readonly truncateOnlyTornTail: boolean;
-  /** A record of an unknown type stops recovery. (section 8) */
+  /** A record of an unknown type stops recovery. (G-17) */
   readonly unknownTypeRefused: boolean;
 }
 

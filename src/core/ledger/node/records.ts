@@ -1,6 +1,6 @@
 /**
  * A group's records in the node's log: the group's name, then the record. One log serves all groups,
- * so one sync does too. (Spec 50, section 8)
+ * so one sync does too.
  */
 
 import { ByteReader, type ByteWriter } from "../../base/bytes.ts";

@@ -1,5 +1,5 @@
 /**
- * Who gets how many threads of the pool (spec 30, section 10).
+ * Who gets how many threads of the pool.
  *
  *   priority    range of a pool P          pool 24
  *   low         1 … P/4                     1 … 6

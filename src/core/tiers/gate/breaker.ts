@@ -1,5 +1,6 @@
 /**
- * The circuit breaker toward one other datacenter, with its queue of operations to send again. (CB-1 to CB-7)
+ * The circuit breaker toward one other datacenter, with its queue of operations to send again.
+ * (CB-1..7)
  *
  *     CLOSED ──5 failures in a row──> OPEN ──30 s since the last failure──> HALF_OPEN ──3 probes succeed──> CLOSED
  *                                      ^                                       │                       replay queue

@@ -1,6 +1,6 @@
 /**
  * Acknowledgement windows: a dispatched workflow is confirmed by any word from its worker within a window
- * of time, so that nobody ever waits for a loaded worker. (ACKW-1 to ACKW-7)
+ * of time, so that nobody ever waits for a loaded worker. (ACKW-1..7)
  *
  *     start ──> AWAITING_ACK ──progress, completion, error──> CONFIRMED
  *                    │ elapsed                                    ^

@@ -1,7 +1,7 @@
 /**
  * A directory of segments in memory that crashes like a real one: what was synced stays, of what was
  * only written any subset of pages survives, and pages whose sync failed are clean in the cache and
- * never reach the medium, whatever later syncs say. (spec 50, 2.3)
+ * never reach the medium, whatever later syncs say.
  */
 
 import { assert } from "../../../base/assert.ts";
