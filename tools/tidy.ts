@@ -5,6 +5,7 @@
  * - nothing without a caller: files no entry reaches, exports nobody imports, packages nobody loads;
  * - pure rooms touch no clock, randomness, promise, console or Node module;
  * - timers and promises of services are owned by `host/background.ts`;
+ * - requirement ids in comments lead to a row of docs/requirements.md, and rows to code;
  * - hard limits on the length of files, functions and lines;
  * - no bare TODO, no leftover `.only`, no machine paths, no download addresses in the lockfile.
  *
@@ -27,6 +28,7 @@ import {
   unusedEdges,
 } from "./graph-checks.ts";
 import { readModules } from "./modules.ts";
+import { checkRequirements } from "./requirements.ts";
 import { isPlanned, roomOf, rooms } from "./rooms.ts";
 import {
   functionProblems,
@@ -72,6 +74,7 @@ function check(): Problem[] {
     ...roomCircles(modules, roomOf),
     ...fileCircles(modules),
     ...unusedDependencies(modules, tree),
+    ...checkRequirements(root),
   ];
   for (const module of modules.values()) problems.push(...importProblems(module));
   for (const [file, text] of tree) {
