@@ -1,6 +1,7 @@
 /**
- * Planted defects of replication: each rule of `VsrRules` switched off alone, and the variants of the
- * first design's audit (docs/internals/vsr.md). Walks must find every one; the safe ones must stay clean.
+ * Planted defects of replication: each rule of `VsrRules` switched off alone (S-1..12, S-16,
+ * S-18), and the variants of the first design's audit (docs/internals/vsr.md). Walks must find
+ * every one; the safe ones must stay clean.
  */
 
 import type { VsrRules } from "../../src/core/ledger/group/rules.ts";
@@ -17,7 +18,7 @@ export interface Mutant {
 
 export const SEEDS_MAX = 2_000;
 
-/** With an odd group half of it is a majority less one; only an even one shows S-10. */
+/** With an odd group half of it is a majority less one; only an even one shows S-10 (VSR-6). */
 const MEMBERS: Partial<Record<keyof VsrRules, number>> = { majorityQuorum: 4 };
 /** Rules that take long histories to matter. */
 const STEPS: Partial<Record<keyof VsrRules, number>> = { ackOfThisView: 1_500 };

@@ -1,7 +1,7 @@
 /**
- * Planted defects: each breaks one rule of a machine, or, for the variants of the first design (spec
- * 5.1), several together. The simulator must find every one it can show; the list below says which it
- * cannot and who does.
+ * Planted defects: each breaks one rule of a machine, or, for the variants of the first design
+ * (docs/protocol/vsr.md), several together. The simulator must find every one it can show; the
+ * list below says which it cannot and who does.
  */
 
 import { VSR_RULES, type VsrRules } from "../../src/core/ledger/group/rules.ts";

@@ -104,6 +104,7 @@ describe("steps of one iteration (DAG-5)", () => {
 });
 
 describe("virtual users", () => {
+  // VUC-1
   it("see only their own results, 1,000 of them, and nothing of the iteration before", async () => {
     const mixed: unknown[] = [];
     const stale: unknown[] = [];

@@ -84,7 +84,7 @@ describe("the archive of finished jobs", () => {
     expect(problems).toEqual([]);
   });
 
-  it("finds jobs by the times of their events, over days", async () => {
+  it("finds jobs by the times of their events, over days (LEDG-8)", async () => {
     const archive = await open();
     const [early, late] = [ended("a", NOON), ended("b", NOON + DAY_MS)];
     put(archive, early);

@@ -136,7 +136,7 @@ describe("context between workflows (CTX-3)", () => {
     return seen[0];
   }
 
-  it("flows when both sides name each other and one depends on the other", async () => {
+  it("flows when both sides name each other and one depends on the other (CTX-7)", async () => {
     expect(await seenWith(["data"], ["auth"], true)).toMatch(/^\w+\.[\w-]+$/);
   });
   it.each([
@@ -336,6 +336,7 @@ it("a stop before anything began ends at once", async () => {
   ]);
 });
 
+// OPT-9
 it("nobody listening at a prepared address is told before anybody starts", async () => {
   const gone = await startDemoTarget({ port: 0 });
   await gone.close();

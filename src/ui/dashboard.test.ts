@@ -98,7 +98,7 @@ describe("more than fits", () => {
     ],
   };
 
-  it("comes in turns of three seconds, step by step", () => {
+  it("comes in turns of three seconds, step by step (TUI-3)", () => {
     const at = (nowMs: number) =>
       renderDashboard(syntheticRun(16, many), 80, 24, { ...EMPTY_SCENE, nowMs })
         .lines()

@@ -34,7 +34,7 @@ describe("the view", () => {
     ["ci", terminal, {}, "ci"],
     ["none", terminal, {}, "none"],
   ] as const)(
-    "asked for %s is chosen by terminal and variables (%#)",
+    "asked for %s is chosen by terminal and variables (%#, TUI-6)",
     (mode, stdout, env, chosen) => {
       expect(chooseMode({ mode, stdout, env })).toBe(chosen);
     },

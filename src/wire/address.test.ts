@@ -8,7 +8,7 @@ describe("an address", () => {
     ["node-1.local:9000", "node-1.local", 9_000, "node-1.local:9000"],
     ["[::1]:80", "::1", 80, "[::1]:80"],
     ["[fe80::1]", "fe80::1", 7946, "[fe80::1]:7946"],
-  ])("%s is read", (text, host, port, address) => {
+  ])("%s is read (BOOT-13)", (text, host, port, address) => {
     expect(parseAddress(text)).toEqual({ ok: true, host, port, address });
   });
 

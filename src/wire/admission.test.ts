@@ -10,13 +10,15 @@ const take = (admission: Admission, priority: Priority, count: number): number =
 };
 
 describe("admission", () => {
-  it("lets critical pass with every counter at its limit", () => {
+  it("lets critical pass with every counter at its limit (BEX-1, BEX-2)", () => {
     const admission = new Admission(ADMISSION_LIMITS.default);
     for (const priority of PRIORITIES) take(admission, priority, 10_000);
     expect(take(admission, "critical", 100)).toBe(100);
     expect(admission.stats("critical").shed).toBe(0);
   });
 
+  // C20-12
+  // BEX-6..8
   it("refuses low before normal before high, and critical load takes nothing from them", () => {
     const admission = new Admission(ADMISSION_LIMITS.default);
     take(admission, "critical", 5_000);
@@ -36,7 +38,7 @@ describe("admission", () => {
     expect(take(admission, "high", 200)).toBe(10);
   });
 
-  it("ends at zero after any history of requests", () => {
+  it("ends at zero after any history of requests (BEX-3)", () => {
     const admission = new Admission(ADMISSION_LIMITS.worker);
     const random = new Random("admission");
     const open: Priority[] = [];

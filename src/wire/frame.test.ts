@@ -19,7 +19,7 @@ function readAll(reader: FrameReader, stream: Uint8Array, cuts: readonly number[
 }
 
 describe("frames", () => {
-  it("come out the same however the stream is cut", () => {
+  it("come out the same however the stream is cut (FRAME-1, FRAME-3, FRAME-4)", () => {
     fc.assert(
       fc.property(
         fc.array(fc.uint8Array({ minLength: 1, maxLength: 60 }), { maxLength: 10 }),
@@ -36,6 +36,7 @@ describe("frames", () => {
     );
   });
 
+  // FRAME-5, FRAME-6
   it("of length zero or beyond the maximum are refused at their prefix, and nothing after is read", () => {
     for (const prefix of [
       [0, 0, 0, 0],
@@ -49,12 +50,12 @@ describe("frames", () => {
     }
   });
 
-  it("are refused by the sender when they are too large", () => {
+  it("are refused by the sender when they are too large (SEC-10)", () => {
     expect(() => frame(new Uint8Array(1_048_577))).toThrow("invariant");
     expect(frame(new Uint8Array(1_048_576))).toHaveLength(1_048_580);
   });
 
-  it("share the port with a probe at the start of a connection, and only there", () => {
+  it("share the port with a probe at the start of a connection, and only there (BOOT-3)", () => {
     expect(new FrameReader().push(PROBE)).toEqual([{ kind: "probe" }]);
     const reader = new FrameReader();
     const events = reader.push(concat([frame(Uint8Array.of(1)), PROBE]));

@@ -14,7 +14,7 @@ describe("a secret", () => {
     ["PasswordPassword2026", "common words"],
     ["correct horse battery staple", "common words"],
     ["changeme-changeme-now", "common words"],
-  ])("%j is refused", (secret, reason) => {
+  ])("%j is refused (SEC-3, SEC-4)", (secret, reason) => {
     expect(weakness(secret)).toContain(reason);
     expect(weakness(secret)).toContain("hyperscale keygen");
   });

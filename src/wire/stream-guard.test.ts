@@ -66,6 +66,7 @@ describe("the stream guard", () => {
     }
   });
 
+  // AD-28.5
   it("refuses politely: cluster first, then environment, then version, naming what was met", () => {
     const wrong = { cluster: "c2", environment: "prod", versionMajor: 9 };
     const all = greet(guard("client", wrong), guard("server"));
@@ -76,7 +77,7 @@ describe("the stream guard", () => {
     expect(problemOf(version.c)).toContain("protocol 2.0 is not spoken here");
   });
 
-  it("talks to an older minor with the features both have", () => {
+  it("talks to an older minor with the features both have (AD-25)", () => {
     const { c } = greet(guard("client", { versionMinor: 1 }), guard("server"));
     expect(c?.kind === "ready" && c.features).toEqual(["cancellation", "batched_stats"]);
   });

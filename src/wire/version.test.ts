@@ -17,7 +17,8 @@ describe("versions", () => {
     expect(negotiate(at(ours), at(theirs))).toMatchObject({ ok: true, features });
   });
 
-  it("of another major are refused, and a capability both lack is not used", () => {
+  // AD-25.5
+  it("of another major are refused, and a capability both lack is not used (AD-25)", () => {
     expect(negotiate(at("1.2"), at("2.0"))).toMatchObject({ ok: false });
     const silent = { ...at("1.2"), capabilities: ["cancellation", "time_travel"] };
     expect(negotiate(at("1.2"), silent)).toMatchObject({ features: ["cancellation"] });
@@ -34,21 +35,21 @@ describe("versions", () => {
 describe("certificate claims", () => {
   const good = ["role/worker", "cluster/c1", "env/prod", "dc/eu-1"].map((c) => `hyperscale://${c}`);
 
-  it("are read when complete and single, beside foreign names", () => {
+  it("are read when complete and single, beside foreign names (AD-28.7)", () => {
     expect(readClaims([...good, "spiffe://x/y"])).toEqual({
       ok: true,
       claims: { role: "worker", cluster: "c1", environment: "prod", datacenter: "eu-1" },
     });
   });
 
-  it("are refused when missing, doubled, unreadable or of an unknown role", () => {
+  it("are refused when missing, doubled, unreadable or of an unknown role (AD-28.10)", () => {
     expect(readClaims(good.slice(1))).toMatchObject({ problem: expect.stringContaining("role") });
     expect(readClaims([...good, "hyperscale://dc/eu-2"])).toMatchObject({ ok: false });
     expect(readClaims([...good, "hyperscale://dc/a/b"])).toMatchObject({ ok: false });
     expect(readClaims(["hyperscale://role/king", ...good.slice(1)])).toMatchObject({ ok: false });
   });
 
-  it("decide who may open a stream to whom", () => {
+  it("decide who may open a stream to whom (AD-28.8, C10-26)", () => {
     const roles = ["client", "gate", "manager", "worker"] as const;
     const allowed = roles.flatMap((from) =>
       roles.filter((to) => mayConnect(from, to) === null).map((to) => `${from}>${to}`),

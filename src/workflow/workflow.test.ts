@@ -200,7 +200,7 @@ describe("classification (WF-1, WF-2)", () => {
     expect(coresOf(flow)).toEqual([isTest, min, max]);
   });
 
-  it("takes results of any depth of subclass, and user-defined ones", async () => {
+  it("takes results of any depth of subclass, and user-defined ones (WF-7)", async () => {
     class Ping extends CustomResult<string> {}
     class LoudPing extends Ping {}
     const result = new LoudPing("pong", { startedAt: 1, endedAt: 3 });
@@ -221,7 +221,7 @@ describe("classification (WF-1, WF-2)", () => {
     ]);
   });
 
-  it("runs a workflow that measures nothing once, whatever its load says", () => {
+  it("runs a workflow that measures nothing once, whatever its load says (C30-10)", () => {
     const { load: plan, warmupMs } = manifestOf(
       action("t", { vus: 50, duration: "30s", warmup: "5s" }).definition,
     );
@@ -231,7 +231,7 @@ describe("classification (WF-1, WF-2)", () => {
 });
 
 describe("the manifest", () => {
-  it("is plain data that says all a manager must know", () => {
+  it("is plain data that says all a manager must know (WF-6)", () => {
     const flow = workflow("shop", {
       rate: 100,
       duration: "1m30s",

@@ -13,7 +13,7 @@ describe("a duration", () => {
     [" 10s ", 10_000],
     [1_500, 1_500],
     [0, 0],
-  ])("%s is %d ms", (text, ms) => {
+  ])("%s is %d ms (C30-13)", (text, ms) => {
     expect(parseDuration(text)).toEqual({ ok: true, ms });
   });
 

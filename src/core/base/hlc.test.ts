@@ -13,7 +13,7 @@ function received(clock: HybridClock, remote: Hlc, physicalMs: number): Hlc {
 }
 
 describe("hybrid logical clock", () => {
-  it("follows the golden trace", () => {
+  it("follows the golden trace (HLC-1, HLC-2)", () => {
     const [a, b] = [new HybridClock(A), new HybridClock(B)];
     const sent = a.tick(100);
     expect(sent).toEqual({ wallMs: 100, logical: 0, node: A });
@@ -44,6 +44,7 @@ describe("hybrid logical clock", () => {
     expect(stamps.at(-1)).toMatchObject({ wallMs: 1_001, logical: 0 });
   });
 
+  // G-6
   it("refuses and counts what is beyond the drift bound, and does not merge it (HLC-5)", () => {
     const clock = new HybridClock(A);
     const before = clock.tick(5_000);
@@ -58,6 +59,7 @@ describe("hybrid logical clock", () => {
     expect(clock.refused).toBe(1);
   });
 
+  // HLC-4
   it("continues above its recovered log under its own name, and waits if that lies too far ahead", () => {
     const clock = new HybridClock(A);
     for (const wallMs of [700, 90_000, 300]) clock.recover({ wallMs, logical: 4 });

@@ -24,7 +24,7 @@ const ids = (taken: readonly { readonly task: ReadyTask }[]): number[] =>
 const lanesOf = (tasksMax = 100): Lanes => new Lanes({ tasksMax, refillBelow: tasksMax / 2 });
 
 describe("Lanes", () => {
-  it("hands out by priority, then in order of submission, over several lanes", () => {
+  it("hands out by priority, then in order of submission, over several lanes (TQ-22)", () => {
     const lanes = lanesOf();
     lanes.add("e", task(1));
     lanes.add("f", task(2, 0, null, "f"));
@@ -46,7 +46,7 @@ describe("Lanes", () => {
     expect(ids(lanes.take({ ...node, nodeId: "other" }, 5, none))).toEqual([1]);
   });
 
-  it("keeps to max_parallel_per_node, counting what runs already", () => {
+  it("keeps to max_parallel_per_node, counting what runs already (TQ-36)", () => {
     const lanes = lanesOf();
     const placement = { max_parallel_per_node: 3 };
     const name = laneOf("e", placement);

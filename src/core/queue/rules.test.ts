@@ -29,7 +29,7 @@ describe("placement", () => {
     ["another value", { requires_capabilities: { gpu: "amd" } }, /gpu=amd \(it has nvidia\)/],
     ["a capability it lacks", { requires_capabilities: { tpu: 1 } }, /tpu=1 \(it has none\)/],
     ["a name of every object", { requires_capabilities: { constructor: "x" } }, /it has none/],
-  ])("of a task that asks for %s", (_, placement, why) => {
+  ])("of a task that asks for %s (TQ-36)", (_, placement, why) => {
     const answer = refusal("e", placement, node);
     if (why === undefined) expect(answer).toBeUndefined();
     else expect(answer).toMatch(why);
@@ -56,7 +56,7 @@ describe("placement", () => {
 });
 
 describe("retry delay", () => {
-  it("is between zero and a ceiling that doubles up to the longest", () => {
+  it("is between zero and a ceiling that doubles up to the longest (TQ-23)", () => {
     const random = new Random(1);
     const policy = { baseMs: 100, maxMs: 1_000 };
     for (const [attempt, ceiling] of [
@@ -75,7 +75,7 @@ describe("retry delay", () => {
 });
 
 describe("node status", () => {
-  it("follows the age of the heartbeat", () => {
+  it("follows the age of the heartbeat (TQ-4)", () => {
     const ages = heartbeatAges(5_000);
     expect([0, 14_999, 15_000, 29_999, 30_000].map((age) => nodeStatus(age, ages))).toEqual([
       "healthy",
@@ -90,7 +90,7 @@ describe("node status", () => {
 describe("role", () => {
   const options = { role: "auto", leaseMs: 30_000, renewMs: 10_000 } as const;
 
-  it("elects at boot, leads when it acquires, works when another holds", () => {
+  it("elects at boot, leads when it acquires, works when another holds (TQ-1)", () => {
     const boot = bootState(options, 5);
     expect(nextRoleDeadline(boot)).toBe(5);
     expect(stepRole(options, boot, { kind: "held" }, 5)).toEqual({ kind: "working", tryAt: 2_505 });
@@ -113,7 +113,7 @@ describe("role", () => {
     expect(state.kind).toBe("working");
   });
 
-  it("works on at once when its renewal is refused", () => {
+  it("works on at once when its renewal is refused (TQ-3)", () => {
     const leading = stepRole(
       options,
       bootState(options, 0),
@@ -132,7 +132,7 @@ describe("role", () => {
   });
 });
 
-describe("payload", () => {
+describe("payload (TQ-14)", () => {
   it.each([
     ["a function", () => 1, /function/],
     ["a cycle", cycle(), /cannot be written as JSON/],

@@ -22,7 +22,7 @@ const LEGAL: readonly (readonly [TaskState | null, TaskState, EventType])[] = [
 ];
 
 describe("task transitions", () => {
-  it("allows exactly the moves of the table, out of all states and events", () => {
+  it("allows exactly the moves of the table, out of all states and events (TQ-20)", () => {
     const allowed: unknown[] = [];
     for (const from of [null, ...TASK_STATES]) {
       for (const to of TASK_STATES) {

@@ -213,7 +213,7 @@ describe("a log on disk", () => {
 });
 
 describe("readers", () => {
-  it("three overlapping ranges at once each equal the reference", async () => {
+  it("three overlapping ranges at once each equal the reference (SR-6)", async () => {
     const log = await open(await scratch());
     const answers = await Promise.all(
       Array.from({ length: 4_000 }, (_, i) => log.append(TYPE, bytes(`entry ${i}`))),
@@ -232,6 +232,7 @@ describe("readers", () => {
     await log.close();
   });
 
+  // SR-8
   it("a tailing reader sees each entry once it is durable, and ends when the log closes", async () => {
     const log = await open(await scratch());
     const reader = log.reader({ from: 1, tail: true });
@@ -278,6 +279,7 @@ describe("readers", () => {
     expect((await reader.read()).status).not.toBe("EOF");
   });
 
+  // SR-7
   it("reports damage once and skips nothing; the index is made again when it is gone", async () => {
     const directory = await scratch();
     const log = await open(directory);

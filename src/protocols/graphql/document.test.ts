@@ -82,7 +82,7 @@ describe("improper documents", () => {
     expect(() => readDocument("x".repeat(2_000_000))).toThrow(/at most/);
   });
 
-  it("of any text end with a readable error or are taken", () => {
+  it("of any text end with a readable error or are taken (OPT-9)", () => {
     const piece = fc.oneof(
       fc.constantFrom(
         "{",

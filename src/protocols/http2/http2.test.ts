@@ -93,7 +93,7 @@ describe("a request", () => {
     expect(response.tlsMs).toBeGreaterThanOrEqual(0);
   });
 
-  it("sends method, path, parameters, lower-case headers, cookies and body", async () => {
+  it("sends method, path, parameters, lower-case headers, cookies and body (OPT-8)", async () => {
     const { url } = await serve(echo);
     const response = await client().request("PATCH", `${url}a?b=1`, {
       params: { c: 2 },
@@ -143,7 +143,7 @@ describe("a request", () => {
     expect((await http.get(url)).text()).toBe("squeezed");
   });
 
-  it("fails by status, unless the status is expected", async () => {
+  it("fails by status, unless the status is expected (C30-12)", async () => {
     const { url } = await serve((stream) => {
       stream.respond({ ":status": 404 });
       stream.end("no");

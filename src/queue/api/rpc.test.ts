@@ -6,7 +6,7 @@ import { answerRpc, type RpcCall } from "./rpc.ts";
 const echo = (call: RpcCall): Promise<unknown> => Promise.resolve(call);
 
 describe("JSON-RPC", () => {
-  it("answers a call with its id, and a notification not at all", async () => {
+  it("answers a call with its id, and a notification not at all (TQ-40)", async () => {
     const call = { jsonrpc: "2.0", id: "x", method: "m", params: { a: 1 } };
     expect(await answerRpc(JSON.stringify(call), echo)).toEqual({
       jsonrpc: "2.0",

@@ -49,7 +49,7 @@ describe("submit", () => {
 });
 
 describe("settings", () => {
-  it("reads fractions of a second from the environment and lets options win", () => {
+  it("reads fractions of a second from the environment and lets options win (TQ-45)", () => {
     const environment = {
       HYPERSCALE_LEASE_DURATION_SECONDS: "1.5",
       HYPERSCALE_MAX_PARALLEL_TASKS_PER_NODE: "9",

@@ -54,7 +54,7 @@ describe("an agent's configuration", () => {
     ]);
   });
 
-  it("names every mistake at once", () => {
+  it("names every mistake at once (CFG-1)", () => {
     const all = problems({ name: "a b", bind: "nohost:", role: "king", profile: "fast" });
     expect(all.split("\n").length).toBeGreaterThanOrEqual(4);
     expect(all).toContain("gate, manager, worker");

@@ -82,6 +82,7 @@ describe("names", () => {
   const resolve = (text: string) =>
     resolveName(text, 7_946, 2_000, [`127.0.0.1:${server.address().port}`]);
 
+  // AD-28.4
   it("of a headless service give all addresses, both families, and their time to live", async () => {
     const { addresses, ttlMs } = await resolve("peers.test");
     expect([...addresses].sort()).toEqual(["10.1.0.1:7946", "10.1.0.2:7946", "[fd00::5]:7946"]);

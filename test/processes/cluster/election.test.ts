@@ -63,6 +63,7 @@ describe("three managers that vote", () => {
     expect(change).toMatchObject({ group: "manager@dc1" });
   }, 90_000);
 
+  // AD-3, QUOR-10
   it("have no leader when two of three are gone: a minority never leads", async () => {
     const { leader, term } = await agreedLeader();
     const others = cluster.agents.filter((agent) => agent !== leader);

@@ -259,7 +259,7 @@ describe.skipIf(!TestPostgres.available())("queue API given bad input", () => {
     expect(result.problems).toEqual([]);
   });
 
-  it("serves metrics that a scraper can read", async () => {
+  it("serves metrics that a scraper can read (TQ-44)", async () => {
     const text = await (await fetch(`${node.url}/metrics`)).text();
     expect(text).toMatch(/^hyperscale_queue_tasks\{state="SUCCEEDED"\} \d+$/m);
     expect(text).toMatch(/^hyperscale_queue_delay_seconds_bucket\{le="\+Inf"\} \d+$/m);

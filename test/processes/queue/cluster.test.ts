@@ -64,6 +64,7 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     expect(nodes.filter((node) => node.roleName === "leader")).toHaveLength(1);
   });
 
+  // TQ-22
   it("keeps submit order among equal priorities and takes higher priorities first", async () => {
     const order: number[] = [];
     const database = await server.createDatabase();
@@ -86,6 +87,7 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     expect(order).toEqual([2, 4, 0, 1, 3, 5]);
   });
 
+  // TQ-33, TQ-35
   it("finishes a killed worker's task on another node as attempt 2, within lease + 2 s", async () => {
     const { client, database } = await cluster(1);
     const worker = keep(
@@ -135,13 +137,14 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     ]);
   });
 
-  it("lets a long task outlive several leases by renewal, as one attempt", async () => {
+  it("lets a long task outlive several leases by renewal, as one attempt (TQ-30)", async () => {
     const { client } = await cluster(1);
     const task = await client.submit({ executor: "sleep", input: { ms: 5_000, result: "done" } });
     const ended = await client.wait(task.id);
     expect(ended).toMatchObject({ state: "SUCCEEDED", attempt_id: 1, result: "done" });
   });
 
+  // TQ-2, TQ-12
   it("refuses every write of a leader that was stopped past its lease and resumed", async () => {
     const database = await server.createDatabase();
     const paused = keep(
@@ -201,6 +204,7 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     ]);
   });
 
+  // TQ-21
   it("signals a running task that is cancelled, and keeps it cancelled when it answers late", async () => {
     let aborted = false;
     const stubborn = async (_: unknown, context: { signal: AbortSignal }) => {
@@ -251,6 +255,7 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     expect(first.roleName).toBe("leader");
   });
 
+  // TQ-5, TQ-40
   it("forwards writes from a worker; an observer reads, and refuses writes by naming the leader", async () => {
     const { database, first } = await cluster(1);
     const worker = keep(await startNode({ database, role: "worker", executors: echo }));
@@ -265,6 +270,7 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     );
   });
 
+  // TQ-3
   it("lets a leader be made an observer and back: another leads meanwhile, and work goes on", async () => {
     const { client, nodes, first } = await cluster(2);
     expect(first.roleName).toBe("leader");
@@ -332,6 +338,7 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     });
   });
 
+  // TQ-26
   it("returns the first task for the same key and content, and refuses other content", async () => {
     const { client } = await cluster(1);
     const first = await client.submit({
@@ -386,7 +393,7 @@ describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => 
     );
   });
 
-  it("does not retry a failure that says so", async () => {
+  it("does not retry a failure that says so (TQ-23)", async () => {
     const { client } = await cluster(1);
     const task = await client.submit({
       executor: "sleep",

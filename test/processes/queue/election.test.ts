@@ -56,6 +56,7 @@ describe.skipIf(!TestPostgres.available())("leadership and races on PostgreSQL",
     return leader;
   }
 
+  // TQ-12
   it("lets 12 contenders with stalls past the lease lead one at a time: no write of an old epoch lands", async () => {
     const url = await server.createDatabase();
     const databases = Array.from({ length: 12 }, () => new PostgresDatabase(url));
@@ -98,7 +99,7 @@ describe.skipIf(!TestPostgres.available())("leadership and races on PostgreSQL",
     await Promise.all(databases.map((database) => database.close()));
   });
 
-  it("ends each of 2,000 raced tasks in exactly one terminal state", async () => {
+  it("ends each of 2,000 raced tasks in exactly one terminal state (TQ-21)", async () => {
     const url = await server.createDatabase();
     const database = new PostgresDatabase(url);
     await database.migrate(loadMigrations());

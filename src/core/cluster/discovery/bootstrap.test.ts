@@ -88,7 +88,7 @@ class World {
 }
 
 describe("bootstrap", () => {
-  it("joins within a moment when one of several seeds is up", () => {
+  it("joins within a moment when one of several seeds is up (BOOT-4)", () => {
     const world = new World({ seeds: [at(1), at(2), at(3)] });
     world.up = (to) => to === at(3);
     world.push({ kind: "start" });
@@ -97,6 +97,7 @@ describe("bootstrap", () => {
     expect(world.joins[0]?.atMs).toBeLessThan(150);
   });
 
+  // BOOT-2, AD-28.24
   it("never has more than ten probes open, and finds the one that answers among thirty", () => {
     const world = new World({ seeds: Array.from({ length: 30 }, (_, i) => at(i + 1)) });
     world.up = (to) => to === at(30);
@@ -106,6 +107,7 @@ describe("bootstrap", () => {
     expect(world.joins[0]?.address).toBe(at(30));
   });
 
+  // BOOT-5, AD-28.25, C31-25
   it("backs off 0.5, 1, 2, 4, 8, 15, 15 s plus up to a quarter, without end", () => {
     const world = new World({ seeds: [at(1)] });
     world.push({ kind: "start" });
@@ -121,14 +123,14 @@ describe("bootstrap", () => {
     expect(world.joins).toHaveLength(1);
   });
 
-  it("starts the cluster alone when nobody but itself is named", () => {
+  it("starts the cluster alone when nobody but itself is named (BOOT-8)", () => {
     const world = new World({ seeds: [SELF] });
     world.push({ kind: "start" });
     expect(world.machine.state).toBe("joined");
     expect(world.machine.nextDeadline()).toBeNull();
   });
 
-  it("falls back on seeds while DNS is down, and on an old answer later", () => {
+  it("falls back on seeds while DNS is down, and on an old answer later (BOOT-6, AD-28.3)", () => {
     const world = new World({ seeds: [at(1)], names: ["peers.local"] });
     world.up = (to) => to === at(1);
     world.push({ kind: "start" });
@@ -145,6 +147,7 @@ describe("bootstrap", () => {
     expect(later.joins[0]?.address).toBe(at(7));
   });
 
+  // AD-28.2
   it("does not ask a failed name again before its time, and asks again when answers age", () => {
     const world = new World({ names: ["peers.local"] });
     world.push({ kind: "start" });
@@ -154,7 +157,7 @@ describe("bootstrap", () => {
     expect(world.asked).toBe(2);
   });
 
-  it("tries cached peers before seeds and DNS, each once", () => {
+  it("tries cached peers before seeds and DNS, each once (BOOT-1, AD-28.1)", () => {
     const world = new World({ cached: [at(3)], seeds: [at(3), at(1)], names: ["n"] });
     world.dns = () => [at(1), at(2)];
     const effects = world.machine.step({ kind: "start" }, millis(0));
@@ -166,7 +169,7 @@ describe("bootstrap", () => {
     expect(probes).toEqual([at(3), at(1), at(2)]);
   });
 
-  it("looks again when the last peer is gone, and rests when somebody found us", () => {
+  it("looks again when the last peer is gone, and rests when somebody found us (AD-28.26)", () => {
     const world = new World({ seeds: [at(1)] });
     world.up = () => true;
     world.push({ kind: "start" });

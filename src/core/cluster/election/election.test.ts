@@ -106,6 +106,7 @@ describe("an election", () => {
     },
   );
 
+  // AD-5.1, LEAD-2, C20-14
   it("asks for pre-votes first, at the term it would take, and changes none", () => {
     const bench = new Bench({ term: 5 });
     bench.stand();
@@ -114,7 +115,7 @@ describe("an election", () => {
     expect(bench.effects.some(({ kind }) => kind === "persistVote")).toBe(false);
   });
 
-  it("a failed pre-vote leaves no trace and is tried again", () => {
+  it("a failed pre-vote leaves no trace and is tried again (AD-5.4)", () => {
     const bench = new Bench({ term: 5 });
     bench.stand();
     bench.clear().advance(20_000);
@@ -147,7 +148,7 @@ describe("an election", () => {
     [5, 3],
     [6, 4],
     [7, 4],
-  ])("of %d configured voters, %d decide", (count, quorum) => {
+  ])("of %d configured voters, %d decide (AD-3)", (count, quorum) => {
     const voters = ["me", "a", "b", "c", "d", "e", "f"].slice(0, count).map(nodeId);
     expect(new Bench({ voters }).election.snapshot().quorum).toBe(quorum);
   });
@@ -185,7 +186,7 @@ describe("an election", () => {
     expect(bench.election.state).not.toBe("leader");
   });
 
-  it("grants nothing while it hears a leader, and right after a restart", () => {
+  it("grants nothing while it hears a leader, and right after a restart (LEAD-3)", () => {
     const bench = new Bench({ term: 3 });
     const ask = { kind: "preVote", term: term(4), round: 1 } as const;
     bench.hear("a", ask);
@@ -220,7 +221,7 @@ describe("an election", () => {
     ]);
   });
 
-  it("a higher term wins; a leader of an older term is told", () => {
+  it("a higher term wins; a leader of an older term is told (LEAD-4)", () => {
     const bench = new Bench({ term: 7 });
     bench.hear("a", { kind: "heartbeat", term: term(5), sequence: 4 });
     expect(bench.sent("heartbeatAck")[0]).toMatchObject({ term: 7, sequence: 4 });
@@ -229,6 +230,7 @@ describe("an election", () => {
     expect([bench.election.term, bench.election.leader]).toEqual([9, "a"]);
   });
 
+  // LEAD-1
   it("nobody unhealthy stands, and an unhealthy leader resigns and tells its followers", () => {
     const ill = new Bench();
     ill.step({ kind: "health", score: 5, alive: true }).advance(20_000);
@@ -252,7 +254,7 @@ describe("an election", () => {
     expect(bench.sent("preVoteReply")[0]?.granted).toBe(true);
   });
 
-  it("more than four changes of leader in a minute start a cooldown that doubles", () => {
+  it("more than four changes of leader in a minute start a cooldown that doubles (LEAD-12)", () => {
     const bench = new Bench();
     const cooldowns: number[] = [];
     for (let i = 1; i <= 14; i++) {
@@ -271,6 +273,7 @@ describe("an election", () => {
     expect(bench.sent("preVote")).toEqual([]);
   });
 
+  // MEMB-2
   it("a joining node syncs from the leader before it turns active; a leader is active at once", () => {
     const bench = new Bench({ mustSync: true });
     bench.hear("a", { kind: "heartbeat", term: term(1), sequence: 1 }).advance(1);

@@ -28,6 +28,7 @@ function run(subject: HierarchicalDetector, from: number, ms: number) {
 }
 
 describe("the timing wheel", () => {
+  // WHEEL-2..5
   it("fires everything once, never early, at most one fine tick late, beyond the horizon too", () => {
     fc.assert(
       fc.property(
@@ -50,6 +51,7 @@ describe("the timing wheel", () => {
     );
   });
 
+  // WHEEL-6, WHEEL-7
   it("makes up for missed ticks in order, moves and removes entries, and refuses the 10,001st", () => {
     const wheel = new TimingWheel(0);
     wheel.set("late", 90_000);
@@ -65,7 +67,7 @@ describe("the timing wheel", () => {
 });
 
 describe("two-layer detection", () => {
-  it("26 nodes confirming every 50 ms cannot keep a suspicion from ending", () => {
+  it("26 nodes confirming every 50 ms cannot keep a suspicion from ending (HFD-3, SWIM-11)", () => {
     const subject = detector();
     subject.suspectGlobal(x, inc(1), me, 0);
     for (let at = 50; at <= 5_000; at += 50) {
@@ -76,6 +78,7 @@ describe("two-layer detection", () => {
     expect(events[0]?.at).toBeLessThanOrEqual(30_000);
   });
 
+  // AD-30, HFD-2
   it("a global death clears the node's job suspicions first, and is told once", () => {
     const subject = detector();
     for (const job of ["j1", "j2", "j3"]) subject.suspectJob(job, x, inc(1), me, 0);
@@ -86,7 +89,7 @@ describe("two-layer detection", () => {
     expect([subject.suspicionCount, subject.statusOf(x)]).toEqual([0, "DEAD_GLOBAL"]);
   });
 
-  it("a job death touches that job only", () => {
+  it("a job death touches that job only (HFD-1, HFD-4)", () => {
     const subject = detector();
     subject.suspectJob("j1", x, inc(1), me, 0);
     run(subject, 0, 12_000);
@@ -114,7 +117,7 @@ describe("two-layer detection", () => {
     expect(subject.statusOf(x)).toBe("ALIVE");
   });
 
-  it("a finished job ends its suspicions without a late call", () => {
+  it("a finished job ends its suspicions without a late call (HFD-10)", () => {
     const subject = detector();
     subject.suspectJob("j", x, inc(1), me, 0);
     subject.suspectJob("j", y, inc(1), me, 0);
@@ -144,6 +147,7 @@ describe("when many fall at once", () => {
     expect(correlationLevel(count, new Array<number>(bad).fill(0), 1_000)).toBe(level);
   });
 
+  // AD-19.31, AD-19.32
   it("of six workers three are evicted, four are held; one alone can be evicted", () => {
     expect([3, 4].map((failing) => evictionVerdict(6, failing).evict)).toEqual([true, false]);
     expect(evictionVerdict(1, 1).evict).toBe(true);
@@ -238,6 +242,7 @@ describe("federated health", () => {
     expect(Math.abs(probes - 300)).toBeLessThanOrEqual(1);
   });
 
+  // AD-33a
   it("silence: suspected within 15 s, unreachable 30 s later; an ack in between saves it", () => {
     const subject = monitor("dc1");
     play(subject, 0, 20_000, () => true);
@@ -256,7 +261,7 @@ describe("federated health", () => {
     expect(moves).toEqual(["dc1 REACHABLE"]);
   });
 
-  it("all datacenters lost together are not evicted; one of four is", () => {
+  it("all datacenters lost together are not evicted; one of four is (AD-33a.8, C40-3)", () => {
     const all = four();
     play(all, 0, 20_000, () => true);
     play(all, 20_000, 60_000, () => false);
@@ -277,6 +282,7 @@ describe("federated health", () => {
     expect(one.healthyDatacenters()).toEqual(["dc1", "dc3", "dc4"]);
   });
 
+  // C40-1, FED-5
   it("a new leader resets failures, and only its ack makes reachable; older acks are ignored", () => {
     const subject = monitor("dc1");
     const [send] = subject.tick(2_000, null);

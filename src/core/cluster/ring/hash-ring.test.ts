@@ -10,7 +10,7 @@ const octets = (nodes: readonly string[]): number[] =>
   nodes.map((node) => Number(node.split(":")[0]?.split(".")[3]));
 
 describe("the ring's hash", () => {
-  it("is SHA-256 as the host computes it", () => {
+  it("is SHA-256 as the host computes it (RING-4)", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         const host = createHash("sha256").update(bytes).digest();
@@ -35,10 +35,11 @@ describe("the hash ring", () => {
     ["job-abc", [3, 2, 1]],
     ["job-xyz", [2, 1, 4]],
     ["job-123", [2, 4, 1]],
-  ])("gives %s its owner and successors in clockwise order", (key, expected) => {
+  ])("gives %s its owner and successors in clockwise order (RING-1, RING-2)", (key, expected) => {
     expect(octets(new HashRing(gates).successors(key, 3))).toEqual(expected);
   });
 
+  // RING-5
   it("shares ten thousand keys as the golden vectors say, and moves only the lost gate's keys", () => {
     const ring = new HashRing(gates);
     const before = Array.from({ length: 10_000 }, (_, i) => ring.owner(`job-${i}`));
@@ -50,7 +51,7 @@ describe("the hash ring", () => {
     expect(new Set(moved)).toEqual(new Set(["10.0.1.3:9000"]));
   });
 
-  it("depends on the set of nodes only, not on the order they came", () => {
+  it("depends on the set of nodes only, not on the order they came (RING-6)", () => {
     fc.assert(
       fc.property(fc.shuffledSubarray(gates, { minLength: 4 }), (order) => {
         const ring = new HashRing();
@@ -63,6 +64,7 @@ describe("the hash ring", () => {
     );
   });
 
+  // RING-2, RING-3
   it("returns each node once when asked for more than there are, and nobody when empty", () => {
     expect(new Set(new HashRing(gates).successors("x", 99))).toEqual(new Set(gates));
     expect(new HashRing().owner("x")).toBeNull();

@@ -69,6 +69,7 @@ describe("the broadcast queue", () => {
     for (let i = 0; i < 3; i++) expect(queue.take(take).map(keyOf)[0]).toBe("me");
   });
 
+  // UDP-2
   it("tells JOIN, LEAVE, ALIVE, SUSPECT, DEAD in this order, after the slot for the oldest accusation", () => {
     const queue = new BroadcastQueue(updateBytesMax);
     queue.push(dead("d", 1, "x"));
@@ -80,7 +81,7 @@ describe("the broadcast queue", () => {
     expect(kinds).toEqual(["dead", "join", "left", "alive", "suspect"]);
   });
 
-  it("an accusation leaves in every packet even when joins fill it", () => {
+  it("an accusation leaves in every packet even when joins fill it (UDP-5)", () => {
     const queue = new BroadcastQueue(() => 100);
     for (let i = 0; i < 50; i++) queue.push(alive(`n${i}`, 1));
     queue.push(dead("d", 1, "x"));

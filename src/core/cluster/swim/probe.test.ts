@@ -123,7 +123,7 @@ describe("probing", () => {
     expect(bench.changes("suspect").map(({ member }) => member.id)).toEqual([id("b")]);
   });
 
-  it("B-17: a relayed ack means alive: slow, not dead", () => {
+  it("B-17: a relayed ack means alive: slow, not dead (C20-3)", () => {
     const bench = new Bench().meet(...peers);
     failOnce(bench, "b", "ack");
     bench.advance(600);
@@ -237,7 +237,7 @@ describe("probing", () => {
     expect(bench.sent("nack")[0]).toMatchObject({ to: at("a"), message: { sequence: 78 } });
   });
 
-  it("B-23: late, repeated and unknown acks and nacks are ignored and counted", () => {
+  it("B-23: late, repeated and unknown acks and nacks are ignored and counted (UDP-6)", () => {
     const bench = new Bench().meet(...peers);
     const ack = (sequence: number) =>
       ({ kind: "ack", sequence, target: id("a"), relayed: false, rttMs: 0 }) as const;
@@ -262,6 +262,7 @@ describe("probing", () => {
     expect(bench.sent("pingRequest").length).toBeGreaterThan(0);
   });
 
+  // AD-35.3
   it("B-25: the round trip is taken from the receive time and moves the coordinate", () => {
     const bench = new Bench().meet("a").clear();
     while (bench.sent("ping").length === 0) bench.advance(10);
@@ -293,7 +294,7 @@ describe("probing", () => {
     expect(bench.swim.snapshot().coordinate.sampleCount).toBe(1);
   });
 
-  it("helpers are gates and managers; workers only where there is nobody else", () => {
+  it("helpers are gates and managers; workers only where there is nobody else (SWIM-3)", () => {
     const bench = new Bench();
     for (const name of ["w1", "w2", "w3", "w4"]) {
       bench.hear(name, { kind: "gossip" }, [
@@ -314,7 +315,7 @@ describe("probing", () => {
     expect(workers.sent("pingRequest").length).toBeGreaterThan(0);
   });
 
-  it("a stalled loop judges nothing by what it missed", () => {
+  it("a stalled loop judges nothing by what it missed (WHEEL-7)", () => {
     const bench = new Bench().meet(...peers);
     while (bench.sent("ping").length === 0) bench.advance(20);
     bench.hear("a", { kind: "gossip" }, [suspect("e", 1, "a"), suspect("e", 1, "b")]);

@@ -28,7 +28,7 @@ describe("what news does", () => {
   });
 
   it.each(["alive", "suspect", "dead"] as const)(
-    "B-27: alive at the same or a lower incarnation is ignored by one who holds it %s",
+    "B-27: alive at the same or a lower incarnation is ignored by one who holds it %s (SWIM-9)",
     (status) => {
       const bench = new Bench().meet("a", "b", "c", "d");
       bench.hear("a", gossip, [alive("b", 5)]);
@@ -260,7 +260,7 @@ describe("B-52e: two members with one name", () => {
 });
 
 describe("members never reached", () => {
-  it("are not accused, whatever gossip says, and not buried but dropped", () => {
+  it("are not accused, whatever gossip says, and not buried but dropped (AD-29, CONF-2)", () => {
     const bench = new Bench().meet("a", "b");
     bench.hear("a", gossip, [alive("x", 1), alive("y", 1)]);
     bench.clear().hear("a", gossip, [suspect("x", 1, "a"), dead("y", 1, "a")]);
@@ -295,6 +295,7 @@ describe("members never reached", () => {
     },
   );
 
+  // CONF-7, CONF-8
   it("are confirmed by a direct word, once, and never by gossip about them", () => {
     const bench = new Bench().meet("a");
     bench.hear("a", gossip, [alive("x", 1)]);
@@ -306,7 +307,7 @@ describe("members never reached", () => {
     );
   });
 
-  it("a configured address that never answers is tried for ever", () => {
+  it("a configured address that never answers is tried for ever (CONF-3)", () => {
     const bench = new Bench({ seeds: [at("seed")] });
     bench.advance(3_600_000);
     const late = bench
@@ -339,6 +340,7 @@ describe("members never reached", () => {
 });
 
 describe("what rides along", () => {
+  // EMB-5, CLOCK-5
   it("embedded states are passed on when newer, and only then; the message counts in any case", () => {
     const bench = new Bench().meet("a").clear();
     const state = (boot: number, version: number) => ({
@@ -367,7 +369,7 @@ describe("what rides along", () => {
     expect(bench.swim.snapshot().counts.staleStates).toBe(3);
   });
 
-  it("our own state rides on pings and acks with a rising version", () => {
+  it("our own state rides on pings and acks with a rising version (EMB-1, EMB-3)", () => {
     const bench = new Bench().meet("a").clear();
     bench.step({ kind: "setState", body: Uint8Array.of(1) });
     bench.step({ kind: "setState", body: Uint8Array.of(2) });
@@ -402,7 +404,7 @@ describe("what rides along", () => {
     expect(bench.sent("ack")[0]?.packet.updates[0]).toEqual(dead("b", 9, "me"));
   });
 
-  it("every datagram fits, however much there is to tell", () => {
+  it("every datagram fits, however much there is to tell (UDP-4)", () => {
     const bench = new Bench().meet("a");
     bench.step({ kind: "setState", body: new Uint8Array(400) });
     for (let i = 0; i < 1_000; i++)
@@ -413,13 +415,14 @@ describe("what rides along", () => {
     }
   });
 
+  // SWIM-10
   it("incarnations are above the persisted ceiling, and a new ceiling is written before they are told", () => {
     const bench = new Bench({ ceiling: 64 });
     expect(bench.swim.incarnation).toBe(65);
     expect(bench.effects[0]).toEqual({ kind: "persistIncarnation", ceiling: 97 });
   });
 
-  it("a protocol of another major version is refused and named", () => {
+  it("a protocol of another major version is refused and named (AD-25)", () => {
     const bench = new Bench().meet("a").clear();
     const node = { ...record("old"), versionMajor: 2 };
     bench.hear("a", gossip, [{ kind: "alive", node, incarnation: inc(1) }]);

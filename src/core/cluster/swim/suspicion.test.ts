@@ -82,6 +82,7 @@ describe("suspicion", () => {
     expect(Math.floor(suspicionMinMs(3, n, 1_000) / 3)).toBe(ms);
   });
 
+  // HFD-3, HFD-12
   it("never lengthens by a confirmation, whoever confirms in whatever order", () => {
     const suspicion = new Suspicion(bounds(3, 500, 9_000), nodeId("x"), 0);
     let last = suspicion.deadline;

@@ -156,7 +156,7 @@ describe("B-52g: samples that make no sense", () => {
     ["a position that is not a number", { ...good, position: [0, 0, 0, Number.NaN] }, 10],
     ["an infinite height", { ...good, height: Number.POSITIVE_INFINITY }, 10],
     ["an error that is not a number", { ...good, error: Number.NaN }, 10],
-  ])("%s is refused and changes nothing", (_, peer, rtt) => {
+  ])("%s is refused and changes nothing (AD-35.11)", (_, peer, rtt) => {
     const before = estimator.coordinate;
     expect(estimator.update(peer, rtt)).toBe(false);
     expect(estimator.coordinate).toBe(before);

@@ -11,7 +11,7 @@ const range = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, index) => `e${from + index}`);
 
 describe("normal operation", () => {
-  it("commits what a quorum has on disk, in order, everywhere", () => {
+  it("commits what a quorum has on disk, in order, everywhere (VSR-17)", () => {
     const trio = new Trio();
     trio.propose("a", "x", "y");
     trio.settle();
@@ -67,7 +67,7 @@ describe("normal operation", () => {
     expect(trio.effects("a", "refused").map(({ reason }) => reason)).toEqual(["windowFull"]);
   });
 
-  it("fills a gap after WRONG_SEQUENCE, over many pages (VSR-9)", () => {
+  it("fills a gap after WRONG_SEQUENCE, over many pages (VSR-9, S-14)", () => {
     const trio = new Trio();
     let drop = 1;
     trio.lost = ({ to, message }) => to === "b" && message.kind === "prepare" && drop-- > 0;
@@ -140,6 +140,7 @@ describe("view change", () => {
     expect(trio.primary).toBe("c");
   });
 
+  // VSR-1, VSR-15
   it("leader dies at 42 with replicas at 42 and 41: the new view starts at 43", () => {
     const trio = new Trio();
     trio.propose("a", ...range(0, 42));
@@ -155,6 +156,7 @@ describe("view change", () => {
     expect(trio.committed("c")).toEqual([...range(0, 43), "noop/2"]);
   });
 
+  // VSR-8
   it("an isolated leader commits nothing, is told STALE_VIEW after the heal, and follows", () => {
     const trio = new Trio();
     trio.cut("a");
@@ -168,6 +170,7 @@ describe("view change", () => {
     expect(trio.committed("a")).toEqual(["noop/2"]);
   });
 
+  // S-15, S-17
   it("a primary paused for a minute steps down on waking, its writes unknown (VSR-16)", () => {
     const trio = new Trio();
     trio.propose("a", "x");
@@ -183,6 +186,7 @@ describe("view change", () => {
     expect(trio.primary).toBe("b");
   });
 
+  // VSR-14
   it("a returning primary with a long tail loses it to the shorter committed log (S-4)", () => {
     const trio = new Trio();
     trio.cut("a");
@@ -198,7 +202,7 @@ describe("view change", () => {
     expect(trio.committed(primary).filter((id) => id.startsWith("e"))).toEqual([]);
   });
 
-  it("duelling candidates settle on one", () => {
+  it("duelling candidates settle on one (VSR-13)", () => {
     const trio = new Trio({ rankDelayMs: 0, viewChangeBackoffMs: 500 });
     trio.crash("a");
     trio.advance(leaseMs + 5_000);
@@ -311,7 +315,7 @@ describe("leases", () => {
     expect(trio.at("a").view().leaseUntil).toBeCloseTo(sentAt + leaseMs * 0.99 - 100);
   });
 
-  it("are renewed without a new view (VSR-21)", () => {
+  it("are renewed without a new view (VSR-21, S-13)", () => {
     const trio = new Trio();
     trio.advance(5 * leaseMs);
     expect(trio.at("a").view()).toMatchObject({ view: 1, primary: true });
@@ -465,6 +469,7 @@ describe("membership", () => {
     expect(trio.committed("c2").slice(0, 10)).toEqual(range(0, 10));
   });
 
+  // VSR-26
   it("other nodes coming and going change nothing for a group that was not reconfigured", () => {
     const trio = new Trio();
     const message = {
@@ -484,7 +489,7 @@ describe("membership", () => {
 });
 
 describe("compaction and snapshots", () => {
-  it("a replica behind the compacted log gets the snapshot and goes on (VSR-31)", () => {
+  it("a replica behind the compacted log gets the snapshot and goes on (VSR-31, CKPT-10)", () => {
     const trio = new Trio({ tailEntries: 4 });
     trio.cut("c");
     for (let i = 0; i < 50; i++) trio.propose("a", `e${i}`);

@@ -210,7 +210,7 @@ describe("any stream of events", () => {
     );
   });
 
-  it("folds alike from any snapshot taken on the way (EVT-4)", () => {
+  it("folds alike from any snapshot taken on the way (EVT-1, EVT-4)", () => {
     fc.assert(
       fc.property(anyStream, fc.nat(), (events, cut) => {
         const at = cut % (events.length + 1);

@@ -90,7 +90,7 @@ describe("placement", () => {
     expect(names(placed(sites("a", "b", "c", "d"), 5))).toBe("g0 g1 g2");
   });
 
-  it("leaves no region with a quorum whenever the regions allow it (VSR-29)", () => {
+  it("leaves no region with a quorum whenever the regions allow it (VSR-29, S-21)", () => {
     const candidates = fc.array(fc.constantFrom("a", "b", "c", "d"), {
       minLength: 1,
       maxLength: 12,

@@ -57,6 +57,7 @@ const refused: SubmissionAnswer = { kind: "rejected", result: encodeUtf8("no"), 
 const retry: SubmissionAnswer = { kind: "retry", why: "pending" };
 
 describe("the gate cache", () => {
+  // IDEM-9, IDEM-10
   it("forwards the first of one hundred requests and answers all with its result", () => {
     const gate = new Gate();
     const forwarded = Array.from({ length: 100 }, (_, i) => gate.check(1, `c${i}`));
@@ -133,7 +134,7 @@ describe("the gate cache", () => {
     expect(gate.cache.stats().pendingTimeouts).toBe(1);
   });
 
-  it("expires each status by its own time, on the edge and not before", () => {
+  it("expires each status by its own time, on the edge and not before (IDEM-15)", () => {
     const gate = new Gate();
     gate.check(1, "a");
     gate.settle(1);
@@ -162,6 +163,7 @@ describe("the gate cache", () => {
     expect(gate.cache.get(sampleKey(1))).toBe("pending");
   });
 
+  // IDEM-11
   it("makes room with ended entries first, the least used first, then with the oldest request", () => {
     const gate = new Gate({ entriesMax: 3 });
     gate.check(1, "waits");

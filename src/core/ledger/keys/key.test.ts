@@ -24,7 +24,7 @@ import { sampleKey } from "./testing/samples.ts";
 const nonce = "0123456789abcdef";
 
 describe("keys", () => {
-  it("are read from the right: client ids may hold colons", () => {
+  it("are read from the right: client ids may hold colons (IDEM-2)", () => {
     expect(parseKey(`host1.dc1:12345:7:${nonce}`)).toEqual({
       kind: "key",
       key: `host1.dc1:12345:7:${nonce}`,
@@ -38,7 +38,7 @@ describe("keys", () => {
     expect(parseKey("")).toEqual({ kind: "none" });
   });
 
-  it("are refused with a reason, on both sides of every border", () => {
+  it("are refused with a reason, on both sides of every border (IDEM-3)", () => {
     const client = "c".repeat(128);
     const most = Number.MAX_SAFE_INTEGER;
     for (const good of [
@@ -91,6 +91,7 @@ describe("keys", () => {
     );
   });
 
+  // IDEM-1
   it("of one generator share a nonce and count up; another generator has another nonce", () => {
     const generator = new KeyGenerator("host:1", new Random("one"));
     const keys = [generator.next(), generator.next()].map(parseKey);
@@ -100,7 +101,7 @@ describe("keys", () => {
     expect(() => new KeyGenerator("", new Random("x"))).toThrow("client id");
   });
 
-  it("spread evenly over the shards, the same way for ever", () => {
+  it("spread evenly over the shards, the same way for ever (IDEM-20)", () => {
     const counts = new Array<number>(SHARD_COUNT).fill(0);
     for (let i = 0; i < 6_400; i++) {
       const shard = shardOf(sampleKey(i));
@@ -210,6 +211,7 @@ describe("a client", () => {
   const error = { kind: "transportError", why: "reset" } as const;
   const start = () => new SubmissionRetry(sampleKey(1), RETRY_POLICY, new Random("client"));
 
+  // IDEM-28
   it("tries four times with pauses of at most 1, 2 and 4 s and then keeps the key for later", () => {
     const request = start();
     const steps = [0, 1, 2, 3].map(() => request.onResult(error));

@@ -246,7 +246,7 @@ describe("the scenarios of the failure table", () => {
 });
 
 describe("the desk", () => {
-  it("asks for admission only when the key is absent", () => {
+  it("asks for admission only when the key is absent (IDEM-23)", () => {
     const group = new Group();
     const member = primary(group);
     let asked = 0;
@@ -287,7 +287,7 @@ describe("the desk", () => {
     expect(member.answers.get("other")).toEqual({ kind: "keyReused" });
   });
 
-  it("founds again until the group stands, then commits once", () => {
+  it("founds again until the group stands, then commits once (IDEM-7)", () => {
     const group = new Group();
     const member = primary(group);
     member.submit(submission(1), "client");

@@ -108,6 +108,7 @@ describe("a shard applies", () => {
     expect(state.status(sampleKey(1))).toBe("pending");
   });
 
+  // IDEM-24
   it("EXPIRE to terminal entries that are old enough, oldest first, within its count", () => {
     const state = new ShardState();
     applyAll(state, [

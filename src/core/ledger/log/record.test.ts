@@ -35,7 +35,7 @@ const anyRecord = fc.record({
 });
 
 describe("a record", () => {
-  it("has the bytes of the specification", () => {
+  it("has the bytes of the documented format", () => {
     expect(hex(encodeWalRecord(HELLO))).toBe(GOLDEN);
     const decoded = decodeWalRecord(Buffer.from(GOLDEN, "hex"));
     expect(decoded.ok && { ...decoded.record, payload: hex(decoded.record.payload) }).toEqual({
@@ -44,7 +44,7 @@ describe("a record", () => {
     });
   });
 
-  it("comes back as it was written, wherever it lies", () => {
+  it("comes back as it was written, wherever it lies (WAL-10)", () => {
     fc.assert(
       fc.property(anyRecord, fc.nat(50), (record, at) => {
         const bytes = new Uint8Array([...new Uint8Array(at), ...encodeWalRecord(record), 1, 2, 3]);
@@ -55,7 +55,7 @@ describe("a record", () => {
     );
   });
 
-  it("does not check after any change of one bit", () => {
+  it("does not check after any change of one bit (FRM-2)", () => {
     const bytes = encodeWalRecord(HELLO);
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const flipped = bytes.slice();
@@ -89,7 +89,7 @@ describe("a segment header", () => {
     expect(decodeSegmentHeader(encodeSegmentHeader(header))).toEqual({ kind: "header", header });
   });
 
-  it("tells unused, foreign, another version and damage apart", () => {
+  it("tells unused, foreign, another version and damage apart (WAL-18)", () => {
     const bytes = encodeSegmentHeader(header);
     expect(decodeSegmentHeader(new Uint8Array(100)).kind).toBe("unused");
     expect(decodeSegmentHeader(bytes.subarray(0, 20)).kind).toBe("unused");

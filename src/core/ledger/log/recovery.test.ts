@@ -144,7 +144,7 @@ describe("recovery", () => {
     }
   });
 
-  it("refuses foreign bytes, other versions, other nodes and unknown types", () => {
+  it("refuses foreign bytes, other versions, other nodes and unknown types (G-17)", () => {
     expect(recover([new TextEncoder().encode("GIF89a".repeat(50))]).verdict).toBe("WAL_FOREIGN");
     const identity = identityOf("prod", "gate-1");
     const header = encodeSegmentHeader({ segmentId: 1, identity, firstLsn: 1 });

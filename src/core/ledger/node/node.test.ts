@@ -54,7 +54,7 @@ describe("a ledger of three nodes in three regions", () => {
     }
   });
 
-  it("folds events sent to any node in one order", () => {
+  it("folds events sent to any node in one order (HLC-6)", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));
     expect(cluster.ask(1, event(jobId, "a", accepted))).toMatchObject({ seq: 1, level: "GLOBAL" });
@@ -145,6 +145,7 @@ describe("a primary that is lost", () => {
     expect(statusOf(cluster.ask(lost, read(jobId)))).toBe("CANCELLING");
   });
 
+  // PIPE-3
   it("cannot acknowledge anything alone, and says that the outcome is unknown (VSR-11)", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));
@@ -158,7 +159,7 @@ describe("a primary that is lost", () => {
     expect(again).toMatchObject({ kind: "committed", outcome: "applied" });
   });
 
-  it("comes back after all nodes died at once with what was durable", () => {
+  it("comes back after all nodes died at once with what was durable (CKPT-6, CKPT-7)", () => {
     const cluster = new TestCluster(THREE);
     const jobs = [0, 1, 2].map((index) =>
       jobOf(cluster.ask(index, submit(`c:${index}:0123456789abcdef`))),
@@ -176,7 +177,7 @@ describe("a primary that is lost", () => {
 });
 
 describe("levels", () => {
-  it("are what the copies prove: one region is REGIONAL at best, one node LOCAL", () => {
+  it("are what the copies prove: one region is REGIONAL at best, one node LOCAL (PIPE-5)", () => {
     const regional = new TestCluster(["use1", "use1", "use1"]).ask(0, submit());
     expect(regional).toMatchObject({ level: "REGIONAL", required: "GLOBAL" });
     const alone = new TestCluster(["use1"]).ask(0, submit());
@@ -274,7 +275,7 @@ describe("nodes that compare what they have (AE-3)", () => {
 });
 
 describe("finished jobs", () => {
-  it("leave memory after their retention and cannot be founded again", () => {
+  it("leave memory after their retention and cannot be founded again (G-14)", () => {
     const cluster = new TestCluster(["use1"], { retentionMs: 30_000 });
     const jobId = jobOf(cluster.ask(0, submit()));
     cluster.ask(0, event(jobId, "f", { kind: "JobFailed", error: "x", failedDc: "dc1" }));

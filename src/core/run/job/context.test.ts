@@ -23,7 +23,7 @@ describe("last write wins", () => {
     expect(context.get("w", "k")?.value).toBe(accepted ? "new" : "held");
   });
 
-  it("does not depend on order or repetition", () => {
+  it("does not depend on order or repetition (CCP-12)", () => {
     const write = fc.record({
       value: fc.nat(),
       timestamp: fc.nat(5),

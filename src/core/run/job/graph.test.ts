@@ -83,7 +83,7 @@ describe("layers", () => {
     });
   });
 
-  it("put every node behind all it waits for, and as early as that allows", () => {
+  it("put every node behind all it waits for, and as early as that allows (DAG-4, DEP-2)", () => {
     const edges = fc.array(fc.tuple(fc.nat(14), fc.nat(14)), { maxLength: 40 });
     fc.assert(
       fc.property(edges, fc.boolean(), (pairs, acyclic) => {

@@ -54,6 +54,7 @@ class Script {
 }
 
 describe("layers", () => {
+  // LAYER-2, C30-6
   it("run one after the other, and a workflow is complete when all its cores are", () => {
     const s = new Script([manifest("b", { dependsOn: ["a"] }), manifest("a", users(5))], 2);
     expect(s.start()).toEqual(["dispatch a on 0,1 users 2,3"]);
@@ -63,6 +64,7 @@ describe("layers", () => {
     expect(s.finish("b", 0)).toEqual(["b completed", "done completed"]);
   });
 
+  // CTX-1, CTX-2
   it("hand on the context both sides named, independent of who reported last", () => {
     const list = [
       manifest("auth", {
@@ -94,7 +96,7 @@ describe("layers", () => {
     }
   });
 
-  it("skip only the descendants of a failed workflow", () => {
+  it("skip only the descendants of a failed workflow (LAYER-7, RES-5)", () => {
     const s = new Script(
       [
         manifest("auth", { isTest: false }),
@@ -127,6 +129,7 @@ describe("layers", () => {
 });
 
 describe("cores", () => {
+  // C30-22
   it("go to workflows that measure nothing first, and a test takes fewer but not below its minimum", () => {
     const s = new Script(
       [
@@ -166,7 +169,7 @@ describe("cores", () => {
     expect(s.finish("setup", 0)).toEqual(["setup completed", "dispatch x on 0,1 users 2,2"]);
   });
 
-  it("are no more than there are users", () => {
+  it("are no more than there are users (PROV-4)", () => {
     const s = new Script([manifest("a", users(2))], 8);
     expect(s.start()).toEqual(["dispatch a on 0,1 users 1,1"]);
   });

@@ -44,7 +44,7 @@ describe("validation of a job", () => {
       "w",
       'workflow "w": step "buy" waits for "logn"',
     ],
-  ])("refuses %s", (_, list, workflow, part) => {
+  ])("refuses %s (WF-8)", (_, list, workflow, part) => {
     const problems = validateManifests(list);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatchObject({ severity: "error", workflow });
@@ -80,7 +80,7 @@ describe("validation of a job", () => {
       [manifest("a", { provides: [{ key: "k", to: ["nobody"] }] })],
       'provides "k" to "nobody"',
     ],
-  ])("warns of %s", (_, list, part) => {
+  ])("warns of %s (CTX-5)", (_, list, part) => {
     const problems = validateManifests(list);
     expect(problems.map(({ severity }) => severity)).toEqual(["warning"]);
     expect(problems[0]?.message).toContain(part);

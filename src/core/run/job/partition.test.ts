@@ -40,7 +40,7 @@ describe("partition of a pool", () => {
       ["exclusive", "low"],
       [[24], [6]],
     ],
-  ])("of 24 for %j", (priorities, expected) => {
+  ])("of 24 for %j (PRIO-3)", (priorities, expected) => {
     expect(threads(24, ...priorities)).toEqual(expected);
   });
 
@@ -49,7 +49,7 @@ describe("partition of a pool", () => {
     expect(threads(8, "auto")).toEqual([[8]]);
   });
 
-  it("puts workflows that measure nothing first, outside the arithmetic", () => {
+  it("puts workflows that measure nothing first, outside the arithmetic (PRIO-4)", () => {
     const setup = { name: "setup", priority: "auto" as const, isTest: false };
     expect(partition(4, [...tests("auto"), setup])).toEqual([
       [{ name: "setup", priority: "auto", threads: 0 }],

@@ -14,6 +14,7 @@ describe("virtual users over threads", () => {
     expect(provision(vus, threads)).toEqual(list);
   });
 
+  // PROV-1, PROV-4
   it("loses nobody, leaves no thread idle and uses no more threads than given", () => {
     const size = fc.integer({ min: 1, max: 100_000 });
     fc.assert(

@@ -61,7 +61,7 @@ function record(recorder: StepRecorder, c: Call): void {
 describe("frames of a step", () => {
   const frames = fc.array(fc.array(call, { maxLength: 30 }), { minLength: 1, maxLength: 8 });
 
-  it("carry every record, and may come twice", () => {
+  it("carry every record, and may come twice (MET-2)", () => {
     fc.assert(
       fc.property(frames, fc.boolean(), (batches, corrected) => {
         const recorder = new StepRecorder(KINDS, corrected);
