@@ -35,7 +35,7 @@ export interface SwimConfig {
   readonly deadReclaimMs: number;
   /** Dead and left members stay rejoin candidates this long, then they are forgotten. */
   readonly deadReapMs: number;
-  /** Gossip-learned members that never answered; a flood of names stops here. (AD-35 check 5) */
+  /** Gossip-learned members that never answered; a flood of names stops here. (AD-35) */
   readonly unconfirmedMax: number;
   /** Lifeguard's parts; off only to measure what they are worth. */
   readonly lifeguard: boolean;

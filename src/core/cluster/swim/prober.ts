@@ -338,8 +338,8 @@ export class Prober {
 }
 
 /**
- * A member we hold for dead or gone sent a packet: tell it, so that it can refute (memberlist
- * #311).
+ * A member we hold for dead or gone sent a packet: tell it, so that it can refute. (memberlist
+ * issue #311)
  */
 function obituary(sender: Member | undefined, from: NodeId): Update | null {
   if (sender === undefined || isLive(sender)) return null;

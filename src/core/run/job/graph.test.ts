@@ -25,7 +25,7 @@ describe("layers", () => {
       [["a"], ["b"], ["c"]],
     ],
     [
-      "the example of the specification",
+      "a fork that joins again",
       graph(
         "authenticate",
         "getUsers: authenticate",
