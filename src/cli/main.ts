@@ -1,23 +1,95 @@
-/** The command line: one file per command under commands/, each of which registers itself. */
+/**
+ * The command line: one file per command under commands/, each of which registers itself. Only the file of
+ * the command that is called is loaded; the list below is what `--help` shows of the others.
+ */
 
 import { Command, CommanderError } from "commander";
 import { errorText } from "../protocols/errors.ts";
 import { RunError } from "../runner/errors.ts";
-import { registerAgent } from "./commands/agent.ts";
-import { registerCompare } from "./commands/compare.ts";
-import { registerDemoTarget } from "./commands/demo-target.ts";
-import { registerKeygen } from "./commands/keygen.ts";
-import { registerLeave } from "./commands/leave.ts";
-import { registerLedger } from "./commands/ledger.ts";
-import { registerMembers } from "./commands/members.ts";
-import { registerMonitor } from "./commands/monitor.ts";
-import { registerNew } from "./commands/new.ts";
-import { registerPing } from "./commands/ping.ts";
-import { registerQueue } from "./commands/queue.ts";
-import { registerRun } from "./commands/run.ts";
-import { registerWal } from "./commands/wal.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "./exit-codes.ts";
 import { packageVersion } from "./version.ts";
+
+type Register = (program: Command) => void;
+
+interface Listed {
+  readonly usage: string;
+  readonly summary: string;
+  readonly load: () => Promise<Register>;
+}
+
+/** In the order of `--help`. Usage and summary are those of the command itself (cli/main.test.ts). */
+export const COMMANDS: Readonly<Record<string, Listed>> = {
+  run: {
+    usage: "[options] <file|url>",
+    summary: "run a workflow file, or load a URL",
+    load: async () => (await import("./commands/run.ts")).registerRun,
+  },
+  new: {
+    usage: "[options] [file]",
+    summary: "write a first workflow that runs against the bundled demo target",
+    load: async () => (await import("./commands/new.ts")).registerNew,
+  },
+  ping: {
+    usage: "[options] <url>",
+    summary: "send one request and show where its time went",
+    load: async () => (await import("./commands/ping.ts")).registerPing,
+  },
+  "demo-target": {
+    usage: "[options]",
+    summary: "start the bundled server to load: fast, slow, failing and stalling endpoints",
+    load: async () => (await import("./commands/demo-target.ts")).registerDemoTarget,
+  },
+  compare: {
+    usage: "[options] <before> <after>",
+    summary: "compare two runs and fail on a regression",
+    load: async () => (await import("./commands/compare.ts")).registerCompare,
+  },
+  queue: {
+    usage: "[options] [command]",
+    summary: "the durable task queue: run a node, submit work, see and cancel it",
+    load: async () => (await import("./commands/queue.ts")).registerQueue,
+  },
+  agent: {
+    usage: "[options]",
+    summary: "run a member of a cluster in the foreground",
+    load: async () => (await import("./commands/agent.ts")).registerAgent,
+  },
+  members: {
+    usage: "[options]",
+    summary: "list the members of a cluster",
+    load: async () => (await import("./commands/members.ts")).registerMembers,
+  },
+  monitor: {
+    usage: "[options]",
+    summary: "follow membership and leadership events; Ctrl-C ends",
+    load: async () => (await import("./commands/monitor.ts")).registerMonitor,
+  },
+  leave: {
+    usage: "[options]",
+    summary: "make an agent leave its cluster and end",
+    load: async () => (await import("./commands/leave.ts")).registerLeave,
+  },
+  keygen: {
+    usage: "[options]",
+    summary: "print a new cluster secret: 256 random bits",
+    load: async () => (await import("./commands/keygen.ts")).registerKeygen,
+  },
+  keys: {
+    usage: "[options] [command]",
+    summary: "see and rotate the keys of a running agent",
+    load: async () => (await import("./commands/keygen.ts")).registerKeys,
+  },
+  ledger: {
+    usage: "[options] [command]",
+    summary: "the replicated job ledger: run a node, submit and read jobs",
+    load: async () => (await import("./commands/ledger.ts")).registerLedger,
+  },
+  wal: {
+    usage: "[options] [command]",
+    summary: "look at a write-ahead log: inspect, verify, dump",
+    load: async () => (await import("./commands/wal.ts")).registerWal,
+  },
+};
 
 export async function main(argv: readonly string[]): Promise<void> {
   const program = new Command("hyperscale");
@@ -27,25 +99,28 @@ export async function main(argv: readonly string[]): Promise<void> {
   program.version(packageVersion(), "-V, --version");
   program.showHelpAfterError("(add --help for the options)");
   program.addHelpText("after", START_HERE);
-  registerRun(program);
-  registerNew(program);
-  registerPing(program);
-  registerDemoTarget(program);
-  registerCompare(program);
-  registerQueue(program);
-  registerAgent(program);
-  registerMembers(program);
-  registerMonitor(program);
-  registerLeave(program);
-  registerKeygen(program);
-  registerLedger(program);
-  registerWal(program);
-  throwInsteadOfExit(program);
+  program.configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage()}` });
   try {
+    await register(program, commandIn(argv));
+    throwInsteadOfExit(program);
     if (argv.length === 0) program.outputHelp();
     else await program.parseAsync(argv, { from: "user" });
   } catch (error) {
     process.exitCode = explain(error);
+  }
+}
+
+/** The word that names a command: the first one, or the one after `help`. */
+function commandIn(argv: readonly string[]): string | undefined {
+  const words = argv.filter((word) => !word.startsWith("-"));
+  return words[0] === "help" ? words[1] : words[0];
+}
+
+/** The called command for real, the others by name. */
+async function register(program: Command, called: string | undefined): Promise<void> {
+  for (const [name, { usage, summary, load }] of Object.entries(COMMANDS)) {
+    if (name === called) (await load())(program);
+    else program.command(name).usage(usage).summary(summary);
   }
 }
 

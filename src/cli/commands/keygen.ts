@@ -16,7 +16,9 @@ export function registerKeygen(program: Command): void {
     .action(() => {
       process.stdout.write(`${randomBytes(SECRET_BYTES).toString("base64")}\n`);
     });
+}
 
+export function registerKeys(program: Command): void {
   const keys = program
     .command("keys")
     .description("see and rotate the keys of a running agent")
