@@ -119,6 +119,26 @@ describe("a ledger of three nodes in three regions", () => {
     expect(cluster.answers.get(token)).toMatchObject({ kind: "retry" });
   });
 
+  it("does not deny a job whose group stands and waits for its first entry (IDEM-22)", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = `use1-${WALL}-n0-00001` as JobId;
+    const members = cluster.nodes.map(({ id }) => id);
+    cluster.at(0).node?.found(jobId as string as GroupId, members);
+    cluster.run(1_000);
+    expect(primaryIndex(cluster, jobId)).toBe(0);
+    const tokens = [0, 1, 2].map((index) => cluster.request(index, read(jobId)));
+    cluster.run(1_000);
+    expect(tokens.filter((token) => cluster.answers.has(token))).toEqual([]);
+    const hlc = { wallMs: WALL, logical: 0, node: nodeId("n0") };
+    const head = { jobId, eventId: `create/${jobId}` as EventId, fenceToken: 1, hlc };
+    const spec = new Uint8Array([1]);
+    const created = { kind: "JobCreated", ...head, spec, assignedDcs: ["dc1"] } as const;
+    cluster.found(0, { kind: "found", members, created, required: "NONE" });
+    cluster.run(1_000);
+    const answers = tokens.map((token) => cluster.answers.get(token));
+    expect(answers.map((answer) => answer && statusOf(answer))).toEqual(Array(3).fill("CREATED"));
+  });
+
   it("keeps progress in its own log and out of the replicated one (EVT-3)", () => {
     const cluster = new TestCluster(THREE);
     const jobId = jobOf(cluster.ask(0, submit()));

@@ -273,10 +273,6 @@ export class Service {
     const { app, replica } = group;
     if (app.kind !== "job") return;
     const { state } = app;
-    if (state.status === "ABSENT") {
-      this.#answer(reply, { kind: "notFound", jobId: group.id });
-      return;
-    }
     const { primary, knownView: view, members } = replica.state;
     this.#answer(reply, { kind: "job", state, servedBy: this.#node.self, primary, view, members });
   }
@@ -339,7 +335,10 @@ export class Service {
     if (pending === undefined) return;
     group.reads.delete(token);
     this.#reads.end(pending);
-    if (ready) {
+    // An empty group stands because a job was promised: its first entry is on the way, so the job
+    // must not be denied. The read looks again until it is there. (IDEM-22)
+    const empty = group.app.kind === "job" && group.app.state.status === "ABSENT";
+    if (ready && !empty) {
       this.#refresh(group, pending.deadline);
       this.#answerJob(group, pending.reply);
     } else this.#sendOn(group, pending.reply, pending.request, pending.deadline);

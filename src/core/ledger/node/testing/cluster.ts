@@ -10,7 +10,7 @@ import { nodeId } from "../../../base/ids.ts";
 import { Random } from "../../../base/random.ts";
 import { decodeBatch, encodeBatch } from "../codec.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../config.ts";
-import type { LedgerAnswer, LedgerRequest } from "../messages.ts";
+import type { LedgerAnswer, LedgerRequest, PeerRequest } from "../messages.ts";
 import { LedgerNode } from "../node.ts";
 import { encodeCheckpoint, LedgerRecovery } from "../recovery.ts";
 import type { LedgerEffect, LedgerNodeConfig } from "../types.ts";
@@ -124,6 +124,16 @@ export class TestCluster {
     this.#drain(test);
     this.settle();
     return token;
+  }
+
+  /** A shard's primary, here the last node, has a job's group founded at this one. */
+  found(index: number, request: Extract<PeerRequest, { kind: "found" }>): void {
+    const test = this.at(index);
+    const from = this.at(this.nodes.length - 1).id;
+    const messages = [{ kind: "request", id: 1, request }] as const;
+    test.node?.take({ kind: "messages", from, messages }, millis(this.now), WALL + this.now);
+    this.#drain(test);
+    this.settle();
   }
 
   /** The answer, after at most this much time. */
