@@ -17,7 +17,8 @@ export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools/**/*.test.ts"],
     pool: "forks",
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // A ceiling for a hang, not a judgement: tests of real processes must hold at a load of 20.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });

@@ -67,7 +67,7 @@ function unlockBuild() {
 
 const buildLock = join(root, "node_modules", ".hyperscale-build");
 /** Longer than any build: who holds the lock for so long is dead. */
-const BUILD_MS_MAX = 60_000;
+const BUILD_MS_MAX = 300_000;
 
 /** True when the lock is ours; false after a while of waiting for somebody else's build. */
 function lockBuild() {

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
 import { http } from "../protocols/http1/client.ts";
-import { InProcessRun } from "../runner/testing/in-process-run.ts";
+import { InProcessRun, until } from "../runner/testing/in-process-run.ts";
 import { CustomResult, measure } from "../workflow/custom-result.ts";
 import { workflow } from "../workflow/workflow.ts";
 
@@ -171,18 +171,25 @@ describe("virtual users", () => {
   });
 
   it("cost little while they are idle (VU-4)", async () => {
+    let begun = 0;
     const flow = workflow("w", {
       vus: 20_000,
-      duration: "1500ms",
-      think: "1m",
+      duration: "5m",
+      think: "5m",
       gracefulStop: 0,
-    }).step("s", () => new CustomResult(1, { startedAt: 0, endedAt: 0 }));
+    }).step("s", () => {
+      begun++;
+      return new CustomResult(1, { startedAt: 0, endedAt: 0 });
+    });
     const before = process.memoryUsage().heapUsed;
     const run = await InProcessRun.start(flow);
     let most = 0;
     const timer = setInterval(() => {
       most = Math.max(most, process.memoryUsage().heapUsed);
     }, 100);
+    await until(() => begun === 20_000);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    run.stop();
     await run.done;
     clearInterval(timer);
     expect(run.step("w", "s").ok).toBe(20_000);

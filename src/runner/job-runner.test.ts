@@ -275,7 +275,7 @@ describe("data", () => {
 
 describe("a lost core", () => {
   it("costs its users; the others go on and its counts are kept", async () => {
-    const flow = workflow("w", { vus: 8, duration: "700ms" }).step("home", http.get(demo.url));
+    const flow = workflow("w", { vus: 8, duration: "2s" }).step("home", http.get(demo.url));
     const run = await InProcessRun.start(flow, { cores: 2 });
     await until(
       () => run.events.filter(({ core, event }) => core === 1 && event.kind === "frame").length > 2,

@@ -27,7 +27,7 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close();
 });
 
-function client(timeoutMs = 400): HttpClient {
+function client(timeoutMs = 2_000): HttpClient {
   const session = new TestSession({ timeoutMs });
   closers.push(() => session.close());
   return new HttpClient(session);
@@ -78,7 +78,7 @@ const KINDS: Readonly<Record<HostileBehaviour, ErrorKind | null>> = {
 
 /** Only what must time out is given little time: the machine may be busy. */
 function patience(behaviour: HostileBehaviour): number {
-  return KINDS[behaviour] === "timeout" ? 300 : 20_000;
+  return KINDS[behaviour] === "timeout" ? 1_000 : 60_000;
 }
 
 const behaviours = Object.keys(hostileBehaviours) as HostileBehaviour[];
@@ -117,7 +117,7 @@ it("memory stays bounded while servers send without end", async () => {
   await Promise.all(endless.map((name) => client(100).get(`${hostile.url}/${name}`)));
   const before = process.memoryUsage();
   let received = 0;
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < 4 || received <= 1024 * 1024; round++) {
     const answers = await Promise.all(
       // Bodies that somebody wants to keep are the worst case.
       endless.map((name) => client(250).get(`${hostile.url}/${name}`, { readBody: true })),
@@ -152,7 +152,7 @@ it("failures before any answer have their kind too", async () => {
 
 it("a server that goes away in mid-run fails every request with a kind, and none twice", async () => {
   const demo = await startDemoTarget({ port: 0 });
-  const users = Array.from({ length: 20 }, () => client(2_000));
+  const users = Array.from({ length: 20 }, () => client(60_000));
   const kinds: (ErrorKind | null)[] = [];
   let gone = false;
   const loops = users.map(async (user) => {

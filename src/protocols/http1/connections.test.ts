@@ -24,7 +24,7 @@ const FINE = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 /** Sessions share a pool when they have the very same settings, so they are made once per test. */
 function users(count: number, settings: Partial<CallSettings> = {}): TestSession[] {
-  const shared: CallSettings = { ...DEFAULT_CALL_SETTINGS, timeoutMs: 10_000, ...settings };
+  const shared: CallSettings = { ...DEFAULT_CALL_SETTINGS, timeoutMs: 60_000, ...settings };
   return Array.from({ length: count }, () => {
     const session = new TestSession();
     Object.assign(session, { settings: shared });
@@ -143,15 +143,15 @@ describe("the shared pool", () => {
       if (path === "/ok") socket.write(FINE);
       else if (path === "/cut") socket.destroy();
     });
-    const sessions = users(3, { connections: "shared", sharedConnectionsMax: 1, timeoutMs: 150 });
+    const sessions = users(3, { connections: "shared", sharedConnectionsMax: 1 });
     const [a, b, c] = sessions.map((session) => new HttpClient(session)) as [
       HttpClient,
       HttpClient,
       HttpClient,
     ];
     const [hang, waits] = await Promise.all([
-      a.get(`${server.url}/hang`),
-      b.get(`${server.url}/ok`),
+      a.get(`${server.url}/hang`, { timeout: "150ms" }),
+      b.get(`${server.url}/ok`, { timeout: "150ms" }),
     ]);
     expect([hang.errorKind, waits.errorKind]).toEqual(["timeout", "timeout"]);
     expect((await c.get(`${server.url}/cut`)).errorKind).toBe("reset");
@@ -203,7 +203,7 @@ describe("time-outs", () => {
     const first = await clientWith({ firstByteTimeoutMs: 60 }).get(`${server.url}/nothing`);
     expect([first.errorKind, first.status]).toEqual(["timeout", 0]);
     expect(first.error).toMatch(/^no answer after \d+ ms$/);
-    const whole = await clientWith({ timeoutMs: 80, firstByteTimeoutMs: 70 }).get(
+    const whole = await clientWith({ timeoutMs: 1_100, firstByteTimeoutMs: 1_000 }).get(
       `${server.url}/half`,
     );
     expect([whole.errorKind, whole.status]).toEqual(["timeout", 200]);
@@ -211,7 +211,6 @@ describe("time-outs", () => {
     const own = await clientWith().get(`${server.url}/nothing`, { timeout: "50ms" });
     expect(own.errorKind).toBe("timeout");
     expect(own.durationMs).toBeGreaterThanOrEqual(50);
-    expect(own.durationMs).toBeLessThan(5_000);
     await until(() => server.open() === 0);
   });
 
@@ -244,8 +243,9 @@ describe("time-outs", () => {
       const body = `HTTP/1.1 200 OK\r\ncontent-length: ${path.length}\r\n\r\n${path}`;
       setTimeout(() => socket.write(body), path === "/late" ? 120 : 0);
     });
-    const client = clientWith({ timeoutMs: 60 });
-    expect((await client.get(`${server.url}/late`)).errorKind).toBe("timeout");
+    const client = clientWith();
+    const late = await client.get(`${server.url}/late`, { timeout: "60ms" });
+    expect(late.errorKind).toBe("timeout");
     for (let i = 0; i < 5; i++) {
       await turns(20);
       expect((await client.get(`${server.url}/n${i}`)).text()).toBe(`/n${i}`);
@@ -256,7 +256,7 @@ describe("time-outs", () => {
 describe("a virtual user that leaves", () => {
   it("cuts its connections and hears nothing more of what was under way", async () => {
     const server = await scripted(() => undefined);
-    const [session] = users(1, { timeoutMs: 100 }) as [TestSession];
+    const [session] = users(1, { timeoutMs: 1_000 }) as [TestSession];
     let heard = 0;
     const call = http.get(`${server.url}/prepared`);
     await call.prepare({ settings: session.settings, resolve: resolveHost });
@@ -270,7 +270,8 @@ describe("a virtual user that leaves", () => {
     await until(() => server.requests.length === 2);
     session.close();
     await until(() => server.open() === 0);
-    await turns(200);
+    // Longer than their time-out.
+    await turns(1_200);
     expect(heard).toBe(0);
   });
 

@@ -342,7 +342,7 @@ describe("failures", () => {
       closers.push(() => mute.close());
       target = `https://127.0.0.1:${(mute.address() as net.AddressInfo).port}/`;
     }
-    const response = await client({ timeoutMs: 80 }).get(target);
+    const response = await client({ timeoutMs: 1_000 }).get(target);
     expect(response.errorKind).toBe("timeout");
     expect(response.error).toMatch(new RegExp(`^${text} after`));
   });
@@ -352,7 +352,7 @@ describe("failures", () => {
     const { url, connections } = await serve((stream, headers) => {
       if (!mute) echo(stream, headers);
     });
-    const run = await runner(http2.get(url, { timeout: 80 }), session());
+    const run = await runner(http2.get(url, { timeout: 1_000 }), session());
     expect((await run()).record.errorKind).toBeNull();
     mute = true;
     expect((await run()).record.errorKind).toBe("timeout");
@@ -463,7 +463,7 @@ describe("the end of a virtual user", () => {
       arrived();
     });
     const user = session();
-    const run = await runner(http2.get(url, { timeout: 100 }), user);
+    const run = await runner(http2.get(url, { timeout: 1_000 }), user);
     let heard = false;
     void run().then(() => {
       heard = true;
@@ -471,7 +471,7 @@ describe("the end of a virtual user", () => {
     await there;
     user.close();
     await gone;
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
     expect(heard).toBe(false);
   });
 });

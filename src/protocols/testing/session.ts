@@ -20,7 +20,7 @@ export class TestSession implements Session {
   readonly #states = new Map<string, SessionState>();
 
   constructor(settings: Partial<CallSettings> = {}) {
-    this.settings = { ...DEFAULT_CALL_SETTINGS, timeoutMs: 10_000, ...settings };
+    this.settings = { ...DEFAULT_CALL_SETTINGS, timeoutMs: 60_000, ...settings };
   }
 
   state<State extends SessionState>(key: SessionKey<State>): State {

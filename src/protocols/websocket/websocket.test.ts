@@ -269,7 +269,7 @@ describe("a prepared exchange", () => {
   });
 
   it("never takes a late answer for the next one", async () => {
-    let delay = 120;
+    let delay = 2_000;
     const { url, connections } = await serve((socket) => {
       let count = 0;
       socket.on("message", () => {
@@ -278,7 +278,7 @@ describe("a prepared exchange", () => {
         delay = 0;
       });
     });
-    const run = await runner(websocket.exchange(url, "?", { timeout: 60 }), session());
+    const run = await runner(websocket.exchange(url, "?", { timeout: 1_000 }), session());
     expect((await run()).record.errorKind).toBe("timeout");
     const { result } = await run();
     expect((result as WebsocketResponse).text()).toBe("answer 1");
@@ -316,7 +316,7 @@ describe("failures", () => {
   ])("no %s in time: timeout", async (phase, text) => {
     const url =
       phase === "handshake" ? await serveRaw(() => undefined) : (await serve(() => undefined)).url;
-    const run = await runner(websocket.exchange(url, "?", { timeout: 60 }), session());
+    const run = await runner(websocket.exchange(url, "?", { timeout: 1_000 }), session());
     const { record, result } = await run();
     expect(record.errorKind).toBe("timeout");
     expect(result?.error).toMatch(new RegExp(`^${text} after`));
@@ -401,11 +401,11 @@ it("the end of a virtual user closes its connections, and nothing is heard any m
   const hear = (): void => {
     heard = true;
   };
-  void ws.receive({ timeout: 80 }).then(hear);
-  const run = await runner(websocket.exchange(url, "?", { timeout: 80 }), user);
+  void ws.receive({ timeout: 1_000 }).then(hear);
+  const run = await runner(websocket.exchange(url, "?", { timeout: 1_000 }), user);
   void run().then(hear);
   while (connections() < 2) await new Promise((resolve) => setTimeout(resolve, 5));
   user.close();
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  await new Promise((resolve) => setTimeout(resolve, 1_200));
   expect({ heard, closed }).toEqual({ heard: false, closed: 2 });
 });

@@ -193,5 +193,5 @@ describe.skipIf(!hasOpenssl)("streams with mutual TLS", () => {
     const plain = await open("gate");
     expect((await exchange(plain, server)).ok).toBe(false);
     expect(server.requests).toHaveLength(1);
-  }, 30_000);
+  });
 });

@@ -40,4 +40,4 @@ const ways: Readonly<Record<string, () => void>> = {
 };
 setTimeout(ways[way] ?? finish, 200);
 // Neither a signal on its way nor a key to come keeps a process alive; a run does.
-if (way === "signal" || way === "key") setTimeout(() => {}, 20_000);
+if (way === "signal" || way === "key") setTimeout(() => {}, 200_000);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentCluster, AgentProcess, freshNet, until } from "../../../bench/swim/agents.ts";
 import { resolveName } from "../../../src/host/dns.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 
 const A = 1;
 const AAAA = 28;
@@ -102,7 +103,7 @@ describe("names", () => {
 
 describe("an agent", () => {
   const cluster = new AgentCluster({ net: freshNet(), size: 2, profile: "dc" });
-  beforeAll(() => cluster.startAll(), 60_000);
+  beforeAll(() => cluster.startAll());
   afterAll(() => cluster.stop());
 
   it("finds its peers again after a restart without any seed", async () => {
@@ -117,7 +118,7 @@ describe("an agent", () => {
     cluster.agents[1] = again;
     await cluster.converged();
     expect([...again.aliveByEvents()].sort()).toEqual(["n1", "n2"]);
-  }, 60_000);
+  });
 
   it("joins through a name", async () => {
     const port = 20_000 + Math.floor(Math.random() * 10_000);
@@ -134,12 +135,12 @@ describe("an agent", () => {
     try {
       await until(
         () => named.aliveByEvents().has("seeker"),
-        20_000,
+        PATIENCE_MS,
         "the name leads to the member",
       );
     } finally {
       for (const agent of [named, seeker]) agent.kill("SIGKILL");
       await Promise.all([named.ended, seeker.ended]);
     }
-  }, 60_000);
+  });
 });

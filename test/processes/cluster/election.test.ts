@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentCluster, type AgentProcess, freshNet, until } from "../../../bench/swim/agents.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 
 interface Election {
   readonly state: string;
@@ -17,7 +18,7 @@ async function electionOf(agent: AgentProcess): Promise<Election> {
 describe("three managers that vote", () => {
   const voters = ["--role", "manager", "--voters", "n1,n2,n3"];
   const cluster = new AgentCluster({ net: freshNet(), size: 3, profile: "dc", args: voters });
-  beforeAll(() => cluster.startAll(), 60_000);
+  beforeAll(() => cluster.startAll());
   afterAll(() => cluster.stop());
 
   /** The one that leads, once all running voters name the same. */
@@ -36,7 +37,7 @@ describe("three managers that vote", () => {
         found = { leader, term: first.term };
         return views.filter(({ state }) => state === "leader").length === 1;
       },
-      30_000,
+      PATIENCE_MS,
       "the voters agree on a leader",
     );
     return found as unknown as { leader: AgentProcess; term: number };
@@ -61,7 +62,7 @@ describe("three managers that vote", () => {
     ]);
     const change = after.leader.events.find(({ event }) => event === "leader-change");
     expect(change).toMatchObject({ group: "manager@dc1" });
-  }, 90_000);
+  });
 
   // AD-3, QUOR-10
   it("have no leader when two of three are gone: a minority never leads", async () => {
@@ -69,10 +70,14 @@ describe("three managers that vote", () => {
     const others = cluster.agents.filter((agent) => agent !== leader);
     for (const other of others) other.kill("SIGKILL");
     await Promise.all(others.map(({ ended }) => ended));
-    await until(async () => (await electionOf(leader)).state !== "leader", 15_000, "it steps down");
+    await until(
+      async () => (await electionOf(leader)).state !== "leader",
+      PATIENCE_MS,
+      "it steps down",
+    );
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     const alone = await electionOf(leader);
     expect(alone.leader).toBeNull();
     expect(alone.term).toBe(term);
-  }, 60_000);
+  });
 });

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentCluster, AgentProcess, freshNet, until } from "../../../bench/swim/agents.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 
 const bin = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
 
@@ -20,7 +21,7 @@ function hyperscale(...args: string[]): { status: number | null; out: string; er
 describe("keys", () => {
   const cluster = new AgentCluster({ net: freshNet(), size: 3, profile: "dc" });
   const api = `${cluster.host(1)}:7947`;
-  beforeAll(() => cluster.startAll(), 60_000);
+  beforeAll(() => cluster.startAll());
   afterAll(() => cluster.stop());
 
   const write = (...secrets: string[]): void =>
@@ -55,14 +56,14 @@ describe("keys", () => {
       ...["--join", `${cluster.host(1)}:7946`, "--data-dir", join(cluster.directory, "late")],
       ...["--secret-file", writeIn(cluster.directory, "old", old), "--log-level", "warn"],
     ]);
-    await until(() => late.events.length > 0, 20_000, "it starts");
+    await until(() => late.events.length > 0, PATIENCE_MS, "it starts");
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     late.kill("SIGKILL");
     await late.ended;
     expect(late.events.map(({ event }) => event)).toEqual(["ready"]);
     const names = (await cluster.agents[0]?.members())?.map(({ name }) => name).sort();
     expect(names).toEqual(["n1", "n2", "n3"]);
-  }, 60_000);
+  });
 
   it("stay as they were when the file becomes unusable", async () => {
     const before = hyperscale("keys", "list", "--api", api).out.split("\n")[1]?.slice(0, 8);
@@ -72,7 +73,7 @@ describe("keys", () => {
     expect(reload.err).toContain("at least 16");
     expect(hyperscale("keys", "list", "--api", api).out).toContain(before);
     await cluster.converged();
-  }, 30_000);
+  });
 });
 
 function writeIn(directory: string, name: string, text: string): string {
@@ -108,7 +109,7 @@ describe("the command line", () => {
       ...["--insecure-plaintext", "--data-dir", join(directory, "solo")],
     ]);
     try {
-      await until(() => agent.events.length > 0, 20_000, "it starts");
+      await until(() => agent.events.length > 0, PATIENCE_MS, "it starts");
       expect(agent.events[0]).toMatchObject({ event: "ready", encryption: "none (plaintext)" });
       expect(agent.stderr).toContain("agent.plaintext");
       const table = hyperscale("members", "--api", agent.api).out;
@@ -131,5 +132,5 @@ describe("the command line", () => {
     } finally {
       agent.kill("SIGKILL");
     }
-  }, 30_000);
+  });
 });

@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { AgentCluster, AgentProcess, freshNet, until } from "../../../bench/swim/agents.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 import { Authority, type CertificateFiles, hasOpenssl } from "./certificates.ts";
 
 describe.skipIf(!hasOpenssl)("agents with certificates", () => {
@@ -31,20 +32,20 @@ describe.skipIf(!hasOpenssl)("agents with certificates", () => {
     const authority = new Authority(cluster.directory);
     const sign = (role: string): string[] => flags(authority.sign(role, "hyperscale", "default"));
     const first = start(1, "n1", sign("worker"));
-    await until(() => first.events.length > 0, 20_000, "the first is up");
+    await until(() => first.events.length > 0, PATIENCE_MS, "the first is up");
     start(2, "n2", sign("worker"));
     await cluster.converged();
 
     const liar = start(3, "liar", [...sign("worker"), "--role", "manager"]);
     const bare = start(4, "bare", []);
-    await until(() => liar.events.length > 0 && bare.events.length > 0, 20_000, "they are up");
+    await until(() => liar.events.length > 0 && bare.events.length > 0, PATIENCE_MS, "they are up");
     await until(
       () => liar.stderr.includes('role \\"manager\\" but the certificate says \\"worker\\"'),
-      10_000,
+      PATIENCE_MS,
       "the liar is told why",
     );
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const names = (await first.members()).map(({ name }) => name).sort();
     expect(names).toEqual(["n1", "n2"]);
-  }, 60_000);
+  });
 });

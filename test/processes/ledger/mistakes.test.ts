@@ -12,9 +12,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LedgerCluster, until } from "../../../bench/ledger/processes.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 
 const BIN = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
-const PATIENCE_MS = 60_000;
 
 interface Ended {
   readonly code: number;
@@ -24,7 +24,7 @@ interface Ended {
 
 function hyperscale(...args: string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [BIN, ...args], { timeout: 30_000 }, (error, out, errors) => {
+    execFile(process.execPath, [BIN, ...args], { timeout: PATIENCE_MS }, (error, out, errors) => {
       const code = error === null ? 0 : Number(error.code ?? 1);
       resolve({ code, out, errors });
     });
@@ -54,7 +54,7 @@ beforeAll(async () => {
   await alone.ready("n1");
   alone.node("n1").kill("SIGTERM");
   await alone.node("n1").ended;
-}, PATIENCE_MS);
+});
 
 afterAll(async () => {
   await cluster?.stop();
@@ -197,31 +197,24 @@ describe("a data directory that is not this node's", () => {
 });
 
 describe("peers that do not belong together", () => {
-  it(
-    "refuse each other with a reason in both logs: another cluster, another replica set",
-    async () => {
-      cluster.configure("n2", { cluster: "elsewhere" });
-      const [, , third] = cluster.places;
-      const peers = [{ name: "n1", region: "use1", address: cluster.place("n1").bind }];
-      cluster.configure("n3", { peers });
-      for (const { name } of cluster.places) cluster.start(name);
-      for (const { name } of cluster.places) await cluster.ready(name);
-      const says = (name: string, text: string): boolean =>
-        cluster.node(name).errors.includes(text);
-      const met = 'cluster \\"elsewhere\\" met cluster \\"test\\"';
-      const back = 'cluster \\"test\\" met cluster \\"elsewhere\\"';
-      await until("both clusters are named", 20_000, () =>
-        ["n1", "n2"].every((name) => says(name, met) || says(name, back)),
-      );
-      await until("both replica sets are named", 20_000, () =>
-        ["n1", third?.name ?? "n3"].every((name) => says(name, "another replica set")),
-      );
-      expect(cluster.node("n1").events.filter(({ event, up }) => event === "peer" && up)).toEqual(
-        [],
-      );
-    },
-    PATIENCE_MS,
-  );
+  it("refuse each other with a reason in both logs: another cluster, another replica set", async () => {
+    cluster.configure("n2", { cluster: "elsewhere" });
+    const [, , third] = cluster.places;
+    const peers = [{ name: "n1", region: "use1", address: cluster.place("n1").bind }];
+    cluster.configure("n3", { peers });
+    for (const { name } of cluster.places) cluster.start(name);
+    for (const { name } of cluster.places) await cluster.ready(name);
+    const says = (name: string, text: string): boolean => cluster.node(name).errors.includes(text);
+    const met = 'cluster \\"elsewhere\\" met cluster \\"test\\"';
+    const back = 'cluster \\"test\\" met cluster \\"elsewhere\\"';
+    await until("both clusters are named", PATIENCE_MS, () =>
+      ["n1", "n2"].every((name) => says(name, met) || says(name, back)),
+    );
+    await until("both replica sets are named", PATIENCE_MS, () =>
+      ["n1", third?.name ?? "n3"].every((name) => says(name, "another replica set")),
+    );
+    expect(cluster.node("n1").events.filter(({ event, up }) => event === "peer" && up)).toEqual([]);
+  });
 });
 
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
@@ -237,7 +230,7 @@ describe("a disk that fails", () => {
         const child = execFile(
           "strace",
           [...args, ...inject, process.execPath, ...start],
-          { timeout: 50_000, env: { ...process.env, UV_THREADPOOL_SIZE: "1" } },
+          { timeout: PATIENCE_MS, env: { ...process.env, UV_THREADPOOL_SIZE: "1" } },
           (error, out, errors) => resolve({ code: Number(error?.code ?? 0), out, errors }),
         );
         const { api } = alone.place("n1");
@@ -255,7 +248,6 @@ describe("a disk that fails", () => {
       again.kill("SIGTERM");
       expect(await again.ended).toBe(0);
     },
-    PATIENCE_MS,
   );
 });
 

@@ -10,10 +10,10 @@ import { LedgerCluster, until } from "../../../bench/ledger/processes.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../../src/core/ledger/node/messages.ts";
 import { callLedger, type JsonObject } from "../../../src/ledger/client.ts";
 import { LedgerStream } from "../../../src/ledger/testing/stream-client.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 
 const LEASE_MS = 1_500;
-const PATIENCE_MS = 60_000;
-const RETRY = { retriesMax: 30, delayMs: 100, jitter: 0.5, attemptTimeoutMs: 10_000 };
+const RETRY = { retriesMax: 30, delayMs: 100, jitter: 0.5, attemptTimeoutMs: 30_000 };
 
 let cluster: LedgerCluster;
 const apis = (): string => cluster.places.map(({ api }) => api).join(",");
@@ -26,7 +26,7 @@ async function ask(
 ): Promise<{ status: number; body: JsonObject }> {
   const id = randomBytes(8).toString("hex");
   // Pauses that do not double: a failover is over in seconds.
-  const retry = { ...RETRY, delayMs: 1, retriesMax: 12 };
+  const retry = { ...RETRY, delayMs: 1, retriesMax: 15 };
   return callLedger({ api }, { method, path, id, retry, ...(body === undefined ? {} : { body }) });
 }
 
@@ -45,125 +45,104 @@ beforeAll(async () => {
     config: { checkpoint: { entries: 300, seconds: 3 } },
   });
   await cluster.startAll();
-}, PATIENCE_MS);
+});
 
 afterAll(() => cluster?.stop());
 
 describe("a ledger of three processes", () => {
-  it(
-    "commits through any node and reads it strongly through any other",
-    async () => {
-      const jobId = await submit(newKey());
-      const accepted = {
-        event: "accepted",
-        eventId: "a1",
-        dc: "dc1",
-        workers: 4,
-        durability: "GLOBAL",
-      };
-      const put = await ask("POST", `/v1/jobs/${jobId}/events`, accepted, cluster.place("n2").api);
-      expect(put.body).toMatchObject({ answer: "committed", outcome: "applied", level: "GLOBAL" });
-      for (const { api } of cluster.places) {
-        const read = await ask("GET", `/v1/jobs/${jobId}?level=strong`, undefined, api);
-        expect(read.body).toMatchObject({
-          job: { status: "ACCEPTED", appliedSeq: put.body["seq"] },
-        });
-      }
-      const again = await ask(
-        "POST",
-        `/v1/jobs/${jobId}/events`,
-        accepted,
-        cluster.place("n3").api,
-      );
-      expect(again.body).toMatchObject({ duplicate: true, seq: put.body["seq"] });
-    },
-    PATIENCE_MS,
-  );
-
-  it(
-    "keeps what it acknowledged when the primary is killed, goes on, and takes it back in",
-    async () => {
-      const jobId = await submit(newKey());
-      const before = await ask("GET", `/v1/jobs/${jobId}?level=strong`);
-      const primary = String(before.body["primary"]);
-      await ask("POST", `/v1/jobs/${jobId}/events`, { event: "accepted", eventId: "a1" });
-      const victim = cluster.node(primary);
-      victim.kill("SIGKILL");
-      await victim.ended;
-      const survivors = cluster.places.filter(({ name }) => name !== primary);
-      const others = survivors.map(({ api }) => api).join(",");
-      const done = { event: "complete", eventId: "c1", status: "passed" };
-      const put = await ask("POST", `/v1/jobs/${jobId}/events`, done, others);
-      expect(put.body).toMatchObject({ answer: "committed", outcome: "applied" });
-      const read = await ask("GET", `/v1/jobs/${jobId}?level=strong`, undefined, others);
-      const job = read.body["job"] as JsonObject;
-      expect(job["status"]).toBe("COMPLETED");
-      expect((job["events"] as JsonObject[]).map((event) => event["eventId"])).toEqual([
-        `create/${jobId}`,
-        "a1",
-        "c1",
-      ]);
-      cluster.start(primary);
-      await cluster.ready(primary);
-      const { api } = cluster.place(primary);
-      await until("the restarted node has caught up", PATIENCE_MS, async () => {
-        const { body } = await ask("GET", `/v1/jobs/${jobId}?level=eventual`, undefined, api);
-        return (body["job"] as JsonObject)["status"] === "COMPLETED";
-      });
-      const log = cluster.node(primary).errors;
-      expect(log).toContain("Opening WAL at");
-      expect(log).toMatch(/Recovery: replaying \d+ WAL entries after checkpoint/);
-    },
-    PATIENCE_MS,
-  );
-
-  it(
-    "makes one job of a hundred equal submissions through three nodes, one of them killed",
-    async () => {
-      const streams = await Promise.all(cluster.places.map(({ api }) => LedgerStream.connect(api)));
-      const key = newKey();
-      const request: LedgerRequest = {
-        ...{ kind: "submit", key, spec: new TextEncoder().encode("once"), assignedDcs: ["dc1"] },
-      };
-      const answers = Array.from({ length: 100 }, (_, at) =>
-        (streams[at % streams.length] as LedgerStream).ask(request),
-      );
-      const victim = cluster.node("n2");
-      victim.kill("SIGKILL");
-      const named = (await Promise.all(answers)).flatMap(jobOf);
-      await victim.ended;
-      const jobId = await submitAgain(key);
-      expect(new Set([...named, jobId])).toEqual(new Set([jobId]));
-      cluster.start("n2");
-      await cluster.ready("n2");
-      expect(await submitAgain(key)).toBe(jobId);
-      const audit = await ask("GET", "/v1/audit?limit=10000", undefined, cluster.place("n1").api);
-      const created = (audit.body["events"] as JsonObject[]).filter(
-        (event) => event["kind"] === "JobCreated" && event["jobId"] === jobId,
-      );
-      expect(created).toHaveLength(1);
-      for (const stream of streams) stream.close();
-    },
-    PATIENCE_MS,
-  );
-
-  it(
-    "ends with 0 at SIGTERM, and starts again from its checkpoint with nothing to replay",
-    async () => {
-      const jobId = await submit(newKey());
-      const { api } = cluster.place("n3");
-      cluster.node("n3").kill("SIGTERM");
-      expect(await cluster.node("n3").ended).toBe(0);
-      cluster.start("n3");
-      await cluster.ready("n3");
-      expect(cluster.node("n3").errors).toMatch(
-        /Recovering from checkpoint [0-9a-f]{32} at LSN \d+/,
-      );
+  it("commits through any node and reads it strongly through any other", async () => {
+    const jobId = await submit(newKey());
+    const accepted = {
+      event: "accepted",
+      eventId: "a1",
+      dc: "dc1",
+      workers: 4,
+      durability: "GLOBAL",
+    };
+    const put = await ask("POST", `/v1/jobs/${jobId}/events`, accepted, cluster.place("n2").api);
+    expect(put.body).toMatchObject({ answer: "committed", outcome: "applied", level: "GLOBAL" });
+    for (const { api } of cluster.places) {
       const read = await ask("GET", `/v1/jobs/${jobId}?level=strong`, undefined, api);
-      expect(read.body).toMatchObject({ answer: "job", job: { jobId } });
-    },
-    PATIENCE_MS,
-  );
+      expect(read.body).toMatchObject({
+        job: { status: "ACCEPTED", appliedSeq: put.body["seq"] },
+      });
+    }
+    const again = await ask("POST", `/v1/jobs/${jobId}/events`, accepted, cluster.place("n3").api);
+    expect(again.body).toMatchObject({ duplicate: true, seq: put.body["seq"] });
+  });
+
+  it("keeps what it acknowledged when the primary is killed, goes on, and takes it back in", async () => {
+    const jobId = await submit(newKey());
+    const before = await ask("GET", `/v1/jobs/${jobId}?level=strong`);
+    const primary = String(before.body["primary"]);
+    await ask("POST", `/v1/jobs/${jobId}/events`, { event: "accepted", eventId: "a1" });
+    const victim = cluster.node(primary);
+    victim.kill("SIGKILL");
+    await victim.ended;
+    const survivors = cluster.places.filter(({ name }) => name !== primary);
+    const others = survivors.map(({ api }) => api).join(",");
+    const done = { event: "complete", eventId: "c1", status: "passed" };
+    const put = await ask("POST", `/v1/jobs/${jobId}/events`, done, others);
+    expect(put.body).toMatchObject({ answer: "committed", outcome: "applied" });
+    const read = await ask("GET", `/v1/jobs/${jobId}?level=strong`, undefined, others);
+    const job = read.body["job"] as JsonObject;
+    expect(job["status"]).toBe("COMPLETED");
+    expect((job["events"] as JsonObject[]).map((event) => event["eventId"])).toEqual([
+      `create/${jobId}`,
+      "a1",
+      "c1",
+    ]);
+    cluster.start(primary);
+    await cluster.ready(primary);
+    const { api } = cluster.place(primary);
+    await until("the restarted node has caught up", PATIENCE_MS, async () => {
+      const { body } = await ask("GET", `/v1/jobs/${jobId}?level=eventual`, undefined, api);
+      return (body["job"] as JsonObject)["status"] === "COMPLETED";
+    });
+    const log = cluster.node(primary).errors;
+    expect(log).toContain("Opening WAL at");
+    expect(log).toMatch(/Recovery: replaying \d+ WAL entries after checkpoint/);
+  });
+
+  it("makes one job of a hundred equal submissions through three nodes, one of them killed", async () => {
+    const streams = await Promise.all(
+      cluster.places.map(({ api }) => LedgerStream.connect(api, { timeoutMs: PATIENCE_MS })),
+    );
+    const key = newKey();
+    const request: LedgerRequest = {
+      ...{ kind: "submit", key, spec: new TextEncoder().encode("once"), assignedDcs: ["dc1"] },
+    };
+    const answers = Array.from({ length: 100 }, (_, at) =>
+      (streams[at % streams.length] as LedgerStream).ask(request),
+    );
+    const victim = cluster.node("n2");
+    victim.kill("SIGKILL");
+    const named = (await Promise.all(answers)).flatMap(jobOf);
+    await victim.ended;
+    const jobId = await submitAgain(key);
+    expect(new Set([...named, jobId])).toEqual(new Set([jobId]));
+    cluster.start("n2");
+    await cluster.ready("n2");
+    expect(await submitAgain(key)).toBe(jobId);
+    const audit = await ask("GET", "/v1/audit?limit=10000", undefined, cluster.place("n1").api);
+    const created = (audit.body["events"] as JsonObject[]).filter(
+      (event) => event["kind"] === "JobCreated" && event["jobId"] === jobId,
+    );
+    expect(created).toHaveLength(1);
+    for (const stream of streams) stream.close();
+  });
+
+  it("ends with 0 at SIGTERM, and starts again from its checkpoint with nothing to replay", async () => {
+    const jobId = await submit(newKey());
+    const { api } = cluster.place("n3");
+    cluster.node("n3").kill("SIGTERM");
+    expect(await cluster.node("n3").ended).toBe(0);
+    cluster.start("n3");
+    await cluster.ready("n3");
+    expect(cluster.node("n3").errors).toMatch(/Recovering from checkpoint [0-9a-f]{32} at LSN \d+/);
+    const read = await ask("GET", `/v1/jobs/${jobId}?level=strong`, undefined, api);
+    expect(read.body).toMatchObject({ answer: "job", job: { jobId } });
+  });
 });
 
 function jobOf(answer: LedgerAnswer | null): string[] {

@@ -9,6 +9,7 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { identityOf } from "../../../src/core/ledger/log/segment.ts";
 import { WalError } from "../../../src/ledger/log/errors.ts";
 import { Wal, type WalOptions } from "../../../src/ledger/log/wal.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 import { checkEntries, entryBytes } from "./entries.ts";
 
 const mount = mkdtempSync(join(tmpdir(), "hyperscale-wal-full-"));
@@ -52,7 +53,7 @@ describe.skipIf(!mounted)("a full disk", () => {
     expect((await checkEntries(log.directory)).entries).toBe(next);
     await rm(ballast);
     // An attempt that met the full disk may still be on its way; the one after it succeeds.
-    await vi.waitFor(() => expect(events).toContain("wal.disk-has-space"), 20_000);
+    await vi.waitFor(() => expect(events).toContain("wal.disk-has-space"), PATIENCE_MS);
     for (let i = 0; i < 50; i++) await log.append(1, entryBytes(next++));
     await log.close();
     expect((await checkEntries(log.directory)).entries).toBe(next);

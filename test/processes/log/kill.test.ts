@@ -8,5 +8,5 @@ describe("a writing process that is killed", () => {
     const report = await killRepeatedly(20, 5);
     expect(report.kills).toBe(20);
     expect(report.acknowledged).toBeGreaterThan(0);
-  }, 120_000);
+  });
 });

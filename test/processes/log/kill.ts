@@ -10,12 +10,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { Random } from "../../../src/core/base/random.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 import { checkEntries } from "./entries.ts";
 
 const CHILD = fileURLToPath(new URL("./child.ts", import.meta.url));
 /** A new log after this many kills, so that checking stays cheap. */
 const KILLS_PER_LOG = 25;
-const START_MS_MAX = 60_000;
 
 export interface KillReport {
   readonly kills: number;
@@ -87,7 +87,7 @@ async function liveAndDie(script: string, directory: string, random: Random): Pr
   const said = listen(child);
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const early = random.chance(0.05);
-  const timeout = setTimeout(() => child.kill("SIGKILL"), START_MS_MAX);
+  const timeout = setTimeout(() => child.kill("SIGKILL"), PATIENCE_MS);
   if (early) await sleep(random.float() * 150);
   else {
     await Promise.race([said.ready, ended]);

@@ -24,5 +24,5 @@ describe.skipIf(!TestPostgres.available())("queue under chaos", () => {
     } finally {
       await server.stop();
     }
-  }, 120_000);
+  });
 });

@@ -130,7 +130,7 @@ describe.skipIf(!TestPostgres.available())("leadership and races on PostgreSQL",
     expect(result.tasks).toBe(2_000);
     expect(result.lateResults).toBeGreaterThan(100);
     expect(Object.keys(result.states).sort()).toEqual(["CANCELED", "SUCCEEDED"]);
-  }, 120_000);
+  });
 });
 
 /** Completion against cancel, two completions, or a requeue against a late result. */

@@ -63,5 +63,5 @@ describe("queue on the embedded database", () => {
     expect(acknowledged.filter((id) => !found.has(id))).toEqual([]);
     after.close();
     expect(await again.end("SIGTERM")).toBe(0);
-  }, 90_000);
+  });
 });

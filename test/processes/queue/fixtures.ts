@@ -11,6 +11,7 @@ import {
   type Role,
   silentLog,
 } from "../../../src/queue/index.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 
 export const fastSettings: QueueSettings = {
   ...defaultSettings,
@@ -119,7 +120,7 @@ export const fastEnvironment = {
 export async function eventually<Value>(
   what: string,
   look: () => Promise<Value | undefined | false>,
-  withinMs = 20_000,
+  withinMs = PATIENCE_MS,
 ): Promise<Value> {
   const deadline = Date.now() + withinMs;
   for (;;) {

@@ -20,8 +20,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-
-const START_MS_MAX = 30_000;
+import { PATIENCE_MS } from "../patience.ts";
 
 export interface TestServerOptions {
   /** Further settings, e.g. { shared_buffers: "256MB" }. */
@@ -124,7 +123,7 @@ export class TestPostgres {
     const end = (): void => void child.kill("SIGQUIT");
     process.once("exit", end);
     child.once("exit", () => process.removeListener("exit", end));
-    const deadline = Date.now() + START_MS_MAX;
+    const deadline = Date.now() + PATIENCE_MS;
     for (;;) {
       try {
         await this.query(this.url, "select 1");
