@@ -1,6 +1,22 @@
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
+const ALL = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools/**/*.test.ts"];
+
+/**
+ * What starts processes, opens sockets or databases, or waits for real time. Everything else is a unit
+ * test, so a new file beside its source is one unless it stands in a folder named here.
+ */
+const SYSTEM = [
+  "src/{adapters,cli,demo,engine,node,protocols,queue,runner,wal}/**/*.test.ts",
+  // The terminal of a real process, and a page in a real browser.
+  "src/ui/exit-paths.test.ts",
+  "src/report/report-page.test.ts",
+  "sim/**/*.test.ts",
+  "test/{cluster,e2e,ledger,postgres,wal}/**/*.test.ts",
+  "test/*.test.ts",
+];
+
 export default defineConfig({
   resolve: {
     alias: [
@@ -15,10 +31,13 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools/**/*.test.ts"],
     pool: "forks",
     // A ceiling for a hang, not a judgement: tests of real processes must hold at a load of 20.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    projects: [
+      { extends: true, test: { name: "unit", include: ALL, exclude: SYSTEM } },
+      { extends: true, test: { name: "system", include: SYSTEM } },
+    ],
   },
 });

@@ -1,4 +1,6 @@
-// A vitest reporter that names what was skipped and closes with one plain line of counts.
+// A vitest reporter that closes with one block of what was skipped and why, and one line of counts.
+
+const NO_REASON = "no reason is given (test/needs.ts)";
 
 export default class CountReporter {
   onTestRunEnd(modules, unhandledErrors) {
@@ -7,14 +9,43 @@ export default class CountReporter {
     for (const module of modules) {
       if (module.errors().length > 0) counts.failed += 1;
       for (const test of module.children.allTests()) {
-        const state = test.result().state;
+        const { state, note } = test.result();
         counts[state === "pending" ? "skipped" : state] += 1;
-        if (state === "skipped") skipped.push(test.fullName);
+        if (state !== "skipped") continue;
+        const reason = test.meta().skippedBecause ?? note ?? NO_REASON;
+        skipped.push({ reason, file: module.relativeModuleId, path: pathOf(test) });
       }
     }
-    for (const name of skipped) process.stdout.write(`skipped: ${name}\n`);
+    process.stdout.write(skippedBlock(skipped));
     process.stdout.write(
       `\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`,
     );
   }
+}
+
+/** Names from the outermost group to the test. */
+function pathOf(test) {
+  const path = [test.name];
+  for (let at = test.parent; at.type === "suite"; at = at.parent) path.unshift(at.name);
+  return path;
+}
+
+/** One line per group or test, under its reason. */
+export function skippedBlock(skipped) {
+  if (skipped.length === 0) return "";
+  const reasons = new Map();
+  for (const { reason, file, path } of skipped) {
+    const groups = reasons.get(reason) ?? new Map();
+    const group = `${file} > ${path[0]}`;
+    groups.set(group, [...(groups.get(group) ?? []), [file, ...path].join(" > ")]);
+    reasons.set(reason, groups);
+  }
+  const lines = ["", "skipped:"];
+  for (const [reason, groups] of reasons) {
+    lines.push(`  ${reason}`);
+    for (const [group, tests] of groups) {
+      lines.push(tests.length === 1 ? `    ${tests[0]}` : `    ${group} (${tests.length} tests)`);
+    }
+  }
+  return `${lines.join("\n")}\n`;
 }

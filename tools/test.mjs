@@ -1,12 +1,19 @@
 // `npm test`: installs what is missing, builds, and runs every check in order of speed: types, the
-// purity of the core, lint and format, house rules (tidy), then all tests. Ends with the counts.
+// purity of the core, lint and format, house rules (tidy), then all tests. Ends with what was skipped
+// and the counts.
+// Programs that tests need are installed first where that may be; --no-install leaves that out.
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { buildStale, installMissing, root } from "./bootstrap.mjs";
+import { installPrograms } from "./test-programs.mjs";
+
+const NO_INSTALL = "--no-install";
+const filters = process.argv.slice(2).filter((argument) => argument !== NO_INSTALL);
 
 installMissing();
 buildStale();
+if (!process.argv.includes(NO_INSTALL)) installPrograms();
 
 const bin = (name) => join(root, "node_modules", ".bin", name);
 const checks = [
@@ -27,7 +34,6 @@ for (const [what, command, args] of checks) {
   process.stdout.write(`✓ ${what} (${seconds} s)\n`);
 }
 
-const filters = process.argv.slice(2);
 const tests = spawnSync(
   bin("vitest"),
   ["run", "--reporter=default", "--reporter=./tools/count-reporter.mjs", ...filters],

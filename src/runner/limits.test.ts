@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { needs } from "../../test/needs.ts";
 import {
   checkDescriptors,
   checkPorts,
@@ -140,7 +141,8 @@ describe("what the system says", () => {
     expect(parsePortRange("5 4", "")).toBeNull();
   });
 
-  it.skipIf(process.platform === "win32")("agrees with the shell", () => {
+  const isPosix = process.platform !== "win32";
+  it("agrees with the shell", needs(isPosix, "Windows has no such limits"), () => {
     const hard = spawnSync("sh", ["-c", "ulimit -Hn"], { encoding: "utf8" }).stdout.trim();
     expect(String(readDescriptorLimits()?.hard)).toBe(hard === "unlimited" ? "Infinity" : hard);
     const range = readPortRange(process.platform);
@@ -154,9 +156,10 @@ describe("what the system says", () => {
   });
 
   // Only root with CAP_SYS_RESOURCE may: a child's limit is raised over its hard limit.
-  it.skipIf(
-    spawnSync("prlimit", ["--nofile=500:500", "prlimit", "--nofile=964:964", "true"]).status !== 0,
-  )("is raised for real where we are allowed to", () => {
+  const mayRaise =
+    spawnSync("prlimit", ["--nofile=500:500", "prlimit", "--nofile=964:964", "true"]).status === 0;
+  const NOT_RAISED = "hard limits may not be raised here, or no prlimit (package util-linux)";
+  it("is raised for real where we are allowed to", needs(mayRaise, NOT_RAISED), () => {
     const module = fileURLToPath(new URL("./limits.ts", import.meta.url));
     const script = `import { checkDescriptors } from ${JSON.stringify(module)};
         console.log(JSON.stringify(checkDescriptors(900)));`;

@@ -1,19 +1,20 @@
 /** Against a server that is not Node's: nginx, with its habit of closing after so many requests. */
 
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hasProgram, needs } from "../../../test/needs.ts";
 import { makeCertificate } from "../../demo/certificate.ts";
 import { runner, TestSession } from "../testing/session.ts";
 import { Http2Client, http2 } from "./client.ts";
 
-const hasNginx = spawnSync("nginx", ["-v"]).error === undefined;
+const hasNginx = hasProgram("nginx", "-v");
 const REQUESTS_PER_CONNECTION = 10;
 
-describe.skipIf(!hasNginx)("nginx (skipped where it is not installed)", () => {
+describe("nginx", needs(hasNginx, "no nginx (package nginx)"), () => {
   const folder = mkdtempSync(join(tmpdir(), "hyperscale-nginx-"));
   let nginx: ChildProcess;
   let secureUrl = "";

@@ -1,20 +1,16 @@
 /** The page as a person meets it: opened from disk in a real browser. Needs Chromium. */
 
-import { existsSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chromiumPath, NO_BROWSER, needs } from "../../../test/needs.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { insertSummary } from "./html.ts";
 import { syntheticRun } from "./testing/synthetic-run.ts";
 
-const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const executablePath = [process.env["CHROMIUM_PATH"] ?? "", ...CHROMIUM].find((path) =>
-  path === "" ? false : existsSync(path),
-);
 const PAGE_BYTES_MAX = 150_000;
 const root = new URL("../../../", import.meta.url);
 
@@ -34,7 +30,7 @@ describe("the report page without data", () => {
   });
 });
 
-describe.skipIf(executablePath === undefined)("report.html in Chromium", () => {
+describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER), () => {
   let place = "";
   let html = "";
   let browser: Browser;
@@ -43,7 +39,7 @@ describe.skipIf(executablePath === undefined)("report.html in Chromium", () => {
     place = await mkdtemp(join(tmpdir(), "hyperscale-report-"));
     html = await builtPage();
     const args = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"];
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args });
+    browser = await chromium.launch({ executablePath: chromiumPath ?? "", args });
   });
   afterAll(async () => {
     await browser?.close();

@@ -6,7 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { freshNet } from "../../../bench/swim/agents.ts";
-import { Authority, hasOpenssl } from "../../../test/processes/cluster/certificates.ts";
+import { needs } from "../../../test/needs.ts";
+import { Authority, hasOpenssl, NO_OPENSSL } from "../../../test/processes/cluster/certificates.ts";
 import { address } from "../../core/base/ids.ts";
 import { deflate } from "../../host/deflate.ts";
 import { nodeAead } from "../../host/node-aead.ts";
@@ -173,7 +174,7 @@ function authority(): (role: string, cluster?: string) => TlsMaterial {
     readTlsMaterial({ ...signer.sign(role, cluster, "test"), verifyHostname: false });
 }
 
-describe.skipIf(!hasOpenssl)("streams with mutual TLS", () => {
+describe("streams with mutual TLS", needs(hasOpenssl, NO_OPENSSL), () => {
   it("take roles from certificates, and refuse who claims another one or was signed by a stranger", async () => {
     const sign = authority();
     const answer: StreamsOptions["onRequest"] = (_m, _p, reply) => reply(accepted);

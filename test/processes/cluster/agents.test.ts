@@ -5,6 +5,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentCluster, freshNet } from "../../../bench/swim/agents.ts";
+import { needs } from "../../needs.ts";
 import { killOne, leaveOne, partition, restartAll, stopOne, TwoNetworks } from "./scenarios.ts";
 
 describe("a cluster of agents", () => {
@@ -32,7 +33,9 @@ describe("a cluster of agents", () => {
   });
 });
 
-describe.skipIf(!TwoNetworks.possible())("in two network namespaces", () => {
+const NO_NETWORKS = "network namespaces may not be made here (package iproute2, CAP_SYS_ADMIN)";
+
+describe("in two network namespaces", needs(TwoNetworks.possible(), NO_NETWORKS), () => {
   it("both halves give the other up and join again when the cable is mended", async () => {
     await partition(4, "dc", 5_000);
   });

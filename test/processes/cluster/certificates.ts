@@ -11,6 +11,7 @@ export interface CertificateFiles {
 }
 
 export const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
+export const NO_OPENSSL = "no openssl (package openssl)";
 
 const NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
 

@@ -3,10 +3,11 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { AgentCluster, AgentProcess, freshNet, until } from "../../../bench/swim/agents.ts";
+import { needs } from "../../needs.ts";
 import { PATIENCE_MS } from "../../patience.ts";
-import { Authority, type CertificateFiles, hasOpenssl } from "./certificates.ts";
+import { Authority, type CertificateFiles, hasOpenssl, NO_OPENSSL } from "./certificates.ts";
 
-describe.skipIf(!hasOpenssl)("agents with certificates", () => {
+describe("agents with certificates", needs(hasOpenssl, NO_OPENSSL), () => {
   const cluster = new AgentCluster({ net: freshNet(), size: 0, profile: "dc" });
   afterAll(() => cluster.stop());
 

@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LedgerCluster, until } from "../../../bench/ledger/processes.ts";
+import { needs } from "../../needs.ts";
 import { PATIENCE_MS } from "../../patience.ts";
 
 const BIN = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
@@ -220,8 +221,9 @@ describe("peers that do not belong together", () => {
 const hasStrace = spawnSync("strace", ["-V"]).status === 0;
 
 describe("a disk that fails", () => {
-  it.skipIf(!hasStrace)(
+  it(
     "ends the process with 70 and a message when a sync fails (strace)",
+    needs(hasStrace, "no strace (package strace)"),
     async () => {
       const args = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync"];
       const inject = ["-e", "inject=fdatasync:error=EIO:when=6+"];

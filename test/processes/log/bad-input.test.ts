@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { identityOf } from "../../../src/core/ledger/log/segment.ts";
 import { Wal } from "../../../src/ledger/log/wal.ts";
+import { isRoot, NO_MOUNT, needs } from "../../needs.ts";
 
 const identity = identityOf("prod", "gate-1");
 const directories: string[] = [];
@@ -98,8 +99,7 @@ describe("a log refuses, and changes nothing", () => {
     await expect(Wal.open({ directory: path, identity })).rejects.toThrow("is not a directory");
   });
 
-  const root = process.getuid?.() === 0;
-  it.skipIf(root)("a directory that may not be written", async () => {
+  it("a directory that may not be written", needs(!isRoot, "root may write anywhere"), async () => {
     const directory = await log();
     await chmod(directory, 0o500);
     expect(await refusal(directory)).toContain("cannot be written (EACCES)");
@@ -108,11 +108,11 @@ describe("a log refuses, and changes nothing", () => {
 
   const scratch = spawnSync("mktemp", ["-d"]).stdout.toString().trim();
   const mayMount =
-    root && spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m", "wal-probe", scratch]).status === 0;
+    isRoot &&
+    spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m", "wal-probe", scratch]).status === 0;
   if (mayMount) spawnSync("umount", [scratch]);
   spawnSync("rmdir", [scratch]);
-  if (!mayMount) process.stderr.write("skipped: a read-only disk (mounting is not permitted)\n");
-  it.skipIf(!mayMount)("a disk that is mounted read-only", async () => {
+  it("a disk that is mounted read-only", needs(mayMount, NO_MOUNT), async () => {
     const source = await log();
     const mount = await mkdtemp(join(tmpdir(), "hyperscale-wal-ro-"));
     directories.push(mount);

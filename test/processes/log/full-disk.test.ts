@@ -9,13 +9,13 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 import { identityOf } from "../../../src/core/ledger/log/segment.ts";
 import { WalError } from "../../../src/ledger/log/errors.ts";
 import { Wal, type WalOptions } from "../../../src/ledger/log/wal.ts";
+import { NO_MOUNT, needs } from "../../needs.ts";
 import { PATIENCE_MS } from "../../patience.ts";
 import { checkEntries, entryBytes } from "./entries.ts";
 
 const mount = mkdtempSync(join(tmpdir(), "hyperscale-wal-full-"));
 const mounted =
   spawnSync("mount", ["-t", "tmpfs", "-o", "size=1m", "hyperscale-wal-test", mount]).status === 0;
-if (!mounted) process.stderr.write("skipped: a full disk (mounting a tmpfs is not permitted)\n");
 afterAll(() => {
   if (mounted) spawnSync("umount", [mount]);
   rmSync(mount, { recursive: true, force: true });
@@ -33,7 +33,7 @@ function open(name: string, more: Partial<WalOptions> = {}): Promise<Wal> {
   });
 }
 
-describe.skipIf(!mounted)("a full disk", () => {
+describe("a full disk", needs(mounted, NO_MOUNT), () => {
   it("refuses entries, loses nothing acknowledged, and goes on when space returns", async () => {
     await writeFile(ballast, Buffer.alloc(700_000));
     const events: string[] = [];

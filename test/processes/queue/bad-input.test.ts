@@ -3,9 +3,10 @@
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
+import { needs } from "../../needs.ts";
 import { audit } from "./audit.ts";
 import { eventually, startNode } from "./fixtures.ts";
-import { TestPostgres } from "./server.ts";
+import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 interface Answer {
   readonly status: number;
@@ -15,7 +16,7 @@ interface Answer {
   };
 }
 
-describe.skipIf(!TestPostgres.available())("queue API given bad input", () => {
+describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRES), () => {
   let server: TestPostgres;
   let node: QueueNode;
   let client: QueueClient;
@@ -271,7 +272,7 @@ describe.skipIf(!TestPostgres.available())("queue API given bad input", () => {
   });
 });
 
-describe.skipIf(!TestPostgres.available())("queue API with a token", () => {
+describe("queue API with a token", needs(TestPostgres.available(), NO_POSTGRES), () => {
   it("refuses a public address without a token, and calls without the right one", async () => {
     const server = await TestPostgres.start();
     const database = await server.createDatabase();

@@ -1,10 +1,11 @@
 /** The short form of the chaos run; `npm run chaos:queue` is the long one. */
 
 import { describe, expect, it } from "vitest";
+import { needs } from "../needs.ts";
 import { chaos } from "./chaos.ts";
-import { TestPostgres } from "./server.ts";
+import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
-describe.skipIf(!TestPostgres.available())("queue under chaos", () => {
+describe("queue under chaos", needs(TestPostgres.available(), NO_POSTGRES), () => {
   it("ends every task once and loses nothing while workers are killed, stopped and the database crashes", async () => {
     const server = await TestPostgres.start();
     try {

@@ -4,8 +4,9 @@ import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { QueueNode } from "../../../src/queue/index.ts";
+import { needs } from "../../needs.ts";
 import { calmSettings, startNode } from "./fixtures.ts";
-import { TestPostgres } from "./server.ts";
+import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
 
@@ -33,7 +34,7 @@ function hyperscale(
   });
 }
 
-describe.skipIf(!TestPostgres.available())("hyperscale queue", () => {
+describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () => {
   let server: TestPostgres;
   let node: QueueNode;
   let at: Record<string, string>;

@@ -2,13 +2,14 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
+import { needs } from "../../needs.ts";
 import { audit } from "./audit.ts";
 import { eventually, fastEnvironment, NodeProcess, startNode } from "./fixtures.ts";
-import { TestPostgres } from "./server.ts";
+import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const echo = { echo: (_: unknown, context: { attempt: number }) => ({ attempt: context.attempt }) };
 
-describe.skipIf(!TestPostgres.available())("queue cluster on PostgreSQL", () => {
+describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTGRES), () => {
   let server: TestPostgres;
   const open: (QueueNode | NodeProcess | QueueClient)[] = [];
 

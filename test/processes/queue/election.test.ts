@@ -4,21 +4,22 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../../src/core/base/random.ts";
-import { parseSubmit } from "../../../src/queue/api/submit-request.ts";
-import type { Grant, Report } from "../../../src/queue/api/types.ts";
+import { loadMigrations } from "../../../src/queue/store/database.ts";
 import { Feed } from "../../../src/queue/leader/feed.ts";
 import { Leader } from "../../../src/queue/leader/leader.ts";
-import { QueueMetrics } from "../../../src/queue/leader/metrics.ts";
-import { loadMigrations } from "../../../src/queue/store/database.ts";
 import { silentLog } from "../../../src/queue/store/log.ts";
+import { QueueMetrics } from "../../../src/queue/leader/metrics.ts";
 import { PostgresDatabase } from "../../../src/queue/store/postgres.ts";
+import { parseSubmit } from "../../../src/queue/api/submit-request.ts";
+import type { Grant, Report } from "../../../src/queue/api/types.ts";
+import { needs } from "../../needs.ts";
 import { audit } from "./audit.ts";
 import { fastSettings } from "./fixtures.ts";
-import { TestPostgres } from "./server.ts";
+import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const LEASE_MS = 300;
 
-describe.skipIf(!TestPostgres.available())("leadership and races on PostgreSQL", () => {
+describe("leadership and races on PostgreSQL", needs(TestPostgres.available(), NO_POSTGRES), () => {
   let server: TestPostgres;
 
   beforeAll(async () => {

