@@ -35,6 +35,7 @@ export default defineConfig({
     // A ceiling for a hang, not a judgement: tests of real processes must hold at a load of 20.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
     projects: [
       { extends: true, test: { name: "unit", include: ALL, exclude: SYSTEM } },
       { extends: true, test: { name: "system", include: SYSTEM } },

@@ -7,6 +7,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chromiumPath, NO_BROWSER, needs } from "../../../test/needs.ts";
+import { PATIENCE_MS } from "../../../test/patience.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { insertSummary } from "./html.ts";
 import { syntheticRun } from "./testing/synthetic-run.ts";
@@ -56,6 +57,7 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     const file = join(place, "report.html");
     await writeFile(file, insertSummary(html, summary));
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options });
+    page.setDefaultTimeout(PATIENCE_MS);
     const problems: string[] = [];
     const requests: string[] = [];
     page.on("console", (message) => problems.push(message.text()));

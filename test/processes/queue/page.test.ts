@@ -8,6 +8,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
 import { chromiumPath, NO_BROWSER, needs } from "../../needs.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 import { calmSettings, startNode } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
@@ -41,6 +42,7 @@ describe(
         args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
       });
       page = await browser.newPage({ viewport: { width: 1_280, height: 860 } });
+      page.setDefaultTimeout(PATIENCE_MS);
     });
 
     afterAll(async () => {
