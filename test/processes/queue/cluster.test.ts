@@ -1,6 +1,6 @@
 /** The queue on a real PostgreSQL server, over several nodes and processes. Real time is the subject here. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
 import { audit } from "./audit.ts";
@@ -17,16 +17,17 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     server = await TestPostgres.start();
   });
 
-  afterAll(async () => {
+  // Nodes of one test must not hold connections, of which the server has 200, while the next runs.
+  afterEach(async () => {
     await Promise.all(
-      open.map(async (one) => {
+      open.splice(0).map(async (one) => {
         if (one instanceof NodeProcess) await one.end();
         else if (one instanceof QueueClient) one.close();
         else await one.stop(0);
       }),
     );
-    await server.stop();
   });
+  afterAll(() => server.stop());
 
   function keep<One extends QueueNode | NodeProcess | QueueClient>(one: One): One {
     open.push(one);
