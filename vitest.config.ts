@@ -8,12 +8,12 @@ const ALL = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools
  * test, so a new file beside its source is one unless it stands in a folder named here.
  */
 const SYSTEM = [
-  "src/{adapters,cli,demo,engine,node,protocols,queue,runner,wal}/**/*.test.ts",
+  "src/{audit,cli,demo,engine,host,ledger,protocols,queue,runner,tiers}/**/*.test.ts",
   // The terminal of a real process, and a page in a real browser.
   "src/ui/exit-paths.test.ts",
-  "src/report/report-page.test.ts",
+  "src/reporters/file/report-page.test.ts",
   "sim/**/*.test.ts",
-  "test/{cluster,e2e,ledger,postgres,wal}/**/*.test.ts",
+  "test/{e2e,processes}/**/*.test.ts",
   "test/*.test.ts",
 ];
 

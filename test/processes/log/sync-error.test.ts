@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { needs } from "../needs.ts";
+import { needs } from "../../needs.ts";
 import { checkEntries } from "./entries.ts";
 import { buildChild } from "./kill.ts";
 

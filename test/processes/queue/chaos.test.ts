@@ -1,7 +1,7 @@
 /** The short form of the chaos run; `npm run chaos:queue` is the long one. */
 
 import { describe, expect, it } from "vitest";
-import { needs } from "../needs.ts";
+import { needs } from "../../needs.ts";
 import { chaos } from "./chaos.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 

