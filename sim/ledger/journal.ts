@@ -15,12 +15,12 @@ import {
 import type { WalConfig } from "../../src/core/ledger/log/limits.ts";
 import {
   type Recovered,
-  recoverSegments,
   refusalText,
   type WriterPosition,
 } from "../../src/core/ledger/log/recovery.ts";
 import type { WalRules } from "../../src/core/ledger/log/rules.ts";
 import { segmentIdOf, segmentName } from "../../src/core/ledger/log/segment.ts";
+import { recoverSegments } from "../../src/core/ledger/log/testing/recover-segments.ts";
 import { WalWriter } from "../../src/core/ledger/log/writer.ts";
 import type {
   WalEntry,

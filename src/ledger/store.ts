@@ -296,8 +296,8 @@ function refuseGap(fromLsn: number, wal: Wal, directory: string): void {
 function logWal(log: Log, event: WalEvent): void {
   switch (event.event) {
     case "wal.recovered": {
-      const { recoveredEntries, maxLsn, pendingEntries } = event.recovery;
-      say(log, event.event, logLines.walRecovered(recoveredEntries, maxLsn, pendingEntries));
+      const { recoveredEntries, maxLsn } = event.recovery;
+      say(log, event.event, logLines.walRecovered(recoveredEntries, maxLsn));
       return;
     }
     case "wal.torn-tail-cut": {

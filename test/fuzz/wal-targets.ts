@@ -1,18 +1,15 @@
 /** What a log reads from its disk: segments, indexes, checkpoints, its own records. */
 
 import { decodeCheckpoint, encodeCheckpointHeader } from "../../src/core/ledger/log/checkpoint.ts";
-import {
-  decodeBatchMark,
-  decodeStateAdvance,
-  encodeStateAdvance,
-} from "../../src/core/ledger/log/control.ts";
+import { decodeBatchMark, encodeBatchMark } from "../../src/core/ledger/log/control.ts";
 import { walConfig } from "../../src/core/ledger/log/limits.ts";
-import { decodeWalRecord, encodeWalRecord } from "../../src/core/ledger/log/record.ts";
-import { recoverSegments } from "../../src/core/ledger/log/recovery.ts";
+import { decodeWalRecord } from "../../src/core/ledger/log/record.ts";
 import { WAL_RULES } from "../../src/core/ledger/log/rules.ts";
 import { ANY_IDENTITY, identityOf } from "../../src/core/ledger/log/segment.ts";
 import { decodeSparseIndex, SparseIndex } from "../../src/core/ledger/log/sparse-index.ts";
 import { WriterBench } from "../../src/core/ledger/log/testing/bench.ts";
+import { encodeWalRecord } from "../../src/core/ledger/log/testing/encode-record.ts";
+import { recoverSegments } from "../../src/core/ledger/log/testing/recover-segments.ts";
 import type { Target } from "./decoders.ts";
 
 const text = new TextEncoder();
@@ -20,12 +17,10 @@ const text = new TextEncoder();
 function segmentSample(): Uint8Array {
   const bench = new WriterBench({ segmentBytes: 1_024 });
   bench.tick();
-  const exact = [{ lsn: 1, state: 2 }];
-  const advance = encodeStateAdvance({ regionalLsn: 1, globalLsn: 0, appliedLsn: 0, exact });
   for (const [type, payload] of [
-    [1, text.encode("hello")],
-    [64, text.encode("")],
-    [240, advance],
+    [64, text.encode("hello")],
+    [65, text.encode("")],
+    [72, text.encode("")],
   ] as const) {
     bench.append({ type, payload, wall: 1_000, logical: 1 });
     bench.tick();
@@ -49,8 +44,7 @@ export function walTargets(): readonly Target[] {
     lsn: 1,
     wall: 2,
     logical: 3,
-    state: 0,
-    type: 1,
+    type: 64,
     payload: text.encode("hello"),
   });
   const index = new SparseIndex(1, 1);
@@ -67,12 +61,9 @@ export function walTargets(): readonly Target[] {
     { name: "wal segment unchecked", samples: [segment], decode: (input) => recover(input, false) },
     { name: "wal record", samples: [record], decode: (input) => void decodeWalRecord(input) },
     {
-      name: "wal control",
-      samples: [segment.subarray(66, 200)],
-      decode: (input) => {
-        decodeBatchMark(input);
-        decodeStateAdvance(input);
-      },
+      name: "wal batch mark",
+      samples: [encodeBatchMark({ syncedLsn: 1, firstLsn: 2, segmentId: 1, offset: 200 })],
+      decode: (input) => void decodeBatchMark(input),
     },
     {
       name: "wal index",

@@ -1,7 +1,6 @@
 /** `hyperscale wal inspect|verify|dump`: look at a write-ahead log. Nothing here changes a file. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { ENTRY_STATES } from "../../core/ledger/log/record.ts";
 import { RECORD_TYPES, recordTypeName } from "../../core/ledger/log/record-types.ts";
 import { WalError } from "../../ledger/log/errors.ts";
 import { inspectLog, type LogReport, readOnlySegments } from "../../ledger/log/inspect.ts";
@@ -65,7 +64,7 @@ const DUMP_HELP = `
 Examples:
   hyperscale wal dump data/wal --limit 20
   hyperscale wal dump data/wal --from 1200 --to 1300 --type VSR_ENTRY
-  hyperscale wal dump data/wal --json | jq 'select(.type == "JOB_CREATED")'
+  hyperscale wal dump data/wal --json | jq 'select(.type == "CHECKPOINT_MARK")'
 ${CODES}`;
 
 interface Flags {
@@ -147,7 +146,6 @@ function inspectText(log: LogReport): string {
     ...(log.detail === null ? [] : [`           ${log.detail}`]),
     `identity   ${[...identities].join(", ") || "none yet"}`,
     `entries    ${log.entries.toLocaleString("en")}${range(log)}`,
-    `pending    ${log.pendingEntries.toLocaleString("en")} below GLOBAL`,
     `clock      ${log.maxHlc.wall === 0 ? "none" : `${isoTime(log.maxHlc.wall)} + ${log.maxHlc.logical}`}`,
   ];
   if (log.foreign.length > 0) lines.push(`foreign    ${log.foreign.join(", ")}`);
@@ -238,11 +236,10 @@ async function dump(directory: string, flags: DumpFlags): Promise<void> {
 }
 
 function jsonLine(entry: ReadEntry): string {
-  const { payload, type, state, ...place } = entry;
+  const { payload, type, ...place } = entry;
   return JSON.stringify({
     ...place,
     type: recordTypeName(type),
-    state: ENTRY_STATES[state] ?? state,
     payload: Buffer.from(payload).toString("base64"),
   });
 }
@@ -250,14 +247,13 @@ function jsonLine(entry: ReadEntry): string {
 const PAYLOAD_SHOWN_BYTES = 48;
 
 function textLine(entry: ReadEntry, form: DumpFlags["payload"]): string {
-  const { lsn: number, type, state, wall, logical, payload, segmentId, offset } = entry;
+  const { lsn: number, type, wall, logical, payload, segmentId, offset } = entry;
   const place = `${segmentId}:${offset}`;
   const head = [
     String(number).padStart(10),
     place.padEnd(12),
     `${isoTime(wall)}+${logical}`.padEnd(28),
     recordTypeName(type).padEnd(24),
-    (ENTRY_STATES[state] ?? String(state)).padEnd(9),
     `${payload.length} B`.padStart(8),
   ].join("  ");
   if (form === "none" || payload.length === 0) return head;

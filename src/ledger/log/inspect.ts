@@ -58,7 +58,6 @@ export interface LogReport {
   readonly firstLsn: number;
   readonly maxLsn: number;
   readonly maxHlc: { readonly wall: number; readonly logical: number };
-  readonly pendingEntries: number;
   readonly types: Readonly<Record<string, number>>;
   readonly segments: readonly SegmentReport[];
   readonly checkpoints: readonly CheckpointReport[];
@@ -101,7 +100,6 @@ export async function inspectLog(path: string): Promise<LogReport> {
     firstLsn: seen.first,
     maxLsn: seen.last,
     maxHlc: good?.maxHlc ?? { wall: seen.wall, logical: seen.logical },
-    pendingEntries: good?.states.pendingCount() ?? 0,
     types,
     segments,
     checkpoints,

@@ -7,12 +7,12 @@ import { WalWriter } from "../../core/ledger/log/writer.ts";
 import { Intake } from "./intake.ts";
 import { type PromiseWaiter, Waiters } from "./waiters.ts";
 
-const entry = { type: 1, payload: new Uint8Array(1), wall: 1, logical: 0 };
+const entry = { type: 64, payload: new Uint8Array(1), wall: 1, logical: 0 };
 
 function full(): { readonly writer: WalWriter; readonly intake: Intake } {
   const config = walConfig({ queueEntriesMax: 100, controlReserve: 0 });
   const writer = new WalWriter({ config, identity: ANY_IDENTITY, position: FRESH });
-  const intake = new Intake(writer, new Waiters({ onPosted: () => {}, onPlaced: () => {} }));
+  const intake = new Intake(writer, new Waiters(() => {}));
   for (let i = 0; i < 100; i++) intake.enter(entry, null, 0);
   return { writer, intake };
 }

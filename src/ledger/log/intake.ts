@@ -3,7 +3,6 @@
  * room; one that has given up is passed over, and was then surely not written. (CW-5, SW-7)
  */
 
-import { isPipelineType } from "../../core/ledger/log/record-types.ts";
 import type { WalWriter } from "../../core/ledger/log/writer.ts";
 import type { AppendRefusal, WalEntry } from "../../core/ledger/log/writer-types.ts";
 import { monotonicNow } from "./engine.ts";
@@ -104,7 +103,7 @@ export class Intake {
   #offer(entry: WalEntry, waiter: Waiter): AppendRefusal | null {
     const ticket = this.#writer.append(entry, monotonicNow());
     if (typeof ticket !== "number") return ticket;
-    this.#waiters.push(waiter, isPipelineType(entry.type) ? (entry.state ?? 0) : null);
+    this.#waiters.push(waiter);
     if (waiter !== null && typeof waiter !== "number" && waiter.mode === "NONE") {
       waiter.resolve({ lsn: null, wall: entry.wall, logical: entry.logical });
     }

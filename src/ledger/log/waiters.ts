@@ -24,38 +24,27 @@ export interface PromiseWaiter {
 /** A promise, the ordinal of a posted entry, or nobody. */
 export type Waiter = PromiseWaiter | number | null;
 
-export interface WaiterHandlers {
-  /** The first `count` posted entries are durable. */
-  readonly onPosted: (count: number) => void;
-  /** An entry of the commit pipeline has its number. */
-  readonly onPlaced: (lsn: number, state: number) => void;
-}
-
 const SHIFT_MIN = 4_096;
 
 export class Waiters {
-  readonly #handlers: WaiterHandlers;
+  /** The first `count` posted entries are durable. */
+  readonly #onPosted: (count: number) => void;
   #items: Waiter[] = [];
-  /** Beside them: the initial state of an entry of the commit pipeline, null for any other. */
-  #states: (number | null)[] = [];
   #head = 0;
   /** The ticket of the waiter at the head. */
   #first = 1;
 
-  constructor(handlers: WaiterHandlers) {
-    this.#handlers = handlers;
+  constructor(onPosted: (count: number) => void) {
+    this.#onPosted = onPosted;
   }
 
-  push(waiter: Waiter, state: number | null): void {
+  push(waiter: Waiter): void {
     this.#items.push(waiter);
-    this.#states.push(state);
   }
 
   written(firstTicket: number, count: number, firstLsn: number): void {
     for (let i = 0; i < count; i++) {
       const at = this.#head + firstTicket + i - this.#first;
-      const state = this.#states[at] ?? null;
-      if (state !== null) this.#handlers.onPlaced(firstLsn + i, state);
       const waiter = this.#items[at] ?? null;
       if (waiter === null || typeof waiter === "number") continue;
       waiter.lsn = firstLsn + i;
@@ -72,10 +61,9 @@ export class Waiters {
     }
     if (this.#head >= SHIFT_MIN && this.#head * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#head);
-      this.#states = this.#states.slice(this.#head);
       this.#head = 0;
     }
-    if (posted > 0) this.#handlers.onPosted(posted);
+    if (posted > 0) this.#onPosted(posted);
   }
 
   rejected(firstTicket: number, count: number, error: Error): void {
@@ -90,7 +78,6 @@ export class Waiters {
   failed(error: Error): void {
     const left = this.#items.slice(this.#head);
     this.#items = [];
-    this.#states = [];
     this.#head = 0;
     for (const waiter of left) {
       if (waiter !== null && typeof waiter !== "number") waiter.reject(error);

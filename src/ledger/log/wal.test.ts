@@ -32,7 +32,7 @@ function open(directory: string, more: Partial<WalOptions> = {}): Promise<Wal> {
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const text = (payload: Uint8Array): string => new TextDecoder().decode(payload);
-const TYPE = RECORD_TYPES.JOB_CREATED;
+const TYPE = RECORD_TYPES.VSR_ENTRY;
 
 async function texts(records: AsyncIterable<{ readonly payload: Uint8Array }>): Promise<string[]> {
   const found: string[] = [];
@@ -60,7 +60,6 @@ describe("a log on disk", () => {
     expect(seen).toEqual(["a", ""]);
     expect(again.recovery).toMatchObject({
       recoveredEntries: 2,
-      pendingEntries: 2,
       tornTail: null,
     });
     expect(again.recovery.maxHlc.wall).toBe(second.wall);
@@ -135,23 +134,6 @@ describe("a log on disk", () => {
     expect(await code(open(directory))).toBe("WAL_LOCKED");
     await log.close();
     await (await open(directory)).close();
-  });
-
-  it("carries states over a restart and finds what is pending (WAL-9, WAL-16)", async () => {
-    const directory = await scratch();
-    const log = await open(directory);
-    const answers = await Promise.all(["a", "b", "c", "d"].map((t) => log.append(TYPE, bytes(t))));
-    const [a = 0, b = 0] = answers.map(({ lsn }) => lsn ?? 0);
-    log.updateState(b, 2);
-    log.updateState(b, 1);
-    log.advanceWatermarks({ globalLsn: a });
-    expect(await texts(log.readPending())).toEqual(["c", "d"]);
-    await log.close();
-    const again = await open(directory);
-    expect(again.recovery.pendingEntries).toBe(2);
-    expect([a, b].map((lsn) => again.stateOf(lsn))).toEqual([2, 2]);
-    expect(await texts(again.readPending())).toEqual(["c", "d"]);
-    await again.close();
   });
 
   it("compacts whole segments only, oldest first, and goes on from what is left (WAL-17)", async () => {

@@ -2,7 +2,7 @@
  * A write-ahead log in a directory: the pure writer (`core/ledger/log/writer.ts`) driven over real files.
  *
  *     const log = await Wal.open({ directory, identity: identityOf("prod", "gate-1") });
- *     const { lsn } = await log.append(RECORD_TYPES.JOB_CREATED, bytes);   // durable when it resolves
+ *     const { lsn } = await log.append(RECORD_TYPES.VSR_ENTRY, bytes);   // durable when it resolves
  *
  * Two ways in. `append` answers each entry with a promise, when its durability mode says. `post` is for
  * a machine that emits entries in order: it returns at once, and `onDurable(n)` says that the first n
@@ -12,16 +12,10 @@
  */
 
 import { assert, assertNever } from "../../core/base/assert.ts";
-import {
-  ADVANCE_EXACT_MAX,
-  encodeStateAdvance,
-  type StateAdvance,
-} from "../../core/ledger/log/control.ts";
 import type { DurabilityMode, WalConfig } from "../../core/ledger/log/limits.ts";
 import type { WalRecord } from "../../core/ledger/log/record.ts";
-import { isControlType, RECORD_TYPES } from "../../core/ledger/log/record-types.ts";
+import { isControlType } from "../../core/ledger/log/record-types.ts";
 import type { Damage, RecordPlace } from "../../core/ledger/log/recovery.ts";
-import type { StateTable } from "../../core/ledger/log/state-table.ts";
 import { WalWriter } from "../../core/ledger/log/writer.ts";
 import type { WalEntry, WriterView } from "../../core/ledger/log/writer-types.ts";
 import { checksum } from "./checksum.ts";
@@ -62,8 +56,6 @@ export interface RecoveryResult {
   readonly firstLsn: number;
   readonly maxLsn: number;
   readonly maxHlc: { readonly wall: number; readonly logical: number };
-  /** Entries of the commit pipeline below GLOBAL; `readPending` reads them. (WAL-16) */
-  readonly pendingEntries: number;
   readonly tornTail: Damage | null;
 }
 
@@ -88,13 +80,9 @@ export class Wal {
   readonly #engine: WalEngine;
   readonly #waiters: Waiters;
   readonly #intake: Intake;
-  readonly #states: StateTable;
   readonly #readers = new ReaderPool();
   readonly #flushes = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
   readonly #end = deferred();
-  /** State advances that have not been appended yet. */
-  #exact: { readonly lsn: number; readonly state: number }[] = [];
-  #marksChanged = false;
   #posted = 0;
   #flushId = 0;
   #wall: number;
@@ -107,7 +95,6 @@ export class Wal {
     this.directory = options.directory;
     this.#options = options;
     this.#opened = opened;
-    this.#states = outcome.states;
     this.#writer = new WalWriter({
       config,
       identity: options.identity,
@@ -115,16 +102,10 @@ export class Wal {
       checksum,
       allocate: (bytes) => Buffer.allocUnsafeSlow(bytes),
     });
-    this.#waiters = new Waiters({
-      onPosted: (count) => options.onDurable?.(count),
-      onPlaced: (lsn, state) => this.#states.add(lsn, state),
-    });
+    this.#waiters = new Waiters((count) => options.onDurable?.(count));
     this.#intake = new Intake(this.#writer, this.#waiters);
     this.#engine = new WalEngine(this.#writer, io, segments, {
-      beforeTick: () => {
-        this.#appendAdvances();
-        this.#intake.admit();
-      },
+      beforeTick: () => this.#intake.admit(),
       answer: (effect) => this.#onAnswer(effect),
     });
     this.#wall = outcome.maxHlc.wall;
@@ -134,7 +115,6 @@ export class Wal {
       firstLsn: outcome.firstLsn,
       maxLsn: outcome.maxLsn,
       maxHlc: outcome.maxHlc,
-      pendingEntries: outcome.states.pendingCount(),
       tornTail: outcome.tornTail,
     };
   }
@@ -208,29 +188,10 @@ export class Wal {
     return ++this.#posted;
   }
 
-  /** Notes that an entry has reached a state; written with the next batch. States only go up. (WAL-8) */
-  updateState(lsn: number, state: number): void {
-    if (!this.#states.advance(lsn, state)) return;
-    this.#exact.push({ lsn, state });
-    this.#engine.schedule();
-  }
-
-  /** Everything up to these has been confirmed without a gap. */
-  advanceWatermarks(marks: Partial<Omit<StateAdvance, "exact">>): void {
-    this.#states.fold({ ...this.#states.watermarks(), ...marks, exact: [] });
-    this.#marksChanged = true;
-    this.#engine.schedule();
-  }
-
-  stateOf(lsn: number): number | null {
-    return this.#states.stateOf(lsn);
-  }
-
   /** Resolves when everything appended before is durable, whatever its mode. */
   flush(): Promise<void> {
     const refusal = this.#refusal();
     if (refusal !== null) return Promise.reject(refusal);
-    this.#appendAdvances();
     return new Promise((resolve, reject) => {
       const id = ++this.#flushId;
       this.#flushes.set(id, { resolve, reject });
@@ -248,17 +209,6 @@ export class Wal {
     }
   }
 
-  /** Durable entries of the pipeline below GLOBAL, ascending. */
-  async *readPending(): AsyncGenerator<WalRecord> {
-    const pending = [...this.#states.pending()].filter((lsn) => lsn <= this.durableLsn);
-    const [first] = pending;
-    if (first === undefined) return;
-    const wanted = new Set(pending);
-    for await (const record of this.readRange(first, pending.at(-1))) {
-      if (wanted.has(record.lsn)) yield record;
-    }
-  }
-
   /** A reader of its own: handle, prefetch, position. With `tail` it follows the log. (SR-6, SR-8) */
   reader(options: ReaderOptions): WalReader {
     return this.#readers.add((onClose) => new WalReader(this.#opened.segments, options, onClose));
@@ -267,7 +217,6 @@ export class Wal {
   /** Deletes segments whose every entry is covered, oldest first; how many. Never the active one. (WAL-17) */
   async compact(safeLsn: number): Promise<number> {
     const removed = await this.#opened.segments.compact(safeLsn);
-    this.#states.forget(this.#opened.segments.firstLsn - 1);
     if (removed > 0)
       this.#options.onEvent?.({ event: "wal.compacted", segments: removed, safeLsn });
     return removed;
@@ -276,7 +225,6 @@ export class Wal {
   /** Makes all that is queued durable, then ends. (WAL-19) */
   async close(): Promise<void> {
     if (!this.#closing) {
-      this.#appendAdvances();
       this.#closing = true;
       await this.#readers.closeAll();
       if (this.#failure === null) {
@@ -304,20 +252,6 @@ export class Wal {
     this.#wall = wall;
     this.#logical = logical;
     return { wall, logical };
-  }
-
-  /** Advances gathered since the last batch become one record; losing it costs only a repetition. (WAL-16) */
-  #appendAdvances(): void {
-    if (this.#exact.length === 0 && !this.#marksChanged) return;
-    if (this.#refusal() !== null) return;
-    const { type, wall, logical } = { type: RECORD_TYPES.STATE_ADVANCE, ...this.currentHlc };
-    do {
-      const exact = this.#exact.splice(0, ADVANCE_EXACT_MAX);
-      const payload = encodeStateAdvance({ ...this.#states.watermarks(), exact });
-      const entry: WalEntry = { type, payload, wall, logical, durability: "NONE" };
-      this.#intake.enter(entry, null, Number.POSITIVE_INFINITY);
-    } while (this.#exact.length > 0);
-    this.#marksChanged = false;
   }
 
   #onAnswer(effect: EngineAnswer): void {

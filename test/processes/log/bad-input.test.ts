@@ -24,7 +24,7 @@ async function log(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), "hyperscale-wal-bad-"));
   directories.push(directory);
   const wal = await Wal.open({ directory, identity, config: { segmentBytes: 2_048 } });
-  for (let i = 0; i < 3; i++) await wal.append(1, Buffer.alloc(800, i));
+  for (let i = 0; i < 3; i++) await wal.append(64, Buffer.alloc(800, i));
   await wal.close();
   return directory;
 }

@@ -22,7 +22,7 @@ async function makeLog(): Promise<{ readonly directory: string; readonly lastBat
   const directory = mkdtempSync(join(tmpdir(), "hyperscale-wal-cli-"));
   directories.push(directory);
   const log = await Wal.open({ directory, identity, config: { segmentBytes: 4_096 } });
-  for (let i = 0; i < 60; i++) await log.append(i % 2 === 0 ? 1 : 64, Buffer.from(`entry ${i}`));
+  for (let i = 0; i < 60; i++) await log.append(i % 2 === 0 ? 65 : 64, Buffer.from(`entry ${i}`));
   const { offset } = log.status();
   await log.close();
   const { checkpoints } = await Checkpoints.open({ directory, identity });
@@ -67,11 +67,11 @@ describe("hyperscale wal", () => {
     expect(verify.stdout).toContain(": sound");
     expect(verify.stdout).toContain("60 entries checked");
     const inspect = run("inspect", directory);
-    for (const word of ["JOB_CREATED", "VSR_ENTRY", "sealed", "active", identity, "intact"]) {
+    for (const word of ["VSR_VIEW_PROMISE", "VSR_ENTRY", "sealed", "active", identity, "intact"]) {
       expect(inspect.stdout).toContain(word);
     }
     const json: unknown = JSON.parse(run("inspect", directory, "--json").stdout);
-    expect(json).toMatchObject({ verdict: "sound", entries: 60, pendingEntries: 30 });
+    expect(json).toMatchObject({ verdict: "sound", entries: 60 });
     expect(fingerprint(directory)).toBe(before);
   });
 
@@ -80,7 +80,7 @@ describe("hyperscale wal", () => {
     const dump = run("dump", directory, "--from", "3", "--limit", "2", "--payload", "text");
     expect(dump.stdout.trim().split("\n")).toHaveLength(2);
     expect(dump.stdout).toContain("entry 1");
-    const lines = run("dump", directory, "--json", "--type", "JOB_CREATED")
+    const lines = run("dump", directory, "--json", "--type", "VSR_VIEW_PROMISE")
       .stdout.trim()
       .split("\n");
     expect(lines).toHaveLength(30);

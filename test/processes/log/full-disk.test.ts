@@ -41,7 +41,7 @@ describe("a full disk", needs(mounted, NO_MOUNT), () => {
     let next = 0;
     let refused: unknown = null;
     while (refused === null) {
-      await log.append(1, entryBytes(next)).then(
+      await log.append(64, entryBytes(next)).then(
         () => next++,
         (error: unknown) => {
           refused = error;
@@ -54,7 +54,7 @@ describe("a full disk", needs(mounted, NO_MOUNT), () => {
     await rm(ballast);
     // An attempt that met the full disk may still be on its way; the one after it succeeds.
     await vi.waitFor(() => expect(events).toContain("wal.disk-has-space"), PATIENCE_MS);
-    for (let i = 0; i < 50; i++) await log.append(1, entryBytes(next++));
+    for (let i = 0; i < 50; i++) await log.append(64, entryBytes(next++));
     await log.close();
     expect((await checkEntries(log.directory)).entries).toBe(next);
     await rm(log.directory, { recursive: true });
@@ -75,7 +75,7 @@ describe("a full disk", needs(mounted, NO_MOUNT), () => {
         if (event === "wal.disk-full") full();
       },
     });
-    for (let i = 0; i < 5_000; i++) log.post(1, entryBytes(i));
+    for (let i = 0; i < 5_000; i++) log.post(64, entryBytes(i));
     await filled;
     const before = durable;
     expect(before).toBeLessThan(5_000);

@@ -5,7 +5,7 @@ import { JOB } from "./testing/events.ts";
 it("operational messages have the texts and levels they have always had (LOGX-1)", () => {
   const lines: readonly LogLine[] = [
     logLines.openingWal("data/wal"),
-    logLines.walRecovered(12, 34, 5),
+    logLines.walRecovered(12, 34),
     logLines.recoveringFromCheckpoint("c1", 30),
     logLines.replaying(4),
     logLines.noCheckpoint(),
@@ -21,7 +21,7 @@ it("operational messages have the texts and levels they have always had (LOGX-1)
   expect(lines).toHaveLength(Object.keys(logLines).length);
   expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual([
     "INFO Opening WAL at data/wal",
-    "INFO WAL recovery complete: 12 entries, max_lsn=34, 5 pending",
+    "INFO WAL recovery complete: 12 entries, max_lsn=34",
     "INFO Recovering from checkpoint c1 at LSN 30",
     "INFO Recovery: replaying 4 WAL entries after checkpoint",
     "WARNING No checkpoint found, full WAL replay required",

@@ -21,8 +21,8 @@ const warning = (message: string): LogLine => ({ level: "WARNING", message });
 
 export const logLines = {
   openingWal: (dir: string) => info(`Opening WAL at ${dir}`),
-  walRecovered: (entries: number, maxLsn: number, pending: number) =>
-    info(`WAL recovery complete: ${entries} entries, max_lsn=${maxLsn}, ${pending} pending`),
+  walRecovered: (entries: number, maxLsn: number) =>
+    info(`WAL recovery complete: ${entries} entries, max_lsn=${maxLsn}`),
   recoveringFromCheckpoint: (id: string, lsn: number) =>
     info(`Recovering from checkpoint ${id} at LSN ${lsn}`),
   replaying: (entries: number) =>

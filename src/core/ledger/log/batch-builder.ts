@@ -8,7 +8,7 @@ import { assert } from "../../base/assert.ts";
 import type { Crc32 } from "../../base/crc32.ts";
 import { type BatchMark, encodeBatchMark } from "./control.ts";
 import type { QueuedEntry } from "./entry-queue.ts";
-import { encodeRecordInto, recordBytes, STATE_PENDING, viewOf, type WalRecord } from "./record.ts";
+import { encodeRecordInto, recordBytes, viewOf, type WalRecord } from "./record.ts";
 import { RECORD_TYPES } from "./record-types.ts";
 import { encodeSegmentHeader, type SegmentHeader } from "./segment.ts";
 
@@ -90,15 +90,15 @@ export class BatchBuilder {
     let { stamp } = frame;
     if (frame.header !== null) this.#raw(encodeSegmentHeader(frame.header));
     for (const { entry } of items) {
-      const { type, payload, wall, logical, state = STATE_PENDING } = entry;
-      this.#record({ lsn: lsn++, wall, logical, state, type, payload });
+      const { type, payload, wall, logical } = entry;
+      this.#record({ lsn: lsn++, wall, logical, type, payload });
       stamp = entry;
     }
     if (frame.mark === null) return lsn;
     const payload = encodeBatchMark({ ...frame.mark, offset: frame.mark.offset + this.#bytes });
     const { wall, logical } = stamp;
     const type = RECORD_TYPES.BATCH;
-    this.#record({ lsn: lsn++, wall, logical, state: STATE_PENDING, type, payload });
+    this.#record({ lsn: lsn++, wall, logical, type, payload });
     return lsn;
   }
 

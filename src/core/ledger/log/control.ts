@@ -1,5 +1,5 @@
 /**
- * The two records the log writes about itself.
+ * The record the log writes about itself.
  *
  * BATCH ends each group commit. It says what was durable before the batch was written: when damage is
  * found at record k and a BATCH with `syncedLsn >= k` lies anywhere behind it, k had been acknowledged
@@ -8,13 +8,8 @@
  * is never taken for a proof.
  *
  *     syncedLsn u64 · firstLsn u64 · segment id u32 · offset u32
- *
- * STATE_ADVANCE moves entries along PENDING → … → COMPACTED without touching them. (WAL-9)
- *
- *     version u8 · regionalLsn u64 · globalLsn u64 · appliedLsn u64 · count u32 · count x (lsn u64 · state u8)
  */
 
-import { assert } from "../../base/assert.ts";
 import { type Crc32, crc32 } from "../../base/crc32.ts";
 import { getUint64, RECORD_HEADER_BYTES, setUint64, viewOf } from "./record.ts";
 import { RECORD_TYPES } from "./record-types.ts";
@@ -30,7 +25,7 @@ export interface BatchMark {
   readonly offset: number;
 }
 
-export const BATCH_PAYLOAD_BYTES = 24;
+const BATCH_PAYLOAD_BYTES = 24;
 export const BATCH_RECORD_BYTES = RECORD_HEADER_BYTES + BATCH_PAYLOAD_BYTES;
 
 export function encodeBatchMark(mark: BatchMark): Uint8Array {
@@ -82,54 +77,4 @@ export function provenLsn(
     proven = Math.max(proven, mark.syncedLsn);
   }
   return proven;
-}
-
-export interface StateAdvance {
-  /** Everything up to these has reached the state; 0 says nothing. */
-  readonly regionalLsn: number;
-  readonly globalLsn: number;
-  readonly appliedLsn: number;
-  readonly exact: readonly { readonly lsn: number; readonly state: number }[];
-}
-
-const ADVANCE_VERSION = 1;
-const ADVANCE_HEAD_BYTES = 29;
-/** One record names at most this many entries one by one. */
-export const ADVANCE_EXACT_MAX = 1_024;
-
-export function encodeStateAdvance(advance: StateAdvance): Uint8Array {
-  const { exact } = advance;
-  assert(exact.length <= ADVANCE_EXACT_MAX, "a state advance names a bounded number of entries");
-  const bytes = new Uint8Array(ADVANCE_HEAD_BYTES + exact.length * 9);
-  const view = viewOf(bytes);
-  view.setUint8(0, ADVANCE_VERSION);
-  setUint64(view, 1, advance.regionalLsn);
-  setUint64(view, 9, advance.globalLsn);
-  setUint64(view, 17, advance.appliedLsn);
-  view.setUint32(25, exact.length, true);
-  exact.forEach(({ lsn, state }, index) => {
-    setUint64(view, ADVANCE_HEAD_BYTES + index * 9, lsn);
-    view.setUint8(ADVANCE_HEAD_BYTES + index * 9 + 8, state);
-  });
-  return bytes;
-}
-
-export function decodeStateAdvance(payload: Uint8Array): StateAdvance | null {
-  if (payload.length < ADVANCE_HEAD_BYTES) return null;
-  const view = viewOf(payload);
-  const count = view.getUint32(25, true);
-  if (view.getUint8(0) !== ADVANCE_VERSION || count > ADVANCE_EXACT_MAX) return null;
-  if (payload.length !== ADVANCE_HEAD_BYTES + count * 9) return null;
-  const exact = Array.from({ length: count }, (_, index) => ({
-    lsn: getUint64(view, ADVANCE_HEAD_BYTES + index * 9),
-    state: view.getUint8(ADVANCE_HEAD_BYTES + index * 9 + 8),
-  }));
-  const advance = {
-    regionalLsn: getUint64(view, 1),
-    globalLsn: getUint64(view, 9),
-    appliedLsn: getUint64(view, 17),
-    exact,
-  };
-  const numbers = [advance.regionalLsn, advance.globalLsn, advance.appliedLsn];
-  return numbers.every(Number.isSafeInteger) ? advance : null;
 }

@@ -93,7 +93,7 @@ class Model {
     for (let i = 0; i < count; i++) {
       const payload = new Uint8Array(size).fill(this.#number % 251);
       const durability = MODES[mode] ?? "NONE";
-      const entry: WalEntry = { type: 1, payload, wall: ++this.#number, logical: 0, durability };
+      const entry: WalEntry = { type: 64, payload, wall: ++this.#number, logical: 0, durability };
       const ticket = this.bench.append(entry);
       if (typeof ticket === "number") this.accepted.push({ entry, ticket, at: this.bench.now });
     }

@@ -1,24 +1,18 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { crc32 } from "../../base/crc32.ts";
 import { checkpointDue, safeLsn } from "./checkpoint.ts";
-import {
-  decodeBatchMark,
-  decodeStateAdvance,
-  encodeBatchMark,
-  encodeStateAdvance,
-  provenLsn,
-} from "./control.ts";
-import { decodeWalRecord, encodeWalRecord, type WalRecord } from "./record.ts";
+import { decodeBatchMark, encodeBatchMark, provenLsn } from "./control.ts";
+import { decodeWalRecord, viewOf, type WalRecord } from "./record.ts";
 import { RECORD_TYPES } from "./record-types.ts";
 import { decodeSegmentHeader, encodeSegmentHeader, firstNonZero, identityOf } from "./segment.ts";
-import { StateTable } from "./state-table.ts";
+import { encodeWalRecord } from "./testing/encode-record.ts";
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
 const HELLO: WalRecord = {
   lsn: 1,
   wall: 1_704_931_200_000,
   logical: 0,
-  state: 0,
   type: 1,
   payload: new TextEncoder().encode("hello"),
 };
@@ -29,7 +23,6 @@ const anyRecord = fc.record({
   lsn: safe,
   wall: safe,
   logical: safe,
-  state: fc.nat(4),
   type: fc.nat(255),
   payload: fc.uint8Array({ maxLength: 200 }),
 });
@@ -76,6 +69,10 @@ describe("a record", () => {
     const long = bytes.slice();
     long[7] = 0xff;
     expect(problem(long)).toBe("payload-too-long");
+    const reserved = bytes.slice();
+    reserved[32] = 1;
+    viewOf(reserved).setUint32(0, crc32(reserved, 4, reserved.length), true);
+    expect(problem(reserved)).toBe("reserved-not-zero");
   });
 });
 
@@ -156,43 +153,13 @@ describe("the log's own records", () => {
     );
   });
 
-  it("a STATE_ADVANCE comes back, and bytes that are none do not", () => {
-    const advance = {
-      regionalLsn: 5,
-      globalLsn: 4,
-      appliedLsn: 3,
-      exact: [{ lsn: 9, state: 2 }],
-    };
-    expect(decodeStateAdvance(encodeStateAdvance(advance))).toEqual(advance);
-    expect(decodeStateAdvance(encodeStateAdvance(advance).subarray(1))).toBe(null);
+  it("no bytes make a BATCH's decoder fail", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
-        decodeStateAdvance(bytes);
-        decodeBatchMark(bytes);
+        const mark = decodeBatchMark(bytes);
+        expect(mark === null || hex(encodeBatchMark(mark)) === hex(bytes)).toBe(true);
       }),
     );
-  });
-});
-
-describe("the state table", () => {
-  it("only advances, ignores the unknown, and folds watermarks (WAL-8)", () => {
-    const table = new StateTable();
-    for (let lsn = 1; lsn <= 6; lsn++) table.add(lsn, 0);
-    expect(table.advance(2, 2)).toBe(true);
-    expect(table.advance(2, 1)).toBe(false);
-    expect(table.advance(77, 1)).toBe(false);
-    table.fold({ regionalLsn: 5, globalLsn: 3, appliedLsn: 1, exact: [{ lsn: 6, state: 2 }] });
-    expect([1, 2, 3, 4, 5, 6, 7].map((lsn) => table.stateOf(lsn))).toEqual([
-      3,
-      2,
-      2,
-      1,
-      1,
-      2,
-      null,
-    ]);
-    expect([...table.pending()]).toEqual([4, 5]);
-    expect(table.pendingCount()).toBe(2);
   });
 });
 

@@ -2,11 +2,13 @@
  * One record of the log, little-endian.
  *
  *     0        4         8      16          24          32      33     34
- *     ├ crc32 ─┼ length ─┼ lsn ─┼ wall ms ──┼ logical ──┼ state ┼ type ┼ payload …
+ *     ├ crc32 ─┼ length ─┼ lsn ─┼ wall ms ──┼ logical ──┼ zero ─┼ type ┼ payload …
  *
  * The checksum covers everything after itself, so a record moved, cut or changed in one bit does not
  * check; thirty zero bytes do not either (their checksum is not zero), so an empty area is never a
  * record. A payload may be empty: the end of the data is an empty area, not a length of zero. (WAL-10)
+ *
+ * Byte 32 is reserved: it is written as zero, and a record with anything else there does not check.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -14,20 +16,13 @@ import { type Crc32, crc32 } from "../../base/crc32.ts";
 
 export const RECORD_HEADER_BYTES = 34;
 
-export const ENTRY_STATES = ["PENDING", "REGIONAL", "GLOBAL", "APPLIED", "COMPACTED"] as const;
-export const STATE_PENDING = 0;
-export const STATE_REGIONAL = 1;
-export const STATE_GLOBAL = 2;
-export const STATE_APPLIED = 3;
-export const STATE_COMPACTED = 4;
+const RESERVED_AT = 32;
 
 export interface WalRecord {
   readonly lsn: number;
   /** The hybrid clock's two halves. The log keeps no node in them: all records are of its own node. */
   readonly wall: number;
   readonly logical: number;
-  /** The state the record was written with; later advances are records of their own. (WAL-9) */
-  readonly state: number;
   readonly type: number;
   readonly payload: Uint8Array;
 }
@@ -37,7 +32,8 @@ export type RecordProblem =
   | "payload-too-long"
   | "payload-truncated"
   | "crc-mismatch"
-  | "number-too-large";
+  | "number-too-large"
+  | "reserved-not-zero";
 
 export type DecodedRecord =
   | { readonly ok: true; readonly record: WalRecord; readonly bytes: number }
@@ -62,17 +58,11 @@ export function encodeRecordInto(
   setUint64(view, at + 8, record.lsn);
   setUint64(view, at + 16, record.wall);
   setUint64(view, at + 24, record.logical);
-  view.setUint8(at + 32, record.state);
+  view.setUint8(at + RESERVED_AT, 0);
   view.setUint8(at + 33, record.type);
   bytes.set(payload, at + RECORD_HEADER_BYTES);
   view.setUint32(at, checksum(bytes, at + 4, end), true);
   return end;
-}
-
-export function encodeWalRecord(record: WalRecord): Uint8Array {
-  const bytes = new Uint8Array(recordBytes(record.payload.length));
-  encodeRecordInto({ bytes, view: viewOf(bytes) }, 0, record);
-  return bytes;
 }
 
 /** The record at `at`, its payload a view. `end` bounds what may be read. */
@@ -92,9 +82,16 @@ export function decodeWalRecord(
     return { ok: false, problem: "crc-mismatch" };
   }
   const record = readRecord(view, bytes, at, after);
-  const numbers = [record.lsn, record.wall, record.logical];
-  if (!numbers.every(Number.isSafeInteger)) return { ok: false, problem: "number-too-large" };
-  return { ok: true, record, bytes: after - at };
+  const problem = fieldProblem(view, at, record);
+  return problem === null ? { ok: true, record, bytes: after - at } : { ok: false, problem };
+}
+
+/** What is wrong with the fields of a record whose checksum holds; null: nothing. */
+export function fieldProblem(view: DataView, at: number, record: WalRecord): RecordProblem | null {
+  if (view.getUint8(at + RESERVED_AT) !== 0) return "reserved-not-zero";
+  const { lsn, wall, logical } = record;
+  const safe = [lsn, wall, logical].every(Number.isSafeInteger);
+  return safe ? null : "number-too-large";
 }
 
 /** The fields of a record that has been checked. */
@@ -108,7 +105,6 @@ export function readRecord(
     lsn: getUint64(view, at + 8),
     wall: getUint64(view, at + 16),
     logical: getUint64(view, at + 24),
-    state: view.getUint8(at + 32),
     type: view.getUint8(at + 33),
     payload: bytes.subarray(at + RECORD_HEADER_BYTES, after),
   };

@@ -1,12 +1,14 @@
 /** What recovery makes of damage: cut at every byte, every bit flipped, files that are not ours. */
 
 import { describe, expect, it } from "vitest";
-import { encodeWalRecord } from "./record.ts";
-import { recoverSegments } from "./recovery.ts";
+import { crc32 } from "../../base/crc32.ts";
+import { recordBytes, viewOf } from "./record.ts";
 import { WAL_RULES, type WalRules } from "./rules.ts";
 import { ANY_IDENTITY, encodeSegmentHeader, identityOf, SEGMENT_HEADER_BYTES } from "./segment.ts";
 import { WriterBench } from "./testing/bench.ts";
+import { encodeWalRecord } from "./testing/encode-record.ts";
 import { MemoryDisk } from "./testing/memory-disk.ts";
+import { recoverSegments } from "./testing/recover-segments.ts";
 
 const SEGMENT_BYTES = 1_024;
 const RECORD_PAYLOAD_AT = 35;
@@ -17,7 +19,7 @@ function threeEntries(rules: Partial<WalRules> = {}): { bytes: Uint8Array; ends:
   const ends: number[] = [];
   bench.tick();
   for (const text of ["one", "two", "three"]) {
-    bench.append({ type: 1, payload: new TextEncoder().encode(text), wall: 5, logical: 1 });
+    bench.append({ type: 64, payload: new TextEncoder().encode(text), wall: 5, logical: 1 });
     bench.tick();
     bench.settle();
     ends.push(bench.writer.snapshot().offset);
@@ -95,7 +97,7 @@ describe("recovery", () => {
   it("after a clean close, sees damage to the last entry as corruption too", () => {
     const bench = new WriterBench({ segmentBytes: SEGMENT_BYTES });
     bench.tick();
-    bench.append({ type: 1, payload: new Uint8Array([1, 2, 3]), wall: 1, logical: 0 });
+    bench.append({ type: 64, payload: new Uint8Array([1, 2, 3]), wall: 1, logical: 0 });
     bench.step({ kind: "close" });
     bench.settle();
     const bytes = bench.disk.segments()[0]?.bytes ?? new Uint8Array(0);
@@ -114,7 +116,7 @@ describe("recovery", () => {
     const bench = new WriterBench({ segmentBytes: SEGMENT_BYTES });
     bench.tick();
     for (let i = 0; i < 60; i++) {
-      bench.append({ type: 1, payload: new Uint8Array(20), wall: 1, logical: i });
+      bench.append({ type: 64, payload: new Uint8Array(20), wall: 1, logical: i });
       bench.tick();
       bench.settle();
     }
@@ -156,10 +158,23 @@ describe("recovery", () => {
     const other = recover([header], {}, identityOf("prod", "gate-2"));
     expect(other.outcome).toMatchObject({ refusal: { code: "WAL_IDENTITY", found: identity } });
     expect(recover([header], {}, identity).verdict).toBe("clean");
-    const record = { lsn: 1, wall: 0, logical: 0, state: 0, payload: new Uint8Array(3) };
-    const unknown = new Uint8Array([...header, ...encodeWalRecord({ ...record, type: 99 })]);
-    expect(recover([unknown]).outcome).toMatchObject({
-      refusal: { code: "WAL_UNKNOWN_TYPE", type: 99 },
+    const record = { lsn: 1, wall: 0, logical: 0, payload: new Uint8Array(3) };
+    // 99 was never given out; 1 and 240 were, in earlier builds.
+    for (const type of [99, 1, 240]) {
+      const unknown = new Uint8Array([...header, ...encodeWalRecord({ ...record, type })]);
+      expect(recover([unknown]).outcome).toMatchObject({
+        refusal: { code: "WAL_UNKNOWN_TYPE", type },
+      });
+    }
+  });
+
+  it("takes no record whose reserved byte is set, though its checksum holds", () => {
+    const { bytes } = threeEntries();
+    const [at, after] = [SEGMENT_HEADER_BYTES, SEGMENT_HEADER_BYTES + recordBytes("one".length)];
+    bytes[at + 32] = 1;
+    viewOf(bytes).setUint32(at, crc32(bytes, at + 4, after), true);
+    expect(recover([bytes]).outcome).toMatchObject({
+      refusal: { code: "WAL_CORRUPT", damage: { offset: at, reason: "reserved-not-zero" } },
     });
   });
 
@@ -167,7 +182,7 @@ describe("recovery", () => {
     const inner = threeEntries().bytes.slice(SEGMENT_HEADER_BYTES, 500);
     const bench = new WriterBench({ segmentBytes: 4_096 }, {}, new MemoryDisk());
     bench.tick();
-    bench.append({ type: 1, payload: inner, wall: 1, logical: 0 });
+    bench.append({ type: 64, payload: inner, wall: 1, logical: 0 });
     bench.tick();
     bench.settle();
     const bytes = bench.disk.segments()[0]?.bytes ?? new Uint8Array(0);
@@ -204,7 +219,7 @@ describe("recovery without a rule", () => {
 
   it("unknownTypeRefused: a later version's record is skipped over", () => {
     const header = encodeSegmentHeader({ segmentId: 1, identity: ANY_IDENTITY, firstLsn: 1 });
-    const record = { lsn: 1, wall: 0, logical: 0, state: 0, type: 99, payload: new Uint8Array(3) };
+    const record = { lsn: 1, wall: 0, logical: 0, type: 99, payload: new Uint8Array(3) };
     const unknown = new Uint8Array([...header, ...encodeWalRecord(record)]);
     expect(recover([unknown], { unknownTypeRefused: false }).verdict).toBe("clean");
   });

@@ -17,17 +17,17 @@
 
 import { assert } from "../../base/assert.ts";
 import { type Crc32, crc32 } from "../../base/crc32.ts";
-import { decodeBatchMark, decodeStateAdvance, provenLsn } from "./control.ts";
+import { decodeBatchMark, provenLsn } from "./control.ts";
 import type { WalConfig } from "./limits.ts";
 import {
+  fieldProblem,
   RECORD_HEADER_BYTES,
   type RecordProblem,
   readRecord,
-  STATE_COMPACTED,
   viewOf,
   type WalRecord,
 } from "./record.ts";
-import { isControlType, isKnownType, isPipelineType, RECORD_TYPES } from "./record-types.ts";
+import { isControlType, isKnownType, RECORD_TYPES } from "./record-types.ts";
 import { WAL_RULES, type WalRules } from "./rules.ts";
 import {
   ANY_IDENTITY,
@@ -39,7 +39,6 @@ import {
   SEGMENT_VERSION,
   segmentName,
 } from "./segment.ts";
-import { StateTable } from "./state-table.ts";
 
 export type DamageReason =
   | RecordProblem
@@ -93,7 +92,6 @@ export interface Recovered {
   readonly firstLsn: number;
   readonly maxLsn: number;
   readonly maxHlc: { readonly wall: number; readonly logical: number };
-  readonly states: StateTable;
   readonly segments: readonly SegmentSummary[];
   /** What was cut away, and where; null: the log ends cleanly. */
   readonly tornTail: Damage | null;
@@ -139,7 +137,6 @@ export class Recovery {
   readonly #options: RecoveryOptions;
   readonly #rules: WalRules;
   readonly #checksum: Crc32;
-  readonly #states = new StateTable();
   readonly #segments: SegmentSummary[] = [];
   #refusal: RecoveryRefusal | null = null;
   #damage: Damage | null = null;
@@ -213,7 +210,6 @@ export class Recovery {
       firstLsn: this.#firstLsn,
       maxLsn: Math.max(0, this.#expected - 1),
       maxHlc: { wall: this.#wall, logical: this.#logical },
-      states: this.#states,
       segments: this.#segments,
       tornTail: damage,
       repairs,
@@ -329,8 +325,8 @@ export class Recovery {
     const record = readRecord(this.#view, this.#bytes, at, after);
     if (record.lsn !== this.#expected && this.#rules.lsnContiguous)
       return this.#spoil("lsn-gap", read);
-    const safe = Number.isSafeInteger(record.wall) && Number.isSafeInteger(record.logical);
-    if (!safe || record.state > STATE_COMPACTED) return this.#spoil("number-too-large", read);
+    const problem = fieldProblem(this.#view, at, record);
+    if (problem !== null) return this.#spoil(problem, read);
     return this.#accept(record, after, read);
   }
 
@@ -352,15 +348,6 @@ export class Recovery {
       const mark = decodeBatchMark(record.payload);
       const placed = mark?.segmentId === place.segmentId && mark.offset === place.offset;
       if (!placed) return this.#spoil("batch-misplaced", read);
-    } else if (type === RECORD_TYPES.STATE_ADVANCE) {
-      const advance = decodeStateAdvance(record.payload);
-      if (advance === null) {
-        this.#refusal = { code: "WAL_UNKNOWN_TYPE", ...place, type };
-        return "done";
-      }
-      this.#states.fold(advance);
-    } else if (isPipelineType(type)) {
-      this.#states.add(lsn, record.state);
     }
     this.#options.onRecord?.(record, place);
     if (!isControlType(type)) {
@@ -438,20 +425,6 @@ export class Recovery {
   }
 }
 
-/** Recovery of segments that are all in memory. */
-export function recoverSegments(
-  segments: readonly { readonly segmentId: number; readonly bytes: Uint8Array }[],
-  options: RecoveryOptions,
-): RecoveryOutcome {
-  const recovery = new Recovery(options);
-  for (const { segmentId, bytes } of segments) {
-    recovery.beginSegment(segmentId, bytes, bytes.length);
-    const progress = recovery.scan(bytes.length);
-    assert(progress === "done", "a segment that has been read whole is scanned whole");
-  }
-  return recovery.finish();
-}
-
 export function refusalText(refusal: RecoveryRefusal, identity: string): string {
   const name = segmentName("damage" in refusal ? refusal.damage.segmentId : refusal.segmentId);
   switch (refusal.code) {
@@ -474,7 +447,7 @@ export function refusalText(refusal: RecoveryRefusal, identity: string): string 
     case "WAL_UNKNOWN_TYPE":
       return (
         `${name} holds a record of unknown type ${refusal.type} at offset ${refusal.offset}: ` +
-        "a later version wrote it"
+        "another version wrote it"
       );
   }
 }

@@ -20,8 +20,6 @@ export interface WalEntry {
   readonly payload: Uint8Array;
   readonly wall: number;
   readonly logical: number;
-  /** PENDING unless said. */
-  readonly state?: number;
   /** The configured mode unless said. */
   readonly durability?: DurabilityMode;
   /** May use the part of the queue that is kept for control. (G-12) */

@@ -4,7 +4,7 @@ import { WriterBench } from "./testing/bench.ts";
 import type { WalEntry, WriterEffect } from "./writer-types.ts";
 
 const entry = (text: string, more: Partial<WalEntry> = {}): WalEntry => ({
-  type: 1,
+  type: 64,
   payload: new TextEncoder().encode(text),
   wall: 1_000,
   logical: 0,

@@ -8,12 +8,13 @@ import { millis } from "../../../base/brand.ts";
 import type { Random } from "../../../base/random.ts";
 import type { WalConfig } from "../limits.ts";
 import { walConfig } from "../limits.ts";
-import { type RecoveryOutcome, recoverSegments, type WriterPosition } from "../recovery.ts";
+import type { RecoveryOutcome, WriterPosition } from "../recovery.ts";
 import { WAL_RULES, type WalRules } from "../rules.ts";
 import { ANY_IDENTITY } from "../segment.ts";
 import { WalWriter } from "../writer.ts";
 import type { AppendRefusal, WalEntry, WriterEffect, WriterInput } from "../writer-types.ts";
 import { MemoryDisk } from "./memory-disk.ts";
+import { recoverSegments } from "./recover-segments.ts";
 
 export const FRESH: WriterPosition = { active: null, nextSegmentId: 1, nextLsn: 1 };
 
@@ -137,8 +138,8 @@ export class WriterBench {
       config: this.config,
       identity: ANY_IDENTITY,
       rules: this.rules,
-      onEntry: ({ lsn, type, payload, wall, logical, state }) =>
-        found.set(lsn, { type, payload: payload.slice(), wall, logical, state }),
+      onEntry: ({ lsn, type, payload, wall, logical }) =>
+        found.set(lsn, { type, payload: payload.slice(), wall, logical }),
     });
     return { ...outcome, found };
   }
