@@ -14,11 +14,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { cpus, loadavg, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import {
-  DURABILITY_MODES,
-  type DurabilityMode,
-  type WalConfig,
-} from "../../src/core/ledger/log/limits.ts";
+import type { WalConfig } from "../../src/core/ledger/log/limits.ts";
 import { RECORD_TYPES } from "../../src/core/ledger/log/record-types.ts";
 import { identityOf } from "../../src/core/ledger/log/segment.ts";
 import { Wal } from "../../src/ledger/log/wal.ts";
@@ -198,10 +194,6 @@ function row(name: string, { perSecond, perSync, p50, p99, syncMs, bound }: Boun
   return `| ${cells.join(" | ")} |`;
 }
 
-function modeRow([mode, { perSecond, p50, p99 }]: [DurabilityMode, Rate]): string {
-  return `| ${mode} | ${whole(perSecond)}/s | ${p50.toFixed(2)} / ${p99.toFixed(2)} ms |`;
-}
-
 say("group commit …");
 const hundred = await groupCommit({ unsyncedEntriesMax: 100 }, PRODUCERS);
 const grouped = await groupCommit({}, PRODUCERS);
@@ -211,24 +203,16 @@ const paced = await withLog({}, async (log) => {
   await openLoop(log, OFFERED_PER_SECOND, 1);
   return openLoop(log, OFFERED_PER_SECOND, Math.max(5, SECONDS));
 });
-say("modes …");
-const modes: [DurabilityMode, Rate][] = [];
-for (const mode of DURABILITY_MODES) {
-  const rate = await withLog({ durability: mode }, (log) =>
-    closedLoop(log, PRODUCERS, SECONDS / 2),
-  );
-  modes.push([mode, rate]);
-}
 say("recovery …");
 const recovered = await recovery();
 
 if (values.json) {
-  const figures = { hardware: hardware(), hundred, grouped, wide, paced, modes, recovered };
+  const figures = { hardware: hardware(), hundred, grouped, wide, paced, recovered };
   process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
 } else {
   process.stdout.write(`${hardware()}
 
-| FSYNC_BATCH, ${ENTRY_BYTES}-byte entries | durable appends | per sync | one fdatasync | bound | ratio | p50 / p99 |
+| ${ENTRY_BYTES}-byte entries | durable appends | per sync | one fdatasync | bound | ratio | p50 / p99 |
 |---|---|---|---|---|---|---|
 ${row(`one batch of 100 per sync, ${whole(PRODUCERS)} producers`, hundred)}
 ${row(`default, ${whole(PRODUCERS)} producers`, grouped)}
@@ -239,9 +223,5 @@ ${row(`default, ${whole(5 * PRODUCERS)} producers`, wide)}
 | append at ${whole(OFFERED_PER_SECOND)}/s offered, p50 / p99 | ${paced.p50.toFixed(2)} / ${paced.p99.toFixed(2)} ms |
 | ${whole(ENTRIES)} entries posted and durable | ${(recovered.writtenMs / 1_000).toFixed(2)} s |
 | recovery of ${whole(ENTRIES)} entries | ${(recovered.recoveredMs / 1_000).toFixed(2)} s |
-
-| mode, ${whole(PRODUCERS)} producers | appends | p50 / p99 |
-|---|---|---|
-${modes.map(modeRow).join("\n")}
 `);
 }

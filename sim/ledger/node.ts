@@ -234,7 +234,7 @@ export class LedgerProcess {
     switch (effect.kind) {
       case "append": {
         const { type, payload, wall, logical } = effect;
-        this.journal?.append({ type, payload, wall, logical, control: true });
+        this.journal?.append({ type, payload, wall, logical });
         return;
       }
       case "send": {

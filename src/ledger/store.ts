@@ -213,7 +213,6 @@ export class Store {
     const marked = this.#wal.append(RECORD_TYPES.CHECKPOINT_MARK, NOTHING);
     try {
       const { lsn } = await marked;
-      if (lsn === null) return;
       await this.archive.flush();
       say(log, "checkpoint.creating", logLines.creatingCheckpoint(lsn));
       // Entries that are not global yet are in the snapshot with their groups: all of it is safe.

@@ -3,8 +3,8 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { RECORD_TYPES, recordTypeName } from "../../core/ledger/log/record-types.ts";
 import { WalError } from "../../ledger/log/errors.ts";
-import { inspectLog, type LogReport, readOnlySegments } from "../../ledger/log/inspect.ts";
-import { type ReadEntry, WalReader } from "../../ledger/log/reader.ts";
+import { inspectLog, type LogReport } from "../../ledger/log/inspect.ts";
+import { listSegments, type ReadEntry, readRecords } from "../../ledger/log/reader.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
 import { table } from "./table.ts";
 
@@ -204,35 +204,31 @@ interface DumpFlags extends Flags {
 }
 
 async function dump(directory: string, flags: DumpFlags): Promise<void> {
-  const segments = await orUsage(() => readOnlySegments(directory));
+  const segments = await orUsage(() => listSegments(directory));
   if (segments === null) return;
   let closed = false;
   // `| head` is a fair way to read a log.
   process.stdout.on("error", () => {
     closed = true;
   });
-  const range = flags.to === undefined ? {} : { to: flags.to };
-  const reader = new WalReader(segments, { from: flags.from ?? segments.firstLsn, ...range });
+  const to = flags.to === undefined ? {} : { to: flags.to };
+  const from = flags.from ?? segments[0]?.firstLsn ?? 1;
   let left = flags.limit ?? Number.POSITIVE_INFINITY;
-  for (;;) {
-    const result = left > 0 && !closed ? await reader.read() : null;
-    if (result?.status !== "SUCCESS") break;
-    const { entry } = result;
-    if (flags.type !== undefined && recordTypeName(entry.type) !== flags.type) continue;
-    left--;
-    process.stdout.write(
-      `${flags.json === true ? jsonLine(entry) : textLine(entry, flags.payload)}\n`,
-    );
+  try {
+    for await (const entry of readRecords(segments, { from, ...to })) {
+      if (flags.type !== undefined && recordTypeName(entry.type) !== flags.type) continue;
+      const line = flags.json === true ? jsonLine(entry) : textLine(entry, flags.payload);
+      process.stdout.write(`${line}\n`);
+      if (--left === 0 || closed) return;
+    }
+  } catch (error) {
+    if (!(error instanceof WalError)) throw error;
+    // Reading stops at the first thing that does not check; what it is depends on the whole log.
+    const log = await inspectLog(directory);
+    const detail = log.detail ?? error.message;
+    process.stderr.write(`hyperscale: ${VERDICTS[log.verdict]}: ${detail}\n`);
+    if (log.verdict === "corrupt" || log.verdict === "refused") process.exitCode = EXIT_FAILURE;
   }
-  const end = await reader.read();
-  await reader.close();
-  if (!("error" in end)) return;
-  // The reader stops at the first thing that does not check; what it is depends on the whole log.
-  const log = await inspectLog(directory);
-  process.stderr.write(
-    `hyperscale: ${VERDICTS[log.verdict]}: ${log.detail ?? end.error.message}\n`,
-  );
-  if (log.verdict === "corrupt" || log.verdict === "refused") process.exitCode = EXIT_FAILURE;
 }
 
 function jsonLine(entry: ReadEntry): string {

@@ -21,9 +21,6 @@ export type EngineAnswer = Exclude<
   { kind: "createSegment" | "write" | "sync" | "truncate" | "sealed" }
 >;
 
-/** Sync times that the health of the log is judged by. */
-const SYNCS_KEPT = 200;
-
 const IO_KINDS = new Set<WriterEffect["kind"]>(["createSegment", "write", "sync", "truncate"]);
 
 export interface EngineHandlers {
@@ -41,8 +38,6 @@ export class WalEngine {
   #timer: NodeJS.Timeout | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #inFlight = 0;
-  readonly #syncMs: number[] = [];
-  #syncCount = 0;
   #creating: Promise<void> = Promise.resolve();
   /** Work beside the log that `idle` waits for. */
   readonly #aside = new Set<Promise<void>>();
@@ -68,12 +63,6 @@ export class WalEngine {
     this.#handlers.beforeTick();
     for (const effect of this.#writer.step(input, monotonicNow())) this.#run(effect);
     this.#arm();
-  }
-
-  /** Of the last syncs, the time that one in a hundred exceeds; 0 before there was one. (G-20) */
-  syncMsP99(): number {
-    const times = [...this.#syncMs].sort((a, b) => a - b);
-    return times[Math.ceil(times.length * 0.99) - 1] ?? 0;
   }
 
   /** Resolves when no segment is being made. */
@@ -102,7 +91,7 @@ export class WalEngine {
         );
         return;
       case "sync":
-        this.#sync(effect.segmentId);
+        this.#io.sync(effect.segmentId, (error) => this.#finish("sync", error, { kind: "synced" }));
         return;
       case "truncate":
         this.#io.cut(effect.segmentId, effect.offset, (error) =>
@@ -127,14 +116,6 @@ export class WalEngine {
       default:
         assertNever(effect);
     }
-  }
-
-  #sync(segmentId: number): void {
-    const started = performance.now();
-    this.#io.sync(segmentId, (error) => {
-      this.#syncMs[this.#syncCount++ % SYNCS_KEPT] = performance.now() - started;
-      this.#finish("sync", error, { kind: "synced" });
-    });
   }
 
   #create(segmentId: number, bytes: number): void {

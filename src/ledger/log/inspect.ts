@@ -1,6 +1,6 @@
 /** Looking at a log without changing a byte of it: for operators, and for a node that will not start. */
 
-import { open, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CheckpointHeader, decodeCheckpoint } from "../../core/ledger/log/checkpoint.ts";
 import { WAL_DEFAULTS } from "../../core/ledger/log/limits.ts";
@@ -10,17 +10,12 @@ import {
   type RecoveryRefusal,
   refusalText,
 } from "../../core/ledger/log/recovery.ts";
-import {
-  ANY_IDENTITY,
-  decodeSegmentHeader,
-  SEGMENT_HEADER_BYTES,
-  segmentName,
-} from "../../core/ledger/log/segment.ts";
+import { ANY_IDENTITY, decodeSegmentHeader, segmentName } from "../../core/ledger/log/segment.ts";
 import { checksum } from "./checksum.ts";
 import { readDirectory, type SegmentFile, type WalDirectory } from "./directory.ts";
-import { WalError } from "./errors.ts";
+import { readSegmentHead } from "./reader.ts";
 import { recoverFiles } from "./recover.ts";
-import { readIndex, Segments } from "./segments.ts";
+import { readIndex } from "./segments.ts";
 
 export type LogVerdict =
   /** Whole, or empty. */
@@ -146,7 +141,7 @@ async function segmentReport(
   outcome: Recovered | null,
   entriesOf: ReadonlyMap<number, number>,
 ): Promise<SegmentReport> {
-  const verdict = decodeSegmentHeader(await readHead(file));
+  const verdict = decodeSegmentHeader(await readSegmentHead(file));
   const header = verdict.kind === "header" ? verdict.header : null;
   const summary = outcome?.segments.find((candidate) => candidate.segmentId === segmentId);
   const active = outcome?.position.active?.segmentId === segmentId;
@@ -165,35 +160,4 @@ async function segmentReport(
     entries: entriesOf.get(segmentId) ?? 0,
     index: !sealed ? "not needed" : index === null ? "missing" : stale ? "damaged" : "present",
   };
-}
-
-async function readHead(path: string): Promise<Uint8Array> {
-  const file = await open(path, "r");
-  try {
-    const bytes = Buffer.alloc(SEGMENT_HEADER_BYTES);
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, 0);
-    return bytes.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
-}
-
-/** The segments of a log that nobody has opened, for a reader: positions come from the stored indexes. */
-export async function readOnlySegments(path: string): Promise<Segments> {
-  const directory = await readDirectory(path);
-  const segments = new Segments(path, true);
-  let end = { segmentId: 0, offset: 0, lsn: 0 };
-  for (const { segmentId, path: file, bytes } of directory.segments) {
-    const verdict = decodeSegmentHeader(await readHead(file));
-    if (verdict.kind === "unused") continue;
-    if (verdict.kind !== "header") {
-      throw new WalError("WAL_FOREIGN", `${file} is no segment that can be read: ${verdict.kind}`);
-    }
-    const { firstLsn } = verdict.header;
-    const index = await readIndex(path, segmentId);
-    segments.open(segmentId, firstLsn, index?.firstLsn === firstLsn ? index : undefined);
-    end = { segmentId, offset: bytes, lsn: Number.MAX_SAFE_INTEGER };
-  }
-  segments.advance(end);
-  return segments;
 }

@@ -1,6 +1,6 @@
 /**
  * The way into the writer's queue. Entries that find it full stand in line, in order, until there is
- * room; one that has given up is passed over, and was then surely not written. (CW-5, SW-7)
+ * room. (CW-5, SW-7)
  */
 
 import type { WalWriter } from "../../core/ledger/log/writer.ts";
@@ -17,7 +17,6 @@ const SHIFT_MIN = 1_024;
 interface InLine {
   readonly entry: WalEntry;
   readonly waiter: Waiter;
-  gone: boolean;
 }
 
 export class Intake {
@@ -41,19 +40,16 @@ export class Intake {
   }
 
   /** The reason when the entry was not taken and will not be. */
-  enter(entry: WalEntry, waiter: Waiter, waitMs: number): WalError | null {
+  enter(entry: WalEntry, waiter: Waiter): WalError | null {
     if (this.waiting === 0) {
       const refusal = this.#offer(entry, waiter);
       if (refusal !== "QUEUE_FULL") return refusal === null ? null : this.#error(refusal, entry);
     }
-    const full = this.waiting >= LINE_ENTRIES_MAX || this.#bytes >= LINE_BYTES_MAX;
-    if (waitMs <= 0 || full) {
+    if (this.waiting >= LINE_ENTRIES_MAX || this.#bytes >= LINE_BYTES_MAX) {
       return new WalError("QUEUE_FULL", "the log's queue is full; nothing was written");
     }
-    const inLine: InLine = { entry, waiter, gone: false };
-    this.#line.push(inLine);
+    this.#line.push({ entry, waiter });
     this.#bytes += entry.payload.length;
-    if (Number.isFinite(waitMs)) giveUpAfter(inLine, waitMs);
     return null;
   }
 
@@ -75,12 +71,11 @@ export class Intake {
   #admitNext(): boolean {
     const next = this.#line[this.#head];
     if (next === undefined) return false;
-    const refusal = next.gone ? null : this.#offer(next.entry, next.waiter);
+    const refusal = this.#offer(next.entry, next.waiter);
     if (refusal === "QUEUE_FULL") return false;
     this.#head++;
     this.#admitted++;
     this.#bytes -= next.entry.payload.length;
-    next.gone = true;
     if (refusal !== null) rejectWaiter(next.waiter, this.#error(refusal, next.entry));
     return true;
   }
@@ -92,8 +87,7 @@ export class Intake {
   }
 
   refuseAll(error: WalError): void {
-    for (const { waiter, gone } of this.#line.slice(this.#head))
-      if (!gone) rejectWaiter(waiter, error);
+    for (const { waiter } of this.#line.slice(this.#head)) rejectWaiter(waiter, error);
     this.#line = [];
     this.#head = 0;
     this.#bytes = 0;
@@ -104,9 +98,6 @@ export class Intake {
     const ticket = this.#writer.append(entry, monotonicNow());
     if (typeof ticket !== "number") return ticket;
     this.#waiters.push(waiter);
-    if (waiter !== null && typeof waiter !== "number" && waiter.mode === "NONE") {
-      waiter.resolve({ lsn: null, wall: entry.wall, logical: entry.logical });
-    }
     return null;
   }
 
@@ -125,15 +116,6 @@ export class Intake {
   }
 }
 
-function giveUpAfter(inLine: InLine, waitMs: number): void {
-  setTimeout(() => {
-    if (inLine.gone) return;
-    inLine.gone = true;
-    const text = `no room in the log's queue for ${waitMs} ms; nothing was written`;
-    rejectWaiter(inLine.waiter, new WalError("QUEUE_FULL", text));
-  }, waitMs).unref();
-}
-
 function rejectWaiter(waiter: Waiter, error: WalError): void {
-  if (waiter !== null && typeof waiter !== "number") waiter.reject(error);
+  if (typeof waiter !== "number") waiter.reject(error);
 }

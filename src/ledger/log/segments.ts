@@ -1,7 +1,4 @@
-/**
- * The segments of an open log, what of them is durable, and where things are in them. Readers take
- * their bearings here and are woken when more has become durable. (SR-8)
- */
+/** The segments of an open log, what of them is durable, and where things are in them. */
 
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -25,34 +22,17 @@ export interface DurableBound {
 
 export class Segments {
   readonly directory: string;
-  /** Opened only to look: where the data ends is not known beforehand. */
-  readonly unrecovered: boolean;
   readonly #list: SegmentInfo[] = [];
-  readonly #watchers = new Set<() => void>();
   #bound: DurableBound = { segmentId: 0, offset: 0, lsn: 0 };
   #compacting: Promise<unknown> = Promise.resolve();
 
-  constructor(directory: string, unrecovered = false) {
+  constructor(directory: string) {
     this.directory = directory;
-    this.unrecovered = unrecovered;
   }
 
-  get bound(): DurableBound {
-    return this.#bound;
-  }
-
-  get all(): readonly SegmentInfo[] {
-    return this.#list;
-  }
-
-  /** Of the oldest entry that is still there. */
-  get firstLsn(): number {
-    return this.#list[0]?.firstLsn ?? 1;
-  }
-
-  open(segmentId: number, firstLsn: number, index = new SparseIndex(segmentId, firstLsn)): void {
+  open(segmentId: number, firstLsn: number): void {
     const path = segmentPath(this.directory, segmentId);
-    this.#list.push({ segmentId, path, firstLsn, index });
+    this.#list.push({ segmentId, path, firstLsn, index: new SparseIndex(segmentId, firstLsn) });
   }
 
   note(segmentId: number, lsn: number, offset: number): void {
@@ -61,24 +41,8 @@ export class Segments {
     info.index.note(lsn, offset);
   }
 
-  /** The segment that holds the LSN; undefined when it was compacted away or does not exist yet. */
-  find(lsn: number): SegmentInfo | undefined {
-    return this.#list.findLast(({ firstLsn }) => firstLsn <= lsn);
-  }
-
-  after(segmentId: number): SegmentInfo | undefined {
-    return this.#list.find((info) => info.segmentId > segmentId);
-  }
-
   advance(bound: DurableBound): void {
     this.#bound = bound;
-    for (const wake of [...this.#watchers]) wake();
-  }
-
-  /** Called at each advance until the answer is called. */
-  watch(wake: () => void): () => void {
-    this.#watchers.add(wake);
-    return () => this.#watchers.delete(wake);
   }
 
   /** Writes the index of a sealed segment again when its file is missing, stale or damaged. (SR-7) */

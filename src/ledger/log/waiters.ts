@@ -1,19 +1,15 @@
 /**
  * Who waits for which append. Tickets are consecutive, so the waiters are a queue beside the log: each
- * is answered once, at the moment its mode promises. (WAL-3)
+ * is answered once, when its entry is durable. (WAL-3)
  */
 
-import type { DurabilityMode } from "../../core/ledger/log/limits.ts";
-
 export interface Appended {
-  /** Null for mode NONE: it is answered before a number is assigned. */
-  readonly lsn: number | null;
+  readonly lsn: number;
   readonly wall: number;
   readonly logical: number;
 }
 
-export interface PromiseWaiter {
-  readonly mode: DurabilityMode;
+interface PromiseWaiter {
   readonly wall: number;
   readonly logical: number;
   lsn: number | null;
@@ -21,15 +17,16 @@ export interface PromiseWaiter {
   readonly reject: (error: Error) => void;
 }
 
-/** A promise, the ordinal of a posted entry, or nobody. */
-export type Waiter = PromiseWaiter | number | null;
+/** A promise, or the ordinal of a posted entry. */
+export type Waiter = PromiseWaiter | number;
 
 const SHIFT_MIN = 4_096;
 
 export class Waiters {
   /** The first `count` posted entries are durable. */
   readonly #onPosted: (count: number) => void;
-  #items: Waiter[] = [];
+  /** Null: refused and told so. */
+  #items: (Waiter | null)[] = [];
   #head = 0;
   /** The ticket of the waiter at the head. */
   #first = 1;
@@ -48,7 +45,6 @@ export class Waiters {
       const waiter = this.#items[at] ?? null;
       if (waiter === null || typeof waiter === "number") continue;
       waiter.lsn = firstLsn + i;
-      if (waiter.mode === "FLUSH") this.#answer(waiter);
     }
   }
 
@@ -57,7 +53,10 @@ export class Waiters {
     for (; this.#first <= ticket; this.#first++) {
       const waiter = this.#items[this.#head++] ?? null;
       if (typeof waiter === "number") posted = waiter;
-      else if (waiter !== null && waiter.lsn !== null) this.#answer(waiter);
+      else if (waiter !== null && waiter.lsn !== null) {
+        const { lsn, wall, logical, resolve } = waiter;
+        resolve({ lsn, wall, logical });
+      }
     }
     if (this.#head >= SHIFT_MIN && this.#head * 2 >= this.#items.length) {
       this.#items = this.#items.slice(this.#head);
@@ -82,10 +81,5 @@ export class Waiters {
     for (const waiter of left) {
       if (waiter !== null && typeof waiter !== "number") waiter.reject(error);
     }
-  }
-
-  /** A second answer to a promise changes nothing, so FLUSH needs no mark. */
-  #answer({ lsn, wall, logical, resolve }: PromiseWaiter): void {
-    resolve({ lsn, wall, logical });
   }
 }

@@ -4,7 +4,7 @@
  *     const log = await Wal.open({ directory, identity: identityOf("prod", "gate-1") });
  *     const { lsn } = await log.append(RECORD_TYPES.VSR_ENTRY, bytes);   // durable when it resolves
  *
- * Two ways in. `append` answers each entry with a promise, when its durability mode says. `post` is for
+ * Two ways in. `append` answers each entry with a promise, when it is durable. `post` is for
  * a machine that emits entries in order: it returns at once, and `onDurable(n)` says that the first n
  * posted entries are durable, always a prefix. Both share one queue and one order.
  *
@@ -12,9 +12,8 @@
  */
 
 import { assert, assertNever } from "../../core/base/assert.ts";
-import type { DurabilityMode, WalConfig } from "../../core/ledger/log/limits.ts";
+import type { WalConfig } from "../../core/ledger/log/limits.ts";
 import type { WalRecord } from "../../core/ledger/log/record.ts";
-import { isControlType } from "../../core/ledger/log/record-types.ts";
 import type { Damage, RecordPlace } from "../../core/ledger/log/recovery.ts";
 import { WalWriter } from "../../core/ledger/log/writer.ts";
 import type { WalEntry, WriterView } from "../../core/ledger/log/writer-types.ts";
@@ -23,7 +22,6 @@ import { type EngineAnswer, WalEngine } from "./engine.ts";
 import { WalError } from "./errors.ts";
 import { Intake } from "./intake.ts";
 import { type OpenedDirectory, openDirectory } from "./open.ts";
-import { type ReaderOptions, ReaderPool, WalReader } from "./reader.ts";
 import { type Appended, type Waiter, Waiters } from "./waiters.ts";
 
 export interface WalOptions {
@@ -64,13 +62,6 @@ export interface WalStatus extends WriterView {
   readonly waiting: number;
 }
 
-export interface AppendOptions {
-  readonly durability?: DurabilityMode;
-  readonly control?: boolean;
-  /** How long to wait for room in the queue; 0 does not wait. Without it, as long as it takes. */
-  readonly waitMs?: number;
-}
-
 export class Wal {
   readonly directory: string;
   readonly recovery: RecoveryResult;
@@ -80,7 +71,6 @@ export class Wal {
   readonly #engine: WalEngine;
   readonly #waiters: Waiters;
   readonly #intake: Intake;
-  readonly #readers = new ReaderPool();
   readonly #flushes = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
   readonly #end = deferred();
   #posted = 0;
@@ -134,20 +124,6 @@ export class Wal {
     return log;
   }
 
-  /** The next LSN to be assigned. */
-  get currentLsn(): number {
-    return this.#writer.snapshot().nextLsn;
-  }
-
-  get currentHlc(): { readonly wall: number; readonly logical: number } {
-    return { wall: this.#wall, logical: this.#logical };
-  }
-
-  /** Everything up to here survives. */
-  get durableLsn(): number {
-    return this.#opened.segments.bound.lsn;
-  }
-
   /** True: the queue is full and entries wait for room; whoever can should take in less. */
   get congested(): boolean {
     return this.#intake.waiting > 0;
@@ -158,37 +134,29 @@ export class Wal {
     return { ...this.#writer.snapshot(), waiting: this.#intake.waiting };
   }
 
-  /** How long syncs take, the slowest of a hundred; with the queue's fill, the signal of overload. (G-20) */
-  syncMsP99(): number {
-    return this.#engine.syncMsP99();
-  }
-
   /**
-   * Resolves when the entry is as durable as asked. Rejects with a `WalError`: then it was not written,
+   * Resolves when the entry is durable. Rejects with a `WalError`: then it was not written,
    * or (WAL_FAILED) nobody knows until recovery. The payload is the log's until then: do not change it.
    */
-  append(type: number, payload: Uint8Array, options: AppendOptions = {}): Promise<Appended> {
+  append(type: number, payload: Uint8Array): Promise<Appended> {
     const { wall, logical } = this.#stamp();
-    const { durability: mode = this.#opened.config.durability, control = false } = options;
-    const entry: WalEntry = { type, payload, wall, logical, durability: mode, control };
     return new Promise((resolve, reject) => {
-      const waiter = { mode, wall, logical, lsn: null, resolve, reject };
-      const refusal = this.#enter(entry, waiter, options.waitMs ?? Number.POSITIVE_INFINITY);
+      const waiter = { wall, logical, lsn: null, resolve, reject };
+      const refusal = this.#enter({ type, payload, wall, logical }, waiter);
       if (refusal !== null) reject(refusal);
     });
   }
 
   /** Puts an entry in order behind all before it; how many have been posted. Throws a `WalError`. */
-  post(type: number, payload: Uint8Array, control = false): number {
+  post(type: number, payload: Uint8Array): number {
     assert(this.#opened.config.fullDisk === "wait", "posted entries wait for space: no gaps");
     const { wall, logical } = this.#stamp();
-    const entry: WalEntry = { type, payload, wall, logical, control };
-    const refusal = this.#enter(entry, this.#posted + 1, Number.POSITIVE_INFINITY);
+    const refusal = this.#enter({ type, payload, wall, logical }, this.#posted + 1);
     if (refusal !== null) throw refusal;
     return ++this.#posted;
   }
 
-  /** Resolves when everything appended before is durable, whatever its mode. */
+  /** Resolves when everything appended before is durable. */
   flush(): Promise<void> {
     const refusal = this.#refusal();
     if (refusal !== null) return Promise.reject(refusal);
@@ -197,21 +165,6 @@ export class Wal {
       this.#flushes.set(id, { resolve, reject });
       this.#intake.whenAdmitted(() => this.#engine.step({ kind: "flush", id }));
     });
-  }
-
-  /** Entries from `start` to `end`, both included, ascending, as far as they are durable. */
-  async *readRange(start: number, end = this.durableLsn): AsyncGenerator<WalRecord> {
-    const reader = this.reader({ from: start, to: Math.min(end, this.durableLsn) });
-    try {
-      for await (const record of reader) if (!isControlType(record.type)) yield record;
-    } finally {
-      await reader.close();
-    }
-  }
-
-  /** A reader of its own: handle, prefetch, position. With `tail` it follows the log. (SR-6, SR-8) */
-  reader(options: ReaderOptions): WalReader {
-    return this.#readers.add((onClose) => new WalReader(this.#opened.segments, options, onClose));
   }
 
   /** Deletes segments whose every entry is covered, oldest first; how many. Never the active one. (WAL-17) */
@@ -226,7 +179,6 @@ export class Wal {
   async close(): Promise<void> {
     if (!this.#closing) {
       this.#closing = true;
-      await this.#readers.closeAll();
       if (this.#failure === null) {
         this.#intake.whenAdmitted(() => this.#engine.step({ kind: "close" }));
       }
@@ -234,8 +186,8 @@ export class Wal {
     await this.#end.promise;
   }
 
-  #enter(entry: WalEntry, waiter: Waiter, waitMs: number): WalError | null {
-    const refusal = this.#refusal() ?? this.#intake.enter(entry, waiter, waitMs);
+  #enter(entry: WalEntry, waiter: Waiter): WalError | null {
+    const refusal = this.#refusal() ?? this.#intake.enter(entry, waiter);
     if (refusal === null) this.#engine.schedule();
     return refusal;
   }
@@ -324,7 +276,6 @@ export class Wal {
   }
 
   async #finish(error: WalError | null): Promise<void> {
-    await this.#readers.closeAll();
     await this.#engine.stop();
     await this.#opened.lock.release();
     if (error === null) this.#end.resolve();

@@ -2,13 +2,12 @@
 
 import { assert } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
-import type { DurabilityMode, WalConfig } from "./limits.ts";
+import type { WalConfig } from "./limits.ts";
 import { recordBytes } from "./record.ts";
 import type { WalEntry } from "./writer-types.ts";
 
 export interface QueuedEntry {
   readonly entry: WalEntry;
-  readonly mode: DurabilityMode;
   readonly ticket: number;
   readonly at: Millis;
 }
@@ -20,8 +19,6 @@ export class EntryQueue {
   #items: QueuedEntry[] = [];
   #head = 0;
   #bytes = 0;
-  /** Entries whose caller waits for the write or the sync. */
-  #urgent = 0;
 
   constructor(config: WalConfig) {
     this.#config = config;
@@ -35,17 +32,12 @@ export class EntryQueue {
     return this.#bytes;
   }
 
-  get urgent(): number {
-    return this.#urgent;
-  }
-
   /** An entry larger than the whole bound passes when nothing else waits. */
-  hasRoom(payloadBytes: number, control: boolean): boolean {
-    const { queueEntriesMax, queueBytesMax, controlReserve } = this.#config;
+  hasRoom(payloadBytes: number): boolean {
+    const { queueEntriesMax, queueBytesMax } = this.#config;
     if (this.length === 0) return true;
-    const share = control ? 1 : 1 - controlReserve;
     const bytes = this.#bytes + recordBytes(payloadBytes);
-    return this.length < queueEntriesMax * share && bytes <= queueBytesMax * share;
+    return this.length < queueEntriesMax && bytes <= queueBytesMax;
   }
 
   push(item: QueuedEntry): void {
@@ -85,12 +77,10 @@ export class EntryQueue {
     this.#items = [];
     this.#head = 0;
     this.#bytes = 0;
-    this.#urgent = 0;
     return all;
   }
 
   #count(item: QueuedEntry, sign: 1 | -1): void {
     this.#bytes += sign * recordBytes(item.entry.payload.length);
-    if (item.mode !== "NONE") this.#urgent += sign;
   }
 }

@@ -2,18 +2,7 @@
 
 import { assert } from "../../base/assert.ts";
 
-/** How long an append waits before it is answered; it orders from weakest to strongest. */
-export type DurabilityMode = "NONE" | "FLUSH" | "FSYNC" | "FSYNC_BATCH";
-
-export const DURABILITY_MODES: readonly DurabilityMode[] = [
-  "NONE",
-  "FLUSH",
-  "FSYNC",
-  "FSYNC_BATCH",
-];
-
 export interface WalConfig {
-  readonly durability: DurabilityMode;
   readonly segmentBytes: number;
   /** Larger is refused before an LSN is assigned. (WAL-11) */
   readonly payloadBytesMax: number;
@@ -21,13 +10,9 @@ export interface WalConfig {
   readonly batchEntriesMax: number;
   readonly batchBytesMax: number;
   readonly batchTimeoutMs: number;
-  /** Write at once when nothing is under way and someone waits. */
-  readonly immediate: boolean;
   /** The queue before the writer is bounded in both. (SW-8) */
   readonly queueEntriesMax: number;
   readonly queueBytesMax: number;
-  /** This share of the queue is kept for entries marked `control`. (G-12) */
-  readonly controlReserve: number;
   /** Entries that may be written while a sync is under way; the next sync covers them all. */
   readonly unsyncedEntriesMax: number;
   /** Buffers that batches are encoded into. Up to twice as many exist at the worst moment. (BUF-1) */
@@ -43,16 +28,13 @@ export interface WalConfig {
 }
 
 export const WAL_DEFAULTS: WalConfig = {
-  durability: "FSYNC_BATCH",
   segmentBytes: 67_108_864,
   payloadBytesMax: 16_777_216,
   batchEntriesMax: 100,
   batchBytesMax: 262_144,
   batchTimeoutMs: 10,
-  immediate: true,
   queueEntriesMax: 10_000,
   queueBytesMax: 8_388_608,
-  controlReserve: 0.1,
   unsyncedEntriesMax: 6_400,
   chunkBytes: 65_536,
   chunkCount: 16,
@@ -69,7 +51,6 @@ export function walConfig(changes: Partial<WalConfig> = {}): WalConfig {
   assert(config.batchEntriesMax >= 1, "a batch holds an entry");
   assert(config.queueEntriesMax >= config.batchEntriesMax, "the queue holds a batch");
   assert(config.unsyncedEntriesMax >= config.batchEntriesMax, "a batch may wait for its sync");
-  assert(config.controlReserve >= 0 && config.controlReserve < 1, "the reserve is a share");
   assert(config.freeShareMin >= 0 && config.freeShareMin < 1, "the free part is a share");
   assert(config.segmentBytes >= 512 && config.segmentBytes < 2 ** 32, "offsets fit 32 bits");
   return config;

@@ -12,12 +12,10 @@ import type { WalEntry, WriterEffect } from "./writer-types.ts";
 
 /** Another one searches elsewhere: `WAL_SEED=7 npx vitest run src/core/ledger/log/model.test.ts`. */
 const SEED = Number(process.env["WAL_SEED"] ?? 1);
-const MODES = ["NONE", "FLUSH", "FSYNC", "FSYNC_BATCH"] as const;
 
 type Move =
   | {
       readonly kind: "append";
-      readonly mode: number;
       readonly size: number;
       readonly count: number;
     }
@@ -32,7 +30,6 @@ const move: fc.Arbitrary<Move> = fc.oneof(
     weight: 6,
     arbitrary: fc.record({
       kind: fc.constant("append" as const),
-      mode: fc.nat(3),
       size: fc.nat(200),
       count: fc.integer({ min: 1, max: 5 }),
     }),
@@ -89,11 +86,10 @@ class Model {
     this.check();
   }
 
-  #append({ mode, size, count }: Extract<Move, { kind: "append" }>): void {
+  #append({ size, count }: Extract<Move, { kind: "append" }>): void {
     for (let i = 0; i < count; i++) {
       const payload = new Uint8Array(size).fill(this.#number % 251);
-      const durability = MODES[mode] ?? "NONE";
-      const entry: WalEntry = { type: 64, payload, wall: ++this.#number, logical: 0, durability };
+      const entry: WalEntry = { type: 64, payload, wall: ++this.#number, logical: 0 };
       const ticket = this.bench.append(entry);
       if (typeof ticket === "number") this.accepted.push({ entry, ticket, at: this.bench.now });
     }

@@ -1,7 +1,7 @@
 /** What goes into the writer and what comes out. */
 
 import type { Crc32 } from "../../base/crc32.ts";
-import type { DurabilityMode, WalConfig } from "./limits.ts";
+import type { WalConfig } from "./limits.ts";
 import type { WriterPosition } from "./recovery.ts";
 import type { WalRules } from "./rules.ts";
 
@@ -20,10 +20,6 @@ export interface WalEntry {
   readonly payload: Uint8Array;
   readonly wall: number;
   readonly logical: number;
-  /** The configured mode unless said. */
-  readonly durability?: DurabilityMode;
-  /** May use the part of the queue that is kept for control. (G-12) */
-  readonly control?: boolean;
 }
 
 export type AppendRefusal =
@@ -53,7 +49,7 @@ export type WriterInput =
       readonly code: string;
       readonly message: string;
     }
-  /** Make all that has been appended so far durable, whatever its mode. */
+  /** Make all that has been appended so far durable, without waiting for more. */
   | { readonly kind: "flush"; readonly id: number }
   | { readonly kind: "close" };
 

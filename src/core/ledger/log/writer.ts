@@ -4,7 +4,7 @@
  *     append → queue ──(batch closes)──▶ write ──▶ written ──(sync)──▶ durable
  *                       100 entries,      one at    in the page         acknowledged,
  *                       256 KB, 10 ms,    a time    cache               always a prefix
- *                       or nothing to wait for
+ *                       or no sync runs
  *
  * While a sync is under way the next batches are written; the sync after it covers them all, so a slow
  * disk makes larger groups instead of longer queues. (CW-3) A batch lies in one segment and ends with a
@@ -51,8 +51,6 @@ export class WalWriter {
   #nextLsn: number;
   #written: Place;
   #durable: Place;
-  /** The last record that asked for a sync. */
-  #syncWantedLsn = 0;
   #segmentId: number;
   #offset: number;
   /** The active segment has no header yet: the next batch writes it. */
@@ -63,8 +61,6 @@ export class WalWriter {
   #syncing: Place | null = null;
   #cut: { readonly segmentId: number; readonly offset: number } | null = null;
   #cutting = false;
-  /** An entry of mode FSYNC was written: nothing more before its own sync. */
-  #alone = false;
   #stalled: string | null = null;
   #retryAt: Millis | null = null;
   #retrying: "write" | "create" = "write";
@@ -107,9 +103,9 @@ export class WalWriter {
     if (this.#status !== "open") return this.#status === "failed" ? "FAILED" : "SHUTDOWN";
     if (!isKnownType(entry.type) || entry.type === RECORD_TYPES.BATCH) return "UNKNOWN_TYPE";
     if (entry.payload.length > this.payloadBytesMax) return "TOO_LARGE";
-    if (!this.#queue.hasRoom(entry.payload.length, entry.control ?? false)) return "QUEUE_FULL";
+    if (!this.#queue.hasRoom(entry.payload.length)) return "QUEUE_FULL";
     const ticket = ++this.#ticket;
-    this.#queue.push({ entry, mode: entry.durability ?? this.#config.durability, ticket, at: now });
+    this.#queue.push({ entry, ticket, at: now });
     return ticket;
   }
 
@@ -217,10 +213,10 @@ export class WalWriter {
 
   /** Is a batch closed now? (WAL-5, SW-4) */
   #due(now: Millis): boolean {
-    const { batchEntriesMax, batchBytesMax, immediate } = this.#config;
+    const { batchEntriesMax, batchBytesMax } = this.#config;
     if (this.#status === "closing" || this.#flushes.length > 0) return true;
     if (this.#queue.length >= batchEntriesMax || this.#queue.bytes >= batchBytesMax) return true;
-    if (immediate && this.#queue.urgent > 0 && this.#syncing === null) return true;
+    if (this.#syncing === null) return true;
     return now >= this.#batchDeadline();
   }
 
@@ -231,10 +227,8 @@ export class WalWriter {
 
   /** False: so much is written and not synced that the sync comes first. */
   #mayWrite(): boolean {
-    if (this.#alone) return false;
     const unsynced = this.#written.ticket - this.#durable.ticket;
-    const room = this.#config.unsyncedEntriesMax - this.#config.batchEntriesMax;
-    return unsynced <= room || this.#syncWantedLsn <= this.#durable.lsn;
+    return unsynced <= this.#config.unsyncedEntriesMax - this.#config.batchEntriesMax;
   }
 
   #fits(
@@ -254,7 +248,6 @@ export class WalWriter {
   #switchSegment(): boolean {
     const synced = this.#written.lsn === this.#durable.lsn;
     if (!synced && this.#rules.oldSegmentSyncedFirst) {
-      this.#syncWantedLsn = this.#written.lsn;
       this.#startSync();
       return false;
     }
@@ -281,7 +274,6 @@ export class WalWriter {
       if (item === undefined || !this.#fits(item, bytes)) break;
       bytes += recordBytes(item.entry.payload.length);
       items.push(this.#queue.shift());
-      if (item.mode === "FSYNC") break;
     }
     return items;
   }
@@ -324,11 +316,6 @@ export class WalWriter {
     this.#headerDue = false;
     this.#offset = batch.end.offset;
     this.#written = batch.end;
-    // Modes differ only within what was asked for; one that wants a sync takes the whole batch along.
-    if (batch.items.some(({ mode }) => mode === "FSYNC" || mode === "FSYNC_BATCH")) {
-      this.#syncWantedLsn = batch.end.lsn;
-    }
-    this.#alone = batch.items.at(-1)?.mode === "FSYNC";
     const [first] = batch.items;
     if (first !== undefined) {
       const { firstLsn, segmentId } = batch;
@@ -344,11 +331,6 @@ export class WalWriter {
 
   #startSync(): void {
     if (this.#syncing !== null || this.#cutting || this.#written.lsn === this.#durable.lsn) return;
-    const wanted =
-      this.#syncWantedLsn > this.#durable.lsn ||
-      this.#flushes.length > 0 ||
-      (this.#status === "closing" && this.#queue.length === 0 && this.#batch === null);
-    if (!wanted) return;
     this.#syncs++;
     this.#syncing = this.#written;
     this.#effects.push({ kind: "sync", segmentId: this.#written.segmentId });
@@ -360,7 +342,6 @@ export class WalWriter {
     assert(durable.lsn >= this.#durable.lsn, "what is durable stays durable");
     this.#syncing = null;
     this.#durable = durable;
-    this.#alone &&= durable.lsn < this.#written.lsn;
     if (this.#rules.ackAfterSync) this.#effects.push({ kind: "durable", ...durable });
   }
 
