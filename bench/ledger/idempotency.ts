@@ -10,17 +10,13 @@
 import { encodeUtf8 } from "../../src/core/base/bytes.ts";
 import { nodeId } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
-import { ACCEPTED, encodeStoredAck } from "../../src/core/ledger/keys/ack.ts";
+import { STORED_ACK } from "../../src/core/ledger/keys/ack.ts";
 import { IDEMPOTENCY_PROFILES } from "../../src/core/ledger/keys/config.ts";
 import { GateCache } from "../../src/core/ledger/keys/gate-cache.ts";
-import {
-  type IdempotencyKey,
-  KeyGenerator,
-  SHARD_COUNT,
-  shardOf,
-} from "../../src/core/ledger/keys/key.ts";
+import { type IdempotencyKey, SHARD_COUNT, shardOf } from "../../src/core/ledger/keys/key.ts";
 import { ShardState } from "../../src/core/ledger/keys/shard.ts";
 import { decodeShardState, encodeShardState } from "../../src/core/ledger/keys/shard-snapshot.ts";
+import { KeyGenerator } from "../../src/core/ledger/keys/testing/key-generator.ts";
 
 const ENTRIES = 500_000;
 const LOOKUPS = 200_000;
@@ -44,7 +40,7 @@ export interface IdempotencyFigure {
 
 const random = new Random("idempotency bench");
 const wall = 1_790_000_000_000;
-const ack = encodeStoredAck(ACCEPTED);
+const ack = STORED_ACK;
 const replicaSets = Array.from({ length: 40 }, (_, i) =>
   [0, 1, 2].map((n) => nodeId(`gate-${(i + n * 7) % 20}.dc${n + 1}.example`)),
 );

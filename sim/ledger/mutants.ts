@@ -57,15 +57,9 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
     "no fault here writes a whole record twice: src/core/ledger/log/recovery.test.ts",
   "wal.deadlineFromFirst": "costs time, loses nothing: src/core/ledger/log/model.test.ts",
   "wal.unknownTypeRefused": "nobody here writes such records: src/core/ledger/log/recovery.test.ts",
-  "idempotency.absenceOnlyByPrimary":
-    "replicas forward all keys: src/core/ledger/keys/shard-waiters.test.ts",
   "idempotency.transientNeverStored":
     "admission never defers here: src/core/ledger/keys/shard-waiters.test.ts",
   "idempotency.terminalImmutable": "nothing is rejected here: src/core/ledger/keys/shard.test.ts",
-  "idempotency.claimBeforeAppend":
-    "the manager's ledger: src/core/ledger/keys/manager-ledger.test.ts",
-  "idempotency.durableFirst": "the manager's ledger: src/core/ledger/keys/manager-ledger.test.ts",
-  "idempotency.pendingResumed": "the manager's ledger: src/core/ledger/keys/manager-ledger.test.ts",
 };
 
 /** Names such as `vsr.adoptLog` or `variant.A`. */

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import type { GroupId } from "../core/ledger/group/messages.ts";
 import type { GroupImage } from "../core/ledger/group/types.ts";
 import { type LogLine, logLines } from "../core/ledger/job/log-lines.ts";
+import { checkpointDue } from "../core/ledger/log/checkpoint.ts";
 import { RECORD_TYPES } from "../core/ledger/log/record-types.ts";
 import { identityOf } from "../core/ledger/log/segment.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
@@ -189,11 +190,10 @@ export class Store {
   /** Called after every turn; starts a checkpoint when one is due. (CKPT: 100,000 entries or 300 s) */
   checkpointIfDue(node: LedgerNode): void {
     if (this.#running !== null) return;
-    const { entries, ms } = this.#config.checkpoint;
-    const appended = node.appends - this.#checkpointedAppends;
-    const age = this.#handlers.clock.now() - this.#checkpointedAt;
-    if (appended < entries && (age < ms || appended === 0)) return;
-    void this.checkpoint(node);
+    const { entries: intervalEntries, ms: intervalMs } = this.#config.checkpoint;
+    const entries = node.appends - this.#checkpointedAppends;
+    const ms = this.#handlers.clock.now() - this.#checkpointedAt;
+    if (checkpointDue({ entries, ms }, { intervalEntries, intervalMs })) void this.checkpoint(node);
   }
 
   /** All effects of the node up to now must have been carried out. Resolves when it would survive. */
@@ -237,7 +237,7 @@ export class Store {
   }
 }
 
-const LOG_LEVELS = { DEBUG: "debug", INFO: "info", WARNING: "warn" } as const;
+const LOG_LEVELS = { INFO: "info", WARNING: "warn" } as const;
 
 /** The texts that runbooks rest on. (LOGX-1) */
 function say(log: Log, event: string, { level, message }: LogLine): void {

@@ -16,12 +16,17 @@ import type { JobEvent } from "./events.ts";
 import { advanceSeq, applyEvent, initialState, type JobState } from "./fold.ts";
 import { formatJobId, type JobId } from "./job-id.ts";
 import { childrenOf, isLeaf, leafOf, MERKLE_LEAVES, MerkleTree, sameHash } from "./merkle.ts";
-import { type CommittedEntry, mergeSuffix } from "./repair.ts";
 import { event } from "./testing/events.ts";
 
 const config = LEDGER_DEFAULTS.antiEntropy;
 const US = nodeId("us");
 const EU = nodeId("eu");
+
+/** One committed place of a job's log; null where it holds no job event. */
+interface CommittedEntry {
+  readonly seq: number;
+  readonly event: JobEvent | null;
+}
 
 function jobOf(at: number): JobId {
   return formatJobId({ region: "use1", timestampMs: 1e12 + at, gate: "g", sequence: 1 });
@@ -45,7 +50,6 @@ function foldUpTo(jobId: JobId, log: readonly CommittedEntry[], count: number): 
 
 class Region {
   readonly tree = new MerkleTree();
-  readonly states = new Map<JobId, JobState>();
   readonly machine: AntiEntropy;
 
   readonly name: NodeId;
@@ -56,7 +60,6 @@ class Region {
   }
 
   put(state: JobState): void {
-    this.states.set(state.jobId, state);
     const { appliedSeq: commitSeq, chain, jobId } = state;
     this.tree.set({ jobId, commitSeq, chain });
   }
@@ -105,18 +108,10 @@ class World {
         return [other, { kind: "message", from: where.name, message: effect.message }];
       }
       case "fetch": {
-        const { afterSeq, jobId, peer } = effect;
-        const log = this.lose() ? null : (this.logs.get(jobId) ?? null);
-        const entries = log?.filter(({ seq }) => seq > afterSeq) ?? null;
-        return [where, { kind: "events", peer, jobId, entries }];
-      }
-      case "merge": {
-        const { entries, peer, wanted } = effect;
-        const { jobId } = wanted;
-        const state = where.states.get(jobId) ?? initialState(jobId);
-        const result = mergeSuffix(state, entries, wanted);
-        if (result.kind === "merged") where.put(result.state);
-        return [where, { kind: "merged", peer, jobId, result: result.kind }];
+        const { jobId, peer } = effect;
+        const log = this.logs.get(jobId);
+        if (!this.lose() && log !== undefined) where.put(foldUpTo(jobId, log, log.length));
+        return [where, { kind: "fetched", peer, jobId }];
       }
       case "alarm":
         this.alarms.push(effect);
@@ -209,7 +204,7 @@ describe("a round", () => {
     world.add(jobOf(99), 0, 3);
     world.start().advance(1);
     expect(world.agrees).toBe(true);
-    expect(world.states).toEqual(["COMPARING", "FETCHING", "MERGING", "VERIFYING", "CONSISTENT"]);
+    expect(world.states).toEqual(["COMPARING", "FETCHING", "VERIFYING", "CONSISTENT"]);
   });
 
   it("costs hashes in proportion to what differs, not to what there is (AE-1)", () => {
@@ -253,7 +248,7 @@ describe("a round", () => {
     expect(world.messages.at(-1)).toEqual({ kind: "youAreBehind" });
   });
 
-  it("raises an alarm for two committed histories of one length, and merges nothing (LEDG-6)", () => {
+  it("raises an alarm for two committed histories of one length, and fetches nothing (LEDG-6)", () => {
     const world = new World();
     world.add(jobOf(1), 3, 3);
     const other = foldUpTo(jobOf(1), logOf(jobOf(1), 3), 3);
@@ -265,18 +260,6 @@ describe("a round", () => {
       { jobId: jobOf(1), seq: 2 },
     ]);
     expect(world.us.tree.root).toEqual(before);
-  });
-
-  it("raises an alarm when the fetched events do not lead to the shown chain", () => {
-    const world = new World();
-    world.add(jobOf(1), 2, 5);
-    world.us.put(foldUpTo(jobOf(1), logOf(jobOf(1), 2), 2));
-    world.step(world.us, { kind: "peers", peers: [EU] });
-    world.advance(1);
-    expect(world.alarms).toMatchObject([
-      { seq: 4, why: "the fetched events do not lead to the shown chain" },
-    ]);
-    expect(world.us.states.get(jobOf(1))?.appliedSeq).toBe(1);
   });
 
   it("comes every minute with jitter, one per peer at a time, and after a heal (AE-4)", () => {
@@ -332,24 +315,5 @@ describe("repair", () => {
       }),
       { numRuns: 60 },
     );
-  });
-
-  it("folds on without holes, once, and never past what was shown", () => {
-    const jobId = jobOf(1);
-    const log = logOf(jobId, 6);
-    const at = (count: number): JobState => foldUpTo(jobId, log, count);
-    const { appliedSeq: commitSeq, chain } = at(5);
-    const wanted = { jobId, commitSeq, chain };
-    const merged = { kind: "merged", state: at(5) };
-    expect(mergeSuffix(at(2), log, wanted)).toEqual(merged);
-    expect(mergeSuffix(at(5), log, wanted)).toEqual(merged);
-    expect(mergeSuffix(at(6), log, wanted)).toEqual({ kind: "merged", state: at(6) });
-    expect(mergeSuffix(at(2), log.slice(3), wanted)).toEqual({ kind: "incomplete", missingSeq: 2 });
-    expect(mergeSuffix(at(2), log.slice(0, 4), wanted)).toEqual({
-      kind: "incomplete",
-      missingSeq: 4,
-    });
-    const foreign = logOf(jobId, 6);
-    expect(mergeSuffix(initialState(jobId), foreign, wanted)).toEqual({ kind: "diverged" });
   });
 });

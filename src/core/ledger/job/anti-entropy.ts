@@ -1,17 +1,17 @@
 /**
- * Anti-entropy: finds and repairs what replicas of different regions do not share. (AE-1..5)
+ * Anti-entropy: finds what replicas of different regions do not share. (AE-1..5)
  *
- *     CONSISTENT ──roots differ──> COMPARING ──leaves found──> FETCHING ──events──> MERGING ──> VERIFYING
- *         ^                           ^   drill down, 10 levels                                   │   │
- *         │                           └────────────────────── roots differ ───────────────────────┘   │
- *         └───────────────────────────────────────────────────── roots equal ─────────────────────────┘
+ *     CONSISTENT ──roots differ──> COMPARING ──leaves found──> FETCHING ──> VERIFYING
+ *         ^                           ^   drill down, 10 levels               │   │
+ *         │                           └──────────── roots differ ─────────────┘   │
+ *         └─────────────────────────────── roots equal ───────────────────────────┘
  *
  * One round per peer at a time, started by the timer, after a heal, after a restart. A side that is behind
  * fetches; a side that is ahead tells the other so. Answering is stateless. A round holds nothing that
  * would be missed: it may stop at any point, and the next one begins at the roots.
  *
- * Only committed prefixes are compared. The same place with different chains is never merged but
- * raised as an alarm. (LEDG-6)
+ * Only committed prefixes are compared, and nothing is merged here: a job that is behind gets the rest
+ * from its group. The same place with different chains is raised as an alarm. (LEDG-6)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -29,9 +29,8 @@ import {
   type MerkleTree,
   sameHash,
 } from "./merkle.ts";
-import type { CommittedEntry } from "./repair.ts";
 
-export type RepairState = "CONSISTENT" | "COMPARING" | "FETCHING" | "MERGING" | "VERIFYING";
+type RepairState = "CONSISTENT" | "COMPARING" | "FETCHING" | "VERIFYING";
 
 /** Every message of a round carries its number; answers to an older round are passed over. */
 export type AntiEntropyMessage =
@@ -65,39 +64,14 @@ export type AntiEntropyInput =
   /** A partition to this peer healed. */
   | { readonly kind: "healed"; readonly peer: NodeId }
   | { readonly kind: "message"; readonly from: NodeId; readonly message: AntiEntropyMessage }
-  /** The authority's answer to `fetch`; null when it could not be had. */
-  | {
-      readonly kind: "events";
-      readonly peer: NodeId;
-      readonly jobId: JobId;
-      readonly entries: readonly CommittedEntry[] | null;
-    }
-  /** `merge` was carried out and the tree updated, or not. */
-  | {
-      readonly kind: "merged";
-      readonly peer: NodeId;
-      readonly jobId: JobId;
-      readonly result: "merged" | "incomplete" | "diverged";
-    }
+  /** `fetch` was carried out: what could be had is on its way, or in the tree already. */
+  | { readonly kind: "fetched"; readonly peer: NodeId; readonly jobId: JobId }
   | { readonly kind: "tick" };
 
 export type AntiEntropyEffect =
   | { readonly kind: "send"; readonly to: NodeId; readonly message: AntiEntropyMessage }
-  /** Ask the job's primary for the committed events above `afterSeq`. */
-  | {
-      readonly kind: "fetch";
-      readonly peer: NodeId;
-      readonly jobId: JobId;
-      readonly afterSeq: number;
-      readonly wanted: JobSummary;
-    }
-  /** Fold them on with `mergeSuffix`, make it durable, update the tree. */
-  | {
-      readonly kind: "merge";
-      readonly peer: NodeId;
-      readonly entries: readonly CommittedEntry[];
-      readonly wanted: JobSummary;
-    }
+  /** This job is behind what the peer holds: its group must bring the rest. */
+  | { readonly kind: "fetch"; readonly peer: NodeId; readonly jobId: JobId }
   | {
       readonly kind: "alarm";
       readonly peer: NodeId;
@@ -133,8 +107,8 @@ interface Peer {
   /** Where the page of the first leaf that is awaited begins. */
   pageAfter: JobId | null;
   behind: JobSummary[];
-  /** Jobs being fetched or merged. */
-  readonly open: Map<JobId, JobSummary>;
+  /** Jobs being fetched. */
+  readonly open: Set<JobId>;
   peerIsBehind: boolean;
 }
 
@@ -143,8 +117,8 @@ export class AntiEntropy {
   readonly #config: AntiEntropyConfig;
   readonly #random: Random;
   readonly #peers = new Map<NodeId, Peer>();
-  /** Jobs in alarm, and at which place: told once, and never merged. */
-  readonly #alarmed = new Map<JobId, number>();
+  /** Jobs in alarm: told once, and never fetched. */
+  readonly #alarmed = new Set<JobId>();
   #rounds = 0;
   #effects: AntiEntropyEffect[] = [];
 
@@ -152,15 +126,6 @@ export class AntiEntropy {
     this.#tree = tree;
     this.#config = config;
     this.#random = random;
-  }
-
-  /** Jobs whose histories diverged. Their groups must be stopped; an operator decides. (LEDG-6) */
-  get alarmed(): ReadonlyMap<JobId, number> {
-    return this.#alarmed;
-  }
-
-  stateOf(peer: NodeId): RepairState {
-    return this.#peers.get(peer)?.state ?? "CONSISTENT";
   }
 
   nextDeadline(): Millis | null {
@@ -184,11 +149,8 @@ export class AntiEntropy {
       case "message":
         this.#onMessage(input.from, input.message, now);
         break;
-      case "events":
-        this.#onEvents(input, now);
-        break;
-      case "merged":
-        this.#onMerged(input, now);
+      case "fetched":
+        this.#onFetched(input, now);
         break;
       case "tick":
         this.#onTick(now);
@@ -214,7 +176,7 @@ export class AntiEntropy {
         leaves: [],
         pageAfter: null,
         behind: [],
-        open: new Map(),
+        open: new Set(),
         peerIsBehind: false,
       });
     }
@@ -394,7 +356,7 @@ export class AntiEntropy {
 
   #alarm(peer: NodeId, jobId: JobId, seq: number, why: string): void {
     if (this.#alarmed.has(jobId)) return;
-    if (this.#alarmed.size < ALARMS_MAX) this.#alarmed.set(jobId, seq);
+    if (this.#alarmed.size < ALARMS_MAX) this.#alarmed.add(jobId);
     this.#effects.push({ kind: "alarm", peer, jobId, seq, why });
   }
 
@@ -411,46 +373,17 @@ export class AntiEntropy {
       const wanted = peer.behind.shift();
       if (wanted === undefined) return;
       const { jobId } = wanted;
-      peer.open.set(jobId, wanted);
-      const afterSeq = this.#tree.get(jobId)?.commitSeq ?? -1;
-      this.#effects.push({ kind: "fetch", peer: name, jobId, afterSeq, wanted });
+      peer.open.add(jobId);
+      this.#effects.push({ kind: "fetch", peer: name, jobId });
     }
   }
 
-  #onEvents(
-    { entries, jobId, peer: name }: Extract<AntiEntropyInput, { kind: "events" }>,
+  #onFetched(
+    { jobId, peer: name }: Extract<AntiEntropyInput, { kind: "fetched" }>,
     now: Millis,
   ): void {
     const peer = this.#peers.get(name);
-    const wanted = peer?.open.get(jobId);
-    if (peer === undefined || wanted === undefined) return;
-    if (entries === null) {
-      peer.open.delete(jobId);
-      this.#fetchNext(name, peer, now);
-      return;
-    }
-    if (peer.state === "FETCHING") this.#turn(name, peer, "MERGING");
-    peer.giveUpAt = now + this.#config.stepTimeoutMs;
-    this.#effects.push({ kind: "merge", peer: name, entries, wanted });
-  }
-
-  #onMerged(
-    { jobId, peer: name, result }: Extract<AntiEntropyInput, { kind: "merged" }>,
-    now: Millis,
-  ): void {
-    const peer = this.#peers.get(name);
-    const wanted = peer?.open.get(jobId);
-    if (peer === undefined || wanted === undefined) return;
-    peer.open.delete(jobId);
-    if (result === "diverged") {
-      this.#alarm(
-        name,
-        jobId,
-        wanted.commitSeq,
-        "the fetched events do not lead to the shown chain",
-      );
-    }
-    this.#fetchNext(name, peer, now);
+    if (peer?.open.delete(jobId) === true) this.#fetchNext(name, peer, now);
   }
 
   #end(name: NodeId, peer: Peer, now: Millis): void {
@@ -470,7 +403,6 @@ export class AntiEntropy {
   #turn(name: NodeId, peer: Peer, to: RepairState): void {
     const from = peer.state;
     if (from === to) return;
-    assert(to !== "MERGING" || from === "FETCHING", "merging follows fetching");
     peer.state = to;
     this.#effects.push({ kind: "stateChanged", peer: name, from, to });
   }

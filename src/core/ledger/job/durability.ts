@@ -1,10 +1,9 @@
 /**
- * How durable each operation must be before its caller hears "done": as much as losing it would cost.
+ * How durable each event must be before its caller hears "done": as much as losing it would cost.
  *
- *     GLOBAL    job lifecycle          survives the loss of a region
- *     REGIONAL  workflow lifecycle     survives the loss of a node
- *     LOCAL     progress               survives the crash of the process
- *     NONE      statistics, metrics    may be lost
+ *     GLOBAL    a job's beginning and end   survives the loss of a region
+ *     REGIONAL  acceptance                  survives the loss of a node
+ *     LOCAL     progress                    survives the crash of the process
  */
 
 import type { JobEventKind } from "./events.ts";
@@ -19,61 +18,25 @@ export const DURABILITY_LEVELS: Readonly<Record<Durability, number>> = {
   GLOBAL: 3,
 };
 
-export type Operation =
-  | "jobCreate"
-  | "jobCancel"
-  | "jobComplete"
-  | "jobFail"
-  | "jobTimeout"
-  | "jobAccept"
-  | "workflowDispatch"
-  | "workflowComplete"
-  | "workflowCancel"
-  | "progressUpdate"
-  | "statsReport"
-  | "metricsStream";
-
-/** (DUR-1, DUR-3). Acceptance is a datacenter's own word and lives in the regional tier. */
-export const OPERATION_DURABILITY: Readonly<Record<Operation, Durability>> = {
-  jobCreate: "GLOBAL",
-  jobCancel: "GLOBAL",
-  jobComplete: "GLOBAL",
-  jobFail: "GLOBAL",
-  jobTimeout: "GLOBAL",
-  jobAccept: "REGIONAL",
-  workflowDispatch: "REGIONAL",
-  workflowComplete: "REGIONAL",
-  workflowCancel: "REGIONAL",
-  progressUpdate: "LOCAL",
-  statsReport: "NONE",
-  metricsStream: "NONE",
-};
-
-/** The operation an event records. An acked cancellation can be the job's end, so it counts as one. */
-export const EVENT_OPERATION: Readonly<Record<JobEventKind, Operation>> = {
-  JobCreated: "jobCreate",
-  JobAccepted: "jobAccept",
-  JobProgressReported: "progressUpdate",
-  JobCancellationRequested: "jobCancel",
-  JobCancellationAcked: "jobCancel",
-  JobCompleted: "jobComplete",
-  JobFailed: "jobFail",
-  JobTimedOut: "jobTimeout",
+/** What losing each event would cost. Acceptance is a datacenter's own word; progress comes again. (DUR-1, DUR-3) */
+const EVENT_DURABILITY: Readonly<Record<JobEventKind, Durability>> = {
+  JobCreated: "GLOBAL",
+  JobAccepted: "REGIONAL",
+  JobProgressReported: "LOCAL",
+  JobCancellationRequested: "GLOBAL",
+  // The last one can be the job's end.
+  JobCancellationAcked: "GLOBAL",
+  JobCompleted: "GLOBAL",
+  JobFailed: "GLOBAL",
+  JobTimedOut: "GLOBAL",
 };
 
 export function atLeast(level: Durability, required: Durability): boolean {
   return DURABILITY_LEVELS[level] >= DURABILITY_LEVELS[required];
 }
 
-export function higher(a: Durability, b: Durability): Durability {
-  return atLeast(a, b) ? a : b;
-}
-
-/** What an operation must reach. Callers may raise the level and never lower it. (DUR-1) */
-export function requiredDurability(operation: Operation, asked: Durability = "NONE"): Durability {
-  return higher(OPERATION_DURABILITY[operation], asked);
-}
-
+/** What an event must reach. Callers may raise the level and never lower it. (DUR-1) */
 export function durabilityOfEvent(kind: JobEventKind, asked: Durability = "NONE"): Durability {
-  return requiredDurability(EVENT_OPERATION[kind], asked);
+  const required = EVENT_DURABILITY[kind];
+  return atLeast(required, asked) ? required : asked;
 }

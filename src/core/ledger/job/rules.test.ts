@@ -1,53 +1,30 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nodeId } from "../../base/ids.ts";
-import { checkLedgerConfig, LEDGER_DEFAULTS } from "./config.ts";
-import {
-  atLeast,
-  DURABILITY_LEVELS,
-  type Durability,
-  durabilityOfEvent,
-  OPERATION_DURABILITY,
-  type Operation,
-  requiredDurability,
-} from "./durability.ts";
+import { atLeast, DURABILITY_LEVELS, type Durability, durabilityOfEvent } from "./durability.ts";
 import { EVENT_KINDS } from "./events.ts";
 import { levelReached, type Placement, placeReplicas, quorumOf, type Site } from "./placement.ts";
 
 const levels = Object.keys(DURABILITY_LEVELS) as Durability[];
 
-describe("durability of operations", () => {
-  it("is GLOBAL for jobs, REGIONAL for workflows, LOCAL for progress, NONE for statistics (DUR-1, DUR-3)", () => {
-    const groups: Partial<Record<Durability, Operation[]>> = {};
-    for (const operation of Object.keys(OPERATION_DURABILITY) as Operation[]) {
-      const level = requiredDurability(operation);
-      groups[level] = [...(groups[level] ?? []), operation];
-    }
-    expect(groups).toEqual({
-      GLOBAL: ["jobCreate", "jobCancel", "jobComplete", "jobFail", "jobTimeout"],
-      REGIONAL: ["jobAccept", "workflowDispatch", "workflowComplete", "workflowCancel"],
-      LOCAL: ["progressUpdate"],
-      NONE: ["statsReport", "metricsStream"],
-    });
-    expect(EVENT_KINDS.map((kind) => durabilityOfEvent(kind))).toEqual([
-      "GLOBAL",
-      "REGIONAL",
-      "LOCAL",
-      "GLOBAL",
-      "GLOBAL",
-      "GLOBAL",
-      "GLOBAL",
-      "GLOBAL",
+describe("durability of events", () => {
+  it("is GLOBAL but for acceptance and progress (DUR-1, DUR-3)", () => {
+    const lower = EVENT_KINDS.map((kind) => [kind, durabilityOfEvent(kind)]).filter(
+      ([, level]) => level !== "GLOBAL",
+    );
+    expect(lower).toEqual([
+      ["JobAccepted", "REGIONAL"],
+      ["JobProgressReported", "LOCAL"],
     ]);
   });
 
   it("may be raised by callers and never lowered", () => {
-    for (const operation of Object.keys(OPERATION_DURABILITY) as Operation[]) {
+    for (const kind of EVENT_KINDS) {
       for (const asked of levels) {
-        const level = requiredDurability(operation, asked);
+        const level = durabilityOfEvent(kind, asked);
         expect(atLeast(level, asked)).toBe(true);
-        expect(atLeast(level, OPERATION_DURABILITY[operation])).toBe(true);
-        expect([asked, OPERATION_DURABILITY[operation]]).toContain(level);
+        expect(atLeast(level, durabilityOfEvent(kind))).toBe(true);
+        expect([asked, durabilityOfEvent(kind)]).toContain(level);
       }
     }
   });
@@ -126,47 +103,5 @@ describe("placement", () => {
     [["us", "us", "eu"], 5, "GLOBAL"],
   ] as const)("acks from %j of a group of %i prove %s", (regions, groupSize, level) => {
     expect(levelReached(sites(...regions), groupSize)).toBe(level);
-  });
-});
-
-describe("the table of numbers", () => {
-  it("holds together", () => {
-    expect(() => checkLedgerConfig(LEDGER_DEFAULTS)).not.toThrow();
-    const placement = { ...LEDGER_DEFAULTS.placement, replicas: 4 };
-    expect(() => checkLedgerConfig({ ...LEDGER_DEFAULTS, placement })).toThrow("odd");
-  });
-
-  it("has the documented defaults", () => {
-    expect(LEDGER_DEFAULTS).toMatchObject({
-      hlcDriftMsMax: 10_000,
-      pipeline: { regionalTimeoutMs: 5_000, globalTimeoutMs: 30_000 },
-      ackWindow: {
-        initialWindowMs: 5_000,
-        extensionsMax: 3,
-        extensionMs: 5_000,
-        healthCheckOnExpire: true,
-      },
-      breaker: {
-        failureThreshold: 5,
-        successThreshold: 3,
-        openTimeoutMs: 30_000,
-        halfOpenProbesMax: 1,
-        queueMax: 1_000,
-        queueTimeoutMs: 60_000,
-      },
-      stats: {
-        workerBatchIntervalMs: 100,
-        workerBatchEventsMax: 1_000,
-        managerAggregateIntervalMs: 500,
-        managerSampleRate: 0.1,
-        gateStatsRetentionMs: 3_600_000,
-        gateStatsUseLogger: true,
-        statsLogPath: "hyperscale.stats.log.json",
-      },
-      antiEntropy: { intervalMs: 60_000 },
-      session: { stalenessMs: 1_000 },
-      archive: { archiveAfterMs: 86_400_000, historyMax: 10_000 },
-      placement: { replicas: 3 },
-    });
   });
 });

@@ -1,6 +1,6 @@
 /**
  * What to do with a keyed submission, from a shard's applied state and what this primary has proposed and not
- * yet seen applied. Pure: nothing changes here. (IDEM-21, IDEM-23, IDEM-26)
+ * yet seen applied. Pure: nothing changes here. (IDEM-21, IDEM-23)
  */
 
 import { assertNever } from "../../base/assert.ts";
@@ -47,9 +47,7 @@ export type Decision =
   /** Propose, and answer when the entry is applied. */
   | { readonly kind: "propose"; readonly entry: ShardEntry }
   /** The key is in flight: answer with that one. */
-  | { readonly kind: "wait" }
-  /** Only the primary may say that a key is absent. */
-  | { readonly kind: "forward" };
+  | { readonly kind: "wait" };
 
 /** What a primary holds beside the state. */
 export interface InFlight {
@@ -101,19 +99,6 @@ export function decideSubmission(
     default:
       return assertNever(admission);
   }
-}
-
-/** At any other replica: what has ended cannot change, so its answer is good; all else is the primary's. */
-export function decideAtReplica(state: ShardState, submission: Submission): Decision {
-  const status = state.status(submission.key);
-  if (status === "committed" || status === "rejected") {
-    const known = state.outcomeOf(submission.key, submission.fingerprint);
-    if (known !== null) return answer(answerOf(known, submission, state));
-  }
-  if (status !== null || state.rules.absenceOnlyByPrimary) return { kind: "forward" };
-  const admission = submission.admit();
-  if (admission.kind !== "accept") return { kind: "forward" };
-  return answer(accepted(admission, false));
 }
 
 /** What a key that is there is worth to one more submission of it. */

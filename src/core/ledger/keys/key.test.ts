@@ -1,23 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
-import {
-  ACCEPTED,
-  decodeStoredAck,
-  encodeStoredAck,
-  invalidKeyAck,
-  jobAck,
-  refusal,
-} from "./ack.ts";
-import {
-  fingerprintOf,
-  isKey,
-  KeyGenerator,
-  parseKey,
-  SHARD_COUNT,
-  type SubmissionBody,
-  shardOf,
-} from "./key.ts";
+import { isKey, parseKey, SHARD_COUNT, shardOf } from "./key.ts";
 import { RETRY_POLICY, retryWindowMs, SubmissionRetry } from "./retry.ts";
 import { sampleKey } from "./testing/samples.ts";
 
@@ -91,16 +75,6 @@ describe("keys", () => {
     );
   });
 
-  // IDEM-1
-  it("of one generator share a nonce and count up; another generator has another nonce", () => {
-    const generator = new KeyGenerator("host:1", new Random("one"));
-    const keys = [generator.next(), generator.next()].map(parseKey);
-    expect(keys).toMatchObject([{ sequence: 0 }, { sequence: 1 }]);
-    const nonces = [...keys, parseKey(new KeyGenerator("host:1", new Random("two")).next())];
-    expect(new Set(nonces.map((key) => (key.kind === "key" ? key.nonce : ""))).size).toBe(2);
-    expect(() => new KeyGenerator("", new Random("x"))).toThrow("client id");
-  });
-
   it("spread evenly over the shards, the same way for ever (IDEM-20)", () => {
     const counts = new Array<number>(SHARD_COUNT).fill(0);
     for (let i = 0; i < 6_400; i++) {
@@ -115,97 +89,6 @@ describe("keys", () => {
 });
 
 const GOLDEN_SHARD = 51;
-
-describe("fingerprints", () => {
-  const body: SubmissionBody = {
-    workflows: new Uint8Array([1, 2, 3]),
-    vus: 10,
-    timeoutSeconds: 60,
-    targetDcs: ["dc1", "dc2"],
-    reportingConfigs: null,
-    protocolMajor: 1,
-    protocolMinor: 0,
-    capabilities: "",
-  };
-
-  it("are equal for equal submissions and differ when any part does", () => {
-    const others: Partial<SubmissionBody>[] = [
-      { workflows: new Uint8Array([1, 2]) },
-      { vus: 11 },
-      { timeoutSeconds: 60.5 },
-      { targetDcs: ["dc1dc2"] },
-      { targetDcs: ["dc1", "dc2", ""] },
-      { reportingConfigs: new Uint8Array(0) },
-      { protocolMajor: 2 },
-      { protocolMinor: 1 },
-      { capabilities: "x" },
-    ];
-    const prints = [{}, ...others].map((extra) => fingerprintOf({ ...body, ...extra }).join());
-    expect(new Set(prints).size).toBe(prints.length);
-    expect(fingerprintOf({ ...body }).join()).toBe(prints[0]);
-  });
-});
-
-describe("acks", () => {
-  it("come back from their bytes, and from nothing else", () => {
-    for (const ack of [
-      ACCEPTED,
-      refusal("no such datacenter"),
-      { ...ACCEPTED, queuedPosition: 9 },
-    ]) {
-      const bytes = encodeStoredAck(ack);
-      expect(decodeStoredAck(bytes)).toEqual(ack);
-      for (let length = 0; length < bytes.length; length++) {
-        expect(decodeStoredAck(bytes.subarray(0, length))).toBeNull();
-      }
-      expect(decodeStoredAck(Uint8Array.of(...bytes, 1))).toBeNull();
-    }
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
-        const ack = decodeStoredAck(bytes);
-        if (ack !== null) expect(decodeStoredAck(encodeStoredAck(ack))).toEqual(ack);
-      }),
-      { numRuns: 2_000, seed: 32 },
-    );
-  });
-
-  it("of duplicates say what the original said, with the leader of now (IDEM-14)", () => {
-    const ack = encodeStoredAck({ ...ACCEPTED, queuedPosition: 4 });
-    const first = jobAck({ kind: "accepted", jobId: "j", ack, duplicate: false }, "k", "a:1");
-    const again = jobAck({ kind: "accepted", jobId: "j", ack, duplicate: true }, "k", "b:2");
-    expect(first).toMatchObject({
-      jobId: "j",
-      accepted: true,
-      queuedPosition: 4,
-      wasDuplicate: false,
-    });
-    expect(again).toEqual({
-      ...first,
-      wasDuplicate: true,
-      originalJobId: "j",
-      leaderAddress: "b:2",
-    });
-  });
-
-  it("tell RETRY from refusals", () => {
-    const acks = [
-      jobAck({ kind: "retry", why: "full" }, "k", null),
-      jobAck({ kind: "keyReused" }, "k", null),
-      jobAck(
-        { kind: "rejected", result: encodeStoredAck(refusal("bad vus")), duplicate: true },
-        "k",
-        null,
-      ),
-      invalidKeyAck("nonsense"),
-    ];
-    expect(acks.map(({ accepted, retry, error }) => [accepted, retry, error])).toEqual([
-      [false, true, "RETRY: full"],
-      [false, false, expect.stringContaining("KEY_REUSED")],
-      [false, false, "bad vus"],
-      [false, false, "Invalid idempotency key format"],
-    ]);
-  });
-});
 
 describe("a client", () => {
   const error = { kind: "transportError", why: "reset" } as const;

@@ -8,14 +8,10 @@
  * retry from another request that took the same key by mistake. (IDEM-5, IDEM-20)
  */
 
-import { assert } from "../../base/assert.ts";
 import type { Brand } from "../../base/brand.ts";
-import { ByteWriter } from "../../base/bytes.ts";
-import type { Random } from "../../base/random.ts";
-import { sha256 } from "../../base/sha256.ts";
 import { ringHash } from "../../cluster/ring/hash-ring.ts";
 
-/** The whole text of a valid key. Made by `parseKey` and `KeyGenerator` only. */
+/** The whole text of a valid key. Made by `parseKey` only. */
 export type IdempotencyKey = Brand<string, "IdempotencyKey">;
 
 export const CLIENT_ID_BYTES_MAX = 128;
@@ -64,7 +60,7 @@ function invalid(why: string): KeyParse {
 }
 
 /** Null when the name can be part of a key. */
-export function checkClientId(clientId: string): string | null {
+function checkClientId(clientId: string): string | null {
   if (clientId === "") return "the client id is empty";
   if (clientId.length > CLIENT_ID_BYTES_MAX) {
     return `the client id is longer than ${CLIENT_ID_BYTES_MAX} bytes`;
@@ -77,63 +73,8 @@ export function isKey(text: string): text is IdempotencyKey {
   return parseKey(text).kind === "key";
 }
 
-/**
- * Keys of one client process. A new generator has a new nonce and recognises nothing of the old one: a
- * client that must be safe over its own restart stores the key before the first send. (IDEM-4)
- */
-export class KeyGenerator {
-  readonly #clientId: string;
-  readonly #nonce: string;
-  #sequence = 0;
-
-  /** Seeded from the host's strong randomness in production: two generators must not share a nonce. */
-  constructor(clientId: string, random: Random) {
-    assert(checkClientId(clientId) === null, "a client id is 1 to 128 printable ASCII characters");
-    this.#clientId = clientId;
-    this.#nonce = hex32(random.uint32()) + hex32(random.uint32());
-  }
-
-  next(): IdempotencyKey {
-    assert(Number.isSafeInteger(this.#sequence), "a generator has 2^53 keys");
-    return `${this.#clientId}:${this.#sequence++}:${this.#nonce}` as IdempotencyKey;
-  }
-}
-
-function hex32(value: number): string {
-  return value.toString(16).padStart(8, "0");
-}
-
 export function shardOf(key: IdempotencyKey): number {
   return ringHash(key) % SHARD_COUNT;
-}
-
-/** What the client asks for, without what may differ between retries: job id, key, callback address. */
-export interface SubmissionBody {
-  readonly workflows: Uint8Array;
-  readonly vus: number;
-  readonly timeoutSeconds: number;
-  readonly targetDcs: readonly string[];
-  readonly reportingConfigs: Uint8Array | null;
-  readonly protocolMajor: number;
-  readonly protocolMinor: number;
-  readonly capabilities: string;
-}
-
-/** Every part has its length before it, so no two submissions share their bytes. (IDEM-5) */
-export function fingerprintOf(body: SubmissionBody): Uint8Array {
-  const writer = new ByteWriter(body.workflows.length + 128);
-  writer.text("hyperscale.submission.1");
-  writer.bytes(body.workflows);
-  writer.varint(body.vus);
-  writer.float64(body.timeoutSeconds);
-  writer.varint(body.targetDcs.length);
-  for (const dc of body.targetDcs) writer.text(dc);
-  writer.uint8(body.reportingConfigs === null ? 0 : 1);
-  writer.bytes(body.reportingConfigs ?? new Uint8Array(0));
-  writer.varint(body.protocolMajor);
-  writer.varint(body.protocolMinor);
-  writer.text(body.capabilities);
-  return sha256(writer.take());
 }
 
 /** Does a record, which begins with its fingerprint, have this one? */

@@ -12,8 +12,6 @@ export interface IdempotencyRules {
   readonly pendingNeverExpires: boolean;
   /** Terminal entries, and a reservation's positive ack, never change. (IDEM-6, IDEM-23) */
   readonly terminalImmutable: boolean;
-  /** A replica that is not the primary forwards what it does not hold. (IDEM-26) */
-  readonly absenceOnlyByPrimary: boolean;
   /** Clients are answered when their entry is applied, not when it is proposed. (IDEM-23) */
   readonly answerAfterApply: boolean;
   /** Duplicates are answered with the job of the reservation, not with their own. (IDEM-22) */
@@ -26,12 +24,6 @@ export interface IdempotencyRules {
   readonly inheritedFounded: boolean;
   /** The gate stores no RETRY answer. (IDEM-13) */
   readonly retryNeverCached: boolean;
-  /** The manager claims a key before it waits for the disk. (IDEM-16) */
-  readonly claimBeforeAppend: boolean;
-  /** The manager's records are durable before anything rests on them. (IDEM-16, IDEM-17) */
-  readonly durableFirst: boolean;
-  /** After a restart the manager goes on with PENDING entries under their recorded job id. (IDEM-18) */
-  readonly pendingResumed: boolean;
 }
 
 export const IDEMPOTENCY_RULES: IdempotencyRules = {
@@ -39,14 +31,10 @@ export const IDEMPOTENCY_RULES: IdempotencyRules = {
   fingerprintChecked: true,
   pendingNeverExpires: true,
   terminalImmutable: true,
-  absenceOnlyByPrimary: true,
   answerAfterApply: true,
   canonicalJob: true,
   transientNeverStored: true,
   noEvictionWithinTtl: true,
   inheritedFounded: true,
   retryNeverCached: true,
-  claimBeforeAppend: true,
-  durableFirst: true,
-  pendingResumed: true,
 };

@@ -1,12 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { IDEMPOTENCY_PROFILES } from "./config.ts";
-import {
-  type Admission,
-  decideAtReplica,
-  type Submission,
-  type SubmissionAnswer,
-} from "./decide.ts";
+import type { Admission, Submission, SubmissionAnswer } from "./decide.ts";
 import { IDEMPOTENCY_RULES, type IdempotencyRules } from "./rules.ts";
 import { type Founding, ShardState } from "./shard.ts";
 import { CREATED_BYTES_MAX, type ShardEntry } from "./shard-entry.ts";
@@ -401,32 +396,7 @@ describe("bounds", () => {
   });
 });
 
-describe("a replica that is not primary", () => {
-  it("answers what has ended and forwards everything else (IDEM-26)", () => {
-    const group = new Group();
-    const member = primary(group);
-    const other = group.member(1);
-    expect(decideAtReplica(other.state, submission(1))).toEqual({ kind: "forward" });
-    member.submit(submission(1), "client");
-    group.commit();
-    expect(decideAtReplica(other.state, submission(1))).toEqual({ kind: "forward" });
-    const { key, jobId } = member.founds[0] as Founding;
-    member.run(member.desk.founded(key, jobId, group.at));
-    group.commit();
-    expect(decideAtReplica(other.state, submission(1))).toMatchObject({
-      kind: "answer",
-      answer: { kind: "accepted", jobId, duplicate: true },
-    });
-  });
-});
-
 describe("broken rules show", () => {
-  it("absenceOnlyByPrimary: a replica acks a job that nobody recorded", () => {
-    const group = new Group({ ...IDEMPOTENCY_RULES, absenceOnlyByPrimary: false });
-    expect(decideAtReplica(group.member(1).state, submission(1)).kind).toBe("answer");
-    expect(group.member(1).state.size).toBe(0);
-  });
-
   it("answerAfterApply: a job is acked that a change of primary loses", () => {
     const group = new Group({ ...IDEMPOTENCY_RULES, answerAfterApply: false });
     const member = primary(group);

@@ -126,8 +126,6 @@ export class ShardDesk<Waiter> {
         return this.#wait(submission, waiter, at.now);
       case "propose":
         return this.#propose(submission, decision.entry, waiter, at.now);
-      case "forward":
-        return [{ kind: "answer", waiter, answer: retry("the shard has another primary") }];
       default:
         return assertNever(decision);
     }

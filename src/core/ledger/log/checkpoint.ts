@@ -100,7 +100,7 @@ export const CHECKPOINT_DEFAULTS = {
 /** Is a checkpoint due? Both count from the last one, the first from the start of the process. (CKPT-9) */
 export function checkpointDue(
   since: { readonly entries: number; readonly ms: number },
-  interval: { readonly intervalEntries: number; readonly intervalMs: number } = CHECKPOINT_DEFAULTS,
+  interval: { readonly intervalEntries: number; readonly intervalMs: number },
 ): boolean {
   if (since.entries === 0) return false;
   return since.entries >= interval.intervalEntries || since.ms >= interval.intervalMs;

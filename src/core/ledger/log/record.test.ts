@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { crc32 } from "../../base/crc32.ts";
-import { checkpointDue, safeLsn } from "./checkpoint.ts";
+import { CHECKPOINT_DEFAULTS, checkpointDue, safeLsn } from "./checkpoint.ts";
 import { decodeBatchMark, encodeBatchMark, provenLsn } from "./control.ts";
 import { decodeWalRecord, viewOf, type WalRecord } from "./record.ts";
 import { RECORD_TYPES } from "./record-types.ts";
@@ -165,10 +165,12 @@ describe("the log's own records", () => {
 
 describe("a checkpoint", () => {
   it("is due after 100,000 entries or five minutes, and never for nothing (CKPT-9)", () => {
-    expect(checkpointDue({ entries: 99_999, ms: 299_999 })).toBe(false);
-    expect(checkpointDue({ entries: 100_000, ms: 0 })).toBe(true);
-    expect(checkpointDue({ entries: 1, ms: 300_000 })).toBe(true);
-    expect(checkpointDue({ entries: 0, ms: 900_000 })).toBe(false);
+    const due = (entries: number, ms: number): boolean =>
+      checkpointDue({ entries, ms }, CHECKPOINT_DEFAULTS);
+    expect(due(99_999, 299_999)).toBe(false);
+    expect(due(100_000, 0)).toBe(true);
+    expect(due(1, 300_000)).toBe(true);
+    expect(due(0, 900_000)).toBe(false);
   });
 
   it("lets the log go only as far as the oldest kept one covers (CKPT-4)", () => {

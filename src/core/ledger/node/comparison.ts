@@ -103,13 +103,12 @@ export class Comparison {
         const { jobId } = effect;
         this.#ask(id, jobId as string as GroupId);
         // Its primary's next word brings the rest; nothing is merged past the log.
-        this.#step(id, peer, { kind: "events", peer: id, jobId, entries: null });
+        this.#step(id, peer, { kind: "fetched", peer: id, jobId });
         return;
       }
       case "alarm":
         this.#node.onDiverged(effect.jobId as string as GroupId, `${effect.why} (with ${id})`);
         return;
-      case "merge":
       case "stateChanged":
         return;
     }

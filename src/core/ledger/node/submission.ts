@@ -11,7 +11,7 @@ import type { GroupId } from "../group/messages.ts";
 import { decodeEvent, encodeEvent } from "../job/event-codec.ts";
 import { type EventId, type JobCreated, problemOf } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
-import { ACCEPTED, encodeStoredAck } from "../keys/ack.ts";
+import { STORED_ACK } from "../keys/ack.ts";
 import type { Admission, Submission } from "../keys/decide.ts";
 import { KEY_FORMAT_ERROR, parseKey, shardOf } from "../keys/key.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
@@ -93,8 +93,6 @@ function jobCreated(request: SubmitRequest, jobId: JobId, node: LedgerNode): Job
   const eventId = `create/${jobId}` as EventId;
   return { kind: "JobCreated", jobId, eventId, fenceToken: 1, hlc, spec, assignedDcs };
 }
-
-const STORED_ACK = encodeStoredAck(ACCEPTED);
 
 /** What the shard's primary decides about. The job's id is made only if the key is new. */
 export function keyed(request: SubmitRequest, node: LedgerNode): Submission | null {
