@@ -20,7 +20,7 @@ import { ANY_IDENTITY } from "../../core/ledger/log/segment.ts";
 import { checksum } from "./checksum.ts";
 import { readDirectory, syncDirectory } from "./directory.ts";
 
-export interface Snapshot {
+interface Snapshot {
   readonly localLsn: number;
   readonly regionalLsn: number;
   readonly globalLsn: number;
@@ -33,7 +33,7 @@ export interface Checkpoint {
   readonly payload: Uint8Array;
 }
 
-export interface CheckpointsOptions {
+interface CheckpointsOptions {
   readonly directory: string;
   readonly identity: string;
   readonly keptMax?: number;

@@ -23,7 +23,7 @@ export type EngineAnswer = Exclude<
 
 const IO_KINDS = new Set<WriterEffect["kind"]>(["createSegment", "write", "sync", "truncate"]);
 
-export interface EngineHandlers {
+interface EngineHandlers {
   /** Just before the writer looks at its queue. */
   readonly beforeTick: () => void;
   readonly answer: (effect: EngineAnswer) => void;

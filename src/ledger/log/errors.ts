@@ -1,6 +1,6 @@
 /** What can go wrong with a log on disk. The code is for programs, the message for people. */
 
-export type WalErrorCode =
+type WalErrorCode =
   | "WAL_LOCKED"
   | "WAL_FOREIGN"
   | "WAL_UNWRITABLE"

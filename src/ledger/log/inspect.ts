@@ -17,7 +17,7 @@ import { readSegmentHead } from "./reader.ts";
 import { recoverFiles } from "./recover.ts";
 import { readIndex } from "./segments.ts";
 
-export type LogVerdict =
+type LogVerdict =
   /** Whole, or empty. */
   | "sound"
   /** Sound; the last batch was never acknowledged and will be cut when the log is opened. */
@@ -26,7 +26,7 @@ export type LogVerdict =
   /** Another version, foreign files or records of unknown type: a node will not start on it. */
   | "refused";
 
-export interface SegmentReport {
+interface SegmentReport {
   readonly file: string;
   readonly bytes: number;
   readonly state: "sealed" | "active" | "prepared" | "unread";
@@ -38,7 +38,7 @@ export interface SegmentReport {
   readonly index: "present" | "missing" | "damaged" | "not needed";
 }
 
-export interface CheckpointReport {
+interface CheckpointReport {
   readonly file: string;
   readonly problem: string | null;
   readonly header: CheckpointHeader | null;

@@ -22,7 +22,7 @@ const PIECE_BYTES = 4_194_304;
 const SLICE_RECORDS = 1_000;
 const SLICE_MS_MAX = 5;
 
-export interface RecoverOptions {
+interface RecoverOptions {
   readonly config: WalConfig;
   readonly identity: string;
   readonly onEntry?: (record: WalRecord, place: RecordPlace) => void;

@@ -7,7 +7,7 @@ import { fdatasync, writev } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { createZeroed, cutFile, segmentPath } from "./directory.ts";
 
-export type IoDone = (error: Error | null) => void;
+type IoDone = (error: Error | null) => void;
 
 export class SegmentIo {
   readonly #directory: string;

@@ -14,7 +14,7 @@ export interface SegmentInfo {
 }
 
 /** All bytes before this place are durable. */
-export interface DurableBound {
+interface DurableBound {
   readonly segmentId: number;
   readonly offset: number;
   readonly lsn: number;

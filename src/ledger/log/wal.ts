@@ -49,7 +49,7 @@ export type WalEvent =
   | { readonly event: "wal.disk-has-space" }
   | { readonly event: "wal.compacted"; readonly segments: number; readonly safeLsn: number };
 
-export interface RecoveryResult {
+interface RecoveryResult {
   readonly recoveredEntries: number;
   readonly firstLsn: number;
   readonly maxLsn: number;
@@ -57,7 +57,7 @@ export interface RecoveryResult {
   readonly tornTail: Damage | null;
 }
 
-export interface WalStatus extends WriterView {
+interface WalStatus extends WriterView {
   /** Entries that wait for room in the queue. */
   readonly waiting: number;
 }

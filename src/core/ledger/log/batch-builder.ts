@@ -59,7 +59,7 @@ export interface Stamp {
   readonly logical: number;
 }
 
-export interface BatchFrame {
+interface BatchFrame {
   /** When the batch begins a segment. */
   readonly header: SegmentHeader | null;
   /** Its offset is the batch's; the BATCH record's own is filled in. */

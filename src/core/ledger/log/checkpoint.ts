@@ -23,12 +23,12 @@ export interface CheckpointHeader {
   readonly globalLsn: number;
 }
 
-export type CheckpointVerdict =
+type CheckpointVerdict =
   | { readonly ok: true; readonly header: CheckpointHeader; readonly payload: Uint8Array }
   | { readonly ok: false; readonly problem: string };
 
-export const CHECKPOINT_HEADER_BYTES = 80;
-export const CHECKPOINT_VERSION = 1;
+const CHECKPOINT_HEADER_BYTES = 80;
+const CHECKPOINT_VERSION = 1;
 const MAGIC = 0x5043_5348; // "HSCP", little-endian
 
 export function encodeCheckpointHeader(

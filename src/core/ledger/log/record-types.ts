@@ -2,11 +2,13 @@
  * The registry of record types, one byte on disk. A record of a number that is not here was written by
  * another version, and skipping it would lose what it says.
  *
- * Numbers are never reused. 1 to 8, 16 to 18, 32 to 39 and 240 were given to records of earlier builds
- * and stay taken.
+ * Numbers are never reused. 1, 2, 4 to 8, 16 to 18, 32 to 39 and 240 were given to records of earlier
+ * builds and stay taken.
  */
 
 export const RECORD_TYPES = {
+  /** Kept by the node that was told, and not replicated. (EVT-3) */
+  JOB_PROGRESS_REPORTED: 3,
   VSR_ENTRY: 64,
   VSR_VIEW_PROMISE: 65,
   VSR_NEW_VIEW: 66,

@@ -35,7 +35,7 @@ export type RecordProblem =
   | "number-too-large"
   | "reserved-not-zero";
 
-export type DecodedRecord =
+type DecodedRecord =
   | { readonly ok: true; readonly record: WalRecord; readonly bytes: number }
   | { readonly ok: false; readonly problem: RecordProblem };
 

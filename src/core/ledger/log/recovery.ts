@@ -40,12 +40,7 @@ import {
   segmentName,
 } from "./segment.ts";
 
-export type DamageReason =
-  | RecordProblem
-  | "lsn-gap"
-  | "page-lost"
-  | "header-lost"
-  | "batch-misplaced";
+type DamageReason = RecordProblem | "lsn-gap" | "page-lost" | "header-lost" | "batch-misplaced";
 
 /** The first position that does not check. */
 export interface Damage {
@@ -76,7 +71,7 @@ export interface WriterPosition {
   readonly nextLsn: number;
 }
 
-export interface SegmentSummary {
+interface SegmentSummary {
   readonly segmentId: number;
   readonly firstLsn: number;
   /** `firstLsn - 1` when it holds nothing. */
@@ -100,7 +95,7 @@ export interface Recovered {
   readonly position: WriterPosition;
 }
 
-export type Repair =
+type Repair =
   /** Everything from this offset on becomes zero. */
   | { readonly kind: "cut"; readonly segmentId: number; readonly offset: number }
   /** Made and never used, or used in a batch that did not happen. */
@@ -125,7 +120,7 @@ export interface RecordPlace {
   readonly offset: number;
 }
 
-export type ScanProgress =
+type ScanProgress =
   /** As many records as asked for; go on. */
   | "more"
   /** The bytes read so far end inside a record. */

@@ -28,7 +28,7 @@ export interface SegmentHeader {
   readonly firstLsn: number;
 }
 
-export type HeaderVerdict =
+type HeaderVerdict =
   | { readonly kind: "header"; readonly header: SegmentHeader }
   /** Prepared and never used, or shorter than a header: a crash during creation. */
   | { readonly kind: "unused" }

@@ -11,13 +11,13 @@ import { assert } from "../../base/assert.ts";
 import { crc32 } from "../../base/crc32.ts";
 import { getUint64, setUint64, viewOf } from "./record.ts";
 
-export const INDEX_SPACING_BYTES = 65_536;
+const INDEX_SPACING_BYTES = 65_536;
 const MAGIC = 0x5849_5348; // "HSIX", little-endian
 const VERSION = 1;
 const HEAD_BYTES = 32;
 const POINT_BYTES = 12;
 
-export interface IndexPoint {
+interface IndexPoint {
   readonly lsn: number;
   readonly offset: number;
 }

@@ -10,9 +10,10 @@ import type { GroupId, LogEntry } from "../group/messages.ts";
 import type { VsrEffect } from "../group/types.ts";
 import { durabilityOfEvent } from "../job/durability.ts";
 import { encodeEvent } from "../job/event-codec.ts";
-import { EVENT_TYPES, isReplicated } from "../job/events.ts";
+import { isReplicated } from "../job/events.ts";
 import { parseJobId } from "../job/job-id.ts";
 import type { GateCacheStats } from "../keys/gate-cache.ts";
+import { RECORD_TYPES } from "../log/record-types.ts";
 import { Commits } from "./commits.ts";
 import { REQUESTS_MAX } from "./config.ts";
 import type { CommitWaiter, Group, PendingRead, Reply } from "./group.ts";
@@ -102,7 +103,7 @@ export class Service {
     const what = { outcome: "kept", reason: null, seq: -1, duplicate: false, view: 0 };
     const levels = { level: "LOCAL", required } as const;
     const hlc = this.#node.hlc.tick(this.#node.wall);
-    this.#node.appendLocal(EVENT_TYPES[event.kind], encodeEvent({ ...event, hlc }), () =>
+    this.#node.appendLocal(RECORD_TYPES.JOB_PROGRESS_REPORTED, encodeEvent({ ...event, hlc }), () =>
       this.#answer(reply, { kind: "committed", jobId, eventId, ...levels, ...what }),
     );
   }

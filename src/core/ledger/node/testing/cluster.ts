@@ -3,11 +3,13 @@
  * become durable when the test says so, nodes can be silent, gone and back again.
  */
 
+import { assert } from "../../../base/assert.ts";
 import { millis } from "../../../base/brand.ts";
 import { ByteWriter } from "../../../base/bytes.ts";
 import type { NodeId } from "../../../base/ids.ts";
 import { nodeId } from "../../../base/ids.ts";
 import { Random } from "../../../base/random.ts";
+import { isKnownType } from "../../log/record-types.ts";
 import { decodeBatch, encodeBatch } from "../codec.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../config.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "../messages.ts";
@@ -207,6 +209,8 @@ export class TestCluster {
         return;
       }
       case "append":
+        // The real log would end the process.
+        assert(isKnownType(effect.type), `record type ${effect.type} is in the registry`);
         test.pending.push({ type: effect.type, payload: effect.payload });
         return;
       case "answer":
