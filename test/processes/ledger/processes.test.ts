@@ -69,6 +69,9 @@ describe("a ledger of three processes", () => {
     }
     const again = await ask("POST", `/v1/jobs/${jobId}/events`, accepted, cluster.place("n3").api);
     expect(again.body).toMatchObject({ duplicate: true, seq: put.body["seq"] });
+    const progress = { event: "progress", eventId: "p1", dc: "dc1", completed: 3, failed: 0 };
+    const kept = await ask("POST", `/v1/jobs/${jobId}/events`, progress);
+    expect(kept.body).toMatchObject({ answer: "committed", outcome: "kept", level: "LOCAL" });
   });
 
   it("keeps what it acknowledged when the primary is killed, goes on, and takes it back in", async () => {
