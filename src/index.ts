@@ -28,9 +28,8 @@ export {
   WebsocketExchange,
   websocket,
 } from "./protocols/websocket/client.ts";
-export type { WebsocketMessage } from "./protocols/websocket/message.ts";
-export { WebsocketResponse } from "./protocols/websocket/response.ts";
-export type { WaitOptions, WebsocketSocket } from "./protocols/websocket/socket.ts";
+export type { WaitOptions, WebsocketMessage } from "./protocols/websocket/message.ts";
+export { WebsocketResponse, type WebsocketSocket } from "./protocols/websocket/response.ts";
 export type { ConnectOptions } from "./protocols/websocket/target.ts";
 export type { SetupContext, StepContext } from "./workflow/context.ts";
 export { CustomResult, measure } from "./workflow/custom-result.ts";

@@ -1,10 +1,10 @@
 /** The object that user functions receive: one per virtual user, its clients made on first use. */
 
-import { createGraphqlClient, type GraphqlClient } from "../protocols/graphql/client.ts";
+import { GraphqlClient } from "../protocols/graphql/client.ts";
 import { HttpClient } from "../protocols/http1/client.ts";
-import { createHttp2Client, type Http2Client } from "../protocols/http2/client.ts";
+import { Http2Client } from "../protocols/http2/client.ts";
 import type { Session } from "../protocols/protocol.ts";
-import { createWebsocketClient, type WebsocketClient } from "../protocols/websocket/client.ts";
+import { WebsocketClient } from "../protocols/websocket/client.ts";
 import type { Clients, UserInfo } from "../workflow/context.ts";
 import type { AnyContext } from "../workflow/definition.ts";
 
@@ -26,17 +26,17 @@ export class SessionClients implements Clients {
   }
 
   get http2(): Http2Client {
-    this.#http2 ??= createHttp2Client(this.#session);
+    this.#http2 ??= new Http2Client(this.#session);
     return this.#http2;
   }
 
   get graphql(): GraphqlClient {
-    this.#graphql ??= createGraphqlClient(this.#session);
+    this.#graphql ??= new GraphqlClient(this.#session);
     return this.#graphql;
   }
 
   get ws(): WebsocketClient {
-    this.#ws ??= createWebsocketClient(this.#session);
+    this.#ws ??= new WebsocketClient(this.#session);
     return this.#ws;
   }
 }

@@ -6,7 +6,6 @@
 import { resolve as resolvePath } from "node:path";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { partsInUse } from "../protocols/http/registry.ts";
-import { resolveHost } from "../protocols/net/resolve.ts";
 import { manifestOf, type WorkflowDefinition } from "../workflow/definition.ts";
 import { setMetricSink } from "../workflow/metrics.ts";
 import { workflowsOf } from "../workflow/module.ts";
@@ -113,7 +112,6 @@ export class Core {
       };
       const environment = {
         settings: workflow.settings,
-        resolve: resolveHost,
         folder: this.#folder,
       };
       for (const part of partsInUse) await part.prepare(environment);

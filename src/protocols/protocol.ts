@@ -50,12 +50,6 @@ export interface BoundCall {
 /** What a call may use of its executor core, and the settings of the workflow it belongs to. */
 export interface CallEnvironment {
   readonly settings: CallSettings;
-  resolve(host: string): Promise<ResolvedAddress>;
-}
-
-export interface ResolvedAddress {
-  readonly address: string;
-  readonly family: 4 | 6;
 }
 
 /**

@@ -76,7 +76,7 @@ export class GraphqlRequest<Data = unknown> implements PreparedCall<GraphqlRespo
   }
 }
 
-/** One virtual user's client, for use inside functions. */
+/** One virtual user's client: connections and cookies are those of HTTP, in the same session. */
 export class GraphqlClient {
   readonly #http1: HttpClient;
   readonly #session: Session;
@@ -109,11 +109,6 @@ export class GraphqlClient {
     this.#http2 ??= new Http2Client(this.#session);
     return GraphqlResponse.of<Data>(await this.#http2.send(carrier));
   }
-}
-
-/** It has no state of its own: connections and cookies are those of HTTP, in the same session. */
-export function createGraphqlClient(session: Session): GraphqlClient {
-  return new GraphqlClient(session);
 }
 
 /** Prepared requests: `step("user", graphql.query("https://…", "{ me { name } }"))`. */

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { answerGraphql } from "../../demo/graphql.ts";
 import { HttpResponse } from "../http/response.ts";
 import { runner, TestSession } from "../testing/session.ts";
-import { createGraphqlClient, type GraphqlClient, graphql } from "./client.ts";
+import { GraphqlClient, graphql } from "./client.ts";
 import { GraphqlResponse } from "./response.ts";
 
 const closers: (() => void)[] = [];
@@ -63,7 +63,7 @@ function session(settings: ConstructorParameters<typeof TestSession>[0] = {}): T
 }
 
 const client = (settings?: ConstructorParameters<typeof TestSession>[0]): GraphqlClient =>
-  createGraphqlClient(session(settings));
+  new GraphqlClient(session(settings));
 
 describe("a query", () => {
   it("gives its data", async () => {

@@ -90,7 +90,7 @@ export function compose(
     headers,
     cookies: options.cookies?.text ?? "",
     body: body?.bytes ?? null,
-    timeoutMs: options.timeout === undefined ? null : timeoutOf(options.timeout),
+    timeoutMs: options.timeout === undefined ? null : timeoutMsOf(options.timeout),
     redirects: options.redirects ?? null,
     expect: expectation(options.expect),
     readBody: options.readBody ?? null,
@@ -114,7 +114,7 @@ function pathWithParams(path: string, values: RequestOptions["params"]): string 
   return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;
 }
 
-function timeoutOf(value: Duration): number {
+export function timeoutMsOf(value: Duration): number {
   const parsed = parseDuration(value);
   if (!parsed.ok) throw new TypeError(`timeout: ${parsed.problem}`);
   if (parsed.ms <= 0) throw new TypeError("timeout: must be more than zero");

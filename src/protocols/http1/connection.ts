@@ -10,11 +10,12 @@
 
 import net from "node:net";
 import tls from "node:tls";
+import { clock } from "../call.ts";
 import { errorText, kindOfSocketError } from "../errors.ts";
-import { clock } from "../net/clock.ts";
 import type { Origin } from "../net/origin.ts";
+import type { CallSettings } from "../protocol.ts";
 import { ChunkedReader } from "./chunked.ts";
-import type { Exchange } from "./exchange.ts";
+import type { CarriedExchange, CarryingConnection } from "./contract.ts";
 import {
   BODY_CHUNKED,
   BODY_LENGTH,
@@ -28,7 +29,6 @@ import {
 } from "./head.ts";
 import { HeadCache } from "./head-cache.ts";
 import { HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX, READ_BUFFER_BYTES } from "./limits.ts";
-import type { ConnectionOwner } from "./pool.ts";
 
 const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 const readWords = new Uint32Array(readBuffer.buffer, readBuffer.byteOffset, READ_BUFFER_BYTES / 4);
@@ -36,7 +36,16 @@ const readWords = new Uint32Array(readBuffer.buffer, readBuffer.byteOffset, READ
 const IN_HEAD = 0;
 const IN_BODY = 1;
 
-export class Http1Connection {
+/** What a connection tells whoever holds it. */
+export interface ConnectionOwner {
+  readonly settings: CallSettings;
+  /** An open connection has nothing to do. */
+  idle(connection: Http1Connection): void;
+  /** A connection has closed. */
+  gone(connection: Http1Connection): void;
+}
+
+export class Http1Connection implements CarryingConnection {
   readonly origin: Origin;
   /** Connected, and for TLS secured. */
   open = false;
@@ -46,7 +55,7 @@ export class Http1Connection {
   readonly #ownHead = new Head();
   /** Of the answer that is being read: our own, or the cache's, which is not ours to change. */
   #head = this.#ownHead;
-  #exchange: Exchange | null;
+  #exchange: CarriedExchange | null;
   #closed = false;
   #state = IN_HEAD;
   #interim = 0;
@@ -56,13 +65,13 @@ export class Http1Connection {
   #partial: Buffer | null = null;
   #tcpConnectedAt = 0;
 
-  constructor(origin: Origin, owner: ConnectionOwner, exchange: Exchange, now: number) {
+  constructor(origin: Origin, owner: ConnectionOwner, exchange: CarriedExchange, now: number) {
     this.origin = origin;
     this.#owner = owner;
     this.#heads = headsOf(origin);
     this.#exchange = exchange;
     exchange.connection = this;
-    exchange.connecting(now);
+    exchange.call.connecting(now);
     this.#socket = this.#connect(now);
   }
 
@@ -91,13 +100,13 @@ export class Http1Connection {
     socket.on("connect", () => {
       const now = clock();
       this.#tcpConnectedAt = now;
-      if (this.#exchange !== null) this.#exchange.connectMs = now - startedAt;
+      if (this.#exchange !== null) this.#exchange.call.connectMs = now - startedAt;
       if (!secure) this.#opened(now);
     });
     if (secure) {
       socket.on("secureConnect", () => {
         const now = clock();
-        if (this.#exchange !== null) this.#exchange.tlsMs = now - this.#tcpConnectedAt;
+        if (this.#exchange !== null) this.#exchange.call.tlsMs = now - this.#tcpConnectedAt;
         this.#opened(now);
       });
     }
@@ -115,28 +124,26 @@ export class Http1Connection {
   }
 
   /** Puts an exchange on this open, idle connection. */
-  send(exchange: Exchange, now: number): void {
+  send(exchange: CarriedExchange, now: number): void {
     this.#exchange = exchange;
     exchange.connection = this;
     this.#write(exchange, now);
   }
 
-  #write(exchange: Exchange, now: number): void {
-    const bytes = exchange.source.bytesFor(exchange.request);
-    exchange.bytesOut += bytes.length;
-    exchange.sent(now);
+  #write(exchange: CarriedExchange, now: number): void {
+    const bytes = exchange.source.bytesFor(exchange.message);
+    exchange.call.bytesOut += bytes.length;
+    exchange.call.awaitFirstByte(now);
     this.#state = IN_HEAD;
     this.#interim = 0;
     this.#socket.write(bytes);
   }
 
-  get exchange(): Exchange | null {
+  get exchange(): CarriedExchange | null {
     return this.#exchange;
   }
 
-  /** Lets go of the exchange and closes. */
   close(): void {
-    this.#exchange?.cancel();
     this.#exchange = null;
     this.#closed = true;
     this.#socket.destroy();
@@ -146,17 +153,17 @@ export class Http1Connection {
     const exchange = this.#exchange;
     if (exchange === null) {
       // Bytes that nobody asked for: the connection cannot be trusted any more.
-      this.#drop();
+      this.drop();
       return;
     }
     const now = clock();
-    exchange.bytesIn += count;
+    exchange.call.bytesIn += count;
     if (this.#state === IN_HEAD) this.#readHead(exchange, count, now);
     else this.#readBody(exchange, readBuffer, 0, count, now);
   }
 
-  #readHead(exchange: Exchange, count: number, now: number): void {
-    exchange.firstByte(now);
+  #readHead(exchange: CarriedExchange, count: number, now: number): void {
+    exchange.call.firstByte(now);
     let buffer = readBuffer;
     let end = count;
     const partial = this.#partial;
@@ -170,7 +177,7 @@ export class Http1Connection {
       }
       this.#partial = null;
     }
-    const { isHead } = exchange.request;
+    const { isHead } = exchange.message;
     const repeated =
       buffer === readBuffer ? this.#heads.find(readBuffer, readWords, end, isHead) : null;
     if (repeated !== null) {
@@ -205,7 +212,7 @@ export class Http1Connection {
   }
 
   /** The head goes on in the next read, unless what came is no HTTP at all. */
-  #keepPartial(exchange: Exchange, bytes: Buffer, lookedAt: number, now: number): void {
+  #keepPartial(exchange: CarriedExchange, bytes: Buffer, lookedAt: number, now: number): void {
     const problem =
       bytes.length > HEAD_BYTES_MAX
         ? "the headers are longer than 64 KiB"
@@ -215,7 +222,7 @@ export class Http1Connection {
   }
 
   #gotHead(
-    exchange: Exchange,
+    exchange: CarriedExchange,
     buffer: Buffer,
     from: number,
     headEnd: number,
@@ -223,9 +230,9 @@ export class Http1Connection {
     now: number,
   ): void {
     const head = this.#head;
-    exchange.status = head.status;
+    exchange.call.status = head.status;
     if (head.hasSetCookie) {
-      exchange.source.cookiesArrived(exchange.request, buffer.toString("latin1", from, headEnd));
+      exchange.source.cookiesArrived(exchange.message, buffer.toString("latin1", from, headEnd));
     }
     if (head.hasLocation && exchange.wantsLocation) {
       exchange.location = headerOf(buffer.toString("latin1", from, headEnd), "location");
@@ -251,7 +258,13 @@ export class Http1Connection {
     if (headEnd < end) this.#readBody(exchange, buffer, headEnd, end, now);
   }
 
-  #readBody(exchange: Exchange, buffer: Buffer, from: number, end: number, now: number): void {
+  #readBody(
+    exchange: CarriedExchange,
+    buffer: Buffer,
+    from: number,
+    end: number,
+    now: number,
+  ): void {
     const kind = this.#head.bodyKind;
     if (kind === BODY_CHUNKED && this.#chunked !== null) {
       const chunked = this.#chunked;
@@ -271,23 +284,22 @@ export class Http1Connection {
   }
 
   /** The answer is complete. `clean` is false when bytes follow that belong to no answer. */
-  #finish(exchange: Exchange, clean: boolean, now: number): void {
+  #finish(exchange: CarriedExchange, clean: boolean, now: number): void {
     this.#exchange = null;
     exchange.connection = null;
     if (clean && this.#head.keepAlive && this.#owner.settings.keepAlive) this.#owner.idle(this);
-    else this.#drop();
+    else this.drop();
     exchange.complete(now);
   }
 
-  #fail(exchange: Exchange, problem: string, now: number): void {
+  #fail(exchange: CarriedExchange, problem: string, now: number): void {
     this.#exchange = null;
     exchange.connection = null;
-    this.#drop();
-    exchange.fail("protocol", problem, now);
+    this.drop();
+    exchange.call.fail("protocol", problem, now);
   }
 
-  /** Closes and leaves the pool. */
-  #drop(): void {
+  drop(): void {
     if (this.#closed) return;
     this.close();
     this.#owner.gone(this);
@@ -297,14 +309,14 @@ export class Http1Connection {
     const exchange = this.#exchange;
     const duringTls = this.origin.secure && !this.open && this.#tcpConnectedAt > 0;
     if (exchange !== null) exchange.connection = null;
-    this.#drop();
-    exchange?.fail(kindOfSocketError(error, duringTls), errorText(error), clock());
+    this.drop();
+    exchange?.call.fail(kindOfSocketError(error, duringTls), errorText(error), clock());
   }
 
   #ended(): void {
     const exchange = this.#exchange;
     if (exchange === null) {
-      this.#drop();
+      this.drop();
       return;
     }
     // What was collected of a head may show why: rubbish is a protocol error, not a reset.
@@ -314,15 +326,19 @@ export class Http1Connection {
       return;
     }
     const complete = this.#state === IN_BODY && this.#head.bodyKind === BODY_UNTIL_CLOSE;
-    const started = exchange.firstByteAt > 0;
+    const started = exchange.call.firstByteAt > 0;
     const duringTls = this.origin.secure && !this.open;
     exchange.connection = null;
-    this.#drop();
+    this.drop();
     if (complete) exchange.complete(clock());
     else if (duringTls)
-      exchange.fail("tls", "the server closed the connection during the TLS handshake", clock());
+      exchange.call.fail(
+        "tls",
+        "the server closed the connection during the TLS handshake",
+        clock(),
+      );
     else
-      exchange.fail(
+      exchange.call.fail(
         "reset",
         `the server closed the connection ${started ? "in mid-answer" : "without an answer"}`,
         clock(),

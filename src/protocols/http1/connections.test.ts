@@ -4,7 +4,6 @@ import { afterEach, describe, expect, it } from "vitest";
 import { startDemoTarget } from "../../demo/server.ts";
 import type { HttpResponse } from "../http/response.ts";
 import { clock } from "../net/clock.ts";
-import { resolveHost } from "../net/resolve.ts";
 import { type CallSettings, DEFAULT_CALL_SETTINGS } from "../protocol.ts";
 import { runner, TestSession } from "../testing/session.ts";
 import { HttpClient, http } from "./client.ts";
@@ -259,7 +258,7 @@ describe("a virtual user that leaves", () => {
     const [session] = users(1, { timeoutMs: 1_000 }) as [TestSession];
     let heard = 0;
     const call = http.get(`${server.url}/prepared`);
-    await call.prepare({ settings: session.settings, resolve: resolveHost });
+    await call.prepare({ settings: session.settings });
     const bound = call.bind(session, true, {
       callFinished: () => {
         heard++;

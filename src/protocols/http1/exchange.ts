@@ -4,124 +4,85 @@
  * nothing; only when somebody can look at the answer is an `HttpResponse` made of it.
  */
 
-import type { ErrorKind } from "../errors.ts";
+import { type CallOwner, MeasuredCall } from "../call.ts";
 import { BodyCollector } from "../http/body-collector.ts";
+import { type HttpExchange, HttpMessage, type HttpVersion } from "../http/message.ts";
+import { redirectOf } from "../http/redirect.ts";
 import { HttpResponse, type KeptAnswer } from "../http/response.ts";
-import { type Sweepable, sweeper } from "../net/sweeper.ts";
-import type { BoundCall, CallRecord, CallSink } from "../protocol.ts";
-import type { Http1Connection } from "./connection.ts";
+import type { CallSink } from "../protocol.ts";
+import type { CarriedExchange, CarryingConnection, ConnectionSource } from "./contract.ts";
+import { encoder } from "./encode.ts";
 import { PiecedAnswer, TEXT_BYTES_MAX, TextAnswer } from "./kept.ts";
-import type { ConnectionSource } from "./pool.ts";
-import { followRedirect } from "./redirect.ts";
-import type { WireRequest } from "./wire-request.ts";
+import { http1Sessions } from "./pool.ts";
 
-export class Exchange implements BoundCall, CallRecord, Sweepable {
-  /** What is being sent now; a redirect replaces it. */
-  request: WireRequest;
+export const HTTP1: HttpVersion<Buffer> = {
+  protocol: "http",
+  encoder,
+  exchange: (message, session, keep, sink) =>
+    new Exchange(message, session.state(http1Sessions), keep, sink),
+};
+
+class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange {
+  readonly call: MeasuredCall;
+  message: HttpMessage<Buffer>;
   readonly source: ConnectionSource;
-  /** Somebody can look at the answer: keep its head, and make a response of it. */
   readonly keep: boolean;
-  connection: Http1Connection | null = null;
-
-  errorKind: ErrorKind | null = null;
-  error: string | null = null;
-  status = 0;
-  startedAt = 0;
-  firstByteAt = 0;
-  endedAt = 0;
-  connectMs = -1;
-  tlsMs = -1;
-  bytesIn = 0;
-  bytesOut = 0;
-
-  sweepSlot = -1;
-  deadline = 0;
-
-  /** Where a redirect points; only looked for when one may be followed. */
+  connection: CarryingConnection | null = null;
   location: string | null = null;
-  readonly #sink: CallSink;
   readonly #bodyBytesMax: number;
-  #first: WireRequest;
+  #first: HttpMessage<Buffer>;
   #keepBody: boolean;
   #redirectsLeft = 0;
   #kept: KeptAnswer | null = null;
   #collector: BodyCollector | null = null;
 
-  constructor(request: WireRequest, source: ConnectionSource, keep: boolean, sink: CallSink) {
-    this.request = request;
-    this.#first = request;
+  constructor(
+    message: HttpMessage<Buffer>,
+    source: ConnectionSource,
+    keep: boolean,
+    sink: CallSink,
+  ) {
+    this.call = new MeasuredCall(this, sink);
+    this.message = message;
+    this.#first = message;
     this.source = source;
     this.keep = keep;
-    this.#keepBody = request.source.readBody ?? keep;
-    this.#sink = sink;
+    this.#keepBody = message.source.readBody ?? keep;
     this.#bodyBytesMax = source.settings.bodyBytesMax;
   }
 
-  /** The next start sends this request: a client uses one exchange for many. */
-  aim(request: WireRequest): void {
-    this.#first = request;
-    this.#keepBody = request.source.readBody ?? this.keep;
+  aim(message: HttpMessage<Buffer>): void {
+    this.#first = message;
+    this.#keepBody = message.source.readBody ?? this.keep;
   }
 
   get wantsLocation(): boolean {
     return this.#redirectsLeft > 0;
   }
 
+  get closed(): boolean {
+    return this.source.closed;
+  }
+
   start(now: number): void {
-    this.request = this.#first;
-    this.errorKind = null;
-    this.error = null;
-    this.startedAt = now;
-    this.firstByteAt = 0;
-    this.connectMs = -1;
-    this.tlsMs = -1;
-    this.bytesIn = 0;
-    this.bytesOut = 0;
-    this.#redirectsLeft = this.request.redirectsMax;
-    this.#begin(now);
-  }
-
-  /** Sends `request` instead, as part of the same call: a redirect. */
-  restart(request: WireRequest, now: number): void {
-    this.request = request;
-    this.#redirectsLeft--;
-    this.#begin(now);
-  }
-
-  #begin(now: number): void {
     // A function that goes on after its virtual user has ended makes no more load.
     if (this.source.closed) return;
-    this.status = 0;
+    const message = this.#first;
+    this.message = message;
+    this.#redirectsLeft = message.redirectsMax;
+    this.call.begin(now, message.timeouts);
+    this.#send(now);
+  }
+
+  #send(now: number): void {
     this.location = null;
     this.#kept = null;
     this.#collector = null;
-    this.deadline = Math.min(
-      now + this.request.firstByteTimeoutMs,
-      this.startedAt + this.request.timeoutMs,
-    );
-    sweeper.add(this);
-    this.source.acquire(this, now);
+    const { origin } = this.message;
+    if (origin.address !== undefined) this.source.acquire(this, now);
+    else this.call.lookUp(origin, now, (later) => this.source.acquire(this, later));
   }
 
-  /** Only while no connection is open yet: fail earlier than the whole call would. */
-  connecting(now: number): void {
-    this.deadline = Math.min(this.deadline, now + this.request.connectTimeoutMs);
-  }
-
-  /** The request went out: from now on the time to the first byte counts. */
-  sent(now: number): void {
-    this.deadline = Math.min(
-      now + this.request.firstByteTimeoutMs,
-      this.startedAt + this.request.timeoutMs,
-    );
-  }
-
-  firstByte(now: number): void {
-    if (this.firstByteAt === 0) this.firstByteAt = now;
-    this.deadline = this.startedAt + this.request.timeoutMs;
-  }
-
-  /** The whole answer lies in one piece of the read buffer: one copy serves head and body. */
   keepWhole(buffer: Buffer, from: number, headEnd: number, end: number): void {
     const keptEnd = this.#keepBody && end - headEnd <= this.#bodyBytesMax ? end : -1;
     if (end - from <= TEXT_BYTES_MAX) {
@@ -142,52 +103,32 @@ export class Exchange implements BoundCall, CallRecord, Sweepable {
     this.#collector?.add(buffer, from, end);
   }
 
-  /** The answer is complete; the connection is back in its pool. */
   complete(now: number): void {
-    sweeper.remove(this);
-    if (this.location !== null && followRedirect(this, now)) return;
-    this.endedAt = now;
-    if (!this.request.succeeded(this.status)) {
-      this.errorKind = "status";
-      this.error = `the server answered with status ${this.status}`;
-    }
-    this.#tell();
+    const { call, message } = this;
+    if (this.location !== null && this.#follow(this.location, now)) return;
+    if (message.succeeded(call.status)) call.succeed(now);
+    else call.fail("status", `the server answered with status ${call.status}`, now);
   }
 
-  fail(kind: ErrorKind, error: string, now: number): void {
-    sweeper.remove(this);
-    this.errorKind = kind;
-    this.error = error;
-    this.endedAt = now;
-    if (this.firstByteAt === 0) this.firstByteAt = now;
-    this.#tell();
+  /** True when the call goes on with the redirect's target. */
+  #follow(location: string, now: number): boolean {
+    const target = redirectOf(this.message.source, this.call.status, location);
+    if (target === null) return false;
+    this.#redirectsLeft--;
+    this.message = new HttpMessage(HTTP1, target, this.source.settings);
+    this.call.again(this.message.timeouts);
+    this.#send(now);
+    return true;
   }
 
-  timedOut(now: number): void {
-    const phase = this.connection === null || !this.connection.open ? "connect" : "answer";
-    const waited = Math.round(now - this.startedAt);
-    const what =
-      phase === "connect"
-        ? "no connection"
-        : this.firstByteAt === 0
-          ? "no answer"
-          : "no complete answer";
-    // The exchange leaves its connection first, so that closing it cannot be heard as a second end.
+  abandon(): string {
+    const connected = this.connection?.open === true;
     this.source.abandon(this);
-    this.fail("timeout", `${what} after ${waited} ms`, now);
+    if (!connected) return "no connection";
+    return this.call.firstByteAt === 0 ? "no answer" : "no complete answer";
   }
 
-  /** Its connection is closed: nothing is waited for any more. */
-  cancel(): void {
-    sweeper.remove(this);
-  }
-
-  #tell(): void {
-    if (this.source.closed) return;
-    this.#sink.callFinished(this, this.keep ? this.#response() : undefined);
-  }
-
-  #response(): HttpResponse {
-    return new HttpResponse(this, this.error, this.#kept);
+  finish(): HttpResponse | undefined {
+    return this.keep ? new HttpResponse(this.call, this.call.error, this.#kept) : undefined;
   }
 }

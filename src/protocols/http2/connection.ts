@@ -15,13 +15,24 @@
 import http2 from "node:http2";
 import net from "node:net";
 import tls from "node:tls";
-import { clock } from "../net/clock.ts";
+import { clock, type MeasuredCall } from "../call.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
-import type { Http2Exchange } from "./exchange.ts";
 import { CLOSED, connectionFailure, type Failure, goawayFailure, NO_HTTP2 } from "./failure.ts";
 import { RECEIVE_WINDOW_BYTES, STREAMS_PER_CONNECTION_MAX } from "./limits.ts";
 import { WireShare } from "./wire-share.ts";
+
+/** A call as the connection that carries it, or that it waits for, sees it. */
+export interface CarriedStream {
+  readonly call: MeasuredCall;
+  /** Content so far, without framing. */
+  readonly payloadIn: number;
+  readonly payloadOut: number;
+  /** May send now. */
+  opened(session: http2.ClientHttp2Session, now: number): void;
+  /** The connection ended before it could send. */
+  connectionFailed(failure: Failure, now: number): void;
+}
 
 export interface Http2ConnectionOwner {
   gone(connection: Http2Connection): void;
@@ -39,7 +50,7 @@ export class Http2Connection {
   readonly #socket: net.Socket;
   #session: http2.ClientHttp2Session | null = null;
   /** Calls that wait for the connection, or for the server's word on how many may be under way. */
-  readonly #waiting = new Set<Http2Exchange>();
+  readonly #waiting = new Set<CarriedStream>();
   #settingsKnown = false;
   #retired = false;
   #closed = false;
@@ -79,25 +90,25 @@ export class Http2Connection {
   }
 
   /** Puts a call on this connection, now or as soon as it is open. */
-  add(exchange: Http2Exchange, now: number): void {
+  add(stream: CarriedStream, now: number): void {
     this.active++;
-    this.#out.payload(exchange.payloadOut);
+    this.#out.payload(stream.payloadOut);
     const session = this.#session;
     // Until the server's settings are here, more than one stream might be refused for being too many.
     if (session !== null && (this.#settingsKnown || this.active === 1)) {
-      exchange.opened(session, now);
+      stream.opened(session, now);
       return;
     }
-    this.#waiting.add(exchange);
-    exchange.connecting(now);
+    this.#waiting.add(stream);
+    stream.call.connecting(now);
   }
 
   /** The call has ended, or has given up. */
-  remove(exchange: Http2Exchange): void {
-    this.#waiting.delete(exchange);
+  remove(stream: CarriedStream): void {
+    this.#waiting.delete(stream);
     const { active } = this;
-    exchange.bytesIn += this.#in.take(this.#socket.bytesRead, exchange.payloadIn, active);
-    exchange.bytesOut += this.#out.take(this.#socket.bytesWritten, exchange.payloadOut, active);
+    stream.call.bytesIn += this.#in.take(this.#socket.bytesRead, stream.payloadIn, active);
+    stream.call.bytesOut += this.#out.take(this.#socket.bytesWritten, stream.payloadOut, active);
     this.active--;
     if (this.#retired && this.active === 0) this.close();
   }
@@ -167,21 +178,21 @@ export class Http2Connection {
     this.#session = session;
     const connectMs = this.#tcpConnectedAt - this.#startedAt;
     const tlsMs = this.origin.secure ? now - this.#tcpConnectedAt : -1;
-    for (const exchange of this.#waiting) {
-      exchange.connectMs = connectMs;
-      exchange.tlsMs = tlsMs;
+    for (const stream of this.#waiting) {
+      stream.call.connectMs = connectMs;
+      stream.call.tlsMs = tlsMs;
     }
     const [first] = this.#waiting;
     if (first !== undefined) this.#send(first, session, now);
     session.once("remoteSettings", () => {
       this.#settingsKnown = true;
-      for (const exchange of [...this.#waiting]) this.#send(exchange, session, clock());
+      for (const stream of [...this.#waiting]) this.#send(stream, session, clock());
     });
   }
 
-  #send(exchange: Http2Exchange, session: http2.ClientHttp2Session, now: number): void {
-    this.#waiting.delete(exchange);
-    exchange.opened(session, now);
+  #send(stream: CarriedStream, session: http2.ClientHttp2Session, now: number): void {
+    this.#waiting.delete(stream);
+    stream.opened(session, now);
   }
 
   /** Streams up to the last one that the server names go on; the others end as refused. */
@@ -207,6 +218,6 @@ export class Http2Connection {
     const waiting = [...this.#waiting];
     this.close();
     const now = clock();
-    for (const exchange of waiting) exchange.connectionFailed(this.failure, now);
+    for (const stream of waiting) stream.connectionFailed(this.failure, now);
   }
 }

@@ -3,43 +3,40 @@
  * bound to its virtual user and started again and again.
  */
 
-import http2 from "node:http2";
-import { type ErrorKind, errorText } from "../errors.ts";
+import http2, { type OutgoingHttpHeaders } from "node:http2";
+import { type CallOwner, clock, MeasuredCall } from "../call.ts";
+import { errorText } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
+import { type HttpExchange, HttpMessage, type HttpVersion } from "../http/message.ts";
 import { redirectOf } from "../http/redirect.ts";
-import { clock } from "../net/clock.ts";
-import { type Sweepable, sweeper } from "../net/sweeper.ts";
-import type { BoundCall, CallRecord, CallSink } from "../protocol.ts";
-import type { Http2Connection } from "./connection.ts";
+import type { CallSink } from "../protocol.ts";
+import type { CarriedStream, Http2Connection } from "./connection.ts";
+import { encoder } from "./encode.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { UNSEEN_RETRIES_MAX } from "./limits.ts";
-import { Http2Message } from "./message.ts";
 import { Http2Response } from "./response.ts";
-import type { Http2User } from "./user.ts";
+import { type Http2User, http2Sessions } from "./user.ts";
 
-export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
-  message: Http2Message;
-  errorKind: ErrorKind | null = null;
-  status = 0;
-  startedAt = 0;
-  firstByteAt = 0;
-  endedAt = 0;
-  connectMs = -1;
-  tlsMs = -1;
-  bytesIn = 0;
-  bytesOut = 0;
-  sweepSlot = -1;
-  deadline = 0;
+type Message = HttpMessage<OutgoingHttpHeaders>;
+
+export const HTTP2: HttpVersion<OutgoingHttpHeaders> = {
+  protocol: "http2",
+  encoder,
+  exchange: (message, session, keep, sink) =>
+    new Http2Exchange(message, session.state(http2Sessions), keep, sink),
+};
+
+class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, CarriedStream {
+  readonly call: MeasuredCall;
   /** Content of the current stream, without framing. */
   payloadIn = 0;
   payloadOut = 0;
 
-  readonly #first: Http2Message;
   readonly #user: Http2User;
   readonly #keep: boolean;
-  readonly #keepBody: boolean;
-  readonly #sink: CallSink;
-  #error: string | null = null;
+  #first: Message;
+  #message: Message;
+  #keepBody: boolean;
   #redirectsLeft = 0;
   #retriesLeft = 0;
   #connection: Http2Connection | null = null;
@@ -49,62 +46,58 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
   #headers: http2.IncomingHttpHeaders | null = null;
   #body: BodyCollector | null = null;
 
-  constructor(message: Http2Message, user: Http2User, keep: boolean, sink: CallSink) {
-    this.message = message;
+  constructor(message: Message, user: Http2User, keep: boolean, sink: CallSink) {
+    this.call = new MeasuredCall(this, sink);
     this.#first = message;
+    this.#message = message;
     this.#user = user;
     this.#keep = keep;
     this.#keepBody = keep && (message.source.readBody ?? true);
-    this.#sink = sink;
+  }
+
+  aim(message: Message): void {
+    this.#first = message;
+    this.#keepBody = this.#keep && (message.source.readBody ?? true);
+  }
+
+  get closed(): boolean {
+    return this.#user.closed;
   }
 
   start(now: number): void {
-    this.message = this.#first;
-    this.errorKind = null;
-    this.#error = null;
-    this.startedAt = now;
-    this.firstByteAt = 0;
-    this.connectMs = -1;
-    this.tlsMs = -1;
-    this.bytesIn = 0;
-    this.bytesOut = 0;
-    this.#redirectsLeft = this.message.redirectsMax;
+    // A function that goes on after its virtual user has ended makes no more load.
+    if (this.#user.closed) return;
+    this.#redirectsLeft = this.#first.redirectsMax;
     this.#retriesLeft = UNSEEN_RETRIES_MAX;
-    this.#begin(now);
+    this.call.begin(now, this.#first.timeouts);
+    this.#user.started(this);
+    this.#send(this.#first, now);
   }
 
-  #begin(now: number): void {
-    this.status = 0;
+  #send(message: Message, now: number): void {
+    this.#message = message;
     this.#headers = null;
     this.#body = null;
     this.payloadIn = 0;
-    this.payloadOut = this.message.source.body?.length ?? 0;
-    this.#setDeadline(now);
-    sweeper.add(this);
-    this.#user.started(this);
-    this.#connection = this.#user.connectionFor(this.message.origin, now);
+    this.payloadOut = message.source.body?.length ?? 0;
+    if (message.origin.address !== undefined) this.#connect(now);
+    else this.call.lookUp(message.origin, now, (later) => this.#connect(later));
+  }
+
+  #connect(now: number): void {
+    this.#connection = this.#user.connectionFor(this.#message.origin, now);
     this.#connection.add(this, now);
   }
 
-  #setDeadline(now: number): void {
-    this.deadline = Math.min(
-      now + this.message.firstByteTimeoutMs,
-      this.startedAt + this.message.timeoutMs,
-    );
-  }
-
-  /** Only while no connection is open yet: fail earlier than the whole call would. */
-  connecting(now: number): void {
-    this.deadline = Math.min(this.deadline, now + this.message.connectTimeoutMs);
-  }
-
   opened(session: http2.ClientHttp2Session, now: number): void {
-    this.#setDeadline(now);
+    this.call.awaitFirstByte(now);
     this.#readAtStart = this.#connection?.bytesRead ?? 0;
-    const body = this.message.source.body;
+    const body = this.#message.source.body;
     let stream: http2.ClientHttp2Stream;
     try {
-      stream = session.request(this.#user.headersFor(this.message), { endStream: body === null });
+      stream = session.request(this.#user.cookies.apply(this.#message), {
+        endStream: body === null,
+      });
     } catch (error) {
       this.#notSent(error);
       return;
@@ -126,46 +119,37 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
 
   connectionFailed(failure: Failure, now: number): void {
     this.#leave();
-    this.#fail(failure.kind, failure.text, now);
+    this.call.fail(failure.kind, failure.text, now);
   }
 
-  timedOut(now: number): void {
+  abandon(): string {
     const connection = this.#connection;
-    const waited = Math.round(now - this.startedAt);
-    const silent = connection !== null && connection.bytesRead === this.#readAtStart;
-    const what =
+    const missing =
       this.#stream === null
         ? "no connection"
-        : this.status === 0
+        : this.call.status === 0
           ? "no answer"
           : "no complete answer";
+    const silent = connection !== null && connection.bytesRead === this.#readAtStart;
     // Whoever has not sent a byte since may be gone for good: the next call gets another connection.
     if (silent || connection?.open === false) connection?.retire();
     this.#leave(http2.constants.NGHTTP2_CANCEL);
-    this.#fail("timeout", `${what} after ${waited} ms`, now);
+    return missing;
   }
 
-  /** Ends it without a word: the virtual user is gone. */
   cancel(): void {
-    sweeper.remove(this);
+    this.call.cancel();
     this.#leave(http2.constants.NGHTTP2_CANCEL);
-  }
-
-  /** For a call that could not even begin, such as one to a host that nobody knows. */
-  failBeforeStart(kind: ErrorKind, text: string, startedAt: number): void {
-    this.startedAt = startedAt;
-    this.#fail(kind, text, clock());
   }
 
   #onResponse(stream: http2.ClientHttp2Stream, headers: http2.IncomingHttpHeaders): void {
     if (stream !== this.#stream) return;
-    if (this.firstByteAt === 0) this.firstByteAt = clock();
-    this.deadline = this.startedAt + this.message.timeoutMs;
-    this.status = Number(headers[http2.constants.HTTP2_HEADER_STATUS] ?? 0);
+    this.call.firstByte(clock());
+    this.call.status = Number(headers[http2.constants.HTTP2_HEADER_STATUS] ?? 0);
     this.#headers = headers;
     if (this.#keepBody) this.#body = new BodyCollector(this.#user.settings.bodyBytesMax);
     const cookies = headers["set-cookie"];
-    if (cookies !== undefined) this.#user.cookiesArrived(this.message, cookies);
+    if (cookies !== undefined) this.#user.cookies.arrived(this.#message, cookies);
   }
 
   #onData(stream: http2.ClientHttp2Stream, piece: Buffer): void {
@@ -180,19 +164,15 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
     const now = clock();
     const location = this.#redirectsLeft > 0 ? (this.#headers["location"] ?? null) : null;
     this.#leave();
-    const target = redirectOf(this.message.source, this.status, location);
+    const { status } = this.call;
+    const target = redirectOf(this.#message.source, status, location);
     if (target !== null) {
       this.#redirectsLeft--;
-      this.#continueWith(new Http2Message(target, this.#user.settings));
+      this.#again(new HttpMessage(HTTP2, target, this.#user.settings), now);
       return;
     }
-    sweeper.remove(this);
-    this.endedAt = now;
-    if (!this.message.succeeded(this.status)) {
-      this.errorKind = "status";
-      this.#error = `the server answered with status ${this.status}`;
-    }
-    this.#tell();
+    if (this.#message.succeeded(status)) this.call.succeed(now);
+    else this.call.fail("status", `the server answered with status ${status}`, now);
   }
 
   /** The stream closed before the answer was complete. */
@@ -205,10 +185,10 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
     const refused = code === http2.constants.NGHTTP2_REFUSED_STREAM;
     if (refused && connection.goneAway && this.#retriesLeft > 0) {
       this.#retriesLeft--;
-      this.#continueWith(this.message);
+      this.#again(this.#message, clock());
       return;
     }
-    this.#fail(failure.kind, failure.text, clock());
+    this.call.fail(failure.kind, failure.text, clock());
   }
 
   /** The session took no new stream: it is closing, or has used up its stream numbers. */
@@ -217,26 +197,14 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
     this.#leave();
     if (this.#retriesLeft > 0) {
       this.#retriesLeft--;
-      this.#continueWith(this.message);
-    } else this.#fail("reset", errorText(error), clock());
+      this.#again(this.#message, clock());
+    } else this.call.fail("reset", errorText(error), clock());
   }
 
   /** The same call goes on with another stream. */
-  #continueWith(message: Http2Message): void {
-    sweeper.remove(this);
-    this.message = message;
-    if (message.origin.address !== undefined) {
-      this.#begin(clock());
-      return;
-    }
-    message.origin.prepare(this.#user).then(
-      () => {
-        if (!this.#user.closed) this.#begin(clock());
-      },
-      (problem: unknown) => {
-        if (!this.#user.closed) this.#fail("dns", errorText(problem), clock());
-      },
-    );
+  #again(message: Message, now: number): void {
+    this.call.again(message.timeouts);
+    this.#send(message, now);
   }
 
   /** Lets go of stream and connection, so that nothing they do later can be heard as a second end. */
@@ -246,30 +214,18 @@ export class Http2Exchange implements BoundCall, CallRecord, Sweepable {
     this.#stream = null;
     this.#connection = null;
     if (cancelCode !== undefined) stream?.close(cancelCode);
-    this.#user.ended(this);
     if (connection === null) return;
     if (!this.#user.settings.keepAlive) connection.retire();
     connection.remove(this);
   }
 
-  #fail(kind: ErrorKind, text: string, now: number): void {
-    sweeper.remove(this);
-    this.errorKind = kind;
-    this.#error = text;
-    this.endedAt = now;
-    if (this.firstByteAt === 0) this.firstByteAt = now;
-    this.#tell();
-  }
-
-  #tell(): void {
-    this.#sink.callFinished(this, this.#keep ? this.#response() : undefined);
-  }
-
-  #response(): Http2Response {
+  finish(): Http2Response | undefined {
+    this.#user.ended(this);
+    if (!this.#keep) return undefined;
     const headers = this.#headers;
-    const body = this.#keepBody && this.#body !== null ? this.#body.take() : null;
+    const body = this.#body?.take() ?? null;
     const kept = headers === null ? null : { readHeaders: () => linesOf(headers), body };
-    return new Http2Response(this, this.#error, kept);
+    return new Http2Response(this.call, this.call.error, kept);
   }
 }
 

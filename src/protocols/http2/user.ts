@@ -1,33 +1,30 @@
 /**
  * One virtual user's side of HTTP/2: its connections (or the pool that all users of a core share),
- * its cookies, and the calls it has under way.
+ * and the calls it has under way.
  */
 
-import type { OutgoingHttpHeaders } from "node:http2";
-import { CookieJar } from "../http/cookie-jar.ts";
+import { type UserCookies, userCookies } from "../http/user-cookies.ts";
 import type { Origin } from "../net/origin.ts";
-import { resolveHost } from "../net/resolve.ts";
-import type {
-  CallSettings,
-  ResolvedAddress,
-  Session,
-  SessionKey,
-  SessionState,
-} from "../protocol.ts";
+import type { CallSettings, Session, SessionKey, SessionState } from "../protocol.ts";
 import type { Http2Connection } from "./connection.ts";
-import type { Http2Exchange } from "./exchange.ts";
-import type { Http2Message } from "./message.ts";
 import { Http2Pool } from "./pool.ts";
+
+/** A call under way, as its user ends it. */
+export interface Cancellable {
+  cancel(): void;
+}
 
 export class Http2User implements SessionState {
   readonly settings: CallSettings;
+  readonly cookies: UserCookies;
   closed = false;
   readonly #pool: Http2Pool;
-  readonly #underWay = new Set<Http2Exchange>();
-  #jar: CookieJar | null = null;
+  readonly #underWay = new Set<Cancellable>();
 
-  constructor(settings: CallSettings) {
+  constructor(session: Session) {
+    const { settings } = session;
     this.settings = settings;
+    this.cookies = session.state(userCookies);
     this.#pool =
       settings.connections === "shared" ? Http2Pool.shared(settings) : new Http2Pool(settings);
     this.#pool.join();
@@ -37,32 +34,15 @@ export class Http2User implements SessionState {
     return this.#pool.connectionFor(origin, now);
   }
 
-  started(exchange: Http2Exchange): void {
+  started(exchange: Cancellable): void {
     this.#underWay.add(exchange);
   }
 
-  ended(exchange: Http2Exchange): void {
+  ended(exchange: Cancellable): void {
     this.#underWay.delete(exchange);
   }
 
-  headersFor(message: Http2Message): OutgoingHttpHeaders {
-    const cookies = this.#jar?.header(cookieOrigin(message), Date.now()) ?? "";
-    return cookies === "" ? message.headers : message.withCookies(cookies);
-  }
-
-  cookiesArrived(message: Http2Message, values: readonly string[]): void {
-    if (this.settings.cookies === "off") return;
-    this.#jar ??= new CookieJar();
-    this.#jar.store(values, cookieOrigin(message), Date.now());
-  }
-
-  resolve(host: string): Promise<ResolvedAddress> {
-    return resolveHost(host);
-  }
-
-  reset(): void {
-    if (this.settings.cookies === "iteration") this.#jar = null;
-  }
+  reset(): void {}
 
   close(): void {
     if (this.closed) return;
@@ -72,11 +52,7 @@ export class Http2User implements SessionState {
   }
 }
 
-function cookieOrigin({ source }: Http2Message): { host: string; path: string; secure: boolean } {
-  return { host: source.url.hostname, path: source.path, secure: source.url.secure };
-}
-
 export const http2Sessions: SessionKey<Http2User> = {
   name: "http2",
-  create: (session: Session) => new Http2User(session.settings),
+  create: (session) => new Http2User(session),
 };

@@ -1,9 +1,16 @@
 /** Where connections go: host, port and TLS, looked up once per core. One object per distinct origin. */
 
-import type { UrlPart } from "../http/parts.ts";
-import type { CallEnvironment, ResolvedAddress } from "../protocol.ts";
+import { type ResolvedAddress, resolveHost } from "./resolve.ts";
 
-export class Origin {
+/** What an address of any protocol says about the connection. */
+export interface Endpoint {
+  readonly hostname: string;
+  readonly port: number;
+  /** TLS. */
+  readonly secure: boolean;
+}
+
+export class Origin implements Endpoint {
   /** Small and dense: pools index their idle connections by it. */
   readonly id: number;
   readonly hostname: string;
@@ -12,11 +19,11 @@ export class Origin {
   #address: ResolvedAddress | undefined;
   #resolving: Promise<void> | undefined;
 
-  constructor(id: number, url: UrlPart) {
+  constructor(id: number, { hostname, port, secure }: Endpoint) {
     this.id = id;
-    this.hostname = url.hostname;
-    this.port = url.port;
-    this.secure = url.secure;
+    this.hostname = hostname;
+    this.port = port;
+    this.secure = secure;
   }
 
   /** Undefined until `prepare` has been awaited. */
@@ -24,8 +31,9 @@ export class Origin {
     return this.#address;
   }
 
-  prepare(environment: Pick<CallEnvironment, "resolve">): Promise<void> {
-    this.#resolving ??= environment.resolve(this.hostname).then(
+  /** Looks the host up; later calls wait for the same answer, unless it was none. */
+  prepare(): Promise<void> {
+    this.#resolving ??= resolveHost(this.hostname).then(
       (address) => {
         this.#address = address;
       },
@@ -42,13 +50,13 @@ export class Origin {
 const ORIGINS_MAX = 4_096;
 const origins = new Map<string, Origin>();
 
-export function originOf(url: UrlPart): Origin {
-  const key = `${url.secure ? "s" : "p"}:${url.hostname}:${url.port}`;
+export function originOf(endpoint: Endpoint): Origin {
+  const key = `${endpoint.secure ? "s" : "p"}:${endpoint.hostname}:${endpoint.port}`;
   let origin = origins.get(key);
   if (origin === undefined) {
     if (origins.size >= ORIGINS_MAX)
       throw new Error(`more than ${ORIGINS_MAX} distinct hosts in one run`);
-    origin = new Origin(origins.size, url);
+    origin = new Origin(origins.size, endpoint);
     origins.set(key, origin);
   }
   return origin;

@@ -2,7 +2,11 @@
 
 import { lookup } from "node:dns/promises";
 import net from "node:net";
-import type { ResolvedAddress } from "../protocol.ts";
+
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: 4 | 6;
+}
 
 const HOSTS_MAX = 4_096;
 const known = new Map<string, Promise<ResolvedAddress>>();

@@ -1,7 +1,6 @@
 /** A virtual user's session for tests: states are made on first use and closed together. */
 
 import { clock } from "../net/clock.ts";
-import { resolveHost } from "../net/resolve.ts";
 import {
   type CallRecord,
   type CallResult,
@@ -52,7 +51,7 @@ export async function runner(
   session: TestSession,
   keep = true,
 ): Promise<() => Promise<Finished>> {
-  await call.prepare({ settings: session.settings, resolve: resolveHost });
+  await call.prepare({ settings: session.settings });
   let heard: (finished: Finished) => void = () => {
     throw new Error("a call ended that was not started, or a second time");
   };

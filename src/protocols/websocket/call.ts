@@ -1,102 +1,88 @@
-/** One measured call on the way: it waits for the handshake, for a message, or for bytes to leave. */
+/** One call of a WebSocket on the way: it waits for the handshake, for a message, or for bytes to leave. */
 
+import { type CallOwner, type CallTimeouts, MeasuredCall } from "../call.ts";
 import type { ErrorKind } from "../errors.ts";
-import { type Sweepable, sweeper } from "../net/sweeper.ts";
-import type { CallRecord, CallSink } from "../protocol.ts";
+import type { Origin } from "../net/origin.ts";
+import type { CallSink } from "../protocol.ts";
 import type { WebsocketMessage } from "./message.ts";
-import { WebsocketResponse } from "./response.ts";
-import type { WebsocketSocket } from "./socket.ts";
+import { WebsocketResponse, type WebsocketSocket } from "./response.ts";
 
-export class WebsocketCall implements CallRecord, Sweepable {
-  errorKind: ErrorKind | null = null;
-  status = 0;
-  startedAt = 0;
-  firstByteAt = 0;
-  endedAt = 0;
-  connectMs = -1;
-  tlsMs = -1;
-  bytesIn = 0;
-  bytesOut = 0;
-  sweepSlot = -1;
-  deadline = 0;
+/** The connection that a call waits on. */
+export interface WaitedSocket extends WebsocketSocket {
+  /** The call has given up. */
+  abandon(call: WebsocketCall): void;
+  /** Gives the call all bytes since the last call ended: sums over calls are exact. */
+  account(measure: MeasuredCall): void;
+}
+
+export class WebsocketCall implements CallOwner {
+  readonly measure: MeasuredCall;
   /** What a time-out would mean: "no connection", "no answer". */
   awaited = "no answer";
-  readonly #sink: CallSink;
+  readonly #user: { readonly closed: boolean };
   readonly #keep: boolean;
-  #timeoutMs = 0;
-  #socket: WebsocketSocket | null = null;
+  #socket: WaitedSocket | null = null;
+  #message: WebsocketMessage | null = null;
 
-  constructor(sink: CallSink, keep: boolean) {
-    this.#sink = sink;
+  constructor(user: { readonly closed: boolean }, keep: boolean, sink: CallSink) {
+    this.measure = new MeasuredCall(this, sink);
+    this.#user = user;
     this.#keep = keep;
   }
 
-  begin(now: number, timeoutMs: number): void {
-    this.errorKind = null;
-    this.status = 0;
-    this.startedAt = now;
-    this.firstByteAt = 0;
-    this.connectMs = -1;
-    this.tlsMs = -1;
-    this.bytesIn = 0;
-    this.bytesOut = 0;
-    this.#timeoutMs = timeoutMs;
-    this.deadline = now + timeoutMs;
-    sweeper.add(this);
+  get closed(): boolean {
+    return this.#user.closed;
   }
 
-  /** Only while the connection is not open yet: fail earlier than the whole call would. */
-  connecting(deadline: number): void {
-    this.awaited = "no connection";
-    this.deadline = Math.min(this.deadline, deadline);
-  }
-
-  opened(connectMs: number, tlsMs: number): void {
-    this.connectMs = connectMs;
-    this.tlsMs = Math.max(tlsMs, -1);
-    this.deadline = this.startedAt + this.#timeoutMs;
+  begin(now: number, timeouts: CallTimeouts): void {
+    this.#socket = null;
+    this.#message = null;
+    this.measure.begin(now, timeouts);
   }
 
   /** From now on it waits on this connection. */
-  waitOn(socket: WebsocketSocket): void {
+  waitOn(socket: WaitedSocket): void {
     this.#socket = socket;
   }
 
+  /** Only while the connection is not open yet, which began to open at `since`. */
+  connecting(since: number): void {
+    this.awaited = "no connection";
+    this.measure.connecting(since);
+  }
+
+  /** Goes on when the host has been looked up. */
+  lookUp(origin: Origin, now: number, then: (now: number) => void): void {
+    this.awaited = "no connection";
+    this.measure.lookUp(origin, now, then);
+  }
+
   succeed(message: WebsocketMessage | null, now: number): void {
-    this.#end(null, null, message, now);
+    this.#message = message;
+    this.measure.succeed(now);
   }
 
   fail(kind: ErrorKind, error: string, now: number): void {
-    this.#end(kind, error, null, now);
+    this.measure.fail(kind, error, now);
   }
 
-  timedOut(now: number): void {
-    const waited = Math.round(now - this.startedAt);
+  abandon(): string {
     this.#socket?.abandon(this);
-    this.fail("timeout", `${this.awaited} after ${waited} ms`, now);
+    return this.awaited;
   }
 
-  /** Ends it without a word: the virtual user is gone. */
+  /** Ends it untold: the virtual user is gone. */
   cancel(): void {
-    sweeper.remove(this);
+    this.measure.cancel();
     this.#socket = null;
   }
 
-  #end(
-    kind: ErrorKind | null,
-    error: string | null,
-    message: WebsocketMessage | null,
-    now: number,
-  ): void {
-    sweeper.remove(this);
+  finish(): WebsocketResponse | undefined {
     const socket = this.#socket;
     this.#socket = null;
-    socket?.account(this);
-    this.errorKind = kind;
-    this.endedAt = now;
-    if (this.firstByteAt === 0) this.firstByteAt = now;
+    socket?.account(this.measure);
+    if (!this.#keep) return undefined;
     const usable = socket?.open === true ? socket : null;
-    const result = this.#keep ? new WebsocketResponse(this, error, message, usable) : undefined;
-    this.#sink.callFinished(this, result);
+    return new WebsocketResponse(this.measure, this.measure.error, this.#message, usable);
   }
 }

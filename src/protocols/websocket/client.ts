@@ -12,9 +12,8 @@
  */
 
 import type { Duration } from "../../core/base/duration.ts";
-import { errorText } from "../errors.ts";
+import { type CallTimeouts, clock } from "../call.ts";
 import type { UrlPart } from "../http/parts.ts";
-import { clock } from "../net/clock.ts";
 import type {
   BoundCall,
   CallEnvironment,
@@ -30,10 +29,11 @@ import {
   type Matcher,
   matcherOf,
   type OutgoingMessage,
+  type WaitOptions,
 } from "./message.ts";
 import type { WebsocketResponse } from "./response.ts";
-import type { WaitOptions, WebsocketSocket } from "./socket.ts";
-import { type ConnectOptions, timeoutOf, WebsocketTarget } from "./target.ts";
+import type { UserSocket } from "./socket.ts";
+import { type ConnectOptions, timeoutsFor, WebsocketTarget } from "./target.ts";
 import { type WebsocketUser, websocketSessions } from "./user.ts";
 
 export interface ExchangeOptions extends ConnectOptions {
@@ -57,13 +57,13 @@ export class WebsocketExchange implements PreparedCall<WebsocketResponse> {
     this.#timeout = options.timeout;
   }
 
-  timeoutMs(settings: CallSettings): number {
-    return timeoutOf(this.#timeout, settings);
+  timeouts(settings: CallSettings): CallTimeouts {
+    return timeoutsFor(this.#timeout, settings);
   }
 
-  async prepare(environment: CallEnvironment): Promise<void> {
-    this.timeoutMs(environment.settings);
-    await this.target.origin.prepare(environment);
+  async prepare({ settings }: CallEnvironment): Promise<void> {
+    this.timeouts(settings);
+    await this.target.origin.prepare();
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
@@ -75,18 +75,24 @@ class BoundExchange implements BoundCall {
   readonly #exchange: WebsocketExchange;
   readonly #user: WebsocketUser;
   readonly #call: WebsocketCall;
-  readonly #timeoutMs: number;
+  readonly #timeouts: CallTimeouts;
 
   constructor(exchange: WebsocketExchange, user: WebsocketUser, keep: boolean, sink: CallSink) {
     this.#exchange = exchange;
     this.#user = user;
-    this.#timeoutMs = exchange.timeoutMs(user.settings);
-    this.#call = new WebsocketCall(user.settings.keepAlive ? sink : this.#closingSink(sink), keep);
+    this.#timeouts = exchange.timeouts(user.settings);
+    this.#call = new WebsocketCall(
+      user,
+      keep,
+      user.settings.keepAlive ? sink : this.#closingSink(sink),
+    );
   }
 
   start(now: number): void {
     const { matches, payload, target } = this.#exchange;
-    this.#call.begin(now, this.#timeoutMs);
+    // What goes on after its virtual user has ended makes no more load.
+    if (this.#user.closed) return;
+    this.#call.begin(now, this.#timeouts);
     this.#user.persistent(target).exchange(this.#call, payload, matches, now);
   }
 
@@ -114,32 +120,36 @@ export class WebsocketClient {
     target: string | UrlPart,
     options: ConnectOptions = {},
   ): Promise<WebsocketResponse> => {
-    const user = this.#user;
     const prepared = new WebsocketTarget(target, options);
-    const timeoutMs = timeoutOf(options.timeout, user.settings);
-    const startedAt = clock();
-    let problem: string | null = null;
-    if (prepared.origin.address === undefined) {
-      await prepared.origin.prepare(user).catch((error: unknown) => {
-        problem = errorText(error);
+    const timeouts = timeoutsFor(options.timeout, this.#user.settings);
+    return new Promise((resolve, reject) => {
+      const call = new WebsocketCall(this.#user, true, {
+        callFinished: (_record, result) => resolve(result as WebsocketResponse),
       });
-    }
-    const socket = problem === null ? user.open(prepared) : null;
-    const response = await new Promise<WebsocketResponse>((resolve) => {
-      const finished: CallSink["callFinished"] = (_record, result) =>
-        resolve(result as WebsocketResponse);
-      const call = new WebsocketCall({ callFinished: finished }, true);
-      call.begin(startedAt, timeoutMs);
-      if (socket === null) call.fail("dns", problem ?? "", clock());
-      else
-        socket.whenOpen(call, startedAt, (now) => {
-          call.status = SWITCHING_PROTOCOLS;
-          call.succeed(null, now);
-        });
+      const open = (now: number): void => {
+        try {
+          this.#open(prepared, call, now);
+        } catch (error) {
+          call.cancel();
+          reject(error);
+        }
+      };
+      const now = clock();
+      call.begin(now, timeouts);
+      if (prepared.origin.address !== undefined) open(now);
+      else call.lookUp(prepared.origin, now, open);
     });
-    if (response.ok) user.latest = socket;
-    return response;
   };
+
+  #open(target: WebsocketTarget, call: WebsocketCall, now: number): void {
+    const user = this.#user;
+    const socket = user.open(target);
+    socket.whenOpen(call, now, (openNow) => {
+      user.latest = socket;
+      call.measure.status = SWITCHING_PROTOCOLS;
+      call.succeed(null, openNow);
+    });
+  }
 
   /** Sends a message and waits for its answer. */
   request = (message: OutgoingMessage, options?: WaitOptions): Promise<WebsocketResponse> =>
@@ -157,7 +167,7 @@ export class WebsocketClient {
   close = (code?: number, reason?: string): Promise<WebsocketResponse> =>
     this.#latest("close").close(code, reason);
 
-  #latest(verb: string): WebsocketSocket {
+  #latest(verb: string): UserSocket {
     const socket = this.#user.latest;
     if (socket === null) throw new Error(`ws.${verb}: call ws.connect(url) first`);
     return socket;
@@ -165,10 +175,6 @@ export class WebsocketClient {
 }
 
 const SWITCHING_PROTOCOLS = 101;
-
-export function createWebsocketClient(session: Session): WebsocketClient {
-  return new WebsocketClient(session);
-}
 
 /** Prepared calls: `step("echo", websocket.exchange("wss://…", "hello"))`. */
 export const websocket = {

@@ -1,10 +1,18 @@
 /** Messages as they are sent, received and told apart. */
 
+import type { Duration } from "../../core/base/duration.ts";
+
 /** Text, bytes, or anything else as JSON. */
 export type OutgoingMessage = string | Uint8Array | object;
 
 /** Which message is the answer: text that it holds, a pattern, or a function. */
 export type Match = string | RegExp | ((message: WebsocketMessage) => boolean);
+
+export interface WaitOptions {
+  /** Which message is the answer; the next one by default. */
+  readonly match?: Match;
+  readonly timeout?: Duration;
+}
 
 export class WebsocketMessage {
   readonly bytes: Buffer;

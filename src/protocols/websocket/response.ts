@@ -1,6 +1,26 @@
 import { type CallRecord, CallResult } from "../protocol.ts";
-import type { WebsocketMessage } from "./message.ts";
-import type { WebsocketSocket } from "./socket.ts";
+import type { OutgoingMessage, WaitOptions, WebsocketMessage } from "./message.ts";
+
+/** One connection as functions of a workflow use it. */
+export interface WebsocketSocket {
+  readonly open: boolean;
+  readonly closed: boolean;
+  /** The subprotocol that the server chose; "" when none. */
+  readonly protocol: string;
+  /** Messages that were thrown away because nobody received them in time. */
+  readonly dropped: number;
+  /** Sends a message and waits for its answer, which comes behind it. */
+  request(message: OutgoingMessage, options?: WaitOptions): Promise<WebsocketResponse>;
+  /** Sends a message; ends when its bytes have been handed to the network. */
+  send(
+    message: OutgoingMessage,
+    options?: Pick<WaitOptions, "timeout">,
+  ): Promise<WebsocketResponse>;
+  /** Waits for a message: one that came already and was not taken, or the next. */
+  receive(options?: WaitOptions): Promise<WebsocketResponse>;
+  /** Closes in order: ends when the server has agreed. */
+  close(code?: number, reason?: string): Promise<WebsocketResponse>;
+}
 
 /**
  * The measured end of one WebSocket call: a handshake, a send, or a message that was waited for.

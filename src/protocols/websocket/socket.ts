@@ -15,29 +15,23 @@ import net from "node:net";
 import tls from "node:tls";
 import WebSocket from "ws";
 import type { Duration } from "../../core/base/duration.ts";
+import { clock, type MeasuredCall } from "../call.ts";
 import { errorText } from "../errors.ts";
-import { clock } from "../net/clock.ts";
 import type { CallSettings } from "../protocol.ts";
-import { WebsocketCall } from "./call.ts";
+import { type WaitedSocket, WebsocketCall } from "./call.ts";
 import { type Failure, failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
 import { CLOSE_TIMEOUT_MS, SEND_BUFFER_BYTES_MAX, WAITING_CALLS_MAX } from "./limits.ts";
 import {
   encodeMessage,
-  type Match,
   type Matcher,
   matcherOf,
   type OutgoingMessage,
+  type WaitOptions,
   WebsocketMessage,
 } from "./message.ts";
 import type { MessageQueue } from "./message-queue.ts";
 import type { WebsocketResponse } from "./response.ts";
-import { timeoutOf, type WebsocketTarget } from "./target.ts";
-
-export interface WaitOptions {
-  /** Which message is the answer; the next one by default. */
-  readonly match?: Match;
-  readonly timeout?: Duration;
-}
+import { timeoutsFor, type WebsocketTarget } from "./target.ts";
 
 interface Waiting {
   readonly call: WebsocketCall;
@@ -48,10 +42,17 @@ interface Waiting {
 
 const NEVER: Matcher = () => false;
 
-export class WebsocketSocket {
+/** The virtual user it belongs to. */
+export interface SocketOwner {
+  readonly settings: CallSettings;
+  readonly closed: boolean;
+  gone(socket: UserSocket): void;
+}
+
+export class UserSocket implements WaitedSocket {
   readonly target: WebsocketTarget;
+  readonly #owner: SocketOwner;
   readonly #settings: CallSettings;
-  readonly #gone: (socket: WebsocketSocket) => void;
   /** Null where nobody can receive, as with prepared exchanges. */
   readonly #queue: MessageQueue | null;
   readonly #startedAt = clock();
@@ -68,16 +69,11 @@ export class WebsocketSocket {
   #readBefore = 0;
   #writtenBefore = 0;
 
-  constructor(
-    target: WebsocketTarget,
-    settings: CallSettings,
-    queue: MessageQueue | null,
-    gone: (socket: WebsocketSocket) => void,
-  ) {
+  constructor(target: WebsocketTarget, owner: SocketOwner, queue: MessageQueue | null) {
     this.target = target;
-    this.#settings = settings;
+    this.#owner = owner;
+    this.#settings = owner.settings;
     this.#queue = queue;
-    this.#gone = gone;
     this.#ws = this.#connect();
   }
 
@@ -89,17 +85,14 @@ export class WebsocketSocket {
     return this.#closed;
   }
 
-  /** The subprotocol that the server chose; "" when none. */
   get protocol(): string {
     return this.#ws.protocol;
   }
 
-  /** Messages that were thrown away because nobody received them in time. */
   get dropped(): number {
     return this.#queue?.dropped ?? 0;
   }
 
-  /** Sends a message and waits for its answer, which comes behind it. */
   request(message: OutgoingMessage, options: WaitOptions = {}): Promise<WebsocketResponse> {
     const payload = encodeMessage(message);
     const matches = matcherOf(options.match);
@@ -108,7 +101,6 @@ export class WebsocketSocket {
     );
   }
 
-  /** Sends a message; ends when its bytes have been handed to the network. */
   send(
     message: OutgoingMessage,
     options: Pick<WaitOptions, "timeout"> = {},
@@ -123,7 +115,6 @@ export class WebsocketSocket {
     });
   }
 
-  /** Waits for a message: one that came already and was not taken, or the next. */
   receive(options: WaitOptions = {}): Promise<WebsocketResponse> {
     const matches = matcherOf(options.match);
     return this.#measured(options.timeout, (call, now) => {
@@ -148,7 +139,6 @@ export class WebsocketSocket {
     return true;
   }
 
-  /** Closes in order: ends when the server has agreed. */
   close(code = 1000, reason = ""): Promise<WebsocketResponse> {
     return this.#measured(CLOSE_TIMEOUT_MS, (call, now) => {
       this.whenOpen(call, now, () => {
@@ -169,7 +159,7 @@ export class WebsocketSocket {
   ): void {
     this.whenOpen(call, now, (openNow) => {
       call.awaited = "no answer";
-      call.deadline = Math.min(call.deadline, openNow + this.#settings.firstByteTimeoutMs);
+      call.measure.awaitFirstByte(openNow);
       this.#waiting.push({ call, matches, answer: true });
       this.#write(payload, call, false);
     });
@@ -182,12 +172,11 @@ export class WebsocketSocket {
       call.fail("resources", `more than ${WAITING_CALLS_MAX} calls wait on one connection`, now);
     else if (this.#open) then(now);
     else {
-      call.connecting(this.#startedAt + this.#settings.connectTimeoutMs);
+      call.connecting(this.#startedAt);
       this.#opening.set(call, then);
     }
   }
 
-  /** The call has given up. */
   abandon(call: WebsocketCall): void {
     const wasOpening = this.#opening.delete(call);
     const waiting = this.#forget(call);
@@ -207,12 +196,11 @@ export class WebsocketSocket {
     this.#end();
   }
 
-  /** Gives the call all bytes since the last call ended: sums over calls are exact. */
-  account(call: WebsocketCall): void {
+  account(measure: MeasuredCall): void {
     const raw = this.#raw;
     if (raw === null) return;
-    call.bytesIn = raw.bytesRead - this.#readBefore;
-    call.bytesOut = raw.bytesWritten - this.#writtenBefore;
+    measure.bytesIn = raw.bytesRead - this.#readBefore;
+    measure.bytesOut = raw.bytesWritten - this.#writtenBefore;
     this.#readBefore = raw.bytesRead;
     this.#writtenBefore = raw.bytesWritten;
   }
@@ -265,7 +253,8 @@ export class WebsocketSocket {
     const opening = [...this.#opening];
     this.#opening.clear();
     for (const [call, then] of opening) {
-      call.opened(this.#tcpConnectedAt - this.#startedAt, this.#secureAt - this.#tcpConnectedAt);
+      const tlsMs = Math.max(this.#secureAt - this.#tcpConnectedAt, -1);
+      call.measure.opened(this.#tcpConnectedAt - this.#startedAt, tlsMs);
       then(now);
     }
   }
@@ -290,7 +279,7 @@ export class WebsocketSocket {
 
   #onRefusal(request: ClientRequest, response: IncomingMessage): void {
     const status = response.statusCode ?? 0;
-    for (const call of this.#opening.keys()) call.status = status;
+    for (const { measure } of this.#opening.keys()) measure.status = status;
     this.#fail(failureOfStatus(status));
     request.destroy();
   }
@@ -336,21 +325,20 @@ export class WebsocketSocket {
     if (this.#closed) return;
     this.#closed = true;
     this.#ws.terminate();
-    this.#gone(this);
+    this.#owner.gone(this);
   }
 
   #measured(
     timeout: Duration | undefined,
     start: (call: WebsocketCall, now: number) => void,
   ): Promise<WebsocketResponse> {
-    const timeoutMs = timeoutOf(timeout, this.#settings);
+    const timeouts = timeoutsFor(timeout, this.#settings);
     return new Promise((resolve) => {
       const now = clock();
-      const call = new WebsocketCall(
-        { callFinished: (_record, result) => resolve(result as WebsocketResponse) },
-        true,
-      );
-      call.begin(now, timeoutMs);
+      const call = new WebsocketCall(this.#owner, true, {
+        callFinished: (_record, result) => resolve(result as WebsocketResponse),
+      });
+      call.begin(now, timeouts);
       start(call, now);
     });
   }

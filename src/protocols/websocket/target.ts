@@ -1,6 +1,7 @@
 /** Where a WebSocket goes and what its handshake says, made once per call site. */
 
-import { type Duration, parseDuration } from "../../core/base/duration.ts";
+import type { Duration } from "../../core/base/duration.ts";
+import { type CallTimeouts, timeoutsOf } from "../call.ts";
 import type {
   AuthPart,
   CookiesPart,
@@ -9,7 +10,7 @@ import type {
   ParamValues,
 } from "../http/parts.ts";
 import { type ParamsPart, UrlPart } from "../http/parts.ts";
-import { compose } from "../http/request.ts";
+import { compose, timeoutMsOf } from "../http/request.ts";
 import { type Origin, originOf } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 
@@ -59,10 +60,7 @@ function websocketUrl(text: string): string {
   throw new TypeError(`"${text}" has no scheme: write ws://${text} or wss://${text}`);
 }
 
-export function timeoutOf(timeout: Duration | undefined, settings: CallSettings): number {
-  if (timeout === undefined) return settings.timeoutMs;
-  const parsed = parseDuration(timeout);
-  if (!parsed.ok) throw new TypeError(`timeout: ${parsed.problem}`);
-  if (parsed.ms <= 0) throw new TypeError("timeout: must be more than zero");
-  return parsed.ms;
+/** Throws for a time-out that is none, as any mistake in a workflow does. */
+export function timeoutsFor(timeout: Duration | undefined, settings: CallSettings): CallTimeouts {
+  return timeoutsOf(timeout === undefined ? null : timeoutMsOf(timeout), settings);
 }

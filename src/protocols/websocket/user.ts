@@ -1,38 +1,31 @@
 /** One virtual user's WebSockets: those that its functions opened, and those of prepared exchanges. */
 
-import { resolveHost } from "../net/resolve.ts";
-import type {
-  CallSettings,
-  ResolvedAddress,
-  Session,
-  SessionKey,
-  SessionState,
-} from "../protocol.ts";
+import type { CallSettings, SessionKey, SessionState } from "../protocol.ts";
 import { SOCKETS_PER_USER_MAX } from "./limits.ts";
 import { MessageQueue } from "./message-queue.ts";
-import { WebsocketSocket } from "./socket.ts";
+import { type SocketOwner, UserSocket } from "./socket.ts";
 import type { WebsocketTarget } from "./target.ts";
 
-export class WebsocketUser implements SessionState {
+export class WebsocketUser implements SessionState, SocketOwner {
   readonly settings: CallSettings;
   /** What `ws.send` and its kin speak on: the connection opened last. */
-  latest: WebsocketSocket | null = null;
-  readonly #all = new Set<WebsocketSocket>();
+  latest: UserSocket | null = null;
+  readonly #all = new Set<UserSocket>();
   /** Connections of prepared exchanges by target; they stay open over iterations. */
-  readonly #persistent = new Map<string, WebsocketSocket>();
-  #closed = false;
+  readonly #persistent = new Map<string, UserSocket>();
+  closed = false;
 
   constructor(settings: CallSettings) {
     this.settings = settings;
   }
 
   /** A new connection for functions, with a queue for what comes unasked. */
-  open(target: WebsocketTarget): WebsocketSocket {
+  open(target: WebsocketTarget): UserSocket {
     return this.#open(target, new MessageQueue());
   }
 
   /** The connection that all prepared exchanges with this target use. */
-  persistent(target: WebsocketTarget): WebsocketSocket {
+  persistent(target: WebsocketTarget): UserSocket {
     let socket = this.#persistent.get(target.key);
     if (socket === undefined) {
       socket = this.#open(target, null);
@@ -46,38 +39,34 @@ export class WebsocketUser implements SessionState {
     this.#persistent.get(target.key)?.terminate();
   }
 
-  #open(target: WebsocketTarget, queue: MessageQueue | null): WebsocketSocket {
-    if (this.#closed) throw new Error("the virtual user has ended");
+  #open(target: WebsocketTarget, queue: MessageQueue | null): UserSocket {
+    if (this.closed) throw new Error("the virtual user has ended");
     if (this.#all.size >= SOCKETS_PER_USER_MAX) {
       throw new Error(
         `this virtual user has ${SOCKETS_PER_USER_MAX} WebSockets open: close them with ws.close()`,
       );
     }
-    const socket = new WebsocketSocket(target, this.settings, queue, (gone) => this.#gone(gone));
+    const socket = new UserSocket(target, this, queue);
     this.#all.add(socket);
     return socket;
   }
 
-  #gone(socket: WebsocketSocket): void {
+  gone(socket: UserSocket): void {
     this.#all.delete(socket);
     if (this.#persistent.get(socket.target.key) === socket)
       this.#persistent.delete(socket.target.key);
-  }
-
-  resolve(host: string): Promise<ResolvedAddress> {
-    return resolveHost(host);
   }
 
   /** Connections outlive iterations, as those of HTTP do. */
   reset(): void {}
 
   close(): void {
-    this.#closed = true;
+    this.closed = true;
     for (const socket of [...this.#all]) socket.terminate();
   }
 }
 
 export const websocketSessions: SessionKey<WebsocketUser> = {
   name: "websocket",
-  create: (session: Session) => new WebsocketUser(session.settings),
+  create: (session) => new WebsocketUser(session.settings),
 };

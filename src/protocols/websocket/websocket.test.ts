@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 import { makeCertificate } from "../../demo/certificate.ts";
 import { runner, TestSession } from "../testing/session.ts";
-import { createWebsocketClient, type WebsocketClient, websocket } from "./client.ts";
+import { WebsocketClient, websocket } from "./client.ts";
 import { QUEUE_MESSAGES_MAX, SOCKETS_PER_USER_MAX } from "./limits.ts";
 import { WebsocketResponse } from "./response.ts";
 
@@ -68,7 +68,7 @@ function session(settings: ConstructorParameters<typeof TestSession>[0] = {}): T
 }
 
 const client = (settings?: ConstructorParameters<typeof TestSession>[0]): WebsocketClient =>
-  createWebsocketClient(session(settings));
+  new WebsocketClient(session(settings));
 
 const echo: OnSocket = (socket) => {
   socket.on("message", (data, isBinary) => socket.send(data, { binary: isBinary }));
@@ -395,7 +395,7 @@ it("the end of a virtual user closes its connections, and nothing is heard any m
     socket.on("close", () => closed++);
   });
   const user = session();
-  const ws = createWebsocketClient(user);
+  const ws = new WebsocketClient(user);
   await ws.connect(url);
   let heard = false;
   const hear = (): void => {

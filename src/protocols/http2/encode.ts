@@ -1,9 +1,7 @@
 /** A composed request as HTTP/2 wants it: one header object with lower-case names, made once. (OPT-8) */
 
 import type { OutgoingHttpHeaders } from "node:http2";
-import { type ComposedRequest, isSuccess } from "../http/request.ts";
-import { type Origin, originOf } from "../net/origin.ts";
-import type { CallSettings } from "../protocol.ts";
+import type { ComposedRequest } from "../http/request.ts";
 
 /** Headers about one connection; HTTP/2 forbids them (RFC 9113 §8.2.2). */
 const CONNECTION_HEADERS = new Set([
@@ -14,34 +12,9 @@ const CONNECTION_HEADERS = new Set([
   "upgrade",
 ]);
 
-export class Http2Message {
-  readonly source: ComposedRequest;
-  readonly origin: Origin;
-  readonly headers: OutgoingHttpHeaders;
-  readonly timeoutMs: number;
-  readonly firstByteTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  readonly redirectsMax: number;
-
-  constructor(source: ComposedRequest, settings: CallSettings) {
-    this.source = source;
-    this.origin = originOf(source.url);
-    this.headers = headersOf(source);
-    this.timeoutMs = source.timeoutMs ?? settings.timeoutMs;
-    this.firstByteTimeoutMs = Math.min(this.timeoutMs, settings.firstByteTimeoutMs);
-    this.connectTimeoutMs = Math.min(this.timeoutMs, settings.connectTimeoutMs);
-    this.redirectsMax = source.redirects ?? settings.redirectsMax;
-  }
-
-  /** The headers with the cookies of the virtual user's jar. */
-  withCookies(fromJar: string): OutgoingHttpHeaders {
-    const own = this.source.cookies;
-    return { ...this.headers, cookie: own === "" ? fromJar : `${own}; ${fromJar}` };
-  }
-
-  succeeded(status: number): boolean {
-    return isSuccess(this.source, status);
-  }
+export function encoder(request: ComposedRequest): (cookies: string) => OutgoingHttpHeaders {
+  const headers = headersOf(request);
+  return (cookie) => (cookie === "" ? headers : { ...headers, cookie });
 }
 
 function headersOf(request: ComposedRequest): OutgoingHttpHeaders {
@@ -53,7 +26,6 @@ function headersOf(request: ComposedRequest): OutgoingHttpHeaders {
     ":path": path,
   };
   for (const [name, value] of request.headers) add(headers, name.toLowerCase(), value);
-  if (request.cookies !== "") headers["cookie"] = request.cookies;
   if (body !== null && headers["content-length"] === undefined)
     headers["content-length"] = String(body.length);
   return headers;

@@ -1,0 +1,130 @@
+import { expect, it } from "vitest";
+import { type CallOwner, type CallTimeouts, MeasuredCall, timeoutsOf } from "./call.ts";
+import { DEFAULT_CALL_SETTINGS } from "./protocol.ts";
+
+const TIMEOUTS: CallTimeouts = {
+  timeoutMs: 1_000_000,
+  firstByteTimeoutMs: 400_000,
+  connectTimeoutMs: 100_000,
+};
+
+class Owner implements CallOwner {
+  closed = false;
+  readonly heard: string[] = [];
+  readonly call = new MeasuredCall(this, {
+    callFinished: ({ errorKind }) => this.heard.push(errorKind ?? "ok"),
+  });
+
+  abandon(): string {
+    return "no answer";
+  }
+
+  finish(): undefined {
+    return undefined;
+  }
+}
+
+/** A time far ahead of the clock: the sweep of the process does not come in between. */
+const NOW = 1e12;
+
+it("is heard once, however often it ends", () => {
+  const { call, heard } = new Owner();
+  call.begin(NOW, TIMEOUTS);
+  call.succeed(NOW + 5);
+  call.fail("reset", "too late", NOW + 6);
+  call.succeed(NOW + 7);
+  expect(heard).toEqual(["ok"]);
+  expect([call.errorKind, call.endedAt]).toEqual([null, NOW + 5]);
+});
+
+it("begins anew after its end, without what was before", () => {
+  const { call, heard } = new Owner();
+  call.begin(NOW, TIMEOUTS);
+  call.opened(3, 4);
+  call.bytesIn = 7;
+  call.status = 503;
+  call.fail("status", "503", NOW + 1);
+  call.begin(NOW + 10, TIMEOUTS);
+  expect(call).toMatchObject({ errorKind: null, error: null, status: 0, firstByteAt: 0 });
+  expect(call).toMatchObject({ connectMs: -1, tlsMs: -1, bytesIn: 0, startedAt: NOW + 10 });
+  call.succeed(NOW + 11);
+  expect(heard).toEqual(["status", "ok"]);
+});
+
+it("is not heard after it was cancelled, nor when its user is gone", () => {
+  const { call, heard } = new Owner();
+  call.begin(NOW, TIMEOUTS);
+  call.cancel();
+  call.fail("reset", "closed", NOW + 1);
+  const gone = new Owner();
+  gone.call.begin(NOW, TIMEOUTS);
+  gone.closed = true;
+  gone.call.succeed(NOW + 1);
+  expect([...heard, ...gone.heard]).toEqual([]);
+});
+
+it("has the deadline of the part it is in", () => {
+  const { call } = new Owner();
+  call.begin(NOW, TIMEOUTS);
+  expect(call.deadline).toBe(NOW + 1_000_000);
+  call.connecting(NOW + 10);
+  expect(call.deadline).toBe(NOW + 100_010);
+  call.awaitFirstByte(NOW + 50);
+  expect(call.deadline).toBe(NOW + 400_050);
+  call.awaitFirstByte(NOW + 900_000);
+  expect(call.deadline).toBe(NOW + 1_000_000);
+  call.firstByte(NOW + 60);
+  call.firstByte(NOW + 70);
+  expect([call.firstByteAt, call.deadline]).toEqual([NOW + 60, NOW + 1_000_000]);
+  call.again({ ...TIMEOUTS, timeoutMs: 2_000_000 });
+  expect(call.deadline).toBe(NOW + 2_000_000);
+  call.cancel();
+});
+
+it("says what was missing when time is up", () => {
+  const { call, heard } = new Owner();
+  call.begin(NOW, TIMEOUTS);
+  call.timedOut(NOW + 1_500.4);
+  expect(heard).toEqual(["timeout"]);
+  expect(call.error).toBe("no answer after 1500 ms");
+});
+
+it("fails as dns when the host is not found", async () => {
+  const { call, heard } = new Owner();
+  call.begin(NOW, TIMEOUTS);
+  await new Promise<void>((resolve) => {
+    call.lookUp({ prepare: () => Promise.reject(new Error("unknown host")) }, NOW, () =>
+      expect.fail(),
+    );
+    setImmediate(resolve);
+  });
+  expect(heard).toEqual(["dns"]);
+  expect(call.error).toBe("unknown host");
+});
+
+it("does not go on with a look-up that took longer than the call", async () => {
+  const { call, heard } = new Owner();
+  let found: () => void = () => undefined;
+  const prepare = (): Promise<void> =>
+    new Promise((resolve) => {
+      found = resolve;
+    });
+  call.begin(NOW, TIMEOUTS);
+  call.lookUp({ prepare }, NOW, () => heard.push("went on"));
+  expect(call.deadline).toBe(NOW + 100_000);
+  call.timedOut(NOW + 100_000);
+  call.begin(NOW + 200_000, TIMEOUTS);
+  found();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(heard).toEqual(["timeout"]);
+  call.cancel();
+});
+
+it("allows no part more than the whole", () => {
+  expect(timeoutsOf(50, DEFAULT_CALL_SETTINGS)).toEqual({
+    timeoutMs: 50,
+    firstByteTimeoutMs: 50,
+    connectTimeoutMs: 50,
+  });
+  expect(timeoutsOf(null, DEFAULT_CALL_SETTINGS).connectTimeoutMs).toBe(10_000);
+});

@@ -1,0 +1,69 @@
+/**
+ * A composed request under the settings of one workflow: where it goes, how long it may take, what
+ * counts as success, and the form in which one version of HTTP sends it, made once. `Sent` is that
+ * form: bytes for HTTP/1.1, a header object for HTTP/2.
+ */
+
+import { type CallTimeouts, timeoutsOf } from "../call.ts";
+import { type Origin, originOf } from "../net/origin.ts";
+import type { BoundCall, CallSettings, CallSink, Session } from "../protocol.ts";
+import type { CookieOrigin } from "./cookie-jar.ts";
+import { type ComposedRequest, isSuccess } from "./request.ts";
+
+/** What one version of HTTP adds to the requests and clients that all versions share. */
+export interface HttpVersion<Sent> {
+  /** Name of the protocol in results. */
+  readonly protocol: string;
+  /** Does what is the same in every call; the function it gives adds the Cookie header ("" for none). */
+  encoder(request: ComposedRequest, settings: CallSettings): (cookies: string) => Sent;
+  /** An exchange of this virtual user, to be started as often as needed. */
+  exchange(
+    message: HttpMessage<Sent>,
+    session: Session,
+    keep: boolean,
+    sink: CallSink,
+  ): HttpExchange<Sent>;
+}
+
+export interface HttpExchange<Sent> extends BoundCall {
+  /** The next start sends this message: a client uses one exchange for many. */
+  aim(message: HttpMessage<Sent>): void;
+}
+
+export class HttpMessage<Sent> {
+  readonly source: ComposedRequest;
+  readonly origin: Origin;
+  readonly timeouts: CallTimeouts;
+  readonly redirectsMax: number;
+  /** The answer has no body whatever its headers say. */
+  readonly isHead: boolean;
+  /** For a virtual user without cookies. */
+  readonly sent: Sent;
+  readonly #encode: (cookies: string) => Sent;
+
+  constructor(version: HttpVersion<Sent>, source: ComposedRequest, settings: CallSettings) {
+    this.source = source;
+    this.origin = originOf(source.url);
+    this.timeouts = timeoutsOf(source.timeoutMs, settings);
+    this.redirectsMax = source.redirects ?? settings.redirectsMax;
+    this.isHead = source.method === "HEAD";
+    this.#encode = version.encoder(source, settings);
+    this.sent = this.#encode(source.cookies);
+  }
+
+  /** With the cookies of the virtual user's jar behind those of the request itself. */
+  sentWith(fromJar: string): Sent {
+    if (fromJar === "") return this.sent;
+    const own = this.source.cookies;
+    return this.#encode(own === "" ? fromJar : `${own}; ${fromJar}`);
+  }
+
+  get cookieOrigin(): CookieOrigin {
+    const { path, url } = this.source;
+    return { host: url.hostname, path, secure: url.secure };
+  }
+
+  succeeded(status: number): boolean {
+    return isSuccess(this.source, status);
+  }
+}

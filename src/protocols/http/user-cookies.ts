@@ -1,0 +1,39 @@
+/** The cookies of one virtual user: one jar, whichever version of HTTP a call goes over. */
+
+import type { CallSettings, SessionKey, SessionState } from "../protocol.ts";
+import { CookieJar } from "./cookie-jar.ts";
+import type { HttpMessage } from "./message.ts";
+
+export class UserCookies implements SessionState {
+  readonly #lifetime: CallSettings["cookies"];
+  /** Null until the first cookie comes: most virtual users never have one. */
+  #jar: CookieJar | null = null;
+
+  constructor(lifetime: CallSettings["cookies"]) {
+    this.#lifetime = lifetime;
+  }
+
+  /** The message as this user sends it. */
+  apply<Sent>(message: HttpMessage<Sent>): Sent {
+    if (this.#jar === null || this.#jar.size === 0) return message.sent;
+    return message.sentWith(this.#jar.header(message.cookieOrigin, Date.now()));
+  }
+
+  /** Takes the Set-Cookie lines of an answer. */
+  arrived(message: HttpMessage<unknown>, lines: readonly string[]): void {
+    if (this.#lifetime === "off") return;
+    this.#jar ??= new CookieJar();
+    this.#jar.store(lines, message.cookieOrigin, Date.now());
+  }
+
+  reset(): void {
+    if (this.#lifetime === "iteration") this.#jar = null;
+  }
+
+  close(): void {}
+}
+
+export const userCookies: SessionKey<UserCookies> = {
+  name: "cookies",
+  create: (session) => new UserCookies(session.settings.cookies),
+};

@@ -1,0 +1,30 @@
+/** A composed request as the bytes of HTTP/1.1: one Buffer, so that each send is one write. */
+
+import type { ComposedRequest } from "../http/request.ts";
+import type { CallSettings } from "../protocol.ts";
+
+export function encoder(
+  request: ComposedRequest,
+  settings: CallSettings,
+): (cookies: string) => Buffer {
+  const { body } = request;
+  const text = headText(request, settings.keepAlive);
+  return (cookies) => {
+    const head = cookies === "" ? `${text}\r\n` : `${text}cookie: ${cookies}\r\n\r\n`;
+    const headBytes = Buffer.from(head, "latin1");
+    return body === null ? headBytes : Buffer.concat([headBytes, body]);
+  };
+}
+
+function headText(request: ComposedRequest, keepAlive: boolean): string {
+  const { body, headers, method, path, url } = request;
+  const names = new Set(headers.map(([name]) => name.toLowerCase()));
+  let text = `${method} ${path} HTTP/1.1\r\n`;
+  if (!names.has("host")) text += `host: ${url.authority}\r\n`;
+  for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
+  const needsLength = body !== null || method === "POST" || method === "PUT" || method === "PATCH";
+  if (needsLength && !names.has("content-length"))
+    text += `content-length: ${body?.length ?? 0}\r\n`;
+  if (!keepAlive && !names.has("connection")) text += "connection: close\r\n";
+  return text;
+}
