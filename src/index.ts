@@ -7,30 +7,45 @@ export {
   SUMMARY_SCHEMA,
   type WorkflowSummary,
 } from "./core/run/results/model.ts";
-export { ERROR_KINDS, type ErrorKind } from "./protocols/errors.ts";
 export {
   type GraphqlClient,
+  type GraphqlError,
   type GraphqlOptions,
   GraphqlRequest,
+  GraphqlResponse,
   graphql,
-} from "./protocols/graphql/client.ts";
-export { type GraphqlError, GraphqlResponse } from "./protocols/graphql/response.ts";
-export { auth, cookies, data, file, headers, params, url } from "./protocols/http/parts.ts";
-export type { RequestOptions } from "./protocols/http/request.ts";
-export { HttpResponse } from "./protocols/http/response.ts";
-export { HttpClient, HttpRequest, http } from "./protocols/http1/client.ts";
-export { type Http2Client, Http2Request, http2 } from "./protocols/http2/client.ts";
-export { Http2Response } from "./protocols/http2/response.ts";
-export { type CallRecord, CallResult, type PreparedCall } from "./protocols/protocol.ts";
+} from "./protocols/graphql/index.ts";
 export {
+  auth,
+  cookies,
+  data,
+  file,
+  HttpResponse,
+  headers,
+  params,
+  type RequestOptions,
+  url,
+} from "./protocols/http/index.ts";
+export { HttpClient, HttpRequest, http } from "./protocols/http1/index.ts";
+export { type Http2Client, Http2Request, Http2Response, http2 } from "./protocols/http2/index.ts";
+export {
+  type CallRecord,
+  CallResult,
+  ERROR_KINDS,
+  type ErrorKind,
+  type PreparedCall,
+} from "./protocols/protocol.ts";
+export {
+  type ConnectOptions,
   type ExchangeOptions,
+  type WaitOptions,
   type WebsocketClient,
   WebsocketExchange,
+  type WebsocketMessage,
+  WebsocketResponse,
+  type WebsocketSocket,
   websocket,
-} from "./protocols/websocket/client.ts";
-export type { WaitOptions, WebsocketMessage } from "./protocols/websocket/message.ts";
-export { WebsocketResponse, type WebsocketSocket } from "./protocols/websocket/response.ts";
-export type { ConnectOptions } from "./protocols/websocket/target.ts";
+} from "./protocols/websocket/index.ts";
 export type { SetupContext, StepContext } from "./workflow/context.ts";
 export { CustomResult, measure } from "./workflow/custom-result.ts";
 export { DefinitionError } from "./workflow/errors.ts";

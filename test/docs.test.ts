@@ -10,7 +10,7 @@ import { registerRun } from "../src/cli/commands/run.ts";
 import * as exitCodes from "../src/cli/exit-codes.ts";
 import { parseThreshold } from "../src/core/run/results/thresholds.ts";
 import * as product from "../src/index.ts";
-import { ERROR_KINDS } from "../src/protocols/errors.ts";
+import { ERROR_KINDS } from "../src/protocols/protocol.ts";
 import { withRoomTable } from "../tools/write-rooms.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));

@@ -158,7 +158,30 @@ const table = {
       "queue/executors",
     ],
   },
-  protocols: { path: "src/protocols/", imports: ["core/base"] },
+  "protocols/net": { path: "src/protocols/net/", imports: [] },
+  /** What protocols have in common, and all that the engine knows of them. */
+  protocols: { path: "src/protocols/", imports: ["protocols/net"] },
+  /** Parts of HTTP that its versions, GraphQL and WebSocket share. */
+  "protocols/http": {
+    path: "src/protocols/http/",
+    imports: ["core/base", "protocols/net", "protocols"],
+  },
+  "protocols/http1": {
+    path: "src/protocols/http1/",
+    imports: ["protocols/net", "protocols", "protocols/http"],
+  },
+  "protocols/http2": {
+    path: "src/protocols/http2/",
+    imports: ["protocols/net", "protocols", "protocols/http"],
+  },
+  "protocols/graphql": {
+    path: "src/protocols/graphql/",
+    imports: ["protocols", "protocols/http", "protocols/http1", "protocols/http2"],
+  },
+  "protocols/websocket": {
+    path: "src/protocols/websocket/",
+    imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
+  },
   workflow: {
     path: "src/workflow/",
     imports: ["core/base", "core/run/plan", "core/run/job", "core/run/results", "protocols"],
@@ -216,7 +239,17 @@ const table = {
   },
   public: {
     path: "src/index.ts",
-    imports: ["core/base", "core/run/results", "protocols", "workflow"],
+    imports: [
+      "core/base",
+      "core/run/results",
+      "protocols",
+      "protocols/http",
+      "protocols/http1",
+      "protocols/http2",
+      "protocols/graphql",
+      "protocols/websocket",
+      "workflow",
+    ],
   },
 } satisfies Record<string, Room>;
 

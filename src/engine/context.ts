@@ -1,45 +1,8 @@
-/** The object that user functions receive: one per virtual user, its clients made on first use. */
+/** The objects that user functions receive: one per virtual user, and one for setup and teardown. */
 
-import { GraphqlClient } from "../protocols/graphql/client.ts";
-import { HttpClient } from "../protocols/http1/client.ts";
-import { Http2Client } from "../protocols/http2/client.ts";
-import type { Session } from "../protocols/protocol.ts";
-import { WebsocketClient } from "../protocols/websocket/client.ts";
-import type { Clients, UserInfo } from "../workflow/context.ts";
-import type { AnyContext } from "../workflow/definition.ts";
-
-/** Clients of all protocols over one session. */
-export class SessionClients implements Clients {
-  readonly #session: Session;
-  #http: HttpClient | undefined;
-  #http2: Http2Client | undefined;
-  #graphql: GraphqlClient | undefined;
-  #ws: WebsocketClient | undefined;
-
-  constructor(session: Session) {
-    this.#session = session;
-  }
-
-  get http(): HttpClient {
-    this.#http ??= new HttpClient(this.#session);
-    return this.#http;
-  }
-
-  get http2(): Http2Client {
-    this.#http2 ??= new Http2Client(this.#session);
-    return this.#http2;
-  }
-
-  get graphql(): GraphqlClient {
-    this.#graphql ??= new GraphqlClient(this.#session);
-    return this.#graphql;
-  }
-
-  get ws(): WebsocketClient {
-    this.#ws ??= new WebsocketClient(this.#session);
-    return this.#ws;
-  }
-}
+import type { Clients, Session } from "../protocols/protocol.ts";
+import type { SetupContext, UserInfo } from "../workflow/context.ts";
+import { clientGetters, SessionClients } from "./clients.ts";
 
 /** What a context needs of the execution around it. */
 export interface ContextHost {
@@ -50,7 +13,7 @@ export interface ContextHost {
   sleep(ms: number): Promise<void>;
 }
 
-export class UserContext implements AnyContext {
+class OneUserContext {
   results: Record<string, unknown> = {};
   data: Readonly<Record<string, unknown>> = NOTHING;
   iteration = 0;
@@ -59,25 +22,18 @@ export class UserContext implements AnyContext {
   readonly #id: number;
   #vars: Record<string, unknown> | undefined;
   #user: UserInfo | undefined;
+  static readonly addClients = clientGetters(
+    OneUserContext.prototype,
+    (context) => context.#clients,
+  );
 
   constructor(id: number, host: ContextHost, session: Session) {
+    OneUserContext.addClients();
     this.#id = id;
     this.#host = host;
     this.#clients = new SessionClients(session);
   }
 
-  get http(): HttpClient {
-    return this.#clients.http;
-  }
-  get http2(): Http2Client {
-    return this.#clients.http2;
-  }
-  get graphql(): GraphqlClient {
-    return this.#clients.graphql;
-  }
-  get ws(): WebsocketClient {
-    return this.#clients.ws;
-  }
   get used(): Readonly<Record<string, unknown>> {
     return this.#host.used;
   }
@@ -101,3 +57,35 @@ export class UserContext implements AnyContext {
 }
 
 const NOTHING = Object.freeze({});
+
+export type UserContext = OneUserContext & Clients;
+
+export function userContext(id: number, host: ContextHost, session: Session): UserContext {
+  return new OneUserContext(id, host, session) as UserContext;
+}
+
+class OneSetupContext {
+  readonly signal: AbortSignal;
+  readonly setup: unknown;
+  readonly #clients: SessionClients;
+  static readonly addClients = clientGetters(
+    OneSetupContext.prototype,
+    (context) => context.#clients,
+  );
+
+  constructor(session: Session, signal: AbortSignal, setup: unknown) {
+    OneSetupContext.addClients();
+    this.#clients = new SessionClients(session);
+    this.signal = signal;
+    this.setup = setup;
+  }
+}
+
+/** `setup` is what setup returned; undefined while it runs. */
+export function setupContext(
+  session: Session,
+  signal: AbortSignal,
+  setup?: unknown,
+): SetupContext & { readonly setup: unknown } {
+  return new OneSetupContext(session, signal, setup) as OneSetupContext & Clients;
+}

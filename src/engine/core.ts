@@ -5,18 +5,17 @@
 
 import { resolve as resolvePath } from "node:path";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { partsInUse } from "../protocols/http/registry.ts";
+import { prepareCalls } from "../protocols/protocol.ts";
 import { manifestOf, type WorkflowDefinition } from "../workflow/definition.ts";
 import { setMetricSink } from "../workflow/metrics.ts";
 import { workflowsOf } from "../workflow/module.ts";
 import { type LoadOverrides, overrideManifest } from "../workflow/overrides.ts";
 import { compile } from "./compiled.ts";
-import { SessionClients } from "./context.ts";
+import { setupContext } from "./context.ts";
 import { Execution } from "./execution.ts";
 import { FeedSupply } from "./feeds.ts";
 import { LagMonitor } from "./lag.ts";
 import type { CoreCommand, CoreEvent, CoreVitals } from "./messages.ts";
-import { checkOrigins } from "./preflight.ts";
 import { problemOf } from "./problem.ts";
 import { UserSession } from "./session.ts";
 
@@ -110,13 +109,8 @@ export class Core {
         request: (name: string, size: number) =>
           this.#send({ kind: "lease", execution: id, name, size }),
       };
-      const environment = {
-        settings: workflow.settings,
-        folder: this.#folder,
-      };
-      for (const part of partsInUse) await part.prepare(environment);
-      for (const step of workflow.steps) await step.call?.prepare(environment);
-      await checkOrigins(workflow.settings);
+      const calls = workflow.steps.flatMap(({ call }) => call ?? []);
+      await prepareCalls(calls, { settings: workflow.settings, folder: this.#folder });
       const feeds = await FeedSupply.load(definition.feeds, {
         folder: this.#folder,
         cores: share.count,
@@ -182,7 +176,7 @@ export class Core {
   async #setup({ execution }: Command<"setup">): Promise<void> {
     try {
       const definition = this.#execution?.workflow.definition;
-      const value = await this.#aside((clients) => definition?.setup?.(clients));
+      const value = await this.#aside(undefined, (context) => definition?.setup?.(context));
       this.#send({ kind: "setupDone", execution, value });
     } catch (error) {
       const problem = problemOf(error);
@@ -197,7 +191,7 @@ export class Core {
   async #teardown({ execution, setup }: Command<"teardown">): Promise<void> {
     try {
       const definition = this.#execution?.workflow.definition;
-      await this.#aside((clients) => definition?.teardown?.(Object.assign(clients, { setup })));
+      await this.#aside(setup, (context) => definition?.teardown?.(context));
       this.#send({ kind: "tornDown", execution, problem: null });
     } catch (error) {
       this.#send({ kind: "tornDown", execution, problem: problemOf(error) });
@@ -206,12 +200,12 @@ export class Core {
 
   /** Runs a function of the workflow with clients of its own, closed afterwards. */
   async #aside(
-    work: (clients: SessionClients & { signal: AbortSignal }) => unknown,
+    setup: unknown,
+    work: (context: ReturnType<typeof setupContext>) => unknown,
   ): Promise<unknown> {
     const session = new UserSession(this.#execution?.workflow.settings ?? compileSettings());
     try {
-      const signal = new AbortController().signal;
-      return await work(Object.assign(new SessionClients(session), { signal }));
+      return await work(setupContext(session, new AbortController().signal, setup));
     } finally {
       session.close();
     }

@@ -11,7 +11,7 @@
 import { Random } from "../core/base/random.ts";
 import { provision } from "../core/run/job/provision.ts";
 import { type LoadPlan, planDurationMs, type Share } from "../core/run/plan/load.ts";
-import { clock } from "../protocols/net/clock.ts";
+import { clock } from "../protocols/call.ts";
 import type { CallRecord } from "../protocols/protocol.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import { Complaints } from "./complaints.ts";

@@ -4,7 +4,7 @@
  */
 
 import { Histogram } from "../core/run/stats/histogram.ts";
-import { clock } from "../protocols/net/clock.ts";
+import { clock } from "../protocols/call.ts";
 import type { CoreVitals } from "./messages.ts";
 
 const INTERVAL_MS = 10;

@@ -4,9 +4,8 @@ import { ByteWriter } from "../core/base/bytes.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { MetricRecorder } from "../core/run/stats/metrics.ts";
 import { StepRecorder } from "../core/run/stats/step-stats.ts";
-import { ERROR_KINDS, type ErrorKind } from "../protocols/errors.ts";
-import { clock } from "../protocols/net/clock.ts";
-import type { CallRecord } from "../protocols/protocol.ts";
+import { clock } from "../protocols/call.ts";
+import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
 import type { MetricKind, MetricSink, MetricTags } from "../workflow/metrics.ts";
 import { type FrameHead, writeFrameHead } from "./frame.ts";
 

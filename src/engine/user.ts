@@ -5,7 +5,7 @@
  *   parked ──begin──▶ layer 0 ──▶ layer 1 ──▶ … ──▶ iteration done ──▶ (execution decides: again, wait, end)
  */
 
-import { clock } from "../protocols/net/clock.ts";
+import { clock } from "../protocols/call.ts";
 import {
   type BoundCall,
   type CallRecord,
@@ -13,7 +13,7 @@ import {
   type CallSink,
 } from "../protocols/protocol.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
-import { type ContextHost, UserContext } from "./context.ts";
+import { type ContextHost, type UserContext, userContext } from "./context.ts";
 import { UserSession } from "./session.ts";
 
 /** What a user asks of, and tells, the execution it belongs to. */
@@ -55,7 +55,7 @@ export class VirtualUser {
     this.id = id;
     this.#host = host;
     this.session = new UserSession(host.workflow.settings);
-    this.context = new UserContext(id, host, this.session);
+    this.context = userContext(id, host, this.session);
   }
 
   /** Begins an iteration that should have begun at `intendedAt`. */

@@ -6,11 +6,71 @@
  *   virtual user   call.bind(session, keep, sink)   once per user: its connection, its cookies
  *   the loop       bound.start(now)                 as often as it goes; the sink hears exactly once
  *
- * Functions written by users reach the same protocol through a client (`({ http }) => http.get(…)`)
- * that the engine makes on first use; what it keeps per user lives in the session.
+ * Functions written by users reach the same protocol through a client (`({ http }) => http.get(…)`).
+ * The door of a protocol (`<folder>/index.ts`) registers it, and the engine makes the client of a
+ * virtual user on first use; what it keeps per user lives in the session.
  */
 
-import type { ErrorKind } from "./errors.ts";
+import { ERROR_KINDS, type ErrorKind } from "./errors.ts";
+import { checkOrigins } from "./preflight.ts";
+
+export { ERROR_KINDS, type ErrorKind };
+
+/**
+ * What functions find in their context, by name. Empty here: each door adds its client by merging,
+ * so that a workflow sees the clients of exactly the protocols that it imports.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: the doors of the protocols fill it.
+export interface Clients {}
+
+/** A protocol as its door registers it. */
+export interface Protocol<Name extends keyof Clients> {
+  /** Of the client in the context of functions. */
+  readonly name: Name;
+  /** The client of one virtual user. */
+  client(session: Session): Clients[Name];
+}
+
+const registered: Protocol<keyof Clients>[] = [];
+
+export function registerProtocol<Name extends keyof Clients>(protocol: Protocol<Name>): void {
+  const { name } = protocol;
+  if (registered.some((other) => other.name === name))
+    throw new Error(`two protocols are named "${name}"`);
+  registered.push(protocol);
+}
+
+/** In the order of their registration; grows while workflow files load. */
+export function registeredProtocols(): readonly Protocol<keyof Clients>[] {
+  return registered;
+}
+
+/** Work to be done before the loop begins: look up, read, check. */
+export interface Preparable {
+  /** Throws with a readable message when it cannot. */
+  prepare(environment: CallEnvironment): Promise<void>;
+}
+
+/**
+ * What the workflow file made while it was loaded besides the calls of its steps. Constants at the
+ * top of a file are invisible to the engine, so each one that needs preparation enters itself.
+ * (OPT-1, OPT-3)
+ */
+const constants = new Set<Preparable>();
+
+export function prepareBeforeLoop(constant: Preparable): void {
+  constants.add(constant);
+}
+
+/** Prepares what the file made and the calls of its steps, and asks whether anybody listens there. */
+export async function prepareCalls(
+  calls: readonly PreparedCall[],
+  environment: CallEnvironment,
+): Promise<void> {
+  for (const constant of constants) await constant.prepare(environment);
+  for (const call of calls) await call.prepare(environment);
+  await checkOrigins(environment.settings.connectTimeoutMs);
+}
 
 /** The measured facts of one finished call. Times are milliseconds of one monotonic clock. */
 export interface CallRecord {
@@ -34,11 +94,11 @@ export interface CallSink {
   callFinished(record: CallRecord, result: CallResult | undefined): void;
 }
 
-export interface PreparedCall<Result extends CallResult = CallResult> {
+export interface PreparedCall<Result extends CallResult = CallResult> extends Preparable {
   readonly protocol: string;
   /** Only for the compiler: what a step with this call results in. */
   readonly resultType?: Result;
-  /** Does all work that does not change from call to call. Throws with a readable message when it cannot. */
+  /** Does all work that does not change from call to call. */
   prepare(environment: CallEnvironment): Promise<void>;
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall;
 }
@@ -50,6 +110,8 @@ export interface BoundCall {
 /** What a call may use of its executor core, and the settings of the workflow it belongs to. */
 export interface CallEnvironment {
   readonly settings: CallSettings;
+  /** Folder of the workflow file: relative paths start there. */
+  readonly folder: string;
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
-import { http } from "../protocols/http1/client.ts";
+import { http } from "../protocols/http1/index.ts";
 import { measure } from "../workflow/custom-result.ts";
 import { feed } from "../workflow/feed.ts";
 import { workflow } from "../workflow/workflow.ts";

@@ -38,7 +38,7 @@ import {
 } from "../core/run/results/thresholds.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import type { CoreVitals } from "../engine/messages.ts";
-import { ERROR_KINDS } from "../protocols/errors.ts";
+import { ERROR_KINDS } from "../protocols/protocol.ts";
 import { WorkflowBook } from "./workflow-aggregate.ts";
 
 export interface RunBookOptions {

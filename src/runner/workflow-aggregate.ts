@@ -10,7 +10,7 @@ import { Series } from "../core/run/stats/series.ts";
 import { StepTotals } from "../core/run/stats/step-stats.ts";
 import { type FrameHead, readFrameHead } from "../engine/frame.ts";
 import type { CoreVitals } from "../engine/messages.ts";
-import { ERROR_KINDS } from "../protocols/errors.ts";
+import { ERROR_KINDS } from "../protocols/protocol.ts";
 
 interface CorePart {
   head: FrameHead | undefined;

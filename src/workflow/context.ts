@@ -1,9 +1,6 @@
 /** What functions of a workflow receive. One object per virtual user; results are new in every iteration. */
 
-import type { GraphqlClient } from "../protocols/graphql/client.ts";
-import type { HttpClient } from "../protocols/http1/client.ts";
-import type { Http2Client } from "../protocols/http2/client.ts";
-import type { WebsocketClient } from "../protocols/websocket/client.ts";
+import type { Clients } from "../protocols/protocol.ts";
 
 export interface UserInfo {
   /** Number of this virtual user over all cores, from 0. */
@@ -12,14 +9,6 @@ export interface UserInfo {
   readonly iteration: number;
   /** Number of the executor core, from 0. */
   readonly core: number;
-}
-
-/** Clients of all protocols, made on first use by `SessionClients` of the engine. */
-export interface Clients {
-  readonly http: HttpClient;
-  readonly http2: Http2Client;
-  readonly graphql: GraphqlClient;
-  readonly ws: WebsocketClient;
 }
 
 export interface StepContext<Results, Data, Used, Setup> extends Clients {

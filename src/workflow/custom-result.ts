@@ -1,7 +1,7 @@
 /** Measured results of a user's own making: any code can be a step if it says what it measured. */
 
+import { clock } from "../protocols/call.ts";
 import { type ErrorKind, errorText } from "../protocols/errors.ts";
-import { clock } from "../protocols/net/clock.ts";
 import { CallResult } from "../protocols/protocol.ts";
 
 export interface CustomMeasurement {

@@ -2,7 +2,7 @@
 
 import { expect, it } from "vitest";
 import type { LoadPlan } from "../core/run/plan/load.ts";
-import { http } from "../protocols/http1/client.ts";
+import { http } from "../protocols/http1/index.ts";
 import { manifestOf } from "./definition.ts";
 import {
   type LoadOverrides,

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { threadRange } from "../core/run/job/partition.ts";
-import { http } from "../protocols/http1/client.ts";
+import { http } from "../protocols/http1/index.ts";
 import { CustomResult, measure } from "./custom-result.ts";
 import { manifestOf } from "./definition.ts";
 import { DefinitionError } from "./errors.ts";

@@ -4,8 +4,8 @@
  */
 
 import { describe, expect, expectTypeOf, it } from "vitest";
-import type { HttpResponse } from "../protocols/http/response.ts";
-import { http } from "../protocols/http1/client.ts";
+import type { HttpResponse } from "../protocols/http/index.ts";
+import { http } from "../protocols/http1/index.ts";
 import type { CustomResult } from "./custom-result.ts";
 import { measure } from "./custom-result.ts";
 import { type CsvRow, feed } from "./feed.ts";

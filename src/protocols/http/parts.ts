@@ -9,19 +9,10 @@
 
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import { partsInUse } from "./registry.ts";
+import type { Endpoint } from "../net/origin.ts";
+import { type CallEnvironment, type Preparable, prepareBeforeLoop } from "../protocol.ts";
 
-/** Work that one part still has to do before the loop begins: look up, read, check. */
-export interface Preparable {
-  prepare(environment: PartEnvironment): Promise<void>;
-}
-
-export interface PartEnvironment {
-  /** Folder of the workflow file: relative paths start there. */
-  readonly folder: string;
-}
-
-export class UrlPart {
+export class UrlPart implements Endpoint {
   readonly href: string;
   readonly secure: boolean;
   readonly hostname: string;
@@ -76,7 +67,7 @@ export class FilePart implements Preparable {
   constructor(path: string, contentType: string) {
     this.path = path;
     this.contentType = contentType;
-    partsInUse.add(this);
+    prepareBeforeLoop(this);
   }
 
   get bytes(): Buffer {
@@ -85,9 +76,9 @@ export class FilePart implements Preparable {
     return this.#bytes;
   }
 
-  async prepare(environment: PartEnvironment): Promise<void> {
+  async prepare({ folder }: Pick<CallEnvironment, "folder">): Promise<void> {
     if (this.#bytes !== undefined) return;
-    const full = resolve(environment.folder, this.path);
+    const full = resolve(folder, this.path);
     try {
       this.#bytes = await readFile(full);
     } catch (cause) {

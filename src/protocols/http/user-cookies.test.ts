@@ -2,8 +2,8 @@ import http from "node:http";
 import nodeHttp2 from "node:http2";
 import type { AddressInfo, Server } from "node:net";
 import { afterEach, expect, it } from "vitest";
-import { HttpClient } from "../http1/client.ts";
-import { Http2Client } from "../http2/client.ts";
+import { HttpClient } from "../http1/index.ts";
+import { Http2Client } from "../http2/index.ts";
 import { TestSession } from "../testing/session.ts";
 
 const closers: (() => void)[] = [];

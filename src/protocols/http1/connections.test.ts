@@ -258,7 +258,7 @@ describe("a virtual user that leaves", () => {
     const [session] = users(1, { timeoutMs: 1_000 }) as [TestSession];
     let heard = 0;
     const call = http.get(`${server.url}/prepared`);
-    await call.prepare({ settings: session.settings });
+    await call.prepare({ settings: session.settings, folder: "." });
     const bound = call.bind(session, true, {
       callFinished: () => {
         heard++;

@@ -51,7 +51,7 @@ export async function runner(
   session: TestSession,
   keep = true,
 ): Promise<() => Promise<Finished>> {
-  await call.prepare({ settings: session.settings });
+  await call.prepare({ settings: session.settings, folder: "." });
   let heard: (finished: Finished) => void = () => {
     throw new Error("a call ended that was not started, or a second time");
   };

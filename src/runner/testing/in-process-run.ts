@@ -7,7 +7,7 @@
 import { StepTotals } from "../../core/run/stats/step-stats.ts";
 import { Core } from "../../engine/core.ts";
 import type { CoreCommand, CoreEvent } from "../../engine/messages.ts";
-import { ERROR_KINDS } from "../../protocols/errors.ts";
+import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../../workflow/definition.ts";
 import type { LoadOverrides } from "../../workflow/overrides.ts";
 import { JobRunner } from "../job-runner.ts";

@@ -5,13 +5,15 @@
  */
 
 import net from "node:net";
-import { errorCode } from "../protocols/errors.ts";
-import { knownOrigins, type Origin } from "../protocols/net/origin.ts";
-import type { CallSettings } from "../protocols/protocol.ts";
+import { errorCode } from "./errors.ts";
+import { knownOrigins, type Origin } from "./net/origin.ts";
 
-export async function checkOrigins(settings: CallSettings): Promise<void> {
+/** What a run waits for at most before it begins. */
+const CHECK_MS_MAX = 2_000;
+
+export async function checkOrigins(timeoutMs: number): Promise<void> {
   const prepared = knownOrigins().filter((origin) => origin.address !== undefined);
-  await Promise.all(prepared.map((origin) => checkOrigin(origin, settings.connectTimeoutMs)));
+  await Promise.all(prepared.map((origin) => checkOrigin(origin, timeoutMs)));
 }
 
 function checkOrigin(origin: Origin, timeoutMs: number): Promise<void> {
@@ -24,7 +26,7 @@ function checkOrigin(origin: Origin, timeoutMs: number): Promise<void> {
       socket.destroy();
       resolve();
     };
-    socket.setTimeout(Math.min(timeoutMs, 2_000), done);
+    socket.setTimeout(Math.min(timeoutMs, CHECK_MS_MAX), done);
     socket.on("connect", done);
     socket.on("error", (error) => {
       if (errorCode(error) !== "ECONNREFUSED") {
