@@ -13,6 +13,7 @@
 
 import type { Duration } from "../../core/base/duration.ts";
 import { type CallTimeouts, clock } from "../call.ts";
+import { errorText } from "../errors.ts";
 import type { UrlPart } from "../http/parts.ts";
 import type {
   BoundCall,
@@ -93,7 +94,15 @@ class BoundExchange implements BoundCall {
     // What goes on after its virtual user has ended makes no more load.
     if (this.#user.closed) return;
     this.#call.begin(now, this.#timeouts);
-    this.#user.persistent(target).exchange(this.#call, payload, matches, now);
+    let socket: UserSocket;
+    try {
+      socket = this.#user.persistent(target);
+    } catch (error) {
+      // In a turn of its own: a loop of calls that fail at once must not hold up everything else.
+      setImmediate(() => this.#call.fail("resources", errorText(error), clock()));
+      return;
+    }
+    socket.exchange(this.#call, payload, matches, now);
   }
 
   /** Connections are not to be kept: each call gets its own. */

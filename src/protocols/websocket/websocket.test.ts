@@ -387,6 +387,19 @@ describe("failures", () => {
     for (let i = 0; i < SOCKETS_PER_USER_MAX; i++) await ws.connect(url);
     await expect(ws.connect(url)).rejects.toThrow(/close them with ws.close/);
   });
+
+  it("a prepared exchange that gets no connection fails for want of resources", async () => {
+    const { url } = await serve(echo);
+    const user = session();
+    const ws = new WebsocketClient(user);
+    for (let i = 0; i < SOCKETS_PER_USER_MAX; i++) await ws.connect(url);
+    const run = await runner(websocket.exchange(url, "hello"), user);
+    const { record, result } = await run();
+    expect(record.errorKind).toBe("resources");
+    expect(result?.error).toMatch(/close them with ws.close/);
+    await ws.close();
+    expect((await run()).record.errorKind).toBe(null);
+  });
 });
 
 it("the end of a virtual user closes its connections, and nothing is heard any more", async () => {
