@@ -28,6 +28,12 @@ export const ERROR_KINDS = [
 
 export type ErrorKind = (typeof ERROR_KINDS)[number];
 
+export interface Failure {
+  readonly kind: ErrorKind;
+  /** For people. */
+  readonly text: string;
+}
+
 const BY_CODE: Readonly<Record<string, ErrorKind>> = {
   ENOTFOUND: "dns",
   EAI_AGAIN: "dns",

@@ -8,10 +8,10 @@
  * A head that is split over reads is collected in a buffer of its own, bounded by HEAD_BYTES_MAX.
  */
 
-import net from "node:net";
-import tls from "node:tls";
+import type net from "node:net";
 import { clock } from "../call.ts";
 import { errorText, kindOfSocketError } from "../errors.ts";
+import { openSocket } from "../net/open-socket.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 import { ChunkedReader } from "./chunked.ts";
@@ -76,11 +76,10 @@ export class Http1Connection implements CarryingConnection {
   }
 
   #connect(startedAt: number): net.Socket {
-    const { address, hostname, port, secure } = this.origin;
-    const options = {
-      host: address?.address ?? hostname,
-      port,
-      noDelay: true,
+    const { secure } = this.origin;
+    const socket = openSocket(this.origin, {
+      insecure: this.#owner.settings.insecure,
+      alpn: "http/1.1",
       onread: {
         buffer: readBuffer,
         callback: (count: number): boolean => {
@@ -88,15 +87,7 @@ export class Http1Connection implements CarryingConnection {
           return true;
         },
       },
-    };
-    const socket = secure
-      ? tls.connect({
-          ...options,
-          ...(net.isIP(hostname) === 0 ? { servername: hostname } : {}),
-          ALPNProtocols: ["http/1.1"],
-          rejectUnauthorized: !this.#owner.settings.insecure,
-        })
-      : net.connect(options);
+    });
     socket.on("connect", () => {
       const now = clock();
       this.#tcpConnectedAt = now;

@@ -13,12 +13,14 @@
  */
 
 import http2 from "node:http2";
-import net from "node:net";
+import type net from "node:net";
 import tls from "node:tls";
 import { clock, type MeasuredCall } from "../call.ts";
+import type { Failure } from "../errors.ts";
+import { openSocket } from "../net/open-socket.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
-import { CLOSED, connectionFailure, type Failure, goawayFailure, NO_HTTP2 } from "./failure.ts";
+import { CLOSED, connectionFailure, goawayFailure, NO_HTTP2 } from "./failure.ts";
 import { RECEIVE_WINDOW_BYTES, STREAMS_PER_CONNECTION_MAX } from "./limits.ts";
 import { WireShare } from "./wire-share.ts";
 
@@ -133,16 +135,8 @@ export class Http2Connection {
   }
 
   #connect(settings: CallSettings): net.Socket {
-    const { address, hostname, port, secure } = this.origin;
-    const options = { host: address?.address ?? hostname, port, noDelay: true };
-    const socket = secure
-      ? tls.connect({
-          ...options,
-          ...(net.isIP(hostname) === 0 ? { servername: hostname } : {}),
-          ALPNProtocols: ["h2"],
-          rejectUnauthorized: !settings.insecure,
-        })
-      : net.connect(options);
+    const { secure } = this.origin;
+    const socket = openSocket(this.origin, { insecure: settings.insecure, alpn: "h2" });
     socket.on("connect", () => {
       this.#tcpConnectedAt = clock();
       if (!secure) this.#secured();

@@ -5,14 +5,14 @@
 
 import http2, { type OutgoingHttpHeaders } from "node:http2";
 import { type CallOwner, clock, MeasuredCall } from "../call.ts";
-import { errorText } from "../errors.ts";
+import { errorText, type Failure } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
 import { type HttpExchange, HttpMessage, type HttpVersion } from "../http/message.ts";
 import { redirectOf } from "../http/redirect.ts";
 import type { CallSink } from "../protocol.ts";
 import type { CarriedStream, Http2Connection } from "./connection.ts";
 import { encoder } from "./encode.ts";
-import { type Failure, failureOf } from "./failure.ts";
+import { failureOf } from "./failure.ts";
 import { UNSEEN_RETRIES_MAX } from "./limits.ts";
 import { Http2Response } from "./response.ts";
 import { type Http2User, http2Sessions } from "./user.ts";

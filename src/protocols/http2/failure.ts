@@ -1,12 +1,13 @@
 /** What went wrong with a stream or a connection of HTTP/2, as one of our kinds. */
 
 import { constants } from "node:http2";
-import { type ErrorKind, errorCode, errorText, kindOfSocketError } from "../errors.ts";
-
-export interface Failure {
-  readonly kind: ErrorKind;
-  readonly text: string;
-}
+import {
+  type ErrorKind,
+  errorCode,
+  errorText,
+  type Failure,
+  kindOfSocketError,
+} from "../errors.ts";
 
 /** Error codes of RFC 9113 §7, by number. */
 const CODE_NAMES = [

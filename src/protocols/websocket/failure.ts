@@ -1,11 +1,6 @@
 /** What went wrong with a WebSocket, as one of our kinds. */
 
-import { type ErrorKind, errorCode, errorText, kindOfSocketError } from "../errors.ts";
-
-export interface Failure {
-  readonly kind: ErrorKind;
-  readonly text: string;
-}
+import { errorCode, errorText, type Failure, kindOfSocketError } from "../errors.ts";
 
 /** Errors of the socket have Node's codes; what breaks the rules has those of ws and of the HTTP parser. */
 export function failureOfError(error: unknown, duringTls: boolean): Failure {

@@ -11,15 +11,15 @@
  */
 
 import type { ClientRequest, IncomingMessage } from "node:http";
-import net from "node:net";
-import tls from "node:tls";
+import type net from "node:net";
 import WebSocket from "ws";
 import type { Duration } from "../../core/base/duration.ts";
 import { clock, type MeasuredCall } from "../call.ts";
-import { errorText } from "../errors.ts";
+import { errorText, type Failure } from "../errors.ts";
+import { openSocket } from "../net/open-socket.ts";
 import type { CallSettings } from "../protocol.ts";
 import { type WaitedSocket, WebsocketCall } from "./call.ts";
-import { type Failure, failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
+import { failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
 import { CLOSE_TIMEOUT_MS, SEND_BUFFER_BYTES_MAX, WAITING_CALLS_MAX } from "./limits.ts";
 import {
   encodeMessage,
@@ -223,15 +223,7 @@ export class UserSocket implements WaitedSocket {
 
   /** A socket of our own: to the address looked up before, and with connecting and TLS timed apart. */
   #connectRaw(): net.Socket {
-    const { address, hostname, port, secure } = this.target.origin;
-    const options = { host: address?.address ?? hostname, port, noDelay: true };
-    const raw = secure
-      ? tls.connect({
-          ...options,
-          ...(net.isIP(hostname) === 0 ? { servername: hostname } : {}),
-          rejectUnauthorized: !this.#settings.insecure,
-        })
-      : net.connect(options);
+    const raw = openSocket(this.target.origin, this.#settings);
     raw.once("connect", () => {
       this.#tcpConnectedAt = clock();
     });
