@@ -161,10 +161,9 @@ export class LedgerProcess {
     const boot = `b${this.life}`;
     const options = { self: this.id, sites, config, boot, rules, shards };
     const node = new LedgerNode(options, this.#random.fork(`life/${this.life}`));
-    for (const id of recovery.archived) node.archived.add(id);
     this.node = node;
     this.#turning = true;
-    node.recover(images, this.local, this.wall);
+    node.recover({ images, archived: recovery.archived }, this.local, this.wall);
     // The ledger is new where nothing was ever durable; a damaged disk has been refused before.
     const found = opening.records.length === 0 && opening.checkpoint === null;
     node.start(this.local, this.wall, found);

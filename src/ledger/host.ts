@@ -201,8 +201,7 @@ export class LedgerHost {
       },
       new Random(randomUUID()),
     );
-    for (const jobId of recovered.archived) node.archived.add(jobId);
-    node.recover(recovered.images, clock.now(), clock.wall());
+    node.recover(recovered, clock.now(), clock.wall());
     this.#warnOfClock(node);
     node.start(clock.now(), clock.wall(), first === "found");
     this.#driver = new Driver(node, clock, {
@@ -223,7 +222,7 @@ export class LedgerHost {
 
   /** Our own past lies ahead of our clock: peers will refuse our stamps until it has caught up. (HLC-5) */
   #warnOfClock(node: LedgerNode): void {
-    const behindMs = node.hlc.waitMs(Math.floor(this.#handlers.clock.wall()));
+    const behindMs = node.clockBehindMs(this.#handlers.clock.wall());
     if (behindMs > 0) this.#handlers.log.event("warn", "clock.behind-own-log", { behindMs });
   }
 

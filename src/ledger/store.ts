@@ -220,7 +220,7 @@ export class Store {
       const { id } = await this.#checkpoints.write({ ...lsns, payload });
       say(log, "checkpoint.created", logLines.checkpointCreated(id, lsn));
       await this.#wal.compact(this.#checkpoints.safeLsn);
-      for (const jobId of await this.archive.expire()) node.archived.delete(jobId);
+      for (const jobId of await this.archive.expire()) node.forget(jobId);
     } catch (error) {
       if (error instanceof WalError) return;
       // The log goes on without a checkpoint; it only grows. A disk that fails for good ends the log itself.

@@ -9,10 +9,11 @@ import { atLeast, type Durability } from "../job/durability.ts";
 import { encodeEvent } from "../job/event-codec.ts";
 import type { JobEvent } from "../job/events.ts";
 import { GROUP_QUEUE_MAX } from "./config.ts";
-import { type CommitWaiter, type Group, holders, type Outcome, type Reply } from "./group.ts";
-import type { JobApp } from "./job-app.ts";
+import type { LedgerContext } from "./context.ts";
+import { type CommitWaiter, type Group, holders } from "./group.ts";
+import type { JobApp, Outcome } from "./job-app.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
-import type { LedgerNode } from "./node.ts";
+import type { Reply } from "./reply.ts";
 import { overdue } from "./submission.ts";
 import { Timeouts } from "./timeouts.ts";
 
@@ -25,12 +26,12 @@ export interface Asked {
 }
 
 export class Commits {
-  readonly #node: LedgerNode;
+  readonly #context: LedgerContext;
   readonly #answer: (reply: Reply, answer: LedgerAnswer) => void;
   readonly #timeouts = new Timeouts<CommitWaiter>();
 
-  constructor(node: LedgerNode, answer: (reply: Reply, answer: LedgerAnswer) => void) {
-    this.#node = node;
+  constructor(context: LedgerContext, answer: (reply: Reply, answer: LedgerAnswer) => void) {
+    this.#context = context;
     this.#answer = answer;
   }
 
@@ -59,11 +60,10 @@ export class Commits {
     }
     this.wait(waiter);
     if (proposed) return;
-    const hlc = this.#node.hlc.tick(this.#node.wall);
+    const hlc = this.#context.hlc.tick(this.#context.wall);
     const stamped = { ...event, fenceToken: group.replica.state.knownView, hlc };
     const { wallMs: wall, logical } = hlc;
-    group.queue.push({ eventId, wall, logical, data: encodeEvent(stamped) });
-    this.#node.markDirty(group);
+    this.#context.propose(group, { eventId, wall, logical, data: encodeEvent(stamped) });
   }
 
   wait(waiter: CommitWaiter): void {
@@ -141,14 +141,14 @@ export class Commits {
   }
 
   #level(group: Group, seq: number): Durability {
-    const { topology, self } = this.#node;
+    const { topology, self } = this.#context;
     return topology.level(holders(group, seq, self), group.replica.state.members.length);
   }
 
   /** Answers, unless a higher level is asked for and within this group's reach. */
   #settle(waiter: CommitWaiter, outcome: Outcome, copies?: readonly NodeId[]): void {
     const { group, required, reply } = waiter;
-    const { topology } = this.#node;
+    const { topology } = this.#context;
     const { members } = group.replica.state;
     const known = copies === undefined || copies.length === 0 || outcome.duplicate;
     const level = known ? this.#level(group, outcome.seq) : topology.level(copies, members.length);

@@ -16,8 +16,9 @@ import {
   type AntiEntropyMessage,
 } from "../job/anti-entropy.ts";
 import { MerkleTree } from "../job/merkle.ts";
+import type { LedgerContext } from "./context.ts";
 import type { Group } from "./group.ts";
-import type { LedgerNode } from "./node.ts";
+import type { Groups } from "./groups.ts";
 
 interface Peer {
   readonly tree: MerkleTree;
@@ -27,24 +28,26 @@ interface Peer {
 }
 
 export class Comparison {
-  readonly #node: LedgerNode;
+  readonly #context: LedgerContext;
+  readonly #groups: Groups;
   readonly #random: Random;
   readonly #peers = new Map<NodeId, Peer>();
 
-  constructor(node: LedgerNode, random: Random) {
-    this.#node = node;
+  constructor(context: LedgerContext, groups: Groups, random: Random) {
+    this.#context = context;
+    this.#groups = groups;
     this.#random = random;
   }
 
   start(): void {
-    for (const id of this.#node.topology.nodes) {
-      if (id === this.#node.self) continue;
+    for (const id of this.#context.topology.nodes) {
+      if (id === this.#context.self) continue;
       const tree = new MerkleTree();
-      const { antiEntropy } = this.#node.options.config;
+      const { antiEntropy } = this.#context.options.config;
       const machine = new AntiEntropy(tree, antiEntropy, this.#random.fork(id));
       const peer = { tree, machine, moved: new Set<Group>() };
       this.#peers.set(id, peer);
-      for (const group of this.#node.groups.values()) this.onApplied(group);
+      for (const group of this.#context.groups.values()) this.onApplied(group);
       this.#step(id, peer, { kind: "peers", peers: [id] });
     }
   }
@@ -77,7 +80,7 @@ export class Comparison {
   onTick(): void {
     for (const [id, peer] of this.#peers) {
       const due = peer.machine.nextDeadline();
-      if (due !== null && due <= this.#node.now) this.#step(id, peer, { kind: "tick" });
+      if (due !== null && due <= this.#context.now) this.#step(id, peer, { kind: "tick" });
     }
   }
 
@@ -90,14 +93,14 @@ export class Comparison {
       else peer.tree.delete(jobId);
     }
     peer.moved.clear();
-    const effects = peer.machine.step(input, millis(this.#node.now));
+    const effects = peer.machine.step(input, millis(this.#context.now));
     for (const effect of effects) this.#carryOut(id, peer, effect);
   }
 
   #carryOut(id: NodeId, peer: Peer, effect: AntiEntropyEffect): void {
     switch (effect.kind) {
       case "send":
-        this.#node.send(effect.to, { kind: "compare", message: effect.message });
+        this.#context.send(effect.to, { kind: "compare", message: effect.message });
         return;
       case "fetch": {
         const { jobId } = effect;
@@ -107,16 +110,22 @@ export class Comparison {
         return;
       }
       case "alarm":
-        this.#node.onDiverged(effect.jobId as string as GroupId, `${effect.why} (with ${id})`);
+        this.#onDiverged(effect.jobId as string as GroupId, `${effect.why} (with ${id})`);
         return;
       case "stateChanged":
         return;
     }
   }
 
+  /** Two committed histories of one job: its group stops here, an operator decides. (LEDG-6) */
+  #onDiverged(id: GroupId, why: string): void {
+    const group = this.#context.groups.get(id);
+    if (group !== undefined) this.#groups.step(group, { kind: "stop", why });
+  }
+
   /** A group that we are to replicate and have never heard of: let its primary invite us. */
   #ask(peer: NodeId, group: GroupId): void {
-    if (this.#node.groups.has(group) || this.#node.archived.has(group)) return;
-    this.#node.send(peer, { kind: "vsr", group, message: { kind: "unknownGroup", epoch: 1 } });
+    if (this.#context.groups.has(group) || this.#context.archived.has(group)) return;
+    this.#context.send(peer, { kind: "vsr", group, message: { kind: "unknownGroup", epoch: 1 } });
   }
 }

@@ -8,32 +8,10 @@ import type { GroupId } from "../group/messages.ts";
 import type { Replica } from "../group/replica.ts";
 import type { Operation } from "../group/types.ts";
 import type { Durability } from "../job/durability.ts";
-import type { JobApp } from "./job-app.ts";
+import type { JobApp, Outcome } from "./job-app.ts";
 import type { PeerRequest } from "./messages.ts";
+import type { Reply } from "./reply.ts";
 import type { ShardApp } from "./shard-app.ts";
-
-/** Where an answer goes. */
-export type Reply =
-  | { readonly kind: "client"; readonly token: number }
-  | { readonly kind: "peer"; readonly node: NodeId; readonly id: number }
-  /** The gate's memory of keys, which answers all who wait for this one. */
-  | { readonly kind: "gate"; readonly key: string; readonly token: number }
-  /** The shard that has this job founded. */
-  | {
-      readonly kind: "desk";
-      readonly shard: GroupId;
-      readonly key: string;
-      readonly jobId: string;
-    };
-
-/** What an event did when it was folded in. */
-export interface Outcome {
-  readonly kind: string;
-  readonly reason: string | null;
-  /** The place where the event was committed first. */
-  readonly seq: number;
-  readonly duplicate: boolean;
-}
 
 /** Someone waits for an event to be committed, at a level. */
 export interface CommitWaiter {
@@ -63,8 +41,6 @@ export interface Group {
   readonly id: GroupId;
   readonly replica: Replica;
   readonly app: JobApp | ShardApp;
-  /** Records of this group handed to the log by this process. */
-  appended: number;
   /** Operations that no message carries yet. */
   queue: Operation[];
   readonly waiters: Map<string, CommitWaiter[]>;
@@ -86,7 +62,6 @@ export function newGroup(id: GroupId, replica: Replica, app: JobApp | ShardApp):
     id,
     replica,
     app,
-    appended: 0,
     queue: [],
     waiters: new Map(),
     levelling: new Set(),

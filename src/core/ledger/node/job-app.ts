@@ -13,7 +13,15 @@ import {
 import type { JobId } from "../job/job-id.ts";
 import { decodeJobState, encodeJobState } from "../job/state-codec.ts";
 import { findInTrail } from "../job/trail.ts";
-import type { Outcome } from "./group.ts";
+
+/** What an event did when it was folded in. */
+export interface Outcome {
+  readonly kind: string;
+  readonly reason: string | null;
+  /** The place where the event was committed first. */
+  readonly seq: number;
+  readonly duplicate: boolean;
+}
 
 export class JobApp {
   readonly kind = "job";

@@ -5,23 +5,23 @@
 
 import { GateCache, type GateCacheStats, type GateEffect } from "../keys/gate-cache.ts";
 import { type IdempotencyKey, parseKey } from "../keys/key.ts";
-import type { Reply } from "./group.ts";
+import type { LedgerContext } from "./context.ts";
 import type { LedgerAnswer, LedgerRequest } from "./messages.ts";
-import type { LedgerNode } from "./node.ts";
+import type { Reply } from "./reply.ts";
 import { fingerprint } from "./submission.ts";
 
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
 export type GateReply = Extract<Reply, { kind: "gate" }>;
 
 export class Gate {
-  readonly #node: LedgerNode;
+  readonly #context: LedgerContext;
   readonly #cache: GateCache<number>;
   readonly #route: (reply: Reply, request: SubmitRequest) => void;
 
-  constructor(node: LedgerNode, route: (reply: Reply, request: SubmitRequest) => void) {
-    this.#node = node;
+  constructor(context: LedgerContext, route: (reply: Reply, request: SubmitRequest) => void) {
+    this.#context = context;
     this.#route = route;
-    const { config, rules } = node.options;
+    const { config, rules } = context.options;
     this.#cache = new GateCache(config.gateCache, rules.idempotency);
   }
 
@@ -37,7 +37,7 @@ export class Gate {
     const parsed = parseKey(request.key);
     if (parsed.kind !== "key") return;
     const { key } = parsed;
-    const effects = this.#cache.check(key, fingerprint(request), token, this.#node.now);
+    const effects = this.#cache.check(key, fingerprint(request), token, this.#context.now);
     for (const effect of effects) {
       if (effect.kind === "forward") {
         this.#route({ kind: "gate", key, token: effect.token }, request);
@@ -46,7 +46,7 @@ export class Gate {
   }
 
   onAnswer({ key, token }: GateReply, answer: LedgerAnswer): void {
-    const { now } = this.#node;
+    const { now } = this.#context;
     const effects =
       answer.kind === "submitted"
         ? this.#cache.settle(key as IdempotencyKey, token, answer.answer, now)
@@ -59,12 +59,12 @@ export class Gate {
   }
 
   onTick(): void {
-    for (const effect of this.#cache.tick(this.#node.now)) this.#tell(effect);
+    for (const effect of this.#cache.tick(this.#context.now)) this.#tell(effect);
   }
 
   #tell(effect: GateEffect<number>): void {
     if (effect.kind !== "answer") return;
     const answer = { kind: "submitted", answer: effect.answer } as const;
-    this.#node.emit({ kind: "answer", token: effect.waiter, answer });
+    this.#context.emit({ kind: "answer", token: effect.waiter, answer });
   }
 }

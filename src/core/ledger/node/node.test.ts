@@ -123,7 +123,8 @@ describe("a ledger of three nodes in three regions", () => {
     const cluster = new TestCluster(THREE);
     const jobId = `use1-${WALL}-n0-00001` as JobId;
     const members = cluster.nodes.map(({ id }) => id);
-    cluster.at(0).node?.found(jobId as string as GroupId, members);
+    const message = { kind: "found", epoch: 1, members } as const;
+    cluster.deliver(0, { kind: "vsr", group: jobId as string as GroupId, message });
     cluster.run(1_000);
     expect(primaryIndex(cluster, jobId)).toBe(0);
     const tokens = [0, 1, 2].map((index) => cluster.request(index, read(jobId)));
@@ -288,7 +289,7 @@ describe("nodes that compare what they have (AE-3)", () => {
     const group = node?.groups.get(jobId as GroupId);
     if (group?.app.kind !== "job") throw new Error("no job");
     group.app.state = { ...group.app.state, chain: new Uint8Array(32).fill(1) };
-    node?.onApplied(group);
+    cluster.ask(0, event(jobId, "a", accepted));
     cluster.run(150_000);
     expect(cluster.alarms.join()).toContain("two committed histories");
   });

@@ -8,8 +8,8 @@ import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { GroupId } from "../group/messages.ts";
-import type { Reply } from "./group.ts";
 import type { PeerRequest } from "./messages.ts";
+import type { Reply } from "./reply.ts";
 
 export interface Routed {
   readonly id: number;

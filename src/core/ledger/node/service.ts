@@ -7,7 +7,6 @@
 import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { GroupId, LogEntry } from "../group/messages.ts";
-import type { VsrEffect } from "../group/types.ts";
 import { durabilityOfEvent } from "../job/durability.ts";
 import { encodeEvent } from "../job/event-codec.ts";
 import { isReplicated } from "../job/events.ts";
@@ -16,15 +15,17 @@ import type { GateCacheStats } from "../keys/gate-cache.ts";
 import { RECORD_TYPES } from "../log/record-types.ts";
 import { Commits } from "./commits.ts";
 import { REQUESTS_MAX } from "./config.ts";
-import type { CommitWaiter, Group, PendingRead, Reply } from "./group.ts";
+import type { LedgerContext } from "./context.ts";
+import type { CommitWaiter, Group } from "./group.ts";
+import type { GroupEffect, Groups } from "./groups.ts";
 import { Gate } from "./key-cache.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
-import type { LedgerNode } from "./node.ts";
+import { Reads } from "./reads.ts";
+import type { Reply } from "./reply.ts";
 import { type Routed, Router } from "./router.ts";
 import type { ShardApp } from "./shard-app.ts";
 import { ShardService } from "./shard-service.ts";
 import { groupOf, named, overdue, prepare, refused } from "./submission.ts";
-import { Timeouts } from "./timeouts.ts";
 
 type Request<Kind extends PeerRequest["kind"]> = Extract<PeerRequest, { kind: Kind }>;
 type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: Kind }>;
@@ -37,23 +38,33 @@ const REDIRECTS_MAX = 4;
 const FOUNDING_GRACE_MS = 10_000;
 
 export class Service {
-  readonly #node: LedgerNode;
+  readonly #context: LedgerContext;
+  readonly #groups: Groups;
+  readonly #onApplied: (group: Group) => void;
   readonly #router: Router;
   readonly #commits: Commits;
   readonly #shards: ShardService;
   readonly #gate: Gate;
-  readonly #reads = new Timeouts<PendingRead>();
-  #tokens = 0;
+  readonly #reads: Reads;
 
-  constructor(node: LedgerNode, random: Random) {
-    this.#node = node;
+  /** `onApplied`: a job has moved on. */
+  constructor(
+    context: LedgerContext,
+    groups: Groups,
+    random: Random,
+    onApplied: (group: Group) => void,
+  ) {
+    this.#context = context;
+    this.#groups = groups;
+    this.#onApplied = onApplied;
     this.#router = new Router(random.fork("requests"));
     const answer = (reply: Reply, text: LedgerAnswer): void => this.#answer(reply, text);
-    this.#commits = new Commits(node, answer);
+    this.#commits = new Commits(context, answer);
+    this.#reads = new Reads(context, groups, answer);
     const route = (reply: Reply, request: PeerRequest): void =>
       this.#route(reply, request, this.#deadline());
-    this.#shards = new ShardService(node, { answer, route });
-    this.#gate = new Gate(node, route);
+    this.#shards = new ShardService(context, { answer, route });
+    this.#gate = new Gate(context, route);
   }
 
   get waiting(): number {
@@ -72,7 +83,7 @@ export class Service {
     const parts = [
       this.#commits.nextDeadline(),
       this.#router.nextDeadline(),
-      this.#reads.next(),
+      this.#reads.nextDeadline(),
       this.#gate.nextDeadline(),
     ];
     const at = Math.min(...parts.map((deadline) => deadline ?? Number.POSITIVE_INFINITY));
@@ -80,7 +91,7 @@ export class Service {
   }
 
   #deadline(): number {
-    return this.#node.now + this.#node.options.config.requestTimeoutMs;
+    return this.#context.now + this.#context.options.config.requestTimeoutMs;
   }
 
   onRequest(token: number, request: LedgerRequest): void {
@@ -89,7 +100,7 @@ export class Service {
       this.#answer(reply, { kind: "retry", why: "this node has too many requests waiting" });
       return;
     }
-    const ready = prepare(request, this.#node);
+    const ready = prepare(request, this.#context);
     if (ready.kind === "refused") this.#answer(reply, ready);
     else if (ready.kind === "submit") this.#gate.submit(token, ready);
     else if (ready.kind === "append" && !isReplicated(ready.event.kind)) this.#keep(reply, ready);
@@ -102,15 +113,15 @@ export class Service {
     const required = durabilityOfEvent(event.kind, durability);
     const what = { outcome: "kept", reason: null, seq: -1, duplicate: false, view: 0 };
     const levels = { level: "LOCAL", required } as const;
-    const hlc = this.#node.hlc.tick(this.#node.wall);
-    this.#node.appendLocal(RECORD_TYPES.JOB_PROGRESS_REPORTED, encodeEvent({ ...event, hlc }), () =>
+    const hlc = this.#context.hlc.tick(this.#context.wall);
+    this.#context.append(RECORD_TYPES.JOB_PROGRESS_REPORTED, encodeEvent({ ...event, hlc }), () =>
       this.#answer(reply, { kind: "committed", jobId, eventId, ...levels, ...what }),
     );
   }
 
   #route(reply: Reply, request: PeerRequest, deadline: number): void {
     const id = groupOf(request);
-    const group = this.#node.groups.get(id);
+    const group = this.#context.groups.get(id);
     if (group !== undefined && this.#servesHere(group, request)) {
       this.#serve(group, reply, request, deadline);
     } else this.#attempt(this.#router.add(id, reply, request, deadline));
@@ -118,7 +129,7 @@ export class Service {
 
   /** Here if we can, else where the primary should be. */
   #attempt(routed: Routed): void {
-    const { now, self, options, groups } = this.#node;
+    const { now, self, options, groups } = this.#context;
     const { routeRetryMs } = options.config;
     const group = groups.get(routed.group);
     if (group !== undefined && this.#servesHere(group, routed.request)) {
@@ -137,33 +148,16 @@ export class Service {
     const request = authoritative(routed.request);
     // We may be the first replica of a group that is not born yet.
     if (target === self) this.onPeerRequest(self, routed.id, request);
-    else this.#node.send(target, { kind: "request", id: routed.id, request });
+    else this.#context.send(target, { kind: "request", id: routed.id, request });
   }
 
   #servesHere(group: Group, request: PeerRequest): boolean {
     if (group.replica.state.acting) return true;
-    return request.kind === "read" && this.#readableHere(group, request);
-  }
-
-  /** Whether a read of this level may be answered by a replica. (SESS-1..4) */
-  #readableHere(group: Group, request: Request<"read">): boolean {
-    const { app, replica } = group;
-    if (replica.state.status === "retired" || app.kind !== "job") return false;
-    if (app.state.status === "ABSENT") return false;
-    switch (request.level) {
-      case "EVENTUAL":
-        return true;
-      case "SESSION":
-        return app.appliedSeq >= request.minSeq;
-      case "BOUNDED_STALENESS":
-        return this.#node.now - group.freshAt <= request.staleMs;
-      case "STRONG":
-        return false;
-    }
+    return request.kind === "read" && this.#reads.readableHere(group, request);
   }
 
   #target(routed: Routed, group: Group | undefined): NodeId | null {
-    const { self, topology } = this.#node;
+    const { self, topology } = this.#context;
     const { hint } = routed;
     routed.hint = null;
     if (hint !== null && hint !== self) return hint;
@@ -180,7 +174,7 @@ export class Service {
   onPeerRequest(from: NodeId, id: number, request: PeerRequest): void {
     const reply = { kind: "peer", node: from, id } as const;
     const groupId = groupOf(request);
-    const group = this.#node.groups.get(groupId) ?? this.#founded(groupId, request);
+    const group = this.#context.groups.get(groupId) ?? this.#founded(groupId, request);
     if (group === null) {
       this.#answer(reply, this.#absent(groupId, request));
       return;
@@ -195,13 +189,13 @@ export class Service {
 
   /** A job's group is born where its first replica hears of it. (IDEM-22) */
   #founded(id: GroupId, request: PeerRequest): Group | null {
-    if (request.kind !== "found" || this.#node.archived.has(id)) return null;
-    if (!request.members.includes(this.#node.self)) return null;
-    return this.#node.found(id, request.members);
+    if (request.kind !== "found" || this.#context.archived.has(id)) return null;
+    if (!request.members.includes(this.#context.self)) return null;
+    return this.#groups.found(id, request.members);
   }
 
   #absent(id: GroupId, request: PeerRequest): LedgerAnswer {
-    if (!this.#node.archived.has(id)) return { kind: "notFound", jobId: id };
+    if (!this.#context.archived.has(id)) return { kind: "notFound", jobId: id };
     if (request.kind === "found") return { kind: "founded", seq: 0, level: "LOCAL" };
     return refused("ARCHIVED", `job ${id} has ended and is in the archive`);
   }
@@ -211,7 +205,7 @@ export class Service {
     const { app } = group;
     switch (request.kind) {
       case "read":
-        this.#read(group, reply, request, deadline);
+        this.#reads.read(group, reply, request, deadline);
         return;
       case "append": {
         if (app.kind !== "job") return;
@@ -221,7 +215,7 @@ export class Service {
           return;
         }
         const { event } = request;
-        const merged = this.#node.hlc.receive(event.hlc, this.#node.wall);
+        const merged = this.#context.hlc.receive(event.hlc, this.#context.wall);
         if (!merged.ok) {
           const text = `the event's time is ${merged.refusal.aheadMs} ms ahead of this node`;
           this.#answer(reply, refused(merged.refusal.code, text));
@@ -256,30 +250,10 @@ export class Service {
     const next = members.map((id) => (id === leaving ? joining : id));
     const asked = { reply, request, required: "NONE", deadline } as const;
     this.#commits.wait({ group, eventId, ...asked, outcome: null, over: false });
-    this.#node.stepGroup(group, { kind: "reconfigure", eventId, members: next });
+    this.#groups.step(group, { kind: "reconfigure", eventId, members: next });
   }
 
-  #read(group: Group, reply: Reply, request: Request<"read">, deadline: number): void {
-    if (request.level !== "STRONG" && this.#readableHere(group, request)) {
-      this.#answerJob(group, reply);
-      return;
-    }
-    const pending = { group, token: ++this.#tokens, reply, request, deadline, over: false };
-    group.reads.set(pending.token, pending);
-    this.#reads.add(pending);
-    this.#node.stepGroup(group, { kind: "read", token: pending.token });
-  }
-
-  #answerJob(group: Group, reply: Reply): void {
-    const { app, replica } = group;
-    if (app.kind !== "job") return;
-    const { state } = app;
-    const { primary, knownView: view, members } = replica.state;
-    this.#answer(reply, { kind: "job", state, servedBy: this.#node.self, primary, view, members });
-  }
-
-  /** What a replica did, beside sending and persisting. */
-  onEffect(group: Group, effect: Exclude<VsrEffect, { kind: "send" | "persist" }>): void {
+  onEffect(group: Group, effect: GroupEffect): void {
     const { app } = group;
     switch (effect.kind) {
       case "committed":
@@ -287,16 +261,16 @@ export class Service {
         return;
       case "restored":
         if (app.restore(effect.snapshot)) {
-          this.#node.onApplied(group);
+          this.#onApplied(group);
           return;
         }
-        this.#node.emit({ kind: "alarm", group: group.id, why: "a snapshot cannot be read" });
+        this.#context.emit({ kind: "alarm", group: group.id, why: "a snapshot cannot be read" });
         return;
       case "refused":
         this.#sendOnAll(group, this.#commits.release(group, effect.eventId));
         return;
       case "tookOver":
-        this.#node.emit({ kind: "leads", group: group.id, view: effect.view, leads: true });
+        this.#context.emit({ kind: "leads", group: group.id, view: effect.view, leads: true });
         if (app.kind === "shard") this.#shards.onTookOver(group, app);
         return;
       case "steppedDown":
@@ -307,7 +281,7 @@ export class Service {
         this.#onRead(group, effect.token, effect.kind === "readReady");
         return;
       case "broken":
-        this.#node.emit({ kind: "alarm", group: group.id, why: effect.why });
+        this.#context.emit({ kind: "alarm", group: group.id, why: effect.why });
         return;
       case "accepted":
       case "epochChanged":
@@ -319,35 +293,26 @@ export class Service {
   #onCommitted(group: Group, entry: LogEntry, copies: readonly NodeId[]): void {
     const { app } = group;
     // A time too far ahead is not merged and yet committed: places in the log decide, not times. (HLC-6)
-    this.#node.hlc.receive({ wallMs: entry.wall, logical: entry.logical }, this.#node.wall);
+    this.#context.hlc.receive({ wallMs: entry.wall, logical: entry.logical }, this.#context.wall);
     if (app.kind === "shard") {
       this.#shards.onCommitted(group, app, entry);
       return;
     }
     const outcome = app.apply(entry);
     const text = outcome?.kind ?? entry.kind;
-    this.#node.emit({ kind: "applied", group: group.id, entry, outcome: text });
+    this.#context.emit({ kind: "applied", group: group.id, entry, outcome: text });
     this.#commits.onCommitted(group, entry, outcome, copies);
-    this.#node.onApplied(group);
+    this.#onApplied(group);
   }
 
   #onRead(group: Group, token: number, ready: boolean): void {
-    const pending = group.reads.get(token);
-    if (pending === undefined) return;
-    group.reads.delete(token);
-    this.#reads.end(pending);
-    // An empty group stands because a job was promised: its first entry is on the way, so the job
-    // must not be denied. The read looks again until it is there. (IDEM-22)
-    const empty = group.app.kind === "job" && group.app.state.status === "ABSENT";
-    if (ready && !empty) {
-      this.#refresh(group, pending.deadline);
-      this.#answerJob(group, pending.reply);
-    } else this.#sendOn(group, pending.reply, pending.request, pending.deadline);
+    const open = this.#reads.onRead(group, token, ready);
+    if (open !== null) this.#sendOn(group, open.reply, open.request, open.deadline);
   }
 
   /** Whoever waits here is sent on to the next primary with the same event. (VSR-16) */
   #onSteppedDown(group: Group, view: number): void {
-    this.#node.emit({ kind: "leads", group: group.id, view, leads: false });
+    this.#context.emit({ kind: "leads", group: group.id, view, leads: false });
     if (group.app.kind === "shard") this.#shards.onSteppedDown(group, group.app);
     group.queue = [];
     this.#sendOnAll(group, this.#commits.releaseAll(group));
@@ -360,12 +325,12 @@ export class Service {
   }
 
   #sendOn(group: Group, reply: Reply, request: PeerRequest, deadline: number): void {
-    if (reply.kind === "peer" && reply.node !== this.#node.self) {
+    if (reply.kind === "peer" && reply.node !== this.#context.self) {
       this.#answer(reply, { kind: "redirect", primary: group.replica.state.primary });
       return;
     }
     const routed = this.#router.add(group.id, reply, request, deadline);
-    this.#router.wakeAt(routed, this.#node.now + this.#node.options.config.routeRetryMs);
+    this.#router.wakeAt(routed, this.#context.now + this.#context.options.config.routeRetryMs);
   }
 
   /** Some levels may be reached now. */
@@ -373,18 +338,15 @@ export class Service {
     this.#commits.onAcks(group);
   }
 
-  onDeskTick(group: Group, app: ShardApp): void {
+  onShardTick(group: Group, app: ShardApp): void {
     this.#shards.onTick(group, app);
   }
 
   onTick(): void {
-    const { now } = this.#node;
+    const { now } = this.#context;
     this.#commits.onTick(now);
     this.#gate.onTick();
-    for (const { group, token, reply, request } of this.#reads.takeDue(now)) {
-      group.reads.delete(token);
-      this.#answer(reply, overdue(request, "no quorum has confirmed this primary in time"));
-    }
+    this.#reads.onTick(now);
     for (const routed of this.#router.takeDue(now)) {
       if (now < routed.deadline) {
         this.#attempt(routed);
@@ -398,7 +360,7 @@ export class Service {
   onAnswer(from: NodeId, id: number, answer: LedgerAnswer): void {
     const routed = this.#router.get(id);
     if (routed === undefined || routed.sentTo !== from) return;
-    const { now, options } = this.#node;
+    const { now, options } = this.#context;
     const { routeRetryMs } = options.config;
     switch (answer.kind) {
       case "redirect":
@@ -431,15 +393,10 @@ export class Service {
   /** The authority has told what was known when we asked: if we have as much, we were fresh then. */
   #onStrongAnswer({ request, deadline }: Routed, { state }: Answer<"job">): void {
     if (request.kind !== "read" || authoritative(request).level !== "STRONG") return;
-    const group = this.#node.groups.get(groupOf(request));
+    const group = this.#context.groups.get(groupOf(request));
     if (group !== undefined && group.app.appliedSeq >= state.appliedSeq) {
-      this.#refresh(group, deadline);
+      this.#reads.refresh(group, deadline);
     }
-  }
-
-  #refresh(group: Group, deadline: number): void {
-    const askedAt = deadline - this.#node.options.config.requestTimeoutMs;
-    group.freshAt = Math.max(group.freshAt, askedAt);
   }
 
   #onRedirect(routed: Routed, from: NodeId, { primary }: Answer<"redirect">): void {
@@ -450,12 +407,12 @@ export class Service {
       this.#attempt(routed);
       return;
     }
-    this.#router.wakeAt(routed, this.#node.now + this.#node.options.config.routeRetryMs);
+    this.#router.wakeAt(routed, this.#context.now + this.#context.options.config.routeRetryMs);
   }
 
   /** A job that was ever acknowledged is known to one of any quorum of its replicas. */
   #isAbsent(routed: Routed): boolean {
-    const asked = this.#node.topology.replicas(routed.group);
+    const asked = this.#context.topology.replicas(routed.group);
     const quorum = Math.floor(asked.length / 2) + 1;
     return asked.filter((node) => routed.absent.has(node)).length >= quorum;
   }
@@ -463,17 +420,17 @@ export class Service {
   /** A job of the last seconds may be reserved and acknowledged, and its group on its way. (IDEM-22) */
   #isYoung({ group }: Routed): boolean {
     const minted = parseJobId(group)?.timestampMs ?? Number.NEGATIVE_INFINITY;
-    return Math.abs(this.#node.wall - minted) < FOUNDING_GRACE_MS;
+    return Math.abs(this.#context.wall - minted) < FOUNDING_GRACE_MS;
   }
 
   #answer(reply: Reply, answer: LedgerAnswer): void {
     switch (reply.kind) {
       case "client":
-        this.#node.emit({ kind: "answer", token: reply.token, answer });
+        this.#context.emit({ kind: "answer", token: reply.token, answer });
         return;
       case "peer":
-        if (reply.node === this.#node.self) this.onAnswer(reply.node, reply.id, answer);
-        else this.#node.send(reply.node, { kind: "answer", id: reply.id, answer });
+        if (reply.node === this.#context.self) this.onAnswer(reply.node, reply.id, answer);
+        else this.#context.send(reply.node, { kind: "answer", id: reply.id, answer });
         return;
       case "gate":
         this.#gate.onAnswer(reply, answer);

@@ -7,7 +7,7 @@ import { type ShardOutcome, ShardState } from "../keys/shard.ts";
 import { decodeShardEntry, type ShardEntry } from "../keys/shard-entry.ts";
 import { decodeShardState, encodeShardState } from "../keys/shard-snapshot.ts";
 import { ShardDesk } from "../keys/shard-waiters.ts";
-import type { Reply } from "./group.ts";
+import type { Reply } from "./reply.ts";
 
 export interface AppliedShardEntry {
   readonly entry: ShardEntry;

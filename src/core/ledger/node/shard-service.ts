@@ -9,9 +9,10 @@ import { type IdempotencyKey, KEY_FORMAT_ERROR } from "../keys/key.ts";
 import type { Moment } from "../keys/moment.ts";
 import { encodeShardEntry, type ShardEntry } from "../keys/shard-entry.ts";
 import type { DeskEffect } from "../keys/shard-waiters.ts";
-import type { Group, Reply } from "./group.ts";
+import type { LedgerContext } from "./context.ts";
+import type { Group } from "./group.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
-import type { LedgerNode } from "./node.ts";
+import type { Reply } from "./reply.ts";
 import type { ShardApp } from "./shard-app.ts";
 import { founding, keyed, refused } from "./submission.ts";
 
@@ -21,17 +22,17 @@ interface Services {
 }
 
 export class ShardService {
-  readonly #node: LedgerNode;
+  readonly #context: LedgerContext;
   readonly #services: Services;
   #proposals = 0;
 
-  constructor(node: LedgerNode, services: Services) {
-    this.#node = node;
+  constructor(context: LedgerContext, services: Services) {
+    this.#context = context;
     this.#services = services;
   }
 
   get #moment(): Moment {
-    return { now: this.#node.now, wall: this.#node.wallNow };
+    return { now: this.#context.now, wall: this.#context.wallNow };
   }
 
   submit(
@@ -44,7 +45,7 @@ export class ShardService {
       this.#services.answer(reply, { kind: "redirect", primary: group.replica.state.primary });
       return;
     }
-    const submission = keyed(request, this.#node);
+    const submission = keyed(request, this.#context);
     if (submission === null) {
       this.#services.answer(reply, refused("INVALID_KEY", KEY_FORMAT_ERROR));
     } else this.#carryOut(group, app.desk.submit(submission, reply, this.#moment));
@@ -66,12 +67,12 @@ export class ShardService {
     const applied = app.apply(entry);
     if (applied === null) return;
     const { entry: shardEntry, outcome } = applied;
-    this.#node.emit({ kind: "applied", group: group.id, entry, outcome: outcome.kind });
+    this.#context.emit({ kind: "applied", group: group.id, entry, outcome: outcome.kind });
     this.#carryOut(group, app.desk.applied(shardEntry, outcome, this.#moment));
   }
 
   onFounded({ shard, key, jobId }: Extract<Reply, { kind: "desk" }>): void {
-    const group = this.#node.groups.get(shard);
+    const group = this.#context.groups.get(shard);
     if (group?.app.kind !== "shard" || !group.app.desk.active) return;
     this.#carryOut(group, group.app.desk.founded(key as IdempotencyKey, jobId, this.#moment));
   }
@@ -94,16 +95,16 @@ export class ShardService {
         }
         case "overdue": {
           const why = `job ${effect.founding.jobId} has no group after ${effect.ageMs} ms`;
-          this.#node.emit({ kind: "alarm", group: group.id, why });
+          this.#context.emit({ kind: "alarm", group: group.id, why });
         }
       }
     }
   }
 
   #propose(group: Group, entry: ShardEntry): void {
-    const { wallMs: wall, logical } = this.#node.hlc.tick(this.#node.wall);
-    const eventId = `${this.#node.self}/${this.#node.options.boot}/${++this.#proposals}`;
-    group.queue.push({ eventId, wall, logical, data: encodeShardEntry(entry) });
-    this.#node.markDirty(group);
+    const { wallMs: wall, logical } = this.#context.hlc.tick(this.#context.wall);
+    const { self, options } = this.#context;
+    const eventId = `${self}/${options.boot}/${++this.#proposals}`;
+    this.#context.propose(group, { eventId, wall, logical, data: encodeShardEntry(entry) });
   }
 }

@@ -14,8 +14,8 @@ import type { JobId } from "../job/job-id.ts";
 import { STORED_ACK } from "../keys/ack.ts";
 import type { Admission, Submission } from "../keys/decide.ts";
 import { KEY_FORMAT_ERROR, parseKey, shardOf } from "../keys/key.ts";
+import type { LedgerContext } from "./context.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
-import type { LedgerNode } from "./node.ts";
 import type { Routed } from "./router.ts";
 import { shardGroup } from "./topology.ts";
 
@@ -47,22 +47,22 @@ export function groupOf(request: PeerRequest): GroupId {
 }
 
 /** A client's request, ready to be sent to a group; or why it cannot be. */
-export function prepare(request: LedgerRequest, node: LedgerNode): PeerRequest | Refused {
+export function prepare(request: LedgerRequest, context: LedgerContext): PeerRequest | Refused {
   switch (request.kind) {
     case "submit": {
       const key = parseKey(request.key);
       if (key.kind === "invalid") return refused("INVALID_KEY", `${KEY_FORMAT_ERROR}: ${key.why}`);
-      const created = jobCreated(request, "" as JobId, node);
+      const created = jobCreated(request, "" as JobId, context);
       const problem = problemOf({ ...created, jobId: "x" as JobId });
       if (problem !== null) return refused("INVALID_JOB", problem);
-      return key.kind === "none" ? foundNew(request, node) : request;
+      return key.kind === "none" ? foundNew(request, context) : request;
     }
     case "append": {
       const problem = problemOf(request.event);
       return problem === null ? request : refused("INVALID_EVENT", problem);
     }
     case "replace":
-      if (node.topology.knows(request.joining)) return request;
+      if (context.topology.knows(request.joining)) return request;
       return refused("UNKNOWN_NODE", `no node ${request.joining} is configured`);
     case "read":
       return request;
@@ -72,12 +72,12 @@ export function prepare(request: LedgerRequest, node: LedgerNode): PeerRequest |
 }
 
 /** Without a key: a job of its own for every request. */
-function foundNew(request: SubmitRequest, node: LedgerNode): FoundRequest | Refused {
-  const jobId = node.mint.next(node.wall);
-  const replicas = node.topology.replicas(jobId as string as GroupId);
+function foundNew(request: SubmitRequest, context: LedgerContext): FoundRequest | Refused {
+  const jobId = context.mint.next(context.wall);
+  const replicas = context.topology.replicas(jobId as string as GroupId);
   if (replicas.length === 0) return refused("TOO_FEW_NODES", "too few nodes for a group");
-  const members = ourselvesFirst(replicas, node.self);
-  const created = jobCreated(request, jobId, node);
+  const members = ourselvesFirst(replicas, context.self);
+  const created = jobCreated(request, jobId, context);
   return { kind: "found", members, created, required: "GLOBAL" };
 }
 
@@ -87,19 +87,19 @@ function ourselvesFirst(replicas: readonly NodeId[], self: NodeId): readonly Nod
   return [self, ...replicas.filter((node) => node !== self)];
 }
 
-function jobCreated(request: SubmitRequest, jobId: JobId, node: LedgerNode): JobCreated {
+function jobCreated(request: SubmitRequest, jobId: JobId, context: LedgerContext): JobCreated {
   const { spec, assignedDcs } = request;
-  const hlc = node.hlc.tick(node.wall);
+  const hlc = context.hlc.tick(context.wall);
   const eventId = `create/${jobId}` as EventId;
   return { kind: "JobCreated", jobId, eventId, fenceToken: 1, hlc, spec, assignedDcs };
 }
 
 /** What the shard's primary decides about. The job's id is made only if the key is new. */
-export function keyed(request: SubmitRequest, node: LedgerNode): Submission | null {
+export function keyed(request: SubmitRequest, context: LedgerContext): Submission | null {
   const parsed = parseKey(request.key);
   if (parsed.kind !== "key") return null;
   const admit = (): Admission => {
-    const founding = foundNew(request, node);
+    const founding = foundNew(request, context);
     if (founding.kind === "refused") return { kind: "defer", why: founding.message };
     const { created, members: replicaSet } = founding;
     const { jobId } = created;

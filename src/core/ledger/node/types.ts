@@ -89,18 +89,6 @@ export type LedgerEffect =
   | { readonly kind: "archive"; readonly jobId: string; readonly bytes: Uint8Array }
   | { readonly kind: "alarm"; readonly group: GroupId; readonly why: string };
 
-export interface GroupStatus {
-  readonly group: GroupId;
-  readonly status: string;
-  readonly epoch: number;
-  readonly view: number;
-  readonly primary: NodeId | null;
-  readonly leads: boolean;
-  readonly members: readonly NodeId[];
-  readonly lastSeq: number;
-  readonly commit: number;
-}
-
 export interface LedgerStatus {
   readonly self: NodeId;
   readonly region: string;

@@ -12,7 +12,7 @@ import { Random } from "../../../base/random.ts";
 import { isKnownType } from "../../log/record-types.ts";
 import { decodeBatch, encodeBatch } from "../codec.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../config.ts";
-import type { LedgerAnswer, LedgerRequest, PeerRequest } from "../messages.ts";
+import type { LedgerAnswer, LedgerRequest, NodeMessage, PeerRequest } from "../messages.ts";
 import { LedgerNode } from "../node.ts";
 import { encodeCheckpoint, LedgerRecovery } from "../recovery.ts";
 import type { LedgerEffect, LedgerNodeConfig } from "../types.ts";
@@ -101,7 +101,8 @@ export class TestCluster {
     test.node = node;
     test.pending = [];
     test.synced = 0;
-    node.recover(recovery.images(), millis(this.now), WALL + this.now);
+    const recovered = { images: recovery.images(), archived: recovery.archived };
+    node.recover(recovered, millis(this.now), WALL + this.now);
     node.start(millis(this.now), WALL + this.now, test.boots === 1);
     this.#drain(test);
   }
@@ -130,10 +131,15 @@ export class TestCluster {
 
   /** A shard's primary, here the last node, has a job's group founded at this one. */
   found(index: number, request: Extract<PeerRequest, { kind: "found" }>): void {
+    this.deliver(index, { kind: "request", id: 1, request });
+  }
+
+  /** One message from the last node. */
+  deliver(index: number, message: NodeMessage): void {
     const test = this.at(index);
     const from = this.at(this.nodes.length - 1).id;
-    const messages = [{ kind: "request", id: 1, request }] as const;
-    test.node?.take({ kind: "messages", from, messages }, millis(this.now), WALL + this.now);
+    const input = { kind: "messages", from, messages: [message] } as const;
+    test.node?.take(input, millis(this.now), WALL + this.now);
     this.#drain(test);
     this.settle();
   }

@@ -1,0 +1,182 @@
+/**
+ * The groups this node replicates: opened when they are founded, recovered or invited to, stepped with
+ * one input at a time, timed together, and removed when their job goes to the archive.
+ *
+ * Sending and persisting are done here; every other effect of a replica is reported to the listener.
+ */
+
+import { millis } from "../../base/brand.ts";
+import { ByteWriter } from "../../base/bytes.ts";
+import { Deadlines } from "../../base/deadlines.ts";
+import type { NodeId } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import type { GroupId, VsrMessage } from "../group/messages.ts";
+import { type Origin, Replica } from "../group/replica.ts";
+import type { VsrEffect, VsrInput } from "../group/types.ts";
+import { type JobId, parseJobId } from "../job/job-id.ts";
+import type { LedgerContext } from "./context.ts";
+import { type Group, newGroup } from "./group.ts";
+import { JobApp } from "./job-app.ts";
+import { encodeGroupRecord, recordType } from "./records.ts";
+import { ShardApp } from "./shard-app.ts";
+import { shardIndex } from "./topology.ts";
+
+/** What a replica did, beside sending and persisting. */
+export type GroupEffect = Exclude<VsrEffect, { kind: "send" | "persist" }>;
+
+export interface GroupListener {
+  onEffect(group: Group, effect: GroupEffect): void;
+  /** After a step of a group in which committed events wait for their level. */
+  onAcks(group: Group): void;
+}
+
+export class Groups {
+  readonly #context: LedgerContext;
+  readonly #random: Random;
+  readonly #listener: GroupListener;
+  readonly #timers = new Deadlines<Group>();
+  readonly #writer = new ByteWriter(1_024);
+
+  constructor(context: LedgerContext, random: Random, listener: GroupListener) {
+    this.#context = context;
+    this.#random = random;
+    this.#listener = listener;
+  }
+
+  nextDeadline(): number | null {
+    return this.#timers.next();
+  }
+
+  open(id: GroupId, origin: Origin): Group {
+    const { options, self, now, groups } = this.#context;
+    const { config, rules } = options;
+    const index = shardIndex(id);
+    const app =
+      index === null
+        ? new JobApp(id as string as JobId)
+        : new ShardApp(index, config.idempotency, rules.idempotency);
+    const replicaOptions = { self, config: config.vsr };
+    const replica = new Replica(replicaOptions, origin, this.#random.fork(id), rules.vsr);
+    const group = newGroup(id, replica, app);
+    groups.set(id, group);
+    this.#carryOut(group, replica.start(millis(now)));
+    this.#afterStep(group);
+    return group;
+  }
+
+  /** A job's group that is new everywhere. */
+  found(id: GroupId, members: readonly NodeId[]): Group {
+    this.#context.mint.observe(id);
+    return this.open(id, { kind: "founded", members });
+  }
+
+  step(group: Group, input: VsrInput): void {
+    this.#carryOut(group, group.replica.step(input, millis(this.#context.now)));
+    this.#afterStep(group);
+  }
+
+  onMessage(from: NodeId, id: GroupId, message: VsrMessage): void {
+    const group = this.#context.groups.get(id) ?? this.#invited(from, id, message);
+    if (group === null) return;
+    this.step(group, { kind: "message", from, message });
+  }
+
+  /** A group we did not know: we become its replica when its founder or primary says so. */
+  #invited(from: NodeId, id: GroupId, message: VsrMessage): Group | null {
+    const { archived, mint, self } = this.#context;
+    if (archived.has(id) || message.kind === "unknownGroup") return null;
+    if (message.kind !== "found") {
+      const reply = { kind: "unknownGroup", epoch: message.epoch } as const;
+      this.#context.send(from, { kind: "vsr", group: id, message: reply });
+      return null;
+    }
+    const { epoch, members } = message;
+    const isKnown = shardIndex(id) !== null || parseJobId(id) !== null;
+    if (!isKnown || !members.includes(self)) return null;
+    mint.observe(id);
+    const kind = epoch === 1 ? "founded" : "invited";
+    return this.open(id, kind === "founded" ? { kind, members } : { kind, epoch, members });
+  }
+
+  onDurable(count: number): void {
+    for (const [group, records] of this.#context.takeDurable(count)) {
+      const durable = group.replica.state.durable + records;
+      this.step(group, { kind: "durable", count: durable });
+    }
+  }
+
+  /** Gives replicas what waits for them. Proposing may commit at once and bring more to propose. */
+  propose(): void {
+    const { dirty } = this.#context;
+    for (const group of dirty) {
+      dirty.delete(group);
+      const { replica, queue } = group;
+      const { acting, takeOverAt } = replica.state;
+      // About to lead: what waits is proposed then.
+      if (queue.length === 0 || (!acting && takeOverAt > 0)) continue;
+      const operations = queue.splice(0, acting ? replica.room : queue.length);
+      if (operations.length > 0) this.step(group, { kind: "propose", operations });
+    }
+  }
+
+  /** The groups whose time has come; the caller ticks each of them. */
+  takeDue(now: number): readonly Group[] {
+    return this.#timers.takeDue(now);
+  }
+
+  tick(group: Group): void {
+    group.armedAt = Number.POSITIVE_INFINITY;
+    this.step(group, { kind: "tick" });
+  }
+
+  remove(group: Group): void {
+    this.#timers.delete(group);
+    this.#context.groups.delete(group.id);
+  }
+
+  #afterStep(group: Group): void {
+    const { replica, app } = group;
+    const due = replica.nextDeadline();
+    const desk = app.kind === "shard" ? app.desk.nextDeadline() : null;
+    const at = Math.min(due ?? Number.POSITIVE_INFINITY, desk ?? Number.POSITIVE_INFINITY);
+    // Deadlines mostly move away: the timer stays and finds nothing to do.
+    if (at < group.armedAt) {
+      group.armedAt = at;
+      this.#timers.set(group, at);
+    }
+    if (group.queue.length > 0) this.#context.dirty.add(group);
+    if (group.levelling.size > 0) this.#listener.onAcks(group);
+    this.#compact(group);
+  }
+
+  /** A log that has grown is folded into a snapshot. (VSR-31) */
+  #compact(group: Group): void {
+    const { commit, status } = group.replica.state;
+    const { now, options } = this.#context;
+    if (commit - group.compactedSeq < options.config.compactEntries) return;
+    if (status === "broken" || group.app.appliedSeq !== commit) return;
+    group.compactedSeq = commit;
+    const snapshot = { seq: commit, bytes: group.app.snapshot() };
+    group.replica.step({ kind: "compact", snapshot }, millis(now));
+  }
+
+  #carryOut(group: Group, effects: readonly VsrEffect[]): void {
+    for (const effect of effects) {
+      switch (effect.kind) {
+        case "send": {
+          const { to, message } = effect;
+          this.#context.send(to, { kind: "vsr", group: group.id, message });
+          break;
+        }
+        case "persist": {
+          const { record } = effect;
+          const payload = encodeGroupRecord(this.#writer, group.id, record);
+          this.#context.append(recordType(record), payload, group);
+          break;
+        }
+        default:
+          this.#listener.onEffect(group, effect);
+      }
+    }
+  }
+}

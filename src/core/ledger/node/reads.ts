@@ -1,0 +1,108 @@
+/**
+ * Reads of a job, each at its level: from this replica's own state where the level allows it, else
+ * after a quorum has confirmed that this node still leads the group. (SESS-1..4, VSR-24)
+ */
+
+import type { LedgerContext } from "./context.ts";
+import type { Group, PendingRead } from "./group.ts";
+import type { Groups } from "./groups.ts";
+import type { LedgerAnswer, PeerRequest } from "./messages.ts";
+import type { Reply } from "./reply.ts";
+import { overdue } from "./submission.ts";
+import { Timeouts } from "./timeouts.ts";
+
+type ReadRequest = Extract<PeerRequest, { kind: "read" }>;
+
+export class Reads {
+  readonly #context: LedgerContext;
+  readonly #groups: Groups;
+  readonly #answer: (reply: Reply, answer: LedgerAnswer) => void;
+  readonly #timeouts = new Timeouts<PendingRead>();
+  #tokens = 0;
+
+  constructor(
+    context: LedgerContext,
+    groups: Groups,
+    answer: (reply: Reply, answer: LedgerAnswer) => void,
+  ) {
+    this.#context = context;
+    this.#groups = groups;
+    this.#answer = answer;
+  }
+
+  get size(): number {
+    return this.#timeouts.size;
+  }
+
+  nextDeadline(): number | null {
+    return this.#timeouts.next();
+  }
+
+  /** Whether a read of this level may be answered by a replica. */
+  readableHere(group: Group, request: ReadRequest): boolean {
+    const { app, replica } = group;
+    if (replica.state.status === "retired" || app.kind !== "job") return false;
+    if (app.state.status === "ABSENT") return false;
+    switch (request.level) {
+      case "EVENTUAL":
+        return true;
+      case "SESSION":
+        return app.appliedSeq >= request.minSeq;
+      case "BOUNDED_STALENESS":
+        return this.#context.now - group.freshAt <= request.staleMs;
+      case "STRONG":
+        return false;
+    }
+  }
+
+  read(group: Group, reply: Reply, request: ReadRequest, deadline: number): void {
+    if (request.level !== "STRONG" && this.readableHere(group, request)) {
+      this.#answerJob(group, reply);
+      return;
+    }
+    const pending = { group, token: ++this.#tokens, reply, request, deadline, over: false };
+    group.reads.set(pending.token, pending);
+    this.#timeouts.add(pending);
+    this.#groups.step(group, { kind: "read", token: pending.token });
+  }
+
+  /**
+   * A quorum has confirmed us, so the state here is what a strong read may see; or we do not lead. A
+   * read that this node cannot answer is returned, to be sent on.
+   */
+  onRead(group: Group, token: number, ready: boolean): PendingRead | null {
+    const pending = group.reads.get(token);
+    if (pending === undefined) return null;
+    group.reads.delete(token);
+    this.#timeouts.end(pending);
+    // An empty group stands because a job was promised: its first entry is on the way, so the job
+    // must not be denied. The read looks again until it is there. (IDEM-22)
+    const empty = group.app.kind === "job" && group.app.state.status === "ABSENT";
+    if (!ready || empty) return pending;
+    this.refresh(group, pending.deadline);
+    this.#answerJob(group, pending.reply);
+    return null;
+  }
+
+  /** What the authority knew when a request with this deadline was asked is folded in here. (SESS-3) */
+  refresh(group: Group, deadline: number): void {
+    const askedAt = deadline - this.#context.options.config.requestTimeoutMs;
+    group.freshAt = Math.max(group.freshAt, askedAt);
+  }
+
+  onTick(now: number): void {
+    for (const { group, token, reply, request } of this.#timeouts.takeDue(now)) {
+      group.reads.delete(token);
+      this.#answer(reply, overdue(request, "no quorum has confirmed this primary in time"));
+    }
+  }
+
+  #answerJob(group: Group, reply: Reply): void {
+    const { app, replica } = group;
+    if (app.kind !== "job") return;
+    const { state } = app;
+    const { primary, knownView: view, members } = replica.state;
+    const servedBy = this.#context.self;
+    this.#answer(reply, { kind: "job", state, servedBy, primary, view, members });
+  }
+}
