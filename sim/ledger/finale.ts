@@ -15,9 +15,11 @@ import { encodeShardState } from "../../src/core/ledger/keys/shard-snapshot.ts";
 import type { Group } from "../../src/core/ledger/node/group.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import { shardGroup } from "../../src/core/ledger/node/topology.ts";
+import type { World } from "../kernel/world.ts";
 import { sameBytes } from "./checkers.ts";
+import type { LedgerClients } from "./clients.ts";
 import type { LedgerProcess } from "./node.ts";
-import type { LedgerRun } from "./run.ts";
+import type { LedgerPlan } from "./swarm.ts";
 
 export interface Missing {
   readonly id: string;
@@ -26,19 +28,27 @@ export interface Missing {
 
 const RETRY_MS = 500;
 
+/** What the end of a run looks at. */
+export interface FinaleSurroundings {
+  readonly world: World;
+  readonly plan: LedgerPlan;
+  readonly clients: LedgerClients;
+  readonly processes: readonly LedgerProcess[];
+}
+
 export class Finale {
-  readonly #run: LedgerRun;
+  readonly #around: FinaleSurroundings;
   readonly #random: Random;
   /** What is still to be answered. */
   readonly #open = new Set<string>();
 
-  constructor(run: LedgerRun, random: Random) {
-    this.#run = run;
+  constructor(around: FinaleSurroundings, random: Random) {
+    this.#around = around;
     this.#random = random;
   }
 
   begin(): void {
-    const { clients, plan } = this.#run;
+    const { clients, plan } = this.#around;
     for (const shard of plan.shards) {
       const request = clients.newSubmission(this.#random, shard);
       this.#insist(`a submission to shard ${shard}`, request);
@@ -52,7 +62,7 @@ export class Finale {
 
   /** Until it is answered for good. */
   #insist(what: string, request: LedgerRequest): void {
-    const { clients, world } = this.#run;
+    const { clients, world } = this.#around;
     this.#open.add(what);
     const process = this.#random.pick(this.#sound());
     clients.attempt(request, process, (answer) => {
@@ -62,7 +72,7 @@ export class Finale {
   }
 
   #sound(): LedgerProcess[] {
-    return this.#run.processes.filter(({ state }) => state !== "corrupt");
+    return this.#around.processes.filter(({ state }) => state !== "corrupt");
   }
 
   isOver(): boolean {
@@ -80,7 +90,7 @@ export class Finale {
   }
 
   #groups(): GroupId[] {
-    const { clients, plan } = this.#run;
+    const { clients, plan } = this.#around;
     return [
       ...(clients.jobs as readonly string[] as readonly GroupId[]),
       ...plan.shards.map(shardGroup),

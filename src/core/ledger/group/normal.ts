@@ -7,9 +7,10 @@ import type { NodeId } from "../../base/ids.ts";
 import type { VsrContext } from "./context.ts";
 import { entryBytes } from "./context.ts";
 import { RESEND_PAGES_MAX, UNSYNCED_WINDOWS_MAX } from "./limits.ts";
-import type { EntryKind, LogEntry, PrepareStatus, VsrMessage } from "./messages.ts";
+import type { EntryKind, LogEntry, VsrMessage } from "./messages.ts";
 import { MEMBERS_MAX } from "./messages.ts";
 import { confirmReads, failReads, startReadRound } from "./reads.ts";
+import { answerPrimary, sendCommit, sendLogSuffix, sendPrepare } from "./send.ts";
 import type { Operation, RefusalReason } from "./types.ts";
 
 /** A replica notes on disk how far the log is committed, after this many entries or a lease renewal. */
@@ -128,24 +129,6 @@ export function flush(ctx: VsrContext): void {
   startReadRound(ctx);
 }
 
-function sendPrepare(ctx: VsrContext, to: NodeId, entries: readonly LogEntry[]): void {
-  const { epoch, knownView: view, commit } = ctx.state;
-  ctx.send(to, { kind: "prepare", epoch, view, entries, commit, sentAt: ctx.now });
-}
-
-export function sendCommit(ctx: VsrContext): void {
-  const { state, config } = ctx;
-  const { epoch, knownView: view, commit, round } = state;
-  const last = ctx.lastSeq;
-  for (const to of ctx.others()) {
-    ctx.send(to, { kind: "commit", epoch, view, commit, last, sentAt: ctx.now, round });
-  }
-  const waiting = commit < last || state.reads.length > 0;
-  const everyMs = waiting ? config.retransmitMs : config.renewMs;
-  state.heartbeatAt = ctx.now + everyMs;
-  state.noticeAt = Number.POSITIVE_INFINITY;
-}
-
 /** Replica: entries of the view we live in. */
 export function onPrepare(ctx: VsrContext, from: NodeId, message: Message<"prepare">): void {
   const { state } = ctx;
@@ -222,20 +205,6 @@ export function rank(ctx: VsrContext): number {
   return (own - leading - 1 + 2 * count) % count;
 }
 
-export function answerPrimary(ctx: VsrContext, to: NodeId, status: PrepareStatus): void {
-  const { state } = ctx;
-  ctx.send(to, {
-    kind: "prepareResponse",
-    epoch: state.epoch,
-    status,
-    view: state.knownView,
-    expected: ctx.lastSeq + 1,
-    acked: ctx.acked,
-    sentAt: state.echoSentAt,
-    round: state.echoRound,
-  });
-}
-
 /** Primary: what a replica holds, or lacks. */
 export function onPrepareResponse(
   ctx: VsrContext,
@@ -285,18 +254,6 @@ function fillGap(ctx: VsrContext, to: NodeId, from: number): void {
     next += entries.length;
   }
   peer.resentTo = next - 1;
-}
-
-/** Part of our log from `from` on, with the snapshot when the log does not reach back that far. */
-export function sendLogSuffix(ctx: VsrContext, to: NodeId, from: number): void {
-  const { state } = ctx;
-  const snapshot = from < state.firstSeq ? state.snapshot : null;
-  const entries = ctx.page(snapshot === null ? from : snapshot.seq + 1);
-  const { epoch, members, knownView: view, lastNormalView, commit } = state;
-  const lastSeq = ctx.lastSeq;
-  const log = { snapshot, entries, lastSeq, commit };
-  // An adopting candidate rests on it, so it must not be lost here.
-  ctx.sendDurably(to, { kind: "logSuffix", epoch, members, view, lastNormalView, ...log });
 }
 
 /** The longest prefix that a quorum has. It never shrinks. (VSR-10) */

@@ -5,7 +5,7 @@
 
 import type { VsrContext } from "./context.ts";
 import { READS_MAX } from "./limits.ts";
-import { sendCommit } from "./normal.ts";
+import { sendCommit } from "./send.ts";
 
 export function read(ctx: VsrContext, token: number): void {
   const { state, rules } = ctx;

@@ -18,7 +18,6 @@ import { VsrContext } from "./context.ts";
 import type { GroupSnapshot, VsrMessage } from "./messages.ts";
 import {
   advanceCommit,
-  answerPrimary,
   commitUpTo,
   flush,
   onCommit,
@@ -27,14 +26,15 @@ import {
   propose,
   proposeReconfiguration,
   retire,
-  sendCommit,
   stop,
 } from "./normal.ts";
 import { read } from "./reads.ts";
 import type { VsrRules } from "./rules.ts";
 import { VSR_RULES } from "./rules.ts";
+import { answerPrimary, sendCommit } from "./send.ts";
 import type { ReplicaState } from "./state.ts";
 import { freshState, recoveredState } from "./state.ts";
+import { takeOverWhenDurable } from "./take-over.ts";
 import {
   fetchCommitted,
   onFetchLog,
@@ -51,7 +51,6 @@ import {
   onViewChange,
   onViewChangeResponse,
   probe,
-  takeOverWhenDurable,
 } from "./views.ts";
 
 export type Origin =

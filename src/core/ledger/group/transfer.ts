@@ -8,19 +8,11 @@ import type { NodeId } from "../../base/ids.ts";
 import type { VsrContext } from "./context.ts";
 import { FETCH_TRIES_MAX, STAGED_ENTRIES_MAX } from "./limits.ts";
 import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
-import {
-  answerPrimary,
-  beginEpoch,
-  breakDown,
-  commitUpTo,
-  hearPrimary,
-  sameAsOurs,
-  sendLogSuffix,
-  stepDown,
-} from "./normal.ts";
+import { beginEpoch, breakDown, commitUpTo, hearPrimary, sameAsOurs, stepDown } from "./normal.ts";
+import { answerPrimary, sendLogSuffix } from "./send.ts";
 import type { Transfer, ViewChangeResponse } from "./state.ts";
-import type { NewLog } from "./views.ts";
-import { finishAdoption } from "./views.ts";
+import type { NewLog } from "./take-over.ts";
+import { finishAdoption } from "./take-over.ts";
 
 type Message<Kind extends VsrMessage["kind"]> = Extract<VsrMessage, { kind: Kind }>;
 

@@ -6,10 +6,10 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { VsrContext } from "./context.ts";
-import { entryBytes } from "./context.ts";
-import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
-import { appendNoop, commitUpTo, rank, stepDown } from "./normal.ts";
+import type { VsrMessage } from "./messages.ts";
+import { rank, stepDown } from "./normal.ts";
 import type { Candidacy, ViewChangeResponse } from "./state.ts";
+import { finishAdoption } from "./take-over.ts";
 import { startAdoption } from "./transfer.ts";
 
 type Message<Kind extends VsrMessage["kind"]> = Extract<VsrMessage, { kind: Kind }>;
@@ -215,76 +215,6 @@ interface LogRank {
 function better(a: LogRank, b: LogRank, byView: boolean): boolean {
   if (byView && a.normalView !== b.normalView) return a.normalView > b.normalView;
   return a.lastSeq > b.lastSeq;
-}
-
-/** What a transfer comes to: our log up to `keep`, or the snapshot's state, then these entries. */
-export interface NewLog {
-  readonly keep: number;
-  readonly snapshot: GroupSnapshot | null;
-  readonly entries: readonly LogEntry[];
-}
-
-/** The chosen log is here: make it ours, durably, and lead. (VSR-15) */
-export function finishAdoption(ctx: VsrContext, log: NewLog, floor: number): void {
-  const { state, rules } = ctx;
-  const { epoch, members, knownView: view } = state;
-  const keep = rules.seqContinues ? log.keep : -1;
-  const entries = rules.seqContinues ? log.entries : [];
-  ctx.replaceLog(keep, entries);
-  ctx.persist({ kind: "newView", epoch, members, view, keep, snapshot: log.snapshot, entries });
-  state.lastNormalView = view;
-  state.candidacy = null;
-  state.transfer = null;
-  ctx.mark();
-  commitUpTo(ctx, floor, []);
-  // A reconfiguration among what was committed has begun another epoch.
-  if (state.epoch !== epoch) return;
-  state.takeOverAt = state.appended;
-  takeOverWhenDurable(ctx);
-}
-
-export function takeOverWhenDurable(ctx: VsrContext): void {
-  const { state } = ctx;
-  if (state.takeOverAt === 0 || state.durable < state.takeOverAt) return;
-  state.takeOverAt = 0;
-  state.status = "normal";
-  state.acting = true;
-  state.primary = ctx.self;
-  state.candidacy = null;
-  state.peers = new Map();
-  state.electAt = Number.POSITIVE_INFINITY;
-  state.heartbeatAt = ctx.now;
-  state.startSeq = ctx.lastSeq + 1;
-  state.flushed = ctx.lastSeq;
-  takeStock(ctx);
-  const { epoch, knownView: view, commit, startSeq } = state;
-  ctx.emit({ kind: "tookOver", view, lastSeq: ctx.lastSeq });
-  if (view === 1 && ctx.lastSeq < 0) {
-    // A fresh group: nothing to take over, but the others may not have heard of it. Nobody led
-    // before, so nothing can be missing from a read.
-    state.startSeq = -1;
-    const { members } = state;
-    for (const to of ctx.others()) ctx.send(to, { kind: "found", epoch, members });
-    return;
-  }
-  const entries = ctx.page(commit + 1);
-  for (const to of ctx.others()) {
-    ctx.send(to, { kind: "newView", epoch, view, startSeq, commit, entries });
-  }
-  if (state.reconfigureSeq < 0 || !ctx.rules.reconfigureIsLast) appendNoop(ctx);
-}
-
-/** What is in flight at the beginning of a view: the adopted entries that are not committed. */
-function takeStock(ctx: VsrContext): void {
-  const { state } = ctx;
-  state.inFlightBytes = 0;
-  state.pending = new Map();
-  for (let seq = state.commit + 1; seq <= ctx.lastSeq; seq++) {
-    const entry = ctx.entryAt(seq);
-    if (entry === undefined) continue;
-    state.inFlightBytes += entryBytes(entry);
-    state.pending.set(entry.eventId, seq);
-  }
 }
 
 /** Time passes for a candidate: ask again, or give up and try a higher view. */
