@@ -96,26 +96,51 @@ describe("bytes", () => {
 });
 
 describe("a heap", () => {
-  it("gives the smallest first and keeps the order of equals", () => {
+  interface Item {
+    readonly id: number;
+    key: number;
+    place: number;
+  }
+  const first = (a: Item, b: Item): number => a.key - b.key || a.id - b.id;
+
+  it("gives the smallest first, whatever was added, moved and removed", () => {
+    const key = fc.nat(20);
+    const move = fc.oneof(
+      fc.record({ kind: fc.constant("push" as const), key }),
+      fc.record({ kind: fc.constant("pop" as const) }),
+      fc.record({ kind: fc.constant("move" as const), which: fc.nat(), key }),
+      fc.record({ kind: fc.constant("remove" as const), which: fc.nat() }),
+    );
     fc.assert(
-      fc.property(fc.array(fc.nat(20)), fc.array(fc.boolean()), (keys, pops) => {
-        const heap = new Heap<number>();
-        const model: { key: number; at: number }[] = [];
-        const popBoth = (): void => {
-          model.sort((a, b) => a.key - b.key || a.at - b.at);
-          expect(heap.peekKey()).toBe(model[0]?.key);
-          expect(heap.pop()).toBe(model.shift()?.at);
-        };
-        for (const [at, key] of keys.entries()) {
-          heap.push(key, at);
-          model.push({ key, at });
-          if (pops[at] === true) popBoth();
+      fc.property(fc.array(move, { maxLength: 120 }), (moves) => {
+        const heap = new Heap<Item>((a, b) => first(a, b) < 0);
+        const model: Item[] = [];
+        for (const [id, one] of moves.entries()) {
+          const item = "which" in one ? model[one.which % model.length] : undefined;
+          if (one.kind === "push") {
+            model.push({ id, key: one.key, place: -1 });
+            heap.push(model.at(-1) as Item);
+          } else if (one.kind === "pop") {
+            expect(heap.pop()).toBe(model.sort(first).shift());
+          } else if (item !== undefined && one.kind === "move") {
+            item.key = one.key;
+            heap.moved(item);
+          } else if (item !== undefined) {
+            heap.remove(item);
+            model.splice(model.indexOf(item), 1);
+            expect(item.place).toBe(-1);
+          }
+          expect([heap.size, heap.peek()]).toEqual([model.length, [...model].sort(first)[0]]);
         }
-        while (model.length > 0) popBoth();
-        expect(heap.size).toBe(0);
-        expect(heap.pop()).toBeUndefined();
       }),
     );
+  });
+
+  it("holds an item once", () => {
+    const heap = new Heap<Item>((a, b) => first(a, b) < 0);
+    const item = { id: 1, key: 1, place: -1 };
+    heap.push(item);
+    expect(() => heap.push(item)).toThrow(Defect);
   });
 });
 

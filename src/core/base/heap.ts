@@ -1,59 +1,92 @@
-/** Binary min-heap with a stable order: equal keys leave in the order they came. */
+/**
+ * A binary min-heap whose items know their place, so that any of them can be moved or taken out in
+ * O(log n). Which of two items comes first is the caller's to say; an order without ties makes it
+ * deterministic.
+ */
 
-interface Entry<Item> {
-  readonly key: number;
-  readonly order: number;
-  readonly item: Item;
+import { assert } from "./assert.ts";
+
+export interface HeapItem {
+  /** Written by the heap; -1 while the item is in none. */
+  place: number;
 }
 
-export class Heap<Item> {
-  readonly #entries: Entry<Item>[] = [];
-  #pushed = 0;
+export class Heap<Item extends HeapItem> {
+  readonly #items: Item[] = [];
+  readonly #before: (a: Item, b: Item) => boolean;
+
+  constructor(before: (a: Item, b: Item) => boolean) {
+    this.#before = before;
+  }
 
   get size(): number {
-    return this.#entries.length;
+    return this.#items.length;
   }
 
-  peekKey(): number | undefined {
-    return this.#entries[0]?.key;
+  /** The first item, which stays. */
+  peek(): Item | undefined {
+    return this.#items[0];
   }
 
-  push(key: number, item: Item): void {
-    const entries = this.#entries;
-    const entry = { key, order: this.#pushed++, item };
-    let at = entries.length;
-    entries.push(entry);
-    while (at > 0) {
-      const parentAt = (at - 1) >> 1;
-      const parent = entries[parentAt] as Entry<Item>;
-      if (!before(entry, parent)) break;
-      entries[at] = parent;
-      at = parentAt;
-    }
-    entries[at] = entry;
+  push(item: Item): void {
+    assert(item.place < 0, "an item is in one heap, once");
+    this.#rise(item, this.#items.length);
   }
 
   pop(): Item | undefined {
-    const entries = this.#entries;
-    const top = entries[0];
-    const last = entries.pop();
-    if (top === undefined || last === undefined || entries.length === 0) return top?.item;
-    let at = 0;
-    for (;;) {
-      let childAt = 2 * at + 1;
-      if (childAt >= entries.length) break;
-      const right = entries[childAt + 1];
-      if (right !== undefined && before(right, entries[childAt] as Entry<Item>)) childAt++;
-      const child = entries[childAt] as Entry<Item>;
-      if (!before(child, last)) break;
-      entries[at] = child;
-      at = childAt;
-    }
-    entries[at] = last;
-    return top.item;
+    const first = this.#items[0];
+    if (first !== undefined) this.remove(first);
+    return first;
   }
-}
 
-function before<Item>(a: Entry<Item>, b: Entry<Item>): boolean {
-  return a.key < b.key || (a.key === b.key && a.order < b.order);
+  remove(item: Item): void {
+    const { place } = item;
+    assert(this.#items[place] === item, "an item is where it says");
+    item.place = -1;
+    const last = this.#items.pop() as Item;
+    if (last === item) return;
+    last.place = place;
+    this.moved(last);
+  }
+
+  /** An item of this heap has changed what it is ordered by. */
+  moved(item: Item): void {
+    const { place } = item;
+    if (!this.#sink(item, place)) this.#rise(item, place);
+  }
+
+  #rise(item: Item, from: number): void {
+    const items = this.#items;
+    let place = from;
+    while (place > 0) {
+      const above = (place - 1) >> 1;
+      const parent = items[above] as Item;
+      if (!this.#before(item, parent)) break;
+      items[place] = parent;
+      parent.place = place;
+      place = above;
+    }
+    items[place] = item;
+    item.place = place;
+  }
+
+  /** False when the item stays where it is. */
+  #sink(item: Item, from: number): boolean {
+    const items = this.#items;
+    let place = from;
+    for (;;) {
+      let below = 2 * place + 1;
+      if (below >= items.length) break;
+      const right = items[below + 1];
+      if (right !== undefined && this.#before(right, items[below] as Item)) below++;
+      const child = items[below] as Item;
+      if (!this.#before(child, item)) break;
+      items[place] = child;
+      child.place = place;
+      place = below;
+    }
+    items[place] = item;
+    item.place = place;
+    return place !== from;
+  }
 }

@@ -13,7 +13,7 @@
  */
 
 import { assert } from "../base/assert.ts";
-import { Heap } from "../base/heap.ts";
+import { Heap, type HeapItem } from "../base/heap.ts";
 import { type NodeProfile, type Placement, refusal } from "./placement.ts";
 
 export interface ReadyTask {
@@ -140,8 +140,7 @@ export class Lanes {
       const open = heads.pop();
       if (open === undefined) break;
       const { lane } = open;
-      const task = lane.tasks[lane.head];
-      assert(task !== undefined, "an open lane has a head");
+      const task = headOf(open);
       lane.head++;
       this.#size--;
       taken.push({ lane: lane.name, task });
@@ -180,14 +179,14 @@ export class Lanes {
     return undefined;
   }
 
-  #openHeads(node: NodeProfile, running: (lane: string) => number): HeadHeap {
-    const heads = new HeadHeap();
+  #openHeads(node: NodeProfile, running: (lane: string) => number): Heap<OpenLane> {
+    const heads = new Heap(byHead);
     for (const lane of this.#lanes.values()) {
       if (lane.head >= lane.tasks.length) continue;
       if (refusal(lane.executor, lane.placement, node) !== undefined) continue;
       const limit = lane.placement?.max_parallel_per_node;
       const room = limit === undefined ? Number.MAX_SAFE_INTEGER : limit - running(lane.name);
-      if (room > 0) heads.push({ lane, room });
+      if (room > 0) heads.push({ lane, room, place: -1 });
     }
     return heads;
   }
@@ -217,33 +216,20 @@ export class Lanes {
   }
 }
 
-interface OpenLane {
+interface OpenLane extends HeapItem {
   readonly lane: Lane;
   room: number;
 }
 
-/** Lanes ordered by their head; a heap per priority would be more than the few lanes there are need. */
-class HeadHeap {
-  readonly #byPriority = new Map<number, Heap<OpenLane>>();
+/** The lane whose head comes first; two lanes never hold the same task. */
+function byHead(a: OpenLane, b: OpenLane): boolean {
+  return isAfter(headOf(b), headOf(a));
+}
 
-  push(open: OpenLane): void {
-    const head = open.lane.tasks[open.lane.head];
-    assert(head !== undefined, "an open lane has a head");
-    let heap = this.#byPriority.get(head.priority);
-    if (heap === undefined) {
-      heap = new Heap();
-      this.#byPriority.set(head.priority, heap);
-    }
-    heap.push(head.id, open);
-  }
-
-  pop(): OpenLane | undefined {
-    let best: number | undefined;
-    for (const [priority, heap] of this.#byPriority) {
-      if (heap.size > 0 && (best === undefined || priority > best)) best = priority;
-    }
-    return best === undefined ? undefined : this.#byPriority.get(best)?.pop();
-  }
+function headOf({ lane }: OpenLane): ReadyTask {
+  const head = lane.tasks[lane.head];
+  assert(head !== undefined, "an open lane has a head");
+  return head;
 }
 
 function emptyLane(

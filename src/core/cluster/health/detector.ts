@@ -4,13 +4,12 @@
  * node, a job death touches that job only. (AD-30, HFD-1..5, HFD-9, HFD-10, HFD-12)
  *
  * Confirmations change a suspicion's deadline, only ever to an earlier one; no timer is re-armed by
- * gossip, so nothing can starve. Global suspicions wait in the timing wheel, job suspicions in a heap
- * that is polled at their deadlines.
+ * gossip, so nothing can starve.
  */
 
 import { assert } from "../../base/assert.ts";
+import { Deadlines } from "../../base/deadlines.ts";
 import type { Incarnation, NodeId } from "../../base/ids.ts";
-import { TimingWheel } from "./timing-wheel.ts";
 
 export interface HierarchicalConfig {
   readonly globalMinMs: number;
@@ -25,7 +24,11 @@ export const HIERARCHICAL_PROFILES = {
   gate: { globalMinMs: 30_000, globalMaxMs: 120_000, jobMinMs: 5_000, jobMaxMs: 30_000 },
 } as const satisfies Readonly<Record<string, HierarchicalConfig>>;
 
+/** Nodes under suspicion at once. */
+export const GLOBAL_SUSPICIONS_MAX = 10_000;
+/** Nodes under suspicion for one job. */
 export const JOB_SUSPICIONS_MAX = 1_000;
+/** Suspicions of both layers. */
 export const SUSPICIONS_MAX = 50_000;
 export const RECONCILE_EVERY_MS = 5_000;
 const CONFIRMATIONS_WANTED = 3;
@@ -48,6 +51,8 @@ export type DetectorEvent =
     };
 
 interface Suspicion {
+  /** Null for the global layer. */
+  readonly job: string | null;
   readonly node: NodeId;
   readonly incarnation: Incarnation;
   readonly since: number;
@@ -68,7 +73,7 @@ export interface Suppliers {
 export class HierarchicalDetector {
   readonly #config: HierarchicalConfig;
   readonly #suppliers: Suppliers;
-  readonly #wheel: TimingWheel;
+  readonly #deadlines = new Deadlines<Suspicion>();
   readonly #global = new Map<NodeId, Suspicion>();
   readonly #globalDead = new Map<NodeId, Incarnation>();
   /** job → node → suspicion. */
@@ -82,7 +87,6 @@ export class HierarchicalDetector {
   constructor(config: HierarchicalConfig, suppliers: Suppliers, now: number) {
     this.#config = config;
     this.#suppliers = suppliers;
-    this.#wheel = new TimingWheel(now);
     this.#reconcileAt = now + RECONCILE_EVERY_MS;
   }
 
@@ -90,16 +94,17 @@ export class HierarchicalDetector {
     if (this.#globalDead.has(node)) return false;
     const known = this.#global.get(node);
     if (known !== undefined) return this.confirmGlobal(node, from, now);
+    if (this.#global.size >= GLOBAL_SUSPICIONS_MAX) {
+      this.refusedCount++;
+      return false;
+    }
     const { globalMinMs, globalMaxMs } = this.#config;
     const suspicion = this.#open(node, incarnation, from, now, {
+      job: null,
       minMs: globalMinMs,
       maxMs: globalMaxMs,
       count: this.#suppliers.memberCount(),
     });
-    if (!this.#wheel.set(node, suspicion.deadline)) {
-      this.refusedCount++;
-      return false;
-    }
     this.#global.set(node, suspicion);
     return true;
   }
@@ -107,16 +112,14 @@ export class HierarchicalDetector {
   /** A confirmation changes state only: the deadline may move earlier, never later. (HFD-3) */
   confirmGlobal(node: NodeId, from: NodeId, now: number): boolean {
     const suspicion = this.#global.get(node);
-    if (suspicion === undefined || !this.#confirm(suspicion, from, now)) return false;
-    this.#wheel.set(node, suspicion.deadline);
-    return true;
+    return suspicion !== undefined && this.#confirm(suspicion, from, now);
   }
 
   refuteGlobal(node: NodeId, incarnation: Incarnation): boolean {
     const suspicion = this.#global.get(node);
     if (suspicion === undefined || incarnation <= suspicion.incarnation) return false;
     this.#global.delete(node);
-    this.#wheel.delete(node);
+    this.#deadlines.delete(suspicion);
     return true;
   }
 
@@ -147,7 +150,7 @@ export class HierarchicalDetector {
     }
     const { jobMinMs, jobMaxMs } = this.#config;
     const count = this.#suppliers.jobMemberCount(job);
-    const bounds = { minMs: jobMinMs, maxMs: jobMaxMs, count };
+    const bounds = { job, minMs: jobMinMs, maxMs: jobMaxMs, count };
     suspicions.set(node, this.#open(node, incarnation, from, now, bounds));
     this.#jobs.set(job, suspicions);
     this.#jobCount++;
@@ -168,11 +171,12 @@ export class HierarchicalDetector {
 
   /** HFD-10: a finished job's suspicions end without a word; how many there were. */
   clearJob(job: string): number {
-    const count = this.#jobs.get(job)?.size ?? 0;
+    const suspicions = this.#jobs.get(job) ?? new Map<NodeId, Suspicion>();
+    for (const suspicion of suspicions.values()) this.#deadlines.delete(suspicion);
     this.#jobs.delete(job);
     this.#jobDead.delete(job);
-    this.#jobCount -= count;
-    return count;
+    this.#jobCount -= suspicions.size;
+    return suspicions.size;
   }
 
   isAliveGlobal(node: NodeId): boolean {
@@ -198,34 +202,27 @@ export class HierarchicalDetector {
     return this.#global.size + this.#jobCount;
   }
 
-  nextDeadline(): number | null {
-    let next = this.#reconcileAt;
-    const wheelAt = this.#wheel.nextTickAt();
-    if (wheelAt !== null) next = Math.min(next, wheelAt);
-    for (const suspicions of this.#jobs.values()) {
-      for (const { deadline } of suspicions.values()) next = Math.min(next, deadline);
-    }
-    return next;
+  nextDeadline(): number {
+    return Math.min(this.#reconcileAt, this.#deadlines.next() ?? Number.POSITIVE_INFINITY);
   }
 
   tick(now: number): DetectorEvent[] {
     const events: DetectorEvent[] = [];
-    for (const key of this.#wheel.advance(now)) this.#expireGlobal(key as NodeId, events);
-    for (const [job, suspicions] of this.#jobs) {
-      for (const suspicion of [...suspicions.values()]) {
-        if (suspicion.deadline <= now) this.#expireJob(job, suspicion, events);
-      }
+    const due = this.#deadlines.takeDue(now);
+    // A node that is dead is dead for every job: its job suspicions end without a word. (HFD-2)
+    for (const suspicion of due) {
+      if (suspicion.job === null) this.#expireGlobal(suspicion, events);
+    }
+    for (const suspicion of due) {
+      if (suspicion.job !== null) this.#expireJob(suspicion.job, suspicion, events);
     }
     if (now >= this.#reconcileAt) this.#reconcile(now);
     return events;
   }
 
   /** HFD-2: mark, clear the job layer, then tell, in that order. */
-  #expireGlobal(node: NodeId, events: DetectorEvent[]): void {
-    const suspicion = this.#global.get(node);
-    if (suspicion === undefined) return;
+  #expireGlobal({ node, incarnation }: Suspicion, events: DetectorEvent[]): void {
     this.#global.delete(node);
-    const { incarnation } = suspicion;
     this.#globalDead.set(node, incarnation);
     for (const job of [...this.#jobs.keys()]) this.#dropJob(job, node);
     events.push({ kind: "globalDeath", node, incarnation });
@@ -233,6 +230,7 @@ export class HierarchicalDetector {
 
   #expireJob(job: string, suspicion: Suspicion, events: DetectorEvent[]): void {
     const { node, incarnation } = suspicion;
+    if (this.#jobs.get(job)?.get(node) !== suspicion) return;
     this.#dropJob(job, node);
     const dead = this.#jobDead.get(job) ?? new Map<NodeId, Incarnation>();
     dead.set(node, incarnation);
@@ -254,7 +252,10 @@ export class HierarchicalDetector {
 
   #dropJob(job: string, node: NodeId): void {
     const suspicions = this.#jobs.get(job);
-    if (suspicions?.delete(node) !== true) return;
+    const suspicion = suspicions?.get(node);
+    if (suspicions === undefined || suspicion === undefined) return;
+    suspicions.delete(node);
+    this.#deadlines.delete(suspicion);
     this.#jobCount--;
     if (suspicions.size === 0) this.#jobs.delete(job);
   }
@@ -268,12 +269,13 @@ export class HierarchicalDetector {
     incarnation: Incarnation,
     from: NodeId,
     now: number,
-    bounds: { readonly minMs: number; readonly maxMs: number; readonly count: number },
+    bounds: Pick<Suspicion, "job" | "minMs" | "maxMs"> & { readonly count: number },
   ): Suspicion {
-    const { maxMs, count } = bounds;
+    const { job, maxMs, count } = bounds;
     const health = Math.min(LHM_MULTIPLIER_MAX, Math.max(1, this.#suppliers.healthMultiplier()));
     const spread = Math.max(1, Math.log10(Math.max(1, count)));
     const suspicion: Suspicion = {
+      job,
       node,
       incarnation,
       since: now,
@@ -284,6 +286,7 @@ export class HierarchicalDetector {
       deadline: 0,
     };
     suspicion.deadline = now + timeoutMs(suspicion);
+    this.#deadlines.set(suspicion, suspicion.deadline);
     return suspicion;
   }
 
@@ -293,6 +296,7 @@ export class HierarchicalDetector {
     const deadline = suspicion.since + timeoutMs(suspicion);
     assert(deadline <= suspicion.deadline, "a confirmation never lengthens a suspicion");
     suspicion.deadline = Math.max(deadline, now);
+    this.#deadlines.set(suspicion, suspicion.deadline);
     return true;
   }
 }

@@ -1,12 +1,15 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { address, incarnation, nodeId, term } from "../../base/ids.ts";
 import { Random } from "../../base/random.ts";
 import { correlationLevel, evictionVerdict } from "./correlation.ts";
-import { HIERARCHICAL_PROFILES, HierarchicalDetector, JOB_SUSPICIONS_MAX } from "./detector.ts";
+import {
+  GLOBAL_SUSPICIONS_MAX,
+  HIERARCHICAL_PROFILES,
+  HierarchicalDetector,
+  JOB_SUSPICIONS_MAX,
+} from "./detector.ts";
 import { FEDERATED_DEFAULTS, FederatedMonitor } from "./federated.ts";
 import type { CrossClusterAck } from "./messages.ts";
-import { FINE_TICK_MS, TimingWheel, WHEEL_ENTRIES_MAX } from "./timing-wheel.ts";
 
 const inc = incarnation;
 const [x, y, me] = ["x", "y", "me"].map(nodeId) as [
@@ -21,50 +24,11 @@ const detector = (profile: keyof typeof HIERARCHICAL_PROFILES = "base") =>
 /** Ticks as a driver would, until `ms`. */
 function run(subject: HierarchicalDetector, from: number, ms: number) {
   const events = [];
-  for (let at = subject.nextDeadline() ?? ms; at <= ms; at = subject.nextDeadline() ?? ms + 1) {
+  for (let at = subject.nextDeadline(); at <= ms; at = subject.nextDeadline()) {
     for (const event of subject.tick(Math.max(at, from))) events.push({ at, ...event });
   }
   return events;
 }
-
-describe("the timing wheel", () => {
-  // WHEEL-2..5
-  it("fires everything once, never early, at most one fine tick late, beyond the horizon too", () => {
-    fc.assert(
-      fc.property(
-        fc.array(fc.integer({ min: 0, max: 400_000 }), { maxLength: 60 }),
-        (deadlines) => {
-          const wheel = new TimingWheel(0);
-          for (const [key, deadline] of deadlines.entries()) wheel.set(String(key), deadline);
-          const fired = new Map<string, number>();
-          for (let now = 0; now <= 400_200; now += 50)
-            for (const key of wheel.advance(now)) fired.set(key, now);
-          expect(fired.size).toBe(deadlines.length);
-          deadlines.forEach((deadline, key) => {
-            const at = fired.get(String(key)) ?? -1;
-            expect(at).toBeGreaterThanOrEqual(deadline);
-            expect(at - deadline).toBeLessThanOrEqual(2 * FINE_TICK_MS);
-          });
-        },
-      ),
-      { numRuns: 30 },
-    );
-  });
-
-  // WHEEL-6, WHEEL-7
-  it("makes up for missed ticks in order, moves and removes entries, and refuses the 10,001st", () => {
-    const wheel = new TimingWheel(0);
-    wheel.set("late", 90_000);
-    wheel.set("early", 1_000);
-    wheel.set("gone", 2_000);
-    wheel.set("moved", 500_000);
-    wheel.set("moved", 3_000);
-    wheel.delete("gone");
-    expect(wheel.advance(100_000)).toEqual(["early", "moved", "late"]);
-    for (let i = 0; i < WHEEL_ENTRIES_MAX; i++) wheel.set(`k${i}`, 200_000);
-    expect([wheel.set("one more", 1), wheel.refused]).toEqual([false, 1]);
-  });
-});
 
 describe("two-layer detection", () => {
   it("26 nodes confirming every 50 ms cannot keep a suspicion from ending (HFD-3, SWIM-11)", () => {
@@ -134,6 +98,9 @@ describe("two-layer detection", () => {
     for (let i = 0; i < JOB_SUSPICIONS_MAX; i++)
       full.suspectJob("j", nodeId(`n${i}`), inc(1), me, 0);
     expect([full.suspectJob("j", x, inc(1), me, 0), full.refusedCount]).toEqual([false, 1]);
+    for (let i = 0; i < GLOBAL_SUSPICIONS_MAX; i++)
+      full.suspectGlobal(nodeId(`n${i}`), inc(1), me, 0);
+    expect([full.suspectGlobal(x, inc(1), me, 0), full.refusedCount]).toEqual([false, 2]);
   });
 });
 
