@@ -1,9 +1,9 @@
 /**
- * Who waits for an answer, at most so many, the earliest deadline first. All waits of one list last equally
- * long, so the order of arrival is the order of deadlines.
+ * Who waits for an answer, at most so many, the earliest deadline first.
  */
 
 import { assert } from "../../base/assert.ts";
+import { Deadlines } from "../../base/deadlines.ts";
 import type { IdempotencyKey } from "./key.ts";
 
 export interface Waiting<Waiter> {
@@ -15,8 +15,7 @@ export interface Waiting<Waiter> {
 
 export class WaitList<Waiter> {
   readonly #max: number;
-  readonly #waiting = new Set<Waiting<Waiter>>();
-  #lastDeadline = -Infinity;
+  readonly #waiting = new Deadlines<Waiting<Waiter>>();
 
   constructor(max: number) {
     this.#max = max;
@@ -32,9 +31,7 @@ export class WaitList<Waiter> {
 
   add(waiting: Waiting<Waiter>): void {
     assert(!this.full, "waits are within their bound");
-    assert(waiting.deadline >= this.#lastDeadline, "waits begin in the order of time");
-    this.#lastDeadline = waiting.deadline;
-    this.#waiting.add(waiting);
+    this.#waiting.set(waiting, waiting.deadline);
   }
 
   /** False when that one was answered before: everybody is answered once. */
@@ -44,23 +41,14 @@ export class WaitList<Waiter> {
 
   /** Ends and returns the waits whose time is over. */
   endDue(now: number): readonly Waiting<Waiter>[] {
-    const due: Waiting<Waiter>[] = [];
-    for (const waiting of this.#waiting) {
-      if (waiting.deadline > now) break;
-      this.#waiting.delete(waiting);
-      due.push(waiting);
-    }
-    return due;
+    return this.#waiting.takeDue(now);
   }
 
   endAll(): readonly Waiter[] {
-    const all = [...this.#waiting].map(({ waiter }) => waiter);
-    this.#waiting.clear();
-    return all;
+    return this.endDue(Number.POSITIVE_INFINITY).map(({ waiter }) => waiter);
   }
 
   nextDeadline(): number | null {
-    for (const waiting of this.#waiting) return waiting.deadline;
-    return null;
+    return this.#waiting.next();
   }
 }

@@ -3,6 +3,7 @@
  * asked for, when the group cannot reach it at all, or when time is over. (DUR-2, PIPE-2..5, PIPE-7)
  */
 
+import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { LogEntry } from "../group/messages.ts";
 import { atLeast, type Durability } from "../job/durability.ts";
@@ -15,7 +16,6 @@ import type { JobApp, Outcome } from "./job-app.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
 import type { Reply } from "./reply.ts";
 import { overdue } from "./submission.ts";
-import { Timeouts } from "./timeouts.ts";
 
 export interface Asked {
   readonly reply: Reply;
@@ -28,7 +28,7 @@ export interface Asked {
 export class Commits {
   readonly #context: LedgerContext;
   readonly #answer: (reply: Reply, answer: LedgerAnswer) => void;
-  readonly #timeouts = new Timeouts<CommitWaiter>();
+  readonly #deadlines = new Deadlines<CommitWaiter>();
 
   constructor(context: LedgerContext, answer: (reply: Reply, answer: LedgerAnswer) => void) {
     this.#context = context;
@@ -36,17 +36,17 @@ export class Commits {
   }
 
   get size(): number {
-    return this.#timeouts.size;
+    return this.#deadlines.size;
   }
 
   nextDeadline(): number | null {
-    return this.#timeouts.next();
+    return this.#deadlines.next();
   }
 
   /** Proposes an event once, however many ask for it. */
   append(group: Group, app: JobApp, event: JobEvent, asked: Asked): void {
     const { eventId } = event;
-    const waiter = { group, eventId, ...asked, outcome: null, over: false };
+    const waiter = { group, eventId, ...asked, outcome: null };
     const known = app.outcomeOf(eventId);
     if (known !== null && group.replica.state.acting) {
       this.#settle(waiter, known);
@@ -71,7 +71,7 @@ export class Commits {
     const waiting = group.waiters.get(eventId);
     if (waiting === undefined) group.waiters.set(eventId, [waiter]);
     else waiting.push(waiter);
-    this.#timeouts.add(waiter);
+    this.#deadlines.set(waiter, waiter.deadline);
   }
 
   #levelUp(waiter: CommitWaiter): void {
@@ -120,7 +120,7 @@ export class Commits {
     const waiting = group.waiters.get(eventId) ?? [];
     group.waiters.delete(eventId);
     group.levelling.delete(eventId);
-    for (const waiter of waiting) this.#timeouts.end(waiter);
+    for (const waiter of waiting) this.#deadlines.delete(waiter);
     return waiting;
   }
 
@@ -129,7 +129,7 @@ export class Commits {
   }
 
   onTick(now: number): void {
-    for (const waiter of this.#timeouts.takeDue(now)) {
+    for (const waiter of this.#deadlines.takeDue(now)) {
       const { group, eventId, reply, outcome } = waiter;
       const rest = (group.waiters.get(eventId) ?? []).filter((one) => one !== waiter);
       if (rest.length > 0) group.waiters.set(eventId, rest);
@@ -158,7 +158,7 @@ export class Commits {
       return;
     }
     waiter.outcome = null;
-    this.#timeouts.end(waiter);
+    this.#deadlines.delete(waiter);
     if (waiter.request.kind === "found" && reply.kind !== "client") {
       this.#answer(reply, { kind: "founded", seq: outcome.seq, level });
     } else this.#answer(reply, this.#committed(waiter, outcome, level));

@@ -24,7 +24,6 @@ export interface CommitWaiter {
   readonly deadline: number;
   /** Set when the event is committed and its level is still too low. */
   outcome: Outcome | null;
-  over: boolean;
 }
 
 /** A strong read that waits for its quorum. */
@@ -34,7 +33,6 @@ export interface PendingRead {
   readonly reply: Reply;
   readonly request: PeerRequest;
   readonly deadline: number;
-  over: boolean;
 }
 
 export interface Group {

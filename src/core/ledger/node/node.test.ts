@@ -72,6 +72,18 @@ describe("a ledger of three nodes in three regions", () => {
     expect(again).toMatchObject({ kind: "committed", seq: 1, duplicate: true });
   });
 
+  it("counts the requests that wait, also after repeated events", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    for (const index of [0, 1, 2]) cluster.ask(index, event(jobId, "a", accepted));
+    expect(cluster.nodes.map(({ node }) => node?.status().waiting)).toEqual([0, 0, 0]);
+    cluster.at(1).cut = true;
+    cluster.at(2).cut = true;
+    cluster.request(primaryIndex(cluster, jobId), event(jobId, "b", cancel));
+    const waiting = cluster.at(primaryIndex(cluster, jobId)).node?.status().waiting;
+    expect(waiting).toBe(1);
+  });
+
   it("makes one job of one key, whoever asks and however often (IDEM-21)", () => {
     const cluster = new TestCluster(THREE);
     const tokens = Array.from({ length: 30 }, (_, i) => cluster.request(i % 3, submit(KEY)));

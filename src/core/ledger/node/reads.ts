@@ -3,13 +3,13 @@
  * after a quorum has confirmed that this node still leads the group. (SESS-1..4, VSR-24)
  */
 
+import { Deadlines } from "../../base/deadlines.ts";
 import type { LedgerContext } from "./context.ts";
 import type { Group, PendingRead } from "./group.ts";
 import type { Groups } from "./groups.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
 import type { Reply } from "./reply.ts";
 import { overdue } from "./submission.ts";
-import { Timeouts } from "./timeouts.ts";
 
 type ReadRequest = Extract<PeerRequest, { kind: "read" }>;
 
@@ -17,7 +17,7 @@ export class Reads {
   readonly #context: LedgerContext;
   readonly #groups: Groups;
   readonly #answer: (reply: Reply, answer: LedgerAnswer) => void;
-  readonly #timeouts = new Timeouts<PendingRead>();
+  readonly #deadlines = new Deadlines<PendingRead>();
   #tokens = 0;
 
   constructor(
@@ -31,11 +31,11 @@ export class Reads {
   }
 
   get size(): number {
-    return this.#timeouts.size;
+    return this.#deadlines.size;
   }
 
   nextDeadline(): number | null {
-    return this.#timeouts.next();
+    return this.#deadlines.next();
   }
 
   /** Whether a read of this level may be answered by a replica. */
@@ -60,9 +60,9 @@ export class Reads {
       this.#answerJob(group, reply);
       return;
     }
-    const pending = { group, token: ++this.#tokens, reply, request, deadline, over: false };
+    const pending = { group, token: ++this.#tokens, reply, request, deadline };
     group.reads.set(pending.token, pending);
-    this.#timeouts.add(pending);
+    this.#deadlines.set(pending, deadline);
     this.#groups.step(group, { kind: "read", token: pending.token });
   }
 
@@ -74,7 +74,7 @@ export class Reads {
     const pending = group.reads.get(token);
     if (pending === undefined) return null;
     group.reads.delete(token);
-    this.#timeouts.end(pending);
+    this.#deadlines.delete(pending);
     // An empty group stands because a job was promised: its first entry is on the way, so the job
     // must not be denied. The read looks again until it is there. (IDEM-22)
     const empty = group.app.kind === "job" && group.app.state.status === "ABSENT";
@@ -91,7 +91,7 @@ export class Reads {
   }
 
   onTick(now: number): void {
-    for (const { group, token, reply, request } of this.#timeouts.takeDue(now)) {
+    for (const { group, token, reply, request } of this.#deadlines.takeDue(now)) {
       group.reads.delete(token);
       this.#answer(reply, overdue(request, "no quorum has confirmed this primary in time"));
     }

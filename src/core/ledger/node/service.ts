@@ -249,7 +249,7 @@ export class Service {
     }
     const next = members.map((id) => (id === leaving ? joining : id));
     const asked = { reply, request, required: "NONE", deadline } as const;
-    this.#commits.wait({ group, eventId, ...asked, outcome: null, over: false });
+    this.#commits.wait({ group, eventId, ...asked, outcome: null });
     this.#groups.step(group, { kind: "reconfigure", eventId, members: next });
   }
 
