@@ -5,6 +5,7 @@
  */
 
 import { assert } from "../../src/core/base/assert.ts";
+import { Heap, type HeapItem } from "../../src/core/base/heap.ts";
 import { Random } from "../../src/core/base/random.ts";
 
 /** What an event is, for the trace. */
@@ -20,7 +21,9 @@ export type EventName =
   | "start"
   | "step";
 
-export interface SimEvent {
+interface SimEvent extends HeapItem {
+  readonly at: number;
+  readonly order: number;
   readonly name: EventName;
   readonly node: number;
   readonly run: () => void;
@@ -42,7 +45,8 @@ export class World {
   #hashB = 0x9e3779b9;
   readonly #trace: TraceLine[] = [];
   #traceAt = 0;
-  readonly #heap = new EventHeap();
+  readonly #events = new Heap<SimEvent>(before);
+  #scheduled = 0;
 
   constructor(seed: number) {
     this.seed = seed;
@@ -51,15 +55,17 @@ export class World {
 
   schedule(at: number, name: EventName, node: number, run: () => void): void {
     assert(at >= this.now - 1e-6, "events lie in the future");
-    this.#heap.push(Math.max(at, this.now), { name, node, run });
+    const order = this.#scheduled++;
+    this.#events.push({ at: Math.max(at, this.now), order, name, node, run, place: -1 });
   }
 
   /** Runs until the time given, or until `stop` says so after an event. */
   runUntil(untilMs: number, stop: () => boolean = () => false): void {
     for (;;) {
-      const at = this.#heap.peekAt();
-      if (at > untilMs) break;
-      const event = this.#heap.pop();
+      const event = this.#events.peek();
+      if (event === undefined || event.at > untilMs) break;
+      this.#events.remove(event);
+      const { at } = event;
       this.now = at;
       this.eventCount++;
       this.mix(event.node * 16 + event.name.length);
@@ -96,83 +102,6 @@ export class World {
   }
 }
 
-const NO_EVENT: SimEvent = { name: "check", node: 0, run: () => undefined };
-
-/** Binary heap over parallel arrays: no allocation per event but the event itself. */
-class EventHeap {
-  #ats = new Float64Array(1_024);
-  #orders = new Float64Array(1_024);
-  #events: SimEvent[] = [];
-  #size = 0;
-  #order = 0;
-
-  peekAt(): number {
-    return this.#size === 0 ? Number.POSITIVE_INFINITY : (this.#ats[0] as number);
-  }
-
-  push(at: number, event: SimEvent): void {
-    if (this.#size === this.#ats.length) this.#grow();
-    const order = this.#order++;
-    let hole = this.#size++;
-    while (hole > 0) {
-      const parent = (hole - 1) >> 1;
-      if (!this.#before(at, order, parent)) break;
-      this.#move(parent, hole);
-      hole = parent;
-    }
-    this.#place(hole, at, order, event);
-  }
-
-  pop(): SimEvent {
-    assert(this.#size > 0, "there is an event to take");
-    const top = this.#events[0] as SimEvent;
-    const last = --this.#size;
-    const at = this.#ats[last] as number;
-    const order = this.#orders[last] as number;
-    const event = this.#events[last] as SimEvent;
-    // Shortening an array costs more than the rest of this; an empty place costs nothing.
-    this.#events[last] = NO_EVENT;
-    if (last === 0) return top;
-    let hole = 0;
-    for (;;) {
-      let child = 2 * hole + 1;
-      if (child >= last) break;
-      if (child + 1 < last && this.#childBefore(child + 1, child)) child++;
-      if (this.#before(at, order, child)) break;
-      this.#move(child, hole);
-      hole = child;
-    }
-    this.#place(hole, at, order, event);
-    return top;
-  }
-
-  #before(at: number, order: number, index: number): boolean {
-    const other = this.#ats[index] as number;
-    return at < other || (at === other && order < (this.#orders[index] as number));
-  }
-
-  #childBefore(a: number, b: number): boolean {
-    return this.#before(this.#ats[a] as number, this.#orders[a] as number, b);
-  }
-
-  #move(from: number, to: number): void {
-    this.#ats[to] = this.#ats[from] as number;
-    this.#orders[to] = this.#orders[from] as number;
-    this.#events[to] = this.#events[from] as SimEvent;
-  }
-
-  #place(index: number, at: number, order: number, event: SimEvent): void {
-    this.#ats[index] = at;
-    this.#orders[index] = order;
-    this.#events[index] = event;
-  }
-
-  #grow(): void {
-    const ats = new Float64Array(this.#ats.length * 2);
-    const orders = new Float64Array(ats.length);
-    ats.set(this.#ats);
-    orders.set(this.#orders);
-    this.#ats = ats;
-    this.#orders = orders;
-  }
+function before(a: SimEvent, b: SimEvent): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order);
 }
