@@ -4,7 +4,7 @@
  * node, a job death touches that job only. (AD-30, HFD-1..5, HFD-9, HFD-10, HFD-12)
  *
  * Confirmations change a suspicion's deadline, only ever to an earlier one; no timer is re-armed by
- * gossip, so nothing can starve.
+ * gossip, so nothing can starve. A suspicion ends at its deadline, not before. (WHEEL-3, WHEEL-6)
  */
 
 import { assert } from "../../base/assert.ts";
