@@ -241,6 +241,7 @@ function nodeConfig(data: ConfigFile): LedgerNodeConfig {
   return {
     ...LEDGER_NODE_DEFAULTS,
     idempotency: IDEMPOTENCY_PROFILES[idempotency].authority,
+    gateCache: IDEMPOTENCY_PROFILES[idempotency].gate,
     replicas: data.replicas,
     fewGates: data.fewNodes,
     requestTimeoutMs: data.requestTimeoutMs,
