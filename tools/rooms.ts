@@ -75,11 +75,7 @@ const table = {
     ],
     pure: true,
   },
-  "core/tiers/gate": {
-    path: "src/core/tiers/gate/",
-    imports: ["core/base", "core/ledger/job"],
-    pure: true,
-  },
+  "core/tiers/gate": { path: "src/core/tiers/gate/", imports: ["core/base"], pure: true },
   "core/tiers/manager": {
     path: "src/core/tiers/manager/",
     imports: ["core/base", "core/ledger/job"],

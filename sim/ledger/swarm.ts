@@ -146,7 +146,7 @@ function drawConfig(
   const idempotency = {
     ...IDEMPOTENCY_PROFILES.production.authority,
     ...{ committedTtlMs: ttlMs, rejectedTtlMs: ttlMs, cleanupIntervalMs: 5_000 },
-    pendingTtlMs: 60_000,
+    pendingTtlMs: 61_000,
     // A few keys per shard: what a full one does is seen too.
     ...(shortTtl && random.chance(0.5) ? { entriesMax: 4 * SHARD_COUNT } : {}),
   };

@@ -189,3 +189,15 @@ describe("bootstrap", () => {
     expect(silent.machine.state).toBe("joined");
   });
 });
+
+describe("a configuration", () => {
+  it.each([
+    [{ probesMax: 0 }, "at least one probe"],
+    [{ backoffMs: 20_000 }, "pauses grow"],
+    [{ backoffMultiplier: 0.5 }, "pauses do not shrink"],
+    [{ refreshMs: 0 }, "without a pause"],
+  ])("with %j is refused at construction", (changes, problem) => {
+    const config = { ...BOOTSTRAP_DEFAULTS, ...changes };
+    expect(() => new World({ config })).toThrow(problem);
+  });
+});

@@ -22,18 +22,34 @@ import type { Address } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 
 export interface BootstrapConfig {
+  /** Milliseconds a candidate has to answer. Keep it above the round trip to the farthest seed. */
   readonly probeTimeoutMs: number;
+  /** Probes under way at once. More find a live peer sooner and knock at more doors of a cold cluster. */
   readonly probesMax: number;
+  /** Upper bound in milliseconds of each probe's uniform delay, so that nodes started together spread. */
   readonly probeJitterMs: number;
+  /** Milliseconds of the first pause after all candidates were silent. */
   readonly backoffMs: number;
+  /** Milliseconds up to which pauses grow. It bounds how late a cluster that comes up is found. */
   readonly backoffMaxMs: number;
+  /** Each pause is this many times the one before; at least 1. */
   readonly backoffMultiplier: number;
+  /** A pause is longer by up to this fraction; 0 lets nodes that failed together come back together. */
   readonly jitterFactor: number;
+  /** Milliseconds a name has to be resolved; after twice this the rest goes on without it. */
   readonly dnsTimeoutMs: number;
+  /** Milliseconds an answer without a time to live is used. */
   readonly dnsCacheMs: number;
+  /** Milliseconds before a name that could not be resolved is asked again. */
   readonly negativeCacheMs: number;
+  /** Milliseconds after joining before names are asked again: behind a name addresses come and go. */
   readonly refreshMs: number;
+  /** Upper bound in milliseconds of the uniform extra on `refreshMs`. */
   readonly refreshJitterMs: number;
+  /**
+   * Addresses that are tried in one round, and kept of one answer. A headless service has thousands of
+   * pods; any of them will do, so a part is enough.
+   */
   readonly candidatesMax: number;
 }
 
@@ -50,9 +66,21 @@ export const BOOTSTRAP_DEFAULTS: BootstrapConfig = {
   negativeCacheMs: 30_000,
   refreshMs: 60_000,
   refreshJitterMs: 5_000,
-  /** A headless service of thousands of pods: any of them will do, so a part is enough. */
   candidatesMax: 256,
 };
+
+/** Relations between the numbers; a configuration that breaks one is refused at start. */
+function checkBootstrapConfig(config: BootstrapConfig): void {
+  const { probeTimeoutMs, dnsTimeoutMs, backoffMs, backoffMaxMs, refreshMs } = config;
+  assert(config.probesMax >= 1, "at least one probe runs at a time");
+  assert(config.candidatesMax >= 1, "at least one candidate is tried");
+  assert(probeTimeoutMs > 0 && dnsTimeoutMs > 0, "an answer has time to come");
+  assert(backoffMs > 0 && backoffMs <= backoffMaxMs, "pauses grow up to their maximum");
+  assert(config.backoffMultiplier >= 1, "pauses do not shrink");
+  assert(config.jitterFactor >= 0 && config.probeJitterMs >= 0, "jitter only adds");
+  assert(refreshMs > 0 && config.refreshJitterMs >= 0, "names are not asked without a pause");
+  assert(config.negativeCacheMs > 0 && config.dnsCacheMs >= 0, "a name that failed rests");
+}
 
 export interface BootstrapOptions {
   readonly self: Address;
@@ -113,7 +141,7 @@ export class Bootstrap {
   #out: BootstrapEffect[] = [];
 
   constructor(options: BootstrapOptions, random: Random) {
-    assert(options.config.probesMax > 0, "at least one probe runs at a time");
+    checkBootstrapConfig(options.config);
     this.#options = options;
     this.#random = random;
   }

@@ -8,36 +8,71 @@ import { assert } from "../../base/assert.ts";
 
 export type ProfileName = "lan" | "wan" | "local" | "dc";
 
+/**
+ * All members of a cluster should run one profile: a member with shorter times suspects the others
+ * sooner than they can answer.
+ */
 export interface SwimConfig {
-  /** One member is probed per interval; scaled by local health. */
+  /**
+   * Milliseconds per probe round: one member is probed in each, all in turn. Multiplied by local health
+   * + 1. It sets the time to detect a failure and, with one ping per member and interval, the load.
+   */
   readonly probeIntervalMs: number;
-  /** Direct ack wait; not scaled: the indirect stage is what local health stretches. */
+  /**
+   * Milliseconds to wait for a direct ack before helpers are asked; not scaled by local health, which
+   * stretches the indirect stage. Set it above the 99th percentile of the round trip, and so that the
+   * indirect stage fits into the rest of the interval.
+   */
   readonly probeTimeoutMs: number;
-  /** Helpers asked to probe on our behalf. */
+  /** Helpers asked to probe on our behalf. 0 would take every lost packet for a failure. */
   readonly indirectChecks: number;
+  /**
+   * An update is sent `retransmitMult * ceil(log10(n + 1))` times. Higher spreads it more surely and costs
+   * bandwidth; the time that rumours take hardly changes.
+   */
   readonly retransmitMult: number;
-  /** No update is told fewer times than this: small clusters under-retransmit. */
+  /** No update is sent fewer times than this: the formula gives small clusters too few. */
   readonly retransmitFloor: number;
+  /**
+   * A suspect has at least `suspicionMult * max(1, log10(n)) * probeIntervalMs` to refute, and
+   * `suspicionMult - 2` confirmations shorten a suspicion to this minimum. Do not lower it to detect
+   * failures sooner: slow members are then declared dead. Shorten the probe interval instead.
+   */
   readonly suspicionMult: number;
+  /** With a single accuser a suspect has this many times the minimum (Lifeguard). 1: always the minimum. */
   readonly suspicionMaxTimeoutMult: number;
-  /** Scores run 0 .. max-1; the interval is multiplied by score + 1. */
+  /** Local health scores run from 0 to this - 1; the probe interval is multiplied by score + 1. */
   readonly awarenessMaxMultiplier: number;
+  /** Milliseconds between gossip rounds while there is something to spread; at most a probe interval. */
   readonly gossipIntervalMs: number;
+  /** Members that one gossip round is sent to. */
   readonly gossipNodes: number;
-  /** The dead are still told about themselves this long, so that a live one can refute. */
+  /** Milliseconds for which the dead are still sent gossip, so that one that lives can refute. */
   readonly gossipToTheDeadMs: number;
+  /**
+   * Milliseconds between full exchanges of the member list with one member, over a stream; stretched in
+   * large clusters. They repair what gossip lost. An exchange costs O(n) bytes.
+   */
   readonly pushPullIntervalMs: number;
-  /** How often one dead or lost address is tried again, so that isolation always heals. */
+  /** Milliseconds between attempts to reach one dead or lost address, so that isolation always heals. */
   readonly reconnectIntervalMs: number;
+  /** Milliseconds that one exchange over a stream may take. */
   readonly streamTimeoutMs: number;
+  /**
+   * Ping over a stream, beside the helpers, when a direct ping was not answered. Off, a network that
+   * drops datagrams only looks like failed members.
+   */
   readonly streamPings: boolean;
-  /** A dead member's name may be taken from another address after this long; 0: never while dead. */
+  /** Milliseconds after which a dead member's name may be taken from another address; 0: never. */
   readonly deadReclaimMs: number;
-  /** Dead and left members stay rejoin candidates this long, then they are forgotten. */
+  /**
+   * Milliseconds for which dead and left members stay candidates for reconnection; then they are
+   * forgotten. Shorter than a partition lasts, the two sides never find each other again.
+   */
   readonly deadReapMs: number;
-  /** Gossip-learned members that never answered; a flood of names stops here. (AD-35) */
+  /** Members learned by gossip that never answered; a flood of names stops here. (AD-35) */
   readonly unconfirmedMax: number;
-  /** Lifeguard's parts; off only to measure what they are worth. */
+  /** Lifeguard's parts. Off only to measure what they are worth. */
   readonly lifeguard: boolean;
 }
 
@@ -114,6 +149,12 @@ export function checkSwimConfig(config: SwimConfig): void {
     config.gossipIntervalMs <= config.probeIntervalMs,
     "gossip is at least as often as probes",
   );
+  assert(config.indirectChecks >= 1, "a silent member is asked after before it is suspected");
+  assert(config.gossipIntervalMs > 0 && config.gossipNodes >= 1, "gossip reaches somebody");
+  assert(config.retransmitMult >= 1 && config.retransmitFloor >= 1, "an update is sent at all");
+  assert(config.pushPullIntervalMs > 0 && config.reconnectIntervalMs > 0, "exchanges have a pause");
+  assert(config.streamTimeoutMs > 0, "an exchange has time to end");
+  assert(config.unconfirmedMax >= 1, "a member can be learned of");
   assert(config.suspicionMult >= 1 && config.suspicionMaxTimeoutMult >= 1, "suspicion multiples");
   assert(config.awarenessMaxMultiplier >= 1, "the awareness multiplier is at least one");
   assert(

@@ -13,7 +13,7 @@ import type { Millis } from "../../base/brand.ts";
 import { millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
-import type { VsrConfig } from "./config.ts";
+import { checkVsrConfig, type VsrConfig } from "./config.ts";
 import { VsrContext } from "./context.ts";
 import type { GroupSnapshot, VsrMessage } from "./messages.ts";
 import {
@@ -76,6 +76,7 @@ export class Replica {
     rules: VsrRules = VSR_RULES,
   ) {
     const { self, config } = options;
+    checkVsrConfig(config);
     this.#origin = "kind" in origin ? origin : null;
     const state = "kind" in origin ? stateOf(origin) : origin;
     this.#ctx = new VsrContext(self, state, config, random, rules);

@@ -11,14 +11,14 @@ import {
   type AntiEntropyInput,
   type AntiEntropyMessage,
 } from "./anti-entropy.ts";
-import { LEDGER_DEFAULTS } from "./config.ts";
+import { ANTI_ENTROPY_DEFAULTS } from "./config.ts";
 import type { JobEvent } from "./events.ts";
 import { advanceSeq, applyEvent, initialState, type JobState } from "./fold.ts";
 import { formatJobId, type JobId } from "./job-id.ts";
 import { childrenOf, isLeaf, leafOf, MERKLE_LEAVES, MerkleTree, sameHash } from "./merkle.ts";
 import { event } from "./testing/events.ts";
 
-const config = LEDGER_DEFAULTS.antiEntropy;
+const config = ANTI_ENTROPY_DEFAULTS;
 const US = nodeId("us");
 const EU = nodeId("eu");
 

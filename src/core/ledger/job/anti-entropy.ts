@@ -18,7 +18,7 @@ import { assert } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
-import type { AntiEntropyConfig } from "./config.ts";
+import { type AntiEntropyConfig, checkAntiEntropyConfig } from "./config.ts";
 import type { JobId } from "./job-id.ts";
 import {
   childrenOf,
@@ -123,6 +123,7 @@ export class AntiEntropy {
   #effects: AntiEntropyEffect[] = [];
 
   constructor(tree: MerkleTree, config: AntiEntropyConfig, random: Random) {
+    checkAntiEntropyConfig(config);
     this.#tree = tree;
     this.#config = config;
     this.#random = random;

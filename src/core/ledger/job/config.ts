@@ -1,34 +1,15 @@
-/** Numbers around a job, one table. What a job or an event may weigh stands in `limits.ts`. */
+/** The numbers of jobs: how nodes compare them, and where their replicas go. */
 
-export interface AckWindowConfig {
-  readonly initialWindowMs: number;
-  readonly extensionsMax: number;
-  readonly extensionMs: number;
-  readonly healthCheckOnExpire: boolean;
-  /** A health check without an answer by then counts as unhealthy. */
-  readonly healthCheckTimeoutMs: number;
-  readonly windowsMax: number;
-}
-
-export interface BreakerConfig {
-  readonly failureThreshold: number;
-  readonly successThreshold: number;
-  readonly openTimeoutMs: number;
-  readonly halfOpenProbesMax: number;
-  readonly queueMax: number;
-  readonly queueTimeoutMs: number;
-  /** Queued operations per replay message: one at a time would not drain 1,000 in 60 s over a long way. */
-  readonly replayBatchMax: number;
-  readonly inFlightMax: number;
-}
+import { assert } from "../../base/assert.ts";
 
 export interface AntiEntropyConfig {
+  /** Milliseconds between two comparisons with one peer. A comparison of equal trees is one message. */
   readonly intervalMs: number;
-  /** The interval varies by up to this fraction, both ways. */
+  /** The interval varies by up to this fraction, both ways, so that nodes do not compare in step. */
   readonly intervalJitter: number;
-  /** A round without any progress for this long is given up; the next one starts afresh. (AE-5) */
+  /** Milliseconds without progress after which a round is given up; the next starts afresh. (AE-5) */
   readonly stepTimeoutMs: number;
-  /** Two rounds with one peer are at least this far apart, whatever asks for them. */
+  /** Milliseconds that two rounds with one peer are apart at least, whatever asks for them. */
   readonly roundGapMs: number;
   /** Divergent leaves repaired in one round; the rest waits for the next. */
   readonly leavesPerRoundMax: number;
@@ -38,42 +19,28 @@ export interface AntiEntropyConfig {
   readonly fetchesMax: number;
 }
 
+export const ANTI_ENTROPY_DEFAULTS: AntiEntropyConfig = {
+  intervalMs: 60_000,
+  intervalJitter: 0.2,
+  stepTimeoutMs: 10_000,
+  roundGapMs: 1_000,
+  leavesPerRoundMax: 64,
+  leafPageJobs: 256,
+  fetchesMax: 16,
+};
+
+export function checkAntiEntropyConfig(config: AntiEntropyConfig): void {
+  const { intervalMs, intervalJitter, stepTimeoutMs, roundGapMs } = config;
+  assert(intervalMs > 0 && stepTimeoutMs > 0, "a comparison takes time");
+  assert(intervalJitter >= 0 && intervalJitter < 1, "jitter leaves an interval");
+  assert(roundGapMs <= intervalMs * (1 - intervalJitter), "the gap fits into the interval");
+  assert(config.leavesPerRoundMax >= 1 && config.leafPageJobs >= 1, "a round repairs something");
+  assert(config.fetchesMax >= 1, "a divergent job can be fetched");
+}
+
 export interface PlacementConfig {
+  /** Per group, odd. */
   readonly replicas: number;
   /** With fewer than three gates: one replica without a GLOBAL claim, or no group at all. (VSR-28) */
   readonly fewGates: "single" | "refuse";
 }
-
-export const LEDGER_DEFAULTS: {
-  readonly ackWindow: AckWindowConfig;
-  readonly breaker: BreakerConfig;
-  readonly antiEntropy: AntiEntropyConfig;
-} = {
-  ackWindow: {
-    initialWindowMs: 5_000,
-    extensionsMax: 3,
-    extensionMs: 5_000,
-    healthCheckOnExpire: true,
-    healthCheckTimeoutMs: 1_000,
-    windowsMax: 200_000,
-  },
-  breaker: {
-    failureThreshold: 5,
-    successThreshold: 3,
-    openTimeoutMs: 30_000,
-    halfOpenProbesMax: 1,
-    queueMax: 1_000,
-    queueTimeoutMs: 60_000,
-    replayBatchMax: 64,
-    inFlightMax: 1_024,
-  },
-  antiEntropy: {
-    intervalMs: 60_000,
-    intervalJitter: 0.2,
-    stepTimeoutMs: 10_000,
-    roundGapMs: 1_000,
-    leavesPerRoundMax: 64,
-    leafPageJobs: 256,
-    fetchesMax: 16,
-  },
-};

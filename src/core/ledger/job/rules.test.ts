@@ -1,8 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nodeId } from "../../base/ids.ts";
+import { Random } from "../../base/random.ts";
+import { AntiEntropy } from "./anti-entropy.ts";
+import { ANTI_ENTROPY_DEFAULTS } from "./config.ts";
 import { atLeast, DURABILITY_LEVELS, type Durability, durabilityOfEvent } from "./durability.ts";
 import { EVENT_KINDS } from "./events.ts";
+import { MerkleTree } from "./merkle.ts";
 import { levelReached, type Placement, placeReplicas, quorumOf, type Site } from "./placement.ts";
 
 const levels = Object.keys(DURABILITY_LEVELS) as Durability[];
@@ -103,5 +107,19 @@ describe("placement", () => {
     [["us", "us", "eu"], 5, "GLOBAL"],
   ] as const)("acks from %j of a group of %i prove %s", (regions, groupSize, level) => {
     expect(levelReached(sites(...regions), groupSize)).toBe(level);
+  });
+});
+
+describe("the numbers of comparison", () => {
+  it.each([
+    [{}, null],
+    [{ intervalJitter: 1 }, "jitter leaves an interval"],
+    [{ roundGapMs: 50_000 }, "the gap fits"],
+    [{ fetchesMax: 0 }, "can be fetched"],
+  ])("%j: %s", (changes, problem) => {
+    const config = { ...ANTI_ENTROPY_DEFAULTS, ...changes };
+    const made = () => new AntiEntropy(new MerkleTree(), config, new Random("numbers"));
+    if (problem === null) expect(made).not.toThrow();
+    else expect(made).toThrow(problem);
   });
 });

@@ -106,11 +106,17 @@ export function checkIdempotencyProfile(
   profile: IdempotencyProfile,
   retry: RetryPolicy = RETRY_POLICY,
 ): readonly string[] {
-  const { gate, authority } = profile;
+  return [...checkCacheBelowAuthority(profile), ...checkRetryWindow(profile.authority, retry)];
+}
+
+/** What a node can check: how patient its clients are is known where the profile is chosen. */
+export function checkCacheBelowAuthority({
+  gate,
+  authority,
+}: IdempotencyProfile): readonly string[] {
   return [
     ...checkNumbers("gate", gate),
     ...checkNumbers("authority", authority),
-    ...checkRetryWindow(authority, retry),
     ...checkBelow(gate, authority),
   ];
 }

@@ -3,8 +3,8 @@
 import { assert } from "../../base/assert.ts";
 import { checkVsrConfig, VSR_DEFAULTS } from "../group/config.ts";
 import { VSR_RULES } from "../group/rules.ts";
-import { LEDGER_DEFAULTS } from "../job/config.ts";
-import { IDEMPOTENCY_PROFILES } from "../keys/config.ts";
+import { ANTI_ENTROPY_DEFAULTS, checkAntiEntropyConfig } from "../job/config.ts";
+import { checkCacheBelowAuthority, IDEMPOTENCY_PROFILES } from "../keys/config.ts";
 import { IDEMPOTENCY_RULES } from "../keys/rules.ts";
 import type { LedgerNodeConfig, LedgerRules } from "./types.ts";
 
@@ -12,7 +12,7 @@ export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
   vsr: VSR_DEFAULTS,
   idempotency: IDEMPOTENCY_PROFILES.production.authority,
   gateCache: IDEMPOTENCY_PROFILES.production.gate,
-  antiEntropy: LEDGER_DEFAULTS.antiEntropy,
+  antiEntropy: ANTI_ENTROPY_DEFAULTS,
   replicas: 3,
   fewGates: "single",
   requestTimeoutMs: 5_000,
@@ -32,9 +32,16 @@ export const BATCH_MESSAGES_MAX = 4_096;
 /** How often finished jobs are looked through for the archive. */
 export const ARCHIVE_EVERY_MS = 60_000;
 
+/** Relations between the numbers; a node with a configuration that breaks one is never made. */
 export function checkLedgerNodeConfig(config: LedgerNodeConfig): void {
-  checkVsrConfig(config.vsr);
+  const { vsr, idempotency: authority, gateCache: gate } = config;
+  checkVsrConfig(vsr);
+  checkAntiEntropyConfig(config.antiEntropy);
+  const [problem] = checkCacheBelowAuthority({ gate, authority });
+  assert(problem === undefined, problem ?? "");
   assert(config.replicas % 2 === 1, "a group has an odd number of replicas");
-  assert(config.compactEntries > config.vsr.tailEntries, "compaction leaves a tail");
+  assert(config.compactEntries > vsr.tailEntries, "compaction leaves a tail");
+  assert(config.routeRetryMs > 0, "a request is not sent again at once");
   assert(config.routeRetryMs < config.requestTimeoutMs, "a request is routed more than once");
+  assert(config.retentionMs >= 0, "the retention is a time");
 }

@@ -10,7 +10,7 @@ import type { Random } from "../../base/random.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { Operation } from "../group/types.ts";
 import { FIRST_MAX, JobIdMint } from "../job/job-id.ts";
-import { BATCH_MESSAGES_MAX } from "./config.ts";
+import { BATCH_MESSAGES_MAX, checkLedgerNodeConfig } from "./config.ts";
 import type { Group } from "./group.ts";
 import type { NodeMessage } from "./messages.ts";
 import { Topology } from "./topology.ts";
@@ -46,6 +46,7 @@ export class LedgerContext {
   #durable = 0;
 
   constructor(options: LedgerOptions, random: Random) {
+    checkLedgerNodeConfig(options.config);
     this.self = options.self;
     this.options = options;
     const { replicas, fewGates } = options.config;

@@ -1,5 +1,5 @@
 /**
- * The public face of a ledger node: all groups it replicates, the requests it serves, one log below.
+ * The interface of a ledger node: configuration, inputs, effects and status.
  *
  * The driver's contract: `append` effects reach the node's write-ahead log in the order they come, and
  * `durable` tells how many of them, counted from the start of this process, are safe. Everything that
@@ -18,23 +18,37 @@ import type { GateCacheStats } from "../keys/gate-cache.ts";
 import type { IdempotencyRules } from "../keys/rules.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage } from "./messages.ts";
 
+/** All nodes of a ledger should have the same numbers, and must have the same `replicas` and `fewGates`. */
 export interface LedgerNodeConfig {
+  /** Of every group's replica. */
   readonly vsr: VsrConfig;
+  /** How long the shards remember a key: longer than any client retries. */
   readonly idempotency: IdempotencyConfig;
-  /** What each node remembers of keys beside the shards; forgets before they do. */
+  /** How long each node remembers what the shards answered; must forget before they do. */
   readonly gateCache: IdempotencyConfig;
+  /** How often nodes compare their jobs. */
   readonly antiEntropy: AntiEntropyConfig;
-  /** Replicas per group, odd. */
+  /**
+   * Replicas per group, odd: 3 survives the loss of one, 5 of two. Used when a group is founded; the
+   * groups that stand keep theirs. Do not change it between the nodes of one ledger: they find a job's
+   * group by it.
+   */
   readonly replicas: number;
-  /** With fewer than three nodes: run groups of one, or refuse. (VSR-28) */
+  /** With fewer than three nodes: run groups of one, which survive no loss, or refuse jobs. (VSR-28) */
   readonly fewGates: "single" | "refuse";
-  /** A request that nobody could answer by then is told so. */
+  /**
+   * Milliseconds after which a request that could not be answered is answered with "unknown" or "retry".
+   * Keep it above the time that a view change takes, or every failover is seen by clients.
+   */
   readonly requestTimeoutMs: number;
-  /** Pause before a request is sent on again. */
+  /** Milliseconds before a request is sent again to another node; must fit into `requestTimeoutMs`. */
   readonly routeRetryMs: number;
-  /** A group's log is folded into a snapshot when it has grown by this much. */
+  /**
+   * Entries by which a group's log grows before it is folded into a snapshot. Larger: longer recovery and
+   * more memory per group. Smaller: more work, and slow replicas need snapshots. Above `vsr.tailEntries`.
+   */
   readonly compactEntries: number;
-  /** Finished jobs leave memory for the archive this long after their end. (G-14) */
+  /** Milliseconds after its end at which a job leaves memory for the archive. (G-14) */
   readonly retentionMs: number;
 }
 

@@ -1,10 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { millis } from "../../base/brand.ts";
-import { LEDGER_DEFAULTS } from "../../ledger/job/config.ts";
-import { type BreakerEffect, type BreakerInput, CircuitBreaker } from "./breaker.ts";
+import {
+  BREAKER_DEFAULTS,
+  type BreakerEffect,
+  type BreakerInput,
+  CircuitBreaker,
+} from "./breaker.ts";
 
-const config = LEDGER_DEFAULTS.breaker;
+const config = BREAKER_DEFAULTS;
 
 class Bench {
   readonly breaker: CircuitBreaker<string>;

@@ -18,7 +18,43 @@
 
 import { assert } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
-import type { BreakerConfig } from "../../ledger/job/config.ts";
+
+export interface BreakerConfig {
+  /** Failures in a row after which the circuit opens. */
+  readonly failureThreshold: number;
+  /** Successes in a row after which a half-open circuit closes. */
+  readonly successThreshold: number;
+  /** Milliseconds before an open circuit is probed. */
+  readonly openTimeoutMs: number;
+  /** Always 1: one probe at a time keeps queued operations in order. */
+  readonly halfOpenProbesMax: number;
+  /** Operations that wait for the circuit to close. */
+  readonly queueMax: number;
+  /** Milliseconds after which an operation that waits is given up. */
+  readonly queueTimeoutMs: number;
+  /** Queued operations per replay message: one at a time would not drain 1,000 in 60 s over a long way. */
+  readonly replayBatchMax: number;
+  /** Calls without an answer. */
+  readonly inFlightMax: number;
+}
+
+export const BREAKER_DEFAULTS: BreakerConfig = {
+  failureThreshold: 5,
+  successThreshold: 3,
+  openTimeoutMs: 30_000,
+  halfOpenProbesMax: 1,
+  queueMax: 1_000,
+  queueTimeoutMs: 60_000,
+  replayBatchMax: 64,
+  inFlightMax: 1_024,
+};
+
+function checkBreakerConfig(config: BreakerConfig): void {
+  assert(config.failureThreshold >= 1, "a breaker opens after at least one failure");
+  assert(config.successThreshold >= 1, "a breaker closes after at least one success");
+  assert(config.halfOpenProbesMax === 1, "one probe at a time keeps queued operations in order");
+  assert(config.replayBatchMax >= 1, "a replay moves something");
+}
 
 export type CircuitState = "CLOSED" | "OPEN" | "HALF_OPEN";
 
@@ -87,6 +123,7 @@ export class CircuitBreaker<Op> {
   #effects: BreakerEffect<Op>[] = [];
 
   constructor(config: BreakerConfig) {
+    checkBreakerConfig(config);
     this.#config = config;
   }
 

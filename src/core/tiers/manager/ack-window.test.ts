@@ -2,11 +2,15 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { millis } from "../../base/brand.ts";
 import { nodeId } from "../../base/ids.ts";
-import { LEDGER_DEFAULTS } from "../../ledger/job/config.ts";
 import { JOB } from "../../ledger/job/testing/events.ts";
-import { type AckWindowEffect, type AckWindowInput, AckWindows } from "./ack-window.ts";
+import {
+  ACK_WINDOW_DEFAULTS,
+  type AckWindowEffect,
+  type AckWindowInput,
+  AckWindows,
+} from "./ack-window.ts";
 
-const config = LEDGER_DEFAULTS.ackWindow;
+const config = ACK_WINDOW_DEFAULTS;
 const W = nodeId("worker-1");
 
 class Bench {

@@ -14,11 +14,39 @@
  * was confirmed or removed meanwhile is left alone. Words of an older attempt are no words of this one.
  */
 
+import { assert } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
 import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
-import type { AckWindowConfig } from "../../ledger/job/config.ts";
 import type { JobId } from "../../ledger/job/job-id.ts";
+
+export interface AckWindowConfig {
+  /** Milliseconds a dispatched workflow has to be confirmed. */
+  readonly initialWindowMs: number;
+  /** How often a window is extended while its worker is healthy. */
+  readonly extensionsMax: number;
+  /** Milliseconds of one extension. */
+  readonly extensionMs: number;
+  /** Ask after the worker's health when a window ends; without it the workflow is given out again at once. */
+  readonly healthCheckOnExpire: boolean;
+  /** A health check without an answer after this many milliseconds counts as unhealthy. */
+  readonly healthCheckTimeoutMs: number;
+  /** Windows that are open at once. */
+  readonly windowsMax: number;
+}
+
+export const ACK_WINDOW_DEFAULTS: AckWindowConfig = {
+  initialWindowMs: 5_000,
+  extensionsMax: 3,
+  extensionMs: 5_000,
+  healthCheckOnExpire: true,
+  healthCheckTimeoutMs: 1_000,
+  windowsMax: 200_000,
+};
+
+function checkAckWindowConfig({ initialWindowMs, extensionMs }: AckWindowConfig): void {
+  assert(initialWindowMs > 0 && extensionMs > 0, "an ack window has a length");
+}
 
 /** DISPATCHED lasts no time here: the timer starts in the same step. */
 export type AckWindowState =
@@ -102,6 +130,7 @@ export class AckWindows {
   #checks = 0;
 
   constructor(config: AckWindowConfig) {
+    checkAckWindowConfig(config);
     this.#config = config;
   }
 
