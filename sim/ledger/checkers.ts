@@ -25,7 +25,7 @@ import { shardIndex } from "../../src/core/ledger/node/topology.ts";
 import type { LedgerEffect } from "../../src/core/ledger/node/types.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import type { GroupImages, LedgerProcess, LedgerWatcher, Opened } from "./node.ts";
-import { NodeWitness } from "./observer.ts";
+import { NodeObserver } from "./observer.ts";
 
 export interface GroupTruth {
   readonly id: GroupId;
@@ -45,7 +45,7 @@ export interface GroupTruth {
 export class LedgerCheckers implements LedgerWatcher {
   readonly #violations: Violations;
   readonly truths = new Map<GroupId, GroupTruth>();
-  readonly witnesses = new Map<NodeId, NodeWitness>();
+  readonly observers = new Map<NodeId, NodeObserver>();
   readonly marks = new Set<string>();
   /** Per process and life: the last place applied of each group. */
   readonly #applied = new Map<NodeId, Map<GroupId, number>>();
@@ -61,26 +61,26 @@ export class LedgerCheckers implements LedgerWatcher {
     this.#violations = violations;
   }
 
-  witness(process: LedgerProcess): NodeWitness {
-    const known = this.witnesses.get(process.id);
+  observer(process: LedgerProcess): NodeObserver {
+    const known = this.observers.get(process.id);
     if (known !== undefined) return known;
-    const witness = new NodeWitness(process.id, this.#violations);
-    this.witnesses.set(process.id, witness);
-    return witness;
+    const observer = new NodeObserver(process.id, this.#violations);
+    this.observers.set(process.id, observer);
+    return observer;
   }
 
   onRecovered(process: LedgerProcess, opening: Opened, images: GroupImages): void {
     if (opening.outcome.tornTail !== null) this.marks.add("wal.tornTail");
     if (opening.checkpoint !== null) this.marks.add("wal.checkpoint");
     if (opening.outcome.firstLsn > 1) this.marks.add("wal.compacted");
-    this.witness(process).recovered(opening, images, process.disk.names());
+    this.observer(process).recovered(opening, images, process.disk.names());
     this.#applied.set(process.id, new Map());
     this.#commits.set(process.id, new Map());
   }
 
   onRefused(process: LedgerProcess, why: string): void {
     this.marks.add("wal.refused");
-    this.witness(process).refused(why);
+    this.observer(process).refused(why);
   }
 
   onEffect(process: LedgerProcess, effect: LedgerEffect): void {
@@ -88,7 +88,7 @@ export class LedgerCheckers implements LedgerWatcher {
       case "send":
         for (const message of effect.messages) {
           if (message.kind !== "vsr") continue;
-          this.witness(process).onSend(message.group, message.message);
+          this.observer(process).onSend(message.group, message.message);
           if (message.message.kind === "logSuffix" && message.message.snapshot !== null) {
             this.marks.add("vsr.snapshotSent");
           }
@@ -182,12 +182,12 @@ export class LedgerCheckers implements LedgerWatcher {
   #checkDurable(truth: GroupTruth, entry: LogEntry, epoch: number): void {
     const sets = [truth.members.get(entry.epoch), truth.members.get(epoch)];
     const known = sets.filter((members) => members !== undefined);
-    const holds = (id: NodeId): boolean => this.witnesses.get(id)?.holds(truth.id, entry) === true;
+    const holds = (id: NodeId): boolean => this.observers.get(id)?.holds(truth.id, entry) === true;
     const isHeld = known.some((members) => {
       return members.filter(holds).length >= Math.floor(members.length / 2) + 1;
     });
     this.#violations.check(isHeld || known.length === 0, "V3", () => {
-      const who = [...this.witnesses.keys()].filter(holds).join(", ");
+      const who = [...this.observers.keys()].filter(holds).join(", ");
       return `${truth.id}: ${entry.seq} (${entry.eventId}) is committed and durable at [${who}] only`;
     });
   }

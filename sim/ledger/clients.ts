@@ -163,7 +163,7 @@ export class LedgerClients {
     const groups = [...this.jobs.slice(-plan.jobsHot), ...shards] as readonly GroupId[];
     const group = random.pick(groups);
     const members = [...checkers.truth(group).members].sort(([a], [b]) => a - b).at(-1)?.[1] ?? [];
-    const damaged = processes.filter((one) => checkers.witness(one).rotten.size > 0);
+    const damaged = processes.filter((one) => checkers.observer(one).rotten.size > 0);
     const outside = processes.filter(
       (one) => !members.includes(one.id) && one.state === "up" && !damaged.includes(one),
     );
@@ -270,7 +270,7 @@ export class LedgerClients {
         }
       } else if (answer.kind === "notFound") history.onNotFound(request, floor);
     }
-    world.note(`${process.id} answers ${describe(request)}: ${told(answer)}`);
+    world.note(`${process.id} answers ${describe(request)}: ${textOf(answer)}`);
   }
 
   #accepted(request: SubmitRequest, jobId: string): void {
@@ -336,7 +336,7 @@ function describe(request: LedgerRequest): string {
   }
 }
 
-function told(answer: LedgerAnswer): string {
+function textOf(answer: LedgerAnswer): string {
   switch (answer.kind) {
     case "committed":
       return `committed at ${answer.seq} as ${answer.outcome}, ${answer.level}`;

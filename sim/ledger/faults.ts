@@ -156,7 +156,7 @@ export class LedgerFaults {
     const name = process.rot();
     if (name === null) return;
     this.#damaged.add(process);
-    checkers.witness(process).rotten.add(name);
+    checkers.observer(process).rotten.add(name);
   }
 
   /** Someone may have joined a group and not have its log yet: one damaged disk more would be too many. */

@@ -9,7 +9,7 @@ import type { ReplicaState } from "../../src/core/ledger/group/state.ts";
 import type { GroupImage, VsrEffect } from "../../src/core/ledger/group/types.ts";
 
 /** What the checks need to know of a node at the end of a step. */
-export interface Witness {
+export interface Observed {
   readonly id: NodeId;
   readonly state: ReplicaState;
   /** Folded from what is on disk. */
@@ -45,8 +45,8 @@ export class GroupChecks {
   readonly #views = new Map<NodeId, readonly [number, number]>();
   readonly #reads = new Map<number, number>();
   readonly #options: CheckOptions;
-  /** Everything up to here was told to somebody outside. */
-  told = -1;
+  /** Everything up to here was acknowledged to somebody outside. */
+  acknowledged = -1;
   /** The view that committed last: the highest fence that a manager can have seen. */
   #fence = 0;
   readsDone = 0;
@@ -68,25 +68,26 @@ export class GroupChecks {
   }
 
   readInvoked(token: number): void {
-    this.#reads.set(token, this.told);
+    this.#reads.set(token, this.acknowledged);
   }
 
-  after(witness: Witness, effects: readonly VsrEffect[]): void {
-    const { id, state } = witness;
-    for (const effect of effects) this.#onEffect(witness, effect);
+  after(observed: Observed, effects: readonly VsrEffect[]): void {
+    const { id, state } = observed;
+    for (const effect of effects) this.#onEffect(observed, effect);
     const before = this.#commits.get(id) ?? -1;
     if (state.commit < before) this.report(`I5: ${id} went back from ${before} to ${state.commit}`);
     this.#commits.set(id, state.commit);
-    this.#checkViews(witness);
+    this.#checkViews(observed);
   }
 
-  #onEffect(witness: Witness, effect: VsrEffect): void {
-    const { id } = witness;
+  #onEffect(observed: Observed, effect: VsrEffect): void {
+    const { id } = observed;
     switch (effect.kind) {
       case "committed":
-        this.#onCommitted(witness, effect.entry);
+        this.#onCommitted(observed, effect.entry);
         // Who counts copies is the primary, and tells its client.
-        if (effect.copies.length > 0) this.told = Math.max(this.told, effect.entry.seq);
+        if (effect.copies.length > 0)
+          this.acknowledged = Math.max(this.acknowledged, effect.entry.seq);
         this.#checkCopies(effect.entry, effect.copies);
         return;
       case "restored":
@@ -96,7 +97,7 @@ export class GroupChecks {
         this.#applied.set(id, effect.snapshot.seq);
         return;
       case "tookOver":
-        this.#onTookOver(witness, effect.view);
+        this.#onTookOver(observed, effect.view);
         return;
       case "readReady":
         this.#onRead(id, effect.token, effect.seq);
@@ -105,11 +106,11 @@ export class GroupChecks {
         this.report(`I1: ${effect.why}`);
         return;
       case "send":
-        this.#onSent(witness, effect.message);
+        this.#onSent(observed, effect.message);
     }
   }
 
-  #onCommitted({ id, state }: Witness, entry: LogEntry): void {
+  #onCommitted({ id, state }: Observed, entry: LogEntry): void {
     const next = (this.#applied.get(id) ?? -1) + 1;
     if (entry.seq !== next) this.report(`I4: ${id} applies ${entry.seq} after ${next - 1}`);
     this.#applied.set(id, entry.seq);
@@ -146,7 +147,7 @@ export class GroupChecks {
     }
   }
 
-  #onTookOver({ id, state }: Witness, view: number): void {
+  #onTookOver({ id, state }: Observed, view: number): void {
     const key = `${state.epoch}/${view}`;
     const other = this.#primaries.get(key);
     if (other !== undefined) this.report(`I3: ${other} and ${id} lead view ${view}`);
@@ -166,10 +167,10 @@ export class GroupChecks {
     this.readsDone++;
     if (seq < floor) this.report(`I8: ${id} reads up to ${seq} after ${floor} was told`);
     if (seq >= this.committed.length) this.report(`I8: ${id} reads ${seq}, which is not committed`);
-    this.told = Math.max(this.told, seq);
+    this.acknowledged = Math.max(this.acknowledged, seq);
   }
 
-  #onSent({ id, durable }: Witness, message: VsrMessage): void {
+  #onSent({ id, durable }: Observed, message: VsrMessage): void {
     if (message.kind === "viewChangeResponse" && message.granted && !message.probe) {
       const { view, epoch } = message;
       if (durable.epoch === epoch && durable.knownView < view) {
@@ -190,8 +191,8 @@ export class GroupChecks {
   }
 
   /** Promised to a primary: no other view before that is over, on the replica's own clock. */
-  promised(witness: Witness, to: NodeId): void {
-    this.#promises.set(witness.id, { to, until: witness.clock + this.#options.leaseMs });
+  promised(observed: Observed, to: NodeId): void {
+    this.#promises.set(observed.id, { to, until: observed.clock + this.#options.leaseMs });
   }
 
   /** Where reads rely on leases, a restart must count as a promise to whoever it was. (VSR-23) */
@@ -200,7 +201,7 @@ export class GroupChecks {
     this.#promises.set(id, { to: "" as NodeId, until: clock + this.#options.leaseMs });
   }
 
-  #checkViews({ id, state, clock }: Witness): void {
+  #checkViews({ id, state, clock }: Observed): void {
     const [epoch, view] = this.#views.get(id) ?? [0, 0];
     if (state.epoch !== epoch) this.#promises.delete(id);
     else if (state.knownView < view) this.report(`I5: ${id} went back to view ${state.knownView}`);

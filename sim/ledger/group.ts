@@ -232,19 +232,19 @@ export class Group {
     const { state } = node.replica ?? {};
     if (state === undefined) return;
     const clock = this.clock(node);
-    const witness = { id: node.id, state, durable: node.disk.image, clock };
+    const observed = { id: node.id, state, durable: node.disk.image, clock };
     for (const effect of effects) {
       if (effect.kind === "persist") node.records.push(effect.record);
       if (effect.kind !== "send") continue;
       this.#send({ from: node.id, to: effect.to, message: effect.message });
     }
-    this.checks.after(witness, effects);
+    this.checks.after(observed, effects);
     if (input?.kind !== "message") return;
     const { kind } = input.message;
-    const word = kind === "prepare" || kind === "commit";
+    const fromPrimary = kind === "prepare" || kind === "commit";
     const follows = state.status === "normal" && state.primary === input.from;
-    if (word && follows && input.message.view === state.knownView) {
-      this.checks.promised(witness, input.from);
+    if (fromPrimary && follows && input.message.view === state.knownView) {
+      this.checks.promised(observed, input.from);
     }
   }
 }

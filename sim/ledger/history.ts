@@ -86,8 +86,8 @@ export class LedgerHistory {
     this.#violations.check(same, "A1", () => {
       return `${jobId}: ${eventId} was acked as ${outcome} at ${seq} and is ${first?.outcome}`;
     });
-    const holders = [...this.#checkers.witnesses]
-      .filter(([, witness]) => witness.holds(jobId as GroupId, entry))
+    const holders = [...this.#checkers.observers]
+      .filter(([, observer]) => observer.holds(jobId as GroupId, entry))
       .map(([id]) => id);
     const size = [...truth.members.values()].at(-1)?.length ?? 3;
     const real = this.#topology.level(holders.slice(0, size), size);

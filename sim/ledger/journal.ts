@@ -36,7 +36,7 @@ export interface JournalRecord {
 }
 
 /** What the checkers see of a log. */
-export interface JournalWitness {
+export interface JournalObserver {
   appended(ticket: number, type: number, payload: Uint8Array): void;
   placed(firstTicket: number, count: number, firstLsn: number): void;
   /** `onDisk`: whether the medium really has it. */
@@ -46,7 +46,7 @@ export interface JournalWitness {
 
 export interface JournalHost {
   readonly disk: LedgerDisk;
-  readonly witness: JournalWitness;
+  readonly observer: JournalObserver;
   local(): Millis;
   /** Runs after this much time, unless the process is dead by then. */
   after(delayMs: number, run: () => void): void;
@@ -198,7 +198,7 @@ export class Journal {
         this.#host.die(`the log takes nothing more: ${ticket}`);
         return;
       }
-      this.#host.witness.appended(ticket, entry.type, entry.payload);
+      this.#host.observer.appended(ticket, entry.type, entry.payload);
       taken++;
     }
     this.#waiting.splice(0, taken);
@@ -239,7 +239,7 @@ export class Journal {
         this.#onDurable(effect);
         return;
       case "failed":
-        this.#host.witness.failed();
+        this.#host.observer.failed();
         this.#host.die(`${effect.during} failed: ${effect.code}`);
         return;
       case "rejected":
@@ -308,7 +308,7 @@ export class Journal {
   #onWritten(effect: Extract<WriterEffect, { kind: "written" }>): void {
     const { firstTicket, count, firstLsn } = effect;
     for (let i = 0; i < count; i++) this.#lsnOfTicket.set(firstTicket + i, firstLsn + i);
-    this.#host.witness.placed(firstTicket, count, firstLsn);
+    this.#host.observer.placed(firstTicket, count, firstLsn);
   }
 
   #onDurable(effect: Extract<WriterEffect, { kind: "durable" }>): void {
@@ -322,7 +322,7 @@ export class Journal {
       this.#proven = { segmentId: id, offset: provenOffset };
       this.#proofs.shift();
     }
-    this.#host.witness.durable(ticket, lsn, onDisk);
+    this.#host.observer.durable(ticket, lsn, onDisk);
     this.#host.durable(ticket);
   }
 

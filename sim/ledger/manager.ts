@@ -37,16 +37,17 @@ export class FakeManager {
     });
   }
 
-  #receive(group: GroupId, told: Obeyed): void {
+  #receive(group: GroupId, command: Obeyed): void {
     const known = this.#obeyed.get(group);
-    if (known !== undefined && told.token < known.token) {
+    if (known !== undefined && command.token < known.token) {
       this.refused++;
       return;
     }
-    const rival = known !== undefined && told.token === known.token && told.leader !== known.leader;
+    const rival =
+      known !== undefined && command.token === known.token && command.leader !== known.leader;
     this.#violations.check(!rival, "I7", () => {
-      return `${told.leader} and ${known?.leader} command ${group} with token ${told.token}`;
+      return `${command.leader} and ${known?.leader} command ${group} with token ${command.token}`;
     });
-    this.#obeyed.set(group, told);
+    this.#obeyed.set(group, command);
   }
 }

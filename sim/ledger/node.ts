@@ -28,7 +28,7 @@ import type {
 import type { NodeClock } from "../kernel/clock.ts";
 import type { EventName, World } from "../kernel/world.ts";
 import type { LedgerDisk } from "./disk.ts";
-import { identityText, Journal, type JournalOpening, type JournalWitness } from "./journal.ts";
+import { identityText, Journal, type JournalObserver, type JournalOpening } from "./journal.ts";
 import type { Links } from "./links.ts";
 
 export interface LedgerSpec {
@@ -49,7 +49,7 @@ export type GroupImages = ReadonlyMap<GroupId, GroupImage>;
 
 /** Who looks on. */
 export interface LedgerWatcher {
-  readonly witness: (process: LedgerProcess) => JournalWitness;
+  readonly observer: (process: LedgerProcess) => JournalObserver;
   onRecovered(process: LedgerProcess, opening: Opened, images: GroupImages): void;
   onRefused(process: LedgerProcess, why: string): void;
   onEffect(process: LedgerProcess, effect: LedgerEffect): void;
@@ -122,7 +122,7 @@ export class LedgerProcess {
     const { wal, walRules, checkpointsKept, index } = this.spec;
     const host = {
       disk: this.disk,
-      witness: watcher.witness(this),
+      observer: watcher.observer(this),
       local: () => this.local,
       after: (delayMs: number, run: () => void) => this.#after(delayMs, "synced", run),
       durable: (count: number) => this.#input({ kind: "durable", count }),

@@ -15,7 +15,7 @@ import { ImageFold } from "../../src/core/ledger/group/state.ts";
 import type { GroupImage } from "../../src/core/ledger/group/types.ts";
 import { decodeGroupRecord } from "../../src/core/ledger/node/records.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
-import type { JournalWitness } from "./journal.ts";
+import type { JournalObserver } from "./journal.ts";
 import type { GroupImages, Opened } from "./node.ts";
 
 interface Written {
@@ -23,7 +23,7 @@ interface Written {
   readonly payload: Uint8Array;
 }
 
-export class NodeWitness implements JournalWitness {
+export class NodeObserver implements JournalObserver {
   readonly #name: string;
   readonly #violations: Violations;
   /** By LSN: what lies in the log. */

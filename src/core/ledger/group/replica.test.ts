@@ -528,8 +528,8 @@ describe("compaction and snapshots", () => {
     const entry = trio.at("a").state.entries[0];
     if (entry === undefined) throw new Error("an entry was committed");
     const other = { ...entry, eventId: "other" };
-    const word = { kind: "prepare", epoch: 1, view: 1, commit: 0, sentAt: 0 } as const;
-    const message = { ...word, entries: [other] };
+    const head = { kind: "prepare", epoch: 1, view: 1, commit: 0, sentAt: 0 } as const;
+    const message = { ...head, entries: [other] };
     trio.step("b", { kind: "message", from: nodeId("a"), message });
     expect(trio.effects("b", "broken")).toHaveLength(1);
     expect(trio.propose("b", "y")).toEqual([]);

@@ -1,5 +1,5 @@
 /**
- * The public face of one group's replica.
+ * The interface of one group's replica: inputs, effects, records and views.
  *
  * The driver's contract: `persist` effects reach the log of this node in the order they come, and
  * `durable` tells how many of them, counted from the start of this process, are safe by now. The

@@ -96,7 +96,7 @@ export class GateCache<Waiter> {
     const list = this.#byDeadline.listOf(slot);
     this.#byUse.move(list === PENDING ? USED_PENDING : USED_ENDED, slot);
     if (list !== PENDING)
-      return [{ kind: "answer", waiter, answer: this.#told(slot, fingerprint) }];
+      return [{ kind: "answer", waiter, answer: this.#answerFor(slot, fingerprint) }];
     if (!this.#config.waitForPending || this.#waits.full) {
       return [{ kind: "answer", waiter, answer: retry("the first request is being decided") }];
     }
@@ -126,7 +126,7 @@ export class GateCache<Waiter> {
     const ttlMs = stored.accepted ? this.#config.committedTtlMs : this.#config.rejectedTtlMs;
     this.#deadlines[slot] = now + ttlMs;
     return this.#answerAll(forwarded, (waiting) =>
-      waiting === forwarded.original ? answer : this.#told(slot, waiting.fingerprint),
+      waiting === forwarded.original ? answer : this.#answerFor(slot, waiting.fingerprint),
     );
   }
 
@@ -304,7 +304,7 @@ export class GateCache<Waiter> {
   }
 
   /** What an ended entry says to a duplicate. (IDEM-14) */
-  #told(slot: number, fingerprint: Uint8Array): SubmissionAnswer {
+  #answerFor(slot: number, fingerprint: Uint8Array): SubmissionAnswer {
     const body = this.#table.body(slot);
     if (this.#rules.fingerprintChecked && !hasFingerprint(body, fingerprint)) {
       return { kind: "keyReused" };

@@ -7,20 +7,20 @@ import { type Founding, ShardState } from "./shard.ts";
 import { CREATED_BYTES_MAX, type ShardEntry } from "./shard-entry.ts";
 import {
   CREATED_BYTES_HELD_MAX,
-  type DeskEffect,
   FOUNDING_RETRY_MS,
   FOUNDINGS_MAX,
-  ShardDesk,
+  type ShardEffect,
+  ShardWaiters,
   WAITERS_MAX,
 } from "./shard-waiters.ts";
 import { NODES, sampleKey, samplePrint } from "./testing/samples.ts";
 
 const config = IDEMPOTENCY_PROFILES.production.authority;
 
-/** One member of the shard's group: its applied state and its desk. */
+/** One member of the shard's group: its applied state and who waits. */
 class Member {
   readonly state: ShardState;
-  readonly desk: ShardDesk<string>;
+  readonly waiters: ShardWaiters<string>;
   readonly answers = new Map<string, SubmissionAnswer>();
   readonly founds: Founding[] = [];
   readonly overdue: string[] = [];
@@ -29,10 +29,10 @@ class Member {
   constructor(group: Group, rules: IdempotencyRules, limits = config) {
     this.group = group;
     this.state = new ShardState(rules);
-    this.desk = new ShardDesk(this.state, limits);
+    this.waiters = new ShardWaiters(this.state, limits);
   }
 
-  run(effects: readonly DeskEffect<string>[]): void {
+  run(effects: readonly ShardEffect<string>[]): void {
     for (const effect of effects) {
       if (effect.kind === "propose") this.group.proposed.push(effect.entry);
       else if (effect.kind === "found") this.founds.push(effect.founding);
@@ -45,7 +45,7 @@ class Member {
   }
 
   submit(submission: Submission, waiter: string): void {
-    this.run(this.desk.submit(submission, waiter, this.group.at));
+    this.run(this.waiters.submit(submission, waiter, this.group.at));
   }
 }
 
@@ -73,14 +73,14 @@ class Group {
       this.log.push(entry);
       for (const member of this.members) {
         const outcome = member.state.apply(entry, this.log.length - 1);
-        member.run(member.desk.applied(entry, outcome, this.at));
+        member.run(member.waiters.applied(entry, outcome, this.at));
       }
     }
   }
 
   tick(ms: number): void {
     this.at = { now: this.at.now + ms, wall: this.at.wall + ms };
-    for (const member of this.members) member.run(member.desk.tick(this.at));
+    for (const member of this.members) member.run(member.waiters.tick(this.at));
   }
 
   /** All accepted answers to one key name one job. */
@@ -109,7 +109,7 @@ function accept(jobId: string, created = encodeUtf8("created")): Admission {
 
 function primary(group: Group): Member {
   const member = group.member(0);
-  member.run(member.desk.takeOver(group.at));
+  member.run(member.waiters.takeOver(group.at));
   return member;
 }
 
@@ -132,8 +132,8 @@ describe("the scenarios of the failure table", () => {
   it("two gates get the same key at the same instant, each believing to be primary: one job", () => {
     const group = new Group();
     const [a, b] = [group.member(0), group.member(1)];
-    a.run(a.desk.takeOver(group.at));
-    b.run(b.desk.takeOver(group.at));
+    a.run(a.waiters.takeOver(group.at));
+    b.run(b.waiters.takeOver(group.at));
     a.submit(submission(1), "via a");
     b.submit(submission(1), "via b");
     expect(group.proposed).toHaveLength(2);
@@ -149,9 +149,9 @@ describe("the scenarios of the failure table", () => {
     const group = new Group();
     primary(group).submit(submission(1), "first try");
     group.proposed = [];
-    group.member(0).run(group.member(0).desk.stepDown());
+    group.member(0).run(group.member(0).waiters.stepDown());
     const next = group.member(1);
-    next.run(next.desk.takeOver(group.at));
+    next.run(next.waiters.takeOver(group.at));
     next.submit(submission(1), "retry");
     group.commit();
     expect(next.answers.get("retry")).toMatchObject({ kind: "accepted", duplicate: false });
@@ -161,10 +161,10 @@ describe("the scenarios of the failure table", () => {
   it("the gate dies after proposing and the entry survives: the retry is answered with that job", () => {
     const group = new Group();
     primary(group).submit(submission(1), "first try");
-    group.member(0).run(group.member(0).desk.stepDown());
+    group.member(0).run(group.member(0).waiters.stepDown());
     // The new primary has adopted the entry and not applied it yet, so it proposes too.
     const next = group.member(1);
-    next.run(next.desk.takeOver(group.at));
+    next.run(next.waiters.takeOver(group.at));
     next.submit(submission(1), "retry");
     const [reservation] = group.proposed;
     group.commit();
@@ -179,12 +179,12 @@ describe("the scenarios of the failure table", () => {
     const group = new Group();
     primary(group).submit(submission(1), "client");
     group.commit();
-    group.member(0).run(group.member(0).desk.stepDown());
+    group.member(0).run(group.member(0).waiters.stepDown());
     const next = group.member(2);
-    next.run(next.desk.takeOver(group.at));
+    next.run(next.waiters.takeOver(group.at));
     const [founding] = next.founds;
     if (founding === undefined) throw new Error("it is founded again");
-    next.run(next.desk.founded(founding.key, founding.jobId, group.at));
+    next.run(next.waiters.founded(founding.key, founding.jobId, group.at));
     group.commit();
     expect(group.members.map(({ state }) => state.status(sampleKey(1)))).toEqual([
       "committed",
@@ -216,7 +216,7 @@ describe("the scenarios of the failure table", () => {
     group.tick(1);
     expect(member.answers.get("client")).toMatchObject({ kind: "retry" });
     member.submit(submission(1), "again");
-    member.run(member.desk.stepDown());
+    member.run(member.waiters.stepDown());
     expect(member.answers.get("again")).toMatchObject({ kind: "retry" });
   });
 
@@ -226,7 +226,7 @@ describe("the scenarios of the failure table", () => {
     member.submit(submission(1), "first");
     group.commit();
     const founding = member.founds[0] as Founding;
-    member.run(member.desk.founded(founding.key, founding.jobId, group.at));
+    member.run(member.waiters.founded(founding.key, founding.jobId, group.at));
     group.commit();
     group.tick(config.committedTtlMs);
     group.commit();
@@ -240,7 +240,7 @@ describe("the scenarios of the failure table", () => {
   });
 });
 
-describe("the desk", () => {
+describe("those who wait at a shard", () => {
   it("asks for admission only when the key is absent (IDEM-23)", () => {
     const group = new Group();
     const member = primary(group);
@@ -291,9 +291,9 @@ describe("the desk", () => {
     group.tick(FOUNDING_RETRY_MS);
     expect(member.founds).toHaveLength(3);
     const { key, jobId } = member.founds[0] as Founding;
-    member.run(member.desk.founded(key, "another job", group.at));
-    member.run(member.desk.founded(key, jobId, group.at));
-    member.run(member.desk.founded(key, jobId, group.at));
+    member.run(member.waiters.founded(key, "another job", group.at));
+    member.run(member.waiters.founded(key, jobId, group.at));
+    member.run(member.waiters.founded(key, jobId, group.at));
     expect(group.proposed).toHaveLength(1);
     group.commit();
     group.tick(FOUNDING_RETRY_MS);
@@ -312,7 +312,7 @@ describe("the desk", () => {
       for (const { key, jobId } of member.founds.splice(0)) {
         expect(seen.has(jobId)).toBe(false);
         seen.add(jobId);
-        member.run(member.desk.founded(key, jobId, group.at));
+        member.run(member.waiters.founded(key, jobId, group.at));
       }
       group.commit();
     }
@@ -326,15 +326,15 @@ describe("the desk", () => {
     member.submit(submission(1), "client");
     const [entry] = group.proposed.splice(0);
     if (entry === undefined) throw new Error("proposed");
-    member.run(member.desk.refused(entry, group.at));
+    member.run(member.waiters.refused(entry, group.at));
     expect(member.answers.get("client")).toMatchObject({ kind: "retry" });
     member.submit(submission(1), "again");
     group.commit();
     const { key, jobId } = member.founds[0] as Founding;
-    member.run(member.desk.founded(key, jobId, group.at));
+    member.run(member.waiters.founded(key, jobId, group.at));
     const [commit] = group.proposed.splice(0);
     if (commit === undefined) throw new Error("proposed");
-    member.run(member.desk.refused(commit, group.at));
+    member.run(member.waiters.refused(commit, group.at));
     group.tick(FOUNDING_RETRY_MS);
     expect(member.founds).toHaveLength(2);
   });
@@ -385,11 +385,11 @@ describe("bounds", () => {
     const group = new Group();
     const member = primary(group);
     for (let i = 0; i < WAITERS_MAX + 10; i++) member.submit(submission(1), `c${i}`);
-    expect(member.desk.waiterCount).toBe(WAITERS_MAX);
+    expect(member.waiters.waiterCount).toBe(WAITERS_MAX);
     expect([...member.answers.values()].every(({ kind }) => kind === "retry")).toBe(true);
     expect(member.answers.size).toBe(10);
     group.tick(config.pendingWaitTimeoutMs);
-    expect(member.desk.waiterCount).toBe(0);
+    expect(member.waiters.waiterCount).toBe(0);
     expect(member.answers.size).toBe(WAITERS_MAX + 10);
     group.commit();
     expect(member.answers.size).toBe(WAITERS_MAX + 10);
@@ -432,7 +432,7 @@ describe("broken rules show", () => {
     member.submit(submission(1), "one");
     group.commit();
     const { key, jobId } = member.founds[0] as Founding;
-    member.run(member.desk.founded(key, jobId, group.at));
+    member.run(member.waiters.founded(key, jobId, group.at));
     group.commit();
     member.submit(submission(2), "two");
     group.commit();
@@ -446,7 +446,7 @@ describe("broken rules show", () => {
     primary(group).submit(submission(1), "client");
     group.commit();
     const next = group.member(1);
-    next.run(next.desk.takeOver(group.at));
+    next.run(next.waiters.takeOver(group.at));
     group.tick(60_000);
     expect(next.founds).toHaveLength(0);
   });

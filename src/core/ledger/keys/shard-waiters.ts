@@ -1,13 +1,13 @@
 /**
  * The primary's side of one shard: who waits for which key, which entries are proposed, which jobs are being
- * founded, when entries expire. All of it is volatile: a new primary starts with an empty desk and finds what
+ * founded, when entries expire. All of it is volatile: a new primary starts with nobody waiting and finds what
  * is left to do in the replicated state. (IDEM-21..24)
  *
  *     submit --absent--> propose RESERVED --applied: new--> answer all who wait, found the job's group
  *                                                               |  again every few seconds, until
  *                                                             founded --> propose COMMITTED
  *
- * The driver tells the desk of every entry the group applies, proposed here or not, right after the state has
+ * The driver reports every entry the group applies, proposed here or not, right after the state has
  * applied it. A proposal is never given up while we are primary; when we are not any more, its outcome is unknown
  * here, and everybody who waits is told to ask again with the same key.
  */
@@ -37,7 +37,7 @@ export const FOUNDINGS_MAX = 512;
 /** A founding without an answer is tried again after this. */
 export const FOUNDING_RETRY_MS = 2_000;
 
-export type DeskEffect<Waiter> =
+export type ShardEffect<Waiter> =
   | { readonly kind: "propose"; readonly entry: ShardEntry }
   | { readonly kind: "answer"; readonly waiter: Waiter; readonly answer: SubmissionAnswer }
   /** Start the job's group with `created` as entry 0; idempotent by job id. Tell `founded` when it stands. */
@@ -54,7 +54,7 @@ interface Proposal<Waiter> {
   readonly waiting: Map<Waiting<Waiter>, Submission>;
 }
 
-export class ShardDesk<Waiter> {
+export class ShardWaiters<Waiter> {
   readonly #state: ShardState;
   readonly #config: IdempotencyConfig;
   readonly #proposals = new Map<IdempotencyKey, Proposal<Waiter>>();
@@ -83,8 +83,8 @@ export class ShardDesk<Waiter> {
   }
 
   /** We are the shard's primary from now on. */
-  takeOver({ now }: Moment): readonly DeskEffect<Waiter>[] {
-    assert(!this.#active, "a desk is taken over once");
+  takeOver({ now }: Moment): readonly ShardEffect<Waiter>[] {
+    assert(!this.#active, "a shard is taken over once");
     this.#active = true;
     this.#cleanupAt = now + this.#config.cleanupIntervalMs;
     this.#backlog = this.#state.rules.inheritedFounded;
@@ -92,7 +92,7 @@ export class ShardDesk<Waiter> {
   }
 
   /** We are not primary any more: what is in flight may still be decided, by others. */
-  stepDown(): readonly DeskEffect<Waiter>[] {
+  stepDown(): readonly ShardEffect<Waiter>[] {
     this.#active = false;
     this.#proposals.clear();
     this.#proposedBytes = 0;
@@ -104,7 +104,7 @@ export class ShardDesk<Waiter> {
     return this.#waits.endAll().map((waiter) => ({ kind: "answer", waiter, answer }));
   }
 
-  submit(submission: Submission, waiter: Waiter, at: Moment): readonly DeskEffect<Waiter>[] {
+  submit(submission: Submission, waiter: Waiter, at: Moment): readonly ShardEffect<Waiter>[] {
     assert(this.#active, "only the primary decides");
     const limits = {
       entriesMax: shardEntriesMax(this.#config),
@@ -132,7 +132,7 @@ export class ShardDesk<Waiter> {
   }
 
   /** The group applied an entry, and the state gave this outcome. Also called for entries of other proposers. */
-  applied(entry: ShardEntry, outcome: ShardOutcome, at: Moment): readonly DeskEffect<Waiter>[] {
+  applied(entry: ShardEntry, outcome: ShardOutcome, at: Moment): readonly ShardEffect<Waiter>[] {
     if (!this.#active) return [];
     switch (entry.kind) {
       case "reserved":
@@ -157,7 +157,7 @@ export class ShardDesk<Waiter> {
   }
 
   /** The group took no proposal (its window is full): nothing was written, so the key is free again. */
-  refused(entry: ShardEntry, { now }: Moment): readonly DeskEffect<Waiter>[] {
+  refused(entry: ShardEntry, { now }: Moment): readonly ShardEffect<Waiter>[] {
     switch (entry.kind) {
       case "reserved":
       case "rejected": {
@@ -181,7 +181,7 @@ export class ShardDesk<Waiter> {
   }
 
   /** The job's own group has confirmed its entry 0. */
-  founded(key: IdempotencyKey, jobId: string, { wall }: Moment): readonly DeskEffect<Waiter>[] {
+  founded(key: IdempotencyKey, jobId: string, { wall }: Moment): readonly ShardEffect<Waiter>[] {
     if (!this.#active || this.#committing.has(key)) return [];
     const founding = this.#state.founding(key);
     if (founding === null || founding.jobId !== jobId) return [];
@@ -190,9 +190,9 @@ export class ShardDesk<Waiter> {
     return [{ kind: "propose", entry: { kind: "committed", key, jobId, at: wall } }];
   }
 
-  tick({ now, wall }: Moment): readonly DeskEffect<Waiter>[] {
+  tick({ now, wall }: Moment): readonly ShardEffect<Waiter>[] {
     if (!this.#active) return [];
-    const effects: DeskEffect<Waiter>[] = [];
+    const effects: ShardEffect<Waiter>[] = [];
     for (const waiting of this.#waits.endDue(now)) {
       this.#proposals.get(waiting.key)?.waiting.delete(waiting);
       const answer = retry("the first request is still being decided");
@@ -218,7 +218,7 @@ export class ShardDesk<Waiter> {
     entry: ShardEntry,
     waiter: Waiter,
     now: number,
-  ): readonly DeskEffect<Waiter>[] {
+  ): readonly ShardEffect<Waiter>[] {
     if (this.#waits.full) return [busy(waiter)];
     const isNew = entry.kind === "reserved";
     const createdBytes = isNew ? entry.created.length : 0;
@@ -238,7 +238,7 @@ export class ShardDesk<Waiter> {
     return [{ kind: "propose", entry }];
   }
 
-  #wait(submission: Submission, waiter: Waiter, now: number): readonly DeskEffect<Waiter>[] {
+  #wait(submission: Submission, waiter: Waiter, now: number): readonly ShardEffect<Waiter>[] {
     if (this.#waits.full) return [busy(waiter)];
     const deadline = now + this.#config.pendingWaitTimeoutMs;
     const { key, fingerprint } = submission;
@@ -249,10 +249,10 @@ export class ShardDesk<Waiter> {
   }
 
   /** The key is decided: each who waits is told what the key is worth to his own submission. */
-  #resolve(key: IdempotencyKey, outcome: ShardOutcome): readonly DeskEffect<Waiter>[] {
+  #resolve(key: IdempotencyKey, outcome: ShardOutcome): readonly ShardEffect<Waiter>[] {
     const proposal = this.#endProposal(key);
     if (proposal === null) return [];
-    const effects: DeskEffect<Waiter>[] = [];
+    const effects: ShardEffect<Waiter>[] = [];
     for (const [waiting, submission] of proposal.waiting) {
       this.#waits.end(waiting);
       // Who proposed the entry that won is the original.
@@ -274,7 +274,7 @@ export class ShardDesk<Waiter> {
     return proposal;
   }
 
-  #found(key: IdempotencyKey, now: number): readonly DeskEffect<Waiter>[] {
+  #found(key: IdempotencyKey, now: number): readonly ShardEffect<Waiter>[] {
     if (this.#foundings.size >= FOUNDINGS_MAX) {
       this.#backlog = true;
       return [];
@@ -286,9 +286,9 @@ export class ShardDesk<Waiter> {
   }
 
   /** Takes up pending reservations nobody is founding, when half of the places are free. */
-  #refill(now: number): readonly DeskEffect<Waiter>[] {
+  #refill(now: number): readonly ShardEffect<Waiter>[] {
     if (!this.#backlog || this.#foundings.size > FOUNDINGS_MAX / 2) return [];
-    const effects: DeskEffect<Waiter>[] = [];
+    const effects: ShardEffect<Waiter>[] = [];
     for (const founding of this.#state.pendingFoundings()) {
       if (this.#foundings.size >= FOUNDINGS_MAX) return effects;
       if (this.#foundings.has(founding.key) || this.#committing.has(founding.key)) continue;
@@ -299,7 +299,7 @@ export class ShardDesk<Waiter> {
     return effects;
   }
 
-  #foundAgain(now: number, effects: DeskEffect<Waiter>[]): void {
+  #foundAgain(now: number, effects: ShardEffect<Waiter>[]): void {
     for (const [key, at] of this.#foundings) {
       if (at > now) break;
       this.#foundings.delete(key);
@@ -311,7 +311,7 @@ export class ShardDesk<Waiter> {
   }
 
   /** IDEM-24: our clock decides what is old, the entry makes it so for everyone. */
-  #expire(wall: number): readonly DeskEffect<Waiter>[] {
+  #expire(wall: number): readonly ShardEffect<Waiter>[] {
     const committedBefore = Math.max(0, wall - this.#config.committedTtlMs);
     const rejectedBefore = Math.max(0, wall - this.#config.rejectedTtlMs);
     const committed = this.#state.oldestEnded("committed") ?? Infinity;
@@ -324,7 +324,7 @@ export class ShardDesk<Waiter> {
   }
 
   /** Reported once per cleanup, the oldest only: the rest has the same cause as a rule. */
-  #overdue(wall: number): readonly DeskEffect<Waiter>[] {
+  #overdue(wall: number): readonly ShardEffect<Waiter>[] {
     for (const founding of this.#state.pendingFoundings()) {
       const ageMs = wall - founding.reservedAt;
       return ageMs > this.#config.pendingTtlMs ? [{ kind: "overdue", founding, ageMs }] : [];
@@ -333,7 +333,7 @@ export class ShardDesk<Waiter> {
   }
 
   /** The rule broken: a full shard forgets what its clients may still ask for. */
-  #evict(wall: number): readonly DeskEffect<Waiter>[] {
+  #evict(wall: number): readonly ShardEffect<Waiter>[] {
     const full = this.#state.size >= shardEntriesMax(this.#config);
     if (this.#state.rules.noEvictionWithinTtl || !full || this.#expiring) return [];
     this.#expiring = true;
@@ -353,7 +353,7 @@ function originalAnswer(outcome: ShardOutcome): SubmissionAnswer {
   return { kind: "rejected", result: outcome.result, duplicate: false };
 }
 
-function busy<Waiter>(waiter: Waiter): DeskEffect<Waiter> {
+function busy<Waiter>(waiter: Waiter): ShardEffect<Waiter> {
   return { kind: "answer", waiter, answer: retry("too many submissions are waiting") };
 }
 

@@ -14,13 +14,13 @@ import { IDEMPOTENCY_RULES, type IdempotencyRules } from "./rules.ts";
 import { type Founding, ShardState } from "./shard.ts";
 import type { ShardEntry } from "./shard-entry.ts";
 import { encodeShardState } from "./shard-snapshot.ts";
-import { type DeskEffect, FOUNDING_RETRY_MS, ShardDesk } from "./shard-waiters.ts";
+import { FOUNDING_RETRY_MS, type ShardEffect, ShardWaiters } from "./shard-waiters.ts";
 import { NODES, sampleKey, samplePrint } from "./testing/samples.ts";
 
 const KEYS = 4;
 const MEMBERS = 3;
 
-interface Told {
+interface Answered {
   readonly key: IdempotencyKey;
   readonly answer: SubmissionAnswer;
 }
@@ -28,8 +28,8 @@ interface Told {
 class World {
   readonly random: Random;
   readonly states: ShardState[];
-  readonly desks: ShardDesk<IdempotencyKey>[];
-  readonly told: Told[] = [];
+  readonly waiters: ShardWaiters<IdempotencyKey>[];
+  readonly answers: Answered[] = [];
   readonly foundings: { by: number; founding: Founding }[] = [];
   readonly jobs = new Map<IdempotencyKey, Set<string>>();
   primary = 0;
@@ -42,15 +42,16 @@ class World {
     this.random = new Random(seed);
     const config = { ...IDEMPOTENCY_PROFILES.production.authority, entriesMax: 64 * 3 };
     this.states = Array.from({ length: MEMBERS }, () => new ShardState(rules));
-    this.desks = this.states.map((state) => new ShardDesk(state, config));
-    this.run(0, this.desks[0]?.takeOver(this.at) ?? []);
+    this.waiters = this.states.map((state) => new ShardWaiters(state, config));
+    this.run(0, this.waiters[0]?.takeOver(this.at) ?? []);
   }
 
-  run(by: number, effects: readonly DeskEffect<IdempotencyKey>[]): void {
+  run(by: number, effects: readonly ShardEffect<IdempotencyKey>[]): void {
     for (const effect of effects) {
       // What a deposed primary proposes reaches no log.
       if (effect.kind === "propose" && by === this.primary) this.proposed.push(effect.entry);
-      if (effect.kind === "answer") this.told.push({ key: effect.waiter, answer: effect.answer });
+      if (effect.kind === "answer")
+        this.answers.push({ key: effect.waiter, answer: effect.answer });
       if (effect.kind === "found") this.foundings.push({ by, founding: effect.founding });
     }
   }
@@ -73,8 +74,8 @@ class World {
         };
       },
     };
-    const desk = this.desks[by];
-    if (desk?.active) this.run(by, desk.submit(submission, key, this.at));
+    const waiters = this.waiters[by];
+    if (waiters?.active) this.run(by, waiters.submit(submission, key, this.at));
   }
 
   commit(count: number): void {
@@ -82,7 +83,7 @@ class World {
       const seq = this.#seq++;
       this.states.forEach((state, member) => {
         const outcome = state.apply(entry, seq);
-        this.run(member, this.desks[member]?.applied(entry, outcome, this.at) ?? []);
+        this.run(member, this.waiters[member]?.applied(entry, outcome, this.at) ?? []);
       });
     }
   }
@@ -94,11 +95,11 @@ class World {
     this.proposed.length = this.random.below(this.proposed.length + 1);
     this.primary = next;
     this.stepDown(next);
-    this.run(next, this.desks[next]?.takeOver(this.at) ?? []);
+    this.run(next, this.waiters[next]?.takeOver(this.at) ?? []);
   }
 
   stepDown(member: number): void {
-    this.run(member, this.desks[member]?.stepDown() ?? []);
+    this.run(member, this.waiters[member]?.stepDown() ?? []);
   }
 
   /** A job's group stands: from here the job runs, whoever asked for it. */
@@ -107,13 +108,13 @@ class World {
     if (one === undefined) return;
     const { key, jobId } = one.founding;
     this.jobs.set(key, (this.jobs.get(key) ?? new Set()).add(jobId));
-    this.run(one.by, this.desks[one.by]?.founded(key, jobId, this.at) ?? []);
+    this.run(one.by, this.waiters[one.by]?.founded(key, jobId, this.at) ?? []);
   }
 
   tick(ms: number): void {
     this.at = { now: this.at.now + ms, wall: this.at.wall + ms };
-    this.desks.forEach((desk, member) => {
-      this.run(member, desk.tick(this.at));
+    this.waiters.forEach((waiters, member) => {
+      this.run(member, waiters.tick(this.at));
     });
   }
 
@@ -145,7 +146,7 @@ class World {
   /** ID1, ID2, ID3, ID6, ID7; null when all hold. */
   violation(): string | null {
     const named = new Map<IdempotencyKey, string>();
-    for (const { key, answer } of this.told) {
+    for (const { key, answer } of this.answers) {
       if (answer.kind === "rejected" || answer.kind === "keyReused") return "a job was refused";
       if (answer.kind !== "accepted") continue;
       const other = named.get(key) ?? answer.jobId;

@@ -126,7 +126,7 @@ export function decodeBatch(bytes: Uint8Array): DecodedBatch {
 
 function readNodeMessage(from: ByteReader, place: number): NodeMessage {
   const kind = KINDS[place] ?? "vsr";
-  if (kind !== KINDS[place]) from.fail("an unknown word of a fixed list");
+  if (kind !== KINDS[place]) from.fail("an unknown value of a fixed list");
   switch (kind) {
     case "vsr": {
       const group = from.text(GROUP_ID_BYTES_MAX) as GroupId;
@@ -143,14 +143,18 @@ function readNodeMessage(from: ByteReader, place: number): NodeMessage {
   }
 }
 
-function pick<Word extends string>(from: ByteReader, words: readonly Word[]): Word {
-  const word = words[from.uint8()];
-  if (word === undefined) from.fail("an unknown word of a fixed list");
-  return word ?? (words[0] as Word);
+function pick<Choice extends string>(from: ByteReader, choices: readonly Choice[]): Choice {
+  const choice = choices[from.uint8()];
+  if (choice === undefined) from.fail("an unknown value of a fixed list");
+  return choice ?? (choices[0] as Choice);
 }
 
-function put<Word extends string>(out: ByteWriter, words: readonly Word[], word: Word): void {
-  out.uint8(words.indexOf(word));
+function put<Choice extends string>(
+  out: ByteWriter,
+  choices: readonly Choice[],
+  choice: Choice,
+): void {
+  out.uint8(choices.indexOf(choice));
 }
 
 function writeTexts(out: ByteWriter, texts: readonly string[]): void {

@@ -137,8 +137,8 @@ export class Groups {
   #afterStep(group: Group): void {
     const { replica, app } = group;
     const due = replica.nextDeadline();
-    const desk = app.kind === "shard" ? app.desk.nextDeadline() : null;
-    const at = Math.min(due ?? Number.POSITIVE_INFINITY, desk ?? Number.POSITIVE_INFINITY);
+    const shard = app.kind === "shard" ? app.waiters.nextDeadline() : null;
+    const at = Math.min(due ?? Number.POSITIVE_INFINITY, shard ?? Number.POSITIVE_INFINITY);
     // Deadlines mostly move away: the timer stays and finds nothing to do.
     if (at < group.armedAt) {
       group.armedAt = at;

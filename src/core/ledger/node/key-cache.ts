@@ -11,9 +11,9 @@ import type { Reply } from "./reply.ts";
 import { fingerprint } from "./submission.ts";
 
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
-export type GateReply = Extract<Reply, { kind: "gate" }>;
+type KeyCacheReply = Extract<Reply, { kind: "keyCache" }>;
 
-export class Gate {
+export class KeyCache {
   readonly #context: LedgerContext;
   readonly #cache: GateCache<number>;
   readonly #route: (reply: Reply, request: SubmitRequest) => void;
@@ -40,12 +40,12 @@ export class Gate {
     const effects = this.#cache.check(key, fingerprint(request), token, this.#context.now);
     for (const effect of effects) {
       if (effect.kind === "forward") {
-        this.#route({ kind: "gate", key, token: effect.token }, request);
-      } else this.#tell(effect);
+        this.#route({ kind: "keyCache", key, token: effect.token }, request);
+      } else this.#answer(effect);
     }
   }
 
-  onAnswer({ key, token }: GateReply, answer: LedgerAnswer): void {
+  onAnswer({ key, token }: KeyCacheReply, answer: LedgerAnswer): void {
     const { now } = this.#context;
     const effects =
       answer.kind === "submitted"
@@ -55,14 +55,14 @@ export class Gate {
             token,
             "why" in answer ? answer.why : answer.kind,
           );
-    for (const effect of effects) this.#tell(effect);
+    for (const effect of effects) this.#answer(effect);
   }
 
   onTick(): void {
-    for (const effect of this.#cache.tick(this.#context.now)) this.#tell(effect);
+    for (const effect of this.#cache.tick(this.#context.now)) this.#answer(effect);
   }
 
-  #tell(effect: GateEffect<number>): void {
+  #answer(effect: GateEffect<number>): void {
     if (effect.kind !== "answer") return;
     const answer = { kind: "submitted", answer: effect.answer } as const;
     this.#context.emit({ kind: "answer", token: effect.waiter, answer });

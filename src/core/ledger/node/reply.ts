@@ -6,11 +6,11 @@ import type { GroupId } from "../group/messages.ts";
 export type Reply =
   | { readonly kind: "client"; readonly token: number }
   | { readonly kind: "peer"; readonly node: NodeId; readonly id: number }
-  /** The gate's memory of keys, which answers all who wait for this one. */
-  | { readonly kind: "gate"; readonly key: string; readonly token: number }
+  /** The cache of keys, which answers all who wait for this one. */
+  | { readonly kind: "keyCache"; readonly key: string; readonly token: number }
   /** The shard that has this job founded. */
   | {
-      readonly kind: "desk";
+      readonly kind: "shard";
       readonly shard: GroupId;
       readonly key: string;
       readonly jobId: string;

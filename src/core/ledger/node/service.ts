@@ -18,7 +18,7 @@ import { REQUESTS_MAX } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
 import type { CommitWaiter, Group } from "./group.ts";
 import type { GroupEffect, Groups } from "./groups.ts";
-import { Gate } from "./key-cache.ts";
+import { KeyCache } from "./key-cache.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
 import { Reads } from "./reads.ts";
 import type { Reply } from "./reply.ts";
@@ -44,7 +44,7 @@ export class Service {
   readonly #router: Router;
   readonly #commits: Commits;
   readonly #shards: ShardService;
-  readonly #gate: Gate;
+  readonly #keyCache: KeyCache;
   readonly #reads: Reads;
 
   /** `onApplied`: a job has moved on. */
@@ -64,7 +64,7 @@ export class Service {
     const route = (reply: Reply, request: PeerRequest): void =>
       this.#route(reply, request, this.#deadline());
     this.#shards = new ShardService(context, { answer, route });
-    this.#gate = new Gate(context, route);
+    this.#keyCache = new KeyCache(context, route);
   }
 
   get waiting(): number {
@@ -76,7 +76,7 @@ export class Service {
   }
 
   get keys(): GateCacheStats {
-    return this.#gate.stats;
+    return this.#keyCache.stats;
   }
 
   nextDeadline(): number | null {
@@ -84,7 +84,7 @@ export class Service {
       this.#commits.nextDeadline(),
       this.#router.nextDeadline(),
       this.#reads.nextDeadline(),
-      this.#gate.nextDeadline(),
+      this.#keyCache.nextDeadline(),
     ];
     const at = Math.min(...parts.map((deadline) => deadline ?? Number.POSITIVE_INFINITY));
     return at === Number.POSITIVE_INFINITY ? null : at;
@@ -102,7 +102,7 @@ export class Service {
     }
     const ready = prepare(request, this.#context);
     if (ready.kind === "refused") this.#answer(reply, ready);
-    else if (ready.kind === "submit") this.#gate.submit(token, ready);
+    else if (ready.kind === "submit") this.#keyCache.submit(token, ready);
     else if (ready.kind === "append" && !isReplicated(ready.event.kind)) this.#keep(reply, ready);
     else this.#route(reply, ready, this.#deadline());
   }
@@ -345,7 +345,7 @@ export class Service {
   onTick(): void {
     const { now } = this.#context;
     this.#commits.onTick(now);
-    this.#gate.onTick();
+    this.#keyCache.onTick();
     this.#reads.onTick(now);
     for (const routed of this.#router.takeDue(now)) {
       if (now < routed.deadline) {
@@ -432,10 +432,10 @@ export class Service {
         if (reply.node === this.#context.self) this.onAnswer(reply.node, reply.id, answer);
         else this.#context.send(reply.node, { kind: "answer", id: reply.id, answer });
         return;
-      case "gate":
-        this.#gate.onAnswer(reply, answer);
+      case "keyCache":
+        this.#keyCache.onAnswer(reply, answer);
         return;
-      case "desk":
+      case "shard":
         if (answer.kind === "founded") this.#shards.onFounded(reply);
     }
   }

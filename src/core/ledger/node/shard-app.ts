@@ -6,7 +6,7 @@ import type { IdempotencyRules } from "../keys/rules.ts";
 import { type ShardOutcome, ShardState } from "../keys/shard.ts";
 import { decodeShardEntry, type ShardEntry } from "../keys/shard-entry.ts";
 import { decodeShardState, encodeShardState } from "../keys/shard-snapshot.ts";
-import { ShardDesk } from "../keys/shard-waiters.ts";
+import { ShardWaiters } from "../keys/shard-waiters.ts";
 import type { Reply } from "./reply.ts";
 
 export interface AppliedShardEntry {
@@ -18,7 +18,7 @@ export class ShardApp {
   readonly kind = "shard";
   readonly index: number;
   state: ShardState;
-  desk: ShardDesk<Reply>;
+  waiters: ShardWaiters<Reply>;
   #appliedSeq = -1;
   readonly #config: IdempotencyConfig;
   readonly #rules: IdempotencyRules;
@@ -28,7 +28,7 @@ export class ShardApp {
     this.#config = config;
     this.#rules = rules;
     this.state = new ShardState(rules);
-    this.desk = new ShardDesk(this.state, config);
+    this.waiters = new ShardWaiters(this.state, config);
   }
 
   apply(entry: LogEntry): AppliedShardEntry | null {
@@ -43,7 +43,7 @@ export class ShardApp {
     const state = decodeShardState(snapshot.bytes, this.#rules);
     if (state === null) return false;
     this.state = state;
-    this.desk = new ShardDesk(state, this.#config);
+    this.waiters = new ShardWaiters(state, this.#config);
     this.#appliedSeq = snapshot.seq;
     return true;
   }

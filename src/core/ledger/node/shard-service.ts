@@ -1,5 +1,5 @@
 /**
- * The shards this node leads: keyed submissions are decided by the shard's desk, its proposals go
+ * The shards this node leads: keyed submissions are decided from the shard's state, proposals go
  * through the shard's group, and every job it has made exist is founded until that is confirmed.
  * (IDEM-20..24)
  */
@@ -8,7 +8,7 @@ import type { LogEntry } from "../group/messages.ts";
 import { type IdempotencyKey, KEY_FORMAT_ERROR } from "../keys/key.ts";
 import type { Moment } from "../keys/moment.ts";
 import { encodeShardEntry, type ShardEntry } from "../keys/shard-entry.ts";
-import type { DeskEffect } from "../keys/shard-waiters.ts";
+import type { ShardEffect } from "../keys/shard-waiters.ts";
 import type { LedgerContext } from "./context.ts";
 import type { Group } from "./group.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
@@ -41,26 +41,26 @@ export class ShardService {
     reply: Reply,
     request: Extract<PeerRequest, { kind: "submit" }>,
   ): void {
-    if (!app.desk.active) {
+    if (!app.waiters.active) {
       this.#services.answer(reply, { kind: "redirect", primary: group.replica.state.primary });
       return;
     }
     const submission = keyed(request, this.#context);
     if (submission === null) {
       this.#services.answer(reply, refused("INVALID_KEY", KEY_FORMAT_ERROR));
-    } else this.#carryOut(group, app.desk.submit(submission, reply, this.#moment));
+    } else this.#carryOut(group, app.waiters.submit(submission, reply, this.#moment));
   }
 
   onTookOver(group: Group, app: ShardApp): void {
-    this.#carryOut(group, app.desk.takeOver(this.#moment));
+    this.#carryOut(group, app.waiters.takeOver(this.#moment));
   }
 
   onSteppedDown(group: Group, app: ShardApp): void {
-    if (app.desk.active) this.#carryOut(group, app.desk.stepDown());
+    if (app.waiters.active) this.#carryOut(group, app.waiters.stepDown());
   }
 
   onTick(group: Group, app: ShardApp): void {
-    this.#carryOut(group, app.desk.tick(this.#moment));
+    this.#carryOut(group, app.waiters.tick(this.#moment));
   }
 
   onCommitted(group: Group, app: ShardApp, entry: LogEntry): void {
@@ -68,16 +68,16 @@ export class ShardService {
     if (applied === null) return;
     const { entry: shardEntry, outcome } = applied;
     this.#context.emit({ kind: "applied", group: group.id, entry, outcome: outcome.kind });
-    this.#carryOut(group, app.desk.applied(shardEntry, outcome, this.#moment));
+    this.#carryOut(group, app.waiters.applied(shardEntry, outcome, this.#moment));
   }
 
-  onFounded({ shard, key, jobId }: Extract<Reply, { kind: "desk" }>): void {
+  onFounded({ shard, key, jobId }: Extract<Reply, { kind: "shard" }>): void {
     const group = this.#context.groups.get(shard);
-    if (group?.app.kind !== "shard" || !group.app.desk.active) return;
-    this.#carryOut(group, group.app.desk.founded(key as IdempotencyKey, jobId, this.#moment));
+    if (group?.app.kind !== "shard" || !group.app.waiters.active) return;
+    this.#carryOut(group, group.app.waiters.founded(key as IdempotencyKey, jobId, this.#moment));
   }
 
-  #carryOut(group: Group, effects: readonly DeskEffect<Reply>[]): void {
+  #carryOut(group: Group, effects: readonly ShardEffect<Reply>[]): void {
     for (const effect of effects) {
       switch (effect.kind) {
         case "propose":
@@ -90,7 +90,7 @@ export class ShardService {
           const { key, jobId, replicaSet: members, created } = effect.founding;
           const request = founding(created, members);
           if (request === null) break;
-          this.#services.route({ kind: "desk", shard: group.id, key, jobId }, request);
+          this.#services.route({ kind: "shard", shard: group.id, key, jobId }, request);
           break;
         }
         case "overdue": {
