@@ -26,7 +26,7 @@ interface Promised {
 export interface CheckOptions {
   readonly leaseMs: number;
   readonly leaseReads: boolean;
-  /** Report only damage (I1..I8), not the words and promises that lead to it. */
+  /** Report only damage (I1..I8), not the messages and promises that lead to it. */
   readonly damageOnly: boolean;
   /** What is on a node's disk. */
   readonly disk: (id: NodeId) => GroupImage;
@@ -127,7 +127,7 @@ export class GroupChecks {
         );
       }
       this.#fence = state.knownView;
-      // VSR-27: a reconfiguration is the last word of its epoch.
+      // VSR-27: a reconfiguration is the last entry of its epoch.
       if (entry.epoch !== epoch) {
         this.report(`G4: ${entry.seq} is of epoch ${entry.epoch} where epoch ${epoch} runs`);
       }

@@ -1,5 +1,5 @@
 /**
- * What clients were told, held against the truth:
+ * Compares the answers that clients got with what the disks hold:
  *
  *   A1  an acknowledged event is committed, at the place and with the outcome that was told; and a job
  *       that was acknowledged is never said to be absent by its own log

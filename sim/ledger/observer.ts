@@ -1,6 +1,6 @@
 /**
- * What one node's disk must hold, kept beside it: every record it wrote with its number, how far it was
- * told durable, and the groups' images folded from exactly that. At every recovery the disk is asked.
+ * What one node's disk must hold, kept beside it: every record it wrote with its number, how many
+ * were reported durable, and the groups' images folded from exactly these. Compared at every recovery.
  *
  *   W1  what was acknowledged comes back byte for byte
  *   W2  nothing comes back that was not written, nothing is missing in between
@@ -147,10 +147,10 @@ export class NodeObserver implements JournalObserver {
     return own !== undefined && own.eventId === entry.eventId && own.view === entry.view;
   }
 
-  /** I6: no word that rests on the disk goes out before the disk has it. */
+  /** I6: no message that rests on a record is sent before the record is durable. */
   onSend(group: GroupId, message: VsrMessage): void {
     if (message.kind === "prepareResponse" && message.acked >= 0) {
-      // Whoever says that a view is over acks nothing in it.
+      // An answer that the view is over acks nothing.
       if (message.status === "staleView") return;
       const image = this.image(group);
       const last = image?.entries.at(-1)?.seq ?? image?.snapshot?.seq ?? -1;

@@ -1,6 +1,6 @@
 /** The bounds of one replica: what a slow disk, a silent peer or an eager client can make it keep. */
 
-/** Strong reads waiting for a quorum's word; more are refused at once. */
+/** Strong reads waiting for a quorum; more are refused at once. */
 export const READS_MAX = 4_096;
 
 /** Messages waiting for the disk. More are dropped: the network may lose any message anyway. */

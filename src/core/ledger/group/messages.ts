@@ -61,7 +61,7 @@ export type VsrMessage =
       readonly expected: number;
       /** Everything up to here is durable, in this view's log. (I6) */
       readonly acked: number;
-      /** -1 when nothing of this view's primary was heard yet. */
+      /** -1 when nothing was received from this view's primary yet. */
       readonly sentAt: number;
       readonly round: number;
     }

@@ -171,7 +171,7 @@ export class Replica {
     if (learner) return;
     state.knownView = 1;
     state.lastNormalView = 1;
-    // Durable before the first word, or a restart would found the group a second time.
+    // Durable before the first message, or a restart would found the group a second time.
     if (ctx.owner(1) === ctx.self) {
       state.takeOverAt = state.appended;
       return;
@@ -334,7 +334,7 @@ export class Replica {
     this.#ctx.sendDurably(to, { kind: "found", epoch, members });
   }
 
-  /** A word of a primary: follow it, or tell it that its view is over. (VSR-8) */
+  /** A message of a primary: follow it, or answer that its view is over. (VSR-8) */
   #onPrimary(
     from: NodeId,
     message: Extract<VsrMessage, { kind: "prepare" | "commit" | "newView" }>,
@@ -402,7 +402,7 @@ export class Replica {
     return false;
   }
 
-  /** Whether this replica's word counts in elections. */
+  /** Whether this replica votes in elections. */
   get votes(): boolean {
     return mayVote(this.#ctx);
   }

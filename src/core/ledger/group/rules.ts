@@ -13,7 +13,7 @@ export interface VsrRules {
   readonly installBeforeAck: boolean;
   /** Logs are compared by their last normal view first, then by length. (S-4, VSR-14) */
   readonly adoptByNormalView: boolean;
-  /** A view has one owner, and nobody else speaks for it. (S-5, VSR-2) */
+  /** A view has one owner; messages of another sender for it are ignored. (S-5, VSR-2) */
   readonly ownerByView: boolean;
   /** A lease comes from a quorum's promises, never from oneself. (S-6, VSR-20) */
   readonly leaseFromQuorum: boolean;

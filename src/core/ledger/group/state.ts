@@ -110,7 +110,7 @@ export interface ReplicaState {
 
   candidacy: Candidacy | null;
   transfer: Transfer | null;
-  /** The highest view anyone has told us of. */
+  /** The highest view named in any message received. */
   seenView: number;
   grantedTo: NodeId | null;
   promisedUntil: number;

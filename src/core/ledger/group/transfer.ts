@@ -104,7 +104,7 @@ export function onFetchLog(ctx: VsrContext, from: NodeId, message: Message<"fetc
   else if (older) sendCommitted(ctx, from, message);
 }
 
-/** Whoever missed the end of an epoch may have what is committed from anybody. (VSR-27) */
+/** A replica that missed the end of an epoch may get what is committed from any other. (VSR-27) */
 function sendCommitted(ctx: VsrContext, to: NodeId, wanted: Message<"fetchLog">): void {
   const { state } = ctx;
   const { epoch, knownView: view, commit, firstSeq } = state;
@@ -261,7 +261,7 @@ export function onTransferTick(ctx: VsrContext, transfer: Transfer): void {
   const { state } = ctx;
   if (ctx.now < transfer.retryAt) return;
   transfer.tries++;
-  // A primary that does not answer is heard of again when it lives; a candidate has its own deadline.
+  // A primary that lives sends its next heartbeat; a candidate has a deadline of its own.
   if (transfer.purpose === "install" && transfer.tries >= FETCH_TRIES_MAX) state.transfer = null;
   else fetch(ctx, transfer);
 }

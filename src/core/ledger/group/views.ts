@@ -179,7 +179,7 @@ function hopeless(
 ): boolean {
   if (message.currentView >= candidacy.view) return true;
   if (!candidacy.probing || message.leaseLeftMs === 0) return false;
-  // One that still hears the old primary must not keep a majority from going on.
+  // One replica that still receives from the old primary must not stop a majority.
   candidacy.refusals.add(from);
   return candidacy.refusals.size > ctx.state.members.length - ctx.quorum;
 }

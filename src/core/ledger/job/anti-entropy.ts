@@ -92,7 +92,7 @@ export const SUBTREE_NODES_MAX = 256;
 const PASSES_MAX = 4;
 /** Jobs found behind in one pass; the rest is found in the next. */
 const BEHIND_MAX = 4_096;
-/** Alarms remembered; beyond it they would be told again in every round. */
+/** Alarms remembered; beyond it they would be raised again in every round. */
 const ALARMS_MAX = 1_024;
 
 interface Peer {
@@ -117,7 +117,7 @@ export class AntiEntropy {
   readonly #config: AntiEntropyConfig;
   readonly #random: Random;
   readonly #peers = new Map<NodeId, Peer>();
-  /** Jobs in alarm: told once, and never fetched. */
+  /** Jobs in alarm: raised once, and never fetched. */
   readonly #alarmed = new Set<JobId>();
   #rounds = 0;
   #effects: AntiEntropyEffect[] = [];

@@ -1,5 +1,5 @@
 /**
- * How durable each event must be before its caller hears "done": as much as losing it would cost.
+ * How durable each event must be before its caller is answered, by what losing it would cost.
  *
  *     GLOBAL    a job's beginning and end   survives the loss of a region
  *     REGIONAL  acceptance                  survives the loss of a node
@@ -18,7 +18,7 @@ export const DURABILITY_LEVELS: Readonly<Record<Durability, number>> = {
   GLOBAL: 3,
 };
 
-/** What losing each event would cost. Acceptance is a datacenter's own word; progress comes again. (DUR-1, DUR-3) */
+/** What losing each event would cost. One datacenter decides on acceptance; progress comes again. (DUR-1, DUR-3) */
 const EVENT_DURABILITY: Readonly<Record<JobEventKind, Durability>> = {
   JobCreated: "GLOBAL",
   JobAccepted: "REGIONAL",

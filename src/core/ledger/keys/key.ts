@@ -20,7 +20,7 @@ export const NONCE_CHARACTERS = 16;
 export const FINGERPRINT_BYTES = 32;
 /** Changing it means consulting both maps for one committed TTL. (IDEM-23) */
 export const SHARD_COUNT = 64;
-/** What a client is told about a key nobody can read. (IDEM-3) */
+/** The answer to a key that cannot be read. (IDEM-3) */
 export const KEY_FORMAT_ERROR = "Invalid idempotency key format";
 
 export type KeyParse =

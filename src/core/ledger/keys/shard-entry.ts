@@ -162,7 +162,7 @@ export function readJobId(reader: ByteReader): string {
   return text;
 }
 
-/** One word of printable ASCII; how it is made is the ledger's affair. */
+/** Printable ASCII without spaces; the ledger decides how it is made. */
 export function isJobId(text: string): boolean {
   return text.length <= JOB_ID_BYTES_MAX && /^[\x21-\x7e]+$/.test(text);
 }

@@ -9,7 +9,7 @@
  *
  * The driver reports every entry the group applies, proposed here or not, right after the state has
  * applied it. A proposal is never given up while we are primary; when we are not any more, its outcome is unknown
- * here, and everybody who waits is told to ask again with the same key.
+ * here, and everybody who waits is answered "retry", with the same key.
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -248,7 +248,7 @@ export class ShardWaiters<Waiter> {
     return [];
   }
 
-  /** The key is decided: each who waits is told what the key is worth to his own submission. */
+  /** The key is decided: each waiter gets the answer to its own submission. */
   #resolve(key: IdempotencyKey, outcome: ShardOutcome): readonly ShardEffect<Waiter>[] {
     const proposal = this.#endProposal(key);
     if (proposal === null) return [];
@@ -285,7 +285,7 @@ export class ShardWaiters<Waiter> {
     return [{ kind: "found", founding }];
   }
 
-  /** Takes up pending reservations nobody is founding, when half of the places are free. */
+  /** Starts founding the reservations that still wait for it, when half of the places are free. */
   #refill(now: number): readonly ShardEffect<Waiter>[] {
     if (!this.#backlog || this.#foundings.size > FOUNDINGS_MAX / 2) return [];
     const effects: ShardEffect<Waiter>[] = [];

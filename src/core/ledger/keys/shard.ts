@@ -197,7 +197,7 @@ export class ShardState {
     return slot < 0 ? null : this.#record(slot, key);
   }
 
-  /** What a submission of this key and fingerprint is to be told; null when the key is absent. */
+  /** The outcome of a submission with this key and fingerprint; null when the key is absent. */
   outcomeOf(key: IdempotencyKey, fingerprint: Uint8Array): ShardOutcome | null {
     const slot = this.#table.find(key);
     return slot < 0 ? null : this.#repeat(slot, fingerprint);

@@ -418,7 +418,7 @@ export class WalWriter {
     else this.#queue.unshift(batch.items);
   }
 
-  /** A full disk refuses what waits; whoever closes does not wait for space either. */
+  /** A full disk refuses what waits; closing does not wait for space either. */
   #refuses(): boolean {
     return this.#config.fullDisk === "reject" || this.#status === "closing";
   }

@@ -115,7 +115,7 @@ export class Commits {
     }
   }
 
-  /** Nobody waits for this event here any more; who did is returned. */
+  /** Removes and returns all who wait for this event here. */
   release(group: Group, eventId: string): readonly CommitWaiter[] {
     const waiting = group.waiters.get(eventId) ?? [];
     group.waiters.delete(eventId);

@@ -1,8 +1,8 @@
 /**
  * Anti-entropy between nodes: for every peer a Merkle tree over the jobs that both replicate, compared now
- * and then. The log repairs itself, so being behind only makes us ask to be invited to a group we never
- * heard of; two different histories of one length would mean that a promise was broken, and stop the
- * group with an alarm. (AE-1..5, LEDG-6)
+ * and then. The log repairs itself, so a node that is behind only asks to be invited to groups it does not
+ * know. Two different histories of one length mean that a promise was broken: the group stops with an
+ * alarm. (AE-1..5, LEDG-6)
  */
 
 import { millis } from "../../base/brand.ts";
@@ -105,7 +105,7 @@ export class Comparison {
       case "fetch": {
         const { jobId } = effect;
         this.#ask(id, jobId as string as GroupId);
-        // Its primary's next word brings the rest; nothing is merged past the log.
+        // The primary's next message brings the rest; nothing is merged past the log.
         this.#step(id, peer, { kind: "fetched", peer: id, jobId });
         return;
       }
@@ -123,7 +123,7 @@ export class Comparison {
     if (group !== undefined) this.#groups.step(group, { kind: "stop", why });
   }
 
-  /** A group that we are to replicate and have never heard of: let its primary invite us. */
+  /** A group that we should replicate and do not know: its primary is asked to invite us. */
   #ask(peer: NodeId, group: GroupId): void {
     if (this.#context.groups.has(group) || this.#context.archived.has(group)) return;
     this.#context.send(peer, { kind: "vsr", group, message: { kind: "unknownGroup", epoch: 1 } });

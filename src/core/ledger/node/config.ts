@@ -23,7 +23,7 @@ export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
 
 export const LEDGER_RULES: LedgerRules = { vsr: VSR_RULES, idempotency: IDEMPOTENCY_RULES };
 
-/** Requests a node holds at once, its own clients' and its peers'. Beyond it they are told to retry. */
+/** Requests a node holds at once, its own clients' and its peers'. Beyond it the answer is "retry". */
 export const REQUESTS_MAX = 65_536;
 /** Operations that wait for room in one group's window. */
 export const GROUP_QUEUE_MAX = 8_192;

@@ -46,8 +46,8 @@ export interface Group {
   readonly levelling: Set<string>;
   readonly reads: Map<number, PendingRead>;
   /**
-   * All that was acknowledged before this moment of our clock is folded in here. A word from the primary
-   * does not tell: it may be late, or its sender deposed. A strong read does. (SESS-3)
+   * All that was acknowledged before this moment of our clock is folded in here. Only a strong read
+   * proves it: a message from the primary may be late, or its sender deposed. (SESS-3)
    */
   freshAt: number;
   compactedSeq: number;

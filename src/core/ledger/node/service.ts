@@ -146,7 +146,7 @@ export class Service {
     }
     this.#router.wakeAt(routed, now + ANSWER_PAUSES * routeRetryMs);
     const request = authoritative(routed.request);
-    // We may be the first replica of a group that is not born yet.
+    // We may be the first replica of a group that is not founded yet.
     if (target === self) this.onPeerRequest(self, routed.id, request);
     else this.#context.send(target, { kind: "request", id: routed.id, request });
   }
@@ -180,14 +180,14 @@ export class Service {
       return;
     }
     const { acting, takeOverAt, primary } = group.replica.state;
-    // About to lead: the group's birth is on its way to the disk, what follows may queue.
-    const born = takeOverAt > 0 && request.kind === "found";
-    if (acting || born || this.#servesHere(group, request)) {
+    // About to lead: the group's first record is on its way to the disk, what follows may queue.
+    const founding = takeOverAt > 0 && request.kind === "found";
+    if (acting || founding || this.#servesHere(group, request)) {
       this.#serve(group, reply, request, this.#deadline());
     } else this.#answer(reply, { kind: "redirect", primary });
   }
 
-  /** A job's group is born where its first replica hears of it. (IDEM-22) */
+  /** A job's group is founded at the first replica that receives the request. (IDEM-22) */
   #founded(id: GroupId, request: PeerRequest): Group | null {
     if (request.kind !== "found" || this.#context.archived.has(id)) return null;
     if (!request.members.includes(this.#context.self)) return null;
@@ -310,7 +310,7 @@ export class Service {
     if (open !== null) this.#sendOn(group, open.reply, open.request, open.deadline);
   }
 
-  /** Whoever waits here is sent on to the next primary with the same event. (VSR-16) */
+  /** Requests that wait here are sent on to the next primary with the same event. (VSR-16) */
   #onSteppedDown(group: Group, view: number): void {
     this.#context.emit({ kind: "leads", group: group.id, view, leads: false });
     if (group.app.kind === "shard") this.#shards.onSteppedDown(group, group.app);
@@ -390,7 +390,7 @@ export class Service {
     this.#answer(routed.reply, named(routed, answer));
   }
 
-  /** The authority has told what was known when we asked: if we have as much, we were fresh then. */
+  /** The primary answered with its state: if ours is as new, it was fresh when we asked. */
   #onStrongAnswer({ request, deadline }: Routed, { state }: Answer<"job">): void {
     if (request.kind !== "read" || authoritative(request).level !== "STRONG") return;
     const group = this.#context.groups.get(groupOf(request));
@@ -441,7 +441,7 @@ export class Service {
   }
 }
 
-/** Whoever cannot say how old its state is asks the authority, and knows it for the next reads too. */
+/** A replica that cannot say how old its state is asks the primary; the answer serves later reads too. */
 function authoritative<Kind extends PeerRequest>(request: Kind): Kind {
   const bounded = request.kind === "read" && request.level === "BOUNDED_STALENESS";
   return bounded ? { ...request, level: "STRONG" } : request;

@@ -128,7 +128,7 @@ export function founding(created: Uint8Array, members: readonly NodeId[]): Found
   return { kind: "found", members, created: decoded.value, required: "NONE" };
 }
 
-/** Its time is over: what is known then. */
+/** The answer when the time of a request is over. */
 export function overdue(request: PeerRequest, why: string): LedgerAnswer {
   switch (request.kind) {
     case "append":
@@ -146,7 +146,7 @@ export function overdue(request: PeerRequest, why: string): LedgerAnswer {
   }
 }
 
-/** A client asked for a job, not for a group: it is told which. */
+/** A client asked for a job, not for a group: its answer names the job. */
 export function named({ reply, request }: Routed, answer: LedgerAnswer): LedgerAnswer {
   if (answer.kind !== "founded" || reply.kind !== "client" || request.kind !== "found") {
     return answer;
