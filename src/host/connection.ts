@@ -1,9 +1,9 @@
 /**
- * One secured connection: bytes → frames → guard → parcels → messages, and back. Which side dialled
+ * One secured connection: bytes → frames → guard → chunks → messages, and back. Which side dialled
  * makes no difference after the greeting. Everything that can stall has a deadline.
  */
 
-import { pack, Unpacker } from "../wire/chunk.ts";
+import { ChunkReader, toChunks } from "../wire/chunk.ts";
 import { type Claims, readClaims } from "../wire/claims.ts";
 import { FrameReader, frame, PROBE_ANSWER } from "../wire/frame.ts";
 import type { Hello } from "../wire/hello.ts";
@@ -33,7 +33,7 @@ export class Connection {
   readonly #options: ConnectionOptions;
   readonly #guard: StreamGuard;
   readonly #frames = new FrameReader(GREETING_FRAME_BYTES_MAX);
-  readonly #unpacker: Unpacker;
+  readonly #chunks: ChunkReader;
   #deadline: NodeJS.Timeout;
   #peer: Hello | null = null;
   #compress = false;
@@ -44,7 +44,7 @@ export class Connection {
     this.#options = options;
     const { stream, guard, compressor } = options;
     const claims = claimsOf(stream);
-    this.#unpacker = new Unpacker(compressor);
+    this.#chunks = new ChunkReader(compressor);
     this.#guard = new StreamGuard({ ...guard, claims: typeof claims === "string" ? null : claims });
     this.#deadline = setTimeout(() => this.#end("no greeting in time"), GREETING_MS_MAX);
     stream.onClose(() => this.#end(null));
@@ -64,12 +64,12 @@ export class Connection {
   send(message: Uint8Array): void {
     if (this.#ended) return;
     const { stream, compressor } = this.#options;
-    const packed = pack(message, this.#compress ? compressor : null, this.#transfers++);
-    if (!packed.ok) {
-      this.#end(packed.problem);
+    const chunked = toChunks(message, this.#compress ? compressor : null, this.#transfers++);
+    if (!chunked.ok) {
+      this.#end(chunked.problem);
       return;
     }
-    for (const parcel of packed.parcels) stream.write(frame(this.#guard.seal(parcel)));
+    for (const chunk of chunked.chunks) stream.write(frame(this.#guard.seal(chunk)));
     // A connection that only ever sends is not a silent one.
     this.#deadline.refresh();
     if (stream.backlogBytes > BACKLOG_BYTES_MAX) this.#end("the peer does not read");
@@ -100,7 +100,7 @@ export class Connection {
   #onGuarded(event: StreamEvent): void {
     switch (event.kind) {
       case "data":
-        this.#onParcel(event.plain);
+        this.#onChunk(event.plain);
         return;
       case "ready":
         if (event.reply !== null) this.#options.stream.write(frame(event.reply));
@@ -117,11 +117,11 @@ export class Connection {
     }
   }
 
-  #onParcel(parcel: Uint8Array): void {
-    const unpacked = this.#unpacker.push(parcel);
-    if (unpacked.kind === "refused") this.#end(unpacked.problem);
-    if (unpacked.kind !== "message" || this.#peer === null) return;
-    this.#options.onMessage(unpacked.bytes, this.#peer);
+  #onChunk(chunk: Uint8Array): void {
+    const received = this.#chunks.push(chunk);
+    if (received.kind === "refused") this.#end(received.problem);
+    if (received.kind !== "message" || this.#peer === null) return;
+    this.#options.onMessage(received.bytes, this.#peer);
   }
 
   #extendDeadline(): void {

@@ -3,32 +3,32 @@ import { describe, expect, it } from "vitest";
 import { ByteWriter } from "../core/base/bytes.ts";
 import { Random } from "../core/base/random.ts";
 import { deflate } from "../host/deflate.ts";
-import { pack, Unpacker } from "./chunk.ts";
+import { ChunkReader, toChunks } from "./chunk.ts";
 import { CHUNK_BYTES, TRANSFER_BYTES_MAX } from "./limits.ts";
 
 function roundTrip(message: Uint8Array, compressed: boolean): number {
-  const packed = pack(message, compressed ? deflate : null, 1);
-  if (!packed.ok) throw new Error(packed.problem);
-  const unpacker = new Unpacker(deflate);
-  packed.parcels.forEach((parcel, i) => {
-    const unpacked = unpacker.push(parcel);
-    const last = i === packed.parcels.length - 1;
-    expect(unpacked.kind).toBe(last ? "message" : "partial");
-    if (unpacked.kind === "message") expect(Buffer.compare(unpacked.bytes, message)).toBe(0);
+  const chunked = toChunks(message, compressed ? deflate : null, 1);
+  if (!chunked.ok) throw new Error(chunked.problem);
+  const reader = new ChunkReader(deflate);
+  chunked.chunks.forEach((chunk, i) => {
+    const received = reader.push(chunk);
+    const last = i === chunked.chunks.length - 1;
+    expect(received.kind).toBe(last ? "message" : "partial");
+    if (received.kind === "message") expect(Buffer.compare(received.bytes, message)).toBe(0);
   });
-  expect(unpacker.midTransfer).toBe(false);
-  return packed.parcels.length;
+  expect(reader.midTransfer).toBe(false);
+  return chunked.chunks.length;
 }
 
 const noise = (length: number): Uint8Array => {
   const random = new Random("noise");
   return Uint8Array.from({ length }, () => random.below(256));
 };
-const problem = (unpacker: Unpacker, parcel: Uint8Array): string => {
-  const unpacked = unpacker.push(parcel);
-  return unpacked.kind === "refused" ? unpacked.problem : unpacked.kind;
+const problem = (reader: ChunkReader, chunk: Uint8Array): string => {
+  const received = reader.push(chunk);
+  return received.kind === "refused" ? received.problem : received.kind;
 };
-const chunk = (transfer: number, total: number, offset: number, bytes: Uint8Array): Uint8Array => {
+const part = (transfer: number, total: number, offset: number, bytes: Uint8Array): Uint8Array => {
   const out = new ByteWriter();
   out.uint8(2);
   out.varint(transfer);
@@ -38,7 +38,7 @@ const chunk = (transfer: number, total: number, offset: number, bytes: Uint8Arra
   return out.take();
 };
 
-describe("parcels", () => {
+describe("chunks", () => {
   it("carry any message whole, compressed or not", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 5_000 }), fc.boolean(), (message, compressed) => {
@@ -47,7 +47,7 @@ describe("parcels", () => {
     );
   });
 
-  it("carry a message of several frames in chunks (C20-1)", () => {
+  it("carry a message of several frames in parts (C20-1)", () => {
     expect(roundTrip(noise(2.5 * CHUNK_BYTES), true)).toBe(3);
   });
 
@@ -56,8 +56,8 @@ describe("parcels", () => {
   });
 
   it("refuse to send more than a transfer may be", () => {
-    const packed = pack(new Uint8Array(TRANSFER_BYTES_MAX + 1), null, 1);
-    expect(packed.ok).toBe(false);
+    const chunked = toChunks(new Uint8Array(TRANSFER_BYTES_MAX + 1), null, 1);
+    expect(chunked.ok).toBe(false);
   });
 
   it("refuse bombs by their declared size, and lies about it when inflation reaches it (SEC-9, B-48)", () => {
@@ -69,24 +69,26 @@ describe("parcels", () => {
       out.raw(zeros);
       return out.take();
     };
-    const unpacker = new Unpacker(deflate);
-    expect(problem(unpacker, declared(10_000_000))).toContain("that inflate to 10000000");
-    expect(problem(unpacker, declared(1_000_000))).toBe("a parcel does not inflate");
-    expect(problem(unpacker, declared(2 ** 50))).toContain("that inflate to");
-    expect(problem(new Unpacker(null), declared(1_000_000))).toBe("compression was not agreed on");
+    const reader = new ChunkReader(deflate);
+    expect(problem(reader, declared(10_000_000))).toContain("that inflate to 10000000");
+    expect(problem(reader, declared(1_000_000))).toBe("a chunk does not inflate");
+    expect(problem(reader, declared(2 ** 50))).toContain("that inflate to");
+    expect(problem(new ChunkReader(null), declared(1_000_000))).toBe(
+      "compression was not agreed on",
+    );
   });
 
-  it("refuse chunks out of place, too long, too many or too large, before keeping them", () => {
+  it("refuse parts out of place, too long, too many or too large, before keeping them", () => {
     const byte = Uint8Array.of(1);
-    expect(problem(new Unpacker(null), chunk(1, 10, 5, byte))).toContain("begin at its start");
-    expect(problem(new Unpacker(null), chunk(1, 2 ** 40, 0, byte))).toContain("a transfer of");
-    const gap = new Unpacker(null);
-    expect(problem(gap, chunk(1, 10, 0, byte))).toBe("partial");
-    expect(problem(gap, chunk(1, 10, 2, byte))).toContain("does not continue");
-    expect(problem(gap, chunk(1, 10, 1, new Uint8Array(20)))).toContain("exceeds");
-    const many = new Unpacker(null);
-    for (let i = 0; i < 4; i++) expect(problem(many, chunk(i, 10, 0, byte))).toBe("partial");
-    expect(problem(many, chunk(5, 10, 0, byte))).toBe("too many open transfers");
-    expect(problem(many, Uint8Array.of())).toBe("an unknown kind of parcel");
+    expect(problem(new ChunkReader(null), part(1, 10, 5, byte))).toContain("begin at its start");
+    expect(problem(new ChunkReader(null), part(1, 2 ** 40, 0, byte))).toContain("a transfer of");
+    const gap = new ChunkReader(null);
+    expect(problem(gap, part(1, 10, 0, byte))).toBe("partial");
+    expect(problem(gap, part(1, 10, 2, byte))).toContain("does not continue");
+    expect(problem(gap, part(1, 10, 1, new Uint8Array(20)))).toContain("exceeds");
+    const many = new ChunkReader(null);
+    for (let i = 0; i < 4; i++) expect(problem(many, part(i, 10, 0, byte))).toBe("partial");
+    expect(problem(many, part(5, 10, 0, byte))).toBe("too many open transfers");
+    expect(problem(many, Uint8Array.of())).toBe("an unknown kind of chunk");
   });
 });

@@ -1,13 +1,13 @@
 /**
- * What a sealed stream frame carries: a whole message, plain or deflated, or one chunk of a message
+ * What a sealed stream frame carries: a whole message, plain or deflated, or one part of a message
  * too large for a frame. (C20-1, SEC-9)
  *
- *     parcel = 0 · message
- *            | 1 · varint(inflated length) · deflated message
- *            | 2 · varint(transfer) · varint(total length) · varint(offset) · bytes     of a parcel 0 or 1
+ *     chunk = 0 · message
+ *           | 1 · varint(inflated length) · deflated message
+ *           | 2 · varint(transfer) · varint(total length) · varint(offset) · bytes     of a chunk 0 or 1
  *
  * Sizes are declared first and checked before anything is kept; inflation stops at the declared size.
- * Chunks of one transfer arrive in order (a stream keeps it), so a transfer is a list of them and an offset.
+ * Parts of one transfer arrive in order (a stream keeps it), so a transfer is a list of them and an offset.
  */
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
@@ -23,43 +23,47 @@ import {
 
 const PLAIN = 0;
 const DEFLATED = 1;
-const CHUNK = 2;
+const PART = 2;
 
-export type Packed =
-  | { readonly ok: true; readonly parcels: readonly Uint8Array[] }
+export type Chunked =
+  | { readonly ok: true; readonly chunks: readonly Uint8Array[] }
   | { readonly ok: false; readonly problem: string };
 
-export type Unpacked =
+export type Received =
   | { readonly kind: "message"; readonly bytes: Uint8Array }
   | { readonly kind: "partial" }
   | { readonly kind: "refused"; readonly problem: string };
 
-/** One parcel, or the chunks of one. `transfer` must differ between open transfers of a connection. */
-export function pack(message: Uint8Array, compressor: Compressor | null, transfer: number): Packed {
+/** One chunk, or the parts of a large one. `transfer` must differ between open transfers of a connection. */
+export function toChunks(
+  message: Uint8Array,
+  compressor: Compressor | null,
+  transfer: number,
+): Chunked {
   if (message.length > INFLATED_BYTES_MAX) {
     const problem = `a message of ${message.length} bytes; at most ${INFLATED_BYTES_MAX} are allowed`;
     return { ok: false, problem };
   }
-  const whole = wholeParcel(message, compressor);
-  if (whole.length <= CHUNK_BYTES) return { ok: true, parcels: [whole] };
+  const whole = wholeChunk(message, compressor);
+  if (whole.length <= CHUNK_BYTES) return { ok: true, chunks: [whole] };
   if (whole.length > TRANSFER_BYTES_MAX) {
     const problem = `a transfer of ${whole.length} bytes; at most ${TRANSFER_BYTES_MAX} are allowed`;
     return { ok: false, problem };
   }
-  const parcels: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   for (let offset = 0; offset < whole.length; offset += CHUNK_BYTES) {
     const out = new ByteWriter(CHUNK_BYTES + 32);
-    out.uint8(CHUNK);
+    out.uint8(PART);
     out.varint(transfer);
     out.varint(whole.length);
     out.varint(offset);
     out.raw(whole.subarray(offset, offset + CHUNK_BYTES));
-    parcels.push(out.take());
+    chunks.push(out.take());
   }
-  return { ok: true, parcels };
+  return { ok: true, chunks };
 }
 
-function wholeParcel(message: Uint8Array, compressor: Compressor | null): Uint8Array {
+function wholeChunk(message: Uint8Array, compressor: Compressor | null): Uint8Array {
   const out = new ByteWriter(message.length + 16);
   if (compressor !== null && message.length >= COMPRESS_BYTES_MIN) {
     const deflated = compressor.deflate(message);
@@ -80,12 +84,12 @@ function wholeParcel(message: Uint8Array, compressor: Compressor | null): Uint8A
 /** Grows with what arrives: a declared size alone costs nothing. */
 interface Transfer {
   readonly total: number;
-  readonly chunks: Uint8Array[];
+  readonly parts: Uint8Array[];
   filled: number;
 }
 
 /** One per connection. */
-export class Unpacker {
+export class ChunkReader {
   readonly #compressor: Compressor | null;
   readonly #transfers = new Map<number, Transfer>();
 
@@ -98,66 +102,66 @@ export class Unpacker {
     return this.#transfers.size > 0;
   }
 
-  push(parcel: Uint8Array): Unpacked {
-    if (parcel[0] !== CHUNK) return this.#open(parcel);
-    const from = new ByteReader(parcel.subarray(1));
+  push(chunk: Uint8Array): Received {
+    if (chunk[0] !== PART) return this.#open(chunk);
+    const from = new ByteReader(chunk.subarray(1));
     const id = from.varint();
     const total = from.varint();
     const offset = from.varint();
     const bytes = from.raw(from.remaining);
-    if (from.failed || bytes.length === 0) return refuse("a chunk is truncated");
+    if (from.failed || bytes.length === 0) return refuse("a part is truncated");
     if (total > TRANSFER_BYTES_MAX) {
       return refuse(`a transfer of ${total} bytes; at most ${TRANSFER_BYTES_MAX} are allowed`);
     }
-    return this.#addChunk(id, total, offset, bytes);
+    return this.#addPart(id, total, offset, bytes);
   }
 
-  #addChunk(id: number, total: number, offset: number, bytes: Uint8Array): Unpacked {
+  #addPart(id: number, total: number, offset: number, bytes: Uint8Array): Received {
     let transfer = this.#transfers.get(id);
     if (transfer === undefined) {
       if (offset !== 0) return refuse("a transfer does not begin at its start");
       if (this.#transfers.size >= TRANSFERS_OPEN_MAX) return refuse("too many open transfers");
-      transfer = { total, chunks: [], filled: 0 };
+      transfer = { total, parts: [], filled: 0 };
       this.#transfers.set(id, transfer);
     }
     if (total !== transfer.total || offset !== transfer.filled) {
-      return refuse("a chunk does not continue its transfer");
+      return refuse("a part does not continue its transfer");
     }
-    if (bytes.length > total - offset) return refuse("a chunk exceeds its transfer");
-    transfer.chunks.push(bytes);
+    if (bytes.length > total - offset) return refuse("a part exceeds its transfer");
+    transfer.parts.push(bytes);
     transfer.filled += bytes.length;
     if (transfer.filled < total) return { kind: "partial" };
     this.#transfers.delete(id);
     return this.#open(joined(transfer));
   }
 
-  #open(parcel: Uint8Array): Unpacked {
-    if (parcel[0] === PLAIN) return { kind: "message", bytes: parcel.subarray(1) };
-    if (parcel[0] !== DEFLATED) return refuse("an unknown kind of parcel");
-    const from = new ByteReader(parcel.subarray(1));
+  #open(chunk: Uint8Array): Received {
+    if (chunk[0] === PLAIN) return { kind: "message", bytes: chunk.subarray(1) };
+    if (chunk[0] !== DEFLATED) return refuse("an unknown kind of chunk");
+    const from = new ByteReader(chunk.subarray(1));
     const length = from.varint();
     const deflated = from.raw(from.remaining);
-    if (from.failed) return refuse("a parcel is truncated");
+    if (from.failed) return refuse("a chunk is truncated");
     if (length > INFLATED_BYTES_MAX || length > deflated.length * INFLATE_RATIO_MAX) {
       return refuse(`${deflated.length} bytes that inflate to ${length}`);
     }
     if (this.#compressor === null) return refuse("compression was not agreed on");
     const bytes = this.#compressor.inflate(deflated, length);
-    if (bytes === null || bytes.length !== length) return refuse("a parcel does not inflate");
+    if (bytes === null || bytes.length !== length) return refuse("a chunk does not inflate");
     return { kind: "message", bytes };
   }
 }
 
-function joined({ total, chunks }: Transfer): Uint8Array {
+function joined({ total, parts }: Transfer): Uint8Array {
   const whole = new Uint8Array(total);
   let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
   }
   return whole;
 }
 
-function refuse(problem: string): Unpacked {
+function refuse(problem: string): Received {
   return { kind: "refused", problem };
 }

@@ -15,9 +15,9 @@ export const INFLATED_BYTES_MAX = 50 * 1_048_576;
 export const INFLATE_RATIO_MAX = 100;
 /** Below this size deflate costs more than it saves. */
 export const COMPRESS_BYTES_MIN = 1_024;
-/** A payload that does not fit one frame travels as chunks of this size: room is left for sealing. */
+/** A payload that does not fit one frame travels in parts of this size: room is left for sealing. */
 export const CHUNK_BYTES = 1_000_000;
-/** All chunks of one transfer together. */
+/** All parts of one transfer together. */
 export const TRANSFER_BYTES_MAX = 50 * 1_048_576;
 /** Transfers one connection may have open; each costs up to TRANSFER_BYTES_MAX. */
 export const TRANSFERS_OPEN_MAX = 4;
@@ -65,6 +65,6 @@ export const ID_BYTES_MAX = 128;
 export const ERROR_BYTES_MAX = 512;
 export const CAPABILITIES_MAX = 64;
 
-assert(CHUNK_BYTES + 1_024 < FRAME_BYTES_MAX, "a chunk fits a frame with its sealing");
+assert(CHUNK_BYTES + 1_024 < FRAME_BYTES_MAX, "a part fits a frame with its sealing");
 assert(TRANSFER_BYTES_MAX <= INFLATED_BYTES_MAX, "a transfer is no larger than a payload may be");
 assert(HELD_PER_DESTINATION_MAX < HELD_MAX, "one destination cannot hold all that may be held");

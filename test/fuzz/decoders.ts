@@ -12,7 +12,7 @@ import { deflate } from "../../src/host/deflate.ts";
 import { decodeAgentState, encodeAgentState } from "../../src/tiers/agent/state.ts";
 import { parseAddress } from "../../src/wire/address.ts";
 import { checksumAead } from "../../src/wire/checksum-aead.ts";
-import { pack, Unpacker } from "../../src/wire/chunk.ts";
+import { ChunkReader, toChunks } from "../../src/wire/chunk.ts";
 import { readClaims } from "../../src/wire/claims.ts";
 import { type Datagram, decodeDatagram, encodeDatagram } from "../../src/wire/datagram.ts";
 import { FrameReader, frame } from "../../src/wire/frame.ts";
@@ -125,13 +125,13 @@ function frameTarget(): Target {
   return { name: "frames", samples, decode: (input) => void new FrameReader().push(input) };
 }
 
-function parcelTarget(): Target {
-  const samples = samplesOf("parcels", (random) => {
+function chunkTarget(): Target {
+  const samples = samplesOf("chunks", (random) => {
     const text = encodeUtf8("member ".repeat(1 + random.below(600)));
-    const packed = pack(text, random.chance(0.7) ? deflate : null, random.below(100));
-    return packed.ok ? (packed.parcels[0] ?? new Uint8Array()) : new Uint8Array();
+    const chunked = toChunks(text, random.chance(0.7) ? deflate : null, random.below(100));
+    return chunked.ok ? (chunked.chunks[0] ?? new Uint8Array()) : new Uint8Array();
   });
-  return { name: "parcels", samples, decode: (input) => void new Unpacker(deflate).push(input) };
+  return { name: "chunks", samples, decode: (input) => void new ChunkReader(deflate).push(input) };
 }
 
 function textTarget(name: string, texts: readonly string[], read: (text: string) => void): Target {
@@ -150,7 +150,7 @@ export function allTargets(): readonly Target[] {
     guardTarget(),
     streamGuardTarget(),
     frameTarget(),
-    parcelTarget(),
+    chunkTarget(),
     ...walTargets(),
     {
       name: "durable record",

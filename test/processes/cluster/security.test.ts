@@ -112,7 +112,7 @@ describe("an agent under attack", () => {
     const ring = ringOf(secret);
     const before = residentBytes(target().pid);
     const zeros = deflateRawSync(Buffer.alloc(200 * MIB));
-    const parcel = (declared: number): Uint8Array => {
+    const chunk = (declared: number): Uint8Array => {
       const out = new ByteWriter(zeros.length + 16);
       out.uint8(1);
       out.varint(declared);
@@ -120,8 +120,8 @@ describe("an agent under attack", () => {
       return out.take();
     };
     // One says what it is; one lies, and inflation stops where the lie ends.
-    await smuggle(host, ring, parcel(200 * MIB));
-    await smuggle(host, ring, parcel(MIB));
+    await smuggle(host, ring, chunk(200 * MIB));
+    await smuggle(host, ring, chunk(MIB));
     expect(residentBytes(target().pid) - before).toBeLessThan(64 * MIB);
   });
 

@@ -109,8 +109,8 @@ export function shout(host: string, bytes: Uint8Array): Promise<Buffer> {
   });
 }
 
-/** Greets with the secret, then sends one sealed parcel of any content; resolves when the peer closes. */
-export function smuggle(host: string, ring: KeyRing, parcel: Uint8Array): Promise<void> {
+/** Greets with the secret, then sends one sealed chunk of any content; resolves when the peer closes. */
+export function smuggle(host: string, ring: KeyRing, chunk: Uint8Array): Promise<void> {
   const guard = new StreamGuard({
     ring,
     entropy: randomBytes,
@@ -133,11 +133,11 @@ export function smuggle(host: string, ring: KeyRing, parcel: Uint8Array): Promis
     const socket: TcpSocket = connect(PORT, host);
     const frames = new FrameReader();
     let greeted = false;
-    socket.on("data", (chunk: Buffer) => {
-      for (const event of frames.push(chunk)) {
+    socket.on("data", (bytes: Buffer) => {
+      for (const event of frames.push(bytes)) {
         if (event.kind !== "frame" || guard.push(event.payload).kind !== "ready") continue;
         greeted = true;
-        socket.write(frame(guard.seal(parcel)));
+        socket.write(frame(guard.seal(chunk)));
       }
     });
     socket.on("error", () => {});
