@@ -273,7 +273,6 @@ const planned: Readonly<Record<string, string>> = {
     "gates: failures of many datacenters at once are our own",
   "src/core/cluster/health/detector.ts": "managers: suspicion of a worker for one job only",
   "src/core/cluster/health/federated.ts": "gates: probing the leaders of other datacenters",
-  "src/core/cluster/health/timing-wheel.ts": "the detector",
   "src/core/tiers/gate/": "gates: the breaker between datacenters",
   "src/core/tiers/manager/": "managers: dispatches confirmed within an ack window",
   "src/core/tiers/worker/": "workers: orders of deposed managers are refused by fences",
