@@ -4,6 +4,7 @@
  * every one; the safe ones must stay clean.
  */
 
+import { errorText } from "../../src/core/base/error-text.ts";
 import type { VsrRules } from "../../src/core/ledger/group/rules.ts";
 import { VSR_RULES } from "../../src/core/ledger/group/rules.ts";
 import { walk, walkAndHeal } from "./walk.ts";
@@ -82,6 +83,6 @@ export function violationOf(mutant: Mutant, seed: number, damageOnly: boolean): 
     return (damageOnly ? walk(options) : walkAndHeal(options)).violation;
   } catch (error) {
     // A broken rule may lead a machine into breaking its own assertion: seen, too.
-    return `DEFECT: ${error instanceof Error ? error.message : String(error)}`;
+    return `DEFECT: ${errorText(error)}`;
   }
 }

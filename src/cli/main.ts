@@ -4,7 +4,7 @@
  */
 
 import { Command, CommanderError } from "commander";
-import { errorText } from "../protocols/errors.ts";
+import { errorText } from "../core/base/error-text.ts";
 import { RunError } from "../runner/errors.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "./exit-codes.ts";
 import { packageVersion } from "./version.ts";

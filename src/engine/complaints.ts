@@ -1,6 +1,6 @@
 /** What goes wrong in user code is shown once per kind of mistake, not once per request. */
 
-import { errorText } from "../protocols/errors.ts";
+import { errorText } from "../core/base/error-text.ts";
 import { locationOf } from "./problem.ts";
 
 const SHOWN_MAX = 20;

@@ -10,7 +10,8 @@
  * as long as the sweeper holds it, and every end that comes later is ignored.
  */
 
-import { type ErrorKind, errorText } from "./errors.ts";
+import { errorText } from "../core/base/error-text.ts";
+import type { ErrorKind } from "./errors.ts";
 import { clock } from "./net/clock.ts";
 import type { Origin } from "./net/origin.ts";
 import { type Sweepable, sweeper } from "./net/sweeper.ts";

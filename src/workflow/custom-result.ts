@@ -1,7 +1,8 @@
 /** Measured results of a user's own making: any code can be a step if it says what it measured. */
 
+import { errorText } from "../core/base/error-text.ts";
 import { clock } from "../protocols/call.ts";
-import { type ErrorKind, errorText } from "../protocols/errors.ts";
+import type { ErrorKind } from "../protocols/errors.ts";
 import { CallResult } from "../protocols/protocol.ts";
 
 export interface CustomMeasurement {

@@ -5,6 +5,7 @@
 
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { errorText } from "../../src/core/base/error-text.ts";
 import { ApiError, call, follow, setToken } from "./api.ts";
 import { DepthChart, type DepthPoint } from "./depth.tsx";
 import "./style.css";
@@ -47,7 +48,7 @@ function useQueue(filter: Filter) {
       } catch (error) {
         if (stopped) return;
         setLocked(error instanceof ApiError && error.status === 401);
-        setProblem(error instanceof Error ? error.message : String(error));
+        setProblem(errorText(error));
       }
       if (!stopped) timer = window.setTimeout(() => void refresh(), REFRESH_MS);
     };

@@ -1,6 +1,7 @@
 /** `hyperscale demo-target`: the bundled server to load, until Ctrl-C. */
 
 import { type Command, InvalidArgumentError } from "commander";
+import { errorText } from "../../core/base/error-text.ts";
 import { makeCertificate } from "../../demo/certificate.ts";
 import { type Endpoint, endpoints } from "../../demo/endpoints.ts";
 import { DEMO_HOST, DEMO_PORT, type DemoTarget, startDemoTarget } from "../../demo/server.ts";
@@ -101,7 +102,7 @@ function explain(error: unknown, { host, port }: DemoTargetFlags): string {
         "  Leave --host out for 127.0.0.1, or use 0.0.0.0 for all."
       );
     default:
-      return error instanceof Error ? error.message : String(error);
+      return errorText(error);
   }
 }
 

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { type Command, Option } from "commander";
+import { errorText } from "../../core/base/error-text.ts";
 import { TEMPLATE_NAMES, type TemplateName, templates } from "../new/templates.ts";
 
 interface NewFlags {
@@ -66,7 +67,7 @@ async function write(given: string, flags: NewFlags): Promise<string | null> {
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "EEXIST" && existsSync(file)) return exists;
-    return `cannot write ${file}: ${error instanceof Error ? error.message : String(error)}`;
+    return `cannot write ${file}: ${errorText(error)}`;
   }
   const shown = relative(process.cwd(), file) || file;
   process.stdout.write(

@@ -1,5 +1,7 @@
 /** Why a ping got no answer: the kind, in which phase, in words, and what to look at next. */
 
+import { errorText } from "../../core/base/error-text.ts";
+
 export type Phase = "dns" | "connect" | "tls" | "first byte" | "body";
 
 export type FailureKind =
@@ -42,7 +44,7 @@ const NOT_TLS = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|RECORD
 const DISTRUSTED = /CERT|SELF_SIGNED|ISSUER|UNABLE_TO_VERIFY|ALTNAME|CRL/;
 
 export function explain(error: unknown, where: Where): PingFailure {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return {
     ok: false,

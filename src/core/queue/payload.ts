@@ -4,6 +4,7 @@
  */
 
 import { encodeUtf8 } from "../base/bytes.ts";
+import { errorText } from "../base/error-text.ts";
 import { QUEUE_LIMITS } from "./defaults.ts";
 
 export type PayloadResult =
@@ -19,9 +20,7 @@ export function encodePayload(value: unknown, what: string): PayloadResult {
   try {
     text = JSON.stringify(value);
   } catch (error) {
-    return refuse(
-      `${what} cannot be written as JSON: ${error instanceof Error ? error.message : error}`,
-    );
+    return refuse(`${what} cannot be written as JSON: ${errorText(error)}`);
   }
   if (text === undefined) return refuse(`${what} is a ${typeof value}, which JSON does not have`);
   const bytes = text.length * 3 <= QUEUE_LIMITS.payloadBytesMax ? 0 : encodeUtf8(text).length;

@@ -1,5 +1,6 @@
 /** The answer to a GraphQL request: an HTTP response whose body says `{ data, errors }`. */
 
+import { errorText } from "../../core/base/error-text.ts";
 import type { ErrorKind } from "../errors.ts";
 import { HttpResponse } from "../http/response.ts";
 import type { CallRecord } from "../protocol.ts";
@@ -59,7 +60,7 @@ function judge(http: HttpResponse): Verdict {
     answer = answerOf(http.json());
   } catch (error) {
     if (http.errorKind !== null) return verdict(http, http.errorKind, http.error, NOTHING);
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = errorText(error);
     return verdict(http, "protocol", `no GraphQL answer: ${problem}`, NOTHING);
   }
   const [first] = answer.errors;

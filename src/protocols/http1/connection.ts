@@ -9,8 +9,9 @@
  */
 
 import type net from "node:net";
+import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
-import { errorText, kindOfSocketError } from "../errors.ts";
+import { kindOfSocketError } from "../errors.ts";
 import { openSocket } from "../net/open-socket.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";

@@ -4,8 +4,9 @@
  */
 
 import http2, { type OutgoingHttpHeaders } from "node:http2";
+import { errorText } from "../../core/base/error-text.ts";
 import { type CallOwner, clock, MeasuredCall } from "../call.ts";
-import { errorText, type Failure } from "../errors.ts";
+import type { Failure } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
 import { type HttpExchange, HttpMessage, type HttpVersion } from "../http/message.ts";
 import { redirectOf } from "../http/redirect.ts";

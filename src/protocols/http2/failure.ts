@@ -1,13 +1,8 @@
 /** What went wrong with a stream or a connection of HTTP/2, as one of our kinds. */
 
 import { constants } from "node:http2";
-import {
-  type ErrorKind,
-  errorCode,
-  errorText,
-  type Failure,
-  kindOfSocketError,
-} from "../errors.ts";
+import { errorText } from "../../core/base/error-text.ts";
+import { type ErrorKind, errorCode, type Failure, kindOfSocketError } from "../errors.ts";
 
 /** Error codes of RFC 9113 §7, by number. */
 const CODE_NAMES = [

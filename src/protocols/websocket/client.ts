@@ -12,8 +12,8 @@
  */
 
 import type { Duration } from "../../core/base/duration.ts";
+import { errorText } from "../../core/base/error-text.ts";
 import { type CallTimeouts, clock } from "../call.ts";
-import { errorText } from "../errors.ts";
 import type { UrlPart } from "../http/parts.ts";
 import type {
   BoundCall,

@@ -1,6 +1,7 @@
 /** What went wrong with a WebSocket, as one of our kinds. */
 
-import { errorCode, errorText, type Failure, kindOfSocketError } from "../errors.ts";
+import { errorText } from "../../core/base/error-text.ts";
+import { errorCode, type Failure, kindOfSocketError } from "../errors.ts";
 
 /** Errors of the socket have Node's codes; what breaks the rules has those of ws and of the HTTP parser. */
 export function failureOfError(error: unknown, duringTls: boolean): Failure {
