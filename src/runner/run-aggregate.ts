@@ -6,6 +6,7 @@
 import { assert } from "../core/base/assert.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { describePlan, planDurationMs, targetRate } from "../core/run/plan/load.ts";
+import { formatCount, formatPercent, formatRate } from "../core/run/results/format.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
 import {
   type GeneratorData,
@@ -136,7 +137,7 @@ export class RunBook {
   scaled(factor: number): void {
     this.#scale *= factor;
     this.note(
-      `the load was changed by hand during the run, in the end to ${Math.round(this.#scale * 100)} % of the plan`,
+      `the load was changed by hand during the run, in the end to ${formatPercent(this.#scale)} of the plan`,
     );
   }
 
@@ -380,8 +381,9 @@ function modelNotes(workflows: readonly WorkflowSummary[]): string[] {
         ]),
     ...missed.map(
       ({ arrivals, name }) =>
-        `"${name}" missed its rate: ${arrivals?.missed} arrivals were due and never began, ` +
-        `${arrivals?.achievedPerSecond.toFixed(1)}/s of ${arrivals?.targetPerSecond.toFixed(1)}/s were reached`,
+        `"${name}" missed its rate: ${formatCount(arrivals?.missed ?? 0)} arrivals were due and never ` +
+        `began, ${formatRate(arrivals?.achievedPerSecond ?? 0)} of ` +
+        `${formatRate(arrivals?.targetPerSecond ?? 0)} were reached`,
     ),
   ];
 }

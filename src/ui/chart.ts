@@ -4,8 +4,8 @@
  * dots high and two wide per cell. Both share the time axis below and the labels at the left.
  */
 
+import { asTick, formatCompactNumber, formatMs } from "../core/run/results/format.ts";
 import type { Series } from "../core/run/results/model.ts";
-import { formatMs, formatNumber } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { GAP, logRange, logTicks, peakColumns, rateColumns, roundUp } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
@@ -61,7 +61,7 @@ export function drawRateChart(
   drawLabels(
     grid,
     plot,
-    labels.map((share) => ({ share, text: formatNumber(top * share) })),
+    labels.map((share) => ({ share, text: formatCompactNumber(top * share) })),
   );
   drawTimeLabels(grid, plot, axis.untilSeconds);
 }
@@ -211,15 +211,8 @@ export function drawLatencyChart(grid: Grid, area: Rect, series: Series, axis: T
   drawLabels(
     grid,
     plot,
-    ticks.map((tick) => ({ share: scale(tick), text: tickLabel(tick) })),
+    ticks.map((tick) => ({ share: scale(tick), text: asTick(formatMs(tick)) })),
   );
-}
-
-/** Ticks are round figures: "5 ms" rather than "5.00 ms". */
-export function tickLabel(ms: number): string {
-  return formatMs(ms)
-    .replace(/\.0+(?= )/, "")
-    .replace(/(\.\d*[1-9])0+(?= )/, "$1");
 }
 
 /** Dot bits of a braille cell, by row, for its left and right half. */

@@ -4,18 +4,19 @@
  * become annotations, which the run's page shows at the top.
  */
 
-import type { LiveRun, RunControl, RunEnd, RunPhase, RunView } from "../core/run/results/live.ts";
-import type { RunSummary } from "../core/run/results/model.ts";
-import { endLines } from "./end.ts";
 import {
   formatClock,
   formatCompact,
+  formatCompactPercent,
   formatCount,
   formatMs,
   formatNumber,
   formatPercent,
   formatRate,
-} from "./format.ts";
+} from "../core/run/results/format.ts";
+import type { LiveRun, RunControl, RunEnd, RunPhase, RunView } from "../core/run/results/live.ts";
+import type { RunSummary } from "../core/run/results/model.ts";
+import { endLines } from "./end.ts";
 import { linesToText } from "./lines.ts";
 import { type Host, nodeHost, type ViewOptions } from "./ports.ts";
 import { clean } from "./text.ts";
@@ -93,9 +94,8 @@ export function heartbeat(live: LiveRun): string {
   const targets = running.flatMap(({ targetPerSecond }) => targetPerSecond ?? []);
   const parts = [formatClock(live.elapsedSeconds)];
   if (live.totalSeconds !== null && live.totalSeconds > 0) {
-    parts.push(
-      `${Math.floor(Math.min(1, live.elapsedSeconds / live.totalSeconds) * 100)} %`.padStart(5),
-    );
+    const share = Math.min(1, live.elapsedSeconds / live.totalSeconds);
+    parts.push(formatCompactPercent(share).padStart(5));
   }
   parts.push(formatRate(live.ratePerSecond));
   const target = targets.reduce((sum, rate) => sum + rate, 0);

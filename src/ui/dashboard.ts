@@ -16,10 +16,15 @@
  * grow in that order until the screen is full. Below 60×16 charts go; below that only lines remain.
  */
 
+import {
+  formatClock,
+  formatCompactPercent,
+  formatCompactRate,
+  formatMs,
+} from "../core/run/results/format.ts";
 import type { LiveRun } from "../core/run/results/live.ts";
 import { drawLatencyChart, drawRateChart } from "./chart.ts";
 import { drawRule, drawSpans } from "./draw.ts";
-import { formatClock, formatMs, formatRate } from "./format.ts";
 import { Grid, type Rect } from "./grid.ts";
 import { drawHistogramChart } from "./histogram-chart.ts";
 import { drawHeader, drawVerdicts, drawWorkflows, verdictRows } from "./panels.ts";
@@ -296,7 +301,7 @@ function drawHealthLine(grid: Grid, area: Rect, live: LiveRun): void {
     first === undefined ? ["no errors", Style.dim] : [`${first.name} ${first.figure}`, Style.bad],
     [errors.length > 1 ? ` +${errors.length - 1} kinds` : "", Style.bad],
     [
-      `   core ${Math.round(Math.min(99, cpu) * 100)} %  lag ${formatMs(lagMsP99)}`,
+      `   core ${formatCompactPercent(Math.min(99, cpu))}  lag ${formatMs(lagMsP99)}`,
       limited ? Style.bad : Style.dim,
     ],
   ]);
@@ -310,10 +315,10 @@ function drawTiny(grid: Grid, live: LiveRun): void {
   const worst = Math.max(0, ...live.workflows.flatMap(({ steps }) => steps.map(({ p99 }) => p99)));
   const lines: (readonly [string, number])[] = [
     [`${formatClock(live.elapsedSeconds)} ${live.phase}`, Style.bold],
-    [`${formatRate(live.ratePerSecond)}`, Style.text],
+    [`${formatCompactRate(live.ratePerSecond)}`, Style.text],
     [`p99 ${formatMs(worst)}`, Style.p99],
     [
-      `failed ${formatRate(live.failedPerSecond)}`,
+      `failed ${formatCompactRate(live.failedPerSecond)}`,
       live.failedPerSecond > 0 ? Style.bad : Style.dim,
     ],
     ...failing.map(

@@ -1,12 +1,5 @@
 /** The tables of the end result: per step, arrivals, errors, checks, custom metrics. */
 
-import type {
-  Distribution,
-  MetricSummary,
-  RunSummary,
-  StepSummary,
-  WorkflowSummary,
-} from "../core/run/results/model.ts";
 import {
   formatBytes,
   formatCount,
@@ -14,7 +7,15 @@ import {
   formatNumber,
   formatPercent,
   formatRate,
-} from "./format.ts";
+  formatSeconds,
+} from "../core/run/results/format.ts";
+import type {
+  Distribution,
+  MetricSummary,
+  RunSummary,
+  StepSummary,
+  WorkflowSummary,
+} from "../core/run/results/model.ts";
 import { type Line, line, type Span, span } from "./lines.ts";
 import { totals } from "./side-panels.ts";
 import { Style } from "./style.ts";
@@ -83,7 +84,7 @@ function workflowLines(workflows: readonly WorkflowSummary[], width: number): Li
       iterations.interrupted > 0
         ? span(formatCount(iterations.interrupted), Style.warn)
         : span("0", Style.dim),
-      formatMs(elapsedSeconds * 1_000),
+      formatSeconds(elapsedSeconds),
       span(load, Style.dim),
     ],
   );
@@ -185,7 +186,7 @@ function arrivalSection({ workflows }: RunSummary, width: number): Line[] {
         span(formatRate(achievedPerSecond), short ? Style.bad : Style.good),
         formatCount(started),
         span(formatCount(missed), missed > 0 ? Style.bad : Style.dim),
-        ...[sendLagMs.p50, sendLagMs.p99, sendLagMs.max].map(formatMs),
+        ...[sendLagMs.p50, sendLagMs.p99, sendLagMs.max].map((ms) => formatMs(ms)),
       ],
     ];
   });
@@ -275,11 +276,7 @@ function metricValues({ kind, values }: MetricSummary): string {
     .map(([name, value]) =>
       kind === "rate" && name === "rate"
         ? `${name} ${formatPercent(value)}`
-        : `${name} ${figure(value)}`,
+        : `${name} ${formatNumber(value)}`,
     )
     .join("  ");
-}
-
-function figure(value: number): string {
-  return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
 }

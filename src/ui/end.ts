@@ -4,10 +4,17 @@
  * lines out; full mode prints them in colour, ci mode plain.
  */
 
+import {
+  formatCompactPercent,
+  formatCount,
+  formatMs,
+  formatPercent,
+  formatRate,
+  formatSeconds,
+} from "../core/run/results/format.ts";
 import type { RunEnd } from "../core/run/results/live.ts";
 import type { Loss, RunSummary, ThresholdOutcome, Verdict } from "../core/run/results/model.ts";
 import { detailLines } from "./end-details.ts";
-import { formatCount, formatMs, formatPercent, formatRate } from "./format.ts";
 import { type Line, line, span } from "./lines.ts";
 import { Style, type StyleId } from "./style.ts";
 import { tableLines } from "./table.ts";
@@ -71,7 +78,7 @@ function verdictLines(summary: RunSummary, width: number): Line[] {
   const failed = steps.reduce((sum, step) => sum + step.failed, 0);
   const seconds = measuredSeconds(summary);
   const figures = [
-    formatMs(summary.durationSeconds * 1_000),
+    formatSeconds(summary.durationSeconds),
     `${formatCount(requests)} requests`,
     formatRate(seconds > 0 ? requests / seconds : 0),
     failed === 0
@@ -131,7 +138,7 @@ export function margin({ expression, actual, passed }: ThresholdOutcome): string
   if (limit === 0 || !Number.isFinite(actual)) return "";
   const distance = Math.abs(actual - limit) / Math.abs(limit);
   if (distance === 0) return "exactly at the limit";
-  return `${formatPercent(distance)} ${passed ? "inside" : "beyond"} the limit`;
+  return `${formatCompactPercent(distance)} ${passed ? "inside" : "beyond"} the limit`;
 }
 
 /** May the numbers be believed: the generator, what was lost, remarks. */
@@ -153,7 +160,7 @@ function trustLines({ generator, lost, notes }: RunSummary, width: number): Line
 }
 
 function lossText({ atSeconds, what, cost }: Loss): string {
-  return `lost at ${formatMs(atSeconds * 1_000)}: ${what}; ${cost}`;
+  return `lost at ${formatSeconds(atSeconds)}: ${what}; ${cost}`;
 }
 
 function bullet(mark: string, text: string, style: StyleId, width: number): Line[] {

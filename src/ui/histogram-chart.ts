@@ -3,9 +3,9 @@
  * p95 and beyond. Two humps, a long tail or a wall at a time-out are seen here and in no percentile.
  */
 
+import { asTick, formatMs, formatPercent } from "../core/run/results/format.ts";
 import type { StepSummary } from "../core/run/results/model.ts";
-import { drawLabels, EIGHTHS, plotOf, tickLabel } from "./chart.ts";
-import { formatPercent } from "./format.ts";
+import { drawLabels, EIGHTHS, plotOf } from "./chart.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { logRange, logTicks } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
@@ -102,7 +102,7 @@ function drawTicks(
   let free = 0;
   for (const tick of logTicks(low, high, Math.floor(plot.width / TICK_CELLS))) {
     const column = Math.round(position(tick) * plot.width);
-    const label = `╵${tickLabel(tick)}`;
+    const label = `╵${asTick(formatMs(tick))}`;
     if (column < free || column + textWidth(label) > plot.width) continue;
     grid.text(plot.x + column, plot.y + plot.height, label, Style.dim);
     free = column + textWidth(label) + 1;

@@ -4,9 +4,14 @@
  * own; which part gets which rectangle is decided in dashboard.ts.
  */
 
+import {
+  formatClock,
+  formatCompact,
+  formatCompactNumber,
+  formatCompactRate,
+} from "../core/run/results/format.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
 import { drawBar, drawSpans, type Ink, spansWidth } from "./draw.ts";
-import { formatClock, formatCompact, formatNumber, formatRate } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { pageOf, type Scene, summaryOf } from "./scene.ts";
 import { Style, type StyleId } from "./style.ts";
@@ -27,7 +32,7 @@ export function drawHeader(grid: Grid, area: Rect, live: LiveRun): void {
   const room = phaseAt - 1 - area.x;
   if (room < 10) return;
   const brand = BRAND.map((part, index) => [part, BRAND_STYLES[index] ?? Style.bold] as const);
-  const figure = `  ${formatRate(live.ratePerSecond)}`;
+  const figure = `  ${formatCompactRate(live.ratePerSecond)}`;
   const nameRoom = room - 12 - textWidth(figure);
   const name = nameRoom >= 6 ? `  ${shorten(clean(live.summary.name), nameRoom)}` : "";
   const spans = [...brand, [name, Style.text] as const, [figure, Style.bold] as const];
@@ -158,7 +163,7 @@ function workflowDetails(live: LiveRun, workflow: LiveWorkflow, scene: Scene): r
       ? formatCompact(activeVus)
       : `${formatCompact(activeVus)}/${formatCompact(targetVus)}`;
   const spans: Ink[] = [[`${vus} VUs`, Style.text]];
-  spans.push([`   ${formatNumber(workflow.ratePerSecond)} req/s`, Style.bold]);
+  spans.push([`   ${formatCompactNumber(workflow.ratePerSecond)} req/s`, Style.bold]);
   if (targetPerSecond !== null) spans.push(...targetSpans(workflow, targetPerSecond, scene));
   if (warmingUp) spans.push(["   warming up", Style.warn]);
   return spans;
@@ -173,11 +178,11 @@ function targetSpans(
   { arrivals }: Scene,
 ): readonly Ink[] {
   const achieved = arrivals.get(name);
-  const asked = `${formatNumber(target)} arrivals/s`;
+  const asked = `${formatCompactNumber(target)} arrivals/s`;
   if (achieved === undefined || warmingUp) return [[`   target ${asked}`, Style.target]];
   const style = achieved >= target * ON_TARGET ? Style.good : Style.bad;
   return [
-    [`   ${formatNumber(achieved)}`, style],
+    [`   ${formatCompactNumber(achieved)}`, style],
     [` of ${asked}`, Style.target],
   ];
 }

@@ -3,9 +3,17 @@
  * messages, key hints and the help page. Same rule as panels.ts: each stays in its rectangle.
  */
 
+import {
+  formatBytes,
+  formatCompact,
+  formatCompactPercent,
+  formatCount,
+  formatMs,
+  formatPercent,
+  formatSeconds,
+} from "../core/run/results/format.ts";
 import type { LiveRun } from "../core/run/results/live.ts";
 import { drawBar, drawRule, drawSpans } from "./draw.ts";
-import { formatBytes, formatCompact, formatCount, formatMs, formatPercent } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { pageOf, type Scene, stepRows } from "./scene.ts";
 import { Style, type StyleId } from "./style.ts";
@@ -41,7 +49,7 @@ export function errorEntries(live: LiveRun): Entry[] {
   }));
   const losses = live.summary.lost.map(({ what, atSeconds }) => ({
     name: `lost: ${clean(what)}`,
-    figure: `at ${formatMs(atSeconds * 1_000)}`,
+    figure: `at ${formatSeconds(atSeconds)}`,
     style: Style.bad,
   }));
   return [...losses, ...errors];
@@ -147,7 +155,7 @@ export function drawGenerator(grid: Grid, area: Rect, live: LiveRun): void {
 
 function drawMeter(grid: Grid, row: Rect, name: string, share: number, style: StyleId): void {
   const used = grid.text(row.x, row.y, `${name} `, Style.text, row.width);
-  const figure = ` ${Math.round(Math.min(99, share) * 100)} %`.padStart(6);
+  const figure = ` ${formatCompactPercent(Math.min(99, share))}`.padStart(6);
   const barWidth = Math.min(30, row.width - Math.max(13, used) - figure.length);
   const barAt = row.x + Math.max(13, used);
   if (barWidth >= 4)

@@ -3,10 +3,16 @@
  * percentiles, a wide one everything and the course of p95.
  */
 
+import {
+  formatBytes,
+  formatCompact,
+  formatCompactRate,
+  formatCount,
+  formatMs,
+} from "../core/run/results/format.ts";
 import type { LiveRun } from "../core/run/results/live.ts";
 import { drawSpark } from "./chart.ts";
 import { drawRule } from "./draw.ts";
-import { formatBytes, formatCompact, formatCount, formatMs, formatRate } from "./format.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { focusOf, pageWith, type Scene, type StepRow, stepRows } from "./scene.ts";
 import { peakColumns } from "./series.ts";
@@ -43,7 +49,7 @@ const STEP_COLUMNS: readonly StepColumn[] = [
     worth: 4,
     width: 10,
     style: Style.bold,
-    text: ({ live }) => formatRate(live.ratePerSecond),
+    text: ({ live }) => formatCompactRate(live.ratePerSecond),
   },
   { title: "p50", worth: 3, width: 9, style: Style.p50, text: ({ live }) => formatMs(live.p50) },
   { title: "p95", worth: 2, width: 9, style: Style.p95, text: ({ live }) => formatMs(live.p95) },

@@ -1,5 +1,7 @@
 /** Queue depth over the last minutes: queued and running as two lines on one scale. */
 
+import { formatCount, formatMs } from "../../src/core/run/results/format.ts";
+
 export interface DepthPoint {
   readonly at: number;
   readonly queued: number;
@@ -46,7 +48,7 @@ export function DepthChart({ points }: { readonly points: readonly DepthPoint[] 
       </svg>
       <div class="dim">
         <span class="state QUEUED">queued</span> and <span class="state RUNNING">running</span> over
-        the last {Math.round(span / 1_000)} s, at most {most.toLocaleString("en")}
+        the last {formatMs(span)}, at most {formatCount(most)}
       </div>
     </>
   );

@@ -6,6 +6,7 @@
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { errorText } from "../../src/core/base/error-text.ts";
+import { formatCount } from "../../src/core/run/results/format.ts";
 import { ApiError, call, follow, setToken } from "./api.ts";
 import { DepthChart, type DepthPoint } from "./depth.tsx";
 import "./style.css";
@@ -98,7 +99,9 @@ function App() {
                 aria-pressed={state === name}
                 onClick={() => setState(state === name ? undefined : name)}
               >
-                <b data-count={name}>{status?.counts[name].toLocaleString("en") ?? "–"}</b>
+                <b data-count={name}>
+                  {status === undefined ? "–" : formatCount(status.counts[name])}
+                </b>
                 {name.toLowerCase()}
               </button>
             ))}

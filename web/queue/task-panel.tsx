@@ -1,6 +1,7 @@
 /** One task: what it is, its history as a time line, live, and the buttons that apply to its state. */
 
 import { useEffect, useState } from "preact/hooks";
+import { formatMs } from "../../src/core/run/results/format.ts";
 import { call } from "./api.ts";
 import type { Task, TaskEvent } from "./types.ts";
 
@@ -169,6 +170,5 @@ function move(event: TaskEvent): string {
 
 function since(before: TaskEvent | undefined, event: TaskEvent): string {
   if (before === undefined) return "";
-  const ms = Date.parse(event.timestamp) - Date.parse(before.timestamp);
-  return ms < 1_000 ? ` · +${ms} ms` : ` · +${(ms / 1_000).toFixed(1)} s`;
+  return ` · +${formatMs(Date.parse(event.timestamp) - Date.parse(before.timestamp))}`;
 }

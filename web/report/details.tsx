@@ -1,12 +1,13 @@
 /** What went wrong, how the generator fared, and what exactly was run. */
 
-import type { GeneratorHealth, RunSummary } from "../../src/core/run/results/model.ts";
 import {
   formatBytes,
   formatCount,
   formatMs,
+  formatPercent,
   formatSeconds,
-} from "../../src/reporters/file/format.ts";
+} from "../../src/core/run/results/format.ts";
+import type { GeneratorHealth, RunSummary } from "../../src/core/run/results/model.ts";
 import { Chip, Section, Share, Table } from "./parts.tsx";
 
 type SummaryProps = { readonly summary: RunSummary };
@@ -104,7 +105,7 @@ export function Generator({ generator }: { readonly generator: GeneratorHealth }
     <Section id="generator" title="Load generator" aside={verdict}>
       <p class="lead">
         {generator.reason ??
-          `The busiest executor core used ${Math.round(generator.cpu * 100)} % of a CPU; event loops ` +
+          `The busiest executor core used ${formatPercent(generator.cpu)} of a CPU; event loops ` +
             `ran at most ${formatMs(generator.lagMsP99)} late (p99).`}
       </p>
       {rows.length > 0 && (

@@ -1,8 +1,8 @@
 /** Latencies of one step: bars over a logarithmic axis, with the percentiles marked. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { asTick, formatCount, formatMs } from "../../src/core/run/results/format.ts";
 import type { StepSummary } from "../../src/core/run/results/model.ts";
-import { formatCount, formatMs } from "../../src/reporters/file/format.ts";
 import { type Bucket, bucketsOf } from "../../src/reporters/file/quantiles.ts";
 import { useNear } from "./near.ts";
 import { useTheme } from "./theme.ts";
@@ -79,7 +79,7 @@ function Bars(props: { step: StepSummary; buckets: readonly Bucket[]; width: num
             y={HEIGHT - 8}
             text-anchor={x(ms) > width - 24 ? "end" : "middle"}
           >
-            {formatMs(ms)}
+            {asTick(formatMs(ms))}
           </text>
         </g>
       ))}

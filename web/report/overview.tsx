@@ -1,19 +1,20 @@
 /** The first screen: what came out, what to be careful about, the figures, and the run over time. */
 
 import { useMemo, useState } from "preact/hooks";
-import type {
-  RunSummary,
-  StepSummary,
-  ThresholdOutcome,
-} from "../../src/core/run/results/model.ts";
 import {
   formatBytes,
+  formatCompactRate,
   formatCount,
   formatMs,
   formatPercent,
   formatRate,
   formatSeconds,
-} from "../../src/reporters/file/format.ts";
+} from "../../src/core/run/results/format.ts";
+import type {
+  RunSummary,
+  StepSummary,
+  ThresholdOutcome,
+} from "../../src/core/run/results/model.ts";
 import { bucketsOf, mergeHistograms, quantileOf } from "../../src/reporters/file/quantiles.ts";
 import { sumTimelines, worstOn } from "../../src/reporters/file/timeline.ts";
 import { Chip, Section, Segments, Table, type Tone } from "./parts.tsx";
@@ -114,7 +115,7 @@ export function Headline({ summary }: SummaryProps) {
   const failed = sum((step) => step.failed);
   const buckets = bucketsOf(mergeHistograms(steps.map(({ histogram }) => histogram)));
   const quantile = (fraction: number) =>
-    requests === 0 ? "–" : formatMs(Number(quantileOf(buckets, fraction).toPrecision(2)));
+    requests === 0 ? "–" : formatMs(quantileOf(buckets, fraction), 2);
   const iterations = summary.workflows.reduce((n, each) => n + each.iterations.completed, 0);
   const figures: [string, string, string][] = [
     ["Requests", formatCount(requests), `${formatCount(iterations)} iterations`],
@@ -230,6 +231,7 @@ export function Overview({ summary, scale, setScale }: OverviewProps) {
           atSeconds={timeline.atSeconds}
           lines={rates}
           format={formatRate}
+          formatTick={formatCompactRate}
           group="all"
           height={200}
         />
@@ -239,6 +241,7 @@ export function Overview({ summary, scale, setScale }: OverviewProps) {
           atSeconds={timeline.atSeconds}
           lines={latencies}
           format={formatMs}
+          formatTick={formatMs}
           group="all"
           height={230}
           latency

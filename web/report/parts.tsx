@@ -1,7 +1,7 @@
 /** Small pieces used all over the page: sections, tables, shares, chips. */
 
 import type { ComponentChildren } from "preact";
-import { formatPercent } from "../../src/reporters/file/format.ts";
+import { formatPercent } from "../../src/core/run/results/format.ts";
 
 interface SectionProps {
   readonly id: string;

@@ -7,6 +7,7 @@
 import { createContext } from "preact";
 import { useContext, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
+import { asTick } from "../../src/core/run/results/format.ts";
 import { useNear } from "./near.ts";
 import { cssColor, useTheme } from "./theme.ts";
 
@@ -28,6 +29,8 @@ export interface TimeChartProps {
   readonly atSeconds: readonly number[];
   readonly lines: readonly Line[];
   readonly format: (value: number) => string;
+  /** For the axis, which is narrow. */
+  readonly formatTick: (value: number) => string;
   /** Charts with the same key move their cursors together. */
   readonly group: string;
   readonly height?: number;
@@ -130,8 +133,8 @@ function optionsOf(
     ticks: { stroke: cssColor("--grid"), width: 1, size: 4 },
     font: "11px system-ui, sans-serif",
   };
-  const format = (_: uPlot, values: (number | null)[]) =>
-    values.map((value) => (value === null ? "" : props.format(value)));
+  const ticks = (_: uPlot, values: (number | null)[]) =>
+    values.map((value) => (value === null ? "" : asTick(props.formatTick(value))));
   return {
     width: Math.max(width, 1),
     height: heightOf(props),
@@ -144,7 +147,7 @@ function optionsOf(
     },
     axes: [
       { ...axis, values: (_, values) => values.map(clock), space: 60, size: 30 },
-      { ...axis, values: format, size: 64, space: props.logarithmic ? 24 : 34 },
+      { ...axis, values: ticks, size: 64, space: props.logarithmic ? 24 : 34 },
     ],
     series: [{}, ...props.lines.map(seriesOf)],
     hooks: { setCursor: [(chart) => onIndex(chart.cursor.idx ?? null)] },

@@ -2,6 +2,16 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
+import {
+  formatBytes,
+  formatCompactRate,
+  formatCount,
+  formatMs,
+  formatNumber,
+  formatPercent,
+  formatRate,
+  formatSeconds,
+} from "../../src/core/run/results/format.ts";
 import type {
   ArrivalSummary,
   Distribution,
@@ -10,15 +20,6 @@ import type {
   WorkflowStatus,
   WorkflowSummary,
 } from "../../src/core/run/results/model.ts";
-import {
-  formatBytes,
-  formatCount,
-  formatMs,
-  formatNumber,
-  formatPercent,
-  formatRate,
-  formatSeconds,
-} from "../../src/reporters/file/format.ts";
 import { timelineOf } from "../../src/reporters/file/timeline.ts";
 import { Histogram } from "./histogram.tsx";
 import { rateLines } from "./overview.tsx";
@@ -211,6 +212,7 @@ function StepCard({ step, group }: { readonly step: StepSummary; readonly group:
               atSeconds={timeline.atSeconds}
               lines={rates}
               format={formatRate}
+              formatTick={formatCompactRate}
               group={group}
             />
             <TimeChart
@@ -222,6 +224,7 @@ function StepCard({ step, group }: { readonly step: StepSummary; readonly group:
               atSeconds={timeline.atSeconds}
               lines={latencies}
               format={formatMs}
+              formatTick={formatMs}
               group={group}
               latency
             />

@@ -25,13 +25,13 @@ describe("the picture of an answer", () => {
         "  status      200 OK",
         "  address     127.0.0.1:8089",
         "  protocol    HTTP/1.1",
-        "  size        2.0 KiB body, 120 B head",
+        "  size        2.05 kB body, 120 B head",
         "",
-        "  DNS               1ms  ██████",
-        "  connect           1ms        ██████",
-        "  first byte        5ms              ██████████████████████████████",
-        "  body              1ms                                            ██████",
-        "  total             8ms",
+        "  DNS           1.00 ms  ██████",
+        "  connect       1.00 ms        ██████",
+        "  first byte    5.00 ms              ██████████████████████████████",
+        "  body          1.00 ms                                            ██████",
+        "  total         8.00 ms",
       ].join("\n"),
     );
   });
@@ -81,7 +81,7 @@ it("a failure shows its kind, its code and what to do", () => {
     totalMs: 2,
   } as const;
   expect(drawFailure(failure, plain)).toBe(
-    "  refused: nothing listens on a:1 [ECONNREFUSED]\n  after 2ms, during connect\n  Is the server started?",
+    "  refused: nothing listens on a:1 [ECONNREFUSED]\n  after 2.00 ms, during connect\n  Is the server started?",
   );
 });
 
@@ -89,7 +89,7 @@ it("several answers are summed up by phase", () => {
   const later = { ...answer, totalMs: 10, phases: { ...answer.phases, firstByte: 7 } };
   const lines = drawSpread([answer, later], 3).split("\n");
   expect(lines[0]).toBe("2 of 3 answered");
-  expect(lines).toContain("  first byte        5ms      6ms      7ms");
+  expect(lines).toContain("  first byte    5.00 ms  6.00 ms  7.00 ms");
   expect(lines.join()).not.toContain("TLS");
   expect(drawSpread([], 2)).toContain("0 of 2 answered");
 });

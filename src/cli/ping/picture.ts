@@ -1,6 +1,6 @@
 /** What `hyperscale ping` shows: facts of the answer, then a bar per phase, each where it happened. */
 
-import { formatDuration } from "../../core/base/duration.ts";
+import { formatBytes, formatMs } from "../../core/run/results/format.ts";
 import type { PingFailure } from "./failure.ts";
 import type { PhaseTimes, PingAnswer } from "./probe.ts";
 
@@ -54,7 +54,7 @@ function facts(answer: PingAnswer, paint: Paint): readonly string[] {
     fact("status", paint(colour, `${status} ${printable(statusText)}`.trim())),
     fact("address", `${place}:${answer.port}`),
     fact("protocol", answer.protocol),
-    fact("size", `${bytes(answer.bodyBytes)} body, ${bytes(answer.headBytes)} head`),
+    fact("size", `${formatBytes(answer.bodyBytes)} body, ${formatBytes(answer.headBytes)} head`),
   ];
   if (tls === null) return lines;
   const days = tls.expiresInDays;
@@ -116,12 +116,12 @@ export function drawSpread(answers: readonly PingAnswer[], sent: number): string
 
 export function drawLine(answer: PingAnswer, index: number): string {
   const { status, address, bodyBytes, totalMs } = answer;
-  return `  ${String(index).padStart(3)}  ${status}  ${address}  ${bytes(bodyBytes)}  ${formatDuration(totalMs)}`;
+  return `  ${String(index).padStart(3)}  ${status}  ${address}  ${formatBytes(bodyBytes)}  ${formatMs(totalMs)}`;
 }
 
 export function drawFailure(failure: PingFailure, options: PictureOptions): string {
   const paint = painter(options);
-  const after = `after ${formatDuration(failure.totalMs)}, during ${failure.phase}`;
+  const after = `after ${formatMs(failure.totalMs)}, during ${failure.phase}`;
   const code = failure.code === "" || failure.code === "PING_TIMEOUT" ? "" : ` [${failure.code}]`;
   const lines = [
     `  ${paint("red", failure.kind)}: ${failure.message}${paint("dim", code)}`,
@@ -131,13 +131,7 @@ export function drawFailure(failure: PingFailure, options: PictureOptions): stri
 }
 
 function time(ms: number): string {
-  return formatDuration(ms).padStart(TIME_COLUMNS);
-}
-
-function bytes(count: number): string {
-  if (count < 1_024) return `${count} B`;
-  if (count < 1_048_576) return `${(count / 1_024).toFixed(1)} KiB`;
-  return `${(count / 1_048_576).toFixed(1)} MiB`;
+  return formatMs(ms).padStart(TIME_COLUMNS);
 }
 
 /** A server's words, without what could steer a terminal. */

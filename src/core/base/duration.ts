@@ -65,7 +65,10 @@ function unitMs(unit: Unit): number {
   }
 }
 
-/** For people: 0.42 ms, 12.3 ms, 4.21 s, 2 m 05 s, 1 h 03 m. */
+/**
+ * A duration of a plan, in the notation `parseDuration` reads: 0.42ms, 12.3ms, 4.21s, 2m05s, 1h03m.
+ * Measured times are written by core/run/results/format.ts.
+ */
 export function formatDuration(ms: number): string {
   if (ms < 1) return `${round(ms, 3)}ms`;
   if (ms < 1_000) return `${round(ms, ms < 10 ? 2 : ms < 100 ? 1 : 0)}ms`;

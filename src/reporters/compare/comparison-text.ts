@@ -1,6 +1,11 @@
 /** The comparison for a terminal: conditions, one line per row, and the verdict last. */
 
-import { formatMs, formatNumber, formatPercent, formatRate } from "../file/format.ts";
+import {
+  formatMs,
+  formatNumber,
+  formatPercent,
+  formatRate,
+} from "../../core/run/results/format.ts";
 import type { ComparedRow, Comparison, Metric, RowResult } from "./compare.ts";
 
 export interface ComparedRun {

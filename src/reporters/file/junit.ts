@@ -10,13 +10,13 @@
  * check that failed now and then within what a threshold tolerates is a passed case with a remark.
  */
 
+import { formatCount, formatPercent } from "../../core/run/results/format.ts";
 import type {
   CheckSummary,
   RunSummary,
   ThresholdOutcome,
   WorkflowSummary,
 } from "../../core/run/results/model.ts";
-import { formatCount, formatPercent } from "./format.ts";
 
 interface TestCase {
   readonly name: string;

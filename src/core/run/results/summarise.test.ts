@@ -117,7 +117,7 @@ describe("gates that nobody declared", () => {
   it("want every check to pass and one request to succeed", () => {
     const bad = [{ name: "c", passed: 9_999_999, failed: 1 }];
     expect(short(implicitGates(workflow(0, 5, bad), []))).toEqual([
-      "false 1 failed",
+      "false >99.99 %, 1 failed",
       "false 0 of 5 succeeded",
     ]);
     const good = [{ name: "c", passed: 3, failed: 0 }];
@@ -153,7 +153,7 @@ describe("the generator", () => {
   it.each([
     ["idle", [core(0, 0.2, 1)], 5, null],
     ["busy", [core(0, 0.2, 1), core(1, 0.9, 1)], 0, "executor core 1 used 90 % of its CPU"],
-    ["late", [core(0, 0.2, 50.1)], 0, "executor core 0 was 50 ms late (p99)"],
+    ["late", [core(0, 0.2, 50.1)], 0, "executor core 0 was 50.1 ms late (p99)"],
     ["at the border of late", [core(0, 0.2, 50)], 0, null],
     ["missing arrivals while busy", [core(0, 0.8, 1)], 12, "12 arrivals were never started"],
     ["busy without missing", [core(0, 0.89, 1)], 0, null],

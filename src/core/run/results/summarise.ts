@@ -7,6 +7,7 @@ import { cellLow, cellWidth, type Histogram } from "../stats/histogram.ts";
 import type { MetricTotal, MetricTotals } from "../stats/metrics.ts";
 import type { Series } from "../stats/series.ts";
 import { STATUS_OTHER, type StepTotals } from "../stats/step-stats.ts";
+import { formatCount, formatMs, formatPercent } from "./format.ts";
 import type { WorkflowData } from "./metric-source.ts";
 import type {
   CoreHealth,
@@ -176,15 +177,13 @@ export function implicitGates(
   const passed = workflow.checks.reduce((sum, check) => sum + check.passed, 0);
   const failed = workflow.checks.reduce((sum, check) => sum + check.failed, 0);
   if (passed + failed > 0 && !declared("checks")) {
-    const actual = Number(((100 * passed) / (passed + failed)).toPrecision(6));
-    // A handful of failures in a million must not be rounded to a hundred percent.
-    const actualText = failed > 0 && actual === 100 ? `${failed} failed` : `${actual} %`;
+    const share = passed / (passed + failed);
     gates.push({
       ...base,
       expression: "checks.rate >= 100%",
       passed: failed === 0,
-      actual,
-      actualText,
+      actual: Number((100 * share).toPrecision(6)),
+      actualText: failed === 0 ? "100 %" : `${formatPercent(share)}, ${formatCount(failed)} failed`,
     });
   }
   const requests = workflow.steps.reduce((sum, step) => sum + step.totals.requests, 0);
@@ -192,7 +191,9 @@ export function implicitGates(
   const cutOff = workflow.steps.reduce((sum, step) => sum + step.totals.interrupted, 0);
   if (requests + cutOff > 0 && !declared("errors")) {
     const actualText =
-      requests > 0 ? `${ok} of ${requests} succeeded` : `none of ${cutOff} finished in time`;
+      requests > 0
+        ? `${formatCount(ok)} of ${formatCount(requests)} succeeded`
+        : `none of ${formatCount(cutOff)} finished in time`;
     const expression = "at least one request succeeded";
     gates.push({ ...base, expression, passed: ok > 0, actual: ok, actualText });
   }
@@ -221,18 +222,19 @@ function limitReason(
   lagMsP99: number,
   arrivalsMissed: number,
 ): string | null {
-  const percent = `${Math.round(cpu * 100)} %`;
+  const percent = formatPercent(cpu);
   const core = cores.find((one) => one.cpu === cpu)?.core ?? 0;
   if (cpu >= LIMITED_CPU) {
     return `executor core ${core} used ${percent} of its CPU: the generator, not the target, set the pace`;
   }
   if (lagMsP99 > LIMITED_LAG_MS) {
     const slow = cores.find((one) => one.lagMsP99 === lagMsP99)?.core ?? 0;
-    const late = `${Math.round(lagMsP99)} ms late (p99)`;
+    const late = `${formatMs(lagMsP99)} late (p99)`;
     return `the event loop of executor core ${slow} was ${late}: times include waiting in the generator`;
   }
   if (arrivalsMissed > 0 && cpu >= LIMITED_CPU_MISSED) {
-    return `${arrivalsMissed} arrivals were never started while executor core ${core} used ${percent} of its CPU`;
+    const missed = formatCount(arrivalsMissed);
+    return `${missed} arrivals were never started while executor core ${core} used ${percent} of its CPU`;
   }
   return null;
 }

@@ -7,7 +7,7 @@
 import type { ThresholdSpec } from "../job/manifest.ts";
 import { cellLow, cellWidth, Histogram } from "../stats/histogram.ts";
 import { figureText, type Threshold, type ThresholdOp } from "./threshold.ts";
-import { showValue } from "./threshold-value.ts";
+import { showActual } from "./threshold-value.ts";
 
 export interface MetricQuery {
   readonly workflow: string | null;
@@ -97,7 +97,7 @@ export class ThresholdJudge {
     return {
       passed: holds(actual, threshold),
       actual: Number((actual / threshold.unit.scale).toPrecision(12)),
-      actualText: showValue(actual, threshold.unit),
+      actualText: showActual(actual, threshold.value, threshold.unit),
     };
   }
 

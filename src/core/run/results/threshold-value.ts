@@ -1,6 +1,7 @@
 /** The right side of a threshold: numbers with the units that make sense for the left side. */
 
-import { formatDuration, parseDuration } from "../../base/duration.ts";
+import { parseDuration } from "../../base/duration.ts";
+import { formatMs, formatNumber, formatPercent, formatRate } from "./format.ts";
 import type { ThresholdUnit } from "./threshold.ts";
 
 export type ValueKind = "duration" | "share" | "perSecond" | "number" | "any";
@@ -93,21 +94,38 @@ function expected(kind: ValueKind): string {
 }
 
 /** For people: "312 ms", "1.4 %", "980/s", "12". */
-export function showValue(value: number, unit: ThresholdUnit): string {
-  switch (unit.kind) {
+export function showValue(value: number, { kind }: ThresholdUnit): string {
+  switch (kind) {
     case "duration":
-      return formatDuration(value).replace(/(\d)([a-z]+)$/, "$1 $2");
+      return formatMs(value);
     case "percent":
-      return `${digits(value * 100)} %`;
+      return formatPercent(value);
     case "perSecond":
-      return `${digits(value)}/s`;
+      return formatRate(value);
     case "plain":
-      return digits(value);
+      return formatNumber(value);
   }
 }
 
-function digits(value: number): string {
-  if (Number.isInteger(value)) return String(value);
-  const whole = Math.abs(value);
-  return String(Number(value.toPrecision(whole >= 1_000 ? Math.ceil(Math.log10(whole + 1)) : 4)));
+/**
+ * What was measured beside its limit. A value that differs from the limit must not read like it:
+ * "200 ms" is no explanation of why `latency.p99 < 200ms` did not hold, "200.04 ms" is.
+ */
+export function showActual(actual: number, limit: number, unit: ThresholdUnit): string {
+  const limitText = showValue(limit, unit);
+  let text = showValue(actual, unit);
+  for (let digits = 4; digits <= DIGITS_MAX && actual !== limit; digits++) {
+    if (text !== limitText) return text;
+    const exact = exactText(actual, digits, unit);
+    if (exact !== exactText(limit, digits, unit)) text = exact;
+  }
+  return text;
+}
+
+/** As many as a double has. */
+const DIGITS_MAX = 17;
+
+function exactText(value: number, digits: number, { kind }: ThresholdUnit): string {
+  const shown = Number((kind === "percent" ? value * 100 : value).toPrecision(digits));
+  return `${shown}${{ duration: " ms", percent: " %", perSecond: "/s", plain: "" }[kind]}`;
 }
