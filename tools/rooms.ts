@@ -225,7 +225,6 @@ const table = {
       "queue/store",
       "queue/executors",
       "queue",
-      "protocols",
       "workflow",
       "runner",
       "reporters",

@@ -4,12 +4,12 @@
  * dots high and two wide per cell. Both share the time axis below and the labels at the left.
  */
 
+import { padded, textWidth } from "../core/base/terminal-text.ts";
 import { asTick, formatCompactNumber, formatMs } from "../core/run/results/format.ts";
 import type { Series } from "../core/run/results/model.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { GAP, logRange, logTicks, peakColumns, rateColumns, roundUp } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
-import { padded, textWidth } from "./text.ts";
 
 /** Room for "1.23 ms" and the axis. */
 const LABEL_WIDTH = 8;

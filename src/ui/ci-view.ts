@@ -4,6 +4,7 @@
  * become annotations, which the run's page shows at the top.
  */
 
+import { clean } from "../core/base/terminal-text.ts";
 import {
   formatClock,
   formatCompact,
@@ -19,7 +20,6 @@ import type { RunSummary } from "../core/run/results/model.ts";
 import { endLines } from "./end.ts";
 import { linesToText } from "./lines.ts";
 import { type Host, nodeHost, type ViewOptions } from "./ports.ts";
-import { clean } from "./text.ts";
 
 export const HEARTBEAT_MS = 5_000;
 /** Logs have no width; this reads well on a build page. */

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { charWidth } from "../core/base/terminal-text.ts";
 import { renderDashboard, shareRows } from "./dashboard.ts";
 import { TAIL } from "./grid.ts";
 import { paint } from "./paint.ts";
@@ -8,7 +9,6 @@ import { STYLE_COUNT, sgrTable } from "./style.ts";
 import { anyRun, name } from "./testing/arbitrary.ts";
 import { SHOP, syntheticRun } from "./testing/synthetic.ts";
 import { TestTerminal } from "./testing/terminal.ts";
-import { charWidth } from "./text.ts";
 
 const OPEN = {
   totalSeconds: 60,

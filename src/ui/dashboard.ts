@@ -16,6 +16,7 @@
  * grow in that order until the screen is full. Below 60×16 charts go; below that only lines remain.
  */
 
+import { clean } from "../core/base/terminal-text.ts";
 import {
   formatClock,
   formatCompactPercent,
@@ -43,7 +44,6 @@ import {
 } from "./side-panels.ts";
 import { drawSteps } from "./steps-panel.ts";
 import { Style } from "./style.ts";
-import { clean } from "./text.ts";
 
 const FULL_COLUMNS_MIN = 60;
 const FULL_ROWS_MIN = 16;

@@ -1,8 +1,8 @@
 /** What panels are made of: titled rules, lines of several styles, thin bars. */
 
+import { shorten, textWidth } from "../core/base/terminal-text.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { Style, type StyleId } from "./style.ts";
-import { shorten, textWidth } from "./text.ts";
 
 const RULE = 0x2500;
 const BAR = 0x2501;

@@ -1,5 +1,6 @@
 /** The tables of the end result: per step, arrivals, errors, checks, custom metrics. */
 
+import { clean, wrap } from "../core/base/terminal-text.ts";
 import {
   formatBytes,
   formatCount,
@@ -20,7 +21,6 @@ import { type Line, line, type Span, span } from "./lines.ts";
 import { totals } from "./side-panels.ts";
 import { Style } from "./style.ts";
 import { type Cell, type Column, type Table, tableLines, tableWidth } from "./table.ts";
-import { clean, wrap } from "./text.ts";
 
 export function detailLines(summary: RunSummary, width: number): Line[] {
   return [

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { clean } from "../core/base/terminal-text.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
 import { endLines, margin } from "./end.ts";
 import { linesToText, lineWidth } from "./lines.ts";
 import { sgrTable } from "./style.ts";
 import { anySummary } from "./testing/arbitrary.ts";
 import { SHOP, syntheticSummary } from "./testing/synthetic.ts";
-import { clean } from "./text.ts";
 
 const NO_MESSAGES = { lines: [], dropped: 0 };
 

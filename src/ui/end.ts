@@ -4,6 +4,7 @@
  * lines out; full mode prints them in colour, ci mode plain.
  */
 
+import { clean, shorten, wrap } from "../core/base/terminal-text.ts";
 import {
   formatCompactPercent,
   formatCount,
@@ -18,7 +19,6 @@ import { detailLines } from "./end-details.ts";
 import { type Line, line, span } from "./lines.ts";
 import { Style, type StyleId } from "./style.ts";
 import { tableLines } from "./table.ts";
-import { clean, shorten, wrap } from "./text.ts";
 
 const WIDTH_MIN = 80;
 const WIDTH_MAX = 160;

@@ -5,6 +5,7 @@
  */
 
 import { assertNever } from "../core/base/assert.ts";
+import { clean } from "../core/base/terminal-text.ts";
 import type { LiveRun, RunControl, RunEnd, RunView } from "../core/run/results/live.ts";
 import { LiveCanvas } from "./canvas.ts";
 import { endLines } from "./end.ts";
@@ -15,7 +16,6 @@ import { type Host, nodeHost, type ViewOptions } from "./ports.ts";
 import { focusOf, History, type Scene, stepRows } from "./scene.ts";
 import { Screen, sizeOf } from "./screen.ts";
 import { colorDepth, Style, sgrTable } from "./style.ts";
-import { clean } from "./text.ts";
 
 /** Messages kept for the screen and repeated at the end. */
 export const MESSAGES_MAX = 100;

@@ -5,8 +5,8 @@
  */
 
 import { assert } from "../core/base/assert.ts";
+import { charWidth, shorten, textWidth } from "../core/base/terminal-text.ts";
 import { Style, type StyleId } from "./style.ts";
-import { charWidth, shorten, textWidth } from "./text.ts";
 
 export const TAIL = 0;
 const SPACE = 0x20;

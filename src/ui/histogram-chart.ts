@@ -3,13 +3,13 @@
  * p95 and beyond. Two humps, a long tail or a wall at a time-out are seen here and in no percentile.
  */
 
+import { textWidth } from "../core/base/terminal-text.ts";
 import { asTick, formatMs, formatPercent } from "../core/run/results/format.ts";
 import type { StepSummary } from "../core/run/results/model.ts";
 import { drawLabels, EIGHTHS, plotOf } from "./chart.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { logRange, logTicks } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
-import { textWidth } from "./text.ts";
 
 export function drawHistogramChart(grid: Grid, area: Rect, step: StepSummary): void {
   const plot = plotOf(area);

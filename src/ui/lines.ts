@@ -1,7 +1,7 @@
 /** Styled text outside the grid: lines of spans, printed with or without escape codes. */
 
+import { clean, textWidth } from "../core/base/terminal-text.ts";
 import { Style, type StyleId } from "./style.ts";
-import { clean, textWidth } from "./text.ts";
 
 export interface Span {
   readonly text: string;

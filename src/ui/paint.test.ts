@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { charWidth } from "../core/base/terminal-text.ts";
 import { Grid, TAIL } from "./grid.ts";
 import { paint } from "./paint.ts";
 import { STYLE_COUNT, sgrTable } from "./style.ts";
 import { TestTerminal } from "./testing/terminal.ts";
-import { charWidth } from "./text.ts";
 
 const SGR = sgrTable("256");
 const COLUMNS = 24;

@@ -6,8 +6,8 @@
  */
 
 import { assert } from "../core/base/assert.ts";
+import { charWidth } from "../core/base/terminal-text.ts";
 import { type Grid, TAIL } from "./grid.ts";
-import { charWidth } from "./text.ts";
 
 const SYNC_BEGIN = "\x1b[?2026h";
 const SYNC_END = "\x1b[?2026l";

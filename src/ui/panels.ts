@@ -4,6 +4,7 @@
  * own; which part gets which rectangle is decided in dashboard.ts.
  */
 
+import { clean, shorten, textWidth } from "../core/base/terminal-text.ts";
 import {
   formatClock,
   formatCompact,
@@ -15,7 +16,6 @@ import { drawBar, drawSpans, type Ink, spansWidth } from "./draw.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { pageOf, type Scene, summaryOf } from "./scene.ts";
 import { Style, type StyleId } from "./style.ts";
-import { clean, shorten, textWidth } from "./text.ts";
 
 const BRAND = ["HY", "PE", "RS", "CA", "LE"];
 const BRAND_STYLES = [Style.brand0, Style.brand1, Style.brand2, Style.brand3, Style.brand4];

@@ -3,6 +3,7 @@
  * messages, key hints and the help page. Same rule as panels.ts: each stays in its rectangle.
  */
 
+import { clean, textWidth, wrap } from "../core/base/terminal-text.ts";
 import {
   formatBytes,
   formatCompact,
@@ -17,7 +18,6 @@ import { drawBar, drawRule, drawSpans } from "./draw.ts";
 import type { Grid, Rect } from "./grid.ts";
 import { pageOf, type Scene, stepRows } from "./scene.ts";
 import { Style, type StyleId } from "./style.ts";
-import { clean, textWidth, wrap } from "./text.ts";
 
 /** A line of a list panel: a name, a figure at the right, and the share its bar shows. */
 interface Entry {

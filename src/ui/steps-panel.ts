@@ -3,6 +3,7 @@
  * percentiles, a wide one everything and the course of p95.
  */
 
+import { clean, shorten, textWidth } from "../core/base/terminal-text.ts";
 import {
   formatBytes,
   formatCompact,
@@ -17,7 +18,6 @@ import type { Grid, Rect } from "./grid.ts";
 import { focusOf, pageWith, type Scene, type StepRow, stepRows } from "./scene.ts";
 import { peakColumns } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
-import { clean, shorten, textWidth } from "./text.ts";
 
 interface StepColumn {
   readonly title: string;

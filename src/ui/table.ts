@@ -5,13 +5,13 @@
  * no figure is lost at 80 columns.
  */
 
+import { type Align, COLUMN_GAP, columnWidths, paddedRow } from "../core/base/text-table.ts";
 import { type Line, type Span, span } from "./lines.ts";
-import { Style } from "./style.ts";
-import { clean, padded, textWidth } from "./text.ts";
+import { Style, type StyleId } from "./style.ts";
 
 export interface Column {
   readonly title: string;
-  readonly align: "left" | "right";
+  readonly align: Align;
 }
 
 export type Cell = Span | string;
@@ -21,50 +21,46 @@ export interface Table {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-const GAP = 2;
 const INDENT = 2;
 const NAME_MIN = 12;
 
 export function tableWidth(table: Table): number {
-  return widths(table).reduce((sum, width) => sum + width + GAP, INDENT - GAP);
+  return totalOf(columnWidths(textsOf(table)));
 }
 
 export function tableLines(table: Table, width: number): Line[] {
-  const sizes = widths(table);
-  const total = (): number => sizes.reduce((sum, size) => sum + size + GAP, INDENT - GAP);
+  const texts = textsOf(table);
+  const sizes = columnWidths(texts);
   const narrow = (index: number): void => {
     const size = sizes[index] ?? 0;
-    sizes[index] = Math.max(Math.min(NAME_MIN, size), size - Math.max(0, total() - width));
+    sizes[index] = Math.max(Math.min(NAME_MIN, size), size - Math.max(0, totalOf(sizes) - width));
   };
   const last = sizes.length - 1;
   if (last > 0 && table.columns[last]?.align === "left") narrow(last);
   for (let index = 0; index < last; index++) narrow(index);
-  while (sizes.length > 2 && total() > width) sizes.pop();
-  const head = sizes.map((size, index) => {
-    const { title, align } = table.columns[index] ?? { title: "", align: "left" as const };
-    return span(cellText(title, size, align, index), Style.dim);
-  });
-  const body = table.rows.map((row) =>
-    sizes.map((size, index) => {
-      const cell = row[index] ?? "";
-      const { text, style } = typeof cell === "string" ? span(cell) : cell;
-      return span(cellText(text, size, table.columns[index]?.align ?? "left", index), style);
+  while (sizes.length > 2 && totalOf(sizes) > width) sizes.pop();
+  const aligns = table.columns.map(({ align }) => align);
+  return texts.map((row, at) =>
+    paddedRow(row, sizes, aligns).map((text, index) => {
+      const gap = " ".repeat(index === 0 ? INDENT : COLUMN_GAP);
+      return span(gap + text, at === 0 ? Style.dim : styleOf(table.rows[at - 1]?.[index]));
     }),
   );
-  return [head, ...body];
 }
 
-function cellText(text: string, size: number, align: "left" | "right", index: number): string {
-  return `${" ".repeat(index === 0 ? INDENT : GAP)}${padded(clean(text), size, align)}`;
+/** The head, then the rows; what a row has beyond the columns is not shown. */
+function textsOf({ columns, rows }: Table): string[][] {
+  const text = (cell: Cell = ""): string => (typeof cell === "string" ? cell : cell.text);
+  return [
+    columns.map(({ title }) => title),
+    ...rows.map((row) => columns.map((_, index) => text(row[index]))),
+  ];
 }
 
-function widths({ columns, rows }: Table): number[] {
-  return columns.map(({ title }, index) => {
-    let widest = textWidth(title);
-    for (const row of rows) {
-      const cell = row[index] ?? "";
-      widest = Math.max(widest, textWidth(clean(typeof cell === "string" ? cell : cell.text)));
-    }
-    return widest;
-  });
+function styleOf(cell: Cell = ""): StyleId {
+  return typeof cell === "string" ? Style.text : cell.style;
+}
+
+function totalOf(sizes: readonly number[]): number {
+  return sizes.reduce((sum, size) => sum + size + COLUMN_GAP, INDENT - COLUMN_GAP);
 }

@@ -15,6 +15,7 @@ import { Discovery } from "../../tiers/agent/discovery.ts";
 import type { AgentEvent } from "../../tiers/agent/events.ts";
 import { AgentServer } from "../../tiers/agent/server.ts";
 import { formatAddress } from "../../wire/address.ts";
+import { listed } from "../option-values.ts";
 
 /** A defect, as in sysexits: the supervisor restarts us, and the log says why. */
 const EXIT_DEFECT = 70;
@@ -47,8 +48,8 @@ export function registerAgent(program: Command): void {
     .option("--name <name>", "unique name of this member", hostname())
     .option("--bind <host:port>", "where to listen, UDP and TCP", "127.0.0.1:7946")
     .option("--advertise <host:port>", "where others reach us, if it differs from --bind")
-    .option("--join <host:port>", "a member to join; repeat or separate by commas", collect)
-    .option("--dns <name[:port]>", "a DNS name of members (A, AAAA, or _x._udp SRV)", collect)
+    .option("--join <host:port>", "a member to join; repeat or separate by commas", listed)
+    .option("--dns <name[:port]>", "a DNS name of members (A, AAAA, or _x._udp SRV)", listed)
     .option("--role <role>", "gate, manager or worker", "worker")
     .option("--datacenter <name>", "where this member is", "dc1")
     .option("--cluster <name>", "members of other clusters are refused", "hyperscale")
@@ -59,7 +60,7 @@ export function registerAgent(program: Command): void {
     .option("--secret-file <file>", "secrets, one per line: the first seals, all open")
     .option("--insecure-plaintext", "no encryption at all; for development only")
     .option("--data-dir <dir>", "what must survive a restart (.hyperscale/agent-<name>)")
-    .option("--voters <names>", "all members that elect the leader of our group", collect)
+    .option("--voters <names>", "all members that elect the leader of our group", listed)
     .option("--priority <n>", "higher stands for election earlier", Number, 0)
     .option("--tls-cert <file>", "certificate for mutual TLS on streams")
     .option("--tls-key <file>", "its key")
@@ -199,10 +200,6 @@ function reloadKeys(agent: Agent, log: JsonLog): void {
     const problem = error instanceof Error ? error.message : String(error);
     log.event("error", "keys.notReloaded", { problem });
   }
-}
-
-function collect(value: string, held: readonly string[] = []): readonly string[] {
-  return [...held, ...value.split(",").filter((part) => part !== "")];
 }
 
 function packageVersion(): string {

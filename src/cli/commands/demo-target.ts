@@ -2,6 +2,7 @@
 
 import { type Command, InvalidArgumentError } from "commander";
 import { errorText } from "../../core/base/error-text.ts";
+import { tableLines } from "../../core/base/text-table.ts";
 import { makeCertificate } from "../../demo/certificate.ts";
 import { type Endpoint, endpoints } from "../../demo/endpoints.ts";
 import { DEMO_HOST, DEMO_PORT, type DemoTarget, startDemoTarget } from "../../demo/server.ts";
@@ -108,17 +109,12 @@ function explain(error: unknown, { host, port }: DemoTargetFlags): string {
 
 function welcome({ url, host }: DemoTarget): string {
   const rows = endpoints.map((endpoint) => [methodsOf(endpoint), shown(endpoint), endpoint.does]);
-  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const table = rows.map(
-    ([methods = "", path = "", does = ""]) =>
-      `  ${methods.padEnd(widths[0] ?? 0)}  ${path.padEnd(widths[1] ?? 0)}  ${does}`,
-  );
   const open = LOOPBACK.test(host) ? [] : ["", `Note: ${host} can be reached from other machines.`];
   return [
     `Demo target: ${url}`,
     ...open,
     "",
-    ...table,
+    ...tableLines(rows).map((line) => `  ${line}`),
     "",
     `Try:  hyperscale run ${url}/ --duration 5s`,
     "Stop: Ctrl-C",

@@ -13,6 +13,7 @@ import {
   type LedgerTarget,
 } from "../../ledger/client.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
+import { listed } from "../option-values.ts";
 import {
   showAudit,
   showHistory,
@@ -92,11 +93,6 @@ function withTarget(command: Command): Command {
     .option("--json", "the answer as JSON");
 }
 
-const collect = (value: string, held: readonly string[] = []): readonly string[] => [
-  ...held,
-  ...value.split(",").filter((part) => part !== ""),
-];
-
 export function registerLedgerClient(ledger: Command): void {
   withTarget(ledger.command("put [job]"))
     .description("submit a job, or an event of a job")
@@ -106,7 +102,7 @@ export function registerLedgerClient(ledger: Command): void {
     .option(
       "--dc <name>",
       "datacenters of the job, or of the event; repeat or separate by commas",
-      collect,
+      listed,
     )
     .option("--event <event>", EVENT_WORDS.join(", "))
     .option("--event-id <id>", "names the event over retries; made if not given")

@@ -1,8 +1,8 @@
 /** What people see of jobs, events and nodes. */
 
 import { styleText } from "node:util";
+import { headedTable } from "../../core/base/text-table.ts";
 import type { JsonObject } from "../../ledger/client.ts";
-import { table } from "./table.ts";
 
 const STATUS_COLORS = {
   CREATED: "cyan",
@@ -105,7 +105,7 @@ export function showHistory(body: JsonObject): string {
   ]);
   const count = `${events.length} event${events.length === 1 ? "" : "s"}`;
   return [
-    table(["place", "time", "event", "outcome", "event id"], rows),
+    headedTable(["place", "time", "event", "outcome", "event id"], rows),
     "",
     `${text(job["jobId"])} is ${paint(text(job["status"]))}, ${count}`,
   ].join("\n");
@@ -123,7 +123,7 @@ export function showAudit(body: JsonObject): string {
   ]);
   const more = body["truncated"] === true ? "; more match, narrow the time or raise --limit" : "";
   return [
-    table(["time", "job", "place", "event", "outcome", "kept in"], rows),
+    headedTable(["time", "job", "place", "event", "outcome", "kept in"], rows),
     "",
     `${events.length} events${more}`,
   ].join("\n");
@@ -187,7 +187,7 @@ function peerTable(peers: readonly JsonObject[]): string {
     text(peer["dropped"]),
     text(peer["problem"]),
   ]);
-  return table(
+  return headedTable(
     ["peer", "region", "address", "link", "heard", "queued", "dropped", "problem"],
     rows,
   );
@@ -202,7 +202,7 @@ function groupTable(groups: readonly JsonObject[]): string {
     text(group["commit"]),
     ((group["members"] ?? []) as readonly string[]).join(" "),
   ]);
-  return table(["group", "status", "view", "primary", "commit", "replicas"], rows);
+  return headedTable(["group", "status", "view", "primary", "commit", "replicas"], rows);
 }
 
 export function showReplaced(body: JsonObject): string {

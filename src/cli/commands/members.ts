@@ -2,6 +2,8 @@
 
 import { styleText } from "node:util";
 import type { Command } from "commander";
+import { tableLines } from "../../core/base/text-table.ts";
+import { formatMs } from "../../core/run/results/format.ts";
 import { type AgentTarget, askAgent } from "../../tiers/agent/client.ts";
 import type { MemberInfo } from "../../tiers/agent/events.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
@@ -49,27 +51,17 @@ function table(members: readonly MemberInfo[]): string {
     member.datacenter,
     member.state,
     String(member.incarnation),
-    member.rttMs === null ? "-" : `${member.rttMs.toFixed(2)} ms`,
+    member.rttMs === null ? "-" : formatMs(member.rttMs),
     member.health === null ? "-" : member.health === 0 ? "ok" : `strained (${member.health})`,
     member.leader ? "*" : "",
   ]);
-  const widths = COLUMNS.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd();
-  const body = rows.map((row, at) => {
-    const state = members[at]?.state ?? "alive";
-    return paint(line(row), state);
-  });
+  const [head = "", ...lines] = tableLines([COLUMNS, ...rows]);
+  const body = lines.map((line, at) => paint(line, members[at]?.state ?? "alive"));
   const counts = (["alive", "suspect", "dead", "left"] as const)
     .map((state) => [state, members.filter((member) => member.state === state).length] as const)
     .filter(([state, count]) => count > 0 || state === "alive")
     .map(([state, count]) => `${count} ${state}`);
-  return [line(COLUMNS), ...body, "", counts.join(", ")].join("\n");
+  return [head, ...body, "", counts.join(", ")].join("\n");
 }
 
 function paint(text: string, state: MemberInfo["state"]): string {

@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { formatDuration } from "../../core/base/duration.ts";
+import { headedTable } from "../../core/base/text-table.ts";
 import { isTerminal, TASK_STATES } from "../../core/queue/states.ts";
 import type {
   FollowMessage,
@@ -12,7 +13,6 @@ import type {
   TaskEvent,
 } from "../../queue/index.ts";
 import { readToken } from "./queue.ts";
-import { table } from "./table.ts";
 
 const EXIT_FAILED = 1;
 const EXIT_WRONG_INPUT = 2;
@@ -70,7 +70,7 @@ export function registerQueueClient(queue: Command): void {
       const events = await client.events(id);
       if (options.json) return print(events);
       line(
-        table(
+        headedTable(
           ["time", "event", "from", "to", "attempt", "node", "epoch", "details"],
           events.map(eventRow),
         ),
@@ -87,7 +87,7 @@ function registerNodes(queue: Command): void {
       const { nodes, leader } = await client.status();
       if (options.json) return print(nodes);
       line(
-        table(
+        headedTable(
           ["node", "status", "role", "parallel", "executors", "capabilities", "url"],
           nodes.map((node) => [
             node.node_id,
@@ -170,7 +170,7 @@ function registerList(queue: Command): void {
         if (options.json) return print(tasks);
         if (tasks.length === 0) return line("no tasks");
         line(
-          table(
+          headedTable(
             ["id", "executor", "state", "attempt", "node", "created", "took", "result or error"],
             tasks.map((task) => [
               task.id,
@@ -233,7 +233,7 @@ function registerSchedules(queue: Command): void {
       if (options.json) return print(schedules);
       if (schedules.length === 0) return line("no schedules");
       line(
-        table(
+        headedTable(
           ["schedule", "cron", "next", "last", "last task"],
           schedules.map((one) => [
             one.schedule_id,

@@ -15,6 +15,7 @@ import { urlWorkflow } from "../../runner/url-workflow.ts";
 import { createView } from "../../ui/view.ts";
 import type { LoadOverrides } from "../../workflow/overrides.ts";
 import { EXIT_FAILED, EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../exit-codes.ts";
+import { repeated } from "../option-values.ts";
 import { parseTargetUrl } from "../target-url.ts";
 import { packageVersion } from "../version.ts";
 
@@ -71,13 +72,13 @@ export function registerRun(program: Command): void {
     )
     .optionsGroup("URL mode:")
     .addOption(new Option("--method <name>", "HTTP method").choices(METHODS).default("GET"))
-    .option("--header <name: value>", "add a header; may be given again", collect, [])
+    .option("--header <name: value>", "add a header; may be given again", repeated, [])
     .option("--body <text>", "request body")
     .optionsGroup("Judging and output:")
     .option(
       "--threshold <text>",
       'for example "latency.p99<200ms"; may be given again',
-      collect,
+      repeated,
       [],
     )
     .addOption(
@@ -223,10 +224,6 @@ function headerOf(text: string): [string, string] {
   const colon = text.indexOf(":");
   if (colon < 1) throw new RunError(`--header "${text}": write it as "Name: value"`, 2);
   return [text.slice(0, colon).trim(), text.slice(colon + 1).trim()];
-}
-
-function collect(value: string, before: readonly string[]): string[] {
-  return [...before, value];
 }
 
 function whole(flag: string): (text: string) => number {

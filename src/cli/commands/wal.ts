@@ -1,12 +1,13 @@
 /** `hyperscale wal inspect|verify|dump`: look at a write-ahead log. Nothing here changes a file. */
 
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { headedTable } from "../../core/base/text-table.ts";
 import { RECORD_TYPES, recordTypeName } from "../../core/ledger/log/record-types.ts";
+import { formatCount } from "../../core/run/results/format.ts";
 import { WalError } from "../../ledger/log/errors.ts";
 import { inspectLog, type LogReport } from "../../ledger/log/inspect.ts";
 import { listSegments, type ReadEntry, readRecords } from "../../ledger/log/reader.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
-import { table } from "./table.ts";
 
 const CODES = `
 Exit codes: 0 sound, 1 corrupt or refused (a node would not start on it), 2 no such directory or wrong
@@ -133,7 +134,7 @@ function range({ firstLsn, maxLsn }: LogReport): string {
 }
 
 function count(number: number, one: string, many: string): string {
-  return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+  return `${formatCount(number)} ${number === 1 ? one : many}`;
 }
 
 function inspectText(log: LogReport): string {
@@ -145,24 +146,21 @@ function inspectText(log: LogReport): string {
     `verdict    ${VERDICTS[log.verdict]}`,
     ...(log.detail === null ? [] : [`           ${log.detail}`]),
     `identity   ${[...identities].join(", ") || "none yet"}`,
-    `entries    ${log.entries.toLocaleString("en")}${range(log)}`,
+    `entries    ${formatCount(log.entries)}${range(log)}`,
     `clock      ${log.maxHlc.wall === 0 ? "none" : `${isoTime(log.maxHlc.wall)} + ${log.maxHlc.logical}`}`,
   ];
   if (log.foreign.length > 0) lines.push(`foreign    ${log.foreign.join(", ")}`);
   if (log.temporary.length > 0) lines.push(`unfinished ${log.temporary.join(", ")}`);
-  const types = Object.entries(log.types).map(([name, total]) => [
-    name,
-    total.toLocaleString("en"),
-  ]);
+  const types = Object.entries(log.types).map(([name, total]) => [name, formatCount(total)]);
   if (log.segments.length > 0) lines.push("", segmentTable(log));
-  if (types.length > 0) lines.push("", table(["record", "count"], types));
+  if (types.length > 0) lines.push("", headedTable(["record", "count"], types));
   if (log.checkpoints.length > 0) lines.push("", checkpointTable(log));
   return `${lines.join("\n")}\n`;
 }
 
 function segmentTable({ segments }: LogReport): string {
   const cell = (value: number | null): string => (value === null ? "-" : String(value));
-  return table(
+  return headedTable(
     ["segment", "state", "first lsn", "last lsn", "entries", "used", "size", "index"],
     segments.map((segment) => [
       segment.file,
@@ -178,7 +176,7 @@ function segmentTable({ segments }: LogReport): string {
 }
 
 function checkpointTable({ checkpoints }: LogReport): string {
-  return table(
+  return headedTable(
     ["checkpoint", "local lsn", "global lsn", "made", "state"],
     checkpoints.map(({ file, header, problem }) => [
       file,

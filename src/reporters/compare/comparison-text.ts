@@ -1,5 +1,6 @@
 /** The comparison for a terminal: conditions, one line per row, and the verdict last. */
 
+import { type Align, tableLines } from "../../core/base/text-table.ts";
 import {
   formatMs,
   formatNumber,
@@ -22,8 +23,7 @@ export interface TextOptions {
 }
 
 const HEADERS = ["step", "metric", "before", "after", "change", "95 % interval", "p", "result"];
-/** Columns set right. */
-const NUMERIC = new Set([2, 3, 4, 5, 6]);
+const ALIGNS: readonly Align[] = HEADERS.map((_, at) => (at >= 2 && at <= 6 ? "right" : "left"));
 const NAMES: Readonly<Record<Metric, string>> = {
   rate: "rate",
   p50: "p50",
@@ -44,23 +44,16 @@ export function comparisonText(comparison: Comparison, options: TextOptions): st
   for (const step of comparison.onlyBefore) lines.push(paint(YELLOW, `! Only before: ${step}`));
   for (const step of comparison.onlyAfter) lines.push(paint(YELLOW, `! Only after: ${step}`));
   if (lines.length > 3) lines.push("");
-  const cells = comparison.rows.map(cellsOf);
-  const widths = HEADERS.map((header, column) =>
-    Math.max(header.length, ...cells.map((row) => row[column]?.length ?? 0)),
-  );
-  const padded = (row: readonly string[]) =>
-    row.map((cell, column) =>
-      NUMERIC.has(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-    );
-  lines.push(paint(DIM, padded(HEADERS).join("  ").trimEnd()));
-  comparison.rows.forEach((row, index) => {
+  const cells = comparison.rows.map((row, index) => {
     const previous = comparison.rows[index - 1];
     const repeated = previous?.step === row.step && previous.workflow === row.workflow;
-    const shown = padded(
-      (cells[index] ?? []).map((cell, at) => (at === 0 && repeated ? "" : cell)),
-    );
-    const text = shown.join("  ").trimEnd();
-    const code = colorOf(row.result);
+    return cellsOf(row).map((cell, at) => (at === 0 && repeated ? "" : cell));
+  });
+  const [head = "", ...body] = tableLines([HEADERS, ...cells], ALIGNS);
+  lines.push(paint(DIM, head));
+  comparison.rows.forEach(({ result }, index) => {
+    const text = body[index] ?? "";
+    const code = colorOf(result);
     lines.push(code === null ? text : paint(code, text));
   });
   lines.push("", ...verdictLines(comparison, paint), "");

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { name } from "./testing/arbitrary.ts";
-import { charWidth, clean, padded, shorten, textWidth, wrap } from "./text.ts";
+import { name } from "../../ui/testing/arbitrary.ts";
+import { charWidth, clean, padded, shorten, textWidth, wrap } from "./terminal-text.ts";
 
 describe("widths", () => {
   it.each([
