@@ -4,6 +4,7 @@
  */
 
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
+import { parseJsonBody } from "../json-body.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
 
 /** What the bytes of an answer were kept as; null where nothing was asked for. */
@@ -65,15 +66,7 @@ export class HttpResponse extends CallResult {
 
   /** Throws when the body is not JSON; the step then counts as failed. */
   json<Value = unknown>(): Value {
-    const text = this.text();
-    try {
-      return JSON.parse(text) as Value;
-    } catch (cause) {
-      const start = text.length > 60 ? `${text.slice(0, 60)}…` : text;
-      throw new Error(`the body (status ${this.status}) is not JSON: ${JSON.stringify(start)}`, {
-        cause,
-      });
-    }
+    return parseJsonBody(this.text(), `the body (status ${this.status})`);
   }
 }
 

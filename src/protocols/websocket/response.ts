@@ -1,3 +1,4 @@
+import { parseJsonBody } from "../json-body.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
 import type { OutgoingMessage, WaitOptions, WebsocketMessage } from "./message.ts";
 
@@ -55,12 +56,6 @@ export class WebsocketResponse extends CallResult {
 
   /** Throws when the message is not JSON; the step then counts as failed. */
   json<Value = unknown>(): Value {
-    const text = this.text();
-    try {
-      return JSON.parse(text) as Value;
-    } catch (cause) {
-      const start = text.length > 60 ? `${text.slice(0, 60)}…` : text;
-      throw new Error(`the message is not JSON: ${JSON.stringify(start)}`, { cause });
-    }
+    return parseJsonBody(this.text(), "the message");
   }
 }
