@@ -1,6 +1,7 @@
 /** Messages as they are sent, received and told apart. */
 
 import type { Duration } from "../../core/base/duration.ts";
+import { parseJsonBody } from "../json-body.ts";
 
 /** Text, bytes, or anything else as JSON. */
 export type OutgoingMessage = string | Uint8Array | object;
@@ -31,7 +32,7 @@ export class WebsocketMessage {
 
   /** Throws when the message is not JSON. */
   json<Value = unknown>(): Value {
-    return JSON.parse(this.text()) as Value;
+    return parseJsonBody(this.text(), "the message");
   }
 }
 
