@@ -38,8 +38,8 @@ describe("closed models", () => {
     expect(seen.most).toBe(7);
     const { interrupted, ok, requests } = run.step("w", "s");
     expect([requests, interrupted]).toEqual([seen.begun, 0]);
-    expect(ok).toBe(run.book("w").iterations);
-    expect(run.book("w").elapsedMs).toBeGreaterThan(290);
+    expect(ok).toBe(run.workflow("w").iterations);
+    expect(run.workflow("w").elapsedMs).toBeGreaterThan(290);
   });
 
   it("count what the server counted, and send nothing after the end", async () => {
@@ -115,7 +115,7 @@ describe("open models", () => {
   it("begin as many iterations as the rate asks for, over all cores", async () => {
     const { flow, seen } = counting({ rate: 200, duration: "500ms" }, 1);
     const run = await InProcessRun.whole(flow, { cores: 2 });
-    const { arrivals } = run.book("w").data();
+    const { arrivals } = run.workflow("w").data();
     expect((arrivals?.started ?? 0) + (arrivals?.missed ?? 0)).toBe(100);
     expect(seen.begun).toBe(arrivals?.started);
     expect(seen.begun).toBeGreaterThan(0);
@@ -125,7 +125,7 @@ describe("open models", () => {
     const { flow, seen } = counting({ rate: 100, duration: "500ms", maxVus: 2 }, 50);
     const run = await InProcessRun.whole(flow);
     expect(seen.most).toBe(2);
-    const { arrivals } = run.book("w").data();
+    const { arrivals } = run.workflow("w").data();
     expect((arrivals?.started ?? 0) + (arrivals?.missed ?? 0)).toBe(50);
     expect(arrivals?.missed).toBeGreaterThan(20);
     const { totals } = run.step("w", "s");
@@ -147,7 +147,7 @@ describe("open models", () => {
   it("follow a ramp of the rate", async () => {
     const { flow, seen } = counting({ rateStages: [{ duration: "500ms", rate: 400 }] }, 1);
     const run = await InProcessRun.whole(flow);
-    const missed = run.book("w").data().arrivals?.missed ?? 0;
+    const missed = run.workflow("w").data().arrivals?.missed ?? 0;
     expect(seen.begun + missed).toBe(100);
   });
 });
@@ -162,7 +162,7 @@ describe("iterations", () => {
     });
     const run = await InProcessRun.whole(flow, { cores: 3 });
     expect(run.step("w", "s").ok).toBe(100);
-    expect(run.book("w").iterations).toBe(100);
+    expect(run.workflow("w").iterations).toBe(100);
     expect(users.size).toBe(9);
     expect(run.ended).toEqual([["w", "completed", null]]);
   });
@@ -202,17 +202,17 @@ describe("warm-up", () => {
       .check("c", () => true);
     const run = await InProcessRun.whole(flow);
     const { ok } = run.step("w", "s");
-    const { checks, metrics } = run.book("w").data();
+    const { checks, metrics } = run.workflow("w").data();
     expect(ok).toBeLessThan(late);
     expect(ok).toBeGreaterThan(0);
     expect(all).toBeGreaterThan(late);
-    expect(run.book("w").iterations).toBe(ok);
+    expect(run.workflow("w").iterations).toBe(ok);
     expect(checks).toEqual([{ name: "c", passed: ok, failed: 0 }]);
     const counted = metrics.find("load_test_tally")?.count;
     expect(counted).toBeGreaterThanOrEqual(ok);
     expect(counted).toBeLessThan(all);
     // With the warm-up it would be 1,500.
-    expect(run.book("w").elapsedMs).toBeLessThan(1_400);
+    expect(run.workflow("w").elapsedMs).toBeLessThan(1_400);
   });
 });
 
@@ -232,7 +232,7 @@ describe("hands on the wheel", () => {
     await run.done;
     expect(seen.begun).toBeGreaterThan(held);
     // With the pause it would be 2,500.
-    expect(run.book("w").elapsedMs).toBeLessThan(2_300);
+    expect(run.workflow("w").elapsedMs).toBeLessThan(2_300);
   });
 
   it("scale changes users up and down again", async () => {
@@ -283,7 +283,7 @@ describe("the end", () => {
     const run = await InProcessRun.whole(flow);
     for (const step of ["hang", "function"])
       expect(run.step("w", step)).toMatchObject({ requests: 0, interrupted: 4 });
-    expect(run.book("w").interruptedIterations).toBe(4);
+    expect(run.workflow("w").interruptedIterations).toBe(4);
     expect(demo.stats().requests - before).toBe(8);
   });
 
@@ -300,7 +300,7 @@ describe("the end", () => {
       });
     const run = await InProcessRun.whole(flow);
     expect([run.step("w", "first").ok, second]).toEqual([3, 0]);
-    expect(run.book("w").interruptedIterations).toBe(3);
+    expect(run.workflow("w").interruptedIterations).toBe(3);
   });
 
   it("aborts the signal that functions were given", async () => {

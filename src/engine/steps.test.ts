@@ -208,7 +208,7 @@ describe("checks and metrics", () => {
       })
       .check("truthy is not true", (() => 1) as never);
     const run = await InProcessRun.whole(flow);
-    expect(run.book("w").data().checks).toEqual([
+    expect(run.workflow("w").data().checks).toEqual([
       { name: "fine", passed: 4, failed: 0 },
       { name: "sometimes", passed: 2, failed: 2 },
       { name: "throws", passed: 0, failed: 4 },

@@ -192,7 +192,7 @@ describe("layers of workflows", () => {
       });
     const run = await InProcessRun.whole([report, load, seed], { cores: 2 });
     expect(log).toEqual(["seed", "load", "load", "load", "load", "report"]);
-    expect(run.book("seed").cores).toHaveLength(1);
+    expect(run.workflow("seed").cores).toHaveLength(1);
     expect(run.ended.map(([name, status]) => [name, status])).toEqual([
       ["seed", "completed"],
       ["load", "completed"],
@@ -298,7 +298,7 @@ describe("a lost core", () => {
     const next = workflow("next", { ...once, priority: "low" }).step("s", one);
     const run = await InProcessRun.start([flow, next], { cores: 4 });
     await until(() => setups === 1);
-    const [core] = run.book("w").cores.length > 0 ? run.book("w").cores : [0];
+    const [core] = run.workflow("w").cores.length > 0 ? run.workflow("w").cores : [0];
     run.lose(core ?? 0);
     await run.done;
     const byName = Object.fromEntries(

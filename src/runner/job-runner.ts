@@ -12,24 +12,30 @@ import { assertNever } from "../core/base/assert.ts";
 import { type ExecutionOutcome, Job, type JobEffect } from "../core/run/job/job.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../engine/messages.ts";
-import { LeaseOffice } from "./lease-allocator.ts";
+import { LeaseAllocator } from "./lease-allocator.ts";
 
 type Finished = Extract<CoreEvent, { kind: "finished" }>;
 
-/** What the runner is told as things happen. */
+/** What happens to the workflows and what they measure. */
 export interface JobListener {
   workflowStarted(workflow: string, cores: readonly number[]): void;
-  frame(workflow: string, core: number, bytes: Uint8Array, health: CoreVitals): void;
+  frame(workflow: string, core: number, bytes: Uint8Array, vitals: CoreVitals): void;
   workflowFinished(
     workflow: string,
     status: "completed" | "failed" | "interrupted",
     error: string | null,
   ): void;
   workflowSkipped(workflow: string, becauseOf: string | null): void;
-  /** Of a preparation that failed: whether the user can mend it. */
-  problem(workflow: string, problem: Problem): void;
   note(text: string): void;
+}
+
+/** What the run does for its job: carry commands to the cores, and pass on what is for the user. */
+export interface JobHost {
+  send(core: number, command: CoreCommand): void;
+  now(): number;
   log(line: string): void;
+  /** Of a preparation that failed: whether the user can mend it. */
+  problem(problem: Problem): void;
   done(): void;
 }
 
@@ -40,7 +46,7 @@ interface Running {
   readonly preparing: Set<number>;
   readonly unfinished: Set<number>;
   readonly outcomes: Map<number, Finished>;
-  readonly leases: LeaseOffice;
+  readonly leases: LeaseAllocator;
   setup: unknown;
   /** The core that runs set-up or tear-down for all. */
   aside: number | undefined;
@@ -51,43 +57,41 @@ interface Running {
 export class JobRunner {
   readonly #job: Job;
   readonly #manifests: ReadonlyMap<string, WorkflowManifest>;
-  readonly #send: (core: number, command: CoreCommand) => void;
+  readonly #host: JobHost;
   readonly #listener: JobListener;
-  readonly #now: () => number;
   readonly #running = new Map<string, Running>();
   #executions = 0;
 
   constructor(
     manifests: readonly WorkflowManifest[],
     cores: readonly number[],
-    link: { send(core: number, command: CoreCommand): void; now(): number },
+    host: JobHost,
     listener: JobListener,
   ) {
     this.#manifests = new Map(manifests.map((manifest) => [manifest.name, manifest]));
     this.#job = new Job(manifests, cores);
-    this.#send = link.send;
-    this.#now = link.now;
+    this.#host = host;
     this.#listener = listener;
   }
 
   start(): void {
-    this.#apply(this.#job.step({ kind: "start" }, this.#now()));
+    this.#apply(this.#job.step({ kind: "start" }, this.#host.now()));
   }
 
   stop(): void {
-    this.#apply(this.#job.step({ kind: "stop" }, this.#now()));
+    this.#apply(this.#job.step({ kind: "stop" }, this.#host.now()));
   }
 
   /** Steers whatever runs now. */
   steer(kind: "pause" | "resume"): void {
     for (const { cores, execution } of this.#running.values()) {
-      for (const core of cores) this.#send(core, { kind, execution });
+      for (const core of cores) this.#host.send(core, { kind, execution });
     }
   }
 
   scale(factor: number): void {
     for (const { cores, execution } of this.#running.values()) {
-      for (const core of cores) this.#send(core, { kind: "scale", execution, factor });
+      for (const core of cores) this.#host.send(core, { kind: "scale", execution, factor });
     }
   }
 
@@ -99,7 +103,7 @@ export class JobRunner {
       if (running.aside === core) this.#asideLost(name, running);
       else this.#advance(name, running);
     }
-    this.#apply(this.#job.step({ kind: "coreLost", core }, this.#now()));
+    this.#apply(this.#job.step({ kind: "coreLost", core }, this.#host.now()));
   }
 
   /** The core that was setting up or tearing down is gone. */
@@ -126,7 +130,7 @@ export class JobRunner {
   onEvent(core: number, event: CoreEvent): void {
     switch (event.kind) {
       case "log":
-        this.#listener.log(event.line);
+        this.#host.log(event.line);
         return;
       case "loaded":
       case "loadFailed":
@@ -160,14 +164,14 @@ export class JobRunner {
         running.phase = "running";
         running.aside = undefined;
         for (const member of running.cores)
-          this.#send(member, { kind: "start", execution, setup: event.value });
+          this.#host.send(member, { kind: "start", execution, setup: event.value });
         this.#listener.workflowStarted(name, [...running.cores]);
         return;
       case "frame":
         this.#listener.frame(name, core, event.bytes, event.health);
         return;
       case "lease":
-        this.#send(core, {
+        this.#host.send(core, {
           kind: "lease",
           execution,
           name: event.name,
@@ -201,11 +205,15 @@ export class JobRunner {
     if (running.phase === "preparing" && running.preparing.size === 0) {
       running.phase = "setup";
       running.aside = first;
-      this.#send(first, { kind: "setup", execution: running.execution });
+      this.#host.send(first, { kind: "setup", execution: running.execution });
     } else if (running.phase === "running" && running.unfinished.size === 0) {
       running.phase = "teardown";
       running.aside = first;
-      this.#send(first, { kind: "teardown", execution: running.execution, setup: running.setup });
+      this.#host.send(first, {
+        kind: "teardown",
+        execution: running.execution,
+        setup: running.setup,
+      });
     }
   }
 
@@ -213,7 +221,7 @@ export class JobRunner {
     if (running.failed) return;
     running.failed = true;
     this.#running.delete(name);
-    this.#listener.problem(name, problem);
+    this.#host.problem(problem);
     const error =
       problem.location === null ? problem.message : `${problem.location}: ${problem.message}`;
     for (const core of running.cores) {
@@ -230,7 +238,7 @@ export class JobRunner {
 
   #step(workflow: string, core: number, outcome: ExecutionOutcome): void {
     this.#apply(
-      this.#job.step({ kind: "executionFinished", workflow, core, outcome }, this.#now()),
+      this.#job.step({ kind: "executionFinished", workflow, core, outcome }, this.#host.now()),
     );
   }
 
@@ -253,7 +261,7 @@ export class JobRunner {
         this.#listener.workflowSkipped(effect.workflow, effect.becauseOf);
         return;
       case "jobDone":
-        this.#listener.done();
+        this.#host.done();
         return;
       default:
         assertNever(effect);
@@ -265,7 +273,7 @@ export class JobRunner {
     if (running === undefined) return;
     if (running.phase === "running") {
       for (const core of running.cores)
-        this.#send(core, { kind: "stop", execution: running.execution });
+        this.#host.send(core, { kind: "stop", execution: running.execution });
       return;
     }
     if (running.phase === "teardown") return;
@@ -285,7 +293,7 @@ export class JobRunner {
       preparing: new Set(cores),
       unfinished: new Set(cores),
       outcomes: new Map(),
-      leases: new LeaseOffice(manifest.load.kind === "shared" ? manifest.load.iterations : 0),
+      leases: new LeaseAllocator(manifest.load.kind === "shared" ? manifest.load.iterations : 0),
       setup: undefined,
       aside: undefined,
       phase: "preparing",
@@ -293,7 +301,7 @@ export class JobRunner {
     });
     cores.forEach((core, index) => {
       const share = { index, count: cores.length, users };
-      this.#send(core, { kind: "prepare", execution, workflow, share, context });
+      this.#host.send(core, { kind: "prepare", execution, workflow, share, context });
     });
   }
 

@@ -1,4 +1,4 @@
-/** The manager's side of leases: hands out blocks of indices, each index once over all cores. */
+/** The runner's side of leases: hands out blocks of indices, each index once over all cores. */
 
 import { ITERATIONS_LEASE } from "../engine/messages.ts";
 
@@ -8,7 +8,7 @@ export interface Granted {
   readonly last: boolean;
 }
 
-export class LeaseOffice {
+export class LeaseAllocator {
   readonly #next = new Map<string, number>();
   readonly #iterations: number;
 

@@ -40,9 +40,10 @@ import {
 import { Histogram } from "../core/run/stats/histogram.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
-import { WorkflowBook } from "./workflow-aggregate.ts";
+import type { JobListener } from "./job-runner.ts";
+import { WorkflowAggregate } from "./workflow-aggregate.ts";
 
-export interface RunBookOptions {
+export interface RunAggregateOptions {
   readonly name: string;
   readonly manifests: readonly WorkflowManifest[];
   /** Of the whole run, from the command line. */
@@ -64,9 +65,9 @@ const MODELS = {
 const RATE_WINDOW_MS = 1_000;
 const LATENCY_WINDOW_MS = 5_000;
 
-export class RunBook {
-  readonly #options: RunBookOptions;
-  readonly #books: ReadonlyMap<string, WorkflowBook>;
+export class RunAggregate implements JobListener {
+  readonly #options: RunAggregateOptions;
+  readonly #workflows: ReadonlyMap<string, WorkflowAggregate>;
   readonly #judges: readonly ThresholdJudge[];
   readonly #startedAt = new Date();
   readonly #losses: Loss[] = [];
@@ -76,10 +77,10 @@ export class RunBook {
   #endedMs: number | undefined;
   #scale = 1;
 
-  constructor(options: RunBookOptions) {
+  constructor(options: RunAggregateOptions) {
     this.#options = options;
-    this.#books = new Map(
-      options.manifests.map((manifest) => [manifest.name, new WorkflowBook(manifest)]),
+    this.#workflows = new Map(
+      options.manifests.map((manifest) => [manifest.name, new WorkflowAggregate(manifest)]),
     );
     this.#judges = judgesOf(options);
   }
@@ -91,20 +92,20 @@ export class RunBook {
   workflowStarted(name: string, cores: readonly number[]): void {
     const now = this.#options.now();
     this.#firstStartMs ??= now;
-    this.#books.get(name)?.started(cores, now);
+    this.#workflows.get(name)?.started(cores, now);
   }
 
   frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): void {
-    const understood = this.#books.get(name)?.frame(core, bytes, vitals, this.#sinceStart());
+    const understood = this.#workflows.get(name)?.frame(core, bytes, vitals, this.#sinceStart());
     if (understood === false)
       this.note(`executor core ${core} sent statistics that could not be read`);
   }
 
   workflowFinished(name: string, status: WorkflowStatus, error: string | null): void {
-    const book = this.#books.get(name);
-    if (book === undefined) return;
-    book.status = status;
-    book.error = error;
+    const workflow = this.#workflows.get(name);
+    if (workflow === undefined) return;
+    workflow.status = status;
+    workflow.error = error;
     this.#endedMs = this.#options.now();
   }
 
@@ -118,8 +119,8 @@ export class RunBook {
 
   coreLost(core: number, what: string): void {
     this.#lostCores.add(core);
-    const running = [...this.#books.values()].find(
-      (book) => book.status === "running" && book.cores.includes(core),
+    const running = [...this.#workflows.values()].find(
+      (workflow) => workflow.status === "running" && workflow.cores.includes(core),
     );
     this.#losses.push({
       core,
@@ -150,7 +151,7 @@ export class RunBook {
   }
 
   live(phase: RunPhase): LiveRun {
-    const workflows = [...this.#books.values()].map((book) => this.#liveWorkflow(book));
+    const workflows = [...this.#workflows.values()].map((workflow) => this.#liveWorkflow(workflow));
     const running = workflows.filter((workflow) => workflow.status === "running");
     const warm = running.length > 0 && running.every((workflow) => workflow.warmingUp);
     const total = (value: (workflow: LiveWorkflow) => number): number =>
@@ -168,13 +169,13 @@ export class RunBook {
     };
   }
 
-  #liveWorkflow(book: WorkflowBook): LiveWorkflow {
-    const { load, warmupMs } = book.manifest;
-    const running = book.status === "running";
+  #liveWorkflow(workflow: WorkflowAggregate): LiveWorkflow {
+    const { load, warmupMs } = workflow.manifest;
+    const running = workflow.status === "running";
     const now = this.#sinceStart();
-    const steps = book.steps.map((step, at) => {
-      const rate = book.series[at]?.recent(RATE_WINDOW_MS, now);
-      const latency = book.series[at]?.recent(LATENCY_WINDOW_MS, now);
+    const steps = workflow.steps.map((step, at) => {
+      const rate = workflow.series[at]?.recent(RATE_WINDOW_MS, now);
+      const latency = workflow.series[at]?.recent(LATENCY_WINDOW_MS, now);
       return {
         name: step.name,
         ratePerSecond: rate?.ratePerSecond ?? 0,
@@ -184,16 +185,16 @@ export class RunBook {
         p99: latency?.p99 ?? 0,
       };
     });
-    const targetUsers = load.kind === "rate" ? load.vusMax : Math.round(book.target);
+    const targetUsers = load.kind === "rate" ? load.vusMax : Math.round(workflow.target);
     return {
-      name: book.manifest.name,
-      status: book.status,
-      warmingUp: book.warmingUp,
-      progress: progressOf(book, warmupMs, this.#options.now()),
-      activeVus: running ? book.activeUsers : 0,
+      name: workflow.manifest.name,
+      status: workflow.status,
+      warmingUp: workflow.warmingUp,
+      progress: progressOf(workflow, warmupMs, this.#options.now()),
+      activeVus: running ? workflow.activeUsers : 0,
       targetVus: running ? targetUsers : 0,
       ratePerSecond: running ? steps.reduce((all, step) => all + step.ratePerSecond, 0) : 0,
-      targetPerSecond: load.kind === "rate" ? book.target : null,
+      targetPerSecond: load.kind === "rate" ? workflow.target : null,
       steps,
     };
   }
@@ -223,39 +224,39 @@ export class RunBook {
   }
 
   #data(): WorkflowData[] {
-    return [...this.#books.values()].map((book) => book.data());
+    return [...this.#workflows.values()].map((workflow) => workflow.data());
   }
 
   #source(data: readonly WorkflowData[]): MetricSource {
     const cores = this.#coreHealth();
     const lag = new Histogram();
-    for (const book of this.#books.values())
-      for (const core of book.cores) lag.merge(book.loopLag(core));
+    for (const workflow of this.#workflows.values())
+      for (const core of workflow.cores) lag.merge(workflow.loopLag(core));
     const generator: GeneratorData = { cpu: Math.max(0, ...cores.map(({ cpu }) => cpu)), lag };
     return metricSource(data, generator, ERROR_KINDS);
   }
 
   #workflowSummary(data: WorkflowData): WorkflowSummary {
-    const book = this.#books.get(data.name);
-    assert(book !== undefined, "data comes from a book");
-    const { corrected, load, warmupMs } = book.manifest;
+    const workflow = this.#workflows.get(data.name);
+    assert(workflow !== undefined, "data comes from a workflow that is known");
+    const { corrected, load, warmupMs } = workflow.manifest;
     const { elapsedSeconds } = data;
     return {
       name: data.name,
-      status: book.status,
-      error: book.error,
+      status: workflow.status,
+      error: workflow.error,
       load: describePlan(load, warmupMs),
       model: MODELS[load.kind],
       corrected,
-      cores: book.cores.length,
+      cores: workflow.cores.length,
       startedAtSeconds: data.startedAtSeconds,
       elapsedSeconds,
-      iterations: { completed: data.iterations, interrupted: book.interruptedIterations },
-      arrivals: arrivalsOf(data, book.manifest),
+      iterations: { completed: data.iterations, interrupted: workflow.interruptedIterations },
+      arrivals: arrivalsOf(data, workflow.manifest),
       checks: data.checks,
       metrics: summariseMetrics(data.metrics, elapsedSeconds),
-      steps: book.steps.map(({ name, protocol, tags }, at) => {
-        const [totals, series] = [data.steps[at]?.totals, book.series[at]];
+      steps: workflow.steps.map(({ name, protocol, tags }, at) => {
+        const [totals, series] = [data.steps[at]?.totals, workflow.series[at]];
         assert(totals !== undefined && series !== undefined, "every step has totals and a series");
         return summariseStep(name, protocol, tags, totals, series, elapsedSeconds, ERROR_KINDS);
       }),
@@ -264,9 +265,11 @@ export class RunBook {
 
   #coreHealth(): CoreHealth[] {
     return Array.from({ length: this.#options.environment.cores }, (_, core) => {
-      const books = [...this.#books.values()].filter((book) => book.vitalsOf(core) !== undefined);
-      const lag = distribution(mergedLag(books, core));
-      const vitals = books.map((book) => book.vitalsOf(core));
+      const aggregates = [...this.#workflows.values()].filter(
+        (workflow) => workflow.vitalsOf(core) !== undefined,
+      );
+      const lag = distribution(mergedLag(aggregates, core));
+      const vitals = aggregates.map((workflow) => workflow.vitalsOf(core));
       return {
         core,
         cpu: Math.max(0, ...vitals.map((one) => one?.cpu ?? 0)),
@@ -301,7 +304,7 @@ export class RunBook {
   }
 }
 
-function judgesOf({ manifests, thresholds }: RunBookOptions): ThresholdJudge[] {
+function judgesOf({ manifests, thresholds }: RunAggregateOptions): ThresholdJudge[] {
   const specs = [
     ...thresholds.map((expression) => ({
       spec: { expression, abortOnFail: false, afterMs: 0 },
@@ -318,15 +321,16 @@ function judgesOf({ manifests, thresholds }: RunBookOptions): ThresholdJudge[] {
   });
 }
 
-function progressOf(book: WorkflowBook, warmupMs: number, nowMs: number): number {
-  if (book.status === "waiting" || book.status === "not run") return 0;
-  if (book.status !== "running") return 1;
-  const { load } = book.manifest;
-  if (load.kind === "shared") return Math.min(1, book.iterations / load.iterations);
-  if (load.kind === "perUser") return Math.min(1, book.iterations / (load.iterations * load.vus));
+function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs: number): number {
+  if (workflow.status === "waiting" || workflow.status === "not run") return 0;
+  if (workflow.status !== "running") return 1;
+  const { load } = workflow.manifest;
+  if (load.kind === "shared") return Math.min(1, workflow.iterations / load.iterations);
+  if (load.kind === "perUser")
+    return Math.min(1, workflow.iterations / (load.iterations * load.vus));
   const length = planDurationMs(load);
   if (length === null) return 0;
-  return Math.min(1, (nowMs - book.startedAtMs) / (length + warmupMs));
+  return Math.min(1, (nowMs - workflow.startedAtMs) / (length + warmupMs));
 }
 
 function arrivalsOf(
@@ -356,7 +360,7 @@ function plannedArrivals({ load }: WorkflowManifest, elapsedSeconds: number): nu
   return sum;
 }
 
-function costOf(core: number, running: WorkflowBook | undefined): string {
+function costOf(core: number, running: WorkflowAggregate | undefined): string {
   if (running === undefined) return "nothing was running on it";
   const { load, name } = running.manifest;
   const others = running.cores.length - 1;
@@ -388,8 +392,8 @@ function modelNotes(workflows: readonly WorkflowSummary[]): string[] {
   ];
 }
 
-function mergedLag(books: readonly WorkflowBook[], core: number): Histogram {
+function mergedLag(aggregates: readonly WorkflowAggregate[], core: number): Histogram {
   const merged = new Histogram();
-  for (const book of books) merged.merge(book.loopLag(core));
+  for (const workflow of aggregates) merged.merge(workflow.loopLag(core));
   return merged;
 }

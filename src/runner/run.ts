@@ -2,7 +2,7 @@
  * One run on this machine, from the first core to the summary.
  *
  *   bundle ─▶ core 0 loads it ─▶ manifests ─▶ checks (graph, descriptors, ports) ─▶ more cores
- *          ─▶ JobRunner drives the workflows ─▶ RunBook keeps the numbers ─▶ summary
+ *          ─▶ JobRunner drives the workflows ─▶ RunAggregate keeps the numbers ─▶ summary
  *
  * User code runs only in the cores. The coordinator, this process, plans, merges and draws.
  */
@@ -20,7 +20,7 @@ import { RunError } from "./errors.ts";
 import { JobRunner } from "./job-runner.ts";
 import { checkDescriptors, checkPorts } from "./limits.ts";
 import { cpuModel } from "./machine.ts";
-import { RunBook } from "./run-aggregate.ts";
+import { RunAggregate } from "./run-aggregate.ts";
 
 export interface RunOptions {
   /** File or URL, as the user named it. */
@@ -61,9 +61,9 @@ class LocalRun {
   #loadingFailed: (error: RunError) => void = () => {};
   readonly #heardAt = new Map<number, number>();
   #stopTimer: NodeJS.Timeout | undefined;
-  #book: RunBook | undefined;
+  #aggregate: RunAggregate | undefined;
   #job: JobRunner | undefined;
-  #phase: RunPhase = "starting";
+  #phaseReached: RunPhase = "starting";
   #interrupted = false;
   #gracefulStopMs = 0;
   /** The first mistake of the user that kept a workflow from starting. */
@@ -72,6 +72,11 @@ class LocalRun {
 
   constructor(options: RunOptions) {
     this.#options = options;
+  }
+
+  get #phase(): RunPhase {
+    const begun = this.#phaseReached === "starting" && this.#aggregate?.anyStarted === true;
+    return begun ? "running" : this.#phaseReached;
   }
 
   async run(): Promise<RunSummary> {
@@ -175,64 +180,57 @@ class LocalRun {
     this.#gracefulStopMs = Math.max(...manifests.map(({ gracefulStopMs }) => gracefulStopMs));
     const { name, thresholds, view } = this.#options;
     const cores = this.#cores.map((core) => core.number);
-    const book = new RunBook({
+    const aggregate = new RunAggregate({
       name,
       manifests,
       thresholds,
       environment: this.#environment(cores.length),
       now: () => performance.now() - this.#startedAt,
     });
-    this.#book = book;
+    this.#aggregate = aggregate;
     this.#job = new JobRunner(
       manifests,
       cores,
-      { send: (core, command) => this.#cores[core]?.send(command), now: () => performance.now() },
       {
-        workflowStarted: (workflow, members) => {
-          if (this.#phase === "starting") this.#phase = "running";
-          book.workflowStarted(workflow, members);
-        },
-        frame: (workflow, core, bytes, health) => book.frame(workflow, core, bytes, health),
-        workflowFinished: (workflow, status, error) =>
-          book.workflowFinished(workflow, status, error),
-        workflowSkipped: (workflow, becauseOf) => book.workflowSkipped(workflow, becauseOf),
-        problem: (_workflow, problem) => {
+        send: (core, command) => this.#cores[core]?.send(command),
+        now: () => performance.now(),
+        log: (line) => view.message(line),
+        problem: (problem) => {
           this.#mistake ??= problem;
         },
-        note: (text) => book.note(text),
-        log: (line) => view.message(line),
         done: () => this.#finish(),
       },
+      aggregate,
     );
-    await this.#untilDone(book);
+    await this.#untilDone(aggregate);
     // Nothing ran at all: that is an error, not a result.
-    if (this.#mistake !== undefined && !book.anyStarted)
+    if (this.#mistake !== undefined && !aggregate.anyStarted)
       throw new RunError(placed(this.#mistake), 2);
   }
 
-  #untilDone(book: RunBook): Promise<void> {
+  #untilDone(aggregate: RunAggregate): Promise<void> {
     const { live, view } = this.#options;
     view.start((command) => this.#control(command));
     const draw = live
-      ? setInterval(() => view.update(book.live(this.#phase)), LIVE_INTERVAL_MS)
+      ? setInterval(() => view.update(aggregate.live(this.#phase)), LIVE_INTERVAL_MS)
       : undefined;
-    const judge = setInterval(() => this.#judge(book), THRESHOLD_INTERVAL_MS);
+    const judge = setInterval(() => this.#judge(aggregate), THRESHOLD_INTERVAL_MS);
     return new Promise<void>((resolve) => {
       this.#finish = resolve;
       this.#job?.start();
     }).finally(() => {
       clearInterval(draw);
       clearInterval(judge);
-      this.#phase = "done";
+      this.#phaseReached = "done";
     });
   }
 
-  #judge(book: RunBook): void {
+  #judge(aggregate: RunAggregate): void {
     const silentSince = performance.now() - SILENCE_MS_MAX;
     for (const core of this.#job?.busyCores("running") ?? [])
       if ((this.#heardAt.get(core) ?? Number.POSITIVE_INFINITY) < silentSince) this.#giveUp(core);
-    if (!book.shouldAbort() || this.#phase === "stopping") return;
-    this.#phase = "stopping";
+    if (!aggregate.shouldAbort() || this.#phase === "stopping") return;
+    this.#phaseReached = "stopping";
     this.#stop();
   }
 
@@ -255,17 +253,17 @@ class LocalRun {
     switch (command.kind) {
       case "pause":
         if (this.#phase !== "running") return;
-        this.#phase = "paused";
+        this.#phaseReached = "paused";
         this.#job?.steer("pause");
         return;
       case "resume":
         if (this.#phase !== "paused") return;
-        this.#phase = "running";
+        this.#phaseReached = "running";
         this.#job?.steer("resume");
         return;
       case "scale":
         this.#job?.scale(command.factor);
-        this.#book?.scaled(command.factor);
+        this.#aggregate?.scaled(command.factor);
         return;
       case "stop":
         this.#interrupt();
@@ -279,7 +277,7 @@ class LocalRun {
       return;
     }
     this.#interrupted = true;
-    this.#phase = "stopping";
+    this.#phaseReached = "stopping";
     if (this.#job === undefined) {
       this.#loadingFailed(new RunError("interrupted before the run began", 130));
       return;
@@ -295,7 +293,7 @@ class LocalRun {
   }
 
   #onLost(core: number, what: string): void {
-    this.#book?.coreLost(core, what);
+    this.#aggregate?.coreLost(core, what);
     this.#options.view.message(what);
     this.#job?.coreLost(core);
   }
@@ -314,8 +312,8 @@ class LocalRun {
   }
 
   #summary(): RunSummary {
-    if (this.#book === undefined) throw new RunError("the run ended before it began", 1);
-    return this.#book.summary({ interrupted: this.#interrupted, ended: true });
+    if (this.#aggregate === undefined) throw new RunError("the run ended before it began", 1);
+    return this.#aggregate.summary({ interrupted: this.#interrupted, ended: true });
   }
 }
 

@@ -19,7 +19,7 @@ interface CorePart {
   readonly metrics: MetricTotals;
 }
 
-export class WorkflowBook {
+export class WorkflowAggregate {
   readonly manifest: WorkflowManifest;
   /** Names, protocols and tags of the measured steps, in the order of frames. */
   readonly steps: WorkflowManifest["steps"];

@@ -11,7 +11,7 @@ import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../../workflow/definition.ts";
 import type { LoadOverrides } from "../../workflow/overrides.ts";
 import { JobRunner } from "../job-runner.ts";
-import { WorkflowBook } from "../workflow-aggregate.ts";
+import { WorkflowAggregate } from "../workflow-aggregate.ts";
 import { onTheTable } from "./table.ts";
 
 export interface InProcessOptions {
@@ -39,7 +39,7 @@ export class InProcessRun {
   /** Name, status and error of each workflow, in the order they ended. */
   readonly ended: [string, string, string | null][] = [];
   readonly events: { readonly core: number; readonly event: CoreEvent }[] = [];
-  readonly books = new Map<string, WorkflowBook>();
+  readonly workflows = new Map<string, WorkflowAggregate>();
   readonly #lost = new Set<number>();
   #job: JobRunner | undefined;
   #done: () => void = () => {};
@@ -80,7 +80,8 @@ export class InProcessRun {
       });
       if (loaded.kind !== "loaded") throw new Error(JSON.stringify(loaded));
       if (core === 0)
-        for (const one of loaded.manifests) this.books.set(one.name, new WorkflowBook(one));
+        for (const one of loaded.manifests)
+          this.workflows.set(one.name, new WorkflowAggregate(one));
     }
     this.#job = this.#newJob(cores);
     this.#job.start();
@@ -88,21 +89,24 @@ export class InProcessRun {
 
   #newJob(cores: number): JobRunner {
     return new JobRunner(
-      [...this.books.values()].map((book) => book.manifest),
+      [...this.workflows.values()].map((workflow) => workflow.manifest),
       Array.from({ length: cores }, (_, core) => core),
-      { send: (core, command) => this.#send(core, command), now: () => performance.now() },
+      {
+        send: (core, command) => this.#send(core, command),
+        now: () => performance.now(),
+        log: (line) => this.logs.push(line),
+        problem: () => undefined,
+        done: () => this.#done(),
+      },
       {
         workflowStarted: (name, members) =>
-          this.books.get(name)?.started(members, performance.now()),
+          this.workflows.get(name)?.started(members, performance.now()),
         frame: (name, core, bytes, health) => {
-          this.books.get(name)?.frame(core, bytes, health, 0);
+          this.workflows.get(name)?.frame(core, bytes, health, 0);
         },
         workflowFinished: (name, status, error) => this.ended.push([name, status, error]),
         workflowSkipped: (name, becauseOf) => this.ended.push([name, "not run", becauseOf]),
-        problem: () => undefined,
         note: (text) => this.notes.push(text),
-        log: (line) => this.logs.push(line),
-        done: () => this.#done(),
       },
     );
   }
@@ -142,14 +146,14 @@ export class InProcessRun {
     this.#job?.coreLost(core);
   }
 
-  book(name: string): WorkflowBook {
-    const book = this.books.get(name);
-    if (book === undefined) throw new Error(`there is no workflow ${name}`);
-    return book;
+  workflow(name: string): WorkflowAggregate {
+    const workflow = this.workflows.get(name);
+    if (workflow === undefined) throw new Error(`there is no workflow ${name}`);
+    return workflow;
   }
 
   step(workflow: string, name: string): StepFigures {
-    const found = this.book(workflow)
+    const found = this.workflow(workflow)
       .data()
       .steps.find((one) => one.name === name);
     const totals = found?.totals ?? new StepTotals(ERROR_KINDS.length, false);
