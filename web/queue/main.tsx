@@ -10,8 +10,8 @@ import { formatCount } from "../../src/core/run/results/format.ts";
 import { ApiError, call, follow, setToken } from "./api.ts";
 import { DepthChart, type DepthPoint } from "./depth.tsx";
 import "./style.css";
+import type { ClusterStatus, Task } from "../../src/queue/api/types.ts";
 import { TaskPanel } from "./task-panel.tsx";
-import type { Status, Task } from "./types.ts";
 
 const REFRESH_MS = 1_000;
 const POINTS_KEPT = 180;
@@ -24,7 +24,7 @@ interface Filter {
 
 /** What the node says, asked for again every second. */
 function useQueue(filter: Filter) {
-  const [status, setStatus] = useState<Status>();
+  const [status, setStatus] = useState<ClusterStatus>();
   const [tasks, setTasks] = useState<readonly Task[]>([]);
   const [problem, setProblem] = useState<string>();
   const [locked, setLocked] = useState(false);
@@ -34,7 +34,7 @@ function useQueue(filter: Filter) {
   useEffect(() => {
     let stopped = false;
     let timer = 0;
-    const show = (now: Status, list: readonly Task[]): void => {
+    const show = (now: ClusterStatus, list: readonly Task[]): void => {
       const point = { at: Date.now(), queued: now.counts.QUEUED, running: now.counts.RUNNING };
       points.current = [...points.current, point].slice(-POINTS_KEPT);
       setStatus(now);
@@ -69,7 +69,7 @@ function ask(search: string, state: string | undefined) {
     ...(state === undefined ? {} : { state }),
   };
   return Promise.all([
-    call<Status>("cluster_status", {}),
+    call<ClusterStatus>("cluster_status", {}),
     call<readonly Task[]>("list_tasks", filter),
   ]);
 }
@@ -132,7 +132,7 @@ function App() {
   );
 }
 
-function leaderText(status: Status | undefined): string {
+function leaderText(status: ClusterStatus | undefined): string {
   if (status === undefined) return "connecting …";
   if (status.leader === null) return "no node leads";
   return `led by ${status.leader.node_id}, epoch ${status.leader.epoch}`;
@@ -179,7 +179,7 @@ function TaskTable(props: {
   );
 }
 
-function NodeTable({ status }: { readonly status: Status | undefined }) {
+function NodeTable({ status }: { readonly status: ClusterStatus | undefined }) {
   if (status === undefined || status.nodes.length === 0) return <p class="dim">No nodes yet.</p>;
   return (
     <table>

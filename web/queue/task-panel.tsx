@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { formatMs } from "../../src/core/run/results/format.ts";
+import type { Task, TaskEvent } from "../../src/queue/api/types.ts";
 import { call } from "./api.ts";
-import type { Task, TaskEvent } from "./types.ts";
 
 interface Words {
   readonly kind: string;
