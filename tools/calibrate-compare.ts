@@ -4,11 +4,11 @@
  * comes from `npx tsx tools/calibrate-compare.ts 100 fresh`: seeds the method was not adjusted on.
  */
 
-import { compareRuns, METRICS } from "../src/reporters/compare/compare.ts";
 import {
   type SyntheticOptions,
   syntheticRun,
-} from "../src/reporters/file/testing/synthetic-run.ts";
+} from "../src/core/run/results/testing/synthetic-run.ts";
+import { compareRuns, METRICS } from "../src/reporters/compare/compare.ts";
 
 const count = Number(process.argv[2] ?? 40);
 const seeds = process.argv[3] ?? "";

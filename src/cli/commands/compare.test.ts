@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { summaryJson } from "../../reporters/file/summary-json.ts";
-import { syntheticRun } from "../../reporters/file/testing/synthetic-run.ts";
 import { registerCompare } from "./compare.ts";
 
 let place = "";

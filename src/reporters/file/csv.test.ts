@@ -2,8 +2,8 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RunSummary } from "../../core/run/results/model.ts";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
-import { syntheticRun } from "./testing/synthetic-run.ts";
 
 const run = syntheticRun({ seconds: 5 });
 const records = (text: string): Record<string, string>[] => parse(text, { columns: true });

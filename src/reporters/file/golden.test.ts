@@ -4,10 +4,10 @@
  */
 
 import { describe, expect, it } from "vitest";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
 import { junitXml } from "./junit.ts";
 import { summaryJson } from "./summary-json.ts";
-import { syntheticRun } from "./testing/synthetic-run.ts";
 
 const run = syntheticRun({ seed: "golden", seconds: 1, rate: 0.2 });
 

@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { describe, expect, it } from "vitest";
 import type { RunSummary } from "../../core/run/results/model.ts";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { escapeXml, junitXml } from "./junit.ts";
-import { syntheticRun } from "./testing/synthetic-run.ts";
 
 interface Case {
   readonly name: string;

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { newResultsFolder, OutputError, writeOutputs } from "./output.ts";
-import { syntheticRun } from "./testing/synthetic-run.ts";
 
 const run = syntheticRun({ seconds: 2 });
 const page = '<title></title><script type="application/json" id="summary">null</script>';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { bucketsOf, mergeHistograms, quantileOf, shareAt } from "./quantiles.ts";
-import { syntheticRun } from "./testing/synthetic-run.ts";
 
 const steps = syntheticRun({ seconds: 10 }).workflows.flatMap((workflow) => workflow.steps);
 

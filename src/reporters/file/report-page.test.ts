@@ -9,8 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chromiumPath, NO_BROWSER, needs } from "../../../test/needs.ts";
 import { PATIENCE_MS } from "../../../test/patience.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { insertSummary } from "./html.ts";
-import { syntheticRun } from "./testing/synthetic-run.ts";
 
 const PAGE_BYTES_MAX = 150_000;
 const root = new URL("../../../", import.meta.url);

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { SUMMARY_SCHEMA } from "../../core/run/results/model.ts";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { decodeSummary, summaryJsonSchema } from "./schema.ts";
 import { summaryJson } from "./summary-json.ts";
-import { syntheticRun } from "./testing/synthetic-run.ts";
 
 const docs = (name: string) =>
   readFileSync(new URL(`../../../docs/reference/${name}`, import.meta.url), "utf8");

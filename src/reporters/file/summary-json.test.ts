@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { RunSummary } from "../../core/run/results/model.ts";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { summaryJson } from "./summary-json.ts";
-import { syntheticRun } from "./testing/synthetic-run.ts";
 
 describe("the text of summary.json", () => {
   it("reads back as what was written, whatever it holds", () => {

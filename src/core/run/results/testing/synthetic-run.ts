@@ -4,17 +4,17 @@
  * other as those of a run do. Two workflows, seven steps, an open and a closed model.
  */
 
-import { Random } from "../../../core/base/random.ts";
+import { Random } from "../../../base/random.ts";
+import { Histogram } from "../../stats/histogram.ts";
+import { formatMs, formatPercent } from "../format.ts";
 import {
-  type Distribution,
-  type HistogramSummary,
   type RunSummary,
   type StepSummary,
   SUMMARY_SCHEMA,
   type ThresholdOutcome,
   type WorkflowSummary,
-} from "../../../core/run/results/model.ts";
-import { cellMiddle, Histogram } from "../../../core/run/stats/histogram.ts";
+} from "../model.ts";
+import { distribution, histogramSummary } from "../summarise.ts";
 
 export interface SyntheticOptions {
   readonly seed?: string | number;
@@ -241,13 +241,13 @@ function thresholds(
   const pay = workflows[1]?.steps[2]?.latencyMs.p99 ?? 0;
   return [
     outcome("failed.rate < 5%", 0.41, "0.41 %"),
-    outcome("latency{step:search}.p99 < 400ms", search, `${search} ms`, { workflow: "browse" }),
-    outcome(`latency{step:pay}.p99 < ${healthy ? 600 : 200}ms`, pay, `${pay} ms`, {
+    outcome("latency{step:search}.p99 < 400ms", search, formatMs(search), { workflow: "browse" }),
+    outcome(`latency{step:pay}.p99 < ${healthy ? 600 : 200}ms`, pay, formatMs(pay), {
       workflow: "checkout",
       passed: healthy,
     }),
     outcome("latency.p95 < 800ms over 10s", 412, "412 ms", { workflow: "checkout" }),
-    outcome("checks.rate > 99%", healthy ? 100 : 98.42, healthy ? "100 %" : "98.42 %", {
+    outcome("checks.rate > 99%", healthy ? 100 : 98.42, formatPercent(healthy ? 1 : 0.9842), {
       workflow: "checkout",
       implicit: true,
       passed: healthy,
@@ -299,7 +299,7 @@ function syntheticStep(
     firstByteMs: distribution(scaled(latency, 0.9)),
     connectMs: distribution(connections),
     tlsMs: distribution(new Histogram()),
-    histogram: twoDigits(latency),
+    histogram: histogramSummary(latency),
     series: {
       windowMs: WINDOW_MS,
       atSeconds: windows.map((_, i) => 5 + (i * WINDOW_MS) / 1_000),
@@ -384,41 +384,6 @@ function scaled(
   return result;
 }
 
-function distribution(histogram: Histogram): Distribution {
-  const fractions = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
-  const [p50, p75, p90, p95, p99, p99_9, p99_99] = histogram.quantiles(fractions).map(ms);
-  return {
-    count: histogram.count,
-    min: ms(histogram.min),
-    mean: ms(histogram.mean),
-    p50: p50 ?? 0,
-    p75: p75 ?? 0,
-    p90: p90 ?? 0,
-    p95: p95 ?? 0,
-    p99: p99 ?? 0,
-    p99_9: p99_9 ?? 0,
-    p99_99: p99_99 ?? 0,
-    max: ms(histogram.max),
-  };
-}
-
-function twoDigits(histogram: Histogram): HistogramSummary {
-  const counts = new Map<number, number>();
-  histogram.forEachCell((cell, count) => {
-    const value = cellMiddle(cell) / 1_000;
-    const step = 10 ** (Math.floor(Math.log10(Math.max(value, 0.001))) - 1);
-    const edge = Number((Math.ceil(value / step - 1e-9) * step).toPrecision(2));
-    counts.set(edge, (counts.get(edge) ?? 0) + count);
-  });
-  const edges = [...counts.keys()].sort((a, b) => a - b);
-  return { upToMs: edges, count: edges.map((edge) => counts.get(edge) ?? 0) };
-}
-
 function quantileMs({ latency }: Tally, fraction: number): number | null {
-  return latency.count === 0 ? null : ms(latency.quantile(fraction));
-}
-
-/** Microseconds to milliseconds, at the three digits the histogram has. */
-function ms(us: number): number {
-  return Number((us / 1_000).toPrecision(4));
+  return latency.count === 0 ? null : Math.round(latency.quantile(fraction)) / 1_000;
 }
