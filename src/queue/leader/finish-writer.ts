@@ -1,5 +1,5 @@
 /**
- * The leader's finish pen: first terminal results under valid leases, retries, renewals, work handed
+ * The leader's finish writer: first terminal results under valid leases, retries, renewals, work handed
  * back. A report that the database does not take is either a repeat of one it took (the answer was
  * lost on the way) or late; late ones are recorded and change nothing. (TQ-21, TQ-32)
  */
@@ -40,7 +40,7 @@ interface Moved {
   readonly ready: boolean;
 }
 
-export interface FinishPenOptions {
+export interface FinishWriterOptions {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly metrics: QueueMetrics;
@@ -53,11 +53,11 @@ export interface FinishPenOptions {
   readonly onDelayed: (delayMs: number) => void;
 }
 
-export class FinishPen {
-  readonly #options: FinishPenOptions;
+export class FinishWriter {
+  readonly #options: FinishWriterOptions;
   readonly #commit: GroupCommit<FinishOperation>;
 
-  constructor(options: FinishPenOptions) {
+  constructor(options: FinishWriterOptions) {
     this.#options = options;
     this.#commit = new GroupCommit({
       write: (batch) => this.#write(batch),

@@ -1,5 +1,5 @@
 /**
- * The leader's grant pen: workers ask, ready tasks are matched to them in order, and the claims of
+ * The leader's grant writer: workers ask, ready tasks are matched to them in order, and the claims of
  * all workers are written in one statement. A worker that asks while nothing is ready waits here and
  * is answered within the commit of the next submit: no notification, no polling delay.
  */
@@ -35,20 +35,20 @@ interface Claim {
   readonly assignments: readonly Assignment[];
 }
 
-export interface GrantPenOptions {
+export interface GrantWriterOptions {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly metrics: QueueMetrics;
   readonly taskLeaseMs: number;
 }
 
-export class GrantPen {
-  readonly #options: GrantPenOptions;
+export class GrantWriter {
+  readonly #options: GrantWriterOptions;
   readonly #commit: GroupCommit<Claim>;
   readonly #asks = new Set<Ask>();
   #refilling = false;
 
-  constructor(options: GrantPenOptions) {
+  constructor(options: GrantWriterOptions) {
     this.#options = options;
     this.#commit = new GroupCommit({
       write: (batch) => this.#write(batch),

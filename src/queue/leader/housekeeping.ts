@@ -17,9 +17,9 @@ import { parseSubmit } from "../api/submit-request.ts";
 import { sqlArray } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
 import type { Log } from "../store/log.ts";
-import { expiredLeases, type FinishPen } from "./finish-writer.ts";
+import { expiredLeases, type FinishWriter } from "./finish-writer.ts";
 import { type LeaderMemory, readyTask } from "./memory.ts";
-import type { SubmitPen } from "./submit-writer.ts";
+import type { SubmitWriter } from "./submit-writer.ts";
 
 /** How often the leader looks at its clock; a lost lease is noticed within this. */
 const LOOK_MS = 200;
@@ -34,8 +34,8 @@ export interface HousekeepingOptions {
   readonly memory: LeaderMemory;
   readonly settings: QueueSettings;
   readonly log: Log;
-  readonly submits: SubmitPen;
-  readonly results: FinishPen;
+  readonly submits: SubmitWriter;
+  readonly results: FinishWriter;
   readonly onReady: () => void;
 }
 

@@ -2,13 +2,13 @@
  * One leadership: from the acquisition of an epoch to its end. The single writer of task state.
  * (TQ-2)
  *
- *     clients ──► submit pen ──┐                      ┌── finish pen ◄── reports, renewals
- *                              ├─► memory (lanes, ────┤
- *     workers ──► grant pen ◄──┘   leases, nodes)     └── housekeeping: expiry, due times,
- *                                                         dependencies, schedules, pruning
+ *     clients ──► submit writer ──┐                      ┌── finish writer ◄── reports, renewals
+ *                                 ├─► memory (lanes, ────┤
+ *     workers ──► grant writer ◄──┘   leases, nodes)     └── housekeeping: expiry, due times,
+ *                                                            dependencies, schedules, pruning
  *
- * Three pens write side by side, each in order, each fenced by the epoch. What they hold in common
- * is the memory, which a new leader builds from the database before it answers anyone.
+ * Three writers work side by side, each in order, each fenced by the epoch. What they hold in
+ * common is the memory, which a new leader builds from the database before it answers anyone.
  */
 
 import { performance } from "node:perf_hooks";
@@ -32,12 +32,12 @@ import { type Database, sqlArray } from "../store/database.ts";
 import { FencedWriter, notLeader } from "../store/fenced-writer.ts";
 import type { Log } from "../store/log.ts";
 import type { Feed } from "./feed.ts";
-import { FinishPen } from "./finish-writer.ts";
-import { GrantPen } from "./grant-writer.ts";
+import { FinishWriter } from "./finish-writer.ts";
+import { GrantWriter } from "./grant-writer.ts";
 import { Housekeeping } from "./housekeeping.ts";
 import { type KnownNode, LeaderMemory, type Lease, readyTask } from "./memory.ts";
 import type { QueueMetrics } from "./metrics.ts";
-import { type SubmitAnswer, SubmitPen } from "./submit-writer.ts";
+import { type SubmitAnswer, SubmitWriter } from "./submit-writer.ts";
 
 export interface LeaderOptions {
   readonly database: Database;
@@ -55,10 +55,10 @@ export class Leader implements LeaderPort {
   readonly epoch: number;
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
-  readonly submits: SubmitPen;
+  readonly submits: SubmitWriter;
   readonly #options: LeaderOptions;
-  readonly #grants: GrantPen;
-  readonly #results: FinishPen;
+  readonly #grants: GrantWriter;
+  readonly #results: FinishWriter;
   readonly #housekeeping: Housekeeping;
 
   constructor(options: LeaderOptions) {
@@ -70,9 +70,9 @@ export class Leader implements LeaderPort {
     const memory = new LeaderMemory(options);
     this.writer = writer;
     this.memory = memory;
-    this.#grants = new GrantPen({ writer, memory, metrics, taskLeaseMs });
+    this.#grants = new GrantWriter({ writer, memory, metrics, taskLeaseMs });
     const onReady = (): void => this.#grants.dispatch();
-    this.submits = new SubmitPen({
+    this.submits = new SubmitWriter({
       writer,
       memory,
       nodeId,
@@ -85,7 +85,7 @@ export class Leader implements LeaderPort {
         this.#housekeeping.promoteWithin(0);
       },
     });
-    this.#results = new FinishPen({
+    this.#results = new FinishWriter({
       writer,
       memory,
       metrics,
@@ -139,7 +139,7 @@ export class Leader implements LeaderPort {
   async cancel(ids: readonly number[], reason: string): Promise<readonly number[]> {
     const { memory } = this;
     for (const id of ids) memory.lanes.takeById(id, () => true);
-    // On the grant pen, so that it is ordered with claims of the same task.
+    // On the grant writer, so that it is ordered with claims of the same task.
     const { row } = await this.writer.write("grant", "cancel", [sqlArray(ids), reason]);
     const cancelled = row["cancelled"] as readonly {
       readonly id: number;

@@ -1,5 +1,5 @@
 /**
- * The leader's submit pen: batches of new tasks in one statement each.
+ * The leader's submit writer: batches of new tasks in one statement each.
  *
  * Ids are allotted before the insert, so repeating a batch whose commit was lost lands it once. Rows
  * that the database leaves out hold a key that another task has; they are looked up afterwards and
@@ -10,7 +10,7 @@ import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
 import type { NewTask, Submitted } from "../api/types.ts";
-import { type Pen, sqlArray, sqlColumn } from "../store/database.ts";
+import { type ConnectionName, sqlArray, sqlColumn } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
 import { GroupCommit } from "../store/group-commit.ts";
 import type { LeaderMemory } from "./memory.ts";
@@ -28,7 +28,7 @@ interface Row {
   readonly task: NewTask;
 }
 
-export interface SubmitPenOptions {
+export interface SubmitWriterOptions {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly nodeId: string;
@@ -38,12 +38,12 @@ export interface SubmitPenOptions {
   readonly onWaiting: (dependsOn: readonly number[]) => void;
 }
 
-export class SubmitPen {
-  readonly #options: SubmitPenOptions;
+export class SubmitWriter {
+  readonly #options: SubmitWriterOptions;
   readonly #commit: GroupCommit<SubmitOperation>;
   #blocks: { next: number; end: number }[] = [];
 
-  constructor(options: SubmitPenOptions) {
+  constructor(options: SubmitWriterOptions) {
     this.#options = options;
     this.#commit = new GroupCommit({
       write: (batch, writer) => this.#write(batch, writer === 0 ? "submit" : "submit beside"),
@@ -81,11 +81,11 @@ export class SubmitPen {
     return ids;
   }
 
-  async #write(batch: readonly SubmitOperation[], pen: Pen): Promise<void> {
+  async #write(batch: readonly SubmitOperation[], connection: ConnectionName): Promise<void> {
     try {
       const answers = await this.#insert(
         batch.flatMap((operation) => operation.tasks),
-        pen,
+        connection,
       );
       let from = 0;
       for (const operation of batch) {
@@ -99,16 +99,19 @@ export class SubmitPen {
       }
       // The database refused something in the batch: find whose it is, and let the others through.
       const middle = batch.length >> 1;
-      await this.#write(batch.slice(0, middle), pen);
-      await this.#write(batch.slice(middle), pen);
+      await this.#write(batch.slice(0, middle), connection);
+      await this.#write(batch.slice(middle), connection);
     }
   }
 
-  async #insert(tasks: readonly NewTask[], pen: Pen): Promise<readonly SubmitAnswer[]> {
+  async #insert(
+    tasks: readonly NewTask[],
+    connection: ConnectionName,
+  ): Promise<readonly SubmitAnswer[]> {
     const { memory } = this.#options;
     const ids = await this.takeIds(tasks.length);
     const rows = tasks.map((task, index): Row => ({ id: ids[index] ?? 0, task }));
-    const row = await this.#send(rows, pen);
+    const row = await this.#send(rows, connection);
     const whole = Number(row["changed"]) === rows.length;
     const answers = whole ? rows.map(created) : await this.#settle(rows);
     const dependsOn: number[] = [];
@@ -141,7 +144,10 @@ export class SubmitPen {
   }
 
   /** The first try of a batch without keys needs not ask whether something is in its way. */
-  async #send(rows: readonly Row[], pen: Pen): Promise<Readonly<Record<string, unknown>>> {
+  async #send(
+    rows: readonly Row[],
+    connection: ConnectionName,
+  ): Promise<Readonly<Record<string, unknown>>> {
     const { writer, nodeId } = this.#options;
     const parameters = submitParameters(rows, nodeId);
     const keyed = rows.some(
@@ -149,13 +155,13 @@ export class SubmitPen {
     );
     if (!keyed) {
       try {
-        return await writer.once(pen, "submit-fresh", parameters);
+        return await writer.once(connection, "submit-fresh", parameters);
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
         await writer.pause("submit-fresh", 0, error);
       }
     }
-    return (await writer.write(pen, "submit", parameters)).row;
+    return (await writer.write(connection, "submit", parameters)).row;
   }
 
   #addReady(id: number, task: NewTask): void {

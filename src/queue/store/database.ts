@@ -1,20 +1,24 @@
 /**
  * The port to PostgreSQL: statements by name, over a handful of connections with a purpose each.
  *
- * A *pen* is one connection on which statements run in the order they are given. The leader has
+ * A named connection is one on which statements run in the order they are given. The leader has
  * several, so that submits, grants and results are written side by side; reads use a pool. The
- * embedded database has a single connection behind all pens.
+ * embedded database has a single connection behind all names.
  */
 
 import { readFileSync } from "node:fs";
 
-export type Pen = "control" | "submit" | "submit beside" | "grant" | "finish";
+export type ConnectionName = "control" | "submit" | "submit beside" | "grant" | "finish";
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface Database {
   readonly kind: "postgres" | "embedded";
-  /** One statement of src/queue/store/sql, on a pen or on any reading connection. */
-  query(statement: string, parameters: readonly unknown[], pen?: Pen): Promise<readonly Row[]>;
+  /** One statement of src/queue/store/sql, on a named connection or on any reading connection. */
+  query(
+    statement: string,
+    parameters: readonly unknown[],
+    connection?: ConnectionName,
+  ): Promise<readonly Row[]>;
   /** Several statements of a migration, in one transaction under the migration lock. */
   migrate(migrations: readonly Migration[]): Promise<readonly string[]>;
   close(): Promise<void>;

@@ -8,7 +8,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
-import type { Database, Pen, Row } from "./database.ts";
+import type { ConnectionName, Database, Row } from "./database.ts";
 import type { Log } from "./log.ts";
 
 const RETRY_MS_FIRST = 50;
@@ -52,9 +52,17 @@ export class FencedWriter {
   }
 
   /** One try. Throws `DatabaseUnavailable` when the outcome is unknown. */
-  async once(pen: Pen, statement: string, parameters: readonly unknown[]): Promise<Row> {
+  async once(
+    connection: ConnectionName,
+    statement: string,
+    parameters: readonly unknown[],
+  ): Promise<Row> {
     if (this.#ended) throw notLeader();
-    const rows = await this.#database.query(statement, [this.epoch, this.#run, ...parameters], pen);
+    const rows = await this.#database.query(
+      statement,
+      [this.epoch, this.#run, ...parameters],
+      connection,
+    );
     const row = rows[0];
     if (row === undefined || Number(row["guarded"]) === 0) {
       this.#ended = true;
@@ -66,10 +74,14 @@ export class FencedWriter {
   }
 
   /** Tries until the database answers or the leadership ends. */
-  async write(pen: Pen, statement: string, parameters: readonly unknown[]): Promise<Written> {
+  async write(
+    connection: ConnectionName,
+    statement: string,
+    parameters: readonly unknown[],
+  ): Promise<Written> {
     for (let attempt = 0; ; attempt++) {
       try {
-        return { row: await this.once(pen, statement, parameters), repeated: attempt > 0 };
+        return { row: await this.once(connection, statement, parameters), repeated: attempt > 0 };
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
         await this.pause(statement, attempt, error);
@@ -81,12 +93,12 @@ export class FencedWriter {
   async read(
     statement: string,
     parameters: readonly unknown[],
-    pen?: Pen,
+    connection?: ConnectionName,
   ): Promise<readonly Row[]> {
     for (let attempt = 0; ; attempt++) {
       if (this.#ended) throw notLeader();
       try {
-        return await this.#database.query(statement, parameters, pen);
+        return await this.#database.query(statement, parameters, connection);
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
         await this.pause(statement, attempt, error);

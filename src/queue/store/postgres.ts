@@ -1,5 +1,5 @@
 /**
- * PostgreSQL over the network: one client per pen, a small pool for reads. A broken connection is
+ * PostgreSQL over the network: one client per named connection, a small pool for reads. A broken connection is
  * dropped and made anew by the next statement; nothing here repeats a statement, because only the
  * caller knows whether that is safe.
  */
@@ -7,10 +7,10 @@
 import pg from "pg";
 import { DatabaseUnavailable } from "../../core/queue/errors.ts";
 import {
+  type ConnectionName,
   type Database,
   isTransientState,
   type Migration,
-  type Pen,
   type Row,
   sqlText,
 } from "./database.ts";
@@ -46,8 +46,8 @@ const WRITER_SESSION =
 export class PostgresDatabase implements Database {
   readonly kind = "postgres";
   readonly #url: string;
-  readonly #pens = new Map<Pen, Promise<pg.Client>>();
-  readonly #tails = new Map<Pen, Promise<unknown>>();
+  readonly #clients = new Map<ConnectionName, Promise<pg.Client>>();
+  readonly #tails = new Map<ConnectionName, Promise<unknown>>();
   readonly #pool: pg.Pool;
   #closed = false;
 
@@ -71,28 +71,28 @@ export class PostgresDatabase implements Database {
   async query(
     statement: string,
     parameters: readonly unknown[],
-    pen?: Pen,
+    connection?: ConnectionName,
   ): Promise<readonly Row[]> {
     const config = { name: statement, text: sqlText(statement), values: [...parameters] };
     try {
-      if (pen === undefined) return (await this.#pool.query<Row>(config)).rows;
-      return await this.#inOrder(pen, config);
+      if (connection === undefined) return (await this.#pool.query<Row>(config)).rows;
+      return await this.#inOrder(connection, config);
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      if (pen !== undefined) this.#drop(pen);
+      if (connection !== undefined) this.#drop(connection);
       throw new DatabaseUnavailable(`the database is not available: ${messageOf(error)}`, {
         cause: error,
       });
     }
   }
 
-  /** One statement at a time per pen, in the order given. */
-  #inOrder(pen: Pen, config: pg.QueryConfig): Promise<readonly Row[]> {
-    const before = this.#tails.get(pen) ?? Promise.resolve();
+  /** One statement at a time per connection, in the order given. */
+  #inOrder(connection: ConnectionName, config: pg.QueryConfig): Promise<readonly Row[]> {
+    const before = this.#tails.get(connection) ?? Promise.resolve();
     const run = async (): Promise<readonly Row[]> =>
-      (await (await this.#client(pen)).query<Row>(config)).rows;
+      (await (await this.#client(connection)).query<Row>(config)).rows;
     const mine = before.then(run, run);
-    this.#tails.set(pen, mine);
+    this.#tails.set(connection, mine);
     return mine;
   }
 
@@ -118,41 +118,41 @@ export class PostgresDatabase implements Database {
 
   async close(): Promise<void> {
     this.#closed = true;
-    const clients = [...this.#pens.values()];
-    this.#pens.clear();
+    const clients = [...this.#clients.values()];
+    this.#clients.clear();
     await Promise.allSettled(clients.map(async (client) => (await client).end()));
     await this.#pool.end();
   }
 
-  #client(pen: Pen): Promise<pg.Client> {
+  #client(connection: ConnectionName): Promise<pg.Client> {
     if (this.#closed) throw new DatabaseUnavailable("the connection was closed");
-    let client = this.#pens.get(pen);
+    let client = this.#clients.get(connection);
     if (client === undefined) {
-      client = this.#connect(pen);
-      this.#pens.set(pen, client);
+      client = this.#connect(connection);
+      this.#clients.set(connection, client);
     }
     return client;
   }
 
-  async #connect(pen: Pen): Promise<pg.Client> {
+  async #connect(connection: ConnectionName): Promise<pg.Client> {
     const client = new pg.Client({
       connectionString: this.#url,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: WRITE_TIMEOUT_MS,
       keepAlive: true,
-      application_name: `hyperscale queue ${pen}`,
+      application_name: `hyperscale queue ${connection}`,
       types,
     });
-    client.on("error", () => this.#drop(pen));
+    client.on("error", () => this.#drop(connection));
     await client.connect();
     await client.query(WRITER_SESSION);
     return client;
   }
 
   /** A connection in doubt is never used again; the server ends what it may still be running. */
-  #drop(pen: Pen): void {
-    const client = this.#pens.get(pen);
-    this.#pens.delete(pen);
+  #drop(connection: ConnectionName): void {
+    const client = this.#clients.get(connection);
+    this.#clients.delete(connection);
     client?.then(
       (broken) => broken.end().catch(() => undefined),
       () => undefined,
