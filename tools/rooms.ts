@@ -156,7 +156,7 @@ const table = {
   },
   "protocols/net": { path: "src/protocols/net/", imports: [] },
   /** What protocols have in common, and all that the engine knows of them. */
-  protocols: { path: "src/protocols/", imports: ["protocols/net"] },
+  protocols: { path: "src/protocols/", imports: ["core/base", "protocols/net"] },
   /** Parts of HTTP that its versions, GraphQL and WebSocket share. */
   "protocols/http": {
     path: "src/protocols/http/",
@@ -164,15 +164,15 @@ const table = {
   },
   "protocols/http1": {
     path: "src/protocols/http1/",
-    imports: ["protocols/net", "protocols", "protocols/http"],
+    imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
   },
   "protocols/http2": {
     path: "src/protocols/http2/",
-    imports: ["protocols/net", "protocols", "protocols/http"],
+    imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
   },
   "protocols/graphql": {
     path: "src/protocols/graphql/",
-    imports: ["protocols", "protocols/http", "protocols/http1", "protocols/http2"],
+    imports: ["core/base", "protocols", "protocols/http", "protocols/http1", "protocols/http2"],
   },
   "protocols/websocket": {
     path: "src/protocols/websocket/",
