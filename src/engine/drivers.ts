@@ -7,8 +7,8 @@
  *   IterationDriver  a number of iterations, shared or per user
  */
 
+import { ArrivalClock } from "../core/run/plan/arrivals.ts";
 import {
-  ArrivalClock,
   type LoadPlan,
   type Share,
   type Stage,

@@ -22,7 +22,8 @@ import { Archive } from "./archive.ts";
 import type { LedgerConfig } from "./config.ts";
 import { type Checkpoint, Checkpoints } from "./log/checkpoints.ts";
 import { WalError } from "./log/errors.ts";
-import { Wal, type WalEvent } from "./log/wal.ts";
+import type { WalEvent } from "./log/types.ts";
+import { Wal } from "./log/wal.ts";
 
 export interface StoreHandlers {
   readonly clock: Clock;

@@ -13,7 +13,7 @@ import { type DirectoryLock, lockDirectory } from "./lock.ts";
 import { recoverFiles, refusalError } from "./recover.ts";
 import { SegmentIo } from "./segment-io.ts";
 import { Segments } from "./segments.ts";
-import type { WalOptions } from "./wal.ts";
+import type { WalOptions } from "./types.ts";
 
 export interface OpenedDirectory {
   readonly config: WalConfig;

@@ -10,7 +10,8 @@ import { Checkpoints } from "./checkpoints.ts";
 import { WalError } from "./errors.ts";
 import { inspectLog } from "./inspect.ts";
 import { listSegments, readRecords } from "./reader.ts";
-import { Wal, type WalOptions } from "./wal.ts";
+import type { WalOptions } from "./types.ts";
+import { Wal } from "./wal.ts";
 
 const directories: string[] = [];
 afterEach(async () => {

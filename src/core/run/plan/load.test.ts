@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { provision } from "../job/provision.ts";
+import { ArrivalClock } from "./arrivals.ts";
 import {
-  ArrivalClock,
   describePlan,
   type LoadPlan,
   planDurationMs,

@@ -15,8 +15,6 @@
 import { assert, assertNever } from "../../base/assert.ts";
 import { formatDuration } from "../../base/duration.ts";
 
-export { ArrivalClock } from "./arrivals.ts";
-
 /** Linear from `from` to `to`: virtual users in closed models, arrivals per second in open ones. */
 export interface Stage {
   readonly durationMs: number;
