@@ -1,7 +1,7 @@
 /**
  * PostgreSQL inside the process (PGlite) in a data directory: the same migrations and statements,
  * one connection, one process. A lock file refuses a second process; it names the holder, and one
- * whose holder is gone is taken over. (docs/decisions/0401-embedded-store.md)
+ * whose holder is gone is taken over. (docs/decisions/0025-embedded-store.md)
  */
 
 import { linkSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";

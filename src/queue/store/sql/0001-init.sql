@@ -1,5 +1,5 @@
 -- The queue's tables. One truth per fact: lease and history live on the task's row; `task_leases`,
--- `task_events` and `execution_idempotency` are views of it (docs/decisions/0402-one-row-per-task.md).
+-- `task_events` and `execution_idempotency` are views of it (docs/decisions/0026-one-row-per-task.md).
 --
 -- The claim of a task (QUEUED -> RUNNING) touches no indexed column, so PostgreSQL writes it as a
 -- heap-only update on the same page: that is why no index mentions `state` or the lease.
