@@ -1,8 +1,16 @@
 /** The words of the repository, held to the code: blocks compile, links lead somewhere, flags are named. */
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join, normalize } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Command } from "commander";
 import { afterAll, describe, expect, it } from "vitest";
@@ -116,7 +124,8 @@ describe("what the documents say to the product", () => {
   });
 
   it("thresholds in running text are thresholds", () => {
-    const text = read("docs/guide/thresholds.md") + read("docs/decisions/0009-implicit-gates.md");
+    const text =
+      read("docs/guide/thresholds.md") + read("docs/decisions/0009-implicit-thresholds.md");
     const spans = [...text.matchAll(/`([a-z][^`\n]* (?:[<>]=?|[!=]=) \d[^`\n]*)`/g)];
     expect(spans.length).toBeGreaterThan(3);
     for (const [, span = ""] of spans) {
@@ -165,6 +174,49 @@ describe("links between documents", () => {
   });
 });
 
+describe("names of the code in the documents", () => {
+  const files = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], {
+    cwd: root,
+    encoding: "utf8",
+  }).split("\n");
+  const tops = new Set(files.map((file) => file.split("/")[0] ?? ""));
+  const rooms = new Set(files.filter((file) => file.startsWith("src/")).map(roomFolder));
+
+  /** `engine` of src/engine/core.ts. */
+  function roomFolder(file: string): string {
+    return file.split("/")[1] ?? "";
+  }
+
+  /** `src/engine/core.ts` stands for itself, and so does `engine/core.ts`, as rooms are named. */
+  function missing(span: string): boolean {
+    const [top = "", ...rest] = span.split("/");
+    if (rest.length === 0 || (!tops.has(top) && !rooms.has(top))) return false;
+    return !existsSync(join(root, span)) && !existsSync(join(root, "src", span));
+  }
+
+  it.each(pages)("%s names only files and folders that are there", (page) => {
+    const text = read(page).replace(/^```[\s\S]*?^```/gm, "");
+    const spans = [...text.matchAll(/`([\w@.-]+(?:\/[\w.-]+)+)\/?`/g)].map(([, span = ""]) => span);
+    expect(spans.filter(missing)).toEqual([]);
+  });
+
+  it("docs/internals/terms.md calls classes and types by their names", () => {
+    const sources = files.filter(
+      (file) => /^src\/.*\.ts$/.test(file) && existsSync(join(root, file)),
+    );
+    const declared = new Set(
+      sources.flatMap((file) =>
+        [...read(file).matchAll(/^export (?:class|interface|type) (\w+)/gm)].map(
+          ([, name]) => name,
+        ),
+      ),
+    );
+    const spans = [...read("docs/internals/terms.md").matchAll(/`([A-Z][a-z]+\w*)`/g)];
+    expect(spans.length).toBeGreaterThan(20);
+    expect(spans.map(([, name]) => name).filter((name) => !declared.has(name))).toEqual([]);
+  });
+});
+
 describe("docs/guide/running.md", () => {
   const page = read("docs/guide/running.md");
 
@@ -179,6 +231,54 @@ describe("docs/guide/running.md", () => {
   it("names every exit code", () => {
     const rows = [...page.matchAll(/^\| (\d+) +\|/gm)].map((match) => Number(match[1]));
     expect(rows.sort()).toEqual([...Object.values(exitCodes)].sort());
+  });
+});
+
+describe("decisions", () => {
+  const folder = "docs/decisions";
+  const decisions = readdirSync(join(root, folder))
+    .filter((file) => file !== "README.md")
+    .sort();
+  const heads = decisions.map((file) => {
+    const [title = "", empty, status = "", ...rest] = read(`${folder}/${file}`).split("\n");
+    const sections = rest.filter((line) => line.startsWith("#"));
+    return { file, title, empty, status, sections };
+  });
+
+  it("are numbered 1, 2, 3 … without gaps, in the name of the file and in the title", () => {
+    expect(decisions.map((file) => /^\d{4}(?=-[a-z0-9-]+\.md$)/.exec(file)?.[0])).toEqual(
+      decisions.map((_, at) => String(at + 1).padStart(4, "0")),
+    );
+    expect(heads.map(({ title }) => /^# (\d+)\. \S/.exec(title)?.[1])).toEqual(
+      decisions.map((_, at) => String(at + 1)),
+    );
+  });
+
+  it.each(heads)(
+    "$file has a status, a context, a choice and a cost",
+    ({ empty, sections, status }) => {
+      expect(empty).toBe("");
+      const successor = /^Status: (?:accepted|superseded by (\d+))$/.exec(status);
+      expect(successor, status).not.toBeNull();
+      expect(Number(successor?.[1] ?? 1)).toBeLessThanOrEqual(decisions.length);
+      expect(sections).toEqual(["## Context", "## Choice", "## Cost"]);
+    },
+  );
+
+  it("are listed in order and by their titles in docs/decisions/README.md", () => {
+    const rows = [...read(`${folder}/README.md`).matchAll(/^\| (\d+) +\| \[(.+)\]\((.+?)\)/gm)];
+    expect(rows.map(([, number, title, file]) => [`# ${number}. ${title}`, file])).toEqual(
+      heads.map(({ file, title }) => [title, file]),
+    );
+  });
+
+  it("are called by their number wherever a link says one", () => {
+    const wrong = pages.flatMap((page) =>
+      [...read(page).matchAll(/\[[Dd]ecision (\d+)\]\(([^)#\s]+)\)/g)]
+        .filter(([, number, link = ""]) => Number(number) !== Number.parseInt(basename(link), 10))
+        .map(([text]) => `${page}: ${text}`),
+    );
+    expect(wrong).toEqual([]);
   });
 });
 
