@@ -19,6 +19,7 @@ import * as exitCodes from "../src/cli/exit-codes.ts";
 import { parseThreshold } from "../src/core/run/results/thresholds.ts";
 import * as product from "../src/index.ts";
 import { ERROR_KINDS } from "../src/protocols/protocol.ts";
+import { rooms } from "../tools/rooms.ts";
 import { withRoomTable } from "../tools/write-rooms.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -180,7 +181,7 @@ describe("names of the code in the documents", () => {
     encoding: "utf8",
   }).split("\n");
   const tops = new Set(files.map((file) => file.split("/")[0] ?? ""));
-  const rooms = new Set(files.filter((file) => file.startsWith("src/")).map(roomFolder));
+  const folders = new Set(files.filter((file) => file.startsWith("src/")).map(roomFolder));
 
   /** `engine` of src/engine/core.ts. */
   function roomFolder(file: string): string {
@@ -190,7 +191,7 @@ describe("names of the code in the documents", () => {
   /** `src/engine/core.ts` stands for itself, and so does `engine/core.ts`, as rooms are named. */
   function missing(span: string): boolean {
     const [top = "", ...rest] = span.split("/");
-    if (rest.length === 0 || (!tops.has(top) && !rooms.has(top))) return false;
+    if (rest.length === 0 || (!tops.has(top) && !folders.has(top))) return false;
     return !existsSync(join(root, span)) && !existsSync(join(root, "src", span));
   }
 
@@ -292,6 +293,12 @@ describe("other tables", () => {
   it("ARCHITECTURE.md shows the enforced import table (npx tsx tools/write-rooms.ts writes it)", () => {
     const page = read("ARCHITECTURE.md");
     expect(withRoomTable(page)).toBe(page);
+  });
+
+  it("ARCHITECTURE.md says in one line what each room is", () => {
+    const [, section = ""] = read("ARCHITECTURE.md").split(/^## (?:Floors and rooms|Walks)$/m);
+    const said = [...section.matchAll(/^\| `([a-z/]+)` +\| \S/gm)].map(([, room]) => room);
+    expect(said.sort()).toEqual(rooms.map(({ name }) => name).sort());
   });
 
   it("every page can be reached from README.md", () => {
