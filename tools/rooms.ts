@@ -132,20 +132,24 @@ const table = {
       "ledger/log",
     ],
   },
-  "queue/api": { path: "src/queue/api/", imports: ["core/queue"] },
-  "queue/store": { path: "src/queue/store/", imports: ["core/queue", "queue/api"] },
+  "queue/api": { path: "src/queue/api/", imports: ["core/base", "core/queue", "queue/store"] },
+  "queue/store": { path: "src/queue/store/", imports: ["core/base", "core/queue", "queue/api"] },
   "queue/leader": {
     path: "src/queue/leader/",
     imports: ["core/base", "core/queue", "queue/api", "queue/store"],
   },
   "queue/worker": {
     path: "src/queue/worker/",
-    imports: ["core/queue", "queue/api", "queue/store"],
+    imports: ["core/base", "core/queue", "queue/api", "queue/store"],
   },
-  "queue/executors": { path: "src/queue/executors/", imports: ["core/queue", "queue/worker"] },
+  "queue/executors": {
+    path: "src/queue/executors/",
+    imports: ["core/base", "core/queue", "queue/worker"],
+  },
   queue: {
     path: "src/queue/",
     imports: [
+      "core/base",
       "core/queue",
       "queue/api",
       "queue/store",

@@ -8,6 +8,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
+import { errorText } from "../core/base/error-text.ts";
 import { type Address, type NodeId, nodeId } from "../core/base/ids.ts";
 import { MEMBERS_MAX } from "../core/ledger/group/messages.ts";
 import { GATE_ID_CHARACTERS_MAX, REGION_CODE_CHARACTERS_MAX } from "../core/ledger/job/job-id.ts";
@@ -172,7 +173,7 @@ function readJson(file: string): { readonly value: unknown } | string {
   try {
     return { value: JSON.parse(text) as unknown };
   } catch (error) {
-    return `${file}: not JSON: ${error instanceof Error ? error.message : String(error)}`;
+    return `${file}: not JSON: ${errorText(error)}`;
   }
 }
 
@@ -318,7 +319,7 @@ function secretSource(
   try {
     read();
   } catch (error) {
-    complain(`secretFile: ${error instanceof Error ? error.message : String(error)}`);
+    complain(`secretFile: ${errorText(error)}`);
   }
   return read;
 }

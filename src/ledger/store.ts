@@ -8,6 +8,7 @@
  */
 
 import { join } from "node:path";
+import { errorText } from "../core/base/error-text.ts";
 import type { GroupId } from "../core/ledger/group/messages.ts";
 import type { GroupImage } from "../core/ledger/group/types.ts";
 import { type LogLine, logLines } from "../core/ledger/job/log-lines.ts";
@@ -225,7 +226,7 @@ export class Store {
     } catch (error) {
       if (error instanceof WalError) return;
       // The log goes on without a checkpoint; it only grows. A disk that fails for good ends the log itself.
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = errorText(error);
       log.event("error", "checkpoint.failed", { problem });
       if (!isDiskFull(error)) onFailed(new Error(`a checkpoint could not be written: ${problem}`));
     }

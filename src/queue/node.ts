@@ -11,6 +11,7 @@
 import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorText } from "../core/base/error-text.ts";
 import { QueueError } from "../core/queue/errors.ts";
 import { bootState, nextRoleDeadline, type RoleState, stepRole } from "../core/queue/role.ts";
 import { type QueueSettings, type Role, settingProblems } from "../core/queue/settings.ts";
@@ -343,7 +344,7 @@ export class QueueNode implements ApiHost {
       else this.#lead(Number(epoch), sentAt);
     } catch (error) {
       this.#options.log.write("warn", "election.failed", {
-        reason: error instanceof Error ? error.message : String(error),
+        reason: errorText(error),
       });
       this.#step(state.kind === "leading" ? { kind: "renewalFailed" } : { kind: "held" });
     }
@@ -377,7 +378,7 @@ export class QueueNode implements ApiHost {
         if (this.#candidate !== leader) return;
         this.#options.log.write("error", "leader.begin_failed", {
           epoch,
-          reason: error instanceof Error ? error.message : String(error),
+          reason: errorText(error),
         });
         this.#step({ kind: "renewalRefused" });
       },

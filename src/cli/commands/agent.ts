@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Command } from "commander";
+import { errorText } from "../../core/base/error-text.ts";
 import { JsonLog } from "../../host/control/json-log.ts";
 import { LineWriter } from "../../host/control/line-writer.ts";
 import { nodeClock } from "../../host/node-clock.ts";
@@ -197,7 +198,7 @@ function reloadKeys(agent: Agent, log: JsonLog): void {
     agent.reloadKeys();
   } catch (error) {
     // The old ring stays: a typing mistake in the file must not cut a member off.
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = errorText(error);
     log.event("error", "keys.notReloaded", { problem });
   }
 }

@@ -6,6 +6,7 @@
  */
 
 import { parentPort, workerData } from "node:worker_threads";
+import { errorText } from "../../core/base/error-text.ts";
 import { JsonLog } from "../../host/control/json-log.ts";
 import { LineWriter } from "../../host/control/line-writer.ts";
 import { nodeClock } from "../../host/node-clock.ts";
@@ -100,7 +101,7 @@ function reloadKeys(host: LedgerHost, log: JsonLog): void {
     log.event("info", "keys.reloaded", {});
   } catch (error) {
     // The old ring stays: a typing mistake in the file must not cut a node off.
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = errorText(error);
     log.event("error", "keys.notReloaded", { problem });
   }
 }

@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { formatDuration } from "../../core/base/duration.ts";
+import { errorText } from "../../core/base/error-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
 import { isTerminal, TASK_STATES } from "../../core/queue/states.ts";
 import type {
@@ -282,7 +283,7 @@ function run(action: Action) {
       if (typeof code === "number") process.exitCode = code;
     } catch (error) {
       const known = error instanceof QueueError ? error : undefined;
-      const message = error instanceof Error ? error.message : String(error);
+      const message = errorText(error);
       if (options.json) print({ error: { code: known?.code ?? "INTERNAL", message } });
       process.stderr.write(`hyperscale queue: ${message}\n`);
       process.exitCode =
@@ -386,7 +387,7 @@ function readInput(text: string | undefined): unknown {
   try {
     return JSON.parse(json);
   } catch (error) {
-    throw new Error(`the input is not JSON: ${error instanceof Error ? error.message : error}`);
+    throw new Error(`the input is not JSON: ${errorText(error)}`);
   }
 }
 
@@ -394,7 +395,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new InvalidArgumentError(`not JSON: ${error instanceof Error ? error.message : error}`);
+    throw new InvalidArgumentError(`not JSON: ${errorText(error)}`);
   }
 }
 

@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../core/base/duration.ts";
+import { errorText } from "../../core/base/error-text.ts";
 import { LOG_LEVELS } from "../../queue/store/log.ts";
 import { registerQueueClient } from "./queue-client.ts";
 
@@ -168,7 +169,7 @@ async function startNode(options: StartOptions): Promise<number> {
     process.stdout.write(`${JSON.stringify({ event: "stopped", returned })}\n`);
     return 0;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     process.stderr.write(`hyperscale queue start: ${reason}\n`);
     const wrong =
       error instanceof QueueError && ["INVALID_PARAMS", "UNAUTHORIZED"].includes(error.code);
@@ -201,9 +202,7 @@ export function readToken(file: string): string {
   try {
     text = readFileSync(file, "utf8").trim();
   } catch (error) {
-    throw new Error(
-      `cannot read the token file ${file}: ${error instanceof Error ? error.message : error}`,
-    );
+    throw new Error(`cannot read the token file ${file}: ${errorText(error)}`);
   }
   if (text.length < 16)
     throw new Error(

@@ -2,6 +2,7 @@
 
 import { Agent, type IncomingMessage, request } from "node:http";
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
+import { errorText } from "../../core/base/error-text.ts";
 import { codeOfNumber, QueueError } from "../../core/queue/errors.ts";
 import type { RpcResponse } from "./rpc.ts";
 
@@ -94,7 +95,7 @@ export class RpcClient {
   }
 
   #unreachable(error: unknown): QueueError {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     return new QueueError("UNAVAILABLE", `cannot reach the queue node at ${this.url}: ${reason}`, {
       cause: error,
     });

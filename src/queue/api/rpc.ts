@@ -1,5 +1,6 @@
 /** JSON-RPC 2.0: requests, notifications and batches in; responses out. Knows nothing of transport. */
 
+import { errorText } from "../../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { DatabaseUnavailable, ERROR_CODES, QueueError } from "../../core/queue/errors.ts";
 
@@ -31,7 +32,7 @@ export async function answerRpc(
   try {
     message = JSON.parse(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     return failure(null, new QueueError("PARSE_ERROR", `the body is not JSON: ${reason}`));
   }
   if (!Array.isArray(message)) return answerOne(message, handler);
@@ -86,6 +87,6 @@ export function asQueueError(error: unknown): QueueError {
   if (error instanceof QueueError) return error;
   if (error instanceof DatabaseUnavailable)
     return new QueueError("UNAVAILABLE", error.message, { cause: error });
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   return new QueueError("INTERNAL", `unexpected: ${message}`, { cause: error });
 }

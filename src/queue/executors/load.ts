@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Plugin } from "esbuild";
+import { errorText } from "../../core/base/error-text.ts";
 import { QueueError } from "../../core/queue/errors.ts";
 import type { Executor, Executors } from "../worker/executor.ts";
 
@@ -44,7 +45,7 @@ async function importFile(path: string): Promise<Readonly<Record<string, unknown
     });
     return (await import(pathToFileURL(outfile).href)) as Readonly<Record<string, unknown>>;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new QueueError("INVALID_PARAMS", `cannot load executors from ${path}: ${reason}`, {
       cause: error,
     });

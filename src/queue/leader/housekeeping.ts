@@ -7,6 +7,7 @@
  */
 
 import { performance } from "node:perf_hooks";
+import { errorText } from "../../core/base/error-text.ts";
 import { nextTick, parseCron } from "../../core/queue/cron.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
@@ -149,7 +150,7 @@ export class Housekeeping {
       if (this.#options.writer.ended) return;
       this.#options.log.write("error", "leader.duty_failed", {
         duty,
-        reason: error instanceof Error ? error.message : String(error),
+        reason: errorText(error),
       });
       againMs = SCHEDULE_LOOK_MS;
     } finally {

@@ -5,6 +5,7 @@
  */
 
 import pg from "pg";
+import { errorText } from "../../core/base/error-text.ts";
 import { DatabaseUnavailable } from "../../core/queue/errors.ts";
 import {
   type ConnectionName,
@@ -220,5 +221,5 @@ function isUnavailable(error: unknown): boolean {
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors[0] instanceof Error)
     return error.errors[0].message;
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }

@@ -10,6 +10,7 @@
 import { createHash } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
+import { errorText } from "../../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
@@ -350,7 +351,7 @@ export class Worker {
       }
       this.#options.log.write("debug", "leader.call_failed", {
         call: what,
-        reason: error instanceof Error ? error.message : String(error),
+        reason: errorText(error),
       });
       await this.#pause(RETRY_MS);
       return undefined;

@@ -5,6 +5,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { errorText } from "../../core/base/error-text.ts";
 import { type Address, NODE_ID_BYTES_MAX, ROLES, type Role } from "../../core/base/ids.ts";
 import { VOTERS_MAX } from "../../core/cluster/election/messages.ts";
 import { type ProfileName, SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
@@ -190,7 +191,7 @@ function secretSource(
     read();
   } catch (error) {
     const missing = file !== undefined && !existsSync(file);
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = errorText(error);
     problems.push(
       missing
         ? `--secret-file ${file}: no such file; make one with "hyperscale keygen > ${file}"`

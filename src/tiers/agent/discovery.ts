@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { isIP } from "node:net";
 import { join } from "node:path";
+import { errorText } from "../../core/base/error-text.ts";
 import type { Address } from "../../core/base/ids.ts";
 import { Random } from "../../core/base/random.ts";
 import {
@@ -143,7 +144,7 @@ export class Discovery {
       const { addresses, ttlMs } = await resolveName(name, config.bind.port, timeoutMs);
       this.#push({ kind: "resolved", name, addresses, ttlMs });
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = errorText(error);
       log.event("warn", "discovery.unresolved", { name, problem });
       this.#push({ kind: "resolveFailed", name });
     }
@@ -185,7 +186,7 @@ export class Discovery {
       await writeFile(`${this.#file}.new`, JSON.stringify(candidates), { mode: 0o600 });
       await rename(`${this.#file}.new`, this.#file);
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      const problem = errorText(error);
       this.#options.log.event("warn", "discovery.cacheNotSaved", { problem });
     }
   }
