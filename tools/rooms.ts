@@ -136,7 +136,7 @@ const table = {
   "queue/store": { path: "src/queue/store/", imports: ["core/base", "core/queue", "queue/api"] },
   "queue/leader": {
     path: "src/queue/leader/",
-    imports: ["core/base", "core/queue", "queue/api", "queue/store"],
+    imports: ["core/base", "core/queue", "host/control", "queue/api", "queue/store"],
   },
   "queue/worker": {
     path: "src/queue/worker/",
@@ -151,6 +151,7 @@ const table = {
     imports: [
       "core/base",
       "core/queue",
+      "host/control",
       "queue/api",
       "queue/store",
       "queue/leader",

@@ -7,7 +7,7 @@
  * Requests in flight are bounded per connection: beyond it we stop reading, and TCP tells the client.
  */
 
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
 import { ByteWriter } from "../core/base/bytes.ts";
 import { decodeBatch, encodeBatches } from "../core/ledger/node/codec.ts";
 import type { LedgerAnswer, NodeMessage } from "../core/ledger/node/messages.ts";
@@ -21,13 +21,16 @@ const ANSWER_BYTES = 262_144;
 const IN_FLIGHT_MAX = 16_384;
 /** A client that does not take its answers is cut off. */
 const BACKLOG_BYTES_MAX = 64 * 1_048_576;
+/** Silence inside a frame. Between frames a client may be silent for as long as it likes. */
+const FRAME_STALL_MS_MAX = 30_000;
 
 const writer = new ByteWriter(ANSWER_BYTES * 2);
 
-export function serveStream(socket: Duplex, host: LedgerHost): void {
+export function serveStream(socket: Socket, host: LedgerHost): void {
   const frames = new FrameReader(STREAM_FRAME_BYTES_MAX);
   let answers: NodeMessage[] = [];
   let inFlight = 0;
+  let midFrame = false;
 
   const flush = (): void => {
     const batch = answers;
@@ -61,7 +64,15 @@ export function serveStream(socket: Duplex, host: LedgerHost): void {
         return;
       }
     }
+    if (frames.midFrame !== midFrame) {
+      midFrame = frames.midFrame;
+      socket.setTimeout(midFrame ? FRAME_STALL_MS_MAX : 0);
+    }
     if (inFlight >= IN_FLIGHT_MAX) socket.pause();
+  });
+  socket.on("timeout", () => {
+    // While it is paused the silence is ours.
+    if (!socket.isPaused()) socket.destroy();
   });
   socket.on("error", () => socket.destroy());
 }

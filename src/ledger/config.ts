@@ -22,6 +22,7 @@ import { SHARD_COUNT } from "../core/ledger/keys/key.ts";
 import { CHECKPOINT_DEFAULTS } from "../core/ledger/log/checkpoint.ts";
 import { LEDGER_NODE_DEFAULTS } from "../core/ledger/node/config.ts";
 import type { LedgerNodeConfig } from "../core/ledger/node/types.ts";
+import { isLoopback } from "../host/control/guard.ts";
 import type { LogLevel } from "../host/ports/log.ts";
 import { parseSecrets } from "../tiers/agent/config.ts";
 import { parseAddress } from "../wire/address.ts";
@@ -271,7 +272,7 @@ function apiToken(
 ): string | null {
   const { host } = listen(data.api);
   if (data.apiTokenFile === undefined) {
-    if (host !== "::1" && !host.startsWith("127.")) {
+    if (!isLoopback(host)) {
       complain(`api: ${data.api} is open to the network: guard it with apiTokenFile`);
     }
     return null;

@@ -18,6 +18,7 @@ import { LEDGER_RULES } from "../core/ledger/node/config.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage } from "../core/ledger/node/messages.ts";
 import { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerEffect } from "../core/ledger/node/types.ts";
+import type { ControlServer } from "../host/control/server.ts";
 import type { Clock } from "../host/ports/clock.ts";
 import type { Log } from "../host/ports/log.ts";
 import { ApiServer } from "./api-server.ts";
@@ -74,7 +75,7 @@ export class LedgerHost {
   #driver: Driver | null = null;
   #store: Store | null = null;
   #peers: Peers | null = null;
-  #api: ApiServer | null = null;
+  #api: ControlServer | null = null;
   #tokens = 0;
   #closing = false;
 
@@ -182,7 +183,7 @@ export class LedgerHost {
       onMessages: (from, messages) => this.#onMessages(from, messages),
       onLink: (peer, up) => onEvent({ event: "peer", peer, up }),
     });
-    this.#api = await ApiServer.listen({ ...config.api, host: this, bind: config.api.host });
+    this.#api = await ApiServer.listen(config.api, { host: this, log });
     const first = await firstStart(config.dataDir, config.file);
     const { store, recovered } = await Store.open(config, {
       clock,

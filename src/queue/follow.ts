@@ -6,29 +6,33 @@
  * nothing is sent twice, out of order, or before it is true.
  */
 
-import type { ServerResponse } from "node:http";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { QueueError } from "../core/queue/errors.ts";
 import { isTerminal } from "../core/queue/states.ts";
+import { EventStream, type EventStreamOptions } from "../host/control/event-stream.ts";
+import type { ControlRequest } from "../host/control/server.ts";
 import type { FeedMessage } from "./api/types.ts";
 import type { QueueNode } from "./node.ts";
 
 const LOOK_MS = 1_000;
-const BEAT_MS = 15_000;
-/** A follower that does not read is cut off at this many buffered bytes. */
-const BUFFERED_BYTES_MAX = 4 * 1024 * 1024;
+const STREAM: EventStreamOptions = {
+  format: "server-sent",
+  /** A follower that does not read is cut off. */
+  backlogBytesMax: 4 * 1024 * 1024,
+  beatMs: 15_000,
+};
 
 interface FollowOptions {
   readonly node: QueueNode;
-  readonly response: ServerResponse;
+  readonly request: ControlRequest;
   readonly taskId: string | undefined;
 }
 
-export async function followTask({ node, response, taskId }: FollowOptions): Promise<void> {
-  if (taskId === undefined) return followAll(node, response);
+export async function followTask({ node, request, taskId }: FollowOptions): Promise<void> {
+  if (taskId === undefined) return followAll(node, request);
   const [task] = await node.reader.tasks([Number(taskId)]);
   if (task === undefined) throw new QueueError("NOT_FOUND", `there is no task ${taskId}`);
-  const stream = new EventStream(response);
+  const stream = new EventStream(request.takeResponse(), STREAM);
   let lastEvent = 0;
   let looking = false;
   let again = false;
@@ -45,13 +49,13 @@ export async function followTask({ node, response, taskId }: FollowOptions): Pro
           QUEUE_LIMITS.eventsListedMax,
         );
         for (const event of events) {
-          stream.send("transition", event);
+          stream.send("transition", JSON.stringify(event));
           lastEvent = event.event_id;
         }
         const last = events.at(-1)?.new_state;
         if (last !== undefined && last !== null && isTerminal(last)) {
           const [ended] = await node.reader.tasks([Number(taskId)]);
-          stream.send("end", ended ?? null);
+          stream.send("end", JSON.stringify(ended ?? null));
           stream.end();
         }
       }
@@ -63,7 +67,7 @@ export async function followTask({ node, response, taskId }: FollowOptions): Pro
   };
   const leave = node.feed.follow(taskId, (message: FeedMessage) => {
     if (message.kind === "transition") void look();
-    else stream.send(message.kind, message);
+    else stream.send(message.kind, JSON.stringify(message));
   });
   const timer = setInterval(() => void look(), LOOK_MS);
   stream.onClose(() => {
@@ -73,47 +77,9 @@ export async function followTask({ node, response, taskId }: FollowOptions): Pro
   await look();
 }
 
-function followAll(node: QueueNode, response: ServerResponse): void {
-  const stream = new EventStream(response);
-  stream.onClose(node.feed.follow(undefined, (message) => stream.send(message.kind, message)));
-}
-
-class EventStream {
-  readonly #response: ServerResponse;
-  readonly #beat: NodeJS.Timeout;
-  #open = true;
-
-  constructor(response: ServerResponse) {
-    this.#response = response;
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
-    response.write(": following\n\n");
-    this.#beat = setInterval(() => this.#write(": beat\n\n"), BEAT_MS);
-    this.onClose(() => {
-      this.#open = false;
-      clearInterval(this.#beat);
-    });
-  }
-
-  get open(): boolean {
-    return this.#open;
-  }
-
-  onClose(listener: () => void): void {
-    this.#response.once("close", listener);
-  }
-
-  send(event: string, data: unknown): void {
-    this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
-  }
-
-  end(): void {
-    this.#open = false;
-    this.#response.end();
-  }
-
-  #write(text: string): void {
-    if (!this.#open) return;
-    this.#response.write(text);
-    if (this.#response.writableLength > BUFFERED_BYTES_MAX) this.#response.destroy();
-  }
+function followAll(node: QueueNode, request: ControlRequest): void {
+  const stream = new EventStream(request.takeResponse(), STREAM);
+  stream.onClose(
+    node.feed.follow(undefined, (message) => stream.send(message.kind, JSON.stringify(message))),
+  );
 }

@@ -1,17 +1,25 @@
 /**
  * HTTP of a node: JSON-RPC on `POST /`, the page on `GET /`, live following, metrics and health.
  *
- * Without a token only a loopback address is served, and only to pages of its own: a browser on this
- * machine that visits a hostile site must not become its hand (Origin and Host are checked).
+ * Who may use it is the affair of host/control. Refusals are JSON-RPC errors here, as the answers are.
  */
 
-import { createHash, timingSafeEqual } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { hostname } from "node:os";
 import { fileURLToPath } from "node:url";
+import { errorText } from "../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
-import { QueueError } from "../core/queue/errors.ts";
+import { type ErrorCode, QueueError } from "../core/queue/errors.ts";
+import { listenProblem } from "../host/control/guard.ts";
+import { HttpError } from "../host/control/http-error.ts";
+import {
+  type Answer,
+  type ControlLimits,
+  type ControlRequest,
+  ControlServer,
+  type ControlService,
+  json,
+} from "../host/control/server.ts";
 import { answerRpc, asQueueError, failure } from "./api/rpc.ts";
 import { RpcClient } from "./api/rpc-client.ts";
 import type { QueueApi } from "./api.ts";
@@ -31,139 +39,93 @@ export interface ServerOptions {
   readonly log: Log;
 }
 
-const JSON_TYPE = { "content-type": "application/json" };
-
-export function isLoopback(host: string): boolean {
-  return (
-    host === "localhost" || host === "::1" || host === "[::1]" || /^127(\.\d{1,3}){3}$/.test(host)
-  );
-}
+const LIMITS: ControlLimits = {
+  bodyBytesMax: QUEUE_LIMITS.requestBytesMax,
+  /** Every worker process keeps a few, every follower one. */
+  connectionsMax: 4_096,
+  streamsMax: 1_024,
+  /** Long polls outlast the usual limit on a request. */
+  requestMsMax: 120_000,
+  keepAliveMs: 60_000,
+};
 
 export class QueueServer {
   readonly #options: ServerOptions;
-  readonly #server: Server;
+  #server: ControlServer | undefined;
   #url = "";
 
   constructor(options: ServerOptions) {
     this.#options = options;
-    this.#server = createServer((request, response) => void this.#serve(request, response));
-    this.#server.keepAliveTimeout = 60_000;
-    // Long polls outlast the usual limit on a request.
-    this.#server.requestTimeout = 120_000;
   }
 
   get url(): string {
     return this.#url;
   }
 
-  async listen(listen: Listen): Promise<void> {
-    if (this.#options.token === undefined && !isLoopback(listen.host)) {
-      throw new QueueError(
-        "UNAUTHORIZED",
-        `refusing to listen on ${listen.host} without authentication: give --token-file, or listen on 127.0.0.1`,
-      );
+  async listen({ host, port }: Listen): Promise<void> {
+    const token = this.#options.token ?? null;
+    const problem = listenProblem(host, token);
+    if (problem !== null) {
+      const hint = "give --token-file, or listen on 127.0.0.1";
+      throw new QueueError("UNAUTHORIZED", `${problem}: ${hint}`);
     }
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(listen.port, listen.host, resolve);
-    });
-    const address = this.#server.address();
-    const port = address !== null && typeof address === "object" ? address.port : listen.port;
-    const wildcard = listen.host === "0.0.0.0" || listen.host === "::";
-    const host = wildcard
-      ? hostname()
-      : listen.host.includes(":")
-        ? `[${listen.host}]`
-        : listen.host;
-    this.#url = `http://${host}:${port}`;
+    this.#server = await ControlServer.listen({ host, port, token }, this.#service());
+    const wildcard = host === "0.0.0.0" || host === "::";
+    const name = wildcard ? hostname() : host.includes(":") ? `[${host}]` : host;
+    this.#url = `http://${name}:${this.#server.port}`;
   }
 
   async close(): Promise<void> {
-    if (!this.#server.listening) return;
-    await new Promise<void>((resolve) => {
-      this.#server.close(() => resolve());
-      this.#server.closeAllConnections();
-    });
+    await this.#server?.close();
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    try {
-      await this.#route(request, response);
-    } catch (error) {
-      const known = asQueueError(error);
-      if (known.code === "INTERNAL") {
-        this.#options.log.write("error", "request.failed", {
-          path: request.url,
-          reason: known.message,
-        });
-      }
-      if (!response.headersSent)
-        send(response, statusOf(known), JSON_TYPE, JSON.stringify(failure(null, known)));
-      else response.destroy();
-    }
+  #service(): ControlService {
+    const { node, api, log } = this.#options;
+    return {
+      limits: LIMITS,
+      page: sendPage,
+      routes: {
+        "POST /": (request) => this.#call(request),
+        "GET /follow": (request) => this.#follow(request, undefined),
+        "GET /tasks/:id/follow": (request) => this.#follow(request, request.params["id"]),
+      },
+      alive: () => ({ ok: true }),
+      ready: async () => ({ ready: await node.ready(), role: node.roleName }),
+      metrics: async () =>
+        node.metrics.all(await api.clusterStatus(), node.leader()?.memory.leases.size ?? 0),
+      describeError,
+      onFailure: (route, error) =>
+        log.write("error", "request.failed", { route, reason: errorText(error) }),
+    };
   }
 
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const path = new URL(request.url ?? "/", "http://node").pathname;
-    const { node } = this.#options;
-    if (path === "/healthz") return send(response, 200, JSON_TYPE, '{"ok":true}');
-    if (path === "/readyz") {
-      const ready = await node.ready();
-      return send(
-        response,
-        ready ? 200 : 503,
-        JSON_TYPE,
-        JSON.stringify({ ready, role: node.roleName }),
-      );
-    }
-    this.#checkOrigin(request);
-    // The page holds no data; what it shows it asks for with the token.
-    if (request.method === "GET" && path === "/") return sendPage(response);
-    this.#checkToken(request);
-    if (request.method === "POST" && path === "/") return this.#call(request, response);
-    if (request.method === "GET" && path === "/metrics") {
-      const text = node.metrics.text(
-        await this.#options.api.clusterStatus(),
-        node.leader()?.memory.leases.size ?? 0,
-      );
-      return send(response, 200, { "content-type": "text/plain; version=0.0.4" }, text);
-    }
-    const follow = /^\/(?:tasks\/(\d{1,15})\/)?follow$/.exec(path);
-    if (request.method === "GET" && follow !== null)
-      return this.#follow(request, response, follow[1]);
-    throw new QueueError("NOT_FOUND", `there is nothing at ${request.method} ${path}`);
-  }
-
-  async #call(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #call(request: ControlRequest): Promise<Answer> {
     if (!/^application\/json\b/.test(request.headers["content-type"] ?? "")) {
       throw new QueueError("INVALID_REQUEST", "send the call with content-type: application/json");
     }
-    const body = await readBody(request, response);
-    if (body === undefined) return;
-    let gone = false;
-    response.once("close", () => {
-      gone = !response.writableFinished;
-    });
+    const body = await request.text();
     const forwarded = request.headers["x-hyperscale-forwarded"] !== undefined;
     const answer = await answerRpc(body, (call) =>
-      this.#options.api.handle(call, { forwarded, gone: () => gone }),
+      this.#options.api.handle(call, { forwarded, gone: request.gone }),
     );
-    if (answer === undefined) return send(response, 204, {}, "");
-    send(response, 200, JSON_TYPE, JSON.stringify(answer));
+    return answer === undefined ? { status: 204, text: "", headers: {} } : json(answer);
   }
 
-  async #follow(
-    request: IncomingMessage,
-    response: ServerResponse,
-    taskId: string | undefined,
-  ): Promise<void> {
+  async #follow(request: ControlRequest, taskId: string | undefined): Promise<Answer> {
     const { node, token } = this.#options;
+    if (taskId !== undefined && !/^\d{1,15}$/.test(taskId)) {
+      throw new QueueError("NOT_FOUND", `there is no task ${taskId.slice(0, 40)}`);
+    }
     const leaderUrl =
       request.headers["x-hyperscale-forwarded"] === undefined ? await node.leaderUrl() : undefined;
-    if (leaderUrl === undefined) return followTask({ node, response, taskId });
+    if (leaderUrl === undefined) {
+      await followTask({ node, request, taskId });
+      return "taken";
+    }
     // Words of executors are known to the leader only.
     const rpc = new RpcClient({ url: leaderUrl, token, forwarded: true });
-    const upstream = await rpc.open(request.url ?? "/");
+    const upstream = await rpc.open(request.target);
+    const response = request.takeResponse();
     response.writeHead(upstream.statusCode ?? 502, {
       "content-type": upstream.headers["content-type"] ?? "",
     });
@@ -172,60 +134,8 @@ export class QueueServer {
       upstream.destroy();
       rpc.close();
     });
+    return "taken";
   }
-
-  #checkToken(request: IncomingMessage): void {
-    const { token } = this.#options;
-    if (token === undefined) return;
-    const given = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
-    if (given === undefined || !timingSafeEqual(digest(given), digest(token))) {
-      throw new QueueError(
-        "UNAUTHORIZED",
-        "a bearer token is required: send Authorization: Bearer <token>",
-      );
-    }
-  }
-
-  #checkOrigin(request: IncomingMessage): void {
-    const { host, origin } = request.headers;
-    if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) {
-      throw new QueueError("UNAUTHORIZED", "calls from pages of other sites are refused");
-    }
-    if (this.#options.token !== undefined || host === undefined) return;
-    if (!isLoopback(host.replace(/:\d+$/, ""))) {
-      throw new QueueError(
-        "UNAUTHORIZED",
-        `this node answers to a loopback name only, not to "${host}"`,
-      );
-    }
-  }
-}
-
-/** The body, or undefined when it was too large and has been answered. */
-async function readBody(
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request) {
-    const bytes = chunk as Buffer;
-    length += bytes.length;
-    // What is over the limit is read and thrown away, so that the caller gets the answer.
-    if (length <= QUEUE_LIMITS.requestBytesMax) chunks.push(bytes);
-    else if (length > 8 * QUEUE_LIMITS.requestBytesMax) request.destroy();
-  }
-  if (length <= QUEUE_LIMITS.requestBytesMax) return Buffer.concat(chunks).toString("utf8");
-  const { requestBytesMax, payloadBytesMax } = QUEUE_LIMITS;
-  const limits = `${requestBytesMax}, and ${payloadBytesMax} for one input`;
-  const problem = `the request is ${length} bytes; the limit is ${limits}`;
-  send(
-    response,
-    413,
-    JSON_TYPE,
-    JSON.stringify(failure(null, new QueueError("TOO_LARGE", problem))),
-  );
-  return undefined;
 }
 
 /** Beside this file in dist/; in a checkout the built page is used from there too. */
@@ -233,7 +143,7 @@ const PAGE_FILES = ["../web/queue.html", "../../dist/web/queue.html"].map((path)
   fileURLToPath(new URL(path, import.meta.url)),
 );
 
-function sendPage(response: ServerResponse): void {
+function sendPage(): Answer {
   const file = PAGE_FILES.find((candidate) => existsSync(candidate));
   if (file === undefined)
     throw new QueueError("NOT_FOUND", "the page is not built: run npm run build");
@@ -245,26 +155,35 @@ function sendPage(response: ServerResponse): void {
       "connect-src 'self'; img-src data:; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
   };
-  send(response, 200, headers, readFileSync(file, "utf8"));
+  return { status: 200, text: readFileSync(file, "utf8"), headers };
 }
 
-function send(
-  response: ServerResponse,
-  status: number,
-  headers: Record<string, string>,
-  body: string,
-): void {
-  response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) });
-  response.end(body);
+const CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
+  400: "INVALID_REQUEST",
+  401: "UNAUTHORIZED",
+  403: "UNAUTHORIZED",
+  404: "NOT_FOUND",
+  413: "TOO_LARGE",
+  503: "OVERLOADED",
+};
+
+/** Refusals of the server and of the queue in the queue's words; anything else is not for the caller. */
+function describeError(error: unknown): Answer | undefined {
+  const known = error instanceof HttpError ? ofHttp(error) : asQueueError(error);
+  if (known.code === "INTERNAL" && !(error instanceof HttpError)) return undefined;
+  return json(failure(null, known), statusOf(known));
+}
+
+function ofHttp({ status, message }: HttpError): QueueError {
+  const code = CODE_OF_STATUS[status] ?? "INTERNAL";
+  const more = code === "TOO_LARGE" ? `, and ${QUEUE_LIMITS.payloadBytesMax} for one input` : "";
+  return new QueueError(code, message + more);
 }
 
 function statusOf(error: QueueError): number {
   if (error.code === "UNAUTHORIZED") return 401;
   if (error.code === "NOT_FOUND") return 404;
   if (error.code === "INVALID_REQUEST") return 400;
+  if (error.code === "TOO_LARGE") return 413;
   return error.retryable ? 503 : 500;
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

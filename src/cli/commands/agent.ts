@@ -113,9 +113,9 @@ async function runAgent(config: AgentConfig): Promise<void> {
   const finder = discovery;
   const stop = stopper(agent, finder, () => server, { log, end });
   if (config.api !== null) {
-    server = await AgentServer.listen({
-      ...config.api,
+    server = await AgentServer.listen(config.api, {
       agent,
+      log,
       onLeave: () => stop("asked over the interface"),
       resolve: (addresses) => finder.add(addresses),
     }).catch(async (error: unknown) => {

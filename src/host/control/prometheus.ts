@@ -1,10 +1,19 @@
 /** Metrics in Prometheus's text form. (exposition format 0.0.4) */
 
-export interface Metric {
+export type Metric = ValueMetric | HistogramMetric;
+
+export interface ValueMetric {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge";
   readonly samples: readonly Sample[];
+}
+
+export interface HistogramMetric {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "histogram";
+  readonly histogram: Histogram;
 }
 
 export interface Sample {
@@ -14,12 +23,77 @@ export interface Sample {
 
 export const PROMETHEUS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
+/** Makes the metrics of one service; every name begins with its prefix. */
+export function metricFamily(prefix: string) {
+  const single =
+    (type: ValueMetric["type"]) =>
+    (name: string, help: string, value: number): Metric => ({
+      ...{ name: prefix + name, help, type },
+      samples: [{ value }],
+    });
+  /** One sample per value of a label. */
+  const labelled = (
+    type: ValueMetric["type"],
+    name: string,
+    { help, label, values }: Labelled,
+  ): Metric => ({
+    ...{ name: prefix + name, help, type },
+    samples: [...values].map(([key, value]) => ({ labels: { [label]: key }, value })),
+  });
+  const histogram = (name: string, help: string, value: Histogram): Metric => ({
+    ...{ name: prefix + name, help, type: "histogram" },
+    histogram: value,
+  });
+  return { counter: single("counter"), gauge: single("gauge"), labelled, histogram };
+}
+
+interface Labelled {
+  readonly help: string;
+  readonly label: string;
+  readonly values: Iterable<readonly [string, number]>;
+}
+
+/** Counts per bucket; a value belongs to the first bound that is not below it. */
+export class Histogram {
+  readonly #bounds: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+  #count = 0;
+
+  /** `bounds` ascend. */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Array<number>(bounds.length).fill(0);
+  }
+
+  add(value: number): void {
+    const at = this.#bounds.findIndex((bound) => value <= bound);
+    if (at !== -1) this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+    this.#sum += value;
+    this.#count++;
+  }
+
+  lines(name: string): readonly string[] {
+    let below = 0;
+    const buckets = this.#bounds.map((bound, at) => {
+      below += this.#counts[at] ?? 0;
+      return `${name}_bucket{le="${bound}"} ${below}\n`;
+    });
+    const all = `${name}_bucket{le="+Inf"} ${this.#count}\n`;
+    return [...buckets, all, `${name}_sum ${this.#sum}\n`, `${name}_count ${this.#count}\n`];
+  }
+}
+
 export function formatMetrics(metrics: readonly Metric[]): string {
   return metrics.map(formatMetric).join("");
 }
 
-function formatMetric({ name, help, type, samples }: Metric): string {
-  const lines = samples.map(({ labels, value }) => `${name}${formatLabels(labels)} ${value}\n`);
+function formatMetric(metric: Metric): string {
+  const { name, help, type } = metric;
+  const lines =
+    metric.type === "histogram"
+      ? metric.histogram.lines(name)
+      : metric.samples.map(({ labels, value }) => `${name}${formatLabels(labels)} ${value}\n`);
   return `# HELP ${name} ${escapeText(help)}\n# TYPE ${name} ${type}\n${lines.join("")}`;
 }
 

@@ -9,6 +9,7 @@ import { errorText } from "../../core/base/error-text.ts";
 import { type Address, NODE_ID_BYTES_MAX, ROLES, type Role } from "../../core/base/ids.ts";
 import { VOTERS_MAX } from "../../core/cluster/election/messages.ts";
 import { type ProfileName, SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
+import { isLoopback } from "../../host/control/guard.ts";
 import type { LogLevel } from "../../host/ports/log.ts";
 import { DEFAULT_PORT, formatAddress, parseAddress } from "../../wire/address.ts";
 import { PLAINTEXT } from "../../wire/key-ring.ts";
@@ -287,10 +288,6 @@ function endpoint(
   if (parsed.ok) return { host: parsed.host, port: parsed.port };
   problems.push(`${option}: ${parsed.problem}`);
   return null;
-}
-
-function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127\./.test(host);
 }
 
 function isUnspecified(host: string): boolean {

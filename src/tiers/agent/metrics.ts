@@ -1,20 +1,20 @@
 /** An agent's numbers as metrics. Units stand in the names. */
 
-import type { Metric, Sample } from "../../host/control/prometheus.ts";
+import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 import type { Agent } from "./agent.ts";
+
+const { counter, gauge, labelled } = metricFamily("hyperscale_agent_");
 
 export function agentMetrics(agent: Agent): readonly Metric[] {
   const view = agent.view();
   const { counts } = view;
-  const { transports } = agent;
-  const guard = transports.guardCounts;
-  const streams = transports.streamCounts;
-  const traffic = transports.counts;
   const { members, election } = agent.status();
-  const states = new Map(Object.entries(members));
-  const plaintext = transports.ring.encryption === "aes-256-gcm" ? 0 : 1;
   return [
-    metric("members", "gauge", "Members by state", labelled("state", states)),
+    labelled("gauge", "members", {
+      help: "Members by state",
+      label: "state",
+      values: Object.entries(members),
+    }),
     gauge("health_score", "Local health: 0 is healthy, 7 is worst", view.healthScore),
     gauge("incarnation", "Own incarnation", view.incarnation),
     counter("probes_total", "Probe rounds begun", counts.probes),
@@ -29,19 +29,6 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
     counter("stale_states_total", "Embedded states refused as old", counts.staleStates),
     gauge("gossip_queue_length", "Updates waiting to be told", counts.queueLength),
     counter("gossip_dropped_total", "Updates dropped by a full queue", counts.queueDropped),
-    counter("datagrams_sent_total", "Datagrams sent", traffic.datagramsSent),
-    counter("datagrams_received_total", "Datagrams received", traffic.datagramsReceived),
-    counter("datagram_bytes_sent_total", "Bytes sent in datagrams", traffic.bytesSent),
-    counter("datagram_bytes_received_total", "Bytes received in datagrams", traffic.bytesReceived),
-    counter("datagrams_undecodable_total", "Authentic but unreadable", traffic.undecodable),
-    counter("datagrams_dropped_total", "Not sent: too many waited", transports.datagramsDropped),
-    counter("datagrams_oversized_total", "Datagrams above the size limit", traffic.oversized),
-    metric("packets_refused_total", "counter", "Packets refused", labelled("why", guard.refused)),
-    gauge("sessions", "Sender sessions remembered against replay", guard.sessions),
-    gauge("packets_held", "Packets waiting for a greeting", guard.held),
-    gauge("streams_open", "Accepted connections open", streams.open),
-    counter("streams_accepted_total", "Connections accepted", streams.accepted),
-    counter("streams_refused_total", "Connections refused or broken", streams.refused),
     gauge(
       "election_term",
       "Term of the group we vote in; 0 when we vote in none",
@@ -50,27 +37,33 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
     gauge("election_leading", "1 while we lead our group", election?.state === "leader" ? 1 : 0),
     gauge("loop_lag_last_ms", "Lateness of the last timer in milliseconds", agent.lag.lastMs),
     gauge("loop_lag_max_ms", "Latest timer since the start in milliseconds", agent.lag.maxMs),
-    gauge("plaintext", "1 while any plaintext is sent or accepted", plaintext),
+    ...transportMetrics(agent),
   ];
 }
 
-function counter(name: string, help: string, value: number): Metric {
-  return metric(name, "counter", help, [{ value }]);
-}
-
-function gauge(name: string, help: string, value: number): Metric {
-  return metric(name, "gauge", help, [{ value }]);
-}
-
-function metric(
-  name: string,
-  type: Metric["type"],
-  help: string,
-  samples: readonly Sample[],
-): Metric {
-  return { name: `hyperscale_agent_${name}`, type, help, samples };
-}
-
-function labelled(label: string, values: ReadonlyMap<string, number>): readonly Sample[] {
-  return [...values].map(([key, value]) => ({ labels: { [label]: key }, value }));
+function transportMetrics({ transports }: Agent): readonly Metric[] {
+  const guard = transports.guardCounts;
+  const streams = transports.streamCounts;
+  const traffic = transports.counts;
+  const plaintext = transports.ring.encryption === "aes-256-gcm" ? 0 : 1;
+  return [
+    counter("datagrams_sent_total", "Datagrams sent", traffic.datagramsSent),
+    counter("datagrams_received_total", "Datagrams received", traffic.datagramsReceived),
+    counter("datagram_bytes_sent_total", "Bytes sent in datagrams", traffic.bytesSent),
+    counter("datagram_bytes_received_total", "Bytes received in datagrams", traffic.bytesReceived),
+    counter("datagrams_undecodable_total", "Authentic but unreadable", traffic.undecodable),
+    counter("datagrams_dropped_total", "Not sent: too many waited", transports.datagramsDropped),
+    counter("datagrams_oversized_total", "Datagrams above the size limit", traffic.oversized),
+    labelled("counter", "packets_refused_total", {
+      help: "Packets refused",
+      label: "why",
+      values: guard.refused,
+    }),
+    gauge("sessions", "Sender sessions remembered against replay", guard.sessions),
+    gauge("packets_held", "Packets waiting for a greeting", guard.held),
+    gauge("streams_open", "Accepted connections open", streams.open),
+    counter("streams_accepted_total", "Connections accepted", streams.accepted),
+    counter("streams_refused_total", "Connections refused or broken", streams.refused),
+    gauge("plaintext", "1 while any plaintext is sent or accepted", plaintext),
+  ];
 }

@@ -1,0 +1,29 @@
+/** Bodies of requests and answers, read up to a bound. */
+
+import type { IncomingMessage } from "node:http";
+
+/**
+ * What is over the bound is read and thrown away up to this many times the bound, so that a caller gets
+ * the answer that says so; beyond that the connection is cut.
+ */
+const DISCARDED_TIMES_MAX = 8;
+
+export type BoundedBody =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly bytes: number };
+
+export async function readBody(message: IncomingMessage, bytesMax: number): Promise<BoundedBody> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of message) {
+    const part = chunk as Buffer;
+    bytes += part.length;
+    if (bytes <= bytesMax) chunks.push(part);
+    else if (bytes > DISCARDED_TIMES_MAX * bytesMax) {
+      message.destroy();
+      break;
+    }
+  }
+  if (bytes > bytesMax) return { ok: false, bytes };
+  return { ok: true, text: Buffer.concat(chunks).toString("utf8") };
+}

@@ -1,0 +1,64 @@
+/**
+ * Who may use a control interface. Without a token it is served on the loopback only, and to nobody who
+ * calls it by a name that a web page could have made resolve to us. Pages of other sites are refused
+ * whatever they know: a browser on this machine must not act for a hostile site.
+ */
+
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import { isIPv4 } from "node:net";
+import { HttpError } from "./http-error.ts";
+
+/** Whether an address or name can only mean this machine. */
+export function isLoopback(host: string): boolean {
+  const bare = host.replace(/^\[(.*)\]$/, "$1");
+  return bare === "localhost" || bare === "::1" || (isIPv4(bare) && bare.startsWith("127."));
+}
+
+/** Why this address must not be served; null when it may be. */
+export function listenProblem(host: string, token: string | null): string | null {
+  if (token !== null || isLoopback(host)) return null;
+  return `refusing to listen on ${host} without authentication`;
+}
+
+/** The name a request was sent to, without its port. */
+function nameOf(host: string | undefined): string {
+  return (host ?? "").replace(/:\d+$/, "");
+}
+
+/**
+ * Refuses pages of other sites and, where no token protects us, names that are not the loopback's: numbers
+ * cannot be rebound, a name that resolves to us is how a page would get here. `ownPages` lets pages that
+ * came from this very server through.
+ */
+export function refuseForeignPages(
+  headers: IncomingHttpHeaders,
+  { token, ownPages }: { readonly token: string | null; readonly ownPages: boolean },
+): void {
+  const { host, origin } = headers;
+  const own = ownPages && (origin === `http://${host}` || origin === `https://${host}`);
+  if (origin !== undefined && !own) throw new HttpError(403, "calls from web pages are refused");
+  // Images and no-cors requests of a page carry no Origin. Who follows a link to our page is welcome.
+  const site = headers["sec-fetch-site"];
+  const navigates = ownPages && headers["sec-fetch-mode"] === "navigate";
+  if ((site === "cross-site" || site === "same-site") && !navigates) {
+    throw new HttpError(403, "calls from pages of other sites are refused");
+  }
+  if (token !== null) return;
+  const name = nameOf(host);
+  if (!isLoopback(name)) {
+    throw new HttpError(403, `this node answers to a loopback name only, not to "${name}"`);
+  }
+}
+
+export function requireToken(headers: IncomingHttpHeaders, token: string | null): void {
+  if (token === null) return;
+  const given = /^Bearer (.+)$/.exec(headers.authorization ?? "")?.[1];
+  if (given !== undefined && timingSafeEqual(digest(given), digest(token))) return;
+  throw new HttpError(401, "a bearer token is required: send Authorization: Bearer <token>");
+}
+
+/** Equal lengths, whatever was sent. */
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

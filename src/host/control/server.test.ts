@@ -1,0 +1,240 @@
+/** The control server over real sockets on the loopback. */
+
+import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
+import { connect } from "node:net";
+import { afterEach, describe, expect, it } from "vitest";
+import { EventStream } from "./event-stream.ts";
+import { HttpError } from "./http-error.ts";
+import { ControlServer, type ControlService, json } from "./server.ts";
+
+const TOKEN = "correct horse battery staple";
+const servers: ControlServer[] = [];
+const failures: string[] = [];
+
+afterEach(async () => {
+  failures.length = 0;
+  await Promise.all(servers.splice(0).map((server) => server.close()));
+});
+
+async function serve(
+  service: Partial<ControlService> = {},
+  token: string | null = null,
+): Promise<number> {
+  const server = await ControlServer.listen(
+    { host: "127.0.0.1", port: 0, token },
+    {
+      routes: {
+        "GET /v1/name/:name": ({ params, query }) => json({ ...params, q: query.get("q") }),
+        "POST /v1/echo": async (request) => json(await request.json()),
+        "GET /v1/refused": () => {
+          throw new HttpError(409, "not now");
+        },
+        "GET /v1/broken": () => {
+          throw new Error("a secret of ours");
+        },
+      },
+      limits: {
+        bodyBytesMax: 100,
+        connectionsMax: 64,
+        streamsMax: 2,
+        requestMsMax: 5_000,
+        keepAliveMs: 1_000,
+      },
+      alive: () => ({ ok: true }),
+      ready: () => ({ ready: true }),
+      metrics: () => [{ name: "x_total", help: "x", type: "counter", samples: [{ value: 7 }] }],
+      onFailure: (route) => failures.push(route),
+      ...service,
+    },
+  );
+  servers.push(server);
+  return server.port;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+function ask(
+  port: number,
+  path: string,
+  {
+    method = "GET",
+    body,
+    headers,
+  }: { method?: string; body?: string; headers?: Record<string, string> } = {},
+): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const call = httpRequest(
+      { host: "127.0.0.1", port, path, method, agent: false, headers: headers ?? {} },
+      (response) => {
+        let text = "";
+        response.setEncoding("utf8").on("data", (part: string) => {
+          text += part;
+        });
+        response.on("end", () =>
+          resolve({ status: response.statusCode ?? 0, text, headers: response.headers }),
+        );
+      },
+    );
+    call.on("error", reject);
+    call.end(body);
+  });
+}
+
+/** Bytes on a raw connection, for what no HTTP client would send. */
+function raw(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => socket.end(bytes));
+    let text = "";
+    socket.setEncoding("utf8").on("data", (part: string) => {
+      text += part;
+    });
+    socket.on("close", () => resolve(text));
+  });
+}
+
+describe("a control server", () => {
+  it("finds routes with parts that vary, decoded, and the query", async () => {
+    const port = await serve();
+    const reply = await ask(port, "/v1/name/a%2Fb?q=1");
+    expect(JSON.parse(reply.text)).toEqual({ name: "a/b", q: "1" });
+    expect((await ask(port, "/v1/name/")).status).toBe(404);
+    expect((await ask(port, "/v1/name/%zz")).status).toBe(400);
+    expect((await ask(port, "/v1/name/a", { method: "PUT" })).status).toBe(404);
+    expect((await ask(port, "/v1/none")).text).toContain("there is no GET /v1/none");
+  });
+
+  it("answers a malformed target with 400 and no word in the log", async () => {
+    const port = await serve({}, TOKEN);
+    for (const target of ["//", "//x/v1/name/a", "http://[", "*", "http://127.0.0.1/healthz"]) {
+      const text = await raw(port, `GET ${target} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`);
+      expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    }
+    expect(failures).toEqual([]);
+  });
+
+  it("tells a refusal and hides an error", async () => {
+    const port = await serve();
+    const refused = await ask(port, "/v1/refused");
+    expect([refused.status, JSON.parse(refused.text)]).toEqual([409, { error: "not now" }]);
+    const broken = await ask(port, `/v1/broken?${"x".repeat(2_000)}`);
+    expect([broken.status, JSON.parse(broken.text)]).toEqual([
+      500,
+      { error: "the request failed" },
+    ]);
+    expect(failures).toHaveLength(1);
+    expect(failures[0]).toMatch(/^GET \/v1\/broken\?x+$/);
+    expect(failures[0]?.length).toBe(200);
+  });
+
+  it("bounds bodies, and answers who sent too much", async () => {
+    const port = await serve();
+    const post = (body: string) => ask(port, "/v1/echo", { method: "POST", body });
+    expect(JSON.parse((await post('{"a":1}')).text)).toEqual({ a: 1 });
+    expect(JSON.parse((await post("")).text)).toBeNull();
+    expect((await post("{")).status).toBe(400);
+    expect((await post(`"${"x".repeat(98)}"`)).status).toBe(200);
+    const over = await post(`"${"x".repeat(99)}"`);
+    expect(over.status).toBe(413);
+    expect(over.text).toContain("the limit is 100");
+  });
+
+  it("asks for its token, except on health", async () => {
+    const port = await serve({}, TOKEN);
+    const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+    expect((await ask(port, "/v1/name/a")).status).toBe(401);
+    expect((await ask(port, "/metrics")).status).toBe(401);
+    expect((await ask(port, "/v1/name/a", bearer("correct horse battery stable"))).status).toBe(
+      401,
+    );
+    expect((await ask(port, "/v1/name/a", bearer(TOKEN))).status).toBe(200);
+    expect((await ask(port, "/metrics", bearer(TOKEN))).text).toContain("\nx_total 7\n");
+    expect((await ask(port, "/healthz")).status).toBe(200);
+    expect((await ask(port, "/readyz")).status).toBe(200);
+  });
+
+  it("refuses pages of other sites and names that can be rebound", async () => {
+    const port = await serve();
+    const with_ = async (headers: Record<string, string>) =>
+      (await ask(port, "/v1/name/a", { headers })).status;
+    expect(await with_({ origin: "http://evil.example" })).toBe(403);
+    expect(await with_({ origin: `http://127.0.0.1:${port}` })).toBe(403);
+    expect(await with_({ "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" })).toBe(403);
+    expect(await with_({ host: "evil.example" })).toBe(403);
+    expect(await with_({ host: "127.evil.example" })).toBe(403);
+    expect(await with_({ host: "localhost:1" })).toBe(200);
+    expect(await with_({ host: "[::1]:1" })).toBe(200);
+  });
+
+  it("serves its own page without a token, and only its own pages may call", async () => {
+    const page = () => ({ status: 200, text: "<p>hi", headers: { "content-type": "text/html" } });
+    const port = await serve({ page }, TOKEN);
+    const own = { host: `127.0.0.1:${port}`, origin: `http://127.0.0.1:${port}` };
+    expect((await ask(port, "/")).text).toBe("<p>hi");
+    const linked = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate" };
+    expect((await ask(port, "/", { headers: linked })).status).toBe(200);
+    const authorization = `Bearer ${TOKEN}`;
+    const call = (headers: Record<string, string>) =>
+      ask(port, "/v1/name/a", { headers: { authorization, ...headers } });
+    expect((await call(own)).status).toBe(200);
+    expect((await call({ ...own, origin: "http://evil.example" })).status).toBe(403);
+  });
+
+  it("refuses to listen where others reach it without a token", async () => {
+    const listen = { host: "0.0.0.0", port: 0, token: null };
+    const service = {} as ControlService;
+    await expect(ControlServer.listen(listen, service)).rejects.toThrow(
+      "refusing to listen on 0.0.0.0 without authentication",
+    );
+  });
+
+  it("says that it is not ready, and serves no route then", async () => {
+    const port = await serve({
+      ready: () => ({ ready: false }),
+      unavailable: () => "still starting",
+    });
+    expect((await ask(port, "/readyz")).status).toBe(503);
+    expect((await ask(port, "/healthz")).status).toBe(200);
+    const reply = await ask(port, "/v1/name/a");
+    expect([reply.status, JSON.parse(reply.text)]).toEqual([503, { error: "still starting" }]);
+  });
+
+  it("streams events, bounds the readers, and ends them when it closes", async () => {
+    const streams: EventStream[] = [];
+    const port = await serve({
+      routes: {
+        "GET /v1/events": (request) => {
+          const options = { format: "lines", backlogBytesMax: 1_000 } as const;
+          streams.push(new EventStream(request.takeResponse(), options));
+          return "taken";
+        },
+      },
+    });
+    const readers = [ask(port, "/v1/events"), ask(port, "/v1/events")];
+    while (streams.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    expect((await ask(port, "/v1/events")).status).toBe(503);
+    for (const stream of streams) stream.send("x", '{"n":1}');
+    await servers.pop()?.close();
+    for (const reader of readers) expect((await reader).text).toBe('{"n":1}\n');
+  });
+
+  it("hands an upgraded connection over with what the client sent ahead", async () => {
+    const upgrade = {
+      path: "/v1/stream",
+      protocol: "echo-1",
+      serve: (socket: import("node:stream").Duplex) => socket.pipe(socket),
+    };
+    const port = await serve({ upgrade });
+    const ask = (path: string, protocol: string) =>
+      raw(
+        port,
+        `GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: ${protocol}\r\n\r\nahead`,
+      );
+    expect(await ask("/v1/stream", "echo-1")).toMatch(/^HTTP\/1\.1 101 [\s\S]*\r\n\r\nahead$/);
+    expect(await ask("/v1/stream", "other-1")).toMatch(/^HTTP\/1\.1 404 /);
+    expect(await ask("//", "echo-1")).toMatch(/^HTTP\/1\.1 404 /);
+  });
+});

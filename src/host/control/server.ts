@@ -1,0 +1,304 @@
+/**
+ * The control interface of a service: one guarded HTTP server for agents, ledger nodes and queue nodes.
+ *
+ *     target ─► open routes (/healthz, /readyz) ─► guard ─► route ─► handler ─► answer
+ *       │400                                         │401, 403   │404      │HttpError, else 500
+ *
+ * Every service brings its routes, its limits, how it says that it is ready, and its metrics. What a
+ * service must not forget is here: the bounds on bodies, connections and streams, the time-outs, the
+ * refusal of web pages, of strangers, and of an address without a token that others can reach.
+ */
+
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import type { Duplex } from "node:stream";
+import { readBody } from "./body.ts";
+import { listenProblem, refuseForeignPages, requireToken } from "./guard.ts";
+import { HttpError } from "./http-error.ts";
+import { formatMetrics, type Metric, PROMETHEUS_CONTENT_TYPE } from "./prometheus.ts";
+import { RouteTable } from "./routes.ts";
+
+/** What is under way may be answered for so long after the server has stopped to listen. */
+const CLOSE_GRACE_MS = 200;
+/** How often connections are looked at for requests that do not come to their end. */
+const CONNECTIONS_CHECKED_MS = 2_000;
+
+export interface ControlLimits {
+  readonly bodyBytesMax: number;
+  readonly connectionsMax: number;
+  /** Answers that go on (followers, readers of events) at the same time. */
+  readonly streamsMax: number;
+  /** A request must have arrived within this. */
+  readonly requestMsMax: number;
+  /** How long an idle connection is kept for the next request. */
+  readonly keepAliveMs: number;
+}
+
+export type Answer =
+  | { readonly status: number; readonly json: unknown }
+  | {
+      readonly status: number;
+      readonly text: string;
+      readonly headers: Readonly<Record<string, string>>;
+    }
+  /** The handler has taken the response and ends it by itself. */
+  | "taken";
+
+export interface ControlRequest {
+  readonly target: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingHttpHeaders;
+  /** The body as text; a `HttpError` when it is too large. */
+  text(): Promise<string>;
+  /** The body as JSON; null when there is none. */
+  json(): Promise<unknown>;
+  /** Whether the caller went away before it had its answer. */
+  gone(): boolean;
+  /** The response itself, for an answer that goes on; counted, and ended when the server closes. */
+  takeResponse(): ServerResponse;
+}
+
+export type Handler = (request: ControlRequest) => Answer | Promise<Answer>;
+
+export interface Upgrade {
+  readonly path: string;
+  readonly protocol: string;
+  readonly serve: (socket: Duplex) => void;
+}
+
+export interface ControlService {
+  /** "GET /v1/jobs/:id" → handler. */
+  readonly routes: Readonly<Record<string, Handler>>;
+  readonly limits: ControlLimits;
+  readonly alive: () => object;
+  readonly ready: () => Readiness | Promise<Readiness>;
+  readonly metrics: () => readonly Metric[] | Promise<readonly Metric[]>;
+  /** Why no route can be served now; null when they can. */
+  readonly unavailable?: () => string | null;
+  readonly upgrade?: Upgrade;
+  /** A page for people on `GET /`; it holds no data, so it is served without a token. */
+  readonly page?: Handler;
+  /** An error in the words of the service; `undefined` leaves it to the server. */
+  readonly describeError?: (error: unknown) => Answer | undefined;
+  /** An error that is no refusal: ours to read, not the caller's. */
+  readonly onFailure: (route: string, error: unknown) => void;
+}
+
+export interface Readiness {
+  readonly ready: boolean;
+}
+
+export interface ControlListen {
+  readonly host: string;
+  readonly port: number;
+  /** Null serves everybody who can reach the loopback. */
+  readonly token: string | null;
+}
+
+export function json(value: unknown, status = 200): Answer {
+  return { status, json: value };
+}
+
+export class ControlServer {
+  readonly #service: ControlService;
+  readonly #token: string | null;
+  readonly #server: Server;
+  readonly #open = new RouteTable<Handler>();
+  readonly #routes = new RouteTable<Handler>();
+  readonly #streams = new Set<ServerResponse>();
+  readonly #upgraded = new Set<Duplex>();
+
+  private constructor(token: string | null, service: ControlService) {
+    this.#service = service;
+    this.#token = token;
+    this.#open.add("GET /healthz", () => json(service.alive()));
+    this.#open.add("GET /readyz", async () => {
+      const state = await service.ready();
+      return json(state, state.ready ? 200 : 503);
+    });
+    for (const [route, handler] of Object.entries(service.routes)) this.#routes.add(route, handler);
+    const { limits } = service;
+    this.#server = createServer(
+      {
+        requestTimeout: limits.requestMsMax,
+        headersTimeout: limits.requestMsMax,
+        keepAliveTimeout: limits.keepAliveMs,
+        connectionsCheckingInterval: CONNECTIONS_CHECKED_MS,
+      },
+      (request, response) => {
+        this.#serve(request, response).catch(() => response.destroy());
+      },
+    );
+    this.#server.maxConnections = limits.connectionsMax;
+    this.#server.on("upgrade", (request, socket, head) => this.#onUpgrade(request, socket, head));
+  }
+
+  static async listen(
+    { host, port, token }: ControlListen,
+    service: ControlService,
+  ): Promise<ControlServer> {
+    const problem = listenProblem(host, token);
+    if (problem !== null) throw new Error(problem);
+    const server = new ControlServer(token, service);
+    await new Promise<void>((resolve, reject) => {
+      server.#server.once("error", reject);
+      server.#server.listen({ host, port }, () => {
+        server.#server.removeListener("error", reject);
+        resolve();
+      });
+    });
+    return server;
+  }
+
+  /** The port that was taken: the one asked for, or any when that was 0. */
+  get port(): number {
+    const address = this.#server.address();
+    return address !== null && typeof address === "object" ? address.port : 0;
+  }
+
+  /** Resolves when nobody is connected any more; who lingers is cut off after a grace. */
+  close(): Promise<void> {
+    for (const response of this.#streams) response.end();
+    for (const socket of this.#upgraded) socket.end();
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeIdleConnections();
+    const cut = setTimeout(() => {
+      this.#server.closeAllConnections();
+      for (const socket of this.#upgraded) socket.destroy();
+    }, CLOSE_GRACE_MS);
+    return closed.finally(() => clearTimeout(cut));
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let answer: Answer;
+    try {
+      answer = await this.#answer(request, response);
+    } catch (error) {
+      answer = this.#describe(request, error);
+    }
+    if (answer === "taken") return;
+    if (response.headersSent) response.destroy();
+    else write(response, answer);
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<Answer> {
+    const { path, query } = readTarget(request.url);
+    const method = request.method ?? "GET";
+    const serve = (handler: Handler, params: Readonly<Record<string, string>>) =>
+      handler(this.#requestOf(request, response, { params, query }));
+    const open = this.#open.find(method, path);
+    if (open !== null) return serve(open.value, open.params);
+    const { page, unavailable, metrics } = this.#service;
+    refuseForeignPages(request.headers, { token: this.#token, ownPages: page !== undefined });
+    if (page !== undefined && method === "GET" && path === "/") return serve(page, {});
+    requireToken(request.headers, this.#token);
+    if (method === "GET" && path === "/metrics") {
+      const headers = { "content-type": PROMETHEUS_CONTENT_TYPE };
+      return { status: 200, text: formatMetrics(await metrics()), headers };
+    }
+    const found = this.#routes.find(method, path);
+    if (found === null) throw new HttpError(404, `there is no ${method} ${path}`);
+    const problem = unavailable?.() ?? null;
+    if (problem !== null) throw new HttpError(503, problem);
+    return serve(found.value, found.params);
+  }
+
+  #requestOf(
+    request: IncomingMessage,
+    response: ServerResponse,
+    at: Pick<ControlRequest, "params" | "query">,
+  ): ControlRequest {
+    const { bodyBytesMax, streamsMax } = this.#service.limits;
+    const text = async (): Promise<string> => {
+      const body = await readBody(request, bodyBytesMax);
+      if (body.ok) return body.text;
+      throw new HttpError(413, `the request is ${body.bytes} bytes; the limit is ${bodyBytesMax}`);
+    };
+    return {
+      ...at,
+      target: request.url ?? "/",
+      headers: request.headers,
+      text,
+      json: async () => parseJson(await text()),
+      gone: () => response.destroyed && !response.writableFinished,
+      takeResponse: () => {
+        if (this.#streams.size >= streamsMax) {
+          throw new HttpError(503, `${streamsMax} readers follow already`);
+        }
+        this.#streams.add(response);
+        response.once("close", () => this.#streams.delete(response));
+        return response;
+      },
+    };
+  }
+
+  #describe(request: IncomingMessage, error: unknown): Answer {
+    const known = this.#service.describeError?.(error);
+    if (known !== undefined) return known;
+    if (error instanceof HttpError) return json({ error: error.message }, error.status);
+    this.#service.onFailure(routeText(request), error);
+    return this.#describe(request, new HttpError(500, "the request failed"));
+  }
+
+  #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { upgrade } = this.#service;
+    try {
+      refuseForeignPages(request.headers, { token: this.#token, ownPages: false });
+      requireToken(request.headers, this.#token);
+      const wanted = upgrade?.path === request.url && upgrade?.protocol === request.headers.upgrade;
+      if (!wanted || upgrade === undefined) throw new HttpError(404, "there is no such upgrade");
+      const problem = this.#service.unavailable?.() ?? null;
+      if (problem !== null) throw new HttpError(503, problem);
+    } catch (error) {
+      const status = error instanceof HttpError ? error.status : 500;
+      socket.end(`HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+      return;
+    }
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: ${upgrade.protocol}\r\n\r\n`,
+    );
+    this.#upgraded.add(socket);
+    socket.once("close", () => this.#upgraded.delete(socket));
+    // What the client sent without waiting for us belongs to the new protocol.
+    if (head.length > 0) socket.unshift(head);
+    upgrade.serve(socket);
+  }
+}
+
+/** Only a path of this server: neither another host's address nor "//", which URL parsers take for one. */
+function readTarget(target: string | undefined): { path: string; query: URLSearchParams } {
+  const [path = "", query = ""] = (target ?? "").split(/\?(.*)/s, 2);
+  if (!path.startsWith("/") || path.startsWith("//")) throw new HttpError(400, "not a path");
+  return { path, query: new URLSearchParams(query) };
+}
+
+function parseJson(text: string): unknown {
+  if (text === "") return null;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    throw new HttpError(400, "the body is not JSON");
+  }
+}
+
+/** Long enough to recognise, too short to fill a disk with. */
+const ROUTE_CHARACTERS_MAX = 200;
+
+function routeText({ method, url }: IncomingMessage): string {
+  return `${method} ${url}`.slice(0, ROUTE_CHARACTERS_MAX);
+}
+
+function write(response: ServerResponse, answer: Exclude<Answer, "taken">): void {
+  const body = "text" in answer ? answer.text : `${JSON.stringify(answer.json)}\n`;
+  const headers = "text" in answer ? answer.headers : { "content-type": "application/json" };
+  const length = Buffer.byteLength(body);
+  if (answer.status === 401) response.setHeader("www-authenticate", "Bearer");
+  response.writeHead(answer.status, { ...headers, "content-length": length });
+  response.end(body);
+}
