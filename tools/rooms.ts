@@ -98,7 +98,7 @@ const table = {
   },
   // Host side. Ports are interfaces only: that is why the pure `wire` may name the cipher's.
   "host/ports": { path: "src/host/ports/", imports: ["core/base"] },
-  "host/control": { path: "src/host/control/", imports: ["wire", "host/ports"] },
+  "host/control": { path: "src/host/control/", imports: ["core/base", "wire", "host/ports"] },
   host: { path: "src/host/", imports: ["core/base", "wire", "host/ports"] },
   "tiers/agent": {
     path: "src/tiers/agent/",
@@ -128,11 +128,13 @@ const table = {
       "host/ports",
       "host/control",
       "host",
-      "tiers/agent",
       "ledger/log",
     ],
   },
-  "queue/api": { path: "src/queue/api/", imports: ["core/base", "core/queue", "queue/store"] },
+  "queue/api": {
+    path: "src/queue/api/",
+    imports: ["core/base", "core/queue", "host/control", "queue/store"],
+  },
   "queue/store": { path: "src/queue/store/", imports: ["core/base", "core/queue", "queue/api"] },
   "queue/leader": {
     path: "src/queue/leader/",

@@ -1,10 +1,12 @@
 /** Our own commands' side of a ledger node's interface: one request, with retries that share one key. */
 
-import { readFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
+import { errorText } from "../core/base/error-text.ts";
 import { Random } from "../core/base/random.ts";
 import type { IdempotencyKey } from "../core/ledger/keys/key.ts";
 import { RETRY_POLICY, type RetryPolicy, SubmissionRetry } from "../core/ledger/keys/retry.ts";
+import { ControlClient, UnreachableError } from "../host/control/client.ts";
+import { readTokenFile } from "../host/control/token.ts";
 
 export interface LedgerTarget {
   /** `host:port`, or several with commas: the next is asked when one does not answer. */
@@ -76,24 +78,19 @@ async function once(
   { method, path, body }: LedgerCall,
   timeoutMs: number,
 ): Promise<{ readonly status: number; readonly body: JsonObject } | { readonly why: string }> {
-  const token =
-    tokenFile === undefined
-      ? {}
-      : { authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}` };
+  const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
+  const client = new ControlClient({ address: api, token });
   try {
-    const response = await fetch(`http://${api}${path}`, {
-      method,
-      headers: { ...token, "content-type": "application/json" },
-      signal: AbortSignal.timeout(timeoutMs),
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const answer = (await response.json()) as JsonObject;
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const reply = await client.call(method, path, { body: text, timeoutMs });
+    const answer = JSON.parse(reply.text) as JsonObject;
     // A node that is starting or going down has done nothing.
-    if (response.status === 503) return { why: String(answer["error"] ?? "busy") };
-    return { status: response.status, body: answer };
+    if (reply.status === 503) return { why: String(answer["error"] ?? "busy") };
+    return { status: reply.status, body: answer };
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    const code = (cause as NodeJS.ErrnoException).code ?? (cause as Error).message;
-    return { why: `no ledger node answers at ${api} (${code})` };
+    const reason = error instanceof UnreachableError ? error.reason : errorText(error);
+    return { why: `no ledger node answers at ${api} (${reason})` };
+  } finally {
+    client.close();
   }
 }

@@ -23,14 +23,12 @@ import { CHECKPOINT_DEFAULTS } from "../core/ledger/log/checkpoint.ts";
 import { LEDGER_NODE_DEFAULTS } from "../core/ledger/node/config.ts";
 import type { LedgerNodeConfig } from "../core/ledger/node/types.ts";
 import { isLoopback } from "../host/control/guard.ts";
+import { readTokenFile } from "../host/control/token.ts";
 import type { LogLevel } from "../host/ports/log.ts";
-import { parseSecrets } from "../tiers/agent/config.ts";
 import { parseAddress } from "../wire/address.ts";
-import { PLAINTEXT } from "../wire/key-ring.ts";
-import { weakness } from "../wire/secret.ts";
+import { PLAINTEXT, parseSecrets, secretsProblem } from "../wire/secret.ts";
 
 const PEERS_MAX = 64;
-const TOKEN_CHARACTERS_MIN = 16;
 const DAY_SECONDS = 86_400;
 /** A lease shorter than this is lost to a single pause of the process. */
 const LEASE_MS_MIN = 300;
@@ -278,15 +276,12 @@ function apiToken(
     return null;
   }
   const file = at(data.apiTokenFile);
-  if (!existsSync(file)) {
-    complain(`apiTokenFile: ${file}: no such file`);
+  try {
+    return readTokenFile(file);
+  } catch (error) {
+    complain(`apiTokenFile: ${errorText(error)}`);
     return null;
   }
-  const token = readFileSync(file, "utf8").trim();
-  if (token.length < TOKEN_CHARACTERS_MIN) {
-    complain(`apiTokenFile: ${file}: a token has at least ${TOKEN_CHARACTERS_MIN} characters`);
-  }
-  return token;
 }
 
 function secretSource(
@@ -306,11 +301,9 @@ function secretSource(
   const file = at(data.secretFile);
   const read = (): readonly string[] => {
     const secrets = parseSecrets(readFileSync(file, "utf8"));
-    if (secrets.length === 0) throw new Error(`${file} holds no secret`);
-    for (const secret of secrets) {
-      const problem = secret === PLAINTEXT ? plaintextProblem(data) : weakness(secret);
-      if (problem !== null) throw new Error(`${file}: ${problem}`);
-    }
+    const switchName = data.insecurePlaintext ? null : "insecurePlaintext: true";
+    const problem = secretsProblem(secrets, switchName);
+    if (problem !== null) throw new Error(`${file}: ${problem}`);
     return secrets;
   };
   if (!existsSync(file)) {
@@ -323,10 +316,6 @@ function secretSource(
     complain(`secretFile: ${errorText(error)}`);
   }
   return read;
-}
-
-function plaintextProblem({ insecurePlaintext }: ConfigFile): string | null {
-  return insecurePlaintext ? null : 'it says "plaintext": that needs insecurePlaintext: true';
 }
 
 /** All nodes of the ledger, in an order that does not depend on who asks. */

@@ -12,16 +12,11 @@ import { ByteWriter, encodeUtf8 } from "../core/base/bytes.ts";
 import type { Aead } from "../host/ports/aead.ts";
 import { checksumAead } from "./checksum-aead.ts";
 import { RING_KEYS_MAX } from "./limits.ts";
-import { weakness } from "./secret.ts";
+import { PLAINTEXT, weakness } from "./secret.ts";
 
 export const KEY_BYTES = 32;
 const NO_SALT = new Uint8Array(0);
 
-/**
- * In the place of a secret: no encryption, only a checksum. It rotates like a key, so a cluster moves from
- * plaintext to encryption in the same three steps. Whether it may be there at all is configuration's word.
- */
-export const PLAINTEXT = "plaintext";
 const PLAINTEXT_ID = 0;
 
 export interface RingKey {

@@ -6,6 +6,12 @@
 export const SECRET_CHARACTERS_MIN = 16;
 const DISTINCT_MIN = 6;
 
+/**
+ * In the place of a secret: no encryption, only a checksum. It rotates like a key, so a cluster moves from
+ * plaintext to encryption in the same three steps. Whether it may be there at all is configuration's word.
+ */
+export const PLAINTEXT = "plaintext";
+
 /** Words that make up secrets people leave in place. Compared without case, digits and signs. */
 const COMMON = [
   "password",
@@ -50,6 +56,30 @@ export function weakness(secret: string): string | null {
   if (hasShortPeriod(secret)) return `the secret repeats a short pattern: ${advice}`;
   if (isRun(characters)) return `the secret is a run of neighbouring characters: ${advice}`;
   if (isMadeOfCommonWords(secret)) return `the secret is made of common words: ${advice}`;
+  return null;
+}
+
+/** The secrets of a file: one per line, `#` begins a comment. The first seals, the others only open. */
+export function parseSecrets(text: string): readonly string[] {
+  return text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("#"));
+}
+
+/** What is wrong with a ring; `plaintextSwitch` names the setting that would allow plaintext, null when set. */
+export function secretsProblem(
+  secrets: readonly string[],
+  plaintextSwitch: string | null,
+): string | null {
+  if (secrets.length === 0) return "the secret file holds no secret";
+  if (secrets.includes(PLAINTEXT) && plaintextSwitch !== null) {
+    return `the secret file says "plaintext": that needs ${plaintextSwitch}`;
+  }
+  for (const secret of secrets) {
+    const problem = secret === PLAINTEXT ? null : weakness(secret);
+    if (problem !== null) return problem;
+  }
   return null;
 }
 

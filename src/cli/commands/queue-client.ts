@@ -6,6 +6,7 @@ import { formatDuration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
 import { isTerminal, TASK_STATES } from "../../core/queue/states.ts";
+import { readTokenFile } from "../../host/control/token.ts";
 import type {
   FollowMessage,
   QueueClient,
@@ -13,7 +14,6 @@ import type {
   Task,
   TaskEvent,
 } from "../../queue/index.ts";
-import { readToken } from "./queue.ts";
 
 const EXIT_FAILED = 1;
 const EXIT_WRONG_INPUT = 2;
@@ -273,7 +273,7 @@ function run(action: Action) {
     let client: QueueClient | undefined;
     try {
       client = new QueueClient(options.url, {
-        token: options.tokenFile === undefined ? undefined : readToken(options.tokenFile),
+        token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
       });
       const code = await (action as (...all: unknown[]) => Promise<unknown>)(
         client,

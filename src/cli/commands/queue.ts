@@ -1,11 +1,11 @@
 /** `hyperscale queue …`: nodes and clients of the durable task queue. */
 
-import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
+import { readTokenFile } from "../../host/control/token.ts";
 import { LOG_LEVELS } from "../../queue/store/log.ts";
 import { registerQueueClient } from "./queue-client.ts";
 
@@ -153,7 +153,7 @@ async function startNode(options: StartOptions): Promise<number> {
       advertise: options.advertise,
       databaseUrl: options.database,
       dataDirectory: options.dataDir,
-      token: options.tokenFile === undefined ? undefined : readToken(options.tokenFile),
+      token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
       executors: { ...builtin, ...own },
       capabilities: options.capability ?? {},
       settings,
@@ -195,20 +195,6 @@ function untilSignal(onFirst: () => void): Promise<void> {
 async function loadOwn(file: string) {
   const { loadExecutors } = await import("../../queue/executors/load.ts");
   return loadExecutors(file);
-}
-
-export function readToken(file: string): string {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8").trim();
-  } catch (error) {
-    throw new Error(`cannot read the token file ${file}: ${errorText(error)}`);
-  }
-  if (text.length < 16)
-    throw new Error(
-      `the token in ${file} is shorter than 16 characters; make one with: openssl rand -hex 32`,
-    );
-  return text;
 }
 
 function parseListen(text: string): { host: string; port: number } {

@@ -8,6 +8,7 @@
 
 import { QueueError } from "../../core/queue/errors.ts";
 import { isTerminal, type TaskState } from "../../core/queue/states.ts";
+import { readLines, readReply } from "../../host/control/client.ts";
 import { RpcClient } from "./rpc-client.ts";
 import type { SubmitRequest } from "./submit-request.ts";
 import type { ClusterStatus, Schedule, Task, TaskEvent } from "./types.ts";
@@ -103,25 +104,18 @@ export class QueueClient {
   async *follow(id: string, signal?: AbortSignal): AsyncGenerator<FollowMessage> {
     const response = await this.#rpc.open(`/tasks/${encodeURIComponent(id)}/follow`, signal);
     if (response.statusCode !== 200) {
-      let text = "";
-      for await (const chunk of response) text += String(chunk);
+      const { text } = await readReply(response);
       throw new QueueError(
         "NOT_FOUND",
         refusalText(text) ?? `cannot follow task ${id}: ${response.statusCode}`,
       );
     }
-    response.setEncoding("utf8");
-    let rest = "";
-    for await (const chunk of response) {
-      rest += String(chunk);
-      const blocks = rest.split("\n\n");
-      rest = blocks.pop() ?? "";
-      for (const block of blocks) {
-        const event = /^event: (.+)$/m.exec(block)?.[1];
-        const data = /^data: (.+)$/m.exec(block)?.[1];
-        if (event === undefined || data === undefined) continue;
-        yield { event: event as FollowMessage["event"], data: JSON.parse(data) };
-      }
+    let event: string | undefined;
+    for await (const line of readLines(response)) {
+      if (line.startsWith("event: ")) event = line.slice("event: ".length);
+      if (!line.startsWith("data: ") || event === undefined) continue;
+      const data: unknown = JSON.parse(line.slice("data: ".length));
+      yield { event: event as FollowMessage["event"], data };
     }
   }
 

@@ -1,13 +1,9 @@
-/** JSON-RPC over HTTP with kept connections. Errors come back as the `QueueError` the server meant. */
+/** JSON-RPC over the control client. Errors come back as the `QueueError` the server meant. */
 
-import { Agent, type IncomingMessage, request } from "node:http";
-import { Agent as SecureAgent, request as secureRequest } from "node:https";
-import { errorText } from "../../core/base/error-text.ts";
+import type { IncomingMessage } from "node:http";
 import { codeOfNumber, QueueError } from "../../core/queue/errors.ts";
+import { ControlClient, UnreachableError } from "../../host/control/client.ts";
 import type { RpcResponse } from "./rpc.ts";
-
-const DEFAULT_TIMEOUT_MS = 30_000;
-const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface RpcClientOptions {
   readonly url: string;
@@ -18,29 +14,20 @@ export interface RpcClientOptions {
 
 export class RpcClient {
   readonly url: string;
-  readonly #target: URL;
-  readonly #headers: Readonly<Record<string, string>>;
-  readonly #agent: Agent;
+  readonly #client: ControlClient;
   #lastId = 0;
 
-  constructor(options: RpcClientOptions) {
-    this.url = options.url;
-    this.#target = new URL(options.url);
-    const secure = this.#target.protocol === "https:";
-    this.#agent = new (secure ? SecureAgent : Agent)({ keepAlive: true, maxSockets: 64 });
-    this.#headers = {
-      "content-type": "application/json",
-      ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
-      ...(options.forwarded === true ? { "x-hyperscale-forwarded": "1" } : {}),
-    };
+  constructor({ url, token, forwarded }: RpcClientOptions) {
+    this.url = url;
+    const headers: Record<string, string> =
+      forwarded === true ? { "x-hyperscale-forwarded": "1" } : {};
+    this.#client = new ControlClient({ address: url, token, headers });
   }
 
-  async call(method: string, params: unknown, timeoutMs = DEFAULT_TIMEOUT_MS): Promise<unknown> {
-    const id = ++this.#lastId;
-    const text = await this.#post(
-      JSON.stringify({ jsonrpc: "2.0", id, method, params }),
-      timeoutMs,
-    );
+  /** A long poll says how long it may take. */
+  async call(method: string, params: unknown, timeoutMs?: number): Promise<unknown> {
+    const body = JSON.stringify({ jsonrpc: "2.0", id: ++this.#lastId, method, params });
+    const { text } = await this.#client.call("POST", "/", { body, timeoutMs }).catch(unreachable);
     const response = parseResponse(text, this.url);
     if ("error" in response) throw errorOf(response.error);
     return response.result;
@@ -48,71 +35,18 @@ export class RpcClient {
 
   /** A stream of the node, for following; the caller reads it to its end. */
   open(path: string, signal?: AbortSignal): Promise<IncomingMessage> {
-    return new Promise((resolve, reject) => {
-      const call = this.#request("GET", path, signal);
-      call.on("response", resolve);
-      call.on("error", (error) => reject(this.#unreachable(error)));
-      call.end();
-    });
-  }
-
-  async get(path: string): Promise<string> {
-    return readAll(await this.open(path));
+    return this.#client.open(path, signal).catch(unreachable);
   }
 
   close(): void {
-    this.#agent.destroy();
-  }
-
-  #post(body: string, timeoutMs: number): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const call = this.#request("POST", "/", undefined);
-      const timer = setTimeout(
-        () => call.destroy(new Error(`no answer within ${timeoutMs} ms`)),
-        timeoutMs,
-      );
-      call.on("response", (response) => {
-        readAll(response)
-          .then(resolve, (error) => reject(this.#unreachable(error)))
-          .finally(() => clearTimeout(timer));
-      });
-      call.on("error", (error) => {
-        clearTimeout(timer);
-        reject(this.#unreachable(error));
-      });
-      call.end(body);
-    });
-  }
-
-  #request(method: string, path: string, signal: AbortSignal | undefined) {
-    const make = this.#target.protocol === "https:" ? secureRequest : request;
-    return make(new URL(path, this.#target), {
-      method,
-      agent: this.#agent,
-      headers: this.#headers,
-      ...(signal === undefined ? {} : { signal }),
-    });
-  }
-
-  #unreachable(error: unknown): QueueError {
-    const reason = errorText(error);
-    return new QueueError("UNAVAILABLE", `cannot reach the queue node at ${this.url}: ${reason}`, {
-      cause: error,
-    });
+    this.#client.close();
   }
 }
 
-async function readAll(response: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response) {
-    const bytes = chunk as Buffer;
-    length += bytes.length;
-    if (length > ANSWER_BYTES_MAX)
-      throw new Error(`the answer is larger than ${ANSWER_BYTES_MAX} bytes`);
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+function unreachable(error: unknown): never {
+  if (!(error instanceof UnreachableError)) throw error;
+  const problem = `cannot reach the queue node at ${error.address}: ${error.message}`;
+  throw new QueueError("UNAVAILABLE", problem, { cause: error });
 }
 
 function parseResponse(text: string, url: string): RpcResponse {

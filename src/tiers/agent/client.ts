@@ -1,6 +1,14 @@
 /** Our own commands' side of the agent's control interface. */
 
-import { readFileSync } from "node:fs";
+import {
+  ControlClient,
+  type Reply,
+  readLines,
+  readReply,
+  refusalOf,
+  UnreachableError,
+} from "../../host/control/client.ts";
+import { readTokenFile } from "../../host/control/token.ts";
 
 export interface AgentTarget {
   /** `host:port` */
@@ -21,12 +29,17 @@ export async function askAgent<Answer>(
   path: string,
   body?: unknown,
 ): Promise<Answer> {
-  const response = await reach(target, path, {
-    method,
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  return (await response.json()) as Answer;
+  const client = clientOf(target);
+  try {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const reply = await client.call(method, path, { body: text, timeoutMs: TIMEOUT_MS });
+    if (reply.status !== 200) throw refused(target, reply);
+    return JSON.parse(reply.text) as Answer;
+  } catch (error) {
+    throw explained(error);
+  } finally {
+    client.close();
+  }
 }
 
 /** Lines of the event stream, until the agent ends it or `signal` does. */
@@ -34,37 +47,32 @@ export async function* followAgent(
   target: AgentTarget,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const response = await reach(target, "/v1/events", { signal });
-  const decoder = new TextDecoder();
-  let rest = "";
-  for await (const chunk of response.body ?? []) {
-    rest += decoder.decode(chunk as Uint8Array, { stream: true });
-    const lines = rest.split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines.filter((line) => line !== "");
+  const client = clientOf(target);
+  try {
+    const stream = await client.open("/v1/events", signal);
+    if (stream.statusCode !== 200) throw refused(target, await readReply(stream));
+    for await (const line of readLines(stream)) if (line !== "") yield line;
+  } catch (error) {
+    throw explained(error);
+  } finally {
+    client.close();
   }
 }
 
-async function reach(
-  { api, tokenFile }: AgentTarget,
-  path: string,
-  init: RequestInit,
-): Promise<Response> {
-  const headers =
-    tokenFile === undefined
-      ? {}
-      : { authorization: `Bearer ${readFileSync(tokenFile, "utf8").trim()}` };
-  const response = await fetch(`http://${api}${path}`, { ...init, headers }).catch(
-    (error: unknown) => {
-      throw new AgentClientError(
-        `no agent answers at ${api}: is it running, and was it started with --api ${api}?`,
-        { cause: error },
-      );
-    },
-  );
-  if (response.ok) return response;
-  const answer = (await response.json().catch(() => null)) as { error?: string } | null;
-  throw new AgentClientError(
-    `the agent at ${api} refused: ${answer?.error ?? `status ${response.status}`}`,
-  );
+function clientOf({ api, tokenFile }: AgentTarget): ControlClient {
+  const token = tokenFile === undefined ? undefined : readTokenFile(tokenFile);
+  return new ControlClient({ address: api, token });
+}
+
+function explained(error: unknown): unknown {
+  if (!(error instanceof UnreachableError)) return error;
+  const { address, reason } = error;
+  const hint = `is it running, and was it started with --api ${address}?`;
+  return new AgentClientError(`no agent answers at ${address} (${reason}): ${hint}`, {
+    cause: error,
+  });
+}
+
+function refused({ api }: AgentTarget, reply: Reply): AgentClientError {
+  return new AgentClientError(`the agent at ${api} refused: ${refusalOf(reply)}`);
 }

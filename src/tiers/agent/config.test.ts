@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { type AgentOptions, parseSecrets, readAgentConfig } from "./config.ts";
+import { parseSecrets } from "../../wire/secret.ts";
+import { type AgentOptions, readAgentConfig } from "./config.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "hyperscale-config-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -10,10 +10,10 @@ import { type Address, NODE_ID_BYTES_MAX, ROLES, type Role } from "../../core/ba
 import { VOTERS_MAX } from "../../core/cluster/election/messages.ts";
 import { type ProfileName, SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
 import { isLoopback } from "../../host/control/guard.ts";
+import { readTokenFile } from "../../host/control/token.ts";
 import type { LogLevel } from "../../host/ports/log.ts";
 import { DEFAULT_PORT, formatAddress, parseAddress } from "../../wire/address.ts";
-import { PLAINTEXT } from "../../wire/key-ring.ts";
-import { weakness } from "../../wire/secret.ts";
+import { PLAINTEXT, parseSecrets, secretsProblem } from "../../wire/secret.ts";
 
 /** As written on a command line. */
 export interface AgentOptions {
@@ -81,7 +81,6 @@ export type AgentConfigResult =
 const NAME = /^[A-Za-z0-9._-]+$/;
 const LOG_LEVELS: readonly LogLevel[] = ["error", "warn", "info", "debug"];
 const PRIORITY_MAX = 10;
-const API_TOKEN_CHARACTERS_MIN = 16;
 
 export function readAgentConfig(
   options: AgentOptions,
@@ -150,14 +149,6 @@ export function readAgentConfig(
   return { ok: true, config };
 }
 
-/** The secrets of a file: one per line, `#` begins a comment. The first seals, the others only open. */
-export function parseSecrets(text: string): readonly string[] {
-  return text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "" && !line.startsWith("#"));
-}
-
 /**
  * Where secrets come from. With --insecure-plaintext alone there are none; with both, the word "plaintext"
  * may stand in the file like a secret, which is how a cluster moves from one to the other.
@@ -184,7 +175,8 @@ function secretSource(
       file === undefined
         ? [fromEnv, previous].filter((secret) => secret !== undefined && secret !== "")
         : parseSecrets(readFileSync(file, "utf8"));
-    const problem = secretsProblem(secrets as readonly string[], insecurePlaintext);
+    const switchName = insecurePlaintext ? null : "--insecure-plaintext";
+    const problem = secretsProblem(secrets as readonly string[], switchName);
     if (problem !== null) throw new Error(problem);
     return secrets as readonly string[];
   };
@@ -202,18 +194,6 @@ function secretSource(
   return read;
 }
 
-function secretsProblem(secrets: readonly string[], plaintextAllowed: boolean): string | null {
-  if (secrets.length === 0) return "the secret file holds no secret";
-  if (secrets.includes(PLAINTEXT) && !plaintextAllowed) {
-    return 'the secret file says "plaintext": that needs --insecure-plaintext';
-  }
-  for (const secret of secrets) {
-    const problem = secret === PLAINTEXT ? null : weakness(secret);
-    if (problem !== null) return problem;
-  }
-  return null;
-}
-
 function readApi(options: AgentOptions, problems: string[]): AgentConfig["api"] {
   if (options.api === undefined) return null;
   const at = endpoint("--api", options.api, DEFAULT_PORT + 1, problems);
@@ -227,17 +207,12 @@ function readApi(options: AgentOptions, problems: string[]): AgentConfig["api"] 
     }
     return { ...at, token: null };
   }
-  if (!existsSync(file)) {
-    problems.push(`--api-token-file ${file}: no such file`);
+  try {
+    return { ...at, token: readTokenFile(file) };
+  } catch (error) {
+    problems.push(`--api-token-file: ${errorText(error)}`);
     return null;
   }
-  const token = readFileSync(file, "utf8").trim();
-  if (token.length < API_TOKEN_CHARACTERS_MIN) {
-    problems.push(
-      `--api-token-file ${file}: a token has at least ${API_TOKEN_CHARACTERS_MIN} characters`,
-    );
-  }
-  return { ...at, token };
 }
 
 function readTls(options: AgentOptions, problems: string[]): AgentConfig["tls"] {
