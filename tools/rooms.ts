@@ -98,7 +98,10 @@ const table = {
   },
   // Host side. Ports are interfaces only: that is why the pure `wire` may name the cipher's.
   "host/ports": { path: "src/host/ports/", imports: ["core/base"] },
-  "host/control": { path: "src/host/control/", imports: ["core/base", "wire", "host/ports"] },
+  "host/control": {
+    path: "src/host/control/",
+    imports: ["core/base", "wire", "host/ports", "host"],
+  },
   host: { path: "src/host/", imports: ["core/base", "wire", "host/ports"] },
   "tiers/agent": {
     path: "src/tiers/agent/",
@@ -135,14 +138,17 @@ const table = {
     path: "src/queue/api/",
     imports: ["core/base", "core/queue", "host/control", "queue/store"],
   },
-  "queue/store": { path: "src/queue/store/", imports: ["core/base", "core/queue", "queue/api"] },
+  "queue/store": {
+    path: "src/queue/store/",
+    imports: ["core/base", "core/queue", "host/ports", "queue/api"],
+  },
   "queue/leader": {
     path: "src/queue/leader/",
-    imports: ["core/base", "core/queue", "host/control", "queue/api", "queue/store"],
+    imports: ["core/base", "core/queue", "host/ports", "host/control", "queue/api", "queue/store"],
   },
   "queue/worker": {
     path: "src/queue/worker/",
-    imports: ["core/base", "core/queue", "queue/api", "queue/store"],
+    imports: ["core/base", "core/queue", "host/ports", "queue/api", "queue/store"],
   },
   "queue/executors": {
     path: "src/queue/executors/",
@@ -153,6 +159,7 @@ const table = {
     imports: [
       "core/base",
       "core/queue",
+      "host/ports",
       "host/control",
       "queue/api",
       "queue/store",
@@ -224,6 +231,7 @@ const table = {
       "core/ledger/log",
       "core/queue",
       "wire",
+      "host/ports",
       "host/control",
       "host",
       "tiers/agent",

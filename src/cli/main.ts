@@ -5,8 +5,8 @@
 
 import { Command, CommanderError } from "commander";
 import { errorText } from "../core/base/error-text.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "../host/exit-codes.ts";
 import { RunError } from "../runner/errors.ts";
-import { EXIT_FAILURE, EXIT_USAGE } from "./exit-codes.ts";
 import { packageVersion } from "./version.ts";
 
 type Register = (program: Command) => void;

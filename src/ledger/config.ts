@@ -24,7 +24,7 @@ import { LEDGER_NODE_DEFAULTS } from "../core/ledger/node/config.ts";
 import type { LedgerNodeConfig } from "../core/ledger/node/types.ts";
 import { isLoopback } from "../host/control/guard.ts";
 import { readTokenFile } from "../host/control/token.ts";
-import type { LogLevel } from "../host/ports/log.ts";
+import { LOG_THRESHOLDS, type LogThreshold } from "../host/ports/log.ts";
 import { parseAddress } from "../wire/address.ts";
 import { PLAINTEXT, parseSecrets, secretsProblem } from "../wire/secret.ts";
 
@@ -108,7 +108,7 @@ const schema = z.strictObject({
       keepSeconds: seconds.default(30 * DAY_SECONDS),
     })
     .prefault({}),
-  logLevel: z.enum(["error", "warn", "info", "debug"]).default("info"),
+  logLevel: z.enum(LOG_THRESHOLDS).default("info"),
 });
 
 type ConfigFile = z.infer<typeof schema>;
@@ -139,7 +139,7 @@ export interface LedgerConfig {
   readonly node: LedgerNodeConfig;
   readonly checkpoint: { readonly entries: number; readonly ms: number; readonly keep: number };
   readonly archiveKeepMs: number;
-  readonly logLevel: LogLevel;
+  readonly logLevel: LogThreshold;
 }
 
 export type LedgerConfigResult =

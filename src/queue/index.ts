@@ -4,6 +4,8 @@ export { type ErrorCode, QueueError } from "../core/queue/errors.ts";
 export type { Placement } from "../core/queue/placement.ts";
 export { defaultSettings, type QueueSettings, type Role } from "../core/queue/settings.ts";
 export type { EventType, TaskState } from "../core/queue/states.ts";
+export { openLog } from "../host/control/json-log.ts";
+export { type Log, silentLog } from "../host/ports/log.ts";
 export {
   type FollowMessage,
   QueueClient,
@@ -22,7 +24,6 @@ export type {
 } from "./api/types.ts";
 export { type BuiltinOptions, builtinExecutors } from "./executors/builtin.ts";
 export { type NodeOptions, QueueNode } from "./node.ts";
-export { type Log, openLog, silentLog } from "./store/log.ts";
 export {
   defineExecutors,
   type ExecutionContext,

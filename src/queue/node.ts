@@ -15,6 +15,7 @@ import { errorText } from "../core/base/error-text.ts";
 import { QueueError } from "../core/queue/errors.ts";
 import { bootState, nextRoleDeadline, type RoleState, stepRole } from "../core/queue/role.ts";
 import { type QueueSettings, type Role, settingProblems } from "../core/queue/settings.ts";
+import type { Log } from "../host/ports/log.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import { RpcClient } from "./api/rpc-client.ts";
 import type { LeaderPort, NodeRegistration, TaskCounts } from "./api/types.ts";
@@ -25,7 +26,6 @@ import { QueueMetrics } from "./leader/metrics.ts";
 import { type Listen, QueueServer } from "./server.ts";
 import { type Database, loadMigrations } from "./store/database.ts";
 import { EmbeddedDatabase } from "./store/embedded.ts";
-import type { Log } from "./store/log.ts";
 import { PostgresDatabase } from "./store/postgres.ts";
 import { type LeaderRow, Reader } from "./store/reader.ts";
 import type { Executors } from "./worker/executor.ts";
@@ -133,6 +133,10 @@ export class QueueNode implements ApiHost {
     return this.#role.kind === "working" ? "worker" : "observer";
   }
 
+  get settings(): QueueSettings {
+    return this.#options.settings;
+  }
+
   get maxAttempts(): number {
     return this.#options.settings.maxAttempts;
   }
@@ -194,7 +198,7 @@ export class QueueNode implements ApiHost {
   /** Takes another role while running: an observer gives up leadership and work, and may come back. (TQ-3) */
   async become(role: Role): Promise<void> {
     if (this.#stopped || role === this.#assigned) return;
-    this.#options.log.write("info", "role.assigned", { old: this.#assigned, new: role });
+    this.#options.log.event("info", "role.assigned", { old: this.#assigned, new: role });
     await this.#withdraw(this.#options.settings.gracePeriodMs);
     this.#assigned = role;
     this.#role = bootState(this.#roleOptions(), performance.now());
@@ -237,7 +241,7 @@ export class QueueNode implements ApiHost {
   async #begin(): Promise<void> {
     const { listen, log } = this.#options;
     const applied = await this.#database.migrate(loadMigrations());
-    if (applied.length > 0) log.write("info", "database.migrated", { applied });
+    if (applied.length > 0) log.event("info", "database.migrated", { applied });
     // The lock on the data directory proves that nobody else lives: no need to wait for a lease.
     if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
     await this.#server.listen(listen);
@@ -343,7 +347,7 @@ export class QueueNode implements ApiHost {
       if (epoch === undefined) this.#step({ kind: "held" });
       else this.#lead(Number(epoch), sentAt);
     } catch (error) {
-      this.#options.log.write("warn", "election.failed", {
+      this.#options.log.event("warn", "election.failed", {
         reason: errorText(error),
       });
       this.#step(state.kind === "leading" ? { kind: "renewalFailed" } : { kind: "held" });
@@ -376,7 +380,7 @@ export class QueueNode implements ApiHost {
       },
       (error: unknown) => {
         if (this.#candidate !== leader) return;
-        this.#options.log.write("error", "leader.begin_failed", {
+        this.#options.log.event("error", "leader.begin_failed", {
           epoch,
           reason: errorText(error),
         });
@@ -389,7 +393,7 @@ export class QueueNode implements ApiHost {
     const before = this.#role;
     this.#role = stepRole(this.#roleOptions(), before, input, performance.now());
     if (before.kind === this.#role.kind) return;
-    this.#options.log.write("info", "role.changed", {
+    this.#options.log.event("info", "role.changed", {
       old: before.kind,
       new: this.#role.kind,
       epoch:

@@ -20,12 +20,12 @@ import {
   type ControlService,
   json,
 } from "../host/control/server.ts";
+import type { Log } from "../host/ports/log.ts";
 import { answerRpc, asQueueError, failure } from "./api/rpc.ts";
 import { RpcClient } from "./api/rpc-client.ts";
 import type { QueueApi } from "./api.ts";
 import { followTask } from "./follow.ts";
 import type { QueueNode } from "./node.ts";
-import type { Log } from "./store/log.ts";
 
 export interface Listen {
   readonly host: string;
@@ -95,7 +95,7 @@ export class QueueServer {
         node.metrics.all(await api.clusterStatus(), node.leader()?.memory.leases.size ?? 0),
       describeError,
       onFailure: (route, error) =>
-        log.write("error", "request.failed", { route, reason: errorText(error) }),
+        log.event("error", "request.failed", { route, reason: errorText(error) }),
     };
   }
 

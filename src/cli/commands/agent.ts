@@ -3,12 +3,10 @@
  * has one line when it is ready and one per membership event, for tools to read.
  */
 
-import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Command } from "commander";
-import { errorText } from "../../core/base/error-text.ts";
-import { JsonLog } from "../../host/control/json-log.ts";
-import { LineWriter } from "../../host/control/line-writer.ts";
+import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
+import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { Agent } from "../../tiers/agent/agent.ts";
 import { type AgentConfig, type AgentOptions, readAgentConfig } from "../../tiers/agent/config.ts";
@@ -17,13 +15,10 @@ import type { AgentEvent } from "../../tiers/agent/events.ts";
 import { AgentServer } from "../../tiers/agent/server.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { listed } from "../option-values.ts";
+import { packageVersion } from "../version.ts";
 
-/** A defect, as in sysexits: the supervisor restarts us, and the log says why. */
-const EXIT_DEFECT = 70;
 /** A stop that takes longer than this is cut short. */
 const STOP_MS_MAX = 4_800;
-/** How long the last lines may wait for their reader. */
-const LAST_WORDS_MS_MAX = 300;
 
 const HELP = `
 Examples:
@@ -74,49 +69,43 @@ export function registerAgent(program: Command): void {
       const read = readAgentConfig({ ...lists, ...given }, process.env);
       if (!read.ok) {
         for (const problem of read.problems) process.stderr.write(`hyperscale agent: ${problem}\n`);
-        process.exitCode = 2;
+        process.exitCode = EXIT_USAGE;
         return;
       }
-      await runAgent(read.config).catch((error: unknown) => {
-        process.stderr.write(`hyperscale agent: ${explain(error)}\n`);
-        process.exitCode = 1;
-      });
+      await runAgent(read.config);
     });
 }
 
 async function runAgent(config: AgentConfig): Promise<void> {
-  const out = new LineWriter(1);
-  const errors = new LineWriter(2);
-  const log = new JsonLog(config.logLevel, { node: config.name }, errors);
-  /** Ends the process once what was said has been taken, or its reader had its chance. */
-  const end = (code: number): void => {
-    Promise.all([out.drained(LAST_WORDS_MS_MAX), errors.drained(LAST_WORDS_MS_MAX)]).then(
-      () => process.exit(code),
-      () => process.exit(code),
-    );
-  };
+  const { name: node, logLevel } = config;
+  const service = new ServiceProcess({ service: "agent", node, logLevel });
+  onSignals(service);
+  try {
+    await startAgent(config, service);
+  } catch (error) {
+    service.failed("agent", startProblem(error, "--bind, --advertise and --api"));
+  }
+}
+
+async function startAgent(config: AgentConfig, service: ServiceProcess): Promise<void> {
+  const { log } = service;
   const version = packageVersion();
   let server: AgentServer | null = null;
   let discovery: Discovery | null = null;
   const onEvent = (event: AgentEvent): void => {
-    out.write(`${JSON.stringify(event)}\n`);
+    service.say(event);
     server?.publish(event);
     discovery?.onMembersChanged();
   };
-  const onFatal = (reason: string, error: unknown): void => {
-    const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    log.event("error", "agent.fatal", { reason, detail });
-    end(EXIT_DEFECT);
-  };
+  const onFatal = (reason: string, error: unknown): void => service.fatal(reason, error);
   const agent = await Agent.start(config, { clock: nodeClock, log, version, onEvent, onFatal });
-  discovery = await Discovery.open({ agent, config, log, clock: nodeClock });
-  const finder = discovery;
-  const stop = stopper(agent, finder, () => server, { log, end });
+  const finder = await Discovery.open({ agent, config, log, clock: nodeClock });
+  discovery = finder;
   if (config.api !== null) {
     server = await AgentServer.listen(config.api, {
       agent,
       log,
-      onLeave: () => stop("asked over the interface"),
+      onLeave: () => service.stop("asked over the interface"),
       resolve: (addresses) => finder.add(addresses),
     }).catch(async (error: unknown) => {
       await finder.stop();
@@ -124,12 +113,24 @@ async function runAgent(config: AgentConfig): Promise<void> {
       throw error;
     });
   }
-  process.on("SIGTERM", () => stop("SIGTERM"));
-  process.on("SIGINT", () => stop("SIGINT"));
-  process.on("SIGHUP", () => reloadKeys(agent, log));
+  service.serve({
+    stop: async () => {
+      await finder.stop();
+      await agent.leave();
+      await server?.close();
+      return undefined;
+    },
+    stopMsMax: STOP_MS_MAX,
+    reload: () => agent.reloadKeys(),
+  });
+  announce(config, agent, service);
+  finder.start();
+}
+
+function announce(config: AgentConfig, agent: Agent, service: ServiceProcess): void {
+  const { log } = service;
   const { name, address, role, datacenter, profile } = config;
-  const ready = { name, address, role, datacenter, profile, version, pid: process.pid };
-  const { encryption } = agent.status();
+  const { encryption, version } = agent.status();
   if (encryption !== "aes-256-gcm") {
     log.event("warn", "agent.plaintext", {
       encryption,
@@ -137,73 +138,7 @@ async function runAgent(config: AgentConfig): Promise<void> {
     });
   }
   const api = config.api === null ? null : formatAddress(config.api.host, config.api.port);
-  const at = new Date().toISOString();
-  out.write(`${JSON.stringify({ event: "ready", ...ready, api, encryption, at })}\n`);
+  const ready = { name, address, role, datacenter, profile, version, pid: process.pid };
+  service.say({ event: "ready", ...ready, api, encryption, at: new Date().toISOString() });
   log.event("info", "agent.ready", { ...ready, api, encryption });
-  finder.start();
-}
-
-/** The first call leaves gracefully, the second ends at once. */
-function stopper(
-  agent: Agent,
-  discovery: Discovery,
-  server: () => AgentServer | null,
-  { log, end }: { readonly log: JsonLog; readonly end: (code: number) => void },
-): (why: string) => void {
-  let stopping = false;
-  return (why) => {
-    if (stopping) process.exit(130);
-    stopping = true;
-    log.event("info", "agent.leaving", { why });
-    setTimeout(() => process.exit(1), STOP_MS_MAX).unref();
-    discovery
-      .stop()
-      .then(() => agent.leave())
-      .then(() => server()?.close())
-      .then(
-        () => {
-          log.event("info", "agent.left", {});
-          end(0);
-        },
-        (error: unknown) => {
-          log.event("error", "agent.stopFailed", { problem: String(error) });
-          end(1);
-        },
-      );
-  };
-}
-
-/** Why it did not start, and what to do about it. */
-function explain(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { code, address, port } = error as NodeJS.ErrnoException & {
-    address?: string;
-    port?: number;
-  };
-  const where = `${address}:${port}`;
-  switch (code) {
-    case "EADDRINUSE":
-      return `${where} is taken: another agent runs there; choose another --bind or --api`;
-    case "EADDRNOTAVAIL":
-      return `${where} is not an address of this machine; see --bind and --advertise`;
-    case "EACCES":
-      return `${error.message}; no right to use it`;
-    default:
-      return error.message;
-  }
-}
-
-function reloadKeys(agent: Agent, log: JsonLog): void {
-  try {
-    agent.reloadKeys();
-  } catch (error) {
-    // The old ring stays: a typing mistake in the file must not cut a member off.
-    const problem = errorText(error);
-    log.event("error", "keys.notReloaded", { problem });
-  }
-}
-
-function packageVersion(): string {
-  const text = readFileSync(new URL("../../../package.json", import.meta.url), "utf8");
-  return (JSON.parse(text) as { version: string }).version;
 }

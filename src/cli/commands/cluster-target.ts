@@ -1,6 +1,7 @@
 /** What every command that talks to a running agent shares. */
 
 import type { Command } from "commander";
+import { EXIT_FAILURE } from "../../host/exit-codes.ts";
 import { AgentClientError, type AgentTarget } from "../../tiers/agent/client.ts";
 
 export function withTarget(command: Command): Command {
@@ -23,6 +24,6 @@ export async function runAgainst(
   } catch (error) {
     if (!(error instanceof AgentClientError)) throw error;
     process.stderr.write(`hyperscale: ${error.message}\n`);
-    process.exitCode = 1;
+    process.exitCode = EXIT_FAILURE;
   }
 }

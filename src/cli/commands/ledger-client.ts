@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Command } from "commander";
+import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { EVENT_WORDS } from "../../ledger/api-json.ts";
 import {
   callLedger,
@@ -12,7 +13,6 @@ import {
   type LedgerReply,
   type LedgerTarget,
 } from "../../ledger/client.ts";
-import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
 import { listed } from "../option-values.ts";
 import {
   showAudit,

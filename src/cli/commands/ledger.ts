@@ -10,10 +10,11 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 import type { Command } from "commander";
+import { onSignals } from "../../host/control/service-process.ts";
+import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
 import { allowFirstStart, type FirstStart } from "../../ledger/founding.ts";
 import { formatAddress } from "../../wire/address.ts";
-import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
 import { registerLedgerClient } from "./ledger-client.ts";
 import type { NodeOrder } from "./ledger-node.ts";
 
@@ -175,17 +176,14 @@ function runNode(file: string): void {
     process.stderr.write(`hyperscale ledger start: ${error.stack ?? error.message}\n`);
   });
   node.once("exit", (code) => process.exit(code));
+  const send = (order: NodeOrder): void => node.postMessage(order);
   let stopping = false;
-  const stop = (why: string): void => {
-    if (stopping) process.exit(130);
-    stopping = true;
-    const order: NodeOrder = { kind: "stop", why };
-    node.postMessage(order);
-  };
-  process.on("SIGTERM", () => stop("SIGTERM"));
-  process.on("SIGINT", () => stop("SIGINT"));
-  process.on("SIGHUP", () => {
-    const order: NodeOrder = { kind: "reloadKeys" };
-    node.postMessage(order);
+  onSignals({
+    stop: (why) => {
+      if (stopping) process.exit(EXIT_INTERRUPTED);
+      stopping = true;
+      send({ kind: "stop", why });
+    },
+    reload: () => send({ kind: "reload" }),
   });
 }

@@ -7,6 +7,7 @@ import { errorText } from "../../core/base/error-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
 import { isTerminal, TASK_STATES } from "../../core/queue/states.ts";
 import { readTokenFile } from "../../host/control/token.ts";
+import { EXIT_FAILURE, EXIT_TASK_FAILED, EXIT_USAGE } from "../../host/exit-codes.ts";
 import type {
   FollowMessage,
   QueueClient,
@@ -14,11 +15,6 @@ import type {
   Task,
   TaskEvent,
 } from "../../queue/index.ts";
-
-const EXIT_FAILED = 1;
-const EXIT_WRONG_INPUT = 2;
-/** The task ended, but not well: for scripts that wait on it. */
-const EXIT_TASK_FAILED = 3;
 
 interface Shared {
   readonly url: string;
@@ -287,7 +283,7 @@ function run(action: Action) {
       if (options.json) print({ error: { code: known?.code ?? "INTERNAL", message } });
       process.stderr.write(`hyperscale queue: ${message}\n`);
       process.exitCode =
-        known === undefined || known.code === "INVALID_PARAMS" ? EXIT_WRONG_INPUT : EXIT_FAILED;
+        known === undefined || known.code === "INVALID_PARAMS" ? EXIT_USAGE : EXIT_FAILURE;
     } finally {
       client?.close();
     }

@@ -4,14 +4,12 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../core/base/duration.ts";
-import { errorText } from "../../core/base/error-text.ts";
+import type { ServiceProcess } from "../../host/control/service-process.ts";
 import { readTokenFile } from "../../host/control/token.ts";
-import { LOG_LEVELS } from "../../queue/store/log.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
+import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
+import type { NodeOptions } from "../../queue/node.ts";
 import { registerQueueClient } from "./queue-client.ts";
-
-/** Exit codes of the command line. */
-const EXIT_FAILED = 1;
-const EXIT_WRONG_INPUT = 2;
 
 interface StartOptions {
   readonly listen: { readonly host: string; readonly port: number };
@@ -31,7 +29,7 @@ interface StartOptions {
   readonly poll?: number;
   readonly grace?: number;
   readonly retention?: number;
-  readonly logLevel: (typeof LOG_LEVELS)[number];
+  readonly logLevel: LogThreshold;
 }
 
 export function registerQueue(program: Command): void {
@@ -112,84 +110,80 @@ function registerStart(queue: Command): void {
     .option("--retention <duration>", "how long finished tasks are kept (default: 7d)", parseTime)
     .addOption(
       new Option("--log-level <level>", "log lines go to stderr")
-        .choices(LOG_LEVELS)
+        .choices(LOG_THRESHOLDS)
         .default("info"),
     )
-    .action(async (options: StartOptions) => {
-      process.exitCode = await startNode(options);
-    });
+    .action(startNode);
 }
 
-async function startNode(options: StartOptions): Promise<number> {
-  const [{ QueueNode }, { openLog }, { readSettings }, { builtinExecutors }, { QueueError }] =
+/** What a stop may take beyond the grace period of running tasks. */
+const STOP_MARGIN_MS = 10_000;
+
+async function startNode(options: StartOptions): Promise<void> {
+  const [{ QueueNode }, { ServiceProcess, onSignals, startProblem }, { QueueError }] =
     await Promise.all([
       import("../../queue/node.ts"),
-      import("../../queue/store/log.ts"),
-      import("../../queue/config.ts"),
-      import("../../queue/executors/builtin.ts"),
+      import("../../host/control/service-process.ts"),
       import("../../core/queue/errors.ts"),
     ]);
   const nodeId = options.nodeId ?? `${hostname()}-${Math.random().toString(36).slice(2, 6)}`;
-  const log = openLog(options.logLevel, nodeId);
+  const service = new ServiceProcess({
+    service: "queue",
+    node: nodeId,
+    logLevel: options.logLevel,
+  });
+  onSignals(service);
   try {
-    const settings = readSettings(process.env, {
-      maxParallel: options.maxParallel,
-      prefetch: options.prefetch,
-      taskLeaseMs: options.lease,
-      leaderLeaseMs: options.leaderLease,
-      pollIntervalMs: options.poll,
-      gracePeriodMs: options.grace,
-      retentionMs: options.retention,
+    const node = await QueueNode.start(await nodeOptions(options, nodeId, service));
+    const { gracePeriodMs } = node.settings;
+    service.serve({
+      stop: async () => ({ returned: await node.stop(gracePeriodMs) }),
+      stopMsMax: gracePeriodMs + STOP_MARGIN_MS,
     });
-    const own = options.executors === undefined ? {} : await loadOwn(options.executors);
-    const builtin = builtinExecutors({
-      commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
-      resultsDirectory: join(options.dataDir, "loadtests"),
-    });
-    const node = await QueueNode.start({
-      nodeId,
-      role: options.role,
-      listen: options.listen,
-      advertise: options.advertise,
-      databaseUrl: options.database,
-      dataDirectory: options.dataDir,
-      token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
-      executors: { ...builtin, ...own },
-      capabilities: options.capability ?? {},
-      settings,
-      log,
-    });
-    process.stdout.write(
-      `${JSON.stringify({ event: "ready", url: node.url, role: node.roleName, node_id: nodeId, pid: process.pid })}\n`,
-    );
-    await untilSignal(() =>
-      log.write("info", "node.stopping", { grace_ms: settings.gracePeriodMs }),
-    );
-    const returned = await node.stop(settings.gracePeriodMs);
-    process.stdout.write(`${JSON.stringify({ event: "stopped", returned })}\n`);
-    return 0;
+    const ready = { url: node.url, role: node.roleName, node_id: nodeId, pid: process.pid };
+    service.say({ event: "ready", ...ready });
   } catch (error) {
-    const reason = errorText(error);
-    process.stderr.write(`hyperscale queue start: ${reason}\n`);
     const wrong =
       error instanceof QueueError && ["INVALID_PARAMS", "UNAUTHORIZED"].includes(error.code);
-    return wrong ? EXIT_WRONG_INPUT : EXIT_FAILED;
+    const code = wrong ? EXIT_USAGE : EXIT_FAILURE;
+    service.failed("queue start", startProblem(error, "--listen"), code);
   }
 }
 
-/** Resolves at the first SIGINT or SIGTERM; a second one ends the process at once. */
-function untilSignal(onFirst: () => void): Promise<void> {
-  return new Promise((resolve) => {
-    let asked = false;
-    const onSignal = (): void => {
-      if (asked) process.exit(130);
-      asked = true;
-      onFirst();
-      resolve();
-    };
-    process.on("SIGINT", onSignal);
-    process.on("SIGTERM", onSignal);
+async function nodeOptions(
+  options: StartOptions,
+  nodeId: string,
+  { log }: ServiceProcess,
+): Promise<NodeOptions> {
+  const { readSettings } = await import("../../queue/config.ts");
+  const { builtinExecutors } = await import("../../queue/executors/builtin.ts");
+  const settings = readSettings(process.env, {
+    maxParallel: options.maxParallel,
+    prefetch: options.prefetch,
+    taskLeaseMs: options.lease,
+    leaderLeaseMs: options.leaderLease,
+    pollIntervalMs: options.poll,
+    gracePeriodMs: options.grace,
+    retentionMs: options.retention,
   });
+  const own = options.executors === undefined ? {} : await loadOwn(options.executors);
+  const builtin = builtinExecutors({
+    commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
+    resultsDirectory: join(options.dataDir, "loadtests"),
+  });
+  return {
+    nodeId,
+    role: options.role,
+    listen: options.listen,
+    advertise: options.advertise,
+    databaseUrl: options.database,
+    dataDirectory: options.dataDir,
+    token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
+    executors: { ...builtin, ...own },
+    capabilities: options.capability ?? {},
+    settings,
+    log,
+  };
 }
 
 async function loadOwn(file: string) {

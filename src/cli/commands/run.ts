@@ -6,6 +6,12 @@ import { parseDuration } from "../../core/base/duration.ts";
 import type { RunView } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { parseThreshold } from "../../core/run/results/thresholds.ts";
+import {
+  EXIT_FAILURE,
+  EXIT_INTERRUPTED,
+  EXIT_PASSED,
+  EXIT_VERDICT_FAILED,
+} from "../../host/exit-codes.ts";
 import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
 import { type Bundle, bundleWorkflow } from "../../runner/bundle.ts";
 import { RunError } from "../../runner/errors.ts";
@@ -14,7 +20,6 @@ import { runJob } from "../../runner/run.ts";
 import { urlWorkflow } from "../../runner/url-workflow.ts";
 import { createView } from "../../ui/view.ts";
 import type { LoadOverrides } from "../../workflow/overrides.ts";
-import { EXIT_FAILED, EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../exit-codes.ts";
 import { repeated } from "../option-values.ts";
 import { parseTargetUrl } from "../target-url.ts";
 import { packageVersion } from "../version.ts";
@@ -176,7 +181,7 @@ async function finish(summary: RunSummary, flags: RunFlags, view: RunView): Prom
       // A failed workflow is no verdict on the target's speed.
       return summary.workflows.some((workflow) => workflow.status === "failed")
         ? EXIT_FAILURE
-        : EXIT_FAILED;
+        : EXIT_VERDICT_FAILED;
     default:
       return assertNever(summary.verdict);
   }

@@ -4,10 +4,10 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { headedTable } from "../../core/base/text-table.ts";
 import { RECORD_TYPES, recordTypeName } from "../../core/ledger/log/record-types.ts";
 import { formatCount } from "../../core/run/results/format.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { WalError } from "../../ledger/log/errors.ts";
 import { inspectLog, type LogReport } from "../../ledger/log/inspect.ts";
 import { listSegments, type ReadEntry, readRecords } from "../../ledger/log/reader.ts";
-import { EXIT_FAILURE, EXIT_USAGE } from "../exit-codes.ts";
 
 const CODES = `
 Exit codes: 0 sound, 1 corrupt or refused (a node would not start on it), 2 no such directory or wrong

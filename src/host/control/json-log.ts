@@ -1,16 +1,24 @@
 /** Structured logs: one JSON object per line, through pino, to whoever takes lines. */
 
 import { type Logger, pino } from "pino";
-import type { Log, LogFields, LogLevel } from "../ports/log.ts";
+import type { Log, LogFields, LogLevel, LogThreshold } from "../ports/log.ts";
+import { LineWriter } from "./line-writer.ts";
+
+export interface LineSink {
+  /** `line` ends with a line break. */
+  write(line: string): void;
+}
+
+const STDERR = 2;
 
 export class JsonLog implements Log {
   readonly #logger: Logger;
 
   /** `base` is on every line. */
-  constructor(level: LogLevel, base: LogFields, lines: { write(line: string): void }) {
+  constructor(threshold: LogThreshold, base: LogFields, lines: LineSink) {
     this.#logger = pino(
       {
-        level,
+        level: threshold,
         base,
         timestamp: () => `,"at":"${new Date().toISOString()}"`,
         formatters: { level: (label) => ({ level: label }) },
@@ -19,7 +27,16 @@ export class JsonLog implements Log {
     );
   }
 
+  enabled(level: LogLevel): boolean {
+    return this.#logger.isLevelEnabled(level);
+  }
+
   event(level: LogLevel, event: string, fields: LogFields): void {
     this.#logger[level]({ event, ...fields });
   }
+}
+
+/** A node's log on stderr, for programs that run a node inside themselves. */
+export function openLog(threshold: LogThreshold, node: string): Log {
+  return new JsonLog(threshold, { node }, new LineWriter(STDERR));
 }

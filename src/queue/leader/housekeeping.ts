@@ -14,10 +14,10 @@ import { QueueError } from "../../core/queue/errors.ts";
 import { heartbeatAges } from "../../core/queue/node-status.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { TaskState } from "../../core/queue/states.ts";
+import type { Log, LogFields } from "../../host/ports/log.ts";
 import { parseSubmit } from "../api/submit-request.ts";
 import { sqlArray } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
-import type { Log } from "../store/log.ts";
 import { expiredLeases, type FinishWriter } from "./finish-writer.ts";
 import { type LeaderMemory, readyTask } from "./memory.ts";
 import type { SubmitWriter } from "./submit-writer.ts";
@@ -148,7 +148,7 @@ export class Housekeeping {
       againMs = await this.#duties[duty]();
     } catch (error) {
       if (this.#options.writer.ended) return;
-      this.#options.log.write("error", "leader.duty_failed", {
+      this.#options.log.event("error", "leader.duty_failed", {
         duty,
         reason: errorText(error),
       });
@@ -193,7 +193,7 @@ export class Housekeeping {
         else if (performance.now() - lease.expiresAt > settings.taskLeaseMs)
           memory.dropLease(lease.token);
       }
-      log.write("warn", "leases.expired", { count: moved.length });
+      log.event("warn", "leases.expired", { count: moved.length });
     }
     return Math.min(LOOK_MS, settings.leaseCleanupMs);
   }
@@ -280,7 +280,7 @@ export class Housekeeping {
           attempt: 1,
         });
         memory.lanes.reopen(task.lane);
-        log.write("info", "schedule.ticked", {
+        log.event("info", "schedule.ticked", {
           schedule: id,
           tick: tick.toISOString(),
           task_id: String(taskId),
@@ -299,8 +299,8 @@ export class Housekeeping {
       ages.deadMs,
       ages.forgetMs,
     ]);
-    for (const aged of row["aged"] as readonly Record<string, unknown>[]) {
-      log.write("warn", "node.aged", aged);
+    for (const aged of row["aged"] as readonly LogFields[]) {
+      log.event("warn", "node.aged", aged);
       if (aged["status"] === "dead") memory.nodes.delete(String(aged["node_id"]));
     }
     return settings.heartbeatMs;

@@ -18,6 +18,7 @@ import { QueueError } from "../../core/queue/errors.ts";
 import { refusal } from "../../core/queue/placement.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { TaskState } from "../../core/queue/states.ts";
+import type { Log } from "../../host/ports/log.ts";
 import type {
   Grant,
   LeaderPort,
@@ -30,7 +31,6 @@ import type {
 } from "../api/types.ts";
 import { type Database, sqlArray } from "../store/database.ts";
 import { FencedWriter, notLeader } from "../store/fenced-writer.ts";
-import type { Log } from "../store/log.ts";
 import type { Feed } from "./feed.ts";
 import { FinishWriter } from "./finish-writer.ts";
 import { GrantWriter } from "./grant-writer.ts";
@@ -226,7 +226,7 @@ export class Leader implements LeaderPort {
     this.memory.addNode(node);
     // The process that held these leases is gone: its work is free now, not after a whole lease.
     if (restarted) await this.#returnLeases(node.node_id, "lost");
-    this.#options.log.write("info", "node.registered", {
+    this.#options.log.event("info", "node.registered", {
       node_id: node.node_id,
       executors: node.executor_types,
     });
@@ -253,7 +253,7 @@ export class Leader implements LeaderPort {
     }
     await this.#returnLeases(nodeId, "released");
     await this.writer.write("control", "node-remove", [nodeId, run]);
-    this.#options.log.write("info", "node.left", { node_id: nodeId });
+    this.#options.log.event("info", "node.left", { node_id: nodeId });
   }
 
   acquire(ask: {

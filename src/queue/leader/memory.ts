@@ -8,8 +8,8 @@ import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { Lanes, type ReadyTask } from "../../core/queue/lanes.ts";
 import type { NodeProfile, Placement } from "../../core/queue/placement.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
+import type { Log } from "../../host/ports/log.ts";
 import type { NodeRegistration, TaskCounts } from "../api/types.ts";
-import type { Log } from "../store/log.ts";
 import type { Feed } from "./feed.ts";
 import type { QueueMetrics } from "./metrics.ts";
 
@@ -119,7 +119,7 @@ export class LeaderMemory {
     this.counts[transition.to]++;
     this.#metrics.transition(transition.eventType);
     if (this.#log.enabled("info")) {
-      this.#log.write("info", `task.${transition.eventType}`, {
+      this.#log.event("info", `task.${transition.eventType}`, {
         task_id: String(transition.taskId),
         old_state: transition.from,
         new_state: transition.to,
@@ -133,7 +133,7 @@ export class LeaderMemory {
 
   /** A transition that was refused: it changed nothing and is on record. */
   refused(event: EventType, taskId: string, nodeId: string, attempt: number | undefined): void {
-    this.#log.write("warn", `task.${event}`, {
+    this.#log.event("warn", `task.${event}`, {
       task_id: taskId,
       worker: nodeId,
       attempt,

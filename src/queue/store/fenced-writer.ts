@@ -8,8 +8,8 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
+import type { Log } from "../../host/ports/log.ts";
 import type { ConnectionName, Database, Row } from "./database.ts";
-import type { Log } from "./log.ts";
 
 const RETRY_MS_FIRST = 50;
 const RETRY_MS_MAX = 1_000;
@@ -66,7 +66,7 @@ export class FencedWriter {
     const row = rows[0];
     if (row === undefined || Number(row["guarded"]) === 0) {
       this.#ended = true;
-      this.#log.write("warn", "leader.fenced", { epoch: this.epoch, statement });
+      this.#log.event("warn", "leader.fenced", { epoch: this.epoch, statement });
       this.#onFenced();
       throw notLeader();
     }
@@ -107,7 +107,7 @@ export class FencedWriter {
   }
 
   async pause(statement: string, attempt: number, error: Error): Promise<void> {
-    this.#log.write(attempt === 0 ? "warn" : "debug", "database.unavailable", {
+    this.#log.event(attempt === 0 ? "warn" : "debug", "database.unavailable", {
       statement,
       attempt,
       reason: error.message,

@@ -16,6 +16,7 @@ import { QueueError } from "../../core/queue/errors.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { canonicalJson } from "../../core/queue/placement.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
+import type { Log } from "../../host/ports/log.ts";
 import type {
   Grant,
   LeaderPort,
@@ -25,7 +26,6 @@ import type {
   Report,
   TaskFailure,
 } from "../api/types.ts";
-import type { Log } from "../store/log.ts";
 import type { ExecutionContext, Executors } from "./executor.ts";
 
 /** An execution shorter than this is noted as started together with its result. */
@@ -238,7 +238,7 @@ export class Worker {
         this.#reports = [...batch, ...this.#reports];
         continue;
       }
-      for (const token of refused) log.write("warn", "report.refused", { token });
+      for (const token of refused) log.event("warn", "report.refused", { token });
       for (const report of batch) this.#held.delete(report.lease_token);
       this.#changed?.();
     }
@@ -313,7 +313,7 @@ export class Worker {
     if (execution === undefined || execution.finished || execution.lost) return;
     execution.lost = true;
     execution.abort("the lease was lost: the task was cancelled or given to another node");
-    this.#options.log.write("warn", "lease.lost", { task_id: execution.grant.task_id, token });
+    this.#options.log.event("warn", "lease.lost", { task_id: execution.grant.task_id, token });
     if (execution.startedAt === 0) this.#held.delete(token);
     this.#changed?.();
   }
@@ -349,7 +349,7 @@ export class Worker {
         await this.#register();
         return undefined;
       }
-      this.#options.log.write("debug", "leader.call_failed", {
+      this.#options.log.event("debug", "leader.call_failed", {
         call: what,
         reason: errorText(error),
       });

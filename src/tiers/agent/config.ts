@@ -11,7 +11,7 @@ import { VOTERS_MAX } from "../../core/cluster/election/messages.ts";
 import { type ProfileName, SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
 import { isLoopback } from "../../host/control/guard.ts";
 import { readTokenFile } from "../../host/control/token.ts";
-import type { LogLevel } from "../../host/ports/log.ts";
+import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
 import { DEFAULT_PORT, formatAddress, parseAddress } from "../../wire/address.ts";
 import { PLAINTEXT, parseSecrets, secretsProblem } from "../../wire/secret.ts";
 
@@ -71,7 +71,7 @@ export interface AgentConfig {
     readonly ca: string;
     readonly verifyHostname: boolean;
   } | null;
-  readonly logLevel: LogLevel;
+  readonly logLevel: LogThreshold;
 }
 
 export type AgentConfigResult =
@@ -79,7 +79,6 @@ export type AgentConfigResult =
   | { readonly ok: false; readonly problems: readonly string[] };
 
 const NAME = /^[A-Za-z0-9._-]+$/;
-const LOG_LEVELS: readonly LogLevel[] = ["error", "warn", "info", "debug"];
 const PRIORITY_MAX = 10;
 
 export function readAgentConfig(
@@ -97,7 +96,7 @@ export function readAgentConfig(
   const role = pick("--role", options.role, ROLES, problems);
   const profiles = Object.keys(SWIM_PROFILES) as ProfileName[];
   const profile = pick("--profile", options.profile, profiles, problems);
-  const logLevel = pick("--log-level", options.logLevel, LOG_LEVELS, problems);
+  const logLevel = pick("--log-level", options.logLevel, LOG_THRESHOLDS, problems);
   const bind = endpoint("--bind", options.bind, DEFAULT_PORT, problems);
   if (bind !== null && isIP(bind.host) === 0) {
     complain(`--bind ${options.bind}: give a numeric address of this machine`);
