@@ -3,7 +3,7 @@
 import { createSocket } from "node:dgram";
 import { describe, expect, it } from "vitest";
 import { type Millis, millis } from "../core/base/brand.ts";
-import { Loop, type Machine } from "./loop.ts";
+import { type BatchMachine, Loop, type Machine } from "./loop.ts";
 import { nodeClock } from "./node-clock.ts";
 
 type Input = "tick" | "packet" | "again";
@@ -109,5 +109,88 @@ describe("the loop", () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(defects).toEqual([new Error("disk gone")]);
     loop.stop();
+  });
+});
+
+/** Collects inputs until it is flushed; due once. */
+class Collector implements BatchMachine<Input, string> {
+  #collected: Input[] = [];
+  dueAt: Millis | null = null;
+  broken = false;
+  take(input: Input): void {
+    if (this.broken) throw new Error("an invariant broke");
+    if (input === "tick") this.dueAt = null;
+    this.#collected.push(input);
+  }
+  flush(): readonly string[] {
+    const batch = this.#collected.join("+");
+    this.#collected = [];
+    return batch === "" ? [] : [batch];
+  }
+  nextDeadline(): Millis | null {
+    return this.dueAt;
+  }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe("the loop in batches", () => {
+  it("carries out everything of one turn together, and what an effect brings in the next", async () => {
+    const ran: string[] = [];
+    let turns = 0;
+    const loop = new Loop(nodeClock, fail);
+    const driven = loop.addBatched<Input, string>(new Collector(), "tick", {
+      run: (effect) => {
+        ran.push(effect);
+        if (effect === "packet+packet") driven.push("again");
+      },
+      onTurn: () => turns++,
+    });
+    driven.push("packet");
+    driven.push("packet");
+    expect(ran).toEqual([]);
+    await turn();
+    expect([ran, turns]).toEqual([["packet+packet"], 1]);
+    await turn();
+    expect([ran, turns]).toEqual([["packet+packet", "again"], 2]);
+    driven.push("packet");
+    driven.flush();
+    expect(ran.at(-1)).toBe("packet");
+    loop.stop();
+  });
+
+  it("ticks a machine whose deadline has come, and counts how late it was", async () => {
+    const ran: string[] = [];
+    const machine = new Collector();
+    machine.dueAt = inMs(5);
+    const loop = new Loop(nodeClock, fail);
+    const run = (effect: string): void => {
+      ran.push(effect);
+    };
+    loop.addBatched<Input, string>(machine, "tick", { run, onTurn: () => undefined }).flush();
+    const end = performance.now() + 20;
+    while (performance.now() < end) {}
+    while (ran.length === 0) await turn();
+    expect(ran).toEqual(["tick"]);
+    expect(loop.takeLagMs()).toBeGreaterThan(5);
+    expect(loop.takeLagMs()).toBe(0);
+    loop.stop();
+  });
+
+  it("stops at a defect and hears nothing more", async () => {
+    const defects: unknown[] = [];
+    const machine = new Collector();
+    const loop = new Loop(nodeClock, (error) => defects.push(error));
+    const driven = loop.addBatched<Input, string>(machine, "tick", {
+      run: () => undefined,
+      onTurn: () => undefined,
+    });
+    machine.broken = true;
+    driven.push("packet");
+    machine.broken = false;
+    driven.push("packet");
+    await turn();
+    expect(defects).toHaveLength(1);
+    expect(machine.flush()).toEqual([]);
   });
 });

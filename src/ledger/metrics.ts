@@ -26,6 +26,11 @@ export function ledgerMetrics(status: HostStatus | null): readonly Metric[] {
     gauge("log_durable_lag_records", "Records written, not yet durable", wal.durableLag),
     gauge("log_durable_p99_ms", "From written to durable, p99", wal.durableP99Ms),
     counter("log_syncs_total", "Syncs of the log", wal.syncs),
+    gauge(
+      "timer_lag_ms",
+      "Latest timer since status or metrics were last asked",
+      status.timerLagMs,
+    ),
     labelled("gauge", "peer_heard", {
       help: "1 while the peer's connection to us is open",
       label: "peer",

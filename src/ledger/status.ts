@@ -78,7 +78,7 @@ export function hostStatus(parts: {
     counts: { ...counts },
     waiting,
     turns: driver.turns,
-    timerLagMs: driver.takeLagMs(),
+    timerLagMs: driver.loop.takeLagMs(),
     archivedJobs: store.archive.size,
     wal: { ...wal, queueFill: store.queueFill, durableLag, durableP99Ms: store.durableP99Ms },
     checkpoints: store.checkpoints.kept.map(({ id, localLsn, createdAt }) => ({
