@@ -117,7 +117,7 @@ const table = {
     ],
   },
   /** The write-ahead log on real files. */
-  "ledger/log": { path: "src/ledger/log/", imports: ["core/base", "core/ledger/log"] },
+  "ledger/log": { path: "src/ledger/log/", imports: ["core/base", "core/ledger/log", "host"] },
   ledger: {
     path: "src/ledger/",
     imports: [
@@ -140,19 +140,27 @@ const table = {
   },
   "queue/store": {
     path: "src/queue/store/",
-    imports: ["core/base", "core/queue", "host/ports", "queue/api"],
+    imports: ["core/base", "core/queue", "host/ports", "host", "queue/api"],
   },
   "queue/leader": {
     path: "src/queue/leader/",
-    imports: ["core/base", "core/queue", "host/ports", "host/control", "queue/api", "queue/store"],
+    imports: [
+      "core/base",
+      "core/queue",
+      "host/ports",
+      "host",
+      "host/control",
+      "queue/api",
+      "queue/store",
+    ],
   },
   "queue/worker": {
     path: "src/queue/worker/",
-    imports: ["core/base", "core/queue", "host/ports", "queue/api", "queue/store"],
+    imports: ["core/base", "core/queue", "host/ports", "host", "queue/api", "queue/store"],
   },
   "queue/executors": {
     path: "src/queue/executors/",
-    imports: ["core/base", "core/queue", "queue/worker"],
+    imports: ["core/base", "core/queue", "host", "queue/worker"],
   },
   queue: {
     path: "src/queue/",
@@ -161,6 +169,7 @@ const table = {
       "core/queue",
       "host/ports",
       "host/control",
+      "host",
       "queue/api",
       "queue/store",
       "queue/leader",

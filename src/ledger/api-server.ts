@@ -77,6 +77,7 @@ export class ApiServer {
       alive: () => ({ ok: true, ready: host.ready }),
       ready: () => ({ ready: host.ready }),
       metrics: () => ledgerMetrics(host.status()),
+      work: () => host.background.list(),
       unavailable: () => (host.ready ? null : "the node is starting or going down; ask another"),
       upgrade: {
         path: "/v1/stream",

@@ -18,6 +18,7 @@ import { LEDGER_RULES } from "../core/ledger/node/config.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage } from "../core/ledger/node/messages.ts";
 import { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerEffect } from "../core/ledger/node/types.ts";
+import type { Background } from "../host/background.ts";
 import type { ControlServer } from "../host/control/server.ts";
 import type { Clock } from "../host/ports/clock.ts";
 import type { Log } from "../host/ports/log.ts";
@@ -35,6 +36,7 @@ const DISK_BEHIND_RECORDS = 20_000;
 const LEADS_EVERY_MS = 1_000;
 /** Work under way may finish for so long before the node goes. */
 const DRAIN_MS_MAX = 1_000;
+const DRAIN_LOOK_MS = 10;
 
 export type HostEvent =
   | {
@@ -49,6 +51,7 @@ export type HostEvent =
 export interface HostHandlers {
   readonly clock: Clock;
   readonly log: Log;
+  readonly background: Background;
   readonly version: string;
   readonly onEvent: (event: HostEvent) => void;
   /** The process must end: the log failed, or an invariant broke. */
@@ -71,7 +74,7 @@ export class LedgerHost {
   readonly #handlers: HostHandlers;
   readonly #waiting = new Map<number, OnAnswer>();
   readonly counts: HostCounts = { requests: 0, answers: 0, commits: 0, alarms: 0, shed: 0 };
-  readonly #leads = { gained: 0, lost: 0, timer: null as NodeJS.Timeout | null };
+  readonly #leads = { gained: 0, lost: 0, pending: false };
   #driver: Driver | null = null;
   #store: Store | null = null;
   #peers: Peers | null = null;
@@ -103,6 +106,10 @@ export class LedgerHost {
 
   get node(): LedgerNode | null {
     return this.#driver?.node ?? null;
+  }
+
+  get background(): Background {
+    return this.#handlers.background;
   }
 
   wall(): number {
@@ -160,7 +167,7 @@ export class LedgerHost {
     this.#closing = true;
     const until = this.#handlers.clock.now() + DRAIN_MS_MAX;
     while (this.#waiting.size > 0 && this.#handlers.clock.now() < until) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
+      await this.background.pause(DRAIN_LOOK_MS);
     }
     const retry = { kind: "retry", why: "the node is going down; ask another" } as const;
     for (const onAnswer of this.#waiting.values()) onAnswer(retry);
@@ -176,9 +183,10 @@ export class LedgerHost {
 
   async #open(): Promise<void> {
     const { config } = this;
-    const { clock, log, version, onEvent, onFatal } = this.#handlers;
+    const { clock, log, background, version, onEvent, onFatal } = this.#handlers;
     this.#peers = await Peers.listen(config, {
       log,
+      background,
       version,
       onMessages: (from, messages) => this.#onMessages(from, messages),
       onLink: (peer, up) => onEvent({ event: "peer", peer, up }),
@@ -188,6 +196,7 @@ export class LedgerHost {
     const { store, recovered } = await Store.open(config, {
       clock,
       log,
+      background,
       onDurable: (count) => this.#driver?.take({ kind: "durable", count }),
       onFailed: (error) => onFatal("the write-ahead log has failed", error),
     });
@@ -278,13 +287,15 @@ export class LedgerHost {
   #onLeads(leads: boolean): void {
     if (leads) this.#leads.gained++;
     else this.#leads.lost++;
-    this.#leads.timer ??= setTimeout(() => {
+    if (this.#leads.pending) return;
+    this.#leads.pending = true;
+    this.background.after("tell who leads", LEADS_EVERY_MS, () => {
       const { gained, lost } = this.#leads;
-      Object.assign(this.#leads, { gained: 0, lost: 0, timer: null });
+      Object.assign(this.#leads, { gained: 0, lost: 0, pending: false });
       const leading = this.node?.status().leading ?? 0;
       this.#handlers.log.event("info", "ledger.leads", { leading, gained, lost });
       this.#handlers.onEvent({ event: "leads", leading, gained, lost });
-    }, LEADS_EVERY_MS).unref();
+    });
   }
 
   async #closeAll(): Promise<void> {

@@ -8,6 +8,7 @@
  * for what it misses, and stale news would only delay the fresh.
  */
 
+import type { Background, Work } from "../host/background.ts";
 import type { Connection } from "../host/connection.ts";
 
 /** Waiting for one peer; a little more than one window of one large group. */
@@ -34,6 +35,7 @@ export interface PeerLinkOptions {
   }) => void;
   /** Between 0 and 1. */
   readonly random: () => number;
+  readonly background: Background;
   readonly onUp: () => void;
   readonly onDown: (problem: string) => void;
 }
@@ -57,8 +59,8 @@ export class PeerLink {
   #dropped = 0;
   #attempts = 0;
   #problem: string | null = "not connected yet";
-  #pump: NodeJS.Timeout | null = null;
-  #retry: NodeJS.Timeout | null = null;
+  #pump: Work | null = null;
+  #retry: Work | null = null;
   #movedAt = 0;
   #stopped = false;
 
@@ -73,8 +75,8 @@ export class PeerLink {
   /** Sends what waits, then ends. */
   stop(): void {
     this.#stopped = true;
-    if (this.#retry !== null) clearTimeout(this.#retry);
-    if (this.#pump !== null) clearTimeout(this.#pump);
+    this.#retry?.cancel();
+    this.#pump?.cancel();
     this.#connection?.close();
   }
 
@@ -126,10 +128,10 @@ export class PeerLink {
       connection.destroy("the peer takes nothing");
       return;
     }
-    this.#pump ??= setTimeout(() => {
+    this.#pump ??= this.#options.background.after("send to a peer", PUMP_MS, () => {
       this.#pump = null;
       this.#push();
-    }, PUMP_MS);
+    });
   }
 
   #dial(): void {
@@ -161,6 +163,8 @@ export class PeerLink {
     this.#problem = problem;
     this.#options.onDown(problem);
     const pauseMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** this.#attempts++);
-    this.#retry = setTimeout(() => this.#dial(), pauseMs * (0.5 + this.#options.random() / 2));
+    const { background, random } = this.#options;
+    const jitteredMs = pauseMs * (0.5 + random() / 2);
+    this.#retry = background.after("dial a peer", jitteredMs, () => this.#dial());
   }
 }

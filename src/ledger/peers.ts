@@ -9,6 +9,7 @@ import { ByteWriter } from "../core/base/bytes.ts";
 import type { NodeId } from "../core/base/ids.ts";
 import { decodeBatch, encodeBatches } from "../core/ledger/node/codec.ts";
 import type { NodeMessage } from "../core/ledger/node/messages.ts";
+import type { Background } from "../host/background.ts";
 import { Connection } from "../host/connection.ts";
 import { deflate } from "../host/deflate.ts";
 import { nodeAead } from "../host/node-aead.ts";
@@ -35,6 +36,7 @@ export interface PeersHandlers {
   readonly onMessages: (from: NodeId, messages: readonly NodeMessage[]) => void;
   readonly onLink: (peer: NodeId, up: boolean) => void;
   readonly log: Log;
+  readonly background: Background;
   readonly version: string;
 }
 
@@ -143,6 +145,7 @@ export class Peers {
   #linkTo(peer: PeerConfig): PeerLink {
     return new PeerLink({
       random: Math.random,
+      background: this.#handlers.background,
       connect: (handlers) => this.#dial(peer, handlers),
       onUp: () => {
         this.#logged.delete(peer.name);

@@ -17,6 +17,7 @@ import { RECORD_TYPES } from "../core/ledger/log/record-types.ts";
 import { identityOf } from "../core/ledger/log/segment.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import { encodeCheckpoint, LedgerRecovery } from "../core/ledger/node/recovery.ts";
+import type { Background } from "../host/background.ts";
 import type { Clock } from "../host/ports/clock.ts";
 import type { Log } from "../host/ports/log.ts";
 import { Archive } from "./archive.ts";
@@ -29,6 +30,7 @@ import { Wal } from "./log/wal.ts";
 export interface StoreHandlers {
   readonly clock: Clock;
   readonly log: Log;
+  readonly background: Background;
   readonly onDurable: (count: number) => void;
   /** The log has ended; so must the process. */
   readonly onFailed: (error: Error) => void;
@@ -195,7 +197,8 @@ export class Store {
     const { entries: intervalEntries, ms: intervalMs } = this.#config.checkpoint;
     const entries = node.appends - this.#checkpointedAppends;
     const ms = this.#handlers.clock.now() - this.#checkpointedAt;
-    if (checkpointDue({ entries, ms }, { intervalEntries, intervalMs })) void this.checkpoint(node);
+    if (!checkpointDue({ entries, ms }, { intervalEntries, intervalMs })) return;
+    this.#handlers.background.run("checkpoint", () => this.checkpoint(node));
   }
 
   /** All effects of the node up to now must have been carried out. Resolves when it would survive. */

@@ -9,6 +9,7 @@ import { QueueError } from "../core/queue/errors.ts";
 import { explainPlacement } from "../core/queue/placement.ts";
 import { ROLES, type Role } from "../core/queue/settings.ts";
 import { TASK_STATES } from "../core/queue/states.ts";
+import { within } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import { parseParams, parseSubmit, submitSchema, taskId } from "./api/submit-request.ts";
 import type { ClusterStatus, Task, TaskCounts } from "./api/types.ts";
@@ -277,18 +278,8 @@ function unknownTask(id: number): QueueError {
 }
 
 /** A write that the database does not take for long is answered; it may still take effect later. */
-async function inTime<Value>(work: Promise<Value>): Promise<Value> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      const problem =
-        "the database does not answer; the write may still take effect. Repeat it with an idempotency_key to be sure";
-      reject(new QueueError("UNAVAILABLE", problem));
-    }, QUEUE_LIMITS.writeWaitMs);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function inTime<Value>(work: Promise<Value>): Promise<Value> {
+  const problem =
+    "the database does not answer; the write may still take effect. Repeat it with an idempotency_key to be sure";
+  return within(work, QUEUE_LIMITS.writeWaitMs, () => new QueueError("UNAVAILABLE", problem));
 }

@@ -66,13 +66,13 @@ export async function followTask({ node, request, taskId }: FollowOptions): Prom
     }
   };
   const leave = node.feed.follow(taskId, (message: FeedMessage) => {
-    if (message.kind === "transition") void look();
+    if (message.kind === "transition") node.background.run(`follow ${taskId}`, look);
     else stream.send(message.kind, JSON.stringify(message));
   });
-  const timer = setInterval(() => void look(), LOOK_MS);
+  const looks = node.background.every(`follow ${taskId}`, LOOK_MS, look);
   stream.onClose(() => {
     leave();
-    clearInterval(timer);
+    looks.cancel();
   });
   await look();
 }

@@ -10,12 +10,13 @@
 
 import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
-import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "../core/base/error-text.ts";
 import { QueueError } from "../core/queue/errors.ts";
 import { bootState, nextRoleDeadline, type RoleState, stepRole } from "../core/queue/role.ts";
 import { type QueueSettings, type Role, settingProblems } from "../core/queue/settings.ts";
+import { Background, type Work } from "../host/background.ts";
 import type { Log } from "../host/ports/log.ts";
+import { startTimer } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import { RpcClient } from "./api/rpc-client.ts";
 import type { LeaderPort, NodeRegistration, TaskCounts } from "./api/types.ts";
@@ -56,12 +57,15 @@ const LEADER_AWAITED_MS = 5_000;
 const FORMER_LEADER: ReadonlySet<string> = new Set(["NOT_LEADER", "READ_ONLY"]);
 /** Nodes that do not lead count in the database, at most this often. */
 const COUNTS_KEPT_MS = 2_000;
+/** How long work of the node may take to end once it has stopped. */
+const BACKGROUND_MS_MAX = 1_000;
 
 export class QueueNode implements ApiHost {
   readonly run = randomUUID();
   readonly feed = new Feed();
   readonly metrics = new QueueMetrics();
   readonly reader: Reader;
+  readonly background: Background;
   readonly #options: NodeOptions;
   readonly #database: Database;
   readonly #api: QueueApi;
@@ -82,13 +86,16 @@ export class QueueNode implements ApiHost {
   #counts: { readonly at: number; readonly value: TaskCounts } | undefined;
   #election: Promise<void> = Promise.resolve();
   #wakeElection: (() => void) | undefined;
-  #leaderLook: NodeJS.Timeout | undefined;
+  #leaderLook: Work | undefined;
   /** Takes part in election and work. */
   #joined = false;
   #stopped = false;
 
   private constructor(options: NodeOptions, database: Database) {
     this.#options = options;
+    this.background = new Background((work, error) =>
+      options.log.event("error", "work.failed", { work, problem: errorText(error) }),
+    );
     this.#database = database;
     this.#assigned = options.role;
     this.reader = new Reader(database, options.settings.heartbeatMs);
@@ -185,7 +192,7 @@ export class QueueNode implements ApiHost {
           remote.rpc.close();
         }
       }
-      await sleep(LEADER_LOOK_MS);
+      await this.background.pause(LEADER_LOOK_MS);
     }
     throw new QueueError("NO_LEADER", "no node leads at the moment; try again in a few seconds");
   }
@@ -213,6 +220,9 @@ export class QueueNode implements ApiHost {
     });
     await this.#server.close();
     this.#remote?.rpc.close();
+    // Nothing of this node asks the database after this.
+    const left = await this.background.stop(BACKGROUND_MS_MAX);
+    if (left.length > 0) this.#options.log.event("warn", "work.left", { left });
     await this.#database.close();
     return returned;
   }
@@ -223,7 +233,7 @@ export class QueueNode implements ApiHost {
     this.#worker = undefined;
     onWorkEnded();
     this.#joined = false;
-    clearInterval(this.#leaderLook);
+    this.#leaderLook?.cancel();
     this.#wakeElection?.();
     await this.#election;
     const leader = this.#candidate;
@@ -259,7 +269,9 @@ export class QueueNode implements ApiHost {
     if (role === "leader") await this.#mustLead();
     this.#election = this.#electionLoop();
     await this.#beginning;
-    this.#leaderLook = setInterval(() => this.#noticeLeader(), LEADER_BELIEVED_MS);
+    this.#leaderLook = this.background.every("notice the leader", LEADER_BELIEVED_MS, () =>
+      this.#noticeLeader(),
+    );
     if (settings.maxParallel === 0) return;
     const registration: NodeRegistration = {
       node_id: this.#options.nodeId,
@@ -276,6 +288,7 @@ export class QueueNode implements ApiHost {
       settings,
       leader: () => this.#awaitLeader(),
       log,
+      background: this.background,
     });
     this.#worker.start();
   }
@@ -299,7 +312,7 @@ export class QueueNode implements ApiHost {
           `cannot lead: ${leader?.node_id ?? "another node"} does, at ${leader?.url}`,
         );
       }
-      await sleep(LEADER_LOOK_MS);
+      await this.background.pause(LEADER_LOOK_MS);
       await this.#elect();
     }
   }
@@ -312,9 +325,9 @@ export class QueueNode implements ApiHost {
       const waitMs = deadline - performance.now();
       if (waitMs > 0) {
         await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, waitMs);
+          const timer = startTimer(waitMs, resolve);
           this.#wakeElection = () => {
-            clearTimeout(timer);
+            timer.cancel();
             resolve();
           };
         });
@@ -366,6 +379,7 @@ export class QueueNode implements ApiHost {
       settings: this.#options.settings,
       feed: this.feed,
       log: this.#options.log,
+      background: this.background,
       metrics: this.metrics,
       onFenced: () => {
         if (this.#role.kind !== "leading" || this.#role.epoch !== epoch) return;
@@ -418,7 +432,7 @@ export class QueueNode implements ApiHost {
       if (this.#leader !== undefined) return this.#leader;
       if (remote !== undefined) return remote.port;
       if (this.#stopped) throw new QueueError("NO_LEADER", "the node has stopped");
-      await sleep(LEADER_LOOK_MS);
+      await this.background.pause(LEADER_LOOK_MS);
     }
   }
 

@@ -94,6 +94,7 @@ export class QueueServer {
       metrics: async () =>
         node.metrics.all(await api.clusterStatus(), node.leader()?.memory.leases.size ?? 0),
       describeError,
+      work: () => node.background.list(),
       onFailure: (route, error) =>
         log.event("error", "request.failed", { route, reason: errorText(error) }),
     };

@@ -88,7 +88,7 @@ async function runAgent(config: AgentConfig): Promise<void> {
 }
 
 async function startAgent(config: AgentConfig, service: ServiceProcess): Promise<void> {
-  const { log } = service;
+  const { log, background } = service;
   const version = packageVersion();
   let server: AgentServer | null = null;
   let discovery: Discovery | null = null;
@@ -98,13 +98,15 @@ async function startAgent(config: AgentConfig, service: ServiceProcess): Promise
     discovery?.onMembersChanged();
   };
   const onFatal = (reason: string, error: unknown): void => service.fatal(reason, error);
-  const agent = await Agent.start(config, { clock: nodeClock, log, version, onEvent, onFatal });
-  const finder = await Discovery.open({ agent, config, log, clock: nodeClock });
+  const around = { clock: nodeClock, log, background, version, onEvent, onFatal };
+  const agent = await Agent.start(config, around);
+  const finder = await Discovery.open({ agent, config, log, background, clock: nodeClock });
   discovery = finder;
   if (config.api !== null) {
     server = await AgentServer.listen(config.api, {
       agent,
       log,
+      background,
       onLeave: () => service.stop("asked over the interface"),
       resolve: (addresses) => finder.add(addresses),
     }).catch(async (error: unknown) => {

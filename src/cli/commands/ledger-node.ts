@@ -27,14 +27,14 @@ if (port !== null && read.ok) await runNode(read.config);
 async function runNode(config: LedgerConfig): Promise<void> {
   const { name: node, logLevel } = config;
   const service = new ServiceProcess({ service: "ledger", node, logLevel });
-  const { log } = service;
+  const { log, background } = service;
   port?.on("message", (order: NodeOrder) => {
     if (order.kind === "stop") service.stop(order.why);
     else service.reload();
   });
   try {
     const host = await LedgerHost.start(config, {
-      ...{ clock: nodeClock, log, version: packageVersion() },
+      ...{ clock: nodeClock, log, background, version: packageVersion() },
       onEvent: (event) => service.say({ ...event, at: new Date().toISOString() }),
       onFatal: (reason, error) => service.fatal(reason, error),
     });

@@ -3,11 +3,13 @@
 import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { Background } from "../background.ts";
 import { EventStream } from "./event-stream.ts";
 import { HttpError } from "./http-error.ts";
 import { ControlServer, type ControlService, json } from "./server.ts";
 
 const TOKEN = "correct horse battery staple";
+const background = new Background(() => undefined);
 const servers: ControlServer[] = [];
 const failures: string[] = [];
 
@@ -43,6 +45,7 @@ async function serve(
       alive: () => ({ ok: true }),
       ready: () => ({ ready: true }),
       metrics: () => [{ name: "x_total", help: "x", type: "counter", samples: [{ value: 7 }] }],
+      work: () => background.list(),
       onFailure: (route) => failures.push(route),
       ...service,
     },
@@ -200,6 +203,15 @@ describe("a control server", () => {
     expect((await ask(port, "/healthz")).status).toBe(200);
     const reply = await ask(port, "/v1/name/a");
     expect([reply.status, JSON.parse(reply.text)]).toEqual([503, { error: "still starting" }]);
+  });
+
+  it("lists the background work of its process", async () => {
+    const beat = background.every("beat", 60_000, () => undefined);
+    const reply = await ask(await serve(), "/v1/debug/work");
+    beat.cancel();
+    expect(JSON.parse(reply.text)).toMatchObject([
+      { name: "beat", kind: "every", state: "waiting", error: null },
+    ]);
   });
 
   it("streams events, bounds the readers, and ends them when it closes", async () => {

@@ -17,6 +17,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { Duplex } from "node:stream";
+import type { WorkView } from "../background.ts";
 import { readBody } from "./body.ts";
 import { listenProblem, refuseForeignPages, requireToken } from "./guard.ts";
 import { HttpError } from "./http-error.ts";
@@ -78,6 +79,8 @@ export interface ControlService {
   readonly limits: ControlLimits;
   readonly alive: () => object;
   readonly ready: () => Readiness | Promise<Readiness>;
+  /** Background work, for `GET /v1/debug/work`. */
+  readonly work: () => readonly WorkView[];
   readonly metrics: () => readonly Metric[] | Promise<readonly Metric[]>;
   /** Why no route can be served now; null when they can. */
   readonly unavailable?: () => string | null;
@@ -122,6 +125,7 @@ export class ControlServer {
       const state = await service.ready();
       return json(state, state.ready ? 200 : 503);
     });
+    this.#routes.add("GET /v1/debug/work", () => json(service.work()));
     for (const [route, handler] of Object.entries(service.routes)) this.#routes.add(route, handler);
     const { limits } = service;
     this.#server = createServer(

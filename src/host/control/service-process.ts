@@ -139,7 +139,7 @@ export class ServiceProcess {
   async #stopped(serving: Serving): Promise<void> {
     const last = await serving.stop();
     const left = await this.background.stop(BACKGROUND_MS_MAX);
-    if (left.length > 0) this.log.event("warn", "work.left", { left: [...left] });
+    if (left.length > 0) this.log.event("warn", "work.left", { left });
     if (last !== undefined) this.say({ event: "stopped", ...last });
     this.log.event("info", `${this.#service}.stopped`, {});
   }

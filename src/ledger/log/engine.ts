@@ -12,6 +12,7 @@ import type {
   WriterInput,
   WriterOperation,
 } from "../../core/ledger/log/writer-types.ts";
+import { startTimer, type Timer } from "../../host/timer.ts";
 import { systemCode } from "./errors.ts";
 import type { SegmentIo } from "./segment-io.ts";
 import type { Segments } from "./segments.ts";
@@ -35,7 +36,7 @@ export class WalEngine {
   readonly #segments: Segments;
   readonly #handlers: EngineHandlers;
   #scheduled = false;
-  #timer: NodeJS.Timeout | null = null;
+  #timer: Timer | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #inFlight = 0;
   #creating: Promise<void> = Promise.resolve();
@@ -72,7 +73,7 @@ export class WalEngine {
 
   /** Waits for calls under way before the files are closed: their descriptors must not go to others. */
   async stop(): Promise<void> {
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer?.cancel();
     this.#timer = null;
     while (this.#inFlight > 0) await nextTurn();
     await Promise.allSettled(this.#aside);
@@ -143,15 +144,12 @@ export class WalEngine {
   #arm(): void {
     const deadline = this.#writer.nextDeadline();
     if (deadline === null || (this.#timer !== null && this.#timerAt <= deadline)) return;
-    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer?.cancel();
     this.#timerAt = deadline;
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = null;
-        this.step({ kind: "tick" });
-      },
-      Math.max(0, deadline - monotonicNow()),
-    );
+    this.#timer = startTimer(Math.max(0, deadline - monotonicNow()), () => {
+      this.#timer = null;
+      this.step({ kind: "tick" });
+    });
   }
 }
 

@@ -209,7 +209,7 @@ export class Wal {
         this.#onFailed(effect);
         return;
       case "closed":
-        void this.#finish(null);
+        this.#finish(null);
         return;
       default:
         assertNever(effect);
@@ -231,7 +231,7 @@ export class Wal {
     this.#intake.refuseAll(error);
     for (const { reject } of this.#flushes.values()) reject(error);
     this.#flushes.clear();
-    void this.#finish(error);
+    this.#finish(error);
     if (this.#options.onFailed !== undefined) this.#options.onFailed(error);
     else {
       setImmediate(() => {
@@ -240,11 +240,15 @@ export class Wal {
     }
   }
 
-  async #finish(error: WalError | null): Promise<void> {
+  /** Whoever closes the log waits for this, and hears of what failed on the way. */
+  #finish(error: WalError | null): void {
+    const { resolve, reject } = this.#end;
+    this.#release().then(() => (error === null ? resolve() : reject(error)), reject);
+  }
+
+  async #release(): Promise<void> {
     await this.#engine.stop();
     await this.#opened.lock.release();
-    if (error === null) this.#end.resolve();
-    else this.#end.reject(error);
   }
 }
 

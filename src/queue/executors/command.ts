@@ -6,6 +6,7 @@
 
 import { spawn } from "node:child_process";
 import { z } from "zod";
+import { startTimer, type Timer } from "../../host/timer.ts";
 import { type ExecutionContext, type Executor, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
 
@@ -83,18 +84,18 @@ export function runProgram(
     });
     const output = { stdout: "", stderr: "" };
     let timedOut = false;
-    let killer: NodeJS.Timeout | undefined;
+    let killer: Timer | undefined;
     const interrupt = (): void => {
       child.kill("SIGINT");
-      killer ??= setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS);
+      killer ??= startTimer(KILL_AFTER_MS, () => child.kill("SIGKILL"));
     };
     const timer =
       options.timeoutMs === undefined
         ? undefined
-        : setTimeout(() => {
+        : startTimer(options.timeoutMs, () => {
             timedOut = true;
             interrupt();
-          }, options.timeoutMs);
+          });
     options.signal.addEventListener("abort", interrupt, { once: true });
     if (options.signal.aborted) interrupt();
     for (const stream of ["stdout", "stderr"] as const) {
@@ -104,8 +105,8 @@ export function runProgram(
       });
     }
     const settle = (): void => {
-      clearTimeout(timer);
-      clearTimeout(killer);
+      timer?.cancel();
+      killer?.cancel();
       options.signal.removeEventListener("abort", interrupt);
     };
     child.on("error", (error) => {

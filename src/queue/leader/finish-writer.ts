@@ -64,6 +64,7 @@ export class FinishWriter {
       weigh: (operation) => operation.reports.length,
       batchMax: QUEUE_LIMITS.commitTasksMax,
       pendingMax: QUEUE_LIMITS.pendingOperationsMax,
+      background: options.writer.background,
     });
   }
 

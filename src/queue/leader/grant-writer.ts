@@ -9,6 +9,7 @@ import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
 import type { ReadyTask } from "../../core/queue/lanes.ts";
+import { startTimer, type Timer } from "../../host/timer.ts";
 import type { Grant } from "../api/types.ts";
 import { sqlArray, sqlColumn } from "../store/database.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
@@ -19,7 +20,7 @@ import type { QueueMetrics } from "./metrics.ts";
 interface Ask {
   readonly node: KnownNode;
   readonly max: number;
-  readonly timer: NodeJS.Timeout;
+  readonly timer: Timer;
   readonly resolve: (grants: readonly Grant[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -55,15 +56,16 @@ export class GrantWriter {
       weigh: (claim) => claim.assignments.length,
       batchMax: QUEUE_LIMITS.commitTasksMax,
       pendingMax: QUEUE_LIMITS.pendingOperationsMax,
+      background: options.writer.background,
     });
   }
 
   acquire(node: KnownNode, max: number, waitMs: number): Promise<readonly Grant[]> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const timer = startTimer(waitMs, () => {
         this.#asks.delete(ask);
         resolve([]);
-      }, waitMs);
+      });
       const ask: Ask = { node, max, timer, resolve, reject };
       this.#asks.add(ask);
       this.dispatch();
@@ -96,16 +98,17 @@ export class GrantWriter {
       );
       if (taken.length === 0) continue;
       this.#asks.delete(ask);
-      clearTimeout(ask.timer);
+      ask.timer.cancel();
       this.#commit.add({ ask, assignments: taken.map((one) => ({ ...one, token: randomUUID() })) });
     }
-    void this.#refill();
+    if (this.#refilling || lanes.lowLanes().length === 0) return;
+    this.#options.writer.background.run("refill lanes", () => this.#refill());
   }
 
   /** The leadership ends: whoever waits must look for the next leader. */
   end(error: QueueError): void {
     for (const ask of this.#asks) {
-      clearTimeout(ask.timer);
+      ask.timer.cancel();
       ask.reject(error);
     }
     this.#asks.clear();
@@ -116,14 +119,13 @@ export class GrantWriter {
     for (const ask of this.#asks) {
       if (ask.node !== node) continue;
       this.#asks.delete(ask);
-      clearTimeout(ask.timer);
+      ask.timer.cancel();
       ask.resolve([]);
     }
   }
 
   /** Reads on in lanes that run low. One reader at a time; it stops when no lane wants more. */
   async #refill(): Promise<void> {
-    if (this.#refilling) return;
     const { lanes } = this.#options.memory;
     this.#refilling = true;
     try {

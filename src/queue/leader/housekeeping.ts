@@ -14,6 +14,7 @@ import { QueueError } from "../../core/queue/errors.ts";
 import { heartbeatAges } from "../../core/queue/node-status.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { TaskState } from "../../core/queue/states.ts";
+import type { Work } from "../../host/background.ts";
 import type { Log, LogFields } from "../../host/ports/log.ts";
 import { parseSubmit } from "../api/submit-request.ts";
 import { sqlArray } from "../store/database.ts";
@@ -54,7 +55,8 @@ export class Housekeeping {
   readonly #options: HousekeepingOptions;
   readonly #dueAt = new Map<Duty, number>();
   readonly #running = new Set<Duty>();
-  #timer: NodeJS.Timeout | undefined;
+  #started = false;
+  #next: Work | undefined;
   #toResolve: Set<number> | "all" = "all";
   /** How far the walk over old tasks has come. */
   #prunedTo = LOWEST_ID;
@@ -76,12 +78,13 @@ export class Housekeeping {
     ] as const) {
       this.#dueAt.set(duty, performance.now());
     }
+    this.#started = true;
     this.#look();
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#started = false;
+    this.#next?.cancel();
     for (const beat of this.#beats.splice(0)) beat.resolve(false);
   }
 
@@ -123,11 +126,13 @@ export class Housekeeping {
   }
 
   #arm(): void {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
+    if (!this.#started) return;
+    this.#next?.cancel();
     const now = performance.now();
     const next = Math.min(...this.#dueAt.values()) - now;
-    this.#timer = setTimeout(() => this.#look(), Math.max(1, Math.min(LOOK_MS, next)));
+    const waitMs = Math.max(1, Math.min(LOOK_MS, next));
+    const { background } = this.#options.writer;
+    this.#next = background.after("housekeeping", waitMs, () => this.#look());
   }
 
   #look(): void {
@@ -136,9 +141,8 @@ export class Housekeeping {
       if (at > now || this.#running.has(duty)) continue;
       this.#dueAt.delete(duty);
       this.#running.add(duty);
-      void this.#perform(duty);
+      this.#options.writer.background.run(`duty ${duty}`, () => this.#perform(duty));
     }
-    this.#timer ??= setTimeout(() => undefined, 0);
     this.#arm();
   }
 

@@ -18,7 +18,9 @@ import { QueueError } from "../../core/queue/errors.ts";
 import { refusal } from "../../core/queue/placement.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { TaskState } from "../../core/queue/states.ts";
+import type { Background } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
+import { startTimer } from "../../host/timer.ts";
 import type {
   Grant,
   LeaderPort,
@@ -47,6 +49,7 @@ export interface LeaderOptions {
   readonly settings: QueueSettings;
   readonly feed: Feed;
   readonly log: Log;
+  readonly background: Background;
   readonly metrics: QueueMetrics;
   readonly onFenced: () => void;
 }
@@ -286,9 +289,9 @@ export class Leader implements LeaderPort {
     if (node.revoked.length === 0) {
       node.wake?.();
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, Math.min(waitMs, QUEUE_LIMITS.claimWaitMsMax));
+        const timer = startTimer(Math.min(waitMs, QUEUE_LIMITS.claimWaitMsMax), resolve);
         node.wake = () => {
-          clearTimeout(timer);
+          timer.cancel();
           resolve();
         };
       });

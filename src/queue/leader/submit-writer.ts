@@ -50,6 +50,7 @@ export class SubmitWriter {
       weigh: (operation) => operation.tasks.length,
       batchMax: QUEUE_LIMITS.commitTasksMax,
       pendingMax: QUEUE_LIMITS.pendingOperationsMax,
+      background: options.writer.background,
       // Only submits that came while the first batch is under way: their order is nobody's promise.
       secondWriterAbove: QUEUE_LIMITS.commitTasksMax / 2,
     });

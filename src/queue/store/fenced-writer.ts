@@ -6,8 +6,8 @@
  * either repeatable as it is or its caller looks at what became of it (`repeated`).
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
+import type { Background } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
 import type { ConnectionName, Database, Row } from "./database.ts";
 
@@ -22,6 +22,7 @@ export interface Written {
 
 export class FencedWriter {
   readonly epoch: number;
+  readonly background: Background;
   readonly #database: Database;
   readonly #run: string;
   readonly #log: Log;
@@ -33,9 +34,11 @@ export class FencedWriter {
     readonly epoch: number;
     readonly run: string;
     readonly log: Log;
+    readonly background: Background;
     readonly onFenced: () => void;
   }) {
     this.epoch = options.epoch;
+    this.background = options.background;
     this.#database = options.database;
     this.#run = options.run;
     this.#log = options.log;
@@ -112,7 +115,7 @@ export class FencedWriter {
       attempt,
       reason: error.message,
     });
-    await sleep(Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** attempt));
+    await this.background.pause(Math.min(RETRY_MS_MAX, RETRY_MS_FIRST * 2 ** attempt));
   }
 }
 

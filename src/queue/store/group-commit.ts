@@ -5,6 +5,7 @@
  */
 
 import { QueueError } from "../../core/queue/errors.ts";
+import type { Background } from "../../host/background.ts";
 
 export interface GroupCommitOptions<Operation> {
   /** Writes a batch. It settles every operation itself and does not throw. */
@@ -13,6 +14,7 @@ export interface GroupCommitOptions<Operation> {
   readonly weigh: (operation: Operation) => number;
   readonly batchMax: number;
   readonly pendingMax: number;
+  readonly background: Background;
   /** A second batch may be written beside the first when this much waits; never when undefined. */
   readonly secondWriterAbove?: number;
 }
@@ -49,7 +51,7 @@ export class GroupCommit<Operation> {
 
   #start(writer: number): void {
     this.#running[writer] = true;
-    setImmediate(() => void this.#run(writer));
+    setImmediate(() => this.#options.background.run("commit a batch", () => this.#run(writer)));
   }
 
   async #run(writer: number): Promise<void> {

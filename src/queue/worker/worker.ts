@@ -9,14 +9,15 @@
 
 import { createHash } from "node:crypto";
 import { performance } from "node:perf_hooks";
-import { setTimeout as sleep } from "node:timers/promises";
 import { errorText } from "../../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { canonicalJson } from "../../core/queue/placement.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
+import type { Background, Work } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
+import { startTimer } from "../../host/timer.ts";
 import type {
   Grant,
   LeaderPort,
@@ -43,6 +44,7 @@ export interface WorkerOptions {
   /** The present leader; waits while there is none. */
   readonly leader: () => Promise<LeaderPort>;
   readonly log: Log;
+  readonly background: Background;
 }
 
 class Execution {
@@ -80,7 +82,7 @@ export class Worker {
   #reporting = false;
   #starts: Execution[] = [];
   #messages: Progress[] = [];
-  #noteTimer: NodeJS.Timeout | undefined;
+  #notes: Work | undefined;
   #stopping = false;
   #stopped = false;
   readonly #ended = new AbortController();
@@ -91,7 +93,7 @@ export class Worker {
   }
 
   start(): void {
-    void this.#begin();
+    this.#options.background.run("worker", () => this.#begin());
   }
 
   async #begin(): Promise<void> {
@@ -160,7 +162,8 @@ export class Worker {
       const execution = this.#waiting[next++];
       if (execution === undefined || execution.lost) continue;
       this.#running++;
-      void this.#execute(execution);
+      const name = `task ${execution.grant.task_id}`;
+      this.#options.background.run(name, () => this.#execute(execution));
     }
     if (next > 0) this.#waiting = this.#waiting.slice(next);
   }
@@ -189,7 +192,7 @@ export class Worker {
       });
       if (!this.#reporting) {
         this.#reporting = true;
-        setImmediate(() => void this.#report());
+        setImmediate(() => this.#options.background.run("report results", () => this.#report()));
       }
     }
     this.#fill();
@@ -247,17 +250,23 @@ export class Worker {
 
   #noteStart(execution: Execution): void {
     this.#starts.push(execution);
-    this.#noteTimer ??= setTimeout(() => void this.#sendNotes(), START_NOTE_MS);
+    this.#noteSoon();
   }
 
   #say(grant: Grant, kind: Progress["kind"], message: unknown): void {
     if (this.#messages.length >= QUEUE_LIMITS.claimTasksMax) this.#messages.shift();
     this.#messages.push({ task_id: grant.task_id, lease_token: grant.lease_token, kind, message });
-    this.#noteTimer ??= setTimeout(() => void this.#sendNotes(), START_NOTE_MS);
+    this.#noteSoon();
+  }
+
+  #noteSoon(): void {
+    this.#notes ??= this.#options.background.after("send notes", START_NOTE_MS, () =>
+      this.#sendNotes(),
+    );
   }
 
   async #sendNotes(): Promise<void> {
-    this.#noteTimer = undefined;
+    this.#notes = undefined;
     const nodeId = this.#options.registration.node_id;
     const starts = this.#starts.filter((execution) => !execution.finished && !execution.lost);
     const messages = this.#messages;
@@ -330,7 +339,7 @@ export class Worker {
 
   /** A last word that must not keep a node from stopping when nobody leads. */
   async #farewell(what: string, call: (leader: LeaderPort) => Promise<void>): Promise<void> {
-    await Promise.race([this.#try(what, call), sleep(FAREWELL_MS, undefined, { ref: false })]);
+    await Promise.race([this.#try(what, call), this.#options.background.pause(FAREWELL_MS)]);
   }
 
   async #register(): Promise<void> {
@@ -358,18 +367,18 @@ export class Worker {
     }
   }
 
-  async #pause(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#ended.signal }).catch(() => undefined);
+  #pause(ms: number): Promise<void> {
+    return this.#options.background.pause(ms, this.#ended.signal);
   }
 
   /** Waits until something was finished, lost or stopped, at most so long. */
   #change(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(done, ms);
+      const timer = startTimer(ms, done);
       const previous = this.#changed;
       const self = this;
       function done(): void {
-        clearTimeout(timer);
+        timer.cancel();
         self.#changed = undefined;
         previous?.();
         resolve();

@@ -19,12 +19,14 @@ import type {
   SwimInput,
   SwimView,
 } from "../../core/cluster/swim/types.ts";
+import type { Background, Work } from "../../host/background.ts";
 import { RefusalLog } from "../../host/control/refusal-log.ts";
 import { DurableRegion } from "../../host/durable-region.ts";
 import { FileDisk } from "../../host/file-disk.ts";
 import { type Driven, Loop, type Machine } from "../../host/loop.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log, LogFields, LogLevel } from "../../host/ports/log.ts";
+import { startTimer } from "../../host/timer.ts";
 import type { Datagram } from "../../wire/datagram.ts";
 import type { Hello } from "../../wire/hello.ts";
 import { formatKeyId } from "../../wire/key-ring.ts";
@@ -39,6 +41,7 @@ import { Transports } from "./transports.ts";
 export interface AgentSurroundings {
   readonly clock: Clock;
   readonly log: Log;
+  readonly background: Background;
   /** Of the software, for people. */
   readonly version: string;
   /** Every event, in order. */
@@ -75,7 +78,7 @@ export class Agent {
   readonly #addresses = new Map<NodeId, Address>();
   readonly #states = new Map<NodeId, AgentState>();
   readonly #answers = new Map<number, (reply: SwimStreamPacket) => void>();
-  readonly #healthTimer: NodeJS.Timeout;
+  readonly #health: Work;
   #connections = 0;
   #told: AgentState | null = null;
   #onLeft: (() => void) | null = null;
@@ -119,7 +122,7 @@ export class Agent {
       },
       stored.vote,
     );
-    this.#healthTimer = setInterval(() => this.#tellHealth(), HEALTH_MS);
+    this.#health = around.background.every("health", HEALTH_MS, () => this.#tellHealth());
   }
 
   /** Opens disk and sockets and starts the machine; rejects with a reason when one of them does. */
@@ -170,9 +173,9 @@ export class Agent {
   /** Says farewell, bounded in time, and closes everything. */
   async leave(): Promise<void> {
     await new Promise<void>((resolve) => {
-      const deadline = setTimeout(resolve, LEAVE_MS_MAX);
+      const deadline = startTimer(LEAVE_MS_MAX, resolve);
       this.#onLeft = () => {
-        clearTimeout(deadline);
+        deadline.cancel();
         resolve();
       };
       this.#leadership.resign();
@@ -184,7 +187,7 @@ export class Agent {
   /** Ends without a farewell. */
   async stop(): Promise<void> {
     this.#loop.stop();
-    clearInterval(this.#healthTimer);
+    this.#health.cancel();
     await this.#transports.close();
     await this.#disk.close();
   }

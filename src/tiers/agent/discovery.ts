@@ -17,6 +17,7 @@ import {
   type BootstrapInput,
 } from "../../core/cluster/discovery/bootstrap.ts";
 import { PeerCache, readCachedPeers } from "../../core/cluster/discovery/peer-cache.ts";
+import type { Background, Work } from "../../host/background.ts";
 import { resolveName } from "../../host/dns.ts";
 import type { Driven } from "../../host/loop.ts";
 import type { Clock } from "../../host/ports/clock.ts";
@@ -30,6 +31,7 @@ export interface DiscoveryOptions {
   readonly config: AgentConfig;
   readonly log: Log;
   readonly clock: Clock;
+  readonly background: Background;
 }
 
 /** Former peers are worth a try this long; an address reused by a stranger is refused by its greeting. */
@@ -41,7 +43,7 @@ export class Discovery {
   readonly #cache: PeerCache;
   readonly #file: string;
   readonly #driven: Driven<BootstrapInput>;
-  readonly #saver: NodeJS.Timeout;
+  readonly #saver: Work;
   /** Rises when probes are cancelled; answers to earlier ones are nobody's. */
   #round = 0;
   #stopped = false;
@@ -70,7 +72,7 @@ export class Discovery {
       { kind: "tick" },
       (effect) => this.#run(effect),
     );
-    this.#saver = setInterval(() => void this.#save(), CACHE_SAVE_MS);
+    this.#saver = options.background.every("save peers", CACHE_SAVE_MS, () => this.#save());
     // Configured addresses are tried by membership itself, for ever. (CONF-3)
     if (seeds.length > 0) agent.join(seeds);
   }
@@ -88,7 +90,7 @@ export class Discovery {
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    clearInterval(this.#saver);
+    this.#saver.cancel();
     await this.#save();
   }
 
@@ -118,10 +120,12 @@ export class Discovery {
   }
 
   #run(effect: BootstrapEffect): undefined {
-    const { agent, log } = this.#options;
+    const { agent, log, background } = this.#options;
     switch (effect.kind) {
       case "resolve":
-        void this.#resolve(effect.name, effect.timeoutMs);
+        background.run(`resolve ${effect.name}`, () =>
+          this.#resolve(effect.name, effect.timeoutMs),
+        );
         return;
       case "probe":
         this.#probe(effect);
@@ -152,14 +156,14 @@ export class Discovery {
 
   #probe({ address, delayMs, timeoutMs }: Extract<BootstrapEffect, { kind: "probe" }>): void {
     const round = this.#round;
-    setTimeout(() => {
+    this.#options.background.after("probe a seed", delayMs, () => {
       if (this.#stopped || round !== this.#round) return;
       this.#options.agent.transports.probe(address, timeoutMs, (answered) => {
         if (answered) this.#cache.succeeded(address, this.#options.clock.wall());
         else this.#cache.failed(address);
         if (round === this.#round) this.#push({ kind: "probed", address, answered });
       });
-    }, delayMs);
+    });
   }
 
   #push(input: BootstrapInput): void {

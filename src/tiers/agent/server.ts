@@ -10,6 +10,7 @@
  */
 
 import { errorText } from "../../core/base/error-text.ts";
+import type { Background } from "../../host/background.ts";
 import { EventStream } from "../../host/control/event-stream.ts";
 import { HttpError } from "../../host/control/http-error.ts";
 import {
@@ -41,6 +42,7 @@ const LIMITS: ControlLimits = {
 export interface AgentServerOptions {
   readonly agent: Agent;
   readonly log: Log;
+  readonly background: Background;
   /** Asked to leave over the interface: answer first, then go. */
   readonly onLeave: () => void;
   readonly resolve: (addresses: readonly string[]) => Promise<readonly string[]>;
@@ -54,13 +56,14 @@ export class AgentServer {
 
   static async listen(listen: ControlListen, options: AgentServerOptions): Promise<AgentServer> {
     const server = new AgentServer();
-    const { agent, log } = options;
+    const { agent, log, background } = options;
     server.#server = await ControlServer.listen(listen, {
       routes: { ...routesOf(options), "GET /v1/events": (request) => server.#subscribe(request) },
       limits: LIMITS,
       alive: () => ({ ok: true, leaving: agent.status().leaving }),
       ready: () => ({ ready: !agent.status().leaving }),
       metrics: () => agentMetrics(agent),
+      work: () => background.list(),
       onFailure: (route, error) =>
         log.event("error", "request.failed", { route, problem: errorText(error) }),
     });

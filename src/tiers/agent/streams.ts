@@ -9,6 +9,7 @@ import type { Address } from "../../core/base/ids.ts";
 import { Connection } from "../../host/connection.ts";
 import type { ByteStream, ByteStreamPort } from "../../host/ports/byte-stream.ts";
 import type { Compressor } from "../../host/ports/compressor.ts";
+import { startTimer } from "../../host/timer.ts";
 import type { Admission } from "../../wire/admission.ts";
 import { mayConnect } from "../../wire/claims.ts";
 import type { Hello } from "../../wire/hello.ts";
@@ -90,12 +91,12 @@ export class Streams {
     const settle = (result: ExchangeResult): void => {
       if (settled) return;
       settled = true;
-      clearTimeout(deadline);
+      deadline.cancel();
       connection?.close();
       done(result);
     };
     const fail = (problem: string): void => settle({ ok: false, refused: false, problem });
-    const deadline = setTimeout(() => fail("no reply in time"), timeoutMs);
+    const deadline = startTimer(timeoutMs, () => fail("no reply in time"));
     port.dial(to, timeoutMs, (stream, problem) => {
       if (stream === null) {
         settle({ ok: false, refused: problem === "refused", problem: `dial ${problem}` });

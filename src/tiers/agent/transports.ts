@@ -11,6 +11,7 @@ import { deflate } from "../../host/deflate.ts";
 import { nodeAead } from "../../host/node-aead.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import { TcpPort } from "../../host/tcp.ts";
+import { startTimer } from "../../host/timer.ts";
 import { readTlsMaterial } from "../../host/tls.ts";
 import { UdpPort } from "../../host/udp.ts";
 import { ADMISSION_LIMITS, Admission } from "../../wire/admission.ts";
@@ -157,10 +158,10 @@ export class Transports {
     const settle = (answered: boolean): void => {
       if (settled) return;
       settled = true;
-      clearTimeout(deadline);
+      deadline.cancel();
       done(answered);
     };
-    const deadline = setTimeout(() => settle(false), timeoutMs);
+    const deadline = startTimer(timeoutMs, () => settle(false));
     this.#tcp.dial(to, timeoutMs, (stream) => {
       if (stream === null) {
         settle(false);
@@ -172,8 +173,11 @@ export class Transports {
         );
         stream.destroy();
       });
-      stream.onClose(() => settle(false));
-      setTimeout(() => stream.destroy(), timeoutMs).unref();
+      const cut = startTimer(timeoutMs, () => stream.destroy());
+      stream.onClose(() => {
+        cut.cancel();
+        settle(false);
+      });
       stream.write(PROBE);
     });
   }

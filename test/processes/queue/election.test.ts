@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Random } from "../../../src/core/base/random.ts";
+import { Background } from "../../../src/host/background.ts";
 import { silentLog } from "../../../src/host/ports/log.ts";
 import { parseSubmit } from "../../../src/queue/api/submit-request.ts";
 import type { Grant, Report } from "../../../src/queue/api/types.ts";
@@ -53,6 +54,7 @@ describe("leadership and races on PostgreSQL", needs(TestPostgres.available(), N
       settings: { ...fastSettings, taskLeaseMs: 60_000, heartbeatMs: 60_000 },
       feed: new Feed(),
       log: silentLog,
+      background: new Background(() => undefined),
       metrics: new QueueMetrics(),
       onFenced: () => undefined,
     });
