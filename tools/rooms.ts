@@ -136,7 +136,7 @@ const table = {
   },
   "queue/api": {
     path: "src/queue/api/",
-    imports: ["core/base", "core/queue", "host/control", "queue/store"],
+    imports: ["core/base", "core/queue", "host/control"],
   },
   "queue/store": {
     path: "src/queue/store/",
@@ -156,7 +156,7 @@ const table = {
   },
   "queue/worker": {
     path: "src/queue/worker/",
-    imports: ["core/base", "core/queue", "host/ports", "host", "queue/api", "queue/store"],
+    imports: ["core/base", "core/queue", "host/ports", "host", "queue/api"],
   },
   "queue/executors": {
     path: "src/queue/executors/",
@@ -246,7 +246,6 @@ const table = {
       "tiers/agent",
       "ledger/log",
       "ledger",
-      "queue/store",
       "queue/executors",
       "queue",
       "workflow",
