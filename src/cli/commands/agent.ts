@@ -5,6 +5,7 @@
 
 import { hostname } from "node:os";
 import type { Command } from "commander";
+import type { LogFileOptions } from "../../host/control/rotating-file.ts";
 import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
@@ -16,6 +17,7 @@ import { AgentServer } from "../../tiers/agent/server.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { listed } from "../option-values.ts";
 import { packageVersion } from "../version.ts";
+import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 
 /** A stop that takes longer than this is cut short. */
 const STOP_MS_MAX = 4_800;
@@ -38,8 +40,7 @@ type AgentFlags = Omit<AgentOptions, "join" | "dns" | "voters" | "insecurePlaint
   Partial<AgentOptions>;
 
 export function registerAgent(program: Command): void {
-  program
-    .command("agent")
+  withLogFile(program.command("agent"))
     .description("run a member of a cluster in the foreground")
     .option("--name <name>", "unique name of this member", hostname())
     .option("--bind <host:port>", "where to listen, UDP and TCP", "127.0.0.1:7946")
@@ -64,7 +65,7 @@ export function registerAgent(program: Command): void {
     .option("--no-tls-verify-hostname", "do not compare certificates with host names")
     .option("--log-level <level>", "error, warn, info or debug", "info")
     .addHelpText("after", HELP)
-    .action(async (given: AgentFlags) => {
+    .action(async (given: AgentFlags & LogFlags) => {
       const lists = { join: [], dns: [], voters: [], insecurePlaintext: false };
       const read = readAgentConfig({ ...lists, ...given }, process.env);
       if (!read.ok) {
@@ -72,13 +73,14 @@ export function registerAgent(program: Command): void {
         process.exitCode = EXIT_USAGE;
         return;
       }
-      await runAgent(read.config);
+      await runAgent(read.config, logFileOf(given));
     });
 }
 
-async function runAgent(config: AgentConfig): Promise<void> {
+async function runAgent(config: AgentConfig, file: LogFileOptions | undefined): Promise<void> {
   const { name: node, logLevel } = config;
-  const service = new ServiceProcess({ service: "agent", node, logLevel });
+  const logLines = await openLogLines(file);
+  const service = new ServiceProcess({ service: "agent", node, logLevel, logLines });
   onSignals(service);
   try {
     await startAgent(config, service);

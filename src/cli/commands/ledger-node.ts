@@ -6,12 +6,17 @@
  */
 
 import { parentPort, workerData } from "node:worker_threads";
+import type { LineWriter } from "../../host/control/line-writer.ts";
+import type { LogFileOptions } from "../../host/control/rotating-file.ts";
 import { ServiceProcess, startProblem } from "../../host/control/service-process.ts";
+import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
 import { LedgerHost } from "../../ledger/host.ts";
+import { RunError } from "../../runner/errors.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { packageVersion } from "../version.ts";
+import { openLogLines } from "./log-options.ts";
 
 const STOP_MS_MAX = 20_000;
 
@@ -20,13 +25,32 @@ export type NodeOrder =
   | { readonly kind: "stop"; readonly why: string }
   | { readonly kind: "reload" };
 
-const port = parentPort;
-const read = readLedgerConfig(String(workerData));
-if (port !== null && read.ok) await runNode(read.config);
+/** What the process gives its node. */
+export interface NodeStart {
+  readonly config: string;
+  readonly log: LogFileOptions | undefined;
+}
 
-async function runNode(config: LedgerConfig): Promise<void> {
+const port = parentPort;
+if (port !== null) await begin(workerData as NodeStart);
+
+/** The process has judged the configuration already. */
+async function begin({ config, log }: NodeStart): Promise<void> {
+  const read = readLedgerConfig(config);
+  if (!read.ok) return;
+  try {
+    await runNode(read.config, await openLogLines(log));
+  } catch (error) {
+    if (!(error instanceof RunError)) throw error;
+    process.stderr.write(`hyperscale ledger start: ${error.message}\n`);
+    process.exitCode = EXIT_USAGE;
+    port?.close();
+  }
+}
+
+async function runNode(config: LedgerConfig, logLines: LineWriter | undefined): Promise<void> {
   const { name: node, logLevel } = config;
-  const service = new ServiceProcess({ service: "ledger", node, logLevel });
+  const service = new ServiceProcess({ service: "ledger", node, logLevel, logLines });
   const { log, background } = service;
   port?.on("message", (order: NodeOrder) => {
     if (order.kind === "stop") service.stop(order.why);

@@ -16,7 +16,8 @@ import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
 import { allowFirstStart, type FirstStart } from "../../ledger/founding.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { registerLedgerClient } from "./ledger-client.ts";
-import type { NodeOrder } from "./ledger-node.ts";
+import type { NodeOrder, NodeStart } from "./ledger-node.ts";
+import { type LogFlags, logFileOf, withLogFile } from "./log-options.ts";
 
 /** Half of the young generation: see ledger-node.ts. */
 const NURSERY_MB = 64;
@@ -46,13 +47,13 @@ export function registerLedger(program: Command): void {
     .command("ledger")
     .description("the replicated job ledger: run a node, submit and read jobs")
     .addHelpText("after", HELP);
-  ledger
-    .command("start")
+  withLogFile(ledger.command("start"))
     .description("run a node of the ledger in the foreground")
     .requiredOption("--config <file>", "the node's configuration, JSON")
     .addHelpText("after", START_HELP)
-    .action(({ config: file }: { readonly config: string }) => {
-      if (readConfig(file, "start") !== null) runNode(file);
+    .action((options: LogFlags & { readonly config: string }) => {
+      const { config } = options;
+      if (readConfig(config, "start") !== null) runNode({ config, log: logFileOf(options) });
     });
   firstStartCommand(
     ledger.command("found"),
@@ -164,13 +165,13 @@ function readConfig(file: string, command: string): LedgerConfig | null {
 }
 
 /** Ends as the node ends. */
-function runNode(file: string): void {
+function runNode(start: NodeStart): void {
   // Read by the next thread that begins; this one has its nursery already.
   setFlagsFromString(`--min-semi-space-size=${NURSERY_MB / 2}`);
   setFlagsFromString(`--max-semi-space-size=${NURSERY_MB}`);
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
   const node = new Worker(new URL(`./ledger-node.${extension}`, import.meta.url), {
-    workerData: file,
+    workerData: start,
   });
   node.once("error", (error) => {
     process.stderr.write(`hyperscale ledger start: ${error.stack ?? error.message}\n`);

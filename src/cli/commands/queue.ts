@@ -9,9 +9,10 @@ import { readTokenFile } from "../../host/control/token.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
 import type { NodeOptions } from "../../queue/node.ts";
+import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { registerQueueClient } from "./queue-client.ts";
 
-interface StartOptions {
+interface StartOptions extends LogFlags {
   readonly listen: { readonly host: string; readonly port: number };
   readonly advertise?: string;
   readonly dataDir: string;
@@ -51,8 +52,7 @@ Examples:
 }
 
 function registerStart(queue: Command): void {
-  queue
-    .command("start")
+  withLogFile(queue.command("start"))
     .description("run a node in the foreground; prints one JSON line when it is ready")
     .addOption(
       new Option("--listen <host:port>", "where the API and the page are served")
@@ -131,6 +131,7 @@ async function startNode(options: StartOptions): Promise<void> {
     service: "queue",
     node: nodeId,
     logLevel: options.logLevel,
+    logLines: await openLogLines(logFileOf(options)),
   });
   onSignals(service);
   try {

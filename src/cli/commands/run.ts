@@ -6,6 +6,8 @@ import { parseDuration } from "../../core/base/duration.ts";
 import type { RunView } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { parseThreshold } from "../../core/run/results/thresholds.ts";
+import { JsonLog } from "../../host/control/json-log.ts";
+import type { LineWriter } from "../../host/control/line-writer.ts";
 import {
   EXIT_FAILURE,
   EXIT_INTERRUPTED,
@@ -23,8 +25,10 @@ import type { LoadOverrides } from "../../workflow/overrides.ts";
 import { repeated } from "../option-values.ts";
 import { parseTargetUrl } from "../target-url.ts";
 import { packageVersion } from "../version.ts";
+import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
+import { LoggedView } from "./run-log.ts";
 
-interface RunFlags {
+interface RunFlags extends LogFlags {
   readonly vus?: number;
   readonly duration?: number;
   readonly rate?: number;
@@ -47,9 +51,11 @@ interface RunFlags {
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const CORES_MAX = 1_024;
+/** How long the last lines of the log may take. */
+const LAST_LINES_MS_MAX = 1_000;
 
 export function registerRun(program: Command): void {
-  program
+  const command = program
     .command("run")
     .summary("run a workflow file, or load a URL")
     .description(
@@ -91,7 +97,8 @@ export function registerRun(program: Command): void {
     )
     .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
-    .option("--inspect", "open a debugger port in each executor core")
+    .option("--inspect", "open a debugger port in each executor core");
+  withLogFile(command)
     .addHelpText("after", EXAMPLES)
     .action(async (target: string, flags: RunFlags) => {
       process.exitCode = await run(target, flags);
@@ -113,9 +120,11 @@ Exit codes: 0 passed, 99 a threshold or check failed, 2 wrong workflow or argume
 async function run(target: string, flags: RunFlags): Promise<number> {
   let view: RunView | undefined;
   let bundle: Bundle | undefined;
+  let logLines: LineWriter | undefined;
   try {
     const overrides = overridesOf(flags);
     checkThresholds(flags.threshold);
+    logLines = await openLogLines(logFileOf(flags));
     bundle = await load(target, flags, overrides);
     view = createView({
       mode: flags.ui,
@@ -123,13 +132,16 @@ async function run(target: string, flags: RunFlags): Promise<number> {
       stdin: process.stdin,
       env: process.env,
     });
+    if (logLines !== undefined) {
+      view = new LoggedView(new JsonLog("info", { run: target, pid: process.pid }, logLines), view);
+    }
     const summary = await runJob({
       name: target,
       bundle,
       overrides,
       cores: flags.cores ?? physicalCores(),
       thresholds: flags.threshold,
-      live: flags.ui !== "none",
+      live: flags.ui !== "none" || logLines !== undefined,
       inspect: flags.inspect === true,
       command: `hyperscale ${process.argv.slice(2).join(" ")}`,
       version: packageVersion(),
@@ -140,6 +152,7 @@ async function run(target: string, flags: RunFlags): Promise<number> {
     view?.finish(undefined);
     return explain(error);
   } finally {
+    await logLines?.drained(LAST_LINES_MS_MAX);
     await bundle?.remove();
   }
 }

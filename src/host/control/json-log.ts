@@ -2,7 +2,7 @@
 
 import { type Logger, pino } from "pino";
 import type { Log, LogFields, LogLevel, LogThreshold } from "../ports/log.ts";
-import { LineWriter } from "./line-writer.ts";
+import { Descriptor, LineWriter } from "./line-writer.ts";
 
 export interface LineSink {
   /** `line` ends with a line break. */
@@ -38,5 +38,5 @@ export class JsonLog implements Log {
 
 /** A node's log on stderr, for programs that run a node inside themselves. */
 export function openLog(threshold: LogThreshold, node: string): Log {
-  return new JsonLog(threshold, { node }, new LineWriter(STDERR));
+  return new JsonLog(threshold, { node }, new LineWriter(new Descriptor(STDERR)));
 }

@@ -3,7 +3,7 @@ import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { LineWriter } from "./line-writer.ts";
+import { Descriptor, LineWriter } from "./line-writer.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "hyperscale-lines-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
@@ -37,7 +37,7 @@ const turn = (ms = 0): Promise<void> => new Promise((resolve) => setTimeout(reso
 describe("a line writer", () => {
   it("never waits for a reader that does not read, drops beyond its bound, and goes on later", async () => {
     const { reader, writer } = pipe();
-    const lines = new LineWriter(writer, 200_000);
+    const lines = new LineWriter(new Descriptor(writer), 200_000);
     for (let i = 0; i < 10_000; i++) {
       lines.write(`${i} ${"x".repeat(50)}\n`);
       if (i % 1_000 === 0) await turn();
@@ -63,7 +63,7 @@ describe("a line writer", () => {
 
   it("survives the end of its reader", async () => {
     const { reader, writer } = pipe();
-    const lines = new LineWriter(writer);
+    const lines = new LineWriter(new Descriptor(writer));
     closeSync(reader);
     lines.write("to nobody\n");
     await turn(20);
@@ -74,7 +74,7 @@ describe("a line writer", () => {
 
   it("tells when everything was taken, each line once", async () => {
     const { reader, writer } = pipe();
-    const lines = new LineWriter(writer);
+    const lines = new LineWriter(new Descriptor(writer));
     lines.write("first\n");
     lines.write("second\n");
     await lines.drained(1_000);

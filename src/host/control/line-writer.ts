@@ -1,10 +1,10 @@
 /**
- * Lines to a file descriptor without ever waiting for its reader. Node writes to pipes synchronously, so a
+ * Lines to a reader or a file without ever waiting for them. Node writes to pipes synchronously, so a
  * reader that has stopped reading would stop the whole process, and a member that does not answer probes
  * is declared dead for the sake of a log. (B-52f)
  *
- * Lines wait in a bounded buffer; when it is full they are dropped and counted, and the count is told in a
- * line of its own once there is room again.
+ * Lines wait in a bounded buffer; when it is full, or the disk is, they are dropped and counted, and the
+ * count is told in a line of its own once there is room again.
  */
 
 import { write } from "node:fs";
@@ -13,72 +13,84 @@ const WAITING_BYTES_MAX = 4 * 1_048_576;
 /** A pipe set to non-blocking says EAGAIN when it is full. */
 const RETRY_MS = 20;
 
-export class LineWriter {
+/** What became of bytes: all written; not written, later ones may be; nobody reads any more. */
+export type Taken = "taken" | "lost" | "closed";
+
+export interface ByteSink {
+  /** Called again only after `done`. */
+  write(bytes: Buffer, done: (outcome: Taken) => void): void;
+}
+
+/** An open file descriptor: stdout, stderr, a pipe. */
+export class Descriptor implements ByteSink {
   readonly #fd: number;
+
+  constructor(fd: number) {
+    this.#fd = fd;
+  }
+
+  write(bytes: Buffer, done: (outcome: Taken) => void): void {
+    write(this.#fd, bytes, (error, written) => {
+      if (error?.code === "EAGAIN") setTimeout(() => this.write(bytes, done), RETRY_MS).unref();
+      // The reader is gone (EPIPE): events have no audience, the member lives on.
+      else if (error !== null) done("closed");
+      else if (written < bytes.length) this.write(bytes.subarray(written), done);
+      else done("taken");
+    });
+  }
+}
+
+export class LineWriter {
+  readonly #sink: ByteSink;
   readonly #bytesMax: number;
   #waiting: string[] = [];
   #waitingBytes = 0;
-  #inHand: Buffer | null = null;
-  #broken = false;
+  #busy = false;
+  #closed = false;
   #droppedTold = 0;
   dropped = 0;
 
-  constructor(fd: number, bytesMax = WAITING_BYTES_MAX) {
-    this.#fd = fd;
+  constructor(sink: ByteSink, bytesMax = WAITING_BYTES_MAX) {
+    this.#sink = sink;
     this.#bytesMax = bytesMax;
   }
 
   /** `line` ends with a line break. */
   write(line: string): void {
-    if (this.#broken || this.#waitingBytes + line.length > this.#bytesMax) {
+    if (this.#closed || this.#waitingBytes + line.length > this.#bytesMax) {
       this.dropped++;
       return;
     }
     this.#waiting.push(line);
     this.#waitingBytes += line.length;
-    if (this.#inHand === null) this.#next();
+    if (!this.#busy) this.#next();
   }
 
   /** Resolves when everything has been taken, or after `msMax` with a reader that takes nothing. */
   async drained(msMax: number): Promise<void> {
     const deadline = performance.now() + msMax;
-    while (this.#inHand !== null && performance.now() < deadline) {
+    while (this.#busy && performance.now() < deadline) {
       await new Promise((resolve) => setTimeout(resolve, 2));
     }
   }
 
   #next(): void {
-    if (this.dropped > this.#droppedTold) {
-      const count = this.dropped - this.#droppedTold;
-      this.#droppedTold = this.dropped;
-      this.#waiting.push(`${JSON.stringify({ event: "lines-dropped", count })}\n`);
-    }
-    if (this.#waiting.length === 0) {
-      this.#inHand = null;
-      return;
-    }
-    const text = this.#waiting.join("");
+    const lines = this.#waiting;
+    const told = this.dropped;
+    const count = told - this.#droppedTold;
+    this.#busy = lines.length > 0;
+    if (lines.length === 0) return;
     this.#waiting = [];
     this.#waitingBytes = 0;
-    this.#put(Buffer.from(text));
-  }
-
-  #put(bytes: Buffer): void {
-    this.#inHand = bytes;
-    write(this.#fd, bytes, (error, written) => {
-      if (error?.code === "EAGAIN") {
-        setTimeout(() => this.#put(bytes), RETRY_MS).unref();
-        return;
-      }
-      // The reader is gone (EPIPE): events have no audience, the member lives on.
-      if (error !== null) {
-        this.#broken = true;
-        this.#inHand = null;
+    const note = count > 0 ? `${JSON.stringify({ event: "lines-dropped", count })}\n` : "";
+    this.#sink.write(Buffer.from(note + lines.join("")), (outcome) => {
+      if (outcome === "taken") this.#droppedTold = told;
+      if (outcome === "lost") this.dropped += lines.length;
+      if (outcome === "closed") {
+        this.#closed = true;
         this.#waiting = [];
-        return;
       }
-      if (written < bytes.length) this.#put(bytes.subarray(written));
-      else this.#next();
+      this.#next();
     });
   }
 }

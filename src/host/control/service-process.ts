@@ -14,7 +14,7 @@ import { Background } from "../background.ts";
 import { EXIT_DEFECT, EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../exit-codes.ts";
 import type { Log, LogThreshold } from "../ports/log.ts";
 import { JsonLog, type LineSink } from "./json-log.ts";
-import { LineWriter } from "./line-writer.ts";
+import { Descriptor, LineWriter } from "./line-writer.ts";
 
 const STDOUT = 1;
 const STDERR = 2;
@@ -52,8 +52,8 @@ export class ServiceProcess {
   readonly log: Log;
   readonly background: Background;
   readonly #service: string;
-  readonly #out = new LineWriter(STDOUT);
-  readonly #errors = new LineWriter(STDERR);
+  readonly #out = new LineWriter(new Descriptor(STDOUT));
+  readonly #errors = new LineWriter(new Descriptor(STDERR));
   readonly #logLines: Lines;
   readonly #exit: (code: number) => void;
   #serving: Serving | null = null;

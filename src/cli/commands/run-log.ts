@@ -1,0 +1,63 @@
+/**
+ * The log of a run, beside whatever the terminal shows: when it began and ended, its phases, what became of
+ * each workflow, how fast it went every few seconds, and what was said. Headers and bodies never appear.
+ */
+
+import type { LiveRun, RunControl, RunEnd, RunView } from "../../core/run/results/live.ts";
+import type { Log } from "../../host/ports/log.ts";
+
+const PROGRESS_SECONDS = 5;
+
+export class LoggedView implements RunView {
+  readonly #log: Log;
+  readonly #view: RunView;
+  readonly #statuses = new Map<string, string>();
+  #phase: string | null = null;
+  #progressAt = 0;
+
+  constructor(log: Log, view: RunView) {
+    this.#log = log;
+    this.#view = view;
+  }
+
+  start(control: (command: RunControl) => void): void {
+    this.#log.event("info", "run.started", {});
+    this.#view.start((command) => {
+      this.#log.event("info", "run.control", { ...command });
+      control(command);
+    });
+  }
+
+  update(live: LiveRun): void {
+    const { phase, elapsedSeconds, ratePerSecond, failedPerSecond } = live;
+    if (phase !== this.#phase) {
+      this.#log.event("info", "run.phase", { from: this.#phase, to: phase, elapsedSeconds });
+      this.#phase = phase;
+    }
+    for (const { name, status } of live.workflows) this.#status(name, status);
+    if (elapsedSeconds - this.#progressAt >= PROGRESS_SECONDS) {
+      this.#progressAt = elapsedSeconds;
+      this.#log.event("info", "run.progress", { elapsedSeconds, ratePerSecond, failedPerSecond });
+    }
+    this.#view.update(live);
+  }
+
+  message(line: string): void {
+    this.#log.event("info", "run.message", { text: line });
+    this.#view.message(line);
+  }
+
+  finish(end: RunEnd | undefined): void {
+    for (const { name, status } of end?.summary.workflows ?? []) this.#status(name, status);
+    if (end === undefined) this.#log.event("error", "run.broken", {});
+    else this.#log.event("info", "run.ended", { verdict: end.summary.verdict, files: end.files });
+    this.#view.finish(end);
+  }
+
+  #status(workflow: string, status: string): void {
+    const from = this.#statuses.get(workflow) ?? null;
+    if (from === status) return;
+    this.#statuses.set(workflow, status);
+    this.#log.event("info", "run.workflow", { workflow, from, to: status });
+  }
+}
