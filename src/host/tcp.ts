@@ -24,12 +24,17 @@ export interface TcpOptions {
   readonly tls: TlsMaterial | null;
   /** Connections beyond this many are closed at once by the kernel's side of Node. */
   readonly connectionsMax: number;
+  /** Of one host, TLS handshakes under way included: one stranger must not take all places. */
+  readonly connectionsPerHostMax: number;
+  /** How long a TLS handshake may take. */
+  readonly handshakeMsMax?: number;
 }
 
 export class TcpPort implements ByteStreamPort {
   readonly #server: Server;
   readonly #options: TcpOptions;
   readonly #open = new Set<Socket>();
+  readonly #perHost = new Map<string, number>();
   #onAccept: (stream: ByteStream) => void = (stream) => stream.destroy();
 
   private constructor(options: TcpOptions) {
@@ -37,20 +42,24 @@ export class TcpPort implements ByteStreamPort {
     const { tls } = options;
     this.#server =
       tls === null
-        ? createPlainServer((socket) => this.#accept(socket))
+        ? createPlainServer()
         : createTlsServer(
             {
               ...tls,
               minVersion: "TLSv1.3",
               requestCert: true,
               rejectUnauthorized: true,
-              handshakeTimeout: HANDSHAKE_MS_MAX,
+              handshakeTimeout: options.handshakeMsMax ?? HANDSHAKE_MS_MAX,
             },
             (socket) => this.#accept(socket),
           );
     this.#server.maxConnections = options.connectionsMax;
-    // A failed TLS handshake is the peer's affair; the socket is gone already.
-    this.#server.on("tlsClientError", () => {});
+    // Before the handshake, which a stranger need not ever finish.
+    this.#server.on("connection", (socket) => {
+      if (this.#admit(socket) && tls === null) this.#accept(socket);
+    });
+    // A failed TLS handshake is the peer's affair, but Node leaves the connection open.
+    this.#server.on("tlsClientError", (_error, socket) => socket.destroy());
   }
 
   static listen(options: TcpOptions): Promise<TcpPort> {
@@ -107,6 +116,23 @@ export class TcpPort implements ByteStreamPort {
   close(): Promise<void> {
     for (const socket of this.#open) socket.destroy();
     return new Promise((resolve) => this.#server.close(() => resolve()));
+  }
+
+  #admit(socket: Socket): boolean {
+    const host = socket.remoteAddress ?? "";
+    const open = (this.#perHost.get(host) ?? 0) + 1;
+    if (open > this.#options.connectionsPerHostMax) {
+      socket.destroy();
+      return false;
+    }
+    this.#perHost.set(host, open);
+    this.#track(socket);
+    socket.once("close", () => {
+      const left = (this.#perHost.get(host) ?? 1) - 1;
+      if (left === 0) this.#perHost.delete(host);
+      else this.#perHost.set(host, left);
+    });
+    return true;
   }
 
   #accept(socket: Socket): void {

@@ -92,7 +92,10 @@ export class Peers {
     const tls =
       config.tls === null ? null : readTlsMaterial(config.tls as NonNullable<typeof config.tls>);
     const connectionsMax = 2 * CONNECTIONS_PER_HOST_MAX;
-    const tcp = await TcpPort.listen({ ...config.bind, tls, connectionsMax });
+    // A peer keeps one; half of the places stay free for others whatever one host does.
+    const connectionsPerHostMax = CONNECTIONS_PER_HOST_MAX / 2;
+    const options = { ...config.bind, tls, connectionsMax, connectionsPerHostMax };
+    const tcp = await TcpPort.listen(options);
     return new Peers(config, tcp, handlers);
   }
 

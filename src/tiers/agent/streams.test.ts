@@ -53,6 +53,7 @@ async function open(
     port: 7946,
     tls: over.tls ?? null,
     connectionsMax: 64,
+    connectionsPerHostMax: 64,
   });
   const made = KeyRing.create(nodeAead, over.secrets ?? [SECRET], "");
   if (!made.ok) throw new Error(made.problem);

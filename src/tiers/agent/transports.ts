@@ -20,7 +20,7 @@ import { PROBE, PROBE_ANSWER } from "../../wire/frame.ts";
 import { DatagramGuard } from "../../wire/guard.ts";
 import type { Hello } from "../../wire/hello.ts";
 import { KeyRing } from "../../wire/key-ring.ts";
-import { CONNECTIONS_MAX } from "../../wire/limits.ts";
+import { CONNECTIONS_MAX, CONNECTIONS_PER_HOST_MAX } from "../../wire/limits.ts";
 import type { AgentConfig } from "./config.ts";
 import { type ExchangeResult, Streams } from "./streams.ts";
 
@@ -103,7 +103,11 @@ export class Transports {
   ): Promise<Transports> {
     const { host, port } = config.bind;
     const tls = config.tls === null ? null : readTlsMaterial(config.tls);
-    const tcp = await TcpPort.listen({ host, port, tls, connectionsMax: CONNECTIONS_MAX });
+    const tcp = await TcpPort.listen({
+      ...{ host, port, tls, connectionsMax: CONNECTIONS_MAX },
+      // Twice what streams accept: the others are in a handshake.
+      connectionsPerHostMax: 2 * CONNECTIONS_PER_HOST_MAX,
+    });
     try {
       const udp = await UdpPort.bind(host, port);
       return new Transports({ udp, tcp }, config, hello, clock, handlers);

@@ -1,0 +1,89 @@
+/** Strangers at a stream port, over real sockets on the loopback. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { freshNet } from "../../bench/swim/agents.ts";
+import { needs } from "../../test/needs.ts";
+import { Authority, hasOpenssl, NO_OPENSSL } from "../../test/processes/cluster/certificates.ts";
+import { formatAddress } from "../wire/address.ts";
+import { TcpPort } from "./tcp.ts";
+import { readTlsMaterial, type TlsMaterial } from "./tls.ts";
+
+const HOST = `127.${freshNet()}.1`;
+const PORT = 7_946;
+const directory = mkdtempSync(join(tmpdir(), "hyperscale-tcp-"));
+const sockets: Socket[] = [];
+const ports: TcpPort[] = [];
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await Promise.all(ports.splice(0).map((port) => port.close()));
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+async function listen(tls: TlsMaterial | null, connectionsPerHostMax: number): Promise<TcpPort> {
+  const port = await TcpPort.listen({
+    ...{ host: HOST, port: PORT, tls, connectionsMax: 64 },
+    ...{ connectionsPerHostMax, handshakeMsMax: 200 },
+  });
+  ports.push(port);
+  return port;
+}
+
+/** Connects and says nothing; resolves when the other side has closed. */
+function silent(): { readonly closed: Promise<void> } {
+  const socket = connect({ host: HOST, port: PORT });
+  sockets.push(socket);
+  socket.on("error", () => undefined);
+  socket.resume();
+  return { closed: new Promise((resolve) => socket.once("close", () => resolve())) };
+}
+
+describe("a stream port", () => {
+  it("closes what one host opens beyond its share, and takes it again when places are free", async () => {
+    const port = await listen(null, 2);
+    let accepted = 0;
+    port.onAccept(() => accepted++);
+    const strangers = [silent(), silent(), silent()];
+    await Promise.race(strangers.map(({ closed }) => closed));
+    expect(accepted).toBe(2);
+    for (const socket of sockets.splice(0)) socket.destroy();
+    while (accepted < 3) {
+      silent();
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  });
+});
+
+describe("a stream port with TLS", needs(hasOpenssl, NO_OPENSSL), () => {
+  it("closes connections that never shake hands, so that others find a place", async () => {
+    const signed = new Authority(directory).sign("worker", "hyperscale", "default");
+    const tls = readTlsMaterial({ ...signed, verifyHostname: false });
+    const port = await listen(tls, 4);
+    port.onAccept(() => undefined);
+    // All places of this host, held by nobody who has a certificate.
+    await Promise.all([silent(), silent(), silent(), silent()].map(({ closed }) => closed));
+    const dialled = await new Promise((resolve) =>
+      port.dial(formatAddress(HOST, PORT), 10_000, (stream, problem) =>
+        resolve(stream === null ? problem : "open"),
+      ),
+    );
+    expect(dialled).toBe("open");
+  });
+
+  it("closes at once although a handshake is under way", async () => {
+    const signed = new Authority(directory).sign("worker", "hyperscale", "default");
+    const tls = readTlsMaterial({ ...signed, verifyHostname: false });
+    const port = await TcpPort.listen({
+      ...{ host: HOST, port: PORT, tls, connectionsMax: 64 },
+      ...{ connectionsPerHostMax: 4, handshakeMsMax: 3_600_000 },
+    });
+    const { closed } = silent();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    await port.close();
+    await closed;
+  });
+});
