@@ -9,8 +9,6 @@ export interface Room {
   readonly imports: readonly string[];
   /** No clock, randomness, sockets, files, promises or packages. */
   readonly pure?: boolean;
-  /** Why timers of this room are its own affair and not background work of a node. */
-  readonly ownTimers?: string;
 }
 
 const table = {

@@ -57,6 +57,17 @@ export function purityProblems(file: string, lines: Lines): Problem[] {
   });
 }
 
+/** Where timers are no background work of a node, and why. */
+const OWN_TIMERS: Readonly<Record<string, string>> = {
+  "src/host/": "it is the owner",
+  "src/engine/": "the clock of the plan and of its users; an executor core ends with its run",
+  "src/protocols/": "deadlines of calls, counted by the call itself",
+  "src/runner/": "the beat of one run, which the command waits for",
+  "src/ui/": "the frames of the terminal, stopped when it is given back",
+  "src/demo/": "the demo target delays answers on purpose",
+  "src/cli/": "a command is one piece of work that ends with its process",
+};
+
 /**
  * Timers and promises without an owner. Background work of a process belongs to `host/background.ts`,
  * which names it, lists it and ends it with the process. (AD-2, NET-6) A promise that nobody handles
@@ -65,11 +76,10 @@ export function purityProblems(file: string, lines: Lines): Problem[] {
 export function ownerlessWork(file: string, lines: Lines): Problem[] {
   const room = roomOf(file);
   if (room === undefined || room.pure || isTestCode(file)) return [];
-  if (room.ownTimers !== undefined || room.name === "host" || room.name === "host/control")
-    return [];
+  if (Object.keys(OWN_TIMERS).some((path) => file.startsWith(path))) return [];
   return problemsAt(file, lines, (text) => {
     const code = codeOf(text);
-    const timer = /\b(setTimeout|setInterval)\(/.exec(code);
+    const timer = /(?<![.\w])(setTimeout|setInterval)\(/.exec(code);
     if (timer !== null) return ["timer", `${timer[1]}: let host/background.ts own it`];
     const floating = /(^|[\s(>])void (this\.|[\w.#]+\()/.exec(code);
     return floating === null ? null : ["floating", "a promise without an owner"];

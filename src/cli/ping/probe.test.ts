@@ -68,19 +68,21 @@ describe("an answer", () => {
   });
 
   it("is to the method, headers, credentials and body that were asked for", async () => {
-    const seen = new Promise<string>((resolve) => {
+    const seen = new Promise<string>((resolve, reject) => {
       const server = startCapture(resolve);
-      server.then(({ port }) =>
-        ping(`http://ada:p%40ss@127.0.0.1:${port}/a?b=1`, {
-          method: "PUT",
-          headers: [
-            ["x-a", "1"],
-            ["x-a", "2"],
-            ["user-agent", "me"],
-          ],
-          body: Buffer.from("hi"),
-        }),
-      );
+      server
+        .then(({ port }) =>
+          ping(`http://ada:p%40ss@127.0.0.1:${port}/a?b=1`, {
+            method: "PUT",
+            headers: [
+              ["x-a", "1"],
+              ["x-a", "2"],
+              ["user-agent", "me"],
+            ],
+            body: Buffer.from("hi"),
+          }),
+        )
+        .catch(reject);
     });
     const request = await seen;
     expect(request).toContain("PUT /a?b=1 HTTP/1.1\r\n");
