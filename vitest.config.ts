@@ -32,12 +32,13 @@ export default defineConfig({
   },
   test: {
     pool: "forks",
+    maxWorkers: 2,
     // A ceiling for a hang, not a judgement: tests of real processes must hold at a load of 20.
     testTimeout: 300_000,
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000 } },
     projects: [
-      { extends: true, test: { name: "unit", include: ALL, exclude: SYSTEM } },
+      { extends: true, test: { name: "unit", include: ALL, exclude: SYSTEM, isolate: false } },
       { extends: true, test: { name: "system", include: SYSTEM } },
     ],
   },
