@@ -51,6 +51,7 @@ export class FaultDriver {
     network.faults = { ...CALM_LINKS, loss: Math.min(plan.links.loss, 0.02) };
     for (const node of nodes) {
       node.disk.faults = NO_DISK_FAULTS;
+      node.disk.cutNextSync = false;
       if (this.#leaving.has(node)) node.crash();
       if (node.state === "paused") node.resume();
       if (node.state === "down") node.start();
@@ -107,7 +108,10 @@ export class FaultDriver {
         this.#troubleLeader(fault);
         return;
       case "resign":
-        for (const node of this.#cluster.acting()) node.stepElection({ kind: "resign" });
+        this.#resign();
+        return;
+      case "powerCut":
+        this.#cutPower(this.#node(fault.node), fault.forMs);
         return;
       default:
         this.#speak(fault);
@@ -158,6 +162,21 @@ export class FaultDriver {
       this.#onWipe(node);
     }
     this.#later(forMs, () => {
+      if (node.state === "down") node.start();
+    });
+  }
+
+  #resign(): void {
+    for (const node of this.#cluster.acting()) node.stepElection({ kind: "resign" });
+  }
+
+  #cutPower(node: SimNode, forMs: number): void {
+    if (node.state !== "up") return;
+    node.disk.rot("vote");
+    node.disk.cutNextSync = true;
+    this.#resign();
+    this.#later(forMs, () => {
+      node.disk.cutNextSync = false;
       if (node.state === "down") node.start();
     });
   }

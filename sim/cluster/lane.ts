@@ -4,13 +4,13 @@
  * copies, each synced before the next step (see core/base).
  */
 
-import type { DurableRecord } from "../../src/core/base/durable-record.ts";
+import { Defect } from "../../src/core/base/assert.ts";
 import {
-  copyOrder,
-  encodeRecord,
-  RECORD_COPY_BYTES,
-  recoverRecord,
-} from "../../src/core/base/durable-record.ts";
+  TWO_COPIES_RULES,
+  TwoCopies,
+  type TwoCopiesInput,
+  type TwoCopiesRules,
+} from "../../src/core/base/two-copies.ts";
 import type { SimDisk } from "../kernel/disk.ts";
 
 export interface LaneHost {
@@ -21,28 +21,23 @@ export interface LaneHost {
   die(why: string): void;
 }
 
-/** What a driver must get right; each can be broken to plant a mutant. */
-export interface LaneRules {
+/** What a driver must get right, and the machine it drives; each can be broken to plant a mutant. */
+export interface LaneRules extends TwoCopiesRules {
   /** Nothing passes a write that is not durable yet. */
   readonly waitForSync: boolean;
-  /** Both copies are written, one after the other. */
-  readonly writeBothCopies: boolean;
-  /** A copy whose checksum does not hold is not believed. */
-  readonly verifyChecksum: boolean;
 }
 
-export const LANE_RULES: LaneRules = {
-  waitForSync: true,
-  writeBothCopies: true,
-  verifyChecksum: true,
-};
+export const LANE_RULES: LaneRules = { ...TWO_COPIES_RULES, waitForSync: true };
 
 export class Lane<Effect> {
   readonly #host: LaneHost;
   readonly #region: string;
   readonly #carryOut: (effect: Effect) => void;
   readonly #rules: LaneRules;
-  #generation = 0;
+  readonly #copies: TwoCopies;
+  #onOpened: (found: Uint8Array | null) => void = () => {};
+  /** Only a lane that does not wait for its syncs ever has more than one. */
+  readonly #saves: Uint8Array[] = [];
   #writing = false;
   #waiting: Effect[] = [];
 
@@ -56,18 +51,17 @@ export class Lane<Effect> {
     this.#region = region;
     this.#carryOut = carryOut;
     this.#rules = rules;
+    this.#copies = new TwoCopies(rules);
   }
 
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** What a former process left on the disk. */
-  recover(): Uint8Array | null {
-    const region = this.#host.disk.read(this.#region);
-    const record = this.#rules.verifyChecksum ? recoverRecord(region) : believeAnything(region);
-    this.#generation = record?.generation ?? 0;
-    return record?.payload ?? null;
+  /** Tells what a former process left on the disk, once a damaged copy of it has been mended. */
+  open(done: (found: Uint8Array | null) => void): void {
+    this.#onOpened = done;
+    this.#drive({ kind: "open" });
   }
 
   push(effect: Effect): void {
@@ -78,36 +72,48 @@ export class Lane<Effect> {
   /** To be called from `carryOut`: what follows waits until this is durable. */
   persist(payload: Uint8Array): void {
     this.#writing = this.#rules.waitForSync;
-    this.#generation++;
-    const bytes = encodeRecord({ generation: this.#generation, payload });
-    const finish = (): void => {
-      this.#writing = false;
-      const waiting = this.#waiting;
-      this.#waiting = [];
-      for (const effect of waiting) this.push(effect);
-    };
-    const [first, second] = copyOrder(this.#host.disk.read(this.#region));
-    if (this.#rules.writeBothCopies) {
-      this.#writeCopy(first, bytes, () => this.#writeCopy(second, bytes, finish));
-    } else this.#writeCopy(0, bytes, finish);
+    this.#saves.push(payload);
+    if (this.#saves.length === 1) this.#drive({ kind: "save", payload });
   }
 
-  #writeCopy(at: number, bytes: Uint8Array, done: () => void): void {
+  #drive(input: TwoCopiesInput): void {
     const { disk } = this.#host;
-    if (!disk.write(this.#region, at, bytes)) {
-      this.#host.die("disk full");
-      return;
+    const effect = this.#copies.step(input);
+    switch (effect.kind) {
+      case "read":
+        this.#drive({ kind: "contents", region: disk.read(this.#region) });
+        return;
+      case "write":
+        if (disk.write(this.#region, effect.at, effect.bytes)) this.#drive({ kind: "written" });
+        else this.#host.die("disk full");
+        return;
+      case "sync":
+        this.#host.afterSync(disk.drawSyncMs(), () => {
+          if (disk.sync(this.#region)) this.#drive({ kind: "synced" });
+          else this.#host.die("sync failed");
+        });
+        return;
+      case "opened":
+        this.#onOpened(effect.found);
+        return;
+      case "saved":
+        this.#onSaved();
+        return;
+      case "unreadable":
+        // The disk's faults leave one whole copy of every record: whoever lost both wrote them wrongly.
+        throw new Defect(`${this.#region}: both copies are damaged`);
+      case "broken":
+        this.#host.die(effect.problem);
     }
-    this.#host.afterSync(disk.drawSyncMs(), () => {
-      if (disk.sync(this.#region)) done();
-      else this.#host.die("sync failed");
-    });
   }
-}
 
-/** The mutant of `verifyChecksum`: whatever lies in the first copy is taken for a record. */
-function believeAnything(region: Uint8Array | null): DurableRecord | null {
-  if (region === null || region.length < 20) return null;
-  const generation = new DataView(region.buffer, region.byteOffset).getUint32(8);
-  return { generation, payload: region.slice(16, RECORD_COPY_BYTES) };
+  #onSaved(): void {
+    this.#saves.shift();
+    const [next] = this.#saves;
+    if (next !== undefined) this.#drive({ kind: "save", payload: next });
+    this.#writing = false;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const effect of waiting) this.push(effect);
+  }
 }

@@ -6,6 +6,7 @@
 
 import { assert } from "../../src/core/base/assert.ts";
 import { ByteReader, ByteWriter } from "../../src/core/base/bytes.ts";
+import { recoverRecord } from "../../src/core/base/durable-record.ts";
 import type { Address, NodeId } from "../../src/core/base/ids.ts";
 import { address, incarnation, nodeId, term } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
@@ -35,7 +36,7 @@ import type { SimDisk } from "../kernel/disk.ts";
 import type { Network } from "../kernel/network.ts";
 import type { World } from "../kernel/world.ts";
 import type { LaneHost, LaneRules } from "./lane.ts";
-import { LANE_RULES, Lane } from "./lane.ts";
+import { Lane } from "./lane.ts";
 import { openSimStream } from "./streams.ts";
 
 export interface Electorate {
@@ -146,26 +147,40 @@ export class SimNode {
     const entropy = random.fork("entropy");
     this.#entropy = (count) => Uint8Array.from({ length: count }, () => entropy.below(256));
     this.#guard = new DatagramGuard({ ring: RING, entropy: this.#entropy });
+    this.#openLanes(random);
+  }
+
+  /** As the agent does: what the disk holds first, all of it, and only then anybody hears of us. */
+  #openLanes(random: Random): void {
     const host = this.#laneHost();
-    const { laneRules } = this.spec;
-    this.#swimLane = new Lane(host, "swim", (effect) => this.#carryOutSwim(effect), laneRules);
-    this.#startSwim(random.fork("swim"), this.#swimLane);
-    if (this.spec.electorate === null || this.#isDown()) return;
-    this.#electionLane = new Lane(
+    const { laneRules, electorate } = this.spec;
+    const swim = new Lane<SwimEffect>(host, "swim", (it) => this.#carryOutSwim(it), laneRules);
+    const vote = new Lane<ElectionEffect>(
       host,
       "vote",
       (effect) => this.#carryOutElection(effect),
       laneRules,
     );
-    this.#startElection(random.fork("election"), this.spec.electorate, this.#electionLane);
+    swim.open((ceiling) => {
+      if (electorate === null) {
+        this.#swimLane = swim;
+        this.#startSwim(random.fork("swim"), ceiling);
+        return;
+      }
+      vote.open((found) => {
+        this.#swimLane = swim;
+        this.#electionLane = vote;
+        this.#startSwim(random.fork("swim"), ceiling);
+        if (!this.#isDown()) this.#startElection(random.fork("election"), electorate, found);
+      });
+    });
   }
 
   #isDown(): boolean {
     return this.state === "down";
   }
 
-  #startSwim(random: Random, lane: Lane<SwimEffect>): void {
-    const payload = lane.recover();
+  #startSwim(random: Random, payload: Uint8Array | null): void {
     const ceiling = payload === null ? 0 : new ByteReader(payload).varint();
     const { swimConfig: config, swimRules, seeds, record: self } = this.spec;
     const boot = this.clock.wall(this.#around.world.now);
@@ -177,8 +192,8 @@ export class SimNode {
     this.stepSwim({ kind: "start" });
   }
 
-  #startElection(random: Random, electorate: Electorate, lane: Lane<ElectionEffect>): void {
-    const durable = decodeVote(lane.recover());
+  #startElection(random: Random, electorate: Electorate, found: Uint8Array | null): void {
+    const durable = decodeVote(found);
     const { voters, config, rules } = electorate;
     this.election = new Election(
       { self: this.id, voters, durable, config, priority: 0, mustSync: this.starts > 1 },
@@ -441,8 +456,7 @@ export class SimNode {
   durableVote(): DurableVote {
     const { version } = this.disk;
     if (this.#durable?.version === version) return this.#durable.vote;
-    const lane = new Lane<ElectionEffect>(this.#laneHost(), "vote", () => {}, LANE_RULES);
-    const vote = decodeVote(lane.recover());
+    const vote = decodeVote(recoverRecord(this.disk.read("vote"))?.payload ?? null);
     this.#durable = { version, vote };
     return vote;
   }

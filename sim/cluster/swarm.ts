@@ -58,7 +58,9 @@ export type Fault =
   | { readonly kind: "forceLeave"; readonly node: number; readonly about: number }
   /** The leader loses some voters, and one that still hears it restarts in a moment. */
   | { readonly kind: "leaderTrouble"; readonly restartAfterMs: number; readonly forMs: number }
-  | { readonly kind: "resign" };
+  | { readonly kind: "resign" }
+  /** A copy of a voter's record rots; then an election comes, and power goes while the voter saves. */
+  | { readonly kind: "powerCut"; readonly node: number; readonly forMs: number };
 
 export interface TimedFault {
   readonly at: number;
@@ -151,6 +153,7 @@ const KINDS: readonly (readonly [Fault["kind"], number])[] = [
   ["forceLeave", 1],
   ["leaderTrouble", 2],
   ["resign", 1],
+  ["powerCut", 1],
 ];
 
 function drawFaults(random: Random, count: number, electing: number, healAt: number): TimedFault[] {
@@ -213,6 +216,8 @@ function drawFault(kind: Fault["kind"], random: Random, count: number, electing:
       return { kind, restartAfterMs: 500 + random.float() * 900, forMs: 3_000 };
     case "resign":
       return { kind };
+    case "powerCut":
+      return { kind, node: random.below(electing), forMs: 500 + random.float() * 3_000 };
   }
 }
 

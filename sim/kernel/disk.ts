@@ -5,7 +5,11 @@
  * record (the run claims that every record can be recovered).
  */
 
-import { RECORD_COPY_BYTES } from "../../src/core/base/durable-record.ts";
+import {
+  type DurableRecord,
+  decodeRecord,
+  RECORD_COPY_BYTES,
+} from "../../src/core/base/durable-record.ts";
 import type { Random } from "../../src/core/base/random.ts";
 
 export interface DiskFaults {
@@ -35,12 +39,12 @@ interface Write {
 export class SimDisk {
   readonly #random: Random;
   readonly #durable = new Map<string, Uint8Array>();
-  /** The copy of each region that bit rot has hit and nobody has rewritten since. */
-  readonly #rotten = new Map<string, number>();
   #unsynced: Write[] = [];
   /** Rises whenever anything durable changes. */
   version = 0;
   faults: DiskFaults = NO_DISK_FAULTS;
+  /** Power goes during the next sync. */
+  cutNextSync = false;
 
   constructor(random: Random) {
     this.#random = random;
@@ -66,7 +70,8 @@ export class SimDisk {
 
   /** False: EIO, and nobody knows what is durable now; the process must end. */
   sync(region: string): boolean {
-    if (this.#random.chance(this.faults.syncErrorChance)) {
+    if (this.cutNextSync || this.#random.chance(this.faults.syncErrorChance)) {
+      this.cutNextSync = false;
       this.crash();
       return false;
     }
@@ -93,21 +98,23 @@ export class SimDisk {
   wipe(): void {
     this.version++;
     this.#durable.clear();
-    this.#rotten.clear();
     this.#unsynced = [];
   }
 
-  /** Flips one bit of one copy of one region, unless the other copy is rotten already. */
-  rot(): void {
+  /**
+   * Flips one bit of one copy of one region, never of the only whole newest one: a crash may have torn
+   * the other, and a write under way may still be torn. One fault at a time per record.
+   */
+  rot(only: string | null = null): void {
     const regions = [...this.#durable.keys()];
     if (regions.length === 0) return;
-    const region = this.#random.pick(regions);
-    // One fault at a time per record: a write under way may be torn, so nothing rots meanwhile.
+    const region = only ?? this.#random.pick(regions);
     if (this.#unsynced.some((write) => write.region === region)) return;
     const bytes = this.#durable.get(region);
     if (bytes === undefined || bytes.length <= RECORD_COPY_BYTES) return;
-    const copy = this.#rotten.get(region) ?? this.#random.below(2);
-    this.#rotten.set(region, copy);
+    const copy = this.#random.below(2);
+    const [hit, other] = [copyOf(bytes, copy), copyOf(bytes, 1 - copy)];
+    if (hit !== null && hit.generation > (other?.generation ?? -1)) return;
     const at = copy * RECORD_COPY_BYTES + this.#random.below(RECORD_COPY_BYTES / 8);
     this.version++;
     if (at < bytes.length) bytes[at] = (bytes[at] ?? 0) ^ (1 << this.#random.below(8));
@@ -124,9 +131,10 @@ export class SimDisk {
       this.#durable.set(write.region, bytes);
     }
     bytes.set(write.bytes.subarray(0, length), write.at);
-    const copy = write.at >= RECORD_COPY_BYTES ? 1 : 0;
-    if (this.#rotten.get(write.region) === copy && length === write.bytes.length) {
-      this.#rotten.delete(write.region);
-    }
   }
+}
+
+function copyOf(region: Uint8Array, copy: number): DurableRecord | null {
+  const at = copy * RECORD_COPY_BYTES;
+  return decodeRecord(region.subarray(at, at + RECORD_COPY_BYTES));
 }

@@ -1,57 +1,89 @@
-/** A small record on disk: two copies, each synced before the next, both before anyone relies on it. */
+/** A small record on disk, for a process: carries out what the machine of two copies asks for. */
 
-import { encodeRecord, RECORD_COPY_BYTES, recoverRecord } from "../core/base/durable-record.ts";
+import { TwoCopies, type TwoCopiesEffect, type TwoCopiesInput } from "../core/base/two-copies.ts";
 import type { DiskPort } from "./ports/disk.ts";
 
+export interface DurableRegionOptions {
+  readonly disk: DiskPort;
+  readonly region: string;
+  /** What the record holds, for whoever has to decide when it cannot be read. */
+  readonly holds: string;
+  /** What an operator can do then: one sentence. */
+  readonly remedy: string;
+}
+
 export class DurableRegion {
-  readonly #disk: DiskPort;
-  readonly #region: string;
-  #generation: number;
+  readonly #options: DurableRegionOptions;
+  readonly #copies: TwoCopies;
   /** What the disk held when it was opened; null on a fresh one. */
   readonly found: Uint8Array | null;
 
-  private constructor(
-    disk: DiskPort,
-    region: string,
-    generation: number,
-    found: Uint8Array | null,
-  ) {
-    this.#disk = disk;
-    this.#region = region;
-    this.#generation = generation;
+  private constructor(options: DurableRegionOptions, copies: TwoCopies, found: Uint8Array | null) {
+    this.#options = options;
+    this.#copies = copies;
     this.found = found;
   }
 
-  static open(disk: DiskPort, region: string): Promise<DurableRegion> {
-    return new Promise((resolve, reject) => {
-      disk.read(region, (bytes, error) => {
-        if (error !== null) {
-          reject(new Error(`cannot read ${region}: ${error}`));
-          return;
-        }
-        const record = recoverRecord(bytes);
-        const { generation = 0, payload = null } = record ?? {};
-        resolve(new DurableRegion(disk, region, generation, payload));
-      });
-    });
+  /** Rejects with a sentence when the medium fails, or holds the region and no whole copy of it. */
+  static async open(options: DurableRegionOptions): Promise<DurableRegion> {
+    const copies = new TwoCopies();
+    const end = await drive(options, copies, { kind: "open" });
+    if (end.kind === "opened") return new DurableRegion(options, copies, end.found);
+    throw unreadable(options);
   }
 
   /** Rejects when the medium did; the process must end then. */
   async save(payload: Uint8Array): Promise<void> {
-    this.#generation++;
-    const bytes = encodeRecord({ generation: this.#generation, payload });
-    for (const at of [0, RECORD_COPY_BYTES]) {
-      await this.#call((done) => this.#disk.write(this.#region, at, bytes, done));
-      await this.#call((done) => this.#disk.sync(this.#region, done));
-    }
+    await drive(this.#options, this.#copies, { kind: "save", payload });
   }
+}
 
-  #call(start: (done: (error: string | null) => void) => void): Promise<void> {
-    return new Promise((resolve, reject) => {
-      start((error) => {
-        if (error === null) resolve();
-        else reject(new Error(`cannot keep ${this.#region} on disk: ${error}`));
-      });
-    });
+/** For a record that is there and cannot be used: what, where, and what to do. */
+export function unreadable(
+  options: DurableRegionOptions,
+  detail = "both copies are damaged",
+): Error {
+  const { disk, region, holds, remedy } = options;
+  return new Error(
+    `${disk.nameOf(region)} holds ${holds} and cannot be used: ${detail}. ${remedy}`,
+  );
+}
+
+type End = Extract<TwoCopiesEffect, { readonly kind: "opened" | "saved" | "unreadable" }>;
+
+async function drive(
+  options: DurableRegionOptions,
+  copies: TwoCopies,
+  input: TwoCopiesInput,
+): Promise<End> {
+  let effect = copies.step(input);
+  for (;;) {
+    if (effect.kind === "broken") {
+      const name = options.disk.nameOf(options.region);
+      throw new Error(`cannot keep ${name} on disk: ${effect.problem}`);
+    }
+    if (effect.kind === "opened" || effect.kind === "saved" || effect.kind === "unreadable") {
+      return effect;
+    }
+    effect = copies.step(await carryOut(options, effect));
   }
+}
+
+function carryOut(
+  { disk, region }: DurableRegionOptions,
+  effect: Extract<TwoCopiesEffect, { readonly kind: "read" | "write" | "sync" }>,
+): Promise<TwoCopiesInput> {
+  return new Promise((resolve) => {
+    const done = (kind: "written" | "synced") => (problem: string | null) =>
+      resolve(problem === null ? { kind } : { kind: "failed", problem });
+    if (effect.kind === "read") {
+      disk.read(region, (bytes, problem) =>
+        resolve(
+          problem === null ? { kind: "contents", region: bytes } : { kind: "failed", problem },
+        ),
+      );
+    } else if (effect.kind === "write")
+      disk.write(region, effect.at, effect.bytes, done("written"));
+    else disk.sync(region, done("synced"));
+  });
 }

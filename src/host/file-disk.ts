@@ -17,7 +17,7 @@ export class FileDisk implements DiskPort {
   }
 
   read(region: string, done: (bytes: Uint8Array | null, error: string | null) => void): void {
-    readFile(this.#pathOf(region)).then(
+    readFile(this.nameOf(region)).then(
       (bytes) => done(bytes, null),
       (error: NodeJS.ErrnoException) => {
         if (error.code === "ENOENT") done(null, null);
@@ -32,6 +32,10 @@ export class FileDisk implements DiskPort {
 
   sync(region: string, done: (error: string | null) => void): void {
     this.#run(region, (file) => file.datasync(), done);
+  }
+
+  nameOf(region: string): string {
+    return join(this.#directory, `${region}.bin`);
   }
 
   async close(): Promise<void> {
@@ -58,13 +62,9 @@ export class FileDisk implements DiskPort {
   #open(region: string): Promise<FileHandle> {
     const held = this.#handles.get(region);
     if (held !== undefined) return held;
-    const opening = openDurably(this.#pathOf(region));
+    const opening = openDurably(this.nameOf(region));
     this.#handles.set(region, opening);
     return opening;
-  }
-
-  #pathOf(region: string): string {
-    return join(this.#directory, `${region}.bin`);
   }
 }
 

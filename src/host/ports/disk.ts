@@ -6,4 +6,6 @@ export interface DiskPort {
   write(region: string, at: number, bytes: Uint8Array, done: (error: string | null) => void): void;
   /** An error here ends the process: nobody knows what is on the disk now. */
   sync(region: string, done: (error: string | null) => void): void;
+  /** Where the region lives, for people. */
+  nameOf(region: string): string;
 }

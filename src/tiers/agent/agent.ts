@@ -54,6 +54,20 @@ export interface AgentSurroundings {
 const LEAVE_MS_MAX = 4_000;
 /** Requests that may wait for their answer at one time. */
 const ANSWERS_MAX = 1_024;
+/** A region that is there and cannot be read stops the start: what was promised from it is not known. */
+const INCARNATION_REGION = {
+  region: "swim",
+  holds: "the highest incarnation this member has told",
+  remedy:
+    "Restore the file from a copy, or move it away: the member then rises above what the others remember of it.",
+};
+const VOTE_REGION = {
+  region: "vote",
+  holds: "the term and vote of this member",
+  remedy:
+    "Restore the file from a copy. Without one this name must not vote again: start the member " +
+    "under a new name, with that name in its place in --voters of all.",
+};
 /** How often our own health is looked at and told. */
 const HEALTH_MS = 1_000;
 
@@ -128,8 +142,9 @@ export class Agent {
   /** Opens disk and sockets and starts the machine; rejects with a reason when one of them does. */
   static async start(config: AgentConfig, around: AgentSurroundings): Promise<Agent> {
     const disk = new FileDisk(config.dataDir);
-    const incarnation = await DurableRegion.open(disk, "swim");
-    const vote = config.voters.length === 0 ? null : await DurableRegion.open(disk, "vote");
+    const incarnation = await DurableRegion.open({ disk, ...INCARNATION_REGION });
+    const votes = config.voters.length > 0;
+    const vote = votes ? await DurableRegion.open({ disk, ...VOTE_REGION }) : null;
     let agent: Agent | null = null;
     const refusals = new RefusalLog(around.log, around.clock);
     const hello = helloOf(config, around.version);
