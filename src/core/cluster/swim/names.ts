@@ -1,6 +1,10 @@
 /**
  * Two members with one name. Whoever hears its own name from another address asks some peers where
- * they see it; if most see the rival, we have lost the name and should end. (B-52e)
+ * they see it; if most of those asked see the rival, we have lost the name and should end. (B-52e)
+ *
+ * Each peer is asked with a number of its own that nobody else was told, and only its answer with that
+ * number counts: whoever invents answers in the names of others cannot outvote them. One peer alone
+ * never decides.
  */
 
 import type { Address, NodeId } from "../../base/ids.ts";
@@ -10,14 +14,17 @@ import { isLive } from "./member-table.ts";
 import type { DatagramMessage, NodeRecord, SwimDatagram } from "./messages.ts";
 
 interface Dispute {
-  readonly sequence: number;
   readonly rival: Address;
   readonly until: number;
-  readonly answered: Set<NodeId>;
-  forUs: number;
+  /** By the number that each peer was asked with. */
+  readonly asked: Map<number, NodeId>;
+  readonly askedCount: number;
   forRival: number;
 }
 
+/** Peers that must side with the rival, beside being most of those asked. */
+const RIVAL_VOTES_MIN = 2;
+const NONCE_RANGE = 2 ** 32;
 /** A conflict is reported and voted on at most this often. */
 const DISPUTE_EVERY_MS = 30_000;
 
@@ -50,18 +57,14 @@ export class Names {
     if (this.#dispute !== null || now < this.#quietUntil || context.leaving) return false;
     this.#quietUntil = now + DISPUTE_EVERY_MS;
     context.warn("NAME_CONFLICT", `${self.id} also at ${rival}`);
-    const sequence = context.nextSequence();
-    this.#dispute = {
-      sequence,
-      rival,
-      until: now + 5 * config.probeTimeoutMs,
-      answered: new Set(),
-      forUs: 0,
-      forRival: 0,
-    };
+    const asked = new Map<number, NodeId>();
     for (const peer of table.pick(NAME_QUERY_PEERS_MAX, random, (member) => isLive(member))) {
+      const sequence = random.below(NONCE_RANGE);
+      asked.set(sequence, peer.id);
       context.send(peer.record.address, { kind: "nameQuery", sequence, id: self.id });
     }
+    const until = now + 5 * config.probeTimeoutMs;
+    this.#dispute = { rival, until, asked, askedCount: asked.size, forRival: 0 };
     return true;
   }
 
@@ -75,18 +78,21 @@ export class Names {
 
   onAnswer(message: Extract<DatagramMessage, { kind: "nameAnswer" }>, packet: SwimDatagram): void {
     const dispute = this.#dispute;
-    if (dispute === null || dispute.sequence !== message.sequence) return;
-    if (dispute.answered.has(packet.from)) return;
-    dispute.answered.add(packet.from);
-    if (message.address === this.#context.self.address) dispute.forUs++;
-    else if (message.address === dispute.rival) dispute.forRival++;
+    const { sequence, id, address } = message;
+    if (dispute === null || dispute.asked.get(sequence) !== packet.from) {
+      this.#context.counts.unknownReplies++;
+      return;
+    }
+    dispute.asked.delete(sequence);
+    if (id === this.#context.self.id && address === dispute.rival) dispute.forRival++;
   }
 
   tick(): void {
     const dispute = this.#dispute;
     if (dispute === null || this.#context.now < dispute.until) return;
     this.#dispute = null;
-    if (dispute.forRival > dispute.forUs) {
+    const { forRival, askedCount } = dispute;
+    if (forRival >= RIVAL_VOTES_MIN && forRival > askedCount / 2) {
       this.#context.emit({ kind: "nameLost", rival: dispute.rival });
     }
   }

@@ -227,9 +227,10 @@ describe("B-52e: two members with one name", () => {
     const bench = new Bench().meet("a", "b", "c").clear();
     const rival = record("me", "manager", "rival:7946");
     bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(1) }]);
-    const sequence = bench.sent("nameQuery")[0]?.message.sequence ?? 0;
+    const asked = bench.sent("nameQuery");
     ["a", "b", "c"].forEach((from, index) => {
       const address = at(answers[index] ?? "me");
+      const sequence = asked.find(({ to }) => to === at(from))?.message.sequence ?? 0;
       bench.hear(from, { kind: "nameAnswer", sequence, id: id("me"), address });
     });
     return bench.advance(10_000, bench.answering("a", "b", "c"));
@@ -246,6 +247,20 @@ describe("B-52e: two members with one name", () => {
     const bench = dispute(["me", "rival", "me"]);
     expect(bench.effects.some(({ kind }) => kind === "nameLost")).toBe(false);
     expect(bench.swim.incarnation).toBe(2);
+  });
+
+  it("answers in invented names, or from one that was not asked for them, count for nothing", () => {
+    const bench = new Bench().meet("a", "b", "c").clear();
+    const rival = record("me", "manager", "rival:7946");
+    bench.hear("a", gossip, [{ kind: "alive", node: rival, incarnation: inc(1) }]);
+    const own = bench.sent("nameQuery").find(({ to }) => to === at("a"))?.message.sequence ?? 0;
+    const liars = ["a", "b", "c", ...Array.from({ length: 20 }, (_, i) => `x${i}`)];
+    for (const from of liars) {
+      const address = at("rival");
+      bench.hear(from, { kind: "nameAnswer", sequence: own, id: id("me"), address });
+    }
+    bench.advance(10_000, bench.answering("a", "b", "c"));
+    expect(bench.effects.some(({ kind }) => kind === "nameLost")).toBe(false);
   });
 
   it("two rivals do not race: a dispute is held at most twice a minute", () => {
