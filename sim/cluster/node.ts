@@ -5,13 +5,14 @@
  */
 
 import { assert } from "../../src/core/base/assert.ts";
-import { ByteReader, ByteWriter } from "../../src/core/base/bytes.ts";
 import { recoverRecord } from "../../src/core/base/durable-record.ts";
-import type { Address, NodeId } from "../../src/core/base/ids.ts";
-import { address, incarnation, nodeId, term } from "../../src/core/base/ids.ts";
+import type { Address, Incarnation, NodeId } from "../../src/core/base/ids.ts";
+import { address, incarnation, nodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import type { ElectionConfig } from "../../src/core/cluster/election/config.ts";
+import { decodeVote, encodeVote, NO_VOTE } from "../../src/core/cluster/election/durable-vote.ts";
 import { Election } from "../../src/core/cluster/election/election.ts";
+import { electorateDigest } from "../../src/core/cluster/election/electorate.ts";
 import type { ElectionRules } from "../../src/core/cluster/election/rules.ts";
 import type {
   DurableVote,
@@ -19,6 +20,7 @@ import type {
   ElectionInput,
 } from "../../src/core/cluster/election/types.ts";
 import type { SwimConfig } from "../../src/core/cluster/swim/config.ts";
+import { decodeCeiling, encodeCeiling } from "../../src/core/cluster/swim/durable-ceiling.ts";
 import type { NodeRecord, SwimDatagram } from "../../src/core/cluster/swim/messages.ts";
 import type { SwimRules } from "../../src/core/cluster/swim/rules.ts";
 import { Swim } from "../../src/core/cluster/swim/swim.ts";
@@ -181,11 +183,11 @@ export class SimNode {
   }
 
   #startSwim(random: Random, payload: Uint8Array | null): void {
-    const ceiling = payload === null ? 0 : new ByteReader(payload).varint();
+    const ceiling = ceilingOf(payload);
     const { swimConfig: config, swimRules, seeds, record: self } = this.spec;
     const boot = this.clock.wall(this.#around.world.now);
     this.swim = new Swim(
-      { self, boot, incarnationCeiling: incarnation(ceiling), config, seeds },
+      { self, boot, incarnationCeiling: ceiling, config, seeds },
       random,
       swimRules,
     );
@@ -193,7 +195,7 @@ export class SimNode {
   }
 
   #startElection(random: Random, electorate: Electorate, found: Uint8Array | null): void {
-    const durable = decodeVote(found);
+    const durable = voteOf(found);
     const { voters, config, rules } = electorate;
     this.election = new Election(
       { self: this.id, voters, durable, config, priority: 0, mustSync: this.starts > 1 },
@@ -333,12 +335,9 @@ export class SimNode {
         this.#answers.get(effect.connection)?.(effect);
         this.#answers.delete(effect.connection);
         return;
-      case "persistIncarnation": {
-        const payload = new ByteWriter(16);
-        payload.varint(effect.ceiling);
-        this.#swimLane?.persist(payload.take());
+      case "persistIncarnation":
+        this.#swimLane?.persist(encodeCeiling(effect.ceiling));
         return;
-      }
       default:
         return;
     }
@@ -350,7 +349,8 @@ export class SimNode {
     switch (effect.kind) {
       case "send": {
         const to = this.#around.byId(effect.to)?.address;
-        const packet = { from: this.id, group: GROUP, message: effect.message };
+        const electorate = electorateDigest(this.spec.electorate?.voters ?? []);
+        const packet = { from: this.id, group: GROUP, electorate, message: effect.message };
         if (to !== undefined) this.#seal(to, { protocol: "election", packet });
         return;
       }
@@ -420,8 +420,8 @@ export class SimNode {
     if (datagram.protocol === "swim") {
       this.stepSwim({ kind: "datagram", source, packet: datagram.packet });
     } else if (datagram.protocol === "election") {
-      const { from, message } = datagram.packet;
-      this.stepElection({ kind: "message", from, message });
+      const { from, electorate, message } = datagram.packet;
+      this.stepElection({ kind: "message", from, electorate, message });
     }
   }
 
@@ -456,25 +456,23 @@ export class SimNode {
   durableVote(): DurableVote {
     const { version } = this.disk;
     if (this.#durable?.version === version) return this.#durable.vote;
-    const vote = decodeVote(recoverRecord(this.disk.read("vote"))?.payload ?? null);
+    const vote = voteOf(recoverRecord(this.disk.read("vote"))?.payload ?? null);
     this.#durable = { version, vote };
     return vote;
   }
 }
 
-function encodeVote(vote: DurableVote): Uint8Array {
-  const out = new ByteWriter(96);
-  out.varint(vote.term);
-  out.text(vote.votedFor ?? "");
-  return out.take();
+/** What a process makes of its record; one that it cannot have written is a defect here. */
+function voteOf(found: Uint8Array | null): DurableVote {
+  const vote = found === null ? NO_VOTE : decodeVote(found);
+  assert(typeof vote !== "string", "a voter reads what it wrote");
+  return vote;
 }
 
-function decodeVote(payload: Uint8Array | null): DurableVote {
-  if (payload === null) return { term: term(0), votedFor: null };
-  const from = new ByteReader(payload);
-  const durableTerm = term(from.varint());
-  const votedFor = from.text();
-  return { term: durableTerm, votedFor: votedFor === "" ? null : nodeId(votedFor) };
+function ceilingOf(found: Uint8Array | null): Incarnation {
+  const ceiling = found === null ? incarnation(0) : decodeCeiling(found);
+  assert(typeof ceiling !== "string", "a member reads what it wrote");
+  return ceiling;
 }
 
 export function memberRecord(index: number, role: NodeRecord["role"]): NodeRecord {

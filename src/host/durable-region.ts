@@ -29,7 +29,12 @@ export class DurableRegion {
     const copies = new TwoCopies();
     const end = await drive(options, copies, { kind: "open" });
     if (end.kind === "opened") return new DurableRegion(options, copies, end.found);
-    throw unreadable(options);
+    throw unusable(options, "both copies are damaged");
+  }
+
+  /** For content that is whole and yet of no use: the sentence that ends the start. */
+  refuse(detail: string): Error {
+    return unusable(this.#options, detail);
   }
 
   /** Rejects when the medium did; the process must end then. */
@@ -38,12 +43,8 @@ export class DurableRegion {
   }
 }
 
-/** For a record that is there and cannot be used: what, where, and what to do. */
-export function unreadable(
-  options: DurableRegionOptions,
-  detail = "both copies are damaged",
-): Error {
-  const { disk, region, holds, remedy } = options;
+/** What, where, and what to do. */
+function unusable({ disk, region, holds, remedy }: DurableRegionOptions, detail: string): Error {
   return new Error(
     `${disk.nameOf(region)} holds ${holds} and cannot be used: ${detail}. ${remedy}`,
   );

@@ -27,6 +27,7 @@ export type WireKind = typeof VARINT | typeof EIGHT_BYTES | typeof PREFIXED;
 /** What a schema describes, as data: for the protocol's golden file, generators and documentation. */
 export type Shape =
   | { readonly kind: "uint" | "int" | "bool" | "float" }
+  | { readonly kind: "counter"; readonly max: number }
   | { readonly kind: "text"; readonly bytesMin: number; readonly bytesMax: number }
   | { readonly kind: "bytes"; readonly bytesMax: number }
   | { readonly kind: "oneOf"; readonly words: readonly string[] }
@@ -70,6 +71,20 @@ export const uint: Type<number> = {
   write: (out, value) => out.varint(value),
   read: (from) => from.varint(),
 };
+
+/** A whole number from 0 to `max`: what others count and we add to, or compare with our own. */
+export function counter(max: number): Type<number> {
+  return {
+    wire: VARINT,
+    shape: { kind: "counter", max },
+    write: (out, value) => out.varint(value),
+    read: (from) => {
+      const value = from.varint();
+      if (value > max) from.fail("a counter is beyond its bound");
+      return value;
+    },
+  };
+}
 
 /** An integer of either sign, smaller than 2^52 in size: zig-zag doubles it. */
 export const int: Type<number> = {

@@ -159,7 +159,15 @@ export function allTargets(): readonly Target[] {
     },
     {
       name: "agent state",
-      samples: [encodeAgentState({ health: 1, group: "manager@dc1", leading: true, term: 4 })],
+      samples: [
+        encodeAgentState({
+          health: 1,
+          group: "manager@dc1",
+          leading: true,
+          term: 4,
+          electorate: "0123456789abcdef",
+        }),
+      ],
       decode: (input) => void decodeAgentState(input),
     },
     textTarget("claims", ["hyperscale://role/worker,hyperscale://cluster/c"], (text) =>

@@ -25,6 +25,8 @@ function describeShape(shape: Shape): string {
       return `text(${shape.bytesMin}..${shape.bytesMax})`;
     case "bytes":
       return `bytes(..${shape.bytesMax})`;
+    case "counter":
+      return `counter(..${shape.max})`;
     case "oneOf":
       return `oneOf(${shape.words.join(" ")})`;
     case "list":

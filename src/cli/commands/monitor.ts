@@ -37,6 +37,10 @@ function describe(line: string): string {
       `${time}  leader of ${event.group}: ${who} (term ${event.term}; ${event.why})`,
     );
   }
+  if (event.event === "alarm") {
+    const by = event.member === null ? "" : `  ${event.member}`;
+    return paint("red", `${time}  ${event.event.padEnd(14)}${by}  ${event.code}: ${event.about}`);
+  }
   const where = `${event.role} at ${event.address} in ${event.datacenter}`;
   const change = `${event.from ?? "new"} → ${event.to ?? "forgotten"}`;
   const text = `${time}  ${event.event.padEnd(14)}  ${event.member}  ${change}  (${event.why}; ${where})`;

@@ -25,6 +25,18 @@ export type Role = "gate" | "manager" | "worker";
 
 export const ROLES: readonly Role[] = ["gate", "manager", "worker"];
 
+/**
+ * Counters that peers tell us end here: far beyond what any cluster reaches (an election every second
+ * takes 8,900,000 years), and far enough below 2^53 that adding to one is exact. Decoders refuse more.
+ */
+export const COUNTER_MAX = 2 ** 48 - 1;
+/**
+ * News that raises a counter by more than this at once was not counted by anyone: it is a flipped bit, a
+ * defect or a lie, and refused with an alarm. A member that was away for twelve days, while another
+ * refuted once a second, is still within it.
+ */
+export const COUNTER_JUMP_MAX = 2 ** 20;
+
 export const NODE_ID_BYTES_MAX = 64;
 export const ADDRESS_BYTES_MAX = 80;
 
@@ -40,13 +52,16 @@ export function address(text: string): Address {
 
 export function incarnation(value: number): Incarnation {
   assert(
-    Number.isSafeInteger(value) && value >= 0,
-    "an incarnation is a safe non-negative integer",
+    Number.isInteger(value) && value >= 0 && value <= COUNTER_MAX,
+    "an incarnation is a whole number within its bound",
   );
   return value as Incarnation;
 }
 
 export function term(value: number): Term {
-  assert(Number.isSafeInteger(value) && value >= 0, "a term is a safe non-negative integer");
+  assert(
+    Number.isInteger(value) && value >= 0 && value <= COUNTER_MAX,
+    "a term is a whole number within its bound",
+  );
   return value as Term;
 }

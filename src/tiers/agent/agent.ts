@@ -7,10 +7,11 @@
 
 import { randomBytes } from "node:crypto";
 import { assertNever } from "../../core/base/assert.ts";
-import { ByteReader, ByteWriter } from "../../core/base/bytes.ts";
-import { type Address, incarnation, type NodeId, nodeId } from "../../core/base/ids.ts";
+import { type Address, type NodeId, nodeId } from "../../core/base/ids.ts";
 import { Random } from "../../core/base/random.ts";
+import type { ElectionAlarm } from "../../core/cluster/election/types.ts";
 import { SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
+import { encodeCeiling } from "../../core/cluster/swim/durable-ceiling.ts";
 import type { NodeRecord, SwimStreamPacket } from "../../core/cluster/swim/messages.ts";
 import { Swim } from "../../core/cluster/swim/swim.ts";
 import type {
@@ -18,11 +19,12 @@ import type {
   SwimEffect,
   SwimInput,
   SwimView,
+  SwimWarning,
 } from "../../core/cluster/swim/types.ts";
 import type { Background, Work } from "../../host/background.ts";
 import { RefusalLog } from "../../host/control/refusal-log.ts";
-import { DurableRegion } from "../../host/durable-region.ts";
-import { FileDisk } from "../../host/file-disk.ts";
+import type { DurableRegion } from "../../host/durable-region.ts";
+import type { FileDisk } from "../../host/file-disk.ts";
 import { type Driven, Loop, type Machine } from "../../host/loop.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log, LogFields, LogLevel } from "../../host/ports/log.ts";
@@ -31,11 +33,13 @@ import type { Datagram } from "../../wire/datagram.ts";
 import type { Hello } from "../../wire/hello.ts";
 import { formatKeyId } from "../../wire/key-ring.ts";
 import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
+import { alarmMeaning } from "./alarms.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentEvent, AgentStatus, KeyInfo, MemberEventName, MemberInfo } from "./events.ts";
 import { type LeaderNews, Leadership } from "./leadership.ts";
 import { type AgentLook, describeMembers, describeStatus } from "./report.ts";
 import { type AgentState, decodeAgentState, encodeAgentState } from "./state.ts";
+import { openStored, type Stored } from "./stored.ts";
 import { Transports } from "./transports.ts";
 
 export interface AgentSurroundings {
@@ -54,29 +58,8 @@ export interface AgentSurroundings {
 const LEAVE_MS_MAX = 4_000;
 /** Requests that may wait for their answer at one time. */
 const ANSWERS_MAX = 1_024;
-/** A region that is there and cannot be read stops the start: what was promised from it is not known. */
-const INCARNATION_REGION = {
-  region: "swim",
-  holds: "the highest incarnation this member has told",
-  remedy:
-    "Restore the file from a copy, or move it away: the member then rises above what the others remember of it.",
-};
-const VOTE_REGION = {
-  region: "vote",
-  holds: "the term and vote of this member",
-  remedy:
-    "Restore the file from a copy. Without one this name must not vote again: start the member " +
-    "under a new name, with that name in its place in --voters of all.",
-};
 /** How often our own health is looked at and told. */
 const HEALTH_MS = 1_000;
-
-interface Stored {
-  readonly disk: FileDisk;
-  readonly incarnation: DurableRegion;
-  /** Null for members that do not vote. */
-  readonly vote: DurableRegion | null;
-}
 
 export class Agent {
   readonly config: AgentConfig;
@@ -110,12 +93,11 @@ export class Agent {
     this.#region = stored.incarnation;
     this.#startedAt = around.clock.now();
     this.#loop = new Loop(around.clock, (error) => around.onFatal("a defect", error));
-    const { found } = stored.incarnation;
     this.#swim = new Swim(
       {
         self: recordOf(config),
         boot: around.clock.wall(),
-        incarnationCeiling: incarnation(found === null ? 0 : new ByteReader(found).varint()),
+        incarnationCeiling: stored.ceiling,
         config: SWIM_PROFILES[config.profile],
         seeds: [],
       },
@@ -133,6 +115,7 @@ export class Agent {
         addressOf: (id) => this.#addresses.get(id),
         send: (to, packet) => transports.send(to, { protocol: "election", packet }),
         onNews: (news) => this.#onLeader(news),
+        onAlarm: ({ code, from, about }) => this.#onWarning(code, from, about),
       },
       stored.vote,
     );
@@ -141,10 +124,7 @@ export class Agent {
 
   /** Opens disk and sockets and starts the machine; rejects with a reason when one of them does. */
   static async start(config: AgentConfig, around: AgentSurroundings): Promise<Agent> {
-    const disk = new FileDisk(config.dataDir);
-    const incarnation = await DurableRegion.open({ disk, ...INCARNATION_REGION });
-    const votes = config.voters.length > 0;
-    const vote = votes ? await DurableRegion.open({ disk, ...VOTE_REGION }) : null;
+    const stored = await openStored(config.dataDir, config.voters.length > 0);
     let agent: Agent | null = null;
     const refusals = new RefusalLog(around.log, around.clock);
     const hello = helloOf(config, around.version);
@@ -160,7 +140,7 @@ export class Agent {
       },
       onProblem: (host, problem) => refusals.note(host, problem),
     });
-    agent = new Agent(config, around, transports, { disk, incarnation, vote });
+    agent = new Agent(config, around, transports, stored);
     agent.#driven.push({ kind: "start" });
     agent.#leadership.start();
     agent.#tellHealth();
@@ -238,6 +218,12 @@ export class Agent {
     return this.#loop.lag;
   }
 
+  /** Warnings and alarms of membership and election since the start, by code. */
+  get alarmCounts(): ReadonlyMap<string, number> {
+    const election = this.#leadership.view?.alarms ?? new Map<string, number>();
+    return new Map([...Object.entries(this.view().counts.warnings), ...election]);
+  }
+
   /** Ourselves first. */
   members(): readonly MemberInfo[] {
     return describeMembers(this.#look());
@@ -292,11 +278,8 @@ export class Agent {
         this.#answers.get(effect.connection)?.(effect.packet);
         this.#answers.delete(effect.connection);
         return undefined;
-      case "persistIncarnation": {
-        const payload = new ByteWriter(16);
-        payload.varint(effect.ceiling);
-        return this.#region.save(payload.take());
-      }
+      case "persistIncarnation":
+        return this.#region.save(encodeCeiling(effect.ceiling));
       case "memberChanged":
         this.#onChange(effect.change);
         return undefined;
@@ -314,7 +297,7 @@ export class Agent {
         this.#around.onFatal(`another live member bears our name at ${effect.rival}`, null);
         return undefined;
       case "warning":
-        this.#log("warn", "swim.warning", { code: effect.code, about: effect.about });
+        this.#onWarning(effect.code, null, effect.about);
         return undefined;
       default:
         return assertNever(effect);
@@ -376,6 +359,17 @@ export class Agent {
     this.#leadership.onPeerState(id, state);
   }
 
+  #onWarning(code: SwimWarning | ElectionAlarm, member: string | null, about: string): void {
+    const meaning = alarmMeaning(code);
+    if (meaning === null) {
+      this.#log("warn", "swim.warning", { code, about });
+      return;
+    }
+    this.#log("error", "agent.alarm", { code, member, about, meaning });
+    const at = new Date(this.#around.clock.wall()).toISOString();
+    this.#around.onEvent({ event: "alarm", code, member, about, at });
+  }
+
   #onLeader({ group, leader, term, why }: LeaderNews): void {
     const at = new Date(this.#around.clock.wall()).toISOString();
     this.#log("info", "election.leader", { group, leader, term, why });
@@ -385,7 +379,13 @@ export class Agent {
 
   #ownState(health: number): AgentState {
     const { view, group } = this.#leadership;
-    return { health, group, leading: view?.state === "leader", term: view?.term ?? 0 };
+    return {
+      health,
+      group,
+      leading: view?.state === "leader",
+      term: view?.term ?? 0,
+      electorate: view?.electorate ?? "",
+    };
   }
 
   /** Embedded in what we send anyway; a new version only when something changed. */

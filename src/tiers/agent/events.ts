@@ -41,6 +41,15 @@ export type AgentEvent =
       readonly at: string;
     }
   | {
+      /** What a peer or an operator must not do, and what does not heal by itself. */
+      readonly event: "alarm";
+      readonly code: string;
+      /** Who caused it, as far as it says who it is. */
+      readonly member: string | null;
+      readonly about: string;
+      readonly at: string;
+    }
+  | {
       readonly event: "leader-change";
       /** Null when the group has no leader now. */
       readonly member: string | null;

@@ -5,14 +5,13 @@
 
 import { randomBytes } from "node:crypto";
 import { assertNever } from "../../core/base/assert.ts";
-import { ByteReader, ByteWriter } from "../../core/base/bytes.ts";
-import { type Address, type NodeId, nodeId, term } from "../../core/base/ids.ts";
+import { type Address, type NodeId, nodeId } from "../../core/base/ids.ts";
 import { Random } from "../../core/base/random.ts";
 import { ELECTION_PROFILES, type ElectionProfileName } from "../../core/cluster/election/config.ts";
+import { encodeVote } from "../../core/cluster/election/durable-vote.ts";
 import { Election } from "../../core/cluster/election/election.ts";
 import type { ElectionPacket } from "../../core/cluster/election/messages.ts";
 import type {
-  DurableVote,
   ElectionEffect,
   ElectionInput,
   ElectionView,
@@ -23,6 +22,7 @@ import type { Driven, Loop, Machine } from "../../host/loop.ts";
 import type { Log } from "../../host/ports/log.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentState } from "./state.ts";
+import type { Stored } from "./stored.ts";
 
 const PROFILE_OF: Readonly<Record<ProfileName, ElectionProfileName>> = {
   lan: "standard",
@@ -30,6 +30,9 @@ const PROFILE_OF: Readonly<Record<ProfileName, ElectionProfileName>> = {
   local: "dc",
   dc: "dc",
 };
+
+/** Groups that members may name; one key holder could name any number. */
+const KNOWN_GROUPS_MAX = 1_024;
 
 export interface LeaderNews {
   readonly group: string;
@@ -46,6 +49,7 @@ export interface LeadershipOptions {
   readonly addressOf: (id: NodeId) => Address | undefined;
   readonly send: (to: Address, packet: ElectionPacket) => void;
   readonly onNews: (news: LeaderNews) => void;
+  readonly onAlarm: (alarm: Extract<ElectionEffect, { readonly kind: "alarm" }>) => void;
 }
 
 interface KnownLeader {
@@ -63,13 +67,13 @@ export class Leadership {
   /** The group we vote in; empty when we vote in none. */
   readonly group: string;
 
-  /** `region` holds term and vote; null for members that do not vote. */
-  constructor(options: LeadershipOptions, region: DurableRegion | null) {
+  /** Null for members that do not vote. */
+  constructor(options: LeadershipOptions, vote: Stored["vote"]) {
     this.#options = options;
-    this.#region = region;
+    this.#region = vote?.region ?? null;
     const { config, loop } = options;
-    this.group = region === null ? "" : groupOf(config);
-    if (region === null) {
+    this.group = vote === null ? "" : groupOf(config);
+    if (vote === null) {
       this.#election = null;
       this.#driven = null;
       return;
@@ -78,7 +82,7 @@ export class Leadership {
       {
         self: nodeId(config.name),
         voters: config.voters.map(nodeId),
-        durable: decodeVote(region.found),
+        durable: vote.found,
         config: ELECTION_PROFILES[PROFILE_OF[config.profile]],
         priority: config.priority,
         // A bare agent keeps no state beyond term and vote.
@@ -132,9 +136,9 @@ export class Leadership {
   }
 
   onPacket(packet: ElectionPacket): void {
-    // Whoever is not in the configured electorate has no say, whatever it claims. (AD-3)
-    if (packet.group !== this.group || !this.#options.config.voters.includes(packet.from)) return;
-    this.#driven?.push({ kind: "message", from: packet.from, message: packet.message });
+    // Whoever is not in the configured electorate has no say, whatever it claims; the machine sees to it. (AD-3)
+    const { group, from, electorate, message } = packet;
+    if (group === this.group) this.#driven?.push({ kind: "message", from, electorate, message });
   }
 
   onHealth(score: number): void {
@@ -148,10 +152,16 @@ export class Leadership {
 
   /** What a member says of itself decides for groups we do not vote in; the higher term wins. */
   onPeerState(id: NodeId, state: AgentState): void {
-    const { group, leading, term: at } = state;
-    if (group === "" || group === this.group) return;
+    const { group, leading, term: at, electorate } = state;
+    if (group === "") return;
+    if (group === this.group) {
+      // Halves of a group that count different voters never write to each other; here they meet.
+      this.#driven?.push({ kind: "electorate", from: id, electorate });
+      return;
+    }
     const known = this.#known.get(group);
-    if (leading && (known === undefined || at > known.term)) {
+    const room = known !== undefined || this.#known.size < KNOWN_GROUPS_MAX;
+    if (leading && room && (known === undefined || at > known.term)) {
       this.#known.set(group, { leader: id, term: at });
       this.#options.onNews({ group, leader: id, term: at, why: "announced" });
     } else if (!leading && known?.leader === id) {
@@ -205,6 +215,9 @@ export class Leadership {
           cooldownMs: effect.cooldownMs,
         });
         return undefined;
+      case "alarm":
+        this.#options.onAlarm(effect);
+        return undefined;
       default:
         return assertNever(effect);
     }
@@ -215,26 +228,12 @@ export class Leadership {
     const address = addressOf(to);
     // A voter we have not met yet cannot be asked; it counts against the majority all the same.
     if (address === undefined) return;
-    send(address, { from: nodeId(config.name), group: this.group, message });
+    const electorate = this.view?.electorate ?? "";
+    send(address, { from: nodeId(config.name), group: this.group, electorate, message });
   }
 }
 
 /** Members of one role in one datacenter elect together; gates elect across them. */
 export function groupOf({ role, datacenter }: Pick<AgentConfig, "role" | "datacenter">): string {
   return role === "gate" ? "gate" : `${role}@${datacenter}`;
-}
-
-function encodeVote({ term: at, votedFor }: DurableVote): Uint8Array {
-  const out = new ByteWriter(96);
-  out.varint(at);
-  out.text(votedFor ?? "");
-  return out.take();
-}
-
-function decodeVote(found: Uint8Array | null): DurableVote {
-  if (found === null) return { term: term(0), votedFor: null };
-  const from = new ByteReader(found);
-  const at = term(from.varint());
-  const votedFor = from.text();
-  return { term: at, votedFor: votedFor === "" ? null : nodeId(votedFor) };
 }

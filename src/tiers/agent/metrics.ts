@@ -37,6 +37,11 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
     gauge("election_leading", "1 while we lead our group", election?.state === "leader" ? 1 : 0),
     gauge("loop_lag_last_ms", "Lateness of the last timer in milliseconds", agent.lag.lastMs),
     gauge("loop_lag_max_ms", "Latest timer since the start in milliseconds", agent.lag.maxMs),
+    labelled("counter", "alarms_total", {
+      help: "Warnings and alarms",
+      label: "code",
+      values: agent.alarmCounts,
+    }),
     ...transportMetrics(agent),
   ];
 }

@@ -6,12 +6,14 @@
 import {
   ADDRESS_BYTES_MAX,
   type Address,
+  COUNTER_MAX,
   type Incarnation,
   NODE_ID_BYTES_MAX,
   type NodeId,
   ROLES,
   type Term,
 } from "../../core/base/ids.ts";
+import { ELECTORATE_DIGEST_CHARACTERS } from "../../core/cluster/election/electorate.ts";
 import {
   type ElectionMessage,
   type ElectionPacket,
@@ -49,6 +51,7 @@ import {
   bool,
   branded,
   bytes,
+  counter,
   type Field,
   type Fields,
   float,
@@ -61,14 +64,18 @@ import {
   struct,
   type Type,
   text,
-  uint,
   union,
 } from "../schema.ts";
 
+/** Of a protocol. */
+const VERSION_MAX = 65_535;
 const id = branded<NodeId>(text(NODE_ID_BYTES_MAX, 1));
 const address = branded<Address>(text(ADDRESS_BYTES_MAX, 1));
-const incarnation = branded<Incarnation>(uint);
-const term = branded<Term>(uint);
+/** Every number that a peer counts: bounded, so that no machine ever adds beyond what is exact. */
+const count = counter(COUNTER_MAX);
+const incarnation = branded<Incarnation>(count);
+const term = branded<Term>(count);
+const version = counter(VERSION_MAX);
 const NO_BYTES = new Uint8Array(0);
 const STATUSES: readonly MemberStatus[] = ["alive", "suspect", "dead", "left"];
 
@@ -78,7 +85,7 @@ const coordinate = struct<Coordinate>("coordinate", {
   error: required(3, float),
   errorMs: required(4, float),
   adjustment: required(5, float),
-  sampleCount: required(6, uint),
+  sampleCount: required(6, count),
 });
 
 const record = recurring(
@@ -87,8 +94,8 @@ const record = recurring(
     address: required(2, address),
     role: required(3, oneOf(ROLES)),
     datacenter: required(4, text(DATACENTER_BYTES_MAX)),
-    versionMajor: required(5, uint),
-    versionMinor: required(6, uint),
+    versionMajor: required(5, version),
+    versionMinor: required(6, version),
     meta: optional(7, bytes(META_BYTES_MAX), NO_BYTES),
   }),
 );
@@ -118,16 +125,16 @@ const update = union<Update>("update", {
     number: 6,
     fields: {
       origin: required(1, id),
-      boot: required(2, uint),
-      sequence: required(3, uint),
+      boot: required(2, count),
+      sequence: required(3, count),
       payload: required(4, bytes(USER_PAYLOAD_BYTES_MAX)),
     },
   },
 });
 
 const state = struct<EmbeddedState>("state", {
-  boot: required(1, uint),
-  version: required(2, uint),
+  boot: required(1, count),
+  version: required(2, count),
   body: required(3, bytes(STATE_BYTES_MAX)),
 });
 
@@ -137,7 +144,7 @@ const member = struct<MemberState>("member", {
   status: required(3, oneOf(STATUSES)),
 });
 
-const sequence: Field<number> = required(1, uint);
+const sequence: Field<number> = required(1, count);
 const target: Field<NodeId> = required(2, id);
 
 const datagramMessage = union<DatagramMessage>("datagram", {
@@ -192,9 +199,9 @@ function packet<Message>(message: Type<Message>) {
 export const swimDatagram = struct<SwimDatagram>("membership", packet(datagramMessage));
 export const swimStreamPacket = struct<SwimStreamPacket>("exchange", packet(streamMessage));
 
-const ballot = { term: required(1, term), round: required(2, uint) };
+const ballot = { term: required(1, term), round: required(2, count) };
 const answer = { ...ballot, granted: required(3, bool) };
-const beat = { term: required(1, term), sequence: required(2, uint) };
+const beat = { term: required(1, term), sequence: required(2, count) };
 
 export const electionPacket = struct<ElectionPacket>("election", {
   from: required(1, id),
@@ -211,18 +218,19 @@ export const electionPacket = struct<ElectionPacket>("election", {
       stepDown: { number: 7, fields: { term: required(1, term) } },
     }),
   ),
+  electorate: optional(4, text(ELECTORATE_DIGEST_CHARACTERS), ""),
 });
 
 const aggregate = struct<DatacenterAggregate>("aggregate", {
-  clusterSize: required(1, uint),
-  healthyManagers: required(2, uint),
-  workerCount: required(3, uint),
-  healthyWorkers: required(4, uint),
-  totalCores: required(5, uint),
-  availableCores: required(6, uint),
-  activeJobs: required(7, uint),
-  activeWorkflows: required(8, uint),
-  queueDepth: required(9, uint),
+  clusterSize: required(1, count),
+  healthyManagers: required(2, count),
+  workerCount: required(3, count),
+  healthyWorkers: required(4, count),
+  totalCores: required(5, count),
+  availableCores: required(6, count),
+  activeJobs: required(7, count),
+  activeWorkflows: required(8, count),
+  queueDepth: required(9, count),
   health: required(10, oneOf(DATACENTER_HEALTHS)),
   healthReason: optional(11, text(HEALTH_REASON_BYTES_MAX), ""),
 });
@@ -231,7 +239,7 @@ export const federationMessage = union<FederationMessage>("federation", {
   xprobe: {
     number: 1,
     fields: {
-      sequence: required(1, uint),
+      sequence: required(1, count),
       sourceCluster: required(2, text(DATACENTER_BYTES_MAX)),
       sourceNode: required(3, id),
       sourceAddress: required(4, address),
@@ -242,7 +250,7 @@ export const federationMessage = union<FederationMessage>("federation", {
   xack: {
     number: 2,
     fields: {
-      sequence: required(1, uint),
+      sequence: required(1, count),
       datacenter: required(2, text(DATACENTER_BYTES_MAX)),
       node: required(3, id),
       incarnation: required(4, incarnation),

@@ -15,6 +15,8 @@ function draw(shape: Shape, random: Random): unknown {
   switch (shape.kind) {
     case "uint":
       return random.chance(0.5) ? random.pick(NUMBERS) : random.below(2 ** 32);
+    case "counter":
+      return random.pick([...NUMBERS.filter((number) => number < shape.max), shape.max]);
     case "int":
       return (random.chance(0.5) ? 1 : -1) * Math.floor(random.pick(NUMBERS) / 2);
     case "bool":

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../../base/brand.ts";
-import { nodeId, term } from "../../base/ids.ts";
+import { COUNTER_JUMP_MAX, COUNTER_MAX, nodeId, term } from "../../base/ids.ts";
 import { Random } from "../../base/random.ts";
 import { checkElectionConfig, ELECTION_PROFILES } from "./config.ts";
 import { Election } from "./election.ts";
+import { electorateDigest } from "./electorate.ts";
 import type { ElectionMessage } from "./messages.ts";
 import type { ElectionEffect, ElectionInput } from "./types.ts";
 
@@ -39,7 +40,8 @@ class Bench {
   }
 
   hear(from: string, message: ElectionMessage): this {
-    return this.step({ kind: "message", from: nodeId(from), message });
+    const { electorate } = this.election.snapshot();
+    return this.step({ kind: "message", from: nodeId(from), electorate, message });
   }
 
   advance(ms: number): this {
@@ -282,5 +284,53 @@ describe("an election", () => {
     bench.step({ kind: "syncDone" });
     expect(bench.election.snapshot().mode).toBe("active");
     expect(new Bench({ mustSync: true }).win().election.snapshot().mode).toBe("active");
+  });
+
+  it("a term that nobody counted to is not believed and not kept, whatever message brings it", () => {
+    const far = term(COUNTER_MAX);
+    const bench = new Bench({ term: 5 });
+    bench.now += config.leaderTimeoutMs;
+    for (const message of [
+      { kind: "heartbeat", term: far, sequence: 1 },
+      { kind: "heartbeatAck", term: far, sequence: 1 },
+      { kind: "vote", term: far, round: 1 },
+      { kind: "voteReply", term: far, round: 1, granted: true },
+      { kind: "preVote", term: far, round: 1 },
+      { kind: "preVoteReply", term: far, round: 1, granted: true },
+      { kind: "stepDown", term: far },
+    ] as const) {
+      bench.hear("a", message);
+    }
+    expect(bench.election.term).toBe(5);
+    const about = `from 5 to ${COUNTER_MAX}`;
+    expect(bench.effects).toEqual([{ kind: "alarm", code: "TERM_JUMP", from: "a", about }]);
+    expect(bench.election.snapshot().alarms.get("TERM_JUMP")).toBe(7);
+    bench.hear("a", { kind: "heartbeat", term: term(5 + COUNTER_JUMP_MAX), sequence: 1 });
+    expect(bench.election.leader).toBe("a");
+  });
+
+  it("nobody stands at the end of the terms, and says so", () => {
+    const bench = new Bench({ term: COUNTER_MAX }).advance(60_000);
+    expect(bench.sent("preVote")).toEqual([]);
+    expect(bench.election.snapshot().alarms.get("TERM_EXHAUSTED")).toBeGreaterThan(0);
+  });
+
+  it("QUOR-10: votes of one that counts other voters do not count, and raise an alarm", () => {
+    const bench = new Bench();
+    const round = bench.stand();
+    bench.clear();
+    const electorate = electorateDigest(["me", "a", "b"].map(nodeId));
+    const reply = { kind: "preVoteReply", term: term(0), granted: true, round } as const;
+    for (const from of ["a", "b", "c", "d"]) {
+      bench.step({ kind: "message", from: nodeId(from), electorate, message: reply });
+    }
+    expect(bench.election.state).toBe("preCandidate");
+    const about = `it counts voters ${electorate}, we count ${electorateDigest(five)}`;
+    const alarm = { kind: "alarm", code: "ELECTORATE_MISMATCH", from: "a", about };
+    expect(bench.effects).toEqual([alarm]);
+    bench.now += 20_000;
+    bench.clear().step({ kind: "electorate", from: nodeId("e"), electorate });
+    expect(bench.effects).toEqual([{ ...alarm, from: "e" }]);
+    expect(electorateDigest([...five].reverse())).toBe(electorateDigest(five));
   });
 });

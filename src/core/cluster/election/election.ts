@@ -21,12 +21,13 @@ import { assert, assertNever } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
 import { millis } from "../../base/brand.ts";
 import type { NodeId, Term } from "../../base/ids.ts";
-import { term as toTerm } from "../../base/ids.ts";
+import { COUNTER_MAX, term as toTerm } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { ElectionConfig } from "./config.ts";
 import { checkElectionConfig } from "./config.ts";
 import { FlapGuard } from "./flap-guard.ts";
 import { LeaderLease } from "./leader-lease.ts";
+import { MessageGate } from "./message-gate.ts";
 import type { ElectionMessage } from "./messages.ts";
 import { VOTERS_MAX } from "./messages.ts";
 import type { ElectionRules } from "./rules.ts";
@@ -70,6 +71,7 @@ export class Election {
   #round = 0;
   readonly #grants: NodeId[] = [];
   readonly #denials: NodeId[] = [];
+  readonly #gate: MessageGate;
   #score = 0;
   #alive = true;
 
@@ -84,6 +86,7 @@ export class Election {
     this.#random = random;
     const majority = Math.floor(options.voters.length / 2) + 1;
     this.#quorum = rules.quorumConfigured ? majority : Math.max(1, majority - 1);
+    this.#gate = new MessageGate(options, (effect) => this.#out.push(effect));
     this.#flaps = new FlapGuard(options.config);
     this.#lease = new LeaderLease(options.config, this.#quorum, rules);
     this.#term = options.durable.term;
@@ -103,7 +106,11 @@ export class Election {
         this.#tick();
         break;
       case "message":
+        if (!this.#gate.passes(input, this.#term, now)) break;
         this.#onMessage(input.from, input.message);
+        break;
+      case "electorate":
+        this.#gate.sameElectorate(input.from, input.electorate, now);
         break;
       case "health":
         this.#onHealth(input.score, input.alive);
@@ -159,6 +166,8 @@ export class Election {
       leaseUntil: this.#state === "leader" && until > Number.NEGATIVE_INFINITY ? until : null,
       quorum: this.#quorum,
       coolingDownUntil: this.#flaps.coolingUntil(this.#now),
+      electorate: this.#gate.electorate,
+      alarms: this.#gate.counts,
     };
   }
 
@@ -199,7 +208,9 @@ export class Election {
   #stand(): void {
     if (this.#leader !== null) this.#setLeader(null, "lease lapsed");
     const cooling = this.#flaps.coolingUntil(this.#now);
-    if (cooling !== null || !this.#eligible()) {
+    const exhausted = this.#term >= COUNTER_MAX;
+    if (exhausted) this.#gate.alarm("TERM_EXHAUSTED", this.#options.self, "", this.#now);
+    if (cooling !== null || exhausted || !this.#eligible()) {
       this.#awaitLeader();
       if (cooling !== null) this.#electionAt = Math.max(this.#electionAt, cooling);
       return;
@@ -301,7 +312,6 @@ export class Election {
   // ---- following ------------------------------------------------------------------------------
 
   #onMessage(from: NodeId, message: ElectionMessage): void {
-    if (from === this.#options.self || !this.#options.voters.includes(from)) return;
     switch (message.kind) {
       case "preVote":
         this.#onPreVote(from, message);

@@ -45,6 +45,8 @@ export interface ElectionPacket {
   readonly from: NodeId;
   /** Which group elects: managers of one datacenter, gates. */
   readonly group: string;
+  /** Digest of the voters that the sender counts; empty from those who tell none. */
+  readonly electorate: string;
   readonly message: ElectionMessage;
 }
 

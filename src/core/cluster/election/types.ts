@@ -35,7 +35,15 @@ export type SyncMode = "syncing" | "active" | "draining";
 export type ElectionInput =
   | { readonly kind: "start" }
   | { readonly kind: "tick" }
-  | { readonly kind: "message"; readonly from: NodeId; readonly message: ElectionMessage }
+  | {
+      readonly kind: "message";
+      readonly from: NodeId;
+      /** Digest of the voters that the sender counts. */
+      readonly electorate: string;
+      readonly message: ElectionMessage;
+    }
+  /** A member of our group says, outside elections, which voters it counts. */
+  | { readonly kind: "electorate"; readonly from: NodeId; readonly electorate: string }
   /** Local health from membership: the score, and whether we are alive in our own and others' eyes. */
   | { readonly kind: "health"; readonly score: number; readonly alive: boolean }
   /** Give leadership up (draining, degraded, leaving). */
@@ -58,7 +66,18 @@ export type ElectionEffect =
   /** Ask the leader for state (stream); answer with `syncDone` or `syncFailed`. */
   | { readonly kind: "requestSync"; readonly leader: NodeId }
   | { readonly kind: "modeChanged"; readonly mode: SyncMode }
-  | { readonly kind: "flapping"; readonly changes: number; readonly cooldownMs: number };
+  | { readonly kind: "flapping"; readonly changes: number; readonly cooldownMs: number }
+  | {
+      readonly kind: "alarm";
+      readonly code: ElectionAlarm;
+      readonly from: NodeId;
+      readonly about: string;
+    };
+
+export type ElectionAlarm =
+  | "TERM_JUMP" // a term far above what anyone counted; refused
+  | "TERM_EXHAUSTED" // the term is at its bound: nobody can be elected any more
+  | "ELECTORATE_MISMATCH"; // a member of the group counts other voters; its votes do not count
 
 export interface ElectionView {
   readonly state: ElectionState;
@@ -70,4 +89,8 @@ export interface ElectionView {
   readonly leaseUntil: number | null;
   readonly quorum: number;
   readonly coolingDownUntil: number | null;
+  /** Digest of the configured voters. */
+  readonly electorate: string;
+  /** How often each alarm was raised, those included that were too frequent to be told. */
+  readonly alarms: ReadonlyMap<ElectionAlarm, number>;
 }

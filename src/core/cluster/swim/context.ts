@@ -3,9 +3,9 @@
  * and the effects of the step in progress. Parts decide; the context keeps and sends.
  */
 
-import { assert } from "../../base/assert.ts";
+import { Alarms } from "../../base/alarms.ts";
 import type { Address, Incarnation, NodeId } from "../../base/ids.ts";
-import { incarnation as toIncarnation } from "../../base/ids.ts";
+import { COUNTER_MAX, incarnation as toIncarnation } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { CoordinateEstimator, VIVALDI_DEFAULTS } from "../vivaldi/estimator.ts";
 import { Awareness } from "./awareness.ts";
@@ -81,6 +81,7 @@ export class SwimContext {
   /** After our loop stood still, nobody is buried before this moment. */
   judgeFrom = Number.NEGATIVE_INFINITY;
   state: EmbeddedState | null = null;
+  readonly alarms = new Alarms<SwimWarning>();
   #ceiling: Incarnation;
   #sequence = 0;
 
@@ -108,16 +109,26 @@ export class SwimContext {
   }
 
   warn(code: SwimWarning, about: string): void {
+    this.alarms.count(code);
     this.out.push({ kind: "warning", code, about });
+  }
+
+  /** A warning that a peer can cause at will: always counted, told now and then. */
+  alarm(code: SwimWarning, about: string): void {
+    if (this.alarms.raise(code, this.now)) this.emit({ kind: "warning", code, about });
   }
 
   /** M1: our incarnation only rises, and the disk knows a number at least as high before anyone else does. */
   raiseIncarnation(above: number): void {
-    const next = toIncarnation(Math.max(this.incarnation, above) + 1);
-    assert(next > this.incarnation, "our incarnation rises");
+    const raised = Math.max(this.incarnation, above) + 1;
+    if (raised > COUNTER_MAX) {
+      this.alarm("INCARNATION_EXHAUSTED", this.self.id);
+      return;
+    }
+    const next = toIncarnation(raised);
     this.incarnation = next;
     if (next <= this.#ceiling) return;
-    this.#ceiling = toIncarnation(next + INCARNATION_BLOCK);
+    this.#ceiling = toIncarnation(Math.min(COUNTER_MAX, next + INCARNATION_BLOCK));
     if (!this.rules.persistBeforeTelling) return;
     this.emit({ kind: "persistIncarnation", ceiling: this.#ceiling });
   }

@@ -7,10 +7,15 @@
  *                          +---alive, higher---+-------alive, higher-----+       left: as dead, by choice
  *
  * News about ourselves is answered, not believed: we refute above the accusation. (SWIM 4.2)
+ *
+ * News that raises an incarnation by more than COUNTER_JUMP_MAX is refused by everyone, the member it
+ * is about included: whoever could make a member count to the end of its numbers, or make others believe
+ * that it did, would silence it. Should somebody hold a wrong number all the same (it learned the
+ * member from a liar), the member's own next word puts it right.
  */
 
 import type { Incarnation, NodeId } from "../../base/ids.ts";
-import { incarnation as toIncarnation } from "../../base/ids.ts";
+import { COUNTER_JUMP_MAX, incarnation as toIncarnation } from "../../base/ids.ts";
 import { latencyMultiplier } from "../vivaldi/quality.ts";
 import type { SwimContext } from "./context.ts";
 import { MEMBERS_MAX, TOMBSTONES_MAX } from "./limits.ts";
@@ -86,6 +91,7 @@ export class Membership {
       this.#newcomer(node, incarnation, kind, direct);
       return;
     }
+    if (this.#jumps(known.id, known.incarnation, incarnation)) return;
     const older = rules.equalAliveLoses
       ? incarnation <= known.incarnation
       : incarnation < known.incarnation;
@@ -184,6 +190,7 @@ export class Membership {
   #aliveSelf(node: NodeRecord, incarnation: Incarnation): void {
     const context = this.#context;
     if (incarnation < context.incarnation) return;
+    if (this.#jumps(node.id, context.incarnation, incarnation)) return;
     // It may be an older self of ours, so we refute once; two live rivals must not race for ever.
     if (node.address !== context.self.address && !this.onRival(node)) return;
     if (incarnation === context.incarnation && sameRecord(node, context.self)) return;
@@ -201,7 +208,7 @@ export class Membership {
       return;
     }
     const known = context.table.get(id);
-    if (known === undefined) return;
+    if (known === undefined || this.#jumps(id, known.incarnation, incarnation)) return;
     if (incarnation < known.incarnation && rules.staleAccusationIgnored) return;
     if (!known.confirmed && rules.unconfirmedProtected) return;
     if (known.status === "dead" || known.status === "left") {
@@ -270,7 +277,7 @@ export class Membership {
       return;
     }
     const known = context.table.get(id);
-    if (known === undefined) return;
+    if (known === undefined || this.#jumps(id, known.incarnation, incarnation)) return;
     if (incarnation < known.incarnation && context.rules.staleAccusationIgnored) return;
     if (!known.confirmed && context.rules.unconfirmedProtected) {
       this.forget(known, "gossip says dead, never reached");
@@ -298,6 +305,7 @@ export class Membership {
     }
     const known = context.table.get(id);
     if (known === undefined || known.status === "left") return;
+    if (this.#jumps(id, known.incarnation, incarnation)) return;
     if (incarnation < known.incarnation && context.rules.staleAccusationIgnored) return;
     const was = known.status;
     known.incarnation = incarnation;
@@ -310,8 +318,25 @@ export class Membership {
   /** 34: stay alive, above the accusation. 37: a member that is leaving lets itself be buried. */
   #accusedSelf(incarnation: Incarnation): void {
     if (incarnation < this.#context.incarnation) return;
+    if (this.#jumps(this.#context.self.id, this.#context.incarnation, incarnation)) return;
     if (this.#context.leaving && this.#context.rules.leaveIsFinal) return;
     this.refute(incarnation);
+  }
+
+  #jumps(id: NodeId, known: Incarnation, told: Incarnation): boolean {
+    if (told - known <= COUNTER_JUMP_MAX) return false;
+    this.#context.alarm("INCARNATION_JUMP", `${id} from ${known} to ${told}`);
+    return true;
+  }
+
+  /**
+   * A member says from its own address what its incarnation is. Where that differs from what we hold by
+   * more than a count can explain, ours came from somebody else, and the member is right.
+   */
+  heedOwnWord(known: Member, told: Incarnation): void {
+    if (Math.abs(told - known.incarnation) <= COUNTER_JUMP_MAX) return;
+    this.#context.alarm("INCARNATION_JUMP", `${known.id} from ${known.incarnation} to ${told}`);
+    known.incarnation = told;
   }
 
   refute(accusation: Incarnation): void {

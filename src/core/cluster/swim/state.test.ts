@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { COUNTER_JUMP_MAX, COUNTER_MAX } from "../../base/ids.ts";
 import type { MemberState } from "./messages.ts";
+import { STATE_BYTES_MAX } from "./messages.ts";
 import { alive, at, Bench, dead, id, inc, left, record, suspect } from "./testing/bench.ts";
 
 const gossip = { kind: "gossip" } as const;
@@ -447,5 +449,64 @@ describe("what rides along", () => {
       code: "VERSION_REFUSED",
       about: "old",
     });
+  });
+});
+
+describe("numbers that nobody counted to", () => {
+  const warned = (bench: Bench, code: string): readonly string[] =>
+    bench.effects.flatMap((effect) =>
+      effect.kind === "warning" && effect.code === code ? [effect.about] : [],
+    );
+
+  it("an accusation of us far above our incarnation is not answered but raises an alarm", () => {
+    const bench = new Bench({ ceiling: 40 }).meet("a", "b").clear();
+    const own = bench.swim.incarnation;
+    for (const number of [COUNTER_MAX, COUNTER_MAX - 41, own + COUNTER_JUMP_MAX + 1]) {
+      bench.hear("a", gossip, [suspect("me", number, "a"), dead("me", number, "a")]);
+      bench.hear("a", gossip, [left("me", number, "a"), alive("me", number)]);
+    }
+    expect(bench.swim.incarnation).toBe(own);
+    expect(bench.effects.some(({ kind }) => kind === "persistIncarnation")).toBe(false);
+    expect(warned(bench, "INCARNATION_JUMP")).toHaveLength(1);
+    expect(bench.swim.snapshot().counts.warnings.INCARNATION_JUMP).toBe(12);
+    bench.hear("a", gossip, [suspect("me", own + COUNTER_JUMP_MAX, "a")]);
+    expect(bench.swim.incarnation).toBe(own + COUNTER_JUMP_MAX + 1);
+  });
+
+  it("an accusation of another one far above its incarnation changes nothing", () => {
+    const bench = new Bench().meet("a", "b", "c").clear();
+    const far = COUNTER_MAX;
+    bench.hear("a", gossip, [suspect("b", far, "a"), dead("b", far, "a"), left("b", far, "a")]);
+    bench.hear("a", gossip, [alive("b", far)]);
+    expect(bench.swim.look(id("b"))).toMatchObject({ status: "alive", incarnation: 1 });
+    expect(warned(bench, "INCARNATION_JUMP")).toEqual([`b from 1 to ${far}`]);
+  });
+
+  it("a member that we learned from a liar puts its number right itself", () => {
+    const bench = new Bench().meet("a", "b").clear();
+    bench.hear("a", gossip, [alive("new", COUNTER_MAX)]);
+    expect(bench.swim.look(id("new"))?.incarnation).toBe(COUNTER_MAX);
+    bench.hear("new", gossip);
+    expect(bench.swim.look(id("new"))?.incarnation).toBe(1);
+    bench.hear("a", gossip, [suspect("new", 1, "a")]);
+    bench.hear("a", gossip, [alive("new", 2)]);
+    expect(bench.status("new")).toBe("alive");
+  });
+
+  it("a member at the end of its numbers goes on, and says so", () => {
+    const bench = new Bench({ ceiling: COUNTER_MAX }).meet("a");
+    bench.hear("a", gossip, [suspect("me", COUNTER_MAX, "a")]);
+    expect(bench.swim.incarnation).toBe(COUNTER_MAX);
+    expect(warned(bench, "INCARNATION_EXHAUSTED")).toEqual(["me"]);
+  });
+
+  it("EMB-7: a state that is too large is cut, with a warning, and the member goes on", () => {
+    const bench = new Bench().meet("a").clear();
+    bench.step({ kind: "setState", body: new Uint8Array(STATE_BYTES_MAX + 16).fill(7) });
+    bench.hear("a", { kind: "ping", sequence: 1, target: id("me") });
+    expect(bench.sent("ack")[0]?.packet.state?.body).toEqual(
+      new Uint8Array(STATE_BYTES_MAX).fill(7),
+    );
+    expect(warned(bench, "STATE_CUT")).toEqual(["416 bytes"]);
   });
 });

@@ -14,6 +14,7 @@ import { assert, assertNever } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
 import { millis } from "../../base/brand.ts";
 import type { Address, Incarnation, NodeId } from "../../base/ids.ts";
+import { COUNTER_JUMP_MAX } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { keyOf } from "./broadcast-queue.ts";
 import { checkSwimConfig } from "./config.ts";
@@ -217,6 +218,7 @@ export class Swim {
     if (this.#isBehind(packet))
       context.send(source, { kind: "gossip" }, context.aliveSelf("alive"));
     this.#meetSender(packet);
+    this.#heedSender(packet, source);
     this.#takeState(packet);
     const { message } = packet;
     switch (message.kind) {
@@ -278,6 +280,12 @@ export class Swim {
     context.changed("confirmed", sender, sender.status, "direct contact");
   }
 
+  #heedSender({ from, fromAddress, incarnation }: SwimDatagram, source: Address): void {
+    const sender = this.#context.table.get(from);
+    if (sender === undefined || source !== fromAddress) return;
+    if (sender.record.address === source) this.#membership.heedOwnWord(sender, incarnation);
+  }
+
   /** Heartbeats of a role ride along; only newer ones are passed on. (EMB-5, CLOCK-5) */
   #takeState(packet: SwimDatagram): void {
     const { state, from: id } = packet;
@@ -289,6 +297,10 @@ export class Swim {
       boot > sender.stateBoot || (boot === sender.stateBoot && version > sender.stateVersion);
     if (!newer && context.rules.statesVersioned) {
       context.counts.staleStates++;
+      return;
+    }
+    if (boot === sender.stateBoot && version - sender.stateVersion > COUNTER_JUMP_MAX) {
+      context.alarm("STATE_JUMP", `${id} from ${sender.stateVersion} to ${version}`);
       return;
     }
     sender.stateBoot = boot;
@@ -319,10 +331,11 @@ export class Swim {
   }
 
   #setState(body: Uint8Array): void {
-    assert(body.length <= STATE_BYTES_MAX, "an embedded state fits its limit");
     const context = this.#context;
+    // A role's heartbeat grows with its work; one that grew too large must not end the member. (EMB-7)
+    if (body.length > STATE_BYTES_MAX) context.alarm("STATE_CUT", `${body.length} bytes`);
     const version = (context.state?.version ?? 0) + 1;
-    context.state = { boot: context.options.boot, version, body };
+    context.state = { boot: context.options.boot, version, body: body.slice(0, STATE_BYTES_MAX) };
   }
 
   #setMeta(meta: Uint8Array): void {
@@ -442,6 +455,7 @@ export class Swim {
       counts: {
         ...context.counts,
         refused: {},
+        warnings: Object.fromEntries(context.alarms.counts),
         queueLength: context.queue.length,
         queueDropped: context.queue.dropped,
       },

@@ -94,7 +94,11 @@ export type SwimWarning =
   | "GOSSIP_OVERFLOW"
   | "JOIN_REFUSED"
   | "MEMBERS_FULL"
-  | "LOOP_LAG";
+  | "LOOP_LAG"
+  | "INCARNATION_JUMP" // news far above what anyone counted; refused
+  | "INCARNATION_EXHAUSTED" // we are at the bound and cannot refute any more
+  | "STATE_JUMP" // a version of an embedded state far above the last; refused
+  | "STATE_CUT"; // our own embedded state is larger than a packet has room for
 
 export interface MemberChange {
   readonly kind:
@@ -151,6 +155,8 @@ export interface SwimCounts {
   readonly staleStates: number;
   readonly unknownReplies: number;
   readonly refused: Readonly<Partial<Record<RefusalCode, number>>>;
+  /** How often each warning was given, those included that were too frequent to be told. */
+  readonly warnings: Readonly<Partial<Record<SwimWarning, number>>>;
   readonly queueLength: number;
   readonly queueDropped: number;
 }

@@ -67,17 +67,18 @@ export class CoordinateEstimator {
     this.#followSpring(peer, Math.max(rttMs, ZERO_MS));
     this.#adjust(peer, rttMs);
     this.#pullToOrigin();
-    if (!isFiniteCoordinate(this.#coordinate)) this.#coordinate = originCoordinate(this.#config);
+    if (!isPlausibleCoordinate(this.#coordinate)) this.#coordinate = originCoordinate(this.#config);
     return true;
   }
 
   accepts(peer: Coordinate, rttMs: number): boolean {
     if (!Number.isFinite(rttMs) || rttMs < 0 || rttMs > this.#config.rttMaxMs) return false;
-    return peer.position.length === this.#config.dimensions && isFiniteCoordinate(peer);
+    return peer.position.length === this.#config.dimensions && isPlausibleCoordinate(peer);
   }
 
   estimateRttMs(peer: Coordinate): number | null {
-    if (peer.position.length !== this.#config.dimensions || !isFiniteCoordinate(peer)) return null;
+    if (peer.position.length !== this.#config.dimensions || !isPlausibleCoordinate(peer))
+      return null;
     return distanceMs(this.#coordinate, peer);
   }
 
@@ -178,10 +179,14 @@ function magnitudeOf(vector: readonly number[]): number {
   return Math.sqrt(sum);
 }
 
-export function isFiniteCoordinate(coordinate: Coordinate): boolean {
+/** No place on earth is this far away; a coordinate beyond it would carry others off with it. */
+const PLACE_MS_MAX = 1_000_000;
+
+export function isPlausibleCoordinate(coordinate: Coordinate): boolean {
   const { position, height, error, errorMs, adjustment } = coordinate;
-  const scalars = height + error + errorMs + adjustment;
-  return Number.isFinite(scalars) && position.every((axis) => Number.isFinite(axis));
+  return [...position, height, error, errorMs, adjustment].every(
+    (value) => Math.abs(value) <= PLACE_MS_MAX,
+  );
 }
 
 /** Median of the last few samples of one peer; mutates and returns the list it is given. */

@@ -1,0 +1,19 @@
+/** What an agent raises an alarm about: what a peer or an operator must not do, and what stays until somebody acts. */
+
+import type { ElectionAlarm } from "../../core/cluster/election/types.ts";
+import type { SwimWarning } from "../../core/cluster/swim/types.ts";
+
+/** Codes that are alarms, with what they mean for whoever reads them; other warnings are only logged. */
+const MEANINGS: Readonly<Partial<Record<SwimWarning | ElectionAlarm, string>>> = {
+  INCARNATION_JUMP: "a member told of an incarnation that nobody counted to; it was not believed",
+  INCARNATION_EXHAUSTED: "our incarnation is at its bound: give this member a new name",
+  STATE_JUMP: "a member told of a version of its state that nobody counted to; it was not believed",
+  TERM_JUMP: "a voter told of a term that nobody counted to; it was not believed",
+  TERM_EXHAUSTED: "the term is at its bound: start the voters under new names",
+  ELECTORATE_MISMATCH: "make --voters agree on all members of the group; its votes do not count",
+};
+
+/** Null for a warning that is no alarm. */
+export function alarmMeaning(code: SwimWarning | ElectionAlarm): string | null {
+  return MEANINGS[code] ?? null;
+}
