@@ -24,12 +24,21 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-async function listen(tls: TlsMaterial | null, connectionsPerHostMax: number): Promise<TcpPort> {
+async function listen(
+  tls: TlsMaterial | null,
+  perHost: number,
+  handshakeMsMax = 200,
+): Promise<TcpPort> {
+  const places = { total: 64, perHost, forMembers: 16 };
+  const isMember = () => false;
   const port = await TcpPort.listen({
-    ...{ host: HOST, port: PORT, tls, connectionsMax: 64 },
-    ...{ connectionsPerHostMax, handshakeMsMax: 200 },
+    host: HOST,
+    port: PORT,
+    tls,
+    places,
+    isMember,
+    handshakeMsMax,
   });
-  ports.push(port);
   return port;
 }
 
@@ -45,6 +54,7 @@ function silent(): { readonly closed: Promise<void> } {
 describe("a stream port", () => {
   it("closes what one host opens beyond its share, and takes it again when places are free", async () => {
     const port = await listen(null, 2);
+    ports.push(port);
     let accepted = 0;
     port.onAccept(() => accepted++);
     const strangers = [silent(), silent(), silent()];
@@ -63,6 +73,7 @@ describe("a stream port with TLS", needs(hasOpenssl, NO_OPENSSL), () => {
     const signed = new Authority(directory).sign("worker", "hyperscale", "default");
     const tls = readTlsMaterial({ ...signed, verifyHostname: false });
     const port = await listen(tls, 4);
+    ports.push(port);
     port.onAccept(() => undefined);
     // All places of this host, held by nobody who has a certificate.
     await Promise.all([silent(), silent(), silent(), silent()].map(({ closed }) => closed));
@@ -77,10 +88,7 @@ describe("a stream port with TLS", needs(hasOpenssl, NO_OPENSSL), () => {
   it("closes at once although a handshake is under way", async () => {
     const signed = new Authority(directory).sign("worker", "hyperscale", "default");
     const tls = readTlsMaterial({ ...signed, verifyHostname: false });
-    const port = await TcpPort.listen({
-      ...{ host: HOST, port: PORT, tls, connectionsMax: 64 },
-      ...{ connectionsPerHostMax: 4, handshakeMsMax: 3_600_000 },
-    });
+    const port = await listen(tls, 4, 3_600_000);
     const { closed } = silent();
     await new Promise((resolve) => setTimeout(resolve, 50));
     await port.close();

@@ -10,6 +10,7 @@ import {
 import { createServer as createTlsServer, connect as dialTls, TLSSocket } from "node:tls";
 import type { Address } from "../core/base/ids.ts";
 import { parseAddress } from "../wire/address.ts";
+import { Places, type PlacesLimits } from "../wire/places.ts";
 import type { ByteStream, ByteStreamPort, DialProblem } from "./ports/byte-stream.ts";
 import type { TlsMaterial } from "./tls.ts";
 import { alternativeUris } from "./tls.ts";
@@ -22,44 +23,59 @@ export interface TcpOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: TlsMaterial | null;
-  /** Connections beyond this many are closed at once by the kernel's side of Node. */
-  readonly connectionsMax: number;
-  /** Of one host, TLS handshakes under way included: one stranger must not take all places. */
-  readonly connectionsPerHostMax: number;
+  /** How many connections may be open: in all, per host, and kept for members. */
+  readonly places: PlacesLimits;
+  /** True for a host where a member lives. */
+  readonly isMember: (host: string) => boolean;
   /** How long a TLS handshake may take. */
   readonly handshakeMsMax?: number;
 }
 
 export class TcpPort implements ByteStreamPort {
   readonly #server: Server;
+  readonly #places: Places;
   readonly #options: TcpOptions;
   readonly #open = new Set<Socket>();
-  readonly #perHost = new Map<string, number>();
   #onAccept: (stream: ByteStream) => void = (stream) => stream.destroy();
 
   private constructor(options: TcpOptions) {
     this.#options = options;
-    const { tls } = options;
-    this.#server =
-      tls === null
-        ? createPlainServer()
-        : createTlsServer(
-            {
-              ...tls,
-              minVersion: "TLSv1.3",
-              requestCert: true,
-              rejectUnauthorized: true,
-              handshakeTimeout: options.handshakeMsMax ?? HANDSHAKE_MS_MAX,
-            },
-            (socket) => this.#accept(socket),
-          );
-    this.#server.maxConnections = options.connectionsMax;
-    // Before the handshake, which a stranger need not ever finish.
-    this.#server.on("connection", (socket) => {
-      if (this.#admit(socket) && tls === null) this.#accept(socket);
+    const { tls, places, isMember } = options;
+    this.#places = new Places(places, isMember);
+    const secure = tls === null ? null : this.#tlsServer(tls);
+    // A place is taken before the first byte: a handshake that never ends holds one like everything else.
+    this.#server = createPlainServer((socket) => {
+      const place = this.#places.take(socket.remoteAddress ?? "");
+      if (place === null) {
+        socket.destroy();
+        return;
+      }
+      socket.once("close", place.release);
+      this.#track(socket);
+      if (secure === null) this.#accept(socket);
+      else secure.emit("connection", socket);
     });
-    // A failed TLS handshake is the peer's affair, but Node leaves the connection open.
-    this.#server.on("tlsClientError", (_error, socket) => socket.destroy());
+  }
+
+  #tlsServer(tls: TlsMaterial): Server {
+    const server = createTlsServer(
+      {
+        ...tls,
+        minVersion: "TLSv1.3",
+        requestCert: true,
+        rejectUnauthorized: true,
+        handshakeTimeout: this.#options.handshakeMsMax ?? HANDSHAKE_MS_MAX,
+      },
+      (socket) => this.#accept(socket),
+    );
+    // A handshake that fails, or that is not over in time, leaves the socket to us.
+    server.on("tlsClientError", (_error, socket) => socket.destroy());
+    return server;
+  }
+
+  /** Connections open now, greeted or not, and how many were closed for want of a place. */
+  get counts(): { readonly open: number; readonly refused: number } {
+    return { open: this.#places.open, refused: this.#places.refused };
   }
 
   static listen(options: TcpOptions): Promise<TcpPort> {
@@ -118,26 +134,8 @@ export class TcpPort implements ByteStreamPort {
     return new Promise((resolve) => this.#server.close(() => resolve()));
   }
 
-  #admit(socket: Socket): boolean {
-    const host = socket.remoteAddress ?? "";
-    const open = (this.#perHost.get(host) ?? 0) + 1;
-    if (open > this.#options.connectionsPerHostMax) {
-      socket.destroy();
-      return false;
-    }
-    this.#perHost.set(host, open);
-    this.#track(socket);
-    socket.once("close", () => {
-      const left = (this.#perHost.get(host) ?? 1) - 1;
-      if (left === 0) this.#perHost.delete(host);
-      else this.#perHost.set(host, left);
-    });
-    return true;
-  }
-
   #accept(socket: Socket): void {
     socket.on("error", () => {});
-    this.#track(socket);
     this.#onAccept(new SocketStream(socket));
   }
 

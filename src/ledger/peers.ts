@@ -17,10 +17,9 @@ import type { ByteStream } from "../host/ports/byte-stream.ts";
 import type { Log } from "../host/ports/log.ts";
 import { TcpPort } from "../host/tcp.ts";
 import { readTlsMaterial } from "../host/tls.ts";
-import { formatAddress } from "../wire/address.ts";
+import { formatAddress, hostOf } from "../wire/address.ts";
 import type { Hello } from "../wire/hello.ts";
 import { KeyRing } from "../wire/key-ring.ts";
-import { CONNECTIONS_PER_HOST_MAX } from "../wire/limits.ts";
 import { decodeStreamMessage, encodeStreamMessage, type StreamEnvelope } from "../wire/registry.ts";
 import { CAPABILITIES, PROTOCOL } from "../wire/version.ts";
 import { describeLedger, type LedgerConfig, type PeerConfig } from "./config.ts";
@@ -29,6 +28,8 @@ import { PeerLink, type PeerLinkView } from "./peer-link.ts";
 /** One frame's worth of messages; more go into the next. */
 const BATCH_BYTES = 524_288;
 const DIAL_MS_MAX = 2_000;
+/** A peer keeps one connection to us, and a second while it replaces it. */
+const PLACES = { total: 256, perHost: 32, forMembers: 192 };
 /** The same refusal of the same peer is logged again after this. */
 const REPEAT_LOG_MS = 30_000;
 
@@ -61,7 +62,6 @@ export class Peers {
   readonly #received = new Map<NodeId, number>();
   readonly #logged = new Map<string, number>();
   readonly #writer = new ByteWriter(BATCH_BYTES * 2);
-  #accepted = 0;
   #ring: KeyRing;
 
   private constructor(config: LedgerConfig, tcp: TcpPort, handlers: PeersHandlers) {
@@ -91,11 +91,9 @@ export class Peers {
   static async listen(config: LedgerConfig, handlers: PeersHandlers): Promise<Peers> {
     const tls =
       config.tls === null ? null : readTlsMaterial(config.tls as NonNullable<typeof config.tls>);
-    const connectionsMax = 2 * CONNECTIONS_PER_HOST_MAX;
-    // A peer keeps one; half of the places stay free for others whatever one host does.
-    const connectionsPerHostMax = CONNECTIONS_PER_HOST_MAX / 2;
-    const options = { ...config.bind, tls, connectionsMax, connectionsPerHostMax };
-    const tcp = await TcpPort.listen(options);
+    const hosts = new Set(config.peers.map(({ address }) => hostOf(address)));
+    const isMember = (host: string): boolean => hosts.has(host);
+    const tcp = await TcpPort.listen({ ...config.bind, tls, places: PLACES, isMember });
     return new Peers(config, tcp, handlers);
   }
 
@@ -195,11 +193,6 @@ export class Peers {
   }
 
   #accept(stream: ByteStream): void {
-    if (this.#accepted >= CONNECTIONS_PER_HOST_MAX) {
-      stream.destroy();
-      return;
-    }
-    this.#accepted++;
     let peer: NodeId | null = null;
     const connection: Connection = this.#connection(stream, "server", {
       onReady: () => {},
@@ -210,7 +203,6 @@ export class Peers {
         else peer = this.#onOpening(message.value, hello, connection);
       },
       onEnd: (problem) => {
-        this.#accepted--;
         if (peer !== null && this.#incoming.get(peer) === connection) this.#incoming.delete(peer);
         if (problem !== null) this.#logOnce("warn", "peer.refused", peer ?? stream.host, problem);
       },

@@ -27,6 +27,26 @@ export function formatAddress(host: string, port: number): Address {
   return address(host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`);
 }
 
+/** What counts as one host in limits: an IPv4 address, or a whole site (64 bits) of IPv6. */
+export function hostKey(host: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(host)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!host.includes(":")) return host;
+  const [front = "", back] = host.toLowerCase().split("::");
+  const groups = (text: string): string[] => (text === "" ? [] : text.split(":"));
+  const head = groups(front);
+  const tail = back === undefined ? [] : groups(back);
+  const zeros = Math.max(0, 8 - head.length - tail.length);
+  const whole = [...head, ...new Array<string>(back === undefined ? 0 : zeros).fill("0"), ...tail];
+  return whole.slice(0, 4).join(":");
+}
+
+/** The host of an address that a socket or a decoder has made. */
+export function hostOf(of: Address): string {
+  const host = of.slice(0, of.lastIndexOf(":"));
+  return host.startsWith("[") ? host.slice(1, -1) : host;
+}
+
 function refuse(problem: string): AddressResult {
   return { ok: false, problem };
 }

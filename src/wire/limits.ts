@@ -44,7 +44,7 @@ export const DESTINATIONS_MAX = 8_192;
 /** Keys in a ring: the current one, the next, the last, and one spare. */
 export const RING_KEYS_MAX = 4;
 
-/** Token bucket of one unknown source: packets that would cost a decryption. (SEC-7) */
+/** Token bucket of one unknown host: packets that would cost a decryption. (SEC-7) */
 export const SOURCE_BUCKET_SIZE = 100;
 export const SOURCE_BUCKET_PER_SECOND = 10;
 /** The same for a session that has proved itself. (SEC-8) */
@@ -56,9 +56,10 @@ export const STRANGERS_BUCKET_PER_SECOND = 2_000;
 /** Sources with a bucket of their own; spoofed sources push out the least recently used. */
 export const SOURCES_MAX = 4_096;
 
-/** Connections accepted at once, and from one host. */
+/** Connections open at once, from one host, and how many are kept for hosts where members live. */
 export const CONNECTIONS_MAX = 1_024;
 export const CONNECTIONS_PER_HOST_MAX = 128;
+export const CONNECTIONS_FOR_MEMBERS = 512;
 
 /** Names in messages. */
 export const ID_BYTES_MAX = 128;

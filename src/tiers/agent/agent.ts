@@ -33,6 +33,7 @@ import type { Datagram } from "../../wire/datagram.ts";
 import type { Hello } from "../../wire/hello.ts";
 import { formatKeyId } from "../../wire/key-ring.ts";
 import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
+import { Addresses } from "./addresses.ts";
 import { alarmMeaning } from "./alarms.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentEvent, AgentStatus, KeyInfo, MemberEventName, MemberInfo } from "./events.ts";
@@ -72,7 +73,7 @@ export class Agent {
   readonly #driven: Driven<SwimInput>;
   readonly #leadership: Leadership;
   readonly #startedAt: number;
-  readonly #addresses = new Map<NodeId, Address>();
+  readonly #addresses = new Addresses();
   readonly #states = new Map<NodeId, AgentState>();
   readonly #answers = new Map<number, (reply: SwimStreamPacket) => void>();
   readonly #health: Work;
@@ -139,6 +140,7 @@ export class Agent {
         if (agent !== null) agent.#onRequest(packet, answer);
       },
       onProblem: (host, problem) => refusals.note(host, problem),
+      isMember: (host) => (agent === null ? false : agent.#addresses.hasHost(host)),
     });
     agent = new Agent(config, around, transports, stored);
     agent.#driven.push({ kind: "start" });

@@ -52,8 +52,8 @@ async function open(
     host,
     port: 7946,
     tls: over.tls ?? null,
-    connectionsMax: 64,
-    connectionsPerHostMax: 64,
+    places: { total: 64, perHost: 32, forMembers: 8 },
+    isMember: () => false,
   });
   const made = KeyRing.create(nodeAead, over.secrets ?? [SECRET], "");
   if (!made.ok) throw new Error(made.problem);

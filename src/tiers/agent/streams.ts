@@ -1,7 +1,7 @@
 /**
  * Requests and replies over secured connections: one connection per exchange on the dialling side, any
- * number of requests per connection on the accepting one. Bounded in connections, in all and per host,
- * and every exchange ends by its deadline, whatever the peer does. All data travels here, none in
+ * number of requests per connection on the accepting one. The port bounds how many there are, and every
+ * exchange ends by its deadline, whatever the peer does. All data travels here, none in
  * datagrams. (NET-2)
  */
 
@@ -14,7 +14,6 @@ import type { Admission } from "../../wire/admission.ts";
 import { mayConnect } from "../../wire/claims.ts";
 import type { Hello } from "../../wire/hello.ts";
 import type { KeyRing } from "../../wire/key-ring.ts";
-import { CONNECTIONS_PER_HOST_MAX } from "../../wire/limits.ts";
 import {
   decodeStreamMessage,
   directionProblem,
@@ -61,8 +60,8 @@ function refusalOf(
 
 export class Streams {
   readonly #options: StreamsOptions;
-  readonly #perHost = new Map<string, number>();
   #correlation = 0;
+  #open = 0;
   #accepted = 0;
   #refused = 0;
 
@@ -72,9 +71,7 @@ export class Streams {
   }
 
   get counts(): { readonly open: number; readonly accepted: number; readonly refused: number } {
-    let open = 0;
-    for (const count of this.#perHost.values()) open += count;
-    return { open, accepted: this.#accepted, refused: this.#refused };
+    return { open: this.#open, accepted: this.#accepted, refused: this.#refused };
   }
 
   /** `done` is called exactly once. */
@@ -126,18 +123,10 @@ export class Streams {
 
   #accept(stream: ByteStream): void {
     const { host } = stream;
-    const open = (this.#perHost.get(host) ?? 0) + 1;
-    if (open > CONNECTIONS_PER_HOST_MAX) {
-      this.#refused++;
-      stream.destroy();
-      return;
-    }
     this.#accepted++;
-    this.#perHost.set(host, open);
+    this.#open++;
     stream.onClose(() => {
-      const left = (this.#perHost.get(host) ?? 1) - 1;
-      if (left === 0) this.#perHost.delete(host);
-      else this.#perHost.set(host, left);
+      this.#open--;
     });
     // What was admitted and not answered when the connection ends is released then. (BEX-3)
     const admitted = new Set<() => void>();

@@ -20,7 +20,11 @@ import { PROBE, PROBE_ANSWER } from "../../wire/frame.ts";
 import { DatagramGuard } from "../../wire/guard.ts";
 import type { Hello } from "../../wire/hello.ts";
 import { KeyRing } from "../../wire/key-ring.ts";
-import { CONNECTIONS_MAX, CONNECTIONS_PER_HOST_MAX } from "../../wire/limits.ts";
+import {
+  CONNECTIONS_FOR_MEMBERS,
+  CONNECTIONS_MAX,
+  CONNECTIONS_PER_HOST_MAX,
+} from "../../wire/limits.ts";
 import type { AgentConfig } from "./config.ts";
 import { type ExchangeResult, Streams } from "./streams.ts";
 
@@ -29,6 +33,8 @@ export interface TransportHandlers {
   readonly onSendFailed: (to: Address) => void;
   readonly onRequest: (packet: SwimStreamPacket, answer: (reply: SwimStreamPacket) => void) => void;
   readonly onProblem: (host: string, problem: string) => void;
+  /** True for a host where a member lives: places are kept for it. */
+  readonly isMember: (host: string) => boolean;
 }
 
 export interface TransportCounts {
@@ -103,11 +109,13 @@ export class Transports {
   ): Promise<Transports> {
     const { host, port } = config.bind;
     const tls = config.tls === null ? null : readTlsMaterial(config.tls);
-    const tcp = await TcpPort.listen({
-      ...{ host, port, tls, connectionsMax: CONNECTIONS_MAX },
-      // Twice what streams accept: the others are in a handshake.
-      connectionsPerHostMax: 2 * CONNECTIONS_PER_HOST_MAX,
-    });
+    const places = {
+      total: CONNECTIONS_MAX,
+      perHost: CONNECTIONS_PER_HOST_MAX,
+      forMembers: CONNECTIONS_FOR_MEMBERS,
+    };
+    const { isMember } = handlers;
+    const tcp = await TcpPort.listen({ host, port, tls, places, isMember });
     try {
       const udp = await UdpPort.bind(host, port);
       return new Transports({ udp, tcp }, config, hello, clock, handlers);
@@ -131,7 +139,9 @@ export class Transports {
   }
 
   get streamCounts(): Streams["counts"] {
-    return this.#streams.counts;
+    const { refused } = this.#tcp.counts;
+    const counts = this.#streams.counts;
+    return { ...counts, refused: counts.refused + refused };
   }
 
   /** Takes effect for the next packet and the next connection. Throws, changing nothing, on a bad ring. */
