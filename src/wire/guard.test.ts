@@ -5,7 +5,7 @@ import { Random } from "../core/base/random.ts";
 import { checksumAead } from "./checksum-aead.ts";
 import { DatagramGuard, type OutgoingPacket } from "./guard.ts";
 import { KeyRing } from "./key-ring.ts";
-import { HELD_PER_DESTINATION_MAX, SOURCE_BUCKET_SIZE } from "./limits.ts";
+import { HELD_PER_DESTINATION_MAX, MEMBER_BUCKET_SIZE, SOURCE_BUCKET_SIZE } from "./limits.ts";
 import type { Entropy } from "./seal.ts";
 
 const A = address("10.0.0.1:1");
@@ -211,6 +211,28 @@ describe("the datagram guard", () => {
     }
     expect(answered).toBe(SOURCE_BUCKET_SIZE);
     expect(converse(guards, a.seal(B, text("still"), 0), A).accepted).toEqual(["still"]);
+  });
+
+  it("takes from a member only for what the member sent, not for forgeries under its header", () => {
+    const { a, b, guards } = pair();
+    converse(guards, a.seal(B, text("hello"), 0), A);
+    const [real] = a.seal(B, text("real"), 1);
+    const forged = Uint8Array.from(real?.bytes ?? []);
+    forged[forged.length - 1] = (forged.at(-1) ?? 0) ^ 1;
+    for (let i = 0; i < 2 * MEMBER_BUCKET_SIZE; i++) {
+      expect(b.open(A, forged, 1).refusal).toBe("forged");
+    }
+    expect(words(b.open(A, real?.bytes ?? forged, 1).plain)).toBe("real");
+  });
+
+  it("counts strangers by host, whatever ports they send from", () => {
+    const b = start();
+    const opened = Array.from({ length: 3 * SOURCE_BUCKET_SIZE }, (_, port) => {
+      const [greeting] = start().seal(B, text("x"), 0);
+      return b.open(address(`10.0.0.9:${port + 1}`), greeting?.bytes ?? new Uint8Array(0), 0);
+    });
+    const limited = opened.filter(({ refusal }) => refusal === "limited");
+    expect(limited).toHaveLength(2 * SOURCE_BUCKET_SIZE);
   });
 
   it("never throws and never believes a changed packet (B-49, B-50, UDP-8)", () => {

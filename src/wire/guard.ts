@@ -25,6 +25,7 @@
  */
 
 import type { Address } from "../core/base/ids.ts";
+import { hostKey, hostOf } from "./address.ts";
 import { type KeyRing, type RingKey, sessionKey } from "./key-ring.ts";
 import {
   DESTINATIONS_MAX,
@@ -200,10 +201,12 @@ export class DatagramGuard {
     now: number,
   ): Opened {
     if (!session.window.isFresh(header.counter)) return this.#refuse("replayed");
-    if (!session.bucket.take(now)) return this.#refuse("limited");
     const plain = openPacket(key.aead, this.#keyOf(session, key, packet), packet);
     if (plain === null) return this.#refuse("forged");
+    // After opening: a header is seen by everyone on the way, and whoever copies it must not be able to
+    // spend what the member may send.
     session.window.accept(header.counter);
+    if (!session.bucket.take(now)) return this.#refuse("limited");
     this.#count(this.#openedBy, key.id);
     return { plain, refusal: null, send: this.#learn(source, session, now) };
   }
@@ -216,7 +219,8 @@ export class DatagramGuard {
     key: RingKey,
     now: number,
   ): Opened {
-    if (!this.#sources.take(source, now) || !this.#strangers.take(now)) {
+    // By host: one host has 65,000 ports to send from.
+    if (!this.#sources.take(hostKey(hostOf(source)), now) || !this.#strangers.take(now)) {
       return this.#refuse("limited");
     }
     const sender = sessionKey(this.#ring, key, "datagram", sessionOf(packet));
