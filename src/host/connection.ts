@@ -14,6 +14,9 @@ import type { Compressor } from "./ports/compressor.ts";
 
 /** From the first byte to the end of the greeting. */
 const GREETING_MS_MAX = 5_000;
+/** A stranger is told nothing, not even that it is one; whoever has the wrong secret sees only this. */
+const NO_ANSWER =
+  "closed without an answer to our greeting: most likely it has another secret, cluster or environment";
 /** How long the other side may take to close after we have. */
 const LINGER_MS = 1_000;
 /** A peer that does not take what we answer is cut off when this much waits for it. */
@@ -47,7 +50,7 @@ export class Connection {
     this.#chunks = new ChunkReader(compressor);
     this.#guard = new StreamGuard({ ...guard, claims: typeof claims === "string" ? null : claims });
     this.#deadline = setTimeout(() => this.#end("no greeting in time"), GREETING_MS_MAX);
-    stream.onClose(() => this.#end(null));
+    stream.onClose(() => this.#end(this.#awaitsAnswer() ? NO_ANSWER : null));
     if (typeof claims === "string") {
       this.#end(`the peer's certificate: ${claims}`);
       return;
@@ -122,6 +125,10 @@ export class Connection {
     if (received.kind === "refused") this.#end(received.problem);
     if (received.kind !== "message" || this.#peer === null) return;
     this.#options.onMessage(received.bytes, this.#peer);
+  }
+
+  #awaitsAnswer(): boolean {
+    return this.#options.guard.side === "client" && !this.#guard.ready;
   }
 
   #extendDeadline(): void {

@@ -254,6 +254,9 @@ export class Agent {
       this.#driven.push({ kind: "datagram", source, packet: datagram.packet });
     } else if (datagram.protocol === "election") {
       this.#leadership.onPacket(datagram.packet);
+    } else {
+      // A bare agent answers no probes between datacenters.
+      this.#transports.counts.unsupported++;
     }
   }
 
@@ -316,7 +319,7 @@ export class Agent {
       const problem = result.ok ? result.reply.name : result.problem;
       this.#log("debug", "stream.failed", { to, problem });
       const refused = !result.ok && result.refused;
-      this.#driven.push({ kind: "streamFailed", exchange, refused });
+      this.#driven.push({ kind: "streamFailed", exchange, refused, problem });
     });
   }
 

@@ -59,6 +59,7 @@ function transportMetrics({ transports }: Agent): readonly Metric[] {
     counter("datagrams_undecodable_total", "Authentic but unreadable", traffic.undecodable),
     counter("datagrams_dropped_total", "Not sent: too many waited", transports.datagramsDropped),
     counter("datagrams_oversized_total", "Datagrams above the size limit", traffic.oversized),
+    counter("messages_unsupported_total", "Of a kind not served here", traffic.unsupported),
     labelled("counter", "packets_refused_total", {
       help: "Packets refused",
       label: "why",

@@ -128,7 +128,11 @@ describe("streams", () => {
       problem: 'cluster "c2" met cluster "c1"',
     });
     const thief = await open("gate", { secrets: ["quite-Another-secret-0815"] });
-    expect(await exchange(thief, server)).toMatchObject({ ok: false, refused: false });
+    expect(await exchange(thief, server)).toMatchObject({
+      ok: false,
+      refused: false,
+      problem: expect.stringContaining("another secret, cluster or environment"),
+    });
     expect(server.problems).toContain("a greeting under another key");
     const nobody = { ...server, at: address(`127.${NET}.250:7946`) };
     expect(await exchange(thief, nobody)).toMatchObject({ ok: false, refused: true });

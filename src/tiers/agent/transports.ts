@@ -45,6 +45,8 @@ export interface TransportCounts {
   /** Authentic, and yet not one of our messages. */
   undecodable: number;
   oversized: number;
+  /** Well-formed messages, on either transport, of a kind that a bare agent does not serve. */
+  unsupported: number;
 }
 
 export class Transports {
@@ -63,6 +65,7 @@ export class Transports {
     bytesReceived: 0,
     undecodable: 0,
     oversized: 0,
+    unsupported: 0,
   };
 
   private constructor(
@@ -89,7 +92,10 @@ export class Transports {
       onProblem: handlers.onProblem,
       onRequest: (message, _peer, answer) => {
         if (message.name !== "membership") {
-          answer(null);
+          this.counts.unsupported++;
+          const text = `a bare agent does not take ${message.name}`;
+          const value = { code: "UNSUPPORTED", text, retryAfterMs: null };
+          answer({ name: "refusal", correlation: 0, value });
           return;
         }
         handlers.onRequest(message.value, (value) =>

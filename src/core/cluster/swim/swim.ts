@@ -122,7 +122,7 @@ export class Swim {
         this.#meetSender(input.packet);
         return;
       case "streamFailed":
-        this.#syncer.onFailed(input.exchange, input.refused ?? false);
+        this.#syncer.onFailed(input.exchange, input.refused ?? false, input.problem ?? "no answer");
         return;
       case "sendFailed":
         this.#prober.onSendFailed(input.to);

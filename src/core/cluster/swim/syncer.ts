@@ -218,11 +218,15 @@ export class Syncer {
     }
   }
 
-  onFailed(id: number, refused: boolean): void {
+  onFailed(id: number, refused: boolean, problem: string): void {
     const exchange = this.#exchanges.get(id);
     if (exchange === undefined) return;
     this.#exchanges.delete(id);
     if (exchange.target !== null) this.onStreamPingFailed(exchange.target, refused);
+    else if (this.#context.table.liveCount === 1) {
+      // Nobody else sees this: whoever looks why this member is alone looks here.
+      this.#context.alarm("JOIN_FAILED", `${exchange.address}: ${problem}`);
+    }
   }
 
   #merge(members: readonly MemberState[], from: NodeId, join: boolean): void {

@@ -42,7 +42,13 @@ export type SwimInput =
     }
   | { readonly kind: "streamReply"; readonly exchange: number; readonly packet: SwimStreamPacket }
   /** `refused`: the host answered and nobody listens there, the mark of an ended process. */
-  | { readonly kind: "streamFailed"; readonly exchange: number; readonly refused?: boolean }
+  | {
+      readonly kind: "streamFailed";
+      readonly exchange: number;
+      readonly refused?: boolean;
+      /** What went wrong, for people. */
+      readonly problem?: string;
+    }
   /** A datagram could not be written towards this address (interface down, no route). */
   | { readonly kind: "sendFailed"; readonly to: Address }
   | { readonly kind: "join"; readonly seeds: readonly Address[] }
@@ -93,6 +99,7 @@ export type SwimWarning =
   | "VERSION_REFUSED"
   | "GOSSIP_OVERFLOW"
   | "JOIN_REFUSED"
+  | "JOIN_FAILED" // we know nobody, and this is why the address we tried did not take us in
   | "MEMBERS_FULL"
   | "LOOP_LAG"
   | "INCARNATION_JUMP" // news far above what anyone counted; refused

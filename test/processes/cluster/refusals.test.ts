@@ -1,0 +1,128 @@
+/** What an agent says when it is alone for a reason, started wrongly, or asked for what it does not do. */
+
+import { randomBytes } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { AgentCluster, AgentProcess, freshNet, until } from "../../../bench/swim/agents.ts";
+import { address } from "../../../src/core/base/ids.ts";
+import { deflate } from "../../../src/host/deflate.ts";
+import { TcpPort } from "../../../src/host/tcp.ts";
+import { type ExchangeResult, Streams } from "../../../src/tiers/agent/streams.ts";
+import { ADMISSION_LIMITS, Admission } from "../../../src/wire/admission.ts";
+import { CAPABILITIES, PROTOCOL } from "../../../src/wire/version.ts";
+import { PATIENCE_MS } from "../../patience.ts";
+import { ringOf } from "./stranger.ts";
+
+const NET = freshNet();
+const SECRET = "Zk3-u7Qp9_xW2vLr8Tn5";
+
+describe("an agent", () => {
+  const cluster = new AgentCluster({ net: NET, size: 0, profile: "dc" });
+  afterAll(() => cluster.stop());
+  const secretFile = (name: string, secret: string): string => {
+    const file = join(cluster.directory, name);
+    writeFileSync(file, `${secret}\n`, { mode: 0o600 });
+    return file;
+  };
+  const start = (place: number, name: string, args: readonly string[]): AgentProcess => {
+    const agent = new AgentProcess(name, cluster.host(place), [
+      ...["--profile", "dc", "--log-level", "warn", "--join", `${cluster.host(1)}:7946`],
+      ...["--data-dir", join(cluster.directory, name), ...args],
+    ]);
+    cluster.agents.push(agent);
+    return agent;
+  };
+  let first: AgentProcess;
+  beforeAll(async () => {
+    first = start(1, "n1", ["--secret-file", secretFile("key", SECRET), "--role", "gate"]);
+    await until(() => first.events.length > 0, PATIENCE_MS, "the first is up");
+  });
+
+  it("with a wrong secret says why it is alone", async () => {
+    const wrong = secretFile("wrong", "quite-Another-secret-0815");
+    const alone = start(2, "n2", ["--secret-file", wrong]);
+    const reason = `${cluster.host(1)}:7946: closed without an answer to our greeting`;
+    await until(() => alone.stderr.includes(reason), PATIENCE_MS, "it says why");
+    expect(alone.stderr).toContain("JOIN_FAILED");
+    expect(alone.stderr).toContain("another secret, cluster or environment");
+  });
+
+  it("answers a message that it does not serve with UNSUPPORTED, and counts it", async () => {
+    const host = cluster.host(9);
+    const places = { total: 10, perHost: 5, forMembers: 1 };
+    const port = await TcpPort.listen({
+      host,
+      port: 7946,
+      tls: null,
+      places,
+      isMember: () => false,
+    });
+    const streams = new Streams({
+      port,
+      entropy: randomBytes,
+      compressor: deflate,
+      hello: {
+        cluster: "hyperscale",
+        environment: "default",
+        versionMajor: PROTOCOL.major,
+        versionMinor: PROTOCOL.minor,
+        capabilities: CAPABILITIES,
+        nodeVersion: "",
+        node: "asker",
+        address: `${host}:7946`,
+        role: "gate",
+        datacenter: "dc1",
+      },
+      ring: () => ringOf(SECRET),
+      admission: new Admission(ADMISSION_LIMITS.default),
+      onRequest: (_message, _peer, answer) => answer(null),
+      onProblem: () => {},
+    });
+    const to = address(`${cluster.host(1)}:7946`);
+    const result = await new Promise<ExchangeResult>((resolve) => {
+      const value = new Uint8Array(10);
+      streams.exchange(to, { name: "ledgerBatch", value }, PATIENCE_MS, resolve);
+    });
+    expect(result).toMatchObject({ ok: true, reply: { value: { code: "UNSUPPORTED" } } });
+    expect(await first.metric("messages_unsupported_total")).toBe(1);
+    await port.close();
+  });
+
+  it("does not start from a vote file that it cannot read, and says what to do", async () => {
+    const directory = join(cluster.directory, "n3");
+    mkdirSync(directory);
+    writeFileSync(join(directory, "vote.bin"), Buffer.alloc(1_024, 1));
+    const key = join(cluster.directory, "key");
+    const voter = start(3, "n3", [
+      "--secret-file",
+      key,
+      "--voters",
+      "n3,n4,n5",
+      "--role",
+      "manager",
+    ]);
+    await voter.ended;
+    expect(voter.exitCode).not.toBe(0);
+    expect(voter.stderr).toContain("vote.bin holds the term and vote of this member");
+    expect(voter.stderr).toContain("start the member under a new name");
+    expect(voter.stderr).not.toContain("    at ");
+  });
+
+  it("tells that two halves of its group count different voters", async () => {
+    const flags = ["--secret-file", join(cluster.directory, "key"), "--role", "manager"];
+    const one = start(4, "p1", [...flags, "--voters", "p1"]);
+    const other = start(5, "p2", [...flags, "--voters", "p2"]);
+    for (const agent of [one, other]) {
+      await until(
+        () =>
+          agent.events.some(
+            ({ event, code }) => event === "alarm" && code === "ELECTORATE_MISMATCH",
+          ),
+        PATIENCE_MS,
+        "an alarm is an event",
+      );
+      expect(agent.stderr).toContain("make --voters agree on all members of the group");
+    }
+  });
+});
