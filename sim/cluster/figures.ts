@@ -5,9 +5,9 @@
 
 import { Command } from "commander";
 import type { NodeId } from "../../src/core/base/ids.ts";
-import { ELECTION_PROFILES } from "../../src/core/cluster/election/config.ts";
+import { ELECTION_OF, ELECTION_PROFILES } from "../../src/core/cluster/election/config.ts";
 import type { SwimConfig } from "../../src/core/cluster/swim/config.ts";
-import { SWIM_PROFILES } from "../../src/core/cluster/swim/config.ts";
+import { type ProfileName, SWIM_PROFILES } from "../../src/core/cluster/swim/config.ts";
 import { CALM_LINKS } from "../kernel/network.ts";
 import { DetectionChecker } from "./checkers/detection.ts";
 import { ElectionChecker } from "./checkers/election.ts";
@@ -181,13 +181,13 @@ function traffic(members: number, windowMs: number): void {
   );
 }
 
-/** Crash the leader again and again: until another may act. */
-function failover(trials: number): void {
+/** Crash the leader again and again: until another may act. As an agent of that profile runs it. */
+function failover(profile: ProfileName, trials: number): void {
   const times: number[] = [];
   let terms = 0;
   const leadersOf = new Map<string, Set<NodeId>>();
   for (let seed = 1; times.length < trials; seed++) {
-    const cluster = electing(seed);
+    const cluster = electing(profile, seed);
     cluster.watch({
       onElection: (node, _input, effects) => {
         for (const effect of effects) {
@@ -198,7 +198,7 @@ function failover(trials: number): void {
         }
       },
     });
-    cluster.world.runUntil(5_000);
+    cluster.world.runUntil(FIRST_LEADER_MS);
     // Four changes a minute are allowed before voters cool down; stay below.
     for (let i = 0; i < 20 && times.length < trials; i++) {
       cluster.world.runUntil(cluster.world.now + 20_000 + (i % 7) * 37);
@@ -212,19 +212,22 @@ function failover(trials: number): void {
   times.sort((a, b) => a - b);
   const most = Math.max(...[...leadersOf.values()].map((leaders) => leaders.size));
   say(
-    `failover over ${trials} crashes: p50 ${seconds(quantile(times, 0.5))} s, p99 ` +
+    `failover, profile ${profile}, over ${trials} crashes: p50 ${seconds(quantile(times, 0.5))} s, p99 ` +
       `${seconds(quantile(times, 0.99))} s, max ${seconds(times.at(-1) ?? 0)} s; ` +
       `${terms} terms, at most ${most} leader per term`,
   );
 }
 
-function electing(seed: number): Cluster {
+/** Long enough for a first leader in every profile. */
+const FIRST_LEADER_MS = 40_000;
+
+function electing(profile: ProfileName, seed: number): Cluster {
   const cluster = new Cluster({
     seed,
     members: 0,
     electing: 5,
-    swimConfig: SWIM_PROFILES.lan,
-    electionConfig: ELECTION_PROFILES.dc,
+    swimConfig: SWIM_PROFILES[profile],
+    electionConfig: ELECTION_PROFILES[ELECTION_OF[profile]],
     clockDrift: 0.045,
   });
   cluster.startAll(500);
@@ -232,10 +235,10 @@ function electing(seed: number): Cluster {
 }
 
 /** One voter is cut off and comes back, a thousand times: the term must not move. */
-function isolations(count: number): void {
-  const cluster = electing(1);
+function isolations(profile: ProfileName, count: number): void {
+  const cluster = electing(profile, 1);
   const { world, network, nodes } = cluster;
-  world.runUntil(5_000);
+  world.runUntil(FIRST_LEADER_MS);
   const random = world.random.fork("isolations");
   const highest = (): number => Math.max(...nodes.map((node) => node.election?.term ?? 0));
   const before = highest();
@@ -253,7 +256,9 @@ function isolations(count: number): void {
     network.mendAll();
     world.runUntil(world.now + 300 + random.float() * 2_000);
   }
-  say(`${count} isolations and rejoins: the term went from ${before} to ${highest()}`);
+  say(
+    `profile ${profile}, ${count} isolations and rejoins: the term went from ${before} to ${highest()}`,
+  );
 }
 
 /** Simulated seconds per second of one core: 16 members and 5 electing, full stack, checkers on. */
@@ -347,8 +352,8 @@ const FIGURES: Readonly<Record<string, (scale: number) => void>> = {
   },
   speed: () => speed(),
   election: (scale) => {
-    failover(Math.round(500 * scale));
-    isolations(Math.round(1_000 * scale));
+    for (const profile of ["lan", "dc", "wan"] as const) failover(profile, Math.round(500 * scale));
+    for (const profile of ["lan", "dc"] as const) isolations(profile, Math.round(1_000 * scale));
   },
 };
 

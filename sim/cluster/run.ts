@@ -10,7 +10,7 @@ import { Random } from "../../src/core/base/random.ts";
 import type { ElectionConfig } from "../../src/core/cluster/election/config.ts";
 import { ELECTION_PROFILES } from "../../src/core/cluster/election/config.ts";
 import { QUEUE_LENGTH_MAX } from "../../src/core/cluster/swim/broadcast-queue.ts";
-import type { SwimConfig } from "../../src/core/cluster/swim/config.ts";
+import type { ProfileName, SwimConfig } from "../../src/core/cluster/swim/config.ts";
 import { SWIM_PROFILES } from "../../src/core/cluster/swim/config.ts";
 import { EXCHANGES_MAX, RELAYS_MAX } from "../../src/core/cluster/swim/limits.ts";
 import type { TraceLine } from "../kernel/world.ts";
@@ -51,11 +51,17 @@ export interface RunResult {
 const UNCONFIRMED_MAX = 64;
 const GREETINGS_OPEN_MAX = 257;
 const AGREE_MS = 60_000;
-/** A voter may be cooling down from the chaos; afterwards elections are quick. */
-const LEADER_MS = 125_000;
+/** A voter may be cooling down from the chaos; afterwards it takes some patiences. */
+const COOLDOWN_MS_MAX = 120_000;
+const PATIENCES_MAX = 5;
 const STATE_EVERY_MS = 2_000;
 /** Suspicion without any confirmation, for 26 members, plus a round of probes. */
-const DRILL_MS: Readonly<Record<string, number>> = { lan: 25_000, local: 20_000, dc: 9_000 };
+const DRILL_MS: Readonly<Record<ProfileName, number>> = {
+  lan: 25_000,
+  wan: 190_000,
+  local: 20_000,
+  dc: 9_000,
+};
 
 export function runSeed(options: RunOptions): RunResult {
   const plan = drawPlan(new Random(`swarm/${options.seed}`), options.minutes, options.size);
@@ -84,7 +90,7 @@ class Run {
   readonly #options: RunOptions;
   readonly #plan: SwarmPlan;
   readonly #swimConfig: SwimConfig;
-  readonly #electionConfig: ElectionConfig = ELECTION_PROFILES.dc;
+  readonly #electionConfig: ElectionConfig;
   readonly cluster: Cluster;
   readonly marks = new Set<string>();
   readonly #violations: Violations;
@@ -96,6 +102,7 @@ class Run {
     this.#options = options;
     this.#plan = plan;
     const rules = rulesWithout(options.mutant);
+    this.#electionConfig = ELECTION_PROFILES[plan.election];
     this.#swimConfig = { ...SWIM_PROFILES[plan.profile], unconfirmedMax: UNCONFIRMED_MAX };
     this.cluster = new Cluster({
       seed: options.seed,
@@ -122,7 +129,10 @@ class Run {
     const { healAt } = this.#plan;
     if (this.#until(healAt)) return this.#violations.first;
     this.#await("M5", "views agree", AGREE_MS, () => this.cluster.viewsAgree());
-    this.#await("E9", "a leader may act", LEADER_MS, () => this.cluster.acting().length === 1);
+    const { leaderTimeoutMs, leaderTimeoutJitterMs } = this.#electionConfig;
+    const patienceMs = leaderTimeoutMs + leaderTimeoutJitterMs;
+    const leaderMs = COOLDOWN_MS_MAX + PATIENCES_MAX * patienceMs;
+    this.#await("E9", "a leader may act", leaderMs, () => this.cluster.acting().length === 1);
     this.#calm = true;
     this.#drill();
     this.#until(Math.max(world.now, healAt + CALM_MS, this.#options.minutes * 60_000));
@@ -202,7 +212,7 @@ class Run {
     const victim = nodes[this.#plan.electing] ?? nodes[0];
     if (victim === undefined || nodes.length < 3) return;
     victim.crash();
-    const boundMs = DRILL_MS[this.#plan.profile] ?? 30_000;
+    const boundMs = DRILL_MS[this.#plan.profile];
     if (this.#until(world.now + boundMs)) return;
     const unaware = this.cluster.up().filter((node) => {
       const status = node.swim?.look(victim.id)?.status;

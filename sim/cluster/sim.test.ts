@@ -5,7 +5,7 @@
 
 import { describe, expect, it } from "vitest";
 import { nodeId } from "../../src/core/base/ids.ts";
-import { ELECTION_PROFILES } from "../../src/core/cluster/election/config.ts";
+import { ELECTION_OF, ELECTION_PROFILES } from "../../src/core/cluster/election/config.ts";
 import { SWIM_PROFILES } from "../../src/core/cluster/swim/config.ts";
 import { shrink } from "../kernel/shrink.ts";
 import { Cluster } from "./cluster.ts";
@@ -86,6 +86,31 @@ describe("the simulator", { timeout: 120_000 }, () => {
     const small = shrink(runSeed, failing, broken, () => {});
     expect(small.faults?.length ?? 0).toBeLessThan(broken.faultCount / 2);
     expect(runSeed(small).violation?.id).toBe(broken.violation?.id);
+  });
+});
+
+describe("leaders with what --profile lan runs", { timeout: 120_000 }, () => {
+  it("another one may act within 3 s of a crash", () => {
+    for (let seed = 1; seed <= 5; seed++) {
+      const cluster = new Cluster({
+        seed,
+        members: 0,
+        electing: 5,
+        swimConfig: SWIM_PROFILES.lan,
+        electionConfig: ELECTION_PROFILES[ELECTION_OF.lan],
+        clockDrift: 0.045,
+      });
+      cluster.startAll(500);
+      cluster.world.runUntil(20_000);
+      for (let crash = 0; crash < 8; crash++) {
+        const [leader] = cluster.acting();
+        leader?.crash();
+        cluster.world.runUntil(cluster.world.now + 3_000);
+        expect(cluster.acting(), `seed ${seed}, crash ${crash}`).toHaveLength(1);
+        leader?.start();
+        cluster.world.runUntil(cluster.world.now + 20_000);
+      }
+    }
   });
 });
 

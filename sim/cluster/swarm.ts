@@ -5,6 +5,7 @@
  */
 
 import type { Random } from "../../src/core/base/random.ts";
+import { ELECTION_OF, type ElectionProfileName } from "../../src/core/cluster/election/config.ts";
 import type { ProfileName } from "../../src/core/cluster/swim/config.ts";
 import type { DiskFaults } from "../kernel/disk.ts";
 import type { LinkFaults } from "../kernel/network.ts";
@@ -71,6 +72,7 @@ export interface SwarmPlan {
   readonly members: number;
   readonly electing: number;
   readonly profile: ProfileName;
+  readonly election: ElectionProfileName;
   readonly clockDrift: number;
   readonly links: LinkFaults;
   readonly disk: DiskFaults;
@@ -93,11 +95,15 @@ export function drawPlan(random: Random, minutes: number, size: SwarmSize | null
   const members = size?.members ?? 3 + random.below(12);
   const endMs = minutes * 60_000;
   const healAt = Math.max(WARM_UP_MS + 20_000, endMs - CALM_MS);
-  const profile: ProfileName = random.pick(["lan", "lan", "lan", "local", "dc"]);
+  const profile: ProfileName = random.pick(["lan", "lan", "lan", "wan", "local", "dc"]);
+  // Mostly what an agent of the profile runs; quick elections beside slow membership see more of them.
+  const configured = ELECTION_OF[profile];
+  const election = random.pick<ElectionProfileName>([configured, configured, "dc", "wide"]);
   return {
     members,
     electing,
     profile,
+    election,
     clockDrift: random.pick([0, 0.01, 0.045]),
     links: drawLinks(random.fork("links")),
     disk: drawDisk(random.fork("disk")),

@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { assertNever } from "../../core/base/assert.ts";
 import { type Address, type NodeId, nodeId } from "../../core/base/ids.ts";
 import { Random } from "../../core/base/random.ts";
-import { ELECTION_PROFILES, type ElectionProfileName } from "../../core/cluster/election/config.ts";
+import { ELECTION_OF, ELECTION_PROFILES } from "../../core/cluster/election/config.ts";
 import { encodeVote } from "../../core/cluster/election/durable-vote.ts";
 import { Election } from "../../core/cluster/election/election.ts";
 import type { ElectionPacket } from "../../core/cluster/election/messages.ts";
@@ -16,20 +16,12 @@ import type {
   ElectionInput,
   ElectionView,
 } from "../../core/cluster/election/types.ts";
-import type { ProfileName } from "../../core/cluster/swim/config.ts";
 import type { DurableRegion } from "../../host/durable-region.ts";
 import type { Driven, Loop, Machine } from "../../host/loop.ts";
 import type { Log } from "../../host/ports/log.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentState } from "./state.ts";
 import type { Stored } from "./stored.ts";
-
-const PROFILE_OF: Readonly<Record<ProfileName, ElectionProfileName>> = {
-  lan: "standard",
-  wan: "wide",
-  local: "dc",
-  dc: "dc",
-};
 
 /** Groups that members may name; one key holder could name any number. */
 const KNOWN_GROUPS_MAX = 1_024;
@@ -83,7 +75,7 @@ export class Leadership {
         self: nodeId(config.name),
         voters: config.voters.map(nodeId),
         durable: vote.found,
-        config: ELECTION_PROFILES[PROFILE_OF[config.profile]],
+        config: ELECTION_PROFILES[ELECTION_OF[config.profile]],
         priority: config.priority,
         // A bare agent keeps no state beyond term and vote.
         mustSync: false,

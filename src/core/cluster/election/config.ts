@@ -1,6 +1,6 @@
 /**
- * The numbers of leadership, one table. `standard` is the default (LEAD-14), `wide` the same
- * for gates, `dc` fails over in about a second.
+ * The numbers of leadership, one table. `standard` is for members near each other and fails over within
+ * 3 s, `wide` is for members far apart, `dc` fails over in about a second. (LEAD-14)
  */
 
 import { assert } from "../../base/assert.ts";
@@ -47,14 +47,14 @@ const common = {
 export const ELECTION_PROFILES: Readonly<Record<ElectionProfileName, ElectionConfig>> = {
   standard: {
     ...common,
-    heartbeatMs: 1_000,
-    leaseMs: 4_000,
-    leaderTimeoutMs: 5_000,
-    leaderTimeoutJitterMs: 2_000,
-    preVoteTimeoutMs: 2_000,
-    voteTimeoutMs: 2_000,
-    healthStepMs: 200,
-    priorityStepMs: 200,
+    heartbeatMs: 500,
+    leaseMs: 1_600,
+    leaderTimeoutMs: 2_000,
+    leaderTimeoutJitterMs: 600,
+    preVoteTimeoutMs: 500,
+    voteTimeoutMs: 500,
+    healthStepMs: 100,
+    priorityStepMs: 100,
     syncRetryMs: 1_000,
   },
   wide: {
@@ -81,6 +81,14 @@ export const ELECTION_PROFILES: Readonly<Record<ElectionProfileName, ElectionCon
     priorityStepMs: 50,
     syncRetryMs: 500,
   },
+};
+
+/** The election that goes with a profile of membership: what an agent of that profile runs. */
+export const ELECTION_OF: Readonly<Record<"lan" | "wan" | "local" | "dc", ElectionProfileName>> = {
+  lan: "standard",
+  wan: "wide",
+  local: "dc",
+  dc: "dc",
 };
 
 export function checkElectionConfig(config: ElectionConfig): void {
