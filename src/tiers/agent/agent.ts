@@ -6,10 +6,10 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { Alarms } from "../../core/base/alarms.ts";
 import { assertNever } from "../../core/base/assert.ts";
 import { type Address, type NodeId, nodeId } from "../../core/base/ids.ts";
 import { Random } from "../../core/base/random.ts";
-import type { ElectionAlarm } from "../../core/cluster/election/types.ts";
 import { SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
 import { encodeCeiling } from "../../core/cluster/swim/durable-ceiling.ts";
 import type { NodeRecord, SwimStreamPacket } from "../../core/cluster/swim/messages.ts";
@@ -19,7 +19,6 @@ import type {
   SwimEffect,
   SwimInput,
   SwimView,
-  SwimWarning,
 } from "../../core/cluster/swim/types.ts";
 import type { Background, Work } from "../../host/background.ts";
 import { RefusalLog } from "../../host/control/refusal-log.ts";
@@ -34,7 +33,7 @@ import type { Hello } from "../../wire/hello.ts";
 import { formatKeyId } from "../../wire/key-ring.ts";
 import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
 import { Addresses } from "./addresses.ts";
-import { alarmMeaning } from "./alarms.ts";
+import { alarmMeaning, type WarningCode } from "./alarms.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentEvent, AgentStatus, KeyInfo, MemberEventName, MemberInfo } from "./events.ts";
 import { type LeaderNews, Leadership } from "./leadership.ts";
@@ -74,6 +73,7 @@ export class Agent {
   readonly #leadership: Leadership;
   readonly #startedAt: number;
   readonly #addresses = new Addresses();
+  readonly #alarms = new Alarms<"UNREADABLE">();
   readonly #states = new Map<NodeId, AgentState>();
   readonly #answers = new Map<number, (reply: SwimStreamPacket) => void>();
   readonly #health: Work;
@@ -140,6 +140,9 @@ export class Agent {
         if (agent !== null) agent.#onRequest(packet, answer);
       },
       onProblem: (host, problem) => refusals.note(host, problem),
+      onUnreadable: (source, problem) => {
+        if (agent !== null) agent.#onUnreadable(source, problem);
+      },
       isMember: (host) => (agent === null ? false : agent.#addresses.hasHost(host)),
     });
     agent = new Agent(config, around, transports, stored);
@@ -223,7 +226,8 @@ export class Agent {
   /** Warnings and alarms of membership and election since the start, by code. */
   get alarmCounts(): ReadonlyMap<string, number> {
     const election = this.#leadership.view?.alarms ?? new Map<string, number>();
-    return new Map([...Object.entries(this.view().counts.warnings), ...election]);
+    const swim = Object.entries(this.view().counts.warnings);
+    return new Map([...swim, ...election, ...this.#alarms.counts]);
   }
 
   /** Ourselves first. */
@@ -364,7 +368,7 @@ export class Agent {
     this.#leadership.onPeerState(id, state);
   }
 
-  #onWarning(code: SwimWarning | ElectionAlarm, member: string | null, about: string): void {
+  #onWarning(code: WarningCode, member: string | null, about: string): void {
     const meaning = alarmMeaning(code);
     if (meaning === null) {
       this.#log("warn", "swim.warning", { code, about });
@@ -373,6 +377,11 @@ export class Agent {
     this.#log("error", "agent.alarm", { code, member, about, meaning });
     const at = new Date(this.#around.clock.wall()).toISOString();
     this.#around.onEvent({ event: "alarm", code, member, about, at });
+  }
+
+  #onUnreadable(source: Address, problem: string): void {
+    if (!this.#alarms.raise("UNREADABLE", this.#around.clock.now())) return;
+    this.#onWarning("UNREADABLE", null, `from ${source}: ${problem}`);
   }
 
   #onLeader({ group, leader, term, why }: LeaderNews): void {

@@ -33,6 +33,8 @@ export interface TransportHandlers {
   readonly onSendFailed: (to: Address) => void;
   readonly onRequest: (packet: SwimStreamPacket, answer: (reply: SwimStreamPacket) => void) => void;
   readonly onProblem: (host: string, problem: string) => void;
+  /** An authentic datagram that is none of our messages. */
+  readonly onUnreadable: (source: Address, problem: string) => void;
   /** True for a host where a member lives: places are kept for it. */
   readonly isMember: (host: string) => boolean;
 }
@@ -214,7 +216,10 @@ export class Transports {
     if (opened.plain === null) return;
     const decoded = decodeDatagram(opened.plain);
     if (decoded.ok) this.#handlers.onDatagram(source, decoded.value);
-    else this.counts.undecodable++;
+    else {
+      this.counts.undecodable++;
+      this.#handlers.onUnreadable(source, decoded.problem);
+    }
   }
 
   #transmit(to: Address, bytes: Uint8Array): void {

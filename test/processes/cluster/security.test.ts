@@ -15,6 +15,7 @@ import {
   until,
 } from "../../../bench/swim/agents.ts";
 import { ByteWriter } from "../../../src/core/base/bytes.ts";
+import { COUNTER_MAX, type Incarnation, nodeId } from "../../../src/core/base/ids.ts";
 import { PATIENCE_MS } from "../../patience.ts";
 import { ringOf, Stranger, shout, smuggle } from "./stranger.ts";
 
@@ -94,6 +95,39 @@ describe("an agent under attack", () => {
       wrongKey.close();
       wrongPlace.close();
     }
+  });
+
+  it("stands, and starts again, when a holder of the key tells numbers that nobody counted to", async () => {
+    const stranger = await Stranger.open(STRANGER, ringOf(secret));
+    const alarms = (code: string): Promise<number> =>
+      target().metric(`alarms_total{code="${code}"}`);
+    const since = performance.now();
+    try {
+      stranger.ping(host, "n1");
+      await until(() => stranger.acks > 0, PATIENCE_MS, "they have met");
+      const from = nodeId("stranger");
+      for (const number of [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER - 40, COUNTER_MAX]) {
+        for (const id of ["n1", "n2", "n3"].map(nodeId)) {
+          // Not made by `incarnation()`, which would refuse most of them.
+          const told = number as Incarnation;
+          stranger.ping(host, "n1", [{ kind: "suspect", id, incarnation: told, from }]);
+        }
+      }
+      await until(async () => (await alarms("UNREADABLE")) >= 6, PATIENCE_MS, "six are unreadable");
+      await until(async () => (await alarms("INCARNATION_JUMP")) >= 3, PATIENCE_MS, "three jump");
+    } finally {
+      stranger.close();
+    }
+    target().kill("SIGKILL");
+    await target().ended;
+    cluster.start(1);
+    await cluster.converged();
+    const [, ...others] = cluster.agents;
+    for (const agent of others) {
+      expect(agent.running).toBe(true);
+      expect(agent.failuresSince(since).filter((name) => name !== "n1")).toEqual([]);
+    }
+    for (const { incarnation } of await target().members()) expect(incarnation).toBeLessThan(1_000);
   });
 
   // FRAME-5, FRAME-6

@@ -7,8 +7,9 @@ import { randomBytes } from "node:crypto";
 import { createSocket, type Socket } from "node:dgram";
 import { connect, type Socket as TcpSocket } from "node:net";
 import { type Address, address, incarnation, nodeId } from "../../../src/core/base/ids.ts";
+import type { Update } from "../../../src/core/cluster/swim/messages.ts";
 import { nodeAead } from "../../../src/host/node-aead.ts";
-import { decodeDatagram, encodeDatagram } from "../../../src/wire/datagram.ts";
+import { type Datagram, decodeDatagram, encodeDatagram } from "../../../src/wire/datagram.ts";
 import { FrameReader, frame } from "../../../src/wire/frame.ts";
 import { DatagramGuard } from "../../../src/wire/guard.ts";
 import { KeyRing } from "../../../src/wire/key-ring.ts";
@@ -55,8 +56,8 @@ export class Stranger {
     return new Stranger(socket, host, ring);
   }
 
-  ping(host: string, target: string): void {
-    const plain = encodeDatagram({
+  ping(host: string, target: string, updates: readonly Update[] = []): void {
+    this.send(host, {
       protocol: "swim",
       packet: {
         from: nodeId("stranger"),
@@ -65,11 +66,14 @@ export class Stranger {
         message: { kind: "ping", sequence: ++this.#sequence, target: nodeId(target) },
         coordinate: null,
         state: null,
-        updates: [],
+        updates,
       },
     });
+  }
+
+  send(host: string, datagram: Datagram): void {
     const to = address(`${host}:${PORT}`);
-    for (const packet of this.#guard.seal(to, plain, performance.now())) {
+    for (const packet of this.#guard.seal(to, encodeDatagram(datagram), performance.now())) {
       this.#transmit(packet.to, packet.bytes);
     }
   }
