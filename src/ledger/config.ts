@@ -135,6 +135,8 @@ export interface LedgerConfig {
   readonly peers: readonly PeerConfig[];
   readonly dataDir: string;
   readonly readSecrets: () => readonly string[];
+  /** Null in plaintext. */
+  readonly secretFile: string | null;
   readonly tls: ConfigFile["tls"] | null;
   readonly node: LedgerNodeConfig;
   readonly checkpoint: { readonly entries: number; readonly ms: number; readonly keep: number };
@@ -212,6 +214,7 @@ function assemble(
     })),
     dataDir: at(data.dataDir),
     readSecrets: secretSource(data, at, complain),
+    secretFile: data.secretFile === undefined ? null : at(data.secretFile),
     tls:
       tls === undefined ? null : { ...tls, cert: at(tls.cert), key: at(tls.key), ca: at(tls.ca) },
     node: nodeConfig(data),

@@ -15,6 +15,7 @@ import { deflate } from "../host/deflate.ts";
 import { nodeAead } from "../host/node-aead.ts";
 import type { ByteStream } from "../host/ports/byte-stream.ts";
 import type { Log } from "../host/ports/log.ts";
+import { warnOfExposure } from "../host/secret-exposure.ts";
 import { TcpPort } from "../host/tcp.ts";
 import { readTlsMaterial } from "../host/tls.ts";
 import { formatAddress, hostOf } from "../wire/address.ts";
@@ -137,7 +138,8 @@ export class Peers {
   }
 
   #makeRing(): KeyRing {
-    const { cluster, environment, readSecrets } = this.#config;
+    const { cluster, environment, readSecrets, secretFile } = this.#config;
+    warnOfExposure(secretFile, this.#handlers.log);
     const made = KeyRing.create(nodeAead, readSecrets(), `${cluster}/${environment}`);
     if (!made.ok) throw new Error(made.problem);
     return made.ring;

@@ -27,6 +27,7 @@ import type { FileDisk } from "../../host/file-disk.ts";
 import { type Driven, Loop, type Machine } from "../../host/loop.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log, LogFields, LogLevel } from "../../host/ports/log.ts";
+import { warnOfExposure } from "../../host/secret-exposure.ts";
 import { startTimer } from "../../host/timer.ts";
 import type { Datagram } from "../../wire/datagram.ts";
 import type { Hello } from "../../wire/hello.ts";
@@ -127,6 +128,7 @@ export class Agent {
   static async start(config: AgentConfig, around: AgentSurroundings): Promise<Agent> {
     const stored = await openStored(config.dataDir, config.voters.length > 0);
     let agent: Agent | null = null;
+    warnOfExposure(config.secretFile, around.log);
     const refusals = new RefusalLog(around.log, around.clock);
     const hello = helloOf(config, around.version);
     const transports = await Transports.open(config, hello, around.clock, {
@@ -194,6 +196,7 @@ export class Agent {
 
   /** Reads the secrets anew: how keys are added, used and removed without a restart. */
   reloadKeys(): readonly KeyInfo[] {
+    warnOfExposure(this.config.secretFile, this.#around.log);
     this.#transports.setSecrets(this.config.readSecrets());
     const keys = this.keys();
     const current = keys[0]?.id ?? "";

@@ -62,6 +62,8 @@ export interface AgentConfig {
   readonly api: (Endpoint & { readonly token: string | null }) | null;
   /** Reads the secrets anew; throws when they cannot be used. The first seals, all open. */
   readonly readSecrets: () => readonly string[];
+  /** Null when they come from the environment. */
+  readonly secretFile: string | null;
   readonly dataDir: string;
   readonly voters: readonly string[];
   readonly priority: number;
@@ -139,6 +141,7 @@ export function readAgentConfig(
     profile,
     api,
     readSecrets,
+    secretFile: options.secretFile ?? null,
     dataDir: options.dataDir ?? `.hyperscale/agent-${options.name}`,
     voters: options.voters,
     priority: options.priority,

@@ -1,0 +1,28 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { warnOfExposure } from "./secret-exposure.ts";
+
+describe("a file with secrets", () => {
+  it("draws a warning while others may read it or write to it, and none otherwise", () => {
+    const directory = mkdtempSync(join(tmpdir(), "hyperscale-exposure-"));
+    const file = join(directory, "secret");
+    writeFileSync(file, "Zk3-u7Qp9_xW2vLr8Tn5\n");
+    const told = (mode: number): readonly unknown[] => {
+      const lines: unknown[] = [];
+      chmodSync(file, mode);
+      warnOfExposure(file, {
+        enabled: () => true,
+        event: (...line: readonly unknown[]) => lines.push(line),
+      });
+      return lines;
+    };
+    expect([told(0o600), told(0o400)]).toEqual([[], []]);
+    const problem = "mode 0640: others on this machine may read it or write to it";
+    const fields = { file, problem, do: `chmod 600 ${file}` };
+    expect(told(0o640)).toEqual([["warn", "secret.exposed", fields]]);
+    expect(told(0o666)).toHaveLength(1);
+    rmSync(directory, { recursive: true });
+  });
+});
