@@ -107,6 +107,7 @@ export class Connection {
         return;
       case "ready":
         if (event.reply !== null) this.#options.stream.write(frame(event.reply));
+        this.#options.stream.prove();
         this.#peer = event.peer;
         this.#frames.allow(FRAME_BYTES_MAX);
         this.#compress = event.features.includes("compression");

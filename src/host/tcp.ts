@@ -10,7 +10,7 @@ import {
 import { createServer as createTlsServer, connect as dialTls, TLSSocket } from "node:tls";
 import type { Address } from "../core/base/ids.ts";
 import { parseAddress } from "../wire/address.ts";
-import { Places, type PlacesLimits } from "../wire/places.ts";
+import { type Place, Places, type PlacesLimits } from "../wire/places.ts";
 import type { ByteStream, ByteStreamPort, DialProblem } from "./ports/byte-stream.ts";
 import type { TlsMaterial } from "./tls.ts";
 import { alternativeUris } from "./tls.ts";
@@ -34,6 +34,8 @@ export interface TcpOptions {
 export class TcpPort implements ByteStreamPort {
   readonly #server: Server;
   readonly #places: Places;
+  /** By the other end, which TLS and the socket below it share. */
+  readonly #held = new Map<string, Place>();
   readonly #options: TcpOptions;
   readonly #open = new Set<Socket>();
   #onAccept: (stream: ByteStream) => void = (stream) => stream.destroy();
@@ -45,12 +47,17 @@ export class TcpPort implements ByteStreamPort {
     const secure = tls === null ? null : this.#tlsServer(tls);
     // A place is taken before the first byte: a handshake that never ends holds one like everything else.
     this.#server = createPlainServer((socket) => {
-      const place = this.#places.take(socket.remoteAddress ?? "");
+      const place = this.#places.take(socket.remoteAddress ?? "", () => socket.destroy());
       if (place === null) {
         socket.destroy();
         return;
       }
-      socket.once("close", place.release);
+      const end = endOf(socket);
+      this.#held.set(end, place);
+      socket.once("close", () => {
+        place.release();
+        this.#held.delete(end);
+      });
       this.#track(socket);
       if (secure === null) this.#accept(socket);
       else secure.emit("connection", socket);
@@ -136,7 +143,8 @@ export class TcpPort implements ByteStreamPort {
 
   #accept(socket: Socket): void {
     socket.on("error", () => {});
-    this.#onAccept(new SocketStream(socket));
+    const place = this.#held.get(endOf(socket));
+    this.#onAccept(new SocketStream(socket, () => place?.prove()));
   }
 
   #track(socket: Socket): void {
@@ -145,12 +153,20 @@ export class TcpPort implements ByteStreamPort {
   }
 }
 
+function endOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
 class SocketStream implements ByteStream {
   readonly #socket: Socket;
   readonly host: string;
   readonly peerUris: readonly string[] | null;
 
-  constructor(socket: Socket) {
+  readonly prove: () => void;
+
+  /** `prove`: what to do when the peer has shown that it holds the key. */
+  constructor(socket: Socket, prove: () => void = () => undefined) {
+    this.prove = prove;
     socket.setNoDelay(true);
     this.#socket = socket;
     this.host = socket.remoteAddress ?? "";

@@ -29,8 +29,8 @@ import { PeerLink, type PeerLinkView } from "./peer-link.ts";
 /** One frame's worth of messages; more go into the next. */
 const BATCH_BYTES = 524_288;
 const DIAL_MS_MAX = 2_000;
-/** A peer keeps one connection to us, and a second while it replaces it. */
-const PLACES = { total: 256, perHost: 32, forMembers: 192 };
+/** A peer keeps one connection to us, and a second while it replaces it; strangers have the rest. */
+const PLACES = { total: 256, perHost: 128, forMembers: 128 };
 /** The same refusal of the same peer is logged again after this. */
 const REPEAT_LOG_MS = 30_000;
 

@@ -4,9 +4,18 @@ import { type Place, Places } from "./places.ts";
 
 const limits = { total: 100, perHost: 10, forMembers: 40 };
 
+const silent = (): void => {};
+
+/** A connection whose peer holds the key. */
+function greeted(places: Places, host: string): Place | null {
+  const place = places.take(host, silent);
+  place?.prove();
+  return place;
+}
+
 function fill(places: Places, hosts: readonly string[], each: number): Place[] {
   return hosts.flatMap((host) =>
-    Array.from({ length: each }, () => places.take(host)).filter((place) => place !== null),
+    Array.from({ length: each }, () => greeted(places, host)).filter((place) => place !== null),
   );
 }
 
@@ -16,8 +25,8 @@ describe("places for connections", () => {
     const held = fill(places, ["10.0.0.1"], 50);
     expect([held.length, places.refused]).toEqual([10, 40]);
     held[0]?.release();
-    expect(places.take("10.0.0.1")).not.toBeNull();
-    expect(places.take("10.0.0.1")).toBeNull();
+    expect(greeted(places, "10.0.0.1")).not.toBeNull();
+    expect(greeted(places, "10.0.0.1")).toBeNull();
   });
 
   it("keep some for members, however many hosts strangers have", () => {
@@ -28,11 +37,24 @@ describe("places for connections", () => {
     expect(places.open).toBe(70);
   });
 
+  it("are taken from the oldest that is silent, never from one that has greeted", () => {
+    const places = new Places(limits, () => false);
+    const closed: number[] = [];
+    const member = greeted(places, "10.0.0.1");
+    for (let i = 0; i < 12; i++) places.take("10.0.0.1", () => closed.push(i));
+    expect(closed).toEqual([0, 1, 2]);
+    expect([places.open, places.refused]).toEqual([10, 3]);
+    // The connection that made room closes now, which changes nothing; then the member's does.
+    member?.release();
+    member?.release();
+    expect(places.open).toBe(9);
+  });
+
   it("count one site of IPv6 as one host: a stranger there has 2^64 addresses", () => {
     const places = new Places(limits, () => false);
     const site = Array.from({ length: 30 }, (_, i) => `2001:db8:0:1::${i.toString(16)}`);
     expect(fill(places, site, 1)).toHaveLength(10);
-    expect(places.take("2001:db8:0:2::1")).not.toBeNull();
+    expect(greeted(places, "2001:db8:0:2::1")).not.toBeNull();
   });
 
   it.each([

@@ -4,7 +4,8 @@
  * a place all the same.
  *
  * Places are bounded in all and per host, and some are kept for hosts where members live, so that
- * strangers, however many hosts they have, never keep a member out.
+ * strangers, however many hosts they have, never keep a member out. Where all are taken, the oldest
+ * connection that has not shown that it holds the key makes room.
  */
 
 import { assert } from "../core/base/assert.ts";
@@ -17,16 +18,26 @@ export interface PlacesLimits {
   readonly forMembers: number;
 }
 
-/** A place that is held; giving it back is done once. */
+/** A place that is held. */
 export interface Place {
+  /** Whoever holds it has the key: it is not asked to make room any more. */
+  readonly prove: () => void;
   readonly release: () => void;
+}
+
+interface Held {
+  readonly key: string;
+  readonly stranger: boolean;
+  readonly close: () => void;
 }
 
 export class Places {
   readonly #limits: PlacesLimits;
   readonly #isMember: (host: string) => boolean;
   readonly #perHost = new Map<string, number>();
-  #total = 0;
+  readonly #held = new Set<Held>();
+  /** Those that have not proved that they hold the key, the oldest first. */
+  readonly #unproven = new Set<Held>();
   #strangers = 0;
   #refused = 0;
 
@@ -37,36 +48,56 @@ export class Places {
   }
 
   get open(): number {
-    return this.#total;
+    return this.#held.size;
   }
 
+  /** Closed for want of a place, at once or to make room. */
   get refused(): number {
     return this.#refused;
   }
 
-  /** Null: close it now. */
-  take(host: string): Place | null {
+  /** Null: close it now. `close` is called when it has to make room for another one. */
+  take(host: string, close: () => void): Place | null {
     const { total, perHost, forMembers } = this.#limits;
-    const key = hostKey(host);
-    const held = this.#perHost.get(key) ?? 0;
-    const stranger = !this.#isMember(host);
-    const full = this.#total >= total || (stranger && this.#strangers >= total - forMembers);
-    if (full || held >= perHost) {
+    const held: Held = { key: hostKey(host), stranger: !this.#isMember(host), close };
+    const { key, stranger } = held;
+    const room =
+      ((this.#perHost.get(key) ?? 0) < perHost || this.#makeRoom((it) => it.key === key)) &&
+      (!stranger || this.#strangers < total - forMembers || this.#makeRoom((it) => it.stranger)) &&
+      (this.#held.size < total || this.#makeRoom(() => true));
+    if (!room) {
       this.#refused++;
       return null;
     }
-    this.#perHost.set(key, held + 1);
-    this.#total++;
+    this.#held.add(held);
+    this.#unproven.add(held);
+    this.#perHost.set(key, (this.#perHost.get(key) ?? 0) + 1);
     if (stranger) this.#strangers++;
-    return { release: () => this.#release(key, stranger) };
+    return { prove: () => this.#unproven.delete(held), release: () => this.#release(held) };
   }
 
-  #release(key: string, stranger: boolean): void {
-    const left = (this.#perHost.get(key) ?? 0) - 1;
-    assert(left >= 0, "a place is given back once");
-    if (left === 0) this.#perHost.delete(key);
-    else this.#perHost.set(key, left);
-    this.#total--;
-    if (stranger) this.#strangers--;
+  /**
+   * The oldest one that still owes its greeting goes: a member that shares its host with a stranger
+   * greets within milliseconds, and silence never keeps it out.
+   */
+  #makeRoom(matches: (held: Held) => boolean): boolean {
+    for (const held of this.#unproven) {
+      if (!matches(held)) continue;
+      this.#release(held);
+      this.#refused++;
+      held.close();
+      return true;
+    }
+    return false;
+  }
+
+  /** Done once; a place that made room is gone already when its connection is. */
+  #release(held: Held): void {
+    if (!this.#held.delete(held)) return;
+    this.#unproven.delete(held);
+    const left = (this.#perHost.get(held.key) ?? 0) - 1;
+    if (left <= 0) this.#perHost.delete(held.key);
+    else this.#perHost.set(held.key, left);
+    if (held.stranger) this.#strangers--;
   }
 }

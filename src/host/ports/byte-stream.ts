@@ -9,6 +9,8 @@ export interface ByteStream {
   readonly peerUris: readonly string[] | null;
   /** Bytes written and not yet taken by the network. */
   readonly backlogBytes: number;
+  /** The peer has shown that it holds the key: its connection is not closed to make room. */
+  prove(): void;
   write(bytes: Uint8Array): void;
   /** Sends what was written, then ends. */
   end(): void;
