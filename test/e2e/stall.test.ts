@@ -22,8 +22,6 @@ it("an open model counts the waiting that a stall causes", async () => {
   // From below it must be exact; from above, a busy machine adds its own delays.
   expect(latencyMs?.p99).toBeGreaterThan(analytical(plan, 99) * 0.98);
   expect(latencyMs?.p99_9).toBeGreaterThan(analytical(plan, 99.9) * 0.98);
-  // Half of the answers never saw the stall.
-  expect(latencyMs?.p50).toBeLessThan((latencyMs?.p99 ?? 0) / 2);
 });
 
 it("a closed model says that it does not correct, and shows why", async () => {
