@@ -183,7 +183,7 @@ export class LedgerHost {
 
   async #open(): Promise<void> {
     const { config } = this;
-    const { clock, log, background, version, onEvent, onFatal } = this.#handlers;
+    const { clock, log, background, version, onEvent } = this.#handlers;
     this.#peers = await Peers.listen(config, {
       log,
       background,
@@ -198,7 +198,7 @@ export class LedgerHost {
       log,
       background,
       onDurable: (count) => this.#driver?.take({ kind: "durable", count }),
-      onFailed: (error) => onFatal("the write-ahead log has failed", error),
+      onFailed: (error) => this.#fail("the write-ahead log has failed", error),
     });
     this.#store = store;
     const node = new LedgerNode(
@@ -217,7 +217,7 @@ export class LedgerHost {
     this.#driver = new Driver(node, clock, {
       run: (effect) => this.#run(effect),
       onTurn: () => store.checkpointIfDue(node),
-      onDefect: (error) => onFatal("an invariant of the ledger is broken", error),
+      onDefect: (error) => this.#fail("an invariant of the ledger is broken", error),
     });
     const { replayed, tookMs } = recovered;
     log.event("info", "ledger.recovered", { groups: recovered.images.size, replayed, tookMs });
@@ -296,6 +296,11 @@ export class LedgerHost {
       this.#handlers.log.event("info", "ledger.leads", { leading, gained, lost });
       this.#handlers.onEvent({ event: "leads", leading, gained, lost });
     });
+  }
+
+  #fail(reason: string, error: unknown): void {
+    this.#api?.abandon();
+    this.#handlers.onFatal(reason, error);
   }
 
   async #closeAll(): Promise<void> {
