@@ -17,8 +17,10 @@ export {
 } from "./protocols/graphql/index.ts";
 export {
   auth,
+  type BodyValue,
   cookies,
   data,
+  type FormValues,
   file,
   HttpResponse,
   headers,

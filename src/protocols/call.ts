@@ -130,6 +130,11 @@ export class MeasuredCall implements CallRecord, Sweepable {
     this.deadline = this.startedAt + this.#timeouts.timeoutMs;
   }
 
+  /** The body is being sent: only the whole call is bounded, however long the upload takes. */
+  uploading(): void {
+    this.deadline = this.startedAt + this.#timeouts.timeoutMs;
+  }
+
   /** The request went out: from now on the time to the first byte counts. */
   awaitFirstByte(now: number): void {
     const { firstByteTimeoutMs, timeoutMs } = this.#timeouts;

@@ -62,11 +62,19 @@ export function prepareBeforeLoop(constant: Preparable): void {
   constants.add(constant);
 }
 
+let folderOfWorkflow: string | null = null;
+
+/** Where relative paths that functions name in the loop start; null until the preparation begins. */
+export function workflowFolder(): string | null {
+  return folderOfWorkflow;
+}
+
 /** Prepares what the file made and the calls of its steps, and asks whether anybody listens there. */
 export async function prepareCalls(
   calls: readonly PreparedCall[],
   environment: CallEnvironment,
 ): Promise<void> {
+  folderOfWorkflow = environment.folder;
   for (const constant of constants) await constant.prepare(environment);
   for (const call of calls) await call.prepare(environment);
   await checkOrigins(environment.settings.connectTimeoutMs);

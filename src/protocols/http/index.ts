@@ -1,5 +1,7 @@
 /** What workflows use of HTTP whatever its version: the parts of requests, and the response. */
 
-export { auth, cookies, data, file, headers, params, url } from "./parts.ts";
+export type { BodyValue, FormValues } from "./body.ts";
+export { file } from "./file-part.ts";
+export { auth, cookies, data, headers, params, url } from "./parts.ts";
 export type { RequestOptions } from "./request.ts";
 export { HttpResponse } from "./response.ts";

@@ -7,6 +7,7 @@
 import { type CallTimeouts, timeoutsOf } from "../call.ts";
 import { type Origin, originOf } from "../net/origin.ts";
 import type { BoundCall, CallSettings, CallSink, Session } from "../protocol.ts";
+import { type BodySource, isSource } from "./body-source.ts";
 import type { CookieOrigin } from "./cookie-jar.ts";
 import { type ComposedRequest, isSuccess } from "./request.ts";
 
@@ -37,6 +38,8 @@ export class HttpMessage<Sent> {
   readonly redirectsMax: number;
   /** The answer has no body whatever its headers say. */
   readonly isHead: boolean;
+  /** Sent piece by piece behind what `sent` holds; null nearly always. */
+  readonly upload: BodySource | null;
   /** For a virtual user without cookies. */
   readonly sent: Sent;
   readonly #encode: (cookies: string) => Sent;
@@ -47,6 +50,7 @@ export class HttpMessage<Sent> {
     this.timeouts = timeoutsOf(source.timeoutMs, settings);
     this.redirectsMax = source.redirects ?? settings.redirectsMax;
     this.isHead = source.method === "HEAD";
+    this.upload = isSource(source.body) ? source.body : null;
     this.#encode = version.encoder(source, settings);
     this.sent = this.#encode(source.cookies);
   }

@@ -7,10 +7,10 @@
  *   step("list", ({ http }) => http.get(api, { headers: trace }))
  */
 
-import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
 import type { Endpoint } from "../net/origin.ts";
-import { type CallEnvironment, type Preparable, prepareBeforeLoop } from "../protocol.ts";
+import { type BodyValue, encodeBody } from "./body.ts";
+import type { BodyContent } from "./body-source.ts";
+import type { EncodedBody } from "./multipart.ts";
 
 export class UrlPart implements Endpoint {
   readonly href: string;
@@ -47,43 +47,14 @@ export class HeadersPart {
   }
 }
 
-export class DataPart {
-  readonly bytes: Buffer;
+export class DataPart implements EncodedBody {
+  readonly content: BodyContent;
   readonly contentType: string;
 
   constructor(value: BodyValue, contentType?: string) {
     const encoded = encodeBody(value);
-    this.bytes = encoded.bytes;
+    this.content = encoded.content;
     this.contentType = contentType ?? encoded.contentType;
-  }
-}
-
-/** A body read from a file before the loop begins. */
-export class FilePart implements Preparable {
-  readonly path: string;
-  readonly contentType: string;
-  #bytes: Buffer | undefined;
-
-  constructor(path: string, contentType: string) {
-    this.path = path;
-    this.contentType = contentType;
-    prepareBeforeLoop(this);
-  }
-
-  get bytes(): Buffer {
-    if (this.#bytes === undefined)
-      throw new Error(`file("${this.path}") is used before it was read`);
-    return this.#bytes;
-  }
-
-  async prepare({ folder }: Pick<CallEnvironment, "folder">): Promise<void> {
-    if (this.#bytes !== undefined) return;
-    const full = resolve(folder, this.path);
-    try {
-      this.#bytes = await readFile(full);
-    } catch (cause) {
-      throw new Error(`cannot read ${full}, named by file("${this.path}")`, { cause });
-    }
   }
 }
 
@@ -124,8 +95,6 @@ export class AuthPart {
 export type HeaderValues = Readonly<Record<string, string | number>>;
 export type ParamValues = Readonly<Record<string, ParamValue | readonly ParamValue[]>>;
 type ParamValue = string | number | boolean | null | undefined;
-/** Objects and arrays become JSON; text, bytes and forms go as they are. */
-export type BodyValue = string | Uint8Array | URLSearchParams | object;
 
 /** An address that is parsed once and looked up once per core. */
 export const url = (text: string): UrlPart => new UrlPart(text);
@@ -135,8 +104,6 @@ export const data = (value: BodyValue, contentType?: string): DataPart =>
 export const params = (values: ParamValues): ParamsPart => new ParamsPart(values);
 export const cookies = (values: Readonly<Record<string, string | number>>): CookiesPart =>
   new CookiesPart(values);
-export const file = (path: string, contentType = "application/octet-stream"): FilePart =>
-  new FilePart(path, contentType);
 export const auth = {
   basic: (user: string, password: string): AuthPart =>
     new AuthPart(`Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`),
@@ -167,24 +134,4 @@ export function checkedHeader(name: string, value: string): readonly [string, st
     throw new TypeError(`the value of header "${name}" holds a character that cannot be sent`);
   }
   return [name, value];
-}
-
-export function encodeBody(value: BodyValue): {
-  readonly bytes: Buffer;
-  readonly contentType: string;
-} {
-  if (typeof value === "string") {
-    return { bytes: Buffer.from(value), contentType: "text/plain; charset=utf-8" };
-  }
-  if (value instanceof Uint8Array) {
-    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-    return { bytes, contentType: "application/octet-stream" };
-  }
-  if (value instanceof URLSearchParams) {
-    return {
-      bytes: Buffer.from(value.toString()),
-      contentType: "application/x-www-form-urlencoded",
-    };
-  }
-  return { bytes: Buffer.from(JSON.stringify(value)), contentType: "application/json" };
 }

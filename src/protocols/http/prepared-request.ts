@@ -1,6 +1,8 @@
 /** A request that is composed once and encoded once per settings, for every version of HTTP. */
 
 import type { BoundCall, CallEnvironment, CallSettings, CallSink, Session } from "../protocol.ts";
+import { IN_MEMORY_BYTES_MAX, isSource, readWhole } from "./body-source.ts";
+import { FilePart } from "./file-part.ts";
 import { HttpMessage, type HttpVersion } from "./message.ts";
 import { type ComposedRequest, compose, type Method, type RequestOptions } from "./request.ts";
 import type { Target } from "./verbs.ts";
@@ -27,11 +29,18 @@ export class PreparedRequest<Sent> {
     this.#target = target;
     this.#options = options;
     // Composed at once where nothing must be read first, so that a mistake shows the user's own line.
-    if (!("prepare" in Object(options.body))) this.#composed = compose(method, target, options);
+    if (filesOf(options).length === 0) this.#composed = compose(method, target, options);
   }
 
-  async prepare({ settings }: CallEnvironment): Promise<void> {
-    await this.message(settings).origin.prepare();
+  async prepare(environment: CallEnvironment): Promise<void> {
+    for (const file of filesOf(this.#options)) await file.prepare(environment);
+    this.#composed = await inMemory(this.#compose());
+    await this.message(environment.settings).origin.prepare();
+  }
+
+  #compose(): ComposedRequest {
+    this.#composed ??= compose(this.#method, this.#target, this.#options);
+    return this.#composed;
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
@@ -42,8 +51,7 @@ export class PreparedRequest<Sent> {
     if (this.#message !== undefined && this.#settings === settings) return this.#message;
     let message = this.#others?.get(settings);
     if (message === undefined) {
-      this.#composed ??= compose(this.#method, this.#target, this.#options);
-      message = new HttpMessage(this.#version, this.#composed, settings);
+      message = new HttpMessage(this.#version, this.#compose(), settings);
     }
     if (this.#message !== undefined && this.#settings !== undefined) {
       this.#others ??= new WeakMap();
@@ -53,4 +61,18 @@ export class PreparedRequest<Sent> {
     this.#settings = settings;
     return message;
   }
+}
+
+/** What must be looked at on disk before the request can be composed. */
+function filesOf({ body, form }: RequestOptions): readonly FilePart[] {
+  const values = form === undefined ? [body] : [body, ...Object.values(form).flat()];
+  return values.filter((value) => value instanceof FilePart);
+}
+
+/** Short bodies that can be read again and again are read once: the loop then writes bytes. */
+async function inMemory(request: ComposedRequest): Promise<ComposedRequest> {
+  const { body } = request;
+  if (!isSource(body) || !body.replayable) return request;
+  if (body.length === null || body.length > IN_MEMORY_BYTES_MAX) return request;
+  return { ...request, body: await readWhole(body) };
 }

@@ -5,13 +5,15 @@
  */
 
 import { type Duration, parseDuration } from "../../core/base/duration.ts";
+import { type BodyValue, encodeFormValues, encodeJson, type FormValues } from "./body.ts";
+import { type BodyContent, StreamSource } from "./body-source.ts";
+import { FilePart } from "./file-part.ts";
+import type { EncodedBody } from "./multipart.ts";
 import {
   type AuthPart,
-  type BodyValue,
   type CookiesPart,
   checkedHeader,
   DataPart,
-  FilePart,
   HeadersPart,
   type HeaderValues,
   ParamsPart,
@@ -28,8 +30,10 @@ export interface RequestOptions {
   readonly auth?: AuthPart;
   /** Sent as JSON. */
   readonly json?: unknown;
-  /** Sent as it is: text, bytes, a form (URLSearchParams), a prepared `data(…)` or a `file(…)`. */
+  /** Sent as what it is: text, bytes, a Blob, a form, a stream, a prepared `data(…)` or a `file(…)`. */
   readonly body?: BodyValue | DataPart | FilePart;
+  /** Fields of a form: multipart where a `file(…)` or a Blob is among them, else urlencoded. */
+  readonly form?: FormValues;
   /** For the whole call; overrides the workflow's. */
   readonly timeout?: Duration;
   /** How many redirects to follow; none by default. */
@@ -49,7 +53,7 @@ export interface ComposedRequest {
   readonly headers: readonly (readonly [string, string])[];
   /** Cookies that the request itself names; those of the virtual user's jar come on top. */
   readonly cookies: string;
-  readonly body: Buffer | null;
+  readonly body: BodyContent | null;
   readonly timeoutMs: number | null;
   readonly redirects: number | null;
   readonly expect: ((status: number) => boolean) | null;
@@ -82,14 +86,14 @@ export function compose(
   if (options.auth !== undefined) addMissing("authorization", options.auth.text);
   addMissing("user-agent", USER_AGENT);
   addMissing("accept", "*/*");
-  if (body !== null && body.contentType !== "") addMissing("content-type", body.contentType);
+  if (body !== null) addContentType(body, given, add);
   return {
     method,
     url: address,
     path: pathWithParams(address.path, options.params),
     headers,
     cookies: options.cookies?.text ?? "",
-    body: body?.bytes ?? null,
+    body: body === null ? null : contentOf(body, headers),
     timeoutMs: options.timeout === undefined ? null : timeoutMsOf(options.timeout),
     redirects: options.redirects ?? null,
     expect: expectation(options.expect),
@@ -97,15 +101,40 @@ export function compose(
   };
 }
 
-function bodyOf(
-  options: RequestOptions,
-): { readonly bytes: Buffer; readonly contentType: string } | null {
-  if (options.json !== undefined) {
-    return { bytes: Buffer.from(JSON.stringify(options.json)), contentType: "application/json" };
-  }
-  const body = options.body;
+function bodyOf(options: RequestOptions): EncodedBody | null {
+  const { body, form, json } = options;
+  if (json !== undefined) return encodeJson(json, "json");
+  if (form !== undefined) return encodeFormValues(form);
   if (body === undefined) return null;
   return body instanceof DataPart || body instanceof FilePart ? body : new DataPart(body);
+}
+
+function addContentType(
+  { contentType }: EncodedBody,
+  given: ReadonlySet<string>,
+  add: (name: string, value: string) => void,
+): void {
+  if (!given.has("content-type")) {
+    if (contentType !== "") add(...checkedHeader("content-type", contentType));
+    return;
+  }
+  if (contentType.startsWith("multipart/")) {
+    throw new TypeError(
+      'leave the header "content-type" out: that of a form with files names the boundary of its parts',
+    );
+  }
+}
+
+/** A stream whose length the request itself names goes without chunks. */
+function contentOf(
+  { content }: EncodedBody,
+  headers: readonly (readonly [string, string])[],
+): BodyContent {
+  if (!(content instanceof StreamSource)) return content;
+  const named = headers.find(([name]) => name.toLowerCase() === "content-length")?.[1];
+  if (named === undefined) return content;
+  if (!/^\d{1,15}$/.test(named)) throw new TypeError(`content-length: "${named}" is no length`);
+  return content.withLength(Number(named));
 }
 
 function pathWithParams(path: string, values: RequestOptions["params"]): string {

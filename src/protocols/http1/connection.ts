@@ -12,6 +12,8 @@ import type net from "node:net";
 import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
 import { kindOfSocketError } from "../errors.ts";
+import { BodyPump } from "../http/body-pump.ts";
+import type { BodySource } from "../http/body-source.ts";
 import { openSocket } from "../net/open-socket.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
@@ -65,6 +67,8 @@ export class Http1Connection implements CarryingConnection {
   /** Start of a head that did not come in one piece; null nearly always. */
   #partial: Buffer | null = null;
   #tcpConnectedAt = 0;
+  /** Sends a body that is not in memory; null when it is sent, which is nearly always. */
+  #pump: BodyPump | null = null;
 
   constructor(origin: Origin, owner: ConnectionOwner, exchange: CarriedExchange, now: number) {
     this.origin = origin;
@@ -129,6 +133,28 @@ export class Http1Connection implements CarryingConnection {
     this.#state = IN_HEAD;
     this.#interim = 0;
     this.#socket.write(bytes);
+    const { upload } = exchange.message;
+    if (upload !== null) this.#sendBody(upload, exchange);
+  }
+
+  #sendBody(upload: BodySource, exchange: CarriedExchange): void {
+    const { call } = exchange;
+    call.uploading();
+    this.#pump = new BodyPump(upload, this.#socket, upload.length === null, {
+      bodyPiece: (bytes) => {
+        call.bytesOut += bytes;
+      },
+      bodySent: (now) => {
+        this.#pump = null;
+        if (call.firstByteAt === 0) call.awaitFirstByte(now);
+      },
+      bodyFailed: (problem, now) => {
+        this.#exchange = null;
+        exchange.connection = null;
+        this.drop();
+        call.fail("exception", problem, now);
+      },
+    });
   }
 
   get exchange(): CarriedExchange | null {
@@ -138,6 +164,8 @@ export class Http1Connection implements CarryingConnection {
   close(): void {
     this.#exchange = null;
     this.#closed = true;
+    this.#pump?.stop();
+    this.#pump = null;
     this.#socket.destroy();
   }
 
@@ -279,7 +307,10 @@ export class Http1Connection implements CarryingConnection {
   #finish(exchange: CarriedExchange, clean: boolean, now: number): void {
     this.#exchange = null;
     exchange.connection = null;
-    if (clean && this.#head.keepAlive && this.#owner.settings.keepAlive) this.#owner.idle(this);
+    // An answer that came before the body was sent: the rest of it would be read as a request.
+    const sent = this.#pump === null;
+    if (clean && sent && this.#head.keepAlive && this.#owner.settings.keepAlive)
+      this.#owner.idle(this);
     else this.drop();
     exchange.complete(now);
   }

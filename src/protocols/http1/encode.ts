@@ -1,5 +1,6 @@
 /** A composed request as the bytes of HTTP/1.1: one Buffer, so that each send is one write. */
 
+import { isSource } from "../http/body-source.ts";
 import type { ComposedRequest } from "../http/request.ts";
 import type { CallSettings } from "../protocol.ts";
 
@@ -12,7 +13,7 @@ export function encoder(
   return (cookies) => {
     const head = cookies === "" ? `${text}\r\n` : `${text}cookie: ${cookies}\r\n\r\n`;
     const headBytes = Buffer.from(head, "latin1");
-    return body === null ? headBytes : Buffer.concat([headBytes, body]);
+    return body === null || isSource(body) ? headBytes : Buffer.concat([headBytes, body]);
   };
 }
 
@@ -23,8 +24,13 @@ function headText(request: ComposedRequest, keepAlive: boolean): string {
   if (!names.has("host")) text += `host: ${url.authority}\r\n`;
   for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
   const needsLength = body !== null || method === "POST" || method === "PUT" || method === "PATCH";
-  if (needsLength && !names.has("content-length"))
+  if (isSource(body) && body.length === null) text += chunkedHeader(names);
+  else if (needsLength && !names.has("content-length"))
     text += `content-length: ${body?.length ?? 0}\r\n`;
   if (!keepAlive && !names.has("connection")) text += "connection: close\r\n";
   return text;
+}
+
+function chunkedHeader(given: ReadonlySet<string>): string {
+  return given.has("transfer-encoding") ? "" : "transfer-encoding: chunked\r\n";
 }

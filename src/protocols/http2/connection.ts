@@ -120,6 +120,11 @@ export class Http2Connection {
     this.#in.payload(bytes);
   }
 
+  /** So many bytes of an upload went out that `payloadOut` did not name when the call was added. */
+  sent(bytes: number): void {
+    this.#out.payload(bytes);
+  }
+
   /** Takes no new streams; closes when the last one has ended. */
   retire(): void {
     this.#retired = true;

@@ -26,7 +26,7 @@ function headersOf(request: ComposedRequest): OutgoingHttpHeaders {
     ":path": path,
   };
   for (const [name, value] of request.headers) add(headers, name.toLowerCase(), value);
-  if (body !== null && headers["content-length"] === undefined)
+  if (body !== null && body.length !== null && headers["content-length"] === undefined)
     headers["content-length"] = String(body.length);
   return headers;
 }

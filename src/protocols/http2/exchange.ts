@@ -8,6 +8,8 @@ import { errorText } from "../../core/base/error-text.ts";
 import { type CallOwner, clock, MeasuredCall } from "../call.ts";
 import type { Failure } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
+import { BodyPump } from "../http/body-pump.ts";
+import { type BodySource, isSource } from "../http/body-source.ts";
 import { type HttpExchange, HttpMessage, type HttpVersion } from "../http/message.ts";
 import { redirectOf } from "../http/redirect.ts";
 import type { CallSink } from "../protocol.ts";
@@ -46,6 +48,8 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
   #readAtStart = 0;
   #headers: http2.IncomingHttpHeaders | null = null;
   #body: BodyCollector | null = null;
+  /** Sends a body that is not in memory. */
+  #pump: BodyPump | null = null;
 
   constructor(message: Message, user: Http2User, keep: boolean, sink: CallSink) {
     this.call = new MeasuredCall(this, sink);
@@ -80,7 +84,8 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
     this.#headers = null;
     this.#body = null;
     this.payloadIn = 0;
-    this.payloadOut = message.source.body?.length ?? 0;
+    // An upload counts as it goes.
+    this.payloadOut = message.upload === null ? (message.source.body?.length ?? 0) : 0;
     if (message.origin.address !== undefined) this.#connect(now);
     else this.call.lookUp(message.origin, now, (later) => this.#connect(later));
   }
@@ -115,7 +120,27 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
     });
     stream.on("close", () => this.#onClose(stream, failed));
     stream.on("data", (piece: Buffer) => this.#onData(stream, piece));
-    if (body !== null) stream.end(body);
+    if (isSource(body)) this.#sendBody(body, stream);
+    else if (body !== null) stream.end(body);
+  }
+
+  #sendBody(body: BodySource, stream: http2.ClientHttp2Stream): void {
+    this.call.uploading();
+    this.#pump = new BodyPump(body, stream, false, {
+      bodyPiece: (bytes) => {
+        this.payloadOut += bytes;
+        this.#connection?.sent(bytes);
+      },
+      bodySent: (now) => {
+        this.#pump = null;
+        stream.end();
+        if (this.call.firstByteAt === 0) this.call.awaitFirstByte(now);
+      },
+      bodyFailed: (problem, now) => {
+        this.#leave(http2.constants.NGHTTP2_CANCEL);
+        this.call.fail("exception", problem, now);
+      },
+    });
   }
 
   connectionFailed(failure: Failure, now: number): void {
@@ -212,9 +237,14 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
   #leave(cancelCode?: number): void {
     const stream = this.#stream;
     const connection = this.#connection;
+    const pump = this.#pump;
     this.#stream = null;
     this.#connection = null;
-    if (cancelCode !== undefined) stream?.close(cancelCode);
+    this.#pump = null;
+    pump?.stop();
+    // An answer that came before the body was sent: the rest is not wanted.
+    const code = cancelCode ?? (pump === null ? undefined : http2.constants.NGHTTP2_CANCEL);
+    if (code !== undefined) stream?.close(code);
     if (connection === null) return;
     if (!this.#user.settings.keepAlive) connection.retire();
     connection.remove(this);

@@ -1,0 +1,126 @@
+/**
+ * Sends a body while it is read: one piece at a time, and the next one only when the connection has
+ * taken the last, so that a slow server costs time and no memory.
+ */
+
+import type { Writable } from "node:stream";
+import { errorText } from "../../core/base/error-text.ts";
+import { clock } from "../call.ts";
+import type { BodySource } from "./body-source.ts";
+
+/** Hears of the pieces, and of exactly one end unless the pump is stopped. */
+export interface PumpOwner {
+  /** So many bytes went to the connection. */
+  bodyPiece(bytes: number): void;
+  bodySent(now: number): void;
+  /** The source could not be read, or was not as long as it said. */
+  bodyFailed(problem: string, now: number): void;
+}
+
+const CHUNK_END = "\r\n";
+const LAST_CHUNK = "0\r\n\r\n";
+
+export class BodyPump {
+  readonly #source: BodySource;
+  readonly #writable: Writable;
+  /** HTTP/1.1 without a length: each piece goes as a chunk (RFC 9112 §7.1). */
+  readonly #chunked: boolean;
+  readonly #owner: PumpOwner;
+  #stopped = false;
+  #iterator: AsyncIterator<Uint8Array> | null = null;
+  #resume: (() => void) | null = null;
+
+  constructor(source: BodySource, writable: Writable, chunked: boolean, owner: PumpOwner) {
+    this.#source = source;
+    this.#writable = writable;
+    this.#chunked = chunked;
+    this.#owner = owner;
+    void this.#run();
+  }
+
+  /** Nothing more is written or told; the source is let go. */
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#resume?.();
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    const iterator = this.#iterator;
+    this.#iterator = null;
+    // A source that cannot be ended properly has nobody left to hear of it.
+    iterator?.return?.()?.catch(() => undefined);
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await this.#sendAll();
+      if (!this.#stopped) this.#end(() => this.#owner.bodySent(clock()));
+    } catch (error) {
+      this.#letGo();
+      // In a turn of its own: a loop of calls that fail at once must not hold up everything else.
+      setImmediate(() => this.#end(() => this.#owner.bodyFailed(errorText(error), clock())));
+    }
+  }
+
+  #end(tell: () => void): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    tell();
+  }
+
+  async #sendAll(): Promise<void> {
+    const { length } = this.#source;
+    const iterator = this.#source.read()[Symbol.asyncIterator]();
+    this.#iterator = iterator;
+    let sent = 0;
+    for (;;) {
+      const next = await iterator.next();
+      if (this.#stopped) return;
+      if (next.done === true) break;
+      const piece = next.value;
+      if (piece.length === 0) continue;
+      sent += piece.length;
+      if (length !== null && sent > length) throw new Error(notAsLong(length, "longer"));
+      if (!this.#write(piece)) await this.#drained();
+      if (this.#stopped) return;
+    }
+    this.#iterator = null;
+    if (length !== null && sent < length) throw new Error(notAsLong(length, "shorter"));
+    if (this.#chunked) this.#writable.write(LAST_CHUNK);
+    if (this.#chunked) this.#owner.bodyPiece(LAST_CHUNK.length);
+  }
+
+  /** False when the connection has enough for now. */
+  #write(piece: Uint8Array): boolean {
+    if (!this.#chunked) {
+      this.#owner.bodyPiece(piece.length);
+      return this.#writable.write(piece);
+    }
+    const head = `${piece.length.toString(16)}\r\n`;
+    this.#owner.bodyPiece(head.length + piece.length + CHUNK_END.length);
+    this.#writable.cork();
+    this.#writable.write(head);
+    this.#writable.write(piece);
+    const more = this.#writable.write(CHUNK_END);
+    this.#writable.uncork();
+    return more;
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      const resume = (): void => {
+        this.#resume = null;
+        this.#writable.off("drain", resume);
+        resolve();
+      };
+      this.#resume = resume;
+      this.#writable.on("drain", resume);
+    });
+  }
+}
+
+function notAsLong(length: number, how: string): string {
+  return `the body turned out ${how} than the ${length} bytes it began with: did the file change?`;
+}
