@@ -1,5 +1,7 @@
 /** The URL a person typed, or what is wrong with it and what they probably meant. */
 
+import { maskCredentials } from "../core/base/mask-credentials.ts";
+
 export type TargetUrl =
   | { readonly ok: true; readonly url: URL }
   | { readonly ok: false; readonly problem: string };
@@ -23,5 +25,5 @@ export function parseTargetUrl(text: string): TargetUrl {
 }
 
 function refuse(problem: string): TargetUrl {
-  return { ok: false, problem };
+  return { ok: false, problem: maskCredentials(problem) };
 }

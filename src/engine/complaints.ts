@@ -1,6 +1,7 @@
 /** What goes wrong in user code is shown once per kind of mistake, not once per request. */
 
 import { errorText } from "../core/base/error-text.ts";
+import { maskCredentials } from "../core/base/mask-credentials.ts";
 import { locationOf } from "./problem.ts";
 
 const SHOWN_MAX = 20;
@@ -14,7 +15,7 @@ export class Complaints {
   }
 
   add(what: string, error: unknown): void {
-    const line = `${what}: ${errorText(error)}`;
+    const line = `${what}: ${maskCredentials(errorText(error))}`;
     if (this.#shown.has(line) || this.#shown.size >= SHOWN_MAX) return;
     this.#shown.add(line);
     const location = locationOf(error);

@@ -2,6 +2,7 @@
 
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import { maskCredentials } from "../core/base/mask-credentials.ts";
 import { DefinitionError } from "../workflow/errors.ts";
 import type { Problem } from "./messages.ts";
 
@@ -13,7 +14,7 @@ export function problemOf(error: unknown): Problem {
   const mistake =
     error instanceof DefinitionError || error instanceof TypeError || error instanceof SyntaxError;
   return {
-    message: messageOf(error),
+    message: maskCredentials(messageOf(error)),
     location: locationOf(error),
     mistake: mistake || error instanceof ReferenceError,
   };

@@ -3,6 +3,7 @@
 import { type Command, Option } from "commander";
 import { assertNever } from "../../core/base/assert.ts";
 import { parseDuration } from "../../core/base/duration.ts";
+import { maskCredentials, maskedCommand } from "../../core/base/mask-credentials.ts";
 import type { RunView } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { parseThreshold } from "../../core/run/results/thresholds.ts";
@@ -136,14 +137,14 @@ async function run(target: string, flags: RunFlags): Promise<number> {
       view = new LoggedView(new JsonLog("info", { run: target, pid: process.pid }, logLines), view);
     }
     const summary = await runJob({
-      name: target,
+      name: maskCredentials(target),
       bundle,
       overrides,
       cores: flags.cores ?? physicalCores(),
       thresholds: flags.threshold,
       live: flags.ui !== "none" || logLines !== undefined,
       inspect: flags.inspect === true,
-      command: `hyperscale ${process.argv.slice(2).join(" ")}`,
+      command: `hyperscale ${maskedCommand(process.argv.slice(2))}`,
       version: packageVersion(),
       view,
     });

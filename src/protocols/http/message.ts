@@ -36,6 +36,8 @@ export class HttpMessage<Sent> {
   readonly origin: Origin;
   readonly timeouts: CallTimeouts;
   readonly redirectsMax: number;
+  /** The longest body that is kept. */
+  readonly bodyBytesMax: number;
   /** The answer has no body whatever its headers say. */
   readonly isHead: boolean;
   /** Sent piece by piece behind what `sent` holds; null nearly always. */
@@ -49,6 +51,7 @@ export class HttpMessage<Sent> {
     this.origin = originOf(source.url);
     this.timeouts = timeoutsOf(source.timeoutMs, settings);
     this.redirectsMax = source.redirects ?? settings.redirectsMax;
+    this.bodyBytesMax = source.bodyBytesMax ?? settings.bodyBytesMax;
     this.isHead = source.method === "HEAD";
     this.upload = isSource(source.body) ? source.body : null;
     this.#encode = version.encoder(source, settings);

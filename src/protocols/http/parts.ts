@@ -7,13 +7,18 @@
  *   step("list", ({ http }) => http.get(api, { headers: trace }))
  */
 
+import { maskCredentials } from "../../core/base/mask-credentials.ts";
 import type { Endpoint } from "../net/origin.ts";
 import { type BodyValue, encodeBody } from "./body.ts";
 import type { BodyContent } from "./body-source.ts";
 import type { EncodedBody } from "./multipart.ts";
+import { nameOf } from "./plain-data.ts";
 
 export class UrlPart implements Endpoint {
+  /** Without credentials: it is shown to people. */
   readonly href: string;
+  /** Value of the Authorization header for the credentials in the address; "" when it has none. */
+  readonly authorization: string;
   readonly secure: boolean;
   readonly hostname: string;
   readonly port: number;
@@ -24,6 +29,9 @@ export class UrlPart implements Endpoint {
 
   constructor(text: string) {
     const parsed = parseUrl(text);
+    this.authorization = basicOf(parsed);
+    parsed.username = "";
+    parsed.password = "";
     this.href = parsed.href;
     this.secure = parsed.protocol === "https:" || parsed.protocol === "wss:";
     // Brackets belong to the URL's spelling of an IPv6 address, not to the address.
@@ -40,9 +48,7 @@ export class HeadersPart {
   readonly text: string;
 
   constructor(values: HeaderValues) {
-    this.entries = Object.entries(values).map(([name, value]) =>
-      checkedHeader(name, String(value)),
-    );
+    this.entries = headerEntries(values);
     this.text = this.entries.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   }
 }
@@ -92,7 +98,8 @@ export class AuthPart {
   }
 }
 
-export type HeaderValues = Readonly<Record<string, string | number>>;
+/** A value that is undefined is left out, as in `params` and `form`. */
+export type HeaderValues = Readonly<Record<string, string | number | undefined>>;
 export type ParamValues = Readonly<Record<string, ParamValue | readonly ParamValue[]>>;
 type ParamValue = string | number | boolean | null | undefined;
 
@@ -105,24 +112,55 @@ export const params = (values: ParamValues): ParamsPart => new ParamsPart(values
 export const cookies = (values: Readonly<Record<string, string | number>>): CookiesPart =>
   new CookiesPart(values);
 export const auth = {
-  basic: (user: string, password: string): AuthPart =>
-    new AuthPart(`Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`),
+  basic: (user: string, password: string): AuthPart => new AuthPart(basic(user, password)),
   bearer: (token: string): AuthPart => new AuthPart(`Bearer ${token}`),
 };
 
-export function parseUrl(text: string): URL {
-  if (typeof text !== "string") throw new TypeError(`a URL is text, not ${typeof text}`);
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
+function basic(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
+}
+
+/** "http://ada:secret@shop.test/" asks for Basic credentials, as everywhere else. RFC 7617. */
+function basicOf({ password, username }: URL): string {
+  if (username === "" && password === "") return "";
+  return basic(unescaped(username), unescaped(password));
+}
+
+/** A stray percent sign stands for itself. */
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export function parseUrl(url: string): URL {
+  if (typeof url !== "string") throw new TypeError(`a URL is text, not ${typeof url}`);
+  const parsed = URL.canParse(url) ? new URL(url) : null;
+  const named = /^[a-z][a-z0-9+.-]*:\/\//i.test(url);
+  const text = named ? maskCredentials(url) : maskCredentials(`http://${url}`).slice(7);
+  if (!named) {
     throw new TypeError(`"${text}" has no scheme: write http://${text} or https://${text}`);
   }
-  if (!/^(https?|wss?):/i.test(text)) {
+  if (!/^(https?|wss?):/i.test(url)) {
     throw new TypeError(`"${text}" is not an http, https, ws or wss URL`);
   }
-  try {
-    return new URL(text);
-  } catch {
-    throw new TypeError(`"${text}" is not a URL`);
+  if (parsed === null) throw new TypeError(`"${text}" is not a URL`);
+  return parsed;
+}
+
+export function headerEntries(values: HeaderValues): (readonly [string, string])[] {
+  const entries: (readonly [string, string])[] = [];
+  for (const name of Object.keys(values)) {
+    const value: unknown = values[name];
+    if (value === undefined) continue;
+    if (typeof value !== "string" && typeof value !== "number") {
+      throw new TypeError(`header "${name}" is ${nameOf(value)}: a header is text or a number`);
+    }
+    entries.push(checkedHeader(name, String(value)));
   }
+  return entries;
 }
 
 /** Refuses what would break the request apart: line ends and other control characters. */

@@ -5,6 +5,7 @@
  */
 
 import { type Duration, parseDuration } from "../../core/base/duration.ts";
+import { didYouMean } from "../../core/base/nearest.ts";
 import { type BodyValue, encodeFormValues, encodeJson, type FormValues } from "./body.ts";
 import { type BodyContent, StreamSource } from "./body-source.ts";
 import { FilePart } from "./file-part.ts";
@@ -16,6 +17,7 @@ import {
   DataPart,
   HeadersPart,
   type HeaderValues,
+  headerEntries,
   ParamsPart,
   type ParamValues,
   UrlPart,
@@ -42,6 +44,8 @@ export interface RequestOptions {
   readonly expect?: number | readonly number[] | ((status: number) => boolean);
   /** Keep the body even if no function can see the response, or discard it although one can. */
   readonly readBody?: boolean;
+  /** The longest body that is kept, also once decompressed; 16 MiB by default, 1 GiB at most. */
+  readonly bodyBytesMax?: number;
 }
 
 /** A request with every part in its final form. Immutable. */
@@ -58,6 +62,7 @@ export interface ComposedRequest {
   readonly redirects: number | null;
   readonly expect: ((status: number) => boolean) | null;
   readonly readBody: boolean | null;
+  readonly bodyBytesMax: number | null;
 }
 
 const USER_AGENT = "hyperscale";
@@ -67,6 +72,7 @@ export function compose(
   target: string | UrlPart,
   options: RequestOptions,
 ): ComposedRequest {
+  checkOptions(options);
   const address = typeof target === "string" ? new UrlPart(target) : target;
   const headers: (readonly [string, string])[] = [];
   const given = new Set<string>();
@@ -75,15 +81,16 @@ export function compose(
     headers.push([name, value]);
   };
   const own = options.headers;
-  if (own instanceof HeadersPart) for (const [name, value] of own.entries) add(name, value);
-  else if (own !== undefined) {
-    for (const [name, value] of Object.entries(own)) add(...checkedHeader(name, String(value)));
+  if (own !== undefined) {
+    const entries = own instanceof HeadersPart ? own.entries : headerEntries(own);
+    for (const [name, value] of entries) add(name, value);
   }
   const addMissing = (name: string, value: string): void => {
     if (!given.has(name)) add(name, value);
   };
   const body = bodyOf(options);
-  if (options.auth !== undefined) addMissing("authorization", options.auth.text);
+  const authorization = options.auth?.text ?? address.authorization;
+  if (authorization !== "") addMissing("authorization", authorization);
   addMissing("user-agent", USER_AGENT);
   addMissing("accept", "*/*");
   if (body !== null) addContentType(body, given, add);
@@ -98,7 +105,41 @@ export function compose(
     redirects: options.redirects ?? null,
     expect: expectation(options.expect),
     readBody: options.readBody ?? null,
+    bodyBytesMax: options.bodyBytesMax === undefined ? null : bytesMaxOf(options.bodyBytesMax),
   };
+}
+
+/** The names of `RequestOptions`; the compiler keeps the list complete. */
+const OPTIONS: Readonly<Record<keyof RequestOptions, true>> = {
+  auth: true,
+  body: true,
+  bodyBytesMax: true,
+  cookies: true,
+  expect: true,
+  form: true,
+  headers: true,
+  json: true,
+  params: true,
+  readBody: true,
+  redirects: true,
+  timeout: true,
+};
+
+/** An option that nobody reads would change nothing without a word. */
+function checkOptions(options: RequestOptions): void {
+  let content: string | null = null;
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(OPTIONS, name)) {
+      const hint = didYouMean(name, Object.keys(OPTIONS));
+      throw new TypeError(`a request has no option "${name}"${hint}`);
+    }
+    const isContent = name === "body" || name === "json" || name === "form";
+    if (!isContent || options[name] === undefined) continue;
+    if (content !== null) {
+      throw new TypeError(`a request has one content: leave out ${content} or ${name}`);
+    }
+    content = name;
+  }
 }
 
 function bodyOf(options: RequestOptions): EncodedBody | null {
@@ -141,6 +182,14 @@ function pathWithParams(path: string, values: RequestOptions["params"]): string 
   if (values === undefined) return path;
   const text = (values instanceof ParamsPart ? values : new ParamsPart(values)).text;
   return text === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${text}`;
+}
+
+/** What one buffer of Node can well hold. */
+const KEPT_BYTES_MAX = 1024 * 1024 * 1024;
+
+function bytesMaxOf(value: number): number {
+  if (Number.isInteger(value) && value > 0 && value <= KEPT_BYTES_MAX) return value;
+  throw new TypeError(`bodyBytesMax: a whole number of bytes, at most ${KEPT_BYTES_MAX}`);
 }
 
 export function timeoutMsOf(value: Duration): number {
