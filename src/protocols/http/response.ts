@@ -4,24 +4,29 @@
  */
 
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
+import { errorCode } from "../errors.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
+import { type DecodedBodies, DecodedBody } from "./decoded-bodies.ts";
 
 /** What the bytes of an answer were kept as; null where nothing was asked for. */
 export interface KeptAnswer {
   /** Header lines as name and value, in order. Called at most once. */
   readHeaders(): readonly (readonly [string, string])[];
   readonly body: Buffer | null;
+  /** The body was to be kept, but was longer than `bodyBytesMax`. */
+  readonly tooLong: boolean;
+  /** Holds for the body as it came and as it is once decompressed. */
+  readonly bodyBytesMax: number;
+  /** Who forgets the decompressed body in the end. */
+  readonly decoded: DecodedBodies;
 }
-
-/** A decompressed body may be at most this large, whatever the compressed one was. */
-const DECOMPRESSED_BYTES_MAX = 64 * 1024 * 1024;
 
 export class HttpResponse extends CallResult {
   override readonly protocol: string = "http";
   readonly #kept: KeptAnswer | null;
   #headers: ReadonlyMap<string, string> | undefined;
-  #decoded: Buffer | undefined;
+  #decoded: DecodedBody | undefined;
 
   constructor(record: CallRecord, error: string | null, kept: KeptAnswer | null) {
     super(record, error);
@@ -48,16 +53,24 @@ export class HttpResponse extends CallResult {
 
   /** The body's bytes, decompressed. */
   bytes(): Buffer {
-    if (this.#decoded !== undefined) return this.#decoded;
-    const body = this.#kept?.body ?? null;
-    if (body === null) {
+    const known = this.#decoded?.bytes ?? null;
+    if (known !== null) return known;
+    const kept = this.#kept;
+    const body = kept?.body ?? null;
+    if (kept === null || body === null) {
       if (this.errorKind !== null && this.status === 0) return EMPTY;
+      if (kept?.tooLong === true) throw new Error(tooLong("", kept.bodyBytesMax));
       throw new Error(
         "the body of this response was discarded: pass { readBody: true } to the request",
       );
     }
-    this.#decoded = decompress(body, this.header("content-encoding"));
-    return this.#decoded;
+    const encoding = this.header("content-encoding")?.trim().toLowerCase();
+    const decode = encoding === undefined ? undefined : DECODERS.get(encoding);
+    if (decode === undefined) return body;
+    const bytes = decompress(body, decode, kept.bodyBytesMax);
+    this.#decoded ??= new DecodedBody();
+    kept.decoded.keep(this.#decoded, bytes);
+    return bytes;
   }
 
   text(): string {
@@ -72,19 +85,29 @@ export class HttpResponse extends CallResult {
 
 const EMPTY = Buffer.alloc(0);
 
-function decompress(body: Buffer, encoding: string | undefined): Buffer {
-  const limit = { maxOutputLength: DECOMPRESSED_BYTES_MAX };
-  switch (encoding?.trim().toLowerCase()) {
-    case "gzip":
-    case "x-gzip":
-      return gunzipSync(body, limit);
-    case "deflate":
-      return inflateSync(body, limit);
-    case "br":
-      return brotliDecompressSync(body, limit);
-    default:
-      return body;
+type Decoder = (body: Buffer, limit: { readonly maxOutputLength: number }) => Buffer;
+
+const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
+  ["gzip", gunzipSync],
+  ["x-gzip", gunzipSync],
+  ["deflate", inflateSync],
+  ["br", brotliDecompressSync],
+]);
+
+function decompress(body: Buffer, decode: Decoder, bytesMax: number): Buffer {
+  try {
+    return decode(body, { maxOutputLength: bytesMax });
+  } catch (cause) {
+    if (errorCode(cause) !== "ERR_BUFFER_TOO_LARGE") throw cause;
+    throw new Error(tooLong(" once decompressed", bytesMax), { cause });
   }
+}
+
+function tooLong(when: string, bytesMax: number): string {
+  return (
+    `the body is longer than ${bytesMax} bytes${when} and was not kept: pass a larger ` +
+    "{ bodyBytesMax } to the request, or leave the body alone"
+  );
 }
 
 /** Splits the raw head of an HTTP/1.x answer into its header lines. */

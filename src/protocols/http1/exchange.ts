@@ -6,13 +6,14 @@
 
 import { type CallOwner, MeasuredCall } from "../call.ts";
 import { BodyCollector } from "../http/body-collector.ts";
+import type { DecodedBodies } from "../http/decoded-bodies.ts";
 import { type HttpExchange, HttpMessage, type HttpVersion } from "../http/message.ts";
 import { redirectOf } from "../http/redirect.ts";
 import { HttpResponse, type KeptAnswer } from "../http/response.ts";
 import type { CallSink } from "../protocol.ts";
 import type { CarriedExchange, CarryingConnection, ConnectionSource } from "./contract.ts";
 import { encoder } from "./encode.ts";
-import { PiecedAnswer, TEXT_BYTES_MAX, TextAnswer } from "./kept.ts";
+import { type Keeping, PiecedAnswer, TEXT_BYTES_MAX, TextAnswer } from "./kept.ts";
 import { http1Sessions } from "./pool.ts";
 
 export const HTTP1: HttpVersion<Buffer> = {
@@ -22,16 +23,15 @@ export const HTTP1: HttpVersion<Buffer> = {
     new Exchange(message, session.state(http1Sessions), keep, sink),
 };
 
-class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange {
+class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange, Keeping {
   readonly call: MeasuredCall;
   message: HttpMessage<Buffer>;
   readonly source: ConnectionSource;
   readonly keep: boolean;
   connection: CarryingConnection | null = null;
   location: string | null = null;
-  readonly #bodyBytesMax: number;
   #first: HttpMessage<Buffer>;
-  #keepBody: boolean;
+  keepsBody: boolean;
   #redirectsLeft = 0;
   #kept: KeptAnswer | null = null;
   #collector: BodyCollector | null = null;
@@ -47,13 +47,20 @@ class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange {
     this.#first = message;
     this.source = source;
     this.keep = keep;
-    this.#keepBody = message.source.readBody ?? keep;
-    this.#bodyBytesMax = source.settings.bodyBytesMax;
+    this.keepsBody = message.source.readBody ?? keep;
   }
 
   aim(message: HttpMessage<Buffer>): void {
     this.#first = message;
-    this.#keepBody = message.source.readBody ?? this.keep;
+    this.keepsBody = message.source.readBody ?? this.keep;
+  }
+
+  get bodyBytesMax(): number {
+    return this.#first.bodyBytesMax;
+  }
+
+  get decoded(): DecodedBodies {
+    return this.source.decoded;
   }
 
   get wantsLocation(): boolean {
@@ -84,19 +91,20 @@ class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange {
   }
 
   keepWhole(buffer: Buffer, from: number, headEnd: number, end: number): void {
-    const keptEnd = this.#keepBody && end - headEnd <= this.#bodyBytesMax ? end : -1;
-    if (end - from <= TEXT_BYTES_MAX) {
-      const text = buffer.toString("latin1", from, keptEnd < 0 ? headEnd : end);
-      this.#kept = new TextAnswer(text, headEnd - from, keptEnd >= 0);
+    const keptEnd = this.keepsBody ? end : headEnd;
+    const fits = keptEnd - headEnd <= this.#first.bodyBytesMax;
+    if (fits && end - from <= TEXT_BYTES_MAX) {
+      const text = buffer.toString("latin1", from, keptEnd);
+      this.#kept = new TextAnswer(text, headEnd - from, this);
       return;
     }
-    const body = keptEnd < 0 ? null : Buffer.from(buffer.subarray(headEnd, end));
-    this.#kept = new PiecedAnswer(buffer.toString("latin1", from, headEnd), body);
+    const body = this.keepsBody && fits ? Buffer.from(buffer.subarray(headEnd, end)) : null;
+    this.#kept = new PiecedAnswer(buffer.toString("latin1", from, headEnd), body, this);
   }
 
   keepHead(buffer: Buffer, from: number, end: number): void {
-    this.#collector = this.#keepBody ? new BodyCollector(this.#bodyBytesMax) : null;
-    this.#kept = new PiecedAnswer(buffer.toString("latin1", from, end), this.#collector);
+    this.#collector = this.keepsBody ? new BodyCollector(this.#first.bodyBytesMax) : null;
+    this.#kept = new PiecedAnswer(buffer.toString("latin1", from, end), this.#collector, this);
   }
 
   keepPiece(buffer: Buffer, from: number, end: number): void {

@@ -4,21 +4,34 @@
  */
 
 import type { BodyCollector } from "../http/body-collector.ts";
+import type { DecodedBodies } from "../http/decoded-bodies.ts";
 import { type KeptAnswer, splitHeaderLines } from "../http/response.ts";
 
 /** Beyond this, copying bytes is cheaper than making a string of them. */
 export const TEXT_BYTES_MAX = 4 * 1024;
 
+/** What an answer needs to know of the exchange that it came by. */
+export interface Keeping {
+  readonly bodyBytesMax: number;
+  readonly keepsBody: boolean;
+  readonly decoded: DecodedBodies;
+}
+
 /** Head and body in one latin1 string, which holds every byte as it came. */
 export class TextAnswer implements KeptAnswer {
+  readonly tooLong = false;
+  readonly bodyBytesMax: number;
+  readonly decoded: DecodedBodies;
   readonly #text: string;
   readonly #headLength: number;
   readonly #hasBody: boolean;
 
-  constructor(text: string, headLength: number, hasBody: boolean) {
+  constructor(text: string, headLength: number, { bodyBytesMax, decoded, keepsBody }: Keeping) {
     this.#text = text;
     this.#headLength = headLength;
-    this.#hasBody = hasBody;
+    this.#hasBody = keepsBody;
+    this.bodyBytesMax = bodyBytesMax;
+    this.decoded = decoded;
   }
 
   readHeaders(): readonly (readonly [string, string])[] {
@@ -32,12 +45,22 @@ export class TextAnswer implements KeptAnswer {
 
 /** A head, and a body that was copied or came in pieces; null when it was not to be kept. */
 export class PiecedAnswer implements KeptAnswer {
+  readonly bodyBytesMax: number;
+  readonly decoded: DecodedBodies;
   readonly #head: string;
   readonly #body: Buffer | BodyCollector | null;
+  readonly #keepsBody: boolean;
 
-  constructor(head: string, body: Buffer | BodyCollector | null) {
+  constructor(
+    head: string,
+    body: Buffer | BodyCollector | null,
+    { bodyBytesMax, decoded, keepsBody }: Keeping,
+  ) {
     this.#head = head;
     this.#body = body;
+    this.#keepsBody = keepsBody;
+    this.bodyBytesMax = bodyBytesMax;
+    this.decoded = decoded;
   }
 
   readHeaders(): readonly (readonly [string, string])[] {
@@ -46,5 +69,9 @@ export class PiecedAnswer implements KeptAnswer {
 
   get body(): Buffer | null {
     return this.#body === null || Buffer.isBuffer(this.#body) ? this.#body : this.#body.take();
+  }
+
+  get tooLong(): boolean {
+    return this.#keepsBody && this.body === null;
   }
 }

@@ -4,6 +4,7 @@
  */
 
 import { clock } from "../call.ts";
+import { DecodedBodies } from "../http/decoded-bodies.ts";
 import type { HttpMessage } from "../http/message.ts";
 import { type UserCookies, userCookies } from "../http/user-cookies.ts";
 import type { Origin } from "../net/origin.ts";
@@ -14,6 +15,7 @@ import type { CarriedExchange, ConnectionSource } from "./contract.ts";
 /** The connections of one virtual user. */
 export class UserConnections implements ConnectionSource, ConnectionOwner, SessionState {
   readonly settings: CallSettings;
+  readonly decoded = new DecodedBodies();
   /** Idle connections by origin id; nearly always at most one each. */
   readonly #idle: (Http1Connection[] | undefined)[] = [];
   /** All of them, idle or not. */
@@ -80,10 +82,13 @@ export class UserConnections implements ConnectionSource, ConnectionOwner, Sessi
     this.#cookies.arrived(message, lines);
   }
 
-  reset(): void {}
+  reset(): void {
+    this.decoded.drop();
+  }
 
   close(): void {
     this.closed = true;
+    this.decoded.drop();
     for (const connection of this.#open) {
       connection.exchange?.call.cancel();
       connection.close();

@@ -173,7 +173,7 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
     this.call.firstByte(clock());
     this.call.status = Number(headers[http2.constants.HTTP2_HEADER_STATUS] ?? 0);
     this.#headers = headers;
-    if (this.#keepBody) this.#body = new BodyCollector(this.#user.settings.bodyBytesMax);
+    if (this.#keepBody) this.#body = new BodyCollector(this.#first.bodyBytesMax);
     const cookies = headers["set-cookie"];
     if (cookies !== undefined) this.#user.cookies.arrived(this.#message, cookies);
   }
@@ -255,7 +255,16 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
     if (!this.#keep) return undefined;
     const headers = this.#headers;
     const body = this.#body?.take() ?? null;
-    const kept = headers === null ? null : { readHeaders: () => linesOf(headers), body };
+    const kept =
+      headers === null
+        ? null
+        : {
+            readHeaders: () => linesOf(headers),
+            body,
+            tooLong: this.#body !== null && body === null,
+            bodyBytesMax: this.#first.bodyBytesMax,
+            decoded: this.#user.decoded,
+          };
     return new Http2Response(this.call, this.call.error, kept);
   }
 }

@@ -3,6 +3,7 @@
  * and the calls it has under way.
  */
 
+import { DecodedBodies } from "../http/decoded-bodies.ts";
 import { type UserCookies, userCookies } from "../http/user-cookies.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings, Session, SessionKey, SessionState } from "../protocol.ts";
@@ -17,6 +18,7 @@ export interface Cancellable {
 export class Http2User implements SessionState {
   readonly settings: CallSettings;
   readonly cookies: UserCookies;
+  readonly decoded = new DecodedBodies();
   closed = false;
   readonly #pool: Http2Pool;
   readonly #underWay = new Set<Cancellable>();
@@ -42,9 +44,12 @@ export class Http2User implements SessionState {
     this.#underWay.delete(exchange);
   }
 
-  reset(): void {}
+  reset(): void {
+    this.decoded.drop();
+  }
 
   close(): void {
+    this.decoded.drop();
     if (this.closed) return;
     this.closed = true;
     for (const exchange of [...this.#underWay]) exchange.cancel();
