@@ -18,14 +18,18 @@ export {
 export {
   auth,
   type BodyValue,
+  type ConnectionOptions,
   cookies,
   data,
   type FormValues,
   file,
   HttpResponse,
+  type HttpTarget,
   headers,
   params,
   type RequestOptions,
+  type TargetOptions,
+  type UserCertificate,
   url,
 } from "./protocols/http/index.ts";
 export { HttpClient, HttpRequest, http } from "./protocols/http1/index.ts";

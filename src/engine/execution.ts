@@ -12,7 +12,7 @@ import { Random } from "../core/base/random.ts";
 import { provision } from "../core/run/job/provision.ts";
 import { type LoadPlan, planDurationMs, type Share } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
-import type { CallRecord } from "../protocols/protocol.ts";
+import { type CallRecord, connectionNotes } from "../protocols/protocol.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import { Complaints } from "./complaints.ts";
 import type { UserContext } from "./context.ts";
@@ -431,7 +431,10 @@ export class Execution implements UserHost, DriverHost {
     clearTimeout(this.#endTimer);
     this.#driver.stop(clock());
     if (this.#failure === undefined)
-      this.#host.finished({ provided: this.#provided(), notes: [...this.#notes] });
+      this.#host.finished({
+        provided: this.#provided(),
+        notes: [...this.#notes, ...connectionNotes()],
+      });
     else this.#host.failed(this.#failure);
     this.#inputs.lag.stop();
   }

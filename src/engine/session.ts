@@ -4,12 +4,14 @@ import type { CallSettings, Session, SessionKey, SessionState } from "../protoco
 
 export class UserSession implements Session {
   readonly settings: CallSettings;
+  readonly user: number;
   closed = false;
   /** Few per user: a list is smaller and faster than a map. */
   readonly #keys: SessionKey<SessionState>[] = [];
   readonly #states: SessionState[] = [];
 
-  constructor(settings: CallSettings) {
+  constructor(settings: CallSettings, user = 0) {
+    this.user = user;
     this.settings = settings;
   }
 

@@ -54,7 +54,7 @@ export class VirtualUser {
   constructor(id: number, host: UserHost) {
     this.id = id;
     this.#host = host;
-    this.session = new UserSession(host.workflow.settings);
+    this.session = new UserSession(host.workflow.settings, id);
     this.context = userContext(id, host, this.session);
   }
 

@@ -46,6 +46,7 @@ const BY_CODE: Readonly<Record<string, ErrorKind>> = {
   EHOSTDOWN: "refused",
   ENOENT: "refused",
   EACCES: "refused",
+  EPROXY: "refused",
   ECONNRESET: "reset",
   EPIPE: "reset",
   ECONNABORTED: "reset",

@@ -18,10 +18,7 @@ export async function checkOrigins(timeoutMs: number): Promise<void> {
 
 function checkOrigin(origin: Origin, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = net.connect({
-      host: origin.address?.address ?? origin.hostname,
-      port: origin.port,
-    });
+    const socket = net.connect(origin.nextAddress());
     const done = (): void => {
       socket.destroy();
       resolve();
@@ -33,10 +30,12 @@ function checkOrigin(origin: Origin, timeoutMs: number): Promise<void> {
         done();
         return;
       }
-      const place = `${origin.hostname}:${origin.port}`;
+      const { hostname, port } = origin.proxy ?? origin;
+      const what = origin.proxy === null ? "server" : "proxy";
       reject(
         new Error(
-          `nothing listens at ${place}: the connection was refused. Is the server running there?`,
+          `nothing listens at ${hostname}:${port}: the connection was refused. ` +
+            `Is the ${what} running there?`,
         ),
       );
     });

@@ -12,9 +12,10 @@
  */
 
 import { ERROR_KINDS, type ErrorKind } from "./errors.ts";
+import { connectionNotes } from "./net/notes.ts";
 import { checkOrigins } from "./preflight.ts";
 
-export { ERROR_KINDS, type ErrorKind };
+export { connectionNotes, ERROR_KINDS, type ErrorKind };
 
 /**
  * What functions find in their context, by name. Empty here: each door adds its client by merging,
@@ -157,6 +158,8 @@ export const DEFAULT_CALL_SETTINGS: CallSettings = {
 
 /** One virtual user's side of all protocols: connections, cookies, clients. Closed when the user ends. */
 export interface Session {
+  /** Its number, as functions see it. */
+  readonly user: number;
   readonly settings: CallSettings;
   /** Makes the named state on first use; a protocol keeps its per-user things there. */
   state<State extends SessionState>(key: SessionKey<State>): State;

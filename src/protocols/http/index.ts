@@ -1,7 +1,9 @@
 /** What workflows use of HTTP whatever its version: the parts of requests, and the response. */
 
 export type { BodyValue, FormValues } from "./body.ts";
+export type { ConnectionOptions, UserCertificate } from "./connection-options.ts";
 export { file } from "./file-part.ts";
 export { auth, cookies, data, headers, params, url } from "./parts.ts";
 export type { RequestOptions } from "./request.ts";
 export { HttpResponse } from "./response.ts";
+export type { HttpTarget, TargetOptions } from "./target.ts";

@@ -16,7 +16,11 @@ export interface HttpVersion<Sent> {
   /** Name of the protocol in results. */
   readonly protocol: string;
   /** Does what is the same in every call; the function it gives adds the Cookie header ("" for none). */
-  encoder(request: ComposedRequest, settings: CallSettings): (cookies: string) => Sent;
+  encoder(
+    request: ComposedRequest,
+    settings: CallSettings,
+    origin: Origin,
+  ): (cookies: string) => Sent;
   /** An exchange of this virtual user, to be started as often as needed. */
   exchange(
     message: HttpMessage<Sent>,
@@ -48,13 +52,15 @@ export class HttpMessage<Sent> {
 
   constructor(version: HttpVersion<Sent>, source: ComposedRequest, settings: CallSettings) {
     this.source = source;
-    this.origin = originOf(source.url);
+    this.origin = originOf(source.url, source.url.route);
+    if (this.origin.route?.perUser === true && settings.connections === "shared")
+      throw new TypeError('a certificate for each user needs connections: "user"');
     this.timeouts = timeoutsOf(source.timeoutMs, settings);
     this.redirectsMax = source.redirects ?? settings.redirectsMax;
     this.bodyBytesMax = source.bodyBytesMax ?? settings.bodyBytesMax;
     this.isHead = source.method === "HEAD";
     this.upload = isSource(source.body) ? source.body : null;
-    this.#encode = version.encoder(source, settings);
+    this.#encode = version.encoder(source, settings, this.origin);
     this.sent = this.#encode(source.cookies);
   }
 

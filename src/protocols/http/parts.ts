@@ -9,6 +9,7 @@
 
 import { maskCredentials } from "../../core/base/mask-credentials.ts";
 import type { Endpoint } from "../net/origin.ts";
+import type { Route } from "../net/route.ts";
 import { type BodyValue, encodeBody } from "./body.ts";
 import type { BodyContent } from "./body-source.ts";
 import type { EncodedBody } from "./multipart.ts";
@@ -27,7 +28,11 @@ export class UrlPart implements Endpoint {
   /** Path with query, as it stands in the request line. */
   readonly path: string;
 
-  constructor(text: string) {
+  /** How connections are made, where the address alone does not say it. */
+  readonly route: Route | null;
+
+  constructor(text: string, route: Route | null = null) {
+    this.route = route;
     const parsed = parseUrl(text);
     this.authorization = basicOf(parsed);
     parsed.username = "";

@@ -11,7 +11,8 @@ export function redirectOf(
 ): ComposedRequest | null {
   if (location === null || status < 300 || status > 399 || status === 304) return null;
   try {
-    const target = new UrlPart(new URL(location, request.url.href).href);
+    const { href, route } = request.url;
+    const target = new UrlPart(new URL(location, href).href, route);
     return redirected(request, target, status);
   } catch {
     return null;

@@ -11,6 +11,7 @@ import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
 import type { HttpResponse } from "../http/response.ts";
+import { HttpTarget, type TargetOptions } from "../http/target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type { BoundCall, CallEnvironment, CallSink, PreparedCall, Session } from "../protocol.ts";
 import { HTTP1 } from "./exchange.ts";
@@ -62,6 +63,11 @@ export class HttpClient extends HttpVerbs<Promise<HttpResponse>> {
 class PreparedVerbs extends HttpVerbs<HttpRequest> {
   override request(method: Method, target: Target, options?: RequestOptions): HttpRequest {
     return new HttpRequest(method, target, options);
+  }
+
+  /** What all requests to one server have in common: base address, headers, TLS, proxy. */
+  target(base: string, options: TargetOptions = {}): HttpTarget<HttpRequest> {
+    return new HttpTarget(base, options, (method, url, own) => new HttpRequest(method, url, own));
   }
 }
 

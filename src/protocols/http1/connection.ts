@@ -14,8 +14,9 @@ import { clock } from "../call.ts";
 import { kindOfSocketError } from "../errors.ts";
 import { BodyPump } from "../http/body-pump.ts";
 import type { BodySource } from "../http/body-source.ts";
-import { openSocket } from "../net/open-socket.ts";
+import { openSocket, type SocketOptions, secure } from "../net/open-socket.ts";
 import type { Origin } from "../net/origin.ts";
+import { openTunnel } from "../net/tunnel.ts";
 import type { CallSettings } from "../protocol.ts";
 import { ChunkedReader } from "./chunked.ts";
 import type { CarriedExchange, CarryingConnection } from "./contract.ts";
@@ -42,6 +43,8 @@ const IN_BODY = 1;
 /** What a connection tells whoever holds it. */
 export interface ConnectionOwner {
   readonly settings: CallSettings;
+  /** Number of the virtual user whose connections they are. */
+  readonly user: number;
   /** An open connection has nothing to do. */
   idle(connection: Http1Connection): void;
   /** A connection has closed. */
@@ -53,7 +56,8 @@ export class Http1Connection implements CarryingConnection {
   /** Connected, and for TLS secured. */
   open = false;
   readonly #owner: ConnectionOwner;
-  readonly #socket: net.Socket;
+  /** To the proxy, as long as its tunnel is not open. */
+  #socket: net.Socket;
   readonly #heads: HeadCache;
   readonly #ownHead = new Head();
   /** Of the answer that is being read: our own, or the cache's, which is not ours to change. */
@@ -77,14 +81,13 @@ export class Http1Connection implements CarryingConnection {
     this.#exchange = exchange;
     exchange.connection = this;
     exchange.call.connecting(now);
-    this.#socket = this.#connect(now);
+    // Without TLS a proxy takes the request itself (absolute form); with TLS it hands the bytes on.
+    this.#socket = origin.proxy !== null && origin.secure ? this.#tunnel(now) : this.#connect(now);
   }
 
   #connect(startedAt: number): net.Socket {
-    const { secure } = this.origin;
     const socket = openSocket(this.origin, {
-      insecure: this.#owner.settings.insecure,
-      alpn: "http/1.1",
+      ...this.#socketOptions(),
       onread: {
         buffer: readBuffer,
         callback: (count: number): boolean => {
@@ -95,11 +98,41 @@ export class Http1Connection implements CarryingConnection {
     });
     socket.on("connect", () => {
       const now = clock();
-      this.#tcpConnectedAt = now;
-      if (this.#exchange !== null) this.#exchange.call.connectMs = now - startedAt;
-      if (!secure) this.#opened(now);
+      this.#connected(startedAt, now);
+      if (!this.origin.secure) this.#opened(now);
     });
-    if (secure) {
+    return this.#listen(socket);
+  }
+
+  #tunnel(startedAt: number): net.Socket {
+    return openTunnel(this.origin, {
+      tunnelOpen: (tunnel) => {
+        this.#connected(startedAt, clock());
+        const socket = this.#listen(secure(tunnel, this.origin, this.#socketOptions()));
+        this.#socket = socket;
+        // Node reads into our buffer only where the socket is its own.
+        socket.on("data", (piece: Buffer) => {
+          for (let at = 0; at < piece.length && !this.#closed; at += READ_BUFFER_BYTES) {
+            this.#onBytes(piece.copy(readBuffer, 0, at, at + READ_BUFFER_BYTES));
+          }
+        });
+      },
+      tunnelFailed: (error) => this.#broke(error),
+    });
+  }
+
+  #socketOptions(): SocketOptions {
+    const { settings, user } = this.#owner;
+    return { insecure: settings.insecure, user, alpn: "http/1.1" };
+  }
+
+  #connected(startedAt: number, now: number): void {
+    this.#tcpConnectedAt = now;
+    if (this.#exchange !== null) this.#exchange.call.connectMs = now - startedAt;
+  }
+
+  #listen(socket: net.Socket): net.Socket {
+    if (this.origin.secure) {
       socket.on("secureConnect", () => {
         const now = clock();
         if (this.#exchange !== null) this.#exchange.call.tlsMs = now - this.#tcpConnectedAt;

@@ -2,14 +2,16 @@
 
 import { isSource } from "../http/body-source.ts";
 import type { ComposedRequest } from "../http/request.ts";
+import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 
 export function encoder(
   request: ComposedRequest,
   settings: CallSettings,
+  origin: Origin,
 ): (cookies: string) => Buffer {
   const { body } = request;
-  const text = headText(request, settings.keepAlive);
+  const text = headText(request, settings.keepAlive, origin);
   return (cookies) => {
     const head = cookies === "" ? `${text}\r\n` : `${text}cookie: ${cookies}\r\n\r\n`;
     const headBytes = Buffer.from(head, "latin1");
@@ -17,16 +19,21 @@ export function encoder(
   };
 }
 
-function headText(request: ComposedRequest, keepAlive: boolean): string {
+function headText(request: ComposedRequest, keepAlive: boolean, origin: Origin): string {
   const { body, headers, method, path, url } = request;
   const names = new Set(headers.map(([name]) => name.toLowerCase()));
-  let text = `${method} ${path} HTTP/1.1\r\n`;
+  // A proxy that reads the request itself gets the whole address. RFC 9112 §3.2.2.
+  const proxy = url.secure ? null : origin.proxy;
+  const target = proxy === null ? path : `http://${origin.authorityFor(url.authority)}${path}`;
+  let text = `${method} ${target} HTTP/1.1\r\n`;
   if (!names.has("host")) text += `host: ${url.authority}\r\n`;
   for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
   const needsLength = body !== null || method === "POST" || method === "PUT" || method === "PATCH";
   if (isSource(body) && body.length === null) text += chunkedHeader(names);
   else if (needsLength && !names.has("content-length"))
     text += `content-length: ${body?.length ?? 0}\r\n`;
+  if (proxy !== null && proxy.authorization !== "")
+    text += `proxy-authorization: ${proxy.authorization}\r\n`;
   if (!keepAlive && !names.has("connection")) text += "connection: close\r\n";
   return text;
 }

@@ -15,6 +15,7 @@ import type { CarriedExchange, ConnectionSource } from "./contract.ts";
 /** The connections of one virtual user. */
 export class UserConnections implements ConnectionSource, ConnectionOwner, SessionState {
   readonly settings: CallSettings;
+  readonly user: number;
   readonly decoded = new DecodedBodies();
   /** Idle connections by origin id; nearly always at most one each. */
   readonly #idle: (Http1Connection[] | undefined)[] = [];
@@ -27,6 +28,7 @@ export class UserConnections implements ConnectionSource, ConnectionOwner, Sessi
   constructor(session: Session) {
     const { settings } = session;
     this.settings = settings;
+    this.user = session.user;
     this.#cookies = session.state(userCookies);
     this.#shared = settings.connections === "shared" ? SharedConnections.of(settings) : null;
   }
@@ -41,7 +43,9 @@ export class UserConnections implements ConnectionSource, ConnectionOwner, Sessi
       connection.send(exchange, now);
       return;
     }
-    this.#open.add(new Http1Connection(exchange.message.origin, this, exchange, now));
+    whenFresh(exchange, now, (later) => {
+      this.#open.add(new Http1Connection(exchange.message.origin, this, exchange, later));
+    });
   }
 
   abandon(exchange: CarriedExchange): void {
@@ -99,6 +103,13 @@ export class UserConnections implements ConnectionSource, ConnectionOwner, Sessi
   }
 }
 
+/** Opens a connection at once, unless the address has to be looked up anew for it. */
+function whenFresh(exchange: CarriedExchange, now: number, open: (now: number) => void): void {
+  const { origin } = exchange.message;
+  if (origin.stale) exchange.call.lookUp(origin, now, open);
+  else open(now);
+}
+
 export const http1Sessions: SessionKey<UserConnections> = {
   name: "http1",
   create: (session) => new UserConnections(session),
@@ -148,6 +159,8 @@ class SharedConnections {
 
 class OriginPool implements ConnectionOwner {
   readonly settings: CallSettings;
+  /** Of everybody. */
+  readonly user = 0;
   readonly #idle: Http1Connection[] = [];
   /** Bounded by the number of virtual users: each has at most its own calls waiting. */
   readonly #waiting = new Set<CarriedExchange>();

@@ -12,6 +12,7 @@ import type { OutgoingHttpHeaders } from "node:http2";
 import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
+import { HttpTarget, type TargetOptions } from "../http/target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type { BoundCall, CallEnvironment, CallSink, PreparedCall, Session } from "../protocol.ts";
 import { HTTP2 } from "./exchange.ts";
@@ -64,6 +65,11 @@ export class Http2Client extends HttpVerbs<Promise<Http2Response>> {
 class PreparedVerbs extends HttpVerbs<Http2Request> {
   override request(method: Method, target: Target, options?: RequestOptions): Http2Request {
     return new Http2Request(method, target, options);
+  }
+
+  /** What all requests to one server have in common: base address, headers, TLS, proxy. */
+  target(base: string, options: TargetOptions = {}): HttpTarget<Http2Request> {
+    return new HttpTarget(base, options, (method, url, own) => new Http2Request(method, url, own));
   }
 }
 

@@ -17,9 +17,9 @@ import type net from "node:net";
 import tls from "node:tls";
 import { clock, type MeasuredCall } from "../call.ts";
 import type { Failure } from "../errors.ts";
-import { openSocket } from "../net/open-socket.ts";
+import { openSocket, type SocketOptions, secure } from "../net/open-socket.ts";
 import type { Origin } from "../net/origin.ts";
-import type { CallSettings } from "../protocol.ts";
+import { openTunnel } from "../net/tunnel.ts";
 import { CLOSED, connectionFailure, goawayFailure, NO_HTTP2 } from "./failure.ts";
 import { RECEIVE_WINDOW_BYTES, STREAMS_PER_CONNECTION_MAX } from "./limits.ts";
 import { WireShare } from "./wire-share.ts";
@@ -49,7 +49,8 @@ export class Http2Connection {
   failure: Failure | null = null;
   readonly #owner: Http2ConnectionOwner;
   readonly #startedAt: number;
-  readonly #socket: net.Socket;
+  /** To the proxy, as long as its tunnel is not open. */
+  #socket: net.Socket;
   #session: http2.ClientHttp2Session | null = null;
   /** Calls that wait for the connection, or for the server's word on how many may be under way. */
   readonly #waiting = new Set<CarriedStream>();
@@ -60,11 +61,12 @@ export class Http2Connection {
   readonly #in = new WireShare();
   readonly #out = new WireShare();
 
-  constructor(origin: Origin, owner: Http2ConnectionOwner, settings: CallSettings, now: number) {
+  constructor(origin: Origin, owner: Http2ConnectionOwner, options: SocketOptions, now: number) {
     this.origin = origin;
     this.#owner = owner;
     this.#startedAt = now;
-    this.#socket = this.#connect(settings);
+    const withAlpn = { ...options, alpn: "h2" };
+    this.#socket = origin.proxy === null ? this.#connect(withAlpn) : this.#tunnel(withAlpn);
   }
 
   get open(): boolean {
@@ -139,13 +141,27 @@ export class Http2Connection {
     this.#owner.gone(this);
   }
 
-  #connect(settings: CallSettings): net.Socket {
-    const { secure } = this.origin;
-    const socket = openSocket(this.origin, { insecure: settings.insecure, alpn: "h2" });
+  #connect(options: SocketOptions): net.Socket {
+    const socket = openSocket(this.origin, options);
     socket.on("connect", () => {
       this.#tcpConnectedAt = clock();
-      if (!secure) this.#secured();
+      if (!this.origin.secure) this.#secured();
     });
+    return this.#listen(socket);
+  }
+
+  #tunnel(options: SocketOptions): net.Socket {
+    return openTunnel(this.origin, {
+      tunnelOpen: (tunnel) => {
+        this.#tcpConnectedAt = clock();
+        this.#socket = this.#listen(secure(tunnel, this.origin, options));
+        if (!this.origin.secure) this.#secured();
+      },
+      tunnelFailed: (error) => this.#broke(error),
+    });
+  }
+
+  #listen(socket: net.Socket): net.Socket {
     if (socket instanceof tls.TLSSocket) {
       socket.on("secureConnect", () => {
         if (socket.alpnProtocol === "h2") this.#secured();

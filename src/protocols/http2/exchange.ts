@@ -91,8 +91,10 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
   }
 
   #connect(now: number): void {
-    this.#connection = this.#user.connectionFor(this.#message.origin, now);
-    this.#connection.add(this, now);
+    const { origin } = this.#message;
+    this.#connection = this.#user.connectionFor(origin, now);
+    if (this.#connection !== null) this.#connection.add(this, now);
+    else this.call.lookUp(origin, now, (later) => this.#connect(later));
   }
 
   opened(session: http2.ClientHttp2Session, now: number): void {

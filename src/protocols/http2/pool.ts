@@ -11,10 +11,13 @@ export class Http2Pool implements Http2ConnectionOwner {
   static readonly #shared = new Map<CallSettings, Http2Pool>();
   readonly #settings: CallSettings;
   readonly #byOrigin = new Map<Origin, Set<Http2Connection>>();
+  readonly #user: number;
   #users = 0;
 
-  constructor(settings: CallSettings) {
+  /** `user` is the number of the virtual user whose pool it is. */
+  constructor(settings: CallSettings, user = 0) {
     this.#settings = settings;
+    this.#user = user;
   }
 
   /** The pool of all virtual users of this core with these settings. */
@@ -39,7 +42,8 @@ export class Http2Pool implements Http2ConnectionOwner {
     }
   }
 
-  connectionFor(origin: Origin, now: number): Http2Connection {
+  /** Null when a new one is needed, and the address has to be looked up anew for it. */
+  connectionFor(origin: Origin, now: number): Http2Connection | null {
     let connections = this.#byOrigin.get(origin);
     if (connections === undefined) {
       connections = new Set();
@@ -53,7 +57,9 @@ export class Http2Pool implements Http2ConnectionOwner {
     }
     // At the bound, streams wait inside node:http2 until the server allows them.
     if (least !== null && connections.size >= this.#settings.sharedConnectionsMax) return least;
-    const connection = new Http2Connection(origin, this, this.#settings, now);
+    if (origin.stale) return null;
+    const { insecure } = this.#settings;
+    const connection = new Http2Connection(origin, this, { insecure, user: this.#user }, now);
     connections.add(connection);
     return connection;
   }

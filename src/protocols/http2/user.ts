@@ -28,11 +28,13 @@ export class Http2User implements SessionState {
     this.settings = settings;
     this.cookies = session.state(userCookies);
     this.#pool =
-      settings.connections === "shared" ? Http2Pool.shared(settings) : new Http2Pool(settings);
+      settings.connections === "shared"
+        ? Http2Pool.shared(settings)
+        : new Http2Pool(settings, session.user);
     this.#pool.join();
   }
 
-  connectionFor(origin: Origin, now: number): Http2Connection {
+  connectionFor(origin: Origin, now: number): Http2Connection | null {
     return this.#pool.connectionFor(origin, now);
   }
 

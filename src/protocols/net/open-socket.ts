@@ -1,32 +1,79 @@
-/** A socket to an origin, for every protocol: to the address looked up before, and secured where it asks for it. */
+/**
+ * A socket to an origin, for every protocol: to the address looked up before, by its route, and secured
+ * where it asks for it. Through a proxy it takes two steps: a tunnel first (`openTunnel`), then TLS over
+ * it (`secure`).
+ */
 
 import net from "node:net";
 import tls from "node:tls";
+import { noteOnce } from "./notes.ts";
 import type { Origin } from "./origin.ts";
 
 export interface SocketOptions {
-  /** Accept any certificate. */
+  /** Accept any certificate, unless the route says otherwise. */
   readonly insecure: boolean;
+  /** Number of the virtual user that the connection is for. */
+  readonly user: number;
   /** What to agree on over TLS. */
   readonly alpn?: string;
-  /** Reads into a buffer of the caller's instead of `data` events. */
+  /** Reads into a buffer of the caller's instead of `data` events; not with a tunnel. */
   readonly onread?: net.OnReadOpts;
 }
 
-export function openSocket(origin: Origin, { alpn, insecure, onread }: SocketOptions): net.Socket {
-  const { address, hostname, port, secure } = origin;
-  const options = {
-    host: address?.address ?? hostname,
-    port,
+export function openSocket(origin: Origin, options: SocketOptions): net.Socket {
+  const { onread } = options;
+  const given = { ...placeOf(origin), ...(onread === undefined ? {} : { onread }) };
+  if (!origin.secure) return net.connect(given);
+  try {
+    return tls.connect({ ...given, ...tlsOptions(origin, options) });
+  } catch (error) {
+    return broken(error);
+  }
+}
+
+/** TLS over a tunnel that is open; the tunnel itself for an origin without TLS. */
+export function secure(tunnel: net.Socket, origin: Origin, options: SocketOptions): net.Socket {
+  if (!origin.secure) return tunnel;
+  try {
+    return tls.connect({ socket: tunnel, ...tlsOptions(origin, options) });
+  } catch (error) {
+    tunnel.destroy();
+    return broken(error);
+  }
+}
+
+/** Address and port to connect to, and where from. */
+export function placeOf(origin: Origin): net.TcpNetConnectOpts {
+  const localAddress = origin.route?.nextLocalAddress();
+  return {
+    ...origin.nextAddress(),
     noDelay: true,
-    ...(onread === undefined ? {} : { onread }),
+    ...(localAddress === undefined ? {} : { localAddress }),
   };
-  if (!secure) return net.connect(options);
-  return tls.connect({
-    ...options,
+}
+
+function tlsOptions(origin: Origin, options: SocketOptions): tls.ConnectionOptions {
+  const { hostname, route } = origin;
+  const insecure = route?.options.insecure ?? options.insecure;
+  if (insecure) {
+    noteOnce(
+      `TLS certificates of ${hostname}:${origin.port} were NOT verified (insecure): ` +
+        "whoever answered was believed",
+    );
+  }
+  const name = route?.options.serverName ?? hostname;
+  return {
     // An address is no name that a certificate could be chosen by.
-    ...(net.isIP(hostname) === 0 ? { servername: hostname } : {}),
-    ...(alpn === undefined ? {} : { ALPNProtocols: [alpn] }),
+    ...(net.isIP(name) === 0 ? { servername: name } : {}),
+    ...(options.alpn === undefined ? {} : { ALPNProtocols: [options.alpn] }),
+    ...(route === null ? {} : { secureContext: route.secureContext(options.user) }),
     rejectUnauthorized: !insecure,
-  });
+  };
+}
+
+/** A certificate or key that cannot be used ends the connection as any other failure of TLS. */
+function broken(error: unknown): net.Socket {
+  const text = error instanceof Error ? error.message : String(error);
+  const failure = new Error(`the client certificate cannot be used: ${text}`, { cause: error });
+  return new net.Socket().destroy(Object.assign(failure, { code: "ERR_TLS_CLIENT_CERTIFICATE" }));
 }

@@ -15,10 +15,12 @@ import {
 
 export class TestSession implements Session {
   readonly settings: CallSettings;
+  readonly user: number;
   closed = false;
   readonly #states = new Map<string, SessionState>();
 
-  constructor(settings: Partial<CallSettings> = {}) {
+  constructor(settings: Partial<CallSettings> = {}, user = 0) {
+    this.user = user;
     this.settings = { ...DEFAULT_CALL_SETTINGS, timeoutMs: 60_000, ...settings };
   }
 

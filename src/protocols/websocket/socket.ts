@@ -17,7 +17,8 @@ import type { Duration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
 import { clock, type MeasuredCall } from "../call.ts";
 import type { Failure } from "../errors.ts";
-import { openSocket } from "../net/open-socket.ts";
+import { openSocket, secure } from "../net/open-socket.ts";
+import { openTunnel } from "../net/tunnel.ts";
 import type { CallSettings } from "../protocol.ts";
 import { type WaitedSocket, WebsocketCall } from "./call.ts";
 import { failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
@@ -44,6 +45,9 @@ interface Waiting {
 const NEVER: Matcher = () => false;
 
 /** The virtual user it belongs to. */
+/** How Node hears of a socket that takes its time. */
+type SocketCallback = (error: Error | null, socket?: net.Socket) => void;
+
 export interface SocketOwner {
   readonly settings: CallSettings;
   readonly closed: boolean;
@@ -212,7 +216,8 @@ export class UserSocket implements WaitedSocket {
       headers,
       perMessageDeflate: compress,
       maxPayload: this.#settings.bodyBytesMax,
-      createConnection: (() => this.#connectRaw()) as typeof net.createConnection,
+      createConnection: ((_: unknown, done: SocketCallback) =>
+        this.#connectRaw(done)) as unknown as typeof net.createConnection,
     });
     ws.on("open", () => this.#onOpen());
     ws.on("message", (data: Buffer, isBinary) => this.#onMessage(data, isBinary));
@@ -223,11 +228,27 @@ export class UserSocket implements WaitedSocket {
   }
 
   /** A socket of our own: to the address looked up before, and with connecting and TLS timed apart. */
-  #connectRaw(): net.Socket {
-    const raw = openSocket(this.target.origin, this.#settings);
-    raw.once("connect", () => {
-      this.#tcpConnectedAt = clock();
+  #connectRaw(done: SocketCallback): net.Socket | undefined {
+    const { origin } = this.target;
+    const options = { insecure: this.#settings.insecure, user: 0 };
+    if (origin.proxy === null) {
+      const raw = openSocket(origin, options);
+      raw.once("connect", () => {
+        this.#tcpConnectedAt = clock();
+      });
+      return this.#timed(raw);
+    }
+    this.#raw = openTunnel(origin, {
+      tunnelOpen: (tunnel) => {
+        this.#tcpConnectedAt = clock();
+        done(null, this.#timed(secure(tunnel, origin, options)));
+      },
+      tunnelFailed: (error) => done(error),
     });
+    return undefined;
+  }
+
+  #timed(raw: net.Socket): net.Socket {
     raw.once("secureConnect", () => {
       this.#secureAt = clock();
     });
