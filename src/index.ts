@@ -23,6 +23,7 @@ export {
   data,
   type FormValues,
   file,
+  type HtmlElement,
   HttpResponse,
   type HttpTarget,
   headers,

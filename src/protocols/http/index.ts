@@ -3,6 +3,7 @@
 export type { BodyValue, FormValues } from "./body.ts";
 export type { ConnectionOptions, UserCertificate } from "./connection-options.ts";
 export { file } from "./file-part.ts";
+export type { HtmlElement } from "./html.ts";
 export { auth, cookies, data, headers, params, url } from "./parts.ts";
 export type { RequestOptions } from "./request.ts";
 export { HttpResponse } from "./response.ts";

@@ -8,6 +8,7 @@ import { errorCode } from "../errors.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
 import { type DecodedBodies, DecodedBody } from "./decoded-bodies.ts";
+import { findElement, type HtmlElement } from "./html.ts";
 
 /** What the bytes of an answer were kept as; null where nothing was asked for. */
 export interface KeptAnswer {
@@ -80,6 +81,23 @@ export class HttpResponse extends CallResult {
   /** Throws when the body is not JSON; the step then counts as failed. */
   json<Value = unknown>(): Value {
     return parseJsonBody(this.text(), `the body (status ${this.status})`);
+  }
+
+  /**
+   * The first element of an HTML page whose own tag fits: `find("input[name=csrf]")?.value`. Tag, id,
+   * class and attributes; no descendants and no lists.
+   */
+  find(selector: string): HtmlElement | undefined {
+    return findElement(this.text(), selector);
+  }
+
+  /** The first place in the body that fits, with its groups; null when there is none. */
+  match(pattern: RegExp): RegExpExecArray | null {
+    // One that remembers where it stopped would skip what the next answer begins with.
+    pattern.lastIndex = 0;
+    const found = pattern.exec(this.text());
+    pattern.lastIndex = 0;
+    return found;
   }
 }
 

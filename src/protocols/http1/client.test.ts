@@ -245,6 +245,19 @@ describe("an answer", () => {
     expect(() => rubbish.bytes()).toThrow();
   });
 
+  it("is searched for elements and patterns", async () => {
+    const html = '<form><input type="hidden" name="csrf" value="a&amp;b"></form>order 17, order 18';
+    const server = await scripted((socket) =>
+      socket.write(`${OK}content-length: ${html.length}\r\n\r\n${html}`),
+    );
+    const answer = await clientWith().get(server.url);
+    expect(answer.find("input[name=csrf]")?.value).toBe("a&b");
+    expect(answer.find("input[name=other]")).toBeUndefined();
+    const pattern = /order (\d+)/g;
+    expect([answer.match(pattern)?.[1], answer.match(pattern)?.[1]]).toEqual(["17", "17"]);
+    expect(answer.match(/invoice/)).toBeNull();
+  });
+
   it("keeps its body only when that is asked for", async () => {
     const session = sessionWith();
     const unread = await runner(http.get(demo.url), session, false);
