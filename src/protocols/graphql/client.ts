@@ -22,7 +22,7 @@ import { GraphqlResponse } from "./response.ts";
 type Target = string | UrlPart;
 
 export interface GraphqlOptions
-  extends Omit<RequestOptions, "json" | "body" | "params" | "readBody"> {
+  extends Omit<RequestOptions, "json" | "body" | "form" | "params" | "readBody"> {
   readonly variables?: Readonly<Record<string, unknown>>;
   /** Which operation to run; needed when the document holds several. */
   readonly operationName?: string;

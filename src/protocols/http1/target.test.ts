@@ -138,6 +138,27 @@ describe.each(versions)("TLS over $name", ({ verbs }) => {
     expect(seen[0]?.servername).toBe("shop.test");
   });
 
+  it("checks the address that is asked for, not the machine that is connected to", async () => {
+    const right = makeCertificate({ hosts: ["10.1.2.3"] });
+    const server = https.createServer(
+      { ...right, ALPNProtocols: ["h2", "http/1.1"] },
+      (_, answer) => answer.end(),
+    );
+    server.on("tlsClientError", () => undefined);
+    const port = await listen(server);
+    const proxy = await startProxy({ to: port });
+    closers.push(proxy.close);
+    const failureOf = async (address: string, options: TargetOptions) => {
+      const target = http.target(`https://${address}`, { ca: right.cert, ...options });
+      return (await once(target.get("/"))).record.errorKind;
+    };
+    const hosts = { "10.1.2.3": `127.0.0.1:${port}`, "10.1.2.4": `127.0.0.1:${port}` };
+    expect(await failureOf("10.1.2.3", { hosts })).toBeNull();
+    expect(await failureOf("10.1.2.3", { proxy: proxy.url })).toBeNull();
+    expect(await failureOf("10.1.2.4", { hosts })).toBe("tls");
+    expect(await failureOf("10.1.2.4", { proxy: proxy.url })).toBe("tls");
+  });
+
   it("shows a client certificate, where one is demanded", async () => {
     const { port, seen } = await tlsServer(true);
     const common = { hosts: { "shop.test": `127.0.0.1:${port}` }, ca: shopCertificate.cert };

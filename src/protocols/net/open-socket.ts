@@ -63,8 +63,11 @@ function tlsOptions(origin: Origin, options: SocketOptions): tls.ConnectionOptio
   }
   const name = route?.options.serverName ?? hostname;
   return {
-    // An address is no name that a certificate could be chosen by.
-    ...(net.isIP(name) === 0 ? { servername: name } : {}),
+    // An address is no name that a certificate could be chosen by, but one that it must hold; Node
+    // would look for the machine that we really connect to: the proxy, or the override.
+    ...(net.isIP(name) === 0
+      ? { servername: name }
+      : { checkServerIdentity: (_, certificate) => tls.checkServerIdentity(name, certificate) }),
     ...(options.alpn === undefined ? {} : { ALPNProtocols: [options.alpn] }),
     ...(route === null ? {} : { secureContext: route.secureContext(options.user) }),
     rejectUnauthorized: !insecure,

@@ -14,13 +14,22 @@ export function proxyOf(text: string, from: string): ProxyAddress {
   if (protocol !== "http:") {
     throw new TypeError(`${from}: a proxy is spoken to by http://, not ${protocol}//`);
   }
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const credentials = `${unescaped(username)}:${unescaped(password)}`;
   return {
     hostname: hostname.replace(/^\[|\]$/g, ""),
     port: port === "" ? DEFAULT_PORT : Number(port),
     authorization:
       credentials === ":" ? "" : `Basic ${Buffer.from(credentials).toString("base64")}`,
   };
+}
+
+/** A stray percent sign stands for itself. */
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Null where the environment names none, or excepts this address. */
