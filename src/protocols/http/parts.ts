@@ -35,8 +35,11 @@ export class UrlPart implements Endpoint {
     this.route = route;
     const parsed = parseUrl(text);
     this.authorization = basicOf(parsed);
-    parsed.username = "";
-    parsed.password = "";
+    // Only where there is something: each makes Node parse the address again.
+    if (this.authorization !== "") {
+      parsed.username = "";
+      parsed.password = "";
+    }
     this.href = parsed.href;
     this.secure = parsed.protocol === "https:" || parsed.protocol === "wss:";
     // Brackets belong to the URL's spelling of an IPv6 address, not to the address.
@@ -140,19 +143,20 @@ function unescaped(text: string): string {
   }
 }
 
-export function parseUrl(url: string): URL {
-  if (typeof url !== "string") throw new TypeError(`a URL is text, not ${typeof url}`);
-  const parsed = URL.canParse(url) ? new URL(url) : null;
-  const named = /^[a-z][a-z0-9+.-]*:\/\//i.test(url);
-  const text = named ? maskCredentials(url) : maskCredentials(`http://${url}`).slice(7);
-  if (!named) {
-    throw new TypeError(`"${text}" has no scheme: write http://${text} or https://${text}`);
+export function parseUrl(text: string): URL {
+  if (typeof text !== "string") throw new TypeError(`a URL is text, not ${typeof text}`);
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
+    const shown = maskCredentials(`http://${text}`).slice("http://".length);
+    throw new TypeError(`"${shown}" has no scheme: write http://${shown} or https://${shown}`);
   }
-  if (!/^(https?|wss?):/i.test(url)) {
-    throw new TypeError(`"${text}" is not an http, https, ws or wss URL`);
+  if (!/^(https?|wss?):/i.test(text)) {
+    throw new TypeError(`"${maskCredentials(text)}" is not an http, https, ws or wss URL`);
   }
-  if (parsed === null) throw new TypeError(`"${text}" is not a URL`);
-  return parsed;
+  try {
+    return new URL(text);
+  } catch {
+    throw new TypeError(`"${maskCredentials(text)}" is not a URL`);
+  }
 }
 
 export function headerEntries(values: HeaderValues): (readonly [string, string])[] {

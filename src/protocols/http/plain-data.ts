@@ -20,43 +20,55 @@ const DEPTH_MAX = 512;
 
 /** `path` names the value in the message: "json". */
 export function jsonText(value: unknown, path: string): string {
-  checkPlainData(value, path, 0);
+  const problem = problemOf(value, 0);
+  if (problem !== null) throw new TypeError(`${path}${problem.path} ${problem.text}`);
   return JSON.stringify(value);
 }
 
-function checkPlainData(value: unknown, path: string, depth: number): void {
+interface Problem {
+  /** From the value that was looked at: ".items[2]". Put together only when there is a problem. */
+  readonly path: string;
+  readonly text: string;
+}
+
+function problemOf(value: unknown, depth: number): Problem | null {
   switch (typeof value) {
     case "string":
     case "boolean":
-      return;
+      return null;
     case "number":
-      if (Number.isFinite(value)) return;
-      throw refusal(path, String(value), "JSON has no such number");
+      return Number.isFinite(value) ? null : refusal(String(value), "JSON has no such number");
     case "object":
-      break;
+      return value === null ? null : problemInside(value, depth);
     default:
-      throw refusal(path, nameOf(value), "JSON cannot hold it");
+      return refusal(nameOf(value), "JSON cannot hold it");
   }
-  if (value === null) return;
-  if (depth >= DEPTH_MAX) {
-    throw new TypeError(`${path} lies more than ${DEPTH_MAX} levels deep, or holds itself`);
-  }
+}
+
+function problemInside(value: object, depth: number): Problem | null {
+  if (depth >= DEPTH_MAX)
+    return { path: "", text: `lies more than ${DEPTH_MAX} levels deep, or holds itself` };
   if (Array.isArray(value)) {
-    for (let at = 0; at < value.length; at++)
-      checkPlainData(value[at], `${path}[${at}]`, depth + 1);
-    return;
+    for (let at = 0; at < value.length; at++) {
+      const problem = problemOf(value[at], depth + 1);
+      if (problem !== null) return { ...problem, path: `[${at}]${problem.path}` };
+    }
+    return null;
   }
   if (!isPlainObject(value)) {
     // Bytes have a toJSON in Node that writes every byte as a number: nobody means that.
-    if ("toJSON" in value && typeof value.toJSON === "function" && !ArrayBuffer.isView(value))
-      return;
-    throw refusal(path, nameOf(value), "it is no plain data");
+    const own = "toJSON" in value && typeof value.toJSON === "function";
+    return own && !ArrayBuffer.isView(value) ? null : refusal(nameOf(value), "it is no plain data");
   }
-  for (const name in value) {
-    const item = (value as Readonly<Record<string, unknown>>)[name];
+  const values = value as Readonly<Record<string, unknown>>;
+  for (const name in values) {
+    const item = values[name];
     // Left out by JSON, and meant so: an option that is not set.
-    if (item !== undefined) checkPlainData(item, `${path}.${name}`, depth + 1);
+    if (item === undefined) continue;
+    const problem = problemOf(item, depth + 1);
+    if (problem !== null) return { ...problem, path: `.${name}${problem.path}` };
   }
+  return null;
 }
 
 /** Made by braces, `JSON.parse` or `Object.create(null)`, in whatever realm. */
@@ -74,6 +86,6 @@ export function nameOf(value: unknown): string {
   return /^[AEIOU]/.test(name) ? `an ${name}` : `a ${name}`;
 }
 
-function refusal(path: string, what: string, why: string): TypeError {
-  return new TypeError(`${path} is ${what}: ${why}`);
+function refusal(what: string, why: string): Problem {
+  return { path: "", text: `is ${what}: ${why}` };
 }

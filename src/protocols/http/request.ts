@@ -125,12 +125,14 @@ const OPTIONS: Readonly<Record<keyof RequestOptions, true>> = {
   timeout: true,
 };
 
+const NAMES: ReadonlySet<string> = new Set(Object.keys(OPTIONS));
+
 /** An option that nobody reads would change nothing without a word. */
 function checkOptions(options: RequestOptions): void {
   let content: string | null = null;
-  for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(OPTIONS, name)) {
-      const hint = didYouMean(name, Object.keys(OPTIONS));
+  for (const name in options) {
+    if (!NAMES.has(name)) {
+      const hint = didYouMean(name, NAMES);
       throw new TypeError(`a request has no option "${name}"${hint}`);
     }
     const isContent = name === "body" || name === "json" || name === "form";
