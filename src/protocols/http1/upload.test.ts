@@ -44,11 +44,20 @@ function collect(request: IncomingMessage | nodeHttp2.Http2ServerRequest, done: 
 
 type Answer = ServerResponse | nodeHttp2.Http2ServerResponse;
 
-/** /early answers before it has read, /again redirects with 307, everything else says ok. */
+/**
+ * /early answers before it has read, /unread never reads, /hang-up closes the connection, /again
+ * redirects with 307, everything else says ok.
+ */
 function onRequest(
   request: IncomingMessage | nodeHttp2.Http2ServerRequest,
   response: Answer,
 ): void {
+  if (request.url === "/unread") return;
+  if (request.url === "/hang-up") {
+    const { stream } = request as nodeHttp2.Http2ServerRequest;
+    (stream?.session ?? request.socket).destroy();
+    return;
+  }
   if (request.url === "/early") {
     response.statusCode = 413;
     response.end("too large");
@@ -246,6 +255,28 @@ describe.each(versions)("$name", ({ client, server, verbs }) => {
     truncateSync(path, 100);
     const short = await user.post(url, { body: part });
     expect(short.error).toContain("turned out shorter than");
+    expect((await user.post(url, { body: "well" })).status).toBe(200);
+  });
+
+  it("lets go of the source when the call times out, or the server hangs up", async () => {
+    const url = await listen(server());
+    const user = client(session());
+    for (const [path, options, kind] of [
+      ["/unread", { timeout: "100ms" }, "timeout"],
+      ["/hang-up", {}, "reset"],
+    ] as const) {
+      let ended = false;
+      const body = (async function* () {
+        try {
+          for (;;) yield long;
+        } finally {
+          ended = true;
+        }
+      })();
+      const answer = await user.post(`${url}${path}`, { ...options, body });
+      expect(answer.errorKind).toBe(kind);
+      await expect.poll(() => ended).toBe(true);
+    }
     expect((await user.post(url, { body: "well" })).status).toBe(200);
   });
 
