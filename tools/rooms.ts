@@ -132,6 +132,11 @@ const table = {
       "ledger/log",
     ],
   },
+  /** Who asked for what, on a write-ahead log of its own. */
+  audit: {
+    path: "src/audit/",
+    imports: ["core/base", "core/ledger/log", "wire", "host/ports", "host", "ledger/log"],
+  },
   "queue/api": {
     path: "src/queue/api/",
     imports: ["core/base", "core/queue", "host/control"],
@@ -243,6 +248,7 @@ const table = {
       "host",
       "tiers/agent",
       "ledger/log",
+      "audit",
       "ledger",
       "queue/executors",
       "queue",

@@ -84,6 +84,11 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "the replicated job ledger: run a node, submit and read jobs",
     load: async () => (await import("./commands/ledger.ts")).registerLedger,
   },
+  audit: {
+    usage: "[options] <directory>",
+    summary: "who asked a node for what, and when",
+    load: async () => (await import("./commands/audit.ts")).registerAudit,
+  },
   wal: {
     usage: "[options] [command]",
     summary: "look at a write-ahead log: inspect, verify, dump",

@@ -10,6 +10,7 @@ import {
   decodeSegmentHeader,
   isZero,
   SEGMENT_HEADER_BYTES,
+  SEGMENT_VERSION,
 } from "../../core/ledger/log/segment.ts";
 import { SparseIndex } from "../../core/ledger/log/sparse-index.ts";
 import { readDirectory } from "./directory.ts";
@@ -24,17 +25,38 @@ export interface ReadEntry extends WalRecord {
 
 const CHUNK_BYTES = 1_048_576;
 
+export interface ListOptions {
+  /** A log of another identity is refused. */
+  readonly identity?: string;
+  /** A segment whose header is damaged is told and passed over, instead of refusing the log. */
+  readonly onDamaged?: (file: string) => void;
+}
+
 /** The segments that hold records, oldest first, with their stored indexes. */
-export async function listSegments(path: string): Promise<readonly SegmentInfo[]> {
+export async function listSegments(
+  path: string,
+  options: ListOptions = {},
+): Promise<readonly SegmentInfo[]> {
   const directory = await readDirectory(path);
   const segments: SegmentInfo[] = [];
   for (const { segmentId, path: file } of directory.segments) {
     const verdict = decodeSegmentHeader(await readSegmentHead(file));
     if (verdict.kind === "unused") continue;
+    if (verdict.kind === "damaged" && options.onDamaged !== undefined) {
+      options.onDamaged(file);
+      continue;
+    }
+    if (verdict.kind === "version") {
+      const text = `${file} was written in version ${verdict.version}; this one reads ${SEGMENT_VERSION}`;
+      throw new WalError("WAL_VERSION", text);
+    }
     if (verdict.kind !== "header") {
       throw new WalError("WAL_FOREIGN", `${file} is no segment that can be read: ${verdict.kind}`);
     }
-    const { firstLsn } = verdict.header;
+    const { firstLsn, identity } = verdict.header;
+    if (options.identity !== undefined && identity !== options.identity) {
+      throw new WalError("WAL_IDENTITY", `${file} belongs to another log (${identity})`);
+    }
     const stored = await readIndex(path, segmentId);
     const index = stored?.firstLsn === firstLsn ? stored : new SparseIndex(segmentId, firstLsn);
     segments.push({ segmentId, path: file, firstLsn, index });

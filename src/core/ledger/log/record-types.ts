@@ -16,6 +16,8 @@ export const RECORD_TYPES = {
   VSR_RECONFIGURE: 68,
   /** Where a checkpoint was taken: it stands for all records before this one. */
   CHECKPOINT_MARK: 72,
+  /** Who asked for what; only in logs of their own. (SWIM-12) */
+  AUDIT_ENTRY: 80,
   BATCH: 241,
 } as const;
 

@@ -1,0 +1,292 @@
+/**
+ * The audit log of one node: who asked for what and when, on a write-ahead log of its own. (SWIM-12)
+ *
+ *     const audit = await AuditLog.open(join(dataDir, "audit"), { node: "gate-1", clock, log, background });
+ *     audit.record({ kind: "member.joined", subject: "b", requester: { kind: "peer", name: "c" } });
+ *
+ * Recording never waits, throws or ends the process: an entry that finds no room, or a disk that has
+ * failed, is counted, and the count becomes an entry once there is room. What is recorded is durable
+ * a few milliseconds later, whole batches at a time; `flush` waits for it.
+ *
+ * Size and age are bounded by whole segments: the oldest goes when there are too many, or when its
+ * newest entry is too old. The segment being written stays, however old its first entry.
+ */
+
+import { rename } from "node:fs/promises";
+import { assert } from "../core/base/assert.ts";
+import { RECORD_TYPES } from "../core/ledger/log/record-types.ts";
+import { identityOf } from "../core/ledger/log/segment.ts";
+import type { Background, Work } from "../host/background.ts";
+import type { AuditCounts, AuditEvent, AuditRequester, OpenAudit } from "../host/ports/audit.ts";
+import type { Clock } from "../host/ports/clock.ts";
+import type { Log } from "../host/ports/log.ts";
+import { systemCode, WalError } from "../ledger/log/errors.ts";
+import type { WalEvent } from "../ledger/log/types.ts";
+import { Wal } from "../ledger/log/wal.ts";
+import { ENTRY_BYTES_MAX, encodeEvent } from "./entry.ts";
+
+export interface AuditLogOptions {
+  /** The node that writes; it stands in every entry, for logs that are read together. */
+  readonly node: string;
+  readonly clock: Clock;
+  /** Hears of dropped entries and of a log that has failed. */
+  readonly log: Log;
+  /** Looks for old segments once an hour. */
+  readonly background: Background;
+  /** All files together; at least three segments. */
+  readonly bytesMax?: number;
+  /** Segments whose newest entry is older are removed. */
+  readonly ageMsMax?: number;
+  /** Only tests need small ones. */
+  readonly segmentBytes?: number;
+}
+
+/** The same for every node: a ledger's log is refused here, and an audit log there. */
+export const AUDIT_IDENTITY = identityOf("audit log", "any node");
+/** More than 100,000 changes of members. */
+export const AUDIT_BYTES_MAX = 33_554_432;
+export const AUDIT_AGE_MS_MAX = 90 * 86_400_000;
+const SEGMENT_BYTES = 1_048_576;
+/** Entries that wait for the disk; beyond it they are counted instead. 1,000 members may fail at once. */
+const QUEUE_ENTRIES_MAX = 2_000;
+/** A count is written when at most this many wait, so that it does not take the last place. */
+const REPORT_ENTRIES_MAX = QUEUE_ENTRIES_MAX / 2;
+const QUEUE_BYTES_MAX = QUEUE_ENTRIES_MAX * ENTRY_BYTES_MAX;
+const RETENTION_MS = 3_600_000;
+/** Unreadable logs that are kept beside the new one; then somebody has to look. */
+const SET_ASIDE_MAX = 3;
+/** Nodes that share a data directory; 32 MB each at most. */
+const NEIGHBOURS_MAX = 16;
+
+interface SegmentAge {
+  readonly firstLsn: number;
+  /** No entry in it is newer. */
+  newestMs: number;
+}
+
+export class AuditLog implements OpenAudit {
+  readonly #options: AuditLogOptions;
+  readonly #wal: Wal;
+  readonly #segments: SegmentAge[];
+  readonly #retention: Work;
+  #waiting = 0;
+  #recorded = 0;
+  #dropped = 0;
+  /** Dropped and not yet written down. */
+  #untold = 0;
+  #untoldSinceMs = 0;
+  #ended = false;
+  #retaining: Promise<void> = Promise.resolve();
+
+  private constructor(options: AuditLogOptions, wal: Wal, segments: SegmentAge[]) {
+    this.#options = options;
+    this.#wal = wal;
+    this.#segments = segments;
+    const { background } = options;
+    this.#retention = background.every("audit retention", RETENTION_MS, () => this.#retain());
+  }
+
+  /**
+   * Recovers what is there and goes on behind it. A log that is damaged below its tail is moved to
+   * `<directory>.damaged-1` and so on, and a new one begun; another process's log, a foreign directory
+   * and one that cannot be written are refused with a `WalError`.
+   */
+  static async open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
+    const { bytesMax = AUDIT_BYTES_MAX, segmentBytes = SEGMENT_BYTES } = options;
+    assert(bytesMax >= 3 * segmentBytes, "an audit log holds three segments");
+    try {
+      return await AuditLog.#open(directory, options);
+    } catch (error) {
+      if (!(error instanceof WalError) || error.code !== "WAL_CORRUPT") throw error;
+      const aside = await setAside(directory, error);
+      options.log.event("error", "audit.replaced", { directory, aside, problem: error.message });
+      const audit = await AuditLog.#open(directory, options);
+      const detail = { aside, problem: error.message };
+      audit.record({ kind: "audit.replaced", subject: options.node, requester: SYSTEM, detail });
+      return audit;
+    }
+  }
+
+  /**
+   * The first of `directory`, `<directory>-2` and so on that no other process writes to: for nodes of one
+   * machine that share a data directory. Entries name their node.
+   */
+  static async openFree(directory: string, options: AuditLogOptions): Promise<AuditLog> {
+    for (let number = 1; ; number++) {
+      const path = number === 1 ? directory : `${directory}-${number}`;
+      try {
+        return await AuditLog.open(path, options);
+      } catch (error) {
+        const taken = error instanceof WalError && error.code === "WAL_LOCKED";
+        if (!taken || number === NEIGHBOURS_MAX) throw error;
+      }
+    }
+  }
+
+  static async #open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
+    const { clock, log, segmentBytes = SEGMENT_BYTES, node } = options;
+    const segments = new Map<number, SegmentAge>();
+    let audit: AuditLog | null = null;
+    let stamp = { wall: 0, logical: 0 };
+    const wal = await Wal.open({
+      directory,
+      identity: AUDIT_IDENTITY,
+      config: {
+        segmentBytes,
+        payloadBytesMax: ENTRY_BYTES_MAX,
+        queueEntriesMax: QUEUE_ENTRIES_MAX,
+        queueBytesMax: QUEUE_BYTES_MAX,
+        unsyncedEntriesMax: QUEUE_ENTRIES_MAX,
+        fullDisk: "wait",
+      },
+      // Time never goes back within a log, whatever the clock does: entries are read by time.
+      stamp: () => {
+        const wall = Math.max(stamp.wall, clock.wall());
+        stamp = { wall, logical: wall === stamp.wall ? stamp.logical + 1 : 0 };
+        return stamp;
+      },
+      onEntry: ({ lsn, wall, logical }, { segmentId }) => {
+        stamp = { wall, logical };
+        const known = segments.get(segmentId);
+        if (known === undefined) segments.set(segmentId, { firstLsn: lsn, newestMs: wall });
+        else known.newestMs = wall;
+      },
+      onEvent: (event) => {
+        if (audit !== null) audit.#onEvent(event);
+      },
+      onFailed: (error) => {
+        if (audit !== null) audit.#onFailed(error);
+      },
+    });
+    audit = new AuditLog(options, wal, [...segments.values()]);
+    const { recoveredEntries, tornTail } = wal.recovery;
+    if (tornTail !== null) log.event("warn", "audit.torn-tail-cut", { offset: tornTail.offset });
+    const detail = { pid: process.pid, entries: recoveredEntries, tailCut: tornTail !== null };
+    audit.record({ kind: "audit.opened", subject: node, requester: SYSTEM, detail });
+    audit.#retain();
+    return audit;
+  }
+
+  get counts(): AuditCounts {
+    return { recorded: this.#recorded, dropped: this.#dropped };
+  }
+
+  record(event: AuditEvent): void {
+    this.#tellDropped();
+    const lost = (): void => {
+      this.#dropped++;
+      this.#keepUntold(1);
+    };
+    if (!this.#append(event, lost)) lost();
+  }
+
+  /** Resolves when all that was recorded before is durable or counted as dropped. */
+  async flush(): Promise<void> {
+    if (!this.#ended) await this.#wal.flush();
+  }
+
+  /** Makes what was recorded durable. Never rejects: whoever stops has nobody left to tell. */
+  async close(): Promise<void> {
+    this.#retention.cancel();
+    this.#tellDropped();
+    this.#ended = true;
+    await this.#retaining;
+    await this.#wal.close().catch(() => {});
+  }
+
+  /** False: there is no room. What is taken may still be lost with the disk. */
+  #append(event: AuditEvent, lost: () => void): boolean {
+    if (this.#ended || this.#waiting >= QUEUE_ENTRIES_MAX) return false;
+    this.#waiting++;
+    const payload = encodeEvent(this.#options.node, event);
+    this.#wal.append(RECORD_TYPES.AUDIT_ENTRY, payload).then(
+      () => {
+        this.#waiting--;
+        this.#recorded++;
+        this.#tellDropped();
+      },
+      () => {
+        this.#waiting--;
+        lost();
+      },
+    );
+    return true;
+  }
+
+  #keepUntold(count: number): void {
+    if (this.#untold === 0) {
+      const { clock, log } = this.#options;
+      this.#untoldSinceMs = clock.wall();
+      log.event("warn", "audit.dropping", { waiting: this.#waiting, ended: this.#ended });
+    }
+    this.#untold += count;
+  }
+
+  /** The count of what was dropped, as soon as there is room for it. */
+  #tellDropped(): void {
+    const count = this.#untold;
+    if (count === 0 || this.#ended || this.#waiting > REPORT_ENTRIES_MAX) return;
+    const { node: subject, log } = this.#options;
+    const detail = { count, since: new Date(this.#untoldSinceMs).toISOString() };
+    this.#untold = 0;
+    log.event("warn", "audit.dropped", detail);
+    const event: AuditEvent = { kind: "audit.dropped", subject, requester: SYSTEM, detail };
+    this.#append(event, () => this.#keepUntold(count));
+  }
+
+  #onEvent(event: WalEvent): void {
+    const { log, clock } = this.#options;
+    if (event.event === "wal.disk-full")
+      log.event("error", "audit.disk-full", { code: event.code });
+    if (event.event !== "wal.segment-opened") return;
+    const last = this.#segments.at(-1);
+    if (last !== undefined) last.newestMs = clock.wall();
+    this.#segments.push({ firstLsn: event.firstLsn, newestMs: Number.POSITIVE_INFINITY });
+    this.#retain();
+  }
+
+  #onFailed(error: WalError): void {
+    this.#ended = true;
+    this.#retention.cancel();
+    this.#options.log.event("error", "audit.failed", { problem: error.message });
+  }
+
+  /** Removes what is too much or too old, a segment at a time. */
+  #retain(): void {
+    const { clock, bytesMax = AUDIT_BYTES_MAX, ageMsMax = AUDIT_AGE_MS_MAX, log } = this.#options;
+    const { segmentBytes = SEGMENT_BYTES } = this.#options;
+    // One is being prepared behind the one that is written.
+    const countMax = Math.floor(bytesMax / segmentBytes) - 1;
+    const oldestMs = clock.wall() - ageMsMax;
+    let safeLsn = 0;
+    for (;;) {
+      const [first, next] = this.#segments;
+      if (first === undefined || next === undefined) break;
+      if (this.#segments.length <= countMax && first.newestMs >= oldestMs) break;
+      this.#segments.shift();
+      safeLsn = next.firstLsn - 1;
+    }
+    if (safeLsn === 0) return;
+    this.#retaining = this.#wal.compact(safeLsn).then(
+      () => {},
+      (error: unknown) => log.event("error", "audit.not-removed", { problem: String(error) }),
+    );
+  }
+}
+
+const SYSTEM: AuditRequester = { kind: "system", name: "" };
+
+/** The evidence stays; so many unreadable logs mean a disk that somebody should look at. */
+async function setAside(directory: string, problem: WalError): Promise<string> {
+  for (let number = 1; number <= SET_ASIDE_MAX; number++) {
+    const aside = `${directory}.damaged-${number}`;
+    try {
+      await rename(directory, aside);
+      return aside;
+    } catch (error) {
+      if (!["ENOTEMPTY", "EEXIST"].includes(systemCode(error))) throw error;
+    }
+  }
+  const advice = `${SET_ASIDE_MAX} damaged logs lie beside it already: look at them, then remove them`;
+  throw new WalError(problem.code, `${problem.message}; ${advice}`, problem);
+}

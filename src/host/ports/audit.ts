@@ -1,0 +1,81 @@
+/**
+ * The audit log as services see it: who asked for what, noted where it takes effect. (SWIM-12, AD-20.6)
+ * Implemented by `src/audit`; a service that is given none notes nothing.
+ */
+
+/** Every kind of entry. The part before the dot is its group; names are only ever added. */
+export const AUDIT_KINDS = [
+  /** A process opened its audit log; entries between the last one and this may be missing. */
+  "audit.opened",
+  /** Entries that found no room, counted. */
+  "audit.dropped",
+  /** An unreadable audit log was moved away and a new one begun. */
+  "audit.replaced",
+  "member.joined",
+  "member.updated",
+  "member.suspected",
+  "member.failed",
+  "member.left",
+  /** An operator said that a failed member will not return. */
+  "member.removed",
+  /** Out of our table: long dead, or never reached. */
+  "member.forgotten",
+  "leader.changed",
+  "node.leaving",
+  "node.joining",
+  "keys.reloaded",
+  "keys.refused",
+  "ledger.founded",
+  "ledger.replaced",
+  "ledger.leads",
+  "ledger.alarm",
+  "job.cancelled",
+  "queue.role",
+  "queue.cancelled",
+  "queue.retried",
+  "schedule.put",
+  "schedule.removed",
+] as const;
+
+export type AuditKind = (typeof AUDIT_KINDS)[number];
+
+export interface AuditRequester {
+  /**
+   * `operator` asked over a control interface, `peer` is another node that said so, `self` is this
+   * node's own protocol, `system` is the operating system (a signal, a start).
+   */
+  readonly kind: "operator" | "peer" | "self" | "system";
+  /** Of the operator as the client gave it, of the peer, or of the signal; may be empty. */
+  readonly name: string;
+  /** What the request was let in by: the fingerprint of a token, or "loopback". Never the token. */
+  readonly credential?: string;
+  readonly address?: string;
+}
+
+export type AuditDetail = Readonly<Record<string, string | number | boolean | null>>;
+
+export interface AuditEvent {
+  readonly kind: AuditKind;
+  /** What it happened to: a member, a leader group, a job, a task, a schedule, a node. */
+  readonly subject: string;
+  readonly requester: AuditRequester;
+  readonly detail?: AuditDetail;
+}
+
+export interface AuditCounts {
+  readonly recorded: number;
+  /** Entries that were not written, over the life of this process. */
+  readonly dropped: number;
+}
+
+export interface Audit {
+  readonly counts: AuditCounts;
+  /** Never waits and never throws; when there is no room the entry is counted instead. */
+  record(event: AuditEvent): void;
+}
+
+/** For whoever opens it, and so must close it. */
+export interface OpenAudit extends Audit {
+  /** Makes what was recorded durable; never rejects. */
+  close(): Promise<void>;
+}
