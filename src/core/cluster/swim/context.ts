@@ -138,9 +138,10 @@ export class SwimContext {
     member: Member,
     from: MemberStatus | null,
     why: string,
+    by: NodeId = member.id,
   ): void {
     const to = kind === "forget" ? null : member.status;
-    const change: MemberChange = { kind, member: this.viewOf(member), from, to, why };
+    const change: MemberChange = { kind, member: this.viewOf(member), from, to, why, by };
     this.emit({ kind: "memberChanged", change });
   }
 

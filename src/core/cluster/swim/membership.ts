@@ -224,7 +224,8 @@ export class Membership {
     known.suspicion = new Suspicion(this.#boundsFor(known), from, context.now);
     context.suspects.add(known);
     context.counts.suspicions++;
-    context.changed("suspect", known, "alive", via === "own" ? "probe failed" : `by ${from}`);
+    const why = via === "own" ? "probe failed" : `by ${from}`;
+    context.changed("suspect", known, "alive", why, from);
     context.broadcast({ kind: "suspect", id, incarnation: known.incarnation, from });
   }
 
@@ -293,7 +294,8 @@ export class Membership {
     context.suspects.delete(known);
     context.counts.deaths++;
     if (via !== "own") context.counts.gossipInformedDeaths++;
-    context.changed("failed", known, was, via === "own" ? "suspicion expired" : `by ${from}`);
+    const why = via === "own" ? "suspicion expired" : `by ${from}`;
+    context.changed("failed", known, was, why, from);
     context.broadcast({ kind: "dead", id, incarnation: known.incarnation, from });
   }
 
@@ -311,7 +313,7 @@ export class Membership {
     known.incarnation = incarnation;
     context.table.setStatus(known, "left", context.now);
     context.suspects.delete(known);
-    context.changed("leave", known, was, from === id ? "left" : `forced out by ${from}`);
+    context.changed("leave", known, was, from === id ? "left" : `forced out by ${from}`, from);
     context.broadcast({ kind: "left", id, incarnation, from });
   }
 
@@ -388,7 +390,7 @@ export class Membership {
         this.#tombstones.delete(id);
       }
     }
-    context.changed("forget", member, was, why);
+    context.changed("forget", member, was, why, context.self.id);
   }
 
   /** A removed peer that contacts us itself is welcome at once. (AD-35.32) */

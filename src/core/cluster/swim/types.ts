@@ -121,6 +121,8 @@ export interface MemberChange {
   readonly from: MemberStatus | null;
   readonly to: MemberStatus | null;
   readonly why: string;
+  /** Who says so: the member itself, whoever accuses it, or we. */
+  readonly by: NodeId;
 }
 
 export interface MemberView {
