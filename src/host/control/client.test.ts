@@ -2,13 +2,14 @@
 
 import { createServer, type Server as HttpServer, type RequestListener } from "node:http";
 import { createServer as createTcp, type Server } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { ControlClient, readLines, refusalOf, UnreachableError } from "./client.ts";
 
 const servers: (Server | HttpServer)[] = [];
 const clients: ControlClient[] = [];
 
 afterEach(async () => {
+  vi.unstubAllEnvs();
   for (const client of clients.splice(0)) client.close();
   for (const server of servers.splice(0)) {
     if ("closeAllConnections" in server) server.closeAllConnections();
@@ -47,6 +48,18 @@ describe("a control client", () => {
     expect(reply.status).toBe(409);
     expect(refusalOf(reply)).toBe("Bearer abc {}");
     expect(refusalOf({ status: 502, text: "<html>" })).toBe("status 502");
+  });
+
+  it("says who runs it, or who passes the call on", async () => {
+    const address = await http(({ headers }, response) => {
+      response.end(`${headers["x-hyperscale-operator"]} ${headers["x-by"]}`);
+    });
+    vi.stubEnv("HYPERSCALE_OPERATOR", "alice");
+    const caller = { "x-by": "node-1" };
+    const passing = new ControlClient({ address, caller });
+    clients.push(passing);
+    expect((await open(address).call("GET", "/")).text).toBe("alice undefined");
+    expect((await passing.call("GET", "/")).text).toBe("undefined node-1");
   });
 
   it("keeps its connection for the next call", async () => {

@@ -10,6 +10,7 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
 import { errorText } from "../../core/base/error-text.ts";
 import { readBody } from "./body.ts";
+import { operatorHeaders } from "./requester.ts";
 
 const TIMEOUT_MS = 30_000;
 const ANSWER_BYTES_MAX = 64 * 1_048_576;
@@ -20,7 +21,8 @@ export interface ControlClientOptions {
   /** `host:port`, or a whole URL. */
   readonly address: string;
   readonly token?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>>;
+  /** Who asks, for the other side; when undefined, whoever runs this process. */
+  readonly caller?: Readonly<Record<string, string>>;
 }
 
 export interface CallOptions {
@@ -54,7 +56,7 @@ export class ControlClient {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #agent: Agent;
 
-  constructor({ address, token, headers }: ControlClientOptions) {
+  constructor({ address, token, caller }: ControlClientOptions) {
     this.address = address;
     this.#target = new URL(address.includes("://") ? address : `http://${address}`);
     const options = { keepAlive: true, maxSockets: CONNECTIONS_MAX };
@@ -62,7 +64,7 @@ export class ControlClient {
     this.#headers = {
       "content-type": "application/json",
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...headers,
+      ...(caller ?? operatorHeaders()),
     };
   }
 

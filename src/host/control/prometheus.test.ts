@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { formatMetrics, Histogram, metricFamily } from "./prometheus.ts";
 
-const { counter, labelled, histogram } = metricFamily("app_");
+const { counter, labelled, histogram, audit } = metricFamily("app_");
 
 describe("metrics as text", () => {
   it("escapes what labels and help texts may hold", () => {
@@ -18,6 +18,14 @@ describe("metrics as text", () => {
     expect(formatMetrics([counter("n_total", "n", 3)])).toBe(
       "# HELP app_n_total n\n# TYPE app_n_total counter\napp_n_total 3\n",
     );
+  });
+
+  it("says how much of the audit log was written and how much was not", () => {
+    const lines = formatMetrics(audit({ recorded: 5, dropped: 2 })).split("\n");
+    expect(lines.filter((line) => line.startsWith("app_"))).toEqual([
+      "app_audit_recorded_total 5",
+      "app_audit_dropped_total 2",
+    ]);
   });
 
   it("accumulates a histogram's buckets, its bounds included", () => {

@@ -1,5 +1,7 @@
 /** Metrics in Prometheus's text form. (exposition format 0.0.4) */
 
+import type { AuditCounts } from "../ports/audit.ts";
+
 export type Metric = ValueMetric | HistogramMetric;
 
 export interface ValueMetric {
@@ -44,7 +46,13 @@ export function metricFamily(prefix: string) {
     ...{ name: prefix + name, help, type: "histogram" },
     histogram: value,
   });
-  return { counter: single("counter"), gauge: single("gauge"), labelled, histogram };
+  const counter = single("counter");
+  /** Of every service that keeps an audit log: whether it is complete. */
+  const audit = ({ recorded, dropped }: AuditCounts): readonly Metric[] => [
+    counter("audit_recorded_total", "Entries of the audit log", recorded),
+    counter("audit_dropped_total", "Audit entries not written", dropped),
+  ];
+  return { counter, gauge: single("gauge"), labelled, histogram, audit };
 }
 
 interface Labelled {

@@ -4,9 +4,10 @@ import { request as httpRequest, type IncomingHttpHeaders } from "node:http";
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { Background } from "../background.ts";
+import type { AuditRequester } from "../ports/audit.ts";
 import { EventStream } from "./event-stream.ts";
 import { HttpError } from "./http-error.ts";
-import { ControlServer, type ControlService, json } from "./server.ts";
+import { ControlServer, type ControlService, type Handler, json, type Upgrade } from "./server.ts";
 
 const TOKEN = "correct horse battery staple";
 const background = new Background(() => undefined);
@@ -248,5 +249,32 @@ describe("a control server", () => {
     expect(await ask("/v1/stream", "echo-1")).toMatch(/^HTTP\/1\.1 101 [\s\S]*\r\n\r\nahead$/);
     expect(await ask("/v1/stream", "other-1")).toMatch(/^HTTP\/1\.1 404 /);
     expect(await ask("//", "echo-1")).toMatch(/^HTTP\/1\.1 404 /);
+  });
+
+  it("tells handlers and upgrades who asks: what let them in, never the token", async () => {
+    const tell: Handler = ({ requester }) => json(requester);
+    const upgrade: Upgrade = {
+      path: "/v1/stream",
+      protocol: "tell-1",
+      serve: (socket, requester) => socket.end(JSON.stringify(requester)),
+    };
+    const service = { routes: { "GET /v1/who": tell }, page: tell, upgrade };
+    const port = await serve(service, TOKEN);
+    const headers = { authorization: `Bearer ${TOKEN}`, "x-hyperscale-operator": "alice" };
+    const who = JSON.parse((await ask(port, "/v1/who", { headers })).text) as AuditRequester;
+    expect(who).toMatchObject({ kind: "operator", name: "alice" });
+    expect(who.credential).toMatch(/^token:[0-9a-f]{8}$/);
+    expect(who.address).toMatch(/^127\.0\.0\.1:\d+$/);
+    // The page asks nobody for a token: nothing let its reader in.
+    expect(JSON.parse((await ask(port, "/")).text)).toMatchObject({ name: "", credential: "" });
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    const upgraded = await raw(
+      port,
+      `GET /v1/stream HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: tell-1\r\n${lines.join("")}\r\n`,
+    );
+    expect(upgraded).toContain(`"name":"alice","credential":"${who.credential}"`);
+    const open = await serve({ routes: { "GET /v1/who": tell } });
+    const local = await ask(open, "/v1/who");
+    expect(JSON.parse(local.text)).toMatchObject({ name: "", credential: "loopback" });
   });
 });

@@ -18,10 +18,12 @@ import {
 } from "node:http";
 import type { Duplex } from "node:stream";
 import type { WorkView } from "../background.ts";
+import type { AuditRequester } from "../ports/audit.ts";
 import { readBody } from "./body.ts";
 import { listenProblem, refuseForeignPages, requireToken } from "./guard.ts";
 import { HttpError } from "./http-error.ts";
 import { formatMetrics, type Metric, PROMETHEUS_CONTENT_TYPE } from "./prometheus.ts";
+import { credentialOf, requesterOf } from "./requester.ts";
 import { RouteTable } from "./routes.ts";
 
 /** What is under way may be answered for so long after the server has stopped to listen. */
@@ -55,6 +57,8 @@ export interface ControlRequest {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
+  /** Who asks, for the audit log. */
+  readonly requester: AuditRequester;
   /** The body as text; a `HttpError` when it is too large. */
   text(): Promise<string>;
   /** The body as JSON; null when there is none. */
@@ -70,7 +74,7 @@ export type Handler = (request: ControlRequest) => Answer | Promise<Answer>;
 export interface Upgrade {
   readonly path: string;
   readonly protocol: string;
-  readonly serve: (socket: Duplex) => void;
+  readonly serve: (socket: Duplex, requester: AuditRequester) => void;
 }
 
 export interface ControlService {
@@ -111,6 +115,8 @@ export function json(value: unknown, status = 200): Answer {
 export class ControlServer {
   readonly #service: ControlService;
   readonly #token: string | null;
+  /** What requests that have passed the guard were let in by. */
+  readonly #credential: string;
   readonly #server: Server;
   readonly #open = new RouteTable<Handler>();
   readonly #routes = new RouteTable<Handler>();
@@ -120,6 +126,7 @@ export class ControlServer {
   private constructor(token: string | null, service: ControlService) {
     this.#service = service;
     this.#token = token;
+    this.#credential = credentialOf(token);
     this.#open.add("GET /healthz", () => json(service.alive()));
     this.#open.add("GET /readyz", async () => {
       const state = await service.ready();
@@ -205,13 +212,15 @@ export class ControlServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<Answer> {
     const { path, query } = readTarget(request.url);
     const method = request.method ?? "GET";
-    const serve = (handler: Handler, params: Readonly<Record<string, string>>) =>
-      handler(this.#requestOf(request, response, { params, query }));
+    const serve = (handler: Handler, params: ControlRequest["params"], credential: string) => {
+      const requester = requesterOf(request, credential);
+      return handler(this.#requestOf(request, response, { params, query, requester }));
+    };
     const open = this.#open.find(method, path);
-    if (open !== null) return serve(open.value, open.params);
+    if (open !== null) return serve(open.value, open.params, "");
     const { page, unavailable, metrics } = this.#service;
     refuseForeignPages(request.headers, { token: this.#token, ownPages: page !== undefined });
-    if (page !== undefined && method === "GET" && path === "/") return serve(page, {});
+    if (page !== undefined && method === "GET" && path === "/") return serve(page, {}, "");
     requireToken(request.headers, this.#token);
     if (method === "GET" && path === "/metrics") {
       const headers = { "content-type": PROMETHEUS_CONTENT_TYPE };
@@ -221,13 +230,13 @@ export class ControlServer {
     if (found === null) throw new HttpError(404, `there is no ${method} ${path}`);
     const problem = unavailable?.() ?? null;
     if (problem !== null) throw new HttpError(503, problem);
-    return serve(found.value, found.params);
+    return serve(found.value, found.params, this.#credential);
   }
 
   #requestOf(
     request: IncomingMessage,
     response: ServerResponse,
-    at: Pick<ControlRequest, "params" | "query">,
+    at: Pick<ControlRequest, "params" | "query" | "requester">,
   ): ControlRequest {
     const { bodyBytesMax, streamsMax } = this.#service.limits;
     const text = async (): Promise<string> => {
@@ -282,7 +291,7 @@ export class ControlServer {
     socket.once("close", () => this.#upgraded.delete(socket));
     // What the client sent without waiting for us belongs to the new protocol.
     if (head.length > 0) socket.unshift(head);
-    upgrade.serve(socket);
+    upgrade.serve(socket, requesterOf(request, this.#credential));
   }
 }
 

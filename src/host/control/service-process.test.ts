@@ -1,7 +1,8 @@
 /** The life of a process, with the exit itself replaced: its order and its codes. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ServiceProcess, startProblem } from "./service-process.ts";
+import type { AuditRequester } from "../ports/audit.ts";
+import { ServiceProcess, type Serving, startProblem } from "./service-process.ts";
 
 class LastLines {
   readonly lines: string[] = [];
@@ -68,6 +69,34 @@ describe("a process that serves", () => {
     expect(await ended).toBe(0);
     expect(order).toEqual(["service", "background"]);
     expect(lines.events).toEqual(["agent.stopping", "agent.stopped", "drained"]);
+  });
+
+  it("tells its service who asked: the signal, unless somebody else did", async () => {
+    const asked: AuditRequester[] = [];
+    const serving: Serving = {
+      stop: async (requester) => {
+        asked.push(requester);
+        return undefined;
+      },
+      stopMsMax: 10_000,
+      reload: (requester) => asked.push(requester),
+    };
+    service.serve(serving);
+    service.reload();
+    service.stop("SIGTERM");
+    await ended;
+    const other = new ServiceProcess({
+      ...{ service: "agent", node: "n2", logLevel: "silent", logLines: lines },
+      exit: () => undefined,
+    });
+    other.serve(serving);
+    const operator = { kind: "operator", name: "alice" } as const;
+    other.stop("asked over the interface", operator);
+    expect(asked).toEqual([
+      { kind: "system", name: "SIGHUP" },
+      { kind: "system", name: "SIGTERM" },
+      operator,
+    ]);
   });
 
   it("ends with 1 when the stop fails or takes too long", async () => {

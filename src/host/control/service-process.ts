@@ -12,6 +12,7 @@
 import { errorText } from "../../core/base/error-text.ts";
 import { Background } from "../background.ts";
 import { EXIT_DEFECT, EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../exit-codes.ts";
+import type { AuditRequester } from "../ports/audit.ts";
 import type { Log, LogThreshold } from "../ports/log.ts";
 import { JsonLog, type LineSink } from "./json-log.ts";
 import { Descriptor, LineWriter } from "./line-writer.ts";
@@ -40,12 +41,12 @@ export interface ServiceOptions {
 }
 
 export interface Serving {
-  /** Ends the service; fields of the answer are said in the last line. */
-  readonly stop: () => Promise<object | undefined>;
+  /** Ends the service, asked by whom; fields of the answer are said in the last line. */
+  readonly stop: (requester: AuditRequester) => Promise<object | undefined>;
   /** A stop that takes longer is cut short. */
   readonly stopMsMax: number;
   /** SIGHUP; without it SIGHUP stops, as a closed terminal should. */
-  readonly reload?: () => void;
+  readonly reload?: (requester: AuditRequester) => void;
 }
 
 export class ServiceProcess {
@@ -82,15 +83,16 @@ export class ServiceProcess {
     this.#serving = serving;
   }
 
-  /** The first call ends gracefully, the second at once. */
-  stop(why: string): void {
+  /** The first call ends gracefully, the second at once. Without a requester `why` names the signal. */
+  stop(why: string, requester: AuditRequester = bySystem(why)): void {
     const serving = this.#serving;
     if (serving === null || this.#stopping) {
       this.#exit(EXIT_INTERRUPTED);
       return;
     }
     this.#stopping = true;
-    this.#stop(why, serving);
+    this.log.event("info", `${this.#service}.stopping`, { why });
+    this.#stop(requester, serving);
   }
 
   reload(): void {
@@ -100,7 +102,7 @@ export class ServiceProcess {
       return;
     }
     try {
-      reload();
+      reload(bySystem("SIGHUP"));
     } catch (error) {
       // What was in use stays: a typing mistake in a file must not cut a node off.
       this.log.event("error", "keys.notReloaded", { problem: errorText(error) });
@@ -120,13 +122,12 @@ export class ServiceProcess {
     this.#end(code);
   }
 
-  #stop(why: string, serving: Serving): void {
-    this.log.event("info", `${this.#service}.stopping`, { why });
+  #stop(requester: AuditRequester, serving: Serving): void {
     const late = setTimeout(() => {
       this.log.event("error", `${this.#service}.stopLate`, { msMax: serving.stopMsMax });
       this.#end(EXIT_FAILURE);
     }, serving.stopMsMax);
-    this.#stopped(serving).then(
+    this.#stopped(requester, serving).then(
       () => this.#end(EXIT_PASSED),
       (error: unknown) => {
         this.log.event("error", `${this.#service}.stopFailed`, { problem: errorText(error) });
@@ -136,8 +137,8 @@ export class ServiceProcess {
     late.unref();
   }
 
-  async #stopped(serving: Serving): Promise<void> {
-    const last = await serving.stop();
+  async #stopped(requester: AuditRequester, serving: Serving): Promise<void> {
+    const last = await serving.stop(requester);
     const left = await this.background.stop(BACKGROUND_MS_MAX);
     if (left.length > 0) this.log.event("warn", "work.left", { left });
     if (last !== undefined) this.say({ event: "stopped", ...last });
@@ -152,6 +153,10 @@ export class ServiceProcess {
     const end = (): void => this.#exit(code);
     Promise.all(writers.map((writer) => writer.drained(LAST_LINES_MS_MAX))).then(end, end);
   }
+}
+
+function bySystem(name: string): AuditRequester {
+  return { kind: "system", name };
 }
 
 /** Signals become calls; in a process whose node lives in a thread they become messages to it. */

@@ -19,9 +19,8 @@ export class RpcClient {
 
   constructor({ url, token, forwarded }: RpcClientOptions) {
     this.url = url;
-    const headers: Record<string, string> =
-      forwarded === true ? { "x-hyperscale-forwarded": "1" } : {};
-    this.#client = new ControlClient({ address: url, token, headers });
+    const node = forwarded === true ? { caller: { "x-hyperscale-forwarded": "1" } } : {};
+    this.#client = new ControlClient({ address: url, token, ...node });
   }
 
   /** A long poll says how long it may take. */
