@@ -22,6 +22,7 @@ import {
   type Handler,
   json,
 } from "../host/control/server.ts";
+import type { AuditRequester } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
 import {
   answerJson,
@@ -82,7 +83,7 @@ export class ApiServer {
       upgrade: {
         path: "/v1/stream",
         protocol: STREAM_PROTOCOL,
-        serve: (socket) => stream(socket, host),
+        serve: (socket, requester) => stream(socket, host, requester),
       },
       onFailure: (route, error) =>
         log.event("error", "request.failed", { route, problem: errorText(error) }),
@@ -92,33 +93,37 @@ export class ApiServer {
   #routes(): Readonly<Record<string, Handler>> {
     const host = this.#host;
     return {
-      "POST /v1/jobs": async (request) => this.#ask(readSubmission(await request.json())),
+      "POST /v1/jobs": async (request) =>
+        this.#ask(readSubmission(await request.json()), request.requester),
       "POST /v1/jobs/:id/events": async (request) => {
         const source = { node: host.config.name, wallMs: host.wall() };
-        return this.#ask(readEvent(await request.json(), request.params["id"] ?? "", source));
+        const event = readEvent(await request.json(), request.params["id"] ?? "", source);
+        return this.#ask(event, request.requester);
       },
-      "GET /v1/jobs/:id": ({ params, query }) => this.#job(params["id"] ?? "", query),
+      "GET /v1/jobs/:id": ({ params, query, requester }) =>
+        this.#job(params["id"] ?? "", query, requester),
       "GET /v1/status": () => json(host.status()),
       "GET /v1/groups": ({ query }) => json({ groups: this.#groups(query) }),
-      "POST /v1/replace": async (request) => this.#replace(readReplacement(await request.json())),
+      "POST /v1/replace": async (request) =>
+        this.#replace(readReplacement(await request.json()), request.requester),
       "GET /v1/audit": ({ query }) => this.#audit(query),
     };
   }
 
-  async #ask(read: Read<LedgerRequest>): Promise<Answer> {
+  async #ask(read: Read<LedgerRequest>, requester: AuditRequester): Promise<Answer> {
     if (!read.ok) throw new HttpError(400, read.problem);
-    return toAnswer(answerJson(await this.#answer(read.value)));
+    return toAnswer(answerJson(await this.#answer(read.value, requester)));
   }
 
-  #answer(request: LedgerRequest): Promise<LedgerAnswer> {
-    return new Promise((resolve) => this.#host.request(request, resolve));
+  #answer(request: LedgerRequest, requester: AuditRequester): Promise<LedgerAnswer> {
+    return new Promise((resolve) => this.#host.request(request, requester, resolve));
   }
 
   /** From memory, else from the archive. */
-  async #job(jobId: string, query: URLSearchParams): Promise<Answer> {
+  async #job(jobId: string, query: URLSearchParams, requester: AuditRequester): Promise<Answer> {
     const read = readRead(jobId, query);
     if (!read.ok) throw new HttpError(400, read.problem);
-    const answer = await this.#answer(read.value);
+    const answer = await this.#answer(read.value, requester);
     if (answer.kind !== "refused" || answer.code !== "ARCHIVED")
       return toAnswer(answerJson(answer));
     const state = await this.#host.archived(jobId);
@@ -134,7 +139,7 @@ export class ApiServer {
   }
 
   /** Group by group; a repetition goes on where the last one ended. (VSR-27) */
-  async #replace(read: Read<Replacement>): Promise<Answer> {
+  async #replace(read: Read<Replacement>, requester: AuditRequester): Promise<Answer> {
     if (!read.ok) throw new HttpError(400, read.problem);
     const { leaving, joining } = read.value;
     const { node } = this.#host;
@@ -145,13 +150,16 @@ export class ApiServer {
       for (let next = groups.pop(); next !== undefined; next = groups.pop()) {
         const { group } = next;
         const eventId = `replace/${leaving}/${joining}`;
-        const answer = await this.#answer({ kind: "replace", group, eventId, leaving, joining });
+        const order = { kind: "replace", group, eventId, leaving, joining } as const;
+        const answer = await this.#answer(order, requester);
         if (answer.kind === "committed") continue;
         failed.push({ group, why: String(answerJson(answer).body["error"]) });
       }
     };
     await Promise.all(Array.from({ length: REPLACED_AT_ONCE }, work));
     const replaced = total - failed.length;
+    const detail = { joining, replaced, failed: failed.length };
+    this.#host.note({ kind: "ledger.replaced", subject: leaving, requester, detail });
     return json({ answer: "replaced", replaced, failed });
   }
 
@@ -182,11 +190,11 @@ function time(query: URLSearchParams, name: string, fallback: number): number {
   throw new HttpError(400, `${name} "${text}": write 2026-01-31T12:00:00Z, or milliseconds`);
 }
 
-function stream(socket: Duplex, host: LedgerHost): void {
+function stream(socket: Duplex, host: LedgerHost, requester: AuditRequester): void {
   // The socket of an upgraded request is a TCP connection; Node types it as any stream.
   const connection = socket as Socket;
   connection.setNoDelay(true);
-  serveStream(connection, host);
+  serveStream(connection, host, requester);
 }
 
 function toAnswer({ status, body }: JsonAnswer): Answer {

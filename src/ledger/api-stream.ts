@@ -11,6 +11,7 @@ import type { Socket } from "node:net";
 import { ByteWriter } from "../core/base/bytes.ts";
 import { decodeBatch, encodeBatches } from "../core/ledger/node/codec.ts";
 import type { LedgerAnswer, NodeMessage } from "../core/ledger/node/messages.ts";
+import type { AuditRequester } from "../host/ports/audit.ts";
 import { FrameReader, frame } from "../wire/frame.ts";
 import type { LedgerHost } from "./host.ts";
 
@@ -26,7 +27,7 @@ const FRAME_STALL_MS_MAX = 30_000;
 
 const writer = new ByteWriter(ANSWER_BYTES * 2);
 
-export function serveStream(socket: Socket, host: LedgerHost): void {
+export function serveStream(socket: Socket, host: LedgerHost, requester: AuditRequester): void {
   const frames = new FrameReader(STREAM_FRAME_BYTES_MAX);
   let answers: NodeMessage[] = [];
   let inFlight = 0;
@@ -52,7 +53,7 @@ export function serveStream(socket: Socket, host: LedgerHost): void {
     if (message.kind !== "request" || message.request.kind === "found") return false;
     inFlight++;
     const { id, request } = message;
-    host.request(request, (text) => answer(id, text));
+    host.request(request, requester, (text) => answer(id, text));
     return true;
   };
 

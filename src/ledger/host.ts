@@ -10,6 +10,7 @@
  */
 
 import { hash, randomUUID } from "node:crypto";
+import { errorText } from "../core/base/error-text.ts";
 import type { NodeId } from "../core/base/ids.ts";
 import { Random } from "../core/base/random.ts";
 import { useSha256 } from "../core/base/sha256.ts";
@@ -20,10 +21,12 @@ import { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerEffect } from "../core/ledger/node/types.ts";
 import type { Background } from "../host/background.ts";
 import type { ControlServer } from "../host/control/server.ts";
+import type { AuditEvent, AuditRequester, OpenAudit } from "../host/ports/audit.ts";
 import type { Clock } from "../host/ports/clock.ts";
 import type { Log } from "../host/ports/log.ts";
 import { ApiServer } from "./api-server.ts";
 import { type AuditPage, type AuditQuery, auditTrail } from "./audit.ts";
+import { cancelEntry, cancelOf } from "./audit-entries.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
 import { Driver } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
@@ -52,6 +55,8 @@ export interface HostHandlers {
   readonly clock: Clock;
   readonly log: Log;
   readonly background: Background;
+  /** Called when nothing stands in the way: a node that refuses to start changes nothing on its disk. */
+  readonly openAudit: () => Promise<OpenAudit>;
   readonly version: string;
   readonly onEvent: (event: HostEvent) => void;
   /** The process must end: the log failed, or an invariant broke. */
@@ -69,6 +74,9 @@ export interface HostCounts {
 
 type OnAnswer = (answer: LedgerAnswer) => void;
 
+/** Whoever prepared the data directory and starts the process on it. */
+const SYSTEM: AuditRequester = { kind: "system", name: "" };
+
 export class LedgerHost {
   readonly config: LedgerConfig;
   readonly #handlers: HostHandlers;
@@ -78,6 +86,7 @@ export class LedgerHost {
   #driver: Driver | null = null;
   #store: Store | null = null;
   #peers: Peers | null = null;
+  #audit: OpenAudit | null = null;
   #api: ControlServer | null = null;
   #tokens = 0;
   #closing = false;
@@ -121,7 +130,19 @@ export class LedgerHost {
   }
 
   /** `onAnswer` is called once. */
-  request(request: LedgerRequest, onAnswer: OnAnswer): void {
+  request(request: LedgerRequest, requester: AuditRequester, onAnswer: OnAnswer): void {
+    const cancel = cancelOf(request);
+    if (cancel === null) {
+      this.#request(request, onAnswer);
+      return;
+    }
+    this.#request(request, (answer) => {
+      this.note(cancelEntry(cancel, answer, requester));
+      onAnswer(answer);
+    });
+  }
+
+  #request(request: LedgerRequest, onAnswer: OnAnswer): void {
     const driver = this.#driver;
     const refusal = this.#busy();
     if (driver === null || refusal !== null) {
@@ -146,24 +167,39 @@ export class LedgerHost {
   }
 
   status(): HostStatus | null {
-    if (this.#driver === null || this.#store === null || this.#peers === null) return null;
+    const [driver, store, peers, audit] = [this.#driver, this.#store, this.#peers, this.#audit];
+    if (driver === null || store === null || peers === null || audit === null) return null;
     return hostStatus({
       config: this.config,
-      driver: this.#driver,
-      store: this.#store,
-      peers: this.#peers,
+      ...{ driver, store, peers },
       counts: this.counts,
+      audit: audit.counts,
       waiting: this.#waiting.size,
     });
   }
 
-  reloadKeys(): void {
-    this.#peers?.reloadKeys();
+  /** Into the audit log; before it is open there is nobody who could have asked for something. */
+  note(event: AuditEvent): void {
+    this.#audit?.record(event);
+  }
+
+  /** Throws when the new keys cannot be used; the old ones stay then. */
+  reloadKeys(requester: AuditRequester): void {
+    const subject = this.config.name;
+    try {
+      this.#peers?.reloadKeys();
+      this.note({ kind: "keys.reloaded", subject, requester });
+    } catch (error) {
+      const detail = { problem: errorText(error) };
+      this.note({ kind: "keys.refused", subject, requester, detail });
+      throw error;
+    }
   }
 
   /** Lets what is under way finish, writes a checkpoint, ends. */
-  async stop(): Promise<void> {
+  async stop(requester: AuditRequester): Promise<void> {
     if (this.#closing) return;
+    this.note({ kind: "node.leaving", subject: this.config.name, requester });
     this.#closing = true;
     const until = this.#handlers.clock.now() + DRAIN_MS_MAX;
     while (this.#waiting.size > 0 && this.#handlers.clock.now() < until) {
@@ -201,6 +237,7 @@ export class LedgerHost {
       onFailed: (error) => this.#fail("the write-ahead log has failed", error),
     });
     this.#store = store;
+    this.#audit = await this.#handlers.openAudit();
     const node = new LedgerNode(
       {
         self: config.name,
@@ -225,7 +262,9 @@ export class LedgerHost {
     if (first !== null) {
       await store.wal.flush();
       await firstStartDone(config.dataDir);
-      log.event("info", "ledger.first-start", { way: first, groups: node.groups.size });
+      const detail = { way: first, groups: node.groups.size };
+      log.event("info", "ledger.first-start", detail);
+      this.note({ kind: "ledger.founded", subject: config.name, requester: SYSTEM, detail });
     }
     this.#peers.start();
   }
@@ -278,6 +317,7 @@ export class LedgerHost {
         const { group, why } = effect;
         this.counts.alarms++;
         this.#handlers.log.event("error", "ledger.alarm", { group, why });
+        this.note({ kind: "ledger.alarm", subject: group, requester: this.#self, detail: { why } });
         this.#handlers.onEvent({ event: "alarm", group, why });
       }
     }
@@ -293,7 +333,9 @@ export class LedgerHost {
       const { gained, lost } = this.#leads;
       Object.assign(this.#leads, { gained: 0, lost: 0, pending: false });
       const leading = this.node?.status().leading ?? 0;
-      this.#handlers.log.event("info", "ledger.leads", { leading, gained, lost });
+      const detail = { leading, gained, lost };
+      this.#handlers.log.event("info", "ledger.leads", detail);
+      this.note({ kind: "ledger.leads", subject: this.config.name, requester: this.#self, detail });
       this.#handlers.onEvent({ event: "leads", leading, gained, lost });
     });
   }
@@ -308,5 +350,10 @@ export class LedgerHost {
     await this.#api?.close();
     await this.#peers?.stop();
     await this.#store?.close();
+    await this.#audit?.close();
+  }
+
+  get #self(): AuditRequester {
+    return { kind: "self", name: this.config.name };
   }
 }

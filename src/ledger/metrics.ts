@@ -3,7 +3,7 @@
 import { type Metric, metricFamily } from "../host/control/prometheus.ts";
 import type { HostStatus } from "./status.ts";
 
-const { counter, gauge, labelled } = metricFamily("hyperscale_ledger_");
+const { counter, gauge, labelled, audit } = metricFamily("hyperscale_ledger_");
 
 /** `status` is null before the node has recovered. */
 export function ledgerMetrics(status: HostStatus | null): readonly Metric[] {
@@ -36,5 +36,6 @@ export function ledgerMetrics(status: HostStatus | null): readonly Metric[] {
       label: "peer",
       values: up,
     }),
+    ...audit(status.audit),
   ];
 }

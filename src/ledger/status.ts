@@ -5,6 +5,7 @@ import type { GroupId } from "../core/ledger/group/messages.ts";
 import type { WriterView } from "../core/ledger/log/writer-types.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerStatus } from "../core/ledger/node/types.ts";
+import type { AuditCounts } from "../host/ports/audit.ts";
 import { describeLedger, type LedgerConfig } from "./config.ts";
 import type { Driver } from "./driver.ts";
 import type { HostCounts } from "./host.ts";
@@ -24,6 +25,7 @@ export interface HostStatus {
   readonly encryption: string;
   readonly ledger: LedgerStatus;
   readonly counts: HostCounts;
+  readonly audit: AuditCounts;
   readonly waiting: number;
   readonly turns: number;
   readonly timerLagMs: number;
@@ -58,9 +60,10 @@ export function hostStatus(parts: {
   readonly store: Store;
   readonly peers: Peers;
   readonly counts: HostCounts;
+  readonly audit: AuditCounts;
   readonly waiting: number;
 }): HostStatus {
-  const { config, driver, store, peers, counts, waiting } = parts;
+  const { config, driver, store, peers, counts, audit, waiting } = parts;
   const { digest, described } = describeLedger(config);
   const ledger = driver.node.status();
   const wal = store.wal.status();
@@ -76,6 +79,7 @@ export function hostStatus(parts: {
     encryption: peers.encryption,
     ledger,
     counts: { ...counts },
+    audit,
     waiting,
     turns: driver.turns,
     timerLagMs: driver.loop.takeLagMs(),

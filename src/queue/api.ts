@@ -9,10 +9,12 @@ import { QueueError } from "../core/queue/errors.ts";
 import { explainPlacement } from "../core/queue/placement.ts";
 import { ROLES, type Role } from "../core/queue/settings.ts";
 import { TASK_STATES } from "../core/queue/states.ts";
+import type { AuditEvent } from "../host/ports/audit.ts";
 import { within } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import { parseParams, parseSubmit, submitSchema, taskId } from "./api/submit-request.ts";
 import type { ClusterStatus, Task, TaskCounts } from "./api/types.ts";
+import { isSteering, steeringEntry } from "./audit-entries.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { LeaderRow, Reader } from "./store/reader.ts";
 import { type CallContext, type LeaderMethod, workerMethods } from "./worker-api.ts";
@@ -25,7 +27,10 @@ export interface ApiHost {
   leader(): Leader | undefined;
   leaderRow(): Promise<LeaderRow | null>;
   counts(): Promise<TaskCounts>;
-  forward(call: RpcCall): Promise<unknown>;
+  forward(call: RpcCall, context: CallContext): Promise<unknown>;
+  /** Into the audit log. */
+  note(event: AuditEvent): void;
+  readonly nodeId: string;
   become(role: Role): Promise<void>;
 }
 
@@ -75,7 +80,23 @@ export class QueueApi {
     };
   }
 
+  /** Performs a call; who steers by it is recorded, also when it is refused. */
   async handle(call: RpcCall, context: CallContext): Promise<unknown> {
+    if (!isSteering(call)) return this.perform(call, context);
+    let failure: unknown = null;
+    try {
+      return await this.perform(call, context);
+    } catch (error) {
+      failure = error;
+      throw error;
+    } finally {
+      const { nodeId: node } = this.#host;
+      const entry = steeringEntry(call, context.requester, { node, error: failure });
+      if (entry !== null) this.#host.note(entry);
+    }
+  }
+
+  async perform(call: RpcCall, context: CallContext): Promise<unknown> {
     const read = Object.hasOwn(this.#reads, call.method) ? this.#reads[call.method] : undefined;
     if (read !== undefined) return read(call.params ?? {}, context);
     const write = Object.hasOwn(this.#writes, call.method) ? this.#writes[call.method] : undefined;
@@ -90,7 +111,7 @@ export class QueueApi {
     const leader = this.#host.leader();
     if (leader !== undefined) return write(leader, call.params ?? {}, context);
     if (context.forwarded) throw new QueueError("NOT_LEADER", "this node does not lead (any more)");
-    return this.#host.forward(call);
+    return this.#host.forward(call, context);
   }
 
   async clusterStatus(): Promise<ClusterStatus> {

@@ -15,6 +15,7 @@ import { QueueError } from "../core/queue/errors.ts";
 import { bootState, nextRoleDeadline, type RoleState, stepRole } from "../core/queue/role.ts";
 import { type QueueSettings, type Role, settingProblems } from "../core/queue/settings.ts";
 import { Background, type Work } from "../host/background.ts";
+import type { AuditCounts, AuditEvent, AuditRequester, OpenAudit } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
 import { startTimer } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
@@ -32,6 +33,7 @@ import { type LeaderRow, Reader } from "./store/reader.ts";
 import type { Executors } from "./worker/executor.ts";
 import { RemoteLeader } from "./worker/remote-leader.ts";
 import { Worker } from "./worker/worker.ts";
+import type { CallContext } from "./worker-api.ts";
 
 export interface NodeOptions {
   readonly nodeId: string;
@@ -47,7 +49,12 @@ export interface NodeOptions {
   readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly settings: QueueSettings;
   readonly log: Log;
+  /** Called once the node listens. Without it nothing is recorded. */
+  readonly openAudit?: () => Promise<OpenAudit>;
 }
+
+/** Whoever made the node and ends it, when nobody else asked. */
+const SYSTEM: AuditRequester = { kind: "system", name: "" };
 
 /** How long a leader's address is believed before the database is asked again. */
 const LEADER_BELIEVED_MS = 1_000;
@@ -80,6 +87,7 @@ export class QueueNode implements ApiHost {
   #candidate: Leader | undefined;
   #beginning: Promise<void> = Promise.resolve();
   #worker: Worker | undefined;
+  #audit: OpenAudit | undefined;
   #remote:
     | { readonly rpc: RpcClient; readonly port: LeaderPort; readonly until: number }
     | undefined;
@@ -152,6 +160,14 @@ export class QueueNode implements ApiHost {
     return this.#assigned === "observer";
   }
 
+  get audited(): AuditCounts {
+    return this.#audit?.counts ?? { recorded: 0, dropped: 0 };
+  }
+
+  note(event: AuditEvent): void {
+    this.#audit?.record(event);
+  }
+
   /** Whether work can be taken: the database answers, and somebody leads. */
   async ready(): Promise<boolean> {
     const leader = await this.reader.leader().catch(() => null);
@@ -176,11 +192,11 @@ export class QueueNode implements ApiHost {
   }
 
   /** Passes a write on to whoever leads; between two leaders it waits a little. */
-  async forward(call: RpcCall): Promise<unknown> {
+  async forward(call: RpcCall, context: CallContext): Promise<unknown> {
     const deadline = performance.now() + LEADER_AWAITED_MS;
     while (performance.now() < deadline && !this.#stopped) {
       if (this.#leader !== undefined)
-        return this.#api.handle(call, { forwarded: true, gone: () => false });
+        return this.#api.perform(call, { ...context, forwarded: true, gone: () => false });
       const remote = await this.#findLeader();
       if (remote !== undefined) {
         try {
@@ -213,8 +229,9 @@ export class QueueNode implements ApiHost {
   }
 
   /** No new work; what runs may end within the grace period, the rest goes back to the queue. */
-  async stop(graceMs: number): Promise<number> {
+  async stop(graceMs: number, requester: AuditRequester = SYSTEM): Promise<number> {
     if (this.#stopped) return 0;
+    this.note({ kind: "node.leaving", subject: this.#options.nodeId, requester });
     const returned = await this.#withdraw(graceMs, () => {
       this.#stopped = true;
     });
@@ -224,6 +241,7 @@ export class QueueNode implements ApiHost {
     const left = await this.background.stop(BACKGROUND_MS_MAX);
     if (left.length > 0) this.#options.log.event("warn", "work.left", { left });
     await this.#database.close();
+    await this.#audit?.close();
     return returned;
   }
 
@@ -241,6 +259,7 @@ export class QueueNode implements ApiHost {
     this.#candidate = undefined;
     this.#leader = undefined;
     leader.end();
+    this.#noteLeader(leader.epoch, false);
     await this.#beginning;
     await this.#database
       .query("leader-release", [leader.epoch, this.run], "control")
@@ -256,6 +275,7 @@ export class QueueNode implements ApiHost {
     if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
     await this.#server.listen(listen);
     this.#url = this.#options.advertise ?? this.#server.url;
+    this.#audit = await this.#options.openAudit?.();
     await this.#join();
   }
 
@@ -417,11 +437,23 @@ export class QueueNode implements ApiHost {
             ? before.epoch
             : null,
     });
+    if (this.#role.kind === "leading") this.#noteLeader(this.#role.epoch, true);
     if (before.kind === "leading") {
+      this.#noteLeader(before.epoch, false);
       this.#candidate?.end();
       this.#candidate = undefined;
       this.#leader = undefined;
     }
+  }
+
+  #noteLeader(epoch: number, leads: boolean): void {
+    const { nodeId: name } = this.#options;
+    this.note({
+      kind: "leader.changed",
+      subject: "queue",
+      requester: { kind: "self", name },
+      detail: { leader: leads ? name : null, epoch },
+    });
   }
 
   /** Whoever leads, here or elsewhere; waits while nobody does. */
@@ -453,7 +485,8 @@ export class QueueNode implements ApiHost {
       return this.#remote;
     }
     this.#remote?.rpc.close();
-    const rpc = new RpcClient({ url: row.url, token: this.#options.token, forwarded: true });
+    const { token, nodeId: forwardedBy } = this.#options;
+    const rpc = new RpcClient({ url: row.url, token, forwardedBy });
     this.#remote = { rpc, port: new RemoteLeader(rpc), until };
     return this.#remote;
   }

@@ -20,6 +20,7 @@ import {
   type ControlService,
   json,
 } from "../host/control/server.ts";
+import type { AuditRequester } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
 import { answerRpc, asQueueError, failure } from "./api/rpc.ts";
 import { RpcClient } from "./api/rpc-client.ts";
@@ -91,8 +92,10 @@ export class QueueServer {
       },
       alive: () => ({ ok: true }),
       ready: async () => ({ ready: await node.ready(), role: node.roleName }),
-      metrics: async () =>
-        node.metrics.all(await api.clusterStatus(), node.leader()?.memory.leases.size ?? 0),
+      metrics: async () => {
+        const leases = node.leader()?.memory.leases.size ?? 0;
+        return node.metrics.all(await api.clusterStatus(), leases, node.audited);
+      },
       describeError,
       work: () => node.background.list(),
       onFailure: (route, error) =>
@@ -105,9 +108,13 @@ export class QueueServer {
       throw new QueueError("INVALID_REQUEST", "send the call with content-type: application/json");
     }
     const body = await request.text();
-    const forwarded = request.headers["x-hyperscale-forwarded"] !== undefined;
+    const forwardedBy = request.headers["x-hyperscale-forwarded"];
+    const forwarded = forwardedBy !== undefined;
+    const requester: AuditRequester = forwarded
+      ? { ...request.requester, kind: "peer", name: String(forwardedBy) }
+      : request.requester;
     const answer = await answerRpc(body, (call) =>
-      this.#options.api.handle(call, { forwarded, gone: request.gone }),
+      this.#options.api.handle(call, { requester, forwarded, gone: request.gone }),
     );
     return answer === undefined ? { status: 204, text: "", headers: {} } : json(answer);
   }
@@ -124,7 +131,7 @@ export class QueueServer {
       return "taken";
     }
     // Words of executors are known to the leader only.
-    const rpc = new RpcClient({ url: leaderUrl, token, forwarded: true });
+    const rpc = new RpcClient({ url: leaderUrl, token, forwardedBy: node.nodeId });
     const upstream = await rpc.open(request.target);
     const response = request.takeResponse();
     response.writeHead(upstream.statusCode ?? 502, {

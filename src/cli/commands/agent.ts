@@ -4,7 +4,9 @@
  */
 
 import { hostname } from "node:os";
+import { join } from "node:path";
 import type { Command } from "commander";
+import { AuditLog } from "../../audit/audit-log.ts";
 import type { LogFileOptions } from "../../host/control/rotating-file.ts";
 import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
@@ -100,17 +102,24 @@ async function startAgent(config: AgentConfig, service: ServiceProcess): Promise
     discovery?.onMembersChanged();
   };
   const onFatal = (reason: string, error: unknown): void => service.fatal(reason, error);
-  const around = { clock: nodeClock, log, background, version, onEvent, onFatal };
+  const { name: node, dataDir } = config;
+  const clock = nodeClock;
+  const audit = await AuditLog.open(join(dataDir, "audit"), { node, clock, log, background });
+  const around = { clock, log, audit, background, version, onEvent, onFatal };
   const agent = await Agent.start(config, around);
-  const finder = await Discovery.open({ agent, config, log, background, clock: nodeClock });
+  const finder = await Discovery.open({ agent, config, log, background, clock });
   discovery = finder;
   if (config.api !== null) {
     server = await AgentServer.listen(config.api, {
       agent,
       log,
       background,
-      onLeave: () => service.stop("asked over the interface"),
-      resolve: (addresses) => finder.add(addresses),
+      onLeave: (requester) => service.stop("asked over the interface", requester),
+      onJoin: (addresses, requester) => {
+        const detail = { addresses: addresses.join(" ") };
+        audit.record({ kind: "node.joining", subject: node, requester, detail });
+        return finder.add(addresses);
+      },
     }).catch(async (error: unknown) => {
       await finder.stop();
       await agent.stop();
@@ -118,14 +127,15 @@ async function startAgent(config: AgentConfig, service: ServiceProcess): Promise
     });
   }
   service.serve({
-    stop: async () => {
+    stop: async (requester) => {
       await finder.stop();
-      await agent.leave();
+      await agent.leave(requester);
       await server?.close();
+      await audit.close();
       return undefined;
     },
     stopMsMax: STOP_MS_MAX,
-    reload: () => agent.reloadKeys(),
+    reload: (requester) => agent.reloadKeys(requester),
   });
   announce(config, agent, service);
   finder.start();

@@ -5,7 +5,9 @@
  * machine). Signals stay with the process.
  */
 
+import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
+import { AuditLog } from "../../audit/audit-log.ts";
 import type { LineWriter } from "../../host/control/line-writer.ts";
 import type { LogFileOptions } from "../../host/control/rotating-file.ts";
 import { ServiceProcess, startProblem } from "../../host/control/service-process.ts";
@@ -57,19 +59,22 @@ async function runNode(config: LedgerConfig, logLines: LineWriter | undefined): 
     else service.reload();
   });
   try {
+    const clock = nodeClock;
+    const audit = { node, clock, log, background };
     const host = await LedgerHost.start(config, {
-      ...{ clock: nodeClock, log, background, version: packageVersion() },
+      ...{ clock, log, background, version: packageVersion() },
+      openAudit: () => AuditLog.open(join(config.dataDir, "audit"), audit),
       onEvent: (event) => service.say({ ...event, at: new Date().toISOString() }),
       onFatal: (reason, error) => service.fatal(reason, error),
     });
     service.serve({
-      stop: async () => {
-        await host.stop();
+      stop: async (requester) => {
+        await host.stop(requester);
         return undefined;
       },
       stopMsMax: STOP_MS_MAX,
-      reload: () => {
-        host.reloadKeys();
+      reload: (requester) => {
+        host.reloadKeys(requester);
         log.event("info", "keys.reloaded", {});
       },
     });

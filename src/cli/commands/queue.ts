@@ -138,7 +138,7 @@ async function startNode(options: StartOptions): Promise<void> {
     const node = await QueueNode.start(await nodeOptions(options, nodeId, service));
     const { gracePeriodMs } = node.settings;
     service.serve({
-      stop: async () => ({ returned: await node.stop(gracePeriodMs) }),
+      stop: async (requester) => ({ returned: await node.stop(gracePeriodMs, requester) }),
       stopMsMax: gracePeriodMs + STOP_MARGIN_MS,
     });
     const ready = { url: node.url, role: node.roleName, node_id: nodeId, pid: process.pid };
@@ -154,8 +154,10 @@ async function startNode(options: StartOptions): Promise<void> {
 async function nodeOptions(
   options: StartOptions,
   nodeId: string,
-  { log }: ServiceProcess,
+  { log, background }: ServiceProcess,
 ): Promise<NodeOptions> {
+  const { AuditLog } = await import("../../audit/audit-log.ts");
+  const { nodeClock: clock } = await import("../../host/node-clock.ts");
   const { readSettings } = await import("../../queue/config.ts");
   const { builtinExecutors } = await import("../../queue/executors/builtin.ts");
   const settings = readSettings(process.env, {
@@ -184,6 +186,8 @@ async function nodeOptions(
     capabilities: options.capability ?? {},
     settings,
     log,
+    openAudit: () =>
+      AuditLog.openFree(join(options.dataDir, "audit"), { node: nodeId, clock, log, background }),
   };
 }
 

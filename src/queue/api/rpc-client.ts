@@ -3,13 +3,14 @@
 import type { IncomingMessage } from "node:http";
 import { codeOfNumber, QueueError } from "../../core/queue/errors.ts";
 import { ControlClient, UnreachableError } from "../../host/control/client.ts";
+import { headerText } from "../../host/control/requester.ts";
 import type { RpcResponse } from "./rpc.ts";
 
 export interface RpcClientOptions {
   readonly url: string;
   readonly token?: string | undefined;
-  /** Marks calls that a node passes on, so that they are not passed on again. */
-  readonly forwarded?: boolean;
+  /** The node that passes calls on: they are not passed on again. */
+  readonly forwardedBy?: string;
 }
 
 export class RpcClient {
@@ -17,9 +18,12 @@ export class RpcClient {
   readonly #client: ControlClient;
   #lastId = 0;
 
-  constructor({ url, token, forwarded }: RpcClientOptions) {
+  constructor({ url, token, forwardedBy }: RpcClientOptions) {
     this.url = url;
-    const node = forwarded === true ? { caller: { "x-hyperscale-forwarded": "1" } } : {};
+    const node =
+      forwardedBy === undefined
+        ? {}
+        : { caller: { "x-hyperscale-forwarded": headerText(forwardedBy) } };
     this.#client = new ControlClient({ address: url, token, ...node });
   }
 

@@ -2,13 +2,14 @@
 
 import type { EventType } from "../../core/queue/states.ts";
 import { Histogram, type Metric, metricFamily } from "../../host/control/prometheus.ts";
+import type { AuditCounts } from "../../host/ports/audit.ts";
 import type { ClusterStatus } from "../api/types.ts";
 
 const SECONDS_BUCKETS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800,
 ];
 const NODE_STATUSES = ["healthy", "stale", "dead"] as const;
-const { counter, gauge, histogram, labelled } = metricFamily("hyperscale_queue_");
+const { counter, gauge, histogram, labelled, audit } = metricFamily("hyperscale_queue_");
 
 export class QueueMetrics {
   readonly #transitions = new Map<EventType, number>();
@@ -22,7 +23,7 @@ export class QueueMetrics {
     this.#transitions.set(eventType, (this.#transitions.get(eventType) ?? 0) + 1);
   }
 
-  all(status: ClusterStatus, leases: number): readonly Metric[] {
+  all(status: ClusterStatus, leases: number, audited: AuditCounts): readonly Metric[] {
     const nodes = NODE_STATUSES.map(
       (name) => [name, status.nodes.filter((node) => node.status === name).length] as const,
     );
@@ -53,6 +54,7 @@ export class QueueMetrics {
       counter("leader_changes_total", "Times this node became leader.", this.leaderChanges),
       histogram("delay_seconds", "From ready to assigned.", this.queueDelay),
       histogram("run_seconds", "Execution time of finished attempts.", this.runTime),
+      ...audit(audited),
     ];
   }
 }

@@ -8,6 +8,7 @@
 import { randomBytes } from "node:crypto";
 import { Alarms } from "../../core/base/alarms.ts";
 import { assertNever } from "../../core/base/assert.ts";
+import { errorText } from "../../core/base/error-text.ts";
 import { type Address, type NodeId, nodeId } from "../../core/base/ids.ts";
 import { Random } from "../../core/base/random.ts";
 import { SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
@@ -25,6 +26,7 @@ import { RefusalLog } from "../../host/control/refusal-log.ts";
 import type { DurableRegion } from "../../host/durable-region.ts";
 import type { FileDisk } from "../../host/file-disk.ts";
 import { type Driven, Loop, type Machine } from "../../host/loop.ts";
+import type { Audit, AuditCounts, AuditRequester } from "../../host/ports/audit.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log, LogFields, LogLevel } from "../../host/ports/log.ts";
 import { warnOfExposure } from "../../host/secret-exposure.ts";
@@ -35,6 +37,7 @@ import { formatKeyId } from "../../wire/key-ring.ts";
 import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
 import { Addresses } from "./addresses.ts";
 import { alarmMeaning, type WarningCode } from "./alarms.ts";
+import { leaderEntry, memberEntry, type Onlooker } from "./audit.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentEvent, AgentStatus, KeyInfo, MemberEventName, MemberInfo } from "./events.ts";
 import { type LeaderNews, Leadership } from "./leadership.ts";
@@ -46,6 +49,7 @@ import { Transports } from "./transports.ts";
 export interface AgentSurroundings {
   readonly clock: Clock;
   readonly log: Log;
+  readonly audit: Audit;
   readonly background: Background;
   /** Of the software, for people. */
   readonly version: string;
@@ -74,6 +78,7 @@ export class Agent {
   readonly #leadership: Leadership;
   readonly #startedAt: number;
   readonly #addresses = new Addresses();
+  readonly #onlooker: Onlooker;
   readonly #alarms = new Alarms<"UNREADABLE">();
   readonly #states = new Map<NodeId, AgentState>();
   readonly #answers = new Map<number, (reply: SwimStreamPacket) => void>();
@@ -94,6 +99,7 @@ export class Agent {
     this.#disk = stored.disk;
     this.#region = stored.incarnation;
     this.#startedAt = around.clock.now();
+    this.#onlooker = { self: config.name, addressOf: (id) => this.#addresses.get(id) };
     this.#loop = new Loop(around.clock, (error) => around.onFatal("a defect", error));
     this.#swim = new Swim(
       {
@@ -168,12 +174,14 @@ export class Agent {
   }
 
   /** An operator knows that a failed member will not return. */
-  forceLeave(name: string): void {
+  forceLeave(name: string, requester: AuditRequester): void {
+    this.#around.audit.record({ kind: "member.removed", subject: name, requester });
     this.#driven.push({ kind: "forceLeave", id: nodeId(name) });
   }
 
   /** Says farewell, bounded in time, and closes everything. */
-  async leave(): Promise<void> {
+  async leave(requester: AuditRequester): Promise<void> {
+    this.#around.audit.record({ kind: "node.leaving", subject: this.config.name, requester });
     await new Promise<void>((resolve) => {
       const deadline = startTimer(LEAVE_MS_MAX, resolve);
       this.#onLeft = () => {
@@ -194,14 +202,26 @@ export class Agent {
     await this.#disk.close();
   }
 
-  /** Reads the secrets anew: how keys are added, used and removed without a restart. */
-  reloadKeys(): readonly KeyInfo[] {
+  /**
+   * Reads the secrets anew: how keys are added, used and removed without a restart. Throws when they
+   * cannot be used; the old ones stay then.
+   */
+  reloadKeys(requester: AuditRequester): readonly KeyInfo[] {
+    const subject = this.config.name;
     warnOfExposure(this.config.secretFile, this.#around.log);
-    this.#transports.setSecrets(this.config.readSecrets());
+    try {
+      this.#transports.setSecrets(this.config.readSecrets());
+    } catch (error) {
+      const detail = { problem: errorText(error) };
+      this.#around.audit.record({ kind: "keys.refused", subject, requester, detail });
+      throw error;
+    }
     const keys = this.keys();
     const current = keys[0]?.id ?? "";
     const { encryption } = this.#transports.ring;
-    this.#log("info", "keys.reloaded", { current, count: keys.length, encryption });
+    const detail = { current, count: keys.length, encryption };
+    this.#around.audit.record({ kind: "keys.reloaded", subject, requester, detail });
+    this.#log("info", "keys.reloaded", detail);
     return keys;
   }
 
@@ -220,6 +240,10 @@ export class Agent {
 
   get transports(): Transports {
     return this.#transports;
+  }
+
+  get audited(): AuditCounts {
+    return this.#around.audit.counts;
   }
 
   get lag(): Loop["lag"] {
@@ -348,6 +372,8 @@ export class Agent {
       incarnation: member.incarnation,
       why,
     });
+    const entry = memberEntry(change, this.#onlooker);
+    if (entry !== null) this.#around.audit.record(entry);
     const event = EVENT_OF[kind];
     if (event === null) return;
     this.#around.onEvent({
@@ -387,7 +413,9 @@ export class Agent {
     this.#onWarning("UNREADABLE", null, `from ${source}: ${problem}`);
   }
 
-  #onLeader({ group, leader, term, why }: LeaderNews): void {
+  #onLeader(news: LeaderNews): void {
+    const { group, leader, term, why } = news;
+    this.#around.audit.record(leaderEntry(news, this.#onlooker));
     const at = new Date(this.#around.clock.wall()).toISOString();
     this.#log("info", "election.leader", { group, leader, term, why });
     this.#around.onEvent({ event: "leader-change", member: leader, group, term, why, at });

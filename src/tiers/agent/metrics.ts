@@ -3,7 +3,7 @@
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
 import type { Agent } from "./agent.ts";
 
-const { counter, gauge, labelled } = metricFamily("hyperscale_agent_");
+const { counter, gauge, labelled, audit } = metricFamily("hyperscale_agent_");
 
 export function agentMetrics(agent: Agent): readonly Metric[] {
   const view = agent.view();
@@ -43,6 +43,7 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
       values: agent.alarmCounts,
     }),
     ...transportMetrics(agent),
+    ...audit(agent.audited),
   ];
 }
 

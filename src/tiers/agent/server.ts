@@ -20,6 +20,7 @@ import {
   type Handler,
   json,
 } from "../../host/control/server.ts";
+import type { AuditRequester } from "../../host/ports/audit.ts";
 import type { Log } from "../../host/ports/log.ts";
 import type { Agent } from "./agent.ts";
 import type { AgentEvent } from "./events.ts";
@@ -44,8 +45,12 @@ export interface AgentServerOptions {
   readonly log: Log;
   readonly background: Background;
   /** Asked to leave over the interface: answer first, then go. */
-  readonly onLeave: () => void;
-  readonly resolve: (addresses: readonly string[]) => Promise<readonly string[]>;
+  readonly onLeave: (requester: AuditRequester) => void;
+  /** Gives the addresses that are tried. */
+  readonly onJoin: (
+    addresses: readonly string[],
+    requester: AuditRequester,
+  ) => Promise<readonly string[]>;
 }
 
 export class AgentServer {
@@ -97,33 +102,38 @@ function routesOf(options: AgentServerOptions): Readonly<Record<string, Handler>
     "GET /v1/members": () => json(agent.members()),
     "GET /v1/status": () => json(agent.status()),
     "GET /v1/keys": () => json(agent.keys()),
-    "POST /v1/keys/reload": () => json(reload(agent)),
+    "POST /v1/keys/reload": ({ requester }) => json(reload(agent, requester)),
     "POST /v1/join": async (request) => {
       const addresses = textsOf(await request.json(), "addresses");
-      return json({ trying: await options.resolve(addresses) });
+      return json({ trying: await options.onJoin(addresses, request.requester) });
     },
-    "POST /v1/force-leave": async (request) => json(forceLeave(agent, await request.json())),
-    "POST /v1/leave": () => {
-      setImmediate(options.onLeave);
+    "POST /v1/force-leave": async (request) =>
+      json(forceLeave(agent, await request.json(), request.requester)),
+    "POST /v1/leave": ({ requester }) => {
+      setImmediate(() => options.onLeave(requester));
       return json({ leaving: true });
     },
   };
 }
 
-function forceLeave(agent: Agent, body: unknown): { readonly name: string } {
+function forceLeave(
+  agent: Agent,
+  body: unknown,
+  requester: AuditRequester,
+): { readonly name: string } {
   const name = textOf(body, "name");
   const member = agent.members().find((known) => known.name === name);
   if (member === undefined) throw new HttpError(404, `no member is called "${name}"`);
   if (member.state !== "dead" && member.state !== "left") {
     throw new HttpError(409, `"${name}" is ${member.state}: only a failed member can be removed`);
   }
-  agent.forceLeave(name);
+  agent.forceLeave(name, requester);
   return { name };
 }
 
-function reload(agent: Agent): unknown {
+function reload(agent: Agent, requester: AuditRequester): unknown {
   try {
-    return agent.reloadKeys();
+    return agent.reloadKeys(requester);
   } catch (error) {
     throw new HttpError(409, errorText(error));
   }

@@ -1,0 +1,58 @@
+/**
+ * Which calls of a queue node go into its audit log: those by which somebody steers it. Recorded by the
+ * node that was asked, with who asked it; the leader it passes the call on to records that node. (AD-20.6)
+ */
+
+import { QueueError } from "../core/queue/errors.ts";
+import type { AuditDetail, AuditEvent, AuditKind, AuditRequester } from "../host/ports/audit.ts";
+import type { RpcCall } from "./api/rpc.ts";
+
+interface Steering {
+  readonly kind: AuditKind;
+  /** Parameters that say what is steered; the first that is there. */
+  readonly subject: readonly string[];
+  readonly detail: readonly string[];
+}
+
+const STEERING: ReadonlyMap<string, Steering> = new Map([
+  ["cancel_task", { kind: "queue.cancelled", subject: ["id", "task_id"], detail: ["reason"] }],
+  ["requeue_task", { kind: "queue.retried", subject: ["id", "task_id"], detail: [] }],
+  ["set_role", { kind: "queue.role", subject: [], detail: ["role"] }],
+  ["put_schedule", { kind: "schedule.put", subject: ["schedule_id"], detail: ["cron"] }],
+  ["remove_schedule", { kind: "schedule.removed", subject: ["schedule_id"], detail: [] }],
+]);
+
+export function isSteering({ method }: RpcCall): boolean {
+  return STEERING.has(method);
+}
+
+/** The entry of a call that has been answered; null when nobody steered. The parameters are unchecked. */
+export function steeringEntry(
+  { method, params }: RpcCall,
+  requester: AuditRequester,
+  { node, error }: { readonly node: string; readonly error: unknown },
+): AuditEvent | null {
+  const steering = STEERING.get(method);
+  if (steering === undefined) return null;
+  const { kind, subject, detail } = steering;
+  const given = (name: string): string | undefined => textOf(params, name);
+  const named: Record<string, AuditDetail[string]> = {};
+  for (const name of detail) named[name] = given(name) ?? null;
+  return {
+    kind,
+    subject: subject.map(given).find((name) => name !== undefined) ?? node,
+    requester,
+    detail: { ...named, outcome: outcomeOf(error) },
+  };
+}
+
+function outcomeOf(error: unknown): string {
+  if (error === null) return "done";
+  return error instanceof QueueError ? error.code : "INTERNAL";
+}
+
+function textOf(params: unknown, name: string): string | undefined {
+  if (typeof params !== "object" || params === null || !Object.hasOwn(params, name)) return;
+  const value: unknown = Reflect.get(params, name);
+  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+}

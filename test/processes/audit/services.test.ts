@@ -1,0 +1,282 @@
+/**
+ * Real agents, a ledger node and a queue node, and what their audit logs say of it afterwards, read by the
+ * built command. Real time: nothing asserts how long anything took.
+ */
+
+import { spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, describe, expect, it } from "vitest";
+import { LedgerCluster } from "../../../bench/ledger/processes.ts";
+import { AgentCluster, freshNet, until } from "../../../bench/swim/agents.ts";
+import { ControlClient } from "../../../src/host/control/client.ts";
+import { callLedger, type JsonObject } from "../../../src/ledger/client.ts";
+import { NodeProcess } from "../queue/fixtures.ts";
+import { TestPostgres } from "../queue/server.ts";
+
+const bin = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
+const PATIENCE_MS = 60_000;
+const endings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+
+interface Line {
+  readonly node: string;
+  readonly kind: string;
+  readonly subject: string;
+  readonly requester: {
+    readonly kind: string;
+    readonly name: string;
+    readonly credential: string;
+    readonly address: string;
+  };
+  readonly detail: Readonly<Record<string, string>>;
+}
+
+function hyperscale(...args: readonly string[]): string {
+  const env = { ...process.env, HYPERSCALE_OPERATOR: "alice" };
+  const { stdout, stderr, status } = spawnSync(process.execPath, [bin, ...args], {
+    encoding: "utf8",
+    env,
+  });
+  if (status !== 0) throw new Error(`${args.join(" ")}: ${stderr}`);
+  return stdout;
+}
+
+function audit(directory: string, ...args: readonly string[]): readonly Line[] {
+  const text = hyperscale("audit", directory, "--json", ...args);
+  return text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Line);
+}
+
+/**
+ * Reads over a connection of its own: `hyperscale` above stands still long enough for a kept one to be
+ * closed by the other side.
+ */
+async function metric(address: string, name: string, token?: string): Promise<number> {
+  const client = new ControlClient({ address, token });
+  const { text } = await client.call("GET", "/metrics").finally(() => client.close());
+  const line = text.split("\n").find((candidate) => candidate.startsWith(`${name} `));
+  if (line === undefined) throw new Error(`there is no metric ${name}`);
+  return Number(line.slice(name.length));
+}
+
+const BY_ALICE = { kind: "operator", name: "alice", credential: "loopback" };
+
+describe("the audit log of an agent (SWIM-12)", () => {
+  it("says who joined, failed, left and was removed, who says so, and who asked", async () => {
+    const cluster = new AgentCluster({ net: freshNet(), size: 3, profile: "dc" });
+    endings.push(() => cluster.stop());
+    cluster.start(1, ["--voters", "n1", "--role", "manager"]);
+    cluster.start(2);
+    cluster.start(3);
+    await cluster.converged();
+    expect(cluster.agents.map(({ running }) => running)).toEqual([true, true, true]);
+    const [first, second, third] = cluster.agents;
+    const directory = join(cluster.directory, "n1");
+    const api = first?.api ?? "";
+    const seen = (subject: string, ...kinds: readonly string[]) =>
+      until(
+        () => {
+          const lines = audit(directory, "--subject", subject);
+          return kinds.every((kind) => lines.some((line) => line.kind === kind));
+        },
+        PATIENCE_MS,
+        `n1 records ${kinds} of ${subject}`,
+      );
+
+    second?.kill("SIGKILL");
+    await seen("n2", "member.joined", "member.failed");
+    hyperscale("leave", "--failed", "n2", "--api", api);
+    hyperscale("leave", "--api", third?.api ?? "");
+    await seen("n3", "member.joined", "member.left");
+    hyperscale("keys", "reload", "--api", api);
+    expect(await metric(api, "hyperscale_agent_audit_recorded_total")).toBeGreaterThan(3);
+    expect(await metric(api, "hyperscale_agent_audit_dropped_total")).toBe(0);
+    first?.kill("SIGTERM");
+    await first?.ended;
+
+    const lines = audit(directory);
+    const of = (kind: string, subject: string) =>
+      lines.filter((line) => line.kind === kind && line.subject === subject);
+    expect(of("audit.opened", "n1")).toHaveLength(1);
+    const [joined] = of("member.joined", "n2");
+    expect(joined?.requester).toMatchObject({ kind: "peer", name: "n2", address: second?.address });
+    expect(["n1", "n3"]).toContain(of("member.failed", "n2")[0]?.requester.name);
+    expect(of("member.removed", "n2")[0]?.requester).toMatchObject(BY_ALICE);
+    expect(of("member.left", "n3")[0]?.requester).toMatchObject({ kind: "peer", name: "n3" });
+    expect(of("keys.reloaded", "n1")[0]).toMatchObject({ requester: BY_ALICE });
+    expect(of("leader.changed", "manager@dc1")[0]).toMatchObject({
+      requester: { kind: "self", name: "n1" },
+      detail: { leader: "n1" },
+    });
+    expect(of("node.leaving", "n1")[0]?.requester).toMatchObject({
+      kind: "system",
+      name: "SIGTERM",
+    });
+    const left = audit(join(cluster.directory, "n3"), "--kind", "node.leaving");
+    expect(left[0]?.requester).toMatchObject(BY_ALICE);
+    expect(left[0]?.requester.address).toMatch(/^127\.[\d.]+:\d+$/);
+  }, 150_000);
+});
+
+describe("the audit log of a ledger node (AD-20.6)", () => {
+  it("says how it began, what it leads, and who asked for a cancel, a replacement and keys", async () => {
+    const ledger = await LedgerCluster.prepare({ nodes: 1, leaseMs: 1_000 });
+    endings.push(() => ledger.stop());
+    ledger.start("n1");
+    await ledger.ready("n1");
+    const { api } = ledger.place("n1");
+    const directory = join(ledger.dir, "n1");
+    const ask = async (path: string, body: unknown): Promise<JsonObject> => {
+      const call = { method: "POST", path, body, id: randomBytes(8).toString("hex") } as const;
+      return (await callLedger({ api }, call)).body;
+    };
+    process.env["HYPERSCALE_OPERATOR"] = "alice";
+    endings.push(() => Reflect.deleteProperty(process.env, "HYPERSCALE_OPERATOR"));
+    const key = `audit:1:${randomBytes(8).toString("hex")}`;
+    const jobId = String((await ask("/v1/jobs", { key, spec: "work" }))["jobId"]);
+    const cancel = { event: "cancel", reason: "too slow", requestor: "bob" };
+    await ask(`/v1/jobs/${jobId}/events`, cancel);
+    await ask("/v1/replace", { leaving: "n8", joining: "n9" });
+    ledger.node("n1").kill("SIGHUP");
+    await until(
+      () => audit(directory, "--kind", "keys").length > 0,
+      PATIENCE_MS,
+      "the keys are reloaded",
+    );
+    await until(
+      () => audit(directory, "--kind", "ledger.leads").length > 0,
+      PATIENCE_MS,
+      "leads are told",
+    );
+    expect(await metric(api, "hyperscale_ledger_audit_dropped_total")).toBe(0);
+    ledger.node("n1").kill("SIGTERM");
+    await ledger.node("n1").ended;
+
+    const lines = audit(directory);
+    const of = (kind: string) => lines.find((line) => line.kind === kind);
+    expect(of("ledger.founded")?.detail).toMatchObject({ way: "found" });
+    expect(of("job.cancelled")).toMatchObject({
+      subject: jobId,
+      requester: BY_ALICE,
+      detail: { requestor: "bob", reason: "too slow", outcome: "applied" },
+    });
+    expect(of("ledger.replaced")).toMatchObject({
+      subject: "n8",
+      requester: BY_ALICE,
+      detail: { joining: "n9", failed: "0" },
+    });
+    expect(of("keys.reloaded")?.requester).toMatchObject({ kind: "system", name: "SIGHUP" });
+    expect(Number(of("ledger.leads")?.detail["gained"])).toBeGreaterThan(0);
+    expect(of("node.leaving")?.requester.name).toBe("SIGTERM");
+  }, 120_000);
+});
+
+describe("the audit log of a queue node (AD-20.6)", () => {
+  it("says who cancelled, retried, changed the role and the schedules, also in vain", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "hyperscale-audit-queue-"));
+    endings.push(() => rmSync(directory, { recursive: true, force: true }));
+    const token = randomBytes(16).toString("hex");
+    writeFileSync(join(directory, "token"), token);
+    const node = new NodeProcess([
+      ...["--data-dir", directory, "--node-id", "q1", "--log-level", "warn"],
+      ...["--token-file", join(directory, "token")],
+    ]);
+    const { url } = await node.ready;
+    const call = async (method: string, params: object): Promise<JsonObject> => {
+      const response = await fetch(url, {
+        method: "POST",
+        body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+        headers: {
+          "content-type": "application/json",
+          authorization: `Bearer ${token}`,
+          "x-hyperscale-operator": "alice",
+        },
+      });
+      return (await response.json()) as JsonObject;
+    };
+    const slow = { executor: "sleep", input: { ms: 60_000 } };
+    const { id } = (await call("submit_task", slow))["result"] as { readonly id: string };
+    await call("cancel_task", { task_id: id, reason: "not needed" });
+    await call("requeue_task", { task_id: "999" });
+    await call("put_schedule", { schedule_id: "nightly", cron: "0 3 * * *", task: slow });
+    await call("remove_schedule", { schedule_id: "nightly" });
+    await call("set_role", { role: "observer" });
+    // Opened, leads, and the five above; an entry counts once it is durable.
+    const recorded = () => metric(url, "hyperscale_queue_audit_recorded_total", token);
+    await until(async () => (await recorded()) >= 7, PATIENCE_MS, "all of it is recorded");
+    expect(await node.end("SIGTERM")).toBe(0);
+
+    const lines = audit(directory).map(({ kind, subject, requester, detail }) => ({
+      ...{ kind, subject, detail },
+      by: `${requester.kind} ${requester.name} ${requester.credential.replace(/:.*/, "")}`.trim(),
+    }));
+    const steered = lines.filter(({ kind }) => /^(queue|schedule)\./.test(kind));
+    const by = "operator alice token";
+    expect(steered).toEqual([
+      {
+        kind: "queue.cancelled",
+        subject: id,
+        by,
+        detail: { reason: "not needed", outcome: "done" },
+      },
+      { kind: "queue.retried", subject: "999", by, detail: { outcome: "NOT_FOUND" } },
+      {
+        kind: "schedule.put",
+        subject: "nightly",
+        by,
+        detail: { cron: "0 3 * * *", outcome: "done" },
+      },
+      { kind: "schedule.removed", subject: "nightly", by, detail: { outcome: "done" } },
+      { kind: "queue.role", subject: "q1", by, detail: { role: "observer", outcome: "done" } },
+    ]);
+    const leaders = lines.filter(({ kind }) => kind === "leader.changed");
+    expect(leaders.map(({ detail }) => detail["leader"])).toEqual(["q1", "null"]);
+    const [leaving] = lines.filter(({ kind }) => kind === "node.leaving");
+    expect(leaving).toMatchObject({ subject: "q1", by: "system SIGTERM" });
+    expect(JSON.stringify(lines)).not.toContain(token);
+  }, 90_000);
+
+  it.skipIf(!TestPostgres.available())(
+    "of a node that passes a cancel on names the client, that of the leader names the node",
+    async () => {
+      const directory = mkdtempSync(join(tmpdir(), "hyperscale-audit-queue-"));
+      endings.push(() => rmSync(directory, { recursive: true, force: true }));
+      const server = await TestPostgres.start();
+      endings.push(() => server.stop());
+      const database = await server.createDatabase();
+      const start = async (name: string, role: string) => {
+        const node = new NodeProcess([
+          ...["--database", database, "--data-dir", directory, "--node-id", name],
+          ...["--role", role, "--log-level", "warn", "--max-parallel", "0"],
+        ]);
+        endings.push(() => node.end());
+        return { node, ...(await node.ready) };
+      };
+      const leader = await start("q1", "leader");
+      const other = await start("q2", "worker");
+      hyperscale("queue", "submit", "sleep", '{"ms":1}', "--url", other.url);
+      hyperscale("queue", "cancel", "1", "--url", other.url);
+      await other.node.end("SIGTERM");
+      await leader.node.end("SIGTERM");
+      // Both share a data directory: the second has its log beside the first.
+      const [atLeader] = audit(join(directory, "audit"), "--kind", "queue");
+      const [atOther] = audit(join(directory, "audit-2"), "--kind", "queue");
+      const cancelled = { kind: "queue.cancelled", subject: "1" };
+      expect(atOther).toMatchObject({ ...cancelled, node: "q2", requester: BY_ALICE });
+      expect(atLeader).toMatchObject({
+        ...cancelled,
+        node: "q1",
+        requester: { kind: "peer", name: "q2" },
+      });
+    },
+    120_000,
+  );
+});
