@@ -158,7 +158,7 @@ export class LedgerCluster {
     writeFileSync(this.configFile(name), text);
   }
 
-  start(name: string): NodeProcess {
+  start(name: string, flags: readonly string[] = []): NodeProcess {
     const place = this.place(name);
     const { env, nodeArgs } = this.#options;
     const args = [
@@ -168,6 +168,7 @@ export class LedgerCluster {
       "start",
       "--config",
       this.configFile(name),
+      ...flags,
     ];
     const child = spawn(process.execPath, args, {
       cwd: this.dir,

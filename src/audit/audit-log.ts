@@ -23,9 +23,15 @@ import type { Log } from "../host/ports/log.ts";
 import { systemCode, WalError } from "../ledger/log/errors.ts";
 import type { WalEvent } from "../ledger/log/types.ts";
 import { Wal } from "../ledger/log/wal.ts";
+import {
+  AUDIT_DEFAULTS,
+  AUDIT_SEGMENT_BYTES,
+  AUDIT_SEGMENTS_MIN,
+  type AuditBounds,
+} from "./bounds.ts";
 import { ENTRY_BYTES_MAX, encodeEvent } from "./entry.ts";
 
-export interface AuditLogOptions {
+export interface AuditLogOptions extends Partial<AuditBounds> {
   /** The node that writes; it stands in every entry, for logs that are read together. */
   readonly node: string;
   readonly clock: Clock;
@@ -33,20 +39,12 @@ export interface AuditLogOptions {
   readonly log: Log;
   /** Looks for old segments once an hour. */
   readonly background: Background;
-  /** All files together; at least three segments. */
-  readonly bytesMax?: number;
-  /** Segments whose newest entry is older are removed. */
-  readonly ageMsMax?: number;
   /** Only tests need small ones. */
   readonly segmentBytes?: number;
 }
 
 /** The same for every node: a ledger's log is refused here, and an audit log there. */
 export const AUDIT_IDENTITY = identityOf("audit log", "any node");
-/** More than 100,000 changes of members. */
-export const AUDIT_BYTES_MAX = 33_554_432;
-export const AUDIT_AGE_MS_MAX = 90 * 86_400_000;
-const SEGMENT_BYTES = 1_048_576;
 /** Entries that wait for the disk; beyond it they are counted instead. 1,000 members may fail at once. */
 const QUEUE_ENTRIES_MAX = 2_000;
 /** A count is written when at most this many wait, so that it does not take the last place. */
@@ -92,8 +90,8 @@ export class AuditLog implements OpenAudit {
    * and one that cannot be written are refused with a `WalError`.
    */
   static async open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
-    const { bytesMax = AUDIT_BYTES_MAX, segmentBytes = SEGMENT_BYTES } = options;
-    assert(bytesMax >= 3 * segmentBytes, "an audit log holds three segments");
+    const { bytesMax = AUDIT_DEFAULTS.bytesMax, segmentBytes = AUDIT_SEGMENT_BYTES } = options;
+    assert(bytesMax >= AUDIT_SEGMENTS_MIN * segmentBytes, "an audit log holds three segments");
     try {
       return await AuditLog.#open(directory, options);
     } catch (error) {
@@ -124,7 +122,7 @@ export class AuditLog implements OpenAudit {
   }
 
   static async #open(directory: string, options: AuditLogOptions): Promise<AuditLog> {
-    const { clock, log, segmentBytes = SEGMENT_BYTES, node } = options;
+    const { clock, log, segmentBytes = AUDIT_SEGMENT_BYTES, node } = options;
     const segments = new Map<number, SegmentAge>();
     let audit: AuditLog | null = null;
     let stamp = { wall: 0, logical: 0 };
@@ -161,7 +159,12 @@ export class AuditLog implements OpenAudit {
     audit = new AuditLog(options, wal, [...segments.values()]);
     const { recoveredEntries, tornTail } = wal.recovery;
     if (tornTail !== null) log.event("warn", "audit.torn-tail-cut", { offset: tornTail.offset });
-    const detail = { pid: process.pid, entries: recoveredEntries, tailCut: tornTail !== null };
+    const detail = {
+      pid: process.pid,
+      entries: recoveredEntries,
+      tailCut: tornTail !== null,
+      ...audit.#bounds,
+    };
     audit.record({ kind: "audit.opened", subject: node, requester: SYSTEM, detail });
     audit.#retain();
     return audit;
@@ -192,6 +195,12 @@ export class AuditLog implements OpenAudit {
     this.#ended = true;
     await this.#retaining;
     await this.#wal.close().catch(() => {});
+  }
+
+  get #bounds(): AuditBounds {
+    const { bytesMax = AUDIT_DEFAULTS.bytesMax, ageMsMax = AUDIT_DEFAULTS.ageMsMax } =
+      this.#options;
+    return { bytesMax, ageMsMax };
   }
 
   /** False: there is no room. What is taken may still be lost with the disk. */
@@ -253,8 +262,8 @@ export class AuditLog implements OpenAudit {
 
   /** Removes what is too much or too old, a segment at a time. */
   #retain(): void {
-    const { clock, bytesMax = AUDIT_BYTES_MAX, ageMsMax = AUDIT_AGE_MS_MAX, log } = this.#options;
-    const { segmentBytes = SEGMENT_BYTES } = this.#options;
+    const { clock, log, segmentBytes = AUDIT_SEGMENT_BYTES } = this.#options;
+    const { bytesMax, ageMsMax } = this.#bounds;
     // One is being prepared behind the one that is written.
     const countMax = Math.floor(bytesMax / segmentBytes) - 1;
     const oldestMs = clock.wall() - ageMsMax;

@@ -1,4 +1,7 @@
-/** Options that may be given more than once: how commander puts their values together. */
+/** How commander reads the values of options, and puts those together that may be given more than once. */
+
+import { InvalidArgumentError } from "commander";
+import { parseDuration } from "../core/base/duration.ts";
 
 /** Each value as it is; it may contain commas. */
 export function repeated(value: string, before: readonly string[] = []): readonly string[] {
@@ -8,4 +11,20 @@ export function repeated(value: string, before: readonly string[] = []): readonl
 /** Names that contain no comma: given again, or separated by commas. */
 export function listed(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, ...value.split(",").filter((part) => part !== "")];
+}
+
+export function bytesFrom(min: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (Number.isSafeInteger(value) && value >= min) return value;
+    throw new InvalidArgumentError(`write a whole number of at least ${min}`);
+  };
+}
+
+/** A duration in milliseconds, above zero. */
+export function someTime(text: string): number {
+  const parsed = parseDuration(text);
+  if (!parsed.ok) throw new InvalidArgumentError(parsed.problem);
+  if (parsed.ms > 0) return parsed.ms;
+  throw new InvalidArgumentError("must be more than zero");
 }

@@ -7,6 +7,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { AuditLog } from "../../audit/audit-log.ts";
+import type { AuditBounds } from "../../audit/bounds.ts";
 import type { LogFileOptions } from "../../host/control/rotating-file.ts";
 import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
@@ -19,6 +20,7 @@ import { AgentServer } from "../../tiers/agent/server.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { listed } from "../option-values.ts";
 import { packageVersion } from "../version.ts";
+import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 
 /** A stop that takes longer than this is cut short. */
@@ -42,7 +44,7 @@ type AgentFlags = Omit<AgentOptions, "join" | "dns" | "voters" | "insecurePlaint
   Partial<AgentOptions>;
 
 export function registerAgent(program: Command): void {
-  withLogFile(program.command("agent"))
+  withAuditLog(withLogFile(program.command("agent")))
     .description("run a member of a cluster in the foreground")
     .option("--name <name>", "unique name of this member", hostname())
     .option("--bind <host:port>", "where to listen, UDP and TCP", "127.0.0.1:7946")
@@ -67,7 +69,7 @@ export function registerAgent(program: Command): void {
     .option("--no-tls-verify-hostname", "do not compare certificates with host names")
     .option("--log-level <level>", "error, warn, info or debug", "info")
     .addHelpText("after", HELP)
-    .action(async (given: AgentFlags & LogFlags) => {
+    .action(async (given: AgentFlags & LogFlags & AuditFlags) => {
       const lists = { join: [], dns: [], voters: [], insecurePlaintext: false };
       const read = readAgentConfig({ ...lists, ...given }, process.env);
       if (!read.ok) {
@@ -75,23 +77,31 @@ export function registerAgent(program: Command): void {
         process.exitCode = EXIT_USAGE;
         return;
       }
-      await runAgent(read.config, logFileOf(given));
+      await runAgent(read.config, logFileOf(given), auditBoundsOf(given));
     });
 }
 
-async function runAgent(config: AgentConfig, file: LogFileOptions | undefined): Promise<void> {
+async function runAgent(
+  config: AgentConfig,
+  file: LogFileOptions | undefined,
+  audited: AuditBounds,
+): Promise<void> {
   const { name: node, logLevel } = config;
   const logLines = await openLogLines(file);
   const service = new ServiceProcess({ service: "agent", node, logLevel, logLines });
   onSignals(service);
   try {
-    await startAgent(config, service);
+    await startAgent(config, service, audited);
   } catch (error) {
     service.failed("agent", startProblem(error, "--bind, --advertise and --api"));
   }
 }
 
-async function startAgent(config: AgentConfig, service: ServiceProcess): Promise<void> {
+async function startAgent(
+  config: AgentConfig,
+  service: ServiceProcess,
+  audited: AuditBounds,
+): Promise<void> {
   const { log, background } = service;
   const version = packageVersion();
   let server: AgentServer | null = null;
@@ -104,7 +114,10 @@ async function startAgent(config: AgentConfig, service: ServiceProcess): Promise
   const onFatal = (reason: string, error: unknown): void => service.fatal(reason, error);
   const { name: node, dataDir } = config;
   const clock = nodeClock;
-  const audit = await AuditLog.open(join(dataDir, "audit"), { node, clock, log, background });
+  const audit = await AuditLog.open(join(dataDir, "audit"), {
+    ...{ node, clock, log, background },
+    ...audited,
+  });
   const around = { clock, log, audit, background, version, onEvent, onFatal };
   const agent = await Agent.start(config, around);
   const finder = await Discovery.open({ agent, config, log, background, clock });

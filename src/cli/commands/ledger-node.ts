@@ -8,6 +8,7 @@
 import { join } from "node:path";
 import { parentPort, workerData } from "node:worker_threads";
 import { AuditLog } from "../../audit/audit-log.ts";
+import type { AuditBounds } from "../../audit/bounds.ts";
 import type { LineWriter } from "../../host/control/line-writer.ts";
 import type { LogFileOptions } from "../../host/control/rotating-file.ts";
 import { ServiceProcess, startProblem } from "../../host/control/service-process.ts";
@@ -31,17 +32,18 @@ export type NodeOrder =
 export interface NodeStart {
   readonly config: string;
   readonly log: LogFileOptions | undefined;
+  readonly audit: AuditBounds;
 }
 
 const port = parentPort;
 if (port !== null) await begin(workerData as NodeStart);
 
 /** The process has judged the configuration already. */
-async function begin({ config, log }: NodeStart): Promise<void> {
+async function begin({ config, log, audit }: NodeStart): Promise<void> {
   const read = readLedgerConfig(config);
   if (!read.ok) return;
   try {
-    await runNode(read.config, await openLogLines(log));
+    await runNode(read.config, await openLogLines(log), audit);
   } catch (error) {
     if (!(error instanceof RunError)) throw error;
     process.stderr.write(`hyperscale ledger start: ${error.message}\n`);
@@ -50,7 +52,11 @@ async function begin({ config, log }: NodeStart): Promise<void> {
   }
 }
 
-async function runNode(config: LedgerConfig, logLines: LineWriter | undefined): Promise<void> {
+async function runNode(
+  config: LedgerConfig,
+  logLines: LineWriter | undefined,
+  audited: AuditBounds,
+): Promise<void> {
   const { name: node, logLevel } = config;
   const service = new ServiceProcess({ service: "ledger", node, logLevel, logLines });
   const { log, background } = service;
@@ -60,7 +66,7 @@ async function runNode(config: LedgerConfig, logLines: LineWriter | undefined): 
   });
   try {
     const clock = nodeClock;
-    const audit = { node, clock, log, background };
+    const audit = { node, clock, log, background, ...audited };
     const host = await LedgerHost.start(config, {
       ...{ clock, log, background, version: packageVersion() },
       openAudit: () => AuditLog.open(join(config.dataDir, "audit"), audit),

@@ -15,6 +15,7 @@ import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE } from "../../host/exit-code
 import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
 import { allowFirstStart, type FirstStart } from "../../ledger/founding.ts";
 import { formatAddress } from "../../wire/address.ts";
+import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { registerLedgerClient } from "./ledger-client.ts";
 import type { NodeOrder, NodeStart } from "./ledger-node.ts";
 import { type LogFlags, logFileOf, withLogFile } from "./log-options.ts";
@@ -47,13 +48,14 @@ export function registerLedger(program: Command): void {
     .command("ledger")
     .description("the replicated job ledger: run a node, submit and read jobs")
     .addHelpText("after", HELP);
-  withLogFile(ledger.command("start"))
+  withAuditLog(withLogFile(ledger.command("start")))
     .description("run a node of the ledger in the foreground")
     .requiredOption("--config <file>", "the node's configuration, JSON")
     .addHelpText("after", START_HELP)
-    .action((options: LogFlags & { readonly config: string }) => {
+    .action((options: LogFlags & AuditFlags & { readonly config: string }) => {
       const { config } = options;
-      if (readConfig(config, "start") !== null) runNode({ config, log: logFileOf(options) });
+      const start = { config, log: logFileOf(options), audit: auditBoundsOf(options) };
+      if (readConfig(config, "start") !== null) runNode(start);
     });
   firstStartCommand(
     ledger.command("found"),

@@ -1,7 +1,6 @@
 /** `--log FILE` and what bounds it, for every command that runs for long. */
 
 import { type Command, InvalidArgumentError } from "commander";
-import { parseDuration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
 import type { LineWriter } from "../../host/control/line-writer.ts";
 import {
@@ -11,6 +10,11 @@ import {
 } from "../../host/control/rotating-file.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { RunError } from "../../runner/errors.ts";
+import { bytesFrom, someTime } from "../option-values.ts";
+
+/** A line or two must fit, or every one would begin a file. */
+const BYTES_MIN = 65_536;
+const FILES_MAX = 10_000;
 
 export interface LogFlags {
   readonly log?: string;
@@ -23,10 +27,14 @@ export interface LogFlags {
 export function withLogFile(command: Command): Command {
   return command
     .option("--log <file>", "write the log to this file, one JSON object per line")
-    .option("--log-max-bytes <n>", "set the file aside at this size (default: 64 MiB)", bytes)
-    .option("--log-max-age <time>", "set the file aside at this age (default: 24h)", age)
+    .option(
+      "--log-max-bytes <n>",
+      "set the file aside at this size (default: 64 MiB)",
+      bytesFrom(BYTES_MIN),
+    )
+    .option("--log-max-age <time>", "set the file aside at this age (default: 24h)", someTime)
     .option("--log-keep <n>", "how many files set aside are kept (default: 7)", count)
-    .option("--log-keep-age <time>", "remove files set aside longer ago (default: 30d)", age);
+    .option("--log-keep-age <time>", "remove files set aside longer ago (default: 30d)", someTime);
 }
 
 /** Undefined without --log. */
@@ -53,25 +61,8 @@ export async function openLogLines(
   }
 }
 
-/** A line or two must fit, or every one would begin a file. */
-const BYTES_MIN = 65_536;
-const FILES_MAX = 10_000;
-
-function bytes(text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= BYTES_MIN) return value;
-  throw new InvalidArgumentError(`write a whole number of at least ${BYTES_MIN}`);
-}
-
 function count(text: string): number {
   const value = Number(text);
   if (text !== "" && Number.isInteger(value) && value >= 0 && value <= FILES_MAX) return value;
   throw new InvalidArgumentError(`write a whole number from 0 to ${FILES_MAX}`);
-}
-
-function age(text: string): number {
-  const parsed = parseDuration(text);
-  if (!parsed.ok) throw new InvalidArgumentError(parsed.problem);
-  if (parsed.ms > 0) return parsed.ms;
-  throw new InvalidArgumentError("must be more than zero");
 }

@@ -9,10 +9,11 @@ import { readTokenFile } from "../../host/control/token.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
 import type { NodeOptions } from "../../queue/node.ts";
+import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { registerQueueClient } from "./queue-client.ts";
 
-interface StartOptions extends LogFlags {
+interface StartOptions extends LogFlags, AuditFlags {
   readonly listen: { readonly host: string; readonly port: number };
   readonly advertise?: string;
   readonly dataDir: string;
@@ -52,7 +53,7 @@ Examples:
 }
 
 function registerStart(queue: Command): void {
-  withLogFile(queue.command("start"))
+  withAuditLog(withLogFile(queue.command("start")))
     .description("run a node in the foreground; prints one JSON line when it is ready")
     .addOption(
       new Option("--listen <host:port>", "where the API and the page are served")
@@ -187,7 +188,10 @@ async function nodeOptions(
     settings,
     log,
     openAudit: () =>
-      AuditLog.openFree(join(options.dataDir, "audit"), { node: nodeId, clock, log, background }),
+      AuditLog.openFree(join(options.dataDir, "audit"), {
+        ...{ node: nodeId, clock, log, background },
+        ...auditBoundsOf(options),
+      }),
   };
 }
 

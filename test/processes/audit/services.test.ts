@@ -67,13 +67,15 @@ async function metric(address: string, name: string, token?: string): Promise<nu
   return Number(line.slice(name.length));
 }
 
+const BOUNDS = ["--audit-max-bytes", "4194304", "--audit-keep-age", "2d"];
+const BOUNDED = { bytesMax: "4194304", ageMsMax: "172800000" };
 const BY_ALICE = { kind: "operator", name: "alice", credential: "loopback" };
 
 describe("the audit log of an agent (SWIM-12)", () => {
   it("says who joined, failed, left and was removed, who says so, and who asked", async () => {
     const cluster = new AgentCluster({ net: freshNet(), size: 3, profile: "dc" });
     endings.push(() => cluster.stop());
-    cluster.start(1, ["--voters", "n1", "--role", "manager"]);
+    cluster.start(1, ["--voters", "n1", "--role", "manager", ...BOUNDS]);
     cluster.start(2);
     cluster.start(3);
     await cluster.converged();
@@ -106,6 +108,7 @@ describe("the audit log of an agent (SWIM-12)", () => {
     const of = (kind: string, subject: string) =>
       lines.filter((line) => line.kind === kind && line.subject === subject);
     expect(of("audit.opened", "n1")).toHaveLength(1);
+    expect(of("audit.opened", "n1")[0]?.detail).toMatchObject(BOUNDED);
     const [joined] = of("member.joined", "n2");
     expect(joined?.requester).toMatchObject({ kind: "peer", name: "n2", address: second?.address });
     expect(["n1", "n3"]).toContain(of("member.failed", "n2")[0]?.requester.name);
@@ -130,7 +133,7 @@ describe("the audit log of a ledger node (AD-20.6)", () => {
   it("says how it began, what it leads, and who asked for a cancel, a replacement and keys", async () => {
     const ledger = await LedgerCluster.prepare({ nodes: 1, leaseMs: 1_000 });
     endings.push(() => ledger.stop());
-    ledger.start("n1");
+    ledger.start("n1", BOUNDS);
     await ledger.ready("n1");
     const { api } = ledger.place("n1");
     const directory = join(ledger.dir, "n1");
@@ -162,6 +165,7 @@ describe("the audit log of a ledger node (AD-20.6)", () => {
 
     const lines = audit(directory);
     const of = (kind: string) => lines.find((line) => line.kind === kind);
+    expect(of("audit.opened")?.detail).toMatchObject(BOUNDED);
     expect(of("ledger.founded")?.detail).toMatchObject({ way: "found" });
     expect(of("job.cancelled")).toMatchObject({
       subject: jobId,
@@ -187,7 +191,7 @@ describe("the audit log of a queue node (AD-20.6)", () => {
     writeFileSync(join(directory, "token"), token);
     const node = new NodeProcess([
       ...["--data-dir", directory, "--node-id", "q1", "--log-level", "warn"],
-      ...["--token-file", join(directory, "token")],
+      ...["--token-file", join(directory, "token"), ...BOUNDS],
     ]);
     const { url } = await node.ready;
     const call = async (method: string, params: object): Promise<JsonObject> => {
@@ -239,6 +243,7 @@ describe("the audit log of a queue node (AD-20.6)", () => {
     ]);
     const leaders = lines.filter(({ kind }) => kind === "leader.changed");
     expect(leaders.map(({ detail }) => detail["leader"])).toEqual(["q1", "null"]);
+    expect(lines[0]).toMatchObject({ kind: "audit.opened", detail: BOUNDED });
     const [leaving] = lines.filter(({ kind }) => kind === "node.leaving");
     expect(leaving).toMatchObject({ subject: "q1", by: "system SIGTERM" });
     expect(JSON.stringify(lines)).not.toContain(token);
