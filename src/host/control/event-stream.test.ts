@@ -49,9 +49,11 @@ describe("a stream of events", () => {
     let text = "";
     for await (const part of reader) {
       text += part;
-      if (text.includes(": beat")) stream.end();
+      if (text.includes(": beat") && text.includes("data")) stream.end();
     }
-    expect(text).toMatch(/^: following\n\nevent: a\ndata: \{"n":1\}\n\n: beat\n\n/);
+    // On a busy machine a beat may come first.
+    const events = text.replaceAll(": beat\n\n", "");
+    expect(events).toBe(': following\n\nevent: a\ndata: {"n":1}\n\n');
   });
 
   it("cuts off a reader that takes nothing", async () => {
