@@ -267,6 +267,7 @@ export class Service {
         this.#context.emit({ kind: "alarm", group: group.id, why: "a snapshot cannot be read" });
         return;
       case "refused":
+        if (app.kind === "shard") this.#shards.onRefused(group, app, effect.eventId);
         this.#sendOnAll(group, this.#commits.release(group, effect.eventId));
         return;
       case "tookOver":
@@ -284,6 +285,8 @@ export class Service {
         this.#context.emit({ kind: "alarm", group: group.id, why: effect.why });
         return;
       case "accepted":
+        if (app.kind === "shard") app.proposed.delete(effect.eventId);
+        return;
       case "epochChanged":
       case "retired":
         return;

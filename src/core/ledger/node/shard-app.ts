@@ -19,6 +19,8 @@ export class ShardApp {
   readonly index: number;
   state: ShardState;
   waiters: ShardWaiters<Reply>;
+  /** What this node proposed and the group has neither taken nor refused, by event; at most a queue full. */
+  readonly proposed = new Map<string, ShardEntry>();
   #appliedSeq = -1;
   readonly #config: IdempotencyConfig;
   readonly #rules: IdempotencyRules;

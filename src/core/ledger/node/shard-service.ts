@@ -56,11 +56,20 @@ export class ShardService {
   }
 
   onSteppedDown(group: Group, app: ShardApp): void {
+    app.proposed.clear();
     if (app.waiters.active) this.#carryOut(group, app.waiters.stepDown());
   }
 
   onTick(group: Group, app: ShardApp): void {
     this.#carryOut(group, app.waiters.tick(this.#moment));
+  }
+
+  /** The group has not taken a proposal: its key, or its cleanup, is free for the next. (IDEM-21) */
+  onRefused(group: Group, app: ShardApp, eventId: string): void {
+    const entry = app.proposed.get(eventId);
+    if (entry === undefined) return;
+    app.proposed.delete(eventId);
+    if (app.waiters.active) this.#carryOut(group, app.waiters.refused(entry, this.#moment));
   }
 
   onCommitted(group: Group, app: ShardApp, entry: LogEntry): void {
@@ -105,6 +114,7 @@ export class ShardService {
     const { wallMs: wall, logical } = this.#context.hlc.tick(this.#context.wall);
     const { self, options } = this.#context;
     const eventId = `${self}/${options.boot}/${++this.#proposals}`;
+    if (group.app.kind === "shard") group.app.proposed.set(eventId, entry);
     this.#context.propose(group, { eventId, wall, logical, data: encodeShardEntry(entry) });
   }
 }

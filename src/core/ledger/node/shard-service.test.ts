@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import { millis } from "../../base/brand.ts";
+import { type IdempotencyKey, shardOf } from "../keys/key.ts";
+import type { LedgerRequest } from "./messages.ts";
+import { TestCluster, WALL } from "./testing/cluster.ts";
+import { shardGroup } from "./topology.ts";
+
+const THREE = ["use1", "euw1", "apse1"];
+const SHARD = 7;
+const LARGE_BYTES = 900_000;
+
+function keysOfShard(count: number): string[] {
+  const keys: string[] = [];
+  for (let i = 0; keys.length < count; i++) {
+    const key = `big:${i}:0123456789abcdef`;
+    if (shardOf(key as IdempotencyKey) === SHARD) keys.push(key);
+  }
+  return keys;
+}
+
+function submit(key: string): LedgerRequest {
+  return { kind: "submit", key, spec: new Uint8Array(LARGE_BYTES), assignedDcs: ["dc1"] };
+}
+
+describe("more submissions in one turn than the window of a shard has bytes for", () => {
+  it("are told to retry, and their keys are free when they do (IDEM-21)", () => {
+    const cluster = new TestCluster(THREE);
+    cluster.run(2_000);
+    const primary = cluster.nodes.findIndex(
+      ({ node }) => node?.groups.get(shardGroup(SHARD))?.replica.state.acting === true,
+    );
+    const keys = keysOfShard(10);
+    const { node } = cluster.at(primary);
+    keys.forEach((key, index) => {
+      const input = { kind: "request", token: 1_000 + index, request: submit(key) } as const;
+      node?.take(input, millis(cluster.now), WALL + cluster.now);
+    });
+    cluster.run(3_000);
+    const first = keys.map((_, index) => outcomeOf(cluster.answers.get(1_000 + index)));
+    expect(first).toContain("accepted");
+    expect(first).toContain("retry: the shard's log is busy");
+    expect(keys.map((key) => outcomeOf(cluster.ask(primary, submit(key))))).toEqual(
+      keys.map(() => "accepted"),
+    );
+  });
+});
+
+function outcomeOf(answer: ReturnType<TestCluster["ask"]> | undefined): string {
+  if (answer?.kind !== "submitted") return answer?.kind ?? "none";
+  return answer.answer.kind === "retry" ? `retry: ${answer.answer.why}` : answer.answer.kind;
+}
