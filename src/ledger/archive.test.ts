@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { appendFile, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -144,6 +144,31 @@ describe("the archive of finished jobs", () => {
     const last = await open();
     expect(new Set(last.jobs())).toEqual(new Set([kept.jobId, torn.jobId]));
     await last.close();
+  });
+
+  it("writes after a full disk what it could not write before", async () => {
+    const archive = await open();
+    const [first, second] = [ended("a", NOON), ended("b", NOON)];
+    const file = join(directory, "archive_20260131.log");
+    await symlink("/dev/full", file);
+    put(archive, first);
+    await expect(archive.flush()).rejects.toThrow("ENOSPC");
+    expect(await archive.read(first.jobId)).toEqual(first);
+    await rm(file);
+    put(archive, second);
+    await archive.flush();
+    await archive.close();
+    const again = await open();
+    expect(new Set(again.jobs())).toEqual(new Set([first.jobId, second.jobId]));
+    await again.close();
+    expect(problems).toEqual([]);
+  });
+
+  it("closes its file although the disk is full", async () => {
+    const archive = await open();
+    await symlink("/dev/full", join(directory, "archive_20260131.log"));
+    put(archive, ended("a", NOON));
+    await expect(archive.close()).rejects.toThrow("ENOSPC");
   });
 
   it("reports a flipped bit instead of giving back a wrong history", async () => {

@@ -94,10 +94,14 @@ export class Archive {
     this.#waiting.push({ jobId, record, state: decoded.value });
   }
 
-  /** Resolves when everything added before survives. */
+  /**
+   * Resolves when everything added before survives. A failure is this call's alone: what it could not
+   * write waits for the next one, which may find space again.
+   */
   flush(): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#write());
-    return this.#writing;
+    const flushed = this.#writing.then(() => this.#write());
+    this.#writing = flushed.catch(() => {});
+    return flushed;
   }
 
   async read(jobId: string): Promise<JobState | null> {
@@ -149,9 +153,12 @@ export class Archive {
   }
 
   async close(): Promise<void> {
-    await this.flush();
-    await this.#file?.handle.close();
-    this.#file = null;
+    try {
+      await this.flush();
+    } finally {
+      await this.#file?.handle.close();
+      this.#file = null;
+    }
   }
 
   async #write(): Promise<void> {
@@ -160,7 +167,7 @@ export class Archive {
     const file = await this.#today();
     const start = file.offset;
     const bytes = Buffer.concat(batch.map(({ record }) => record));
-    await file.handle.write(bytes, 0, bytes.length, start);
+    await writeWhole(file.handle, bytes, start);
     await file.handle.datasync();
     for (const { jobId, record, state } of batch) {
       this.#keep(jobId, file.name, file.offset, record.length, state);
@@ -173,22 +180,31 @@ export class Archive {
     const name = `archive_${dayOf(this.#options.wall())}.log`;
     if (this.#file?.name === name) return this.#file;
     await this.#file?.handle.close();
+    this.#file = null;
     const { directory } = this.#options;
     const handle = await open(join(directory, name), "a+", 0o600).then(async (made) => {
       await made.close();
       return open(join(directory, name), "r+");
     });
-    let { size } = await handle.stat();
-    if (size < HEADER.length) {
-      await handle.truncate(0);
-      await handle.write(HEADER, 0, HEADER.length, 0);
-      await handle.sync();
-      size = HEADER.length;
-      const parent = await open(directory, "r");
-      await parent.sync().finally(() => parent.close());
+    try {
+      this.#file = { name, handle, offset: await this.#begin(handle) };
+      return this.#file;
+    } catch (error) {
+      await handle.close();
+      throw error;
     }
-    this.#file = { name, handle, offset: size };
-    return this.#file;
+  }
+
+  /** Where the first record of this process goes. */
+  async #begin(handle: FileHandle): Promise<number> {
+    const { size } = await handle.stat();
+    if (size >= HEADER.length) return size;
+    if (size > 0) await handle.truncate(0);
+    await writeWhole(handle, HEADER, 0);
+    await handle.sync();
+    const parent = await open(this.#options.directory, "r");
+    await parent.sync().finally(() => parent.close());
+    return HEADER.length;
   }
 
   async #scan(name: string, last: boolean): Promise<void> {
@@ -221,6 +237,13 @@ export class Archive {
     const from = times.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
     const to = times.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
     this.#places.set(jobId, { file, offset, bytes, from, to });
+  }
+}
+
+/** A disk that runs full may take a part before it says so. */
+async function writeWhole(handle: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    done += (await handle.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
   }
 }
 

@@ -237,8 +237,14 @@ export class Store {
 
   async close(): Promise<void> {
     await this.#running;
-    await this.archive.close();
-    await this.#wal.close();
+    try {
+      await this.archive.close();
+    } catch (error) {
+      // What the archive could not take is in the log still: no checkpoint stands for it yet.
+      if (!isDiskFull(error)) throw error;
+    } finally {
+      await this.#wal.close();
+    }
   }
 }
 
