@@ -6,6 +6,7 @@
 import { assertNever } from "../../base/assert.ts";
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
+import { BROKEN_TEXT_MAX } from "./limits.ts";
 import type {
   EntryKind,
   GroupSnapshot,
@@ -22,6 +23,8 @@ export const ENTRY_DATA_BYTES_MAX = 2 * 1_048_576;
 export const SNAPSHOT_BYTES_MAX = 12 * 1_048_576;
 /** Entries of one message or record. */
 export const ENTRIES_MAX = 65_536;
+/** Of a text of at most `BROKEN_TEXT_MAX` characters. */
+const BROKEN_BYTES_MAX = 4 * BROKEN_TEXT_MAX;
 
 const ENTRY_KINDS: readonly EntryKind[] = ["op", "noop", "reconfigure"];
 const STATUSES: readonly PrepareStatus[] = ["success", "staleView", "wrongSequence", "notOwner"];
@@ -164,6 +167,9 @@ export function writeRecord(out: ByteWriter, record: VsrRecord): void {
       writeMembers(out, record.members);
       out.uint8(record.learner ? 1 : 0);
       return;
+    case "broken":
+      out.text(record.why);
+      return;
     default:
       assertNever(record);
   }
@@ -194,6 +200,8 @@ export function readRecord(from: ByteReader, kind: VsrRecord["kind"]): VsrRecord
         members: readGroupMembers(from),
         learner: readFlag(from),
       };
+    case "broken":
+      return { kind, why: from.text(BROKEN_BYTES_MAX) };
     default:
       return assertNever(kind);
   }
@@ -209,6 +217,8 @@ export function writeImage(out: ByteWriter, image: GroupImage): void {
   writeSnapshot(out, image.snapshot);
   writeEntries(out, image.entries);
   writeSeq(out, image.commitMark);
+  out.uint8(image.broken === null ? 0 : 1);
+  if (image.broken !== null) out.text(image.broken);
 }
 
 export function readImage(from: ByteReader): GroupImage {
@@ -221,6 +231,7 @@ export function readImage(from: ByteReader): GroupImage {
     snapshot: readSnapshot(from),
     entries: readEntries(from),
     commitMark: readSeq(from),
+    broken: readFlag(from) ? from.text(BROKEN_BYTES_MAX) : null,
   };
 }
 

@@ -17,3 +17,6 @@ export const FETCH_TRIES_MAX = 8;
 
 /** Pages sent at once to a replica that missed some: at 80 ms of round trip faster than any window. */
 export const RESEND_PAGES_MAX = 16;
+
+/** Characters kept of why a group was stopped: two event ids and a sentence. */
+export const BROKEN_TEXT_MAX = 512;

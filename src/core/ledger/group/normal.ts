@@ -6,7 +6,7 @@
 import type { NodeId } from "../../base/ids.ts";
 import type { VsrContext } from "./context.ts";
 import { entryBytes } from "./context.ts";
-import { RESEND_PAGES_MAX, UNSYNCED_WINDOWS_MAX } from "./limits.ts";
+import { BROKEN_TEXT_MAX, RESEND_PAGES_MAX, UNSYNCED_WINDOWS_MAX } from "./limits.ts";
 import type { EntryKind, LogEntry, VsrMessage } from "./messages.ts";
 import { MEMBERS_MAX } from "./messages.ts";
 import { confirmReads, failReads, startReadRound } from "./reads.ts";
@@ -182,6 +182,8 @@ export function stop(ctx: VsrContext, why: string): void {
   state.status = "broken";
   state.candidacy = null;
   state.transfer = null;
+  state.broken = why.slice(0, BROKEN_TEXT_MAX);
+  ctx.persist({ kind: "broken", why: state.broken });
   ctx.emit({ kind: "broken", why });
 }
 

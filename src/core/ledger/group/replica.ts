@@ -138,7 +138,8 @@ export class Replica {
     const { epoch, members, learner, knownView, lastNormalView, snapshot, entries, marked } =
       this.#ctx.state;
     const views = { epoch, members, learner, knownView, lastNormalView };
-    return { ...views, snapshot, entries: [...entries], commitMark: marked };
+    const { broken } = this.#ctx.state;
+    return { ...views, snapshot, entries: [...entries], commitMark: marked, broken };
   }
 
   #run(now: Millis, work: () => void): readonly VsrEffect[] {
@@ -190,6 +191,11 @@ export class Replica {
     if (state.knownView !== state.lastNormalView) state.grantedTo = ctx.owner(state.knownView);
     if (image.snapshot !== null) ctx.emit({ kind: "restored", snapshot: image.snapshot });
     commitUpTo(ctx, image.commitMark, []);
+    if (image.broken !== null) {
+      state.status = "broken";
+      ctx.emit({ kind: "broken", why: image.broken });
+      return;
+    }
     // Promises are not on disk: where reads rely on them, keep one that may have been given, perhaps
     // in an epoch that we forgot again. (VSR-23)
     if (config.leaseReads) state.promisedUntil = ctx.now + config.leaseMs;

@@ -81,6 +81,8 @@ export interface ReplicaState {
   entries: LogEntry[];
   marked: number;
   markedAt: number;
+  /** Why this replica is stopped for good; null when it is not. */
+  broken: string | null;
 
   status: VsrStatus;
   /** Takes operations: primary of `lastNormalView`, with its log durable. */
@@ -139,6 +141,7 @@ export function freshState(epoch: number, members: readonly NodeId[]): ReplicaSt
     entries: [],
     marked: -1,
     markedAt: 0,
+    broken: null,
     status: "viewChange",
     acting: false,
     primary: null,
@@ -182,6 +185,7 @@ export function recoveredState(image: GroupImage): ReplicaState {
   state.entries = [...image.entries];
   state.commit = image.snapshot?.seq ?? -1;
   state.marked = image.commitMark;
+  state.broken = image.broken;
   return state;
 }
 
@@ -194,6 +198,7 @@ export const EMPTY_IMAGE: GroupImage = {
   snapshot: null,
   entries: [],
   commitMark: -1,
+  broken: null,
 };
 
 /** The durable image of a group, folded record by record: a recovering node runs this over its log. */
@@ -226,6 +231,9 @@ export class ImageFold {
         return;
       case "commitMark":
         this.#image = { ...this.#image, commitMark: record.seq };
+        return;
+      case "broken":
+        this.#image = { ...this.#image, broken: record.why };
         return;
       case "epoch": {
         const { epoch, members, learner } = record;

@@ -33,7 +33,9 @@ export type VsrRecord =
       readonly members: readonly NodeId[];
       /** Has no log yet and does not vote. */
       readonly learner: boolean;
-    };
+    }
+  /** Two committed histories were seen: the group stays stopped here, over restarts too. (LEDG-6) */
+  | { readonly kind: "broken"; readonly why: string };
 
 /** The durable part of a replica. */
 export interface GroupImage {
@@ -47,6 +49,8 @@ export interface GroupImage {
   readonly entries: readonly LogEntry[];
   /** At least this much is committed. */
   readonly commitMark: number;
+  /** Why the group is stopped here for good; null when it is not. */
+  readonly broken: string | null;
 }
 
 export interface Operation {

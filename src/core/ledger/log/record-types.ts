@@ -14,6 +14,8 @@ export const RECORD_TYPES = {
   VSR_NEW_VIEW: 66,
   VSR_COMMIT_MARK: 67,
   VSR_RECONFIGURE: 68,
+  /** A group with two committed histories is stopped for good. */
+  VSR_BROKEN: 69,
   /** Where a checkpoint was taken: it stands for all records before this one. */
   CHECKPOINT_MARK: 72,
   /** Who asked for what; only in logs of their own. (SWIM-12) */

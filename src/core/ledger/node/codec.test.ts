@@ -148,6 +148,7 @@ describe("a group's records", () => {
     { kind: "promise", view: 9 },
     { kind: "newView", epoch: 1, members, view: 9, keep: 6, snapshot, entries },
     { kind: "commitMark", seq: 6 },
+    { kind: "broken", why: "entry 4 is committed as a here and as b there" },
     { kind: "epoch", epoch: 2, members, learner: true },
   ] as const;
 

@@ -305,6 +305,31 @@ describe("nodes that compare what they have (AE-3)", () => {
     cluster.run(150_000);
     expect(cluster.alarms.join()).toContain("two committed histories");
   });
+
+  it.each(["a restart", "a restart from a checkpoint"])("keep it stopped over %s", (way) => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.run(500);
+    const test = cluster.at(1);
+    const group = test.node?.groups.get(jobId as GroupId);
+    if (group?.app.kind !== "job") throw new Error("no job");
+    group.app.state = { ...group.app.state, chain: new Uint8Array(32).fill(1) };
+    cluster.ask(0, event(jobId, "a", accepted));
+    cluster.run(150_000);
+    const stopped = cluster.nodes.filter(
+      ({ node }) => node?.groups.get(jobId as GroupId)?.replica.state.status === "broken",
+    );
+    expect(stopped).not.toEqual([]);
+    for (const one of stopped) {
+      if (way !== "a restart") cluster.checkpoint(one);
+      cluster.kill(one);
+      cluster.alarms.length = 0;
+      cluster.start(one);
+      cluster.run(30_000);
+      expect(one.node?.groups.get(jobId as GroupId)?.replica.state.status).toBe("broken");
+      expect(cluster.alarms.join()).toContain("two committed histories");
+    }
+  });
 });
 
 describe("finished jobs", () => {

@@ -15,6 +15,7 @@ const TYPES: Readonly<Record<VsrRecord["kind"], number>> = {
   newView: RECORD_TYPES.VSR_NEW_VIEW,
   commitMark: RECORD_TYPES.VSR_COMMIT_MARK,
   epoch: RECORD_TYPES.VSR_RECONFIGURE,
+  broken: RECORD_TYPES.VSR_BROKEN,
 };
 
 const KINDS = new Map<number, VsrRecord["kind"]>(
