@@ -27,6 +27,10 @@ export interface Hlc extends HlcStamp {
 
 export const HLC_ZERO: HlcStamp = { wallMs: 0, logical: 0 };
 
+/** The largest stamp a decoder takes: the year 10889, and a counter that carries into the wall time. */
+export const HLC_WALL_MS_MAX = 2 ** 48;
+export const HLC_LOGICAL_MAX = 2 ** 32;
+
 /** A stamp further ahead of our physical clock than this is refused. (HLC-5, G-6) */
 export const HLC_DRIFT_MS_MAX = 10_000;
 
@@ -107,9 +111,9 @@ export class HybridClock {
   }
 
   #set(wallMs: number, logical: number): Hlc {
-    // The counter carries into the wall time instead of leaving the safe integers: a peer's counter is
+    // The counter carries into the wall time instead of leaving what decoders take: a peer's counter is
     // data, and data must not stop us. Order is kept.
-    const overflows = logical > Number.MAX_SAFE_INTEGER;
+    const overflows = logical > HLC_LOGICAL_MAX;
     this.#wallMs = overflows ? wallMs + 1 : wallMs;
     this.#logical = overflows ? 0 : logical;
     return this.current;

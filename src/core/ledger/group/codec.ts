@@ -5,8 +5,9 @@
 
 import { assertNever } from "../../base/assert.ts";
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { HLC_LOGICAL_MAX, HLC_WALL_MS_MAX } from "../../base/hlc.ts";
 import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
-import { BROKEN_TEXT_MAX } from "./limits.ts";
+import { BROKEN_TEXT_MAX, EPOCH_MAX, SEQ_MAX, TIME_MS_MAX, VIEW_MAX } from "./limits.ts";
 import type {
   EntryKind,
   GroupSnapshot,
@@ -72,7 +73,23 @@ function writeSeq(out: ByteWriter, seq: number): void {
 }
 
 function readSeq(from: ByteReader): number {
-  return from.varint() - 1;
+  return readCounter(from, SEQ_MAX + 1, "a place") - 1;
+}
+
+/** A number that somebody will add to. (SECURITY.md: decoded within limits) */
+function readCounter(from: ByteReader, max: number, what: string): number {
+  const value = from.varint();
+  if (value > max) from.fail(`${what} beyond its bound`);
+  return value;
+}
+
+function readEpoch(from: ByteReader): number {
+  return readCounter(from, EPOCH_MAX, "an epoch");
+}
+
+/** A view, or 0 for none. */
+function readViewOrNone(from: ByteReader): number {
+  return readCounter(from, VIEW_MAX, "a view");
 }
 
 export function writeEntry(out: ByteWriter, entry: LogEntry): void {
@@ -91,13 +108,13 @@ const NOBODY: readonly NodeId[] = [];
 
 export function readEntry(from: ByteReader): LogEntry {
   const seq = readSeq(from);
-  const epoch = from.varint();
-  const view = from.varint();
+  const epoch = readEpoch(from);
+  const view = readViewOrNone(from);
   const kind = ENTRY_KINDS[from.uint8()];
   if (kind === undefined) from.fail("an unknown kind of entry");
   const eventId = from.text(EVENT_ID_BYTES_MAX);
-  const wall = from.varint();
-  const logical = from.varint();
+  const wall = readCounter(from, HLC_WALL_MS_MAX, "a time");
+  const logical = readCounter(from, HLC_LOGICAL_MAX, "a time's counter");
   // A copy: the frame it came in is far larger and would live as long as the log.
   const data = from.bytes(ENTRY_DATA_BYTES_MAX).slice();
   const members = kind === "reconfigure" ? readGroupMembers(from) : NOBODY;
@@ -180,13 +197,13 @@ export function readRecord(from: ByteReader, kind: VsrRecord["kind"]): VsrRecord
     case "entry":
       return { kind, entry: readEntry(from) };
     case "promise":
-      return { kind, view: from.varint() };
+      return { kind, view: readViewOrNone(from) };
     case "newView":
       return {
         kind,
-        epoch: from.varint(),
+        epoch: readEpoch(from),
         members: readGroupMembers(from),
-        view: from.varint(),
+        view: readViewOrNone(from),
         keep: readSeq(from),
         snapshot: readSnapshot(from),
         entries: readEntries(from),
@@ -196,7 +213,7 @@ export function readRecord(from: ByteReader, kind: VsrRecord["kind"]): VsrRecord
     case "epoch":
       return {
         kind,
-        epoch: from.varint(),
+        epoch: readEpoch(from),
         members: readGroupMembers(from),
         learner: readFlag(from),
       };
@@ -223,11 +240,11 @@ export function writeImage(out: ByteWriter, image: GroupImage): void {
 
 export function readImage(from: ByteReader): GroupImage {
   return {
-    epoch: from.varint(),
+    epoch: readEpoch(from),
     members: readGroupMembers(from),
     learner: readFlag(from),
-    knownView: from.varint(),
-    lastNormalView: from.varint(),
+    knownView: readViewOrNone(from),
+    lastNormalView: readViewOrNone(from),
     snapshot: readSnapshot(from),
     entries: readEntries(from),
     commitMark: readSeq(from),
@@ -307,7 +324,7 @@ export function writeMessage(out: ByteWriter, message: VsrMessage): void {
 
 export function readMessage(from: ByteReader): VsrMessage {
   const kind = MESSAGE_KINDS[from.uint8()];
-  const epoch = from.varint();
+  const epoch = readEpoch(from);
   if (kind === undefined) {
     from.fail("an unknown kind of message");
     return { kind: "unknownGroup", epoch };
@@ -317,14 +334,15 @@ export function readMessage(from: ByteReader): VsrMessage {
 
 /** A view below 1 has no owner. */
 function readView(from: ByteReader): number {
-  const view = from.varint();
+  const view = readViewOrNone(from);
   if (view === 0) from.fail("views begin at 1");
   return view;
 }
 
 function readTime(from: ByteReader): number {
   const value = from.float64();
-  if (!Number.isFinite(value)) from.fail("a time is not finite");
+  // -1 stands for "none".
+  if (!(value >= -1 && value <= TIME_MS_MAX)) from.fail("a time beyond its bound");
   return value;
 }
 
@@ -344,7 +362,7 @@ function readBody(from: ByteReader, kind: VsrMessageKind, epoch: number): VsrMes
         kind,
         epoch,
         status: readStatus(from),
-        view: from.varint(),
+        view: readViewOrNone(from),
         expected: readSeq(from),
         acked: readSeq(from),
         sentAt: readTime(from),
@@ -369,8 +387,8 @@ function readBody(from: ByteReader, kind: VsrMessageKind, epoch: number): VsrMes
         view: readView(from),
         probe: readFlag(from),
         granted: readFlag(from),
-        currentView: from.varint(),
-        lastNormalView: from.varint(),
+        currentView: readViewOrNone(from),
+        lastNormalView: readViewOrNone(from),
         lastSeq: readSeq(from),
         commit: readSeq(from),
         entries: readEntries(from),
@@ -398,14 +416,14 @@ function readLogMessage(from: ByteReader, kind: LogMessageKind, epoch: number): 
         entries: readEntries(from),
       };
     case "fetchLog":
-      return { kind, epoch, view: from.varint(), from: readSeq(from) };
+      return { kind, epoch, view: readViewOrNone(from), from: readSeq(from) };
     case "logSuffix":
       return {
         kind,
         epoch,
         members: readMembers(from),
         view: readView(from),
-        lastNormalView: from.varint(),
+        lastNormalView: readViewOrNone(from),
         snapshot: readSnapshot(from),
         entries: readEntries(from),
         lastSeq: readSeq(from),

@@ -20,3 +20,23 @@ export const RESEND_PAGES_MAX = 16;
 
 /** Characters kept of why a group was stopped: two event ids and a sentence. */
 export const BROKEN_TEXT_MAX = 512;
+
+/**
+ * The largest counters a decoder takes. Far beyond every use, and far enough below the largest whole
+ * number that adding to one of them stays exact.
+ */
+export const VIEW_MAX = 2 ** 48;
+export const SEQ_MAX = 2 ** 48;
+export const EPOCH_MAX = 2 ** 32;
+
+/**
+ * How far ahead of our own a peer's counter may be. A view rises by one election, an epoch by one
+ * replacement, a place by one event: nobody was away for so many. Without these bounds one message of
+ * one peer, or one flipped bit, would use up the counters of a group for ever.
+ */
+export const VIEW_JUMP_MAX = 2 ** 20;
+export const SEQ_JUMP_MAX = 2 ** 40;
+export const EPOCH_JUMP_MAX = 2 ** 16;
+
+/** Milliseconds of a peer's monotonic clock. */
+export const TIME_MS_MAX = 2 ** 52;

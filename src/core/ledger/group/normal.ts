@@ -6,7 +6,13 @@
 import type { NodeId } from "../../base/ids.ts";
 import type { VsrContext } from "./context.ts";
 import { entryBytes } from "./context.ts";
-import { BROKEN_TEXT_MAX, RESEND_PAGES_MAX, UNSYNCED_WINDOWS_MAX } from "./limits.ts";
+import {
+  BROKEN_TEXT_MAX,
+  EPOCH_MAX,
+  RESEND_PAGES_MAX,
+  SEQ_MAX,
+  UNSYNCED_WINDOWS_MAX,
+} from "./limits.ts";
 import type { EntryKind, LogEntry, VsrMessage } from "./messages.ts";
 import { MEMBERS_MAX } from "./messages.ts";
 import { confirmReads, failReads, startReadRound } from "./reads.ts";
@@ -39,6 +45,7 @@ function refusal(ctx: VsrContext): RefusalReason | null {
   if (!state.acting) return "notPrimary";
   if (ctx.rules.reconfigureIsLast && state.reconfigureSeq >= 0) return "reconfiguring";
   const inFlight = ctx.lastSeq - state.commit;
+  if (ctx.lastSeq >= SEQ_MAX) return "windowFull";
   if (inFlight >= config.windowEntries || state.inFlightBytes >= config.windowBytes) {
     return "windowFull";
   }
@@ -95,7 +102,7 @@ export function proposeReconfiguration(
 
 function unfit(ctx: VsrContext, members: readonly NodeId[]): RefusalReason | null {
   const { state } = ctx;
-  if (!oneStep(state.members, members)) return "badMembers";
+  if (!oneStep(state.members, members) || state.epoch >= EPOCH_MAX) return "badMembers";
   // A newcomer has no vote at first: those who stay and have the log must be able to elect.
   const holds = (id: NodeId): boolean => (state.peers.get(id)?.acked ?? -1) >= 0;
   const ready = members.filter((id) => id === ctx.self || holds(id));

@@ -289,8 +289,12 @@ describe("view change", () => {
     trio.cut("a");
     trio.propose("a", "y");
     const old = { kind: "prepareResponse", epoch: 1, status: "success", view: 1 } as const;
-    const message = { ...old, expected: 51, acked: 50, sentAt: 0, round: 0 };
+    const message = { ...old, expected: 3, acked: 2, sentAt: 0, round: 0 };
     trio.step("a", { kind: "message", from: nodeId("b"), message });
+    expect(trio.committed("a")).not.toContain("y");
+    const beyond = { ...message, view: 4, expected: 51, acked: 50 };
+    const dropped = trio.step("a", { kind: "message", from: nodeId("b"), message: beyond });
+    expect(dropped).toMatchObject([{ kind: "implausible", from: "b" }]);
     expect(trio.committed("a")).not.toContain("y");
     trio.step("a", { kind: "message", from: nodeId("b"), message: { ...message, view: 4 } });
     expect(trio.committed("a")).toContain("y");

@@ -28,6 +28,7 @@ import {
   retire,
   stop,
 } from "./normal.ts";
+import { implausible } from "./plausibility.ts";
 import { read } from "./reads.ts";
 import type { VsrRules } from "./rules.ts";
 import { VSR_RULES } from "./rules.ts";
@@ -298,6 +299,11 @@ export class Replica {
 
   #onMessage(from: NodeId, message: VsrMessage): void {
     const ctx = this.#ctx;
+    const why = implausible(ctx, message);
+    if (why !== null) {
+      ctx.emit({ kind: "implausible", from, why });
+      return;
+    }
     if (!this.#epochFits(from, message)) return;
     const { state } = ctx;
     switch (message.kind) {

@@ -5,6 +5,7 @@
 
 import type { VsrContext } from "./context.ts";
 import { entryBytes } from "./context.ts";
+import { SEQ_MAX } from "./limits.ts";
 import type { GroupSnapshot, LogEntry } from "./messages.ts";
 import { appendNoop, commitUpTo } from "./normal.ts";
 
@@ -62,6 +63,7 @@ export function takeOverWhenDurable(ctx: VsrContext): void {
   for (const to of ctx.others()) {
     ctx.send(to, { kind: "newView", epoch, view, startSeq, commit, entries });
   }
+  if (ctx.lastSeq >= SEQ_MAX) return;
   if (state.reconfigureSeq < 0 || !ctx.rules.reconfigureIsLast) appendNoop(ctx);
 }
 

@@ -110,6 +110,8 @@ export type VsrEffect =
   | { readonly kind: "epochChanged"; readonly epoch: number; readonly members: readonly NodeId[] }
   /** This node is no replica of the group any more. */
   | { readonly kind: "retired"; readonly epoch: number }
+  /** A message of this peer was dropped for counters that no run of the protocol gives. */
+  | { readonly kind: "implausible"; readonly from: NodeId; readonly why: string }
   /** Two different entries were committed at one place: the group stops here for good. (LEDG-6) */
   | { readonly kind: "broken"; readonly why: string };
 

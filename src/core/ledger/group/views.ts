@@ -6,6 +6,7 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { VsrContext } from "./context.ts";
+import { VIEW_MAX } from "./limits.ts";
 import type { VsrMessage } from "./messages.ts";
 import { rank, stepDown } from "./normal.ts";
 import type { Candidacy, ViewChangeResponse } from "./state.ts";
@@ -33,8 +34,13 @@ export function probe(ctx: VsrContext): void {
     state.electAt = ctx.now + bound;
     return;
   }
+  const view = nextOwnedView(ctx);
+  if (view === null) {
+    state.electAt = Number.POSITIVE_INFINITY;
+    return;
+  }
   const candidacy: Candidacy = {
-    view: nextOwnedView(ctx),
+    view,
     probing: true,
     replies: new Map(),
     refusals: new Set(),
@@ -48,11 +54,15 @@ export function probe(ctx: VsrContext): void {
   else ask(ctx, candidacy);
 }
 
-function nextOwnedView(ctx: VsrContext): number {
+/** Null when the views of this group are used up, which takes a hostile peer and thousands of years. */
+function nextOwnedView(ctx: VsrContext): number | null {
   const { state } = ctx;
-  let view = Math.max(state.knownView, state.seenView) + 1;
-  while (!ctx.mayOwn(view, ctx.self)) view++;
-  return view;
+  const next = Math.max(state.knownView, state.seenView) + 1;
+  // Among as many views as there are members each owns one.
+  for (let view = next; view < next + state.members.length; view++) {
+    if (ctx.mayOwn(view, ctx.self)) return view <= VIEW_MAX ? view : null;
+  }
+  return null;
 }
 
 /** Our own grant first, durable like any other. (VSR-13) */
@@ -154,7 +164,8 @@ export function onViewChangeResponse(
     if (!hopeless(ctx, candidacy, from, message)) return;
     giveUp(ctx);
     const backoff = ctx.random.float() * config.viewChangeBackoffMs;
-    state.electAt = ctx.now + message.leaseLeftMs + config.rankDelayMs + backoff;
+    const leftMs = Math.min(Math.max(0, message.leaseLeftMs), config.leaseMs);
+    state.electAt = ctx.now + leftMs + config.rankDelayMs + backoff;
     return;
   }
   candidacy.refusals.delete(from);

@@ -102,7 +102,7 @@ describe("an event from outside", () => {
     [event("JobAccepted", { dcId: "ü".repeat(33) }), "dcId: 66 bytes where at most 64 are allowed"],
     [
       event("JobAccepted", { workerCount: -1 }),
-      "workerCount: -1 is not a whole number from 0 to 2^53 - 1",
+      "workerCount: -1 is not a whole number from 0 to 9007199254740991",
     ],
     [
       event("JobCreated", { assignedDcs: [] }),
@@ -115,7 +115,7 @@ describe("an event from outside", () => {
     ],
     [
       event("JobTimedOut", { lastProgressHlc: stamp(0.5) }),
-      "lastProgressHlc.wallMs: 0.5 is not a whole number from 0 to 2^53 - 1",
+      "lastProgressHlc.wallMs: 0.5 is not a whole number from 0 to 281474976710656",
     ],
   ] as const)("%# is told what is wrong with it", (one, problem) => {
     expect(problemOf(one)).toBe(problem);

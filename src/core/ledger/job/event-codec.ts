@@ -10,7 +10,7 @@
 
 import { assert } from "../../base/assert.ts";
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
-import type { Hlc } from "../../base/hlc.ts";
+import { HLC_LOGICAL_MAX, HLC_WALL_MS_MAX, type Hlc } from "../../base/hlc.ts";
 import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
 import {
   EVENT_KINDS,
@@ -146,6 +146,7 @@ export function writeHlc(writer: ByteWriter, hlc: Hlc): void {
 export function readHlc(reader: ByteReader): Hlc {
   const wallMs = reader.varint();
   const logical = reader.varint();
+  if (wallMs > HLC_WALL_MS_MAX || logical > HLC_LOGICAL_MAX) reader.fail("a time beyond its bound");
   return { wallMs, logical, node: reader.text(NODE_ID_BYTES_MAX) as NodeId };
 }
 

@@ -12,7 +12,7 @@
 
 import type { Brand } from "../../base/brand.ts";
 import { encodeUtf8 } from "../../base/bytes.ts";
-import type { Hlc } from "../../base/hlc.ts";
+import { HLC_LOGICAL_MAX, HLC_WALL_MS_MAX, type Hlc } from "../../base/hlc.ts";
 import { NODE_ID_BYTES_MAX } from "../../base/ids.ts";
 import type { JobId } from "./job-id.ts";
 import * as limits from "./limits.ts";
@@ -169,8 +169,8 @@ function problemOfBody(event: JobEvent): string | null {
 
 function hlcProblem(field: string, hlc: Hlc): string | null {
   return (
-    countProblem(`${field}.wallMs`, hlc.wallMs) ??
-    countProblem(`${field}.logical`, hlc.logical) ??
+    countProblem(`${field}.wallMs`, hlc.wallMs, HLC_WALL_MS_MAX) ??
+    countProblem(`${field}.logical`, hlc.logical, HLC_LOGICAL_MAX) ??
     textProblem(`${field}.node`, hlc.node, 1, NODE_ID_BYTES_MAX)
   );
 }
@@ -204,7 +204,11 @@ function bytesProblem(field: string, bytes: Uint8Array, max: number): string | n
   return `${field}: ${bytes.length} bytes where at most ${max} are allowed`;
 }
 
-function countProblem(field: string, value: number): string | null {
-  if (Number.isSafeInteger(value) && value >= 0) return null;
-  return `${field}: ${value} is not a whole number from 0 to 2^53 - 1`;
+function countProblem(
+  field: string,
+  value: number,
+  max: number = Number.MAX_SAFE_INTEGER,
+): string | null {
+  if (Number.isSafeInteger(value) && value >= 0 && value <= max) return null;
+  return `${field}: ${value} is not a whole number from 0 to ${max}`;
 }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { HLC_WALL_MS_MAX } from "../../base/hlc.ts";
 import { Random } from "../../base/random.ts";
 import { formatJobId, JobIdMint, parseJobId } from "./job-id.ts";
 
@@ -33,7 +34,7 @@ describe("job ids", () => {
     const name = fc.stringMatching(/^[a-z0-9]{1,16}$/);
     const parts = fc.record({
       region: name,
-      timestampMs: fc.maxSafeNat(),
+      timestampMs: fc.nat({ max: HLC_WALL_MS_MAX }),
       gate: name,
       sequence: fc.nat(99_999),
     });

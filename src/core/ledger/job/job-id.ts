@@ -12,6 +12,7 @@
 
 import { assert } from "../../base/assert.ts";
 import type { Brand } from "../../base/brand.ts";
+import { HLC_WALL_MS_MAX } from "../../base/hlc.ts";
 
 export type JobId = Brand<string, "JobId">;
 
@@ -21,6 +22,9 @@ const SEQUENCE_DIGITS = 5;
 const SEQUENCE_MAX = 10 ** SEQUENCE_DIGITS - 1;
 /** Leaves room for ten thousand ids in a millisecond, wherever a process begins. */
 export const FIRST_MAX = SEQUENCE_MAX - 9_999;
+
+/** An id of a later time is nobody's: following it would use up the times an id can hold. */
+const OBSERVED_MS_MAX = HLC_WALL_MS_MAX / 2;
 
 const PATTERN = new RegExp(
   `^([a-z0-9]{1,${REGION_CODE_CHARACTERS_MAX}})-(0|[1-9][0-9]{0,15})` +
@@ -39,7 +43,7 @@ export function parseJobId(text: string): JobIdParts | null {
   const [, region, timestamp, gate, sequence] = PATTERN.exec(text) ?? [];
   if (region === undefined || gate === undefined) return null;
   const timestampMs = Number(timestamp);
-  if (!Number.isSafeInteger(timestampMs)) return null;
+  if (timestampMs > HLC_WALL_MS_MAX) return null;
   return { region, timestampMs, gate, sequence: Number(sequence) };
 }
 
@@ -102,7 +106,7 @@ export class JobIdMint {
   observe(id: string): void {
     const parts = parseJobId(id);
     if (parts === null || parts.region !== this.#region || parts.gate !== this.#gate) return;
-    if (parts.timestampMs < this.#timestampMs) return;
+    if (parts.timestampMs < this.#timestampMs || parts.timestampMs > OBSERVED_MS_MAX) return;
     if (parts.timestampMs === this.#timestampMs) {
       this.#sequence = Math.max(this.#sequence, parts.sequence);
       return;

@@ -6,6 +6,7 @@
 
 import { assert, assertNever } from "../../base/assert.ts";
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { HLC_WALL_MS_MAX } from "../../base/hlc.ts";
 import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
 import { FINGERPRINT_BYTES, type IdempotencyKey, isKey, KEY_BYTES_MAX } from "./key.ts";
 
@@ -122,7 +123,7 @@ function readEntry(reader: ByteReader, kind: number): ShardEntry | null {
       replicaSet: readReplicaSet(reader),
       created: reader.bytes(CREATED_BYTES_MAX),
       ack: reader.bytes(ACK_BYTES_MAX),
-      at: reader.varint(),
+      at: readTime(reader),
     };
   }
   if (kind === KIND.committed) {
@@ -130,7 +131,7 @@ function readEntry(reader: ByteReader, kind: number): ShardEntry | null {
       kind: "committed",
       key: readKey(reader),
       jobId: readJobId(reader),
-      at: reader.varint(),
+      at: readTime(reader),
     };
   }
   if (kind === KIND.rejected) {
@@ -139,15 +140,21 @@ function readEntry(reader: ByteReader, kind: number): ShardEntry | null {
       key: readKey(reader),
       fingerprint: reader.raw(FINGERPRINT_BYTES),
       result: reader.bytes(ACK_BYTES_MAX),
-      at: reader.varint(),
+      at: readTime(reader),
     };
   }
   if (kind !== KIND.expire) return null;
-  const committedBefore = reader.varint();
-  const rejectedBefore = reader.varint();
+  const committedBefore = readTime(reader);
+  const rejectedBefore = readTime(reader);
   const countMax = reader.varint();
   if (countMax > EXPIRE_COUNT_MAX) reader.fail("an expiry above its bound");
   return { kind: "expire", committedBefore, rejectedBefore, countMax };
+}
+
+export function readTime(reader: ByteReader): number {
+  const time = reader.varint();
+  if (time > HLC_WALL_MS_MAX) reader.fail("a time beyond its bound");
+  return time;
 }
 
 export function readKey(reader: ByteReader): IdempotencyKey {

@@ -17,6 +17,7 @@ import {
   isJobId,
   JOB_ID_BYTES_MAX,
   readReplicaSet,
+  readTime,
 } from "./shard-entry.ts";
 
 const SNAPSHOT_VERSION = 1;
@@ -73,7 +74,7 @@ export function decodeShardState(
 ): ShardState | null {
   const reader = new ByteReader(bytes);
   if (reader.uint8() !== SNAPSHOT_VERSION) return null;
-  const clock = reader.varint();
+  const clock = readTime(reader);
   const appliedSeq = reader.varint() - 1;
   const sets = readSets(reader);
   const count = reader.varint();
@@ -112,7 +113,7 @@ function readRow(reader: ByteReader, sets: readonly (readonly NodeId[])[]): Shar
   if (status === undefined) reader.fail("no such status");
   const key = reader.bytes(KEY_BYTES_MAX);
   if (!isKey(fromAscii(key))) reader.fail("not an idempotency key");
-  const at = reader.varint();
+  const at = readTime(reader);
   const replicaSet = status === "rejected" ? [] : sets[reader.varint()];
   if (replicaSet === undefined) reader.fail("no such replica set");
   const body = reader.bytes(RECORD_BYTES_MAX);

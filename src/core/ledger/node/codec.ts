@@ -171,7 +171,9 @@ function readTexts(from: ByteReader, countMax: number, bytesMax: number): string
 }
 
 function readNodes(from: ByteReader): NodeId[] {
-  return readTexts(from, MEMBERS_MAX, NODE_ID_BYTES_MAX) as NodeId[];
+  const nodes = readTexts(from, MEMBERS_MAX, NODE_ID_BYTES_MAX) as NodeId[];
+  if (new Set(nodes).size !== nodes.length) from.fail("a node is named twice");
+  return nodes;
 }
 
 function writeOptional(out: ByteWriter, text: string | null): void {

@@ -37,6 +37,9 @@ export interface RecoveredLedger {
   readonly archived: Iterable<string>;
 }
 
+/** More than clocks are ever set back. */
+const RECOVERED_AHEAD_MS_MAX = 86_400_000;
+
 export class LedgerNode {
   readonly #context: LedgerContext;
   readonly #groups: Groups;
@@ -63,7 +66,8 @@ export class LedgerNode {
     for (const [id, image] of images) {
       context.mint.observe(id);
       for (const { wall: wallMs, logical } of image.entries) {
-        context.hlc.recover({ wallMs, logical });
+        // A stamp from further ahead was committed and never merged: it must not take our clock along.
+        if (wallMs <= wall + RECOVERED_AHEAD_MS_MAX) context.hlc.recover({ wallMs, logical });
       }
       this.#groups.open(id, { kind: "recovered", image });
     }

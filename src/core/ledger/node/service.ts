@@ -37,6 +37,9 @@ const REDIRECTS_MAX = 4;
 /** A job minted within this long is looked for again instead of being called unknown. */
 const FOUNDING_GRACE_MS = 10_000;
 
+/** Impossible messages of one peer are told again after this. */
+const IMPLAUSIBLE_EVERY_MS = 10_000;
+
 export class Service {
   readonly #context: LedgerContext;
   readonly #groups: Groups;
@@ -46,6 +49,8 @@ export class Service {
   readonly #shards: ShardService;
   readonly #keyCache: KeyCache;
   readonly #reads: Reads;
+  /** Peers whose impossible messages were told lately; as many as there are nodes. */
+  readonly #quietUntil = new Map<NodeId, number>();
 
   /** `onApplied`: a job has moved on. */
   constructor(
@@ -284,6 +289,9 @@ export class Service {
       case "broken":
         this.#context.emit({ kind: "alarm", group: group.id, why: effect.why });
         return;
+      case "implausible":
+        this.#onImplausible(group, effect.from, effect.why);
+        return;
       case "accepted":
         if (app.kind === "shard") app.proposed.delete(effect.eventId);
         return;
@@ -291,6 +299,14 @@ export class Service {
       case "retired":
         return;
     }
+  }
+
+  /** Once in a while per peer: one that sends such things sends many. */
+  #onImplausible(group: Group, from: NodeId, why: string): void {
+    const { now } = this.#context;
+    if (now < (this.#quietUntil.get(from) ?? Number.NEGATIVE_INFINITY)) return;
+    this.#quietUntil.set(from, now + IMPLAUSIBLE_EVERY_MS);
+    this.#context.emit({ kind: "alarm", group: group.id, why: `${why}; sent by ${from}, dropped` });
   }
 
   #onCommitted(group: Group, entry: LogEntry, copies: readonly NodeId[]): void {

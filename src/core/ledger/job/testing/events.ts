@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { encodeUtf8 } from "../../../base/bytes.ts";
-import type { Hlc } from "../../../base/hlc.ts";
+import { HLC_LOGICAL_MAX, HLC_WALL_MS_MAX, type Hlc } from "../../../base/hlc.ts";
 import { nodeId } from "../../../base/ids.ts";
 import type { EventId, JobEvent, JobEventKind } from "../events.ts";
 import type { JobId } from "../job-id.ts";
@@ -79,8 +79,8 @@ const name = fc.stringMatching(/^[a-z0-9]{1,8}$/);
 const count = fc.oneof(fc.nat(20), fc.maxSafeNat());
 const bytes = fc.uint8Array({ maxLength: 40 });
 const hlc: fc.Arbitrary<Hlc> = fc.record({
-  wallMs: fc.maxSafeNat(),
-  logical: count,
+  wallMs: fc.nat({ max: HLC_WALL_MS_MAX }),
+  logical: fc.oneof(fc.nat(20), fc.nat({ max: HLC_LOGICAL_MAX })),
   node: name.map(nodeId),
 });
 

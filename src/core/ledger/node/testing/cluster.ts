@@ -52,15 +52,24 @@ export class TestCluster {
   readonly answers = new Map<number, LedgerAnswer>();
   readonly alarms: string[] = [];
   readonly archived: string[] = [];
+  /** Sees every batch on its way. */
+  onSend: (from: NodeId, to: NodeId, messages: readonly NodeMessage[]) => void = () => undefined;
   readonly #regions: readonly string[];
   readonly #config: LedgerNodeConfig;
+  readonly #shards: readonly number[] | null;
   #net: Flight[] = [];
   #tokens = 0;
   readonly #writer = new ByteWriter(256);
   now = 0;
 
-  constructor(regions: readonly string[], changes: Partial<LedgerNodeConfig> = {}) {
+  /** `shards`: those there are; all unless said. */
+  constructor(
+    regions: readonly string[],
+    changes: Partial<LedgerNodeConfig> = {},
+    shards: readonly number[] | null = null,
+  ) {
     this.#regions = regions;
+    this.#shards = shards;
     this.#config = { ...LEDGER_NODE_DEFAULTS, ...changes };
     this.nodes = regions.map((_, index) => ({
       id: nodeId(`n${index}`),
@@ -92,7 +101,8 @@ export class TestCluster {
     test.boots++;
     const boot = `b${test.boots}`;
     const options = { self, sites, config: this.#config, boot, rules: LEDGER_RULES };
-    const node = new LedgerNode(options, new Random(`${self}/${boot}`));
+    const shards = this.#shards === null ? {} : { shards: this.#shards };
+    const node = new LedgerNode({ ...options, ...shards }, new Random(`${self}/${boot}`));
     const recovery = new LedgerRecovery();
     recovery.restore(test.checkpoint?.bytes ?? null);
     const rest = test.records.slice(test.checkpoint?.records ?? 0);
@@ -134,10 +144,10 @@ export class TestCluster {
     this.deliver(index, { kind: "request", id: 1, request });
   }
 
-  /** One message from the last node. */
-  deliver(index: number, message: NodeMessage): void {
+  /** One message from another node, the last unless said. */
+  deliver(index: number, message: NodeMessage, sender = this.nodes.length - 1): void {
     const test = this.at(index);
-    const from = this.at(this.nodes.length - 1).id;
+    const from = this.at(sender).id;
     const input = { kind: "messages", from, messages: [message] } as const;
     test.node?.take(input, millis(this.now), WALL + this.now);
     this.#drain(test);
@@ -210,6 +220,7 @@ export class TestCluster {
   #carryOut(test: TestNode, effect: LedgerEffect): void {
     switch (effect.kind) {
       case "send": {
+        this.onSend(test.id, effect.to, effect.messages);
         const bytes = encodeBatch(this.#writer, effect.messages);
         this.#net.push({ from: test, to: effect.to, bytes });
         return;
