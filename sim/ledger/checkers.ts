@@ -112,6 +112,7 @@ export class LedgerCheckers implements LedgerWatcher {
 
   #onAlarm(process: LedgerProcess, group: GroupId, why: string): void {
     if (why.includes("has no group after")) this.marks.add("shard.overdue");
+    else if (why.startsWith("IDENTITY_CHANGED")) this.marks.add("node.identityRefused");
     else this.#violations.report("I1", `${process.id} on ${group}: ${why}`);
   }
 

@@ -55,6 +55,13 @@ export class LedgerDisk {
     this.#random = random;
   }
 
+  /** Another, empty medium. */
+  wipe(): void {
+    this.#names = new Map();
+    this.#durableNames = new Map();
+    this.#changes = [];
+  }
+
   names(): string[] {
     return [...this.#names.keys()].sort();
   }

@@ -103,6 +103,9 @@ export class LedgerFaults {
       case "rot":
         if (process !== undefined) this.#rot(process);
         return;
+      case "diskLost":
+        if (process !== undefined) this.#loseDisk(process, fault.forMs);
+        return;
       case "wallJump":
         process?.clock.jumpWall(fault.ms);
         return;
@@ -157,6 +160,20 @@ export class LedgerFaults {
     if (name === null) return;
     this.#damaged.add(process);
     checkers.observer(process).rotten.add(name);
+  }
+
+  /** Under the same name, as an empty volume and a script that runs `join` would have it. (VSR-30) */
+  #loseDisk(process: LedgerProcess, forMs: number): void {
+    const { plan, checkers, processes } = this.#targets;
+    if (this.#damaged.size >= plan.damagedMax || this.#damaged.has(process)) return;
+    // Nobody can tell the second disk of a node from the first if it never heard the first.
+    const others = processes.filter((one) => one !== process);
+    if (!others.every(({ node }) => node?.identities.has(process.id) === true)) return;
+    if (this.#isReplacing()) return;
+    this.#damaged.add(process);
+    this.#crash(process, true, forMs);
+    process.loseDisk();
+    checkers.observer(process).lost();
   }
 
   /** Someone may have joined a group and not have its log yet: one damaged disk more would be too many. */

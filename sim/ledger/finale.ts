@@ -72,7 +72,7 @@ export class Finale {
   }
 
   #sound(): LedgerProcess[] {
-    return this.#around.processes.filter(({ state }) => state !== "corrupt");
+    return this.#around.processes.filter(({ state, lostDisk }) => state !== "corrupt" && !lostDisk);
   }
 
   isOver(): boolean {

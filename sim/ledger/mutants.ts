@@ -7,17 +7,20 @@
 import { VSR_RULES, type VsrRules } from "../../src/core/ledger/group/rules.ts";
 import { IDEMPOTENCY_RULES, type IdempotencyRules } from "../../src/core/ledger/keys/rules.ts";
 import { WAL_RULES, type WalRules } from "../../src/core/ledger/log/rules.ts";
+import { NODE_RULES, type NodeRules } from "../../src/core/ledger/node/rules.ts";
 
 export interface LedgerSimRules {
   readonly vsr: VsrRules;
   readonly wal: WalRules;
   readonly idempotency: IdempotencyRules;
+  readonly node: NodeRules;
 }
 
 export const ALL_LEDGER_RULES: LedgerSimRules = {
   vsr: VSR_RULES,
   wal: WAL_RULES,
   idempotency: IDEMPOTENCY_RULES,
+  node: NODE_RULES,
 };
 
 /** As the first design was written, and its partial repairs. */

@@ -83,6 +83,8 @@ export class LedgerProcess {
   readonly #random: Random;
   readonly #writer = new ByteWriter(4_096);
   state: ProcessState = "down";
+  /** Disks this name has had; each has an identity of its own. */
+  #disks = 0;
   /** Counts process starts; events of an earlier process are void. */
   life = 0;
   node: LedgerNode | null = null;
@@ -108,6 +110,15 @@ export class LedgerProcess {
 
   get wall(): number {
     return this.clock.wall(this.#around.world.now);
+  }
+
+  get identity(): string {
+    return `${this.id}/${this.#disks}`;
+  }
+
+  /** It serves from an empty disk under the name of one that did not come back. */
+  get lostDisk(): boolean {
+    return this.#disks > 0;
   }
 
   get serves(): boolean {
@@ -163,9 +174,11 @@ export class LedgerProcess {
     const node = new LedgerNode(options, this.#random.fork(`life/${this.life}`));
     this.node = node;
     this.#turning = true;
-    node.recover({ images, archived: recovery.archived }, this.local, this.wall);
+    const { archived, identities } = recovery;
+    node.recover({ images, archived, identities }, this.local, this.wall);
     // The ledger is new where nothing was ever durable; a damaged disk has been refused before.
-    const found = opening.records.length === 0 && opening.checkpoint === null;
+    const isEmpty = opening.records.length === 0 && opening.checkpoint === null;
+    const found = isEmpty && !this.lostDisk;
     node.start(this.local, this.wall, found);
     this.#turning = false;
     this.#settle();
@@ -239,9 +252,10 @@ export class LedgerProcess {
       case "send": {
         const target = this.#around.byId(effect.to);
         assert(target !== undefined, "nodes speak to nodes");
+        const { identity } = this;
         const bytes = encodeBatch(this.#writer, effect.messages);
         links.send(this.spec.index, target.spec.index, bytes, (batch) =>
-          target.deliver(this.id, batch),
+          target.deliver(this.id, identity, batch),
         );
         return;
       }
@@ -255,7 +269,7 @@ export class LedgerProcess {
     }
   }
 
-  deliver(from: NodeId, bytes: Uint8Array): void {
+  deliver(from: NodeId, identity: string, bytes: Uint8Array): void {
     if (!this.serves) return;
     this.#inLife(false, () => {
       const decoded = decodeBatch(bytes);
@@ -263,7 +277,8 @@ export class LedgerProcess {
         decoded.ok,
         `what a node sends can be read${decoded.ok ? "" : `: ${decoded.problem}`}`,
       );
-      this.#input({ kind: "messages", from, messages: decoded.messages });
+      const { messages } = decoded;
+      this.#input({ kind: "messages", from, identity, messages });
     });
   }
 
@@ -370,6 +385,14 @@ export class LedgerProcess {
     const answers = this.#answers;
     this.#answers = new Map();
     for (const done of answers.values()) done(null);
+  }
+
+  /** The disk is gone; the next start finds an empty one, and was told to join. */
+  loseDisk(): void {
+    this.crash(true);
+    this.#around.world.note(`${this.id} has lost its disk`);
+    this.disk.wipe();
+    this.#disks++;
   }
 
   /** Flips a bit of something that was proven durable: the file's name, null when nothing is yet. */

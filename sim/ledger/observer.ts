@@ -125,6 +125,14 @@ export class NodeObserver implements JournalObserver {
     this.#failed = false;
   }
 
+  /** Nothing of what this disk held comes back. */
+  lost(): void {
+    this.#placed.clear();
+    this.#folds = new Map();
+    this.#durableLsn = 0;
+    this.rotten.clear();
+  }
+
   refused(why: string): void {
     this.#violations.check(this.rotten.size > 0, "W3", () => `${this.#name} refuses: ${why}`);
   }

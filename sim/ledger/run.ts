@@ -97,7 +97,7 @@ export class LedgerRun {
 
   #process(index: number, around: LedgerSurroundings): LedgerProcess {
     const { plan } = this;
-    const { vsr, wal: walRules, idempotency } = ledgerRulesWithout(this.#options.mutant);
+    const { vsr, wal: walRules, idempotency, node } = ledgerRulesWithout(this.#options.mutant);
     const random = this.world.random.fork(`machine/${index}`);
     const rate = 1 + (random.float() - 0.5) * plan.clockDrift;
     const clock = new NodeClock(random.float() * 1_000_000, rate);
@@ -106,7 +106,7 @@ export class LedgerRun {
     const id = sites[index]?.node as NodeId;
     const spec = {
       ...{ index, id, sites, shards, config, wal, walRules, checkpointEveryMs },
-      ...{ rules: { vsr, idempotency }, checkpointsKept: 2 },
+      ...{ rules: { vsr, idempotency, node }, checkpointsKept: 2 },
     };
     return new LedgerProcess(spec, around, clock, disk);
   }

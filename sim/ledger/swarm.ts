@@ -41,6 +41,7 @@ export type LedgerFault =
     }
   | { readonly kind: "diskFull"; readonly node: number; readonly forMs: number }
   | { readonly kind: "rot"; readonly node: number }
+  | { readonly kind: "diskLost"; readonly node: number; readonly forMs: number }
   | { readonly kind: "wallJump"; readonly node: number; readonly ms: number }
   /** Whoever leads a group right then dies, pauses, or is cut off, maybe while another restarts. */
   | {
@@ -212,6 +213,7 @@ const KINDS: readonly (readonly [LedgerFault["kind"], number])[] = [
   ["slow", 1],
   ["diskFull", 2],
   ["rot", 0.5],
+  ["diskLost", 0.5],
   ["wallJump", 1],
   ["leaderTrouble", 4],
   ["restartAll", 0.5],
@@ -268,6 +270,8 @@ function drawFault(kind: LedgerFault["kind"], random: Random, range: FaultRange)
       return { kind, node, forMs };
     case "rot":
       return { kind, node };
+    case "diskLost":
+      return { kind, node, forMs };
     case "wallJump":
       return { kind, node, ms: (random.float() - 0.5) * (range.bigJumps ? 7_200_000 : 6_000) };
     case "leaderTrouble": {

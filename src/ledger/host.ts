@@ -30,6 +30,7 @@ import { cancelEntry, cancelOf } from "./audit-entries.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
 import { Driver } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
+import { identityOfDirectory } from "./identity.ts";
 import { Peers } from "./peers.ts";
 import { type HostStatus, hostStatus } from "./status.ts";
 import { Store } from "./store.ts";
@@ -224,11 +225,13 @@ export class LedgerHost {
       log,
       background,
       version,
-      onMessages: (from, messages) => this.#onMessages(from, messages),
+      onMessages: (...batch) => this.#onMessages(...batch),
+      identityProblem: (...peer) => this.#identityProblem(...peer),
       onLink: (peer, up) => onEvent({ event: "peer", peer, up }),
     });
     this.#api = await ApiServer.listen(config.api, { host: this, log });
     const first = await firstStart(config.dataDir, config.file);
+    const identity = await identityOfDirectory(config.dataDir);
     const { store, recovered } = await Store.open(config, {
       clock,
       log,
@@ -266,7 +269,7 @@ export class LedgerHost {
       log.event("info", "ledger.first-start", detail);
       this.note({ kind: "ledger.founded", subject: config.name, requester: SYSTEM, detail });
     }
-    this.#peers.start();
+    this.#peers.start(identity);
   }
 
   /** Our own past lies ahead of our clock: peers will refuse our stamps until it has caught up. (HLC-5) */
@@ -281,12 +284,18 @@ export class LedgerHost {
     return null;
   }
 
-  #onMessages(from: NodeId, messages: readonly NodeMessage[]): void {
+  #identityProblem(peer: NodeId, identity: string): string | null {
+    const problem = this.node?.refuseIdentity(peer, identity) ?? null;
+    if (problem !== null) this.#driver?.flush();
+    return problem;
+  }
+
+  #onMessages(from: NodeId, identity: string, messages: readonly NodeMessage[]): void {
     if ((this.#store?.waiting ?? 0) > DISK_BEHIND_RECORDS) {
       this.counts.shed++;
       return;
     }
-    this.#driver?.take({ kind: "messages", from, messages });
+    this.#driver?.take({ kind: "messages", from, identity, messages });
   }
 
   #run(effect: LedgerEffect): void {

@@ -35,11 +35,20 @@ const PLACES = { total: 256, perHost: 128, forMembers: 128 };
 const REPEAT_LOG_MS = 30_000;
 
 export interface PeersHandlers {
-  readonly onMessages: (from: NodeId, messages: readonly NodeMessage[]) => void;
+  /** `identity`: of the sender's data directory. */
+  readonly onMessages: (from: NodeId, identity: string, messages: readonly NodeMessage[]) => void;
+  /** Why a peer with this data directory is not heard; null when it is. */
+  readonly identityProblem: (peer: NodeId, identity: string) => string | null;
   readonly onLink: (peer: NodeId, up: boolean) => void;
   readonly log: Log;
   readonly background: Background;
   readonly version: string;
+}
+
+/** Who speaks on a connection that came in. */
+interface Caller {
+  readonly name: NodeId;
+  readonly identity: string;
 }
 
 export interface PeerView extends PeerLinkView {
@@ -63,6 +72,7 @@ export class Peers {
   readonly #received = new Map<NodeId, number>();
   readonly #logged = new Map<string, number>();
   readonly #writer = new ByteWriter(BATCH_BYTES * 2);
+  #identity = "";
   #ring: KeyRing;
 
   private constructor(config: LedgerConfig, tcp: TcpPort, handlers: PeersHandlers) {
@@ -111,7 +121,9 @@ export class Peers {
     this.#ring = this.#makeRing();
   }
 
-  start(): void {
+  /** `identity`: of our own data directory; nobody is called before it is durable. */
+  start(identity: string): void {
+    this.#identity = identity;
     for (const link of this.#links.values()) link.start();
   }
 
@@ -180,7 +192,7 @@ export class Peers {
             connection.destroy(`the node at ${peer.address} is called "${hello.node}"`);
             return;
           }
-          const value = this.#ledger;
+          const value = { ...this.#ledger, identity: this.#identity };
           connection.send(encodeStreamMessage({ name: "ledgerOpening", correlation: 1, value }));
         },
         onMessage: (bytes) => {
@@ -195,7 +207,7 @@ export class Peers {
   }
 
   #accept(stream: ByteStream): void {
-    let peer: NodeId | null = null;
+    let peer: Caller | null = null;
     const connection: Connection = this.#connection(stream, "server", {
       onReady: () => {},
       onMessage: (bytes, hello) => {
@@ -205,13 +217,16 @@ export class Peers {
         else peer = this.#onOpening(message.value, hello, connection);
       },
       onEnd: (problem) => {
-        if (peer !== null && this.#incoming.get(peer) === connection) this.#incoming.delete(peer);
-        if (problem !== null) this.#logOnce("warn", "peer.refused", peer ?? stream.host, problem);
+        const name = peer?.name;
+        if (name !== undefined && this.#incoming.get(name) === connection) {
+          this.#incoming.delete(name);
+        }
+        if (problem !== null) this.#logOnce("warn", "peer.refused", name ?? stream.host, problem);
       },
     });
   }
 
-  #onBatch(peer: NodeId, message: StreamEnvelope, connection: Connection): void {
+  #onBatch({ name, identity }: Caller, message: StreamEnvelope, connection: Connection): void {
     if (message.name !== "ledgerBatch") {
       connection.destroy(`a ledger does not send ${message.name}`);
       return;
@@ -221,15 +236,15 @@ export class Peers {
       connection.destroy(batch.problem);
       return;
     }
-    this.#received.set(peer, (this.#received.get(peer) ?? 0) + 1);
-    this.#handlers.onMessages(peer, batch.messages);
+    this.#received.set(name, (this.#received.get(name) ?? 0) + 1);
+    this.#handlers.onMessages(name, identity, batch.messages);
   }
 
   /** Who it is, if it belongs to this ledger. */
-  #onOpening(message: StreamEnvelope, hello: Hello, connection: Connection): NodeId | null {
+  #onOpening(message: StreamEnvelope, hello: Hello, connection: Connection): Caller | null {
     const known = this.#config.peers.find(({ name }) => name === hello.node);
     const problem = this.#openingProblem(message, hello, known);
-    if (problem !== null || known === undefined) {
+    if (problem !== null || known === undefined || message.name !== "ledgerOpening") {
       const text = problem ?? "unknown";
       const value = { code: "LEDGER", text, retryAfterMs: null };
       connection.send(encodeStreamMessage({ name: "refusal", correlation: 1, value }));
@@ -241,7 +256,7 @@ export class Peers {
     this.#incoming.set(known.name, connection);
     const value = { node: this.#config.name };
     connection.send(encodeStreamMessage({ name: "ledgerOpened", correlation: 1, value }));
-    return known.name;
+    return { name: known.name, identity: message.value.identity };
   }
 
   #openingProblem(
@@ -260,7 +275,9 @@ export class Peers {
         `[${this.#ledger.described}]; make name, region, peers, replicas and fewNodes agree on all nodes`
       ).slice(0, 500);
     }
-    if (known.region === datacenter) return null;
+    if (known.region === datacenter) {
+      return this.#handlers.identityProblem(known.name, message.value.identity);
+    }
     return `${node} says it is in ${datacenter}; ${name} (${region}) has it in ${known.region}`;
   }
 

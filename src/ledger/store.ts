@@ -9,6 +9,7 @@
 
 import { join } from "node:path";
 import { errorText } from "../core/base/error-text.ts";
+import type { NodeId } from "../core/base/ids.ts";
 import type { GroupId } from "../core/ledger/group/messages.ts";
 import type { GroupImage } from "../core/ledger/group/types.ts";
 import { type LogLine, logLines } from "../core/ledger/job/log-lines.ts";
@@ -39,6 +40,7 @@ export interface StoreHandlers {
 export interface Recovered {
   readonly images: ReadonlyMap<GroupId, GroupImage>;
   readonly archived: Iterable<string>;
+  readonly identities: ReadonlyMap<NodeId, string>;
   readonly replayed: number;
   readonly tookMs: number;
 }
@@ -144,7 +146,8 @@ export class Store {
       const archived = new Set([...recovery.archived, ...archive.jobs()]);
       const images = recovery.images();
       const tookMs = Math.round(clock.now() - startedAt);
-      return { store, recovered: { images, archived, replayed, tookMs } };
+      const { identities } = recovery;
+      return { store, recovered: { images, archived, identities, replayed, tookMs } };
     } catch (error) {
       await wal.close();
       throw error;

@@ -12,11 +12,14 @@ export interface LedgerOpening {
   readonly digest: string;
   /** The same for people: "n1@use1 n2@euw1 …, 3 replicas". */
   readonly described: string;
+  /** Of the speaker's data directory: another one under its name has forgotten what it promised. (VSR-30) */
+  readonly identity: string;
 }
 
 export const opening = struct<LedgerOpening>("LedgerOpening", {
   digest: required(1, text(ID_BYTES_MAX, 1)),
   described: optional(2, text(ERROR_BYTES_MAX), ""),
+  identity: required(3, text(ID_BYTES_MAX, 1)),
 });
 
 export const opened = struct<{ readonly node: string }>("LedgerOpened", {

@@ -16,6 +16,8 @@ export const RECORD_TYPES = {
   VSR_RECONFIGURE: 68,
   /** A group with two committed histories is stopped for good. */
   VSR_BROKEN: 69,
+  /** Which data directory stands behind a peer's name. */
+  PEER_IDENTITY: 70,
   /** Where a checkpoint was taken: it stands for all records before this one. */
   CHECKPOINT_MARK: 72,
   /** Who asked for what; only in logs of their own. (SWIM-12) */

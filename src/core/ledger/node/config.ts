@@ -6,6 +6,7 @@ import { VSR_RULES } from "../group/rules.ts";
 import { ANTI_ENTROPY_DEFAULTS, checkAntiEntropyConfig } from "../job/config.ts";
 import { checkCacheBelowAuthority, IDEMPOTENCY_PROFILES } from "../keys/config.ts";
 import { IDEMPOTENCY_RULES } from "../keys/rules.ts";
+import { NODE_RULES } from "./rules.ts";
 import type { LedgerNodeConfig, LedgerRules } from "./types.ts";
 
 export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
@@ -21,7 +22,11 @@ export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
   retentionMs: 24 * 3_600_000,
 };
 
-export const LEDGER_RULES: LedgerRules = { vsr: VSR_RULES, idempotency: IDEMPOTENCY_RULES };
+export const LEDGER_RULES: LedgerRules = {
+  vsr: VSR_RULES,
+  idempotency: IDEMPOTENCY_RULES,
+  node: NODE_RULES,
+};
 
 /** Requests a node holds at once, its own clients' and its peers'. Beyond it the answer is "retry". */
 export const REQUESTS_MAX = 65_536;

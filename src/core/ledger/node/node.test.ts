@@ -332,6 +332,41 @@ describe("nodes that compare what they have (AE-3)", () => {
   });
 });
 
+describe("a node that has lost its disk (VSR-30)", () => {
+  const keys = Array.from({ length: 24 }, (_, index) => `client:${index}:0123456789abcdef`);
+
+  it("is not heard under its old name, and no key becomes a second job", () => {
+    const cluster = new TestCluster(THREE);
+    cluster.run(1_000);
+    const first = keys.map((key, index) => jobOf(cluster.ask(index % 3, submit(key))));
+    const lost = cluster.at(2);
+    cluster.loseDisk(lost);
+    cluster.start(lost);
+    cluster.run(3_000);
+    const asked = keys.map((key) => cluster.ask(2, submit(key), 40_000));
+    expect(asked.filter(({ kind }) => kind === "committed")).toEqual([]);
+    cluster.run(15_000);
+    expect(keys.map((key) => jobOf(cluster.ask(0, submit(key))))).toEqual(first);
+    expect(cluster.alarms.join()).toContain("IDENTITY_CHANGED: n2 has another data directory");
+    expect(cluster.alarms.filter((why) => !why.startsWith("IDENTITY_CHANGED"))).toEqual([]);
+  });
+
+  it.each(["a restart", "a restart from a checkpoint"])("is known after %s too", (way) => {
+    const cluster = new TestCluster(THREE);
+    cluster.run(1_000);
+    for (const test of cluster.nodes.slice(0, 2)) {
+      if (way !== "a restart") cluster.checkpoint(test);
+      cluster.kill(test);
+      cluster.start(test);
+    }
+    cluster.loseDisk(cluster.at(2));
+    cluster.start(cluster.at(2));
+    cluster.run(20_000);
+    expect(cluster.at(2).node?.groups.size).toBe(0);
+    expect(cluster.alarms.join()).toContain("IDENTITY_CHANGED");
+  });
+});
+
 describe("finished jobs", () => {
   it("leave memory after their retention and cannot be founded again (G-14)", () => {
     const cluster = new TestCluster(["use1"], { retentionMs: 30_000 });

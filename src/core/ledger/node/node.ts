@@ -26,6 +26,7 @@ import { ARCHIVE_EVERY_MS } from "./config.ts";
 import { LedgerContext } from "./context.ts";
 import type { Group } from "./group.ts";
 import { Groups } from "./groups.ts";
+import { Identities } from "./identities.ts";
 import type { NodeMessage } from "./messages.ts";
 import { Service } from "./service.ts";
 import { shardGroup } from "./topology.ts";
@@ -35,6 +36,8 @@ import type { LedgerEffect, LedgerInput, LedgerOptions, LedgerStatus } from "./t
 export interface RecoveredLedger {
   readonly images: ReadonlyMap<GroupId, GroupImage>;
   readonly archived: Iterable<string>;
+  /** Which data directory each peer was heard with. */
+  readonly identities: ReadonlyMap<NodeId, string>;
 }
 
 /** More than clocks are ever set back. */
@@ -45,6 +48,7 @@ export class LedgerNode {
   readonly #groups: Groups;
   readonly #comparison: Comparison;
   readonly #service: Service;
+  readonly #identities: Identities;
   #archiveAt = 0;
 
   constructor(options: LedgerOptions, random: Random) {
@@ -56,12 +60,17 @@ export class LedgerNode {
     this.#comparison = new Comparison(this.#context, this.#groups, random.fork("comparison"));
     const onApplied = (group: Group): void => this.#comparison.onApplied(group);
     this.#service = new Service(this.#context, this.#groups, random, onApplied);
+    this.#identities = new Identities(this.#context, (from, messages) => {
+      for (const message of messages) this.#onMessage(from, message);
+    });
   }
 
   /** Before `start`: what the log says about each group. */
-  recover({ images, archived }: RecoveredLedger, now: Millis, wall: number): void {
+  recover(recovered: RecoveredLedger, now: Millis, wall: number): void {
+    const { images, archived, identities } = recovered;
     const context = this.#context;
     context.setTime(now, wall);
+    this.#identities.recover(identities);
     for (const jobId of archived) context.archived.add(jobId);
     for (const [id, image] of images) {
       context.mint.observe(id);
@@ -100,7 +109,7 @@ export class LedgerNode {
     switch (input.kind) {
       case "messages":
         if (!this.#context.topology.knows(input.from)) return;
-        for (const message of input.messages) this.#onMessage(input.from, message);
+        this.#identities.take(input.from, input.identity, input.messages);
         return;
       case "durable":
         this.#groups.onDurable(input.count);
@@ -155,6 +164,16 @@ export class LedgerNode {
   /** Jobs that left memory. */
   get archived(): ReadonlySet<string> {
     return this.#context.archived;
+  }
+
+  /** Which data directory each peer was heard with, durably. */
+  get identities(): ReadonlyMap<NodeId, string> {
+    return this.#identities.known;
+  }
+
+  /** Why a peer with this data directory is not heard, with an alarm; null when it is. */
+  refuseIdentity(peer: NodeId, identity: string): string | null {
+    return this.#identities.refuse(peer, identity);
   }
 
   /** Records handed to the log by this process: what a checkpoint taken now covers. */

@@ -7,10 +7,13 @@
  */
 
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
 import { readImage, writeImage } from "../group/codec.ts";
 import { GROUP_ID_BYTES_MAX, type GroupId } from "../group/messages.ts";
 import { ImageFold } from "../group/state.ts";
 import type { GroupImage } from "../group/types.ts";
+import { RECORD_TYPES } from "../log/record-types.ts";
+import { decodeIdentity, IDENTITY_BYTES_MAX } from "./identities.ts";
 import type { LedgerNode } from "./node.ts";
 import { decodeGroupRecord } from "./records.ts";
 
@@ -28,12 +31,18 @@ export function encodeCheckpoint(node: LedgerNode): Uint8Array {
   }
   out.varint(node.archived.size);
   for (const id of node.archived) out.text(id);
+  out.varint(node.identities.size);
+  for (const [peer, identity] of node.identities) {
+    out.text(peer);
+    out.text(identity);
+  }
   return out.take();
 }
 
 export class LedgerRecovery {
   readonly #folds = new Map<GroupId, ImageFold>();
   readonly archived = new Set<string>();
+  readonly identities = new Map<NodeId, string>();
   /** What could not be read; recovery must not go on then. */
   problem: string | null = null;
 
@@ -52,11 +61,19 @@ export class LedgerRecovery {
     for (let i = 0; i < archived && !from.failed; i++) {
       this.archived.add(from.text(GROUP_ID_BYTES_MAX));
     }
+    const peers = from.varint();
+    for (let i = 0; i < peers && !from.failed; i++) {
+      this.identities.set(from.text(NODE_ID_BYTES_MAX) as NodeId, from.text(IDENTITY_BYTES_MAX));
+    }
     if (from.remaining > 0) from.fail("bytes after the end of a checkpoint");
     this.problem = from.problem;
   }
 
   apply(type: number, payload: Uint8Array): void {
+    if (type === RECORD_TYPES.PEER_IDENTITY) {
+      this.#applyIdentity(payload);
+      return;
+    }
     const decoded = decodeGroupRecord(type, payload);
     if (decoded === null) return;
     if (typeof decoded === "string") {
@@ -70,6 +87,12 @@ export class LedgerRecovery {
       this.#folds.set(group, fold);
     }
     fold.apply(record);
+  }
+
+  #applyIdentity(payload: Uint8Array): void {
+    const decoded = decodeIdentity(payload);
+    if (typeof decoded === "string") this.problem ??= decoded;
+    else this.identities.set(decoded.peer, decoded.identity);
   }
 
   images(): Map<GroupId, GroupImage> {

@@ -17,6 +17,7 @@ import type { IdempotencyConfig } from "../keys/config.ts";
 import type { GateCacheStats } from "../keys/gate-cache.ts";
 import type { IdempotencyRules } from "../keys/rules.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage } from "./messages.ts";
+import type { NodeRules } from "./rules.ts";
 
 /** All nodes of a ledger should have the same numbers, and must have the same `replicas` and `fewGates`. */
 export interface LedgerNodeConfig {
@@ -67,10 +68,17 @@ export interface LedgerOptions {
 export interface LedgerRules {
   readonly vsr: VsrRules;
   readonly idempotency: IdempotencyRules;
+  readonly node: NodeRules;
 }
 
 export type LedgerInput =
-  | { readonly kind: "messages"; readonly from: NodeId; readonly messages: readonly NodeMessage[] }
+  | {
+      readonly kind: "messages";
+      readonly from: NodeId;
+      /** Of the sender's data directory; told when its link was opened. */
+      readonly identity: string;
+      readonly messages: readonly NodeMessage[];
+    }
   | { readonly kind: "durable"; readonly count: number }
   | { readonly kind: "tick" }
   | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest };

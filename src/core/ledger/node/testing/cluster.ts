@@ -36,6 +36,10 @@ export interface TestNode {
   synced: number;
   checkpoint: { readonly bytes: Uint8Array; readonly records: number } | null;
   boots: number;
+  /** Of its disk. */
+  identity: string;
+  /** Its ledger is new: it founds its shards. */
+  founds: boolean;
   /** Messages from and to it are lost. */
   cut: boolean;
   slowDisk: boolean;
@@ -45,6 +49,7 @@ interface Flight {
   readonly from: TestNode;
   readonly to: NodeId;
   readonly bytes: Uint8Array;
+  readonly identity: string;
 }
 
 export class TestCluster {
@@ -79,6 +84,8 @@ export class TestCluster {
       synced: 0,
       checkpoint: null,
       boots: 0,
+      identity: `disk of n${index}`,
+      founds: true,
       cut: false,
       slowDisk: false,
     }));
@@ -111,10 +118,23 @@ export class TestCluster {
     test.node = node;
     test.pending = [];
     test.synced = 0;
-    const recovered = { images: recovery.images(), archived: recovery.archived };
+    const recovered = {
+      images: recovery.images(),
+      archived: recovery.archived,
+      identities: recovery.identities,
+    };
     node.recover(recovered, millis(this.now), WALL + this.now);
-    node.start(millis(this.now), WALL + this.now, test.boots === 1);
+    node.start(millis(this.now), WALL + this.now, test.founds);
+    test.founds = false;
     this.#drain(test);
+  }
+
+  /** An empty disk under the old name, as after `ledger join`. */
+  loseDisk(test: TestNode): void {
+    this.kill(test);
+    test.records.length = 0;
+    test.checkpoint = null;
+    test.identity = `${test.identity}, another`;
   }
 
   /** What was not durable is lost. */
@@ -148,7 +168,8 @@ export class TestCluster {
   deliver(index: number, message: NodeMessage, sender = this.nodes.length - 1): void {
     const test = this.at(index);
     const from = this.at(sender).id;
-    const input = { kind: "messages", from, messages: [message] } as const;
+    const { identity } = this.at(sender);
+    const input = { kind: "messages", from, identity, messages: [message] } as const;
     test.node?.take(input, millis(this.now), WALL + this.now);
     this.#drain(test);
     this.settle();
@@ -202,12 +223,13 @@ export class TestCluster {
     return true;
   }
 
-  #deliver({ from, to, bytes }: Flight): boolean {
+  #deliver({ from, to, bytes, identity }: Flight): boolean {
     const test = this.nodes.find(({ id }) => id === to);
     if (test === undefined || test.node === null || test.cut || from.cut) return false;
     const decoded = decodeBatch(bytes);
     if (!decoded.ok) throw new Error(decoded.problem);
-    const input = { kind: "messages", from: from.id, messages: decoded.messages } as const;
+    const { messages } = decoded;
+    const input = { kind: "messages", from: from.id, identity, messages } as const;
     test.node.take(input, millis(this.now), WALL + this.now);
     this.#drain(test);
     return true;
@@ -222,7 +244,8 @@ export class TestCluster {
       case "send": {
         this.onSend(test.id, effect.to, effect.messages);
         const bytes = encodeBatch(this.#writer, effect.messages);
-        this.#net.push({ from: test, to: effect.to, bytes });
+        const { identity } = test;
+        this.#net.push({ from: test, to: effect.to, bytes, identity });
         return;
       }
       case "append":

@@ -1,0 +1,115 @@
+/**
+ * Which data directory stands behind the name of each peer. A directory has a random identity of its
+ * own. The first one that speaks under a name is written down, durably, before anything it says is
+ * taken; another one under that name is a node that has lost its disk, and with it what it acked and
+ * promised. It is not heard, ever: a quorum with it would be none, and nodes that disagree about whom
+ * they hear would split the groups it is in. A new disk takes a new name. (VSR-30)
+ */
+
+import { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
+import type { GroupId } from "../group/messages.ts";
+import { RECORD_TYPES } from "../log/record-types.ts";
+import type { LedgerContext } from "./context.ts";
+import type { NodeMessage } from "./messages.ts";
+
+export const IDENTITY_BYTES_MAX = 64;
+/** Batches of one peer that wait until its identity is durable; more are as if lost. */
+const WAITING_BATCHES_MAX = 256;
+/** The same stranger is told again after this. */
+const TOLD_EVERY_MS = 30_000;
+
+export interface PeerIdentity {
+  readonly peer: NodeId;
+  readonly identity: string;
+}
+
+type Deliver = (from: NodeId, messages: readonly NodeMessage[]) => void;
+
+export class Identities {
+  readonly #context: LedgerContext;
+  readonly #deliver: Deliver;
+  /** Durable. */
+  readonly #known = new Map<NodeId, string>();
+  /** On its way to the disk, with what was said meanwhile. */
+  readonly #waiting = new Map<NodeId, { readonly identity: string; batches: Deliverable[] }>();
+  readonly #toldAt = new Map<NodeId, number>();
+
+  constructor(context: LedgerContext, deliver: Deliver) {
+    this.#context = context;
+    this.#deliver = deliver;
+  }
+
+  get known(): ReadonlyMap<NodeId, string> {
+    return this.#known;
+  }
+
+  recover(known: ReadonlyMap<NodeId, string>): void {
+    for (const [peer, identity] of known) this.#known.set(peer, identity);
+  }
+
+  take(from: NodeId, identity: string, messages: readonly NodeMessage[]): void {
+    const isKnown = this.#known.get(from) === identity;
+    if (isKnown || !this.#context.options.rules.node.identityPinned) {
+      this.#deliver(from, messages);
+      return;
+    }
+    if (this.refuse(from, identity) !== null) return;
+    const waiting = this.#waiting.get(from) ?? this.#write(from, identity);
+    if (waiting.identity !== identity || waiting.batches.length >= WAITING_BATCHES_MAX) return;
+    waiting.batches.push(messages);
+  }
+
+  /** Why a peer with this data directory is not heard, with an alarm; null when it is. */
+  refuse(peer: NodeId, identity: string): string | null {
+    const known = this.#known.get(peer);
+    if (known === undefined || known === identity) return null;
+    const problem =
+      `IDENTITY_CHANGED: ${peer} has another data directory (${identity}) than the one it has served ` +
+      `with (${known}); a node that lost its disk must not come back under its name: let it join ` +
+      "under a new one and replace the old";
+    this.#tell(peer, problem);
+    return problem;
+  }
+
+  #write(peer: NodeId, identity: string): { readonly identity: string; batches: Deliverable[] } {
+    const waiting = { identity, batches: [] };
+    this.#waiting.set(peer, waiting);
+    const record = encodeIdentity({ peer, identity });
+    this.#context.append(RECORD_TYPES.PEER_IDENTITY, record, () => this.#onDurable(peer));
+    return waiting;
+  }
+
+  #onDurable(peer: NodeId): void {
+    const waiting = this.#waiting.get(peer);
+    if (waiting === undefined) return;
+    this.#waiting.delete(peer);
+    this.#known.set(peer, waiting.identity);
+    for (const messages of waiting.batches) this.#deliver(peer, messages);
+  }
+
+  #tell(from: NodeId, why: string): void {
+    const { now } = this.#context;
+    if (now < (this.#toldAt.get(from) ?? Number.NEGATIVE_INFINITY) + TOLD_EVERY_MS) return;
+    this.#toldAt.set(from, now);
+    this.#context.emit({ kind: "alarm", group: `node/${from}` as GroupId, why });
+  }
+}
+
+type Deliverable = readonly NodeMessage[];
+
+export function encodeIdentity({ peer, identity }: PeerIdentity): Uint8Array {
+  const out = new ByteWriter(96);
+  out.text(peer);
+  out.text(identity);
+  return out.take();
+}
+
+/** A text says what is wrong with it. */
+export function decodeIdentity(payload: Uint8Array): PeerIdentity | string {
+  const from = new ByteReader(payload);
+  const peer = from.text(NODE_ID_BYTES_MAX) as NodeId;
+  const identity = from.text(IDENTITY_BYTES_MAX);
+  if (from.remaining > 0) from.fail("bytes after the end of an identity");
+  return from.problem ?? { peer, identity };
+}
