@@ -260,6 +260,8 @@ export class LedgerClients {
       if (inner.kind === "accepted") this.#accepted(request, inner.jobId);
       else this.#around.checkers.marks.add(`submit.${inner.kind}`);
       if (inner.kind === "rejected") history.onRejected(request);
+    } else if (request.kind === "append" && answer.kind === "notFound") {
+      history.onAppendNotFound(request.event.jobId);
     } else if (request.kind === "read" && floor !== null) {
       if (answer.kind === "job") {
         history.onJob(request, floor, answer.state);

@@ -3,6 +3,7 @@
  *
  *   A1  an acknowledged event is committed, at the place and with the outcome that was told; and a job
  *       that was acknowledged is never said to be absent by its own log
+ *   A3  an event of an acknowledged job is never told that there is no such job
  *   A2  the durability that was told is the one the disks give (DUR-2)
  *   I8  a strong read sees all that was acknowledged before it began, and never goes back
  *   S1  session reads see the session's own past; S2 bounded reads are no older than their bound
@@ -147,9 +148,19 @@ export class LedgerHistory {
     });
   }
 
+  /** A3: who was told that a job exists is never told that it does not. */
+  onAppendNotFound(jobId: string): void {
+    this.#violations.check(!this.acked.has(jobId), "A3", () => {
+      return `${jobId} was acked, and an event of it is told that it is not found`;
+    });
+  }
+
   onAccepted(request: SubmitRequest, jobId: string): void {
     this.counts.submits++;
     this.acked.set(jobId, request);
+    // Its first place is promised, though it may not be founded yet. (IDEM-22)
+    const job = this.#job(jobId);
+    job.ackedSeq = Math.max(job.ackedSeq, 0);
     if (request.key === "") return;
     const known = this.#keys.get(request.key);
     this.#violations.check(known === undefined || known === jobId, "K2", () => {

@@ -122,13 +122,9 @@ describe("a ledger of three nodes in three regions", () => {
     expect(cluster.ask(1, read(unknown)).kind).toBe("retry");
   });
 
-  it("looks again for a job so young that its group may be on its way (IDEM-22)", () => {
+  it("needs no clock to say that a job does not exist, however young it would be", () => {
     const cluster = new TestCluster(THREE);
-    const token = cluster.request(1, read(`use1-${WALL}-n9-00001`));
-    cluster.run(1_000);
-    expect(cluster.answers.has(token)).toBe(false);
-    cluster.run(5_000);
-    expect(cluster.answers.get(token)).toMatchObject({ kind: "retry" });
+    expect(cluster.ask(1, read(`use1-${WALL}-n9-00001`)).kind).toBe("notFound");
   });
 
   it("does not deny a job whose group stands and waits for its first entry (IDEM-22)", () => {
@@ -329,6 +325,39 @@ describe("nodes that compare what they have (AE-3)", () => {
       expect(one.node?.groups.get(jobId as GroupId)?.replica.state.status).toBe("broken");
       expect(cluster.alarms.join()).toContain("two committed histories");
     }
+  });
+});
+
+describe("a job that is promised and not founded yet (IDEM-22)", () => {
+  const five = ["use1", "euw1", "apse1", "use1", "euw1"];
+  const keys = Array.from({ length: 12 }, (_, index) => `late:${index}:0123456789abcdef`);
+
+  it("is never said not to exist, however long its founding takes", () => {
+    const cluster = new TestCluster(five);
+    cluster.run(1_000);
+    cluster.isLost = (message) => message.kind === "request" && message.request.kind === "found";
+    const jobs = keys.map((key, index) => jobOf(cluster.ask(index % 5, submit(key))));
+    const unfounded = jobs.filter((jobId) =>
+      cluster.nodes.every(({ node }) => node?.groups.has(jobId as GroupId) !== true),
+    );
+    expect(unfounded).not.toEqual([]);
+    cluster.run(200_000);
+    for (const jobId of unfounded) {
+      expect(cluster.ask(0, read(jobId)).kind).toBe("retry");
+      expect(cluster.ask(4, event(jobId, "a", accepted)).kind).toBe("unknown");
+    }
+    cluster.isLost = () => false;
+    cluster.run(5_000);
+    for (const jobId of jobs) expect(statusOf(cluster.ask(1, read(jobId)))).toBe("CREATED");
+  });
+
+  it("is said not to exist when nobody has promised it, also with a node down", () => {
+    const cluster = new TestCluster(five);
+    cluster.run(1_000);
+    cluster.kill(cluster.at(3));
+    cluster.run(15_000);
+    const jobId = `use1-${WALL + cluster.now}-n9-00001`;
+    expect(cluster.ask(0, read(jobId)).kind).toBe("notFound");
   });
 });
 

@@ -17,8 +17,9 @@ export interface Routed {
   readonly reply: Reply;
   readonly request: PeerRequest;
   readonly deadline: number;
-  /** Nodes that say they know no such group. */
+  /** Nodes that say they know no such group, since the last round of that. */
   readonly absent: Set<NodeId>;
+  absentRounds: number;
   hint: NodeId | null;
   sentTo: NodeId | null;
   attempts: number;
@@ -52,7 +53,14 @@ export class Router {
     const id = ++this.#ids;
     const routed = {
       ...{ id, group, reply, request, deadline },
-      ...{ absent: new Set<NodeId>(), hint: null, sentTo: null, attempts: 0, why: "no primary" },
+      ...{
+        absent: new Set<NodeId>(),
+        absentRounds: 0,
+        hint: null,
+        sentTo: null,
+        attempts: 0,
+        why: "no primary",
+      },
     };
     this.#routed.set(id, routed);
     return routed;

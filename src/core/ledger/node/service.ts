@@ -10,9 +10,9 @@ import type { GroupId, LogEntry } from "../group/messages.ts";
 import { durabilityOfEvent } from "../job/durability.ts";
 import { encodeEvent } from "../job/event-codec.ts";
 import { isReplicated } from "../job/events.ts";
-import { parseJobId } from "../job/job-id.ts";
 import type { GateCacheStats } from "../keys/gate-cache.ts";
 import { RECORD_TYPES } from "../log/record-types.ts";
+import { candidates, isPromisedHere, isProvenAbsent, mayExist } from "./absence.ts";
 import { Commits } from "./commits.ts";
 import { REQUESTS_MAX } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
@@ -34,8 +34,6 @@ type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: K
 const ANSWER_PAUSES = 10;
 /** After so many redirects in a row the nodes disagree: wait before asking again. */
 const REDIRECTS_MAX = 4;
-/** A job minted within this long is looked for again instead of being called unknown. */
-const FOUNDING_GRACE_MS = 10_000;
 
 /** Impossible messages of one peer are told again after this. */
 const IMPLAUSIBLE_EVERY_MS = 10_000;
@@ -168,11 +166,11 @@ export class Service {
     if (hint !== null && hint !== self) return hint;
     const primary = group?.replica.state.primary ?? null;
     if (routed.attempts === 0 && primary !== null && primary !== self) return primary;
-    const members =
-      group?.replica.state.members ??
-      (routed.request.kind === "found" ? routed.request.members : topology.replicas(routed.group));
-    const candidates = group === undefined ? members : members.filter((id) => id !== self);
-    return candidates[routed.attempts % Math.max(1, candidates.length)] ?? null;
+    const { request } = routed;
+    const others = group?.replica.state.members.filter((id) => id !== self);
+    const founded = request.kind === "found" ? request.members : null;
+    const nodes = others ?? founded ?? candidates(topology, routed.group);
+    return nodes[routed.attempts % Math.max(1, nodes.length)] ?? null;
   }
 
   /** A request that another node sent on to us; answered with a redirect when it is not ours. */
@@ -200,7 +198,10 @@ export class Service {
   }
 
   #absent(id: GroupId, request: PeerRequest): LedgerAnswer {
-    if (!this.#context.archived.has(id)) return { kind: "notFound", jobId: id };
+    if (!this.#context.archived.has(id)) {
+      if (!isPromisedHere(this.#context, id)) return { kind: "notFound", jobId: id };
+      return { kind: "retry", why: "the job is promised and its group is on its way" };
+    }
     if (request.kind === "found") return { kind: "founded", seq: 0, level: "LOCAL" };
     return refused("ARCHIVED", `job ${id} has ended and is in the archive`);
   }
@@ -386,18 +387,14 @@ export class Service {
         this.#onRedirect(routed, from, answer);
         return;
       case "notFound":
-        routed.absent.add(from);
         routed.why = "the group is not known";
-        if (!this.#isAbsent(routed)) {
-          this.#attempt(routed);
-          return;
-        }
-        if (!this.#isYoung(routed)) break;
-        routed.absent.clear();
-        this.#router.wakeAt(routed, now + routeRetryMs);
+        if (isProvenAbsent(this.#context.topology, routed, from)) break;
+        if (routed.attempts % this.#context.topology.nodes.length > 0) this.#attempt(routed);
+        else this.#router.wakeAt(routed, now + routeRetryMs);
         return;
       case "retry":
       case "unknown":
+        mayExist(routed);
         routed.why = answer.why;
         this.#router.wakeAt(routed, now + routeRetryMs);
         return;
@@ -419,6 +416,7 @@ export class Service {
   }
 
   #onRedirect(routed: Routed, from: NodeId, { primary }: Answer<"redirect">): void {
+    mayExist(routed);
     routed.why = "the group has no primary";
     routed.hint = primary === from ? null : primary;
     const lost = routed.hint === null || routed.attempts % REDIRECTS_MAX === REDIRECTS_MAX - 1;
@@ -427,19 +425,6 @@ export class Service {
       return;
     }
     this.#router.wakeAt(routed, this.#context.now + this.#context.options.config.routeRetryMs);
-  }
-
-  /** A job that was ever acknowledged is known to one of any quorum of its replicas. */
-  #isAbsent(routed: Routed): boolean {
-    const asked = this.#context.topology.replicas(routed.group);
-    const quorum = Math.floor(asked.length / 2) + 1;
-    return asked.filter((node) => routed.absent.has(node)).length >= quorum;
-  }
-
-  /** A job of the last seconds may be reserved and acknowledged, and its group on its way. (IDEM-22) */
-  #isYoung({ group }: Routed): boolean {
-    const minted = parseJobId(group)?.timestampMs ?? Number.NEGATIVE_INFINITY;
-    return Math.abs(this.#context.wall - minted) < FOUNDING_GRACE_MS;
   }
 
   #answer(reply: Reply, answer: LedgerAnswer): void {

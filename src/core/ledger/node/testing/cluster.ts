@@ -59,6 +59,8 @@ export class TestCluster {
   readonly archived: string[] = [];
   /** Sees every batch on its way. */
   onSend: (from: NodeId, to: NodeId, messages: readonly NodeMessage[]) => void = () => undefined;
+  /** Messages that never arrive. */
+  isLost: (message: NodeMessage) => boolean = () => false;
   readonly #regions: readonly string[];
   readonly #config: LedgerNodeConfig;
   readonly #shards: readonly number[] | null;
@@ -243,7 +245,8 @@ export class TestCluster {
     switch (effect.kind) {
       case "send": {
         this.onSend(test.id, effect.to, effect.messages);
-        const bytes = encodeBatch(this.#writer, effect.messages);
+        const messages = effect.messages.filter((message) => !this.isLost(message));
+        const bytes = encodeBatch(this.#writer, messages);
         const { identity } = test;
         this.#net.push({ from: test, to: effect.to, bytes, identity });
         return;
