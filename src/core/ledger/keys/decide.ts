@@ -64,12 +64,12 @@ export interface ShardLimits {
   readonly createdBytesMax: number;
 }
 
-/** At the primary. `wall` is the time written into the entry. */
+/** At the primary. `time` is the shard's own, and written into the entry. */
 export function decideSubmission(
   state: ShardState,
   inFlight: InFlight,
   submission: Submission,
-  wall: number,
+  time: number,
   limits: ShardLimits,
 ): Decision {
   const known = state.outcomeOf(submission.key, submission.fingerprint);
@@ -84,16 +84,16 @@ export function decideSubmission(
       const held = state.createdBytes + inFlight.createdBytes + admission.created.length;
       if (held > limits.createdBytesMax) return retry("too many jobs are being founded");
       const { jobId, replicaSet, created, ack } = admission;
-      const entry = { key, fingerprint, jobId, replicaSet, created, ack, at: wall } as const;
+      const entry = { key, fingerprint, jobId, replicaSet, created, ack, at: time } as const;
       return { kind: "propose", entry: { kind: "reserved", ...entry } };
     }
     case "refuse": {
-      const entry = { key, fingerprint, result: admission.result, at: wall } as const;
+      const entry = { key, fingerprint, result: admission.result, at: time } as const;
       return { kind: "propose", entry: { kind: "rejected", ...entry } };
     }
     case "defer": {
       if (state.rules.transientNeverStored) return retry(admission.why);
-      const entry = { key, fingerprint, result: encodeUtf8(admission.why), at: wall } as const;
+      const entry = { key, fingerprint, result: encodeUtf8(admission.why), at: time } as const;
       return { kind: "propose", entry: { kind: "rejected", ...entry } };
     }
     default:

@@ -1,12 +1,13 @@
 /**
- * When something happens, on two clocks. Waits and repetitions inside one process follow the monotonic clock,
- * which no operator can set; what is written down and outlives the process is wall time, which should come from
- * the node's hybrid clock, so that it does not go back and peers bound its drift.
+ * The two times of a shard's primary. What waits in this process is timed by its steady clock. What is
+ * written down and outlives the process is the shard's own time: as far as its log has come, and what has
+ * passed since this primary took over, by the steady clock again. No wall clock is in it, so a wrong one
+ * makes no key expire early; while nobody leads, the shard's time stands still. (IDEM-24)
  */
 
 export interface Moment {
-  /** Monotonic milliseconds of this process. */
+  /** Milliseconds of this process's steady clock. */
   readonly now: number;
-  /** Wall milliseconds, for times in entries and records. */
-  readonly wall: number;
+  /** Milliseconds of the shard's own time. */
+  readonly time: number;
 }

@@ -35,7 +35,7 @@ export interface ReservedEntry {
   readonly created: Uint8Array;
   /** The positive answer, opaque here. */
   readonly ack: Uint8Array;
-  /** The proposer's clock, wall milliseconds. */
+  /** The shard's own time, milliseconds. */
   readonly at: number;
 }
 
@@ -62,9 +62,12 @@ export interface ExpireEntry {
   readonly committedBefore: number;
   readonly rejectedBefore: number;
   readonly countMax: number;
+  /** Carries the shard's time on, so that it survives its primary. */
+  readonly at: number;
 }
 
-const KIND = { reserved: 1, committed: 2, rejected: 3, expire: 4 } as const;
+/** 4 was an expiry without its time. */
+const KIND = { reserved: 1, committed: 2, rejected: 3, expire: 5 } as const;
 
 export function encodeShardEntry(entry: ShardEntry): Uint8Array {
   const writer = new ByteWriter(entry.kind === "reserved" ? 512 + entry.created.length : 256);
@@ -98,6 +101,7 @@ export function encodeShardEntry(entry: ShardEntry): Uint8Array {
       writer.varint(entry.committedBefore);
       writer.varint(entry.rejectedBefore);
       writer.varint(entry.countMax);
+      writer.varint(entry.at);
       break;
     default:
       assertNever(entry);
@@ -148,7 +152,7 @@ function readEntry(reader: ByteReader, kind: number): ShardEntry | null {
   const rejectedBefore = readTime(reader);
   const countMax = reader.varint();
   if (countMax > EXPIRE_COUNT_MAX) reader.fail("an expiry above its bound");
-  return { kind: "expire", committedBefore, rejectedBefore, countMax };
+  return { kind: "expire", committedBefore, rejectedBefore, countMax, at: readTime(reader) };
 }
 
 export function readTime(reader: ByteReader): number {

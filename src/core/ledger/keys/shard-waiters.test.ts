@@ -52,7 +52,7 @@ class Member {
 /** The group as the machines see it: what is proposed is committed and applied by everyone, later or never. */
 class Group {
   /** Both clocks, apart by a little more than half a century. */
-  at = { now: 1_000, wall: 1_700_000_000_000 };
+  at = { now: 1_000, time: 1_700_000_000_000 };
   proposed: ShardEntry[] = [];
   readonly log: ShardEntry[] = [];
   readonly members: readonly Member[];
@@ -79,7 +79,7 @@ class Group {
   }
 
   tick(ms: number): void {
-    this.at = { now: this.at.now + ms, wall: this.at.wall + ms };
+    this.at = { now: this.at.now + ms, time: this.at.time + ms };
     for (const member of this.members) member.run(member.waiters.tick(this.at));
   }
 

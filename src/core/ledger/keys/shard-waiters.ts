@@ -115,10 +115,10 @@ export class ShardWaiters<Waiter> {
       size: this.#proposals.size,
       createdBytes: this.#proposedBytes,
     };
-    const decision = decideSubmission(this.#state, inFlight, submission, at.wall, limits);
+    const decision = decideSubmission(this.#state, inFlight, submission, at.time, limits);
     switch (decision.kind) {
       case "answer":
-        return [{ kind: "answer", waiter, answer: decision.answer }, ...this.#evict(at.wall)];
+        return [{ kind: "answer", waiter, answer: decision.answer }, ...this.#evict(at.time)];
       case "wait":
         if (!this.#config.waitForPending) {
           return [{ kind: "answer", waiter, answer: retry("the first request is being decided") }];
@@ -149,7 +149,7 @@ export class ShardWaiters<Waiter> {
       case "expire": {
         this.#expiring = false;
         const more = outcome.kind === "expired" && outcome.count === entry.countMax;
-        return more ? this.#expire(at.wall) : [];
+        return more ? this.#expire(at.time) : [];
       }
       default:
         return assertNever(entry);
@@ -181,16 +181,16 @@ export class ShardWaiters<Waiter> {
   }
 
   /** The job's own group has confirmed its entry 0. */
-  founded(key: IdempotencyKey, jobId: string, { wall }: Moment): readonly ShardEffect<Waiter>[] {
+  founded(key: IdempotencyKey, jobId: string, { time }: Moment): readonly ShardEffect<Waiter>[] {
     if (!this.#active || this.#committing.has(key)) return [];
     const founding = this.#state.founding(key);
     if (founding === null || founding.jobId !== jobId) return [];
     this.#foundings.delete(key);
     this.#committing.add(key);
-    return [{ kind: "propose", entry: { kind: "committed", key, jobId, at: wall } }];
+    return [{ kind: "propose", entry: { kind: "committed", key, jobId, at: time } }];
   }
 
-  tick({ now, wall }: Moment): readonly ShardEffect<Waiter>[] {
+  tick({ now, time }: Moment): readonly ShardEffect<Waiter>[] {
     if (!this.#active) return [];
     const effects: ShardEffect<Waiter>[] = [];
     for (const waiting of this.#waits.endDue(now)) {
@@ -201,7 +201,7 @@ export class ShardWaiters<Waiter> {
     this.#foundAgain(now, effects);
     if (now >= this.#cleanupAt) {
       this.#cleanupAt = now + this.#config.cleanupIntervalMs;
-      effects.push(...this.#expire(wall), ...this.#overdue(wall));
+      effects.push(...this.#expire(time), ...this.#overdue(time));
     }
     return effects;
   }
@@ -310,34 +310,43 @@ export class ShardWaiters<Waiter> {
     }
   }
 
-  /** IDEM-24: our clock decides what is old, the entry makes it so for everyone. */
-  #expire(wall: number): readonly ShardEffect<Waiter>[] {
-    const committedBefore = Math.max(0, wall - this.#config.committedTtlMs);
-    const rejectedBefore = Math.max(0, wall - this.#config.rejectedTtlMs);
+  /** IDEM-24: removes what is old, for everyone; while something grows old, carries the shard's time on. */
+  #expire(time: number): readonly ShardEffect<Waiter>[] {
+    const { cleanupIntervalMs, committedTtlMs, rejectedTtlMs } = this.#config;
+    const committedBefore = Math.max(0, time - committedTtlMs);
+    const rejectedBefore = Math.max(0, time - rejectedTtlMs);
     const committed = this.#state.oldestEnded("committed") ?? Infinity;
     const rejected = this.#state.oldestEnded("rejected") ?? Infinity;
-    const due = committed < committedBefore || rejected < rejectedBefore;
+    const ages = Math.min(committed, rejected) < Infinity;
+    const late = ages && time - this.#state.clock >= cleanupIntervalMs / 2;
+    const due = committed < committedBefore || rejected < rejectedBefore || late;
     if (this.#expiring || (!due && this.#state.rules.pendingNeverExpires)) return [];
     this.#expiring = true;
-    const entry = { committedBefore, rejectedBefore, countMax: EXPIRE_COUNT_MAX } as const;
+    const entry = {
+      committedBefore,
+      rejectedBefore,
+      countMax: EXPIRE_COUNT_MAX,
+      at: time,
+    } as const;
     return [{ kind: "propose", entry: { kind: "expire", ...entry } }];
   }
 
   /** Reported once per cleanup, the oldest only: the rest has the same cause as a rule. */
-  #overdue(wall: number): readonly ShardEffect<Waiter>[] {
+  #overdue(time: number): readonly ShardEffect<Waiter>[] {
     for (const founding of this.#state.pendingFoundings()) {
-      const ageMs = wall - founding.reservedAt;
+      const ageMs = time - founding.reservedAt;
       return ageMs > this.#config.pendingTtlMs ? [{ kind: "overdue", founding, ageMs }] : [];
     }
     return [];
   }
 
   /** The rule broken: a full shard forgets what its clients may still ask for. */
-  #evict(wall: number): readonly ShardEffect<Waiter>[] {
+  #evict(time: number): readonly ShardEffect<Waiter>[] {
     const full = this.#state.size >= shardEntriesMax(this.#config);
     if (this.#state.rules.noEvictionWithinTtl || !full || this.#expiring) return [];
     this.#expiring = true;
-    const entry = { committedBefore: wall + 1, rejectedBefore: wall + 1, countMax: 64 } as const;
+    const before = { committedBefore: time + 1, rejectedBefore: time + 1 };
+    const entry = { ...before, countMax: 64, at: time } as const;
     return [{ kind: "propose", entry: { kind: "expire", ...entry } }];
   }
 }

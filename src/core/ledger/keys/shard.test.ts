@@ -21,6 +21,7 @@ const everything = {
   committedBefore: 1e9,
   rejectedBefore: 1e9,
   countMax: 4_096,
+  at: 0,
 } as const;
 
 describe("a shard applies", () => {
@@ -122,6 +123,7 @@ describe("a shard applies", () => {
       committedBefore: 31,
       rejectedBefore: 41,
       countMax: 2,
+      at: 0,
     } as const;
     expect(state.apply(expire, 100)).toEqual({ kind: "expired", count: 2 });
     expect([1, 2, 3].map((i) => state.has(sampleKey(i)))).toEqual([false, false, true]);
@@ -145,6 +147,7 @@ describe("a shard applies", () => {
       committedBefore: 500,
       rejectedBefore: 0,
       countMax: 10,
+      at: 0,
     } as const;
     expect(state.apply(expire, 9)).toEqual({ kind: "expired", count: 0 });
   });
@@ -225,6 +228,7 @@ const anyEntry: fc.Arbitrary<ShardEntry> = fc.oneof(
       committedBefore,
       rejectedBefore,
       countMax,
+      at: 0,
     }),
   ),
 );

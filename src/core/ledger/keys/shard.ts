@@ -13,8 +13,8 @@
  *
  * REJECTED of a pending key changes nothing: admission came before RESERVED, and its positive answer is out.
  *
- * Times are the proposers' clocks. They are clamped to never go back along the log, so that each list of ended
- * entries is in the order of its times and expiry only looks at heads; a clock that was ahead delays expiry.
+ * Times are the shard's own (moment.ts). They are clamped to never go back along the log, so that each list of
+ * ended entries is in the order of its times and expiry only looks at heads.
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -284,6 +284,7 @@ export class ShardState {
   }
 
   #expire(entry: ExpireEntry): ShardOutcome {
+    this.#advance(entry.at);
     let count = this.#expireList(COMMITTED, entry.committedBefore, entry.countMax);
     count += this.#expireList(REJECTED, entry.rejectedBefore, entry.countMax - count);
     if (!this.rules.pendingNeverExpires) {

@@ -36,7 +36,7 @@ class World {
   proposed: ShardEntry[] = [];
   #seq = 0;
   #minted = 0;
-  at = { now: 0, wall: 1_700_000_000_000 };
+  at = { now: 0, time: 1_700_000_000_000 };
 
   constructor(seed: string, rules: IdempotencyRules) {
     this.random = new Random(seed);
@@ -112,7 +112,7 @@ class World {
   }
 
   tick(ms: number): void {
-    this.at = { now: this.at.now + ms, wall: this.at.wall + ms };
+    this.at = { now: this.at.now + ms, time: this.at.time + ms };
     this.waiters.forEach((waiters, member) => {
       this.run(member, waiters.tick(this.at));
     });

@@ -2,6 +2,7 @@
 
 import type { GroupSnapshot, LogEntry } from "../group/messages.ts";
 import type { IdempotencyConfig } from "../keys/config.ts";
+import type { Moment } from "../keys/moment.ts";
 import type { IdempotencyRules } from "../keys/rules.ts";
 import { type ShardOutcome, ShardState } from "../keys/shard.ts";
 import { decodeShardEntry, type ShardEntry } from "../keys/shard-entry.ts";
@@ -22,6 +23,7 @@ export class ShardApp {
   /** What this node proposed and the group has neither taken nor refused, by event; at most a queue full. */
   readonly proposed = new Map<string, ShardEntry>();
   #appliedSeq = -1;
+  #since: Moment = { now: 0, time: 0 };
   readonly #config: IdempotencyConfig;
   readonly #rules: IdempotencyRules;
 
@@ -31,6 +33,17 @@ export class ShardApp {
     this.#rules = rules;
     this.state = new ShardState(rules);
     this.waiters = new ShardWaiters(this.state, config);
+  }
+
+  /** This node leads the shard from now on, and its clock carries the shard's time on. */
+  tookOver(now: number): void {
+    this.#since = { now, time: this.state.clock };
+  }
+
+  /** The shard's own time: see `Moment`. */
+  timeAt(now: number): number {
+    const { now: from, time } = this.#since;
+    return Math.max(this.state.clock, Math.floor(time + now - from));
   }
 
   apply(entry: LogEntry): AppliedShardEntry | null {

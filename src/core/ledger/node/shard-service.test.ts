@@ -49,3 +49,36 @@ function outcomeOf(answer: ReturnType<TestCluster["ask"]> | undefined): string {
   if (answer?.kind !== "submitted") return answer?.kind ?? "none";
   return answer.answer.kind === "retry" ? `retry: ${answer.answer.why}` : answer.answer.kind;
 }
+
+describe("a shard whose primary has a wrong wall clock", () => {
+  it("forgets no key before its time (IDEM-24)", () => {
+    const cluster = new TestCluster(THREE);
+    cluster.run(2_000);
+    const keys = Array.from({ length: 30 }, (_, index) => `me:${index}:0123456789abcdef`);
+    const small = (key: string): LedgerRequest => {
+      return { kind: "submit", key, spec: Uint8Array.of(1), assignedDcs: ["dc1"] };
+    };
+    const ask = (key: string, index: number): string => {
+      const answer = cluster.ask(index % 3, small(key));
+      if (answer.kind !== "submitted" || answer.answer.kind !== "accepted") return answer.kind;
+      return answer.answer.jobId;
+    };
+    const first = keys.map(ask);
+    cluster.run(5_000);
+    // The first node comes back an hour ahead; the others restart, so that it leads.
+    for (const index of [0, 1, 2]) {
+      const test = cluster.at(index);
+      cluster.kill(test);
+      cluster.run(13_000);
+      if (index === 0) test.skewMs = 3_600_000;
+      cluster.start(test);
+      cluster.run(6_000);
+    }
+    cluster.run(60_000);
+    const leads = [...(cluster.at(0).node?.groups.values() ?? [])].some(
+      ({ app, replica }) => app.kind === "shard" && replica.state.acting,
+    );
+    expect(leads).toBe(true);
+    expect(keys.map(ask)).toEqual(first);
+  });
+});

@@ -31,8 +31,9 @@ export class ShardService {
     this.#services = services;
   }
 
-  get #moment(): Moment {
-    return { now: this.#context.now, wall: this.#context.wallNow };
+  #moment(app: ShardApp): Moment {
+    const { now } = this.#context;
+    return { now, time: app.timeAt(now) };
   }
 
   submit(
@@ -48,11 +49,12 @@ export class ShardService {
     const submission = keyed(request, this.#context);
     if (submission === null) {
       this.#services.answer(reply, refused("INVALID_KEY", KEY_FORMAT_ERROR));
-    } else this.#carryOut(group, app.waiters.submit(submission, reply, this.#moment));
+    } else this.#carryOut(group, app.waiters.submit(submission, reply, this.#moment(app)));
   }
 
   onTookOver(group: Group, app: ShardApp): void {
-    this.#carryOut(group, app.waiters.takeOver(this.#moment));
+    app.tookOver(this.#context.now);
+    this.#carryOut(group, app.waiters.takeOver(this.#moment(app)));
   }
 
   onSteppedDown(group: Group, app: ShardApp): void {
@@ -61,7 +63,7 @@ export class ShardService {
   }
 
   onTick(group: Group, app: ShardApp): void {
-    this.#carryOut(group, app.waiters.tick(this.#moment));
+    this.#carryOut(group, app.waiters.tick(this.#moment(app)));
   }
 
   /** The group has not taken a proposal: its key, or its cleanup, is free for the next. (IDEM-21) */
@@ -69,7 +71,7 @@ export class ShardService {
     const entry = app.proposed.get(eventId);
     if (entry === undefined) return;
     app.proposed.delete(eventId);
-    if (app.waiters.active) this.#carryOut(group, app.waiters.refused(entry, this.#moment));
+    if (app.waiters.active) this.#carryOut(group, app.waiters.refused(entry, this.#moment(app)));
   }
 
   onCommitted(group: Group, app: ShardApp, entry: LogEntry): void {
@@ -77,13 +79,14 @@ export class ShardService {
     if (applied === null) return;
     const { entry: shardEntry, outcome } = applied;
     this.#context.emit({ kind: "applied", group: group.id, entry, outcome: outcome.kind });
-    this.#carryOut(group, app.waiters.applied(shardEntry, outcome, this.#moment));
+    this.#carryOut(group, app.waiters.applied(shardEntry, outcome, this.#moment(app)));
   }
 
   onFounded({ shard, key, jobId }: Extract<Reply, { kind: "shard" }>): void {
     const group = this.#context.groups.get(shard);
     if (group?.app.kind !== "shard" || !group.app.waiters.active) return;
-    this.#carryOut(group, group.app.waiters.founded(key as IdempotencyKey, jobId, this.#moment));
+    const { app } = group;
+    this.#carryOut(group, app.waiters.founded(key as IdempotencyKey, jobId, this.#moment(app)));
   }
 
   #carryOut(group: Group, effects: readonly ShardEffect<Reply>[]): void {

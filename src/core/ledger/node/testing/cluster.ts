@@ -42,6 +42,8 @@ export interface TestNode {
   founds: boolean;
   /** Messages from and to it are lost. */
   cut: boolean;
+  /** How far its wall clock is wrong. */
+  skewMs: number;
   slowDisk: boolean;
 }
 
@@ -89,6 +91,7 @@ export class TestCluster {
       identity: `disk of n${index}`,
       founds: true,
       cut: false,
+      skewMs: 0,
       slowDisk: false,
     }));
     for (const node of this.nodes) this.start(node);
@@ -125,8 +128,8 @@ export class TestCluster {
       archived: recovery.archived,
       identities: recovery.identities,
     };
-    node.recover(recovered, millis(this.now), WALL + this.now);
-    node.start(millis(this.now), WALL + this.now, test.founds);
+    node.recover(recovered, millis(this.now), this.#wall(test));
+    node.start(millis(this.now), this.#wall(test), test.founds);
     test.founds = false;
     this.#drain(test);
   }
@@ -155,7 +158,7 @@ export class TestCluster {
   request(index: number, request: LedgerRequest): number {
     const test = this.at(index);
     const token = ++this.#tokens;
-    test.node?.take({ kind: "request", token, request }, millis(this.now), WALL + this.now);
+    test.node?.take({ kind: "request", token, request }, millis(this.now), this.#wall(test));
     this.#drain(test);
     this.settle();
     return token;
@@ -172,7 +175,7 @@ export class TestCluster {
     const from = this.at(sender).id;
     const { identity } = this.at(sender);
     const input = { kind: "messages", from, identity, messages: [message] } as const;
-    test.node?.take(input, millis(this.now), WALL + this.now);
+    test.node?.take(input, millis(this.now), this.#wall(test));
     this.#drain(test);
     this.settle();
   }
@@ -208,11 +211,15 @@ export class TestCluster {
       for (const test of this.nodes) {
         const due = test.node?.nextDeadline() ?? null;
         if (due === null || due > this.now) continue;
-        test.node?.take({ kind: "tick" }, millis(this.now), WALL + this.now);
+        test.node?.take({ kind: "tick" }, millis(this.now), this.#wall(test));
         this.#drain(test);
       }
       this.settle();
     }
+  }
+
+  #wall(test: TestNode): number {
+    return WALL + this.now + test.skewMs;
   }
 
   #sync(test: TestNode): boolean {
@@ -220,7 +227,7 @@ export class TestCluster {
     test.records.push(...test.pending.slice(test.synced));
     test.synced = test.pending.length;
     const input = { kind: "durable", count: test.synced } as const;
-    test.node.take(input, millis(this.now), WALL + this.now);
+    test.node.take(input, millis(this.now), this.#wall(test));
     this.#drain(test);
     return true;
   }
@@ -232,7 +239,7 @@ export class TestCluster {
     if (!decoded.ok) throw new Error(decoded.problem);
     const { messages } = decoded;
     const input = { kind: "messages", from: from.id, identity, messages } as const;
-    test.node.take(input, millis(this.now), WALL + this.now);
+    test.node.take(input, millis(this.now), this.#wall(test));
     this.#drain(test);
     return true;
   }
