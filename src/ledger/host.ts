@@ -27,6 +27,7 @@ import type { Log } from "../host/ports/log.ts";
 import { ApiServer } from "./api-server.ts";
 import { type AuditPage, type AuditQuery, auditTrail } from "./audit.ts";
 import { cancelEntry, cancelOf } from "./audit-entries.ts";
+import { waitForClock } from "./clock-wait.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
 import { Driver } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
@@ -252,7 +253,12 @@ export class LedgerHost {
       new Random(randomUUID()),
     );
     node.recover(recovered, clock.now(), clock.wall());
-    this.#warnOfClock(node);
+    await waitForClock({
+      // A stop ends every pause: then there is nothing to wait for either.
+      behindMs: () => (background.stopped ? 0 : node.clockBehindMs(clock.wall())),
+      pause: (ms) => background.pause(ms),
+      onBehind: (behindMs) => log.event("warn", "clock.behind-own-log", { behindMs }),
+    });
     node.start(clock.now(), clock.wall(), first === "found");
     this.#driver = new Driver(node, clock, {
       run: (effect) => this.#run(effect),
@@ -270,12 +276,6 @@ export class LedgerHost {
       this.note({ kind: "ledger.founded", subject: config.name, requester: SYSTEM, detail });
     }
     this.#peers.start(identity);
-  }
-
-  /** Our own past lies ahead of our clock: peers will refuse our stamps until it has caught up. (HLC-5) */
-  #warnOfClock(node: LedgerNode): void {
-    const behindMs = node.clockBehindMs(this.#handlers.clock.wall());
-    if (behindMs > 0) this.#handlers.log.event("warn", "clock.behind-own-log", { behindMs });
   }
 
   #busy(): string | null {

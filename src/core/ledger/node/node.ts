@@ -186,7 +186,7 @@ export class LedgerNode {
     this.#context.archived.delete(jobId);
   }
 
-  /** How far this clock is behind the times in our own log; peers refuse our stamps until then. (HLC-5) */
+  /** How far this clock is behind the times in our own log; until then this node must not serve. (HLC-5) */
   clockBehindMs(wall: number): number {
     return this.#context.hlc.waitMs(Math.floor(wall));
   }
