@@ -13,7 +13,8 @@ import { RECORD_TYPES } from "../log/record-types.ts";
 import type { LedgerContext } from "./context.ts";
 import type { NodeMessage } from "./messages.ts";
 
-export const IDENTITY_BYTES_MAX = 64;
+const IDENTITY_CHARACTERS_MAX = 64;
+export const IDENTITY_BYTES_MAX = 4 * IDENTITY_CHARACTERS_MAX;
 /** Batches of one peer that wait until its identity is durable; more are as if lost. */
 const WAITING_BATCHES_MAX = 256;
 /** The same stranger is told again after this. */
@@ -54,6 +55,8 @@ export class Identities {
       this.#deliver(from, messages);
       return;
     }
+    // What is written down must be readable again.
+    if (identity === "" || identity.length > IDENTITY_CHARACTERS_MAX) return;
     if (this.refuse(from, identity) !== null) return;
     const waiting = this.#waiting.get(from) ?? this.#write(from, identity);
     if (waiting.identity !== identity || waiting.batches.length >= WAITING_BATCHES_MAX) return;

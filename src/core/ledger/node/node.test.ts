@@ -380,6 +380,22 @@ describe("a node that has lost its disk (VSR-30)", () => {
     expect(cluster.alarms.filter((why) => !why.startsWith("IDENTITY_CHANGED"))).toEqual([]);
   });
 
+  it("keeps nothing of an identity that could not be read again", () => {
+    const cluster = new TestCluster(["use1", "euw1", "apse1"]);
+    cluster.loseDisk(cluster.at(2));
+    cluster.at(2).identity = "é".repeat(200);
+    cluster.kill(cluster.at(0));
+    const [first] = cluster.nodes;
+    if (first === undefined) throw new Error("three nodes");
+    first.records.length = 0;
+    cluster.start(first);
+    cluster.start(cluster.at(2));
+    cluster.run(5_000);
+    cluster.kill(first);
+    cluster.start(first);
+    expect(first.node?.identities.has(nodeId("n2"))).toBe(false);
+  });
+
   it.each(["a restart", "a restart from a checkpoint"])("is known after %s too", (way) => {
     const cluster = new TestCluster(THREE);
     cluster.run(1_000);
