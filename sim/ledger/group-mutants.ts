@@ -32,8 +32,10 @@ export const MUTANTS: readonly Mutant[] = ruleNames().map((rule) => ({
   steps: STEPS[rule] ?? 600,
 }));
 
+/** A walk takes no checkpoints; `npm run sim:ledger` breaks that rule. */
 function ruleNames(): (keyof VsrRules)[] {
-  return Object.keys(VSR_RULES) as (keyof VsrRules)[];
+  const names = Object.keys(VSR_RULES) as (keyof VsrRules)[];
+  return names.filter((name) => name !== "checkpointKeepsPromise");
 }
 
 const FIRST_DESIGN: Partial<VsrRules> = {

@@ -6,6 +6,7 @@
  *   W2  nothing comes back that was not written, nothing is missing in between
  *   W3  a damaged log is refused, a healthy one never is
  *   W5  nothing is acknowledged after a failed sync
+ *   W6  a group's image comes back with the promises and entries that were durable
  *   E1  who has no log yet grants nothing (VSR-27)
  *   I6  an ack of n means 0..n are durable; a granted view is durable (VSR-3, VSR-4)
  */
@@ -116,6 +117,7 @@ export class NodeObserver implements JournalObserver {
     }
     violations.check(entries >= expected, "W2", () => `${this.#name} recovers a log with holes`);
     for (const { lsn, type, payload } of records) this.#placed.set(lsn, { type, payload });
+    this.#compareImages(images);
     this.#folds = new Map();
     for (const [id, image] of images) this.#folds.set(id, new ImageFold(image));
     this.#appended = [];
@@ -123,6 +125,30 @@ export class NodeObserver implements JournalObserver {
     // Whatever was found is synced before it is relied on.
     this.#durableLsn = outcome.maxLsn;
     this.#failed = false;
+  }
+
+  /** W6: a group comes back with at least what its durable records say; more may have reached the disk. */
+  #compareImages(images: GroupImages): void {
+    for (const [id, fold] of this.#folds) {
+      const was = fold.image;
+      const back = images.get(id);
+      if (back === undefined) continue;
+      this.#violations.check(
+        back.epoch >= was.epoch && back.commitMark >= was.commitMark,
+        "W6",
+        () => {
+          return `${this.#name} recovers ${id} in epoch ${back.epoch}, ${was.epoch} was durable`;
+        },
+      );
+      if (back.epoch !== was.epoch) continue;
+      this.#violations.check(back.knownView >= was.knownView, "W6", () => {
+        return `${this.#name} promised view ${was.knownView} of ${id} and recovers ${back.knownView}`;
+      });
+      const shorter = lastOf(back) < lastOf(was) && back.lastNormalView === was.lastNormalView;
+      this.#violations.check(!shorter, "W6", () => {
+        return `${this.#name} held ${id} up to ${lastOf(was)} and recovers ${lastOf(back)}`;
+      });
+    }
   }
 
   /** Nothing of what this disk held comes back. */
@@ -161,7 +187,11 @@ export class NodeObserver implements JournalObserver {
       // An answer that the view is over acks nothing.
       if (message.status === "staleView") return;
       const image = this.image(group);
-      const last = image?.entries.at(-1)?.seq ?? image?.snapshot?.seq ?? -1;
+      const promised = image?.epoch === message.epoch ? image.knownView : 0;
+      this.#violations.check(promised <= message.view, "I6", () => {
+        return `${this.#name} acks ${group} in view ${message.view} and has promised ${promised}`;
+      });
+      const last = image === null ? -1 : lastOf(image);
       const held = image?.lastNormalView === message.view ? last : -1;
       this.#violations.check(held >= message.acked, "I6", () => {
         return `${this.#name} acks ${message.acked} of ${group} in view ${message.view}, has ${held}`;
@@ -179,6 +209,10 @@ export class NodeObserver implements JournalObserver {
       });
     }
   }
+}
+
+function lastOf({ entries, snapshot }: GroupImage): number {
+  return entries.at(-1)?.seq ?? snapshot?.seq ?? -1;
 }
 
 function isSame(written: Written, type: number, payload: Uint8Array): boolean {

@@ -138,7 +138,8 @@ export class Replica {
   image(): GroupImage {
     const { epoch, members, learner, knownView, lastNormalView, snapshot, entries, marked } =
       this.#ctx.state;
-    const views = { epoch, members, learner, knownView, lastNormalView };
+    const kept = this.#ctx.rules.checkpointKeepsPromise ? knownView : lastNormalView;
+    const views = { epoch, members, learner, knownView: kept, lastNormalView };
     const { broken } = this.#ctx.state;
     return { ...views, snapshot, entries: [...entries], commitMark: marked, broken };
   }
@@ -356,7 +357,9 @@ export class Replica {
     const { view, kind } = message;
     if (!ctx.mayOwn(view, from) || from === ctx.self || state.status === "retired") return;
     if (view < state.knownView) {
-      answerPrimary(ctx, from, "staleView");
+      const left = view === state.lastNormalView && kind === "prepare";
+      if (left && !ctx.rules.leftViewNotAcked) this.#ackLeftView(from, message);
+      else answerPrimary(ctx, from, "staleView");
       return;
     }
     if (kind === "newView") {
@@ -373,6 +376,18 @@ export class Replica {
     }
     if (kind === "prepare") onPrepare(ctx, from, message);
     else onCommit(ctx, from, message);
+  }
+
+  /** The mutant of `leftViewNotAcked`: goes on for the primary it has given up. */
+  #ackLeftView(
+    to: NodeId,
+    { view, epoch, entries }: Extract<VsrMessage, { kind: "prepare" }>,
+  ): void {
+    const ctx = this.#ctx;
+    for (const entry of entries) if (entry.seq === ctx.lastSeq + 1) ctx.append(entry, true);
+    const acked = ctx.lastSeq;
+    const echo = { expected: acked + 1, acked, sentAt: -1, round: 0 };
+    ctx.sendDurably(to, { kind: "prepareResponse", epoch, status: "success", view, ...echo });
   }
 
   /** The mutant of `joinByInstall`: enters a view without its log. (S-12) */

@@ -23,6 +23,10 @@ export interface VsrRules {
   readonly staleViewRefused: boolean;
   /** A granted view is durable before the grant is said. (S-8, VSR-4) */
   readonly promiseDurable: boolean;
+  /** A checkpoint keeps the promised view, not only the one that was entered. (VSR-4) */
+  readonly checkpointKeepsPromise: boolean;
+  /** Who has promised a higher view acks nothing of the one it left. (VSR-12) */
+  readonly leftViewNotAcked: boolean;
   /** An entry is durable before its ack. (S-8, VSR-3) */
   readonly ackAfterDurable: boolean;
   /** The primary logs its entries too, and counts itself after that only. (S-9, VSR-7) */
@@ -61,6 +65,8 @@ export const VSR_RULES: VsrRules = {
   promiseHonoured: true,
   staleViewRefused: true,
   promiseDurable: true,
+  checkpointKeepsPromise: true,
+  leftViewNotAcked: true,
   ackAfterDurable: true,
   primaryLogs: true,
   majorityQuorum: true,
