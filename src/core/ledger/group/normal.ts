@@ -231,8 +231,10 @@ export function onPrepareResponse(
   if (message.status === "staleView" || message.status === "notOwner") return;
   const peer = ctx.peer(from);
   peer.acked = Math.max(peer.acked, message.acked);
-  if (message.sentAt >= 0) peer.sentAt = Math.max(peer.sentAt, message.sentAt);
-  peer.round = Math.max(peer.round, message.round);
+  // An echo of what this process has not said yet is one of another clock: it proves nothing here.
+  const ours = message.sentAt >= 0 && message.sentAt <= ctx.now;
+  if (ours) peer.sentAt = Math.max(peer.sentAt, message.sentAt);
+  if (message.round <= state.round) peer.round = Math.max(peer.round, message.round);
   advanceCommit(ctx);
   // A commit may have ended this view.
   if (!state.acting) return;
