@@ -12,7 +12,7 @@ import { Random } from "../core/base/random.ts";
 import { provision } from "../core/run/job/provision.ts";
 import { type LoadPlan, planDurationMs, type Share } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
-import { type CallRecord, connectionNotes } from "../protocols/protocol.ts";
+import { connectionNotes } from "../protocols/protocol.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import { Complaints } from "./complaints.ts";
 import type { UserContext } from "./context.ts";
@@ -261,11 +261,7 @@ export class Execution implements UserHost, DriverHost {
   #abortAll(): void {
     this.#abort?.abort(new Error("the graceful stop is over"));
     for (const user of [...this.#users]) {
-      const cut = user.abort();
-      if (cut.length > 0 && this.recorder.measures(user.beganAt)) {
-        this.recorder.interruptedIterations++;
-        for (const step of cut) if (step.index >= 0) this.recorder.interrupted(step.index);
-      }
+      user.abort();
       this.#users.delete(user);
     }
     this.#checkEnd();
@@ -355,11 +351,7 @@ export class Execution implements UserHost, DriverHost {
     }
   }
 
-  iterationDone(user: VirtualUser, now: number, complete: boolean): void {
-    if (this.recorder.measures(user.beganAt)) {
-      if (complete) this.recorder.iterations++;
-      else this.recorder.interruptedIterations++;
-    }
+  iterationDone(user: VirtualUser, now: number): void {
     if (this.stopping) {
       this.retire(user);
       return;
@@ -380,7 +372,7 @@ export class Execution implements UserHost, DriverHost {
   rest(user: VirtualUser, now: number): void {
     const { pacingMs, thinkMaxMs, thinkMinMs } = this.workflow.definition.pace;
     const think = thinkMaxMs === 0 ? 0 : this.#random.between(thinkMinMs, thinkMaxMs);
-    const pause = Math.max(think, pacingMs === 0 ? 0 : pacingMs - (now - user.beganAt));
+    const pause = Math.max(think, pacingMs === 0 ? 0 : pacingMs - (now - user.iteration.beganAt));
     if (pause <= 0) {
       this.beginIteration(user, now, now);
       return;
@@ -455,21 +447,12 @@ export class Execution implements UserHost, DriverHost {
     if (this.recorder.measures(clock())) this.recorder.arrivalStarted(lagMs);
   }
 
-  record(step: CompiledStep, record: CallRecord, startedAt: number, intendedAt: number): void {
-    this.recorder.call(step.index, record, startedAt, intendedAt);
-  }
-
-  recordException(step: CompiledStep, startedAt: number, intendedAt: number, error: unknown): void {
-    this.recorder.exception(step.index, startedAt, clock(), intendedAt);
+  threw(step: CompiledStep, error: unknown): void {
     const what = `${step.index < 0 ? "action" : "step"} "${step.name}" threw`;
     this.#complaints.add(what, error);
     if (this.#inputs.plan.kind !== "once") return;
     const problem = problemOf(error);
     this.#failure ??= { ...problem, message: `${what}: ${problem.message}` };
-  }
-
-  recordCheck(index: number, passed: boolean, beganAt: number): void {
-    if (this.recorder.measures(beganAt)) this.recorder.check(index, passed);
   }
 
   recordMetric(at: number, context: UserContext): void {

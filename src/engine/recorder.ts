@@ -70,7 +70,7 @@ export class Recorder implements MetricSink {
   }
 
   exception(index: number, startedAt: number, endedAt: number, intendedAt: number): void {
-    if (index < 0 || intendedAt < this.#measureFrom) return;
+    if (intendedAt < this.#measureFrom) return;
     const service = (endedAt - startedAt) * 1_000;
     const latency = this.#corrected ? (endedAt - intendedAt) * 1_000 : service;
     (this.#steps[index] as StepRecorder).record(

@@ -14,6 +14,8 @@ import {
 } from "../protocols/protocol.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import { type ContextHost, type UserContext, userContext } from "./context.ts";
+import { Iteration, type Outcome } from "./iteration.ts";
+import type { Recorder } from "./recorder.ts";
 import { UserSession } from "./session.ts";
 
 /** What a user asks of, and tells, the execution it belongs to. */
@@ -21,48 +23,48 @@ export interface UserHost extends ContextHost {
   readonly workflow: CompiledWorkflow;
   /** No new step may begin. */
   readonly stopping: boolean;
-  record(step: CompiledStep, record: CallRecord, startedAt: number, intendedAt: number): void;
-  recordException(step: CompiledStep, startedAt: number, intendedAt: number, error: unknown): void;
-  recordCheck(index: number, passed: boolean, beganAt: number): void;
+  readonly recorder: Recorder;
+  /** The code of a step or an action threw. */
+  threw(step: CompiledStep, error: unknown): void;
   recordMetric(at: number, context: UserContext): void;
   keepLast(step: CompiledStep, result: unknown): void;
-  iterationDone(user: VirtualUser, now: number, complete: boolean): void;
+  iterationDone(user: VirtualUser, now: number): void;
 }
 
 export class VirtualUser {
   readonly id: number;
   readonly context: UserContext;
   readonly session: UserSession;
+  readonly iteration: Iteration;
   /** Begun, and neither parked nor ended. */
   running = false;
   /** Asked to end after this iteration: the plan wants fewer users. */
   retiring = false;
   /** Has been set up (`userSetup`). */
   ready = false;
-  /** When the iteration began; pacing counts from here. */
-  beganAt = 0;
   timer: NodeJS.Timeout | undefined;
   /** What it has taken for the coming iteration, while it waits for the rest. */
   ticketTaken = false;
   rows: Record<string, unknown> | null = null;
   readonly #host: UserHost;
   readonly #slots: (StepSlot | undefined)[] = [];
-  #intendedAt = 0;
   #layer = 0;
+  /** When the steps of this layer were due. */
+  #layerDueAt = 0;
   #pending = 0;
 
   constructor(id: number, host: UserHost) {
     this.id = id;
     this.#host = host;
+    this.iteration = new Iteration(host.recorder);
     this.session = new UserSession(host.workflow.settings, id);
     this.context = userContext(id, host, this.session);
   }
 
-  /** Begins an iteration that should have begun at `intendedAt`. */
-  begin(intendedAt: number, now: number): void {
+  /** Begins an iteration that should have begun at `dueAt`. */
+  begin(dueAt: number, now: number): void {
     this.running = true;
-    this.beganAt = now;
-    this.#intendedAt = intendedAt;
+    this.iteration.begin(dueAt, now);
     this.#layer = 0;
     if (this.#host.workflow.storesResults) this.context.results = {};
     this.#runLayer(now);
@@ -71,10 +73,11 @@ export class VirtualUser {
   #runLayer(now: number): void {
     const layer = this.#host.workflow.layers[this.#layer];
     if (layer === undefined) {
-      this.#done(now, true);
+      this.#done(now, "completed");
       return;
     }
     this.#pending = layer.length;
+    this.#layerDueAt = this.iteration.dueOf(this.#layer, now);
     for (let i = 0; i < layer.length; i++) this.#slot(layer[i] as CompiledStep).start(now);
   }
 
@@ -91,11 +94,6 @@ export class VirtualUser {
     return step.call?.bind(this.session, this.#host.workflow.keepsResults, sink) ?? null;
   }
 
-  /** Only the first layer can be late against the plan; later layers begin when they begin. */
-  #intended(step: CompiledStep, startedAt: number): number {
-    return step.layer === 0 ? this.#intendedAt : startedAt;
-  }
-
   stepFinished(
     { startedAt, step }: StepSlot,
     record: CallRecord,
@@ -103,7 +101,7 @@ export class VirtualUser {
     now: number,
   ): void {
     const host = this.#host;
-    host.record(step, record, startedAt, this.#intended(step, startedAt));
+    this.iteration.call(step.index, record, startedAt, this.#layerDueAt);
     if (result !== undefined) {
       this.context.results[step.name] = result;
       if (record.errorKind === null) host.keepLast(step, result);
@@ -118,8 +116,10 @@ export class VirtualUser {
   }
 
   stepThrew(step: CompiledStep, startedAt: number, error: unknown): void {
-    this.#host.recordException(step, startedAt, this.#intended(step, startedAt), error);
-    if (--this.#pending === 0) this.#layerDone(clock());
+    const now = clock();
+    if (step.index >= 0) this.iteration.exception(step.index, startedAt, now, this.#layerDueAt);
+    this.#host.threw(step, error);
+    if (--this.#pending === 0) this.#layerDone(now);
   }
 
   #layerDone(now: number): void {
@@ -127,12 +127,12 @@ export class VirtualUser {
     const checks = host.workflow.checks[this.#layer];
     if (checks !== undefined && checks.length > 0) {
       for (const { definition, index } of checks)
-        host.recordCheck(index, this.#test(definition.test), this.beganAt);
+        this.iteration.check(index, this.#test(definition.test));
     }
     this.#layer++;
     const last = this.#layer === host.workflow.layers.length;
-    if (last) this.#done(now, true);
-    else if (host.stopping || this.session.closed) this.#done(now, false);
+    if (last) this.#done(now, "completed");
+    else if (host.stopping || this.session.closed) this.#done(now, "interrupted");
     else this.#runLayer(now);
   }
 
@@ -144,23 +144,28 @@ export class VirtualUser {
     }
   }
 
-  #done(now: number, complete: boolean): void {
+  #done(now: number, outcome: Outcome): void {
     const host = this.#host;
-    if (complete)
+    if (outcome === "completed")
       for (let at = 0; at < host.workflow.metrics.length; at++) host.recordMetric(at, this.context);
     this.running = false;
     this.context.iteration++;
     this.session.reset();
-    host.iterationDone(this, now, complete);
+    this.iteration.end(outcome);
+    host.iterationDone(this, now);
   }
 
-  /** Cuts off what is under way; answers the steps and actions that never ended. */
-  abort(): CompiledStep[] {
+  /** Cuts off what is under way. */
+  abort(): void {
     clearTimeout(this.timer);
-    const cut: CompiledStep[] = [];
-    for (const slot of this.#slots) if (slot?.cut()) cut.push(slot.step);
+    let cut = 0;
+    for (const slot of this.#slots) {
+      if (slot?.cut() !== true) continue;
+      cut++;
+      if (slot.step.index >= 0) this.iteration.cutOff(slot.step.index);
+    }
+    if (cut > 0) this.iteration.end("interrupted");
     this.session.close();
-    return cut;
   }
 }
 
