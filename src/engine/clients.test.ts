@@ -1,13 +1,16 @@
 import { expect, it } from "vitest";
 import { DEFAULT_CALL_SETTINGS, registerProtocol } from "../protocols/protocol.ts";
 import { setupContext, type UserContext, userContext } from "./context.ts";
+import { Iteration } from "./iteration.ts";
+import { Recorder } from "./recorder.ts";
 import { UserSession } from "./session.ts";
 
 const signal = new AbortController().signal;
 
 function user(): UserContext {
   const host = { setup: 1, used: {}, core: 0, signal, sleep: () => Promise.resolve() };
-  return userContext(0, host, new UserSession(DEFAULT_CALL_SETTINGS));
+  const iteration = new Iteration(new Recorder(0, 0, false), false);
+  return userContext(0, host, new UserSession(DEFAULT_CALL_SETTINGS), iteration);
 }
 
 it("contexts have the clients of the protocols that were imported, and of no other", async () => {

@@ -1,8 +1,10 @@
 /** The objects that user functions receive: one per virtual user, and one for setup and teardown. */
 
+import { clock } from "../protocols/call.ts";
 import type { Clients, Session } from "../protocols/protocol.ts";
 import type { SetupContext, UserInfo } from "../workflow/context.ts";
 import { clientGetters, SessionClients } from "./clients.ts";
+import type { Iteration } from "./iteration.ts";
 
 /** What a context needs of the execution around it. */
 export interface ContextHost {
@@ -20,6 +22,7 @@ class OneUserContext {
   readonly #host: ContextHost;
   readonly #clients: SessionClients;
   readonly #id: number;
+  readonly #iteration: Iteration;
   #vars: Record<string, unknown> | undefined;
   #user: UserInfo | undefined;
   static readonly addClients = clientGetters(
@@ -27,8 +30,9 @@ class OneUserContext {
     (context) => context.#clients,
   );
 
-  constructor(id: number, host: ContextHost, session: Session) {
+  constructor(id: number, host: ContextHost, session: Session, iteration: Iteration) {
     OneUserContext.addClients();
+    this.#iteration = iteration;
     this.#id = id;
     this.#host = host;
     this.#clients = new SessionClients(session);
@@ -53,15 +57,23 @@ class OneUserContext {
   get signal(): AbortSignal {
     return this.#host.signal;
   }
-  readonly sleep = (ms: number): Promise<void> => this.#host.sleep(ms);
+  readonly sleep = (ms: number): Promise<void> => {
+    this.#iteration.pause(ms, clock());
+    return this.#host.sleep(ms);
+  };
 }
 
 const NOTHING = Object.freeze({});
 
 export type UserContext = OneUserContext & Clients;
 
-export function userContext(id: number, host: ContextHost, session: Session): UserContext {
-  return new OneUserContext(id, host, session) as UserContext;
+export function userContext(
+  id: number,
+  host: ContextHost,
+  session: Session,
+  iteration: Iteration,
+): UserContext {
+  return new OneUserContext(id, host, session, iteration) as UserContext;
 }
 
 class OneSetupContext {

@@ -34,7 +34,6 @@ export interface DriverHost {
   rest(user: VirtualUser, now: number): void;
   /** The user has done its last iteration. */
   retire(user: VirtualUser): void;
-  arrivalStarted(lagMs: number): void;
 }
 
 export interface LoadDriver {
@@ -178,7 +177,6 @@ export class ArrivalDriver implements LoadDriver {
       if (user === undefined) return;
       this.#arrivals.advance();
       const intendedAt = this.#host.clockAt(due);
-      this.#host.arrivalStarted(now - intendedAt);
       this.#host.beginIteration(user, Math.min(intendedAt, now), now);
       due = this.#arrivals.peek();
     }

@@ -72,6 +72,7 @@ export class Execution implements UserHost, DriverHost {
   readonly core: number;
   readonly used: Readonly<Record<string, unknown>>;
   readonly recorder: Recorder;
+  readonly planned: boolean;
   setup: unknown = undefined;
   stopping = false;
   paused = false;
@@ -105,13 +106,14 @@ export class Execution implements UserHost, DriverHost {
     this.workflow = workflow;
     this.core = inputs.core;
     this.used = inputs.used;
+    this.planned = plan.kind === "rate";
     this.#inputs = inputs;
     this.#host = host;
     this.#complaints = new Complaints((line) => host.log(line));
     this.recorder = new Recorder(
       workflow.measuredSteps,
       workflow.definition.checks.length,
-      plan.kind === "rate",
+      this.planned,
     );
     this.#random = new Random(`${workflow.definition.name}/${share.index}`);
     this.#ids = new UserIds(share);
@@ -261,6 +263,7 @@ export class Execution implements UserHost, DriverHost {
   #abortAll(): void {
     this.#abort?.abort(new Error("the graceful stop is over"));
     for (const user of [...this.#users]) {
+      if (user.settingUp) user.iteration.end("interrupted");
       user.abort();
       this.#users.delete(user);
     }
@@ -292,12 +295,10 @@ export class Execution implements UserHost, DriverHost {
       user.ticketTaken = true;
     }
     if (this.#inputs.feeds.size > 0 && !this.#takeRows(user, intendedAt)) return;
-    if (!user.ready) {
-      void this.#setUpUser(user, intendedAt, now);
-      return;
-    }
     user.ticketTaken = false;
-    user.begin(intendedAt, now);
+    user.iteration.arrive(intendedAt, now);
+    if (user.ready) user.begin(now);
+    else void this.#setUpUser(user);
   }
 
   #takeRows(user: VirtualUser, intendedAt: number): boolean {
@@ -317,9 +318,9 @@ export class Execution implements UserHost, DriverHost {
     return true;
   }
 
-  /** The set-up's own time is not the target's: the iteration is due that much later. */
-  async #setUpUser(user: VirtualUser, intendedAt: number, now: number): Promise<void> {
+  async #setUpUser(user: VirtualUser): Promise<void> {
     user.running = true;
+    user.settingUp = true;
     try {
       await this.workflow.definition.userSetup?.(user.context);
     } catch (error) {
@@ -327,12 +328,12 @@ export class Execution implements UserHost, DriverHost {
     }
     user.ready = true;
     user.running = false;
+    user.settingUp = false;
     if (user.session.closed) return;
-    if (this.stopping) this.retire(user);
+    if (!this.stopping) user.begin(clock());
     else {
-      user.ticketTaken = false;
-      const ready = clock();
-      user.begin(intendedAt + (ready - now), ready);
+      user.iteration.end("interrupted");
+      this.retire(user);
     }
   }
 
@@ -343,11 +344,10 @@ export class Execution implements UserHost, DriverHost {
   }
 
   #resumeWaiting(): void {
-    const corrected = this.#inputs.plan.kind === "rate";
     for (const [user, intendedAt] of [...this.#waiting]) {
       this.#waiting.delete(user);
       const now = clock();
-      this.beginIteration(user, corrected ? intendedAt : now, now);
+      this.beginIteration(user, this.planned ? intendedAt : now, now);
     }
   }
 
@@ -441,10 +441,6 @@ export class Execution implements UserHost, DriverHost {
   #provided(): Record<string, unknown> {
     const { definition } = this.workflow;
     return provide(definition, { last: this.#last, setup: this.setup }, this.#complaints);
-  }
-
-  arrivalStarted(lagMs: number): void {
-    if (this.recorder.measures(clock())) this.recorder.arrivalStarted(lagMs);
   }
 
   threw(step: CompiledStep, error: unknown): void {

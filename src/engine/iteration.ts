@@ -9,6 +9,9 @@
 import type { CallRecord } from "../protocols/protocol.ts";
 import type { Recorder } from "./recorder.ts";
 
+/** Pauses before the first call that are remembered one by one; those before them only as a sum. */
+const PAUSES_MAX = 64;
+
 /** How an iteration ended: all of it was done, or the end of the plan cut it off. */
 export type Outcome = "completed" | "interrupted";
 
@@ -18,19 +21,73 @@ export class Iteration {
   /** When it began; pacing counts from here. */
   beganAt = 0;
   readonly #recorder: Recorder;
+  /** Late against a plan of arrivals: open models. */
+  readonly #planned: boolean;
+  /** When the first of its calls ended: what begins later waited for an answer, not for the plan. */
+  #answeredAt = Number.POSITIVE_INFINITY;
+  /** Declared pauses before that, as pairs of beginning and end that do not overlap. */
+  #pauses: number[] | null = null;
+  #earlierPausesMs = 0;
 
-  constructor(recorder: Recorder) {
+  constructor(recorder: Recorder, planned: boolean) {
     this.#recorder = recorder;
+    this.#planned = planned;
   }
 
-  begin(dueAt: number, now: number): void {
+  /** Somebody takes it on: what is done for it from here on is part of its lateness. */
+  arrive(dueAt: number, now: number): void {
     this.dueAt = dueAt;
-    this.beganAt = now;
+    if (!this.#planned) return;
+    if (this.#recorder.measures(dueAt)) this.#recorder.arrivalStarted(now - dueAt);
+    this.#answeredAt = Number.POSITIVE_INFINITY;
+    this.#pauses = null;
+    this.#earlierPausesMs = 0;
   }
 
-  /** When what begins at `now` was due. Only the first layer can be late against the plan. */
-  dueOf(layer: number, now: number): number {
-    return layer === 0 ? this.dueAt : now;
+  begin(now: number): void {
+    this.beganAt = now;
+    if (!this.#planned) this.dueAt = now;
+  }
+
+  /** The user rests for so long because its author wrote so: nobody is late by that. */
+  pause(ms: number, now: number): void {
+    if (!this.#planned || this.#answeredAt < now || !(ms > 0)) return;
+    this.#pauses ??= [];
+    const pauses = this.#pauses;
+    const from = Math.max(now, pauses.at(-1) ?? now);
+    if (from >= now + ms) return;
+    pauses.push(from, now + ms);
+    if (pauses.length > 2 * PAUSES_MAX) {
+      const [first = 0, last = 0] = pauses.splice(0, 2);
+      this.#earlierPausesMs += last - first;
+    }
+  }
+
+  /**
+   * When what begins at `startedAt` was due. Before the first call has ended that is the planned
+   * moment and the pauses made since: waiting for a free user, set-up and own code are lateness.
+   * Later it is the moment itself, because only an answer could bring the user there.
+   */
+  dueOf(startedAt: number): number {
+    if (!this.#planned || startedAt >= this.#answeredAt) return startedAt;
+    const due = this.#pauses === null ? this.dueAt : this.dueAt + this.#pausedMs(startedAt);
+    return Math.min(due, startedAt);
+  }
+
+  #pausedMs(until: number): number {
+    let sum = this.#earlierPausesMs;
+    const pauses = this.#pauses ?? [];
+    for (let at = 0; at < pauses.length; at += 2) {
+      const from = pauses[at] as number;
+      if (from >= until) break;
+      sum += Math.min(until, pauses[at + 1] as number) - from;
+    }
+    return sum;
+  }
+
+  /** One of its calls ended, measured or not. */
+  answered(at: number): void {
+    if (at < this.#answeredAt) this.#answeredAt = at;
   }
 
   /** A call ended that began at `startedAt` and was due at `dueAt`. */
@@ -43,17 +100,17 @@ export class Iteration {
     this.#recorder.exception(index, startedAt, endedAt, dueAt);
   }
 
-  check(index: number, passed: boolean): void {
-    if (this.#recorder.measures(this.beganAt)) this.#recorder.check(index, passed);
+  check(index: number, passed: boolean, dueAt: number): void {
+    if (this.#recorder.measures(dueAt)) this.#recorder.check(index, passed);
   }
 
   /** A call was cut off at the end of the graceful stop. */
-  cutOff(index: number): void {
-    if (this.#recorder.measures(this.beganAt)) this.#recorder.interrupted(index);
+  cutOff(index: number, dueAt: number): void {
+    if (this.#recorder.measures(dueAt)) this.#recorder.interrupted(index);
   }
 
   end(outcome: Outcome): void {
-    if (!this.#recorder.measures(this.beganAt)) return;
+    if (!this.#recorder.measures(this.dueAt)) return;
     if (outcome === "completed") this.#recorder.iterations++;
     else this.#recorder.interruptedIterations++;
   }

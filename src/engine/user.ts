@@ -12,6 +12,7 @@ import {
   CallResult,
   type CallSink,
 } from "../protocols/protocol.ts";
+import { CustomResult } from "../workflow/custom-result.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import { type ContextHost, type UserContext, userContext } from "./context.ts";
 import { Iteration, type Outcome } from "./iteration.ts";
@@ -24,6 +25,8 @@ export interface UserHost extends ContextHost {
   /** No new step may begin. */
   readonly stopping: boolean;
   readonly recorder: Recorder;
+  /** Iterations begin at planned moments: an open model. */
+  readonly planned: boolean;
   /** The code of a step or an action threw. */
   threw(step: CompiledStep, error: unknown): void;
   recordMetric(at: number, context: UserContext): void;
@@ -42,6 +45,7 @@ export class VirtualUser {
   retiring = false;
   /** Has been set up (`userSetup`). */
   ready = false;
+  settingUp = false;
   timer: NodeJS.Timeout | undefined;
   /** What it has taken for the coming iteration, while it waits for the rest. */
   ticketTaken = false;
@@ -56,15 +60,15 @@ export class VirtualUser {
   constructor(id: number, host: UserHost) {
     this.id = id;
     this.#host = host;
-    this.iteration = new Iteration(host.recorder);
+    this.iteration = new Iteration(host.recorder, host.planned);
     this.session = new UserSession(host.workflow.settings, id);
-    this.context = userContext(id, host, this.session);
+    this.context = userContext(id, host, this.session, this.iteration);
   }
 
-  /** Begins an iteration that should have begun at `dueAt`. */
-  begin(dueAt: number, now: number): void {
+  /** Begins the iteration that `iteration.arrive` announced. */
+  begin(now: number): void {
     this.running = true;
-    this.iteration.begin(dueAt, now);
+    this.iteration.begin(now);
     this.#layer = 0;
     if (this.#host.workflow.storesResults) this.context.results = {};
     this.#runLayer(now);
@@ -77,7 +81,7 @@ export class VirtualUser {
       return;
     }
     this.#pending = layer.length;
-    this.#layerDueAt = this.iteration.dueOf(this.#layer, now);
+    this.#layerDueAt = this.iteration.dueOf(now);
     for (let i = 0; i < layer.length; i++) this.#slot(layer[i] as CompiledStep).start(now);
   }
 
@@ -94,14 +98,33 @@ export class VirtualUser {
     return step.call?.bind(this.session, this.#host.workflow.keepsResults, sink) ?? null;
   }
 
-  stepFinished(
-    { startedAt, step }: StepSlot,
+  /** A prepared call has ended: it began with its layer. */
+  callFinished(slot: StepSlot, record: CallRecord, result: CallResult | undefined): void {
+    this.iteration.answered(record.endedAt);
+    this.iteration.call(slot.step.index, record, slot.startedAt, this.#layerDueAt);
+    this.#stepFinished(slot.step, record, result, record.endedAt);
+  }
+
+  /** A function gave the result of a call that it began itself, at a moment of its own choice. */
+  functionFinished(slot: StepSlot, result: CallResult): void {
+    const now = clock();
+    // Results of the user's own making may be measured with another clock.
+    const own = result instanceof CustomResult;
+    if (own) this.iteration.answered(now);
+    else this.iteration.answered(result.endedAt);
+    const startedAt = own ? slot.startedAt : result.startedAt;
+    const dueAt = own ? this.#layerDueAt : this.iteration.dueOf(startedAt);
+    this.iteration.call(slot.step.index, result, startedAt, dueAt);
+    this.#stepFinished(slot.step, result, result, now);
+  }
+
+  #stepFinished(
+    step: CompiledStep,
     record: CallRecord,
     result: CallResult | undefined,
     now: number,
   ): void {
     const host = this.#host;
-    this.iteration.call(step.index, record, startedAt, this.#layerDueAt);
     if (result !== undefined) {
       this.context.results[step.name] = result;
       if (record.errorKind === null) host.keepLast(step, result);
@@ -127,7 +150,7 @@ export class VirtualUser {
     const checks = host.workflow.checks[this.#layer];
     if (checks !== undefined && checks.length > 0) {
       for (const { definition, index } of checks)
-        this.iteration.check(index, this.#test(definition.test));
+        this.iteration.check(index, this.#test(definition.test), this.#layerDueAt);
     }
     this.#layer++;
     const last = this.#layer === host.workflow.layers.length;
@@ -162,7 +185,7 @@ export class VirtualUser {
     for (const slot of this.#slots) {
       if (slot?.cut() !== true) continue;
       cut++;
-      if (slot.step.index >= 0) this.iteration.cutOff(slot.step.index);
+      if (slot.step.index >= 0) this.iteration.cutOff(slot.step.index, this.#layerDueAt);
     }
     if (cut > 0) this.iteration.end("interrupted");
     this.session.close();
@@ -208,7 +231,7 @@ class StepSlot implements CallSink {
   callFinished(record: CallRecord, result: CallResult | undefined): void {
     if (this.#cut) return;
     this.#running = false;
-    this.#user.stepFinished(this, record, result, record.endedAt);
+    this.#user.callFinished(this, record, result);
   }
 
   cut(): boolean {
@@ -222,7 +245,7 @@ class StepSlot implements CallSink {
     if (this.#cut) return;
     this.#running = false;
     if (this.step.index < 0) this.#user.actionFinished(this.step, value);
-    else if (value instanceof CallResult) this.#user.stepFinished(this, value, value, clock());
+    else if (value instanceof CallResult) this.#user.functionFinished(this, value);
     else
       this.#user.stepThrew(
         this.step,

@@ -1,0 +1,87 @@
+/**
+ * When calls of an open model are due. A target that holds everybody up must show in the latency
+ * whatever the user does before the first call; what the author declared as a pause must not.
+ */
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
+import { http } from "../protocols/http1/index.ts";
+import { InProcessRun } from "../runner/testing/in-process-run.ts";
+import { measure } from "../workflow/custom-result.ts";
+import { workflow } from "../workflow/workflow.ts";
+
+let demo: DemoTarget;
+
+beforeAll(async () => {
+  demo = await startDemoTarget({ port: 0 });
+});
+afterAll(() => demo.close());
+
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** How much later than their own duration the calls of a step were seen, in milliseconds. */
+function latenessMs(run: InProcessRun, name: string) {
+  const { latency, service } = run.step("w", name).totals;
+  return { mean: (latency.mean - service.mean) / 1_000, max: latency.max / 1_000 };
+}
+
+describe("in an open model", () => {
+  it("userSetup is part of the lateness of the iteration that had to wait for it", async () => {
+    const flow = workflow("w", { rate: 20, duration: "1s", maxVus: 20 })
+      .userSetup(() => wait(300))
+      .step("s", http.get(demo.url));
+    const run = await InProcessRun.whole(flow);
+    const { iterations, interruptedIterations } = run.workflow("w");
+    // Users whose set-up ends with the plan never begin: each arrival still has an outcome.
+    expect(iterations + interruptedIterations).toBe(run.workflow("w").data().arrivals?.started);
+    expect(iterations).toBe(run.step("w", "s").requests);
+    // The first arrivals come before anybody is set up, and some are served by users who are.
+    const { latency } = run.step("w", "s").totals;
+    expect(latency.quantile(0.75) / 1_000).toBeGreaterThan(290);
+    expect(latenessMs(run, "s").max).toBeGreaterThan(290);
+  });
+
+  it("an action before the first step does not hide that nobody was free", async () => {
+    const flow = workflow("w", { rate: 50, duration: "1s", maxVus: 2, gracefulStop: "5s" })
+      .action("first", () => wait(1))
+      .step("s", { after: ["first"] }, http.get(`${demo.url}/slow?ms=100`));
+    const run = await InProcessRun.whole(flow);
+    const arrivals = run.workflow("w").data().arrivals;
+    expect(arrivals?.started).toBe(run.step("w", "s").requests);
+    // What an arrival waited for a user is the least that its call is late.
+    const waitedMs = (arrivals?.lag.mean ?? 0) / 1_000;
+    expect(waitedMs).toBeGreaterThan(200);
+    expect(latenessMs(run, "s").mean).toBeGreaterThan(waitedMs * 0.999);
+  });
+
+  it("a pause before the first call moves its due moment, wherever it is made", async () => {
+    const flow = workflow("w", { rate: 4, duration: "3s", maxVus: 20 })
+      .userSetup(({ sleep }) => sleep(400))
+      .action("pause", ({ sleep }) => sleep(400))
+      .step("s", { after: ["pause"] }, async ({ http, sleep }) => {
+        await sleep(400);
+        return http.get(demo.url);
+      });
+    const run = await InProcessRun.whole(flow);
+    const { requests, totals } = run.step("w", "s");
+    expect(requests).toBeGreaterThan(4);
+    // One pause that is taken for lateness would be 400 ms for every call.
+    expect(totals.latency.quantile(0.5) / 1_000).toBeLessThan(400);
+  });
+
+  it("own code before the first call is lateness, and later calls are due when reached", async () => {
+    const flow = workflow("w", { rate: 10, duration: "500ms", maxVus: 10 })
+      .step("a", async ({ http }) => {
+        await wait(300);
+        return http.get(demo.url);
+      })
+      .step("b", { after: ["a"] }, async ({ http }) => {
+        await wait(300);
+        return http.get(demo.url);
+      })
+      .step("c", { after: ["b"] }, () => measure(() => 1));
+    const run = await InProcessRun.whole(flow);
+    expect(latenessMs(run, "a").mean).toBeGreaterThan(290);
+    for (const later of ["b", "c"]) expect(latenessMs(run, later).mean).toBeCloseTo(0, 2);
+  });
+});
