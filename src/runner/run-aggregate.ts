@@ -64,6 +64,7 @@ const MODELS = {
 /** What "now" means for rates and for percentiles on the screen. */
 const RATE_WINDOW_MS = 1_000;
 const LATENCY_WINDOW_MS = 5_000;
+const JUDGE_MS_MAX = 500;
 
 export class RunAggregate implements JobListener {
   readonly #options: RunAggregateOptions;
@@ -144,10 +145,14 @@ export class RunAggregate implements JobListener {
 
   /** Judges what can be judged while running; true when a threshold asks for the end. */
   shouldAbort(): boolean {
-    const now = this.#sinceStart();
     if (this.#judges.length === 0) return false;
     const source = this.#source(this.#data());
-    return this.#judges.map((one) => one.observe(source, now)).some((abort) => abort);
+    return this.#judges.map((one) => one.observe(source)).some((abort) => abort);
+  }
+
+  /** How often `shouldAbort` wants to be asked. */
+  get judgeEveryMs(): number {
+    return Math.min(JUDGE_MS_MAX, ...this.#judges.map(({ observeEveryMs }) => observeEveryMs));
   }
 
   live(phase: RunPhase): LiveRun {

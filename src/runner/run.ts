@@ -42,7 +42,6 @@ export interface RunOptions {
 /** How long a core may take to import the workflow. */
 const LOAD_TIMEOUT_MS = 30_000;
 const LIVE_INTERVAL_MS = 100;
-const THRESHOLD_INTERVAL_MS = 500;
 /** Behind the graceful stop: what does not end by then is ended. */
 const STOP_SLACK_MS = 1_500;
 /** A core that runs a workflow speaks ten times a second; after so long a silence it is given up. */
@@ -214,7 +213,7 @@ class LocalRun {
     const draw = live
       ? setInterval(() => view.update(aggregate.live(this.#phase)), LIVE_INTERVAL_MS)
       : undefined;
-    const judge = setInterval(() => this.#judge(aggregate), THRESHOLD_INTERVAL_MS);
+    const judge = setInterval(() => this.#judge(aggregate), aggregate.judgeEveryMs);
     return new Promise<void>((resolve) => {
       this.#finish = resolve;
       this.#job?.start();

@@ -88,6 +88,7 @@ export class WorkflowAggregate {
     return {
       name: this.manifest.name,
       startedAtSeconds: this.startedAtMs / 1_000,
+      measuredFromSeconds: (this.startedAtMs + this.manifest.warmupMs) / 1_000,
       elapsedSeconds: this.elapsedMs / 1_000,
       steps: this.steps.map(({ name, tags }, at) => ({ name, tags, totals: this.#totals(at) })),
       checks: this.#checks(),

@@ -4,6 +4,7 @@
  * and the load short, so that tests can look at every message.
  */
 
+import type { RunSummary } from "../../core/run/results/model.ts";
 import { StepTotals } from "../../core/run/stats/step-stats.ts";
 import { Core } from "../../engine/core.ts";
 import type { CoreCommand, CoreEvent } from "../../engine/messages.ts";
@@ -11,12 +12,15 @@ import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../../workflow/definition.ts";
 import type { LoadOverrides } from "../../workflow/overrides.ts";
 import { JobRunner } from "../job-runner.ts";
+import { RunAggregate } from "../run-aggregate.ts";
 import { WorkflowAggregate } from "../workflow-aggregate.ts";
 import { onTheTable } from "./table.ts";
 
 export interface InProcessOptions {
   readonly cores?: number;
   readonly overrides?: LoadOverrides;
+  /** Of the whole run, as from the command line. */
+  readonly thresholds?: readonly string[];
 }
 
 export interface StepFigures {
@@ -41,6 +45,9 @@ export class InProcessRun {
   readonly events: { readonly core: number; readonly event: CoreEvent }[] = [];
   readonly workflows = new Map<string, WorkflowAggregate>();
   readonly #lost = new Set<number>();
+  readonly #startedAt = performance.now();
+  #aggregate: RunAggregate | undefined;
+  #judging: NodeJS.Timeout | undefined;
   #job: JobRunner | undefined;
   #done: () => void = () => {};
   /** Resolves when the job is over. */
@@ -69,7 +76,7 @@ export class InProcessRun {
     return run;
   }
 
-  async #load({ cores = 1, overrides = {} }: InProcessOptions): Promise<void> {
+  async #load({ cores = 1, overrides = {}, thresholds = [] }: InProcessOptions): Promise<void> {
     const bundle = new URL(`./bundle.ts?run=${runs++}`, import.meta.url).href;
     const folder = process.cwd();
     for (let core = 0; core < cores; core++) {
@@ -83,11 +90,27 @@ export class InProcessRun {
         for (const one of loaded.manifests)
           this.workflows.set(one.name, new WorkflowAggregate(one));
     }
-    this.#job = this.#newJob(cores);
+    const aggregate = this.#newAggregate(cores, thresholds);
+    this.#aggregate = aggregate;
+    this.#job = this.#newJob(cores, aggregate);
+    this.#judging = setInterval(() => {
+      if (aggregate.shouldAbort()) this.#job?.stop();
+    }, aggregate.judgeEveryMs);
     this.#job.start();
   }
 
-  #newJob(cores: number): JobRunner {
+  #newAggregate(cores: number, thresholds: readonly string[]): RunAggregate {
+    const none = { hyperscale: "0", node: "", platform: "", cpuModel: "", command: "" };
+    return new RunAggregate({
+      name: "in process",
+      manifests: [...this.workflows.values()].map((workflow) => workflow.manifest),
+      thresholds,
+      environment: { ...none, cpus: cores, cores },
+      now: () => performance.now() - this.#startedAt,
+    });
+  }
+
+  #newJob(cores: number, aggregate: RunAggregate): JobRunner {
     return new JobRunner(
       [...this.workflows.values()].map((workflow) => workflow.manifest),
       Array.from({ length: cores }, (_, core) => core),
@@ -96,17 +119,32 @@ export class InProcessRun {
         now: () => performance.now(),
         log: (line) => this.logs.push(line),
         problem: () => undefined,
-        done: () => this.#done(),
+        done: () => {
+          clearInterval(this.#judging);
+          this.#done();
+        },
       },
       {
-        workflowStarted: (name, members) =>
-          this.workflows.get(name)?.started(members, performance.now()),
+        workflowStarted: (name, members) => {
+          this.workflows.get(name)?.started(members, performance.now());
+          aggregate.workflowStarted(name, members);
+        },
         frame: (name, core, bytes, health) => {
           this.workflows.get(name)?.frame(core, bytes, health, 0);
+          aggregate.frame(name, core, bytes, health);
         },
-        workflowFinished: (name, status, error) => this.ended.push([name, status, error]),
-        workflowSkipped: (name, becauseOf) => this.ended.push([name, "not run", becauseOf]),
-        note: (text) => this.notes.push(text),
+        workflowFinished: (name, status, error) => {
+          this.ended.push([name, status, error]);
+          aggregate.workflowFinished(name, status, error);
+        },
+        workflowSkipped: (name, becauseOf) => {
+          this.ended.push([name, "not run", becauseOf]);
+          aggregate.workflowSkipped(name, becauseOf);
+        },
+        note: (text) => {
+          this.notes.push(text);
+          aggregate.note(text);
+        },
       },
     );
   }
@@ -144,6 +182,12 @@ export class InProcessRun {
   lose(core: number): void {
     this.#lost.add(core);
     this.#job?.coreLost(core);
+  }
+
+  /** What the run would write down. */
+  summary(): RunSummary {
+    if (this.#aggregate === undefined) throw new Error("the run has not begun");
+    return this.#aggregate.summary({ interrupted: false, ended: true });
   }
 
   workflow(name: string): WorkflowAggregate {

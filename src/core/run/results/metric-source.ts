@@ -8,8 +8,10 @@ import type { MetricQuery, MetricSource, Reading } from "./threshold-judge.ts";
 /** What was measured of one workflow, merged over its cores. */
 export interface WorkflowData {
   readonly name: string;
-  /** When its measurement began, and how long it has been measured. */
+  /** Since the run began. */
   readonly startedAtSeconds: number;
+  /** Behind the warm-up; and how long it has been measured. */
+  readonly measuredFromSeconds: number;
   readonly elapsedSeconds: number;
   readonly steps: readonly StepData[];
   readonly checks: readonly {
@@ -46,15 +48,16 @@ export function metricSource(
   generator: GeneratorData,
   errorKinds: readonly string[],
 ): MetricSource {
+  const named = (workflow: string | null): readonly WorkflowData[] =>
+    workflows.filter(({ name }) => workflow === null || name === workflow);
   return {
+    measuredMs: (workflow) => measuredSeconds(named(workflow)) * 1_000,
     read(query: MetricQuery): Reading | null {
       if (query.metric === "generator.cpu") return single(generator.cpu);
       if (query.metric === "generator.lag") {
         return { kind: "distribution", histogram: generator.lag };
       }
-      const own = workflows.filter(
-        ({ name }) => query.workflow === null || name === query.workflow,
-      );
+      const own = named(query.workflow);
       if (own.length === 0) return null;
       return query.custom ? readCustom(own, query) : readOurs(own, query, errorKinds);
     },
@@ -66,7 +69,7 @@ function readOurs(
   query: MetricQuery,
   errorKinds: readonly string[],
 ): Reading | null {
-  const seconds = spanSeconds(workflows);
+  const seconds = measuredSeconds(workflows);
   const count = (amount: number): Reading => ({ kind: "count", count: amount, seconds });
   const arrivals = workflows.flatMap((one) => one.arrivals ?? []);
   switch (query.metric) {
@@ -143,7 +146,7 @@ function readCustom(workflows: readonly WorkflowData[], query: MetricQuery): Rea
   const merged = new MetricTotals();
   for (const { metrics } of workflows) metrics.mergeInto(merged);
   const found = merged.find(query.metric, query.tags);
-  return found === null ? null : customReading(found, spanSeconds(workflows));
+  return found === null ? null : customReading(found, measuredSeconds(workflows));
 }
 
 function customReading(found: MetricTotal, seconds: number): Reading {
@@ -171,12 +174,20 @@ function single(value: number): Reading {
   return { kind: "value", last: value, min: value, max: value };
 }
 
-/** From the first beginning to the last end: workflows may run one after the other. */
-function spanSeconds(workflows: readonly WorkflowData[]): number {
-  const begun = workflows.filter(({ elapsedSeconds }) => elapsedSeconds > 0);
-  if (begun.length === 0) return 0;
-  const start = Math.min(...begun.map((one) => one.startedAtSeconds));
-  return Math.max(...begun.map((one) => one.startedAtSeconds + one.elapsedSeconds)) - start;
+/** The time in which at least one of them was measured: they may overlap, or follow one another. */
+function measuredSeconds(workflows: readonly WorkflowData[]): number {
+  const begun = workflows
+    .filter(({ elapsedSeconds }) => elapsedSeconds > 0)
+    .toSorted((a, b) => a.measuredFromSeconds - b.measuredFromSeconds);
+  let sum = 0;
+  let until = Number.NEGATIVE_INFINITY;
+  for (const { measuredFromSeconds: from, elapsedSeconds } of begun) {
+    const end = from + elapsedSeconds;
+    // One workflow alone gives its time exactly, without the rounding of a difference.
+    sum += from >= until ? elapsedSeconds : Math.max(0, end - until);
+    until = Math.max(until, end);
+  }
+  return sum;
 }
 
 function sumOf<Item>(items: readonly Item[], amount: (item: Item) => number): number {

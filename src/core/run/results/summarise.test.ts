@@ -91,6 +91,7 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
   return {
     name: "w",
     startedAtSeconds: 0,
+    measuredFromSeconds: 0,
     elapsedSeconds: 1,
     steps: [{ name: "s", tags: {}, totals }],
     checks,

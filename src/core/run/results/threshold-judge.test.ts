@@ -29,6 +29,7 @@ function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
   return {
     name,
     startedAtSeconds: 0,
+    measuredFromSeconds: 0,
     elapsedSeconds: 10,
     steps: [],
     checks: [],
@@ -70,7 +71,7 @@ const source = metricSource(
       arrivals: { started: 990, missed: 10, lag },
       metrics: custom(),
     }),
-    data("buy", { startedAtSeconds: 10, steps: [step("pay", 50, 50, 10)], iterations: 20 }),
+    data("buy", { measuredFromSeconds: 10, steps: [step("pay", 50, 50, 10)], iterations: 20 }),
   ],
   { cpu: 0.5, lag },
   KINDS,
@@ -125,6 +126,10 @@ describe("a threshold over a stretch of time", () => {
   class Feed implements MetricSource {
     readonly histogram = new Histogram();
     count = 0;
+    nowMs = 0;
+    measuredMs(): number {
+      return this.nowMs;
+    }
     read({ metric }: { metric: string }): Reading {
       if (metric === "latency") return { kind: "distribution", histogram: this.histogram };
       return { kind: "count", count: this.count, seconds: 1 };
@@ -134,7 +139,8 @@ describe("a threshold over a stretch of time", () => {
       for (let ms = fromMs; ms < toMs; ms += 100) {
         this.histogram.record(latencyMs * 1_000);
         this.count++;
-        abort ||= judge.observe(this, ms);
+        this.nowMs = ms;
+        abort ||= judge.observe(this);
       }
       return abort;
     }
@@ -156,8 +162,31 @@ describe("a threshold over a stretch of time", () => {
     expect(judge.judge(feed)).toMatchObject({ passed: true });
     expect(judge.judge(feed).actual).toBeCloseTo(10, 0);
     // Three seconds of silence, observed.
-    for (let ms = 10_000; ms < 13_000; ms += 100) judge.observe(feed, ms);
+    for (feed.nowMs = 10_000; feed.nowMs < 13_000; feed.nowMs += 100) judge.observe(feed);
     expect(judge.judge(feed)).toMatchObject({ passed: false });
+  });
+
+  it("begins with the first moment, though it is first looked at later", () => {
+    const [feed, judge] = [new Feed(), judgeOf("latency.max over 1s < 50ms")];
+    feed.histogram.record(300_000);
+    feed.run(judge, 600, 5_000, 10);
+    expect(judge.judge(feed)).toMatchObject({ passed: false, actual: 300 });
+  });
+
+  it("ends with the last moment, though nobody looked since", () => {
+    const [feed, judge] = [new Feed(), judgeOf("requests.rate over 1s > 5/s")];
+    feed.run(judge, 100, 3_100, 1);
+    feed.nowMs = 4_000;
+    expect(judge.judge(feed)).toMatchObject({ passed: false });
+  });
+
+  it("has no value while nothing is measured: warm-up, before its workflow, after its end", () => {
+    const spec = { abortOnFail: true };
+    const [feed, judge] = [new Feed(), judgeOf("requests.rate over 1s > 5/s", null, spec)];
+    for (let i = 0; i < 50; i++) expect(judge.observe(feed)).toBe(false);
+    expect(feed.run(judge, 100, 2_100, 1)).toBe(false);
+    for (let i = 0; i < 50; i++) expect(judge.observe(feed)).toBe(false);
+    expect(judge.judge(feed)).toMatchObject({ passed: true });
   });
 
   it("judges a run shorter than the stretch as a whole", () => {

@@ -1,7 +1,9 @@
 /**
  * Holds a threshold against what was measured. One without `over` looks at the totals of the run.
  * One with `over` must hold in every stretch of that length, so its judge keeps about ten earlier
- * readings, subtracts the one from a stretch ago, and remembers the worst stretch.
+ * readings, subtracts the one from a stretch ago, and remembers the worst stretch. Its time is the
+ * measured time of the workflow it looks at, from its first moment to its last: warm-up, other
+ * workflows and the time after its end are in no stretch.
  */
 
 import type { ThresholdSpec } from "../job/manifest.ts";
@@ -27,6 +29,8 @@ export type Reading =
 export interface MetricSource {
   /** Null when there is no such metric (yet). */
   read(query: MetricQuery): Reading | null;
+  /** How long this workflow (null: any) has been measured so far. */
+  measuredMs(workflow: string | null): number;
 }
 
 export interface Judgement {
@@ -38,6 +42,7 @@ export interface Judgement {
 
 const READINGS_PER_STRETCH = 10;
 const READING_MS_MIN = 100;
+const OBSERVE_MS_MAX = 500;
 
 interface Earlier {
   readonly atMs: number;
@@ -65,23 +70,32 @@ export class ThresholdJudge {
     this.#query = { workflow: threshold.workflow ?? own, metric, custom, tags };
   }
 
+  /** Often enough for a stretch to be known to a tenth of its length. */
+  get observeEveryMs(): number {
+    const { overMs } = this.threshold;
+    return overMs === null ? OBSERVE_MS_MAX : Math.min(OBSERVE_MS_MAX, readingEveryMs(overMs));
+  }
+
   /** This threshold asked for the end of the run. */
   get aborted(): boolean {
     return this.#aborted;
   }
 
   /**
-   * To be called now and then (every second or more often) with the time since the measurement
-   * began. True when the run should end now because of it.
+   * To be called every `observeEveryMs` or more often. True when the run should end now because of
+   * it.
    */
-  observe(source: MetricSource, nowMs: number): boolean {
+  observe(source: MetricSource): boolean {
     const reading = source.read(this.#query);
     if (reading === null) return false;
     const { overMs } = this.threshold;
+    const measuredMs = source.measuredMs(this.#query.workflow);
     const actual =
-      overMs === null ? figureOf(reading, this.threshold) : this.#slide(reading, nowMs, overMs);
+      overMs === null
+        ? figureOf(reading, this.threshold)
+        : this.#slide(reading, measuredMs, overMs);
     if (actual === null || holds(actual, this.threshold) || !this.spec.abortOnFail) return false;
-    if (nowMs < this.spec.afterMs) return false;
+    if (measuredMs < this.spec.afterMs) return false;
     this.#aborted = true;
     return true;
   }
@@ -90,6 +104,8 @@ export class ThresholdJudge {
   judge(source: MetricSource): Judgement {
     const reading = source.read(this.#query);
     const { threshold } = this;
+    if (reading !== null && threshold.overMs !== null)
+      this.#slide(reading, source.measuredMs(this.#query.workflow), threshold.overMs);
     const whole = reading === null ? null : figureOf(reading, threshold);
     // A run shorter than the stretch is judged as a whole.
     const actual = threshold.overMs === null ? whole : (this.#worst ?? whole);
@@ -107,20 +123,38 @@ export class ThresholdJudge {
   }
 
   #slide(reading: Reading, nowMs: number, overMs: number): number | null {
-    const due = Math.max(READING_MS_MIN, overMs / READINGS_PER_STRETCH);
+    if (nowMs <= 0) return null;
     const last = this.#earlier.at(-1);
-    if (last !== undefined && shrunk(reading, last.reading)) this.#earlier = [];
+    // Measuring begins with nothing, so the first stretch begins at its very first moment.
+    if (last === undefined || shrunk(reading, last.reading))
+      this.#earlier = [{ atMs: last?.atMs ?? 0, reading: nothingOf(reading) }];
     // The newest reading that is a whole stretch old; what is older still is never needed again.
     while ((this.#earlier[1]?.atMs ?? Number.POSITIVE_INFINITY) <= nowMs - overMs)
       this.#earlier.shift();
-    const base = this.#earlier[0];
-    if (last === undefined || nowMs - last.atMs >= due) {
+    const [base] = this.#earlier;
+    if (nowMs - (this.#earlier.at(-1)?.atMs ?? 0) >= readingEveryMs(overMs))
       this.#earlier.push({ atMs: nowMs, reading: copyOf(reading) });
-    }
     if (base === undefined || base.atMs > nowMs - overMs) return null;
     const actual = figureOf(difference(reading, base, nowMs), this.threshold);
     if (actual !== null && worse(actual, this.#worst, this.threshold)) this.#worst = actual;
     return actual;
+  }
+}
+
+function readingEveryMs(overMs: number): number {
+  return Math.max(READING_MS_MIN, overMs / READINGS_PER_STRETCH);
+}
+
+function nothingOf(reading: Reading): Reading {
+  switch (reading.kind) {
+    case "distribution":
+      return { kind: "distribution", histogram: new Histogram() };
+    case "count":
+      return { kind: "count", count: 0, seconds: 0 };
+    case "share":
+      return { kind: "share", hits: 0, total: 0 };
+    case "value":
+      return reading;
   }
 }
 
