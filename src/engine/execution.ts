@@ -172,6 +172,7 @@ export class Execution implements UserHost, DriverHost {
     this.#inputs.lag.start();
     this.#startedAt = clock();
     this.recorder.measureFrom(this.#startedAt + this.#inputs.warmupMs);
+    this.recorder.measureUntil(this.clockAt(this.#durationMs));
     this.#tickets?.prefetch();
     this.#inputs.feeds.prefetch();
     this.#driver.begin(this.#startedAt);
@@ -232,6 +233,7 @@ export class Execution implements UserHost, DriverHost {
     this.#pausedMs += now - this.#pausedAt;
     this.paused = false;
     if (!measured) this.recorder.measureFrom(this.clockAt(this.#inputs.warmupMs));
+    this.recorder.measureUntil(this.clockAt(this.#durationMs));
     this.#armEnd();
     this.#resumeWaiting();
     this.#driver.resume(now);
@@ -246,6 +248,7 @@ export class Execution implements UserHost, DriverHost {
     if (this.stopping) return;
     if (this.paused) this.resume();
     const now = clock();
+    this.recorder.measureUntil(Math.min(now, this.clockAt(this.#durationMs)));
     this.#measuredMs = Math.max(
       0,
       Math.min(this.planMs(now), this.#durationMs) - this.#inputs.warmupMs,
@@ -263,7 +266,7 @@ export class Execution implements UserHost, DriverHost {
   #abortAll(): void {
     this.#abort?.abort(new Error("the graceful stop is over"));
     for (const user of [...this.#users]) {
-      if (user.settingUp) user.iteration.end("interrupted");
+      if (user.settingUp) user.iteration.end("interrupted", clock());
       user.abort();
       this.#users.delete(user);
     }
@@ -332,7 +335,7 @@ export class Execution implements UserHost, DriverHost {
     if (user.session.closed) return;
     if (!this.stopping) user.begin(clock());
     else {
-      user.iteration.end("interrupted");
+      user.iteration.end("interrupted", clock());
       this.retire(user);
     }
   }

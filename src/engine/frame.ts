@@ -7,7 +7,7 @@
 import type { ByteReader, ByteWriter } from "../core/base/bytes.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 
-export const FRAME_VERSION = 1;
+export const FRAME_VERSION = 2;
 
 /** The part of a frame that is not about single steps. */
 export interface FrameHead {
@@ -15,6 +15,8 @@ export interface FrameHead {
   readonly measuredMs: number;
   readonly warmingUp: boolean;
   readonly iterations: number;
+  /** Completed inside the measured time, whenever they were due. */
+  readonly iterationsInside: number;
   readonly interruptedIterations: number;
   readonly arrivalsStarted: number;
   readonly arrivalsMissed: number;
@@ -31,6 +33,7 @@ export function writeFrameHead(writer: ByteWriter, head: FrameHead): void {
   writer.float64(head.measuredMs);
   writer.uint8(head.warmingUp ? 1 : 0);
   writer.varint(head.iterations);
+  writer.varint(head.iterationsInside);
   writer.varint(head.interruptedIterations);
   writer.varint(head.arrivalsStarted);
   writer.varint(head.arrivalsMissed);
@@ -52,6 +55,7 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
   const measuredMs = reader.float64();
   const warmingUp = reader.uint8() === 1;
   const iterations = reader.varint();
+  const iterationsInside = reader.varint();
   const interruptedIterations = reader.varint();
   const arrivalsStarted = reader.varint();
   const arrivalsMissed = reader.varint();
@@ -69,6 +73,7 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
     measuredMs,
     warmingUp,
     iterations,
+    iterationsInside,
     interruptedIterations,
     arrivalsStarted,
     arrivalsMissed,

@@ -90,9 +90,9 @@ export class Iteration {
     if (at < this.#answeredAt) this.#answeredAt = at;
   }
 
-  /** A call ended that began at `startedAt` and was due at `dueAt`. */
-  call(index: number, record: CallRecord, startedAt: number, dueAt: number): void {
-    this.#recorder.call(index, record, startedAt, dueAt);
+  /** A call ended at `endedAt` that began at `startedAt` and was due at `dueAt`. */
+  call(index: number, record: CallRecord, startedAt: number, dueAt: number, endedAt: number): void {
+    this.#recorder.call(index, record, startedAt, dueAt, endedAt);
   }
 
   /** The code of a step threw before it had a result. */
@@ -109,7 +109,8 @@ export class Iteration {
     if (this.#recorder.measures(dueAt)) this.#recorder.interrupted(index);
   }
 
-  end(outcome: Outcome): void {
+  end(outcome: Outcome, now: number): void {
+    if (outcome === "completed" && this.#recorder.inside(now)) this.#recorder.iterationsInside++;
     if (!this.#recorder.measures(this.dueAt)) return;
     if (outcome === "completed") this.#recorder.iterations++;
     else this.#recorder.interruptedIterations++;

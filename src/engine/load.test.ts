@@ -134,16 +134,6 @@ describe("open models", () => {
     expect(totals.service.max).toBeLessThan(totals.latency.max);
   });
 
-  it("do not charge the target for the set-up of a user", async () => {
-    const flow = workflow("w", { rate: 20, duration: "2s" })
-      .userSetup(() => pause(1_500))
-      .step("s", () => new CustomResult(1, { startedAt: 0, endedAt: 0 }));
-    const run = await InProcessRun.whole(flow);
-    const { ok, totals } = run.step("w", "s");
-    expect(ok).toBeGreaterThan(0);
-    expect(totals.latency.quantiles([0.5])[0]).toBeLessThan(1_200_000);
-  });
-
   it("follow a ramp of the rate", async () => {
     const { flow, seen } = counting({ rateStages: [{ duration: "500ms", rate: 400 }] }, 1);
     const run = await InProcessRun.whole(flow);

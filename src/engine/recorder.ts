@@ -20,6 +20,7 @@ export type FrameMoment = Pick<
 
 export class Recorder implements MetricSink {
   iterations = 0;
+  iterationsInside = 0;
   interruptedIterations = 0;
   arrivalsStarted = 0;
   readonly #metrics = new MetricRecorder();
@@ -28,8 +29,10 @@ export class Recorder implements MetricSink {
   readonly #checks: { passed: number; failed: number }[];
   readonly #sendLagUs = new Histogram();
   readonly #writer = new ByteWriter(4_096);
-  /** What began earlier belongs to the warm-up and is not recorded. */
+  /** What was due earlier belongs to the warm-up and is not recorded. */
   #measureFrom = Number.POSITIVE_INFINITY;
+  /** What ends later is recorded, and in no rate. */
+  #measureUntil = Number.POSITIVE_INFINITY;
 
   constructor(steps: number, checks: number, corrected: boolean) {
     this.#corrected = corrected;
@@ -44,46 +47,55 @@ export class Recorder implements MetricSink {
     this.#measureFrom = at;
   }
 
-  measures(startedAt: number): boolean {
-    return startedAt >= this.#measureFrom;
+  measureUntil(at: number): void {
+    this.#measureUntil = at;
+  }
+
+  measures(dueAt: number): boolean {
+    return dueAt >= this.#measureFrom;
+  }
+
+  /** The moment lies in the measured time. */
+  inside(at: number): boolean {
+    return at >= this.#measureFrom && at <= this.#measureUntil;
   }
 
   /**
-   * `startedAt` is when the step began and `intendedAt` when it should have. A custom result may be
-   * measured with a clock of its own, so only differences of its times count.
+   * A call that was due at `dueAt`, began at `startedAt` and ended at `endedAt`. A custom result may
+   * be measured with a clock of its own, so only differences of its times count.
    */
-  call(index: number, record: CallRecord, startedAt: number, intendedAt: number): void {
-    if (intendedAt < this.#measureFrom) return;
-    const { connectMs, errorKind, tlsMs } = record;
+  call(index: number, record: CallRecord, startedAt: number, dueAt: number, endedAt: number): void {
+    const step = this.#steps[index] as StepRecorder;
+    const { bytesIn, bytesOut, connectMs, errorKind, tlsMs } = record;
+    if (dueAt < this.#measureFrom) {
+      if (this.inside(endedAt)) step.early(errorKind !== null, bytesIn, bytesOut);
+      return;
+    }
     const service = (record.endedAt - record.startedAt) * 1_000;
-    (this.#steps[index] as StepRecorder).record(
+    step.record(
       errorKind === null ? -1 : (KIND_INDEX.get(errorKind) ?? EXCEPTION),
       record.status,
-      this.#corrected ? service + (startedAt - intendedAt) * 1_000 : service,
+      this.#corrected ? service + (startedAt - dueAt) * 1_000 : service,
       service,
       (record.firstByteAt - record.startedAt) * 1_000,
       connectMs < 0 ? -1 : connectMs * 1_000,
       tlsMs < 0 ? -1 : tlsMs * 1_000,
-      record.bytesIn,
-      record.bytesOut,
+      bytesIn,
+      bytesOut,
     );
+    if (endedAt > this.#measureUntil) step.late(errorKind !== null, bytesIn, bytesOut);
   }
 
-  exception(index: number, startedAt: number, endedAt: number, intendedAt: number): void {
-    if (intendedAt < this.#measureFrom) return;
+  exception(index: number, startedAt: number, endedAt: number, dueAt: number): void {
+    const step = this.#steps[index] as StepRecorder;
+    if (dueAt < this.#measureFrom) {
+      if (this.inside(endedAt)) step.early(true, 0, 0);
+      return;
+    }
     const service = (endedAt - startedAt) * 1_000;
-    const latency = this.#corrected ? (endedAt - intendedAt) * 1_000 : service;
-    (this.#steps[index] as StepRecorder).record(
-      EXCEPTION,
-      0,
-      latency,
-      service,
-      service,
-      -1,
-      -1,
-      0,
-      0,
-    );
+    const latency = this.#corrected ? (endedAt - dueAt) * 1_000 : service;
+    step.record(EXCEPTION, 0, latency, service, service, -1, -1, 0, 0);
+    if (endedAt > this.#measureUntil) step.late(true, 0, 0);
   }
 
   interrupted(index: number): void {
@@ -114,6 +126,7 @@ export class Recorder implements MetricSink {
     writeFrameHead(writer, {
       ...moment,
       iterations: this.iterations,
+      iterationsInside: this.iterationsInside,
       interruptedIterations: this.interruptedIterations,
       arrivalsStarted: this.arrivalsStarted,
       checks: this.#checks,

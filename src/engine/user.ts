@@ -101,7 +101,7 @@ export class VirtualUser {
   /** A prepared call has ended: it began with its layer. */
   callFinished(slot: StepSlot, record: CallRecord, result: CallResult | undefined): void {
     this.iteration.answered(record.endedAt);
-    this.iteration.call(slot.step.index, record, slot.startedAt, this.#layerDueAt);
+    this.iteration.call(slot.step.index, record, slot.startedAt, this.#layerDueAt, record.endedAt);
     this.#stepFinished(slot.step, record, result, record.endedAt);
   }
 
@@ -114,7 +114,7 @@ export class VirtualUser {
     else this.iteration.answered(result.endedAt);
     const startedAt = own ? slot.startedAt : result.startedAt;
     const dueAt = own ? this.#layerDueAt : this.iteration.dueOf(startedAt);
-    this.iteration.call(slot.step.index, result, startedAt, dueAt);
+    this.iteration.call(slot.step.index, result, startedAt, dueAt, own ? now : result.endedAt);
     this.#stepFinished(slot.step, result, result, now);
   }
 
@@ -174,7 +174,7 @@ export class VirtualUser {
     this.running = false;
     this.context.iteration++;
     this.session.reset();
-    this.iteration.end(outcome);
+    this.iteration.end(outcome, now);
     host.iterationDone(this, now);
   }
 
@@ -187,7 +187,7 @@ export class VirtualUser {
       cut++;
       if (slot.step.index >= 0) this.iteration.cutOff(slot.step.index, this.#layerDueAt);
     }
-    if (cut > 0) this.iteration.end("interrupted");
+    if (cut > 0) this.iteration.end("interrupted", clock());
     this.session.close();
   }
 }

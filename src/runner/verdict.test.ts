@@ -70,3 +70,25 @@ describe("thresholds over a stretch of time", () => {
     expect(verdict).toBe("passed");
   });
 });
+
+describe("rates", () => {
+  it("count what ended inside the measured time, and windows add up to them", async () => {
+    const flow = workflow("w", { vus: 10, duration: "1s" }).step(
+      "s",
+      http.get(`${url}/slow?ms=700`),
+    );
+    const run = await InProcessRun.whole(flow);
+    const { elapsedSeconds, steps } = run.summary().workflows[0] ?? {
+      elapsedSeconds: 0,
+      steps: [],
+    };
+    const [step] = steps;
+    expect(elapsedSeconds).toBe(1);
+    // Each user makes two calls at most; the second cannot end before 1.4 s.
+    expect(step?.requests).toBeGreaterThanOrEqual(10);
+    expect(step?.latencyMs.count).toBe(step?.requests);
+    expect(step?.ratePerSecond).toBeLessThanOrEqual(10);
+    const inWindows = step?.series.requests.reduce((sum, count) => sum + count, 0);
+    expect(inWindows).toBe(step?.ratePerSecond);
+  });
+});

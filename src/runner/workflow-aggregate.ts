@@ -93,6 +93,7 @@ export class WorkflowAggregate {
       steps: this.steps.map(({ name, tags }, at) => ({ name, tags, totals: this.#totals(at) })),
       checks: this.#checks(),
       iterations: this.iterations,
+      iterationsInside: this.#sum((head) => head.iterationsInside),
       arrivals: this.manifest.corrected ? this.#arrivals() : null,
       metrics,
     };

@@ -20,6 +20,8 @@ export interface WorkflowData {
     readonly failed: number;
   }[];
   readonly iterations: number;
+  /** Completed inside the measured time. */
+  readonly iterationsInside: number;
   /** Only open models; the lag in microseconds. */
   readonly arrivals: {
     readonly started: number;
@@ -70,11 +72,19 @@ function readOurs(
   errorKinds: readonly string[],
 ): Reading | null {
   const seconds = measuredSeconds(workflows);
-  const count = (amount: number): Reading => ({ kind: "count", count: amount, seconds });
+  const count = (amount: number, inside = amount): Reading => ({
+    kind: "count",
+    count: amount,
+    inside,
+    seconds,
+  });
   const arrivals = workflows.flatMap((one) => one.arrivals ?? []);
   switch (query.metric) {
     case "iterations":
-      return count(sumOf(workflows, (one) => one.iterations));
+      return count(
+        sumOf(workflows, (one) => one.iterations),
+        sumOf(workflows, (one) => one.iterationsInside),
+      );
     case "checks":
       return readChecks(workflows, query.tags);
     case "arrivals":
@@ -88,13 +98,22 @@ function readOurs(
   if (steps.length === 0) return null;
   switch (query.metric) {
     case "requests":
-      return count(sumOf(steps, (one) => one.requests));
+      return count(
+        sumOf(steps, (one) => one.requests),
+        sumOf(steps, (one) => one.inside.calls),
+      );
     case "errors":
       return readErrors(steps, query.tags["kind"], errorKinds);
     case "bytesIn":
-      return count(sumOf(steps, (one) => one.bytesIn));
+      return count(
+        sumOf(steps, (one) => one.bytesIn),
+        sumOf(steps, (one) => one.inside.bytesIn),
+      );
     case "bytesOut":
-      return count(sumOf(steps, (one) => one.bytesOut));
+      return count(
+        sumOf(steps, (one) => one.bytesOut),
+        sumOf(steps, (one) => one.inside.bytesOut),
+      );
     case "latency":
     case "service":
     case "firstByte":
@@ -152,7 +171,7 @@ function readCustom(workflows: readonly WorkflowData[], query: MetricQuery): Rea
 function customReading(found: MetricTotal, seconds: number): Reading {
   switch (found.kind) {
     case "counter":
-      return { kind: "count", count: found.count, seconds };
+      return { kind: "count", count: found.count, inside: found.count, seconds };
     case "gauge":
       return { kind: "value", last: found.last, min: found.min, max: found.max };
     case "rate":

@@ -95,6 +95,7 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
     elapsedSeconds: 1,
     steps: [{ name: "s", tags: {}, totals }],
     checks,
+    iterationsInside: 0,
     iterations: 1,
     arrivals: null,
     metrics: new MetricTotals(),

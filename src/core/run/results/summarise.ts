@@ -105,7 +105,7 @@ export function summariseStep(
     interrupted: totals.interrupted,
     errors: Object.fromEntries(errors),
     statuses: Object.fromEntries(statuses),
-    ratePerSecond: perSecond(totals.requests, elapsedSeconds),
+    ratePerSecond: perSecond(totals.inside.calls, elapsedSeconds),
     bytesIn: totals.bytesIn,
     bytesOut: totals.bytesOut,
     latencyMs,

@@ -34,6 +34,7 @@ function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
     steps: [],
     checks: [],
     iterations: 0,
+    iterationsInside: 0,
     arrivals: null,
     metrics: new MetricTotals(),
     ...over,
@@ -68,10 +69,16 @@ const source = metricSource(
         { name: "is 200", passed: 100, failed: 0 },
       ],
       iterations: 100,
+      iterationsInside: 100,
       arrivals: { started: 990, missed: 10, lag },
       metrics: custom(),
     }),
-    data("buy", { measuredFromSeconds: 10, steps: [step("pay", 50, 50, 10)], iterations: 20 }),
+    data("buy", {
+      measuredFromSeconds: 10,
+      steps: [step("pay", 50, 50, 10)],
+      iterations: 20,
+      iterationsInside: 20,
+    }),
   ],
   { cpu: 0.5, lag },
   KINDS,
@@ -132,7 +139,7 @@ describe("a threshold over a stretch of time", () => {
     }
     read({ metric }: { metric: string }): Reading {
       if (metric === "latency") return { kind: "distribution", histogram: this.histogram };
-      return { kind: "count", count: this.count, seconds: 1 };
+      return { kind: "count", count: this.count, inside: this.count, seconds: 1 };
     }
     run(judge: ThresholdJudge, fromMs: number, toMs: number, latencyMs: number): boolean {
       let abort = false;

@@ -7,7 +7,7 @@
  */
 
 import type { ThresholdSpec } from "../job/manifest.ts";
-import { cellLow, cellWidth, Histogram } from "../stats/histogram.ts";
+import { Histogram } from "../stats/histogram.ts";
 import { figureText, type Threshold, type ThresholdOp } from "./threshold.ts";
 import { showActual } from "./threshold-value.ts";
 
@@ -22,7 +22,13 @@ export interface MetricQuery {
 export type Reading =
   /** Thousandths of the unit: microseconds for times. */
   | { readonly kind: "distribution"; readonly histogram: Histogram }
-  | { readonly kind: "count"; readonly count: number; readonly seconds: number }
+  /** `inside` is what of the count ended inside those seconds: calls in the graceful stop did not. */
+  | {
+      readonly kind: "count";
+      readonly count: number;
+      readonly inside: number;
+      readonly seconds: number;
+    }
   | { readonly kind: "share"; readonly hits: number; readonly total: number }
   | { readonly kind: "value"; readonly last: number; readonly min: number; readonly max: number };
 
@@ -150,7 +156,7 @@ function nothingOf(reading: Reading): Reading {
     case "distribution":
       return { kind: "distribution", histogram: new Histogram() };
     case "count":
-      return { kind: "count", count: 0, seconds: 0 };
+      return { kind: "count", count: 0, inside: 0, seconds: 0 };
     case "share":
       return { kind: "share", hits: 0, total: 0 };
     case "value":
@@ -165,7 +171,9 @@ function figureOf(reading: Reading, { figure }: Threshold): number | null {
       return distributionFigure(reading.histogram, figure);
     case "count":
       if (figure.kind === "count") return reading.count;
-      return figure.kind === "rate" && reading.seconds > 0 ? reading.count / reading.seconds : null;
+      return figure.kind === "rate" && reading.seconds > 0
+        ? reading.inside / reading.seconds
+        : null;
     case "share":
       if (figure.kind === "count") return reading.hits;
       return figure.kind === "rate" && reading.total > 0 ? reading.hits / reading.total : null;
@@ -235,25 +243,17 @@ function sizeOf(reading: Reading): number {
 
 function difference(now: Reading, { reading: before, atMs }: Earlier, nowMs: number): Reading {
   if (now.kind === "count" && before.kind === "count") {
-    return { kind: "count", count: now.count - before.count, seconds: (nowMs - atMs) / 1_000 };
+    return {
+      kind: "count",
+      count: now.count - before.count,
+      inside: now.inside - before.inside,
+      seconds: (nowMs - atMs) / 1_000,
+    };
   }
   if (now.kind === "share" && before.kind === "share") {
     return { kind: "share", hits: now.hits - before.hits, total: now.total - before.total };
   }
   if (now.kind !== "distribution" || before.kind !== "distribution") return now;
-  const histogram = new Histogram();
-  let low = Number.POSITIVE_INFINITY;
-  let high = 0;
-  now.histogram.forEachCell((cell, count) => {
-    const grown = count - before.histogram.countOfCell(cell);
-    if (grown <= 0) return;
-    histogram.addToCell(cell, grown);
-    low = Math.min(low, cellLow(cell));
-    high = cellLow(cell) + cellWidth(cell) - 1;
-  });
-  // Extremes of a stretch are known to the width of a cell.
-  const { sum, max } = now.histogram;
-  if (histogram.count > 0)
-    histogram.addMoments(sum - before.histogram.sum, low, Math.min(high, max));
+  const histogram = now.histogram.without(before.histogram);
   return { kind: "distribution", histogram };
 }

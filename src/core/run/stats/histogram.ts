@@ -118,6 +118,23 @@ export class Histogram {
     this.addMoments(other.#sum, other.#min, other.#max);
   }
 
+  /** What is here and not in `part`, of which every value is here too; extremes to a cell's width. */
+  without(part: Histogram): Histogram {
+    const rest = new Histogram();
+    let low = Number.POSITIVE_INFINITY;
+    let high = 0;
+    this.forEachCell((cell, count) => {
+      const left = count - part.countOfCell(cell);
+      if (left <= 0) return;
+      rest.addToCell(cell, left);
+      low = Math.min(low, cellLow(cell));
+      high = cellLow(cell) + cellWidth(cell) - 1;
+    });
+    if (rest.count > 0)
+      rest.addMoments(this.#sum - part.#sum, Math.max(low, this.#min), Math.min(high, this.#max));
+    return rest;
+  }
+
   forEachCell(visit: (cell: number, count: number) => void): void {
     for (let page = 0; page < PAGES_MAX; page++) {
       const cells = this.#pages[page];

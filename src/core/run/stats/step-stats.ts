@@ -42,8 +42,20 @@ const OK = 0;
 const INTERRUPTED = 1;
 const BYTES_IN = 2;
 const BYTES_OUT = 3;
+/** Of those, ended when the measured time was over: four counts, see `Outside`. */
+const LATE = 4;
+/** Not of those: due in the warm-up, ended in the measured time. */
+const EARLY = 8;
 /** Errors by kind follow. */
-const KINDS = 4;
+const KINDS = 12;
+
+/** What rates leave out, or take in: calls, failed ones among them, and their bytes. */
+export interface Outside {
+  calls: number;
+  failed: number;
+  bytesIn: number;
+  bytesOut: number;
+}
 
 export class StepRecorder {
   readonly #corrected: boolean;
@@ -56,6 +68,8 @@ export class StepRecorder {
   readonly #firstByte = new CellRecorder();
   readonly #connect = new CellRecorder();
   readonly #tls = new CellRecorder();
+  /** Failures are few: latencies of successes are all without these. */
+  readonly #failedLatency = new CellRecorder();
   #generation = 0;
   #changed = false;
 
@@ -70,7 +84,7 @@ export class StepRecorder {
     return this.#changed;
   }
 
-  /** Times in microseconds, negative where there was none; `errorKind` -1 for success; `status` 0 for none. */
+  /** Times in microseconds, negative where there was none (no latency: never on the wire); `errorKind` -1 for success; `status` 0 for none. */
   record(
     errorKind: number,
     status: number,
@@ -89,11 +103,31 @@ export class StepRecorder {
     counts[BYTES_IN] = (counts[BYTES_IN] as number) + bytesIn;
     counts[BYTES_OUT] = (counts[BYTES_OUT] as number) + bytesOut;
     if (status > 0) this.#countStatus(status);
-    this.#latency.record(latencyUs);
-    if (this.#corrected) this.#service.record(serviceUs);
+    if (latencyUs >= 0) {
+      this.#latency.record(latencyUs);
+      if (this.#corrected) this.#service.record(serviceUs);
+      if (errorKind >= 0) this.#failedLatency.record(latencyUs);
+    }
     if (firstByteUs >= 0) this.#firstByte.record(firstByteUs);
     if (connectUs >= 0) this.#connect.record(connectUs);
     if (tlsUs >= 0) this.#tls.record(tlsUs);
+  }
+
+  /** The call just recorded ended when the measured time was over. */
+  late(failed: boolean, bytesIn: number, bytesOut: number): void {
+    this.#outside(LATE, failed, bytesIn, bytesOut);
+  }
+
+  /** A call of the warm-up, not recorded, ended in the measured time. */
+  early(failed: boolean, bytesIn: number, bytesOut: number): void {
+    this.#outside(EARLY, failed, bytesIn, bytesOut);
+  }
+
+  #outside(at: number, failed: boolean, bytesIn: number, bytesOut: number): void {
+    const more = [1, failed ? 1 : 0, bytesIn, bytesOut];
+    for (const [i, amount] of more.entries())
+      this.#counts[at + i] = (this.#counts[at + i] ?? 0) + amount;
+    this.#changed = true;
   }
 
   /** Calls that were started and cut off at the end. */
@@ -112,6 +146,7 @@ export class StepRecorder {
     this.#firstByte.writeChanges(writer);
     this.#connect.writeChanges(writer);
     this.#tls.writeChanges(writer);
+    this.#failedLatency.writeChanges(writer);
     if (this.#corrected) this.#service.writeChanges(writer);
     this.#changed = false;
   }
@@ -126,6 +161,7 @@ export class StepRecorder {
     for (const one of [this.#latency, this.#service, this.#firstByte, this.#connect, this.#tls]) {
       one.reset();
     }
+    this.#failedLatency.reset();
     this.#changed = true;
   }
 
@@ -174,6 +210,9 @@ export class StepTotals {
   readonly firstByte = new Histogram();
   readonly connect = new Histogram();
   readonly tls = new Histogram();
+  readonly failedLatency = new Histogram();
+  readonly late: Outside = { calls: 0, failed: 0, bytesIn: 0, bytesOut: 0 };
+  readonly early: Outside = { calls: 0, failed: 0, bytesIn: 0, bytesOut: 0 };
   #generation = 0;
 
   constructor(errorKinds: number, corrected: boolean) {
@@ -191,6 +230,22 @@ export class StepTotals {
     return this.ok + this.failedCount;
   }
 
+  /** What ended inside the measured time, whenever it was due: the numerators of rates. */
+  get inside(): Outside {
+    const { early, late } = this;
+    return {
+      calls: this.requests - late.calls + early.calls,
+      failed: this.failedCount - late.failed + early.failed,
+      bytesIn: this.bytesIn - late.bytesIn + early.bytesIn,
+      bytesOut: this.bytesOut - late.bytesOut + early.bytesOut,
+    };
+  }
+
+  /** Latencies of successes; extremes are known to the width of a cell once something failed. */
+  get okLatency(): Histogram {
+    return this.failedLatency.count === 0 ? this.latency : this.latency.without(this.failedLatency);
+  }
+
   /** False, and nothing changed, when the bytes are not a frame of such a step. */
   applyChanges(reader: ByteReader, window: WindowSink | null): boolean {
     const frame = readFrame(reader, this.failed.length, this.corrected);
@@ -203,11 +258,12 @@ export class StepTotals {
     this.#applyCounts(frame, window);
     const latencyGrew =
       window === null ? null : (cell: number, count: number) => window.addLatency(cell, count);
-    const [latency, firstByte, connect, tls, service] = frame.histograms;
+    const [latency, firstByte, connect, tls, failedLatency, service] = frame.histograms;
     if (latency !== undefined) applyCellChanges(this.latency, latency, latencyGrew);
     if (firstByte !== undefined) applyCellChanges(this.firstByte, firstByte, null);
     if (connect !== undefined) applyCellChanges(this.connect, connect, null);
     if (tls !== undefined) applyCellChanges(this.tls, tls, null);
+    if (failedLatency !== undefined) applyCellChanges(this.failedLatency, failedLatency, null);
     if (service !== undefined) applyCellChanges(this.service, service, null);
     return true;
   }
@@ -231,6 +287,11 @@ export class StepTotals {
     other.firstByte.merge(this.firstByte);
     other.connect.merge(this.connect);
     other.tls.merge(this.tls);
+    other.failedLatency.merge(this.failedLatency);
+    for (const key of OUTSIDE) {
+      other.late[key] += this.late[key];
+      other.early[key] += this.early[key];
+    }
   }
 
   clear(): void {
@@ -243,10 +304,15 @@ export class StepTotals {
     for (const one of [this.latency, this.service, this.firstByte, this.connect, this.tls]) {
       one.clear();
     }
+    this.failedLatency.clear();
+    for (const key of OUTSIDE) {
+      this.late[key] = 0;
+      this.early[key] = 0;
+    }
   }
 
   #applyCounts(frame: Frame, window: WindowSink | null): void {
-    const [before, failedBefore] = [this.requests, this.failedCount];
+    const before = this.inside;
     const { counts } = frame;
     const most = (held: number, at: number): number => Math.max(held, counts[at] ?? 0);
     this.ok = most(this.ok, OK);
@@ -257,16 +323,24 @@ export class StepTotals {
     for (const [status, count] of frame.statuses) {
       this.statuses.set(status, Math.max(this.statuses.get(status) ?? 0, count));
     }
-    const requests = this.requests - before;
-    if (requests > 0) window?.addRequests(requests, this.failedCount - failedBefore);
+    for (const [at, key] of OUTSIDE.entries()) {
+      this.late[key] = most(this.late[key], LATE + at);
+      this.early[key] = most(this.early[key], EARLY + at);
+    }
+    const { calls, failed } = this.inside;
+    if (calls > before.calls)
+      window?.addRequests(calls - before.calls, Math.max(0, failed - before.failed));
   }
 }
+
+/** In the order of the counts. */
+const OUTSIDE = ["calls", "failed", "bytesIn", "bytesOut"] as const;
 
 interface Frame {
   readonly generation: number;
   readonly counts: readonly number[];
   readonly statuses: readonly (readonly [status: number, count: number])[];
-  /** Latency, first byte, connect, TLS, and service time when it is apart. */
+  /** Latency, first byte, connect, TLS, latency of failures, and service time when it is apart. */
   readonly histograms: readonly CellChanges[];
 }
 
@@ -282,7 +356,7 @@ function readFrame(reader: ByteReader, kinds: number, corrected: boolean): Frame
   for (let i = 0; i < statusCount; i++) statuses.push([reader.varint(), reader.varint()]);
   if (reader.failed || statuses.some(([status]) => status > STATUS_MAX)) return undefined;
   const read: (CellChanges | undefined)[] = [];
-  for (let i = 0; i < (corrected ? 5 : 4); i++) read.push(readCellChanges(reader));
+  for (let i = 0; i < (corrected ? 6 : 5); i++) read.push(readCellChanges(reader));
   if (reader.failed) return undefined;
   const histograms = read.filter((one) => one !== undefined);
   if (histograms.length < read.length) return undefined;

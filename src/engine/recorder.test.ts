@@ -1,0 +1,45 @@
+/** What is recorded of a call, by the moments it was due, began and ended. */
+
+import { expect, it } from "vitest";
+import { ByteReader } from "../core/base/bytes.ts";
+import { Histogram } from "../core/run/stats/histogram.ts";
+import { StepTotals } from "../core/run/stats/step-stats.ts";
+import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
+import { readFrameHead } from "./frame.ts";
+import { Recorder } from "./recorder.ts";
+
+const MOMENT = { measuredMs: 1_000, warmingUp: false, target: 0, arrivalsMissed: 0 };
+
+function recorded(corrected = false) {
+  const recorder = new Recorder(1, 0, corrected);
+  recorder.measureFrom(1_000);
+  recorder.measureUntil(2_000);
+  return {
+    recorder,
+    call(startedAt: number, endedAt: number, errorKind: ErrorKind | null = null) {
+      const times = { startedAt, endedAt, firstByteAt: endedAt, connectMs: -1, tlsMs: -1 };
+      const record: CallRecord = { errorKind, status: 0, ...times, bytesIn: 10, bytesOut: 1 };
+      recorder.call(0, record, startedAt, startedAt, endedAt);
+    },
+    totals(): StepTotals {
+      const reader = new ByteReader(recorder.frame({ ...MOMENT, loopLagUs: new Histogram() }));
+      expect(readFrameHead(reader)).toBeDefined();
+      expect(reader.varint()).toBe(1);
+      const totals = new StepTotals(ERROR_KINDS.length, corrected);
+      expect(totals.applyChanges(reader, null)).toBe(true);
+      return totals;
+    },
+  };
+}
+
+it("calls belong to the measured time by their due moment, and to its rate by their end", () => {
+  const { call, totals } = recorded();
+  call(100, 900); //    warm-up, all of it
+  call(900, 1_700); //  of the warm-up, but its end makes part of the rate
+  call(1_700, 1_900, "status");
+  call(1_900, 2_700, "status"); // in the graceful stop: a call like any other, in no rate
+  const { failedCount, inside, latency, requests } = totals();
+  expect([requests, failedCount]).toEqual([2, 2]);
+  expect(inside).toEqual({ calls: 2, failed: 1, bytesIn: 20, bytesOut: 2 });
+  expect([latency.count, latency.max]).toEqual([2, 800_000]);
+});
