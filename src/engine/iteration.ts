@@ -96,8 +96,8 @@ export class Iteration {
   }
 
   /** The code of a step threw before it had a result. */
-  exception(index: number, startedAt: number, endedAt: number, dueAt: number): void {
-    this.#recorder.exception(index, startedAt, endedAt, dueAt);
+  exception(index: number, dueAt: number, now: number): void {
+    this.#recorder.exception(index, dueAt, now);
   }
 
   check(index: number, passed: boolean, dueAt: number): void {

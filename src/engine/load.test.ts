@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
 import { http } from "../protocols/http1/index.ts";
 import { InProcessRun, until } from "../runner/testing/in-process-run.ts";
-import { CustomResult, measure } from "../workflow/custom-result.ts";
+import { measure } from "../workflow/custom-result.ts";
 import { counter } from "../workflow/metrics.ts";
 import type { WorkflowOptions } from "../workflow/options.ts";
 import { workflow } from "../workflow/workflow.ts";

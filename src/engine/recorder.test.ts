@@ -43,3 +43,17 @@ it("calls belong to the measured time by their due moment, and to its rate by th
   expect(inside).toEqual({ calls: 2, failed: 1, bytesIn: 20, bytesOut: 2 });
   expect([latency.count, latency.max]).toEqual([2, 800_000]);
 });
+
+it("what never reached the wire is a failure without latency, and successes have their own", () => {
+  const { call, recorder, totals } = recorded(true);
+  call(1_100, 1_200);
+  call(1_100, 1_101, "refused");
+  call(1_100, 1_110, "status");
+  recorder.exception(0, 1_100, 1_100);
+  const { failedCount, latency, okLatency, requests, service } = totals();
+  expect([requests, failedCount]).toEqual([4, 3]);
+  expect([latency.count, service.count, latency.min]).toEqual([2, 2, 10_000]);
+  expect(okLatency.count).toBe(1);
+  expect(okLatency.quantile(0) / 1_000).toBeCloseTo(100, 0);
+  expect(okLatency.mean).toBe(100_000);
+});

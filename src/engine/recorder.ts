@@ -11,6 +11,14 @@ import { type FrameHead, writeFrameHead } from "./frame.ts";
 
 const KIND_INDEX = new Map<ErrorKind, number>(ERROR_KINDS.map((kind, index) => [kind, index]));
 const EXCEPTION = ERROR_KINDS.indexOf("exception");
+/** Nothing of the request was sent: a failure that says nothing of how fast the target answers. */
+const NEVER_SENT: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
+  "dns",
+  "refused",
+  "tls",
+  "resources",
+  "exception",
+]);
 
 /** What the execution adds to a frame. */
 export type FrameMoment = Pick<
@@ -71,6 +79,11 @@ export class Recorder implements MetricSink {
       if (this.inside(endedAt)) step.early(errorKind !== null, bytesIn, bytesOut);
       return;
     }
+    if (errorKind !== null && NEVER_SENT.has(errorKind)) {
+      step.record(KIND_INDEX.get(errorKind) ?? EXCEPTION, 0, -1, -1, -1, -1, -1, bytesIn, bytesOut);
+      if (endedAt > this.#measureUntil) step.late(true, bytesIn, bytesOut);
+      return;
+    }
     const service = (record.endedAt - record.startedAt) * 1_000;
     step.record(
       errorKind === null ? -1 : (KIND_INDEX.get(errorKind) ?? EXCEPTION),
@@ -86,16 +99,15 @@ export class Recorder implements MetricSink {
     if (endedAt > this.#measureUntil) step.late(errorKind !== null, bytesIn, bytesOut);
   }
 
-  exception(index: number, startedAt: number, endedAt: number, dueAt: number): void {
+  /** User code threw instead of giving a result: a failure without a call. */
+  exception(index: number, dueAt: number, now: number): void {
     const step = this.#steps[index] as StepRecorder;
     if (dueAt < this.#measureFrom) {
-      if (this.inside(endedAt)) step.early(true, 0, 0);
+      if (this.inside(now)) step.early(true, 0, 0);
       return;
     }
-    const service = (endedAt - startedAt) * 1_000;
-    const latency = this.#corrected ? (endedAt - dueAt) * 1_000 : service;
-    step.record(EXCEPTION, 0, latency, service, service, -1, -1, 0, 0);
-    if (endedAt > this.#measureUntil) step.late(true, 0, 0);
+    step.record(EXCEPTION, 0, -1, -1, -1, -1, -1, 0, 0);
+    if (now > this.#measureUntil) step.late(true, 0, 0);
   }
 
   interrupted(index: number): void {

@@ -138,9 +138,9 @@ export class VirtualUser {
     if (--this.#pending === 0) this.#layerDone(clock());
   }
 
-  stepThrew(step: CompiledStep, startedAt: number, error: unknown): void {
+  stepThrew(step: CompiledStep, error: unknown): void {
     const now = clock();
-    if (step.index >= 0) this.iteration.exception(step.index, startedAt, now, this.#layerDueAt);
+    if (step.index >= 0) this.iteration.exception(step.index, this.#layerDueAt, now);
     this.#host.threw(step, error);
     if (--this.#pending === 0) this.#layerDone(now);
   }
@@ -246,18 +246,13 @@ class StepSlot implements CallSink {
     this.#running = false;
     if (this.step.index < 0) this.#user.actionFinished(this.step, value);
     else if (value instanceof CallResult) this.#user.functionFinished(this, value);
-    else
-      this.#user.stepThrew(
-        this.step,
-        this.startedAt,
-        new Error(notMeasured(this.step.name, value)),
-      );
+    else this.#user.stepThrew(this.step, new Error(notMeasured(this.step.name, value)));
   }
 
   #threw(error: unknown): void {
     if (this.#cut) return;
     this.#running = false;
-    this.#user.stepThrew(this.step, this.startedAt, error);
+    this.#user.stepThrew(this.step, error);
   }
 }
 

@@ -77,6 +77,7 @@ const stepSchema = z
     latencyMs: distributionSchema.describe(
       "Response time; from the intended start in open models.",
     ),
+    okLatencyMs: distributionSchema.optional().describe("latencyMs of successes only."),
     serviceMs: distributionSchema.describe("From the real start."),
     firstByteMs: distributionSchema.describe("From the real start to the first byte."),
     connectMs: distributionSchema.describe("Only of requests that opened a connection."),

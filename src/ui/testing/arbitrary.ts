@@ -118,6 +118,7 @@ const step: fc.Arbitrary<StepSummary> = fc.record({
   bytesIn: count,
   bytesOut: count,
   latencyMs: distribution,
+  okLatencyMs: distribution,
   serviceMs: distribution,
   firstByteMs: distribution,
   connectMs: distribution,

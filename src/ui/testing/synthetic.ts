@@ -152,6 +152,7 @@ function stepOf(
     bytesIn: requests * 1_830,
     bytesOut: requests * 214,
     latencyMs: distribution(requests, p50, p50 * 9),
+    okLatencyMs: distribution(requests, p50, p50 * 9),
     serviceMs: distribution(requests, p50, p50 * 6),
     firstByteMs: distribution(requests, p50 * 0.8, p50 * 5),
     connectMs: EMPTY,

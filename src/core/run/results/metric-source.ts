@@ -119,17 +119,19 @@ function readOurs(
     case "firstByte":
     case "connect":
     case "tls": {
-      const { metric } = query;
-      return distribution(steps.map((totals) => totals[metric]));
+      const { metric, tags } = query;
+      if (tags["ok"] === undefined) return distribution(steps.map((totals) => totals[metric]));
+      if (metric !== "latency" || tags["ok"] !== "true") return null;
+      return distribution(steps.map((totals) => totals.okLatency));
     }
     default:
       return null;
   }
 }
 
-/** Steps whose name (tag `step`) and own tags match; `kind` belongs to errors. */
+/** Steps whose name (tag `step`) and own tags match; `kind` belongs to errors, `ok` to latency. */
 function stepsOf(workflows: readonly WorkflowData[], tags: MetricQuery["tags"]): StepTotals[] {
-  const wanted = Object.entries(tags).filter(([key]) => key !== "kind");
+  const wanted = Object.entries(tags).filter(([key]) => key !== "kind" && key !== "ok");
   return workflows.flatMap(({ steps }) =>
     steps
       .filter((step) =>

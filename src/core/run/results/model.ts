@@ -166,7 +166,10 @@ export interface StepSummary {
   readonly ratePerSecond: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
+  /** Of calls that reached the wire: not of refused, unresolved or unencrypted ones, nor of exceptions. */
   readonly latencyMs: Distribution;
+  /** `latencyMs` of successes only; results of earlier versions have none. */
+  readonly okLatencyMs?: Distribution | undefined;
   readonly serviceMs: Distribution;
   readonly firstByteMs: Distribution;
   /** Only of requests that opened a connection. */

@@ -109,6 +109,7 @@ export function summariseStep(
     bytesIn: totals.bytesIn,
     bytesOut: totals.bytesOut,
     latencyMs,
+    okLatencyMs: totals.failedLatency.count === 0 ? latencyMs : distribution(totals.okLatency),
     serviceMs: totals.corrected ? distribution(totals.service) : latencyMs,
     firstByteMs: distribution(totals.firstByte),
     connectMs: distribution(totals.connect),

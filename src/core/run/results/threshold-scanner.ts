@@ -76,6 +76,12 @@ export class Scanner {
     while (this.#problem === null && this.#peek() !== "}") {
       const key = this.#name("a tag, such as step=login");
       this.#spaces();
+      if (key.text === "ok" && !key.quoted && /[,}]/.test(this.#peek())) {
+        tags.push(["ok", "true"]);
+        if (this.#peek() === ",") this.#at++;
+        this.#spaces();
+        continue;
+      }
       if (this.#peek() !== "=") this.#fail(`"=" and a value must follow the tag "${key.text}"`);
       this.#at++;
       this.#spaces();

@@ -4,6 +4,7 @@
  *   [workflow.]metric[{tag=value, …}].figure [over 10s] op value
  *
  *   latency.p99 < 200ms            errors{kind=timeout}.count == 0       cart_value.p95 < 30
+ *   latency{ok}.p99 < 200ms        of calls that succeeded
  *   latency{step=login}.p95<=1.5s  requests.rate over 10s > 1000/s       generator.cpu < 90%
  *
  * Names that are not ours are custom metrics. Names and tag values with dots, spaces or operators
@@ -259,8 +260,8 @@ function format(
 ): string {
   const workflow = data.workflow === null ? "" : `${quoteName(data.workflow)}.`;
   const metric = data.custom ? quoteName(data.metric, true) : data.metric;
-  const pairs = Object.entries(data.tags).map(
-    ([key, value]) => `${quoteName(key)}=${quoteName(value)}`,
+  const pairs = Object.entries(data.tags).map(([key, value]) =>
+    key === "ok" && value === "true" ? "ok" : `${quoteName(key)}=${quoteName(value)}`,
   );
   const tags = pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
   const figure = data.figure.kind === "value" ? "" : `.${figureText(data.figure)}`;

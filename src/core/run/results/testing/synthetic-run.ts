@@ -295,6 +295,7 @@ function syntheticStep(
     bytesIn: total.requests * step.bytesIn,
     bytesOut: total.requests * 240,
     latencyMs: distribution(latency),
+    okLatencyMs: distribution(latency),
     serviceMs: distribution(service),
     firstByteMs: distribution(scaled(latency, 0.9)),
     connectMs: distribution(connections),
