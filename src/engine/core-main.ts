@@ -26,7 +26,7 @@ process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
 
 // What user code leaves unhandled must not end the core: it is shown, and the load goes on.
-const complaints = new Complaints((line) => send({ kind: "log", line }));
+const complaints = new Complaints((line) => send({ kind: "unhandled", line }));
 const leftUnhandled = (error: unknown): void => {
   complaints.add("unhandled error in a workflow", error);
   // A broken invariant of ours is another matter: going on would make numbers nobody can trust.

@@ -34,6 +34,8 @@ export interface DriverHost {
   rest(user: VirtualUser, now: number): void;
   /** The user has done its last iteration. */
   retire(user: VirtualUser): void;
+  /** The plan is over, and an arrival that was due then never began. */
+  arrivalMissed(dueAt: number, now: number): void;
 }
 
 export interface LoadDriver {
@@ -127,6 +129,9 @@ export class UserDriver implements LoadDriver {
 /** Timers are late by about half a millisecond; arrivals due within this are begun at once. */
 const ARRIVAL_SLACK_MS = 0.25;
 
+/** An arrival of the very moment at which measuring begins is measured. */
+const DUE_SLACK_MS = 1e-6;
+
 export class ArrivalDriver implements LoadDriver {
   target = 0;
   missed = 0;
@@ -139,8 +144,18 @@ export class ArrivalDriver implements LoadDriver {
   #users = 0;
   #factor = 1;
   #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+  /** Arrivals that were due earlier are the warm-up's. */
+  readonly #measureFromMs: number;
 
-  constructor(stages: readonly Stage[], usersMax: number, share: Share, host: DriverHost) {
+  constructor(
+    stages: readonly Stage[],
+    warmupMs: number,
+    usersMax: number,
+    share: Share,
+    host: DriverHost,
+  ) {
+    this.#measureFromMs = warmupMs;
     this.#stages = stages;
     this.#share = share;
     this.#host = host;
@@ -162,7 +177,14 @@ export class ArrivalDriver implements LoadDriver {
     const planMs = this.#host.planMs(now);
     const rate = targetRate({ kind: "rate", stages: this.#stages, vusMax: this.#usersMax }, planMs);
     this.target = (rate * this.#factor) / this.#share.count;
-    this.missed = this.#arrivals.overdue(planMs);
+    if (!this.#stopped) this.missed = this.#missedAt(planMs);
+  }
+
+  #missedAt(planMs: number): number {
+    if (planMs < this.#measureFromMs) return 0;
+    const before =
+      this.#measureFromMs === 0 ? 0 : this.#arrivals.overdue(this.#measureFromMs - DUE_SLACK_MS);
+    return this.#arrivals.overdue(planMs) - before;
   }
 
   /** Begins everything that is due and for which there is a user, then waits for the next. */
@@ -209,7 +231,18 @@ export class ArrivalDriver implements LoadDriver {
 
   stop(now: number): void {
     clearTimeout(this.#timer);
-    this.missed = this.#arrivals.overdue(this.#host.planMs(now));
+    if (this.#stopped) return;
+    this.#stopped = true;
+    const planMs = this.#host.planMs(now);
+    this.missed = this.#missedAt(planMs);
+    for (
+      let due = this.#arrivals.peek();
+      due !== null && due <= planMs;
+      due = this.#arrivals.peek()
+    ) {
+      this.#host.arrivalMissed(this.#host.clockAt(due), now);
+      this.#arrivals.advance();
+    }
   }
 }
 

@@ -8,6 +8,7 @@
  * first stage of the plan whose results are not recorded.
  */
 
+import { formatDuration } from "../core/base/duration.ts";
 import { Random } from "../core/base/random.ts";
 import { provision } from "../core/run/job/provision.ts";
 import { type LoadPlan, planDurationMs, type Share } from "../core/run/plan/load.ts";
@@ -23,6 +24,7 @@ import {
   type LoadDriver,
   UserDriver,
 } from "./drivers.ts";
+import { Faults } from "./faults.ts";
 import type { FeedSupply } from "./feeds.ts";
 import type { LagMonitor } from "./lag.ts";
 import { IndexLease, type LeaseRequester } from "./leases.ts";
@@ -44,6 +46,7 @@ const LEASE_BLOCK_MAX = 1_000;
 export interface ExecutionEnd {
   readonly provided: Readonly<Record<string, unknown>>;
   readonly notes: readonly string[];
+  readonly faults: readonly { readonly gate: string; readonly text: string }[];
 }
 
 export interface ExecutionHost extends LeaseRequester {
@@ -89,6 +92,7 @@ export class Execution implements UserHost, DriverHost {
   readonly #sleeper = new Sleeper();
   readonly #last: Record<string, unknown> = {};
   readonly #notes = new Set<string>();
+  readonly #faults = new Faults();
   #exhausted = false;
   #failure: Problem | undefined;
   readonly #complaints: Complaints;
@@ -142,6 +146,7 @@ export class Execution implements UserHost, DriverHost {
       if (plan.kind === "vus") return new UserDriver({ ...plan, stages }, share, this);
       return new ArrivalDriver(
         stages,
+        warmupMs,
         provision(plan.vusMax, share.count)[share.index] ?? 1,
         share,
         this,
@@ -192,9 +197,19 @@ export class Execution implements UserHost, DriverHost {
     const left = this.#durationMs - this.planMs(clock());
     // Timers hold at most 2^31 ms and may come a millisecond early: then it is armed again.
     this.#endTimer = setTimeout(
-      () => (this.planMs(clock()) < this.#durationMs ? this.#armEnd() : this.stop()),
+      () => (this.planMs(clock()) < this.#durationMs ? this.#armEnd() : this.#timeIsUp()),
       Math.min(Math.max(1, left), 2e9),
     );
+  }
+
+  #timeIsUp(): void {
+    const { plan } = this.#inputs;
+    if (plan.kind === "shared" || plan.kind === "perUser")
+      this.#faults.add(
+        "every iteration was done",
+        `maxDuration (${formatDuration(plan.durationMsMax)}) ended it before all iterations were done`,
+      );
+    this.stop();
   }
 
   planMs(now: number): number {
@@ -266,7 +281,7 @@ export class Execution implements UserHost, DriverHost {
   #abortAll(): void {
     this.#abort?.abort(new Error("the graceful stop is over"));
     for (const user of [...this.#users]) {
-      if (user.settingUp) user.iteration.end("interrupted", clock());
+      if (user.settingUp) user.iteration.neverBegan(clock());
       user.abort();
       this.#users.delete(user);
     }
@@ -328,6 +343,7 @@ export class Execution implements UserHost, DriverHost {
       await this.workflow.definition.userSetup?.(user.context);
     } catch (error) {
       this.#complaints.add(`userSetup of user ${user.id} threw`, error);
+      this.#faults.threw("userSetup", error);
     }
     user.ready = true;
     user.running = false;
@@ -335,7 +351,7 @@ export class Execution implements UserHost, DriverHost {
     if (user.session.closed) return;
     if (!this.stopping) user.begin(clock());
     else {
-      user.iteration.end("interrupted", clock());
+      user.iteration.neverBegan(clock());
       this.retire(user);
     }
   }
@@ -429,6 +445,7 @@ export class Execution implements UserHost, DriverHost {
       this.#host.finished({
         provided: this.#provided(),
         notes: [...this.#notes, ...connectionNotes()],
+        faults: this.#faults.list(),
       });
     else this.#host.failed(this.#failure);
     this.#inputs.lag.stop();
@@ -443,7 +460,15 @@ export class Execution implements UserHost, DriverHost {
 
   #provided(): Record<string, unknown> {
     const { definition } = this.workflow;
-    return provide(definition, { last: this.#last, setup: this.setup }, this.#complaints);
+    const seen = { last: this.#last, setup: this.setup };
+    return provide(definition, seen, (key, error) => {
+      this.#complaints.add(`provide "${key}" threw`, error);
+      this.#faults.threw(`provide "${key}"`, error);
+    });
+  }
+
+  arrivalMissed(dueAt: number, now: number): void {
+    this.recorder.waited(dueAt, now);
   }
 
   threw(step: CompiledStep, error: unknown): void {

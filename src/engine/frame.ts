@@ -24,6 +24,8 @@ export interface FrameHead {
   readonly target: number;
   readonly checks: readonly { readonly passed: number; readonly failed: number }[];
   readonly sendLagUs: Histogram;
+  /** How long arrivals had waited that never began. */
+  readonly waitedUs: Histogram;
   /** How late the core's event loop ran. */
   readonly loopLagUs: Histogram;
 }
@@ -44,6 +46,7 @@ export function writeFrameHead(writer: ByteWriter, head: FrameHead): void {
     writer.varint(check.failed);
   }
   head.sendLagUs.encode(writer);
+  head.waitedUs.encode(writer);
   head.loopLagUs.encode(writer);
 }
 
@@ -67,8 +70,10 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
     failed: reader.varint(),
   }));
   const sendLagUs = Histogram.decode(reader);
+  const waitedUs = Histogram.decode(reader);
   const loopLagUs = Histogram.decode(reader);
   if (reader.failed || sendLagUs === undefined || loopLagUs === undefined) return undefined;
+  if (waitedUs === undefined) return undefined;
   return {
     measuredMs,
     warmingUp,
@@ -80,6 +85,7 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
     target,
     checks,
     sendLagUs,
+    waitedUs,
     loopLagUs,
   };
 }

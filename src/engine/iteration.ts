@@ -109,6 +109,12 @@ export class Iteration {
     if (this.#recorder.measures(dueAt)) this.#recorder.interrupted(index);
   }
 
+  /** It ends before it began: the plan was over while the user was set up. */
+  neverBegan(now: number): void {
+    if (this.#planned) this.#recorder.waited(this.dueAt, now);
+    this.end("interrupted", now);
+  }
+
   end(outcome: Outcome, now: number): void {
     if (outcome === "completed" && this.#recorder.inside(now)) this.#recorder.iterationsInside++;
     if (!this.#recorder.measures(this.dueAt)) return;

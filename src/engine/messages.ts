@@ -76,6 +76,8 @@ export type CoreEvent =
       readonly size: number;
     }
   | { readonly kind: "log"; readonly line: string }
+  /** An error of user code that nobody caught: the run goes on, and does not pass. */
+  | { readonly kind: "unhandled"; readonly line: string }
   | {
       readonly kind: "finished";
       readonly execution: number;
@@ -84,6 +86,8 @@ export type CoreEvent =
       readonly provided: Readonly<Record<string, unknown>>;
       /** Remarks for the reader of the results, for example that a feed ran out. */
       readonly notes: readonly string[];
+      /** What must not have happened: the rule, and how it was broken. */
+      readonly faults: readonly { readonly gate: string; readonly text: string }[];
     }
   | { readonly kind: "tornDown"; readonly execution: number; readonly problem: Problem | null };
 

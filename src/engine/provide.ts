@@ -1,12 +1,11 @@
 /** The values a workflow hands to others when its users are done. (CTX-7) */
 
 import type { WorkflowDefinition } from "../workflow/definition.ts";
-import type { Complaints } from "./complaints.ts";
 
 export function provide(
   definition: WorkflowDefinition,
   seen: { readonly last: Readonly<Record<string, unknown>>; readonly setup: unknown },
-  complaints: Complaints,
+  threw: (key: string, error: unknown) => void,
 ): Record<string, unknown> {
   const provided: Record<string, unknown> = {};
   for (const { key, value } of definition.provides) {
@@ -14,7 +13,7 @@ export function provide(
       // What cannot be copied cannot travel, and must not take the other values down with it.
       provided[key] = structuredClone(value(seen));
     } catch (error) {
-      complaints.add(`provide "${key}" threw`, error);
+      threw(key, error);
     }
   }
   return provided;

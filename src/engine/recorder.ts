@@ -36,6 +36,7 @@ export class Recorder implements MetricSink {
   readonly #corrected: boolean;
   readonly #checks: { passed: number; failed: number }[];
   readonly #sendLagUs = new Histogram();
+  readonly #waitedUs = new Histogram();
   readonly #writer = new ByteWriter(4_096);
   /** What was due earlier belongs to the warm-up and is not recorded. */
   #measureFrom = Number.POSITIVE_INFINITY;
@@ -132,6 +133,11 @@ export class Recorder implements MetricSink {
     this.#sendLagUs.record(Math.max(0, lagMs * 1_000));
   }
 
+  /** An arrival never came to its first call: what it waited is all that is known of it. */
+  waited(dueAt: number, now: number): void {
+    if (this.measures(dueAt)) this.#waitedUs.record(Math.max(0, (now - dueAt) * 1_000));
+  }
+
   frame(moment: FrameMoment): Uint8Array {
     const writer = this.#writer;
     writer.clear();
@@ -143,6 +149,7 @@ export class Recorder implements MetricSink {
       arrivalsStarted: this.arrivalsStarted,
       checks: this.#checks,
       sendLagUs: this.#sendLagUs,
+      waitedUs: this.#waitedUs,
     });
     writer.varint(this.#steps.length);
     for (const step of this.#steps) step.writeChanges(writer);

@@ -11,6 +11,7 @@
 import { assertNever } from "../core/base/assert.ts";
 import { type ExecutionOutcome, Job, type JobEffect } from "../core/run/job/job.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import type { Fault } from "../core/run/results/gates.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../engine/messages.ts";
 import { LeaseAllocator } from "./lease-allocator.ts";
 
@@ -27,6 +28,8 @@ export interface JobListener {
   ): void;
   workflowSkipped(workflow: string, becauseOf: string | null): void;
   note(text: string): void;
+  /** A rule was broken beside what is measured; null for the run. */
+  fault(workflow: string | null, fault: Fault): void;
 }
 
 /** What the run does for its job: carry commands to the cores, and pass on what is for the user. */
@@ -132,6 +135,10 @@ export class JobRunner {
       case "log":
         this.#host.log(event.line);
         return;
+      case "unhandled":
+        this.#host.log(event.line);
+        this.#listener.fault(null, { gate: "no error was left unhandled", text: event.line });
+        return;
       case "loaded":
       case "loadFailed":
         return;
@@ -148,7 +155,7 @@ export class JobRunner {
     core: number,
     name: string,
     running: Running,
-    event: Exclude<CoreEvent, { kind: "log" | "loaded" | "loadFailed" }>,
+    event: Exclude<CoreEvent, { kind: "log" | "unhandled" | "loaded" | "loadFailed" }>,
   ): void {
     const { execution } = running;
     switch (event.kind) {
@@ -181,6 +188,7 @@ export class JobRunner {
       case "finished":
         this.#listener.frame(name, core, event.bytes, event.health);
         for (const note of event.notes) this.#listener.note(note);
+        for (const fault of event.faults) this.#listener.fault(name, fault);
         running.outcomes.set(core, event);
         running.unfinished.delete(core);
         this.#advance(name, running);

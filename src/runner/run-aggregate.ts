@@ -7,6 +7,7 @@ import { assert } from "../core/base/assert.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { describePlan, planDurationMs, targetRate } from "../core/run/plan/load.ts";
 import { formatCount, formatPercent, formatRate } from "../core/run/results/format.ts";
+import { type Fault, faultGates, implicitGates } from "../core/run/results/gates.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
 import {
   type GeneratorData,
@@ -25,7 +26,6 @@ import {
 import {
   distribution,
   generatorHealth,
-  implicitGates,
   judge,
   perSecond,
   summariseMetrics,
@@ -73,6 +73,7 @@ export class RunAggregate implements JobListener {
   readonly #startedAt = new Date();
   readonly #losses: Loss[] = [];
   readonly #notes = new Set<string>();
+  readonly #faults: Fault[] = [];
   readonly #lostCores = new Set<number>();
   #firstStartMs: number | undefined;
   #endedMs: number | undefined;
@@ -133,6 +134,11 @@ export class RunAggregate implements JobListener {
 
   note(text: string): void {
     this.#notes.add(text);
+  }
+
+  fault(name: string | null, fault: Fault): void {
+    if (name === null) this.#faults.push(fault);
+    else this.#workflows.get(name)?.faults.push(fault);
   }
 
   /** The load was changed by hand. */
@@ -211,6 +217,7 @@ export class RunAggregate implements JobListener {
     const thresholds = [
       ...this.#judges.map((one) => thresholdOutcome(one, source)),
       ...data.flatMap((one) => implicitGates(one, this.#judges)),
+      ...faultGates(this.#faults, null),
     ];
     const missed = data.reduce((all, { arrivals }) => all + (arrivals?.missed ?? 0), 0);
     return {

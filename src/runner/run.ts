@@ -123,7 +123,8 @@ class LocalRun {
         reject(new RunError(`the workflow did not load within ${seconds} s`, 1, LOAD_HINT));
       }, LOAD_TIMEOUT_MS);
       this.#loading = (core, event) => {
-        if (event.kind === "log") this.#options.view.message(event.line);
+        if (event.kind === "log" || event.kind === "unhandled")
+          this.#options.view.message(event.line);
         if (event.kind === "loadFailed") reject(new RunError(this.#inFile(event.problem), 2));
         if (event.kind !== "loaded") return;
         manifests.push(event.manifests);

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { http } from "../protocols/http1/index.ts";
+import { counter } from "../workflow/metrics.ts";
 import { workflow } from "../workflow/workflow.ts";
 import { InProcessRun } from "./testing/in-process-run.ts";
 
@@ -91,4 +92,86 @@ describe("rates", () => {
     const inWindows = step?.series.requests.reduce((sum, count) => sum + count, 0);
     expect(inWindows).toBe(step?.ratePerSecond);
   });
+});
+
+const failed = (run: InProcessRun): string[] =>
+  run
+    .summary()
+    .thresholds.filter(({ passed }) => !passed)
+    .map(({ actualText, expression }) => `${expression}: ${actualText}`);
+
+describe("a run does not pass", () => {
+  it("that measured nothing: all its iterations were in the warm-up", async () => {
+    const flow = workflow("w", { vus: 1, iterations: 3, warmup: "20s", maxDuration: "1s" }).step(
+      "s",
+      http.get(url),
+    );
+    const run = await InProcessRun.whole(flow);
+    expect(run.step("w", "s").requests).toBe(0);
+    expect(failed(run)).toEqual(["every step was measured: nothing was measured"]);
+    expect(run.summary().verdict).toBe("failed");
+  });
+
+  it("when one step was never reached, though no error was found", async () => {
+    const flow = workflow("w", { vus: 1, duration: "200ms", thresholds: ["errors.count == 0"] })
+      .step("first", http.get(`${url}/slow?ms=400`))
+      .step("never", { after: ["first"] }, http.get(url));
+    const run = await InProcessRun.whole(flow);
+    expect(failed(run)).toEqual(['every step was measured: nothing was measured of "never"']);
+  });
+
+  it("when more than 1 % of the arrivals were missed, unless a threshold allows it", async () => {
+    const options = { rate: 100, duration: "500ms", maxVus: 1 } as const;
+    const slow = http.get(`${url}/slow?ms=100`);
+    const run = await InProcessRun.whole(workflow("w", options).step("s", slow));
+    const { arrivals } = run.workflow("w").data();
+    expect((arrivals?.started ?? 0) + (arrivals?.missed ?? 0)).toBe(50);
+    expect(arrivals?.waited.count).toBe(arrivals?.missed);
+    expect(failed(run)).toHaveLength(1);
+    expect(failed(run)[0]).toMatch(/^arrivals\.missed\.rate <= 1%: \d/);
+    const thresholds = ["arrivals.missed.rate < 99%", "latency.max > 300ms"];
+    const allowed = workflow("w", { ...options, thresholds }).step("s", slow);
+    expect(failed(await InProcessRun.whole(allowed))).toEqual([]);
+  });
+
+  it("for arrivals missed in the warm-up only in what is measured", async () => {
+    const flow = workflow("w", { rate: 50, duration: "500ms", warmup: "500ms", maxVus: 1 }).step(
+      "s",
+      http.get(`${url}/slow?ms=2000`),
+    );
+    const run = await InProcessRun.whole(flow);
+    const { arrivals } = run.workflow("w").data();
+    // One was begun in the warm-up and held the only user; the 25 that were measured never began.
+    expect([arrivals?.started, arrivals?.missed]).toEqual([0, 25]);
+    expect(run.workflow("w").iterations).toBe(0);
+    expect(failed(run)).toContain("every step was measured: nothing was measured");
+  });
+
+  it("when userSetup threw", async () => {
+    const flow = workflow("w", { vus: 2, iterations: 4 })
+      .userSetup(() => {
+        throw new Error("no account");
+      })
+      .step("s", http.get(url));
+    const run = await InProcessRun.whole(flow);
+    expect(failed(run)).toEqual([
+      "no code beside the steps threw: userSetup threw: no account (2 times)",
+    ]);
+  });
+
+  it("when maxDuration cut its iterations off", async () => {
+    const flow = workflow("w", { vus: 1, iterations: 1_000, maxDuration: "300ms" }).step(
+      "s",
+      http.get(`${url}/slow?ms=50`),
+    );
+    const run = await InProcessRun.whole(flow);
+    expect(failed(run)[0]).toMatch(/^every iteration was done: maxDuration \(300ms\) ended it/);
+  });
+});
+
+it("a counter that was declared and never incremented is 0", async () => {
+  counter("refused_orders");
+  const flow = workflow("w", { vus: 1, iterations: 1, thresholds: ["refused_orders.count == 0"] });
+  const run = await InProcessRun.whole(flow.step("s", http.get(url)));
+  expect(failed(run)).toEqual([]);
 });

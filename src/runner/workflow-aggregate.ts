@@ -2,6 +2,7 @@
 
 import { ByteReader } from "../core/base/bytes.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import type { Fault } from "../core/run/results/gates.ts";
 import type { WorkflowData } from "../core/run/results/metric-source.ts";
 import type { WorkflowStatus } from "../core/run/results/model.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
@@ -11,6 +12,8 @@ import { StepTotals } from "../core/run/stats/step-stats.ts";
 import { type FrameHead, readFrameHead } from "../engine/frame.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
+
+const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);
 
 interface CorePart {
   head: FrameHead | undefined;
@@ -28,6 +31,7 @@ export class WorkflowAggregate {
   error: string | null = null;
   startedAtMs = 0;
   cores: readonly number[] = [];
+  readonly faults: Fault[] = [];
   readonly #parts = new Map<number, CorePart>();
 
   constructor(manifest: WorkflowManifest) {
@@ -96,16 +100,26 @@ export class WorkflowAggregate {
       iterationsInside: this.#sum((head) => head.iterationsInside),
       arrivals: this.manifest.corrected ? this.#arrivals() : null,
       metrics,
+      counters: this.manifest.metrics
+        .filter(({ kind }) => kind === "counter")
+        .map(({ name }) => name),
+      ended: OVER.has(this.status),
+      faults: this.faults,
     };
   }
 
   #arrivals(): WorkflowData["arrivals"] {
     const lag = new Histogram();
-    for (const head of this.#heads()) lag.merge(head.sendLagUs);
+    const waited = new Histogram();
+    for (const head of this.#heads()) {
+      lag.merge(head.sendLagUs);
+      waited.merge(head.waitedUs);
+    }
     return {
       started: this.#sum((head) => head.arrivalsStarted),
       missed: this.#sum((head) => head.arrivalsMissed),
       lag,
+      waited,
     };
   }
 

@@ -12,7 +12,7 @@ import type { CallResult, CallSettings, PreparedCall } from "../protocols/protoc
 import type { ProvideContext, SetupContext, StepContext } from "./context.ts";
 import { DefinitionError } from "./errors.ts";
 import type { Feed } from "./feed.ts";
-import type { MetricKind } from "./metrics.ts";
+import { declaredMetrics, type MetricKind } from "./metrics.ts";
 import {
   checkOptions,
   DEFAULT_GRACEFUL_STOP_MS,
@@ -180,6 +180,7 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
       tags: { ...definition.tags, ...step.tags },
     })),
     checks: definition.checks.map((check) => check.name),
+    metrics: declaredMetrics(),
     provides: definition.provides.map(({ key, to }) => ({ key, to: [...to] })),
     uses: definition.uses.map(({ name, from, keys }) => ({
       name,

@@ -51,6 +51,11 @@ export function declareMetric(name: string, kind: MetricKind): void {
   declared.set(name, kind);
 }
 
+/** Everything declared so far in this process, by whichever file. */
+export function declaredMetrics(): { readonly name: string; readonly kind: MetricKind }[] {
+  return [...declared].map(([name, kind]) => ({ name, kind }));
+}
+
 /** Adds up. */
 export const counter = (name: string): Metric<number> => new Metric(name, "counter");
 /** Keeps the last value, with minimum and maximum. */

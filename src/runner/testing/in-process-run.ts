@@ -141,6 +141,7 @@ export class InProcessRun {
           this.ended.push([name, "not run", becauseOf]);
           aggregate.workflowSkipped(name, becauseOf);
         },
+        fault: (name, fault) => aggregate.fault(name, fault),
         note: (text) => {
           this.notes.push(text);
           aggregate.note(text);

@@ -19,12 +19,19 @@ export interface WorkflowManifest {
   readonly isTest: boolean;
   readonly steps: readonly StepManifest[];
   readonly checks: readonly string[];
+  /** Custom metrics that the file declares; any of its workflows may feed them. */
+  readonly metrics: readonly MetricManifest[];
   readonly provides: readonly ProvideManifest[];
   readonly uses: readonly UseManifest[];
   readonly thresholds: readonly ThresholdSpec[];
   /** Latency is measured from the intended start: open models. */
   readonly corrected: boolean;
   readonly connectionsMax: number;
+}
+
+export interface MetricManifest {
+  readonly name: string;
+  readonly kind: "counter" | "gauge" | "rate" | "trend";
 }
 
 export interface StepManifest {

@@ -3,6 +3,7 @@
 import { Histogram } from "../stats/histogram.ts";
 import { type MetricTotal, MetricTotals } from "../stats/metrics.ts";
 import type { StepTotals } from "../stats/step-stats.ts";
+import type { Fault } from "./gates.ts";
 import type { MetricQuery, MetricSource, Reading } from "./threshold-judge.ts";
 
 /** What was measured of one workflow, merged over its cores. */
@@ -27,8 +28,15 @@ export interface WorkflowData {
     readonly started: number;
     readonly missed: number;
     readonly lag: Histogram;
+    /** How long those had waited that never began, when the plan was over. */
+    readonly waited: Histogram;
   } | null;
   readonly metrics: MetricTotals;
+  /** Names of counters that were declared: 0 until something is added. */
+  readonly counters: readonly string[];
+  /** It ran and is over. */
+  readonly ended: boolean;
+  readonly faults: readonly Fault[];
 }
 
 export interface StepData {
@@ -90,7 +98,7 @@ function readOurs(
     case "arrivals":
       return arrivals.length === 0 ? null : count(sumOf(arrivals, (one) => one.started));
     case "arrivals.missed":
-      return arrivals.length === 0 ? null : single(sumOf(arrivals, (one) => one.missed));
+      return arrivals.length === 0 ? null : readMissed(arrivals);
     case "arrivals.lag":
       return distribution(arrivals.map(({ lag }) => lag));
   }
@@ -120,6 +128,11 @@ function readOurs(
     case "connect":
     case "tls": {
       const { metric, tags } = query;
+      if (metric === "latency" && Object.keys(tags).length === 0)
+        return withWaiting(
+          steps.map((totals) => totals.latency),
+          arrivals.map(({ waited }) => waited),
+        );
       if (tags["ok"] === undefined) return distribution(steps.map((totals) => totals[metric]));
       if (metric !== "latency" || tags["ok"] !== "true") return null;
       return distribution(steps.map((totals) => totals.okLatency));
@@ -167,7 +180,10 @@ function readCustom(workflows: readonly WorkflowData[], query: MetricQuery): Rea
   const merged = new MetricTotals();
   for (const { metrics } of workflows) metrics.mergeInto(merged);
   const found = merged.find(query.metric, query.tags);
-  return found === null ? null : customReading(found, measuredSeconds(workflows));
+  const seconds = measuredSeconds(workflows);
+  if (found !== null) return customReading(found, seconds);
+  const declared = workflows.some(({ counters }) => counters.includes(query.metric));
+  return declared ? { kind: "count", count: 0, inside: 0, seconds } : null;
 }
 
 function customReading(found: MetricTotal, seconds: number): Reading {
@@ -189,6 +205,18 @@ function distribution(parts: readonly Histogram[]): Reading {
   const histogram = new Histogram();
   for (const part of parts) histogram.merge(part);
   return { kind: "distribution", histogram };
+}
+
+/** Who arrived and was never served is part of what the workflow's users saw, and of no count. */
+function withWaiting(latencies: readonly Histogram[], waited: readonly Histogram[]): Reading {
+  const uncounted = sumOf(waited, ({ count }) => count);
+  const reading = distribution(uncounted === 0 ? latencies : [...latencies, ...waited]);
+  return reading.kind === "distribution" ? { ...reading, uncounted } : reading;
+}
+
+function readMissed(arrivals: readonly NonNullable<WorkflowData["arrivals"]>[]): Reading {
+  const hits = sumOf(arrivals, (one) => one.missed);
+  return { kind: "share", hits, total: hits + sumOf(arrivals, (one) => one.started) };
 }
 
 function single(value: number): Reading {

@@ -4,13 +4,13 @@ import { Histogram } from "../stats/histogram.ts";
 import { MetricTotals } from "../stats/metrics.ts";
 import { Series } from "../stats/series.ts";
 import { STATUS_OTHER, StepTotals } from "../stats/step-stats.ts";
+import { implicitGates } from "./gates.ts";
 import type { WorkflowData } from "./metric-source.ts";
 import type { CoreHealth, ThresholdOutcome } from "./model.ts";
 import {
   distribution,
   generatorHealth,
   histogramSummary,
-  implicitGates,
   judge,
   summariseStep,
 } from "./summarise.ts";
@@ -99,6 +99,9 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
     iterations: 1,
     arrivals: null,
     metrics: new MetricTotals(),
+    counters: [],
+    ended: true,
+    faults: [],
   };
 }
 
@@ -127,7 +130,8 @@ describe("gates that nobody declared", () => {
       "true 100 %",
       "true 1 of 5 succeeded",
     ]);
-    expect(implicitGates(workflow(0, 0), [])).toEqual([]);
+    expect(short(implicitGates(workflow(0, 0), []))).toEqual(["false nothing was measured"]);
+    expect(implicitGates({ ...workflow(0, 0), ended: false }, [])).toEqual([]);
   });
 
   it("give way to a threshold on the same thing, but not to that of another workflow", () => {

@@ -8,7 +8,6 @@ import type { MetricTotal, MetricTotals } from "../stats/metrics.ts";
 import type { Series } from "../stats/series.ts";
 import { STATUS_OTHER, type StepTotals } from "../stats/step-stats.ts";
 import { formatCount, formatMs, formatPercent } from "./format.ts";
-import type { WorkflowData } from "./metric-source.ts";
 import type {
   CoreHealth,
   Distribution,
@@ -158,47 +157,6 @@ export function thresholdOutcome(judge: ThresholdJudge, source: MetricSource): T
     implicit: false,
     aborted: judge.aborted,
   };
-}
-
-/**
- * Gates of a workflow that hold without being declared: every check passes, and at least one
- * request succeeded. A threshold of the user's own on the same thing takes their place.
- */
-export function implicitGates(
-  workflow: WorkflowData,
-  judges: readonly ThresholdJudge[],
-): ThresholdOutcome[] {
-  const declared = (metric: string): boolean =>
-    judges.some(({ threshold, workflow: declaredIn }) => {
-      const about = threshold.workflow ?? declaredIn;
-      return threshold.metric === metric && (about === null || about === workflow.name);
-    });
-  const gates: ThresholdOutcome[] = [];
-  const base = { workflow: workflow.name, implicit: true, aborted: false };
-  const passed = workflow.checks.reduce((sum, check) => sum + check.passed, 0);
-  const failed = workflow.checks.reduce((sum, check) => sum + check.failed, 0);
-  if (passed + failed > 0 && !declared("checks")) {
-    const share = passed / (passed + failed);
-    gates.push({
-      ...base,
-      expression: "checks.rate >= 100%",
-      passed: failed === 0,
-      actual: Number((100 * share).toPrecision(6)),
-      actualText: failed === 0 ? "100 %" : `${formatPercent(share)}, ${formatCount(failed)} failed`,
-    });
-  }
-  const requests = workflow.steps.reduce((sum, step) => sum + step.totals.requests, 0);
-  const ok = workflow.steps.reduce((sum, step) => sum + step.totals.ok, 0);
-  const cutOff = workflow.steps.reduce((sum, step) => sum + step.totals.interrupted, 0);
-  if (requests + cutOff > 0 && !declared("errors")) {
-    const actualText =
-      requests > 0
-        ? `${formatCount(ok)} of ${formatCount(requests)} succeeded`
-        : `none of ${formatCount(cutOff)} finished in time`;
-    const expression = "at least one request succeeded";
-    gates.push({ ...base, expression, passed: ok > 0, actual: ok, actualText });
-  }
-  return gates;
 }
 
 /** The generator was the limit when… */

@@ -37,6 +37,9 @@ function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
     iterationsInside: 0,
     arrivals: null,
     metrics: new MetricTotals(),
+    counters: [],
+    ended: true,
+    faults: [],
     ...over,
   };
 }
@@ -60,6 +63,10 @@ function custom(): MetricTotals {
 const lag = new Histogram();
 lag.record(12_000);
 
+/** Ten arrivals that never began, after five seconds each. */
+const waited = new Histogram();
+waited.record(5_000_000, 10);
+
 const source = metricSource(
   [
     data("browse", {
@@ -70,7 +77,8 @@ const source = metricSource(
       ],
       iterations: 100,
       iterationsInside: 100,
-      arrivals: { started: 990, missed: 10, lag },
+      arrivals: { started: 990, missed: 10, lag, waited },
+      counters: ["refunds"],
       metrics: custom(),
     }),
     data("buy", {
@@ -89,9 +97,12 @@ describe("a threshold held against totals", () => {
     ["latency{step=home}.max <= 100ms", null, true, 100, "100 ms"],
     ["latency{step=login}.mean < 0.4s", null, false, 0.505, "505 ms"],
     ["latency{tier=gold}.count == 100", null, true, 100, "100"],
-    ["browse.latency.max < 2s", null, true, 1, "1.00 s"],
+    // Arrivals that never began are in the latency of their workflow, in no step's and no count.
+    ["browse.latency.max < 2s", null, false, 5, "5.00 s"],
+    ["browse.latency.count == 200", null, true, 200, "200"],
+    ["browse.latency{ok}.max < 2s", null, true, 1, "1.00 s"],
     ["latency.max < 20ms", "buy", true, 10, "10.0 ms"],
-    ["browse.latency.max < 20ms", "buy", false, 1_000, "1.00 s"],
+    ["browse.latency.max < 20ms", "buy", false, 5_000, "5.00 s"],
     ["latency{ok}.count == 300", null, true, 300, "300"],
     ["latency{step=home,ok}.max <= 100ms", null, true, 100, "100 ms"],
     ["service{ok}.max <= 100ms", null, false, null, "no data"],
@@ -108,6 +119,9 @@ describe("a threshold held against totals", () => {
     ['checks{check="is json"}.rate > 94%', null, true, 95, "95 %"],
     ["iterations.rate > 5/s", null, true, 6, "6/s"],
     ["arrivals.missed == 0", null, false, 10, "10"],
+    ["arrivals.missed.rate <= 1%", null, true, 1, "1 %"],
+    ["refunds.count == 0", null, true, 0, "0"],
+    ["refunds{shop=a}.count == 0", "browse", true, 0, "0"],
     ["arrivals.rate >= 99/s", "browse", true, 99, "99/s"],
     ["arrivals.lag.max < 20ms", null, true, 12, "12.0 ms"],
     ["generator.cpu < 40%", "buy", false, 50, "50 %"],

@@ -21,7 +21,12 @@ export interface MetricQuery {
 /** What a source knows of a metric now: totals since the measurement began. */
 export type Reading =
   /** Thousandths of the unit: microseconds for times. */
-  | { readonly kind: "distribution"; readonly histogram: Histogram }
+  | {
+      readonly kind: "distribution";
+      readonly histogram: Histogram;
+      /** Values in it that are no calls. */
+      readonly uncounted?: number;
+    }
   /** `inside` is what of the count ended inside those seconds: calls in the graceful stop did not. */
   | {
       readonly kind: "count";
@@ -168,6 +173,7 @@ function nothingOf(reading: Reading): Reading {
 function figureOf(reading: Reading, { figure }: Threshold): number | null {
   switch (reading.kind) {
     case "distribution":
+      if (figure.kind === "count") return reading.histogram.count - (reading.uncounted ?? 0);
       return distributionFigure(reading.histogram, figure);
     case "count":
       if (figure.kind === "count") return reading.count;
@@ -175,7 +181,7 @@ function figureOf(reading: Reading, { figure }: Threshold): number | null {
         ? reading.inside / reading.seconds
         : null;
     case "share":
-      if (figure.kind === "count") return reading.hits;
+      if (figure.kind === "count" || figure.kind === "value") return reading.hits;
       return figure.kind === "rate" && reading.total > 0 ? reading.hits / reading.total : null;
     case "value":
       if (figure.kind === "min") return reading.min;
@@ -185,7 +191,6 @@ function figureOf(reading: Reading, { figure }: Threshold): number | null {
 }
 
 function distributionFigure(histogram: Histogram, figure: Threshold["figure"]): number | null {
-  if (figure.kind === "count") return histogram.count;
   if (histogram.count === 0) return null;
   if (figure.kind === "percentile") return histogram.quantile(figure.percent / 100) / 1_000;
   if (figure.kind === "min") return histogram.min / 1_000;

@@ -33,7 +33,7 @@ export interface KnownNames {
   readonly customMetrics?: readonly string[];
 }
 
-type Family = "distribution" | "count" | "share" | "value";
+type Family = "distribution" | "count" | "share" | "value" | "missed";
 
 /** The metrics every run has. */
 const METRICS: ReadonlyMap<string, Family> = new Map<string, Family>([
@@ -49,7 +49,7 @@ const METRICS: ReadonlyMap<string, Family> = new Map<string, Family>([
   ["bytesIn", "count"],
   ["bytesOut", "count"],
   ["arrivals", "count"],
-  ["arrivals.missed", "value"],
+  ["arrivals.missed", "missed"],
   ["arrivals.lag", "distribution"],
   ["generator.cpu", "value"],
   ["generator.lag", "distribution"],
@@ -62,6 +62,8 @@ const FIGURES: Readonly<Record<Family, readonly string[]>> = {
   count: ["count", "rate"],
   share: ["count", "rate"],
   value: [],
+  /** One number by itself, and a share of all. */
+  missed: ["rate"],
 };
 const CUSTOM_FIGURES = [...FIGURES.distribution, "rate", "last"];
 const ALIASES: ReadonlyMap<string, string> = new Map([
@@ -122,7 +124,7 @@ function resolve(
   tagsAfter: number | null,
   known: KnownNames,
 ): Target | Refusal {
-  const single = longestKnown(path, (family) => family === "value");
+  const single = longestKnown(path, (family) => family === "value" || family === "missed");
   if (single !== null) {
     const before = path.slice(0, path.length - single.length);
     return withWorkflow(valueTarget(single.metric), before, known);
@@ -249,7 +251,7 @@ function valueKind({ metric, family, figure, custom }: Target): ValueKind {
   if (custom) return "any";
   if (metric === "generator.cpu") return "share";
   if (figure.kind === "count" || figure.kind === "value") return "number";
-  if (family === "share") return "share";
+  if (family === "share" || family === "missed") return "share";
   return family === "distribution" ? "duration" : "perSecond";
 }
 

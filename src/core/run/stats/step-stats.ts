@@ -84,7 +84,10 @@ export class StepRecorder {
     return this.#changed;
   }
 
-  /** Times in microseconds, negative where there was none (no latency: never on the wire); `errorKind` -1 for success; `status` 0 for none. */
+  /**
+   * Times in microseconds, negative where there was none (no latency: never on the wire);
+   * `errorKind` -1 for success; `status` 0 for none.
+   */
   record(
     errorKind: number,
     status: number,

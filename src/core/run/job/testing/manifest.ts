@@ -16,6 +16,7 @@ export function manifest(
     isTest: true,
     steps: [],
     checks: [],
+    metrics: [],
     provides: [],
     uses: [],
     thresholds: [],
