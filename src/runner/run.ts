@@ -12,7 +12,10 @@ import { validateManifests, type WorkflowManifest } from "../core/run/job/manife
 import { planVusMax } from "../core/run/plan/load.ts";
 import type { RunControl, RunPhase, RunView } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
+import { unknownName } from "../core/run/results/threshold-names.ts";
+import { parseThreshold } from "../core/run/results/thresholds.ts";
 import type { CoreEvent, Problem } from "../engine/messages.ts";
+import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { LoadOverrides } from "../workflow/overrides.ts";
 import type { Bundle } from "./bundle.ts";
 import { CoreProcess } from "./core-process.ts";
@@ -119,6 +122,7 @@ class LocalRun {
       if (count === 0) resolve([]);
       this.#loadingFailed = reject;
       timer = setTimeout(() => {
+        if (inspect) return;
         const seconds = LOAD_TIMEOUT_MS / 1_000;
         reject(new RunError(`the workflow did not load within ${seconds} s`, 1, LOAD_HINT));
       }, LOAD_TIMEOUT_MS);
@@ -161,6 +165,14 @@ class LocalRun {
     for (const { message, severity } of validateManifests(manifests)) {
       if (severity === "error") throw new RunError(message, 2);
       this.#options.view.message(`warning: ${message}`);
+    }
+    const ofRun = this.#options.thresholds.map((text) => ({ text, workflow: null }));
+    const ofWorkflows = manifests.flatMap(({ name, thresholds }) =>
+      thresholds.map(({ expression }) => ({ text: expression, workflow: name })),
+    );
+    for (const { text, workflow } of [...ofRun, ...ofWorkflows]) {
+      const problem = thresholdProblem(text, workflow, manifests);
+      if (problem !== null) throw new RunError(problem, 2);
     }
   }
 
@@ -242,7 +254,9 @@ class LocalRun {
     }, this.#gracefulStopMs + STOP_SLACK_MS);
   }
 
+  /** Not under a debugger: whoever is silent there may be held at a breakpoint. */
   #giveUp(core: number): void {
+    if (this.#options.inspect) return;
     this.#options.view.message(
       `executor core ${core} does not answer: code in the workflow keeps it busy or never ends`,
     );
@@ -315,6 +329,20 @@ class LocalRun {
     if (this.#aggregate === undefined) throw new RunError("the run ended before it began", 1);
     return this.#aggregate.summary({ interrupted: this.#interrupted, ended: true });
   }
+}
+
+function thresholdProblem(
+  text: string,
+  workflow: string | null,
+  manifests: readonly WorkflowManifest[],
+): string | null {
+  const parsed = parseThreshold(text);
+  const problem = parsed.ok
+    ? unknownName(parsed.threshold, workflow, manifests, ERROR_KINDS)
+    : parsed.problem;
+  if (problem === null) return null;
+  const where = workflow === null ? "--threshold" : `workflow "${workflow}": threshold`;
+  return `${where} "${text}": ${problem}`;
 }
 
 const LOAD_HINT =

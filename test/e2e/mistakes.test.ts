@@ -31,6 +31,12 @@ const FILES: readonly [what: string, file: string, text: string, message: RegExp
     `${head}export default workflow("a", ${load};\n`,
     /a\.ts:3:\d+: Expected/,
   ],
+  [
+    "a misspelt step in a threshold",
+    "b2.ts",
+    `${head}export default workflow("a", { vus: 1, duration: "1s", thresholds: ["latency{step=lgin}.p99 < 1s"] })\n  .step("login", ${get});\n`,
+    /workflow "a": threshold "latency\{step=lgin\}\.p99 < 1s": no step is called "lgin"; did you mean "login"\?/,
+  ],
   ["no export", "b.ts", `${head}workflow("a", ${load});\n`, /b\.ts: no workflow is exported/],
   [
     "an unknown step in after",

@@ -1,0 +1,98 @@
+/**
+ * Before a run: does everything exist that a threshold names? A misspelt step would otherwise be
+ * found when the whole run is over. Tags of custom metrics are made while it runs, so any may come.
+ */
+
+import { didYouMean } from "../../base/nearest.ts";
+import type { WorkflowManifest } from "../job/manifest.ts";
+import { figureText, type Threshold } from "./threshold.ts";
+
+/** Figures of custom metrics by their kind; percentiles go with the figures of a distribution. */
+const FIGURES_OF_KIND = {
+  counter: ["count", "rate"],
+  gauge: ["last", "min", "max"],
+  rate: ["rate", "count"],
+  trend: ["min", "mean", "max", "count", "percentile"],
+} as const;
+
+/** Metrics of ours whose tags choose among steps. */
+const OF_STEPS = [
+  ...["latency", "service", "firstByte", "connect", "tls"],
+  ...["requests", "errors", "bytesIn", "bytesOut"],
+];
+
+/** What does not exist, as a sentence; null when everything does. `declaredIn` null: the whole run. */
+export function unknownName(
+  threshold: Threshold,
+  declaredIn: string | null,
+  manifests: readonly WorkflowManifest[],
+  errorKinds: readonly string[],
+): string | null {
+  const workflows = manifests.map(({ name }) => name);
+  const { custom, metric } = threshold;
+  if (threshold.workflow !== null && !workflows.includes(threshold.workflow))
+    return missing("workflow", threshold.workflow, workflows);
+  const about = threshold.workflow ?? declaredIn;
+  const scope = manifests.filter(({ name }) => about === null || name === about);
+  if (custom) return unknownMetric(threshold, scope);
+  if (metric.startsWith("arrivals") && !scope.some(({ corrected }) => corrected))
+    return `there are no ${metric}: only open models (rate, rateStages) have arrivals`;
+  for (const [key, value] of Object.entries(threshold.tags)) {
+    const problem = unknownTag(metric, key, value, scope, errorKinds);
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
+function unknownMetric(
+  { figure, metric }: Threshold,
+  scope: readonly WorkflowManifest[],
+): string | null {
+  const declared = scope.flatMap(({ metrics }) => metrics);
+  const found = declared.find(({ name }) => name === metric);
+  if (found === undefined)
+    return missing(
+      "metric",
+      metric,
+      declared.map(({ name }) => name),
+    );
+  const figures: readonly string[] = FIGURES_OF_KIND[found.kind];
+  if (figures.includes(figure.kind)) return null;
+  const known = figures.map((one) => (one === "percentile" ? "percentiles such as p99" : one));
+  return `the ${found.kind} "${metric}" has no ${figureText(figure)}; it has ${known.join(", ")}`;
+}
+
+function unknownTag(
+  metric: string,
+  key: string,
+  value: string,
+  scope: readonly WorkflowManifest[],
+  errorKinds: readonly string[],
+): string | null {
+  if (metric === "checks" && key === "check") {
+    const checks = scope.flatMap((workflow) => workflow.checks);
+    return checks.includes(value) ? null : missing("check", value, checks);
+  }
+  if (!OF_STEPS.includes(metric)) return `${metric} has no tag "${key}"`;
+  if (key === "ok") return metric === "latency" ? null : `only latency has the tag "ok"`;
+  if (key === "kind") {
+    if (metric !== "errors") return `only errors have the tag "kind"`;
+    return errorKinds.includes(value) ? null : missing("kind of error", value, errorKinds);
+  }
+  const steps = scope.flatMap((workflow) => workflow.steps).filter(({ kind }) => kind === "step");
+  if (key === "step") {
+    const names = steps.map(({ name }) => name);
+    return names.includes(value) ? null : missing("step", value, names);
+  }
+  const values = steps.flatMap(({ tags }) => tags[key] ?? []);
+  if (values.length === 0) {
+    const keys = [...new Set(["step", ...steps.flatMap(({ tags }) => Object.keys(tags))])];
+    return missing("tag of a step", key, keys);
+  }
+  return values.includes(value) ? null : missing(`${key} of a step`, value, [...new Set(values)]);
+}
+
+function missing(what: string, name: string, known: readonly string[]): string {
+  const there = known.length === 0 ? "; there is none" : `; there are: ${known.join(", ")}`;
+  return `no ${what} is called "${name}"${didYouMean(name, known) || there}`;
+}
