@@ -7,6 +7,8 @@
  *   IterationDriver  a number of iterations, shared or per user
  */
 
+import { assertNever } from "../core/base/assert.ts";
+import { provision } from "../core/run/job/provision.ts";
 import { ArrivalClock } from "../core/run/plan/arrivals.ts";
 import {
   type LoadPlan,
@@ -52,10 +54,39 @@ export interface LoadDriver {
   stop(now: number): void;
 }
 
+/** The driver of a plan on one core; a warm-up is a first stage at the load the plan begins with. */
+export function driverOf(
+  plan: LoadPlan,
+  share: Share,
+  warmupMs: number,
+  host: DriverHost,
+): LoadDriver {
+  const users = share.users[share.index] ?? 0;
+  switch (plan.kind) {
+    case "rate":
+    case "vus": {
+      const first = plan.stages[0]?.from ?? 0;
+      const warm = warmupMs > 0 ? [{ durationMs: warmupMs, from: first, to: first }] : [];
+      const stages = [...warm, ...plan.stages];
+      if (plan.kind === "vus") return new UserDriver({ ...plan, stages }, share, host);
+      const usersMax = provision(plan.vusMax, share.count)[share.index] ?? 1;
+      return new ArrivalDriver(stages, warmupMs, usersMax, share, host);
+    }
+    case "shared":
+      return new IterationDriver(users, null, host);
+    case "perUser":
+      return new IterationDriver(users, plan.iterations, host);
+    case "once":
+      return new IterationDriver(1, 1, host);
+    default:
+      return assertNever(plan);
+  }
+}
+
 /** Users begin in slices, so that thousands of them do not connect in one turn of the loop. */
 const USERS_STARTED_PER_TURN = 64;
 
-export class UserDriver implements LoadDriver {
+class UserDriver implements LoadDriver {
   target = 0;
   readonly missed = 0;
   readonly #host: DriverHost;
@@ -132,7 +163,7 @@ const ARRIVAL_SLACK_MS = 0.25;
 /** An arrival of the very moment at which measuring begins is measured. */
 const DUE_SLACK_MS = 1e-6;
 
-export class ArrivalDriver implements LoadDriver {
+class ArrivalDriver implements LoadDriver {
   target = 0;
   missed = 0;
   readonly #host: DriverHost;
@@ -246,7 +277,7 @@ export class ArrivalDriver implements LoadDriver {
   }
 }
 
-export class IterationDriver implements LoadDriver {
+class IterationDriver implements LoadDriver {
   readonly target: number;
   readonly missed = 0;
   readonly #host: DriverHost;

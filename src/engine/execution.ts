@@ -10,25 +10,19 @@
 
 import { formatDuration } from "../core/base/duration.ts";
 import { Random } from "../core/base/random.ts";
-import { provision } from "../core/run/job/provision.ts";
 import { type LoadPlan, planDurationMs, type Share } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
 import { connectionNotes } from "../protocols/protocol.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import { Complaints } from "./complaints.ts";
 import type { UserContext } from "./context.ts";
-import {
-  ArrivalDriver,
-  type DriverHost,
-  IterationDriver,
-  type LoadDriver,
-  UserDriver,
-} from "./drivers.ts";
+import { type DriverHost, driverOf, type LoadDriver } from "./drivers.ts";
 import { Faults } from "./faults.ts";
 import type { FeedSupply } from "./feeds.ts";
 import type { LagMonitor } from "./lag.ts";
 import { IndexLease, type LeaseRequester } from "./leases.ts";
 import { ITERATIONS_LEASE, type Problem } from "./messages.ts";
+import { PlanClock } from "./plan-clock.ts";
 import { problemOf } from "./problem.ts";
 import { provide } from "./provide.ts";
 import { Recorder } from "./recorder.ts";
@@ -78,7 +72,6 @@ export class Execution implements UserHost, DriverHost {
   readonly planned: boolean;
   setup: unknown = undefined;
   stopping = false;
-  paused = false;
   readonly #inputs: ExecutionInputs;
   readonly #host: ExecutionHost;
   readonly #driver: LoadDriver;
@@ -97,9 +90,7 @@ export class Execution implements UserHost, DriverHost {
   #failure: Problem | undefined;
   readonly #complaints: Complaints;
   #abort: AbortController | undefined;
-  #startedAt = 0;
-  #pausedAt = 0;
-  #pausedMs = 0;
+  readonly #clock = new PlanClock();
   #measuredMs = 0;
   #ticker: NodeJS.Timeout | undefined;
   #endTimer: NodeJS.Timeout | undefined;
@@ -124,7 +115,7 @@ export class Execution implements UserHost, DriverHost {
     const limit = planDurationMs(plan) ?? ("durationMsMax" in plan ? plan.durationMsMax : 0);
     this.#durationMs = warmupMs + limit;
     this.#tickets = plan.kind === "shared" ? this.#ticketLease(plan.iterations) : null;
-    this.#driver = this.#makeDriver();
+    this.#driver = driverOf(plan, share, warmupMs, this);
   }
 
   #ticketLease(iterations: number): IndexLease {
@@ -133,29 +124,6 @@ export class Execution implements UserHost, DriverHost {
       ITERATIONS_LEASE,
       Math.min(LEASE_BLOCK_MAX, Math.max(1, size)),
       this.#host,
-    );
-  }
-
-  #makeDriver(): LoadDriver {
-    const { plan, share, warmupMs } = this.#inputs;
-    const users = share.users[share.index] ?? 0;
-    if (plan.kind === "rate" || plan.kind === "vus") {
-      const first = plan.stages[0]?.from ?? 0;
-      const warm = warmupMs > 0 ? [{ durationMs: warmupMs, from: first, to: first }] : [];
-      const stages = [...warm, ...plan.stages];
-      if (plan.kind === "vus") return new UserDriver({ ...plan, stages }, share, this);
-      return new ArrivalDriver(
-        stages,
-        warmupMs,
-        provision(plan.vusMax, share.count)[share.index] ?? 1,
-        share,
-        this,
-      );
-    }
-    return new IterationDriver(
-      plan.kind === "once" ? 1 : users,
-      plan.kind === "shared" ? null : perUser(plan),
-      this,
     );
   }
 
@@ -174,14 +142,15 @@ export class Execution implements UserHost, DriverHost {
 
   start(setup: unknown): void {
     this.setup = setup;
-    this.#inputs.lag.start();
-    this.#startedAt = clock();
-    this.recorder.measureFrom(this.#startedAt + this.#inputs.warmupMs);
+    this.#inputs.lag.start((ms) => this.#stoodStill(ms));
+    const now = clock();
+    this.#clock.start(now);
+    this.recorder.measureFrom(this.clockAt(this.#inputs.warmupMs));
     this.recorder.measureUntil(this.clockAt(this.#durationMs));
     this.#tickets?.prefetch();
     this.#inputs.feeds.prefetch();
-    this.#driver.begin(this.#startedAt);
-    this.#driver.tick(this.#startedAt);
+    this.#driver.begin(now);
+    this.#driver.tick(now);
     this.#ticker = setInterval(() => this.#tick(), FRAME_INTERVAL_MS);
     this.#armEnd();
   }
@@ -212,13 +181,29 @@ export class Execution implements UserHost, DriverHost {
     this.stop();
   }
 
+  get paused(): boolean {
+    return this.#clock.paused;
+  }
+
   planMs(now: number): number {
-    const until = this.paused ? this.#pausedAt : now;
-    return until - this.#startedAt - this.#pausedMs;
+    return this.#clock.planMs(now);
   }
 
   clockAt(planMs: number): number {
-    return this.#startedAt + this.#pausedMs + planMs;
+    return this.#clock.clockAt(planMs);
+  }
+
+  /** A debugger held the process: the plan goes on where it was. */
+  #stoodStill(ms: number): void {
+    if (this.paused || this.stopping) return;
+    const measured = this.recorder.measures(clock() - ms);
+    this.#clock.stoodStill(ms);
+    this.#clockMoved(measured);
+  }
+
+  #clockMoved(measured: boolean): void {
+    if (!measured) this.recorder.measureFrom(this.clockAt(this.#inputs.warmupMs));
+    this.recorder.measureUntil(this.clockAt(this.#durationMs));
   }
 
   frame(): Uint8Array {
@@ -236,19 +221,16 @@ export class Execution implements UserHost, DriverHost {
 
   pause(): void {
     if (this.paused || this.stopping) return;
-    this.#pausedAt = clock();
-    this.paused = true;
+    this.#clock.pause(clock());
     clearTimeout(this.#endTimer);
   }
 
   resume(): void {
     if (!this.paused) return;
     const now = clock();
-    const measured = this.recorder.measures(this.#pausedAt);
-    this.#pausedMs += now - this.#pausedAt;
-    this.paused = false;
-    if (!measured) this.recorder.measureFrom(this.clockAt(this.#inputs.warmupMs));
-    this.recorder.measureUntil(this.clockAt(this.#durationMs));
+    const measured = this.planMs(now) >= this.#inputs.warmupMs;
+    this.#clock.resume(now);
+    this.#clockMoved(measured);
     this.#armEnd();
     this.#resumeWaiting();
     this.#driver.resume(now);
@@ -499,8 +481,4 @@ export class Execution implements UserHost, DriverHost {
   sleep(ms: number): Promise<void> {
     return this.#sleeper.sleep(ms);
   }
-}
-
-function perUser(plan: LoadPlan): number {
-  return plan.kind === "perUser" ? plan.iterations : 1;
 }

@@ -3,11 +3,14 @@
  * generator itself. A timer every 10 ms compares when it came with when it should have.
  */
 
+import inspector from "node:inspector";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { clock } from "../protocols/call.ts";
 import type { CoreVitals } from "./messages.ts";
 
 const INTERVAL_MS = 10;
+/** With a debugger open, a loop that was away for so long was held at a breakpoint. */
+const BREAKPOINT_MS_MIN = 500;
 
 export class LagMonitor {
   /** When the loop last reached its timers; code that never yields leaves it behind. */
@@ -18,7 +21,11 @@ export class LagMonitor {
   #cpuStart = process.cpuUsage();
   #startedAt = clock();
 
-  start(): void {
+  #stoodStill: (ms: number) => void = () => {};
+
+  /** `stoodStill` hears of times in which a debugger held the process. */
+  start(stoodStill: (ms: number) => void): void {
+    this.#stoodStill = stoodStill;
     this.lagUs.clear();
     this.#cpuStart = process.cpuUsage();
     this.#startedAt = clock();
@@ -47,7 +54,9 @@ export class LagMonitor {
 
   #fired(): void {
     const now = clock();
-    this.lagUs.record(Math.max(0, (now - this.#expectedAt) * 1_000));
+    const lateMs = Math.max(0, now - this.#expectedAt);
+    if (lateMs >= BREAKPOINT_MS_MIN && inspector.url() !== undefined) this.#stoodStill(lateMs);
+    else this.lagUs.record(lateMs * 1_000);
     this.#arm(now);
   }
 }

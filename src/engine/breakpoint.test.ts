@@ -1,0 +1,36 @@
+/** A debugger that holds the process must not use up the plan's time. */
+
+import inspector from "node:inspector";
+import { afterEach, expect, it } from "vitest";
+import { InProcessRun } from "../runner/testing/in-process-run.ts";
+import { measure } from "../workflow/custom-result.ts";
+import { workflow } from "../workflow/workflow.ts";
+
+afterEach(() => {
+  if (inspector.url() !== undefined) inspector.close();
+});
+
+/** As long as the plan: held once, it would be over. */
+const HELD_MS = 1_500;
+
+function hold(): void {
+  const until = performance.now() + HELD_MS;
+  while (performance.now() < until);
+}
+
+async function iterationsWithOneHold(): Promise<number> {
+  let held = false;
+  const flow = workflow("w", { vus: 1, duration: "1s", pacing: "20ms" }).step("s", () => {
+    if (!held) hold();
+    held = true;
+    return measure(() => 1);
+  });
+  const run = await InProcessRun.whole(flow);
+  return run.workflow("w").iterations;
+}
+
+it("the plan's clock stands still under a debugger, and only there", async () => {
+  expect(await iterationsWithOneHold()).toBeLessThanOrEqual(2);
+  inspector.open(0, "127.0.0.1");
+  expect(await iterationsWithOneHold()).toBeGreaterThan(2);
+});

@@ -1,0 +1,38 @@
+/** The time of a plan: it begins with the start and stands still while the run is paused. */
+
+export class PlanClock {
+  #startedAt = 0;
+  #pausedAt = 0;
+  #pausedMs = 0;
+  paused = false;
+
+  start(now: number): void {
+    this.#startedAt = now;
+  }
+
+  /** Milliseconds of plan time at a moment. */
+  planMs(now: number): number {
+    const until = this.paused ? this.#pausedAt : now;
+    return until - this.#startedAt - this.#pausedMs;
+  }
+
+  /** The moment of a plan time. */
+  clockAt(planMs: number): number {
+    return this.#startedAt + this.#pausedMs + planMs;
+  }
+
+  pause(now: number): void {
+    this.#pausedAt = now;
+    this.paused = true;
+  }
+
+  resume(now: number): void {
+    this.#pausedMs += now - this.#pausedAt;
+    this.paused = false;
+  }
+
+  /** The process stood still for so long, as at a breakpoint: no time of the plan has passed. */
+  stoodStill(ms: number): void {
+    this.#pausedMs += ms;
+  }
+}
