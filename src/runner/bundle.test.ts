@@ -1,6 +1,16 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bundleWorkflow } from "./bundle.ts";
@@ -31,6 +41,43 @@ describe("a bundled workflow", () => {
     try {
       expect(sourcesOf(bundle.address).sort()).toEqual([file, helper].sort());
       expect(bundle.address).not.toBe(pathToFileURL(file).href);
+    } finally {
+      await bundle.remove();
+    }
+  });
+
+  it("lies in a folder that nobody else may read, and is gone afterwards", async () => {
+    const file = join(folder, "flow.ts");
+    writeFileSync(file, "export default 1;\n");
+    const [one, two] = [await bundleWorkflow(file), await bundleWorkflow(file)];
+    const places = [one, two].map(({ address }) => dirname(fileURLToPath(address)));
+    expect(places[0]).not.toBe(places[1]);
+    for (const place of places) expect(statSync(place).mode & 0o777).toBe(0o700);
+    await Promise.all([one.remove(), two.remove()]);
+    expect(places.map((place) => existsSync(place))).toEqual([false, false]);
+  });
+
+  it("knows the address of each of its files, and takes in packages of the workspace", async () => {
+    const own = join(folder, "packages", "shared");
+    mkdirSync(own, { recursive: true });
+    mkdirSync(join(folder, "node_modules"));
+    symlinkSync(own, join(folder, "node_modules", "shared"));
+    writeFileSync(
+      join(own, "package.json"),
+      '{"name":"shared","type":"module","exports":"./shared.ts"}',
+    );
+    writeFileSync(join(own, "shared.ts"), "export const where: string = import.meta.url;\n");
+    const file = join(folder, "flow.ts");
+    writeFileSync(
+      file,
+      'import { where } from "shared";\n' +
+        "export default [where, import.meta.url, import.meta.dirname];\n",
+    );
+    const bundle = await bundleWorkflow(file);
+    try {
+      const { default: places } = await import(bundle.address);
+      const shared = pathToFileURL(join(realpathSync(own), "shared.ts")).href;
+      expect(places).toEqual([shared, pathToFileURL(file).href, folder]);
     } finally {
       await bundle.remove();
     }

@@ -6,7 +6,8 @@
 
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -28,6 +29,7 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
   const path = resolve(file);
   await checkFile(file, path);
   const folder = await bundleFolder(path);
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
   const { build } = await import("esbuild");
   const result = await build({
     entryPoints: [path],
@@ -36,31 +38,24 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
     platform: "node",
     format: "esm",
     target: "node20",
-    packages: "external",
     sourcemap: "inline",
     sourcesContent: true,
     logLevel: "silent",
     // Where the bundle will lie: the source map names its sources relative to that.
     outfile: join(folder, "bundle.mjs"),
-    plugins: [ownPackage],
+    plugins: [ownPackage, installedPackages, ownAddresses],
+    define: Object.fromEntries(Object.entries(ADDRESSES).map(([meta, { name }]) => [meta, name])),
     // CommonJS habits keep working inside the bundle.
     banner: { js: REQUIRE_BANNER },
-  }).catch((failure: BuildFailure) => {
+  }).catch(async (failure: BuildFailure) => {
+    await remove();
     throw new RunError(describe(failure.errors), 2);
   });
   const bytes = result.outputFiles[0]?.contents ?? new Uint8Array();
   const sha256 = createHash("sha256").update(bytes).digest("hex");
-  const target = join(
-    folder,
-    `${basename(path, extname(path))}-${sha256.slice(0, 12)}-${process.pid}.mjs`,
-  );
+  const target = join(folder, `${basename(path, extname(path))}.mjs`);
   await writeFile(target, bytes);
-  return {
-    address: pathToFileURL(target).href,
-    folder: dirname(path),
-    sha256,
-    remove: () => rm(target, { force: true }),
-  };
+  return { address: pathToFileURL(target).href, folder: dirname(path), sha256, remove };
 }
 
 const REQUIRE_BANNER =
@@ -72,6 +67,59 @@ const ownPackage: Plugin = {
   setup(build) {
     const index = new URL("../index.js", import.meta.url).href;
     build.onResolve({ filter: /^hyperscale$/ }, () => ({ path: index, external: true }));
+  },
+};
+
+/**
+ * Packages under node_modules stay outside the bundle. One of the same workspace is a link to sources
+ * that Node may not be able to run, so it becomes part of it like any local file.
+ */
+const installedPackages: Plugin = {
+  name: "packages",
+  setup(build) {
+    const looking = Symbol("looking");
+    build.onResolve(
+      { filter: /^[^./]/ },
+      async ({ importer, kind, path, pluginData, resolveDir }) => {
+        if (pluginData === looking || kind === "entry-point" || isBuiltin(path)) return undefined;
+        const found = await build.resolve(path, {
+          importer,
+          kind,
+          pluginData: looking,
+          resolveDir,
+        });
+        const installed = found.errors.length > 0 || /[\\/]node_modules[\\/]/.test(found.path);
+        return installed ? { path, external: true } : found;
+      },
+    );
+  },
+};
+
+/** What a module finds out about its own place, by what it is called in the bundle. */
+const ADDRESSES: Readonly<
+  Record<string, { readonly name: string; readonly of: (path: string) => string }>
+> = {
+  "import.meta.url": { name: "__moduleUrl", of: (path) => pathToFileURL(path).href },
+  "import.meta.dirname": { name: "__moduleDirname", of: dirname },
+  "import.meta.filename": { name: "__moduleFilename", of: (path) => path },
+};
+
+/** Each file of the user keeps its own address, though all of them end up in one. */
+const ownAddresses: Plugin = {
+  name: "addresses",
+  setup(build) {
+    build.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, async ({ path }) => {
+      const text = await readFile(path, "utf8");
+      const used = Object.entries(ADDRESSES).filter(([meta]) => text.includes(meta));
+      if (used.length === 0) return undefined;
+      const constants = used.map(
+        ([, { name, of }]) => `const ${name} = ${JSON.stringify(of(path))};`,
+      );
+      // On the first line, so that every other line keeps its number; a #! line must stay the first.
+      const at = text.startsWith("#!") ? text.indexOf("\n") + 1 : 0;
+      const contents = `${text.slice(0, at)}${constants.join("")}${text.slice(at)}`;
+      return { contents, loader: extname(path).replace(/^\.[cm]?/, "") as "ts" | "js" | "tsx" };
+    });
   },
 };
 
@@ -93,25 +141,30 @@ function hintFor(file: string): string {
 }
 
 /**
- * Beside the nearest node_modules, so that npm packages are found from the bundle as from the file;
- * in the temporary folder where there is none.
+ * A new folder that only this user may read, for this run alone: beside the nearest node_modules, so
+ * that npm packages are found from the bundle as from the file; in the temporary folder where there
+ * is none.
  */
 async function bundleFolder(path: string): Promise<string> {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     const modules = join(folder, "node_modules");
     if (existsSync(modules)) {
-      const cache = join(modules, ".hyperscale");
-      const made = await mkdir(cache, { recursive: true }).then(
-        () => true,
-        () => false,
-      );
-      if (made) return cache;
+      const made = await newFolderIn(join(modules, ".hyperscale"));
+      if (made !== undefined) return made;
     }
     if (folder === dirname(folder)) break;
   }
-  const folder = join(tmpdir(), "hyperscale-bundles");
-  await mkdir(folder, { recursive: true });
-  return folder;
+  return mkdtemp(join(tmpdir(), "hyperscale-bundle-"));
+}
+
+async function newFolderIn(cache: string): Promise<string | undefined> {
+  try {
+    await mkdir(cache, { recursive: true });
+    return await mkdtemp(join(cache, "run-"));
+  } catch {
+    // Packages of somebody else, or a read-only disk: another place will do.
+    return undefined;
+  }
 }
 
 function describe(errors: readonly Message[]): string {
