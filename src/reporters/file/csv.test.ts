@@ -25,6 +25,17 @@ describe("CSV", () => {
     expect(total).toBe(search?.requests);
   });
 
+  it("lets no name be taken for a formula", () => {
+    const [workflow] = run.workflows;
+    const [step] = workflow?.steps ?? [];
+    if (workflow === undefined || step === undefined) throw new Error("the run has a step");
+    for (const begin of "=+-@") {
+      const named = { ...workflow, steps: [{ ...step, name: `${begin}1+1` }] };
+      const [row] = records(stepsCsv({ ...run, workflows: [named] }));
+      expect(row?.["step"]).toBe(`'${begin}1+1`);
+    }
+  });
+
   it("leaves cells empty where nothing was measured", () => {
     const [workflow] = run.workflows;
     const step = workflow?.steps[0];

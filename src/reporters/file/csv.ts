@@ -65,6 +65,11 @@ function csv(rows: readonly (readonly Cell[])[]): string {
 
 function cellText(cell: Cell): string {
   if (cell === null) return "";
-  const text = String(cell);
+  const text = typeof cell === "string" ? harmless(cell) : String(cell);
   return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** A spreadsheet takes text that begins like a formula for one; behind an apostrophe it is text. */
+function harmless(text: string): string {
+  return /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
 }
