@@ -13,9 +13,10 @@ import {
   EXIT_FAILURE,
   EXIT_INTERRUPTED,
   EXIT_PASSED,
+  EXIT_USAGE,
   EXIT_VERDICT_FAILED,
 } from "../../host/exit-codes.ts";
-import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
+import { OutputError, probeOutputs, writeOutputs } from "../../reporters/file/output.ts";
 import { type Bundle, bundleWorkflow } from "../../runner/bundle.ts";
 import { RunError } from "../../runner/errors.ts";
 import { physicalCores } from "../../runner/machine.ts";
@@ -125,6 +126,7 @@ async function run(target: string, flags: RunFlags): Promise<number> {
   try {
     const overrides = overridesOf(flags);
     checkThresholds(flags.threshold);
+    await probeOutputs(flags.out);
     logLines = await openLogLines(logFileOf(flags));
     bundle = await load(target, flags, overrides);
     view = createView({
@@ -202,6 +204,10 @@ async function finish(summary: RunSummary, flags: RunFlags, view: RunView): Prom
 }
 
 function explain(error: unknown): number {
+  if (error instanceof OutputError) {
+    process.stderr.write(`hyperscale: ${error.message}\n`);
+    return EXIT_USAGE;
+  }
   if (!(error instanceof RunError)) throw error;
   process.stderr.write(`hyperscale: ${error.message}\n`);
   if (error.hint !== null) process.stderr.write(`  ${error.hint}\n`);

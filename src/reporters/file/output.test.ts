@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
-import { newResultsFolder, OutputError, writeOutputs } from "./output.ts";
+import { newResultsFolder, OutputError, probeOutputs, writeOutputs } from "./output.ts";
 
 const run = syntheticRun({ seconds: 2 });
 const page = '<title></title><script type="application/json" id="summary">null</script>';
@@ -51,11 +51,27 @@ describe("writing results", () => {
     const failed = writeOutputs(run, { folder: file, page });
     await expect(failed).rejects.toThrow(OutputError);
     await expect(failed).rejects.toThrow(/taken.*file where the folder should be.*--out DIR/);
+    const message = await failed.catch(String);
+    // The figures are kept in another place, which the message names.
+    const [, kept = ""] = / they are in (\S+) instead/.exec(String(message)) ?? [];
+    expect((await readdir(kept)).sort()).toEqual(["junit.xml", "report.html", "summary.json"]);
+    await rm(kept, { recursive: true });
     expect(await readFile(file, "utf8")).toBe("mine");
 
     await mkdir(join(place, "summary.json"));
     await expect(writeOutputs(run, { folder: place, page })).rejects.toThrow(/--out DIR/);
     expect((await readdir(place)).filter((name) => name.endsWith(".tmp"))).toEqual([]);
+  });
+});
+
+describe("before a run", () => {
+  it("a folder that cannot be written is refused, and one that can is left as it was", async () => {
+    const file = join(place, "taken");
+    await writeFile(file, "mine");
+    await expect(probeOutputs(join(file, "x"))).rejects.toThrow(/file where the folder should be/);
+    await probeOutputs(join(place, "new", "er"));
+    await probeOutputs(place);
+    expect(await readdir(place)).toEqual(["taken"]);
   });
 });
 

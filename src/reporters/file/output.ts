@@ -3,8 +3,9 @@
  * is complete; summary.json comes last, so a folder that has it has everything.
  */
 
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, mkdtemp, rename, rm, rmdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
 import { reportHtml } from "./html.ts";
@@ -50,7 +51,9 @@ export async function writeOutputs(
     await mkdir(folder, { recursive: true });
     written = await writeTogether(folder, files);
   } catch (error) {
-    throw explain(error, folder);
+    const problem = explain(error, folder);
+    const kept = await keepElsewhere(files);
+    throw new OutputError(`${problem.message}${kept}`, { cause: error });
   }
   // The figures of a long run are not lost because the page to show them in is.
   if (html instanceof Error) {
@@ -58,6 +61,45 @@ export async function writeOutputs(
     throw new OutputError(problem, { cause: html });
   }
   return written;
+}
+
+/** Before a run: can its results be written there? Leaves nothing behind. */
+export async function probeOutputs(folder: string = RESULTS_FOLDER): Promise<void> {
+  let made: string | undefined;
+  try {
+    made = await mkdir(folder, { recursive: true });
+    const probe = join(folder, `.probe.${process.pid}.tmp`);
+    await writeFile(probe, "");
+    await rm(probe, { force: true });
+  } catch (error) {
+    // Another run that began at the same time has taken its probe, and the folder, away again.
+    if (codeOf(error) !== "ENOENT") throw explain(error, folder);
+  } finally {
+    if (made !== undefined) await removeEmpty(folder, made);
+  }
+}
+
+/** Folders from the innermost to the outermost; one that somebody uses meanwhile stays. */
+async function removeEmpty(innermost: string, outermost: string): Promise<void> {
+  for (let folder = resolve(innermost); ; folder = dirname(folder)) {
+    const removed = await rmdir(folder).then(
+      () => true,
+      () => false,
+    );
+    if (!removed || folder === resolve(outermost)) return;
+  }
+}
+
+/** The figures of a long run are worth a second place. */
+async function keepElsewhere(files: readonly (readonly [string, string])[]): Promise<string> {
+  try {
+    const place = await mkdtemp(join(tmpdir(), "hyperscale-results-"));
+    await writeTogether(place, files);
+    return `; they are in ${place} instead`;
+  } catch {
+    // Nowhere to write: the terminal still shows the summary.
+    return "";
+  }
 }
 
 /** A new folder of this run's own, `hyperscale-results/2026-01-31T09-05-00Z-checkout`. */
