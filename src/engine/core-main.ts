@@ -24,6 +24,7 @@ process.on("disconnect", () => process.exit(1));
 // Ctrl-C reaches the whole process group; the manager decides when a core ends.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
+process.on("SIGHUP", () => {});
 
 // What user code leaves unhandled must not end the core: it is shown, and the load goes on.
 const complaints = new Complaints((line) => send({ kind: "unhandled", line }));

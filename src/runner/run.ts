@@ -85,6 +85,11 @@ class LocalRun {
     const interrupt = (): void => this.#interrupt();
     process.on("SIGINT", interrupt);
     process.on("SIGTERM", interrupt);
+    // A closed terminal may send it more than once: that is no wish to end without results.
+    const hangUp = (): void => {
+      if (!this.#interrupted) this.#interrupt();
+    };
+    process.on("SIGHUP", hangUp);
     try {
       const manifests = await this.#load();
       await this.#runJob(manifests);
@@ -94,6 +99,7 @@ class LocalRun {
       await Promise.all(this.#cores.map((core) => core.end()));
       process.off("SIGINT", interrupt);
       process.off("SIGTERM", interrupt);
+      process.off("SIGHUP", hangUp);
     }
   }
 

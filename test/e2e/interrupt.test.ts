@@ -32,6 +32,15 @@ function alive(pid: number): boolean {
   }
 }
 
+it("a closed terminal (SIGHUP, sent twice) keeps the results like any other end", async () => {
+  const run = here.start(["run", demo.url, "--vus", "2", "--duration", "10m", "--out", "hung-up"]);
+  await underLoad(50);
+  run.child.kill("SIGHUP");
+  run.child.kill("SIGHUP");
+  expect((await run.done).code).toBe(130);
+  expect(here.files("hung-up")).toEqual(["junit.xml", "report.html", "summary.json"]);
+});
+
 describe("Ctrl-C", () => {
   it("ends with 130, complete files that say so, and no process left", async () => {
     const before = demo.stats().requests;
