@@ -34,8 +34,10 @@ const FILES: readonly [what: string, file: string, text: string, message: RegExp
   [
     "a misspelt step in a threshold",
     "b2.ts",
-    `${head}export default workflow("a", { vus: 1, duration: "1s", thresholds: ["latency{step=lgin}.p99 < 1s"] })\n  .step("login", ${get});\n`,
-    /workflow "a": threshold "latency\{step=lgin\}\.p99 < 1s": no step is called "lgin"; did you mean "login"\?/,
+    `${head}const thresholds = ["latency{step=lgin}.p99 < 1s"];
+export default workflow("a", { vus: 1, duration: "1s", thresholds }).step("login", ${get});
+`,
+    /workflow "a": threshold .*: no step is called "lgin"; did you mean "login"\?/,
   ],
   ["no export", "b.ts", `${head}workflow("a", ${load});\n`, /b\.ts: no workflow is exported/],
   [
