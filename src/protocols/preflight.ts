@@ -6,13 +6,13 @@
 
 import net from "node:net";
 import { errorCode } from "./errors.ts";
-import { knownOrigins, type Origin } from "./net/origin.ts";
+import type { Origin } from "./net/origin.ts";
 
 /** What a run waits for at most before it begins. */
 const CHECK_MS_MAX = 2_000;
 
-export async function checkOrigins(timeoutMs: number): Promise<void> {
-  const prepared = knownOrigins().filter((origin) => origin.address !== undefined);
+export async function checkOrigins(origins: readonly Origin[], timeoutMs: number): Promise<void> {
+  const prepared = origins.filter((origin) => origin.address !== undefined);
   await Promise.all(prepared.map((origin) => checkOrigin(origin, timeoutMs)));
 }
 

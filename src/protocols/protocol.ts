@@ -13,6 +13,7 @@
 
 import { ERROR_KINDS, type ErrorKind } from "./errors.ts";
 import { connectionNotes } from "./net/notes.ts";
+import type { Origin } from "./net/origin.ts";
 import { checkOrigins } from "./preflight.ts";
 
 export { connectionNotes, ERROR_KINDS, type ErrorKind };
@@ -78,7 +79,9 @@ export async function prepareCalls(
   folderOfWorkflow = environment.folder;
   for (const constant of constants) await constant.prepare(environment);
   for (const call of calls) await call.prepare(environment);
-  await checkOrigins(environment.settings.connectTimeoutMs);
+  // Those of this workflow alone: what others of the file need is none of its business.
+  const origins = new Set(calls.flatMap((call) => call.origin?.(environment.settings) ?? []));
+  await checkOrigins([...origins], environment.settings.connectTimeoutMs);
 }
 
 /** The measured facts of one finished call. Times are milliseconds of one monotonic clock. */
@@ -109,6 +112,8 @@ export interface PreparedCall<Result extends CallResult = CallResult> extends Pr
   readonly resultType?: Result;
   /** Does all work that does not change from call to call. */
   prepare(environment: CallEnvironment): Promise<void>;
+  /** Where it connects to, once prepared; without it nobody asks whether somebody listens there. */
+  origin?(settings: CallSettings): Origin;
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall;
 }
 

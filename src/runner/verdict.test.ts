@@ -175,3 +175,17 @@ it("a counter that was declared and never incremented is 0", async () => {
   const run = await InProcessRun.whole(flow.step("s", http.get(url)));
   expect(failed(run)).toEqual([]);
 });
+
+it("a workflow does not fail because nobody listens where another one connects to", async () => {
+  const closed = createServer();
+  await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
+  const gone = `http://127.0.0.1:${(closed.address() as AddressInfo).port}/`;
+  await new Promise((resolve) => closed.close(resolve));
+  const load = { vus: 1, iterations: 1 } as const;
+  const run = await InProcessRun.whole([
+    workflow("first", load).step("s", http.get(gone)),
+    workflow("second", load).step("s", http.get(url)),
+  ]);
+  const status = new Map(run.ended.map(([name, how]) => [name, how]));
+  expect([status.get("first"), status.get("second")]).toEqual(["failed", "completed"]);
+});

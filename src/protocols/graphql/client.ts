@@ -15,7 +15,15 @@ import type { RequestOptions } from "../http/request.ts";
 import type { HttpResponse } from "../http/response.ts";
 import { HttpClient, HttpRequest } from "../http1/index.ts";
 import { Http2Client, Http2Request } from "../http2/index.ts";
-import type { BoundCall, CallEnvironment, CallSink, PreparedCall, Session } from "../protocol.ts";
+import type { Origin } from "../net/origin.ts";
+import type {
+  BoundCall,
+  CallEnvironment,
+  CallSettings,
+  CallSink,
+  PreparedCall,
+  Session,
+} from "../protocol.ts";
 import { type Operation, readDocument } from "./document.ts";
 import { GraphqlResponse } from "./response.ts";
 
@@ -63,6 +71,10 @@ export class GraphqlRequest<Data = unknown> implements PreparedCall<GraphqlRespo
 
   prepare(environment: CallEnvironment): Promise<void> {
     return this.carrier.prepare(environment);
+  }
+
+  origin(settings: CallSettings): Origin {
+    return this.carrier.origin(settings);
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {

@@ -13,7 +13,15 @@ import type { Method, RequestOptions } from "../http/request.ts";
 import type { HttpResponse } from "../http/response.ts";
 import { HttpTarget, type TargetOptions } from "../http/target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
-import type { BoundCall, CallEnvironment, CallSink, PreparedCall, Session } from "../protocol.ts";
+import type { Origin } from "../net/origin.ts";
+import type {
+  BoundCall,
+  CallEnvironment,
+  CallSettings,
+  CallSink,
+  PreparedCall,
+  Session,
+} from "../protocol.ts";
 import { HTTP1 } from "./exchange.ts";
 
 /** A request whose bytes are made once. */
@@ -28,6 +36,10 @@ export class HttpRequest implements PreparedCall<HttpResponse> {
 
   prepare(environment: CallEnvironment): Promise<void> {
     return this.request.prepare(environment);
+  }
+
+  origin(settings: CallSettings): Origin {
+    return this.request.message(settings).origin;
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {

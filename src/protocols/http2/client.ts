@@ -14,7 +14,15 @@ import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
 import { HttpTarget, type TargetOptions } from "../http/target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
-import type { BoundCall, CallEnvironment, CallSink, PreparedCall, Session } from "../protocol.ts";
+import type { Origin } from "../net/origin.ts";
+import type {
+  BoundCall,
+  CallEnvironment,
+  CallSettings,
+  CallSink,
+  PreparedCall,
+  Session,
+} from "../protocol.ts";
 import { HTTP2 } from "./exchange.ts";
 import type { Http2Response } from "./response.ts";
 
@@ -30,6 +38,10 @@ export class Http2Request implements PreparedCall<Http2Response> {
 
   prepare(environment: CallEnvironment): Promise<void> {
     return this.request.prepare(environment);
+  }
+
+  origin(settings: CallSettings): Origin {
+    return this.request.message(settings).origin;
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {

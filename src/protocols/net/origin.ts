@@ -128,8 +128,3 @@ export function originOf(endpoint: Endpoint, route: Route | null = null): Origin
   }
   return origin;
 }
-
-/** All origins named so far: those of prepared requests, when asked before the loop begins. */
-export function knownOrigins(): readonly Origin[] {
-  return [...origins.values()];
-}

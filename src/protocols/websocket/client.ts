@@ -15,6 +15,7 @@ import type { Duration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
 import { type CallTimeouts, clock } from "../call.ts";
 import type { UrlPart } from "../http/parts.ts";
+import type { Origin } from "../net/origin.ts";
 import type {
   BoundCall,
   CallEnvironment,
@@ -65,6 +66,10 @@ export class WebsocketExchange implements PreparedCall<WebsocketResponse> {
   async prepare({ settings }: CallEnvironment): Promise<void> {
     this.timeouts(settings);
     await this.target.origin.prepare();
+  }
+
+  origin(): Origin {
+    return this.target.origin;
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
