@@ -13,7 +13,7 @@ const SYSTEM = [
   "src/ui/exit-paths.test.ts",
   "src/reporters/file/report-page.test.ts",
   "sim/**/*.test.ts",
-  "test/{e2e,processes}/**/*.test.ts",
+  "test/{combinations,e2e,processes}/**/*.test.ts",
   "test/*.test.ts",
 ];
 

@@ -18,6 +18,7 @@ import {
   targetRate,
   targetUsers,
 } from "../core/run/plan/load.ts";
+import { MOMENT_SLACK_MS } from "./recorder.ts";
 import type { VirtualUser } from "./user.ts";
 
 export interface DriverHost {
@@ -160,9 +161,6 @@ class UserDriver implements LoadDriver {
 /** Timers are late by about half a millisecond; arrivals due within this are begun at once. */
 const ARRIVAL_SLACK_MS = 0.25;
 
-/** An arrival of the very moment at which measuring begins is measured. */
-const DUE_SLACK_MS = 1e-6;
-
 class ArrivalDriver implements LoadDriver {
   target = 0;
   missed = 0;
@@ -214,7 +212,7 @@ class ArrivalDriver implements LoadDriver {
   #missedAt(planMs: number): number {
     if (planMs < this.#measureFromMs) return 0;
     const before =
-      this.#measureFromMs === 0 ? 0 : this.#arrivals.overdue(this.#measureFromMs - DUE_SLACK_MS);
+      this.#measureFromMs === 0 ? 0 : this.#arrivals.overdue(this.#measureFromMs - MOMENT_SLACK_MS);
     return this.#arrivals.overdue(planMs) - before;
   }
 

@@ -20,6 +20,9 @@ const NEVER_SENT: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
   "exception",
 ]);
 
+/** Moments are sums of doubles: what is due at the very moment measuring begins is measured. */
+export const MOMENT_SLACK_MS = 1e-4;
+
 /** What the execution adds to a frame. */
 export type FrameMoment = Pick<
   FrameHead,
@@ -53,7 +56,7 @@ export class Recorder implements MetricSink {
   }
 
   measureFrom(at: number): void {
-    this.#measureFrom = at;
+    this.#measureFrom = at - MOMENT_SLACK_MS;
   }
 
   measureUntil(at: number): void {

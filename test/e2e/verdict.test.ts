@@ -4,7 +4,7 @@ import { XMLParser } from "fast-xml-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeCertificate } from "../../src/demo/certificate.ts";
 import { type DemoTarget, startDemoTarget } from "../../src/demo/server.ts";
-import { Scratch, stepOf, sum } from "./cli.ts";
+import { Scratch, stepOf } from "./cli.ts";
 
 let demo: DemoTarget;
 let here: Scratch;

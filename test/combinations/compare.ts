@@ -1,0 +1,218 @@
+/**
+ * Every figure of a run held against a model that knows only the server's log, the plan, and what the
+ * workflow's own functions did. Counts must be equal. What depends on a moment must lie between the
+ * counts a little before and a little after it: both sides share one event loop, and a busy machine
+ * delays one against the other.
+ */
+
+import type { StepSummary, WorkflowSummary } from "../../src/core/run/results/model.ts";
+import { type Part, WINDOW_MS } from "./grammar.ts";
+import { FAILURES_THRESHOLD, type Ran } from "./run.ts";
+import type { Logged } from "./target.ts";
+
+/** Differences in words; none when every figure is right. */
+export function differences(ran: Ran): string[] {
+  const found: string[] = [];
+  for (const part of ran.combination.workflows) {
+    const workflow = ran.summary.workflows.find(({ name }) => name === part.name);
+    const beganAt = ran.target.began.get(part.name);
+    const early =
+      ran.combination.stopAfterMs !== null || ran.summary.thresholds.some((one) => one.aborted);
+    if (workflow === undefined || beganAt === undefined || workflow.status !== "completed") {
+      if (!early) found.push(`${part.name}: ${workflow?.status}, ${workflow?.error}`);
+      if (workflow === undefined || beganAt === undefined) continue;
+    }
+    new Comparison(ran, part, workflow, beganAt, (text) =>
+      found.push(`${part.name}: ${text}`),
+    ).all();
+  }
+  return found;
+}
+
+class Comparison {
+  readonly #ran: Ran;
+  readonly #part: Part;
+  readonly #workflow: WorkflowSummary;
+  readonly #beganAt: number;
+  readonly #report: (text: string) => void;
+  /** What the two sides may see apart, in milliseconds. */
+  readonly #edgeMs: number;
+  readonly #measuredFrom: number;
+  readonly #measuredTo: number;
+  readonly #threw: number;
+
+  constructor(
+    ran: Ran,
+    part: Part,
+    workflow: WorkflowSummary,
+    beganAt: number,
+    report: (text: string) => void,
+  ) {
+    this.#ran = ran;
+    this.#part = part;
+    this.#workflow = workflow;
+    this.#beganAt = beganAt;
+    this.#report = report;
+    this.#edgeMs = 15 + 2 * ran.summary.generator.lagMsP99;
+    this.#measuredFrom = beganAt + part.warmupMs;
+    this.#measuredTo = this.#measuredFrom + workflow.elapsedSeconds * 1_000;
+    this.#threw = ran.threw.get(part.name) ?? 0;
+  }
+
+  all(): void {
+    for (const [at, step] of this.#workflow.steps.entries()) this.#step(step, at);
+    this.#iterations();
+    this.#arrivals();
+    this.#firstLatency();
+    this.#window();
+  }
+
+  #equal(what: string, actual: number, expected: number): void {
+    if (actual !== expected) this.#report(`${what} is ${actual}, should be ${expected}`);
+  }
+
+  #between(what: string, actual: number, low: number, high: number): void {
+    if (actual < low || actual > high)
+      this.#report(`${what} is ${actual}, should be from ${low} to ${high}`);
+  }
+
+  #logOf(step: string): Logged[] {
+    const { log } = this.#ran.target;
+    return log.filter((entry) => entry.workflow === this.#part.name && entry.step === step);
+  }
+
+  #step(step: StepSummary, at: number): void {
+    const log = this.#logOf(step.name);
+    const last = at === this.#part.layers - 1;
+    const exceptions = step.errors["exception"] ?? 0;
+    const sent = step.requests - exceptions;
+    this.#equal(`${step.name} latencies`, step.latencyMs.count, sent);
+    this.#equal(`${step.name} ok + failed`, step.ok + step.failed, step.requests);
+    this.#equal(`${step.name} interrupted`, step.interrupted, 0);
+    if (this.#part.warmupMs === 0) {
+      this.#equal(`${step.name} sent`, sent, log.length);
+      this.#equal(`${step.name} ok`, step.ok, log.filter(({ status }) => status === 200).length);
+      this.#equal(`${step.name} exceptions`, exceptions, last ? this.#threw : 0);
+    } else if (this.#part.load.kind === "closed" || at > 0) {
+      const since = (moment: number): number =>
+        log.filter(({ receivedAt }) => receivedAt >= moment).length;
+      const [low, high] = [
+        since(this.#measuredFrom + this.#edgeMs),
+        since(this.#measuredFrom - this.#edgeMs),
+      ];
+      this.#between(`${step.name} sent`, sent, low, high);
+    }
+    this.#rate(step, log, last ? this.#threw : 0);
+  }
+
+  /** What was answered inside the measured time, over that time; the windows add up to it. */
+  #rate(step: StepSummary, log: readonly Logged[], threw: number): void {
+    const inside = step.ratePerSecond * this.#workflow.elapsedSeconds;
+    const answered = (edge: number): number =>
+      log.filter(
+        ({ answeredAt }) =>
+          answeredAt > this.#measuredFrom - edge && answeredAt < this.#measuredTo + edge,
+      ).length;
+    this.#between(
+      `${step.name} answered inside`,
+      Math.round(inside),
+      answered(-this.#edgeMs),
+      answered(this.#edgeMs) + threw,
+    );
+    const windows = step.series.requests.reduce((sum, count) => sum + count, 0);
+    if (Math.abs(windows - inside) > 0.01)
+      this.#report(`${step.name} windows add up to ${windows}, the rate to ${inside}`);
+    const failed = step.series.failed.reduce((sum, count) => sum + count, 0);
+    if (failed > windows) this.#report(`${step.name} windows have more failures than calls`);
+  }
+
+  #iterations(): void {
+    const { checks, iterations, steps } = this.#workflow;
+    const last = steps.at(-1);
+    const [check] = checks;
+    if (last === undefined || check === undefined) return;
+    const checked = check.passed + check.failed;
+    // Around the end of the warm-up a call may be due a hair after the layer that it belongs to.
+    const hair = this.#part.warmupMs === 0 ? 0 : 60;
+    this.#between("checks", checked, last.requests - hair, last.requests + hair);
+    if (this.#part.warmupMs === 0) this.#equal("iterations", iterations.completed, last.requests);
+    const { load } = this.#part;
+    if (this.#whole && load.kind === "shared")
+      this.#equal("iterations", iterations.completed, load.iterations);
+    if (this.#whole && load.kind === "perUser")
+      this.#equal("iterations", iterations.completed, load.iterations * load.vus);
+  }
+
+  /** Nobody ended it before its time. */
+  get #whole(): boolean {
+    const aborted = this.#ran.summary.thresholds.some((threshold) => threshold.aborted);
+    return this.#ran.combination.stopAfterMs === null && !aborted;
+  }
+
+  #arrivals(): void {
+    const { load } = this.#part;
+    const { arrivals, elapsedSeconds, iterations } = this.#workflow;
+    if (this.#whole && (load.kind === "open" || load.kind === "closed"))
+      this.#equal("measured time", elapsedSeconds, load.durationMs / 1_000);
+    if (load.kind !== "open" || arrivals === null) return;
+    const { completed, interrupted } = iterations;
+    this.#equal("outcomes of arrivals", completed + interrupted, arrivals.started);
+    this.#equal("send lags", arrivals.sendLagMs.count, arrivals.started);
+    const planned = (load.rate * load.durationMs) / 1_000;
+    if (this.#whole) this.#equal("arrivals", arrivals.started + arrivals.missed, planned);
+  }
+
+  /** The mean latency of the first calls, from the planned moments to the server's answers. */
+  #firstLatency(): void {
+    const { load, pauseFirstMs, throwEvery, layers, warmupMs } = this.#part;
+    const [step] = this.#workflow.steps;
+    if (step === undefined || step.requests === 0 || warmupMs > 0) return;
+    if (throwEvery > 0 && layers === 1) return;
+    const log = this.#logOf(step.name);
+    const mean = (values: readonly number[]): number =>
+      values.reduce((sum, value) => sum + value, 0) / values.length;
+    const service = mean(log.map(({ answeredAt, receivedAt }) => answeredAt - receivedAt));
+    this.#between("mean service time", step.serviceMs.mean, service - 1, service + this.#edgeMs);
+    const { arrivals } = this.#workflow;
+    if (load.kind !== "open" || arrivals === null || !this.#whole) return;
+    if (arrivals.missed > 0 || arrivals.started !== step.requests) return;
+    const due = mean(log.map((_, j) => this.#beganAt + (j * 1_000) / load.rate + pauseFirstMs));
+    const expected = mean(log.map(({ answeredAt }) => answeredAt)) - due;
+    this.#between("mean latency", step.latencyMs.mean, expected - 2, expected + this.#edgeMs);
+  }
+
+  /** The worst stretch by the log; what is neither clearly bad nor clearly good says nothing. */
+  #window(): void {
+    const outcome = this.#ran.summary.thresholds.find(
+      ({ expression, workflow }) =>
+        expression === FAILURES_THRESHOLD && workflow === this.#part.name,
+    );
+    if (outcome === undefined || this.#workflow.elapsedSeconds * 1_000 < WINDOW_MS) return;
+    const log = this.#workflow.steps.flatMap(({ name }) => this.#logOf(name));
+    const measured = log.filter(
+      ({ receivedAt }) => receivedAt >= this.#measuredFrom - this.#edgeMs,
+    );
+    const anyFailed = measured.some(({ status }) => status !== 200);
+    if (!anyFailed && this.#threw === 0 && outcome.actual !== 0)
+      this.#report(`nothing failed, and ${FAILURES_THRESHOLD} is ${outcome.actualText}`);
+    // Calls of an open model may be due in the warm-up and sent later: the log cannot tell.
+    const certain = this.#part.warmupMs === 0 || this.#part.load.kind === "closed";
+    if (certain && this.#worstShare(log) > 0.2 && outcome.passed)
+      this.#report(`many failed, and ${FAILURES_THRESHOLD} held: ${outcome.actualText}`);
+  }
+
+  #worstShare(log: readonly Logged[]): number {
+    let worst = 0;
+    for (let from = this.#measuredFrom; from + WINDOW_MS <= this.#measuredTo; from += 20) {
+      const inside = log.filter(
+        ({ answeredAt, receivedAt }) =>
+          answeredAt >= from &&
+          answeredAt < from + WINDOW_MS &&
+          receivedAt > this.#measuredFrom + this.#edgeMs,
+      );
+      const failed = inside.filter(({ status }) => status !== 200).length;
+      if (inside.length > 0) worst = Math.max(worst, failed / inside.length);
+    }
+    return worst;
+  }
+}
