@@ -227,8 +227,7 @@ class ArrivalDriver implements LoadDriver {
       // Nobody is free: whoever becomes free next serves it, late, and the lateness is measured.
       if (user === undefined) return;
       this.#arrivals.advance();
-      const intendedAt = this.#host.clockAt(due);
-      this.#host.beginIteration(user, Math.min(intendedAt, now), now);
+      this.#host.beginIteration(user, this.#host.clockAt(due), now);
       due = this.#arrivals.peek();
     }
     if (due === null) return;

@@ -70,8 +70,7 @@ export class Iteration {
    */
   dueOf(startedAt: number): number {
     if (!this.#planned || startedAt >= this.#answeredAt) return startedAt;
-    const due = this.#pauses === null ? this.dueAt : this.dueAt + this.#pausedMs(startedAt);
-    return Math.min(due, startedAt);
+    return this.#pauses === null ? this.dueAt : this.dueAt + this.#pausedMs(startedAt);
   }
 
   #pausedMs(until: number): number {

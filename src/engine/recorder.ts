@@ -92,7 +92,8 @@ export class Recorder implements MetricSink {
     step.record(
       errorKind === null ? -1 : (KIND_INDEX.get(errorKind) ?? EXCEPTION),
       record.status,
-      this.#corrected ? service + (startedAt - dueAt) * 1_000 : service,
+      // Timers may begin a call a hair before it is due: nobody is early.
+      this.#corrected ? service + Math.max(0, startedAt - dueAt) * 1_000 : service,
       service,
       (record.firstByteAt - record.startedAt) * 1_000,
       connectMs < 0 ? -1 : connectMs * 1_000,
