@@ -27,6 +27,7 @@ import { problemOf } from "./problem.ts";
 import { provide } from "./provide.ts";
 import { Recorder } from "./recorder.ts";
 import { Sleeper } from "./sleeper.ts";
+import { UnreturnedCalls } from "./unreturned-calls.ts";
 import { type UserHost, VirtualUser } from "./user.ts";
 import { UserIds } from "./user-ids.ts";
 
@@ -86,6 +87,7 @@ export class Execution implements UserHost, DriverHost {
   readonly #last: Record<string, unknown> = {};
   readonly #notes = new Set<string>();
   readonly #faults = new Faults();
+  readonly #unreturned = new UnreturnedCalls();
   #exhausted = false;
   #failure: Problem | undefined;
   readonly #complaints: Complaints;
@@ -426,7 +428,11 @@ export class Execution implements UserHost, DriverHost {
     if (this.#failure === undefined)
       this.#host.finished({
         provided: this.#provided(),
-        notes: [...this.#notes, ...connectionNotes()],
+        notes: [
+          ...this.#notes,
+          ...connectionNotes(),
+          ...this.#unreturned.notes(this.workflow.definition.name),
+        ],
         faults: this.#faults.list(),
       });
     else this.#host.failed(this.#failure);
@@ -459,6 +465,16 @@ export class Execution implements UserHost, DriverHost {
     if (this.#inputs.plan.kind !== "once") return;
     const problem = problemOf(error);
     this.#failure ??= { ...problem, message: `${what}: ${problem.message}` };
+  }
+
+  /** Nothing that it could measure would mean anything: it ends at once, and fails. */
+  notMeasured(_step: CompiledStep, error: Error): void {
+    this.#failure ??= { ...problemOf(error), mistake: true };
+    this.stop();
+  }
+
+  unreturned(verb: string, path: string): void {
+    this.#unreturned.add(verb, path);
   }
 
   recordMetric(at: number, context: UserContext): void {

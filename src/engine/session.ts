@@ -1,11 +1,19 @@
 /** One virtual user's side of all protocols; made with the user, closed with it. */
 
-import type { CallSettings, Session, SessionKey, SessionState } from "../protocols/protocol.ts";
+import type {
+  CallResult,
+  CallSettings,
+  Session,
+  SessionKey,
+  SessionState,
+} from "../protocols/protocol.ts";
 
 export class UserSession implements Session {
   readonly settings: CallSettings;
   readonly user: number;
   closed = false;
+  /** Set by who wants to hear of calls that functions make. */
+  onCall: (result: CallResult, verb: string, path: string) => void = unheard;
   /** Few per user: a list is smaller and faster than a map. */
   readonly #keys: SessionKey<SessionState>[] = [];
   readonly #states: SessionState[] = [];
@@ -24,6 +32,10 @@ export class UserSession implements Session {
     return made;
   }
 
+  called(result: CallResult, verb: string, path: string): void {
+    this.onCall(result, verb, path);
+  }
+
   reset(): void {
     for (const state of this.#states) state.reset();
   }
@@ -33,3 +45,5 @@ export class UserSession implements Session {
     for (const state of this.#states) state.close();
   }
 }
+
+function unheard(): void {}

@@ -31,8 +31,15 @@ export interface UserHost extends ContextHost {
   threw(step: CompiledStep, error: unknown): void;
   recordMetric(at: number, context: UserContext): void;
   keepLast(step: CompiledStep, result: unknown): void;
+  /** A function made a call that no step returned: it is in no figure. */
+  unreturned(verb: string, path: string): void;
+  /** A step gave something that is no measured call: its author must mend that. */
+  notMeasured(step: CompiledStep, error: Error): void;
   iterationDone(user: VirtualUser, now: number): void;
 }
+
+/** Calls of one iteration that may wait for a step to return them. */
+const CALLS_HEARD_MAX = 256;
 
 export class VirtualUser {
   readonly id: number;
@@ -52,6 +59,8 @@ export class VirtualUser {
   rows: Record<string, unknown> | null = null;
   readonly #host: UserHost;
   readonly #slots: (StepSlot | undefined)[] = [];
+  /** Calls of functions that no step has returned so far: result, verb and path of each. */
+  #calls: { readonly result: CallResult; readonly verb: string; readonly path: string }[] = [];
   #layer = 0;
   /** When the steps of this layer were due. */
   #layerDueAt = 0;
@@ -62,6 +71,7 @@ export class VirtualUser {
     this.#host = host;
     this.iteration = new Iteration(host.recorder, host.planned);
     this.session = new UserSession(host.workflow.settings, id);
+    this.session.onCall = (result, verb, path) => this.#heard(result, verb, path);
     this.context = userContext(id, host, this.session, this.iteration);
   }
 
@@ -105,11 +115,27 @@ export class VirtualUser {
     this.#stepFinished(slot.step, record, result, record.endedAt);
   }
 
+  #heard(result: CallResult, verb: string, path: string): void {
+    this.#calls.push({ result, verb, path });
+    if (this.#calls.length <= CALLS_HEARD_MAX) return;
+    const oldest = this.#calls.shift();
+    if (oldest !== undefined) this.#host.unreturned(oldest.verb, oldest.path);
+  }
+
+  /** A result may wrap that of the call which carried it: its times are the same. */
+  #returned({ endedAt, startedAt }: CallResult): void {
+    const at = this.#calls.findIndex(
+      ({ result }) => result.endedAt === endedAt && result.startedAt === startedAt,
+    );
+    if (at >= 0) this.#calls.splice(at, 1);
+  }
+
   /** A function gave the result of a call that it began itself, at a moment of its own choice. */
   functionFinished(slot: StepSlot, result: CallResult): void {
     const now = clock();
     // Results of the user's own making may be measured with another clock.
     const own = result instanceof CustomResult;
+    if (!own) this.#returned(result);
     if (own) this.iteration.answered(now);
     else this.iteration.answered(result.endedAt);
     const startedAt = own ? slot.startedAt : result.startedAt;
@@ -145,6 +171,11 @@ export class VirtualUser {
     if (--this.#pending === 0) this.#layerDone(now);
   }
 
+  notMeasured(step: CompiledStep, error: Error): void {
+    this.#host.notMeasured(step, error);
+    this.stepThrew(step, error);
+  }
+
   #layerDone(now: number): void {
     const host = this.#host;
     const checks = host.workflow.checks[this.#layer];
@@ -173,6 +204,8 @@ export class VirtualUser {
       for (let at = 0; at < host.workflow.metrics.length; at++) host.recordMetric(at, this.context);
     this.running = false;
     this.context.iteration++;
+    for (const { path, verb } of this.#calls) host.unreturned(verb, path);
+    if (this.#calls.length > 0) this.#calls = [];
     this.session.reset();
     this.iteration.end(outcome, now);
     host.iterationDone(this, now);
@@ -246,7 +279,7 @@ class StepSlot implements CallSink {
     this.#running = false;
     if (this.step.index < 0) this.#user.actionFinished(this.step, value);
     else if (value instanceof CallResult) this.#user.functionFinished(this, value);
-    else this.#user.stepThrew(this.step, new Error(notMeasured(this.step.name, value)));
+    else this.#user.notMeasured(this.step, new Error(notMeasured(this.step.name, value)));
   }
 
   #threw(error: unknown): void {

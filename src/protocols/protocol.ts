@@ -170,6 +170,8 @@ export interface Session {
   state<State extends SessionState>(key: SessionKey<State>): State;
   /** The user has ended: nothing new may be started, and what still finishes is not heard. */
   readonly closed: boolean;
+  /** A call that a function made by a client has ended: "GET", "/path". */
+  called?(result: CallResult, verb: string, path: string): void;
 }
 
 export interface SessionState {

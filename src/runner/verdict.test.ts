@@ -189,3 +189,11 @@ it("a workflow does not fail because nobody listens where another one connects t
   const status = new Map(run.ended.map(([name, how]) => [name, how]));
   expect([status.get("first"), status.get("second")]).toEqual(["failed", "completed"]);
 });
+
+it("a step that gives nothing measured ends its workflow at once", async () => {
+  // As in JavaScript, where no compiler says that the return is missing.
+  const careless = ((context: { http: typeof http }) => void context.http.get(url)) as () => never;
+  const flow = workflow("w", { vus: 1, duration: "10m" }).step("s", careless);
+  const run = await InProcessRun.whole(flow);
+  expect(run.ended).toEqual([["w", "failed", expect.stringMatching(/step "s" returned nothing/)]]);
+});

@@ -15,7 +15,6 @@ import type { RequestOptions } from "../http/request.ts";
 import type { HttpResponse } from "../http/response.ts";
 import { HttpClient, HttpRequest } from "../http1/index.ts";
 import { Http2Client, Http2Request } from "../http2/index.ts";
-import type { Origin } from "../net/origin.ts";
 import type {
   BoundCall,
   CallEnvironment,
@@ -73,7 +72,7 @@ export class GraphqlRequest<Data = unknown> implements PreparedCall<GraphqlRespo
     return this.carrier.prepare(environment);
   }
 
-  origin(settings: CallSettings): Origin {
+  origin(settings: CallSettings): ReturnType<HttpRequest["origin"]> {
     return this.carrier.origin(settings);
   }
 

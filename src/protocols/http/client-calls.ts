@@ -64,7 +64,7 @@ export class ClientCalls<Sent, Response extends HttpResponse> {
   #call(message: HttpMessage<Sent>): ClientCall<Sent, Response> {
     return (
       this.#spare.pop() ??
-      new ClientCall(this.#spare, (sink) =>
+      new ClientCall(this.#spare, this.#session, (sink) =>
         this.#version.exchange(message, this.#session, true, sink),
       )
     );
@@ -75,18 +75,23 @@ export class ClientCalls<Sent, Response extends HttpResponse> {
 class ClientCall<Sent, Response extends HttpResponse> implements CallSink {
   readonly #exchange: HttpExchange<Sent>;
   readonly #spare: ClientCall<Sent, Response>[];
+  readonly #session: Session;
+  #message: HttpMessage<Sent> | undefined;
   #resolve: (response: Response) => void = unasked;
 
   constructor(
     spare: ClientCall<Sent, Response>[],
+    session: Session,
     exchangeFor: (sink: CallSink) => HttpExchange<Sent>,
   ) {
     this.#spare = spare;
+    this.#session = session;
     this.#exchange = exchangeFor(this);
   }
 
   start(message: HttpMessage<Sent>, now: number, resolve: (response: Response) => void): void {
     this.#resolve = resolve;
+    this.#message = message;
     this.#exchange.aim(message);
     this.#exchange.start(now);
   }
@@ -94,6 +99,8 @@ class ClientCall<Sent, Response extends HttpResponse> implements CallSink {
   callFinished(_record: CallRecord, result: CallResult | undefined): void {
     const resolve = this.#resolve;
     this.#resolve = unasked;
+    const { method = "", path = "" } = this.#message?.source ?? {};
+    if (result !== undefined) this.#session.called?.(result, method, path);
     this.#spare.push(this);
     resolve(result as Response);
   }
