@@ -428,11 +428,7 @@ export class Execution implements UserHost, DriverHost {
     if (this.#failure === undefined)
       this.#host.finished({
         provided: this.#provided(),
-        notes: [
-          ...this.#notes,
-          ...connectionNotes(),
-          ...this.#unreturned.notes(this.workflow.definition.name),
-        ],
+        notes: this.#allNotes(),
         faults: this.#faults.list(),
       });
     else this.#host.failed(this.#failure);
@@ -467,14 +463,17 @@ export class Execution implements UserHost, DriverHost {
     this.#failure ??= { ...problem, message: `${what}: ${problem.message}` };
   }
 
-  /** Nothing that it could measure would mean anything: it ends at once, and fails. */
+  /** What it measures would mean nothing: it ends at once, and fails. */
   notMeasured(_step: CompiledStep, error: Error): void {
     this.#failure ??= { ...problemOf(error), mistake: true };
     this.stop();
   }
 
-  unreturned(verb: string, path: string): void {
-    this.#unreturned.add(verb, path);
+  unreturned = (verb: string, path: string): void => this.#unreturned.add(verb, path);
+
+  #allNotes(): string[] {
+    const { name } = this.workflow.definition;
+    return [...this.#notes, ...connectionNotes(), ...this.#unreturned.notes(name)];
   }
 
   recordMetric(at: number, context: UserContext): void {
