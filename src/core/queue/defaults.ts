@@ -30,6 +30,14 @@ export const QUEUE_LIMITS = {
   payloadDepthMax: 200,
   /** One HTTP request. A batch of submits fits; a runaway client does not. */
   requestBytesMax: 8 * 1024 * 1024,
+  /** What nodes send each other in one request, as an upper bound: below `requestBytesMax`. */
+  messageBytesMax: 6 * 1024 * 1024,
+  /** Inputs in one answer to a worker that asks; one that was not kept in memory counts as the largest. */
+  grantBytesMax: 16 * 1024 * 1024,
+  /** One progress value or log line of an executor, as JSON text. */
+  noteBytesMax: 64 * 1024,
+  /** Notes of one worker that wait to be sent; of what comes beyond, only the number is sent. */
+  notesMax: 10_000,
   /** Calls in one JSON-RPC batch, tasks in one submit. */
   batchCallsMax: 5_000,
   keyLengthMax: 512,

@@ -28,6 +28,16 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   "NO_LEADER",
 ]);
 
+/** The caller's own fault, or the item's: the same call will never be taken. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "PARSE_ERROR",
+  "INVALID_REQUEST",
+  "METHOD_NOT_FOUND",
+  "INVALID_PARAMS",
+  "NOT_FOUND",
+  "TOO_LARGE",
+]);
+
 export class QueueError extends Error {
   override readonly name = "QueueError";
   readonly code: ErrorCode;
@@ -45,6 +55,11 @@ export class QueueError extends Error {
 
   get retryable(): boolean {
     return RETRYABLE.has(this.code);
+  }
+
+  /** Repeating the call as it is cannot succeed. */
+  get final(): boolean {
+    return FINAL.has(this.code);
   }
 }
 

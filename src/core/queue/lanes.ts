@@ -14,6 +14,7 @@
 
 import { assert } from "../base/assert.ts";
 import { Heap, type HeapItem } from "../base/heap.ts";
+import { QUEUE_LIMITS } from "./defaults.ts";
 import { type NodeProfile, type Placement, refusal } from "./placement.ts";
 
 export interface ReadyTask {
@@ -126,21 +127,25 @@ export class Lanes {
   }
 
   /**
-   * Takes up to `count` tasks that this node may run, highest priority and oldest first.
-   * `running` tells how many of a lane the node runs already.
+   * Takes up to `count` tasks that this node may run, highest priority and oldest first, and no more
+   * than `bytesMax` of inputs beyond the first. `running` tells how many of a lane the node runs already.
    */
   take(
     node: NodeProfile,
     count: number,
     running: (lane: string) => number,
+    bytesMax: number = Number.POSITIVE_INFINITY,
   ): { readonly lane: string; readonly task: ReadyTask }[] {
     const taken: { lane: string; task: ReadyTask }[] = [];
     const heads = this.#openHeads(node, running);
+    let bytes = 0;
     while (taken.length < count) {
       const open = heads.pop();
       if (open === undefined) break;
       const { lane } = open;
       const task = headOf(open);
+      bytes += task.input === undefined ? QUEUE_LIMITS.payloadBytesMax : task.input.length;
+      if (taken.length > 0 && bytes > bytesMax) break;
       lane.head++;
       this.#size--;
       taken.push({ lane: lane.name, task });

@@ -95,6 +95,7 @@ export class GrantWriter {
         ask.node.profile,
         ask.max,
         (lane) => ask.node.runningByLane.get(lane) ?? 0,
+        QUEUE_LIMITS.grantBytesMax,
       );
       if (taken.length === 0) continue;
       this.#asks.delete(ask);
@@ -203,9 +204,10 @@ export class GrantWriter {
     sentAt: number,
   ): Promise<void> {
     const { memory, metrics, taskLeaseMs } = this.#options;
-    const large = await this.#fetchInputs(batch, held);
     const now = performance.now();
     for (const { ask, assignments } of batch) {
+      // One answer after the other: the inputs of a whole batch of claims may be a gigabyte.
+      const large = await this.#fetchInputs(assignments, held);
       const nodeId = ask.node.registration.node_id;
       const grants: Grant[] = [];
       for (const { lane, task, token } of assignments) {
@@ -248,15 +250,12 @@ export class GrantWriter {
   }
 
   async #fetchInputs(
-    batch: readonly Claim[],
+    assignments: readonly Assignment[],
     held: ReadonlySet<number> | undefined,
   ): Promise<ReadonlyMap<number, string>> {
     const ids: number[] = [];
-    for (const { assignments } of batch) {
-      for (const { task } of assignments) {
-        if (task.input === undefined && (held === undefined || held.has(task.id)))
-          ids.push(task.id);
-      }
+    for (const { task } of assignments) {
+      if (task.input === undefined && (held === undefined || held.has(task.id))) ids.push(task.id);
     }
     if (ids.length === 0) return new Map();
     const rows = await this.#options.writer.read("inputs", [sqlArray(ids)], "grant");

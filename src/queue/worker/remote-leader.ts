@@ -10,6 +10,8 @@ import type {
   Report,
 } from "../api/types.ts";
 
+/** Calls that answer at once: whoever waits longer for a leader asks again, perhaps the next one. */
+const SHORT_CALL_MS_MAX = 10_000;
 /** A long poll is given this much more than it asked to wait. */
 const POLL_MARGIN_MS = 10_000;
 
@@ -25,7 +27,7 @@ export class RemoteLeader implements LeaderPort {
   }
 
   async heartbeat(nodeId: string, run: string): Promise<boolean> {
-    const answer = (await this.#rpc.call("heartbeat", { node_id: nodeId, run })) as {
+    const answer = (await this.#short("heartbeat", { node_id: nodeId, run })) as {
       readonly known: boolean;
     };
     return answer.known;
@@ -76,7 +78,7 @@ export class RemoteLeader implements LeaderPort {
   }
 
   async renew(nodeId: string, leases: readonly LeaseRef[]): Promise<readonly string[]> {
-    const answer = await this.#rpc.call("renew_lease", { node_id: nodeId, leases });
+    const answer = await this.#short("renew_lease", { node_id: nodeId, leases });
     return (answer as { readonly lost: readonly string[] }).lost;
   }
 
@@ -86,5 +88,9 @@ export class RemoteLeader implements LeaderPort {
 
   async progress(nodeId: string, messages: readonly Progress[]): Promise<void> {
     await this.#rpc.call("report_progress", { node_id: nodeId, messages });
+  }
+
+  #short(method: string, params: unknown): Promise<unknown> {
+    return this.#rpc.call(method, params, SHORT_CALL_MS_MAX);
   }
 }

@@ -10,12 +10,13 @@
 import { createHash } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { errorText } from "../../core/base/error-text.ts";
+import { batchesOf } from "../../core/queue/batches.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { canonicalJson } from "../../core/queue/placement.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
-import type { Background, Work } from "../../host/background.ts";
+import type { Background } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
 import { startTimer } from "../../host/timer.ts";
 import type {
@@ -28,10 +29,12 @@ import type {
   TaskFailure,
 } from "../api/types.ts";
 import type { ExecutionContext, Executors } from "./executor.ts";
+import { NoteSender, type Startable } from "./note-sender.ts";
+import { ReportSender } from "./report-sender.ts";
 
-/** An execution shorter than this is noted as started together with its result. */
-const START_NOTE_MS = 5;
 const RETRY_MS = 100;
+/** A renewal that failed is tried again after this part of the usual time: long before the lease ends. */
+const RENEW_AGAIN_SHARE = 0.1;
 /** How long a stopping node waits for the leader to take a word of it. */
 const FAREWELL_MS = 3_000;
 /** Leases are renewed so many times per duration. */
@@ -47,7 +50,7 @@ export interface WorkerOptions {
   readonly background: Background;
 }
 
-class Execution {
+class Execution implements Startable {
   readonly grant: Grant;
   readonly grantedAt = performance.now();
   startedAt = 0;
@@ -59,6 +62,14 @@ class Execution {
 
   constructor(grant: Grant) {
     this.grant = grant;
+  }
+
+  get lease(): LeaseRef {
+    return { task_id: this.grant.task_id, lease_token: this.grant.lease_token };
+  }
+
+  get over(): boolean {
+    return this.finished || this.lost;
   }
 
   /** Made when first asked for: most short tasks never look at it. */
@@ -78,11 +89,10 @@ export class Worker {
   readonly #held = new Map<string, Execution>();
   #waiting: Execution[] = [];
   #running = 0;
-  #reports: Report[] = [];
-  #reporting = false;
-  #starts: Execution[] = [];
-  #messages: Progress[] = [];
-  #notes: Work | undefined;
+  readonly #reports: ReportSender;
+  readonly #notes: NoteSender;
+  /** Calls of each kind that failed in a row. */
+  readonly #failures = new Map<string, number>();
   #stopping = false;
   #stopped = false;
   readonly #ended = new AbortController();
@@ -90,6 +100,25 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    const { log, background, registration } = options;
+    const nodeId = registration.node_id;
+    this.#reports = new ReportSender({
+      send: async (reports) => (await options.leader()).report(nodeId, reports),
+      onSent: (reports) => {
+        this.#failures.delete("report");
+        for (const report of reports) this.#held.delete(report.lease_token);
+        this.#changed?.();
+      },
+      onUnanswered: (error) => this.#noteFailure("report", error),
+      stopped: () => this.#stopped,
+      log,
+      background,
+    });
+    this.#notes = new NoteSender({
+      started: (leases) => this.#try("started", (leader) => leader.started(nodeId, leases)),
+      progress: (notes) => this.#try("progress", (leader) => leader.progress(nodeId, notes)),
+      background,
+    });
   }
 
   start(): void {
@@ -131,7 +160,7 @@ export class Worker {
     const { registration, settings } = this.#options;
     const capacity = registration.max_parallel + settings.prefetch;
     while (!this.#stopping) {
-      const max = capacity - this.#held.size;
+      const max = Math.min(capacity - this.#held.size, QUEUE_LIMITS.claimTasksMax);
       if (max <= 0) {
         await this.#change(settings.pollIntervalMs);
         continue;
@@ -170,7 +199,7 @@ export class Worker {
 
   async #execute(execution: Execution): Promise<void> {
     execution.startedAt = performance.now();
-    this.#noteStart(execution);
+    this.#notes.began(execution);
     let report: Pick<Report, "status" | "result" | "error">;
     try {
       report = await this.#perform(execution);
@@ -182,7 +211,7 @@ export class Worker {
     if (execution.lost) {
       this.#held.delete(execution.grant.lease_token);
     } else {
-      this.#reports.push({
+      this.#reports.add({
         task_id: execution.grant.task_id,
         lease_token: execution.grant.lease_token,
         attempt_id: execution.grant.attempt_id,
@@ -190,10 +219,6 @@ export class Worker {
         elapsed_ms: performance.now() - execution.startedAt,
         start_noted: execution.startNoted,
       });
-      if (!this.#reporting) {
-        this.#reporting = true;
-        setImmediate(() => this.#options.background.run("report results", () => this.#report()));
-      }
     }
     this.#fill();
   }
@@ -214,7 +239,8 @@ export class Worker {
 
   #context(execution: Execution): ExecutionContext {
     const { grant } = execution;
-    const say = (kind: Progress["kind"], message: unknown): void => this.#say(grant, kind, message);
+    const say = (kind: Progress["kind"], message: unknown): void =>
+      this.#notes.say(grant, kind, message);
     return {
       taskId: grant.task_id,
       attempt: grant.attempt_id,
@@ -229,69 +255,27 @@ export class Worker {
     };
   }
 
-  /** Sends reports until none is left; the same ones again when a leader did not answer. */
-  async #report(): Promise<void> {
-    const { registration, log } = this.#options;
-    while (this.#reports.length > 0 && !this.#stopped) {
-      const batch = this.#reports.splice(0, QUEUE_LIMITS.claimTasksMax);
-      const refused = await this.#try("report", (leader) =>
-        leader.report(registration.node_id, batch),
-      );
-      if (refused === undefined) {
-        this.#reports = [...batch, ...this.#reports];
-        continue;
-      }
-      for (const token of refused) log.event("warn", "report.refused", { token });
-      for (const report of batch) this.#held.delete(report.lease_token);
-      this.#changed?.();
-    }
-    this.#reporting = false;
-  }
-
-  #noteStart(execution: Execution): void {
-    this.#starts.push(execution);
-    this.#noteSoon();
-  }
-
-  #say(grant: Grant, kind: Progress["kind"], message: unknown): void {
-    if (this.#messages.length >= QUEUE_LIMITS.claimTasksMax) this.#messages.shift();
-    this.#messages.push({ task_id: grant.task_id, lease_token: grant.lease_token, kind, message });
-    this.#noteSoon();
-  }
-
-  #noteSoon(): void {
-    this.#notes ??= this.#options.background.after("send notes", START_NOTE_MS, () =>
-      this.#sendNotes(),
-    );
-  }
-
-  async #sendNotes(): Promise<void> {
-    this.#notes = undefined;
-    const nodeId = this.#options.registration.node_id;
-    const starts = this.#starts.filter((execution) => !execution.finished && !execution.lost);
-    const messages = this.#messages;
-    this.#starts = [];
-    this.#messages = [];
-    for (const execution of starts) execution.startNoted = true;
-    if (starts.length > 0)
-      await this.#try("started", (leader) => leader.started(nodeId, starts.map(leaseOf)));
-    if (messages.length > 0)
-      await this.#try("progress", (leader) => leader.progress(nodeId, messages));
-  }
-
   async #renewLoop(): Promise<void> {
     const { registration, settings } = this.#options;
     const everyMs = settings.taskLeaseMs / RENEWALS_PER_LEASE;
+    let waitMs = everyMs;
     while (!this.#stopped) {
-      await this.#pause(everyMs);
+      await this.#pause(waitMs);
+      waitMs = everyMs;
       const due = [...this.#held.values()].filter(
         (execution) => !execution.lost && performance.now() - execution.grantedAt >= everyMs / 2,
       );
-      if (due.length === 0 || this.#stopped) continue;
-      const lost = await this.#try("renew", (leader) =>
-        leader.renew(registration.node_id, due.map(leaseOf)),
-      );
-      for (const token of lost ?? []) this.#lose(token);
+      for (const batch of batchesOf(due, QUEUE_LIMITS.claimTasksMax)) {
+        if (this.#stopped) return;
+        const lost = await this.#try("renew", (leader) =>
+          leader.renew(
+            registration.node_id,
+            batch.map(({ lease }) => lease),
+          ),
+        );
+        if (lost === undefined) waitMs = everyMs * RENEW_AGAIN_SHARE;
+        for (const token of lost ?? []) this.#lose(token);
+      }
     }
   }
 
@@ -333,8 +317,10 @@ export class Worker {
       execution.lost = true;
       this.#held.delete(execution.grant.lease_token);
     }
-    if (executions.length === 0) return;
-    await this.#farewell("release", (leader) => leader.release(nodeId, executions.map(leaseOf)));
+    for (const batch of batchesOf(executions, QUEUE_LIMITS.claimTasksMax)) {
+      const leases = batch.map(({ lease }) => lease);
+      await this.#farewell("release", (leader) => leader.release(nodeId, leases));
+    }
   }
 
   /** A last word that must not keep a node from stopping when nobody leads. */
@@ -352,19 +338,27 @@ export class Worker {
     call: (leader: LeaderPort) => Promise<Answer>,
   ): Promise<Answer | undefined> {
     try {
-      return await call(await this.#options.leader());
+      const answer = await call(await this.#options.leader());
+      this.#failures.delete(what);
+      return answer;
     } catch (error) {
       if (error instanceof QueueError && error.code === "NODE_UNKNOWN" && !this.#stopping) {
         await this.#register();
         return undefined;
       }
-      this.#options.log.event("debug", "leader.call_failed", {
-        call: what,
-        reason: errorText(error),
-      });
+      this.#noteFailure(what, error);
       await this.#pause(RETRY_MS);
       return undefined;
     }
+  }
+
+  /** Failures in a row are told as they double: the first at once, a lasting one without a flood. */
+  #noteFailure(call: string, error: unknown): void {
+    const count = (this.#failures.get(call) ?? 0) + 1;
+    this.#failures.set(call, count);
+    const doubled = (count & (count - 1)) === 0;
+    const fields = { call, count, reason: errorText(error) };
+    this.#options.log.event(doubled ? "warn" : "debug", "leader.call_failed", fields);
   }
 
   #pause(ms: number): Promise<void> {
@@ -386,10 +380,6 @@ export class Worker {
       this.#changed = done;
     });
   }
-}
-
-function leaseOf(execution: Execution): LeaseRef {
-  return { task_id: execution.grant.task_id, lease_token: execution.grant.lease_token };
 }
 
 /** hash(task id + input), equal for every attempt. (TQ-31) */
