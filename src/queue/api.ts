@@ -147,8 +147,10 @@ export class QueueApi {
   }
 
   async #waitingReason(task: Task): Promise<string> {
-    if (task.waiting_on > 0)
-      return `waits on ${task.waiting_on} other task${task.waiting_on === 1 ? "" : "s"}`;
+    if (task.waiting_on > 0) {
+      const names = (task.waits_for ?? []).slice(0, 10).join(", ");
+      return `waits on ${task.waiting_on} other task${task.waiting_on === 1 ? "" : "s"}: ${names}`;
+    }
     if (task.run_after !== null && Date.parse(task.run_after) > Date.now())
       return `waits until ${task.run_after}`;
     const [nodes, leader] = await Promise.all([this.#host.reader.nodes(), this.#host.leaderRow()]);
@@ -202,7 +204,7 @@ export class QueueApi {
     const [answer] = await inTime(leader.submit([task]));
     if (answer === undefined) throw new QueueError("INTERNAL", "the submit was not answered");
     if ("refused" in answer) throw answer.refused;
-    return this.#getTask(answer.id);
+    return { ...(await this.#getTask(answer.id)), created: answer.created };
   }
 
   async #submitMany(leader: Leader, params: unknown): Promise<unknown> {
@@ -255,13 +257,11 @@ export class QueueApi {
     if (task === undefined) throw unknownTask(id);
     const revived = await inTime(leader.revive([id]));
     if (revived.length === 0) {
-      const why =
-        task.state === "FAILED"
-          ? "another task with its unique_key is live"
-          : `it is ${task.state}`;
+      const ended = task.state === "FAILED" || task.state === "CANCELED";
+      const why = ended ? "another task with its unique_key is live" : `it is ${task.state}`;
       throw new QueueError(
         "CONFLICT",
-        `task ${id} cannot be requeued: ${why}; only FAILED tasks can`,
+        `task ${id} cannot be requeued: ${why}; only FAILED and CANCELED tasks can`,
       );
     }
     return this.#getTask(id);

@@ -168,7 +168,7 @@ function TaskTable(props: {
             <td>{task.executor}</td>
             <td class={`state ${task.state}`}>{task.state}</td>
             <td>
-              {task.attempt_id}/{task.max_attempts}
+              {task.attempt_id}/{task.max_attempts + task.attempts_forgiven}
             </td>
             <td>{task.last_assigned_node ?? ""}</td>
             <td>{new Date(task.created_at).toLocaleTimeString("en-GB")}</td>

@@ -84,7 +84,7 @@ export function TaskPanel(props: Props) {
             Cancel task
           </button>
         )}
-        {task.state === "FAILED" && (
+        {(task.state === "FAILED" || task.state === "CANCELED") && (
           <button type="button" class="act" onClick={() => act("requeue_task")}>
             Send back to the queue
           </button>
@@ -104,7 +104,7 @@ function Facts({ task, words }: { readonly task: Task; readonly words: Words | u
       <dd>{task.executor}</dd>
       <dt>attempt</dt>
       <dd>
-        {task.attempt_id} of {task.max_attempts}
+        {task.attempt_id} of {task.max_attempts + task.attempts_forgiven}
       </dd>
       {task.waiting_reason !== undefined && task.state === "QUEUED" && (
         <>

@@ -53,7 +53,7 @@ export function registerQueueClient(queue: Command): void {
         showTask(await client.cancel(id, options.reason), options),
       ),
     );
-  add(queue, "requeue", "send a FAILED task back to the queue with fresh attempts", "<id>").action(
+  add(queue, "requeue", "send a FAILED or CANCELED task back to the queue", "<id>").action(
     run(async (client, options: Shared, id: string) => showTask(await client.requeue(id), options)),
   );
   add(
@@ -139,6 +139,8 @@ function registerSubmit(queue: Command): void {
             if (options[option] !== undefined) request[field] = options[option];
           }
           const task = await client.submit(request as SubmitRequest);
+          if (task.created === false)
+            process.stderr.write(`note: the key belongs to task ${task.id}; nothing was added\n`);
           if (task.waiting_reason?.startsWith("no "))
             process.stderr.write(`note: ${task.waiting_reason}\n`);
           if (options["wait"] !== true) return showTask(task, options);
@@ -173,7 +175,7 @@ function registerList(queue: Command): void {
               task.id,
               task.executor,
               task.state,
-              `${task.attempt_id}/${task.max_attempts}`,
+              `${task.attempt_id}/${attemptsAllowed(task)}`,
               task.last_assigned_node ?? "",
               shortTime(task.created_at),
               took(task),
@@ -342,7 +344,7 @@ function showTask(task: Task, options: Shared): void {
     ["task", task.id],
     ["executor", task.executor],
     ["state", task.state],
-    ["attempt", `${task.attempt_id} of ${task.max_attempts}`],
+    ["attempt", `${task.attempt_id} of ${attemptsAllowed(task)}`],
     ["node", task.last_assigned_node ?? ""],
     ["created", task.created_at],
     ["started", task.started_at ?? ""],
@@ -355,6 +357,11 @@ function showTask(task: Task, options: Shared): void {
   for (const [name, value] of rows) if (value !== "") line(`${name.padEnd(9)} ${value}`);
 }
 
+/** The highest number an attempt can have: those that do not count are on top. */
+function attemptsAllowed(task: Task): number {
+  return task.max_attempts + task.attempts_forgiven;
+}
+
 function took(task: Task): string {
   if (task.started_at === null) return "";
   const end = task.finished_at ?? (task.state === "RUNNING" ? new Date().toISOString() : null);
@@ -364,7 +371,8 @@ function took(task: Task): string {
 }
 
 function brief(task: Task): string {
-  const text = task.error?.message ?? (task.result === null ? "" : JSON.stringify(task.result));
+  const result = task.result === null ? "" : JSON.stringify(task.result);
+  const text = task.error?.message ?? (task.omitted?.includes("result") ? "(large)" : result);
   return text.length > 50 ? `${text.slice(0, 49)}…` : text;
 }
 

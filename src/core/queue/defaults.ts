@@ -65,6 +65,10 @@ export const QUEUE_LIMITS = {
   /** Finished tasks removed per statement. */
   pruneTasksMax: 2_000,
   listTasksMax: 1_000,
+  /** Inputs and results above this are left out of lists; error messages are cut to it. */
+  listedBytesMax: 512,
+  /** A text is looked for among so many of the newest tasks. */
+  searchedTasksMax: 10_000,
   eventsListedMax: 1_000,
   /** Followers of one node. */
   followersMax: 1_000,

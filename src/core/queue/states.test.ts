@@ -19,6 +19,7 @@ const LEGAL: readonly (readonly [TaskState | null, TaskState, EventType])[] = [
   ["RUNNING", "QUEUED", "reassigned"],
   ["RUNNING", "CANCELED", "cancelled"],
   ["FAILED", "QUEUED", "requeued"],
+  ["CANCELED", "QUEUED", "requeued"],
 ];
 
 describe("task transitions", () => {

@@ -37,7 +37,7 @@ interface Move {
   readonly by: readonly EventType[];
 }
 
-/** Every legal transition. FAILED -> QUEUED is a person's requeue of a dead letter, nothing else. */
+/** Every legal transition. Back to QUEUED from an end is a person's requeue, nothing else. */
 const MOVES: readonly Move[] = [
   { from: null, to: "QUEUED", by: ["created"] },
   { from: "QUEUED", to: "RUNNING", by: ["assigned"] },
@@ -47,6 +47,7 @@ const MOVES: readonly Move[] = [
   { from: "RUNNING", to: "QUEUED", by: ["failed", "reassigned"] },
   { from: "RUNNING", to: "CANCELED", by: ["cancelled"] },
   { from: "FAILED", to: "QUEUED", by: ["requeued"] },
+  { from: "CANCELED", to: "QUEUED", by: ["requeued"] },
 ];
 
 export function isLegalMove(from: TaskState | null, to: TaskState, by: EventType): boolean {

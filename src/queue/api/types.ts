@@ -16,6 +16,8 @@ export interface Task {
   readonly state: TaskState;
   readonly attempt_id: number;
   readonly max_attempts: number;
+  /** Attempts that do not count: handed back by a stopping node, or before a requeue. */
+  readonly attempts_forgiven: number;
   readonly priority: number;
   readonly input: unknown;
   readonly result: unknown;
@@ -34,6 +36,12 @@ export interface Task {
   readonly finished_at: string | null;
   /** Only for a queued task that was asked for by id: why it has not started. */
   readonly waiting_reason?: string;
+  /** In a list: what is too large to be listed and null therefore; get_task has it. */
+  readonly omitted?: readonly ("input" | "result")[];
+  /** Tasks this one depends on that have not ended. */
+  readonly waits_for?: readonly string[];
+  /** In the answer to a submit: false when its key belongs to this earlier task. */
+  readonly created?: boolean;
 }
 
 export interface TaskEvent {

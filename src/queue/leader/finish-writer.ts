@@ -196,7 +196,7 @@ export class FinishWriter {
         lease_token: report.lease_token,
         reason: "failed",
         delayMs: retryDelayMs(retry, Math.max(1, report.attempt_id), random),
-        error: JSON.stringify(report.error ?? { message: "failed without a reason" }),
+        error: errorOf(report),
       })),
     );
     const taken = new Set(moved.map(({ id }) => String(id)));
@@ -312,10 +312,16 @@ function finishParameters(reports: readonly Report[]): readonly unknown[] {
     column((report) => (report.status === "completed" ? "SUCCEEDED" : "FAILED")),
     column((report) => report.status),
     column((report) => report.result),
-    column((report) => (report.error === null ? null : JSON.stringify(report.error))),
+    column(errorOf),
     column((report) => report.elapsed_ms),
     column((report) => report.start_noted),
   ];
+}
+
+/** A task that does not succeed always says why. */
+function errorOf({ status, error }: Report): string | null {
+  if (error !== null) return JSON.stringify(error);
+  return status === "failed" ? '{"message":"it failed without a reason"}' : null;
 }
 
 export function expiredLeases(memory: LeaderMemory, now: number): readonly Lease[] {

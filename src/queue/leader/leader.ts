@@ -41,6 +41,9 @@ import { type KnownNode, LeaderMemory, type Lease, readyTask } from "./memory.ts
 import type { QueueMetrics } from "./metrics.ts";
 import { type SubmitAnswer, SubmitWriter } from "./submit-writer.ts";
 
+/** What is recorded of a task whose node went away without a word. */
+const LOST = "ended while it ran this task";
+
 export interface LeaderOptions {
   readonly database: Database;
   readonly epoch: number;
@@ -168,14 +171,15 @@ export class Leader implements LeaderPort {
   /** Dead letters go back to the queue with fresh attempts. */
   async revive(ids: readonly number[]): Promise<readonly number[]> {
     const { row, repeated } = await this.writer.write("grant", "revive", [sqlArray(ids)]);
-    const ready = row["ready"] as readonly Record<string, unknown>[];
-    for (const one of ready) {
+    const revived = row["revived"] as readonly Record<string, unknown>[];
+    for (const one of revived) {
       const task = readyTask(one, QUEUE_LIMITS.inlineInputBytesMax);
-      this.memory.lanes.add(String(one["lane"]), task);
+      if (one["ready"] === true) this.memory.lanes.add(String(one["lane"]), task);
+      else this.memory.dependenciesOpen = true;
       this.memory.moved({
         taskId: task.id,
         eventType: "requeued",
-        from: "FAILED",
+        from: one["old_state"] as TaskState,
         to: "QUEUED",
         nodeId: null,
         attempt: task.attempt,
@@ -183,7 +187,7 @@ export class Leader implements LeaderPort {
     }
     if (repeated) this.#housekeeping.pollLanesSoon();
     this.#grants.dispatch();
-    return ready.map((one) => Number(one["id"]));
+    return revived.map((one) => Number(one["id"]));
   }
 
   /** Every lease that has expired by the database's clock, found by a full look. */
@@ -196,7 +200,7 @@ export class Leader implements LeaderPort {
         lease_token: String(row["lease_id"]),
         reason: "expired",
         delayMs: 0,
-        error: null,
+        error: problem(`node ${row["node_id"]} did not renew its lease`),
       })),
     );
     return moved.map(({ id }) => id);
@@ -356,7 +360,7 @@ export class Leader implements LeaderPort {
         lease_token: lease.token,
         reason,
         delayMs: 0,
-        error: null,
+        error: reason === "lost" ? problem(`node ${lease.nodeId} ${LOST}`) : null,
       })),
     );
   }
@@ -386,4 +390,8 @@ export class Leader implements LeaderPort {
     for (const row of lanes) this.memory.lanes.reopen(String(row["lane"]));
     this.memory.dependenciesOpen = Number(dependencies[0]?.["count"] ?? 0) > 0;
   }
+}
+
+function problem(message: string): string {
+  return JSON.stringify({ message });
 }

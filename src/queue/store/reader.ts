@@ -1,8 +1,9 @@
 /** Reads of committed state, served by every node. */
 
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { heartbeatAges, nodeStatus } from "../../core/queue/node-status.ts";
 import type { Placement } from "../../core/queue/placement.ts";
-import type { EventType, TaskState } from "../../core/queue/states.ts";
+import { type EventType, isTerminal, type TaskState } from "../../core/queue/states.ts";
 import type {
   LeaderInfo,
   NodeInfo,
@@ -43,28 +44,30 @@ export class Reader {
     return ids.flatMap((id) => byId.get(id) ?? []);
   }
 
+  /** Newest first, as a list shows them: without payloads that are large. */
   async list(filter: TaskFilter): Promise<readonly Task[]> {
-    const { before, states, executor, node, search, limit } = filter;
-    const narrow =
-      before === undefined && executor === undefined && node === undefined && search === undefined;
-    const live = states?.every((state) => state === "QUEUED" || state === "RUNNING") ?? false;
-    const unsuccessful =
-      states?.every((state) => state === "FAILED" || state === "CANCELED") ?? false;
-    const rows =
-      narrow && (live || unsuccessful) && states !== undefined
-        ? await this.#database.query(live ? "task-list-live" : "task-list-dead", [
-            sqlArray(states),
-            limit,
-          ])
-        : await this.#database.query("task-list", [
-            before ?? null,
-            states === undefined ? null : sqlArray(states),
-            executor ?? null,
-            node ?? null,
-            search ?? null,
-            limit,
-          ]);
+    const ids = (await this.#pageOf(filter)).map((row) => Number(row["id"]));
+    if (ids.length === 0) return [];
+    const { listedBytesMax } = QUEUE_LIMITS;
+    const rows = await this.#database.query("task-brief", [sqlArray(ids), listedBytesMax]);
     return rows.map(taskOf);
+  }
+
+  #pageOf({ before, states, executor, node, search, limit }: TaskFilter): Promise<readonly Row[]> {
+    const wanted = states === undefined ? null : sqlArray(states);
+    const filters = [before ?? null, wanted, executor ?? null, node ?? null];
+    if (search !== undefined) {
+      const pattern = `%${search.replace(/[\\%_]/g, "\\$&")}%`;
+      const { searchedTasksMax } = QUEUE_LIMITS;
+      const found = [...filters, pattern, search, searchedTasksMax, limit];
+      return this.#database.query("list-search", found);
+    }
+    const narrow = states !== undefined && executor === undefined && node === undefined;
+    if (narrow && states.every((state) => !isTerminal(state)))
+      return this.#database.query("list-live", [wanted, before ?? null, limit]);
+    if (narrow && states.every((state) => state === "FAILED" || state === "CANCELED"))
+      return this.#database.query("list-dead", [wanted, before ?? null, limit]);
+    return this.#database.query("list-any", [...filters, limit]);
   }
 
   async events(taskId: number, after: number, limit: number): Promise<readonly TaskEvent[]> {
@@ -142,6 +145,7 @@ function taskOf(row: Row): Task {
     state: row["state"] as TaskState,
     attempt_id: Number(row["attempt_id"]),
     max_attempts: Number(row["max_attempts"]),
+    attempts_forgiven: Number(row["attempts_forgiven"]),
     priority: Number(row["priority"]),
     input: row["input"] ?? null,
     result: row["result"] ?? null,
@@ -158,7 +162,13 @@ function taskOf(row: Row): Task {
     created_at: time(row["created_at"]) ?? "",
     started_at: time(row["started_at"]),
     finished_at: time(row["finished_at"]),
+    ...optional("omitted", row["omitted"]),
+    ...optional("waits_for", row["waits_for"]),
   };
+}
+
+function optional(name: "omitted" | "waits_for", value: unknown): object {
+  return Array.isArray(value) && value.length > 0 ? { [name]: value } : {};
 }
 
 function time(value: unknown): string | null {
