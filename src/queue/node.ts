@@ -19,7 +19,7 @@ import type { AuditCounts, AuditEvent, AuditRequester, OpenAudit } from "../host
 import type { Log } from "../host/ports/log.ts";
 import { startTimer } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
-import { RpcClient } from "./api/rpc-client.ts";
+import { RpcClient, wasNeverSent } from "./api/rpc-client.ts";
 import type { LeaderPort, NodeRegistration, TaskCounts } from "./api/types.ts";
 import { type ApiHost, QueueApi } from "./api.ts";
 import { Feed } from "./leader/feed.ts";
@@ -66,6 +66,13 @@ const FORMER_LEADER: ReadonlySet<string> = new Set(["NOT_LEADER", "READ_ONLY"]);
 const COUNTS_KEPT_MS = 2_000;
 /** How long work of the node may take to end once it has stopped. */
 const BACKGROUND_MS_MAX = 1_000;
+
+/** A call that this node makes on itself. */
+const LOCAL_CALL: Omit<CallContext, "requester"> = {
+  forwarded: true,
+  gone: () => false,
+  onGone: () => undefined,
+};
 
 export class QueueNode implements ApiHost {
   readonly run = randomUUID();
@@ -196,14 +203,15 @@ export class QueueNode implements ApiHost {
     const deadline = performance.now() + LEADER_AWAITED_MS;
     while (performance.now() < deadline && !this.#stopped) {
       if (this.#leader !== undefined)
-        return this.#api.perform(call, { ...context, forwarded: true, gone: () => false });
+        return this.#api.perform(call, { ...context, ...LOCAL_CALL });
       const remote = await this.#findLeader();
       if (remote !== undefined) {
         try {
           return await remote.rpc.call(call.method, call.params);
         } catch (error) {
-          // It was refused, so nothing was written: the address was that of a former leader.
-          if (!(error instanceof QueueError && FORMER_LEADER.has(error.code))) throw error;
+          // It was refused or never sent, so nothing was written: the address was a former leader's.
+          const former = error instanceof QueueError && FORMER_LEADER.has(error.code);
+          if (!former && !wasNeverSent(error)) throw error;
           this.#remote = undefined;
           remote.rpc.close();
         }
@@ -283,24 +291,26 @@ export class QueueNode implements ApiHost {
   async #join(): Promise<void> {
     const { log, settings } = this.#options;
     const role = this.#assigned;
-    if (role === "observer") return;
-    this.#joined = true;
-    await this.#elect();
-    if (role === "leader") await this.#mustLead();
-    this.#election = this.#electionLoop();
-    await this.#beginning;
+    const maxParallel = role === "observer" ? 0 : settings.maxParallel;
+    if (role !== "observer") {
+      this.#joined = true;
+      await this.#elect();
+      if (role === "leader") await this.#mustLead();
+      this.#election = this.#electionLoop();
+      await this.#beginning;
+    }
     this.#leaderLook = this.background.every("notice the leader", LEADER_BELIEVED_MS, () =>
       this.#noticeLeader(),
     );
-    if (settings.maxParallel === 0) return;
     const registration: NodeRegistration = {
       node_id: this.#options.nodeId,
       run: this.run,
       role,
       url: this.#url,
-      executor_types: Object.keys(this.#options.executors),
+      // A node that runs nothing is seen by all, and placed on by none.
+      executor_types: maxParallel === 0 ? [] : Object.keys(this.#options.executors),
       capabilities: this.#options.capabilities ?? {},
-      max_parallel: settings.maxParallel,
+      max_parallel: maxParallel,
     };
     this.#worker = new Worker({
       registration,
@@ -392,6 +402,7 @@ export class QueueNode implements ApiHost {
     this.#step({ kind: "acquired", epoch, sentAt });
     this.metrics.leaderChanges++;
     const leader = new Leader({
+      firstOfProcess: this.metrics.leaderChanges === 1,
       database: this.#database,
       epoch,
       run: this.run,

@@ -23,7 +23,6 @@ import {
 import type { AuditRequester } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
 import { answerRpc, asQueueError, failure } from "./api/rpc.ts";
-import { RpcClient } from "./api/rpc-client.ts";
 import type { QueueApi } from "./api.ts";
 import { followTask } from "./follow.ts";
 import type { QueueNode } from "./node.ts";
@@ -114,7 +113,12 @@ export class QueueServer {
       ? { ...request.requester, kind: "peer", name: String(forwardedBy) }
       : request.requester;
     const answer = await answerRpc(body, (call) =>
-      this.#options.api.handle(call, { requester, forwarded, gone: request.gone }),
+      this.#options.api.handle(call, {
+        requester,
+        forwarded,
+        gone: request.gone,
+        onGone: request.onGone,
+      }),
     );
     return answer === undefined ? { status: 204, text: "", headers: {} } : json(answer);
   }
@@ -124,24 +128,8 @@ export class QueueServer {
     if (taskId !== undefined && !/^\d{1,15}$/.test(taskId)) {
       throw new QueueError("NOT_FOUND", `there is no task ${taskId.slice(0, 40)}`);
     }
-    const leaderUrl =
-      request.headers["x-hyperscale-forwarded"] === undefined ? await node.leaderUrl() : undefined;
-    if (leaderUrl === undefined) {
-      await followTask({ node, request, taskId });
-      return "taken";
-    }
-    // Words of executors are known to the leader only.
-    const rpc = new RpcClient({ url: leaderUrl, token, forwardedBy: node.nodeId });
-    const upstream = await rpc.open(request.target);
-    const response = request.takeResponse();
-    response.writeHead(upstream.statusCode ?? 502, {
-      "content-type": upstream.headers["content-type"] ?? "",
-    });
-    upstream.pipe(response);
-    response.once("close", () => {
-      upstream.destroy();
-      rpc.close();
-    });
+    const forwarded = request.headers["x-hyperscale-forwarded"] !== undefined;
+    await followTask({ node, request, taskId, forwarded, token });
     return "taken";
   }
 }

@@ -16,6 +16,8 @@ export interface CallContext {
   readonly forwarded: boolean;
   /** Whether the caller has gone: what was leased to it meanwhile goes back. */
   readonly gone: () => boolean;
+  /** Told when the caller goes before it has its answer. */
+  readonly onGone: (listener: () => void) => void;
 }
 
 export type LeaderMethod = (
@@ -111,6 +113,7 @@ export const workerMethods: Readonly<Record<string, LeaderMethod>> = {
       raw: z.boolean().default(false),
     });
     const ask = parseParams(schema, params);
+    context.onGone(() => leader.disconnected(ask.node_id, ask.run));
     const grants =
       ask.task_id === undefined
         ? await leader.acquire({
@@ -126,12 +129,13 @@ export const workerMethods: Readonly<Record<string, LeaderMethod>> = {
     }
     return { leases: ask.raw ? grants : grants.map(withInput) };
   },
-  async watch_leases(leader, params) {
+  async watch_leases(leader, params, context) {
     const {
       node_id,
       run: of,
       wait_ms,
     } = parseParams(z.object({ node_id: nodeId, run, wait_ms: wait }), params);
+    context.onGone(() => leader.disconnected(node_id, of));
     return { revoked: await leader.watch(node_id, of, wait_ms) };
   },
   async report_started(leader, params) {

@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { formatDuration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
-import { isTerminal, TASK_STATES } from "../../core/queue/states.ts";
+import { TASK_STATES } from "../../core/queue/states.ts";
 import { readTokenFile } from "../../host/control/token.ts";
 import { EXIT_FAILURE, EXIT_TASK_FAILED, EXIT_USAGE } from "../../host/exit-codes.ts";
 import type {
@@ -89,7 +89,7 @@ function registerNodes(queue: Command): void {
           nodes.map((node) => [
             node.node_id,
             node.status,
-            node.node_id === leader?.node_id ? "leader" : node.role,
+            node.node_id === leader?.node_id ? "leader" : workingRole(node.role),
             String(node.max_parallel),
             node.executor_types.join(" "),
             Object.entries(node.capabilities)
@@ -101,6 +101,11 @@ function registerNodes(queue: Command): void {
       );
     }),
   );
+}
+
+/** `auto` is what a node was told, not what it is. */
+function workingRole(role: string): string {
+  return role === "auto" ? "worker" : role;
 }
 
 function registerSubmit(queue: Command): void {
@@ -293,23 +298,18 @@ function run(action: Action) {
 }
 
 async function follow(client: QueueClient, options: Shared, id: string): Promise<number> {
-  let ended: Task | undefined;
-  while (ended === undefined) {
-    for await (const message of client.follow(id)) {
-      if (message.event === "end") ended = message.data as Task;
-      else if (options.json) print(message);
-      else line(followLine(message));
-    }
-    ended ??= await endedTask(client, id);
-  }
+  let lastEvent = 0;
+  const ended = await client.wait(id, undefined, (message) => {
+    // After a gap the history comes again from its beginning.
+    const { event_id: event } = message.data as { readonly event_id?: number };
+    if (event !== undefined && event <= lastEvent) return;
+    lastEvent = event ?? lastEvent;
+    if (options.json) print(message);
+    else line(followLine(message));
+  });
   if (options.json) print({ event: "end", data: ended });
   else showTask(ended, options);
   return ended.state === "SUCCEEDED" ? 0 : EXIT_TASK_FAILED;
-}
-
-async function endedTask(client: QueueClient, id: string): Promise<Task | undefined> {
-  const task = await client.get(id);
-  return isTerminal(task.state) ? task : undefined;
 }
 
 function followLine(message: FollowMessage): string {

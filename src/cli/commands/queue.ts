@@ -101,7 +101,7 @@ function registerStart(queue: Command): void {
     .option("--max-parallel <n>", "tasks run at once; 0 only coordinates (default: 4)", parseCount)
     .option("--prefetch <n>", "tasks held leased beyond those running (default: 0)", parseCount)
     .option("--lease <duration>", "task lease (default: 30s)", parseTime)
-    .option("--leader-lease <duration>", "leader lease (default: 30s)", parseTime)
+    .option("--leader-lease <duration>", "leader lease (default: 8s)", parseTime)
     .option("--poll <duration>", "poll interval (default: 5s)", parseTime)
     .option(
       "--grace <duration>",

@@ -4,8 +4,9 @@
  */
 
 export const QUEUE_DEFAULTS = {
-  leaderLeaseMs: 30_000,
-  leaderRenewMs: 10_000,
+  /** Far below the task lease: a change of leader costs no worker its work. */
+  leaderLeaseMs: 8_000,
+  leaderRenewMs: 2_500,
   taskLeaseMs: 30_000,
   leaseCleanupMs: 10_000,
   pollIntervalMs: 5_000,

@@ -65,6 +65,8 @@ export interface ControlRequest {
   json(): Promise<unknown>;
   /** Whether the caller went away before it had its answer. */
   gone(): boolean;
+  /** Calls `listener` when the caller goes away before it has its answer. */
+  onGone(listener: () => void): void;
   /** The response itself, for an answer that goes on; counted, and ended when the server closes. */
   takeResponse(): ServerResponse;
 }
@@ -251,6 +253,11 @@ export class ControlServer {
       text,
       json: async () => parseJson(await text()),
       gone: () => response.destroyed && !response.writableFinished,
+      onGone: (listener) => {
+        response.once("close", () => {
+          if (!response.writableFinished) listener();
+        });
+      },
       takeResponse: () => {
         if (this.#streams.size >= streamsMax) {
           throw new HttpError(503, `${streamsMax} readers follow already`);

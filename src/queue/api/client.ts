@@ -6,12 +6,18 @@
  *     const done = await queue.wait(task.id);
  */
 
+import { performance } from "node:perf_hooks";
+import { setTimeout as sleep } from "node:timers/promises";
 import { QueueError } from "../../core/queue/errors.ts";
 import { isTerminal, type TaskState } from "../../core/queue/states.ts";
 import { readLines, readReply } from "../../host/control/client.ts";
 import { RpcClient } from "./rpc-client.ts";
 import type { SubmitRequest } from "./submit-request.ts";
 import type { ClusterStatus, Schedule, Task, TaskEvent } from "./types.ts";
+
+/** How long a waiting client bears a node that does not answer, and how often it asks. */
+const AWAY_MS_MAX = 60_000;
+const AWAY_LOOK_MS = 250;
 
 export interface QueueClientOptions {
   readonly token?: string | undefined;
@@ -119,13 +125,31 @@ export class QueueClient {
     }
   }
 
-  /** Waits for the terminal state; goes on over leaders that come and go. */
-  async wait(id: string, signal?: AbortSignal): Promise<Task> {
+  /**
+   * Waits for the terminal state; goes on over leaders that come and go, and while the node is away for
+   * up to a minute. `onMessage` hears what `follow` tells; after a gap, from the beginning.
+   */
+  async wait(
+    id: string,
+    signal?: AbortSignal,
+    onMessage: (message: FollowMessage) => void = () => undefined,
+  ): Promise<Task> {
+    let heardAt = performance.now();
     for (;;) {
-      const task = await this.get(id);
-      if (isTerminal(task.state)) return task;
-      for await (const message of this.follow(id, signal)) {
-        if (message.event === "end") return message.data as Task;
+      try {
+        const task = await this.get(id);
+        heardAt = performance.now();
+        if (isTerminal(task.state)) return task;
+        for await (const message of this.follow(id, signal)) {
+          heardAt = performance.now();
+          if (message.event === "end") return message.data as Task;
+          onMessage(message);
+        }
+      } catch (error) {
+        signal?.throwIfAborted();
+        const away = !(error instanceof QueueError) || error.retryable;
+        if (!away || performance.now() - heardAt > AWAY_MS_MAX) throw error;
+        await sleep(AWAY_LOOK_MS);
       }
     }
   }

@@ -52,6 +52,12 @@ function unreachable(error: unknown): never {
   throw new QueueError("UNAVAILABLE", problem, { cause: error });
 }
 
+/** Nobody listened at the address: the call cannot have had an effect. */
+export function wasNeverSent(error: unknown): boolean {
+  if (!(error instanceof QueueError && error.cause instanceof UnreachableError)) return false;
+  return error.cause.reason === "ECONNREFUSED";
+}
+
 function parseResponse(text: string, url: string): RpcResponse {
   try {
     const value: unknown = JSON.parse(text);

@@ -224,6 +224,7 @@ export class GrantWriter {
           nodeId,
           lane,
           attempt: task.attempt,
+          placement: task.placement,
           task,
           expiresAt: sentAt + taskLeaseMs,
         });

@@ -39,6 +39,8 @@ export interface HousekeepingOptions {
   readonly submits: SubmitWriter;
   readonly results: FinishWriter;
   readonly onReady: () => void;
+  /** These nodes let a lease run out: what they asked before is not an offer to work any more. */
+  readonly onSilent: (nodeIds: ReadonlySet<string>) => void;
 }
 
 type Duty =
@@ -181,6 +183,7 @@ export class Housekeeping {
     const { memory, results, settings, log } = this.#options;
     const expired = expiredLeases(memory, performance.now()).slice(0, QUEUE_LIMITS.commitTasksMax);
     if (expired.length > 0) {
+      this.#options.onSilent(new Set(expired.map(({ nodeId }) => nodeId)));
       const moved = await results.requeue(
         expired.map((lease) => ({
           task_id: String(lease.taskId),
@@ -193,11 +196,13 @@ export class Housekeeping {
       const gone = new Set(moved.map(({ id }) => id));
       for (const lease of expired) {
         if (gone.has(lease.taskId)) memory.revoke(lease.token);
-        // Our clock was early, or the task has moved on: look again after a while, then forget it.
-        else if (performance.now() - lease.expiresAt > settings.taskLeaseMs)
-          memory.dropLease(lease.token);
+        // The task has moved on without it.
+        else memory.dropLease(lease.token);
       }
-      log.event("warn", "leases.expired", { count: moved.length });
+      log.event("warn", "leases.expired", {
+        count: moved.length,
+        nodes: [...new Set(expired.map(({ nodeId }) => nodeId))].slice(0, 10),
+      });
     }
     return Math.min(LOOK_MS, settings.leaseCleanupMs);
   }

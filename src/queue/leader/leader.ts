@@ -15,7 +15,7 @@ import { performance } from "node:perf_hooks";
 import { Random } from "../../core/base/random.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
-import { refusal } from "../../core/queue/placement.ts";
+import { type Placement, refusal } from "../../core/queue/placement.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { TaskState } from "../../core/queue/states.ts";
 import type { Background } from "../../host/background.ts";
@@ -44,6 +44,13 @@ import { type SubmitAnswer, SubmitWriter } from "./submit-writer.ts";
 /** What is recorded of a task whose node went away without a word. */
 const LOST = "ended while it ran this task";
 
+/** How long a node whose connection closed may take to call again. */
+const DISCONNECT_GRACE_MS = 5_000;
+/** A node that was heard of within so many heartbeats, and hung up not, is alive. */
+const HEARTBEATS_TO_LIVE = 2;
+/** What is left at least of a lease that this leader found. */
+const ADOPTED_MS_MIN = 3_000;
+
 export interface LeaderOptions {
   readonly database: Database;
   readonly epoch: number;
@@ -55,6 +62,8 @@ export interface LeaderOptions {
   readonly background: Background;
   readonly metrics: QueueMetrics;
   readonly onFenced: () => void;
+  /** The first leadership of this process: what an embedded database says runs is left by another. */
+  readonly firstOfProcess: boolean;
 }
 
 export class Leader implements LeaderPort {
@@ -113,13 +122,21 @@ export class Leader implements LeaderPort {
       submits: this.submits,
       results: this.#results,
       onReady,
+      onSilent: (nodeIds) => {
+        for (const nodeId of nodeIds) this.#forget(memory.nodes.get(nodeId));
+      },
     });
+  }
+
+  /** The lock on the data directory proves that whoever held these leases is gone. */
+  get #abandoned(): boolean {
+    return this.#options.database.kind === "embedded" && this.#options.firstOfProcess;
   }
 
   /** Builds the memory from the database, then begins to serve. Ends early when the leadership does. */
   async begin(): Promise<void> {
     await this.#load();
-    if (this.#options.database.kind === "embedded") await this.#returnAllLeases();
+    if (this.#abandoned) await this.#returnAllLeases();
     if (this.writer.ended) throw notLeader();
     this.#housekeeping.start();
     this.#grants.dispatch();
@@ -193,7 +210,11 @@ export class Leader implements LeaderPort {
   /** Every lease that has expired by the database's clock, found by a full look. */
   async recoverStaleLeases(): Promise<readonly number[]> {
     const rows = await this.writer.read("running", []);
-    const expired = rows.filter((row) => Number(row["expires_in_ms"]) <= 0);
+    const now = performance.now();
+    const expired = rows.filter((row) => {
+      const lease = this.memory.leases.get(String(row["lease_id"]));
+      return lease === undefined ? Number(row["expires_in_ms"]) <= 0 : lease.expiresAt <= now;
+    });
     const moved = await this.#results.requeue(
       expired.map((row) => ({
         task_id: String(row["id"]),
@@ -218,6 +239,7 @@ export class Leader implements LeaderPort {
   // What workers ask of the leader.
 
   async register(node: NodeRegistration): Promise<void> {
+    this.#refuseSecond(node);
     const { row } = await this.writer.write("control", "node-register", [
       node.node_id,
       node.run,
@@ -229,7 +251,7 @@ export class Leader implements LeaderPort {
     ]);
     const known = this.memory.nodes.get(node.node_id);
     const restarted = row["old_run"] !== null && row["old_run"] !== node.run;
-    if (known !== undefined) this.#grants.forget(known);
+    this.#forget(known);
     this.memory.addNode(node);
     // The process that held these leases is gone: its work is free now, not after a whole lease.
     if (restarted) await this.#returnLeases(node.node_id, "lost");
@@ -241,6 +263,7 @@ export class Leader implements LeaderPort {
 
   async heartbeat(nodeId: string, run: string): Promise<boolean> {
     if (this.memory.nodes.get(nodeId)?.registration.run !== run) return false;
+    this.memory.heard(nodeId);
     return this.#housekeeping.heartbeat(nodeId, run);
   }
 
@@ -309,10 +332,12 @@ export class Leader implements LeaderPort {
   }
 
   report(nodeId: string, reports: readonly Report[]): Promise<readonly string[]> {
+    this.memory.heard(nodeId);
     return this.#results.report(nodeId, reports);
   }
 
   renew(nodeId: string, leases: readonly LeaseRef[]): Promise<readonly string[]> {
+    this.memory.heard(nodeId);
     return this.#results.renew(nodeId, leases);
   }
 
@@ -338,7 +363,52 @@ export class Leader implements LeaderPort {
         `node "${nodeId}" is not registered with this leader: register_node first`,
       );
     }
+    this.memory.heard(nodeId);
     return node;
+  }
+
+  /**
+   * The connection on which a node waited has closed: it is given a moment to come back, then its work is
+   * free. A process that was killed is noticed so, long before its leases end. (TQ-35)
+   */
+  disconnected(nodeId: string, run: string): void {
+    const node = this.memory.nodes.get(nodeId);
+    if (node === undefined || node.registration.run !== run || this.writer.ended) return;
+    const droppedAt = performance.now();
+    node.droppedAt = droppedAt;
+    const { background, log } = this.#options;
+    background.after(`grace of node ${nodeId}`, DISCONNECT_GRACE_MS, async () => {
+      // It may have been declared dead meanwhile, and is then not known any more.
+      const known = this.memory.nodes.get(nodeId) ?? node;
+      if (known !== node || node.droppedAt !== droppedAt || this.writer.ended) return;
+      log.event("warn", "node.disconnected", { node_id: nodeId, grace_ms: DISCONNECT_GRACE_MS });
+      this.#forget(node);
+      await this.#returnLeases(nodeId, "lost");
+    });
+  }
+
+  /** Two live processes with one id would take each other's work away for ever. */
+  #refuseSecond(node: NodeRegistration): void {
+    const known = this.memory.nodes.get(node.node_id);
+    if (known === undefined || known.registration.run === node.run) return;
+    const liveMs = HEARTBEATS_TO_LIVE * this.#options.settings.heartbeatMs;
+    const silentMs = performance.now() - known.heardAt;
+    if (known.droppedAt !== undefined || silentMs >= liveMs) return;
+    this.#options.log.event("error", "node.refused", {
+      node_id: node.node_id,
+      url: node.url,
+      live_url: known.registration.url,
+    });
+    throw new QueueError(
+      "CONFLICT",
+      `another live process has the node id "${node.node_id}" (at ${known.registration.url}): ` +
+        "give every process its own --node-id",
+    );
+  }
+
+  /** Open questions of a node are answered with nothing. */
+  #forget(node: KnownNode | undefined): void {
+    if (node !== undefined) this.#grants.forget(node);
   }
 
   async #returnLeases(nodeId: string, reason: "released" | "lost"): Promise<void> {
@@ -366,7 +436,6 @@ export class Leader implements LeaderPort {
   }
 
   async #load(): Promise<void> {
-    const now = performance.now();
     const [running, nodes, counts, lanes, dependencies] = await Promise.all([
       this.writer.read("running", []),
       this.writer.read("node-list", []),
@@ -374,7 +443,13 @@ export class Leader implements LeaderPort {
       this.writer.read("lanes", []),
       this.writer.read("dependencies-open", []),
     ]);
-    for (const row of nodes) this.memory.addNode(row as unknown as NodeRegistration);
+    const now = performance.now();
+    for (const row of nodes) {
+      const ageMs = this.#abandoned ? Number.POSITIVE_INFINITY : Number(row["heartbeat_age_ms"]);
+      this.memory.addNode(row as unknown as NodeRegistration, now - ageMs);
+    }
+    // Nobody could renew while nobody led: holders get the time to find this leader. (TQ-34)
+    const adoptedMs = Math.max(ADOPTED_MS_MIN, this.#options.settings.taskLeaseMs / 2);
     for (const row of running) {
       this.memory.addLease({
         taskId: Number(row["id"]),
@@ -382,8 +457,9 @@ export class Leader implements LeaderPort {
         nodeId: String(row["node_id"]),
         lane: String(row["lane"]),
         attempt: Number(row["attempt_id"]),
+        placement: row["placement_constraints"] as Placement | null,
         task: undefined,
-        expiresAt: now + Number(row["expires_in_ms"]),
+        expiresAt: now + Math.max(adoptedMs, Number(row["expires_in_ms"])),
       });
     }
     for (const row of counts) this.memory.counts[row["state"] as TaskState] += Number(row["count"]);

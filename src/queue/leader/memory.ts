@@ -19,6 +19,7 @@ export interface Lease {
   readonly nodeId: string;
   readonly lane: string;
   readonly attempt: number;
+  readonly placement: Placement | null;
   /** What was claimed; undefined for leases that this leader inherited. */
   readonly task: ReadyTask | undefined;
   expiresAt: number;
@@ -31,6 +32,10 @@ export interface KnownNode {
   readonly revoked: string[];
   readonly runningByLane: Map<string, number>;
   wake: (() => void) | undefined;
+  /** When it last called, on this process's clock. */
+  heardAt: number;
+  /** Since when its connection is closed, as long as it has not called again. */
+  droppedAt: number | undefined;
 }
 
 export interface Transition {
@@ -67,7 +72,7 @@ export class LeaderMemory {
   addLease(lease: Lease): void {
     this.leases.set(lease.token, lease);
     const node = this.nodes.get(lease.nodeId);
-    if (node === undefined || lease.task?.placement?.max_parallel_per_node === undefined) return;
+    if (node === undefined || lease.placement?.max_parallel_per_node === undefined) return;
     node.runningByLane.set(lease.lane, (node.runningByLane.get(lease.lane) ?? 0) + 1);
   }
 
@@ -75,7 +80,7 @@ export class LeaderMemory {
     const lease = this.leases.get(token);
     if (lease === undefined) return undefined;
     this.leases.delete(token);
-    if (lease.task?.placement?.max_parallel_per_node === undefined) return lease;
+    if (lease.placement?.max_parallel_per_node === undefined) return lease;
     const running = this.nodes.get(lease.nodeId)?.runningByLane;
     const count = running?.get(lease.lane);
     if (count !== undefined) running?.set(lease.lane, Math.max(0, count - 1));
@@ -91,7 +96,7 @@ export class LeaderMemory {
     node.wake?.();
   }
 
-  addNode(registration: NodeRegistration): KnownNode {
+  addNode(registration: NodeRegistration, heardAt: number = performance.now()): KnownNode {
     const node: KnownNode = {
       registration,
       profile: {
@@ -102,15 +107,24 @@ export class LeaderMemory {
       revoked: [],
       runningByLane: new Map(),
       wake: undefined,
+      heardAt,
+      droppedAt: undefined,
     };
     this.nodes.get(registration.node_id)?.wake?.();
     this.nodes.set(registration.node_id, node);
     for (const lease of this.leases.values()) {
       if (lease.nodeId !== registration.node_id) continue;
-      if (lease.task?.placement?.max_parallel_per_node === undefined) continue;
+      if (lease.placement?.max_parallel_per_node === undefined) continue;
       node.runningByLane.set(lease.lane, (node.runningByLane.get(lease.lane) ?? 0) + 1);
     }
     return node;
+  }
+
+  heard(nodeId: string): void {
+    const node = this.nodes.get(nodeId);
+    if (node === undefined) return;
+    node.heardAt = performance.now();
+    node.droppedAt = undefined;
   }
 
   /** A committed transition: counted, logged, told to followers. */

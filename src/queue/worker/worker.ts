@@ -91,6 +91,7 @@ export class Worker {
   #running = 0;
   readonly #reports: ReportSender;
   readonly #notes: NoteSender;
+  #registering: Promise<void> | undefined;
   /** Calls of each kind that failed in a row. */
   readonly #failures = new Map<string, number>();
   #stopping = false;
@@ -127,7 +128,10 @@ export class Worker {
 
   async #begin(): Promise<void> {
     await this.#register();
-    const loops = [this.#askLoop(), this.#renewLoop(), this.#heartbeatLoop(), this.#watchLoop()];
+    const loops = [this.#heartbeatLoop()];
+    // A node without slots is only seen: it holds nothing that could be renewed or taken away.
+    if (this.#options.registration.max_parallel > 0)
+      loops.push(this.#askLoop(), this.#renewLoop(), this.#watchLoop());
     await Promise.all(loops);
   }
 
@@ -328,8 +332,28 @@ export class Worker {
     await Promise.race([this.#try(what, call), this.#options.background.pause(FAREWELL_MS)]);
   }
 
-  async #register(): Promise<void> {
-    await this.#try("register", (leader) => leader.register(this.#options.registration));
+  /** Whoever finds that the leader does not know this node; one of them registers it. */
+  #register(): Promise<void> {
+    this.#registering ??= this.#registerUntilTaken().finally(() => {
+      this.#registering = undefined;
+    });
+    return this.#registering;
+  }
+
+  async #registerUntilTaken(): Promise<void> {
+    const { registration, settings, leader } = this.#options;
+    while (!this.#stopping) {
+      try {
+        await (await leader()).register(registration);
+        this.#failures.delete("register");
+        return;
+      } catch (error) {
+        this.#noteFailure("register", error);
+        // A second process with this id: it takes no work until the first is gone.
+        const refused = error instanceof QueueError && error.code === "CONFLICT";
+        await this.#pause(refused ? settings.heartbeatMs : RETRY_MS);
+      }
+    }
   }
 
   /** One call to whoever leads. Undefined when it failed; the caller decides whether to repeat. */

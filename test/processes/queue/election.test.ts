@@ -57,6 +57,7 @@ describe("leadership and races on PostgreSQL", needs(TestPostgres.available(), N
       background: new Background(() => undefined),
       metrics: new QueueMetrics(),
       onFenced: () => undefined,
+      firstOfProcess: true,
     });
     await leader.begin();
     return leader;

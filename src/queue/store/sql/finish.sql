@@ -1,4 +1,4 @@
--- Stores first terminal results under valid leases, releases the leases and writes the events.
+-- Stores first terminal results under current leases: one stands until the leader takes it back, releases the leases and writes the events.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
@@ -23,7 +23,7 @@ with guard as materialized (
                  clock_timestamp(), r.error::jsonb)::task_event]
          end
     from reported r, guard
-   where t.id = r.id and t.lease_id = r.lease_id and t.state = 'RUNNING' and t.lease_expires_at > clock_timestamp()
+   where t.id = r.id and t.lease_id = r.lease_id and t.state = 'RUNNING'
   returning t.state
 ), totals as (
   update task_totals c set count = c.count + n.count

@@ -1,5 +1,6 @@
 -- RUNNING -> QUEUED with the next attempt, or FAILED when attempts are exhausted. Used for retryable
--- failures, for work handed back and for expired leases; `expired` rows must really have expired.
+-- failures, for work handed back and for expired leases. Expiry is counted by the
+-- leader, on a clock that nobody sets.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
@@ -30,9 +31,6 @@ with guard as materialized (
      select w.reason <> 'released' and o.attempt_id - o.attempts_forgiven >= o.max_attempts as spent
    ) x, guard
    where t.id = w.id and t.state = 'RUNNING' and t.lease_id = w.lease_id
-     and case when w.reason = 'expired' then t.lease_expires_at <= clock_timestamp()
-              when w.reason = 'failed' then t.lease_expires_at > clock_timestamp()
-              else true end
   returning t.id, t.state, t.attempt_id, t.ready
 ), totals as (
   update task_totals c set count = c.count + n.count

@@ -1,0 +1,192 @@
+/** Leaders and workers that go away: what healthy nodes hold stays theirs, and who waits is answered. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
+import { needs } from "../../needs.ts";
+import { calmSettings, eventually, fastEnvironment, NodeProcess, startNode } from "./fixtures.ts";
+import { NO_POSTGRES, TestPostgres } from "./server.ts";
+
+/** Executions that wait until they are let go. */
+function gate() {
+  let open = (): void => undefined;
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, hold: () => opened };
+}
+
+describe("leaders and workers that go away", needs(TestPostgres.available(), NO_POSTGRES), () => {
+  let server: TestPostgres;
+  const open: (QueueNode | QueueClient | NodeProcess)[] = [];
+
+  beforeAll(async () => {
+    server = await TestPostgres.start();
+  });
+  afterEach(async () => {
+    for (const one of open.splice(0).reverse()) {
+      if (one instanceof QueueClient) one.close();
+      else if (one instanceof NodeProcess) await one.end();
+      else await one.stop(0);
+    }
+  });
+  afterAll(() => server.stop());
+
+  function keep<One extends QueueNode | NodeProcess | QueueClient>(one: One): One {
+    open.push(one);
+    return one;
+  }
+
+  /** A leader of its own that can be killed, a successor that works not, and a worker. */
+  async function trio(executors: NonNullable<Parameters<typeof startNode>[0]["executors"]>) {
+    const database = await server.createDatabase();
+    const leader = keep(
+      new NodeProcess(["--database", database, "--max-parallel", "0"], fastEnvironment),
+    );
+    await leader.ready;
+    const successor = keep(await startNode({ database, settings: { maxParallel: 0 } }));
+    const worker = keep(
+      await startNode({ database, nodeId: "healthy", role: "worker", executors }),
+    );
+    const kill = async (): Promise<void> => {
+      await leader.end("SIGKILL");
+      await eventually("the successor leads", async () => successor.leader() !== undefined);
+    };
+    return { database, worker, kill, client: keep(new QueueClient(worker.url)) };
+  }
+
+  it("costs a healthy worker no attempt when the leader is killed (TQ-34)", async () => {
+    const { open: release, hold } = gate();
+    const { client, kill } = await trio({ hold });
+    const tasks = await Promise.all([1, 2, 3, 4].map(() => client.submit({ executor: "hold" })));
+    await eventually("they run", async () => (await client.status()).counts.RUNNING === 4);
+    await kill();
+    // Longer than the leases that the new leader found.
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    release();
+    for (const { id } of tasks) {
+      expect(await client.wait(id)).toMatchObject({ state: "SUCCEEDED", attempt_id: 1 });
+    }
+  });
+
+  it("keeps max_parallel_per_node over a change of leader (TQ-36)", async () => {
+    const { open: release, hold } = gate();
+    const { client, kill } = await trio({ hold });
+    const limited = { executor: "hold", placement_constraints: { max_parallel_per_node: 1 } };
+    await client.submitMany([limited, limited]);
+    await eventually("one runs", async () => (await client.status()).counts.RUNNING === 1);
+    await kill();
+    // A task behind them runs: the worker was asked for more, and the new leader has looked.
+    const other = await client.submit({ executor: "sleep", input: { ms: 1 } });
+    expect((await client.wait(other.id)).state).toBe("SUCCEEDED");
+    expect((await client.status()).counts).toMatchObject({ RUNNING: 1, QUEUED: 1 });
+    release();
+    await eventually("both end", async () => (await client.status()).counts.SUCCEEDED === 3);
+  });
+
+  it("answers who waits at a node that does not lead when the leader dies", async () => {
+    const { open: release, hold } = gate();
+    const { client, kill } = await trio({ hold });
+    const task = await client.submit({ executor: "hold" });
+    const waiting = client.wait(task.id);
+    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    await kill();
+    release();
+    expect(await waiting).toMatchObject({ state: "SUCCEEDED", attempt_id: 1 });
+  });
+
+  it("tells words of executors to followers of every node", async () => {
+    const { open: release, hold } = gate();
+    const talk = async (_: unknown, { log }: { log(text: string): void }): Promise<void> => {
+      await hold();
+      log("a word");
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    };
+    const { client } = await trio({ talk });
+    const task = await client.submit({ executor: "talk" });
+    const words: unknown[] = [];
+    const waiting = client.wait(task.id, undefined, ({ event, data }) => {
+      if (event === "log") words.push((data as { message: unknown }).message);
+    });
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    release();
+    await waiting;
+    expect(words).toEqual(["a word"]);
+  });
+
+  it("refuses a second live process with the same node id, and takes it when the first is gone", async () => {
+    const database = await server.createDatabase();
+    const leader = keep(
+      await startNode({ database, settings: { ...calmSettings, maxParallel: 0 } }),
+    );
+    const client = keep(new QueueClient(leader.url));
+    const { open: release, hold } = gate();
+    const first = await startNode({
+      database,
+      nodeId: "twin",
+      role: "worker",
+      executors: { hold },
+    });
+    const task = await client.submit({ executor: "hold", max_attempts: 1 });
+    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    keep(
+      await startNode({ database, nodeId: "twin", role: "worker", executors: { mine: () => 2 } }),
+    );
+    const other = await client.submit({ executor: "mine" });
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    expect(await client.get(other.id)).toMatchObject({ state: "QUEUED" });
+    expect(await client.get(task.id)).toMatchObject({ state: "RUNNING", attempt_id: 1 });
+    release();
+    expect(await client.wait(task.id)).toMatchObject({ state: "SUCCEEDED", attempt_id: 1 });
+    await first.stop(0);
+    expect(await client.wait(other.id)).toMatchObject({ state: "SUCCEEDED", result: 2 });
+  });
+
+  it("frees the work of a killed worker after a short grace, not after its lease (TQ-35)", async () => {
+    const database = await server.createDatabase();
+    const settings = { ...calmSettings, maxParallel: 0, taskLeaseMs: 3_600_000 };
+    const leader = keep(await startNode({ database, settings }));
+    const client = keep(new QueueClient(leader.url));
+    const doomed = keep(new NodeProcess(["--database", database, "--role", "worker"]));
+    await doomed.ready;
+    const task = await client.submit({ executor: "sleep", input: { ms: 600_000 } });
+    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    await doomed.end("SIGKILL");
+    await eventually("it is back", async () => (await client.get(task.id)).state === "QUEUED");
+    expect(await client.get(task.id)).toMatchObject({ attempt_id: 2 });
+  });
+
+  it("does not hand a paused worker its own expired task while it is paused", async () => {
+    const database = await server.createDatabase();
+    const settings = { ...calmSettings, maxParallel: 0, taskLeaseMs: 3_000 };
+    const leader = keep(await startNode({ database, settings }));
+    const client = keep(new QueueClient(leader.url));
+    const paused = keep(
+      new NodeProcess(["--database", database, "--role", "worker", "--max-parallel", "2"], {
+        HYPERSCALE_LEASE_DURATION_SECONDS: "3",
+      }),
+    );
+    await paused.ready;
+    const task = await client.submit({ executor: "sleep", input: { ms: 2_500, result: "done" } });
+    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    paused.signal("SIGSTOP");
+    await eventually("it is back", async () => (await client.get(task.id)).attempt_id === 2);
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    expect(await client.get(task.id)).toMatchObject({ state: "QUEUED", attempt_id: 2 });
+    paused.signal("SIGCONT");
+    expect((await client.wait(task.id)).result).toBe("done");
+  });
+
+  it("lists coordinators and observers among the nodes (TQ-4)", async () => {
+    const database = await server.createDatabase();
+    const leader = keep(
+      await startNode({ database, nodeId: "chief", settings: { maxParallel: 0 } }),
+    );
+    keep(await startNode({ database, nodeId: "watcher", role: "observer" }));
+    const client = keep(new QueueClient(leader.url));
+    await eventually("both are there", async () => (await client.status()).nodes.length === 2);
+    expect((await client.status()).nodes).toMatchObject([
+      { node_id: "chief", status: "healthy", max_parallel: 0 },
+      { node_id: "watcher", status: "healthy", role: "observer", max_parallel: 0 },
+    ]);
+  });
+});
