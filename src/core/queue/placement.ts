@@ -41,9 +41,10 @@ export function refusal(
   return undefined;
 }
 
-/** A node offers one value or a list of them. */
+/** A node offers one value or a list of them; 16 on the command line is the 16 of a task. */
 function offers(offered: unknown, wanted: string | number | boolean): boolean {
-  return Array.isArray(offered) ? offered.includes(wanted) : offered === wanted;
+  const values: readonly unknown[] = Array.isArray(offered) ? offered : [offered];
+  return values.some((value) => value !== undefined && String(value) === String(wanted));
 }
 
 /** Says to a person why a queued task waits, given the nodes that are there. */

@@ -14,7 +14,7 @@ describe("placement", () => {
   const node = {
     nodeId: "a",
     executors: ["e", "f"],
-    capabilities: { gpu: "nvidia", zones: ["x", "y"], big: true },
+    capabilities: { gpu: "nvidia", zones: ["x", "y"], big: true, mem: "16" },
   };
   it.each<[string, Placement | null, RegExp | undefined]>([
     ["nothing", null, undefined],
@@ -26,6 +26,7 @@ describe("placement", () => {
     ["not being it", { forbidden_nodes: ["a"] }, /among forbidden_nodes/],
     ["a capability it has", { requires_capabilities: { gpu: "nvidia", big: true } }, undefined],
     ["one of several values", { requires_capabilities: { zones: "y" } }, undefined],
+    ["a number that was given as text", { requires_capabilities: { mem: 16 } }, undefined],
     ["another value", { requires_capabilities: { gpu: "amd" } }, /gpu=amd \(it has nvidia\)/],
     ["a capability it lacks", { requires_capabilities: { tpu: 1 } }, /tpu=1 \(it has none\)/],
     ["a name of every object", { requires_capabilities: { constructor: "x" } }, /it has none/],
