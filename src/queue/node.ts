@@ -8,7 +8,9 @@
  * The role over time is the pure machine of core/queue/role.ts; this file performs what it decides.
  */
 
-import { randomUUID } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { performance } from "node:perf_hooks";
 import { errorText } from "../core/base/error-text.ts";
 import { QueueError } from "../core/queue/errors.ts";
@@ -35,6 +37,8 @@ import { RemoteLeader } from "./worker/remote-leader.ts";
 import { Worker } from "./worker/worker.ts";
 import type { CallContext } from "./worker-api.ts";
 
+export { blameExecution } from "./worker/worker.ts";
+
 export interface NodeOptions {
   readonly nodeId: string;
   readonly role: Role;
@@ -45,6 +49,8 @@ export interface NodeOptions {
   readonly databaseUrl?: string | undefined;
   readonly dataDirectory: string;
   readonly token?: string | undefined;
+  /** Without `token`: one that all nodes of this database share is made and written here for clients. */
+  readonly tokenFile?: string | undefined;
   readonly executors: Executors;
   readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly settings: QueueSettings;
@@ -67,6 +73,7 @@ const COUNTS_KEPT_MS = 2_000;
 /** How long work of the node may take to end once it has stopped. */
 const BACKGROUND_MS_MAX = 1_000;
 
+const TOKEN_BYTES = 32;
 /** A call that this node makes on itself. */
 const LOCAL_CALL: Omit<CallContext, "requester"> = {
   forwarded: true,
@@ -85,6 +92,7 @@ export class QueueNode implements ApiHost {
   readonly #api: QueueApi;
   readonly #server: QueueServer;
   #url = "";
+  #token: string | undefined;
   /** The role it was told to have; what it makes of it is `#role`. */
   #assigned: Role;
   #role: RoleState;
@@ -119,9 +127,10 @@ export class QueueNode implements ApiHost {
     this.#server = new QueueServer({
       node: this,
       api: this.#api,
-      token: options.token,
+      token: () => this.#token,
       log: options.log,
     });
+    this.#token = options.token;
   }
 
   static async start(options: NodeOptions): Promise<QueueNode> {
@@ -143,6 +152,10 @@ export class QueueNode implements ApiHost {
 
   get url(): string {
     return this.#url;
+  }
+
+  get storage(): Database["kind"] {
+    return this.#database.kind;
   }
 
   get nodeId(): string {
@@ -202,8 +215,7 @@ export class QueueNode implements ApiHost {
   async forward(call: RpcCall, context: CallContext): Promise<unknown> {
     const deadline = performance.now() + LEADER_AWAITED_MS;
     while (performance.now() < deadline && !this.#stopped) {
-      if (this.#leader !== undefined)
-        return this.#api.perform(call, { ...context, ...LOCAL_CALL });
+      if (this.#leader !== undefined) return this.#api.perform(call, { ...context, ...LOCAL_CALL });
       const remote = await this.#findLeader();
       if (remote !== undefined) {
         try {
@@ -281,10 +293,23 @@ export class QueueNode implements ApiHost {
     if (applied.length > 0) log.event("info", "database.migrated", { applied });
     // The lock on the data directory proves that nobody else lives: no need to wait for a lease.
     if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
+    if (this.#token === undefined && this.#options.tokenFile !== undefined)
+      this.#token = await this.#sharedToken(this.#options.tokenFile);
     await this.#server.listen(listen);
     this.#url = this.#options.advertise ?? this.#server.url;
     this.#audit = await this.#options.openAudit?.();
     await this.#join();
+  }
+
+  /** Whoever may read the database may do everything anyway: the token lives there, for all nodes. */
+  async #sharedToken(file: string): Promise<string> {
+    const made = randomBytes(TOKEN_BYTES).toString("hex");
+    const [row] = await this.#database.query("token-share", [made]);
+    const token = String(row?.["token"] ?? "");
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, `${token}\n`, { mode: 0o600 });
+    chmodSync(file, 0o600);
+    return token;
   }
 
   /** Elects and works, as the role says. */
@@ -496,8 +521,8 @@ export class QueueNode implements ApiHost {
       return this.#remote;
     }
     this.#remote?.rpc.close();
-    const { token, nodeId: forwardedBy } = this.#options;
-    const rpc = new RpcClient({ url: row.url, token, forwardedBy });
+    const forwardedBy = this.#options.nodeId;
+    const rpc = new RpcClient({ url: row.url, token: this.#token, forwardedBy });
     this.#remote = { rpc, port: new RemoteLeader(rpc), until };
     return this.#remote;
   }

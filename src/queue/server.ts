@@ -35,7 +35,8 @@ export interface Listen {
 export interface ServerOptions {
   readonly node: QueueNode;
   readonly api: QueueApi;
-  readonly token: string | undefined;
+  /** Known once the database is open. */
+  readonly token: () => string | undefined;
   readonly log: Log;
 }
 
@@ -63,7 +64,7 @@ export class QueueServer {
   }
 
   async listen({ host, port }: Listen): Promise<void> {
-    const token = this.#options.token ?? null;
+    const token = this.#options.token() ?? null;
     const problem = listenProblem(host, token);
     if (problem !== null) {
       const hint = "give --token-file, or listen on 127.0.0.1";
@@ -91,10 +92,7 @@ export class QueueServer {
       },
       alive: () => ({ ok: true }),
       ready: async () => ({ ready: await node.ready(), role: node.roleName }),
-      metrics: async () => {
-        const leases = node.leader()?.memory.leases.size ?? 0;
-        return node.metrics.all(await api.clusterStatus(), leases, node.audited);
-      },
+      metrics: async () => node.metrics.all(await api.clusterStatus(), node.audited),
       describeError,
       work: () => node.background.list(),
       onFailure: (route, error) =>
@@ -129,7 +127,7 @@ export class QueueServer {
       throw new QueueError("NOT_FOUND", `there is no task ${taskId.slice(0, 40)}`);
     }
     const forwarded = request.headers["x-hyperscale-forwarded"] !== undefined;
-    await followTask({ node, request, taskId, forwarded, token });
+    await followTask({ node, request, taskId, forwarded, token: token() });
     return "taken";
   }
 }

@@ -26,6 +26,8 @@ export type LeaderMethod = (
   context: CallContext,
 ) => Promise<unknown>;
 
+/** Stack and causes of a failure, each. */
+const FAILURE_CHARACTERS_MAX = 8_192;
 const nodeId = z.string().min(1).max(QUEUE_LIMITS.executorLengthMax);
 const run = z.uuid().default("00000000-0000-0000-0000-000000000000");
 const wait = z.number().min(0).max(QUEUE_LIMITS.claimWaitMsMax).default(0);
@@ -214,7 +216,11 @@ function asFailure(error: z.output<typeof failure> | null | undefined): Report["
     "retryable" in error && typeof error.retryable === "boolean"
       ? { retryable: error.retryable }
       : {};
-  return { message, ...name, ...retryable };
+  const text = (field: "stack" | "cause"): object =>
+    field in error && typeof error[field as never] === "string"
+      ? { [field]: String(error[field as never]).slice(0, FAILURE_CHARACTERS_MAX) }
+      : {};
+  return { message, ...name, ...text("stack"), ...text("cause"), ...retryable };
 }
 
 function refused(what: string, id: string | undefined): QueueError {

@@ -1,9 +1,11 @@
 /** The client half of `hyperscale queue`: each command is one call to a node, as a table or as JSON. */
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { formatDuration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
+import { clean } from "../../core/base/terminal-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
 import { TASK_STATES } from "../../core/queue/states.ts";
 import { readTokenFile } from "../../host/control/token.ts";
@@ -15,6 +17,10 @@ import type {
   Task,
   TaskEvent,
 } from "../../queue/index.ts";
+
+/** In a node's data directory: the token of a node that was given none. */
+export const TOKEN_FILE = "token";
+const DEFAULT_TOKEN_FILE = join(".hyperscale", "queue", TOKEN_FILE);
 
 interface Shared {
   readonly url: string;
@@ -147,7 +153,7 @@ function registerSubmit(queue: Command): void {
           if (task.created === false)
             process.stderr.write(`note: the key belongs to task ${task.id}; nothing was added\n`);
           if (task.waiting_reason?.startsWith("no "))
-            process.stderr.write(`note: ${task.waiting_reason}\n`);
+            process.stderr.write(`note: ${clean(task.waiting_reason)}\n`);
           if (options["wait"] !== true) return showTask(task, options);
           return follow(client, options, task.id);
         },
@@ -261,8 +267,18 @@ function add(parent: Command, name: string, description: string, args: string): 
         .default("http://127.0.0.1:7600")
         .env("HYPERSCALE_QUEUE_URL"),
     )
-    .option("--token-file <file>", "file with the bearer token")
+    .addOption(
+      new Option(
+        "--token-file <file>",
+        `file with the bearer token (default: ${DEFAULT_TOKEN_FILE}, if it is there)`,
+      ).env("HYPERSCALE_QUEUE_TOKEN_FILE"),
+    )
     .option("--json", "print JSON");
+}
+
+function tokenOf({ tokenFile }: Shared): string | undefined {
+  if (tokenFile !== undefined) return readTokenFile(tokenFile);
+  return existsSync(DEFAULT_TOKEN_FILE) ? readTokenFile(DEFAULT_TOKEN_FILE) : undefined;
 }
 
 type Action = (client: QueueClient, options: never, ...args: never[]) => Promise<unknown>;
@@ -276,7 +292,7 @@ function run(action: Action) {
     let client: QueueClient | undefined;
     try {
       client = new QueueClient(options.url, {
-        token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
+        token: tokenOf(options),
       });
       const code = await (action as (...all: unknown[]) => Promise<unknown>)(
         client,
@@ -288,7 +304,7 @@ function run(action: Action) {
       const known = error instanceof QueueError ? error : undefined;
       const message = errorText(error);
       if (options.json) print({ error: { code: known?.code ?? "INTERNAL", message } });
-      process.stderr.write(`hyperscale queue: ${message}\n`);
+      process.stderr.write(`hyperscale queue: ${clean(message)}\n`);
       process.exitCode =
         known === undefined || known.code === "INVALID_PARAMS" ? EXIT_USAGE : EXIT_FAILURE;
     } finally {
@@ -417,5 +433,6 @@ function print(value: unknown): void {
 }
 
 function line(text: string): void {
-  process.stdout.write(`${text}\n`);
+  // Names, results and errors are other people's words: no escape code of theirs reaches the terminal.
+  for (const part of text.split("\n")) process.stdout.write(`${clean(part)}\n`);
 }

@@ -4,6 +4,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../core/base/duration.ts";
+import { isLoopback } from "../../host/control/guard.ts";
 import type { ServiceProcess } from "../../host/control/service-process.ts";
 import { readTokenFile } from "../../host/control/token.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
@@ -11,7 +12,7 @@ import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
 import type { NodeOptions } from "../../queue/node.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
-import { registerQueueClient } from "./queue-client.ts";
+import { registerQueueClient, TOKEN_FILE } from "./queue-client.ts";
 
 interface StartOptions extends LogFlags, AuditFlags {
   readonly listen: { readonly host: string; readonly port: number };
@@ -22,6 +23,8 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly role: "auto" | "leader" | "worker" | "observer";
   readonly executors?: string;
   readonly allowCommand?: readonly string[];
+  readonly workflows?: string;
+  readonly open?: boolean;
   readonly capability?: Readonly<Record<string, string>>;
   readonly tokenFile?: string;
   readonly maxParallel?: number;
@@ -53,7 +56,7 @@ Examples:
 }
 
 function registerStart(queue: Command): void {
-  withAuditLog(withLogFile(queue.command("start")))
+  withAccess(withAuditLog(withLogFile(queue.command("start"))))
     .description("run a node in the foreground; prints one JSON line when it is ready")
     .addOption(
       new Option("--listen <host:port>", "where the API and the page are served")
@@ -93,11 +96,14 @@ function registerStart(queue: Command): void {
       "programs the command executor may start (default: executor off)",
     )
     .option(
+      "--workflows <dir>",
+      "folder whose workflow files load tests may run (default: URLs only)",
+    )
+    .option(
       "--capability <name=value>",
       "what this node offers to placement; repeatable",
       collectCapability,
     )
-    .option("--token-file <file>", "file with the bearer token; required beyond loopback")
     .option("--max-parallel <n>", "tasks run at once; 0 only coordinates (default: 4)", parseCount)
     .option("--prefetch <n>", "tasks held leased beyond those running (default: 0)", parseCount)
     .option("--lease <duration>", "task lease (default: 30s)", parseTime)
@@ -117,21 +123,38 @@ function registerStart(queue: Command): void {
     .action(startNode);
 }
 
+function withAccess(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        "--token-file <file>",
+        "file with the bearer token; required beyond loopback (default: made in the data directory)",
+      ).env("HYPERSCALE_QUEUE_TOKEN_FILE"),
+    )
+    .option("--open", "no token: every user of this machine may submit and see work");
+}
+
 /** What a stop may take beyond the grace period of running tasks. */
 const STOP_MARGIN_MS = 10_000;
 
 async function startNode(options: StartOptions): Promise<void> {
-  const [{ QueueNode }, { ServiceProcess, onSignals, startProblem }, { QueueError }] =
-    await Promise.all([
-      import("../../queue/node.ts"),
-      import("../../host/control/service-process.ts"),
-      import("../../core/queue/errors.ts"),
-    ]);
+  // What a node writes holds other people's inputs, results and the token.
+  process.umask(0o077);
+  const [
+    { QueueNode, blameExecution },
+    { ServiceProcess, onSignals, startProblem },
+    { QueueError },
+  ] = await Promise.all([
+    import("../../queue/node.ts"),
+    import("../../host/control/service-process.ts"),
+    import("../../core/queue/errors.ts"),
+  ]);
   const nodeId = options.nodeId ?? `${hostname()}-${Math.random().toString(36).slice(2, 6)}`;
   const service = new ServiceProcess({
     service: "queue",
     node: nodeId,
     logLevel: options.logLevel,
+    contains: blameExecution,
     logLines: await openLogLines(logFileOf(options)),
   });
   onSignals(service);
@@ -142,6 +165,11 @@ async function startNode(options: StartOptions): Promise<void> {
       stop: async (requester) => ({ returned: await node.stop(gracePeriodMs, requester) }),
       stopMsMax: gracePeriodMs + STOP_MARGIN_MS,
     });
+    if (node.storage === "embedded") {
+      service.log.event("warn", "database.embedded", {
+        durable: "over a crash of the process, not over a power cut: use PostgreSQL for that",
+      });
+    }
     const ready = { url: node.url, role: node.roleName, node_id: nodeId, pid: process.pid };
     service.say({ event: "ready", ...ready });
   } catch (error) {
@@ -173,7 +201,10 @@ async function nodeOptions(
   const own = options.executors === undefined ? {} : await loadOwn(options.executors);
   const builtin = builtinExecutors({
     commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
-    resultsDirectory: join(options.dataDir, "loadtests"),
+    loadtest: {
+      resultsDirectory: join(options.dataDir, "loadtests"),
+      workflows: options.workflows,
+    },
   });
   return {
     nodeId,
@@ -183,6 +214,7 @@ async function nodeOptions(
     databaseUrl: options.database,
     dataDirectory: options.dataDir,
     token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
+    tokenFile: tokenFileOf(options),
     executors: { ...builtin, ...own },
     capabilities: options.capability ?? {},
     settings,
@@ -193,6 +225,13 @@ async function nodeOptions(
         ...auditBoundsOf(options),
       }),
   };
+}
+
+/** Where the token that the nodes share is kept for clients, unless one is given or none is wanted. */
+function tokenFileOf(options: StartOptions): string | undefined {
+  const loopback = isLoopback(options.listen.host);
+  if (options.open === true || options.tokenFile !== undefined || !loopback) return undefined;
+  return join(options.dataDir, TOKEN_FILE);
 }
 
 async function loadOwn(file: string) {

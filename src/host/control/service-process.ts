@@ -36,6 +36,8 @@ export interface ServiceOptions {
   readonly logLevel: LogThreshold;
   /** Where log lines go; stderr when undefined. */
   readonly logLines?: Lines | undefined;
+  /** Whether an error that nobody caught is one task's affair; the process then goes on. */
+  readonly contains?: (error: unknown) => boolean;
   /** Ends the process; a test takes its place. */
   readonly exit?: (code: number) => void;
 }
@@ -61,7 +63,7 @@ export class ServiceProcess {
   #stopping = false;
   #ending = false;
 
-  constructor({ service, node, logLevel, logLines, exit }: ServiceOptions) {
+  constructor({ service, node, logLevel, logLines, contains, exit }: ServiceOptions) {
     this.#service = service;
     this.#logLines = logLines ?? this.#errors;
     this.#exit = exit ?? ((code) => process.exit(code));
@@ -69,8 +71,13 @@ export class ServiceProcess {
     this.background = new Background((work, error) => {
       this.log.event("error", "work.failed", { work, problem: errorText(error) });
     });
-    process.on("uncaughtException", (error) => this.fatal("an error nobody expected", error));
-    process.on("unhandledRejection", (error) => this.fatal("a promise nobody owned", error));
+    const uncaught = (reason: string) => (error: unknown) => {
+      if (contains?.(error) === true)
+        this.log.event("error", `${service}.contained`, { reason, problem: errorText(error) });
+      else this.fatal(reason, error);
+    };
+    process.on("uncaughtException", uncaught("an error nobody expected"));
+    process.on("unhandledRejection", uncaught("a promise nobody owned"));
   }
 
   /** One JSON line on stdout, for tools. */

@@ -6,6 +6,9 @@ import type { EventType, TaskState } from "../../core/queue/states.ts";
 export interface TaskFailure {
   readonly message: string;
   readonly name?: string;
+  readonly stack?: string;
+  /** The errors behind it, outermost first. */
+  readonly cause?: string;
   readonly retryable?: boolean;
 }
 

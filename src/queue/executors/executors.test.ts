@@ -1,6 +1,6 @@
 /** The built-in executors against real servers and real processes. */
 
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -65,6 +65,19 @@ describe("http", () => {
     url = `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
   });
   afterAll(() => new Promise<void>((resolve) => void server.close(() => resolve())));
+
+  it("lets a task set its own key, says why a connection failed, and sends no body with GET", async () => {
+    const own = { url: `${url}/200`, method: "POST", headers: { "Idempotency-Key": "mine" } };
+    expect(await httpExecutor(own, context())).toMatchObject({ body: { key: "mine" } });
+    const gone = createServer();
+    await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
+    const { port } = gone.address() as { port: number };
+    await new Promise((resolve) => gone.close(resolve));
+    await expect(httpExecutor({ url: `http://127.0.0.1:${port}/` }, context())).rejects.toThrow(
+      /^GET http:.*: .*ECONNREFUSED/,
+    );
+    await expect(httpExecutor({ url, body: "x" }, context())).rejects.toThrow(NotRetryable);
+  });
 
   it("sends JSON with the task's key and returns what came", async () => {
     const result = await httpExecutor(
@@ -131,13 +144,61 @@ describe("command", () => {
 });
 
 describe("loadtest", () => {
-  it("fails for good, and says why, when the test cannot be run", async () => {
-    const executor = loadtestExecutor(folder);
-    const error = await Promise.resolve(
-      executor({ file: join(folder, "missing.ts") }, context()),
-    ).catch((caught) => caught);
+  const policy = (workflows?: string) =>
+    loadtestExecutor({ resultsDirectory: join(folder, "results"), workflows });
+
+  async function refusalOf(input: object, workflows?: string): Promise<string> {
+    const error = await Promise.resolve(policy(workflows)(input, context())).catch(
+      (caught) => caught,
+    );
     expect(error).toBeInstanceOf(NotRetryable);
-    expect(String(error)).toMatch(/no `run` command|was refused/);
+    return String(error);
+  }
+
+  it("reads nothing from the disk of a node that allows no folder", async () => {
+    const file = join(folder, "evil.ts");
+    writeFileSync(file, "throw new Error('it ran')");
+    expect(await refusalOf({ file })).toMatch(/runs no workflow files.*--workflows/);
+  });
+
+  it("runs files of the allowed folder only, wherever links lead", async () => {
+    const allowed = join(folder, "workflows");
+    mkdirSync(allowed, { recursive: true });
+    const outside = join(folder, "outside.ts");
+    writeFileSync(outside, "throw new Error('it ran')");
+    symlinkSync(outside, join(allowed, "link.ts"));
+    for (const file of [outside, "../outside.ts", "link.ts", "missing.ts", "."])
+      expect(await refusalOf({ file }, allowed)).toMatch(
+        /not a file of this node's workflow folder/,
+      );
+  });
+
+  it.each([["--help"], ["--out"], ["--out=elsewhere"], ["--log"], ["--inspect"], ["file.ts"]])(
+    "does not take %s from a task",
+    async (argument) => {
+      const input = { file: "http://127.0.0.1:9/", args: [argument, "x"] };
+      expect(await refusalOf(input)).toMatch(/is not taken here/);
+    },
+  );
+
+  it("returns the whole summary of a run, and fails a task whose threshold failed", async () => {
+    const server = createServer((_, response) => response.end("ok"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const file = `http://127.0.0.1:${port}/`;
+    const args = ["--iterations", "20", "--vus", "2", "--cores", "1"];
+    try {
+      const done = await policy()({ file, args }, context());
+      expect(done).toMatchObject({ verdict: "passed", omitted: [] });
+      expect(done).toHaveProperty("summary.workflows");
+      const strict = [...args, "--threshold", "latency.p99<0.0001ms"];
+      expect(await refusalOf({ file, args: strict })).toMatch(/the load test failed: .*latency/);
+      const lenient = { file, args: strict, on_failed_threshold: "succeed" };
+      expect(await policy()(lenient, context())).toMatchObject({ verdict: "failed" });
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });
 

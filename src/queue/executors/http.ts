@@ -4,6 +4,7 @@
  */
 
 import { z } from "zod";
+import { errorText } from "../../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { type ExecutionContext, NotRetryable } from "../worker/executor.ts";
 import { parseInput } from "./input.ts";
@@ -22,12 +23,17 @@ const BODY_BYTES_MAX = QUEUE_LIMITS.payloadBytesMax / 2;
 export async function httpExecutor(value: unknown, context: ExecutionContext): Promise<unknown> {
   const input = parseInput(schema, value);
   const { body, headers } = bodyOf(input.body, { ...input.headers });
-  headers["idempotency-key"] ??= context.idempotencyKey;
+  if (body !== undefined && (input.method === "GET" || input.method === "HEAD"))
+    throw new NotRetryable(`input.body: a ${input.method} request has no body`);
+  const named = Object.keys(headers).some((name) => name.toLowerCase() === "idempotency-key");
+  if (!named) headers["idempotency-key"] = context.idempotencyKey;
   const response = await fetch(input.url, {
     method: input.method,
     headers,
     ...(body === undefined ? {} : { body }),
     signal: AbortSignal.any([context.signal, AbortSignal.timeout(input.timeout_ms)]),
+  }).catch((error: unknown) => {
+    throw new Error(`${input.method} ${input.url}: ${causeOf(error)}`, { cause: error });
   });
   const text = await readBounded(response);
   const failed = response.status < 200 || response.status >= 400;
@@ -41,6 +47,13 @@ export async function httpExecutor(value: unknown, context: ExecutionContext): P
     headers: Object.fromEntries(response.headers),
     body: isJson(response.headers.get("content-type")) ? parseJson(text) : text,
   };
+}
+
+/** What really happened: fetch says only that it failed, its cause says why. */
+function causeOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const first = cause instanceof AggregateError ? (cause.errors[0] ?? cause) : cause;
+  return errorText(first);
 }
 
 function bodyOf(

@@ -1,56 +1,99 @@
 /**
  * Runs a load test with the `run` command of this very program, as a child process, so that its
- * load never shares an event loop with the queue. The result is the verdict, the headline figures of
- * its summary and where the rest is.
+ * load never shares an event loop with the queue. The result is the verdict, the summary and where the
+ * rest is.
+ *
+ * What it may run is the operator's choice: workflow files of one folder, or none; a URL needs no file.
  */
 
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, mkdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { type Executor, NotRetryable } from "../worker/executor.ts";
 import { runProgram } from "./command.ts";
 import { parseInput } from "./input.ts";
 
+export interface LoadtestPolicy {
+  /** Where load tests keep their results. */
+  readonly resultsDirectory: string;
+  /** The folder whose workflow files may run; undefined allows none. */
+  readonly workflows: string | undefined;
+}
+
 const schema = z.strictObject({
-  /** A workflow file on the node that runs the test, or a URL to load. */
-  file: z.string().min(1),
+  /** A workflow file in the node's folder of workflows, or a URL to load. */
+  file: z.string().min(1).max(2_048),
   /** Further arguments of `hyperscale run`, e.g. ["--vus", "50"]. */
-  args: z.array(z.string()).max(100).default([]),
+  args: z
+    .array(z.string().max(64 * 1024))
+    .max(100)
+    .default([]),
+  /** What a failed threshold makes of the task. */
+  on_failed_threshold: z.enum(["fail", "succeed"]).default("fail"),
 });
 
 const EXIT = { passed: 0, thresholdFailed: 99, wrongInput: 2, interrupted: 130 } as const;
-const SUMMARY_BYTES_MAX = 512 * 1024;
+/** Room for the rest of the result within the limit on payloads. */
+const SUMMARY_CHARACTERS_MAX = 768 * 1024;
+
+/** Load and judgement, each with its number of values; where results go is not the task's choice. */
+const ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
+  "--vus": 1,
+  "--duration": 1,
+  "--rate": 1,
+  "--max-vus": 1,
+  "--iterations": 1,
+  "--warmup": 1,
+  "--graceful-stop": 1,
+  "--timeout": 1,
+  "--insecure": 0,
+  "--cores": 1,
+  "--method": 1,
+  "--header": 1,
+  "--body": 1,
+  "--threshold": 1,
+  "--csv": 0,
+};
 
 /** Works from src/ and from dist/ alike: both are two levels below the package. */
 const program = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
 
-export function loadtestExecutor(resultsDirectory: string): Executor {
+const PARENT = "HYPERSCALE_LOADTEST_PARENT";
+/** Loaded into the child before anything else: a test whose node was killed must not load on. */
+const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(`
+  import { isMainThread } from "node:worker_threads";
+  const parent = Number(process.env.${PARENT});
+  if (isMainThread && process.ppid === parent) {
+    const look = setInterval(() => {
+      if (process.ppid === parent) return;
+      clearInterval(look);
+      process.kill(process.pid, "SIGINT");
+      setTimeout(() => process.kill(process.pid, "SIGKILL"), 5000).unref();
+    }, 500);
+    look.unref();
+  }`)}`;
+
+export function loadtestExecutor(policy: LoadtestPolicy): Executor {
   return async (value, context) => {
     const input = parseInput(schema, value);
-    const out = resolve(resultsDirectory, `task-${context.taskId}-attempt-${context.attempt}`);
-    mkdirSync(out, { recursive: true });
-    const args = [program, "run", input.file, "--ui", "none", "--out", out, ...input.args];
+    const target = targetOf(input.file, policy.workflows);
+    checkArguments(input.args);
+    const name = `task-${context.taskId}-attempt-${context.attempt}`;
+    const out = resolve(policy.resultsDirectory, name);
+    mkdirSync(out, { recursive: true, mode: 0o700 });
+    const run = ["run", ...input.args, "--ui", "none", "--out", out, "--", target];
+    const args = ["--import", END_WITH_PARENT, program, ...run];
     const outcome = await runProgram(process.execPath, args, {
       signal: context.signal,
-      environment: process.env,
+      environment: environmentOf(process.env),
       onLine: (line) => context.log(line),
     });
     const words = (outcome.stderr || outcome.stdout).trim().slice(-2_000);
-    if (/unknown command/.test(words)) {
-      throw new NotRetryable(
-        "this installation of hyperscale has no `run` command: load tests cannot run on this node",
-      );
-    }
     switch (outcome.code) {
       case EXIT.passed:
       case EXIT.thresholdFailed:
-        return {
-          verdict: outcome.code === EXIT.passed ? "passed" : "failed",
-          exit_code: outcome.code,
-          results: out,
-          summary: readSummary(out),
-        };
+        break;
       case EXIT.wrongInput:
         throw new NotRetryable(`the load test was refused: ${words}`);
       case EXIT.interrupted:
@@ -58,20 +101,94 @@ export function loadtestExecutor(resultsDirectory: string): Executor {
       default:
         throw new Error(`the load test ended with ${outcome.code ?? outcome.signal}: ${words}`);
     }
+    const passed = outcome.code === EXIT.passed;
+    const summary = readSummary(out);
+    if (!passed && input.on_failed_threshold === "fail") {
+      throw new NotRetryable(`the load test failed: ${reasonsOf(summary)}; results are in ${out}`);
+    }
+    const verdict = passed ? "passed" : "failed";
+    return { verdict, exit_code: outcome.code, results: out, ...bounded(summary) };
   };
 }
 
-/** The headline of summary.json: every plain value and small object, without the long series. */
-function readSummary(directory: string): unknown {
+function targetOf(file: string, workflows: string | undefined): string {
+  if (/^https?:\/\//i.test(file)) {
+    if (URL.canParse(file)) return file;
+    throw new NotRetryable(`"${file.slice(0, 200)}" is not a URL`);
+  }
+  if (workflows === undefined) {
+    const cure = "start it with --workflows DIR, or give an http(s) URL";
+    throw new NotRetryable(`this node runs no workflow files: ${cure}`);
+  }
+  const folder = realpathSync(workflows);
+  const path = resolve(folder, file);
+  // Where links lead counts, not how the path is written.
+  const real = existsSync(path) ? realpathSync(path) : path;
+  if (!real.startsWith(folder + sep) || !existsSync(real) || !statSync(real).isFile()) {
+    throw new NotRetryable(`"${file.slice(0, 200)}" is not a file of this node's workflow folder`);
+  }
+  return real;
+}
+
+function checkArguments(args: readonly string[]): void {
+  for (let at = 0; at < args.length; ) {
+    const [name = "", value] = splitFlag(args[at] ?? "");
+    const values = Object.hasOwn(ARGUMENTS, name) ? ARGUMENTS[name] : undefined;
+    if (values === undefined) {
+      const known = Object.keys(ARGUMENTS).join(" ");
+      throw new NotRetryable(`input.args: "${name.slice(0, 100)}" is not taken here; use ${known}`);
+    }
+    const separate = values === 1 && value === undefined;
+    if (separate && at + 1 >= args.length)
+      throw new NotRetryable(`input.args: ${name} needs a value`);
+    at += separate ? 2 : 1;
+  }
+}
+
+function splitFlag(text: string): readonly [string, string | undefined] {
+  const at = text.indexOf("=");
+  return at < 0 || !text.startsWith("--")
+    ? [text, undefined]
+    : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** Workflows may need the operator's variables; what belongs to the queue itself is not theirs. */
+function environmentOf(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const kept = Object.entries(own).filter(([name]) => !/^(HYPERSCALE_|PG[A-Z])/.test(name));
+  return { ...Object.fromEntries(kept), [PARENT]: String(process.pid) };
+}
+
+type Summary = Readonly<Record<string, unknown>>;
+
+/** A run without a summary was no run, whatever its exit code says. */
+function readSummary(directory: string): Summary {
   const file = join(directory, "summary.json");
-  if (!existsSync(file)) return null;
-  const text = readFileSync(file, "utf8");
-  if (text.length <= SUMMARY_BYTES_MAX / 8) return JSON.parse(text);
-  const summary: unknown = JSON.parse(text);
-  if (summary === null || typeof summary !== "object") return null;
-  return Object.fromEntries(
-    Object.entries(summary).filter(
-      ([, part]) => JSON.stringify(part).length <= SUMMARY_BYTES_MAX / 32,
-    ),
-  );
+  if (!existsSync(file)) throw new NotRetryable("the load test ended without a summary");
+  const summary: unknown = JSON.parse(readFileSync(file, "utf8"));
+  if (summary === null || typeof summary !== "object")
+    throw new NotRetryable("the summary of the load test is not an object");
+  return summary as Summary;
+}
+
+function reasonsOf(summary: Summary): string {
+  const reasons = summary["reasons"];
+  const text = Array.isArray(reasons) ? reasons.map(String).join("; ") : "";
+  return (text === "" ? "a threshold or check failed" : text).slice(0, 2_000);
+}
+
+/** The whole summary where it can be stored; else its parts from small to large, and which are missing. */
+function bounded(summary: Summary): { summary: Summary; omitted: readonly string[] } {
+  const parts = Object.entries(summary)
+    .map(([name, part]) => ({ name, part, size: JSON.stringify(part)?.length ?? 0 }))
+    .sort((a, b) => a.size - b.size);
+  let size = 0;
+  const kept = new Set<string>();
+  for (const part of parts) {
+    size += part.size + part.name.length;
+    if (size <= SUMMARY_CHARACTERS_MAX) kept.add(part.name);
+  }
+  return {
+    summary: Object.fromEntries(Object.entries(summary).filter(([name]) => kept.has(name))),
+    omitted: parts.filter(({ name }) => !kept.has(name)).map(({ name }) => name),
+  };
 }

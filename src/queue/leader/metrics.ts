@@ -23,7 +23,7 @@ export class QueueMetrics {
     this.#transitions.set(eventType, (this.#transitions.get(eventType) ?? 0) + 1);
   }
 
-  all(status: ClusterStatus, leases: number, audited: AuditCounts): readonly Metric[] {
+  all(status: ClusterStatus, audited: AuditCounts): readonly Metric[] {
     const nodes = NODE_STATUSES.map(
       (name) => [name, status.nodes.filter((node) => node.status === name).length] as const,
     );
@@ -33,7 +33,7 @@ export class QueueMetrics {
         label: "state",
         values: Object.entries(status.counts),
       }),
-      gauge("leases", "Task leases held, as this leader knows.", leases),
+      gauge("leases", "Task leases held.", status.counts.RUNNING),
       labelled("gauge", "nodes", {
         help: "Nodes by status.",
         label: "status",

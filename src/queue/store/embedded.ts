@@ -4,7 +4,16 @@
  * whose holder is gone is taken over. (docs/decisions/0025-embedded-store.md)
  */
 
-import { linkSync, mkdirSync, readFileSync, renameSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import type { PGlite } from "@electric-sql/pglite";
 import { DatabaseUnavailable } from "../../core/queue/errors.ts";
@@ -25,12 +34,15 @@ export class EmbeddedDatabase implements Database {
   }
 
   static async open(dataDirectory: string): Promise<EmbeddedDatabase> {
-    mkdirSync(dataDirectory, { recursive: true });
+    // Inputs and results of tasks are nobody else's affair.
+    mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
+    chmodSync(dataDirectory, 0o700);
     const lock = takeLock(dataDirectory);
     try {
       // Loaded only when used: it is large, and installations on PostgreSQL never need it.
       const { PGlite } = await import("@electric-sql/pglite");
       const engine = await PGlite.create(join(dataDirectory, "postgres"));
+      closeToOthers(dataDirectory);
       return new EmbeddedDatabase(engine, lock);
     } catch (error) {
       unlinkSync(lock);
@@ -56,6 +68,14 @@ export class EmbeddedDatabase implements Database {
     this.#closed = true;
     await this.#engine.close();
     unlinkSync(this.#lock);
+  }
+}
+
+/** The engine unpacks its first files with modes of their own. */
+function closeToOthers(directory: string): void {
+  for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
+    if (entry.isDirectory()) chmodSync(join(entry.parentPath, entry.name), 0o700);
+    else if (entry.isFile()) chmodSync(join(entry.parentPath, entry.name), 0o600);
   }
 }
 

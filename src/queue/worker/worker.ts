@@ -7,6 +7,7 @@
  * on meanwhile. A lease that is refused stops its execution and nothing of it is reported. (TQ-30..35)
  */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { createHash } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { errorText } from "../../core/base/error-text.ts";
@@ -40,6 +41,11 @@ const FAREWELL_MS = 3_000;
 /** Leases are renewed so many times per duration. */
 const RENEWALS_PER_LEASE = 3;
 
+/** What is kept of an error: of its message, its stack and its causes each, and of its name. */
+const ERROR_CHARACTERS_MAX = 8_192;
+const NAME_CHARACTERS_MAX = 200;
+const CAUSES_MAX = 5;
+
 export interface WorkerOptions {
   readonly registration: NodeRegistration;
   readonly executors: Executors;
@@ -59,9 +65,22 @@ class Execution implements Startable {
   lost = false;
   finished = false;
   #abort: AbortController | undefined;
+  /** Rejects when code of this execution left an error that nobody caught. */
+  readonly crashed: Promise<never>;
+  #crash: (error: unknown) => void = () => undefined;
 
   constructor(grant: Grant) {
     this.grant = grant;
+    this.crashed = new Promise((_, reject) => {
+      this.#crash = reject;
+    });
+    this.crashed.catch(() => undefined);
+  }
+
+  crash(error: unknown): void {
+    const words = `the executor left an error that nobody caught: ${errorText(error)}`;
+    this.#crash(new Error(words, { cause: error }));
+    this.abort(words);
   }
 
   get lease(): LeaseRef {
@@ -82,6 +101,19 @@ class Execution implements Startable {
     this.#abort ??= new AbortController();
     this.#abort.abort(new Error(reason));
   }
+}
+
+/** Which execution the running code belongs to, over its promises and timers. */
+const executing = new AsyncLocalStorage<Execution>();
+
+/**
+ * For errors that nobody caught: true when an executor left it behind, and then its task alone fails.
+ * Code that belongs to no execution is not judged here.
+ */
+export function blameExecution(error: unknown): boolean {
+  const execution = executing.getStore();
+  execution?.crash(error);
+  return execution !== undefined;
 }
 
 export class Worker {
@@ -231,7 +263,11 @@ export class Worker {
     const { grant } = execution;
     const executor = this.#options.executors[grant.executor];
     if (executor === undefined) throw new Error(`this node has no executor "${grant.executor}"`);
-    const result = await executor(JSON.parse(grant.input), this.#context(execution));
+    const input: unknown = JSON.parse(grant.input);
+    const result = await Promise.race([
+      executing.run(execution, () => executor(input, this.#context(execution))),
+      execution.crashed,
+    ]);
     const payload = encodePayload(result, "the result");
     if (payload.ok) return { status: "completed", result: payload.text, error: null };
     return {
@@ -415,9 +451,27 @@ function executionKey(grant: Grant): string {
 function failureOf(error: unknown): TaskFailure {
   if (!(error instanceof Error)) return { message: storable(String(error)) };
   const retryable = "retryable" in error && error.retryable === false ? { retryable: false } : {};
-  return { name: error.name, message: storable(error.message), ...retryable };
+  const cause = causesOf(error);
+  return {
+    name: storable(error.name, NAME_CHARACTERS_MAX),
+    message: storable(error.message),
+    ...(error.stack === undefined ? {} : { stack: storable(error.stack) }),
+    ...(cause === "" ? {} : { cause }),
+    ...retryable,
+  };
 }
 
-function storable(text: string): string {
-  return text.slice(0, 8_192).replace(/\0|\p{Surrogate}/gu, "\uFFFD");
+/** The chain of causes as one text, outermost first. */
+function causesOf(error: Error): string {
+  const texts: string[] = [];
+  let cause = error.cause;
+  while (cause !== undefined && texts.length < CAUSES_MAX) {
+    texts.push(errorText(cause));
+    cause = cause instanceof Error ? cause.cause : undefined;
+  }
+  return storable(texts.join(": "));
+}
+
+function storable(text: string, charactersMax: number = ERROR_CHARACTERS_MAX): string {
+  return text.slice(0, charactersMax).replace(/\0|\p{Surrogate}/gu, "\uFFFD");
 }

@@ -89,6 +89,19 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     expect(outcomes[3]?.stderr).toMatch(/cannot reach the queue node at http:\/\/127\.0\.0\.1:9/);
   });
 
+  it("lets no escape code of a task reach the terminal", async () => {
+    const input = JSON.stringify({
+      ms: 0,
+      fail: "\u001b]0;owned\u0007red\u001b[31m",
+      retryable: false,
+    });
+    const waited = await hyperscale(["submit", "sleep", input, "--wait"], at);
+    const listed = await hyperscale(["list"], at);
+    expect(waited.code).toBe(3);
+    expect(waited.stdout + waited.stderr + listed.stdout).not.toMatch(/[\u001b\u0007]/);
+    expect(waited.stdout).toMatch(/error +red/);
+  });
+
   it("refuses to start a node with settings or an address that cannot work", async () => {
     const start = (...args: string[]): Promise<Outcome> =>
       hyperscale(["start", "--database", server.url, ...args]);

@@ -51,7 +51,10 @@ export function startNode(options: TestNodeOptions): Promise<QueueNode> {
     databaseUrl: options.database,
     dataDirectory: ".",
     executors: {
-      ...builtinExecutors({ commands: undefined, resultsDirectory: "." }),
+      ...builtinExecutors({
+        commands: undefined,
+        loadtest: { resultsDirectory: ".", workflows: undefined },
+      }),
       ...options.executors,
     },
     capabilities: options.capabilities ?? {},
@@ -66,11 +69,16 @@ export class NodeProcess {
   readonly ready: Promise<{ readonly url: string; readonly role: string }>;
   stderr = "";
 
-  constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  /** `access`: without a token, unless a test is about it. */
+  constructor(
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+    access: readonly string[] = ["--open"],
+  ) {
     const main = fileURLToPath(new URL("./node-main.ts", import.meta.url));
     this.child = spawn(
       process.execPath,
-      ["--import", "tsx", main, "queue", "start", "--listen", "127.0.0.1:0", ...args],
+      ["--import", "tsx", main, "queue", "start", "--listen", "127.0.0.1:0", ...access, ...args],
       { stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, ...environment } },
     );
     this.child.stderr?.setEncoding("utf8").on("data", (text: string) => {
