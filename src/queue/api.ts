@@ -281,6 +281,8 @@ async function putSchedule(leader: Leader, params: unknown): Promise<unknown> {
       "a scheduled task has neither idempotency_key nor depends_on; unique_key works",
     );
   }
+  if ((task.run_after ?? undefined) !== undefined)
+    throw new QueueError("INVALID_PARAMS", "task.run_after: a scheduled task starts at its tick");
   parseSubmit(task, 1);
   await inTime(leader.putSchedule(schedule_id, cron, task));
   return { schedule_id, cron };

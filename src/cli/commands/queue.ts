@@ -104,8 +104,12 @@ function registerStart(queue: Command): void {
       "what this node offers to placement; repeatable",
       collectCapability,
     )
-    .option("--max-parallel <n>", "tasks run at once; 0 only coordinates (default: 4)", parseCount)
-    .option("--prefetch <n>", "tasks held leased beyond those running (default: 0)", parseCount)
+    .option("--max-parallel <n>", "tasks run at once; 0 only coordinates (default: 16)", parseCount)
+    .option(
+      "--prefetch <n>",
+      "tasks held leased beyond those running (default: by how fast they end)",
+      parseCount,
+    )
     .option("--lease <duration>", "task lease (default: 30s)", parseTime)
     .option("--leader-lease <duration>", "leader lease (default: 8s)", parseTime)
     .option("--poll <duration>", "poll interval (default: 5s)", parseTime)

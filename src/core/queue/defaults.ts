@@ -10,9 +10,9 @@ export const QUEUE_DEFAULTS = {
   taskLeaseMs: 30_000,
   leaseCleanupMs: 10_000,
   pollIntervalMs: 5_000,
-  maxParallel: 4,
-  /** Tasks a worker holds leased beyond those it runs; 0 keeps work available to others. */
-  prefetch: 0,
+  maxParallel: 16,
+  /** Tasks a worker holds leased beyond those it runs: as many as its pace justifies. */
+  prefetch: "auto",
   heartbeatMs: 5_000,
   maxAttempts: 3,
   /** First retry waits up to this, then up to twice, four times … (full jitter). */
@@ -47,6 +47,8 @@ export const QUEUE_LIMITS = {
   nodesListedMax: 100,
   maxAttemptsMax: 100,
   maxParallelMax: 10_000,
+  /** Tasks held ahead when that follows the pace of the worker. */
+  prefetchAutoMax: 4_000,
   /** Ready tasks of one lane that the leader keeps in memory; the rest stays in the database. */
   laneTasksMax: 10_000,
   /** A lane is refilled when fewer than this are left and the database may hold more. */

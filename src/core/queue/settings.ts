@@ -12,7 +12,8 @@ export interface QueueSettings {
   readonly leaseCleanupMs: number;
   readonly pollIntervalMs: number;
   readonly maxParallel: number;
-  readonly prefetch: number;
+  /** Tasks held leased beyond those that run; `auto` follows how fast they end. */
+  readonly prefetch: number | "auto";
   readonly heartbeatMs: number;
   readonly maxAttempts: number;
   readonly retryBaseMs: number;
@@ -30,6 +31,7 @@ const ZERO_ALLOWED = new Set(["maxParallel", "prefetch", "gracePeriodMs", "retry
 export function settingProblems(settings: QueueSettings): readonly string[] {
   const problems: string[] = [];
   for (const [name, value] of Object.entries(settings)) {
+    if (value === "auto") continue;
     const zeroAllowed = ZERO_ALLOWED.has(name);
     if (!Number.isFinite(value) || value < 0 || (value === 0 && !zeroAllowed)) {
       problems.push(

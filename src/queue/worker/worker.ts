@@ -14,6 +14,7 @@ import { errorText } from "../../core/base/error-text.ts";
 import { batchesOf } from "../../core/queue/batches.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
+import { Pace } from "../../core/queue/pace.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { canonicalJson } from "../../core/queue/placement.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
@@ -121,6 +122,7 @@ export class Worker {
   readonly #held = new Map<string, Execution>();
   #waiting: Execution[] = [];
   #running = 0;
+  readonly #pace = new Pace();
   readonly #reports: ReportSender;
   readonly #notes: NoteSender;
   #registering: Promise<void> | undefined;
@@ -194,8 +196,8 @@ export class Worker {
 
   async #askLoop(): Promise<void> {
     const { registration, settings } = this.#options;
-    const capacity = registration.max_parallel + settings.prefetch;
     while (!this.#stopping) {
+      const capacity = registration.max_parallel + this.#prefetch;
       const max = Math.min(capacity - this.#held.size, QUEUE_LIMITS.claimTasksMax);
       if (max <= 0) {
         await this.#change(settings.pollIntervalMs);
@@ -218,6 +220,12 @@ export class Worker {
       if (this.#stopping) await this.#handBack(this.#waiting.splice(0));
       else this.#fill();
     }
+  }
+
+  get #prefetch(): number {
+    const { prefetch } = this.#options.settings;
+    if (prefetch !== "auto") return prefetch;
+    return this.#pace.ahead(performance.now(), QUEUE_LIMITS.prefetchAutoMax);
   }
 
   /** Starts what is held while slots are free. */
@@ -243,6 +251,7 @@ export class Worker {
       report = { status: "failed", result: null, error: failureOf(error) };
     }
     execution.finished = true;
+    this.#pace.finished(performance.now());
     this.#running--;
     if (execution.lost) {
       this.#held.delete(execution.grant.lease_token);

@@ -159,6 +159,16 @@ describe("queue API given bad input", needs(TestPostgres.available(), NO_POSTGRE
       /never happens/,
     ],
     [
+      "a scheduled task with a time of its own",
+      rpc("put_schedule", {
+        schedule_id: "s",
+        cron: "* * * * *",
+        task: { executor: "echo", run_after: 60 },
+      }),
+      -32602,
+      /run_after: a scheduled task starts at its tick/,
+    ],
+    [
       "a renewal of a lease that is none",
       rpc("renew_lease", { task_id: "1", lease_token: "00000000-0000-4000-8000-000000000000" }),
       -32008,

@@ -1,0 +1,26 @@
+import { describe, expect, it } from "vitest";
+import { Pace } from "./pace.ts";
+
+describe("Pace", () => {
+  it("holds nothing ahead of tasks that take long", () => {
+    const pace = new Pace();
+    for (let now = 0; now < 60_000; now += 5_000) {
+      pace.finished(now);
+      expect(pace.ahead(now + 4_000, 1_000)).toBe(0);
+    }
+  });
+
+  it("holds half a second of short ones, up to the most", () => {
+    const pace = new Pace();
+    for (let now = 0; now < 1_000; now++) pace.finished(now);
+    expect(pace.ahead(1_000, 1_000)).toBe(500);
+    expect(pace.ahead(1_000, 100)).toBe(100);
+  });
+
+  it("lets go when the pace ends", () => {
+    const pace = new Pace();
+    for (let now = 0; now < 1_000; now++) pace.finished(now);
+    pace.ahead(2_000, 1_000);
+    expect(pace.ahead(3_000, 1_000)).toBe(0);
+  });
+});
