@@ -8,9 +8,7 @@
  * The role over time is the pure machine of core/queue/role.ts; this file performs what it decides.
  */
 
-import { randomBytes, randomUUID } from "node:crypto";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { randomUUID } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { errorText } from "../core/base/error-text.ts";
 import { QueueError } from "../core/queue/errors.ts";
@@ -18,7 +16,6 @@ import { bootState, nextRoleDeadline, type RoleState, stepRole } from "../core/q
 import { type QueueSettings, type Role, settingProblems } from "../core/queue/settings.ts";
 import { Background, type Work } from "../host/background.ts";
 import type { AuditCounts, AuditEvent, AuditRequester, OpenAudit } from "../host/ports/audit.ts";
-import type { Log } from "../host/ports/log.ts";
 import { startTimer } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import { RpcClient, wasNeverSent } from "./api/rpc-client.ts";
@@ -27,37 +24,19 @@ import { type ApiHost, QueueApi } from "./api.ts";
 import { Feed } from "./leader/feed.ts";
 import { Leader } from "./leader/leader.ts";
 import { QueueMetrics } from "./leader/metrics.ts";
-import { type Listen, QueueServer } from "./server.ts";
+import type { NodeOptions } from "./node-options.ts";
+import { QueueServer } from "./server.ts";
+import { shareToken } from "./shared-token.ts";
 import { type Database, loadMigrations } from "./store/database.ts";
 import { EmbeddedDatabase } from "./store/embedded.ts";
 import { PostgresDatabase } from "./store/postgres.ts";
 import { type LeaderRow, Reader } from "./store/reader.ts";
-import type { Executors } from "./worker/executor.ts";
 import { RemoteLeader } from "./worker/remote-leader.ts";
 import { Worker } from "./worker/worker.ts";
 import type { CallContext } from "./worker-api.ts";
 
+export type { NodeOptions } from "./node-options.ts";
 export { blameExecution } from "./worker/worker.ts";
-
-export interface NodeOptions {
-  readonly nodeId: string;
-  readonly role: Role;
-  readonly listen: Listen;
-  /** Where other nodes reach this one; made from `listen` when undefined. */
-  readonly advertise?: string | undefined;
-  /** PostgreSQL; undefined keeps everything in `dataDirectory`. */
-  readonly databaseUrl?: string | undefined;
-  readonly dataDirectory: string;
-  readonly token?: string | undefined;
-  /** Without `token`: one that all nodes of this database share is made and written here for clients. */
-  readonly tokenFile?: string | undefined;
-  readonly executors: Executors;
-  readonly capabilities?: Readonly<Record<string, unknown>>;
-  readonly settings: QueueSettings;
-  readonly log: Log;
-  /** Called once the node listens. Without it nothing is recorded. */
-  readonly openAudit?: () => Promise<OpenAudit>;
-}
 
 /** Whoever made the node and ends it, when nobody else asked. */
 const SYSTEM: AuditRequester = { kind: "system", name: "" };
@@ -73,7 +52,6 @@ const COUNTS_KEPT_MS = 2_000;
 /** How long work of the node may take to end once it has stopped. */
 const BACKGROUND_MS_MAX = 1_000;
 
-const TOKEN_BYTES = 32;
 /** A call that this node makes on itself. */
 const LOCAL_CALL: Omit<CallContext, "requester"> = {
   forwarded: true,
@@ -294,22 +272,11 @@ export class QueueNode implements ApiHost {
     // The lock on the data directory proves that nobody else lives: no need to wait for a lease.
     if (this.#database.kind === "embedded") await this.#database.query("leader-vacate", []);
     if (this.#token === undefined && this.#options.tokenFile !== undefined)
-      this.#token = await this.#sharedToken(this.#options.tokenFile);
+      this.#token = await shareToken(this.#database, this.#options.tokenFile);
     await this.#server.listen(listen);
     this.#url = this.#options.advertise ?? this.#server.url;
     this.#audit = await this.#options.openAudit?.();
     await this.#join();
-  }
-
-  /** Whoever may read the database may do everything anyway: the token lives there, for all nodes. */
-  async #sharedToken(file: string): Promise<string> {
-    const made = randomBytes(TOKEN_BYTES).toString("hex");
-    const [row] = await this.#database.query("token-share", [made]);
-    const token = String(row?.["token"] ?? "");
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    writeFileSync(file, `${token}\n`, { mode: 0o600 });
-    chmodSync(file, 0o600);
-    return token;
   }
 
   /** Elects and works, as the role says. */

@@ -1,0 +1,27 @@
+/** What a node is made of. */
+
+import type { QueueSettings, Role } from "../core/queue/settings.ts";
+import type { OpenAudit } from "../host/ports/audit.ts";
+import type { Log } from "../host/ports/log.ts";
+import type { Listen } from "./server.ts";
+import type { Executors } from "./worker/executor.ts";
+
+export interface NodeOptions {
+  readonly nodeId: string;
+  readonly role: Role;
+  readonly listen: Listen;
+  /** Where other nodes reach this one; made from `listen` when undefined. */
+  readonly advertise?: string | undefined;
+  /** PostgreSQL; undefined keeps everything in `dataDirectory`. */
+  readonly databaseUrl?: string | undefined;
+  readonly dataDirectory: string;
+  readonly token?: string | undefined;
+  /** Without `token`: one that all nodes of this database share is made and written here for clients. */
+  readonly tokenFile?: string | undefined;
+  readonly executors: Executors;
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+  readonly settings: QueueSettings;
+  readonly log: Log;
+  /** Called once the node listens. Without it nothing is recorded. */
+  readonly openAudit?: () => Promise<OpenAudit>;
+}

@@ -1,0 +1,19 @@
+/** The token of nodes that were given none: one for all of a database, in a file for their clients. */
+
+import { randomBytes } from "node:crypto";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import type { Database } from "./store/database.ts";
+
+const TOKEN_BYTES = 32;
+
+/** Whoever may read the database may do everything anyway: the token lives there, for all nodes. */
+export async function shareToken(database: Database, file: string): Promise<string> {
+  const made = randomBytes(TOKEN_BYTES).toString("hex");
+  const [row] = await database.query("token-share", [made]);
+  const token = String(row?.["token"] ?? "");
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  writeFileSync(file, `${token}\n`, { mode: 0o600 });
+  chmodSync(file, 0o600);
+  return token;
+}
