@@ -61,18 +61,7 @@ const program = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.
 
 const PARENT = "HYPERSCALE_LOADTEST_PARENT";
 /** Loaded into the child before anything else: a test whose node was killed must not load on. */
-const END_WITH_PARENT = `data:text/javascript,${encodeURIComponent(`
-  import { isMainThread } from "node:worker_threads";
-  const parent = Number(process.env.${PARENT});
-  if (isMainThread && process.ppid === parent) {
-    const look = setInterval(() => {
-      if (process.ppid === parent) return;
-      clearInterval(look);
-      process.kill(process.pid, "SIGINT");
-      setTimeout(() => process.kill(process.pid, "SIGKILL"), 5000).unref();
-    }, 500);
-    look.unref();
-  }`)}`;
+const endWithParent = new URL("../../../bin/end-with-parent.mjs", import.meta.url).href;
 
 export function loadtestExecutor(policy: LoadtestPolicy): Executor {
   return async (value, context) => {
@@ -83,7 +72,7 @@ export function loadtestExecutor(policy: LoadtestPolicy): Executor {
     const out = resolve(policy.resultsDirectory, name);
     mkdirSync(out, { recursive: true, mode: 0o700 });
     const run = ["run", ...input.args, "--ui", "none", "--out", out, "--", target];
-    const args = ["--import", END_WITH_PARENT, program, ...run];
+    const args = ["--import", endWithParent, program, ...run];
     const outcome = await runProgram(process.execPath, args, {
       signal: context.signal,
       environment: environmentOf(process.env),
