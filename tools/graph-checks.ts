@@ -13,7 +13,7 @@ export interface Problem {
   readonly message: string;
 }
 
-export type Modules = ReadonlyMap<string, Module>;
+type Modules = ReadonlyMap<string, Module>;
 
 /** Where processes begin, and what the package exports. */
 export const ENTRIES: readonly string[] = [

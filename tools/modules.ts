@@ -8,7 +8,7 @@ import { posix } from "node:path";
 /** Path from the root of the repository → text. */
 export type Tree = ReadonlyMap<string, string>;
 
-export interface Import {
+interface Import {
   /** As written: "./x.ts", "node:fs", "pino". */
   readonly specifier: string;
   /** The file of the tree it leads to; null for packages. */

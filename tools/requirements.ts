@@ -14,14 +14,14 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-export const REQUIREMENTS_PAGE = "docs/requirements.md";
+const REQUIREMENTS_PAGE = "docs/requirements.md";
 const PLACES_MAX = 3;
 const TABLE_HEAD = "| id | requirement | implemented in | shown by |\n| --- | --- | --- | --- |";
 
 /** Written like an id, and names of something else. */
 const STANDARDS = new Set(["AES", "CRC", "FNV", "P", "SHA", "SSH", "UTF"]);
 
-export interface RequirementProblem {
+interface RequirementProblem {
   readonly file: string;
   readonly line: number;
   readonly rule: string;
@@ -238,7 +238,7 @@ export class Requirements {
 }
 
 /** Everything that may name a requirement, except the page and this tool, which speak about ids. */
-export function requirementsOf(root: string): Requirements {
+function requirementsOf(root: string): Requirements {
   const listing = execFileSync("git", ["ls-files", "-co", "--exclude-standard"], {
     cwd: root,
     encoding: "utf8",

@@ -3,7 +3,7 @@
  * ARCHITECTURE.md shows the same table as a picture.
  */
 
-export interface Room {
+interface Room {
   /** Path prefix; the longest match decides. */
   readonly path: string;
   readonly imports: readonly string[];

@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 
 /** Any one of the names will do. */
-export const PROGRAMS = [
+const PROGRAMS = [
   {
     names: ["chromium", "chromium-browser", "google-chrome"],
     package: "chromium",

@@ -14,7 +14,7 @@ export interface Figure {
   readonly aim: number;
 }
 
-export interface Comparison {
+interface Comparison {
   readonly results: readonly ToolResult[];
   readonly ours: string;
   readonly theirs: string;

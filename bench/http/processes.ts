@@ -112,7 +112,7 @@ export class Measured {
 }
 
 /** The process and all its descendants. */
-export function treeOf(root: number): readonly number[] {
+function treeOf(root: number): readonly number[] {
   const parents = new Map<number, number>();
   for (const name of list("/proc")) {
     if (!/^\d+$/.test(name)) continue;

@@ -17,7 +17,7 @@ export interface Tool {
   readonly start: Command | { readonly skip: string };
 }
 
-export interface RotationOptions {
+interface RotationOptions {
   readonly rotations: number;
   readonly sliceMs: number;
   readonly warmUpMs: number;

@@ -8,7 +8,7 @@ import type { Command } from "./processes.ts";
 import type { Tool } from "./rotation.ts";
 import { temporaryFolder } from "./temporary.ts";
 
-export const CONNECTIONS = 64;
+const CONNECTIONS = 64;
 /** Longer than any benchmark: tools are killed when it is over. */
 const SECONDS = 1_800;
 /** Time-outs of requests must outlast the time a tool is stopped. */
@@ -52,7 +52,7 @@ export function peersAndOurs(url: string, core: number | undefined): readonly To
   ];
 }
 
-export interface HyperscaleOptions {
+interface HyperscaleOptions {
   readonly core?: number;
   readonly cores: number;
   /** Further arguments of `hyperscale run`. */

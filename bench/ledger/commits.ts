@@ -12,7 +12,7 @@ import { LedgerStream } from "../../src/ledger/testing/stream-client.ts";
 import { Meter, type Metered } from "./meter.ts";
 import { LedgerCluster } from "./processes.ts";
 
-export interface CommitsOptions {
+interface CommitsOptions {
   readonly jobs: number;
   readonly seconds: number;
   readonly warmMs: number;
@@ -54,7 +54,7 @@ export async function commits(options: CommitsOptions): Promise<Metered> {
   }
 }
 
-export interface Job {
+interface Job {
   readonly id: JobId;
   /** To the node that leads the job. */
   readonly stream: LedgerStream;

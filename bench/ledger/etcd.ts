@@ -17,7 +17,7 @@ import { until } from "./processes.ts";
 
 const CONNECTIONS = 8;
 
-export interface EtcdOptions {
+interface EtcdOptions {
   readonly keys: number;
   readonly seconds: number;
   readonly warmMs: number;

@@ -5,7 +5,7 @@ import { LedgerStream } from "../../src/ledger/testing/stream-client.ts";
 import { acceptedEvent, createJobs } from "./commits.ts";
 import { LedgerCluster } from "./processes.ts";
 
-export interface Failover {
+interface Failover {
   readonly leaseMs: number;
   readonly timesMs: readonly number[];
 }

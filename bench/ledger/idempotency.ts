@@ -26,7 +26,7 @@ const ROUNDS = 5;
 const KEYS_PER_CLIENT = 50;
 const SNAPSHOT_ENTRIES = 100_000;
 
-export interface IdempotencyFigure {
+interface IdempotencyFigure {
   readonly what: string;
   readonly entries: number;
   /** Growth of the process per entry. */

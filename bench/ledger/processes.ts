@@ -25,7 +25,7 @@ export interface NodePlace {
   readonly api: string;
 }
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly nodes: number;
   readonly leaseMs: number;
   /** The address that `from` uses for `to`, if something stands between them. */
@@ -49,7 +49,7 @@ export async function until(
   return performance.now() - since;
 }
 
-export class NodeProcess {
+class NodeProcess {
   readonly place: NodePlace;
   readonly child: ChildProcess;
   readonly ended: Promise<number | null>;

@@ -7,7 +7,7 @@ import { QueueClient } from "../../src/queue/index.ts";
 import { NodeProcess } from "../../test/processes/queue/fixtures.ts";
 import { startNode } from "./ours.ts";
 
-export interface Latency {
+interface Latency {
   readonly p50: number;
   readonly p99: number;
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 const bin = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
 
-export interface EventLine {
+interface EventLine {
   readonly event: string;
   readonly member?: string | null;
   readonly [field: string]: unknown;
@@ -19,7 +19,7 @@ export interface SeenEvent extends EventLine {
   readonly seenAt: number;
 }
 
-export interface MemberLine {
+interface MemberLine {
   readonly name: string;
   readonly address: string;
   readonly state: string;
@@ -141,7 +141,7 @@ export function freshNet(): string {
   return `${64 + below(128)}.${1 + below(250)}`;
 }
 
-export interface ClusterOptions {
+interface ClusterOptions {
   /** Second and third part of the loopback addresses: 127.a.b.1, 127.a.b.2, … */
   readonly net: string;
   readonly size: number;

@@ -11,7 +11,7 @@ export function serfVersion(): string | null {
 
 const EVENT = /EventMember(Join|Failed|Leave): (\S+)/;
 
-export class SerfProcess implements Peer {
+class SerfProcess implements Peer {
   readonly name: string;
   readonly events: SeenEvent[] = [];
   readonly ended: Promise<void>;

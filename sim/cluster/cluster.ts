@@ -19,7 +19,7 @@ import { LANE_RULES } from "./lane.ts";
 import type { Electorate, Surroundings } from "./node.ts";
 import { memberRecord, SimNode } from "./node.ts";
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly seed: number;
   /** Members that only take part in membership. */
   readonly members: number;
@@ -37,7 +37,7 @@ export interface ClusterOptions {
 }
 
 /** What wants to see everything: checkers, counters, printers. */
-export type Watcher = Partial<
+type Watcher = Partial<
   Pick<Surroundings, "onSwim" | "onElection" | "onSwimDone" | "onElectionDone">
 >;
 

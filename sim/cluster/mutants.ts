@@ -10,13 +10,13 @@ import { SWIM_RULES } from "../../src/core/cluster/swim/rules.ts";
 import type { LaneRules } from "./lane.ts";
 import { LANE_RULES } from "./lane.ts";
 
-export interface Rules {
+interface Rules {
   readonly swim: SwimRules;
   readonly election: ElectionRules;
   readonly lane: LaneRules;
 }
 
-export const ALL_RULES: Rules = { swim: SWIM_RULES, election: ELECTION_RULES, lane: LANE_RULES };
+const ALL_RULES: Rules = { swim: SWIM_RULES, election: ELECTION_RULES, lane: LANE_RULES };
 
 /** Names such as `swim.equalAliveLoses`: the rule that the mutant breaks. */
 export const MUTANTS: readonly string[] = Object.entries(ALL_RULES).flatMap(([machine, rules]) =>

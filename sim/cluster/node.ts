@@ -47,7 +47,7 @@ export interface Electorate {
   readonly rules: ElectionRules;
 }
 
-export interface NodeSpec {
+interface NodeSpec {
   readonly index: number;
   readonly record: NodeRecord;
   readonly swimConfig: SwimConfig;

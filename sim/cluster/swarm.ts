@@ -63,7 +63,7 @@ export type Fault =
   /** A copy of a voter's record rots; then an election comes, and power goes while the voter saves. */
   | { readonly kind: "powerCut"; readonly node: number; readonly forMs: number };
 
-export interface TimedFault {
+interface TimedFault {
   readonly at: number;
   readonly fault: Fault;
 }

@@ -19,14 +19,14 @@ const EXIT_CRASH = 127;
 const EXIT_LIVENESS = 128;
 const EXIT_SAFETY = 129;
 
-export interface BaseRun {
+interface BaseRun {
   readonly seed: number;
   readonly minutes: number;
   readonly mutant: string | null;
   readonly faults: readonly number[] | null;
 }
 
-export interface SimFlags {
+interface SimFlags {
   readonly seeds: number;
   readonly from: number;
   readonly minutes: number;
@@ -38,7 +38,7 @@ export interface SimFlags {
   readonly faults?: string;
 }
 
-export interface Simulator<Run extends BaseRun> {
+interface Simulator<Run extends BaseRun> {
   /** As `npm run` knows it. */
   readonly script: string;
   readonly worker: URL;

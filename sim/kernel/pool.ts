@@ -12,7 +12,7 @@ export interface PoolResult<Options> {
   readonly cpuMs: number;
 }
 
-export interface Pool<Options> {
+interface Pool<Options> {
   /** The module that calls `serveRuns`. */
   readonly worker: URL;
   readonly jobs: number;

@@ -5,7 +5,7 @@ import type { RunResult } from "../cluster/run.ts";
 /** Runs to try at most; each costs a run. */
 const TRIES_MAX = 300;
 
-export interface ShrinkableOptions {
+interface ShrinkableOptions {
   /** Indices of the plan's faults to keep; null keeps all. */
   readonly faults: readonly number[] | null;
 }

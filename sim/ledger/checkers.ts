@@ -27,7 +27,7 @@ import type { Violations } from "../cluster/checkers/violations.ts";
 import type { GroupImages, LedgerProcess, LedgerWatcher, Opened } from "./node.ts";
 import { NodeObserver } from "./observer.ts";
 
-export interface GroupTruth {
+interface GroupTruth {
   readonly id: GroupId;
   readonly isShard: boolean;
   /** By place; a shard's places without an operation stay empty. */

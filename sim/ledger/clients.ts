@@ -46,7 +46,7 @@ const ATTEMPT_MS = 7_000;
 const NO_HLC = { wallMs: 0, logical: 0, node: "client" } as JobEvent["hlc"];
 const DCS = ["dc1", "dc2"];
 
-export interface ClientWorld {
+interface ClientWorld {
   readonly world: World;
   readonly plan: LedgerPlan;
   readonly processes: readonly LedgerProcess[];
@@ -298,7 +298,7 @@ function inShards(key: string, shards: readonly number[]): boolean {
 }
 
 /** The key stands in the spec, so that a job's key is known from its log. */
-export function specOf(key: string, payload: number): Uint8Array {
+function specOf(key: string, payload: number): Uint8Array {
   return encodeUtf8(`${key}|${payload}`);
 }
 

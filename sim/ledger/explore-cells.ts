@@ -50,7 +50,7 @@ interface Flight {
   readonly message: VsrMessage;
 }
 
-export interface CellOptions {
+interface CellOptions {
   readonly members: readonly NodeId[];
   readonly config: VsrConfig;
   readonly rules: VsrRules;

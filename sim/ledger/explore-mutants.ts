@@ -5,7 +5,7 @@ import type { Scope } from "./explore.ts";
 
 type Small = Omit<Scope, "statesMax">;
 
-export interface Reached {
+interface Reached {
   readonly name: string;
   readonly scope: Small;
   /** Within some thousand states. */

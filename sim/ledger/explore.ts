@@ -35,7 +35,7 @@ export interface Scope {
   readonly rules?: Partial<VsrRules>;
 }
 
-export interface Exploration {
+interface Exploration {
   readonly states: number;
   /** All schedules of fewer steps than this were seen. */
   readonly depth: number;

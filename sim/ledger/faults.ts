@@ -9,7 +9,7 @@ import type { Links } from "./links.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerFault, LedgerPlan } from "./swarm.ts";
 
-export interface FaultTargets {
+interface FaultTargets {
   readonly world: World;
   readonly network: Network;
   readonly links: Links;

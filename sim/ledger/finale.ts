@@ -21,7 +21,7 @@ import type { LedgerClients } from "./clients.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerPlan } from "./swarm.ts";
 
-export interface Missing {
+interface Missing {
   readonly id: string;
   readonly text: string;
 }
@@ -29,7 +29,7 @@ export interface Missing {
 const RETRY_MS = 500;
 
 /** What the end of a run looks at. */
-export interface FinaleSurroundings {
+interface FinaleSurroundings {
   readonly world: World;
   readonly plan: LedgerPlan;
   readonly clients: LedgerClients;

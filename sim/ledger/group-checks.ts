@@ -9,7 +9,7 @@ import type { ReplicaState } from "../../src/core/ledger/group/state.ts";
 import type { GroupImage, VsrEffect } from "../../src/core/ledger/group/types.ts";
 
 /** What the checks need to know of a node at the end of a step. */
-export interface Observed {
+interface Observed {
   readonly id: NodeId;
   readonly state: ReplicaState;
   /** Folded from what is on disk. */
@@ -23,7 +23,7 @@ interface Promised {
   readonly until: number;
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   readonly leaseMs: number;
   readonly leaseReads: boolean;
   /** Report only damage (I1..I8), not the messages and promises that lead to it. */

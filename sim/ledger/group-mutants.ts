@@ -9,7 +9,7 @@ import type { VsrRules } from "../../src/core/ledger/group/rules.ts";
 import { VSR_RULES } from "../../src/core/ledger/group/rules.ts";
 import { walk, walkAndHeal } from "./walk.ts";
 
-export interface Mutant {
+interface Mutant {
   readonly name: string;
   readonly rules: Partial<VsrRules>;
   readonly members: number;
@@ -62,7 +62,7 @@ export const VARIANTS: readonly Mutant[] = [
   variant("H four members with a quorum of two", { majorityQuorum: false }, 4),
 ];
 
-export interface Find {
+interface Find {
   readonly seed: number;
   readonly violation: string;
 }

@@ -49,7 +49,7 @@ export interface GroupNode {
   offset: number;
 }
 
-export interface GroupOptions {
+interface GroupOptions {
   readonly seed: number | string;
   readonly members: number;
   /** Nodes beside the first members, to be brought in by reconfigurations. */

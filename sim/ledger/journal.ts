@@ -29,7 +29,7 @@ import type {
 } from "../../src/core/ledger/log/writer-types.ts";
 import type { LedgerDisk } from "./disk.ts";
 
-export interface JournalRecord {
+interface JournalRecord {
   readonly lsn: number;
   readonly type: number;
   readonly payload: Uint8Array;
@@ -44,7 +44,7 @@ export interface JournalObserver {
   failed(): void;
 }
 
-export interface JournalHost {
+interface JournalHost {
   readonly disk: LedgerDisk;
   readonly observer: JournalObserver;
   local(): Millis;
@@ -54,14 +54,14 @@ export interface JournalHost {
   die(why: string): void;
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   readonly config: WalConfig;
   readonly identity: string;
   readonly rules: WalRules;
   readonly checkpointsKept: number;
 }
 
-export interface Checkpoint {
+interface Checkpoint {
   readonly header: CheckpointHeader;
   readonly payload: Uint8Array;
 }

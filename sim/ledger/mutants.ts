@@ -9,14 +9,14 @@ import { IDEMPOTENCY_RULES, type IdempotencyRules } from "../../src/core/ledger/
 import { WAL_RULES, type WalRules } from "../../src/core/ledger/log/rules.ts";
 import { NODE_RULES, type NodeRules } from "../../src/core/ledger/node/rules.ts";
 
-export interface LedgerSimRules {
+interface LedgerSimRules {
   readonly vsr: VsrRules;
   readonly wal: WalRules;
   readonly idempotency: IdempotencyRules;
   readonly node: NodeRules;
 }
 
-export const ALL_LEDGER_RULES: LedgerSimRules = {
+const ALL_LEDGER_RULES: LedgerSimRules = {
   vsr: VSR_RULES,
   wal: WAL_RULES,
   idempotency: IDEMPOTENCY_RULES,

@@ -31,7 +31,7 @@ import type { LedgerDisk } from "./disk.ts";
 import { identityText, Journal, type JournalObserver, type JournalOpening } from "./journal.ts";
 import type { Links } from "./links.ts";
 
-export interface LedgerSpec {
+interface LedgerSpec {
   readonly index: number;
   readonly id: NodeId;
   readonly sites: readonly Site[];

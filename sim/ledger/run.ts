@@ -58,7 +58,7 @@ export function runLedgerSeed(options: LedgerRunOptions): RunResult {
   };
 }
 
-export class LedgerRun {
+class LedgerRun {
   readonly world: World;
   readonly plan: LedgerPlan;
   readonly processes: readonly LedgerProcess[];

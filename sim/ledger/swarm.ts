@@ -52,7 +52,7 @@ export type LedgerFault =
     }
   | { readonly kind: "restartAll"; readonly power: boolean; readonly spreadMs: number };
 
-export interface TimedLedgerFault {
+interface TimedLedgerFault {
   readonly at: number;
   readonly fault: LedgerFault;
 }

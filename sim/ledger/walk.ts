@@ -13,7 +13,7 @@ import type { GroupNode } from "./group.ts";
 import { Group } from "./group.ts";
 
 /** Short times and small windows, so that a walk of some hundred steps meets every border. */
-export const WALK_CONFIG: VsrConfig = {
+const WALK_CONFIG: VsrConfig = {
   ...VSR_DEFAULTS,
   leaseMs: 1_000,
   clockDriftMax: 0.05,
@@ -195,7 +195,7 @@ function reconfigure(group: Group, node: GroupNode): void {
 }
 
 /** Everybody is up, nothing is lost: somebody must lead, and commit. */
-export function heal(group: Group): void {
+function heal(group: Group): void {
   const { nodes, network } = group;
   for (const node of nodes) {
     node.paused = false;

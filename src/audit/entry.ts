@@ -42,7 +42,7 @@ interface StoredDetail {
   readonly value: string;
 }
 
-export const ENTRY_FORMAT = 1;
+const ENTRY_FORMAT = 1;
 const NAME_BYTES_MAX = 256;
 const KIND_BYTES_MAX = 64;
 const SUBJECT_BYTES_MAX = 512;
@@ -100,7 +100,7 @@ export function encodeEvent(node: string, event: AuditEvent): Uint8Array {
   });
 }
 
-export type DecodedEvent =
+type DecodedEvent =
   | { readonly kind: "event"; readonly event: StoredEvent }
   | { readonly kind: "newer"; readonly format: number }
   | { readonly kind: "damaged"; readonly problem: string };

@@ -46,7 +46,7 @@ export interface AuditProblem {
   readonly message: string;
 }
 
-export interface ReadAuditOptions {
+interface ReadAuditOptions {
   /** Only what was written after this number. */
   readonly afterLsn?: number;
   readonly onProblem?: (problem: AuditProblem) => void;

@@ -2,7 +2,7 @@
 
 import { maskCredentials } from "../core/base/mask-credentials.ts";
 
-export type TargetUrl =
+type TargetUrl =
   | { readonly ok: true; readonly url: URL }
   | { readonly ok: false; readonly problem: string };
 

@@ -7,7 +7,7 @@
 import { generateKeyPairSync, randomBytes, sign } from "node:crypto";
 import { isIPv4 } from "node:net";
 
-export interface CertificateOptions {
+interface CertificateOptions {
   /** DNS names and IPv4 addresses. */
   readonly hosts?: readonly string[];
   readonly validFrom?: Date;

@@ -35,13 +35,13 @@ export interface Endpoint {
   readonly does: string;
 }
 
-export interface HandledEndpoint extends Endpoint {
+interface HandledEndpoint extends Endpoint {
   readonly handler: Handler;
 }
 
 const GET: readonly string[] = ["GET", "HEAD"];
 const POST: readonly string[] = ["POST"];
-export const ANY_METHOD: readonly string[] = [];
+const ANY_METHOD: readonly string[] = [];
 
 export const handledEndpoints: readonly HandledEndpoint[] = [
   { path: "/", methods: GET, does: "a small fast answer", handler: answerHome },

@@ -6,14 +6,14 @@
  *     type User { id: ID!  name: String! }
  */
 
-export const SCHEMA = "type Query { user(id: ID!): User } type User { id: ID! name: String! }";
+const SCHEMA = "type Query { user(id: ID!): User } type User { id: ID! name: String! }";
 
-export interface GraphqlUser {
+interface GraphqlUser {
   readonly id: number;
   readonly name: string;
 }
 
-export interface GraphqlAnswer {
+interface GraphqlAnswer {
   readonly data?: Readonly<Record<string, unknown>> | null;
   readonly errors?: readonly { readonly message: string; readonly path?: readonly string[] }[];
 }

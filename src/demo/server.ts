@@ -22,7 +22,7 @@ import { StallGate } from "./stall.ts";
 export const DEMO_PORT = 8089;
 export const DEMO_HOST = "127.0.0.1";
 
-export interface DemoTargetOptions {
+interface DemoTargetOptions {
   readonly host?: string;
   /** 0 takes any free port. */
   readonly port?: number;
@@ -30,7 +30,7 @@ export interface DemoTargetOptions {
   readonly tls?: Certificate;
 }
 
-export interface DemoStats {
+interface DemoStats {
   readonly requests: number;
   /** Connections accepted. */
   readonly connections: number;

@@ -21,7 +21,7 @@ export interface CompiledStep {
   readonly run: StepFunction | null;
 }
 
-export interface CompiledCheck {
+interface CompiledCheck {
   readonly index: number;
   readonly definition: CheckDefinition;
 }

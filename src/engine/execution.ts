@@ -32,19 +32,19 @@ import { type UserHost, VirtualUser } from "./user.ts";
 import { UserIds } from "./user-ids.ts";
 
 /** Ten frames a second: the width of a window of the time series. */
-export const FRAME_INTERVAL_MS = 100;
+const FRAME_INTERVAL_MS = 100;
 /** A loop that has not reached its timers for so long is starved by code that never waits. */
 const STARVED_MS = 50;
 const LEASE_BLOCKS = 20;
 const LEASE_BLOCK_MAX = 1_000;
 
-export interface ExecutionEnd {
+interface ExecutionEnd {
   readonly provided: Readonly<Record<string, unknown>>;
   readonly notes: readonly string[];
   readonly faults: readonly { readonly gate: string; readonly text: string }[];
 }
 
-export interface ExecutionHost extends LeaseRequester {
+interface ExecutionHost extends LeaseRequester {
   log(line: string): void;
   frame(): void;
   finished(end: ExecutionEnd): void;
@@ -52,7 +52,7 @@ export interface ExecutionHost extends LeaseRequester {
   failed(problem: Problem): void;
 }
 
-export interface ExecutionInputs {
+interface ExecutionInputs {
   readonly workflow: CompiledWorkflow;
   /** The plan after overrides. */
   readonly plan: LoadPlan;

@@ -8,7 +8,7 @@ import { feedLease } from "./messages.ts";
 const LEASE_BLOCK_MAX = 256;
 const LEASE_BLOCKS_PER_CORE = 20;
 
-export type RowTaken = { readonly row: unknown } | "wait" | "exhausted";
+type RowTaken = { readonly row: unknown } | "wait" | "exhausted";
 
 class OneFeed {
   readonly #rows: RowSource<unknown>;

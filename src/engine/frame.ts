@@ -7,7 +7,7 @@
 import type { ByteReader, ByteWriter } from "../core/base/bytes.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 
-export const FRAME_VERSION = 2;
+const FRAME_VERSION = 2;
 
 /** The part of a frame that is not about single steps. */
 export interface FrameHead {

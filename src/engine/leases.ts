@@ -9,7 +9,7 @@ export interface LeaseRequester {
 }
 
 /** An index, or: none now but perhaps later, or: none ever. */
-export type Taken = number | "wait" | "exhausted";
+type Taken = number | "wait" | "exhausted";
 
 export class IndexLease {
   readonly #name: string;

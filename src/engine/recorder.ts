@@ -24,7 +24,7 @@ const NEVER_SENT: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
 export const MOMENT_SLACK_MS = 1e-4;
 
 /** What the execution adds to a frame. */
-export type FrameMoment = Pick<
+type FrameMoment = Pick<
   FrameHead,
   "measuredMs" | "warmingUp" | "target" | "arrivalsMissed" | "loopLagUs"
 >;

@@ -14,7 +14,7 @@
 
 import { errorText } from "../core/base/error-text.ts";
 
-export type WorkKind = "every" | "after" | "run";
+type WorkKind = "every" | "after" | "run";
 
 export interface WorkView {
   readonly name: string;

@@ -22,7 +22,7 @@ const LINGER_MS = 1_000;
 /** A peer that does not take what we answer is cut off when this much waits for it. */
 const BACKLOG_BYTES_MAX = 64 * 1_048_576;
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly stream: ByteStream;
   readonly guard: Omit<StreamGuardOptions, "claims">;
   readonly compressor: Compressor;

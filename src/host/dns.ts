@@ -7,7 +7,7 @@ import { lookup, Resolver } from "node:dns/promises";
 import type { Address } from "../core/base/ids.ts";
 import { formatAddress } from "../wire/address.ts";
 
-export interface DnsAnswer {
+interface DnsAnswer {
   readonly addresses: readonly Address[];
   /** Null when no record named one. */
   readonly ttlMs: number | null;

@@ -3,7 +3,7 @@
 import { TwoCopies, type TwoCopiesEffect, type TwoCopiesInput } from "../core/base/two-copies.ts";
 import type { DiskPort } from "./ports/disk.ts";
 
-export interface DurableRegionOptions {
+interface DurableRegionOptions {
   readonly disk: DiskPort;
   readonly region: string;
   /** What the record holds, for whoever has to decide when it cannot be read. */

@@ -6,7 +6,7 @@ import type { Log } from "./ports/log.ts";
 const OTHERS = 0o077;
 
 /** What is wrong with the file's permissions, or null. Elsewhere than on POSIX modes say nothing. */
-export function exposureOf(file: string): string | null {
+function exposureOf(file: string): string | null {
   if (process.platform === "win32") return null;
   const mode = statSync(file).mode & 0o777;
   if ((mode & OTHERS) === 0) return null;

@@ -19,7 +19,7 @@ import { alternativeUris } from "./tls.ts";
 const HANDSHAKE_MS_MAX = 5_000;
 const BACKLOG = 511;
 
-export interface TcpOptions {
+interface TcpOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: TlsMaterial | null;

@@ -40,8 +40,8 @@ import {
 import { STREAM_PROTOCOL, serveStream } from "./api-stream.ts";
 import { AUDIT_EVENTS_MAX } from "./audit.ts";
 import type { LedgerConfig } from "./config.ts";
-import type { LedgerHost } from "./host.ts";
 import { ledgerMetrics } from "./metrics.ts";
+import type { LedgerService } from "./service.ts";
 import { groupsOf, groupViews } from "./status.ts";
 
 /** Groups that change their replicas at the same time: each new one is sent its log. */
@@ -55,15 +55,15 @@ const LIMITS: ControlLimits = {
   keepAliveMs: 5_000,
 };
 
-export interface ApiServerOptions {
-  readonly host: LedgerHost;
+interface ApiServerOptions {
+  readonly host: LedgerService;
   readonly log: Log;
 }
 
 export class ApiServer {
-  readonly #host: LedgerHost;
+  readonly #host: LedgerService;
 
-  private constructor(host: LedgerHost) {
+  private constructor(host: LedgerService) {
     this.#host = host;
   }
 
@@ -190,7 +190,7 @@ function time(query: URLSearchParams, name: string, fallback: number): number {
   throw new HttpError(400, `${name} "${text}": write 2026-01-31T12:00:00Z, or milliseconds`);
 }
 
-function stream(socket: Duplex, host: LedgerHost, requester: AuditRequester): void {
+function stream(socket: Duplex, host: LedgerService, requester: AuditRequester): void {
   // The socket of an upgraded request is a TCP connection; Node types it as any stream.
   const connection = socket as Socket;
   connection.setNoDelay(true);

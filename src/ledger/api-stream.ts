@@ -13,7 +13,7 @@ import { decodeBatch, encodeBatches } from "../core/ledger/node/codec.ts";
 import type { LedgerAnswer, NodeMessage } from "../core/ledger/node/messages.ts";
 import type { AuditRequester } from "../host/ports/audit.ts";
 import { FrameReader, frame } from "../wire/frame.ts";
-import type { LedgerHost } from "./host.ts";
+import type { LedgerService } from "./service.ts";
 
 export const STREAM_PROTOCOL = "hyperscale-ledger-1";
 /** A submission may bring a description of a megabyte. */
@@ -27,7 +27,7 @@ const FRAME_STALL_MS_MAX = 30_000;
 
 const writer = new ByteWriter(ANSWER_BYTES * 2);
 
-export function serveStream(socket: Socket, host: LedgerHost, requester: AuditRequester): void {
+export function serveStream(socket: Socket, host: LedgerService, requester: AuditRequester): void {
   const frames = new FrameReader(STREAM_FRAME_BYTES_MAX);
   let answers: NodeMessage[] = [];
   let inFlight = 0;

@@ -39,7 +39,7 @@ interface OpenFile {
   offset: number;
 }
 
-export interface ArchiveOptions {
+interface ArchiveOptions {
   readonly directory: string;
   readonly keepMs: number;
   readonly wall: () => number;

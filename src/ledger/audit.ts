@@ -20,7 +20,7 @@ export interface AuditQuery {
   readonly limit: number;
 }
 
-export interface AuditEvent {
+interface AuditEvent {
   readonly jobId: string;
   readonly event: TrailEntry;
   readonly archived: boolean;

@@ -35,7 +35,7 @@ export class LedgerClientError extends Error {
   }
 }
 
-export interface LedgerCall {
+interface LedgerCall {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly body?: unknown;

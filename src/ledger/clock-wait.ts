@@ -6,7 +6,7 @@
 /** How often a clock that is behind is looked at again: it may be set right at any time. */
 const LOOK_MS = 1_000;
 
-export interface ClockWait {
+interface ClockWait {
   /** How far the clock is behind now; 0 when the node may serve. */
   readonly behindMs: () => number;
   readonly pause: (ms: number) => Promise<void>;

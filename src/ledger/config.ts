@@ -119,7 +119,7 @@ export interface PeerConfig {
   readonly address: Address;
 }
 
-export interface Listen {
+interface Listen {
   readonly host: string;
   readonly port: number;
 }
@@ -144,7 +144,7 @@ export interface LedgerConfig {
   readonly logLevel: LogThreshold;
 }
 
-export type LedgerConfigResult =
+type LedgerConfigResult =
   | { readonly ok: true; readonly config: LedgerConfig }
   | { readonly ok: false; readonly problems: readonly string[] };
 

@@ -5,7 +5,7 @@ import type { LedgerEffect, LedgerInput } from "../core/ledger/node/types.ts";
 import { type BatchDriven, type BatchRun, Loop } from "../host/loop.ts";
 import type { Clock } from "../host/ports/clock.ts";
 
-export interface DriverHandlers extends BatchRun<LedgerEffect> {
+interface DriverHandlers extends BatchRun<LedgerEffect> {
   /** A broken invariant: the process must end. */
   readonly onDefect: (error: unknown) => void;
 }

@@ -16,7 +16,7 @@ import { Random } from "../core/base/random.ts";
 import { useSha256 } from "../core/base/sha256.ts";
 import type { JobState } from "../core/ledger/job/fold.ts";
 import { LEDGER_RULES } from "../core/ledger/node/config.ts";
-import type { LedgerAnswer, LedgerRequest, NodeMessage } from "../core/ledger/node/messages.ts";
+import type { LedgerRequest, NodeMessage } from "../core/ledger/node/messages.ts";
 import { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerEffect } from "../core/ledger/node/types.ts";
 import type { Background } from "../host/background.ts";
@@ -33,7 +33,8 @@ import { Driver } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
 import { identityOfDirectory } from "./identity.ts";
 import { Peers } from "./peers.ts";
-import { type HostStatus, hostStatus } from "./status.ts";
+import type { LedgerService, OnAnswer } from "./service.ts";
+import { type HostCounts, type HostStatus, hostStatus } from "./status.ts";
 import { Store } from "./store.ts";
 
 /** Records without room in the log's queue: beyond it clients are told to retry, and peers are not heard. */
@@ -43,7 +44,7 @@ const LEADS_EVERY_MS = 1_000;
 const DRAIN_MS_MAX = 1_000;
 const DRAIN_LOOK_MS = 10;
 
-export type HostEvent =
+type HostEvent =
   | {
       readonly event: "leads";
       readonly leading: number;
@@ -53,7 +54,7 @@ export type HostEvent =
   | { readonly event: "alarm"; readonly group: string; readonly why: string }
   | { readonly event: "peer"; readonly peer: string; readonly up: boolean };
 
-export interface HostHandlers {
+interface HostHandlers {
   readonly clock: Clock;
   readonly log: Log;
   readonly background: Background;
@@ -65,21 +66,10 @@ export interface HostHandlers {
   readonly onFatal: (reason: string, error: unknown) => void;
 }
 
-export interface HostCounts {
-  requests: number;
-  answers: number;
-  commits: number;
-  alarms: number;
-  /** Batches of peers that were not taken because the disk was behind. */
-  shed: number;
-}
-
-type OnAnswer = (answer: LedgerAnswer) => void;
-
 /** Whoever prepared the data directory and starts the process on it. */
 const SYSTEM: AuditRequester = { kind: "system", name: "" };
 
-export class LedgerHost {
+export class LedgerHost implements LedgerService {
   readonly config: LedgerConfig;
   readonly #handlers: HostHandlers;
   readonly #waiting = new Map<number, OnAnswer>();

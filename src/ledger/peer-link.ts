@@ -28,7 +28,7 @@ interface Letter {
   readonly at: number;
 }
 
-export interface PeerLinkOptions {
+interface PeerLinkOptions {
   readonly connect: (handlers: {
     readonly onUp: (connection: Connection) => void;
     readonly onEnd: (problem: string) => void;

@@ -34,7 +34,7 @@ const PLACES = { total: 256, perHost: 128, forMembers: 128 };
 /** The same refusal of the same peer is logged again after this. */
 const REPEAT_LOG_MS = 30_000;
 
-export interface PeersHandlers {
+interface PeersHandlers {
   /** `identity`: of the sender's data directory. */
   readonly onMessages: (from: NodeId, identity: string, messages: readonly NodeMessage[]) => void;
   /** Why a peer with this data directory is not heard; null when it is. */

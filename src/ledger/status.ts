@@ -8,11 +8,19 @@ import type { LedgerStatus } from "../core/ledger/node/types.ts";
 import type { AuditCounts } from "../host/ports/audit.ts";
 import { describeLedger, type LedgerConfig } from "./config.ts";
 import type { Driver } from "./driver.ts";
-import type { HostCounts } from "./host.ts";
 import type { Peers, PeerView } from "./peers.ts";
 import type { Store } from "./store.ts";
 
-export const GROUPS_LISTED_MAX = 10_000;
+const GROUPS_LISTED_MAX = 10_000;
+
+export interface HostCounts {
+  requests: number;
+  answers: number;
+  commits: number;
+  alarms: number;
+  /** Batches of peers that were not taken because the disk was behind. */
+  shed: number;
+}
 
 export interface HostStatus {
   readonly name: string;
@@ -44,7 +52,7 @@ export interface HostStatus {
   readonly peers: readonly PeerView[];
 }
 
-export interface GroupView {
+interface GroupView {
   readonly group: string;
   readonly status: string;
   readonly view: number;

@@ -28,7 +28,7 @@ import { WalError } from "./log/errors.ts";
 import type { WalEvent } from "./log/types.ts";
 import { Wal } from "./log/wal.ts";
 
-export interface StoreHandlers {
+interface StoreHandlers {
   readonly clock: Clock;
   readonly log: Log;
   readonly background: Background;
@@ -37,7 +37,7 @@ export interface StoreHandlers {
   readonly onFailed: (error: Error) => void;
 }
 
-export interface Recovered {
+interface Recovered {
   readonly images: ReadonlyMap<GroupId, GroupImage>;
   readonly archived: Iterable<string>;
   readonly identities: ReadonlyMap<NodeId, string>;

@@ -15,7 +15,7 @@ import { EventStream, type EventStreamOptions } from "../host/control/event-stre
 import type { ControlRequest } from "../host/control/server.ts";
 import { RpcClient } from "./api/rpc-client.ts";
 import type { FeedMessage } from "./api/types.ts";
-import type { QueueNode } from "./node.ts";
+import type { ServedNode } from "./served-node.ts";
 
 const LOOK_MS = 1_000;
 const STREAM: EventStreamOptions = {
@@ -26,7 +26,7 @@ const STREAM: EventStreamOptions = {
 };
 
 interface FollowOptions {
-  readonly node: QueueNode;
+  readonly node: ServedNode;
   readonly request: ControlRequest;
   readonly taskId: string | undefined;
   /** The follower is a node: it hears what this one knows, and nothing from elsewhere. */

@@ -3,8 +3,12 @@
 import type { QueueSettings, Role } from "../core/queue/settings.ts";
 import type { OpenAudit } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
-import type { Listen } from "./server.ts";
 import type { Executors } from "./worker/executor.ts";
+
+export interface Listen {
+  readonly host: string;
+  readonly port: number;
+}
 
 export interface NodeOptions {
   readonly nodeId: string;

@@ -25,15 +25,11 @@ import type { Log } from "../host/ports/log.ts";
 import { answerRpc, asQueueError, failure } from "./api/rpc.ts";
 import type { QueueApi } from "./api.ts";
 import { followTask } from "./follow.ts";
-import type { QueueNode } from "./node.ts";
+import type { Listen } from "./node-options.ts";
+import type { ServedNode } from "./served-node.ts";
 
-export interface Listen {
-  readonly host: string;
-  readonly port: number;
-}
-
-export interface ServerOptions {
-  readonly node: QueueNode;
+interface ServerOptions {
+  readonly node: ServedNode;
   readonly api: QueueApi;
   /** Known once the database is open. */
   readonly token: () => string | undefined;

@@ -4,7 +4,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import type { CoreCommand, CoreEvent } from "../engine/messages.ts";
 import { coreEntry } from "./bundle.ts";
 
-export interface CoreProcessOptions {
+interface CoreProcessOptions {
   readonly number: number;
   /** Open a debugger port and wait for nothing else. */
   readonly inspect: boolean;

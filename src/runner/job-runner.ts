@@ -11,7 +11,7 @@
 import { assertNever } from "../core/base/assert.ts";
 import { type ExecutionOutcome, Job, type JobEffect } from "../core/run/job/job.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import type { Fault } from "../core/run/results/gates.ts";
+import type { Fault } from "../core/run/results/metric-source.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../engine/messages.ts";
 import { LeaseAllocator } from "./lease-allocator.ts";
 
@@ -33,7 +33,7 @@ export interface JobListener {
 }
 
 /** What the run does for its job: carry commands to the cores, and pass on what is for the user. */
-export interface JobHost {
+interface JobHost {
   send(core: number, command: CoreCommand): void;
   now(): number;
   log(line: string): void;

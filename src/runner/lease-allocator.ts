@@ -2,7 +2,7 @@
 
 import { ITERATIONS_LEASE } from "../engine/messages.ts";
 
-export interface Granted {
+interface Granted {
   readonly from: number;
   readonly to: number;
   readonly last: boolean;

@@ -21,7 +21,7 @@ export interface DescriptorLimits {
   readonly ceiling: number;
 }
 
-export interface PortRange {
+interface PortRange {
   readonly low: number;
   readonly high: number;
   /** Ports inside the range that the system keeps for others. */
@@ -35,7 +35,7 @@ export interface System {
 }
 
 /** `possible` is how many connections the limit allows. */
-export type LimitCheck =
+type LimitCheck =
   | { readonly ok: true; readonly possible: number; readonly raisedFrom: number | null }
   | { readonly ok: false; readonly possible: number; readonly problem: string };
 

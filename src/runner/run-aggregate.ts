@@ -7,8 +7,9 @@ import { assert } from "../core/base/assert.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { describePlan, planDurationMs, targetRate } from "../core/run/plan/load.ts";
 import { formatCount, formatPercent, formatRate } from "../core/run/results/format.ts";
-import { type Fault, faultGates, implicitGates } from "../core/run/results/gates.ts";
+import { faultGates, implicitGates } from "../core/run/results/gates.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
+import type { Fault } from "../core/run/results/metric-source.ts";
 import {
   type GeneratorData,
   metricSource,
@@ -43,7 +44,7 @@ import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { JobListener } from "./job-runner.ts";
 import { WorkflowAggregate } from "./workflow-aggregate.ts";
 
-export interface RunAggregateOptions {
+interface RunAggregateOptions {
   readonly name: string;
   readonly manifests: readonly WorkflowManifest[];
   /** Of the whole run, from the command line. */

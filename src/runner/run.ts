@@ -25,7 +25,7 @@ import { checkDescriptors, checkPorts } from "./limits.ts";
 import { cpuModel } from "./machine.ts";
 import { RunAggregate } from "./run-aggregate.ts";
 
-export interface RunOptions {
+interface RunOptions {
   /** File or URL, as the user named it. */
   readonly name: string;
   readonly bundle: Bundle;

@@ -7,15 +7,15 @@ import { pathToFileURL } from "node:url";
 import type { LoadOverrides } from "../workflow/overrides.ts";
 import type { Bundle } from "./bundle.ts";
 
-export interface UrlRequest {
+interface UrlRequest {
   readonly url: string;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
 }
 
-export const URL_MODE_VUS = 64;
-export const URL_MODE_DURATION_MS = 10_000;
+const URL_MODE_VUS = 64;
+const URL_MODE_DURATION_MS = 10_000;
 
 export async function urlWorkflow(request: UrlRequest, overrides: LoadOverrides): Promise<Bundle> {
   const { body, headers, method, url } = request;

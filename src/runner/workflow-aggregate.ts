@@ -2,8 +2,7 @@
 
 import { ByteReader } from "../core/base/bytes.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import type { Fault } from "../core/run/results/gates.ts";
-import type { WorkflowData } from "../core/run/results/metric-source.ts";
+import type { Fault, WorkflowData } from "../core/run/results/metric-source.ts";
 import type { WorkflowStatus } from "../core/run/results/model.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { MetricTotals } from "../core/run/stats/metrics.ts";

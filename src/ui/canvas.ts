@@ -9,7 +9,7 @@ import { drawDashboard, drawMoving } from "./dashboard.ts";
 import { Grid, type Rect } from "./grid.ts";
 import type { Scene } from "./scene.ts";
 
-export const WHOLE_PICTURE_MS = 250;
+const WHOLE_PICTURE_MS = 250;
 
 interface Drawn {
   readonly body: Grid;

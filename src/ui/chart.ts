@@ -19,7 +19,7 @@ const DASH = 0x254c;
 const AXIS = 0x2502;
 const AXIS_TICK = 0x2524;
 
-export interface TimeAxis {
+interface TimeAxis {
   readonly untilSeconds: number;
   readonly nowSeconds: number;
 }
@@ -29,7 +29,7 @@ export interface TargetPoint {
   readonly perSecond: number;
 }
 
-export interface RateAxis extends TimeAxis {
+interface RateAxis extends TimeAxis {
   /** Oldest first; each holds until the next. */
   readonly targets: readonly TargetPoint[];
 }

@@ -132,7 +132,7 @@ function failures({ summary }: LiveRun): string {
 }
 
 /** https://docs.github.com/actions workflow commands: data escapes %, CR and LF. */
-export function annotations({ thresholds, reasons, verdict, generator }: RunSummary): string[] {
+function annotations({ thresholds, reasons, verdict, generator }: RunSummary): string[] {
   const failed = thresholds.filter(({ passed }) => !passed);
   const lines = failed.map(({ expression, actualText, workflow }) => {
     const where = workflow === null ? "" : ` in ${workflow}`;

@@ -24,7 +24,7 @@ const WIDTH_MIN = 80;
 const WIDTH_MAX = 160;
 const MESSAGES_SHOWN_MAX = 20;
 
-export interface KeptMessages {
+interface KeptMessages {
   readonly lines: readonly string[];
   /** Older ones that are gone. */
   readonly dropped: number;

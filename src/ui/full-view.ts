@@ -19,7 +19,7 @@ import { colorDepth, Style, sgrTable } from "./style.ts";
 
 /** Messages kept for the screen and repeated at the end. */
 export const MESSAGES_MAX = 100;
-export const MESSAGE_CHARS_MAX = 2_000;
+const MESSAGE_CHARS_MAX = 2_000;
 /** How long the answer to a key is shown. */
 const NOTICE_MS = 2_500;
 /** Without news the picture is refreshed this often: pages take turns and notices go. */

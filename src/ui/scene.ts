@@ -9,7 +9,7 @@ import type { StepSummary, WorkflowSummary } from "../core/run/results/model.ts"
 import type { TargetPoint } from "./chart.ts";
 
 /** How long each step or page is shown when there are more than fit. (TUI-3) */
-export const CYCLE_MS = 3_000;
+const CYCLE_MS = 3_000;
 
 export interface Scene {
   readonly nowMs: number;
@@ -69,7 +69,7 @@ export function focusOf(count: number, { nowMs, pinned }: Scene): number {
   return ((wanted % count) + count) % count;
 }
 
-export interface Page {
+interface Page {
   readonly from: number;
   readonly to: number;
 }

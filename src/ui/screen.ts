@@ -11,7 +11,7 @@ import { paint } from "./paint.ts";
 import type { Host, InputStream, OutputStream } from "./ports.ts";
 import { type ColorDepth, sgrTable } from "./style.ts";
 
-export const FRAME_MS = 50;
+const FRAME_MS = 50;
 const FALLBACK_COLUMNS = 80;
 const FALLBACK_ROWS = 24;
 /** Beyond this a terminal is a mistake, and a picture would cost too much. */
@@ -23,7 +23,7 @@ export const ENTER = "\x1b[?1049h\x1b[2J\x1b[?25l\x1b[?7l";
 /** The reverse, styles reset first. */
 export const LEAVE = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-export interface ScreenOptions {
+interface ScreenOptions {
   readonly stdout: OutputStream;
   readonly stdin: InputStream;
   readonly host: Host;

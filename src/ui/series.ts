@@ -10,7 +10,7 @@ import type { Series } from "../core/run/results/model.ts";
 /** No value in this column. */
 export const GAP = Number.NaN;
 
-export interface RateColumns {
+interface RateColumns {
   readonly requests: Float64Array;
   readonly failed: Float64Array;
 }

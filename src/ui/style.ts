@@ -54,7 +54,7 @@ const looks = {
   p99: MAGENTA,
 } as const satisfies Record<string, Look>;
 
-export type StyleName = keyof typeof looks;
+type StyleName = keyof typeof looks;
 export type StyleId = number;
 
 const names = Object.keys(looks) as StyleName[];

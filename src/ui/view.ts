@@ -9,7 +9,7 @@ import { CiView } from "./ci-view.ts";
 import { FullView } from "./full-view.ts";
 import type { ViewOptions } from "./ports.ts";
 
-export type UiMode = "full" | "ci" | "none";
+type UiMode = "full" | "ci" | "none";
 
 export function createView(options: ViewOptions): RunView {
   switch (chooseMode(options)) {

@@ -4,7 +4,7 @@ import { ADDRESS_BYTES_MAX, type Address, address } from "../core/base/ids.ts";
 
 export const DEFAULT_PORT = 7946;
 
-export type AddressResult =
+type AddressResult =
   | { readonly ok: true; readonly host: string; readonly port: number; readonly address: Address }
   | { readonly ok: false; readonly problem: string };
 

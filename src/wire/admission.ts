@@ -10,7 +10,7 @@
 import { assert } from "../core/base/assert.ts";
 import { PRIORITIES, type Priority } from "./registry.ts";
 
-export interface AdmissionLimits {
+interface AdmissionLimits {
   /** 0 means no limit. */
   readonly global: number;
   readonly high: number;
@@ -31,12 +31,12 @@ export const ADMISSION_LIMITS: Readonly<
   worker: { global: 500, high: 250, normal: 150, low: 100 },
 };
 
-export type AdmissionState = "healthy" | "pressured" | "overloaded";
+type AdmissionState = "healthy" | "pressured" | "overloaded";
 
 const HIGH_RESERVE = 0.1;
 const WARN_FILL = 0.8;
 
-export interface AdmissionStats {
+interface AdmissionStats {
   readonly inFlight: number;
   readonly acquired: number;
   readonly shed: number;

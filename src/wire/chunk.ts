@@ -25,11 +25,11 @@ const PLAIN = 0;
 const DEFLATED = 1;
 const PART = 2;
 
-export type Chunked =
+type Chunked =
   | { readonly ok: true; readonly chunks: readonly Uint8Array[] }
   | { readonly ok: false; readonly problem: string };
 
-export type Received =
+type Received =
   | { readonly kind: "message"; readonly bytes: Uint8Array }
   | { readonly kind: "partial" }
   | { readonly kind: "refused"; readonly problem: string };

@@ -16,7 +16,7 @@ export interface Claims {
   readonly datacenter: string;
 }
 
-export type ClaimsResult =
+type ClaimsResult =
   | { readonly ok: true; readonly claims: Claims }
   | { readonly ok: false; readonly problem: string };
 

@@ -10,7 +10,7 @@
 import { assert } from "../core/base/assert.ts";
 import { FRAME_BYTES_MAX } from "./limits.ts";
 
-export const PREFIX_BYTES = 4;
+const PREFIX_BYTES = 4;
 export const PROBE = Uint8Array.of(0x50, 0x49, 0x4e, 0x47); // PING
 export const PROBE_ANSWER = Uint8Array.of(0x50, 0x4f, 0x4e, 0x47); // PONG
 

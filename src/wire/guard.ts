@@ -62,7 +62,7 @@ import {
   sessionText,
 } from "./seal.ts";
 
-export interface GuardOptions {
+interface GuardOptions {
   readonly ring: KeyRing;
   readonly entropy: Entropy;
 }
@@ -72,7 +72,7 @@ export interface OutgoingPacket {
   readonly bytes: Uint8Array;
 }
 
-export type GuardRefusal =
+type GuardRefusal =
   | "short"
   | "version"
   | "kind"
@@ -84,7 +84,7 @@ export type GuardRefusal =
   | "stale" // meant for a session that we are no longer; answered with an introduction
   | "unasked"; // an introduction that answers nothing of ours
 
-export interface Opened {
+interface Opened {
   readonly plain: Uint8Array | null;
   readonly refusal: GuardRefusal | null;
   /** Packets to send now: an introduction, or what was held for this source. */

@@ -36,7 +36,7 @@ export const hello: Type<Hello> = struct<Hello>("hello", {
   datacenter: optional(10, text(ID_BYTES_MAX), ""),
 });
 
-export type HelloRefusalCode = "CLUSTER" | "ENVIRONMENT" | "VERSION" | "CLAIMS" | "ROLE" | "BUSY";
+type HelloRefusalCode = "CLUSTER" | "ENVIRONMENT" | "VERSION" | "CLAIMS" | "ROLE" | "BUSY";
 
 const REFUSALS: readonly HelloRefusalCode[] = [
   "CLUSTER",
@@ -59,7 +59,7 @@ export const helloAnswer: Type<HelloAnswer> = union<HelloAnswer>("helloAnswer", 
   },
 });
 
-export type HelloJudgement =
+type HelloJudgement =
   | { readonly ok: true; readonly version: ProtocolVersion; readonly features: readonly string[] }
   | { readonly ok: false; readonly code: HelloRefusalCode; readonly text: string };
 

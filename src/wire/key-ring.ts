@@ -14,7 +14,7 @@ import { checksumAead } from "./checksum-aead.ts";
 import { RING_KEYS_MAX } from "./limits.ts";
 import { PLAINTEXT, weakness } from "./secret.ts";
 
-export const KEY_BYTES = 32;
+const KEY_BYTES = 32;
 const NO_SALT = new Uint8Array(0);
 
 const PLAINTEXT_ID = 0;
@@ -31,8 +31,8 @@ export type Encryption =
   | "aes-256-gcm (plaintext still accepted)"
   | "none (plaintext)";
 
-export type RingRefusal = { readonly ok: false; readonly problem: string };
-export type RingResult = { readonly ok: true; readonly ring: KeyRing } | RingRefusal;
+type RingRefusal = { readonly ok: false; readonly problem: string };
+type RingResult = { readonly ok: true; readonly ring: KeyRing } | RingRefusal;
 
 /** Immutable: a change makes a new ring, and a packet in flight sees either the old or the new one. */
 export class KeyRing {

@@ -13,7 +13,7 @@ import type { Decoded, Type, ValueOf } from "./schema.ts";
 export type Priority = "critical" | "high" | "normal" | "low";
 export const PRIORITIES: readonly Priority[] = ["critical", "high", "normal", "low"];
 
-export interface MessageKind<Value> {
+interface MessageKind<Value> {
   readonly number: number;
   readonly type: Type<Value>;
   readonly priority: Priority;
@@ -41,7 +41,7 @@ export const MESSAGES = {
 } as const;
 
 export type MessageName = keyof typeof MESSAGES;
-export type MessageValue<Name extends MessageName> = ValueOf<(typeof MESSAGES)[Name]["type"]>;
+type MessageValue<Name extends MessageName> = ValueOf<(typeof MESSAGES)[Name]["type"]>;
 
 export type StreamEnvelope = {
   [Name in MessageName]: {

@@ -22,7 +22,7 @@ const NO_BYTES = new Uint8Array(0);
 const VARINT = 0;
 const EIGHT_BYTES = 1;
 const PREFIXED = 2;
-export type WireKind = typeof VARINT | typeof EIGHT_BYTES | typeof PREFIXED;
+type WireKind = typeof VARINT | typeof EIGHT_BYTES | typeof PREFIXED;
 
 /** What a schema describes, as data: for the protocol's golden file, generators and documentation. */
 export type Shape =
@@ -44,7 +44,7 @@ export interface FieldShape {
   readonly fallback: { readonly value: unknown } | undefined;
 }
 
-export interface VariantShape {
+interface VariantShape {
   readonly kind: string;
   readonly number: number;
   readonly fields: readonly FieldShape[];
@@ -313,13 +313,13 @@ export function recurring<Value extends object>(type: Type<Value>): Type<Value> 
   };
 }
 
-export interface Variant<Value> {
+interface Variant<Value> {
   readonly number: number;
   readonly fields: Fields<Omit<Value, "kind">>;
 }
 
 type Kinded = { readonly kind: string };
-export type Variants<Union extends Kinded> = {
+type Variants<Union extends Kinded> = {
   readonly [Kind in Union["kind"]]: Variant<Extract<Union, { readonly kind: Kind }>>;
 };
 

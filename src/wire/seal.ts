@@ -19,11 +19,11 @@ import { familiarText } from "../core/base/bytes.ts";
 import { carve } from "../core/base/slab.ts";
 import type { Aead } from "../host/ports/aead.ts";
 
-export const FORMAT_VERSION = 1;
+const FORMAT_VERSION = 1;
 export const SESSION_BYTES = 12;
-export const PEER_TAG_BYTES = 8;
-export const HEADER_BYTES = 32;
-export const TAG_BYTES = 16;
+const PEER_TAG_BYTES = 8;
+const HEADER_BYTES = 32;
+const TAG_BYTES = 16;
 export const SEAL_OVERHEAD_BYTES = HEADER_BYTES + TAG_BYTES;
 const NONCE_BYTES = 12;
 const KEY_ID_AT = 2;
@@ -47,12 +47,12 @@ export interface Heading {
   readonly counter: number;
 }
 
-export interface Header extends Heading {
+interface Header extends Heading {
   readonly session: Uint8Array;
   readonly peer: Uint8Array;
 }
 
-export type HeaderProblem = "short" | "version" | "kind";
+type HeaderProblem = "short" | "version" | "kind";
 
 /** Cheap: decides nothing about authenticity, so that rubbish is dropped at the price of a few loads. */
 export function readHeader(packet: Uint8Array): Heading | HeaderProblem {

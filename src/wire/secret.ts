@@ -3,7 +3,7 @@
  * open cluster, so weak ones are refused at start. (SEC-3, SEC-4)
  */
 
-export const SECRET_CHARACTERS_MIN = 16;
+const SECRET_CHARACTERS_MIN = 16;
 const DISTINCT_MIN = 6;
 
 /**

@@ -21,7 +21,7 @@ const FEATURES: Readonly<Record<string, ProtocolVersion>> = {
 
 export const CAPABILITIES: readonly string[] = Object.keys(FEATURES);
 
-export interface Capabilities {
+interface Capabilities {
   readonly version: ProtocolVersion;
   readonly capabilities: readonly string[];
 }

@@ -5,7 +5,7 @@ import { clock } from "../protocols/call.ts";
 import type { ErrorKind } from "../protocols/errors.ts";
 import { CallResult } from "../protocols/protocol.ts";
 
-export interface CustomMeasurement {
+interface CustomMeasurement {
   readonly startedAt: number;
   readonly endedAt: number;
   readonly status?: number;

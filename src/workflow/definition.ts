@@ -26,7 +26,7 @@ import {
 
 /** Inside the engine names are checked and types are erased. */
 // biome-ignore lint/suspicious/noExplicitAny: user functions of any result and data types meet here.
-export type AnyContext = StepContext<any, any, any, any>;
+type AnyContext = StepContext<any, any, any, any>;
 export type StepFunction = (context: AnyContext) => unknown;
 
 export interface StepDefinition {
@@ -51,14 +51,14 @@ export interface MetricDefinition {
   readonly value: (context: AnyContext) => unknown;
 }
 
-export interface ProvideDefinition {
+interface ProvideDefinition {
   readonly key: string;
   readonly to: readonly string[];
   // biome-ignore lint/suspicious/noExplicitAny: see AnyContext.
   readonly value: (context: ProvideContext<any, any>) => unknown;
 }
 
-export interface UseDefinition {
+interface UseDefinition {
   readonly name: string;
   readonly from: readonly string[];
   readonly keys: Readonly<Record<string, unknown>>;

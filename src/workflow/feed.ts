@@ -13,9 +13,9 @@ import { readFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { DefinitionError } from "./errors.ts";
 
-export type FeedOrder = "sequential" | "random" | "once";
+type FeedOrder = "sequential" | "random" | "once";
 
-export interface FeedOptions {
+interface FeedOptions {
   readonly order?: FeedOrder;
 }
 

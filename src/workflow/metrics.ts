@@ -23,7 +23,7 @@ export function setMetricSink(next: MetricSink | undefined): void {
 
 const declared = new Map<string, MetricKind>();
 
-export class Metric<Value extends number | boolean> {
+class Metric<Value extends number | boolean> {
   readonly name: string;
   readonly kind: MetricKind;
 

@@ -10,49 +10,49 @@ import { type CallSettings, DEFAULT_CALL_SETTINGS } from "../protocols/protocol.
 import { DefinitionError } from "./errors.ts";
 
 /** Closed: so many virtual users loop for so long. */
-export interface ConstantUsers {
+interface ConstantUsers {
   readonly vus: number;
   readonly duration: Duration;
 }
 /** Closed, with virtual users that ramp linearly through the stages. */
-export interface UserStages {
+interface UserStages {
   readonly stages: readonly { readonly duration: Duration; readonly vus: number }[];
   /** Users at the start of the first stage; 0 by default. */
   readonly startVus?: number;
 }
 /** Open: so many iterations begin per second, however long each takes. */
-export interface ConstantRate {
+interface ConstantRate {
   readonly rate: number;
   readonly duration: Duration;
   /** At most so many users at once; later arrivals wait, and their waiting is measured. */
   readonly maxVus?: number;
 }
 /** Open, with a rate that ramps linearly through the stages. */
-export interface RateStages {
+interface RateStages {
   readonly rateStages: readonly { readonly duration: Duration; readonly rate: number }[];
   readonly startRate?: number;
   readonly maxVus?: number;
 }
 /** So many iterations in all, shared by the users. */
-export interface SharedIterations {
+interface SharedIterations {
   readonly vus: number;
   readonly iterations: number;
   /** Upper bound; an hour by default. */
   readonly maxDuration?: Duration;
 }
 /** Each user does so many iterations. */
-export interface IterationsPerUser {
+interface IterationsPerUser {
   readonly vus: number;
   readonly iterationsPerVu: number;
   readonly maxDuration?: Duration;
 }
 /** A workflow without steps runs its actions once; a time limit is all it takes. */
-export interface RunOnce {
+interface RunOnce {
   readonly maxDuration?: Duration;
 }
 
 /** Any one of the models. */
-export type LoadModel =
+type LoadModel =
   | ConstantUsers
   | UserStages
   | ConstantRate
@@ -67,7 +67,7 @@ type Only<Model> = Model extends unknown
   ? Model & { readonly [Key in Exclude<KeyOf<LoadModel>, keyof Model>]?: never }
   : never;
 
-export type LoadOptions = Only<LoadModel>;
+type LoadOptions = Only<LoadModel>;
 
 export type ThresholdOption =
   | string
@@ -80,7 +80,7 @@ export type ThresholdOption =
       readonly after?: Duration;
     };
 
-export interface CommonOptions {
+interface CommonOptions {
   /** Load before the measured time; its results are left out. */
   readonly warmup?: Duration;
   /** How long work in flight may take to finish after the end; 5s by default. */
@@ -113,7 +113,7 @@ export interface CommonOptions {
 export type WorkflowOptions = LoadOptions & CommonOptions;
 
 export const DEFAULT_GRACEFUL_STOP_MS = 5_000;
-export const DEFAULT_ITERATIONS_DURATION_MS = 3_600_000;
+const DEFAULT_ITERATIONS_DURATION_MS = 3_600_000;
 /** Bounds of the users an open model may have when the author names none: two seconds' worth of arrivals. */
 const DEFAULT_OPEN_VUS_MIN = 100;
 const DEFAULT_OPEN_VUS_MAX = 10_000;

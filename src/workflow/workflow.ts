@@ -25,7 +25,7 @@ type Fresh<N extends string, Results> = N extends keyof Results
   ? `"${N}" is already a step of this workflow`
   : N;
 
-export interface StepOptions<After extends string> {
+interface StepOptions<After extends string> {
   /** Names of steps that must be finished first. */
   readonly after?: readonly After[];
   readonly tags?: Readonly<Record<string, string>>;

@@ -30,7 +30,7 @@ export interface Part {
   readonly abortOnFail: boolean;
 }
 
-export type Load =
+type Load =
   | { readonly kind: "closed"; readonly vus: number; readonly durationMs: number }
   | {
       readonly kind: "open";
@@ -47,7 +47,7 @@ export interface Span {
 
 export const WINDOW_MS = 500;
 export const SLOW_SETUP_MS = 150;
-export const DURATION_MS = 1_200;
+const DURATION_MS = 1_200;
 export const PACING_MS = 20;
 
 export function combination(seed: string): Combination {

@@ -9,13 +9,13 @@ import type { RunSummary, StepSummary } from "../../src/core/run/results/model.t
 
 const bin = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
 
-export interface Finished {
+interface Finished {
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface Running {
+interface Running {
   readonly child: ChildProcess;
   readonly done: Promise<Finished>;
   /** Everything printed so far. */

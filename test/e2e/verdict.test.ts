@@ -24,7 +24,7 @@ describe("two workflows with a dependency, context and failing thresholds", () =
       "shop.ts",
       `import { http, workflow } from "hyperscale";
 const target = "${demo.url}";
-export const prepare = workflow("prepare", { vus: 2, iterations: 10, thresholds: ["errors.rate < 1%"] })
+const prepare = workflow("prepare", { vus: 2, iterations: 10, thresholds: ["errors.rate < 1%"] })
   .step("home", http.get(target))
   .step("login", ({ http }) => http.post(target + "/login", { json: { user: "ada" } }))
   .step("me", { after: ["login"] }, ({ http, results }) => {
@@ -32,7 +32,7 @@ export const prepare = workflow("prepare", { vus: 2, iterations: 10, thresholds:
     return http.get(target + "/users/1", { headers: { authorization: "Bearer " + token } });
   })
   .provide("token", { to: ["browse"] }, ({ last }) => last.login?.json<{ token: string }>().token);
-export const browse = workflow("browse", {
+const browse = workflow("browse", {
   vus: 3, iterations: 12,
   thresholds: ["latency{step=slow}.p50 < 1ms", "errors{step=broken}.rate < 10%", "requests.count > 1"],
 })

@@ -22,7 +22,7 @@ export function Section({ id, title, aside, children }: SectionProps) {
   );
 }
 
-export interface Column {
+interface Column {
   readonly title: string;
   /** Numbers are set right, with figures of equal width. */
   readonly numeric?: boolean;

@@ -5,7 +5,7 @@ import { useContext, useEffect, useState } from "preact/hooks";
 
 export type Choice = "auto" | "light" | "dark";
 /** Paper is light and as narrow as a page, so that charts are drawn to fit it. */
-export type Theme = "light" | "dark" | "paper";
+type Theme = "light" | "dark" | "paper";
 
 const KEY = "hyperscale-report-theme";
 const systemDark = matchMedia("(prefers-color-scheme: dark)");

@@ -22,7 +22,7 @@ export interface Line {
   readonly width?: number;
 }
 
-export interface TimeChartProps {
+interface TimeChartProps {
   readonly title: string;
   /** Read to those who do not see the canvas. */
   readonly description: string;

@@ -34,7 +34,7 @@ interface Observer {
 
 const UNTOLD_PACKETS_MAX = 40;
 
-export interface MembershipCaps {
+interface MembershipCaps {
   readonly unconfirmed: number;
   readonly queue: number;
   readonly relays: number;

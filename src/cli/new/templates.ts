@@ -6,7 +6,7 @@
 export const TEMPLATE_NAMES = ["minimal", "login", "open-model"] as const;
 export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 
-export interface Template {
+interface Template {
   readonly shows: string;
   /** `typed` is false for a JavaScript file, which must do without type arguments. */
   text(name: string, typed: boolean): string;

@@ -4,7 +4,7 @@ import { errorText } from "../../core/base/error-text.ts";
 
 export type Phase = "dns" | "connect" | "tls" | "first byte" | "body";
 
-export type FailureKind =
+type FailureKind =
   | "dns"
   | "refused"
   | "unreachable"
@@ -25,7 +25,7 @@ export interface PingFailure {
   readonly totalMs: number;
 }
 
-export interface Where {
+interface Where {
   readonly phase: Phase;
   readonly host: string;
   readonly port: number;

@@ -33,7 +33,7 @@ export interface PhaseTimes {
   readonly body: number;
 }
 
-export interface TlsFacts {
+interface TlsFacts {
   readonly version: string;
   readonly cipher: string;
   readonly subject: string;

@@ -10,7 +10,7 @@
 import { assert } from "./assert.ts";
 import { crc32 } from "./crc32.ts";
 
-export const RECORD_PAYLOAD_BYTES_MAX = 256;
+const RECORD_PAYLOAD_BYTES_MAX = 256;
 /** Magic, generation, length. */
 export const RECORD_HEAD_BYTES = 16;
 const TAIL_BYTES = 4;

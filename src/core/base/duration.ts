@@ -7,7 +7,7 @@ import { assertNever } from "./assert.ts";
 
 export type Duration = string | number;
 
-export type DurationResult =
+type DurationResult =
   | { readonly ok: true; readonly ms: number }
   | { readonly ok: false; readonly problem: string };
 

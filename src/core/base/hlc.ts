@@ -16,7 +16,7 @@ import { assert } from "./assert.ts";
 import type { NodeId } from "./ids.ts";
 
 /** What goes to disk and into record heads: the writer's name is known from the place. */
-export interface HlcStamp {
+interface HlcStamp {
   readonly wallMs: number;
   readonly logical: number;
 }
@@ -25,8 +25,6 @@ export interface Hlc extends HlcStamp {
   readonly node: NodeId;
 }
 
-export const HLC_ZERO: HlcStamp = { wallMs: 0, logical: 0 };
-
 /** The largest stamp a decoder takes: the year 10889, and a counter that carries into the wall time. */
 export const HLC_WALL_MS_MAX = 2 ** 48;
 export const HLC_LOGICAL_MAX = 2 ** 32;
@@ -34,13 +32,13 @@ export const HLC_LOGICAL_MAX = 2 ** 32;
 /** A stamp further ahead of our physical clock than this is refused. (HLC-5, G-6) */
 export const HLC_DRIFT_MS_MAX = 10_000;
 
-export interface ClockSkew {
+interface ClockSkew {
   readonly code: "CLOCK_SKEW";
   readonly aheadMs: number;
   readonly driftMsMax: number;
 }
 
-export type ReceiveResult =
+type ReceiveResult =
   | { readonly ok: true; readonly hlc: Hlc }
   | { readonly ok: false; readonly refusal: ClockSkew };
 
@@ -125,7 +123,7 @@ function assertPhysical(physicalMs: number): void {
 }
 
 /** Order without the name: equal stamps of two nodes compare equal. */
-export function compareStamps(a: HlcStamp, b: HlcStamp): number {
+function compareStamps(a: HlcStamp, b: HlcStamp): number {
   return a.wallMs === b.wallMs ? a.logical - b.logical : a.wallMs - b.wallMs;
 }
 

@@ -25,7 +25,7 @@ const state = new Int32Array(8);
 const words = new Int32Array(64);
 const tail = new Uint8Array(128);
 
-export type Sha256 = (message: Uint8Array) => Uint8Array;
+type Sha256 = (message: Uint8Array) => Uint8Array;
 
 let inUse: Sha256 = plainSha256;
 

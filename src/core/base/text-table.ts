@@ -7,7 +7,7 @@
 import { clean, padded, textWidth } from "./terminal-text.ts";
 
 export type Align = "left" | "right";
-export type Row = readonly string[];
+type Row = readonly string[];
 
 export const COLUMN_GAP = 2;
 

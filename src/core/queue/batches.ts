@@ -2,7 +2,7 @@
 
 import { assert } from "../base/assert.ts";
 
-export interface BatchBounds {
+interface BatchBounds {
   readonly countMax: number;
   readonly bytesMax: number;
 }

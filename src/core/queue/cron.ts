@@ -7,7 +7,7 @@
  * Times are epoch milliseconds; calendars are computed by hand, because this room has no clock.
  */
 
-export interface Cron {
+interface Cron {
   readonly minutes: ReadonlySet<number>;
   readonly hours: ReadonlySet<number>;
   readonly days: ReadonlySet<number>;
@@ -17,7 +17,7 @@ export interface Cron {
   readonly eitherDay: boolean;
 }
 
-export type CronResult =
+type CronResult =
   | { readonly ok: true; readonly cron: Cron }
   | { readonly ok: false; readonly problem: string };
 

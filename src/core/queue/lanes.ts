@@ -49,7 +49,7 @@ interface Position {
 
 export const LANE_START: Position = { priority: 2_147_483_647, id: 0 };
 
-export interface LanesOptions {
+interface LanesOptions {
   readonly tasksMax: number;
   readonly refillBelow: number;
 }

@@ -2,9 +2,9 @@
 
 import { HEARTBEATS_TO_DEAD, HEARTBEATS_TO_FORGET, HEARTBEATS_TO_STALE } from "./defaults.ts";
 
-export type NodeStatus = "healthy" | "stale" | "dead";
+type NodeStatus = "healthy" | "stale" | "dead";
 
-export interface HeartbeatAges {
+interface HeartbeatAges {
   readonly staleMs: number;
   readonly deadMs: number;
   readonly forgetMs: number;

@@ -7,7 +7,7 @@ import { encodeUtf8 } from "../base/bytes.ts";
 import { errorText } from "../base/error-text.ts";
 import { QUEUE_LIMITS } from "./defaults.ts";
 
-export type PayloadResult =
+type PayloadResult =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly problem: string };
 

@@ -13,7 +13,7 @@
 import { assertNever } from "../base/assert.ts";
 import type { Role } from "./settings.ts";
 
-export interface RoleOptions {
+interface RoleOptions {
   readonly role: Role;
   readonly leaseMs: number;
   readonly renewMs: number;
@@ -29,7 +29,7 @@ export type RoleState =
       readonly trustedUntil: number;
     };
 
-export type RoleInput =
+type RoleInput =
   | { readonly kind: "acquired"; readonly epoch: number; readonly sentAt: number }
   | { readonly kind: "held" }
   | { readonly kind: "renewed"; readonly sentAt: number }

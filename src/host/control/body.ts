@@ -8,7 +8,7 @@ import type { IncomingMessage } from "node:http";
  */
 const DISCARDED_TIMES_MAX = 8;
 
-export type BoundedBody =
+type BoundedBody =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly bytes: number };
 

@@ -17,7 +17,7 @@ const ANSWER_BYTES_MAX = 64 * 1_048_576;
 const LINE_CHARACTERS_MAX = 16 * 1_048_576;
 const CONNECTIONS_MAX = 64;
 
-export interface ControlClientOptions {
+interface ControlClientOptions {
   /** `host:port`, or a whole URL. */
   readonly address: string;
   readonly token?: string | undefined;
@@ -25,7 +25,7 @@ export interface ControlClientOptions {
   readonly caller?: Readonly<Record<string, string>>;
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly body?: string | undefined;
   readonly timeoutMs?: number | undefined;
 }

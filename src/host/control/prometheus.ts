@@ -4,21 +4,21 @@ import type { AuditCounts } from "../ports/audit.ts";
 
 export type Metric = ValueMetric | HistogramMetric;
 
-export interface ValueMetric {
+interface ValueMetric {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge";
   readonly samples: readonly Sample[];
 }
 
-export interface HistogramMetric {
+interface HistogramMetric {
   readonly name: string;
   readonly help: string;
   readonly type: "histogram";
   readonly histogram: Histogram;
 }
 
-export interface Sample {
+interface Sample {
   readonly labels?: Readonly<Record<string, string>>;
   readonly value: number;
 }

@@ -12,7 +12,7 @@ const OPERATOR_HEADER = "x-hyperscale-operator";
 const NAME_CHARACTERS_MAX = 128;
 const FINGERPRINT_DIGITS = 8;
 
-export interface Caller {
+interface Caller {
   readonly headers: IncomingHttpHeaders;
   readonly socket: {
     readonly remoteAddress?: string | undefined;

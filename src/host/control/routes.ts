@@ -2,7 +2,7 @@
 
 import { HttpError } from "./http-error.ts";
 
-export interface RouteMatch<Value> {
+interface RouteMatch<Value> {
   readonly value: Value;
   readonly params: Readonly<Record<string, string>>;
 }

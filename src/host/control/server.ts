@@ -99,7 +99,7 @@ export interface ControlService {
   readonly onFailure: (route: string, error: unknown) => void;
 }
 
-export interface Readiness {
+interface Readiness {
   readonly ready: boolean;
 }
 

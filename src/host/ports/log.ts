@@ -1,7 +1,7 @@
 /** Logs are events: a constant name and fields, never built strings, never secrets or payloads. */
 
 /** From what wakes someone to what only a developer reads. */
-export const LOG_LEVELS = ["error", "warn", "info", "debug"] as const;
+const LOG_LEVELS = ["error", "warn", "info", "debug"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 /** What is written: this level and those before it, or nothing at all. */
 export const LOG_THRESHOLDS = [...LOG_LEVELS, "silent"] as const;

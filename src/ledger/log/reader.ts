@@ -25,7 +25,7 @@ export interface ReadEntry extends WalRecord {
 
 const CHUNK_BYTES = 1_048_576;
 
-export interface ListOptions {
+interface ListOptions {
   /** A log of another identity is refused. */
   readonly identity?: string;
   /** A segment whose header is damaged is told and passed over, instead of refusing the log. */

@@ -16,7 +16,7 @@ import { STREAM_FRAME_BYTES_MAX, STREAM_PROTOCOL } from "../api-stream.ts";
 const REQUEST_BYTES = 262_144;
 
 /** Null: the connection was lost before the answer came. */
-export type OnStreamAnswer = (answer: LedgerAnswer | null) => void;
+type OnStreamAnswer = (answer: LedgerAnswer | null) => void;
 
 export class LedgerStream {
   readonly #socket: Socket;

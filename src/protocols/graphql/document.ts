@@ -6,11 +6,11 @@
 
 import { GraphqlSyntaxError, Lexer, type Token } from "./lexer.ts";
 
-export const DOCUMENT_CHARACTERS_MAX = 1024 * 1024;
+const DOCUMENT_CHARACTERS_MAX = 1024 * 1024;
 /** Selections, lists and objects inside each other. */
 export const DOCUMENT_DEPTH_MAX = 128;
 
-export type OperationKind = "query" | "mutation" | "subscription";
+type OperationKind = "query" | "mutation" | "subscription";
 
 export interface Operation {
   readonly kind: OperationKind;
@@ -19,7 +19,7 @@ export interface Operation {
   readonly variables: readonly Variable[];
 }
 
-export interface Variable {
+interface Variable {
   readonly name: string;
   /** Not null and without a default: a request must give it. */
   readonly required: boolean;

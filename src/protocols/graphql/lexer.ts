@@ -1,6 +1,6 @@
 /** Tokens of a GraphQL document (spec of September 2025, §2.1), found one after the other. */
 
-export type TokenKind = "punctuator" | "name" | "number" | "string" | "end";
+type TokenKind = "punctuator" | "name" | "number" | "string" | "end";
 
 export interface Token {
   readonly kind: TokenKind;

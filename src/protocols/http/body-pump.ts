@@ -9,7 +9,7 @@ import { clock } from "../call.ts";
 import type { BodySource } from "./body-source.ts";
 
 /** Hears of the pieces, and of exactly one end unless the pump is stopped. */
-export interface PumpOwner {
+interface PumpOwner {
   /** So many bytes went to the connection. */
   bodyPiece(bytes: number): void;
   bodySent(now: number): void;

@@ -6,7 +6,7 @@
 import { open } from "node:fs/promises";
 
 /** How much of a file is read at once. */
-export const PIECE_BYTES = 64 * 1024;
+const PIECE_BYTES = 64 * 1024;
 /** What is shorter is read once before the loop and sent like any bytes. */
 export const IN_MEMORY_BYTES_MAX = 1024 * 1024;
 

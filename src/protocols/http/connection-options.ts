@@ -15,7 +15,7 @@ import { FilePart } from "./file-part.ts";
 import { nameOf } from "./plain-data.ts";
 
 /** PEM: as text, as bytes, or in a file. */
-export type Pem = string | Uint8Array | FilePart;
+type Pem = string | Uint8Array | FilePart;
 
 export interface UserCertificate {
   readonly cert: string | Uint8Array;
@@ -45,7 +45,7 @@ export interface ConnectionOptions {
   readonly dns?: DnsOptions;
 }
 
-export interface DnsOptions {
+interface DnsOptions {
   /** How long an answer is used for new connections; the whole run by default. */
   readonly ttl?: Duration;
   /** "user": each new connection takes the next address of the host; "core": all take the first. */

@@ -29,7 +29,7 @@ export function encodeForm(entries: readonly FormEntry[]): EncodedBody {
     : urlencoded(entries);
 }
 
-export function urlencoded(entries: readonly FormEntry[]): EncodedBody {
+function urlencoded(entries: readonly FormEntry[]): EncodedBody {
   const search = new URLSearchParams();
   for (const { name, value } of entries) search.append(name, String(value));
   return {

@@ -8,8 +8,7 @@
  */
 
 import { maskCredentials } from "../../core/base/mask-credentials.ts";
-import type { Endpoint } from "../net/origin.ts";
-import type { Route } from "../net/route.ts";
+import type { Endpoint, Route } from "../net/route.ts";
 import { type BodyValue, encodeBody } from "./body.ts";
 import type { BodyContent } from "./body-source.ts";
 import type { EncodedBody } from "./multipart.ts";

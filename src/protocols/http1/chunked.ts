@@ -23,7 +23,7 @@ const LF = 10;
 const COLON = 58;
 const SEMICOLON = 59;
 
-export type ChunkedOutcome =
+type ChunkedOutcome =
   /** All bytes were taken and the body goes on. */
   "more" | "done" | "broken";
 

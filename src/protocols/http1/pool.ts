@@ -13,7 +13,7 @@ import { type ConnectionOwner, Http1Connection } from "./connection.ts";
 import type { CarriedExchange, ConnectionSource } from "./contract.ts";
 
 /** The connections of one virtual user. */
-export class UserConnections implements ConnectionSource, ConnectionOwner, SessionState {
+class UserConnections implements ConnectionSource, ConnectionOwner, SessionState {
   readonly settings: CallSettings;
   readonly user: number;
   readonly decoded = new DecodedBodies();

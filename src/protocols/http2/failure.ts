@@ -24,11 +24,11 @@ const CODE_NAMES = [
 
 export const NO_HTTP2 = "the server does not offer HTTP/2 over TLS (ALPN)";
 
-export function nameOfCode(code: number): string {
+function nameOfCode(code: number): string {
   return CODE_NAMES[code] ?? `error code ${code}`;
 }
 
-export function kindOfCode(code: number): ErrorKind {
+function kindOfCode(code: number): ErrorKind {
   switch (code) {
     case constants.NGHTTP2_NO_ERROR:
     case constants.NGHTTP2_INTERNAL_ERROR:

@@ -11,7 +11,7 @@ import type { Http2Connection } from "./connection.ts";
 import { Http2Pool } from "./pool.ts";
 
 /** A call under way, as its user ends it. */
-export interface Cancellable {
+interface Cancellable {
   cancel(): void;
 }
 

@@ -3,18 +3,16 @@
 import { clock } from "./clock.ts";
 import { environmentProxy } from "./proxy.ts";
 import { type ResolvedAddress, resolveHost } from "./resolve.ts";
-import { type HostAddress, type ProxyAddress, type Route, SYSTEM_DNS } from "./route.ts";
-
-/** What an address of any protocol says about the connection. */
-export interface Endpoint {
-  readonly hostname: string;
-  readonly port: number;
-  /** TLS. */
-  readonly secure: boolean;
-}
+import {
+  type Endpoint,
+  type HostAddress,
+  type ProxyAddress,
+  type Route,
+  SYSTEM_DNS,
+} from "./route.ts";
 
 /** Somewhere that a socket can be opened to. */
-export interface SocketAddress {
+interface SocketAddress {
   readonly host: string;
   readonly port: number;
 }

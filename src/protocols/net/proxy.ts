@@ -1,8 +1,7 @@
 /** Which proxy an address goes through, as the option or the environment of the run says. */
 
 import net from "node:net";
-import type { Endpoint } from "./origin.ts";
-import type { ProxyAddress } from "./route.ts";
+import type { Endpoint, ProxyAddress } from "./route.ts";
 
 const DEFAULT_PORT = 8080;
 

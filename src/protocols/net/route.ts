@@ -43,7 +43,7 @@ export const SYSTEM_DNS: DnsPolicy = {
   servers: [],
 };
 
-export interface RouteOptions {
+interface RouteOptions {
   readonly ca?: readonly PemSource[];
   readonly certificate?: () => ClientCertificate;
   /** Asked once per connection with the number of the virtual user. */
@@ -95,4 +95,12 @@ export class Route {
     const { localAddresses = [] } = this.options;
     return localAddresses[this.#locals++ % Math.max(1, localAddresses.length)];
   }
+}
+
+/** What an address of any protocol says about the connection. */
+export interface Endpoint {
+  readonly hostname: string;
+  readonly port: number;
+  /** TLS. */
+  readonly secure: boolean;
 }

@@ -7,7 +7,7 @@ import type { Origin } from "./origin.ts";
 /** The answer to CONNECT is a status line and a few headers. */
 const ANSWER_BYTES_MAX = 16 * 1024;
 
-export interface TunnelOwner {
+interface TunnelOwner {
   tunnelOpen(socket: net.Socket): void;
   tunnelFailed(error: Error): void;
 }

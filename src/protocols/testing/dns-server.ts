@@ -3,7 +3,7 @@
 import dgram from "node:dgram";
 import type { AddressInfo } from "node:net";
 
-export interface DnsServer {
+interface DnsServer {
   readonly address: string;
   /** How many questions for IPv4 addresses came. */
   questions(): number;

@@ -14,7 +14,7 @@ import { DEMO_HOST } from "../../demo/server.ts";
 
 export type AcceptBehaviour = "serve" | "close" | "reset" | "hang" | "garbage";
 
-export interface HostileTargetOptions {
+interface HostileTargetOptions {
   readonly host?: string;
   /** 0, the default, takes any free port. */
   readonly port?: number;

@@ -3,7 +3,7 @@
 import http from "node:http";
 import net from "node:net";
 
-export interface TestProxy {
+interface TestProxy {
   readonly port: number;
   readonly url: string;
   /** "CONNECT shop.test:443" or "GET http://shop.test/", in order. */
@@ -13,7 +13,7 @@ export interface TestProxy {
   close(): void;
 }
 
-export interface ProxyRules {
+interface ProxyRules {
   /** Where everything really goes, whatever the host; by default where the request says. */
   readonly to?: number;
   /** Answers with 407 unless the credentials are these. */

@@ -6,7 +6,7 @@ import { ControlClient, UnreachableError } from "../../host/control/client.ts";
 import { headerText } from "../../host/control/requester.ts";
 import type { RpcResponse } from "./rpc.ts";
 
-export interface RpcClientOptions {
+interface RpcClientOptions {
   readonly url: string;
   readonly token?: string | undefined;
   /** The node that passes calls on: they are not passed on again. */

@@ -4,14 +4,14 @@ import { errorText } from "../../core/base/error-text.ts";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { DatabaseUnavailable, ERROR_CODES, QueueError } from "../../core/queue/errors.ts";
 
-export type RpcId = string | number | null;
+type RpcId = string | number | null;
 
 export interface RpcCall {
   readonly method: string;
   readonly params: unknown;
 }
 
-export interface RpcErrorBody {
+interface RpcErrorBody {
   readonly code: number;
   readonly message: string;
   readonly data?: Readonly<Record<string, unknown>>;

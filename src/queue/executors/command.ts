@@ -53,7 +53,7 @@ export function commandExecutor(policy: CommandPolicy): Executor {
   };
 }
 
-export interface ProgramOptions {
+interface ProgramOptions {
   readonly stdin?: string | undefined;
   readonly timeoutMs?: number | undefined;
   readonly signal: ExecutionContext["signal"];
@@ -62,7 +62,7 @@ export interface ProgramOptions {
   readonly onLine?: ((line: string) => void) | undefined;
 }
 
-export interface ProgramOutcome {
+interface ProgramOutcome {
   readonly code: number | null;
   readonly signal: string | null;
   /** The end of it, bounded. */

@@ -25,7 +25,7 @@ interface FinishOperation {
 }
 
 /** Why a running task goes back: its failure, its holder's stop, restart, or silence for a whole lease. */
-export type RequeueReason = "failed" | "released" | "lost" | "expired";
+type RequeueReason = "failed" | "released" | "lost" | "expired";
 
 interface Requeue extends LeaseRef {
   readonly reason: RequeueReason;
@@ -40,7 +40,7 @@ interface Moved {
   readonly ready: boolean;
 }
 
-export interface FinishWriterOptions {
+interface FinishWriterOptions {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly metrics: QueueMetrics;

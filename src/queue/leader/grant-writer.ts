@@ -36,7 +36,7 @@ interface Claim {
   readonly assignments: readonly Assignment[];
 }
 
-export interface GrantWriterOptions {
+interface GrantWriterOptions {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly metrics: QueueMetrics;

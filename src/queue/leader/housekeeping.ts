@@ -31,7 +31,7 @@ const LOWEST_ID = Number.MIN_SAFE_INTEGER;
 /** Between batches while there is more to prune. */
 const PRUNE_AGAIN_MS = 250;
 
-export interface HousekeepingOptions {
+interface HousekeepingOptions {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly settings: QueueSettings;

@@ -51,7 +51,7 @@ const HEARTBEATS_TO_LIVE = 2;
 /** What is left at least of a lease that this leader found. */
 const ADOPTED_MS_MIN = 3_000;
 
-export interface LeaderOptions {
+interface LeaderOptions {
   readonly database: Database;
   readonly epoch: number;
   readonly run: string;

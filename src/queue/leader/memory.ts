@@ -38,7 +38,7 @@ export interface KnownNode {
   droppedAt: number | undefined;
 }
 
-export interface Transition {
+interface Transition {
   readonly taskId: number;
   readonly eventType: EventType;
   readonly from: TaskState | null;

@@ -28,7 +28,7 @@ interface Row {
   readonly task: NewTask;
 }
 
-export interface SubmitWriterOptions {
+interface SubmitWriterOptions {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly nodeId: string;

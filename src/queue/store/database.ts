@@ -44,7 +44,7 @@ export function sqlText(name: string): string {
 }
 
 /** Every migration of this version of the program, in order. */
-export const MIGRATIONS: readonly string[] = ["0001-init", "0002-reasons", "0003-token"];
+const MIGRATIONS: readonly string[] = ["0001-init", "0002-reasons", "0003-token"];
 
 export function loadMigrations(): readonly Migration[] {
   return MIGRATIONS.map((name) => ({

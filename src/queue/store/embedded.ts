@@ -79,7 +79,7 @@ function closeToOthers(directory: string): void {
   }
 }
 
-export class DataDirectoryInUse extends Error {
+class DataDirectoryInUse extends Error {
   override readonly name = "DataDirectoryInUse";
 }
 

@@ -14,7 +14,7 @@ import type { ConnectionName, Database, Row } from "./database.ts";
 const RETRY_MS_FIRST = 50;
 const RETRY_MS_MAX = 1_000;
 
-export interface Written {
+interface Written {
   readonly row: Row;
   /** The statement was sent more than once: an earlier try may have taken effect. */
   readonly repeated: boolean;

@@ -7,7 +7,7 @@
 import { QueueError } from "../../core/queue/errors.ts";
 import type { Background } from "../../host/background.ts";
 
-export interface GroupCommitOptions<Operation> {
+interface GroupCommitOptions<Operation> {
   /** Writes a batch. It settles every operation itself and does not throw. */
   readonly write: (batch: readonly Operation[], writer: number) => Promise<void>;
   /** How much an operation weighs, in tasks. */

@@ -15,7 +15,7 @@ import type {
 } from "../api/types.ts";
 import { type Database, type Row, sqlArray } from "./database.ts";
 
-export interface TaskFilter {
+interface TaskFilter {
   readonly before?: number | undefined;
   readonly states?: readonly TaskState[] | undefined;
   readonly executor?: string | undefined;

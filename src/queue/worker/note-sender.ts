@@ -30,7 +30,7 @@ export interface Startable {
   startNoted: boolean;
 }
 
-export interface NoteSenderOptions {
+interface NoteSenderOptions {
   readonly started: (leases: readonly LeaseRef[]) => Promise<unknown>;
   readonly progress: (messages: readonly Progress[]) => Promise<unknown>;
   readonly background: Background;

@@ -22,7 +22,7 @@ const BOUNDS = {
   bytesMax: QUEUE_LIMITS.messageBytesMax,
 };
 
-export interface ReportSenderOptions {
+interface ReportSenderOptions {
   /** Returns the tokens that were refused; throws what the leader or the way to it said. */
   readonly send: (reports: readonly Report[]) => Promise<readonly string[]>;
   /** These need not be held any more. */

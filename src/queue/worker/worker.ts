@@ -47,7 +47,7 @@ const ERROR_CHARACTERS_MAX = 8_192;
 const NAME_CHARACTERS_MAX = 200;
 const CAUSES_MAX = 5;
 
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly registration: NodeRegistration;
   readonly executors: Executors;
   readonly settings: QueueSettings;

@@ -12,12 +12,12 @@ import { differencesOfConditions } from "./conditions.ts";
 import { burstiness, type Spread, spreadOfQuantile, spreadOfRate } from "./spread.ts";
 import { fisherP, holm, studentP, studentQuantile } from "./tests-of-significance.ts";
 
-export const COMPARE_SCHEMA = "hyperscale/compare@1";
+const COMPARE_SCHEMA = "hyperscale/compare@1";
 export const METRICS = ["rate", "p50", "p95", "p99", "errors"] as const;
 export type Metric = (typeof METRICS)[number];
 
 /** A row is significant below this. */
-export const SIGNIFICANCE = 0.05;
+const SIGNIFICANCE = 0.05;
 /** Fewer requests than this say nothing about an error rate. */
 const REQUESTS_MIN = 30;
 /** Below this many expected failures the exact test is used. */

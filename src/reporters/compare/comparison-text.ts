@@ -16,7 +16,7 @@ export interface ComparedRun {
   readonly verdict: string;
 }
 
-export interface TextOptions {
+interface TextOptions {
   readonly before: ComparedRun;
   readonly after: ComparedRun;
   readonly color: boolean;
@@ -86,7 +86,7 @@ function valueText(metric: Metric, value: number): string {
 }
 
 /** Per cent; of error rates percentage points. */
-export function changeText(metric: Metric, change: number): string {
+function changeText(metric: Metric, change: number): string {
   const percent = change * 100;
   const digits = metric === "errors" ? 3 : 1;
   const rounded = Number(percent.toFixed(digits));

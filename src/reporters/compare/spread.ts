@@ -16,11 +16,11 @@ import { type Bucket, bucketsOf, quantileOf, shareAt } from "../file/quantiles.t
 import { type LatencyTimeline, timelineOf } from "../file/timeline.ts";
 
 /** Fewer windows do not show how long they stay alike. */
-export const WINDOWS_MIN = 20;
+const WINDOWS_MIN = 20;
 /** A run worth fewer independent windows than this is too short to say anything. */
-export const WORTH_MIN = 3;
+const WORTH_MIN = 3;
 /** A percentile is estimated from at least this many requests beyond it. */
-export const BEYOND_MIN = 10;
+const BEYOND_MIN = 10;
 
 export interface Spread {
   /** Standard error of the logarithm of the figure. */

@@ -12,12 +12,12 @@ import { reportHtml } from "./html.ts";
 import { junitXml } from "./junit.ts";
 import { summaryJson } from "./summary-json.ts";
 
-export const RESULTS_FOLDER = "hyperscale-results";
+const RESULTS_FOLDER = "hyperscale-results";
 /** Runs of the same name in the same second before we give up looking for a free folder. */
 const SAME_SECOND_MAX = 1_000;
 const SLUG_LENGTH_MAX = 40;
 
-export interface OutputOptions {
+interface OutputOptions {
   /** Written into as it is; by default a new folder under `hyperscale-results/`. */
   readonly folder?: string | undefined;
   /** Adds steps.csv and series.csv. */

@@ -5,7 +5,7 @@
 
 import type { Series } from "../../core/run/results/model.ts";
 
-export interface Timeline {
+interface Timeline {
   readonly windowMs: number;
   readonly atSeconds: readonly number[];
   /** Finished per second, failed ones included. */

@@ -16,14 +16,14 @@ import { RunAggregate } from "../run-aggregate.ts";
 import { WorkflowAggregate } from "../workflow-aggregate.ts";
 import { onTheTable } from "./table.ts";
 
-export interface InProcessOptions {
+interface InProcessOptions {
   readonly cores?: number;
   readonly overrides?: LoadOverrides;
   /** Of the whole run, as from the command line. */
   readonly thresholds?: readonly string[];
 }
 
-export interface StepFigures {
+interface StepFigures {
   readonly requests: number;
   readonly ok: number;
   readonly failed: number;

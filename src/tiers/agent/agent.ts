@@ -46,7 +46,7 @@ import { type AgentState, decodeAgentState, encodeAgentState } from "./state.ts"
 import { openStored, type Stored } from "./stored.ts";
 import { Transports } from "./transports.ts";
 
-export interface AgentSurroundings {
+interface AgentSurroundings {
   readonly clock: Clock;
   readonly log: Log;
   readonly audit: Audit;

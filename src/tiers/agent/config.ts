@@ -41,7 +41,7 @@ export interface AgentOptions {
   readonly logLevel: string;
 }
 
-export interface Endpoint {
+interface Endpoint {
   readonly host: string;
   readonly port: number;
 }
@@ -76,7 +76,7 @@ export interface AgentConfig {
   readonly logLevel: LogThreshold;
 }
 
-export type AgentConfigResult =
+type AgentConfigResult =
   | { readonly ok: true; readonly config: AgentConfig }
   | { readonly ok: false; readonly problems: readonly string[] };
 

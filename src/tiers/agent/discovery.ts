@@ -26,7 +26,7 @@ import { formatAddress, parseAddress } from "../../wire/address.ts";
 import type { Agent } from "./agent.ts";
 import type { AgentConfig } from "./config.ts";
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   readonly agent: Agent;
   readonly config: AgentConfig;
   readonly log: Log;

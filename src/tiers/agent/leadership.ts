@@ -33,7 +33,7 @@ export interface LeaderNews {
   readonly why: string;
 }
 
-export interface LeadershipOptions {
+interface LeadershipOptions {
   readonly config: AgentConfig;
   readonly log: Log;
   readonly loop: Loop;
@@ -226,6 +226,6 @@ export class Leadership {
 }
 
 /** Members of one role in one datacenter elect together; gates elect across them. */
-export function groupOf({ role, datacenter }: Pick<AgentConfig, "role" | "datacenter">): string {
+function groupOf({ role, datacenter }: Pick<AgentConfig, "role" | "datacenter">): string {
   return role === "gate" ? "gate" : `${role}@${datacenter}`;
 }

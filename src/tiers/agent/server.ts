@@ -40,7 +40,7 @@ const LIMITS: ControlLimits = {
   keepAliveMs: 5_000,
 };
 
-export interface AgentServerOptions {
+interface AgentServerOptions {
   readonly agent: Agent;
   readonly log: Log;
   readonly background: Background;

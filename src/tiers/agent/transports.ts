@@ -28,7 +28,7 @@ import {
 import type { AgentConfig } from "./config.ts";
 import { type ExchangeResult, Streams } from "./streams.ts";
 
-export interface TransportHandlers {
+interface TransportHandlers {
   readonly onDatagram: (source: Address, datagram: Datagram) => void;
   readonly onSendFailed: (to: Address) => void;
   readonly onRequest: (packet: SwimStreamPacket, answer: (reply: SwimStreamPacket) => void) => void;
@@ -39,7 +39,7 @@ export interface TransportHandlers {
   readonly isMember: (host: string) => boolean;
 }
 
-export interface TransportCounts {
+interface TransportCounts {
   datagramsSent: number;
   datagramsReceived: number;
   bytesSent: number;

@@ -22,7 +22,7 @@ export interface SyntheticOptions {
   readonly failing: boolean;
 }
 
-export interface SyntheticWorkflow {
+interface SyntheticWorkflow {
   readonly name: string;
   readonly steps: readonly string[];
   /** Arrivals per second; null makes it closed. */
@@ -90,7 +90,7 @@ function seriesOf(perSecond: number, seed: number, now: number, total: number): 
   };
 }
 
-export function distribution(count: number, p50: number, p99: number): Distribution {
+function distribution(count: number, p50: number, p99: number): Distribution {
   const between = (share: number): number => p50 + (p99 - p50) * share;
   return {
     count,

@@ -13,7 +13,7 @@ import { Clients } from "./clients.ts";
 import { checkHistory, type Operation } from "./history.ts";
 import { Relay } from "./relay.ts";
 
-export const LEASE_MS = 2_000;
+const LEASE_MS = 2_000;
 /** Operations per second that a calm must see. */
 export const CALM_RATE_MIN = 200;
 const CALM_MS = 6_000;
@@ -27,7 +27,7 @@ const FAKETIME = [
   "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1",
 ].find((file) => existsSync(file));
 
-export interface ChaosResult {
+interface ChaosResult {
   readonly operations: number;
   readonly acknowledged: number;
   readonly unknown: number;

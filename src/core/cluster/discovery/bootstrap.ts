@@ -21,7 +21,7 @@ import { millis } from "../../base/brand.ts";
 import type { Address } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 
-export interface BootstrapConfig {
+interface BootstrapConfig {
   /** Milliseconds a candidate has to answer. Keep it above the round trip to the farthest seed. */
   readonly probeTimeoutMs: number;
   /** Probes under way at once. More find a live peer sooner and knock at more doors of a cold cluster. */
@@ -92,7 +92,7 @@ export interface BootstrapOptions {
   readonly config: BootstrapConfig;
 }
 
-export type BootstrapState = "initial" | "resolving" | "probing" | "joined" | "backoff";
+type BootstrapState = "initial" | "resolving" | "probing" | "joined" | "backoff";
 
 export type BootstrapInput =
   | { readonly kind: "start" }

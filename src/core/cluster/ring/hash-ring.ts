@@ -11,8 +11,8 @@ import { assert } from "../../base/assert.ts";
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { sha256 } from "../../base/sha256.ts";
 
-export const VIRTUAL_NODES = 150;
-export const RING_NODES_MAX = 4_096;
+const VIRTUAL_NODES = 150;
+const RING_NODES_MAX = 4_096;
 
 export class HashRing {
   readonly #virtualNodes: number;

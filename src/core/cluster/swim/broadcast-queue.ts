@@ -16,7 +16,7 @@ import type { Update } from "./messages.ts";
 
 export const QUEUE_LENGTH_MAX = 4_096;
 /** Share of a packet's bytes that user gossip may always have. */
-export const USER_SHARE = 0.25;
+const USER_SHARE = 0.25;
 
 interface Item {
   readonly key: string;
@@ -41,7 +41,7 @@ const LANE_COUNT = 6;
 const LANE_SUSPECT = 3;
 const LANE_USER = 5;
 
-export interface TakeOptions {
+interface TakeOptions {
   readonly budgetBytes: number;
   readonly overheadBytes: number;
   readonly sendsMax: number;

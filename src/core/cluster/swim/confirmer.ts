@@ -20,14 +20,14 @@ interface ConfirmationStrategy {
   readonly attempts: number;
 }
 
-export const CONFIRMATION_STRATEGIES: Readonly<Record<Role, ConfirmationStrategy>> = {
+const CONFIRMATION_STRATEGIES: Readonly<Record<Role, ConfirmationStrategy>> = {
   gate: { passiveMs: 120_000, attempts: 5 },
   manager: { passiveMs: 90_000, attempts: 3 },
   worker: { passiveMs: 180_000, attempts: 0 },
 };
 
-export const CONFIRMATION_ATTEMPT_MS = 5_000;
-export const UNCONFIRMED_WARNING_MS = 60_000;
+const CONFIRMATION_ATTEMPT_MS = 5_000;
+const UNCONFIRMED_WARNING_MS = 60_000;
 
 export class Confirmer {
   readonly #context: SwimContext;

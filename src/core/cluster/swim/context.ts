@@ -36,7 +36,7 @@ import type { MemberChange, MemberView, SwimEffect, SwimOptions, SwimWarning } f
 /** Bytes an embedded state adds beside its body. */
 const STATE_HEAD_BYTES = 20;
 
-export interface MutableCounts {
+interface MutableCounts {
   probes: number;
   probesFailed: number;
   indirectProbes: number;

@@ -34,7 +34,7 @@ const STRANGER_MS_MIN = 5_000;
 const ROOM_TOMBSTONE_MS = 2 * STRANGER_MS_MIN;
 
 /** Where news came from; deaths we only heard of are counted apart. (GOSS-5) */
-export type Via = "own" | "gossip" | "sync";
+type Via = "own" | "gossip" | "sync";
 
 interface Tombstone {
   readonly incarnation: Incarnation;

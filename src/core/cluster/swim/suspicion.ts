@@ -64,7 +64,7 @@ export function suspicionTimeout(confirmations: number, bounds: SuspicionBounds)
   return Math.max(minMs, maxMs - (maxMs - minMs) * share);
 }
 
-export interface SuspicionMultiples {
+interface SuspicionMultiples {
   readonly suspicionMult: number;
   readonly suspicionMaxTimeoutMult: number;
   readonly probeIntervalMs: number;

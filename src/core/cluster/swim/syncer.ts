@@ -263,7 +263,7 @@ export class Syncer {
 }
 
 /** Larger clusters exchange whole tables less often: x1 to 32 members, x2 to 64, x3 to 128. */
-export function pushPullScale(memberCount: number): number {
+function pushPullScale(memberCount: number): number {
   if (memberCount <= PUSH_PULL_SCALE_FROM) return 1;
   return Math.ceil(Math.log2(memberCount) - Math.log2(PUSH_PULL_SCALE_FROM)) + 1;
 }

@@ -151,7 +151,7 @@ export interface SwimView {
 }
 
 /** Counters since start, for metrics. */
-export interface SwimCounts {
+interface SwimCounts {
   readonly probes: number;
   readonly probesFailed: number;
   readonly indirectProbes: number;

@@ -41,7 +41,7 @@ export const VIVALDI_DEFAULTS: VivaldiConfig = {
 /** Below this many milliseconds two points count as one. */
 const ZERO_MS = 0.001;
 /** Initial smoothed residual: we know nothing yet. */
-export const SIGMA_DEFAULT_MS = 50;
+const SIGMA_DEFAULT_MS = 50;
 const RESIDUAL_GAIN = 0.25;
 
 export class CoordinateEstimator {
@@ -182,7 +182,7 @@ function magnitudeOf(vector: readonly number[]): number {
 /** No place on earth is this far away; a coordinate beyond it would carry others off with it. */
 const PLACE_MS_MAX = 1_000_000;
 
-export function isPlausibleCoordinate(coordinate: Coordinate): boolean {
+function isPlausibleCoordinate(coordinate: Coordinate): boolean {
   const { position, height, error, errorMs, adjustment } = coordinate;
   return [...position, height, error, errorMs, adjustment].every(
     (value) => Math.abs(value) <= PLACE_MS_MAX,

@@ -1,22 +1,9 @@
-/**
- * How far a coordinate may be trusted, and what follows for routing and timeouts. Missing or poor
- * coordinates never exclude a peer: the defaults are conservative. (AD-35)
- */
+/** How distance and load of a peer stretch the time it is given. (AD-35) */
 
 import type { Role } from "../../base/ids.ts";
 
-export const K_SIGMA = 2;
-export const RTT_DEFAULT_MS = 100;
-export const SIGMA_MIN_MS = 1;
-export const SIGMA_MAX_MS = 500;
-export const RTT_MIN_MS = 1;
-export const RTT_MAX_MS = 10_000;
-export const SAMPLES_FOR_ROUTING_MIN = 10;
-export const ERROR_GOOD_MS = 20;
-export const COORDINATE_TTL_MS = 300_000;
-export const LATENCY_REFERENCE_MS = 10;
-export const LATENCY_MULTIPLIER_MAX = 10;
-export const ADAPTIVE_TIMEOUT_MAX_MS = 120_000;
+const LATENCY_REFERENCE_MS = 10;
+const LATENCY_MULTIPLIER_MAX = 10;
 
 /** Cap of the load multiplier by the peer's role. (AD-35.21) */
 export const LOAD_MULTIPLIER_MAX: Readonly<Record<Role, number>> = {

@@ -20,10 +20,10 @@ import { EVENT_ID_BYTES_MAX, MEMBERS_MAX } from "./messages.ts";
 import type { GroupImage, VsrRecord } from "./types.ts";
 
 /** Data of one entry: a job's description, or a reservation with one in it. */
-export const ENTRY_DATA_BYTES_MAX = 2 * 1_048_576;
-export const SNAPSHOT_BYTES_MAX = 12 * 1_048_576;
+const ENTRY_DATA_BYTES_MAX = 2 * 1_048_576;
+const SNAPSHOT_BYTES_MAX = 12 * 1_048_576;
 /** Entries of one message or record. */
-export const ENTRIES_MAX = 65_536;
+const ENTRIES_MAX = 65_536;
 /** Of a text of at most `BROKEN_TEXT_MAX` characters. */
 const BROKEN_BYTES_MAX = 4 * BROKEN_TEXT_MAX;
 
@@ -92,7 +92,7 @@ function readViewOrNone(from: ByteReader): number {
   return readCounter(from, VIEW_MAX, "a view");
 }
 
-export function writeEntry(out: ByteWriter, entry: LogEntry): void {
+function writeEntry(out: ByteWriter, entry: LogEntry): void {
   writeSeq(out, entry.seq);
   out.varint(entry.epoch);
   out.varint(entry.view);
@@ -106,7 +106,7 @@ export function writeEntry(out: ByteWriter, entry: LogEntry): void {
 
 const NOBODY: readonly NodeId[] = [];
 
-export function readEntry(from: ByteReader): LogEntry {
+function readEntry(from: ByteReader): LogEntry {
   const seq = readSeq(from);
   const epoch = readEpoch(from);
   const view = readViewOrNone(from);

@@ -52,7 +52,7 @@ function refusal(ctx: VsrContext): RefusalReason | null {
   return null;
 }
 
-export function appendAsPrimary(
+function appendAsPrimary(
   ctx: VsrContext,
   kind: EntryKind,
   operation: Operation,

@@ -61,7 +61,7 @@ export type Origin =
   | { readonly kind: "invited"; readonly epoch: number; readonly members: readonly NodeId[] }
   | { readonly kind: "recovered"; readonly image: GroupImage };
 
-export interface ReplicaOptions {
+interface ReplicaOptions {
   readonly self: NodeId;
   readonly config: VsrConfig;
 }

@@ -50,19 +50,19 @@ export interface Transfer {
   tries: number;
 }
 
-export interface Held {
+interface Held {
   readonly ticket: number;
   readonly to: NodeId;
   readonly message: VsrMessage;
 }
 
-export interface DurableMark {
+interface DurableMark {
   readonly ticket: number;
   readonly seq: number;
   readonly view: number;
 }
 
-export interface PendingRead {
+interface PendingRead {
   readonly token: number;
   seq: number;
   /** -1 until a round was started for it. */

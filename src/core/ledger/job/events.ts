@@ -41,7 +41,7 @@ export interface JobAccepted extends EventHead {
   readonly workerCount: number;
 }
 
-export interface JobProgressReported extends EventHead {
+interface JobProgressReported extends EventHead {
   readonly kind: "JobProgressReported";
   readonly dcId: string;
   readonly completed: number;
@@ -55,25 +55,25 @@ export interface JobCancellationRequested extends EventHead {
   readonly requestor: string;
 }
 
-export interface JobCancellationAcked extends EventHead {
+interface JobCancellationAcked extends EventHead {
   readonly kind: "JobCancellationAcked";
   readonly dcId: string;
   readonly workflowsCancelled: number;
 }
 
-export interface JobCompleted extends EventHead {
+interface JobCompleted extends EventHead {
   readonly kind: "JobCompleted";
   readonly finalStatus: string;
   readonly aggregateMetrics: Uint8Array;
 }
 
-export interface JobFailed extends EventHead {
+interface JobFailed extends EventHead {
   readonly kind: "JobFailed";
   readonly error: string;
   readonly failedDc: string;
 }
 
-export interface JobTimedOut extends EventHead {
+interface JobTimedOut extends EventHead {
   readonly kind: "JobTimedOut";
   readonly timeoutType: string;
   /** Null: no progress was ever seen. */

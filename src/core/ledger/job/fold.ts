@@ -93,7 +93,7 @@ export interface JobState {
   readonly trail: Trail;
 }
 
-export type RejectReason =
+type RejectReason =
   | "JOB_ABSENT"
   | "ALREADY_CREATED"
   | "NOT_CANCELLING"
@@ -111,7 +111,7 @@ export type EventOutcome =
   /** A cancel of a job that has ended: recorded, and the caller is told. */
   | { readonly kind: "alreadyTerminal"; readonly status: JobStatus };
 
-export interface Applied {
+interface Applied {
   readonly state: JobState;
   readonly outcome: EventOutcome;
 }
@@ -200,7 +200,7 @@ function assertNextPlace({ appliedSeq }: JobState, seq: number): void {
   assert(seq > appliedSeq, "a place of the log is folded once, in order");
 }
 
-export function chainAfter(chain: Uint8Array, event: Uint8Array): Uint8Array {
+function chainAfter(chain: Uint8Array, event: Uint8Array): Uint8Array {
   const linked = new Uint8Array(CHAIN_BYTES + event.length);
   linked.set(chain);
   linked.set(event, CHAIN_BYTES);

@@ -31,7 +31,7 @@ const PATTERN = new RegExp(
     `-([a-z0-9]{1,${GATE_ID_CHARACTERS_MAX}})-([0-9]{${SEQUENCE_DIGITS}})$`,
 );
 
-export interface JobIdParts {
+interface JobIdParts {
   readonly region: string;
   readonly timestampMs: number;
   readonly gate: string;
@@ -55,7 +55,7 @@ export function formatJobId({ gate, region, sequence, timestampMs }: JobIdParts)
 }
 
 /** What may stand in a job id: lower-case letters and digits, no dash. */
-export function isJobIdName(text: string, charactersMax: number): boolean {
+function isJobIdName(text: string, charactersMax: number): boolean {
   return text.length <= charactersMax && /^[a-z0-9]+$/.test(text);
 }
 

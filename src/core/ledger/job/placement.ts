@@ -27,7 +27,7 @@ export interface Placement {
   readonly everyCommitIsGlobal: boolean;
 }
 
-export type PlacementResult =
+type PlacementResult =
   | { readonly ok: true; readonly placement: Placement }
   | {
       readonly ok: false;

@@ -37,7 +37,7 @@ import {
   trailEntries,
 } from "./trail.ts";
 
-export const JOB_STATE_VERSION = 1;
+const JOB_STATE_VERSION = 1;
 
 const STATUSES: readonly JobStatus[] = [
   "ABSENT",

@@ -24,13 +24,13 @@ export interface IdempotencyConfig {
 
 export type IdempotencyProfileName = "development" | "production" | "multiDatacenter";
 
-export interface IdempotencyProfile {
+interface IdempotencyProfile {
   readonly gate: IdempotencyConfig;
   readonly authority: IdempotencyConfig;
 }
 
 /** How far the clocks of two primaries may be apart: entries may expire early by this. (HLC-5) */
-export const CLOCK_DRIFT_MAX_MS = 10_000;
+const CLOCK_DRIFT_MAX_MS = 10_000;
 
 const waiting = { waitForPending: true, pendingWaitTimeoutMs: 30_000 } as const;
 /** Longer than the retry window, so that a lost rejection is repeated and not decided anew. */

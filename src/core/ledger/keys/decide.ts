@@ -42,7 +42,7 @@ export type SubmissionAnswer =
   /** Nothing is known to be decided; the same key must be sent again. */
   | { readonly kind: "retry"; readonly why: string };
 
-export type Decision =
+type Decision =
   | { readonly kind: "answer"; readonly answer: SubmissionAnswer }
   /** Propose, and answer when the entry is applied. */
   | { readonly kind: "propose"; readonly entry: ShardEntry }
@@ -50,7 +50,7 @@ export type Decision =
   | { readonly kind: "wait" };
 
 /** What a primary holds beside the state. */
-export interface InFlight {
+interface InFlight {
   has(key: IdempotencyKey): boolean;
   /** Keys proposed and not applied. */
   readonly size: number;
@@ -58,7 +58,7 @@ export interface InFlight {
   readonly createdBytes: number;
 }
 
-export interface ShardLimits {
+interface ShardLimits {
   readonly entriesMax: number;
   /** JobCreated events held for jobs that are not founded yet. */
   readonly createdBytesMax: number;

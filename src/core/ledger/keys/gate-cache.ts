@@ -24,9 +24,9 @@ import { SlotLists } from "./slot-lists.ts";
 import { type Waiting, WaitList } from "./wait-list.ts";
 
 /** Clients of one gate that wait for an answer. */
-export const GATE_WAITERS_MAX = 65_536;
+const GATE_WAITERS_MAX = 65_536;
 /** Removals of one tick; what is left goes with the next. */
-export const GATE_EXPIRIES_MAX = 10_000;
+const GATE_EXPIRIES_MAX = 10_000;
 
 export type GateEffect<Waiter> =
   /** Send the submission to the authority; tell `settle` or `fail`, with the token. */

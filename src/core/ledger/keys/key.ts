@@ -14,16 +14,16 @@ import { ringHash } from "../../cluster/ring/hash-ring.ts";
 /** The whole text of a valid key. Made by `parseKey` only. */
 export type IdempotencyKey = Brand<string, "IdempotencyKey">;
 
-export const CLIENT_ID_BYTES_MAX = 128;
+const CLIENT_ID_BYTES_MAX = 128;
 export const KEY_BYTES_MAX = 256;
-export const NONCE_CHARACTERS = 16;
+const NONCE_CHARACTERS = 16;
 export const FINGERPRINT_BYTES = 32;
 /** Changing it means consulting both maps for one committed TTL. (IDEM-23) */
 export const SHARD_COUNT = 64;
 /** The answer to a key that cannot be read. (IDEM-3) */
 export const KEY_FORMAT_ERROR = "Invalid idempotency key format";
 
-export type KeyParse =
+type KeyParse =
   /** No key: the submission is not deduplicated. (IDEM-3) */
   | { readonly kind: "none" }
   | { readonly kind: "invalid"; readonly why: string }

@@ -32,7 +32,7 @@ export function retryWindowMs(policy: RetryPolicy): number {
   return (policy.retriesMax + 1) * policy.attemptTimeoutMs + pauses;
 }
 
-export type AttemptResult =
+type AttemptResult =
   /** An ack, positive (duplicates too) or final refusal. */
   | { readonly kind: "accepted" }
   | { readonly kind: "rejected" }
@@ -41,7 +41,7 @@ export type AttemptResult =
   /** Refused connection, reset, timeout: nobody knows what happened. */
   | { readonly kind: "transportError"; readonly why: string };
 
-export type RetryStep =
+type RetryStep =
   | { readonly kind: "done" }
   | { readonly kind: "again"; readonly afterMs: number; readonly attempt: number }
   /** All attempts are used up. The outcome is unknown: the key must be kept to ask again. */

@@ -15,7 +15,7 @@ export const JOB_ID_BYTES_MAX = 128;
 export const ACK_BYTES_MAX = 2_048;
 /** The JobCreated event with the submission in it; a quarter of the window of one group. (VSR-33) */
 export const CREATED_BYTES_MAX = 1_048_576;
-export const REPLICA_SET_MAX = 9;
+const REPLICA_SET_MAX = 9;
 /** Removals of one EXPIRE: some milliseconds of work at most, on every replica. */
 export const EXPIRE_COUNT_MAX = 4_096;
 const ENTRY_VERSION = 1;
@@ -161,13 +161,13 @@ export function readTime(reader: ByteReader): number {
   return time;
 }
 
-export function readKey(reader: ByteReader): IdempotencyKey {
+function readKey(reader: ByteReader): IdempotencyKey {
   const text = reader.text(KEY_BYTES_MAX);
   if (!isKey(text)) reader.fail("not an idempotency key");
   return text as IdempotencyKey;
 }
 
-export function readJobId(reader: ByteReader): string {
+function readJobId(reader: ByteReader): string {
   const text = reader.text(JOB_ID_BYTES_MAX);
   if (!isJobId(text)) reader.fail("not a job id");
   return text;

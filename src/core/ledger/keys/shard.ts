@@ -57,7 +57,7 @@ export type ShardOutcome =
   | { readonly kind: "ignored" };
 
 /** What is known about one key. */
-export interface ShardRecord {
+interface ShardRecord {
   readonly key: IdempotencyKey;
   readonly status: ShardStatus;
   readonly fingerprint: Uint8Array;

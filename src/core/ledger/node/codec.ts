@@ -109,7 +109,7 @@ function writeNodeMessage(out: ByteWriter, message: NodeMessage): void {
   }
 }
 
-export type DecodedBatch =
+type DecodedBatch =
   | { readonly ok: true; readonly messages: readonly NodeMessage[] }
   | { readonly ok: false; readonly problem: string };
 
@@ -194,7 +194,7 @@ function readEvent(from: ByteReader): JobEvent {
   return NO_EVENT;
 }
 
-export function writeRequest(out: ByteWriter, request: PeerRequest): void {
+function writeRequest(out: ByteWriter, request: PeerRequest): void {
   put(out, REQUESTS, request.kind);
   switch (request.kind) {
     case "submit":
@@ -228,7 +228,7 @@ export function writeRequest(out: ByteWriter, request: PeerRequest): void {
   }
 }
 
-export function readRequest(from: ByteReader): PeerRequest {
+function readRequest(from: ByteReader): PeerRequest {
   const kind = pick(from, REQUESTS);
   switch (kind) {
     case "submit":
@@ -269,7 +269,7 @@ export function readRequest(from: ByteReader): PeerRequest {
   }
 }
 
-export function writeAnswer(out: ByteWriter, answer: LedgerAnswer): void {
+function writeAnswer(out: ByteWriter, answer: LedgerAnswer): void {
   put(out, ANSWERS, answer.kind);
   switch (answer.kind) {
     case "committed":
@@ -320,7 +320,7 @@ export function writeAnswer(out: ByteWriter, answer: LedgerAnswer): void {
   }
 }
 
-export function readAnswer(from: ByteReader): LedgerAnswer {
+function readAnswer(from: ByteReader): LedgerAnswer {
   const kind = pick(from, ANSWERS);
   switch (kind) {
     case "committed":

@@ -17,7 +17,7 @@ import type { LedgerAnswer, PeerRequest } from "./messages.ts";
 import type { Reply } from "./reply.ts";
 import { overdue } from "./submission.ts";
 
-export interface Asked {
+interface Asked {
   readonly reply: Reply;
   /** To be sent on, should another node become primary. */
   readonly request: PeerRequest;

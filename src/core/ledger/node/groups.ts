@@ -24,7 +24,7 @@ import { shardIndex } from "./topology.ts";
 /** What a replica did, beside sending and persisting. */
 export type GroupEffect = Exclude<VsrEffect, { kind: "send" | "persist" }>;
 
-export interface GroupListener {
+interface GroupListener {
   onEffect(group: Group, effect: GroupEffect): void;
   /** After a step of a group in which committed events wait for their level. */
   onAcks(group: Group): void;

@@ -20,7 +20,7 @@ const WAITING_BATCHES_MAX = 256;
 /** The same stranger is told again after this. */
 const TOLD_EVERY_MS = 30_000;
 
-export interface PeerIdentity {
+interface PeerIdentity {
   readonly peer: NodeId;
   readonly identity: string;
 }
@@ -101,7 +101,7 @@ export class Identities {
 
 type Deliverable = readonly NodeMessage[];
 
-export function encodeIdentity({ peer, identity }: PeerIdentity): Uint8Array {
+function encodeIdentity({ peer, identity }: PeerIdentity): Uint8Array {
   const out = new ByteWriter(96);
   out.text(peer);
   out.text(identity);

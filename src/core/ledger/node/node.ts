@@ -33,7 +33,7 @@ import { shardGroup } from "./topology.ts";
 import type { LedgerEffect, LedgerInput, LedgerOptions, LedgerStatus } from "./types.ts";
 
 /** What a log and its checkpoint hold: see `LedgerRecovery`. */
-export interface RecoveredLedger {
+interface RecoveredLedger {
   readonly images: ReadonlyMap<GroupId, GroupImage>;
   readonly archived: Iterable<string>;
   /** Which data directory each peer was heard with. */

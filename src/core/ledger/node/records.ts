@@ -22,7 +22,7 @@ const KINDS = new Map<number, VsrRecord["kind"]>(
   (Object.keys(TYPES) as VsrRecord["kind"][]).map((kind) => [TYPES[kind], kind]),
 );
 
-export interface GroupRecord {
+interface GroupRecord {
   readonly group: GroupId;
   readonly record: VsrRecord;
 }

@@ -18,7 +18,7 @@ import type { LedgerNode } from "./node.ts";
 import { decodeGroupRecord } from "./records.ts";
 
 const CHECKPOINT_VERSION = 2;
-export const CHECKPOINT_GROUPS_MAX = 16_777_216;
+const CHECKPOINT_GROUPS_MAX = 16_777_216;
 
 /** The state of all groups now; covers the first `node.appends` records of this process. (CKPT-1) */
 export function encodeCheckpoint(node: LedgerNode): Uint8Array {

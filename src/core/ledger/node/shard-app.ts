@@ -10,7 +10,7 @@ import { decodeShardState, encodeShardState } from "../keys/shard-snapshot.ts";
 import { ShardWaiters } from "../keys/shard-waiters.ts";
 import type { Reply } from "./reply.ts";
 
-export interface AppliedShardEntry {
+interface AppliedShardEntry {
   readonly entry: ShardEntry;
   readonly outcome: ShardOutcome;
 }

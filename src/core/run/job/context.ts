@@ -10,7 +10,7 @@ import type { WorkflowManifest } from "./manifest.ts";
 /** Provider workflow → key → value; plain data, fit for a message. */
 export type ContextView = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
-export interface ContextEntry {
+interface ContextEntry {
   readonly value: unknown;
   readonly timestamp: number;
   /** Who wrote it: breaks ties between equal timestamps. */

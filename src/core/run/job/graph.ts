@@ -14,7 +14,7 @@ export interface GraphNode {
   readonly after: readonly string[];
 }
 
-export type Layering = { readonly ok: true; readonly layers: string[][] } | GraphProblem;
+type Layering = { readonly ok: true; readonly layers: string[][] } | GraphProblem;
 
 export type GraphProblem =
   | {

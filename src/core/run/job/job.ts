@@ -22,7 +22,7 @@ import type { WorkflowManifest } from "./manifest.ts";
 import { type Batch, partition, threadRange } from "./partition.ts";
 import { provision } from "./provision.ts";
 
-export type JobInput =
+type JobInput =
   | { readonly kind: "start" }
   /** The core is gone for good, with whatever ran on it. */
   | { readonly kind: "coreLost"; readonly core: number }
@@ -60,9 +60,9 @@ export type JobEffect =
   | { readonly kind: "skip"; readonly workflow: string; readonly becauseOf: string | null }
   | { readonly kind: "jobDone"; readonly status: JobStatus };
 
-export type JobStatus = "completed" | "failed" | "partial" | "interrupted";
+type JobStatus = "completed" | "failed" | "partial" | "interrupted";
 
-export interface JobWorkflowView {
+interface JobWorkflowView {
   readonly name: string;
   readonly layer: number;
   readonly status: "waiting" | "running" | "completed" | "failed" | "interrupted" | "not run";

@@ -29,12 +29,12 @@ export interface WorkflowManifest {
   readonly connectionsMax: number;
 }
 
-export interface MetricManifest {
+interface MetricManifest {
   readonly name: string;
   readonly kind: "counter" | "gauge" | "rate" | "trend";
 }
 
-export interface StepManifest {
+interface StepManifest {
   readonly name: string;
   /** A step is a measured call, an action is not. */
   readonly kind: "step" | "action";
@@ -45,13 +45,13 @@ export interface StepManifest {
 }
 
 /** A value this workflow hands to others, under its key (CTX-1). */
-export interface ProvideManifest {
+interface ProvideManifest {
   readonly key: string;
   readonly to: readonly string[];
 }
 
 /** Values this workflow takes from others (CTX-2). No keys means every key the source gives it. */
-export interface UseManifest {
+interface UseManifest {
   readonly name: string;
   readonly from: readonly string[];
   readonly keys: readonly string[];
@@ -65,7 +65,7 @@ export interface ThresholdSpec {
   readonly afterMs: number;
 }
 
-export interface ManifestProblem {
+interface ManifestProblem {
   /** An error keeps the job from running, a warning is shown. */
   readonly severity: "error" | "warning";
   readonly workflow: string;

@@ -20,13 +20,13 @@ import { didYouMean } from "../../base/nearest.ts";
 export const PRIORITIES = ["exclusive", "high", "normal", "auto", "low"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-export interface Candidate {
+interface Candidate {
   readonly name: string;
   readonly priority: Priority;
   readonly isTest: boolean;
 }
 
-export interface Allocation {
+interface Allocation {
   readonly name: string;
   readonly priority: Priority;
   /** Zero for a workflow that measures nothing; at dispatch it takes one core. */
@@ -35,7 +35,7 @@ export interface Allocation {
 
 export type Batch = readonly Allocation[];
 
-export type PriorityResult =
+type PriorityResult =
   | { readonly ok: true; readonly priority: Priority }
   | { readonly ok: false; readonly problem: string };
 

@@ -10,18 +10,12 @@
  */
 
 import { formatCount, formatPercent } from "./format.ts";
-import type { WorkflowData } from "./metric-source.ts";
+import type { Fault, WorkflowData } from "./metric-source.ts";
 import type { ThresholdOutcome } from "./model.ts";
 import type { ThresholdJudge } from "./threshold-judge.ts";
 
 /** Share of the arrivals that may be missed without failing the run. */
-export const MISSED_SHARE_MAX = 0.01;
-
-/** Something that must not happen did, beside what is measured: `gate` is the rule it broke. */
-export interface Fault {
-  readonly gate: string;
-  readonly text: string;
-}
+const MISSED_SHARE_MAX = 0.01;
 
 type Base = Pick<ThresholdOutcome, "workflow" | "implicit" | "aborted">;
 

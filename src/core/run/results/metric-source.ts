@@ -3,8 +3,13 @@
 import { Histogram } from "../stats/histogram.ts";
 import { type MetricTotal, MetricTotals } from "../stats/metrics.ts";
 import type { StepTotals } from "../stats/step-stats.ts";
-import type { Fault } from "./gates.ts";
 import type { MetricQuery, MetricSource, Reading } from "./threshold-judge.ts";
+
+/** Something that must not happen did, beside what is measured: `gate` is the rule it broke. */
+export interface Fault {
+  readonly gate: string;
+  readonly text: string;
+}
 
 /** What was measured of one workflow, merged over its cores. */
 export interface WorkflowData {
@@ -39,7 +44,7 @@ export interface WorkflowData {
   readonly faults: readonly Fault[];
 }
 
-export interface StepData {
+interface StepData {
   readonly name: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly totals: StepTotals;

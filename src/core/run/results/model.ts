@@ -31,7 +31,7 @@ export interface RunSummary {
   readonly environment: RunEnvironment;
 }
 
-export interface RunEnvironment {
+interface RunEnvironment {
   readonly hyperscale: string;
   readonly node: string;
   readonly platform: string;
@@ -118,7 +118,7 @@ export interface WorkflowSummary {
   readonly steps: readonly StepSummary[];
 }
 
-export interface IterationCounts {
+interface IterationCounts {
   readonly completed: number;
   /** Cut off at the end of the graceful stop. */
   readonly interrupted: number;

@@ -160,10 +160,10 @@ export function thresholdOutcome(judge: ThresholdJudge, source: MetricSource): T
 }
 
 /** The generator was the limit when… */
-export const LIMITED_CPU = 0.9;
-export const LIMITED_LAG_MS = 50;
+const LIMITED_CPU = 0.9;
+const LIMITED_LAG_MS = 50;
 /** …or when arrivals were missed while a core was at least this busy. */
-export const LIMITED_CPU_MISSED = 0.8;
+const LIMITED_CPU_MISSED = 0.8;
 
 export function generatorHealth(
   cores: readonly CoreHealth[],
@@ -198,7 +198,7 @@ function limitReason(
   return null;
 }
 
-export interface VerdictInput {
+interface VerdictInput {
   readonly thresholds: readonly ThresholdOutcome[];
   readonly workflows: readonly {
     readonly name: string;

@@ -2,16 +2,16 @@
 
 import type { ThresholdOp } from "./threshold.ts";
 
-export interface Piece {
+interface Piece {
   readonly text: string;
   readonly at: number;
 }
 
-export interface PathSegment extends Piece {
+interface PathSegment extends Piece {
   readonly quoted: boolean;
 }
 
-export type Parts =
+type Parts =
   | {
       readonly ok: true;
       readonly path: readonly PathSegment[];

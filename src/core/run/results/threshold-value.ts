@@ -6,7 +6,7 @@ import type { ThresholdUnit } from "./threshold.ts";
 
 export type ValueKind = "duration" | "share" | "perSecond" | "number" | "any";
 
-export type ValueResult =
+type ValueResult =
   | {
       readonly ok: true;
       readonly value: number;
@@ -94,7 +94,7 @@ function expected(kind: ValueKind): string {
 }
 
 /** For people: "312 ms", "1.4 %", "980/s", "12". */
-export function showValue(value: number, { kind }: ThresholdUnit): string {
+function showValue(value: number, { kind }: ThresholdUnit): string {
   switch (kind) {
     case "duration":
       return formatMs(value);

@@ -19,10 +19,10 @@ import { Scanner } from "./threshold-scanner.ts";
 import { parseValue, type ValueKind } from "./threshold-value.ts";
 
 export type { ThresholdSpec } from "../job/manifest.ts";
-export type { Figure, Threshold, ThresholdOp, ThresholdUnit } from "./threshold.ts";
+export type { Threshold } from "./threshold.ts";
 export * from "./threshold-judge.ts";
 
-export type ThresholdResult =
+type ThresholdResult =
   | { readonly ok: true; readonly threshold: Threshold }
   /** `at` is the character the problem begins at, from 0. */
   | { readonly ok: false; readonly problem: string; readonly at: number };

@@ -22,16 +22,16 @@ const TEXT_LENGTH_MAX = 256;
 const TEXT_BYTES_MAX = 3 * TEXT_LENGTH_MAX;
 const TAGS_MAX = 32;
 /** Trends record thousandths. */
-export const TREND_SCALE = 1_000;
+const TREND_SCALE = 1_000;
 
-export const METRIC_KINDS = ["counter", "gauge", "rate", "trend"] as const;
-export type MetricKind = (typeof METRIC_KINDS)[number];
-export type MetricTags = Readonly<Record<string, string>>;
+const METRIC_KINDS = ["counter", "gauge", "rate", "trend"] as const;
+type MetricKind = (typeof METRIC_KINDS)[number];
+type MetricTags = Readonly<Record<string, string>>;
 
 const NO_TAGS: MetricTags = {};
 
 /** One series on its core. Keep the handle: adding to it costs no lookup. */
-export class MetricSeries {
+class MetricSeries {
   readonly name: string;
   readonly kind: MetricKind;
   readonly tags: MetricTags;

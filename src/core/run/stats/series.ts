@@ -13,14 +13,14 @@
 import { CoarseCells, coarseOf } from "./coarse.ts";
 import type { WindowSink } from "./step-stats.ts";
 
-export const WINDOW_MS = 100;
+const WINDOW_MS = 100;
 export const WINDOWS_MAX = 600;
 const RING = 128;
 /** How far back `recent` knows every window: 12.8 s. */
-export const RECENT_MS_MAX = RING * WINDOW_MS;
+const RECENT_MS_MAX = RING * WINDOW_MS;
 
 /** The shape of a series in results: parallel arrays, one entry per window, latencies in milliseconds. */
-export interface SeriesSummary {
+interface SeriesSummary {
   readonly windowMs: number;
   readonly atSeconds: readonly number[];
   readonly requests: readonly number[];
@@ -30,7 +30,7 @@ export interface SeriesSummary {
   readonly p99: readonly (number | null)[];
 }
 
-export interface Recent {
+interface Recent {
   readonly requests: number;
   readonly failed: number;
   readonly ratePerSecond: number;

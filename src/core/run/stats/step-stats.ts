@@ -50,7 +50,7 @@ const EARLY = 8;
 const KINDS = 12;
 
 /** What rates leave out, or take in: calls, failed ones among them, and their bytes. */
-export interface Outside {
+interface Outside {
   calls: number;
   failed: number;
   bytesIn: number;

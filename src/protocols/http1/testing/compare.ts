@@ -40,7 +40,7 @@ export const LOOSER: ReadonlyMap<string, string> = new Map([
 /** A tab behind a value is white space (RFC 9110 §5.5); llhttp takes it as a part of these two. */
 const TAB_BEHIND_FRAMING = /^(content-length|transfer-encoding):[^\r\n]*\t[ \t]*\r$/im;
 
-export interface Comparison {
+interface Comparison {
   readonly ours: AnswerRead;
   readonly theirs: AnswerRead;
   /** Null when the two agree as far as they must; else what is wrong. */

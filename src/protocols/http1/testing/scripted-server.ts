@@ -2,7 +2,7 @@
 
 import net from "node:net";
 
-export interface ScriptedRequest {
+interface ScriptedRequest {
   readonly method: string;
   readonly path: string;
   /** Names in lower case. */

@@ -58,7 +58,7 @@ export const left = (name: string, number: number, from = name): Update => ({
   from: id(from),
 });
 
-export interface BenchOptions {
+interface BenchOptions {
   readonly config?: Partial<SwimConfig>;
   readonly role?: Role;
   readonly seeds?: readonly Address[];

@@ -26,7 +26,7 @@ interface StoredRecord {
   readonly payload: Uint8Array;
 }
 
-export interface TestNode {
+interface TestNode {
   readonly id: NodeId;
   node: LedgerNode | null;
   /** On disk, over all lives. */

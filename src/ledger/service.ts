@@ -1,0 +1,29 @@
+/** What the interface of a ledger node asks of the process behind it. */
+
+import type { JobState } from "../core/ledger/job/fold.ts";
+import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.ts";
+import type { LedgerNode } from "../core/ledger/node/node.ts";
+import type { Background } from "../host/background.ts";
+import type { AuditEvent, AuditRequester } from "../host/ports/audit.ts";
+import type { AuditPage, AuditQuery } from "./audit.ts";
+import type { LedgerConfig } from "./config.ts";
+import type { HostStatus } from "./status.ts";
+
+export type OnAnswer = (answer: LedgerAnswer) => void;
+
+export interface LedgerService {
+  readonly config: LedgerConfig;
+  readonly ready: boolean;
+  /** Null while the node starts. */
+  readonly node: LedgerNode | null;
+  readonly background: Background;
+  wall(): number;
+  /** `onAnswer` is called once. */
+  request(request: LedgerRequest, requester: AuditRequester, onAnswer: OnAnswer): void;
+  /** A job that has left memory; null when this node does not have it either. */
+  archived(jobId: string): Promise<JobState | null>;
+  audit(query: AuditQuery): Promise<AuditPage>;
+  status(): HostStatus | null;
+  /** Into the audit log. */
+  note(event: AuditEvent): void;
+}

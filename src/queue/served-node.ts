@@ -1,0 +1,20 @@
+/** What the interface of a node needs of it. */
+
+import type { Background } from "../host/background.ts";
+import type { AuditCounts } from "../host/ports/audit.ts";
+import type { Feed } from "./leader/feed.ts";
+import type { QueueMetrics } from "./leader/metrics.ts";
+import type { Reader } from "./store/reader.ts";
+
+export interface ServedNode {
+  readonly nodeId: string;
+  readonly roleName: "leader" | "worker" | "observer";
+  readonly feed: Feed;
+  readonly metrics: QueueMetrics;
+  readonly reader: Reader;
+  readonly background: Background;
+  readonly audited: AuditCounts;
+  ready(): Promise<boolean>;
+  /** Undefined where this node leads, or nobody does. */
+  leaderUrl(): Promise<string | undefined>;
+}
