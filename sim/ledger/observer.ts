@@ -35,6 +35,8 @@ export class NodeObserver implements JournalObserver {
   #durableLsn = 0;
   #failed = false;
   #folds = new Map<GroupId, ImageFold>();
+  /** What a disk held that is gone: acks of it may still be under way, and count. */
+  #gone = new Map<GroupId, ImageFold>();
   /** Files that a bit was flipped in. */
   readonly rotten = new Set<string>();
 
@@ -154,6 +156,7 @@ export class NodeObserver implements JournalObserver {
   /** Nothing of what this disk held comes back. */
   lost(): void {
     this.#placed.clear();
+    this.#gone = this.#folds;
     this.#folds = new Map();
     this.#durableLsn = 0;
     this.rotten.clear();
@@ -171,14 +174,10 @@ export class NodeObserver implements JournalObserver {
     return this.#folds.get(group)?.image ?? null;
   }
 
-  /** Whether the disk holds this entry at its place. */
+  /** Whether the disk holds this entry at its place, or held it until it was lost. */
   holds(group: GroupId, entry: LogEntry): boolean {
-    const image = this.image(group);
-    if (image === null) return false;
-    if (image.snapshot !== null && image.snapshot.seq >= entry.seq) return true;
-    const first = image.entries[0]?.seq ?? 0;
-    const own = image.entries[entry.seq - first];
-    return own !== undefined && own.eventId === entry.eventId && own.view === entry.view;
+    const images = [this.image(group), this.#gone.get(group)?.image ?? null];
+    return images.some((image) => image !== null && isIn(image, entry));
   }
 
   /** I6: no message that rests on a record is sent before the record is durable. */
@@ -209,6 +208,13 @@ export class NodeObserver implements JournalObserver {
       });
     }
   }
+}
+
+function isIn(image: GroupImage, entry: LogEntry): boolean {
+  if (image.snapshot !== null && image.snapshot.seq >= entry.seq) return true;
+  const first = image.entries[0]?.seq ?? 0;
+  const own = image.entries[entry.seq - first];
+  return own !== undefined && own.eventId === entry.eventId && own.view === entry.view;
 }
 
 function lastOf({ entries, snapshot }: GroupImage): number {
