@@ -50,7 +50,11 @@ export interface RunResult {
 /** Small caps in the simulator, so that floods reach them. */
 const UNCONFIRMED_MAX = 64;
 const GREETINGS_OPEN_MAX = 257;
-const AGREE_MS = 60_000;
+/** Three exchanges of whole views, which far apart members hold once a minute. */
+const AGREE_MS: Readonly<Record<ProfileName, number>> = {
+  ...{ lan: 60_000, local: 60_000, dc: 60_000 },
+  wan: 180_000,
+};
 /** A voter may be cooling down from the chaos; afterwards it takes some patiences. */
 const COOLDOWN_MS_MAX = 120_000;
 const PATIENCES_MAX = 5;
@@ -128,7 +132,7 @@ class Run {
     this.#keepStating();
     const { healAt } = this.#plan;
     if (this.#until(healAt)) return this.#violations.first;
-    this.#await("M5", "views agree", AGREE_MS, () => this.cluster.viewsAgree());
+    this.#await("M5", "views agree", AGREE_MS[this.#plan.profile], () => this.cluster.viewsAgree());
     const { leaderTimeoutMs, leaderTimeoutJitterMs } = this.#electionConfig;
     const patienceMs = leaderTimeoutMs + leaderTimeoutJitterMs;
     const leaderMs = COOLDOWN_MS_MAX + PATIENCES_MAX * patienceMs;
