@@ -38,11 +38,17 @@ const EXPORT_LIST = /^export\s+(?:type\s+)?\{([^}]*)\}\s*(?:;|$|from)/gm;
 /** The graph of all TypeScript and JavaScript files of the tree. */
 export function readModules(tree: Tree): ReadonlyMap<string, Module> {
   const modules = new Map<string, Module>();
-  for (const [file, text] of tree) {
+  for (const [file, commented] of tree) {
     if (!/\.(ts|tsx|mjs|js)$/.test(file)) continue;
+    const text = withoutComments(commented);
     modules.set(file, { file, imports: importsOf(file, text, tree), exports: exportsOf(text) });
   }
   return modules;
+}
+
+/** Comments that begin a line become empty ones: what they quote is neither imported nor exported. */
+function withoutComments(text: string): string {
+  return text.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, (comment) => comment.replace(/[^\n]/g, " "));
 }
 
 function importsOf(file: string, text: string, tree: Tree): Import[] {

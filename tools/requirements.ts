@@ -81,7 +81,7 @@ const isEvidence = (path: string): boolean =>
 function saidIn(path: string, line: string): string {
   if (path.endsWith(".md") || isEvidence(path)) return line;
   if (/^\s*(?:\/?\*|--)/.test(line)) return line;
-  const at = /(?:^|\s)(?:\/\/|\/\*|--) /.exec(line)?.index;
+  const at = /(?:^|\s)(?:\/\/|\/\*|-- )/.exec(line)?.index;
   return at === undefined ? "" : line.slice(at);
 }
 
@@ -245,7 +245,9 @@ function requirementsOf(root: string): Requirements {
   });
   const files = listing
     .split("\n")
-    .filter((path) => /^(?:src|sim|test|tools|web|bench|docs)\/.*\.(?:tsx?|mjs|sql|md)$/.test(path))
+    .filter((path) =>
+      /^(?:src|sim|test|tools|web|bench|docs|bin|examples)\/.*\.(?:tsx?|m?js|sql|md)$/.test(path),
+    )
     .filter((path) => path !== REQUIREMENTS_PAGE && !path.startsWith("tools/requirements"))
     .filter((path) => existsSync(join(root, path)))
     .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));

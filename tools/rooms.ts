@@ -1,6 +1,6 @@
 /**
  * The import table: which room may import which. A new edge is a reviewed change, not an accident.
- * ARCHITECTURE.md shows the same table as a picture.
+ * ARCHITECTURE.md shows the same table.
  */
 
 interface Room {

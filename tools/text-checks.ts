@@ -46,7 +46,8 @@ const IMPURE = new RegExp(
 /** The line without comments and texts. */
 function codeOf(text: string): string {
   if (/^\s*\*|^\s*\/\*/.test(text)) return "";
-  return text.replace(/\/\/.*$/, "").replace(/"[^"]*"|`[^`]*`/g, '""');
+  // Texts first: an address holds what looks like a comment.
+  return text.replace(/"(?:[^"\\]|\\.)*"|`[^`]*`/g, '""').replace(/\/\/.*$/, "");
 }
 
 export function purityProblems(file: string, lines: Lines): Problem[] {
@@ -79,7 +80,7 @@ export function ownerlessWork(file: string, lines: Lines): Problem[] {
   if (Object.keys(OWN_TIMERS).some((path) => file.startsWith(path))) return [];
   return problemsAt(file, lines, (text) => {
     const code = codeOf(text);
-    const timer = /(?<![.\w])(setTimeout|setInterval)\(/.exec(code);
+    const timer = /(?:\bglobalThis\.|(?<![.\w]))(setTimeout|setInterval)\b(?! as)/.exec(code);
     if (timer !== null) return ["timer", `${timer[1]}: let host/background.ts own it`];
     const floating = /(^|[\s(>])void (this\.|[\w.#]+\()/.exec(code);
     return floating === null ? null : ["floating", "a promise without an owner"];

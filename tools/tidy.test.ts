@@ -72,6 +72,14 @@ describe("exports", () => {
     ]);
   });
 
+  it("of a file are not kept alive by what a comment quotes", () => {
+    const modules = tree({
+      "src/a/x.ts": "export const one = 1;\n",
+      "src/a/y.ts": '/*\nimport { one } from "./x.ts";\n*/\n',
+    });
+    expect(said(deadExports(modules, [], nothing))).toHaveLength(1);
+  });
+
   it("of entries and planned files are for others", () => {
     const modules = tree({ "src/a/x.ts": "export const one = 1;\n" });
     expect(deadExports(modules, ["src/a/x.ts"], nothing)).toEqual([]);
@@ -151,6 +159,12 @@ describe("one file", () => {
   });
 
   it("of a service has no timer or promise of its own", () => {
+    const hidden = [
+      'const x = { u: "http://x", t: setTimeout(f, 1) };',
+      "globalThis.setTimeout(f, 1);",
+    ];
+    expect(rules(ownerlessWork("src/queue/x.ts", hidden))).toEqual(["timer", "timer"]);
+    expect(ownerlessWork("src/queue/x.ts", ["socket.setTimeout(1);"])).toEqual([]);
     const work = ["setTimeout(() => {}, 1);", "  void this.#load();", "const x = await y;"];
     expect(rules(ownerlessWork("src/queue/x.ts", work))).toEqual(["timer", "floating"]);
     expect(ownerlessWork("src/host/x.ts", work)).toEqual([]);

@@ -1,6 +1,6 @@
 /**
  * Planted defects: each breaks one rule of a machine, or, for the variants of the first design
- * (docs/protocol/vsr.md), several together. The simulator must find every one it can show; the
+ * (docs/internals/vsr.md), several together. The simulator must find every one it can show; the
  * list below says which it cannot and who does.
  */
 

@@ -106,8 +106,13 @@ export async function main(argv: readonly string[]): Promise<void> {
   program.addHelpText("after", START_HERE);
   program.configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage()}` });
   try {
-    await register(program, commandIn(argv));
+    const called = commandIn(argv);
+    await register(program, called);
     throwInsteadOfExit(program);
+    // Commander answers help on something unknown with help on everything.
+    if (argv[0] === "help" && called !== undefined && !(called in COMMANDS)) {
+      program.error(`error: unknown command '${called}'`);
+    }
     if (argv.length === 0) program.outputHelp();
     else await program.parseAsync(argv, { from: "user" });
   } catch (error) {
