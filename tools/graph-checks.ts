@@ -75,7 +75,8 @@ export function deadExports(
   const problems: Problem[] = [];
   for (const { file, exports } of modules.values()) {
     if (!/^(src|sim|web|bench|test|tools)\//.test(file)) continue;
-    if (entries.includes(file) || isPlanned(file)) continue;
+    // What a test seems to export is the text of a workflow that it writes.
+    if (entries.includes(file) || isPlanned(file) || file.includes(".test.")) continue;
     const names = taken.get(file);
     if (names?.has("*")) continue;
     for (const [name, line] of exports) {

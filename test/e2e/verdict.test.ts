@@ -24,7 +24,7 @@ describe("two workflows with a dependency, context and failing thresholds", () =
       "shop.ts",
       `import { http, workflow } from "hyperscale";
 const target = "${demo.url}";
-const prepare = workflow("prepare", { vus: 2, iterations: 10, thresholds: ["errors.rate < 1%"] })
+export const prepare = workflow("prepare", { vus: 2, iterations: 10, thresholds: ["errors.rate < 1%"] })
   .step("home", http.get(target))
   .step("login", ({ http }) => http.post(target + "/login", { json: { user: "ada" } }))
   .step("me", { after: ["login"] }, ({ http, results }) => {
@@ -32,7 +32,7 @@ const prepare = workflow("prepare", { vus: 2, iterations: 10, thresholds: ["erro
     return http.get(target + "/users/1", { headers: { authorization: "Bearer " + token } });
   })
   .provide("token", { to: ["browse"] }, ({ last }) => last.login?.json<{ token: string }>().token);
-const browse = workflow("browse", {
+export const browse = workflow("browse", {
   vus: 3, iterations: 12,
   thresholds: ["latency{step=slow}.p50 < 1ms", "errors{step=broken}.rate < 10%", "requests.count > 1"],
 })
@@ -45,7 +45,7 @@ const browse = workflow("browse", {
   .check("users were let in", ({ results }) => results.users.status === 200);
 `,
     );
-    const { code, stdout } = await here.run(
+    const { code, stdout, stderr } = await here.run(
       "run",
       "shop.ts",
       "--ui",
@@ -55,7 +55,7 @@ const browse = workflow("browse", {
       "--cores",
       "2",
     );
-    expect(code).toBe(99);
+    expect(code, stderr).toBe(99);
     expect(here.files()).toEqual(["junit.xml", "report.html", "summary.json"]);
 
     const summary = here.summary();
