@@ -53,7 +53,8 @@ interface Running {
   setup: unknown;
   /** The core that runs set-up or tear-down for all. */
   aside: number | undefined;
-  phase: "preparing" | "setup" | "running" | "teardown";
+  /** "held": set up while the run was paused, to start when it goes on. */
+  phase: "preparing" | "setup" | "held" | "running" | "teardown";
   failed: boolean;
 }
 
@@ -64,15 +65,19 @@ export class JobRunner {
   readonly #listener: JobListener;
   readonly #running = new Map<string, Running>();
   #executions = 0;
+  /** By hand; what begins later begins paused, and with the load as it was changed. */
+  #paused = false;
+  #scale = 1;
+  #delay: NodeJS.Timeout | undefined;
 
   constructor(
     manifests: readonly WorkflowManifest[],
-    cores: readonly number[],
+    cores: { readonly slots: readonly number[]; readonly pool: number },
     host: JobHost,
     listener: JobListener,
   ) {
     this.#manifests = new Map(manifests.map((manifest) => [manifest.name, manifest]));
-    this.#job = new Job(manifests, cores);
+    this.#job = new Job(manifests, cores.slots, cores.pool);
     this.#host = host;
     this.#listener = listener;
   }
@@ -85,15 +90,22 @@ export class JobRunner {
     this.#apply(this.#job.step({ kind: "stop" }, this.#host.now()));
   }
 
-  /** Steers whatever runs now. */
+  /** Steers whatever runs now, and what begins later. */
   steer(kind: "pause" | "resume"): void {
-    for (const { cores, execution } of this.#running.values()) {
-      for (const core of cores) this.#host.send(core, { kind, execution });
+    this.#paused = kind === "pause";
+    for (const [name, running] of this.#running) {
+      const { cores, execution, phase } = running;
+      if (phase === "held" && !this.#paused) this.#start(name, running);
+      else if (phase === "running")
+        for (const core of cores) this.#host.send(core, { kind, execution });
     }
+    this.#apply(this.#job.step({ kind }, this.#host.now()));
   }
 
   scale(factor: number): void {
-    for (const { cores, execution } of this.#running.values()) {
+    this.#scale *= factor;
+    for (const { cores, execution, phase } of this.#running.values()) {
+      if (phase !== "running") continue;
       for (const core of cores) this.#host.send(core, { kind: "scale", execution, factor });
     }
   }
@@ -126,6 +138,7 @@ export class JobRunner {
       if (phase !== undefined && running.phase !== phase) return [];
       if (running.phase === "running") return [...running.unfinished];
       if (running.phase === "preparing") return [...running.preparing];
+      if (running.phase === "held") return [];
       return running.aside === undefined ? [] : [running.aside];
     });
   }
@@ -168,11 +181,9 @@ export class JobRunner {
         return;
       case "setupDone":
         running.setup = event.value;
-        running.phase = "running";
+        running.phase = "held";
         running.aside = undefined;
-        for (const member of running.cores)
-          this.#host.send(member, { kind: "start", execution, setup: event.value });
-        this.#listener.workflowStarted(name, [...running.cores]);
+        if (!this.#paused) this.#start(name, running);
         return;
       case "frame":
         this.#listener.frame(name, core, event.bytes, event.health);
@@ -203,6 +214,17 @@ export class JobRunner {
     }
   }
 
+  #start(name: string, running: Running): void {
+    const { cores, execution, setup } = running;
+    running.phase = "running";
+    for (const core of cores) {
+      this.#host.send(core, { kind: "start", execution, setup });
+      if (this.#scale !== 1)
+        this.#host.send(core, { kind: "scale", execution, factor: this.#scale });
+    }
+    this.#listener.workflowStarted(name, [...cores]);
+  }
+
   /** Goes on to the next phase when nobody is waited for any more. */
   #advance(name: string, running: Running): void {
     const [first] = running.cores;
@@ -215,14 +237,15 @@ export class JobRunner {
       running.aside = first;
       this.#host.send(first, { kind: "setup", execution: running.execution });
     } else if (running.phase === "running" && running.unfinished.size === 0) {
-      running.phase = "teardown";
-      running.aside = first;
-      this.#host.send(first, {
-        kind: "teardown",
-        execution: running.execution,
-        setup: running.setup,
-      });
+      this.#tearDown(running, first);
     }
+  }
+
+  #tearDown(running: Running, core: number): void {
+    const { execution, setup } = running;
+    running.phase = "teardown";
+    running.aside = core;
+    this.#host.send(core, { kind: "teardown", execution, setup });
   }
 
   #fail(name: string, running: Running, problem: Problem): void {
@@ -239,8 +262,9 @@ export class JobRunner {
 
   #report(name: string, running: Running): void {
     this.#running.delete(name);
-    for (const [core, { provided }] of running.outcomes) {
-      if (running.cores.has(core)) this.#step(name, core, { ok: true, contextUpdates: provided });
+    for (const core of [...running.cores]) {
+      const contextUpdates = running.outcomes.get(core)?.provided ?? {};
+      this.#step(name, core, { ok: true, contextUpdates });
     }
   }
 
@@ -252,6 +276,17 @@ export class JobRunner {
 
   #apply(effects: readonly JobEffect[]): void {
     for (const effect of effects) this.#perform(effect);
+    clearTimeout(this.#delay);
+    const deadline = this.#job.nextDeadline();
+    if (deadline === null) return;
+    const tick = (): void => this.#apply(this.#job.step({ kind: "tick" }, this.#host.now()));
+    // Timers hold at most 2^31 ms and may come early: then it is armed again.
+    this.#delay = setTimeout(tick, Math.min(Math.max(1, deadline - this.#host.now()), 2e9));
+  }
+
+  /** Nothing begins any more, whatever was planned. */
+  end(): void {
+    clearTimeout(this.#delay);
   }
 
   #perform(effect: JobEffect): void {
@@ -285,6 +320,11 @@ export class JobRunner {
       return;
     }
     if (running.phase === "teardown") return;
+    const [first] = running.cores;
+    if (running.phase === "held" && first !== undefined) {
+      this.#tearDown(running, first);
+      return;
+    }
     // Stopped before it began: nothing was measured.
     this.#running.delete(name);
     for (const core of running.cores) this.#step(name, core, { ok: true, contextUpdates: {} });

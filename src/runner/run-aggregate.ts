@@ -228,7 +228,7 @@ export class RunAggregate implements JobListener {
       startedAt: this.#startedAt.toISOString(),
       durationSeconds: this.#durationSeconds(how.ended),
       thresholds,
-      generator: generatorHealth(this.#coreHealth(), missed),
+      generator: generatorHealth(this.#coreHealth(), this.#options.environment.cpus, missed),
       lost: this.#losses,
       notes: [...this.#notes, ...modelNotes(workflows)],
       workflows,
@@ -252,13 +252,13 @@ export class RunAggregate implements JobListener {
   #workflowSummary(data: WorkflowData): WorkflowSummary {
     const workflow = this.#workflows.get(data.name);
     assert(workflow !== undefined, "data comes from a workflow that is known");
-    const { corrected, load, warmupMs } = workflow.manifest;
+    const { corrected, load, startAfterMs, warmupMs } = workflow.manifest;
     const { elapsedSeconds } = data;
     return {
       name: data.name,
       status: workflow.status,
       error: workflow.error,
-      load: describePlan(load, warmupMs),
+      load: describePlan(load, warmupMs, startAfterMs),
       model: MODELS[load.kind],
       corrected,
       cores: workflow.cores.length,
@@ -305,11 +305,11 @@ export class RunAggregate implements JobListener {
     return Math.max(0, end - (this.#firstStartMs ?? end)) / 1_000;
   }
 
-  /** Known when there is one workflow with a fixed length; layers make the end a guess. */
+  /** Known when all workflows are of one layer and a fixed length; layers make the end a guess. */
   #totalSeconds(): number | null {
-    const lengths = this.#options.manifests.map(({ load, warmupMs }) => {
+    const lengths = this.#options.manifests.map(({ load, startAfterMs, warmupMs }) => {
       const ms = planDurationMs(load);
-      return ms === null ? null : ms + warmupMs;
+      return ms === null ? null : startAfterMs + ms + warmupMs;
     });
     const alone = this.#options.manifests.every(({ dependsOn }) => dependsOn.length === 0);
     if (!alone || lengths.some((ms) => ms === null)) return null;

@@ -9,6 +9,7 @@
 
 import os from "node:os";
 import { validateManifests, type WorkflowManifest } from "../core/run/job/manifest.ts";
+import { slotsOf } from "../core/run/job/slots.ts";
 import { planVusMax } from "../core/run/plan/load.ts";
 import type { RunControl, RunPhase, RunView } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
@@ -30,7 +31,7 @@ interface RunOptions {
   readonly name: string;
   readonly bundle: Bundle;
   readonly overrides: LoadOverrides;
-  /** Executor cores at most; a run with fewer users takes fewer. */
+  /** CPU cores to plan for: a run with fewer users takes fewer, one with more workflows more. */
   readonly cores: number;
   /** Thresholds of the whole run, besides those of the workflows. */
   readonly thresholds: readonly string[];
@@ -58,6 +59,8 @@ class LocalRun {
   readonly #options: RunOptions;
   readonly #cores: CoreProcess[] = [];
   readonly #startedAt = performance.now();
+  /** Cores that priorities share out; there are more processes when workflows need them. */
+  #pool = 1;
   #loading: ((core: number, event: CoreEvent) => void) | undefined;
   /** Ends the loading of the workflow with an error. */
   #loadingFailed: (error: RunError) => void = () => {};
@@ -96,6 +99,7 @@ class LocalRun {
       return this.#summary();
     } finally {
       clearTimeout(this.#stopTimer);
+      this.#job?.end();
       await Promise.all(this.#cores.map((core) => core.end()));
       process.off("SIGINT", interrupt);
       process.off("SIGTERM", interrupt);
@@ -112,9 +116,10 @@ class LocalRun {
       (sum, { isTest, load }) => sum + (isTest ? planVusMax(load) : 1),
       0,
     );
-    const cores = Math.max(1, Math.min(this.#options.cores, needed));
-    this.#checkLimits(manifests, cores);
-    await this.#startCores(cores - 1);
+    this.#pool = Math.max(1, Math.min(this.#options.cores, needed));
+    const slots = slotsOf(manifests, this.#pool);
+    this.#checkLimits(manifests, slots);
+    await this.#startCores(slots - 1);
     return manifests;
   }
 
@@ -208,7 +213,7 @@ class LocalRun {
     this.#aggregate = aggregate;
     this.#job = new JobRunner(
       manifests,
-      cores,
+      { slots: cores, pool: this.#pool },
       {
         send: (core, command) => this.#cores[core]?.send(command),
         now: () => performance.now(),

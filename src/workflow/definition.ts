@@ -75,6 +75,7 @@ export class WorkflowDefinition {
   readonly pace: PaceOptions;
   readonly settings: CallSettings;
   readonly priority: Priority;
+  readonly startAfterMs: number;
   readonly warmupMs: number;
   readonly gracefulStopMs: number;
   readonly thresholds: readonly ThresholdSpec[];
@@ -109,6 +110,7 @@ export class WorkflowDefinition {
     const priority = parsePriority(options.priority ?? "auto");
     if (!priority.ok) throw new DefinitionError(`${where}: ${priority.problem}`);
     this.priority = priority.priority;
+    this.startAfterMs = milliseconds(options.startAfter ?? 0, "startAfter", where);
     this.warmupMs = milliseconds(options.warmup ?? 0, "warmup", where);
     const graceful = options.gracefulStop ?? DEFAULT_GRACEFUL_STOP_MS;
     this.gracefulStopMs = milliseconds(graceful, "gracefulStop", where);
@@ -161,6 +163,7 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
   return {
     name: definition.name,
     load: plan,
+    startAfterMs: definition.startAfterMs,
     warmupMs: definition.isTest ? definition.warmupMs : 0,
     gracefulStopMs: definition.gracefulStopMs,
     priority: definition.priority,

@@ -81,6 +81,8 @@ export type ThresholdOption =
     };
 
 interface CommonOptions {
+  /** Begins so long after the workflows that begin with it; 0 by default. */
+  readonly startAfter?: Duration;
   /** Load before the measured time; its results are left out. */
   readonly warmup?: Duration;
   /** How long work in flight may take to finish after the end; 5s by default. */
@@ -131,6 +133,7 @@ const OPTION_NAMES = new Set([
   "startRate",
   "maxVus",
   "maxDuration",
+  "startAfter",
   "warmup",
   "gracefulStop",
   "think",

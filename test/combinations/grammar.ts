@@ -21,6 +21,8 @@ export interface Part {
   readonly userSetup: "none" | "quick" | "slow";
   readonly pauseFirstMs: number;
   readonly warmupMs: number;
+  /** It begins so long after its layer. */
+  readonly startAfterMs: number;
   /** The server answers 500 in this time, counted from the workflow's first moment. */
   readonly failures: Span | null;
   /** The server holds every answer until the end of this time. */
@@ -56,7 +58,7 @@ export function combination(seed: string): Combination {
   const names = order === "alone" ? ["w0"] : ["w0", "w1"];
   return {
     seed,
-    cores: order === "together" ? 2 : pick(random, [1, 2]),
+    cores: pick(random, [1, 2]),
     order,
     workflows: names.map((name) => part(name, random)),
     stopAfterMs: random.chance(0.15) ? 800 : null,
@@ -82,6 +84,7 @@ function part(name: string, random: Random): Part {
     userSetup: pick(random, ["none", "none", "quick", "slow"] as const),
     pauseFirstMs: random.chance(0.3) ? 60 : 0,
     warmupMs,
+    startAfterMs: random.chance(0.2) ? 250 : 0,
     failures: timed ? failures(random, warmupMs) : null,
     stall: timed && random.chance(0.3) ? { fromMs: 500, toMs: 750 } : null,
     throwEvery: layers > 1 && random.chance(0.25) ? 5 : 0,

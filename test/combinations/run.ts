@@ -49,7 +49,8 @@ function options(part: Part): WorkflowOptions {
     { threshold: FAILURES_THRESHOLD, abortOnFail: part.abortOnFail },
     "arrivals.missed.rate <= 100%",
   ].slice(0, load.kind === "open" ? 2 : 1);
-  const common = { warmup: part.warmupMs, gracefulStop: "5s", thresholds } as const;
+  const { startAfterMs: startAfter, warmupMs: warmup } = part;
+  const common = { startAfter, warmup, gracefulStop: "5s", thresholds } as const;
   switch (load.kind) {
     case "closed":
       return { ...common, vus: load.vus, duration: load.durationMs, pacing: PACING_MS };

@@ -80,7 +80,7 @@ export function registerRun(program: Command): void {
     .option("--insecure", "accept any TLS certificate")
     .option(
       "--cores <n>",
-      "executor cores (default: the physical cores of this machine)",
+      "CPU cores to plan for (default: the physical cores of this machine)",
       whole("--cores"),
     )
     .optionsGroup("URL mode:")

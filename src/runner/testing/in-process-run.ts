@@ -4,6 +4,7 @@
  * and the load short, so that tests can look at every message.
  */
 
+import { slotsOf } from "../../core/run/job/slots.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { StepTotals } from "../../core/run/stats/step-stats.ts";
 import { Core } from "../../engine/core.ts";
@@ -17,6 +18,7 @@ import { WorkflowAggregate } from "../workflow-aggregate.ts";
 import { onTheTable } from "./table.ts";
 
 interface InProcessOptions {
+  /** Of the machine; there are as many executor cores as the workflows need. */
   readonly cores?: number;
   readonly overrides?: LoadOverrides;
   /** Of the whole run, as from the command line. */
@@ -79,18 +81,19 @@ export class InProcessRun {
   async #load({ cores = 1, overrides = {}, thresholds = [] }: InProcessOptions): Promise<void> {
     const bundle = new URL(`./bundle.ts?run=${runs++}`, import.meta.url).href;
     const folder = process.cwd();
-    for (let core = 0; core < cores; core++) {
+    let slots = 1;
+    for (let core = 0; core < slots; core++) {
       this.cores.push(new Core((event) => this.#heard(core, event)));
       const loaded = await new Promise<CoreEvent>((resolve) => {
         this.#loaded = resolve;
         this.cores[core]?.handle({ kind: "load", bundle, folder, overrides, core });
       });
       if (loaded.kind !== "loaded") throw new Error(JSON.stringify(loaded));
-      if (core === 0)
-        for (const one of loaded.manifests)
-          this.workflows.set(one.name, new WorkflowAggregate(one));
+      if (core > 0) continue;
+      slots = slotsOf(loaded.manifests, cores);
+      for (const one of loaded.manifests) this.workflows.set(one.name, new WorkflowAggregate(one));
     }
-    const aggregate = this.#newAggregate(cores, thresholds);
+    const aggregate = this.#newAggregate(slots, thresholds);
     this.#aggregate = aggregate;
     this.#job = this.#newJob(cores, aggregate);
     this.#judging = setInterval(() => {
@@ -110,10 +113,10 @@ export class InProcessRun {
     });
   }
 
-  #newJob(cores: number, aggregate: RunAggregate): JobRunner {
+  #newJob(pool: number, aggregate: RunAggregate): JobRunner {
     return new JobRunner(
       [...this.workflows.values()].map((workflow) => workflow.manifest),
-      Array.from({ length: cores }, (_, core) => core),
+      { slots: this.cores.map((_, core) => core), pool },
       {
         send: (core, command) => this.#send(core, command),
         now: () => performance.now(),

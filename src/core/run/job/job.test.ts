@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type ExecutionOutcome, Job, type JobEffect } from "./job.ts";
 import type { WorkflowManifest } from "./manifest.ts";
 import { PRIORITIES } from "./partition.ts";
+import { slotsOf } from "./slots.ts";
 import { manifest } from "./testing/manifest.ts";
 
 const users = (n: number) => ({
@@ -33,13 +34,16 @@ function line(effect: JobEffect): string {
 class Script {
   readonly #job: Job;
   now = 0;
-  constructor(manifests: readonly WorkflowManifest[], pool: number) {
-    this.#job = new Job(manifests, cores(pool));
+  constructor(manifests: readonly WorkflowManifest[], slots: number, pool = slots) {
+    this.#job = new Job(manifests, cores(slots), pool);
   }
   get job(): Job {
     return this.#job;
   }
   start = () => tell(this.#job.step({ kind: "start" }, this.now++));
+  at(now: number, kind: "tick" | "pause" | "resume"): string[] {
+    return tell(this.#job.step({ kind }, now));
+  }
   stop = () => tell(this.#job.step({ kind: "stop" }, this.now++));
   lose = (core: number) => tell(this.#job.step({ kind: "coreLost", core }, this.now++));
   finish(workflow: string, core: number, contextUpdates: Record<string, unknown> = {}): string[] {
@@ -175,6 +179,94 @@ describe("cores", () => {
   });
 });
 
+describe("slots beyond the cores of the machine", () => {
+  const three = ["a", "b", "c"].map((name) => manifest(name, users(4)));
+
+  it("are as many as the widest layer needs, and no more than there are users", () => {
+    expect(slotsOf(three, 2)).toBe(3);
+    expect(slotsOf(three, 8)).toBe(8);
+    expect(slotsOf([manifest("a", users(2)), manifest("setup", { isTest: false })], 8)).toBe(3);
+    const alone = manifest("x", { ...users(8), priority: "exclusive" });
+    expect(slotsOf([...three, alone], 4)).toBe(4);
+    const chained = [manifest("a"), manifest("b", { dependsOn: ["a"] })];
+    expect(slotsOf(chained, 1)).toBe(1);
+  });
+
+  it("let all workflows of a layer run at the same time on one core", () => {
+    const s = new Script(three, 3, 1);
+    expect(s.start()).toEqual([
+      "dispatch a on 0 users 4",
+      "dispatch b on 1 users 4",
+      "dispatch c on 2 users 4",
+    ]);
+  });
+
+  it("still leave an exclusive workflow alone, with the cores of the machine", () => {
+    const alone = manifest("x", { ...users(8), priority: "exclusive" });
+    const s = new Script([...three, alone], 3, 2);
+    expect(s.start()).toEqual(["dispatch x on 0,1 users 4,4"]);
+    expect(s.finish("x", 0)).toEqual([]);
+    expect(s.finish("x", 1)).toEqual([
+      "x completed",
+      "dispatch a on 0 users 4",
+      "dispatch b on 1 users 4",
+      "dispatch c on 2 users 4",
+    ]);
+  });
+});
+
+describe("a delay", () => {
+  const late = (startAfterMs: number) => ({ ...users(2), startAfterMs });
+
+  it("counts from the beginning of the layer, and keeps nobody else", () => {
+    const list = [manifest("a", late(500)), manifest("b", users(2)), manifest("c", late(900))];
+    const s = new Script([...list, manifest("d", { dependsOn: ["b"], ...late(100) })], 3, 1);
+    expect(s.start()).toEqual(["dispatch b on 0 users 2"]);
+    expect(s.job.nextDeadline()).toBe(500);
+    expect(s.at(499, "tick")).toEqual([]);
+    expect(s.at(500, "tick")).toEqual(["dispatch a on 1 users 2"]);
+    expect(s.job.nextDeadline()).toBe(900);
+    s.now = 600;
+    expect([...s.finish("a", 1), ...s.finish("b", 0)]).toEqual(["a completed", "b completed"]);
+    expect(s.at(900, "tick")).toEqual(["dispatch c on 0 users 2"]);
+    s.now = 1_000;
+    expect(s.finish("c", 0)).toEqual(["c completed"]);
+    expect(s.job.nextDeadline()).toBe(1_100);
+    expect(s.at(1_100, "tick")).toEqual(["dispatch d on 0 users 2"]);
+    expect(s.job.nextDeadline()).toBeNull();
+  });
+
+  it("does not pass while the job is paused, and nothing begins then", () => {
+    const list = [manifest("a", users(1)), manifest("b", late(500))];
+    const s = new Script([...list, manifest("c", { ...users(1), dependsOn: ["b"] })], 2, 1);
+    s.start();
+    s.at(100, "pause");
+    expect(s.job.nextDeadline()).toBeNull();
+    expect(s.at(700, "tick")).toEqual([]);
+    expect(s.at(1_000, "resume")).toEqual([]);
+    expect(s.job.nextDeadline()).toBe(1_400);
+    s.at(1_400, "tick");
+    s.at(1_500, "pause");
+    s.now = 1_600;
+    expect([...s.finish("a", 0), ...s.finish("b", 1)]).toEqual(["a completed", "b completed"]);
+    expect(s.at(1_700, "resume")).toEqual(["dispatch c on 0 users 1"]);
+  });
+
+  it("ends with the job", () => {
+    const s = new Script([manifest("a", late(500))], 1);
+    expect(s.start()).toEqual([]);
+    expect(s.stop()).toEqual(["skip a because of null", "done interrupted"]);
+    expect(s.job.nextDeadline()).toBeNull();
+  });
+
+  it("whose core is lost meanwhile is made with fewer", () => {
+    const s = new Script([manifest("a", users(1)), manifest("b", late(500))], 3, 3);
+    s.start();
+    s.lose(2);
+    expect(s.at(500, "tick")).toEqual(["dispatch b on 1 users 2"]);
+  });
+});
+
 describe("a lost core", () => {
   it("leaves the workflow to the others", () => {
     const s = new Script([manifest("a"), manifest("b", { dependsOn: ["a"] })], 3);
@@ -253,6 +345,7 @@ describe("any course of events", () => {
       priority: fc.constantFrom(...PRIORITIES),
       isTest: fc.boolean(),
       vus: fc.integer({ min: 1, max: 20 }),
+      startAfterMs: fc.constantFrom(0, 0, 3, 7),
       edges: fc.array(fc.nat(20), { maxLength: 3 }),
     }),
     { minLength: 1, maxLength: 8 },
@@ -265,11 +358,13 @@ describe("any course of events", () => {
         fc.infiniteStream(fc.nat()),
         (list, pool, dice) => {
           const roll = () => dice.next().value ?? 0;
-          const manifests = list.map(({ priority, isTest, vus, edges }, at) => {
+          const manifests = list.map(({ priority, isTest, vus, startAfterMs, edges }, at) => {
             const dependsOn = at === 0 ? [] : [...new Set(edges.map((edge) => `w${edge % at}`))];
-            return manifest(`w${at}`, { ...users(vus), priority, isTest, dependsOn });
+            const options = { priority, isTest, dependsOn, startAfterMs };
+            return manifest(`w${at}`, { ...users(vus), ...options });
           });
-          const machine = new Job(manifests, cores(pool));
+          const slots = roll() % 2 === 0 ? pool : slotsOf(manifests, pool);
+          const machine = new Job(manifests, cores(slots), pool);
           const busy = new Map<number, string>();
           const final = new Map<string, string>();
           let done = 0;
@@ -299,6 +394,8 @@ describe("any course of events", () => {
             const running = [...busy.entries()];
             const [core, workflow] = running[roll() % running.length] ?? [0, ""];
             const event = roll() % 20;
+            if (event === 3) take(machine.step({ kind: "pause" }, turn));
+            if (event >= 4 && event < 10) take(machine.step({ kind: "resume" }, turn));
             if (event === 0) take(machine.step({ kind: "stop" }, turn));
             if (event === 1) {
               busy.delete(core);

@@ -4,14 +4,18 @@
  *
  *   layer 0              layer 1            A layer begins when every workflow of the one before is
  *   ┌ setup ┐            ┌ validate ┐       final (LAYER-2). Inside a layer, workflows that measure
- *   ├ batch 1: high,low ─┤          ├ …     nothing start first on one core each; test workflows
- *   └ batch 2: high      └          ┘       start batch by batch as cores come free (C30-22).
+ *   ├ high, low, high ───┤          ├ …     nothing start first on one core each; test workflows
+ *   └ (or batches)       └          ┘       start together where there are cores for all of them,
+ *                                           else batch by batch as cores come free (C30-22).
+ *
+ * A workflow with a delay begins so long after its layer. While the job is paused nothing begins
+ * and no delay passes.
  *
  * A workflow is final when each of its cores has reported or is lost; the worst report counts
  * (C30-6). Losing some of its cores does not fail it, losing all of them does. A failed workflow
  * takes with it those that depend on it and no others (LAYER-7). Nothing is retried here (RES-5).
  *
- * The machine keeps no deadlines: a driver that misses signs of life from a core says `coreLost`.
+ * A driver that misses signs of life from a core says `coreLost`; it says `tick` at `nextDeadline`.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -19,8 +23,9 @@ import { planVusMax } from "../plan/load.ts";
 import { ContextStore, type ContextView, contextFor } from "./context.ts";
 import { descendantsOf, type GraphNode, layersOf } from "./graph.ts";
 import type { WorkflowManifest } from "./manifest.ts";
-import { type Batch, partition, threadRange } from "./partition.ts";
+import { type Batch, partition, sideBySide, threadRange } from "./partition.ts";
 import { provision } from "./provision.ts";
+import { slotsOfLayer } from "./slots.ts";
 
 type JobInput =
   | { readonly kind: "start" }
@@ -32,6 +37,10 @@ type JobInput =
       readonly core: number;
       readonly outcome: ExecutionOutcome;
     }
+  /** A delay may be over. */
+  | { readonly kind: "tick" }
+  | { readonly kind: "pause" }
+  | { readonly kind: "resume" }
   /** End what runs, gracefully, and begin nothing more. */
   | { readonly kind: "stop" };
 
@@ -99,7 +108,13 @@ export class Job {
   readonly #context = new ContextStore();
   /** Test batches of the current layer that still have a waiting member, in order. */
   #batches: readonly Batch[] = [];
+  /** The batches of this layer are meant to run at the same time. */
+  #together = false;
+  /** Cores of the machine; more may be live, when they are processes. */
+  readonly #pool: number;
   #layer = -1;
+  #layerBeganAt = 0;
+  #pausedAt: number | null = null;
   #started = false;
   #stopping = false;
   #done = false;
@@ -107,7 +122,13 @@ export class Job {
   #now = 0;
 
   /** The manifests were validated: names are unique, dependencies known and without circles. */
-  constructor(manifests: readonly WorkflowManifest[], cores: readonly number[]) {
+  constructor(
+    manifests: readonly WorkflowManifest[],
+    cores: readonly number[],
+    pool = cores.length,
+  ) {
+    assert(pool >= 1, "a machine has a core");
+    this.#pool = pool;
     assert(manifests.length > 0, "a job has a workflow");
     assert(new Set(cores).size === cores.length && cores.length > 0, "a job has distinct cores");
     this.#nodes = manifests.map(({ name, dependsOn }) => ({ name, after: dependsOn }));
@@ -138,12 +159,35 @@ export class Job {
       case "executionFinished":
         this.#onFinished(input.workflow, input.core, input.outcome);
         break;
+      case "tick":
+        break;
+      case "pause":
+        this.#pausedAt ??= now;
+        break;
+      case "resume":
+        if (this.#pausedAt !== null) this.#layerBeganAt += now - this.#pausedAt;
+        this.#pausedAt = null;
+        break;
       case "stop":
         this.#onStop();
         break;
     }
     if (this.#started) this.#proceed();
     return this.#effects;
+  }
+
+  /** When the next delay is over; null when none runs. */
+  nextDeadline(): number | null {
+    if (this.#pausedAt !== null || this.#done) return null;
+    const due = this.#members()
+      .filter(({ status }) => status === "waiting")
+      .map((one) => this.#dueAt(one))
+      .filter((at) => at > this.#now);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  #dueAt(one: Entry): number {
+    return this.#layerBeganAt + one.manifest.startAfterMs;
   }
 
   snapshot(): readonly JobWorkflowView[] {
@@ -236,8 +280,9 @@ export class Job {
   #proceed(): void {
     while (!this.#done) {
       if (this.#live.size === 0) this.#failWaiting();
+      const held = this.#pausedAt !== null && !this.#stopping;
       if (!this.#layerOver()) {
-        this.#schedule();
+        if (!held) this.#schedule();
         return;
       }
       if (this.#layer + 1 >= this.#layers.length) {
@@ -245,6 +290,7 @@ export class Job {
         this.#effects.push({ kind: "jobDone", status: this.#status() });
         return;
       }
+      if (held) return;
       this.#beginLayer(this.#layer + 1);
     }
   }
@@ -255,28 +301,44 @@ export class Job {
 
   #beginLayer(layer: number): void {
     this.#layer = layer;
+    this.#layerBeganAt = this.#now;
     const candidates = this.#members()
       .filter(({ status }) => status === "waiting")
       .map(({ manifest }) => manifest);
     if (candidates.length === 0 || this.#live.size === 0) return;
-    this.#batches = partition(this.#live.size, candidates);
+    const together = sideBySide(this.#livePool, candidates);
+    this.#together = slotsOfLayer(together, candidates) <= this.#live.size;
+    this.#batches = this.#together ? together : partition(this.#livePool, candidates);
+  }
+
+  get #livePool(): number {
+    return Math.min(this.#pool, this.#live.size);
   }
 
   #schedule(): void {
     for (const batch of this.#batches) {
       for (const { name, threads } of batch) {
         const one = this.#entries.get(name);
-        if (one?.status === "waiting") this.#tryStart(one, threads);
+        if (one !== undefined && this.#isDue(one)) this.#tryStart(one, threads);
       }
-      // A later batch starts when the earlier one has no waiting member.
-      const waits = batch.some(
-        ({ name, threads }) => threads > 0 && this.#entries.get(name)?.status === "waiting",
-      );
+      // A later batch starts when nobody of the earlier one waits for cores.
+      const waits = batch.some(({ name, threads }) => {
+        const one = this.#entries.get(name);
+        return threads > 0 && one !== undefined && this.#isDue(one);
+      });
       if (waits) return;
     }
   }
 
+  #isDue(one: Entry): boolean {
+    return one.status === "waiting" && this.#dueAt(one) <= this.#now;
+  }
+
   #tryStart(one: Entry, threads: number): void {
+    const alone = [...this.#held.values()].some(
+      (name) => this.#entries.get(name)?.manifest.priority === "exclusive" && this.#isTest(name),
+    );
+    if (alone) return;
     const free = [...this.#live].filter((core) => !this.#held.has(core));
     const cores = one.manifest.isTest ? this.#coresFor(one, threads, free.length) : 1;
     if (cores === 0 || cores > free.length) return;
@@ -299,14 +361,18 @@ export class Job {
   /** How many cores a test workflow takes now; zero to wait. */
   #coresFor(one: Entry, threads: number, free: number): number {
     const { priority } = one.manifest;
-    const pool = this.#live.size;
-    const planned = Math.min(threads, pool);
-    if (priority === "exclusive") return free === pool ? pool : 0;
+    const pool = this.#livePool;
+    const planned = Math.min(threads, this.#live.size);
+    if (priority === "exclusive") return this.#held.size === 0 ? pool : 0;
     if (free >= planned) return planned;
-    const bypassed = [...this.#held.values()].some(
-      (name) => this.#entries.get(name)?.manifest.isTest === false,
-    );
+    // Cores were lost since the layer began: fewer is better than later.
+    if (this.#together) return free;
+    const bypassed = [...this.#held.values()].some((name) => !this.#isTest(name));
     return bypassed && free >= threadRange(priority, pool).min ? free : 0;
+  }
+
+  #isTest(name: string): boolean {
+    return this.#entries.get(name)?.manifest.isTest === true;
   }
 
   #failWaiting(): void {

@@ -11,6 +11,8 @@ export interface WorkflowManifest {
   /** Unique in its job (WF-8). */
   readonly name: string;
   readonly load: LoadPlan;
+  /** It begins so long after its layer. */
+  readonly startAfterMs: number;
   readonly warmupMs: number;
   readonly gracefulStopMs: number;
   readonly priority: Priority;

@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PRIORITIES, type Priority, parsePriority, partition, threadRange } from "./partition.ts";
+import {
+  PRIORITIES,
+  type Priority,
+  parsePriority,
+  partition,
+  sideBySide,
+  threadRange,
+} from "./partition.ts";
 
 const tests = (...priorities: Priority[]) =>
   priorities.map((priority, at) => ({ name: `w${at}`, priority, isTest: true }));
@@ -86,6 +93,41 @@ describe("partition of a pool", () => {
             expect(threads).toBeGreaterThanOrEqual(min);
             expect(threads).toBeLessThanOrEqual(max);
           }
+        }
+      }),
+    );
+  });
+});
+
+describe("a pool that can grow", () => {
+  it.each<[number, Priority[], number[][]]>([
+    [24, ["high", "low"], [[18, 6]]],
+    [24, ["auto"], [[24]]],
+    [24, ["high", "high"], [[18, 18]]],
+    [1, ["auto", "auto", "low"], [[1, 1, 1]]],
+    [2, ["auto", "auto", "auto"], [[1, 1, 1]]],
+    [4, ["normal", "normal", "auto"], [[2, 1, 1]]],
+    [4, ["low", "exclusive", "high", "exclusive"], [[4], [4], [3, 1]]],
+  ])("of %i has a place for each of %j at once, but for exclusive ones", (pool, list, expected) => {
+    const batches = sideBySide(pool, tests(...list));
+    expect(batches.map((batch) => batch.map(({ threads }) => threads))).toEqual(expected);
+  });
+
+  it("keeps every workflow once and inside its range, in one batch", () => {
+    const priority = fc.constantFrom(...PRIORITIES);
+    const pools = fc.integer({ min: 1, max: 64 });
+    fc.assert(
+      fc.property(pools, fc.array(priority, { maxLength: 12 }), (pool, list) => {
+        const batches = sideBySide(pool, tests(...list));
+        const names = batches.flat().map(({ name }) => name);
+        expect(names.sort()).toEqual(list.map((_, at) => `w${at}`).sort());
+        expect(batches.filter((batch) => batch[0]?.priority !== "exclusive").length).toBeLessThan(
+          2,
+        );
+        for (const { priority, threads } of batches.flat()) {
+          const { min, max } = threadRange(priority, pool);
+          expect(threads).toBeGreaterThanOrEqual(min);
+          expect(threads).toBeLessThanOrEqual(max);
         }
       }),
     );

@@ -11,6 +11,9 @@
  * Sorted by priority, workflows fill a batch while their minimums fit the pool. Everyone gets the
  * minimum; the rest goes, thread by thread, to whoever has the fewest and may have more. Workflows
  * that measure nothing stand in a batch of their own, first, outside the arithmetic (PRIO-4).
+ *
+ * A pool that can grow (`sideBySide`) needs no second batch: the ranges stay those of the pool, and
+ * it grows until every minimum fits. Only exclusive workflows still go alone.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -69,38 +72,59 @@ export function threadRange(
 /** Batches in the order they start; same input, same output. */
 export function partition(pool: number, workflows: readonly Candidate[]): readonly Batch[] {
   assert(Number.isSafeInteger(pool) && pool >= 1, "a pool has at least one thread");
-  const sorted = workflows.toSorted((a, b) => rank(a.priority) - rank(b.priority));
-  const batches: Batch[] = [];
-  const bypass = sorted.filter(({ isTest }) => !isTest);
-  if (bypass.length > 0) {
-    batches.push(bypass.map(({ name, priority }) => ({ name, priority, threads: 0 })));
-  }
+  const sorted = byPriority(workflows);
+  const batches = bypass(sorted);
   let members: Candidate[] = [];
   let minimums = 0;
   for (const candidate of sorted) {
     if (!candidate.isTest) continue;
     const { min } = threadRange(candidate.priority, pool);
     if (minimums + min > pool) {
-      batches.push(fill(pool, members));
+      batches.push(fill(pool, pool, members));
       members = [];
       minimums = 0;
     }
     members.push(candidate);
     minimums += min;
   }
-  if (members.length > 0) batches.push(fill(pool, members));
+  if (members.length > 0) batches.push(fill(pool, pool, members));
   return batches;
+}
+
+/** As `partition`, with slots for everybody at once beside those who want to be alone. */
+export function sideBySide(pool: number, workflows: readonly Candidate[]): readonly Batch[] {
+  assert(Number.isSafeInteger(pool) && pool >= 1, "a pool has at least one thread");
+  const sorted = byPriority(workflows);
+  const tests = sorted.filter(({ isTest }) => isTest);
+  const alone = tests.filter(({ priority }) => priority === "exclusive");
+  const together = tests.filter(({ priority }) => priority !== "exclusive");
+  const minimums = together.reduce((sum, { priority }) => sum + threadRange(priority, pool).min, 0);
+  return [
+    ...bypass(sorted),
+    ...alone.map((one) => fill(pool, pool, [one])),
+    ...(together.length === 0 ? [] : [fill(pool, Math.max(pool, minimums), together)]),
+  ];
+}
+
+function byPriority(workflows: readonly Candidate[]): readonly Candidate[] {
+  return workflows.toSorted((a, b) => rank(a.priority) - rank(b.priority));
+}
+
+function bypass(sorted: readonly Candidate[]): Batch[] {
+  const members = sorted.filter(({ isTest }) => !isTest);
+  if (members.length === 0) return [];
+  return [members.map(({ name, priority }) => ({ name, priority, threads: 0 }))];
 }
 
 function rank(priority: Priority): number {
   return PRIORITIES.indexOf(priority);
 }
 
-function fill(pool: number, members: readonly Candidate[]): Batch {
+function fill(pool: number, slots: number, members: readonly Candidate[]): Batch {
   const ranges = members.map(({ priority }) => threadRange(priority, pool));
   const threads = ranges.map(({ min }) => min);
-  let left = pool - threads.reduce((sum, n) => sum + n, 0);
-  assert(left >= 0, "the minimums of a batch fit the pool");
+  let left = slots - threads.reduce((sum, n) => sum + n, 0);
+  assert(left >= 0, "the minimums of a batch fit its slots");
   for (; left > 0; left--) {
     let poorest = -1;
     for (const [at, range] of ranges.entries()) {

@@ -90,6 +90,7 @@ describe("a plan", () => {
     [{ kind: "once", durationMsMax: 30_000 }, 0, "one pass, at most 30s"],
   ])("describes itself %#", (plan, warmupMs, text) => {
     expect(describePlan(plan, warmupMs)).toBe(text);
+    expect(describePlan(plan, warmupMs, 20_000)).toBe(`${text}, beginning after 20s`);
   });
 });
 

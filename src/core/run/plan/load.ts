@@ -114,9 +114,10 @@ export function shareOfUsers(total: number, share: Share): number {
 }
 
 /** For people: "64 virtual users for 30s", "1000/s for 10s, at most 2000 virtual users". */
-export function describePlan(plan: LoadPlan, warmupMs: number): string {
+export function describePlan(plan: LoadPlan, warmupMs: number, startAfterMs = 0): string {
   const warmup = warmupMs > 0 ? `, warm-up ${short(warmupMs)}` : "";
-  return describeLoad(plan) + warmup;
+  const delay = startAfterMs > 0 ? `, beginning after ${short(startAfterMs)}` : "";
+  return describeLoad(plan) + warmup + delay;
 }
 
 function describeLoad(plan: LoadPlan): string {

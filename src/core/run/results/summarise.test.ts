@@ -164,8 +164,10 @@ describe("the generator", () => {
     ["missing arrivals while busy", [core(0, 0.8, 1)], 12, "12 arrivals were never started"],
     ["busy without missing", [core(0, 0.89, 1)], 0, null],
     ["absent", [], 0, null],
+    ["crowded", [0, 1, 2].map((at) => core(at, 0.61, 1)), 0, "used 91.5 % of 2 CPUs"],
+    ["many and idle", [0, 1, 2].map((at) => core(at, 0.5, 1)), 0, null],
   ])("%s", (_, cores, missed, reason) => {
-    const health = generatorHealth(cores, missed);
+    const health = generatorHealth(cores, 2, missed);
     expect(health.limited).toBe(reason !== null);
     if (reason === null) expect(health.reason).toBeNull();
     else expect(health.reason).toContain(reason);

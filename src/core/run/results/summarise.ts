@@ -165,13 +165,15 @@ const LIMITED_LAG_MS = 50;
 /** …or when arrivals were missed while a core was at least this busy. */
 const LIMITED_CPU_MISSED = 0.8;
 
+/** `cpus` are those of the machine: several workflows may need more processes than it has. */
 export function generatorHealth(
   cores: readonly CoreHealth[],
+  cpus: number,
   arrivalsMissed: number,
 ): GeneratorHealth {
   const cpu = cores.reduce((most, core) => Math.max(most, core.cpu), 0);
   const lagMsP99 = cores.reduce((most, core) => Math.max(most, core.lagMsP99), 0);
-  const reason = limitReason(cores, cpu, lagMsP99, arrivalsMissed);
+  const reason = limitReason(cores, cpu, lagMsP99, arrivalsMissed) ?? crowded(cores, cpus);
   return { cpu, lagMsP99, limited: reason !== null, reason, cores };
 }
 
@@ -196,6 +198,15 @@ function limitReason(
     return `${missed} arrivals were never started while executor core ${core} used ${percent} of its CPU`;
   }
   return null;
+}
+
+/** Each process may look idle while together they have all of the machine. */
+function crowded(cores: readonly CoreHealth[], cpus: number): string | null {
+  const used = cores.reduce((sum, core) => sum + core.cpu, 0);
+  if (cores.length <= cpus || used < LIMITED_CPU * cpus) return null;
+  const share = `${formatPercent(used / cpus)} of ${cpus} CPUs`;
+  const who = `${cores.length} executor cores together used ${share}`;
+  return `${who}: the generator, not the target, set the pace`;
 }
 
 interface VerdictInput {

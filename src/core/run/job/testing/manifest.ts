@@ -9,6 +9,7 @@ export function manifest(
   return {
     name,
     load: { kind: "vus", stages: [{ durationMs: 1_000, from: 4, to: 4 }] },
+    startAfterMs: 0,
     warmupMs: 0,
     gracefulStopMs: 5_000,
     priority: "auto",
