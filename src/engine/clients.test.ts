@@ -9,7 +9,7 @@ const signal = new AbortController().signal;
 
 function user(): UserContext {
   const host = { setup: 1, used: {}, core: 0, signal, sleep: () => Promise.resolve() };
-  const iteration = new Iteration(new Recorder(0, 0, false), false);
+  const iteration = new Iteration(new Recorder(false), false);
   return userContext(0, host, new UserSession(DEFAULT_CALL_SETTINGS), iteration);
 }
 

@@ -1,10 +1,12 @@
 /** A workflow definition in the form the loop wants: layers of steps with indices instead of names. */
 
+import { NameTable } from "../core/run/stats/names.ts";
 import type { CallSettings, PreparedCall } from "../protocols/protocol.ts";
 import {
   type CheckDefinition,
   isPreparedCall,
   type MetricDefinition,
+  protocolOf,
   type StepFunction,
   type WorkflowDefinition,
 } from "../workflow/definition.ts";
@@ -12,7 +14,7 @@ import { type LoadOverrides, overrideSettings } from "../workflow/overrides.ts";
 
 export interface CompiledStep {
   readonly name: string;
-  /** Place among the measured steps; -1 for an action. */
+  /** Its number among the measured steps; -1 for an action. */
   readonly index: number;
   /** Place among all steps and actions of the workflow. */
   readonly slot: number;
@@ -37,7 +39,9 @@ export interface CompiledWorkflow {
   readonly keepsResults: boolean;
   /** Functions leave results behind even if nobody may look: each iteration begins without. (VUC-1) */
   readonly storesResults: boolean;
-  readonly measuredSteps: number;
+  /** Steps and checks by the numbers they are recorded under. */
+  readonly stepNames: NameTable;
+  readonly checkNames: NameTable;
   /** After the overrides of the command line; one object, by which shared pools are found. */
   readonly settings: CallSettings;
 }
@@ -48,12 +52,15 @@ export function compile(
 ): CompiledWorkflow {
   const names = definition.layers();
   const layerOf = new Map(names.flatMap((layer, at) => layer.map((name) => [name, at] as const)));
-  let measured = 0;
+  const stepNames = new NameTable();
+  const checkNames = new NameTable();
   const steps = definition.steps.map((step, slot): CompiledStep => {
     const call = isPreparedCall(step.run) ? step.run : null;
+    const tags = { ...definition.tags, ...step.tags };
+    const measured = step.kind === "step";
     return {
       name: step.name,
-      index: step.kind === "step" ? measured++ : -1,
+      index: measured ? stepNames.numberOf(step.name, protocolOf(step), tags) : -1,
       slot,
       layer: layerOf.get(step.name) ?? 0,
       call,
@@ -62,11 +69,11 @@ export function compile(
   });
   const layers = names.map((_, at) => steps.filter((step) => step.layer === at));
   const checks: CompiledCheck[][] = layers.map(() => []);
-  definition.checks.forEach((check, index) => {
+  for (const check of definition.checks) {
     const after = check.after.map((name) => layerOf.get(name) ?? 0);
     const layer = after.length === 0 ? layers.length - 1 : Math.max(...after);
-    checks[layer]?.push({ index, definition: check });
-  });
+    checks[layer]?.push({ index: checkNames.numberOf(check.name), definition: check });
+  }
   const readers = checks.some((list) => list.length > 0) || definition.metrics.length > 0;
   const keepsResults =
     readers ||
@@ -80,7 +87,8 @@ export function compile(
     metrics: definition.metrics,
     keepsResults,
     storesResults: keepsResults || steps.some((step) => step.run !== null),
-    measuredSteps: measured,
+    stepNames,
+    checkNames,
     settings: overrideSettings(definition.settings, overrides),
   };
 }

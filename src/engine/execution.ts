@@ -107,11 +107,7 @@ export class Execution implements UserHost, DriverHost {
     this.#inputs = inputs;
     this.#host = host;
     this.#complaints = new Complaints((line) => host.log(line));
-    this.recorder = new Recorder(
-      workflow.measuredSteps,
-      workflow.definition.checks.length,
-      this.planned,
-    );
+    this.recorder = new Recorder(this.planned, workflow.stepNames, workflow.checkNames);
     this.#random = new Random(`${workflow.definition.name}/${share.index}`);
     this.#ids = new UserIds(share);
     const limit = planDurationMs(plan) ?? ("durationMsMax" in plan ? plan.durationMsMax : 0);

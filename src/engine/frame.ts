@@ -6,8 +6,15 @@
 
 import type { ByteReader, ByteWriter } from "../core/base/bytes.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
+import {
+  NAMES_MAX,
+  type Name,
+  type NameTable,
+  readName,
+  writeName,
+} from "../core/run/stats/names.ts";
 
-const FRAME_VERSION = 2;
+const FRAME_VERSION = 3;
 
 /** The part of a frame that is not about single steps. */
 export interface FrameHead {
@@ -22,7 +29,6 @@ export interface FrameHead {
   readonly arrivalsMissed: number;
   /** Users or rate asked for at this moment, this core's share. */
   readonly target: number;
-  readonly checks: readonly { readonly passed: number; readonly failed: number }[];
   readonly sendLagUs: Histogram;
   /** How long arrivals had waited that never began. */
   readonly waitedUs: Histogram;
@@ -40,17 +46,10 @@ export function writeFrameHead(writer: ByteWriter, head: FrameHead): void {
   writer.varint(head.arrivalsStarted);
   writer.varint(head.arrivalsMissed);
   writer.float64(head.target);
-  writer.varint(head.checks.length);
-  for (const check of head.checks) {
-    writer.varint(check.passed);
-    writer.varint(check.failed);
-  }
   head.sendLagUs.encode(writer);
   head.waitedUs.encode(writer);
   head.loopLagUs.encode(writer);
 }
-
-const CHECKS_MAX = 10_000;
 
 /** Undefined when the bytes are not a frame of this version. */
 export function readFrameHead(reader: ByteReader): FrameHead | undefined {
@@ -63,12 +62,6 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
   const arrivalsStarted = reader.varint();
   const arrivalsMissed = reader.varint();
   const target = reader.float64();
-  const count = reader.varint();
-  if (count > CHECKS_MAX) return undefined;
-  const checks = Array.from({ length: count }, () => ({
-    passed: reader.varint(),
-    failed: reader.varint(),
-  }));
   const sendLagUs = Histogram.decode(reader);
   const waitedUs = Histogram.decode(reader);
   const loopLagUs = Histogram.decode(reader);
@@ -83,9 +76,31 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
     arrivalsStarted,
     arrivalsMissed,
     target,
-    checks,
     sendLagUs,
     waitedUs,
     loopLagUs,
   };
+}
+
+/** Names that no frame has told so far; the result is how many are told now. */
+export function writeNewNames(writer: ByteWriter, table: NameTable, told: number): number {
+  const fresh = table.list.slice(told);
+  writer.varint(told);
+  writer.varint(fresh.length);
+  for (const name of fresh) writeName(writer, name);
+  return table.list.length;
+}
+
+/** Adds what is new to the names of a part; false when the bytes are no such names. */
+export function readNewNames(reader: ByteReader, names: Name[]): boolean {
+  const told = reader.varint();
+  const fresh = reader.varint();
+  // One more than the limit: the name that stands for all others.
+  if (reader.failed || told > names.length || told + fresh > NAMES_MAX + 1) return false;
+  for (let at = told; at < told + fresh; at++) {
+    const name = readName(reader);
+    if (name === undefined) return false;
+    names[at] ??= name;
+  }
+  return true;
 }

@@ -28,6 +28,9 @@ export class Iteration {
   /** Declared pauses before that, as pairs of beginning and end that do not overlap. */
   #pauses: number[] | null = null;
   #earlierPausesMs = 0;
+  /** All declared pauses so far, and when the last of them ends. */
+  #pausedMs = 0;
+  #pausedUntil = 0;
 
   constructor(recorder: Recorder, planned: boolean) {
     this.#recorder = recorder;
@@ -46,11 +49,17 @@ export class Iteration {
 
   begin(now: number): void {
     this.beganAt = now;
+    this.#pausedMs = 0;
+    this.#pausedUntil = now;
     if (!this.#planned) this.dueAt = now;
   }
 
   /** The user rests for so long because its author wrote so: nobody is late by that. */
   pause(ms: number, now: number): void {
+    if (ms > 0 && now + ms > this.#pausedUntil) {
+      this.#pausedMs += now + ms - Math.max(now, this.#pausedUntil);
+      this.#pausedUntil = now + ms;
+    }
     if (!this.#planned || this.#answeredAt < now || !(ms > 0)) return;
     this.#pauses ??= [];
     const pauses = this.#pauses;
@@ -70,10 +79,10 @@ export class Iteration {
    */
   dueOf(startedAt: number): number {
     if (!this.#planned || startedAt >= this.#answeredAt) return startedAt;
-    return this.#pauses === null ? this.dueAt : this.dueAt + this.#pausedMs(startedAt);
+    return this.#pauses === null ? this.dueAt : this.dueAt + this.#pausedBefore(startedAt);
   }
 
-  #pausedMs(until: number): number {
+  #pausedBefore(until: number): number {
     let sum = this.#earlierPausesMs;
     const pauses = this.#pauses ?? [];
     for (let at = 0; at < pauses.length; at += 2) {
@@ -117,7 +126,9 @@ export class Iteration {
   end(outcome: Outcome, now: number): void {
     if (outcome === "completed" && this.#recorder.inside(now)) this.#recorder.iterationsInside++;
     if (!this.#recorder.measures(this.dueAt)) return;
-    if (outcome === "completed") this.#recorder.iterations++;
-    else this.#recorder.interruptedIterations++;
+    if (outcome === "completed") {
+      this.#recorder.iterations++;
+      this.#recorder.iterationCompleted(this.dueAt, now, this.#pausedMs);
+    } else this.#recorder.interruptedIterations++;
   }
 }

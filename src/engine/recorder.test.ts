@@ -2,16 +2,19 @@
 
 import { expect, it } from "vitest";
 import { ByteReader } from "../core/base/bytes.ts";
+import { WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
+import type { Name } from "../core/run/stats/names.ts";
 import { StepTotals } from "../core/run/stats/step-stats.ts";
 import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
-import { readFrameHead } from "./frame.ts";
+import { readFrameHead, readNewNames } from "./frame.ts";
 import { Recorder } from "./recorder.ts";
 
 const MOMENT = { measuredMs: 1_000, warmingUp: false, target: 0, arrivalsMissed: 0 };
 
 function recorded(corrected = false) {
-  const recorder = new Recorder(1, 0, corrected);
+  const recorder = new Recorder(corrected);
+  const number = recorder.stepNumber("s", "http");
   recorder.measureFrom(1_000);
   recorder.measureUntil(2_000);
   return {
@@ -19,12 +22,17 @@ function recorded(corrected = false) {
     call(startedAt: number, endedAt: number, errorKind: ErrorKind | null = null) {
       const times = { startedAt, endedAt, firstByteAt: endedAt, connectMs: -1, tlsMs: -1 };
       const record: CallRecord = { errorKind, status: 0, ...times, bytesIn: 10, bytesOut: 1 };
-      recorder.call(0, record, startedAt, startedAt, endedAt);
+      recorder.call(number, record, startedAt, startedAt, endedAt);
     },
     totals(): StepTotals {
       const reader = new ByteReader(recorder.frame({ ...MOMENT, loopLagUs: new Histogram() }));
       expect(readFrameHead(reader)).toBeDefined();
-      expect(reader.varint()).toBe(1);
+      for (const names of [["s"], [], [WHOLE_ITERATION]]) {
+        const told: Name[] = [];
+        expect(readNewNames(reader, told)).toBe(true);
+        expect(told.map(({ name }) => name)).toEqual(names);
+      }
+      expect([reader.varint(), reader.varint()]).toEqual([1, number]);
       const totals = new StepTotals(ERROR_KINDS.length, corrected);
       expect(totals.applyChanges(reader, null)).toBe(true);
       return totals;

@@ -1,13 +1,15 @@
 /** What one execution has measured on this core, and its frames. */
 
 import { ByteWriter } from "../core/base/bytes.ts";
+import { GroupRecorder, WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { MetricRecorder } from "../core/run/stats/metrics.ts";
+import { NameTable, NO_TAGS, type Tags } from "../core/run/stats/names.ts";
 import { StepRecorder } from "../core/run/stats/step-stats.ts";
 import { clock } from "../protocols/call.ts";
 import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
 import type { MetricKind, MetricSink, MetricTags } from "../workflow/metrics.ts";
-import { type FrameHead, writeFrameHead } from "./frame.ts";
+import { type FrameHead, writeFrameHead, writeNewNames } from "./frame.ts";
 
 const KIND_INDEX = new Map<ErrorKind, number>(ERROR_KINDS.map((kind, index) => [kind, index]));
 const EXCEPTION = ERROR_KINDS.indexOf("exception");
@@ -35,24 +37,59 @@ export class Recorder implements MetricSink {
   interruptedIterations = 0;
   arrivalsStarted = 0;
   readonly #metrics = new MetricRecorder();
-  readonly #steps: readonly StepRecorder[];
   readonly #corrected: boolean;
-  readonly #checks: { passed: number; failed: number }[];
+  readonly #stepNames: NameTable;
+  readonly #checkNames: NameTable;
+  readonly #groupNames = new NameTable();
+  readonly #steps: StepRecorder[] = [];
+  readonly #checks: { passed: number; failed: number }[] = [];
+  readonly #groups: GroupRecorder[] = [];
+  readonly #wholeIteration: number;
   readonly #sendLagUs = new Histogram();
   readonly #waitedUs = new Histogram();
   readonly #writer = new ByteWriter(4_096);
+  /** How many of each kind earlier frames have told. */
+  readonly #namesWritten = { steps: 0, checks: 0, groups: 0 };
   /** What was due earlier belongs to the warm-up and is not recorded. */
   #measureFrom = Number.POSITIVE_INFINITY;
   /** What ends later is recorded, and in no rate. */
   #measureUntil = Number.POSITIVE_INFINITY;
 
-  constructor(steps: number, checks: number, corrected: boolean) {
+  /** The names that are known before anything runs; others may follow. */
+  constructor(corrected: boolean, stepNames = new NameTable(), checkNames = new NameTable()) {
     this.#corrected = corrected;
-    this.#steps = Array.from(
-      { length: steps },
-      () => new StepRecorder(ERROR_KINDS.length, corrected),
-    );
-    this.#checks = Array.from({ length: checks }, () => ({ passed: 0, failed: 0 }));
+    this.#stepNames = stepNames;
+    this.#checkNames = checkNames;
+    this.#grow();
+    this.#wholeIteration = this.groupNumber(WHOLE_ITERATION);
+  }
+
+  /** The number of a step, given when it is first seen. */
+  stepNumber(name: string, protocol: string, tags: Tags = NO_TAGS): number {
+    const number = this.#stepNames.numberOf(name, protocol, tags);
+    if (number >= this.#steps.length) this.#grow();
+    return number;
+  }
+
+  checkNumber(name: string): number {
+    const number = this.#checkNames.numberOf(name);
+    if (number >= this.#checks.length) this.#grow();
+    return number;
+  }
+
+  groupNumber(name: string): number {
+    const number = this.#groupNames.numberOf(name);
+    if (number >= this.#groups.length) this.#grow();
+    return number;
+  }
+
+  #grow(): void {
+    while (this.#steps.length < this.#stepNames.list.length)
+      this.#steps.push(new StepRecorder(ERROR_KINDS.length, this.#corrected));
+    while (this.#checks.length < this.#checkNames.list.length)
+      this.#checks.push({ passed: 0, failed: 0 });
+    while (this.#groups.length < this.#groupNames.list.length)
+      this.#groups.push(new GroupRecorder());
   }
 
   measureFrom(at: number): void {
@@ -126,6 +163,18 @@ export class Recorder implements MetricSink {
     else check.failed++;
   }
 
+  /** A group ended that was due at `dueAt`; `pausedMs` of it its author wanted nothing to happen. */
+  group(index: number, failed: boolean, dueAt: number, endedAt: number, pausedMs: number): void {
+    if (!this.measures(dueAt)) return;
+    const duration = Math.max(0, endedAt - dueAt) * 1_000;
+    this.#groups[index]?.record(failed, duration, Math.max(0, duration - pausedMs * 1_000));
+  }
+
+  /** The same of a whole iteration. */
+  iterationCompleted(dueAt: number, endedAt: number, pausedMs: number): void {
+    this.group(this.#wholeIteration, false, dueAt, endedAt, pausedMs);
+  }
+
   /** A value of a custom metric; those of the warm-up are left out like everything else. */
   add(name: string, kind: MetricKind, value: number, tags: MetricTags): void {
     const now = clock();
@@ -151,13 +200,28 @@ export class Recorder implements MetricSink {
       iterationsInside: this.iterationsInside,
       interruptedIterations: this.interruptedIterations,
       arrivalsStarted: this.arrivalsStarted,
-      checks: this.#checks,
       sendLagUs: this.#sendLagUs,
       waitedUs: this.#waitedUs,
     });
-    writer.varint(this.#steps.length);
-    for (const step of this.#steps) step.writeChanges(writer);
+    this.#namesWritten.steps = writeNewNames(writer, this.#stepNames, this.#namesWritten.steps);
+    this.#namesWritten.checks = writeNewNames(writer, this.#checkNames, this.#namesWritten.checks);
+    this.#namesWritten.groups = writeNewNames(writer, this.#groupNames, this.#namesWritten.groups);
+    this.#writeSteps(writer);
+    for (const { failed, passed } of this.#checks) {
+      writer.varint(passed);
+      writer.varint(failed);
+    }
+    for (const group of this.#groups) group.writeChanges(writer);
     this.#metrics.writeChanges(writer);
     return writer.take();
+  }
+
+  #writeSteps(writer: ByteWriter): void {
+    const changed = this.#steps.flatMap((step, number) => (step.changed ? [number] : []));
+    writer.varint(changed.length);
+    for (const number of changed) {
+      writer.varint(number);
+      this.#steps[number]?.writeChanges(writer);
+    }
   }
 }

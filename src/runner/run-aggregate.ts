@@ -18,6 +18,7 @@ import {
 import {
   type ArrivalSummary,
   type CoreHealth,
+  type IterationCounts,
   type Loss,
   type RunSummary,
   SUMMARY_SCHEMA,
@@ -38,7 +39,9 @@ import {
   parseThreshold,
   ThresholdJudge,
 } from "../core/run/results/thresholds.ts";
+import { GroupTotals, WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
+import { NAMES_MAX, OTHER_NAME } from "../core/run/stats/names.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { JobListener } from "./job-runner.ts";
@@ -186,8 +189,8 @@ export class RunAggregate implements JobListener {
     const running = workflow.status === "running";
     const now = this.#sinceStart();
     const steps = workflow.steps.map((step, at) => {
-      const rate = workflow.series[at]?.recent(RATE_WINDOW_MS, now);
-      const latency = workflow.series[at]?.recent(LATENCY_WINDOW_MS, now);
+      const rate = workflow.seriesOf(at).recent(RATE_WINDOW_MS, now);
+      const latency = workflow.seriesOf(at).recent(LATENCY_WINDOW_MS, now);
       return {
         name: step.name,
         ratePerSecond: rate?.ratePerSecond ?? 0,
@@ -224,7 +227,7 @@ export class RunAggregate implements JobListener {
     return {
       schema: SUMMARY_SCHEMA,
       name: this.#options.name,
-      ...judge({ thresholds, workflows, interrupted: how.interrupted }),
+      ...judge({ thresholds, workflows, interrupted: how.interrupted, remarks: remarksOf(data) }),
       startedAt: this.#startedAt.toISOString(),
       durationSeconds: this.#durationSeconds(how.ended),
       thresholds,
@@ -264,13 +267,13 @@ export class RunAggregate implements JobListener {
       cores: workflow.cores.length,
       startedAtSeconds: data.startedAtSeconds,
       elapsedSeconds,
-      iterations: { completed: data.iterations, interrupted: workflow.interruptedIterations },
+      iterations: iterationsOf(data, workflow.interruptedIterations),
       arrivals: arrivalsOf(data, workflow.manifest),
       checks: data.checks,
       metrics: summariseMetrics(data.metrics, elapsedSeconds),
       steps: workflow.steps.map(({ name, protocol, tags }, at) => {
-        const [totals, series] = [data.steps[at]?.totals, workflow.series[at]];
-        assert(totals !== undefined && series !== undefined, "every step has totals and a series");
+        const [totals, series] = [data.steps[at]?.totals, workflow.seriesOf(at)];
+        assert(totals !== undefined, "every step has totals");
         return summariseStep(name, protocol, tags, totals, series, elapsedSeconds, ERROR_KINDS);
       }),
     };
@@ -344,6 +347,26 @@ function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs: number
   const length = planDurationMs(load);
   if (length === null) return 0;
   return Math.min(1, (nowMs - workflow.startedAtMs) / (length + warmupMs));
+}
+
+function iterationsOf({ groups, iterations }: WorkflowData, interrupted: number): IterationCounts {
+  const whole = groups.find(({ name }) => name === WHOLE_ITERATION)?.totals ?? new GroupTotals();
+  return {
+    completed: iterations,
+    interrupted,
+    durationMs: distribution(whole.duration),
+    activeMs: distribution(whole.active),
+  };
+}
+
+function remarksOf(data: readonly WorkflowData[]): string[] {
+  return data
+    .filter(({ namesOverflowed }) => namesOverflowed)
+    .map(
+      ({ name }) =>
+        `"${name}" has more than ${NAMES_MAX} names of steps, groups or checks: those beyond are ` +
+        `counted together as "${OTHER_NAME}"`,
+    );
 }
 
 function arrivalsOf(

@@ -4,39 +4,63 @@ import { ByteReader } from "../core/base/bytes.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { Fault, WorkflowData } from "../core/run/results/metric-source.ts";
 import type { WorkflowStatus } from "../core/run/results/model.ts";
+import { GroupTotals } from "../core/run/stats/group-stats.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { MetricTotals } from "../core/run/stats/metrics.ts";
+import { type Name, NameTable, NO_TAGS } from "../core/run/stats/names.ts";
 import { Series } from "../core/run/stats/series.ts";
 import { StepTotals } from "../core/run/stats/step-stats.ts";
-import { type FrameHead, readFrameHead } from "../engine/frame.ts";
+import { type FrameHead, readFrameHead, readNewNames } from "../engine/frame.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 
 const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);
 
+/** What one core has told; its names and totals by the core's own numbers. */
 interface CorePart {
   head: FrameHead | undefined;
   vitals: CoreVitals | undefined;
-  readonly steps: readonly StepTotals[];
+  readonly names: { readonly steps: Name[]; readonly checks: Name[]; readonly groups: Name[] };
+  readonly steps: StepTotals[];
+  readonly checks: { passed: number; failed: number }[];
+  readonly groups: GroupTotals[];
   readonly metrics: MetricTotals;
 }
 
 export class WorkflowAggregate {
   readonly manifest: WorkflowManifest;
-  /** Names, protocols and tags of the measured steps, in the order of frames. */
-  readonly steps: WorkflowManifest["steps"];
-  readonly series: readonly Series[];
   status: WorkflowStatus = "waiting";
   error: string | null = null;
   startedAtMs = 0;
   cores: readonly number[] = [];
   readonly faults: Fault[] = [];
+  readonly #steps: NameTable;
+  readonly #checks: NameTable;
+  readonly #groups = new NameTable();
+  readonly #series: Series[] = [];
   readonly #parts = new Map<number, CorePart>();
 
   constructor(manifest: WorkflowManifest) {
     this.manifest = manifest;
-    this.steps = manifest.steps.filter((step) => step.kind === "step");
-    this.series = this.steps.map(() => new Series());
+    this.#steps = new NameTable(manifest.steps.filter((step) => step.kind === "step"));
+    this.#checks = new NameTable(
+      manifest.checks.map((name) => ({ name, protocol: "", tags: NO_TAGS })),
+    );
+  }
+
+  /** Measured steps: those of the manifest, then others as they were first seen. */
+  get steps(): readonly Name[] {
+    return this.#steps.list;
+  }
+
+  /** The series of a step, in the order of `steps`. */
+  seriesOf(step: number): Series {
+    let series = this.#series[step];
+    if (series === undefined) {
+      series = new Series();
+      this.#series[step] = series;
+    }
+    return series;
   }
 
   started(cores: readonly number[], atMs: number): void {
@@ -50,14 +74,52 @@ export class WorkflowAggregate {
     const part = this.#part(core);
     const reader = new ByteReader(bytes);
     const head = readFrameHead(reader);
-    if (head === undefined || reader.varint() !== part.steps.length) return false;
+    if (head === undefined || !this.#readNames(reader, part)) return false;
     part.head = head;
     part.vitals = vitals;
-    for (const [at, totals] of part.steps.entries()) {
-      const window = this.series[at]?.at(atMs) ?? null;
+    if (!this.#readSteps(reader, part, atMs)) return false;
+    for (const check of part.checks) {
+      check.passed = Math.max(check.passed, reader.varint());
+      check.failed = Math.max(check.failed, reader.varint());
+    }
+    if (!part.groups.every((group) => group.applyChanges(reader))) return false;
+    return part.metrics.applyChanges(reader);
+  }
+
+  /** New names get totals at once, so that a number is known as soon as it is told. */
+  #readNames(reader: ByteReader, { checks, groups, names, steps }: CorePart): boolean {
+    if (!readNewNames(reader, names.steps)) return false;
+    if (!readNewNames(reader, names.checks)) return false;
+    if (!readNewNames(reader, names.groups)) return false;
+    for (const { name, protocol, tags } of names.steps.slice(steps.length)) {
+      this.#steps.numberOf(name, protocol, tags);
+      steps.push(new StepTotals(ERROR_KINDS.length, this.manifest.corrected));
+    }
+    for (const { name } of names.checks.slice(checks.length)) {
+      this.#checks.numberOf(name);
+      checks.push({ passed: 0, failed: 0 });
+    }
+    for (const { name } of names.groups.slice(groups.length)) {
+      this.#groups.numberOf(name);
+      groups.push(new GroupTotals());
+    }
+    return true;
+  }
+
+  #readSteps(reader: ByteReader, part: CorePart, atMs: number): boolean {
+    const changed = reader.varint();
+    for (let i = 0; i < changed; i++) {
+      const number = reader.varint();
+      const [name, totals] = [part.names.steps[number], part.steps[number]];
+      if (reader.failed || name === undefined || totals === undefined) return false;
+      const window = this.seriesOf(this.#stepOf(name)).at(atMs);
       if (!totals.applyChanges(reader, window)) return false;
     }
-    return part.metrics.applyChanges(reader);
+    return true;
+  }
+
+  #stepOf({ name, protocol, tags }: Name): number {
+    return this.#steps.numberOf(name, protocol, tags);
   }
 
   #part(core: number): CorePart {
@@ -66,7 +128,10 @@ export class WorkflowAggregate {
       part = {
         head: undefined,
         vitals: undefined,
-        steps: this.steps.map(() => new StepTotals(ERROR_KINDS.length, this.manifest.corrected)),
+        names: { steps: [], checks: [], groups: [] },
+        steps: [],
+        checks: [],
+        groups: [],
         metrics: new MetricTotals(),
       };
       this.#parts.set(core, part);
@@ -78,9 +143,17 @@ export class WorkflowAggregate {
     return this.#parts.get(core)?.vitals;
   }
 
-  #totals(step: number): StepTotals {
-    const merged = new StepTotals(ERROR_KINDS.length, this.manifest.corrected);
-    for (const part of this.#parts.values()) part.steps[step]?.mergeInto(merged);
+  /** Merged over the cores, by name. */
+  #stepTotals(): StepTotals[] {
+    const merged = this.steps.map(
+      () => new StepTotals(ERROR_KINDS.length, this.manifest.corrected),
+    );
+    for (const { names, steps } of this.#parts.values()) {
+      for (const [at, name] of names.steps.entries()) {
+        const into = merged[this.#stepOf(name)];
+        if (into !== undefined) steps[at]?.mergeInto(into);
+      }
+    }
     return merged;
   }
 
@@ -88,13 +161,19 @@ export class WorkflowAggregate {
   data(): WorkflowData {
     const metrics = new MetricTotals();
     for (const part of this.#parts.values()) part.metrics.mergeInto(metrics);
+    const totals = this.#stepTotals();
     return {
       name: this.manifest.name,
       startedAtSeconds: this.startedAtMs / 1_000,
       measuredFromSeconds: (this.startedAtMs + this.manifest.warmupMs) / 1_000,
       elapsedSeconds: this.elapsedMs / 1_000,
-      steps: this.steps.map(({ name, tags }, at) => ({ name, tags, totals: this.#totals(at) })),
-      checks: this.#checks(),
+      steps: this.steps.flatMap(({ name, tags }, at) => {
+        const own = totals[at];
+        return own === undefined ? [] : [{ name, tags, totals: own }];
+      }),
+      checks: this.#checkCounts(),
+      groups: this.#groupTotals(),
+      namesOverflowed: [this.#steps, this.#checks, this.#groups].some((one) => one.overflowed),
       iterations: this.iterations,
       iterationsInside: this.#sum((head) => head.iterationsInside),
       arrivals: this.manifest.corrected ? this.#arrivals() : null,
@@ -157,12 +236,28 @@ export class WorkflowAggregate {
     return this.#parts.get(core)?.head?.loopLagUs ?? new Histogram();
   }
 
-  #checks(): { readonly name: string; readonly passed: number; readonly failed: number }[] {
-    return this.manifest.checks.map((name, at) => ({
-      name,
-      passed: this.#sum((head) => head.checks[at]?.passed ?? 0),
-      failed: this.#sum((head) => head.checks[at]?.failed ?? 0),
-    }));
+  #checkCounts(): { readonly name: string; readonly passed: number; readonly failed: number }[] {
+    const merged = this.#checks.list.map(({ name }) => ({ name, passed: 0, failed: 0 }));
+    for (const { checks, names } of this.#parts.values()) {
+      for (const [at, { name }] of names.checks.entries()) {
+        const into = merged[this.#checks.numberOf(name)];
+        if (into === undefined) continue;
+        into.passed += checks[at]?.passed ?? 0;
+        into.failed += checks[at]?.failed ?? 0;
+      }
+    }
+    return merged;
+  }
+
+  #groupTotals(): { readonly name: string; readonly totals: GroupTotals }[] {
+    const merged = this.#groups.list.map(({ name }) => ({ name, totals: new GroupTotals() }));
+    for (const { groups, names } of this.#parts.values()) {
+      for (const [at, { name }] of names.groups.entries()) {
+        const into = merged[this.#groups.numberOf(name)];
+        if (into !== undefined) groups[at]?.mergeInto(into.totals);
+      }
+    }
+    return merged;
   }
 
   #heads(): FrameHead[] {

@@ -172,12 +172,7 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
     steps: definition.steps.map((step) => ({
       name: step.name,
       kind: step.kind,
-      protocol:
-        step.kind === "action"
-          ? "action"
-          : isPreparedCall(step.run)
-            ? step.run.protocol
-            : "function",
+      protocol: protocolOf(step),
       after: [...step.after],
       layer: layerOf.get(step.name) ?? 0,
       tags: { ...definition.tags, ...step.tags },
@@ -194,6 +189,11 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
     corrected: plan.kind === "rate",
     connectionsMax: connectionsMax(definition, layers),
   };
+}
+
+export function protocolOf({ kind, run }: StepDefinition): string {
+  if (kind === "action") return "action";
+  return isPreparedCall(run) ? run.protocol : "function";
 }
 
 function onceLimit(plan: LoadPlan): number {

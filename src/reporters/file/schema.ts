@@ -124,6 +124,10 @@ const workflowSchema = z
     iterations: z.looseObject({
       completed: count,
       interrupted: count.describe("Cut off at the end of the graceful stop."),
+      durationMs: distributionSchema
+        .optional()
+        .describe("Of completed ones, from the moment each was due."),
+      activeMs: distributionSchema.optional().describe("durationMs without pauses."),
     }),
     arrivals: arrivalsSchema.nullable().describe("Only open models."),
     checks: z.array(checkSchema),

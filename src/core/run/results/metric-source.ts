@@ -1,5 +1,6 @@
 /** The totals of a run as thresholds ask for them: by workflow, metric and tags. */
 
+import type { GroupTotals } from "../stats/group-stats.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { type MetricTotal, MetricTotals } from "../stats/metrics.ts";
 import type { StepTotals } from "../stats/step-stats.ts";
@@ -25,6 +26,10 @@ export interface WorkflowData {
     readonly passed: number;
     readonly failed: number;
   }[];
+  /** Whole iterations (`WHOLE_ITERATION`) and the groups that their author named. */
+  readonly groups: readonly { readonly name: string; readonly totals: GroupTotals }[];
+  /** More names were seen than are kept apart; what they counted is under one. */
+  readonly namesOverflowed: boolean;
   readonly iterations: number;
   /** Completed inside the measured time. */
   readonly iterationsInside: number;

@@ -118,10 +118,14 @@ export interface WorkflowSummary {
   readonly steps: readonly StepSummary[];
 }
 
-interface IterationCounts {
+export interface IterationCounts {
   readonly completed: number;
   /** Cut off at the end of the graceful stop. */
   readonly interrupted: number;
+  /** Of completed ones, from the moment each was due; results of earlier versions have none. */
+  readonly durationMs?: Distribution | undefined;
+  /** The same without the pauses that the workflow makes. */
+  readonly activeMs?: Distribution | undefined;
 }
 
 export interface ArrivalSummary {

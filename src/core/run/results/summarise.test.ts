@@ -96,6 +96,8 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
     steps: [{ name: "s", tags: {}, totals }],
     checks,
     iterationsInside: 0,
+    groups: [],
+    namesOverflowed: false,
     iterations: 1,
     arrivals: null,
     metrics: new MetricTotals(),
@@ -198,13 +200,18 @@ describe("the verdict", () => {
       thresholds: [outcome(true)],
       workflows: [ran("completed")],
       interrupted: false,
+      remarks: [],
     };
     expect(judge(input)).toEqual({ verdict: "passed", reasons: [] });
+    const reasons = ["many names were counted as one"];
+    expect(judge({ ...input, remarks: reasons })).toEqual({ verdict: "passed", reasons });
   });
 
   it("names the threshold with its value, and the workflow that failed or was not run", () => {
     const workflows = [ran("failed", "no token"), ran("not run", 'not run because "a" failed')];
-    expect(judge({ thresholds: [outcome(false)], workflows, interrupted: false })).toEqual({
+    expect(
+      judge({ thresholds: [outcome(false)], workflows, interrupted: false, remarks: [] }),
+    ).toEqual({
       verdict: "failed",
       reasons: [
         'latency.p99 < 200ms did not hold in workflow "w": 312 ms, and ended the run',
@@ -216,7 +223,9 @@ describe("the verdict", () => {
 
   it("stays interrupted when it was", () => {
     const workflows = [ran("interrupted"), ran("not run")];
-    expect(judge({ thresholds: [outcome(false)], workflows, interrupted: true })).toMatchObject({
+    expect(
+      judge({ thresholds: [outcome(false)], workflows, interrupted: true, remarks: [] }),
+    ).toMatchObject({
       verdict: "interrupted",
       reasons: ["the run was interrupted", expect.stringContaining("312 ms")],
     });

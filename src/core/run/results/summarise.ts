@@ -218,6 +218,8 @@ interface VerdictInput {
   }[];
   /** Ended by the user before its time. */
   readonly interrupted: boolean;
+  /** What a reader must know beside the verdict; fails nothing. */
+  readonly remarks: readonly string[];
 }
 
 /** An interrupted run stays interrupted, whatever its thresholds say of the part that ran. */
@@ -232,10 +234,10 @@ export function judge(input: VerdictInput): {
       const what = status === "failed" ? "failed" : "was not run";
       return `workflow "${name}" ${what}${error === null ? "" : `: ${error}`}`;
     });
-  const reasons = [...failed, ...broken];
+  const reasons = [...failed, ...broken, ...input.remarks];
   if (input.interrupted)
     return { verdict: "interrupted", reasons: ["the run was interrupted", ...reasons] };
-  return { verdict: reasons.length === 0 ? "passed" : "failed", reasons };
+  return { verdict: failed.length + broken.length === 0 ? "passed" : "failed", reasons };
 }
 
 function thresholdReason({ expression, actualText, workflow, aborted }: ThresholdOutcome): string {

@@ -35,6 +35,8 @@ function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
     checks: [],
     iterations: 0,
     iterationsInside: 0,
+    groups: [],
+    namesOverflowed: false,
     arrivals: null,
     metrics: new MetricTotals(),
     counters: [],

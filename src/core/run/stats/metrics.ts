@@ -13,34 +13,37 @@
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { applyCellChanges, CellRecorder, readCellChanges } from "./cell-recorder.ts";
 import { Histogram } from "./histogram.ts";
+import {
+  clip,
+  clipTags,
+  NO_TAGS,
+  readTags,
+  type Tags,
+  TEXT_BYTES_MAX,
+  tagsKey,
+  writeTags,
+} from "./names.ts";
 
 export const SERIES_MAX = 1_000;
 /** Metrics (by name) that may have an overflow series of their own; the rest share one per kind. */
 const OVERFLOWING_MAX = 100;
-/** Longer names and tags are cut: a name is no place for data. */
-const TEXT_LENGTH_MAX = 256;
-const TEXT_BYTES_MAX = 3 * TEXT_LENGTH_MAX;
-const TAGS_MAX = 32;
 /** Trends record thousandths. */
 const TREND_SCALE = 1_000;
 
 const METRIC_KINDS = ["counter", "gauge", "rate", "trend"] as const;
 type MetricKind = (typeof METRIC_KINDS)[number];
-type MetricTags = Readonly<Record<string, string>>;
-
-const NO_TAGS: MetricTags = {};
 
 /** One series on its core. Keep the handle: adding to it costs no lookup. */
 class MetricSeries {
   readonly name: string;
   readonly kind: MetricKind;
-  readonly tags: MetricTags;
+  readonly tags: Tags;
   /** Counter: sum. Gauge: last, min, max, time of the last. Rate: hits, total. */
   readonly #values = new Float64Array(4);
   readonly #trend: CellRecorder | null;
   #changed = false;
 
-  constructor(name: string, kind: MetricKind, tags: MetricTags) {
+  constructor(name: string, kind: MetricKind, tags: Tags) {
     this.name = name;
     this.kind = kind;
     this.tags = tags;
@@ -93,12 +96,7 @@ class MetricSeries {
   writeChanges(writer: ByteWriter): void {
     writer.text(this.name);
     writer.uint8(METRIC_KINDS.indexOf(this.kind));
-    const tags = Object.entries(this.tags);
-    writer.varint(tags.length);
-    for (const [key, value] of tags) {
-      writer.text(key);
-      writer.text(value);
-    }
+    writeTags(writer, this.tags);
     if (this.#trend === null) for (const value of this.#values) writer.float64(value);
     else this.#trend.writeChanges(writer);
     this.#changed = false;
@@ -115,7 +113,7 @@ export class MetricRecorder {
     return this.#reset || this.#all().some((one) => one.changed);
   }
 
-  series(name: string, kind: MetricKind, tags: MetricTags = NO_TAGS): MetricSeries {
+  series(name: string, kind: MetricKind, tags: Tags = NO_TAGS): MetricSeries {
     const known = this.#series.get(keyOf(name, kind, tags));
     if (known !== undefined) return known;
     const [shortName, shortTags] = [clip(name), clipTags(tags)];
@@ -162,13 +160,13 @@ export class MetricRecorder {
   }
 }
 
-const OVERFLOW: MetricTags = { overflow: "true" };
+const OVERFLOW: Tags = { overflow: "true" };
 
 /** What is known of one series, of one core or merged. */
 export interface MetricTotal {
   readonly name: string;
   readonly kind: MetricKind;
-  readonly tags: MetricTags;
+  readonly tags: Tags;
   /** Counter: the sum. */
   count: number;
   /** Rate. */
@@ -192,7 +190,7 @@ export class MetricTotals {
   }
 
   /** Merged over all series of a name whose tags include the given ones; null when there is none. */
-  find(name: string, tags: MetricTags = NO_TAGS): MetricTotal | null {
+  find(name: string, tags: Tags = NO_TAGS): MetricTotal | null {
     let found: MetricTotal | null = null;
     for (const one of this.#totals.values()) {
       if (one.name !== name || (found !== null && found.kind !== one.kind)) continue;
@@ -230,13 +228,8 @@ export class MetricTotals {
   #readSeries(reader: ByteReader): (() => void) | undefined {
     const name = reader.text(TEXT_BYTES_MAX);
     const kind = METRIC_KINDS[reader.uint8()];
-    const tagCount = reader.varint();
-    if (kind === undefined || reader.failed || tagCount > TAGS_MAX) return undefined;
-    const pairs: [string, string][] = [];
-    for (let i = 0; i < tagCount; i++) {
-      pairs.push([reader.text(TEXT_BYTES_MAX), reader.text(TEXT_BYTES_MAX)]);
-    }
-    const tags = Object.fromEntries(pairs);
+    const tags = readTags(reader);
+    if (kind === undefined || tags === undefined) return undefined;
     if (kind === "trend") {
       const changes = readCellChanges(reader);
       if (changes === undefined) return undefined;
@@ -247,7 +240,7 @@ export class MetricTotals {
     return () => replace(this.#totalOf(name, kind, tags), values);
   }
 
-  #totalOf(name: string, kind: MetricKind, tags: MetricTags): MetricTotal {
+  #totalOf(name: string, kind: MetricKind, tags: Tags): MetricTotal {
     const key = keyOf(name, kind, tags);
     let total = this.#totals.get(key);
     if (total === undefined) {
@@ -258,22 +251,11 @@ export class MetricTotals {
   }
 }
 
-function keyOf(name: string, kind: MetricKind, tags: MetricTags): string {
-  const keys = Object.keys(tags);
-  if (keys.length === 0) return `${kind} ${name}`;
-  return `${kind} ${name} ${JSON.stringify(keys.sort().map((key) => [key, tags[key]]))}`;
+function keyOf(name: string, kind: MetricKind, tags: Tags): string {
+  return `${kind} ${name} ${tagsKey(tags)}`;
 }
 
-function clip(text: string): string {
-  return text.length > TEXT_LENGTH_MAX ? text.slice(0, TEXT_LENGTH_MAX) : text;
-}
-
-function clipTags(tags: MetricTags): MetricTags {
-  const pairs = Object.entries(tags).slice(0, TAGS_MAX);
-  return Object.fromEntries(pairs.map(([key, value]) => [clip(key), clip(value)]));
-}
-
-function emptyTotal(name: string, kind: MetricKind, tags: MetricTags): MetricTotal {
+function emptyTotal(name: string, kind: MetricKind, tags: Tags): MetricTotal {
   return {
     name,
     kind,

@@ -1,0 +1,86 @@
+/** Frames of several cores become one workflow: by name, whatever the numbers. */
+
+import { expect, it } from "vitest";
+import { manifest } from "../core/run/job/testing/manifest.ts";
+import { Histogram } from "../core/run/stats/histogram.ts";
+import { NAMES_MAX, OTHER_NAME } from "../core/run/stats/names.ts";
+import { Recorder } from "../engine/recorder.ts";
+import type { CallRecord } from "../protocols/protocol.ts";
+import { WorkflowAggregate } from "./workflow-aggregate.ts";
+
+const MOMENT = { measuredMs: 1_000, warmingUp: false, target: 0, arrivalsMissed: 0 };
+const VITALS = { cpu: 0, residentBytes: 0, activeUsers: 0 };
+
+function core(): Recorder {
+  const recorder = new Recorder(false);
+  recorder.measureFrom(0);
+  return recorder;
+}
+
+function call(recorder: Recorder, name: string, tags: Record<string, string> = {}): void {
+  const times = { startedAt: 0, endedAt: 10, firstByteAt: 5, connectMs: -1, tlsMs: -1 };
+  const record: CallRecord = { errorKind: null, status: 200, ...times, bytesIn: 1, bytesOut: 1 };
+  recorder.call(recorder.stepNumber(name, "http", tags), record, 0, 0, 10);
+}
+
+function send(recorder: Recorder, to: WorkflowAggregate, from: number): boolean {
+  const bytes = recorder.frame({ ...MOMENT, loopLagUs: new Histogram() });
+  return to.frame(from, bytes, VITALS, 0);
+}
+
+it("steps, checks and groups that cores saw in another order are merged by name", () => {
+  const known = { name: "home", kind: "step", protocol: "http", after: [], layer: 0, tags: {} };
+  const workflow = new WorkflowAggregate(
+    manifest("w", { steps: [{ ...known, kind: "step" }], checks: ["fine"] }),
+  );
+  const [one, two] = [core(), core()];
+  call(one, "pay");
+  one.check(one.checkNumber("late"), false);
+  call(two, "search");
+  call(two, "pay");
+  expect(send(one, workflow, 0) && send(two, workflow, 1)).toBe(true);
+  // Names of before are not told again.
+  call(one, "search");
+  call(one, "pay", { size: "big" });
+  two.check(two.checkNumber("fine"), true);
+  two.check(two.checkNumber("late"), true);
+  two.group(two.groupNumber("cart"), true, 0, 7, 0);
+  expect(send(one, workflow, 0) && send(two, workflow, 1)).toBe(true);
+  const { checks, groups, namesOverflowed, steps } = workflow.data();
+  expect(steps.map(({ name, tags, totals }) => [name, tags, totals.requests])).toEqual([
+    ["home", {}, 0],
+    ["pay", {}, 2],
+    ["search", {}, 2],
+    ["pay", { size: "big" }, 1],
+  ]);
+  expect(checks).toEqual([
+    { name: "fine", passed: 1, failed: 0 },
+    { name: "late", passed: 1, failed: 1 },
+  ]);
+  expect(groups.find(({ name }) => name === "cart")?.totals).toMatchObject({ ok: 0, failed: 1 });
+  expect(namesOverflowed).toBe(false);
+});
+
+it("names beyond the limit are counted as one, of one core and of all together", () => {
+  const workflow = new WorkflowAggregate(manifest("w"));
+  const [one, two] = [core(), core()];
+  for (let i = 0; i < NAMES_MAX + 20; i++) call(one, `item-${i}`);
+  for (let i = 0; i < NAMES_MAX; i++) call(two, `thing-${i}`);
+  expect(send(one, workflow, 0)).toBe(true);
+  expect(workflow.data().namesOverflowed).toBe(true);
+  expect(send(two, workflow, 1)).toBe(true);
+  const { steps } = workflow.data();
+  expect(steps).toHaveLength(NAMES_MAX + 1);
+  const other = steps.filter(({ name }) => name === OTHER_NAME);
+  expect(other.map(({ totals }) => totals.requests)).toEqual([20 + NAMES_MAX]);
+  expect(steps.reduce((sum, { totals }) => sum + totals.requests, 0)).toBe(2 * NAMES_MAX + 20);
+});
+
+it("a frame whose numbers were never told is refused", () => {
+  const workflow = new WorkflowAggregate(manifest("w"));
+  const recorder = core();
+  call(recorder, "pay");
+  recorder.frame({ ...MOMENT, loopLagUs: new Histogram() });
+  call(recorder, "pay");
+  expect(send(recorder, workflow, 0)).toBe(false);
+});
