@@ -163,7 +163,9 @@ export class LedgerClients {
     const groups = [...this.jobs.slice(-plan.jobsHot), ...shards] as readonly GroupId[];
     const group = random.pick(groups);
     const members = [...checkers.truth(group).members].sort(([a], [b]) => a - b).at(-1)?.[1] ?? [];
-    const damaged = processes.filter((one) => checkers.observer(one).rotten.size > 0);
+    const damaged = processes.filter(
+      (one) => one.lostDisk || checkers.observer(one).rotten.size > 0,
+    );
     const outside = processes.filter(
       (one) => !members.includes(one.id) && one.state === "up" && !damaged.includes(one),
     );

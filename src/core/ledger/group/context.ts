@@ -60,6 +60,11 @@ export class VsrContext {
     return !this.rules.ownerByView || this.owner(view) === node;
   }
 
+  /** Who was silent for longer may be dead: two heartbeats at least, and a whole lease. */
+  get patienceMs(): number {
+    return Math.max(this.config.leaseMs, 2 * this.config.renewMs);
+  }
+
   others(): NodeId[] {
     return this.state.members.filter((member) => member !== this.self);
   }

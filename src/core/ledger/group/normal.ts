@@ -103,8 +103,11 @@ export function proposeReconfiguration(
 function unfit(ctx: VsrContext, members: readonly NodeId[]): RefusalReason | null {
   const { state } = ctx;
   if (!oneStep(state.members, members) || state.epoch >= EPOCH_MAX) return "badMembers";
-  // A newcomer has no vote at first: those who stay and have the log must be able to elect.
-  const holds = (id: NodeId): boolean => (state.peers.get(id)?.acked ?? -1) >= 0;
+  // A newcomer has no vote at first: those who stay, live and have the log must be able to elect.
+  const holds = (id: NodeId): boolean => {
+    const { acked, sentAt } = ctx.peer(id);
+    return acked >= 0 && ctx.now - sentAt <= ctx.patienceMs;
+  };
   const ready = members.filter((id) => id === ctx.self || holds(id));
   return ready.length >= Math.floor(members.length / 2) + 1 ? null : "notReady";
 }
@@ -200,8 +203,7 @@ export function hearPrimary(ctx: VsrContext, sentAt: number, round: number): voi
   state.echoSentAt = Math.max(state.echoSentAt, sentAt);
   state.echoRound = Math.max(state.echoRound, round);
   state.promisedUntil = Math.max(state.promisedUntil, ctx.now + config.leaseMs);
-  const patience = Math.max(config.leaseMs, 2 * config.renewMs);
-  state.electAt = ctx.now + patience + rank(ctx) * config.rankDelayMs;
+  state.electAt = ctx.now + ctx.patienceMs + rank(ctx) * config.rankDelayMs;
   if (state.candidacy?.probing === true) state.candidacy = null;
 }
 

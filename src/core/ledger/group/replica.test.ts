@@ -447,6 +447,18 @@ describe("membership", () => {
     expect(reasons()).toBe("badMembers");
   });
 
+  it("counts no voter that has been silent for a lease, however much it once held", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.settle();
+    trio.crash("c");
+    trio.advance(15_000);
+    trio.step("a", { kind: "reconfigure", eventId: "r", members: ids("a", "c", "d") });
+    expect(trio.effects("a", "refused")).toMatchObject([{ reason: "notReady" }]);
+    trio.step("a", { kind: "reconfigure", eventId: "r", members: ids("a", "b", "d") });
+    expect(trio.effects("a", "accepted").at(-1)).toMatchObject({ eventId: "r" });
+  });
+
   it("goes on when the word of the new epoch is lost and the replaced one is dead", () => {
     const trio = new Trio();
     trio.propose("a", "x");

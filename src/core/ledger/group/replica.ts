@@ -183,8 +183,7 @@ export class Replica {
     state.status = "normal";
     state.primary = ctx.owner(1);
     state.durableView = 1;
-    const patience = Math.max(config.leaseMs, 2 * config.renewMs);
-    state.electAt = ctx.now + patience + place * config.rankDelayMs;
+    state.electAt = ctx.now + ctx.patienceMs + place * config.rankDelayMs;
   }
 
   #resume(image: GroupImage): void {
