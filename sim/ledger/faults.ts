@@ -168,7 +168,7 @@ export class LedgerFaults {
     if (this.#damaged.size >= plan.damagedMax || this.#damaged.has(process)) return;
     // Nobody can tell the second disk of a node from the first if it never heard the first.
     const others = processes.filter((one) => one !== process);
-    if (!others.every(({ node }) => node?.identities.has(process.id) === true)) return;
+    if (!others.every(({ node }) => node?.knows(process.id) === true)) return;
     if (this.#isReplacing()) return;
     this.#damaged.add(process);
     this.#crash(process, true, forMs);

@@ -178,8 +178,8 @@ export class LedgerProcess {
     node.recover({ images, archived, identities }, this.local, this.wall);
     // The ledger is new where nothing was ever durable; a damaged disk has been refused before.
     const isEmpty = opening.records.length === 0 && opening.checkpoint === null;
-    const found = isEmpty && !this.lostDisk;
-    node.start(this.local, this.wall, found);
+    const first = this.lostDisk ? "join" : "found";
+    node.start(this.local, this.wall, isEmpty ? first : null);
     this.#turning = false;
     this.#settle();
     this.#keepCheckpointing();

@@ -249,7 +249,7 @@ export class LedgerHost implements LedgerService {
       pause: (ms) => background.pause(ms),
       onBehind: (behindMs) => log.event("warn", "clock.behind-own-log", { behindMs }),
     });
-    node.start(clock.now(), clock.wall(), first === "found");
+    node.start(clock.now(), clock.wall(), first);
     this.#driver = new Driver(node, clock, {
       run: (effect) => this.#run(effect),
       onTurn: () => store.checkpointIfDue(node),

@@ -108,6 +108,8 @@ const batch: readonly NodeMessage[] = [
   ...requests.map((request, id) => ({ kind: "request", id, request }) as const),
   ...answers.map((answer, id) => ({ kind: "answer", id, answer }) as const),
   ...comparisons.map((message) => ({ kind: "compare", message }) as const),
+  { kind: "introduction" },
+  { kind: "acquainted" },
 ];
 const bytes = encodeBatch(new ByteWriter(), batch);
 

@@ -35,7 +35,14 @@ import { type LedgerAnswer, type NodeMessage, type PeerRequest, READ_LEVELS } fr
 const TEXT_BYTES_MAX = 4_096;
 const RESULT_BYTES_MAX = 4_096;
 const LEVELS = Object.keys(DURABILITY_LEVELS) as readonly Durability[];
-const KINDS: readonly NodeMessage["kind"][] = ["vsr", "request", "answer", "compare"];
+const KINDS: readonly NodeMessage["kind"][] = [
+  "vsr",
+  "request",
+  "answer",
+  "compare",
+  "introduction",
+  "acquainted",
+];
 const END_OF_BATCH = 255;
 const REQUESTS: readonly PeerRequest["kind"][] = ["submit", "append", "read", "replace", "found"];
 const ANSWERS: readonly LedgerAnswer["kind"][] = [
@@ -104,6 +111,9 @@ function writeNodeMessage(out: ByteWriter, message: NodeMessage): void {
     case "compare":
       writeComparison(out, message.message);
       return;
+    case "introduction":
+    case "acquainted":
+      return;
     default:
       assertNever(message);
   }
@@ -138,6 +148,9 @@ function readNodeMessage(from: ByteReader, place: number): NodeMessage {
       return { kind, id: from.varint(), answer: readAnswer(from) };
     case "compare":
       return { kind, message: readComparison(from) };
+    case "introduction":
+    case "acquainted":
+      return { kind };
     default:
       return assertNever(kind);
   }

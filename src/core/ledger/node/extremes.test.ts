@@ -50,7 +50,8 @@ function kindOf(message: NodeMessage): string {
   if (message.kind === "vsr" || message.kind === "compare") {
     return `${message.kind}/${message.message.kind}`;
   }
-  return `${message.kind}/${message.kind === "request" ? message.request.kind : message.answer.kind}`;
+  if (message.kind === "request") return `request/${message.request.kind}`;
+  return message.kind === "answer" ? `answer/${message.answer.kind}` : message.kind;
 }
 
 /** What nodes say to each other in a life with a lost primary, a replacement and compacted logs. */

@@ -30,8 +30,10 @@ type Deliver = (from: NodeId, messages: readonly NodeMessage[]) => void;
 export class Identities {
   readonly #context: LedgerContext;
   readonly #deliver: Deliver;
-  /** Durable. */
+  /** Durable; our own name among them says how far we have joined. */
   readonly #known = new Map<NodeId, string>();
+  /** What a checkpoint stands for: durable, or handed to the log. */
+  readonly written = new Map<NodeId, string>();
   /** On its way to the disk, with what was said meanwhile. */
   readonly #waiting = new Map<NodeId, { readonly identity: string; batches: Deliverable[] }>();
   readonly #toldAt = new Map<NodeId, number>();
@@ -46,7 +48,10 @@ export class Identities {
   }
 
   recover(known: ReadonlyMap<NodeId, string>): void {
-    for (const [peer, identity] of known) this.#known.set(peer, identity);
+    for (const [peer, identity] of known) {
+      this.#known.set(peer, identity);
+      this.written.set(peer, identity);
+    }
   }
 
   take(from: NodeId, identity: string, messages: readonly NodeMessage[]): void {
@@ -78,9 +83,21 @@ export class Identities {
   #write(peer: NodeId, identity: string): { readonly identity: string; batches: Deliverable[] } {
     const waiting = { identity, batches: [] };
     this.#waiting.set(peer, waiting);
-    const record = encodeIdentity({ peer, identity });
-    this.#context.append(RECORD_TYPES.PEER_IDENTITY, record, () => this.#onDurable(peer));
+    this.#append(peer, identity, () => this.#onDurable(peer));
     return waiting;
+  }
+
+  /** Under our own name: it holds at once, since all that follows from it stands later in the log. */
+  writeOwn(identity: string): void {
+    const { self } = this.#context;
+    this.#append(self, identity, () => undefined);
+    this.#known.set(self, identity);
+  }
+
+  #append(peer: NodeId, identity: string, onDurable: () => void): void {
+    this.written.set(peer, identity);
+    const record = encodeIdentity({ peer, identity });
+    this.#context.append(RECORD_TYPES.PEER_IDENTITY, record, onDurable);
   }
 
   #onDurable(peer: NodeId): void {

@@ -106,4 +106,8 @@ export type NodeMessage =
   | { readonly kind: "vsr"; readonly group: GroupId; readonly message: VsrMessage }
   | { readonly kind: "request"; readonly id: number; readonly request: PeerRequest }
   | { readonly kind: "answer"; readonly id: number; readonly answer: LedgerAnswer }
-  | { readonly kind: "compare"; readonly message: AntiEntropyMessage };
+  | { readonly kind: "compare"; readonly message: AntiEntropyMessage }
+  /** A node that joined tells who it is; its directory stands in its link's greeting. (VSR-30) */
+  | { readonly kind: "introduction" }
+  /** The answer: we have written it down, durably. */
+  | { readonly kind: "acquainted" };

@@ -3,7 +3,7 @@ import { nodeId } from "../../base/ids.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { EventId, JobEvent } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
-import type { LedgerAnswer, LedgerRequest, ReadLevel } from "./messages.ts";
+import type { LedgerAnswer, LedgerRequest, PeerRequest, ReadLevel } from "./messages.ts";
 import { TestCluster, WALL } from "./testing/cluster.ts";
 
 const THREE = ["use1", "euw1", "apse1"];
@@ -13,6 +13,7 @@ function submit(key = "", spec = "work"): LedgerRequest {
   return { kind: "submit", key, spec: new TextEncoder().encode(spec), assignedDcs: ["dc1"] };
 }
 
+type FoundRequest = Extract<PeerRequest, { kind: "found" }>;
 type Body = { readonly kind: JobEvent["kind"] } & Record<string, unknown>;
 
 function event(jobId: string, eventId: string, body: Body): LedgerRequest {
@@ -380,6 +381,60 @@ describe("a node that has lost its disk (VSR-30)", () => {
     expect(cluster.alarms.filter((why) => !why.startsWith("IDENTITY_CHANGED"))).toEqual([]);
   });
 
+  it("leads nothing that it may have led before, though a founding reaches it", () => {
+    const cluster = new TestCluster(THREE);
+    cluster.run(1_000);
+    const lost = cluster.at(2);
+    const jobId = "apse1-1700000000001-n1-00001" as JobId;
+    const hlc = { wallMs: WALL, logical: 0, node: nodeId("n1") };
+    const head = { jobId, eventId: "create" as EventId, fenceToken: 1, hlc };
+    const created = { ...head, kind: "JobCreated", spec: Uint8Array.of(1), assignedDcs: ["dc1"] };
+    const members = ["n2", "n1", "n0"].map(nodeId);
+    const request = { kind: "found", members, created, required: "NONE" } as FoundRequest;
+    const leads = (): boolean => {
+      cluster.deliver(2, { kind: "request", id: 1, request }, 1);
+      return primaryIndex(cluster, jobId) === 2;
+    };
+    expect(leads()).toBe(true);
+    cluster.loseDisk(lost);
+    cluster.start(lost);
+    expect(leads()).toBe(false);
+    cluster.kill(lost);
+    cluster.start(lost);
+    expect(leads()).toBe(false);
+    expect(cluster.ask(2, submit())).toMatchObject({ kind: "retry" });
+  });
+
+  it("is told from a new one, which takes part once its peers know it", () => {
+    const cluster = new TestCluster([...THREE, "use1"], {}, null, 3);
+    cluster.run(1_000);
+    cluster.at(0).cut = true;
+    cluster.at(1).cut = true;
+    cluster.grow();
+    cluster.run(5_000);
+    expect(cluster.ask(3, submit())).toMatchObject({ kind: "retry" });
+    cluster.at(0).cut = false;
+    cluster.at(1).cut = false;
+    cluster.run(15_000);
+    expect(cluster.ask(3, submit())).toMatchObject({ kind: "committed" });
+  });
+
+  it("is known though a checkpoint was taken while the disk was writing it down", () => {
+    const cluster = new TestCluster([...THREE, "use1"], {}, null, 3);
+    cluster.run(1_000);
+    for (const test of cluster.nodes.slice(0, 3)) test.slowDisk = true;
+    cluster.grow();
+    cluster.run(1_000);
+    for (const test of cluster.nodes.slice(0, 3)) cluster.checkpoint(test);
+    for (const test of cluster.nodes.slice(0, 3)) test.slowDisk = false;
+    cluster.settle();
+    for (const test of cluster.nodes.slice(0, 3)) {
+      cluster.kill(test);
+      cluster.start(test);
+      expect(test.node?.knows(nodeId("n3"))).toBe(true);
+    }
+  });
+
   it("keeps nothing of an identity that could not be read again", () => {
     const cluster = new TestCluster(["use1", "euw1", "apse1"]);
     cluster.loseDisk(cluster.at(2));
@@ -393,7 +448,7 @@ describe("a node that has lost its disk (VSR-30)", () => {
     cluster.run(5_000);
     cluster.kill(first);
     cluster.start(first);
-    expect(first.node?.identities.has(nodeId("n2"))).toBe(false);
+    expect(first.node?.knows(nodeId("n2"))).toBe(false);
   });
 
   it.each(["a restart", "a restart from a checkpoint"])("is known after %s too", (way) => {

@@ -21,13 +21,14 @@ import type { GroupId } from "../group/messages.ts";
 import type { GroupImage } from "../group/types.ts";
 import { isTerminal } from "../job/fold.ts";
 import { SHARD_COUNT } from "../keys/key.ts";
+import { Admission } from "./admission.ts";
 import { Comparison } from "./comparison.ts";
 import { ARCHIVE_EVERY_MS } from "./config.ts";
 import { LedgerContext } from "./context.ts";
 import type { Group } from "./group.ts";
 import { Groups } from "./groups.ts";
 import { Identities } from "./identities.ts";
-import type { NodeMessage } from "./messages.ts";
+import type { LedgerAnswer, NodeMessage } from "./messages.ts";
 import { Service } from "./service.ts";
 import { shardGroup } from "./topology.ts";
 import type { LedgerEffect, LedgerInput, LedgerOptions, LedgerStatus } from "./types.ts";
@@ -43,12 +44,18 @@ interface RecoveredLedger {
 /** More than clocks are ever set back. */
 const RECOVERED_AHEAD_MS_MAX = 86_400_000;
 
+const NOT_JOINED: LedgerAnswer = {
+  kind: "retry",
+  why: "this node has joined and its peers do not know it yet; ask another",
+};
+
 export class LedgerNode {
   readonly #context: LedgerContext;
   readonly #groups: Groups;
   readonly #comparison: Comparison;
   readonly #service: Service;
   readonly #identities: Identities;
+  readonly #admission: Admission;
   #archiveAt = 0;
 
   constructor(options: LedgerOptions, random: Random) {
@@ -63,6 +70,7 @@ export class LedgerNode {
     this.#identities = new Identities(this.#context, (from, messages) => {
       for (const message of messages) this.#onMessage(from, message);
     });
+    this.#admission = new Admission(this.#context, this.#identities);
   }
 
   /** Before `start`: what the log says about each group. */
@@ -84,16 +92,18 @@ export class LedgerNode {
   }
 
   /**
-   * With `found`, the shards that are ours by configuration and not there yet are founded: only ever when
+   * With "found", the shards that are ours by configuration and not there yet are founded: only ever when
    * the whole ledger starts for the first time. A node whose disk was lost must not found what others
-   * have been running for long; it is invited like any new replica. (VSR-30)
+   * have been running for long. With "join" it waits until its peers know it, and is invited like any new
+   * replica; null is for every later start. (VSR-30)
    */
-  start(now: Millis, wall: number, found: boolean): void {
+  start(now: Millis, wall: number, first: "found" | "join" | null): void {
     const { self, options, topology, groups } = this.#context;
     this.#context.setTime(now, wall);
     this.#archiveAt = now + ARCHIVE_EVERY_MS;
     this.#comparison.start();
-    if (!found) return;
+    this.#admission.start(first === "join");
+    if (first !== "found") return;
     const all = Array.from({ length: SHARD_COUNT }, (_, index) => index);
     for (const index of options.shards ?? all) {
       const id = shardGroup(index);
@@ -118,7 +128,8 @@ export class LedgerNode {
         this.#onTick();
         return;
       case "request":
-        this.#service.onRequest(input.token, input.request);
+        if (this.#admission.isMember) this.#service.onRequest(input.token, input.request);
+        else this.#context.emit({ kind: "answer", token: input.token, answer: NOT_JOINED });
         return;
       default:
         assertNever(input);
@@ -135,7 +146,8 @@ export class LedgerNode {
     const groups = this.#groups.nextDeadline() ?? Number.POSITIVE_INFINITY;
     const service = this.#service.nextDeadline() ?? Number.POSITIVE_INFINITY;
     const comparison = this.#comparison.nextDeadline() ?? Number.POSITIVE_INFINITY;
-    const at = Math.min(groups, service, comparison, this.#archiveAt);
+    const admission = this.#admission.nextDeadline() ?? Number.POSITIVE_INFINITY;
+    const at = Math.min(groups, service, comparison, admission, this.#archiveAt);
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
   }
 
@@ -166,9 +178,14 @@ export class LedgerNode {
     return this.#context.archived;
   }
 
-  /** Which data directory each peer was heard with, durably. */
+  /** Which data directory each peer was heard with: what a checkpoint keeps. */
   get identities(): ReadonlyMap<NodeId, string> {
-    return this.#identities.known;
+    return this.#identities.written;
+  }
+
+  /** Whether another directory under this name would be refused, also after a crash. */
+  knows(peer: NodeId): boolean {
+    return this.#identities.known.has(peer);
   }
 
   /** Why a peer with this data directory is not heard, with an alarm; null when it is. */
@@ -192,6 +209,7 @@ export class LedgerNode {
   }
 
   #onMessage(from: NodeId, message: NodeMessage): void {
+    if (!this.#admission.mayHear(message)) return;
     switch (message.kind) {
       case "vsr":
         this.#groups.onMessage(from, message.group, message.message);
@@ -204,6 +222,12 @@ export class LedgerNode {
         return;
       case "compare":
         this.#comparison.onMessage(from, message.message);
+        return;
+      case "introduction":
+        this.#admission.onIntroduction(from);
+        return;
+      case "acquainted":
+        this.#admission.onAcquainted(from);
         return;
       default:
         assertNever(message);
@@ -218,6 +242,7 @@ export class LedgerNode {
     }
     this.#service.onTick();
     this.#comparison.onTick();
+    this.#admission.onTick();
     if (now >= this.#archiveAt) this.#archive();
   }
 

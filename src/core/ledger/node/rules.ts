@@ -3,6 +3,8 @@
 export interface NodeRules {
   /** A peer is heard with the data directory it was first heard with, and with no other. (VSR-30) */
   readonly identityPinned: boolean;
+  /** A node that joined takes no part before most of its peers know its data directory. (VSR-30) */
+  readonly joinerWaits: boolean;
 }
 
-export const NODE_RULES: NodeRules = { identityPinned: true };
+export const NODE_RULES: NodeRules = { identityPinned: true, joinerWaits: true };

@@ -38,8 +38,8 @@ interface TestNode {
   boots: number;
   /** Of its disk. */
   identity: string;
-  /** Its ledger is new: it founds its shards. */
-  founds: boolean;
+  /** What its first start on this disk is. */
+  first: "found" | "join" | null;
   /** Messages from and to it are lost. */
   cut: boolean;
   /** How far its wall clock is wrong. */
@@ -66,18 +66,21 @@ export class TestCluster {
   readonly #regions: readonly string[];
   readonly #config: LedgerNodeConfig;
   readonly #shards: readonly number[] | null;
+  #configured: number;
   #net: Flight[] = [];
   #tokens = 0;
   readonly #writer = new ByteWriter(256);
   now = 0;
 
-  /** `shards`: those there are; all unless said. */
+  /** `shards`: those there are; all unless said. `first`: so many nodes begin; `grow` brings the rest. */
   constructor(
     regions: readonly string[],
     changes: Partial<LedgerNodeConfig> = {},
     shards: readonly number[] | null = null,
+    first = regions.length,
   ) {
     this.#regions = regions;
+    this.#configured = first;
     this.#shards = shards;
     this.#config = { ...LEDGER_NODE_DEFAULTS, ...changes };
     this.nodes = regions.map((_, index) => ({
@@ -89,13 +92,23 @@ export class TestCluster {
       checkpoint: null,
       boots: 0,
       identity: `disk of n${index}`,
-      founds: true,
+      first: index < first ? "found" : "join",
       cut: false,
       skewMs: 0,
       slowDisk: false,
     }));
-    for (const node of this.nodes) this.start(node);
+    for (const node of this.nodes.slice(0, first)) this.start(node);
     this.settle();
+  }
+
+  /** All nodes stand in everybody's configuration from now on: those that run restart, the rest join. */
+  grow(): void {
+    this.#configured = this.nodes.length;
+    for (const test of this.nodes) {
+      this.kill(test);
+      this.start(test);
+      this.settle();
+    }
   }
 
   at(index: number): TestNode {
@@ -106,7 +119,7 @@ export class TestCluster {
 
   start(test: TestNode): void {
     const self = test.id;
-    const sites = this.nodes.map(({ id }, index) => ({
+    const sites = this.nodes.slice(0, this.#configured).map(({ id }, index) => ({
       node: id,
       region: this.#regions[index] ?? "here",
     }));
@@ -129,8 +142,8 @@ export class TestCluster {
       identities: recovery.identities,
     };
     node.recover(recovered, millis(this.now), this.#wall(test));
-    node.start(millis(this.now), this.#wall(test), test.founds);
-    test.founds = false;
+    node.start(millis(this.now), this.#wall(test), test.first);
+    test.first = null;
     this.#drain(test);
   }
 
@@ -140,6 +153,7 @@ export class TestCluster {
     test.records.length = 0;
     test.checkpoint = null;
     test.identity = `${test.identity}, another`;
+    test.first = "join";
   }
 
   /** What was not durable is lost. */
