@@ -14,13 +14,9 @@ import { assert } from "../../src/core/base/assert.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import type { GroupId, LogEntry } from "../../src/core/ledger/group/messages.ts";
 import { decodeEvent } from "../../src/core/ledger/job/event-codec.ts";
-import {
-  advanceSeq,
-  applyEvent,
-  initialState,
-  type JobState,
-} from "../../src/core/ledger/job/fold.ts";
+import { advanceSeq, applyEvent } from "../../src/core/ledger/job/fold.ts";
 import type { JobId } from "../../src/core/ledger/job/job-id.ts";
+import { initialState, type JobState } from "../../src/core/ledger/job/job-state.ts";
 import { shardIndex } from "../../src/core/ledger/node/topology.ts";
 import type { LedgerEffect } from "../../src/core/ledger/node/types.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";

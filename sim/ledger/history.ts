@@ -14,7 +14,7 @@
 
 import type { GroupId } from "../../src/core/ledger/group/messages.ts";
 import { atLeast } from "../../src/core/ledger/job/durability.ts";
-import type { JobState } from "../../src/core/ledger/job/fold.ts";
+import type { JobState } from "../../src/core/ledger/job/job-state.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import { Topology } from "../../src/core/ledger/node/topology.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";

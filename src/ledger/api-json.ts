@@ -5,8 +5,8 @@ import { z } from "zod";
 import type { NodeId } from "../core/base/ids.ts";
 import { DURABILITY_LEVELS, type Durability } from "../core/ledger/job/durability.ts";
 import type { EventId, JobEvent } from "../core/ledger/job/events.ts";
-import type { JobState } from "../core/ledger/job/fold.ts";
 import type { JobId } from "../core/ledger/job/job-id.ts";
+import type { JobState } from "../core/ledger/job/job-state.ts";
 import { type TrailEntry, trailEntries } from "../core/ledger/job/trail.ts";
 import type { LedgerAnswer, LedgerRequest, ReadLevel } from "../core/ledger/node/messages.ts";
 

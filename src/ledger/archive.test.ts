@@ -4,8 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { NodeId } from "../core/base/ids.ts";
 import type { EventId, JobEvent } from "../core/ledger/job/events.ts";
-import { applyEvent, initialState, type JobState } from "../core/ledger/job/fold.ts";
+import { applyEvent } from "../core/ledger/job/fold.ts";
 import type { JobId } from "../core/ledger/job/job-id.ts";
+import { initialState, type JobState } from "../core/ledger/job/job-state.ts";
 import { encodeJobState } from "../core/ledger/job/state-codec.ts";
 import { Archive } from "./archive.ts";
 

@@ -12,7 +12,7 @@
 import { type FileHandle, mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
-import type { JobState } from "../core/ledger/job/fold.ts";
+import type { JobState } from "../core/ledger/job/job-state.ts";
 import { JOB_ID_BYTES_MAX, JOB_STATE_BYTES_MAX } from "../core/ledger/job/limits.ts";
 import { decodeJobState } from "../core/ledger/job/state-codec.ts";
 import { trailEntries } from "../core/ledger/job/trail.ts";

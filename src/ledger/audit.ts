@@ -5,7 +5,7 @@
  */
 
 import { compareHlc } from "../core/base/hlc.ts";
-import type { JobState } from "../core/ledger/job/fold.ts";
+import type { JobState } from "../core/ledger/job/job-state.ts";
 import { type TrailEntry, trailEntries } from "../core/ledger/job/trail.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { Archive } from "./archive.ts";

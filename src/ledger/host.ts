@@ -14,7 +14,7 @@ import { errorText } from "../core/base/error-text.ts";
 import type { NodeId } from "../core/base/ids.ts";
 import { Random } from "../core/base/random.ts";
 import { useSha256 } from "../core/base/sha256.ts";
-import type { JobState } from "../core/ledger/job/fold.ts";
+import type { JobState } from "../core/ledger/job/job-state.ts";
 import { LEDGER_RULES } from "../core/ledger/node/config.ts";
 import type { LedgerRequest, NodeMessage } from "../core/ledger/node/messages.ts";
 import { LedgerNode } from "../core/ledger/node/node.ts";

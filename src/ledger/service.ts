@@ -1,6 +1,6 @@
 /** What the interface of a ledger node asks of the process behind it. */
 
-import type { JobState } from "../core/ledger/job/fold.ts";
+import type { JobState } from "../core/ledger/job/job-state.ts";
 import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { Background } from "../host/background.ts";

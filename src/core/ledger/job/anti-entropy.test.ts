@@ -13,8 +13,9 @@ import {
 } from "./anti-entropy.ts";
 import { ANTI_ENTROPY_DEFAULTS } from "./config.ts";
 import type { JobEvent } from "./events.ts";
-import { advanceSeq, applyEvent, initialState, type JobState } from "./fold.ts";
+import { advanceSeq, applyEvent } from "./fold.ts";
 import { formatJobId, type JobId } from "./job-id.ts";
+import { initialState, type JobState } from "./job-state.ts";
 import { childrenOf, isLeaf, leafOf, MERKLE_LEAVES, MerkleTree, sameHash } from "./merkle.ts";
 import { event } from "./testing/events.ts";
 

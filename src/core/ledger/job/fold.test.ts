@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { EventId, JobEvent, JobEventKind } from "./events.ts";
-import { advanceSeq, applyEvent, initialState, isTerminal, type JobState } from "./fold.ts";
+import { advanceSeq, applyEvent } from "./fold.ts";
+import { initialState, isTerminal, type JobState } from "./job-state.ts";
 import { JOB_DCS_MAX, TRAIL_EVENTS_MAX } from "./limits.ts";
 import { decodeJobState, encodeJobState } from "./state-codec.ts";
 import { anyStream, event, JOB, stamp } from "./testing/events.ts";

@@ -22,76 +22,18 @@ import { assert, assertNever } from "../../base/assert.ts";
 import { compareHlc, type Hlc } from "../../base/hlc.ts";
 import { sha256 } from "../../base/sha256.ts";
 import { encodeEvent } from "./event-codec.ts";
-import type {
-  EventId,
-  JobAccepted,
-  JobCancellationRequested,
-  JobCreated,
-  JobEvent,
-} from "./events.ts";
-import type { JobId } from "./job-id.ts";
+import type { JobAccepted, JobCancellationRequested, JobCreated, JobEvent } from "./events.ts";
+import {
+  type AcceptedDc,
+  type Cancellation,
+  CHAIN_BYTES,
+  isTerminal,
+  type JobEnd,
+  type JobState,
+  type JobStatus,
+} from "./job-state.ts";
 import { JOB_DCS_MAX } from "./limits.ts";
-import { addToTrail, EMPTY_TRAIL, findInTrail, type Trail, type TrailEntry } from "./trail.ts";
-
-export type JobStatus =
-  | "ABSENT"
-  | "CREATED"
-  | "ACCEPTED"
-  | "CANCELLING"
-  | "COMPLETED"
-  | "FAILED"
-  | "TIMED_OUT"
-  | "CANCELLED";
-
-export interface AcceptedDc {
-  readonly dcId: string;
-  readonly workerCount: number;
-  readonly fenceToken: number;
-  readonly hlc: Hlc;
-}
-
-export interface Cancellation {
-  readonly eventId: EventId;
-  readonly reason: string;
-  readonly requestor: string;
-  readonly ackedDcs: readonly string[];
-  readonly workflowsCancelled: number;
-}
-
-export type JobEnd =
-  | {
-      readonly kind: "completed";
-      readonly finalStatus: string;
-      readonly aggregateMetrics: Uint8Array;
-    }
-  | { readonly kind: "failed"; readonly error: string; readonly failedDc: string }
-  | {
-      readonly kind: "timedOut";
-      readonly timeoutType: string;
-      readonly lastProgressHlc: Hlc | null;
-    }
-  /** The datacenters that had not acked: empty unless a timeout ended the waiting. */
-  | { readonly kind: "cancelled"; readonly unackedDcs: readonly string[] };
-
-export interface JobState {
-  readonly jobId: JobId;
-  readonly status: JobStatus;
-  readonly spec: Uint8Array;
-  readonly assignedDcs: readonly string[];
-  readonly accepted: readonly AcceptedDc[];
-  readonly cancellation: Cancellation | null;
-  readonly end: JobEnd | null;
-  /** When the job ended; null while it lives. */
-  readonly endedAt: Hlc | null;
-  /** The highest token of any committed event. */
-  readonly fenceToken: number;
-  /** The newest time of any committed event; null before the first. */
-  readonly hlc: Hlc | null;
-  /** The last place of the log that is folded in; -1 before the first. */
-  readonly appliedSeq: number;
-  readonly chain: Uint8Array;
-  readonly trail: Trail;
-}
+import { addToTrail, findInTrail, type TrailEntry } from "./trail.ts";
 
 type RejectReason =
   | "JOB_ABSENT"
@@ -115,37 +57,6 @@ interface Applied {
   readonly state: JobState;
   readonly outcome: EventOutcome;
 }
-
-export const CHAIN_BYTES = 32;
-
-export function initialState(jobId: JobId): JobState {
-  return {
-    jobId,
-    status: "ABSENT",
-    spec: new Uint8Array(0),
-    assignedDcs: [],
-    accepted: [],
-    cancellation: null,
-    end: null,
-    endedAt: null,
-    fenceToken: 0,
-    hlc: null,
-    appliedSeq: -1,
-    chain: new Uint8Array(CHAIN_BYTES),
-    trail: EMPTY_TRAIL,
-  };
-}
-
-export function isTerminal(status: JobStatus): boolean {
-  return TERMINAL.has(status);
-}
-
-const TERMINAL: ReadonlySet<JobStatus> = new Set<JobStatus>([
-  "COMPLETED",
-  "FAILED",
-  "TIMED_OUT",
-  "CANCELLED",
-]);
 
 /** Folds the event committed at `seq`, which must lie above all that was folded before. */
 export function applyEvent(

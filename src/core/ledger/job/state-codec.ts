@@ -18,6 +18,7 @@ import {
   writeTexts,
 } from "./event-codec.ts";
 import { EVENT_KINDS, EVENT_TYPES, type EventId } from "./events.ts";
+import type { JobId } from "./job-id.ts";
 import {
   type AcceptedDc,
   type Cancellation,
@@ -25,8 +26,7 @@ import {
   type JobEnd,
   type JobState,
   type JobStatus,
-} from "./fold.ts";
-import type { JobId } from "./job-id.ts";
+} from "./job-state.ts";
 import * as limits from "./limits.ts";
 import {
   addToTrail,

@@ -4,7 +4,7 @@ import { ByteWriter } from "../../base/bytes.ts";
 import { nodeId } from "../../base/ids.ts";
 import type { GroupId, LogEntry, VsrMessage } from "../group/messages.ts";
 import type { AntiEntropyMessage } from "../job/anti-entropy.ts";
-import { initialState } from "../job/fold.ts";
+import { initialState } from "../job/job-state.ts";
 import { event, JOB } from "../job/testing/events.ts";
 import { decodeBatch, encodeBatch } from "./codec.ts";
 import type { LedgerAnswer, NodeMessage, PeerRequest } from "./messages.ts";

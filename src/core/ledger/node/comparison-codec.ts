@@ -3,8 +3,8 @@
 import { assertNever } from "../../base/assert.ts";
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { type AntiEntropyMessage, SUBTREE_NODES_MAX } from "../job/anti-entropy.ts";
-import { CHAIN_BYTES } from "../job/fold.ts";
 import type { JobId } from "../job/job-id.ts";
+import { CHAIN_BYTES } from "../job/job-state.ts";
 import { JOB_ID_BYTES_MAX } from "../job/limits.ts";
 import type { JobSummary } from "../job/merkle.ts";
 

@@ -3,14 +3,9 @@
 import type { GroupSnapshot, LogEntry } from "../group/messages.ts";
 import { decodeEvent } from "../job/event-codec.ts";
 import type { EventId } from "../job/events.ts";
-import {
-  advanceSeq,
-  applyEvent,
-  type EventOutcome,
-  initialState,
-  type JobState,
-} from "../job/fold.ts";
+import { advanceSeq, applyEvent, type EventOutcome } from "../job/fold.ts";
 import type { JobId } from "../job/job-id.ts";
+import { initialState, type JobState } from "../job/job-state.ts";
 import { decodeJobState, encodeJobState } from "../job/state-codec.ts";
 import { findInTrail } from "../job/trail.ts";
 

@@ -8,8 +8,8 @@ import type { GroupId, VsrMessage } from "../group/messages.ts";
 import type { AntiEntropyMessage } from "../job/anti-entropy.ts";
 import type { Durability } from "../job/durability.ts";
 import type { JobCreated, JobEvent } from "../job/events.ts";
-import type { JobState } from "../job/fold.ts";
 import type { JobId } from "../job/job-id.ts";
+import type { JobState } from "../job/job-state.ts";
 import type { SubmissionAnswer } from "../keys/decide.ts";
 
 /** The four read levels. (SESS-1..4) */

@@ -19,7 +19,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { GroupImage } from "../group/types.ts";
-import { isTerminal } from "../job/fold.ts";
+import { isTerminal } from "../job/job-state.ts";
 import { SHARD_COUNT } from "../keys/key.ts";
 import { Admission } from "./admission.ts";
 import { Comparison } from "./comparison.ts";
