@@ -5,6 +5,7 @@
  *   I2  a later primary has all that was committed    I5  a process's commit number never falls
  *   I3  one primary per (group, epoch, view)          V3  what is committed is durable at a quorum
  *   I7  fence tokens along a log never fall           X1  each event changes its job once
+ *   C1  an event with a condition changes its job only if the condition held at its place
  *   E1  nothing follows a reconfiguration in its epoch
  *
  * The truth about a job is folded here, from the first commit of each place, with the production fold.
@@ -92,6 +93,7 @@ export class LedgerCheckers implements LedgerWatcher {
         return;
       case "applied":
         this.#onApplied(process, effect.group, effect.entry);
+        if (effect.outcome === "applied") this.#checkCondition(process, effect.group, effect.entry);
         return;
       case "leads":
         if (effect.leads) this.#onLeads(process, effect.group, effect.view);
@@ -214,6 +216,23 @@ export class LedgerCheckers implements LedgerWatcher {
         return `${truth.id}: event ${event.eventId} acts at ${first.seq} and again at ${seq}`;
       });
     }
+  }
+
+  /** C1, from the log alone: what its place and its view are, and what was applied before it. */
+  #checkCondition(process: LedgerProcess, group: GroupId, { seq, view, data }: LogEntry): void {
+    const decoded = decodeEvent(data);
+    const condition = decoded.ok ? decoded.value.condition : undefined;
+    if (condition === undefined) return;
+    const { ifSeq, ifFence } = condition;
+    const owned = ifFence === null || ifFence === view;
+    const changes = [...this.truth(group).outcomes.values()].filter(
+      (one) => one.outcome === "applied" && one.seq > (ifSeq ?? seq) && one.seq < seq,
+    );
+    this.marks.add("job.conditionHeld");
+    this.#violations.check(owned && changes.length === 0, "C1", () => {
+      const needs = `fence ${ifFence ?? "any"}, place ${ifSeq ?? "any"}`;
+      return `${process.id} applies ${seq} of ${group} in view ${view}, which needs ${needs}`;
+    });
   }
 
   #onLeads(process: LedgerProcess, group: GroupId, view: number): void {

@@ -38,6 +38,8 @@ interface Session {
   readonly index: number;
   /** What this client has seen or done of each job. */
   readonly seen: Map<string, number>;
+  /** The newest fence it was told of each job. */
+  readonly fences: Map<string, number>;
   operations: number;
 }
 
@@ -70,6 +72,7 @@ export class LedgerClients {
       random: random.fork(`client/${index}`),
       index,
       seen: new Map(),
+      fences: new Map(),
       operations: 0,
     }));
   }
@@ -151,9 +154,18 @@ export class LedgerClients {
     const { random } = session;
     const jobId = random.pick(this.jobs.slice(-this.#around.plan.jobsHot));
     const eventId = `c${session.index}/${session.operations}`;
-    const event = drawEvent(random, jobId, eventId);
+    const condition = this.#condition(session, jobId);
+    const event = { ...drawEvent(random, jobId, eventId), ...condition };
     const durability = random.pick<Durability>(["LOCAL", "REGIONAL", "GLOBAL"]);
     this.#carry(session, { kind: "append", event, durability }, done);
+  }
+
+  /** Now and then an event depends on what this client knows, or thinks to know. */
+  #condition({ random, seen, fences }: Session, jobId: JobId): Pick<JobEvent, "condition"> {
+    if (!random.chance(0.3)) return {};
+    const ifSeq = random.chance(0.6) ? (seen.get(jobId) ?? null) : null;
+    const ifFence = random.chance(0.6) ? (fences.get(jobId) ?? null) : null;
+    return ifSeq === null && ifFence === null ? {} : { condition: { ifSeq, ifFence } };
   }
 
   #replace(session: Session, done: () => void): void {
@@ -257,7 +269,8 @@ export class LedgerClients {
     if (answer.kind === "committed") {
       if (request.kind === "submit") this.#accepted(request, answer.jobId);
       history.onCommitted(answer);
-    } else if (answer.kind === "submitted" && request.kind === "submit") {
+    } else if (answer.kind === "conflict") history.onConflict(answer);
+    else if (answer.kind === "submitted" && request.kind === "submit") {
       const { answer: inner } = answer;
       if (inner.kind === "accepted") this.#accepted(request, inner.jobId);
       else this.#around.checkers.marks.add(`submit.${inner.kind}`);
@@ -285,12 +298,16 @@ export class LedgerClients {
   #judge(session: Session, answer: LedgerAnswer | null): Verdict {
     if (answer === null || answer.kind === "unknown" || answer.kind === "retry") return "again";
     if (answer.kind === "submitted") return answer.answer.kind === "retry" ? "again" : "done";
-    const { seen } = session;
-    const saw = (jobId: string, seq: number): void => {
+    const { seen, fences } = session;
+    const saw = (jobId: string, seq: number, fence: number): void => {
       seen.set(jobId, Math.max(seq, seen.get(jobId) ?? -1));
+      fences.set(jobId, Math.max(fence, fences.get(jobId) ?? 0));
     };
-    if (answer.kind === "committed") saw(answer.jobId, answer.seq);
-    else if (answer.kind === "job") saw(answer.state.jobId, answer.state.appliedSeq);
+    if (answer.kind === "committed") saw(answer.jobId, answer.seq, answer.view);
+    else if (answer.kind === "conflict") saw(answer.jobId, answer.seq, answer.fence);
+    else if (answer.kind === "job") {
+      saw(answer.state.jobId, answer.state.appliedSeq, answer.view);
+    }
     return "done";
   }
 }

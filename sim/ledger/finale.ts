@@ -157,6 +157,7 @@ function lastEvent(jobId: JobId): LedgerRequest {
 function isFinal(answer: LedgerAnswer): boolean {
   switch (answer.kind) {
     case "committed":
+    case "conflict":
     case "job":
       return true;
     case "submitted":

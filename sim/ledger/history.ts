@@ -4,6 +4,7 @@
  *   A1  an acknowledged event is committed, at the place and with the outcome that was told; and a job
  *       that was acknowledged is never said to be absent by its own log
  *   A3  an event of an acknowledged job is never told that there is no such job
+ *   C1  an event whose condition was told not to hold changes nothing, ever
  *   A2  the durability that was told is the one the disks give (DUR-2)
  *   I8  a strong read sees all that was acknowledged before it began, and never goes back
  *   S1  session reads see the session's own past; S2 bounded reads are no older than their bound
@@ -49,6 +50,8 @@ export class LedgerHistory {
   readonly #keys = new Map<string, string>();
   /** Jobs that were acked, with what was asked for. */
   readonly acked = new Map<string, SubmitRequest>();
+  /** Events that were told to have changed nothing: job and event. */
+  readonly #refused: (readonly [jobId: string, eventId: string])[] = [];
   /** Job to its key; and key to the job that was founded. */
   readonly #founded = new Map<string, string>();
   counts = { acks: 0, reads: 0, submits: 0, retries: 0 };
@@ -98,6 +101,12 @@ export class LedgerHistory {
     const job = this.#job(jobId);
     job.ackedSeq = Math.max(job.ackedSeq, seq);
     job.acks.push({ at: this.#world.now, seq });
+  }
+
+  /** To be checked in the end: what is told to have changed nothing never does. */
+  onConflict({ jobId, eventId }: Extract<LedgerAnswer, { kind: "conflict" }>): void {
+    this.#checkers.marks.add("job.conditionFailed");
+    this.#refused.push([jobId, eventId]);
   }
 
   /** To be called when a read is invoked. */
@@ -190,6 +199,12 @@ export class LedgerHistory {
 
   /** In the end every acked job exists and is the one that was asked for. */
   finale(): void {
+    for (const [jobId, eventId] of this.#refused) {
+      const outcome = this.#checkers.truth(jobId as GroupId).outcomes.get(eventId)?.outcome;
+      this.#violations.check(outcome !== "applied", "C1", () => {
+        return `${jobId}: ${eventId} was told to have changed nothing, and was applied`;
+      });
+    }
     for (const [jobId, request] of this.acked) {
       const state = this.#checkers.truth(jobId as GroupId).states.at(-1);
       const status = state?.status ?? "ABSENT";

@@ -25,7 +25,12 @@ const submission = z.strictObject({
 });
 
 const durability = z.enum(Object.keys(DURABILITY_LEVELS) as [Durability, ...Durability[]]);
-const head = { eventId: z.string().optional(), durability: durability.default("NONE") };
+const head = {
+  eventId: z.string().optional(),
+  durability: durability.default("NONE"),
+  ifSeq: count.nullable().default(null),
+  ifFence: count.nullable().default(null),
+};
 const dc = z.string().default("dc1");
 
 /** The words of the command line and of the interface for the events of a job. */
@@ -91,11 +96,13 @@ export function readEvent(
   const parsed = check(event, body);
   if (!parsed.ok) return parsed;
   const { value } = parsed;
+  const { ifSeq, ifFence } = value;
   const eventHead = {
     jobId: jobId as JobId,
     eventId: (value.eventId ?? randomUUID()) as EventId,
     fenceToken: 0,
     hlc: { wallMs: Math.floor(source.wallMs), logical: 0, node: source.node },
+    ...(ifSeq === null && ifFence === null ? {} : { condition: { ifSeq, ifFence } }),
   };
   const jobEvent = eventOf(value, eventHead);
   return {
@@ -106,7 +113,7 @@ export function readEvent(
 
 function eventOf(
   body: EventBody,
-  eventHead: Pick<JobEvent, "jobId" | "eventId" | "fenceToken" | "hlc">,
+  eventHead: Pick<JobEvent, "jobId" | "eventId" | "fenceToken" | "hlc" | "condition">,
 ): JobEvent {
   switch (body.event) {
     case "accepted":
@@ -193,6 +200,11 @@ export function answerJson(answer: LedgerAnswer): JsonAnswer {
       const { kind: answered, ...rest } = answer;
       return { status: 200, body: { answer: answered, ...rest } };
     }
+    case "conflict": {
+      const { kind: answered, ...rest } = answer;
+      const error = conflictText(answer);
+      return { status: 409, body: { answer: answered, ...rest, error } };
+    }
     case "unknown":
       return { status: 504, body: { ...retryable(answer.why), ...answer, answer: "unknown" } };
     case "submitted":
@@ -217,6 +229,11 @@ export function answerJson(answer: LedgerAnswer): JsonAnswer {
     case "redirect":
       return { status: 503, body: { answer: "retry", ...retryable("the group has moved") } };
   }
+}
+
+function conflictText({ reason, seq, fence }: Extract<LedgerAnswer, { kind: "conflict" }>): string {
+  const why = reason === "SEQ_MOVED" ? "the job has changed since" : "the job has another owner";
+  return `${reason}: ${why}; it is at place ${seq} with fence ${fence}, and nothing was changed`;
 }
 
 function retryable(why: string): { readonly error: string; readonly retry: true } {

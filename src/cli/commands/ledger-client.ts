@@ -35,6 +35,8 @@ interface PutOptions extends Common {
   readonly event?: string;
   readonly eventId?: string;
   readonly durability: string;
+  readonly ifSeq?: number;
+  readonly ifFence?: number;
   readonly workers?: number;
   readonly reason?: string;
   readonly status?: string;
@@ -54,6 +56,7 @@ Examples:
   $ hyperscale ledger put JOB --event accepted --dc dc1 --workers 8
   $ hyperscale ledger put JOB --event cancel --reason "wrong target"
   $ hyperscale ledger put JOB --event complete --status passed --durability global
+  $ hyperscale ledger put JOB --event complete --if-seq 4 --if-fence 2    refused if somebody was faster
 
 A key reads client:sequence:nonce, the nonce 16 lower-case hex digits; without --key one is made, so that
 the retries of this command make one job. Durability is never below what the event needs (jobs: global);
@@ -107,6 +110,8 @@ export function registerLedgerClient(ledger: Command): void {
     .option("--event <event>", EVENT_WORDS.join(", "))
     .option("--event-id <id>", "names the event over retries; made if not given")
     .option("--durability <level>", "none, local, regional or global", "none")
+    .option("--if-seq <n>", "only if nothing has changed the job after this place", Number)
+    .option("--if-fence <n>", "only while the job's owner has this fence (its view)", Number)
     .option("--workers <n>", "accepted: workers the datacenter gives", Number)
     .option("--reason <text>", "cancel: why")
     .option("--status <text>", "complete: how it ended")
@@ -239,8 +244,11 @@ function eventCall(job: string, options: PutOptions): PutCall {
   if (dc !== undefined && dc.length > 1)
     throw new UsageError("--dc: an event is of one datacenter");
   const id = options.eventId ?? randomUUID();
-  const { workers, reason, error, timeoutType, completed, failed } = options;
-  const said = { workers, reason, status: options.status, error, timeoutType, completed, failed };
+  const { workers, reason, error, timeoutType, completed, failed, ifSeq, ifFence } = options;
+  const said = {
+    ...{ workers, reason, status: options.status, error, timeoutType, completed, failed },
+    ...{ ifSeq, ifFence },
+  };
   const given = Object.entries({ ...said, dc: dc?.[0] }).filter(([, value]) => value !== undefined);
   const requestor = event === "cancel" ? { requestor: clientName() } : {};
   const durability = options.durability.toUpperCase();

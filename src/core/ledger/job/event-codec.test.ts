@@ -27,6 +27,14 @@ describe("event codec", () => {
     );
   });
 
+  it("writes a condition before the fields, in a version of its own", () => {
+    const plain = event("JobFailed");
+    const bytes = encodeEvent({ ...plain, condition: { ifSeq: 300, ifFence: 7 } });
+    const fields = encodeEvent(plain);
+    const at = fields.length - "broke".length - "a".length - 2;
+    expect([...bytes]).toEqual([2, ...fields.slice(1, at), 3, 0xac, 0x02, 7, ...fields.slice(at)]);
+  });
+
   it("numbers the kinds 1 to 8 in the order of the log's registry", () => {
     expect(EVENT_KINDS.map((kind) => EVENT_TYPES[kind])).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   });
@@ -89,7 +97,7 @@ describe("event codec", () => {
     expect(decodeEvent(new Uint8Array([...bytes, 0]))).toMatchObject({
       problem: "1 bytes too many",
     });
-    expect(changed(0, 2)).toBe("event version 2; this build reads 1");
+    expect(changed(0, 3)).toBe("event version 3; this build reads 1 and 2");
     expect(changed(1, 9)).toBe("unknown event type 9");
     expect(decodeEvent(new Uint8Array(EVENT_BYTES_MAX + 1)).ok).toBe(false);
   });

@@ -1,8 +1,10 @@
 /**
  * Job events as bytes: a version, the type, the head, the fields in the order of their declaration.
  *
- *     version(1) · type(1) · jobId · eventId · fenceToken · hlc · fields
+ *     version(1) · type(1) · jobId · eventId · fenceToken · hlc · condition? · fields
  *
+ * Version 1 has no condition and version 2 has one; an event is written in the lower version that can
+ * hold it, so its bytes are those of the build that first knew it.
  * Texts and bytes carry their length, numbers are varints. The decoder is total: any bytes give an event
  * or a problem in words, never an exception, and nothing longer than its limit is accepted. One event has
  * one encoding, so equal bytes and equal events are the same thing for the chain of hashes.
@@ -12,6 +14,7 @@ import { assert } from "../../base/assert.ts";
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { HLC_LOGICAL_MAX, HLC_WALL_MS_MAX, type Hlc } from "../../base/hlc.ts";
 import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
+import type { Condition } from "./condition.ts";
 import {
   EVENT_KINDS,
   EVENT_TYPES,
@@ -24,6 +27,10 @@ import type { JobId } from "./job-id.ts";
 import * as limits from "./limits.ts";
 
 export const EVENT_VERSION = 1;
+const CONDITIONAL_VERSION = 2;
+/** Which parts a condition has. */
+const IF_SEQ = 1;
+const IF_FENCE = 2;
 
 export type Decoded<Value> =
   | { readonly ok: true; readonly value: Value }
@@ -34,14 +41,28 @@ export function encodeEvent(event: JobEvent): Uint8Array {
   const problem = problemOf(event);
   assert(problem === null, `an event is within its limits: ${problem}`);
   const writer = new ByteWriter(128);
-  writer.uint8(EVENT_VERSION);
+  writer.uint8(event.condition === undefined ? EVENT_VERSION : CONDITIONAL_VERSION);
   writer.uint8(EVENT_TYPES[event.kind]);
   writer.text(event.jobId);
   writer.text(event.eventId);
   writer.varint(event.fenceToken);
   writeHlc(writer, event.hlc);
+  if (event.condition !== undefined) writeCondition(writer, event.condition);
   writeBody(writer, event);
   return writer.take();
+}
+
+function writeCondition(writer: ByteWriter, { ifSeq, ifFence }: Condition): void {
+  writer.uint8((ifSeq === null ? 0 : IF_SEQ) | (ifFence === null ? 0 : IF_FENCE));
+  if (ifSeq !== null) writer.varint(ifSeq);
+  if (ifFence !== null) writer.varint(ifFence);
+}
+
+function readCondition(reader: ByteReader): Condition {
+  const flags = reader.uint8();
+  if (flags === 0 || flags > (IF_SEQ | IF_FENCE)) reader.fail(`${flags} is no condition`);
+  const ifSeq = (flags & IF_SEQ) === 0 ? null : reader.varint();
+  return { ifSeq, ifFence: (flags & IF_FENCE) === 0 ? null : reader.varint() };
 }
 
 function writeBody(writer: ByteWriter, event: JobEvent): void {
@@ -87,24 +108,26 @@ export function decodeEvent(bytes: Uint8Array): Decoded<JobEvent> {
   if (tooLong) return { ok: false, problem: `${bytes.length} bytes are too many for an event` };
   const reader = new ByteReader(bytes);
   const version = reader.uint8();
-  if (version !== EVENT_VERSION) {
-    return { ok: false, problem: `event version ${version}; this build reads ${EVENT_VERSION}` };
+  if (version !== EVENT_VERSION && version !== CONDITIONAL_VERSION) {
+    const known = `${EVENT_VERSION} and ${CONDITIONAL_VERSION}`;
+    return { ok: false, problem: `event version ${version}; this build reads ${known}` };
   }
   const type = reader.uint8();
   const kind = EVENT_KINDS[type - 1];
   if (kind === undefined) return { ok: false, problem: `unknown event type ${type}` };
-  const event = readEvent(reader, kind);
+  const event = readEvent(reader, kind, version === CONDITIONAL_VERSION);
   if (reader.remaining > 0) reader.fail(`${reader.remaining} bytes too many`);
   const problem = reader.problem ?? problemOf(event);
   return problem === null ? { ok: true, value: event } : { ok: false, problem };
 }
 
-function readEvent(reader: ByteReader, kind: JobEventKind): JobEvent {
+function readEvent(reader: ByteReader, kind: JobEventKind, conditional: boolean): JobEvent {
   const head = {
     jobId: reader.text(limits.JOB_ID_BYTES_MAX) as JobId,
     eventId: reader.text(limits.EVENT_ID_BYTES_MAX) as EventId,
     fenceToken: reader.varint(),
     hlc: readHlc(reader),
+    ...(conditional ? { condition: readCondition(reader) } : {}),
   };
   const dc = (): string => reader.text(limits.DC_ID_BYTES_MAX);
   switch (kind) {

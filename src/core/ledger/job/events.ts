@@ -14,6 +14,7 @@ import type { Brand } from "../../base/brand.ts";
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { HLC_LOGICAL_MAX, HLC_WALL_MS_MAX, type Hlc } from "../../base/hlc.ts";
 import { NODE_ID_BYTES_MAX } from "../../base/ids.ts";
+import type { Condition } from "./condition.ts";
 import type { JobId } from "./job-id.ts";
 import * as limits from "./limits.ts";
 
@@ -26,6 +27,8 @@ interface EventHead {
   /** The view (gates) or the token received with the dispatch (managers). (C50-26) */
   readonly fenceToken: number;
   readonly hlc: Hlc;
+  /** What must hold at its place for it to change anything; without one it always may. */
+  readonly condition?: Condition;
 }
 
 export interface JobCreated extends EventHead {
@@ -116,12 +119,30 @@ export function problemOf(event: JobEvent): string | null {
   return problemOfHead(event) ?? problemOfBody(event);
 }
 
-function problemOfHead({ jobId, eventId, fenceToken, hlc }: JobEvent): string | null {
+function problemOfHead({
+  jobId,
+  eventId,
+  fenceToken,
+  hlc,
+  condition,
+  kind,
+}: JobEvent): string | null {
   return (
     textProblem("jobId", jobId, 1, limits.JOB_ID_BYTES_MAX) ??
     textProblem("eventId", eventId, 1, limits.EVENT_ID_BYTES_MAX) ??
     countProblem("fenceToken", fenceToken) ??
-    hlcProblem("hlc", hlc)
+    hlcProblem("hlc", hlc) ??
+    (condition === undefined ? null : conditionProblem(kind, condition))
+  );
+}
+
+function conditionProblem(kind: JobEventKind, { ifSeq, ifFence }: Condition): string | null {
+  if (kind === "JobCreated") return "condition: a creation depends on nothing";
+  if (!isReplicated(kind)) return "condition: only events of the replicated log can have one";
+  if (ifSeq === null && ifFence === null) return "condition: neither ifSeq nor ifFence";
+  return (
+    (ifSeq === null ? null : countProblem("ifSeq", ifSeq)) ??
+    (ifFence === null ? null : countProblem("ifFence", ifFence))
   );
 }
 

@@ -21,6 +21,7 @@
 import { assert, assertNever } from "../../base/assert.ts";
 import { compareHlc, type Hlc } from "../../base/hlc.ts";
 import { sha256 } from "../../base/sha256.ts";
+import { type ConditionFailure, failureAt } from "./condition.ts";
 import { encodeEvent } from "./event-codec.ts";
 import type { JobAccepted, JobCancellationRequested, JobCreated, JobEvent } from "./events.ts";
 import {
@@ -36,6 +37,7 @@ import { JOB_DCS_MAX } from "./limits.ts";
 import { addToTrail, findInTrail, type TrailEntry } from "./trail.ts";
 
 type RejectReason =
+  | ConditionFailure
   | "JOB_ABSENT"
   | "ALREADY_CREATED"
   | "NOT_CANCELLING"
@@ -75,7 +77,8 @@ export function applyEvent(
       outcome: { kind: "duplicate", first },
     };
   }
-  const { change, outcome } = judge(state, event);
+  const failure = failureAt(state.changedSeq, event, seq);
+  const { change, outcome } = failure === null ? judge(state, event) : rejected(failure);
   const { eventId, fenceToken, hlc, kind } = event;
   const reason = outcome.kind === "rejected" ? outcome.reason : null;
   const entry: TrailEntry = { seq, eventId, kind, hlc, outcome: outcome.kind, reason };
@@ -93,6 +96,7 @@ export function applyEvent(
       fenceToken: Math.max(state.fenceToken, fenceToken),
       hlc: state.hlc === null || compareHlc(hlc, state.hlc) > 0 ? hlc : state.hlc,
       appliedSeq: seq,
+      changedSeq: outcome.kind === "applied" ? seq : state.changedSeq,
       chain,
       trail: addToTrail(state.trail, entry),
     },

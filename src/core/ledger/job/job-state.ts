@@ -61,6 +61,8 @@ export interface JobState {
   readonly hlc: Hlc | null;
   /** The last place of the log that is folded in; -1 before the first. */
   readonly appliedSeq: number;
+  /** The last place whose event changed something here; -1 before the first. */
+  readonly changedSeq: number;
   readonly chain: Uint8Array;
   readonly trail: Trail;
 }
@@ -80,6 +82,7 @@ export function initialState(jobId: JobId): JobState {
     fenceToken: 0,
     hlc: null,
     appliedSeq: -1,
+    changedSeq: -1,
     chain: new Uint8Array(CHAIN_BYTES),
     trail: EMPTY_TRAIL,
   };

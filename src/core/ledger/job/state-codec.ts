@@ -3,7 +3,7 @@
  * state folds on exactly as the original would: trail and chain are part of it.
  *
  *     version · jobId · status · spec · assigned · accepted · cancellation? · end? · endedAt?
- *     · fence · hlc? · seq + 1 · chain · trail
+ *     · fence · hlc? · seq + 1 · changed + 1 · chain · trail
  */
 
 import { assert } from "../../base/assert.ts";
@@ -37,7 +37,9 @@ import {
   trailEntries,
 } from "./trail.ts";
 
-const JOB_STATE_VERSION = 1;
+/** Version 1 did not have the place of the last change; the trail gives it. */
+const JOB_STATE_VERSION = 2;
+const FIRST_VERSION = 1;
 
 const STATUSES: readonly JobStatus[] = [
   "ABSENT",
@@ -73,6 +75,7 @@ export function encodeJobState(state: JobState): Uint8Array {
   writer.varint(state.fenceToken);
   writeOptionalHlc(writer, state.hlc);
   writer.varint(state.appliedSeq + 1);
+  writer.varint(state.changedSeq + 1);
   writer.raw(state.chain);
   writeTrail(writer, state.trail);
   assert(writer.length <= limits.JOB_STATE_BYTES_MAX, "a job's state is within its limit");
@@ -130,21 +133,19 @@ export function decodeJobState(bytes: Uint8Array): Decoded<JobState> {
   }
   const reader = new ByteReader(bytes);
   const version = reader.uint8();
-  if (version !== JOB_STATE_VERSION) {
-    return {
-      ok: false,
-      problem: `state version ${version}; this build reads ${JOB_STATE_VERSION}`,
-    };
+  if (version !== JOB_STATE_VERSION && version !== FIRST_VERSION) {
+    const known = `${FIRST_VERSION} and ${JOB_STATE_VERSION}`;
+    return { ok: false, problem: `state version ${version}; this build reads ${known}` };
   }
-  const state = readState(reader);
+  const state = readState(reader, version);
   if (reader.remaining > 0) reader.fail(`${reader.remaining} bytes too many`);
   const problem = reader.problem;
   return problem === null ? { ok: true, value: state } : { ok: false, problem };
 }
 
-function readState(reader: ByteReader): JobState {
+function readState(reader: ByteReader, version: number): JobState {
   const dc = (): string => reader.text(limits.DC_ID_BYTES_MAX);
-  return {
+  const state = {
     jobId: reader.text(limits.JOB_ID_BYTES_MAX) as JobId,
     status: readOneOf(reader, STATUSES),
     // A copy: a view would keep the whole snapshot alive.
@@ -157,9 +158,17 @@ function readState(reader: ByteReader): JobState {
     fenceToken: reader.varint(),
     hlc: readOptionalHlc(reader),
     appliedSeq: reader.varint() - 1,
+    changedSeq: version === FIRST_VERSION ? -1 : reader.varint() - 1,
     chain: reader.raw(CHAIN_BYTES).slice(),
     trail: readTrail(reader),
   };
+  return version === FIRST_VERSION ? { ...state, changedSeq: lastChange(state.trail) } : state;
+}
+
+function lastChange(trail: Trail): number {
+  let last = -1;
+  for (const { seq, outcome } of trailEntries(trail)) if (outcome === "applied") last = seq;
+  return last;
 }
 
 function readAccepted(reader: ByteReader, dc: () => string): readonly AcceptedDc[] {

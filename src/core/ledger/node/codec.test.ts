@@ -56,6 +56,11 @@ const created = event("JobCreated");
 const requests: readonly PeerRequest[] = [
   { kind: "submit", key: "c:1:0123456789abcdef", spec: data, assignedDcs: ["dc1", "dc2"] },
   { kind: "append", event: event("JobFailed"), durability: "GLOBAL" },
+  {
+    kind: "append",
+    event: event("JobAccepted", { condition: { ifSeq: 4, ifFence: null } }),
+    durability: "NONE",
+  },
   { kind: "read", jobId: JOB, level: "BOUNDED_STALENESS", minSeq: -1, staleMs: 1_000 },
   {
     ...{ kind: "replace", group, eventId: "r" },
@@ -86,6 +91,9 @@ const answers: readonly LedgerAnswer[] = [
   { kind: "redirect", primary: nodeId("n2") },
   { kind: "retry", why: "busy" },
   { kind: "refused", code: "CLOCK_SKEW", message: "ahead" },
+  {
+    ...{ kind: "conflict", jobId: JOB, eventId: "e", reason: "FENCE_MOVED", seq: -1, fence: 7 },
+  } as LedgerAnswer,
 ];
 
 const hash = new Uint8Array(32).fill(7);

@@ -13,6 +13,7 @@ import {
   type GroupId,
   MEMBERS_MAX,
 } from "../group/messages.ts";
+import type { ConditionFailure } from "../job/condition.ts";
 import { DURABILITY_LEVELS, type Durability } from "../job/durability.ts";
 import { decodeEvent, encodeEvent } from "../job/event-codec.ts";
 import type { JobEvent } from "../job/events.ts";
@@ -55,7 +56,9 @@ const ANSWERS: readonly LedgerAnswer["kind"][] = [
   "redirect",
   "retry",
   "refused",
+  "conflict",
 ];
+const FAILURES: readonly ConditionFailure[] = ["SEQ_MOVED", "FENCE_MOVED"];
 const SUBMISSIONS: readonly SubmissionAnswer["kind"][] = [
   "accepted",
   "rejected",
@@ -328,6 +331,13 @@ function writeAnswer(out: ByteWriter, answer: LedgerAnswer): void {
       out.text(answer.code);
       out.text(answer.message);
       return;
+    case "conflict":
+      out.text(answer.jobId);
+      out.text(answer.eventId);
+      put(out, FAILURES, answer.reason);
+      out.varint(answer.seq + 1);
+      out.varint(answer.fence);
+      return;
     default:
       assertNever(answer);
   }
@@ -370,6 +380,15 @@ function readAnswer(from: ByteReader): LedgerAnswer {
       return { kind, why: from.text(TEXT_BYTES_MAX) };
     case "refused":
       return { kind, code: from.text(TEXT_BYTES_MAX), message: from.text(TEXT_BYTES_MAX) };
+    case "conflict":
+      return {
+        kind,
+        jobId: from.text(JOB_ID_BYTES_MAX),
+        eventId: from.text(EVENT_ID_BYTES_MAX),
+        reason: pick(from, FAILURES),
+        seq: from.varint() - 1,
+        fence: from.varint(),
+      };
     default:
       return assertNever(kind);
   }

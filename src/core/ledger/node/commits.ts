@@ -6,6 +6,7 @@
 import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { LogEntry } from "../group/messages.ts";
+import type { ConditionFailure } from "../job/condition.ts";
 import { atLeast, type Durability } from "../job/durability.ts";
 import { encodeEvent } from "../job/event-codec.ts";
 import type { JobEvent } from "../job/events.ts";
@@ -54,6 +55,11 @@ export class Commits {
       return;
     }
     const proposed = group.waiters.has(eventId);
+    const failure = app.failureOf(event.condition, group.replica.state.knownView);
+    if (failure !== null && !proposed && !isUnderWay(group, eventId)) {
+      this.#answer(asked.reply, conflict(group, app, eventId, failure));
+      return;
+    }
     if (!proposed && group.queue.length >= GROUP_QUEUE_MAX) {
       this.#answer(asked.reply, { kind: "retry", why: "the job has too many events waiting" });
       return;
@@ -167,8 +173,27 @@ export class Commits {
   #committed(waiter: CommitWaiter, outcome: Outcome, level: Durability): LedgerAnswer {
     const { group, eventId, required } = waiter;
     const { kind, reason, seq, duplicate } = outcome;
+    if (group.app.kind === "job" && (reason === "SEQ_MOVED" || reason === "FENCE_MOVED")) {
+      return conflict(group, group.app, eventId, reason);
+    }
     const what = { outcome: kind, reason, seq, duplicate, level, required };
     const view = group.replica.state.knownView;
     return { kind: "committed", jobId: group.id, eventId, view, ...what };
   }
+}
+
+/** In our log and not folded in yet: the fold will judge it, at its place. */
+function isUnderWay({ replica, app }: Group, eventId: string): boolean {
+  const { entries, firstSeq } = replica.state;
+  const open = entries.slice(Math.max(0, app.appliedSeq + 1 - firstSeq));
+  return open.some((entry) => entry.eventId === eventId);
+}
+
+function conflict(
+  { id, replica }: Group,
+  { appliedSeq: seq }: JobApp,
+  eventId: string,
+  reason: ConditionFailure,
+): LedgerAnswer {
+  return { kind: "conflict", jobId: id, eventId, reason, seq, fence: replica.state.knownView };
 }

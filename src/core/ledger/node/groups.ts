@@ -53,7 +53,7 @@ export class Groups {
     const index = shardIndex(id);
     const app =
       index === null
-        ? new JobApp(id as string as JobId)
+        ? new JobApp(id as string as JobId, rules.node)
         : new ShardApp(index, config.idempotency, rules.idempotency);
     const replicaOptions = { self, config: config.vsr };
     const replica = new Replica(replicaOptions, origin, this.#random.fork(id), rules.vsr);

@@ -1,13 +1,15 @@
 /** A job's group: its entries are job events, its state is their fold. */
 
 import type { GroupSnapshot, LogEntry } from "../group/messages.ts";
+import { type Condition, type ConditionFailure, failureForever } from "../job/condition.ts";
 import { decodeEvent } from "../job/event-codec.ts";
-import type { EventId } from "../job/events.ts";
+import type { EventId, JobEvent } from "../job/events.ts";
 import { advanceSeq, applyEvent, type EventOutcome } from "../job/fold.ts";
 import type { JobId } from "../job/job-id.ts";
 import { initialState, type JobState } from "../job/job-state.ts";
 import { decodeJobState, encodeJobState } from "../job/state-codec.ts";
 import { findInTrail } from "../job/trail.ts";
+import type { NodeRules } from "./rules.ts";
 
 /** What an event did when it was folded in. */
 export interface Outcome {
@@ -21,9 +23,11 @@ export interface Outcome {
 export class JobApp {
   readonly kind = "job";
   state: JobState;
+  readonly #rules: NodeRules;
 
-  constructor(jobId: JobId) {
+  constructor(jobId: JobId, rules: NodeRules) {
     this.state = initialState(jobId);
+    this.#rules = rules;
   }
 
   apply(entry: LogEntry): Outcome | null {
@@ -37,9 +41,16 @@ export class JobApp {
       this.state = advanceSeq(this.state, entry.seq);
       return { kind: "rejected", reason: "UNREADABLE", seq: entry.seq, duplicate: false };
     }
-    const { state, outcome } = applyEvent(this.state, decoded.value, entry.seq, entry.data);
+    const event = this.#rules.conditionsJudged ? decoded.value : withoutCondition(decoded.value);
+    const { state, outcome } = applyEvent(this.state, event, entry.seq, entry.data);
     this.state = state;
     return outcomeOf(outcome, entry.seq);
+  }
+
+  /** Why an event with this condition cannot change the job any more, whatever comes; null: it may. */
+  failureOf(condition: Condition | undefined, view: number): ConditionFailure | null {
+    if (condition === undefined || !this.#rules.conditionsJudged) return null;
+    return failureForever(this.state.changedSeq, condition, view);
   }
 
   /** What became of an event that is folded in already; null when it is not. */
@@ -63,6 +74,10 @@ export class JobApp {
   get appliedSeq(): number {
     return this.state.appliedSeq;
   }
+}
+
+function withoutCondition({ condition, ...event }: JobEvent): JobEvent {
+  return event;
 }
 
 function outcomeOf(outcome: EventOutcome, seq: number): Outcome {

@@ -6,6 +6,7 @@
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId, VsrMessage } from "../group/messages.ts";
 import type { AntiEntropyMessage } from "../job/anti-entropy.ts";
+import type { ConditionFailure } from "../job/condition.ts";
 import type { Durability } from "../job/durability.ts";
 import type { JobCreated, JobEvent } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
@@ -30,7 +31,10 @@ export type LedgerRequest =
       readonly spec: Uint8Array;
       readonly assignedDcs: readonly string[];
     }
-  /** Any later event. Fence and time are the primary's; what stands in the event is where it came from. */
+  /**
+   * Any later event. Fence and time are the primary's; what stands in the event is where it came from. Its
+   * condition says on what it depends: when that does not hold the answer is "conflict".
+   */
   | { readonly kind: "append"; readonly event: JobEvent; readonly durability: Durability }
   | {
       readonly kind: "read";
@@ -76,6 +80,16 @@ export type LedgerAnswer =
       readonly level: Durability;
       readonly required: Durability;
       readonly view: number;
+    }
+  /** The event's condition did not hold and never will: it has changed nothing. */
+  | {
+      readonly kind: "conflict";
+      readonly jobId: string;
+      readonly eventId: string;
+      readonly reason: ConditionFailure;
+      /** Where the job stands now, and the fence of its present owner. */
+      readonly seq: number;
+      readonly fence: number;
     }
   /** It may or may not come about: ask again with the same event id. (VSR-11) */
   | {

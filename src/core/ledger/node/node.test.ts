@@ -1,49 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { nodeId } from "../../base/ids.ts";
 import type { GroupId } from "../group/messages.ts";
-import type { EventId, JobEvent } from "../job/events.ts";
+import type { EventId } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
-import type { LedgerAnswer, LedgerRequest, PeerRequest, ReadLevel } from "./messages.ts";
+import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
 import { TestCluster, WALL } from "./testing/cluster.ts";
+import {
+  accepted,
+  cancel,
+  event,
+  jobOf,
+  primaryIndex,
+  read,
+  statusOf,
+  submit,
+  THREE,
+} from "./testing/requests.ts";
 
-const THREE = ["use1", "euw1", "apse1"];
 const KEY = "client:1:0123456789abcdef";
 
-function submit(key = "", spec = "work"): LedgerRequest {
-  return { kind: "submit", key, spec: new TextEncoder().encode(spec), assignedDcs: ["dc1"] };
-}
-
 type FoundRequest = Extract<PeerRequest, { kind: "found" }>;
-type Body = { readonly kind: JobEvent["kind"] } & Record<string, unknown>;
-
-function event(jobId: string, eventId: string, body: Body): LedgerRequest {
-  const hlc = { wallMs: WALL, logical: 0, node: nodeId("client") };
-  const head = { jobId: jobId as JobId, eventId: eventId as EventId, fenceToken: 0, hlc };
-  return { kind: "append", event: { ...head, ...body } as JobEvent, durability: "NONE" };
-}
-
-const accepted = { kind: "JobAccepted", dcId: "dc1", workerCount: 2 } as const;
-const cancel = { kind: "JobCancellationRequested", reason: "", requestor: "me" } as const;
-
-function read(jobId: string, level: ReadLevel = "STRONG", minSeq = -1): LedgerRequest {
-  return { kind: "read", jobId: jobId as JobId, level, minSeq, staleMs: 1_000 };
-}
-
-function jobOf(answer: LedgerAnswer): string {
-  if (answer.kind === "committed") return answer.jobId;
-  if (answer.kind === "submitted" && answer.answer.kind === "accepted") return answer.answer.jobId;
-  throw new Error(`no job in ${answer.kind}`);
-}
-
-function statusOf(answer: LedgerAnswer): string {
-  return answer.kind === "job" ? answer.state.status : answer.kind;
-}
-
-function primaryIndex(cluster: TestCluster, jobId: string): number {
-  return cluster.nodes.findIndex(
-    ({ node }) => node?.groups.get(jobId as GroupId)?.replica.state.acting === true,
-  );
-}
 
 describe("a ledger of three nodes in three regions", () => {
   it("creates a job through any node and tells that it survives a region", () => {

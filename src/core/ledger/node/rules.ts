@@ -5,6 +5,12 @@ export interface NodeRules {
   readonly identityPinned: boolean;
   /** A node that joined takes no part before most of its peers know its data directory. (VSR-30) */
   readonly joinerWaits: boolean;
+  /** An event with a condition changes its job only if the condition holds at its place. (VSR-32) */
+  readonly conditionsJudged: boolean;
 }
 
-export const NODE_RULES: NodeRules = { identityPinned: true, joinerWaits: true };
+export const NODE_RULES: NodeRules = {
+  identityPinned: true,
+  joinerWaits: true,
+  conditionsJudged: true,
+};

@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { encodeUtf8 } from "../../../base/bytes.ts";
 import { HLC_LOGICAL_MAX, HLC_WALL_MS_MAX, type Hlc } from "../../../base/hlc.ts";
 import { nodeId } from "../../../base/ids.ts";
-import type { EventId, JobEvent, JobEventKind } from "../events.ts";
+import type { Condition } from "../condition.ts";
+import { type EventId, isReplicated, type JobEvent, type JobEventKind } from "../events.ts";
 import type { JobId } from "../job-id.ts";
 
 export const JOB = "use1-1704931200000-gate42-00001" as JobId;
@@ -91,10 +92,14 @@ const head = {
   hlc,
 };
 
+const condition: fc.Arbitrary<Condition> = fc
+  .record({ ifSeq: fc.option(count), ifFence: fc.option(count) })
+  .filter(({ ifSeq, ifFence }) => ifSeq !== null || ifFence !== null);
+
 /** Few datacenters, so that streams of events get somewhere. */
 const dc = fc.constantFrom("a", "b", "c");
 
-export const anyEvent: fc.Arbitrary<JobEvent> = fc.oneof(
+const anyUnconditional: fc.Arbitrary<JobEvent> = fc.oneof(
   fc.record({
     kind: fc.constant("JobCreated" as const),
     ...head,
@@ -135,6 +140,14 @@ export const anyEvent: fc.Arbitrary<JobEvent> = fc.oneof(
     lastProgressHlc: fc.option(hlc),
   }),
 );
+
+export const anyEvent: fc.Arbitrary<JobEvent> = fc
+  .tuple(anyUnconditional, fc.option(condition, { freq: 3 }))
+  .map(([one, needs]) =>
+    needs === null || one.kind === "JobCreated" || !isReplicated(one.kind)
+      ? one
+      : { ...one, condition: needs },
+  );
 
 /** A stream that mostly begins with a creation, as real ones do. */
 export const anyStream: fc.Arbitrary<readonly JobEvent[]> = fc
