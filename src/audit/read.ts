@@ -9,11 +9,15 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isControlType, RECORD_TYPES } from "../core/ledger/log/record-types.ts";
-import { readDirectory } from "../ledger/log/directory.ts";
 import { systemCode, WalError } from "../ledger/log/errors.ts";
 import { inspectLog } from "../ledger/log/inspect.ts";
-import { listSegments, type ReadEntry, readRecords } from "../ledger/log/reader.ts";
-import type { SegmentInfo } from "../ledger/log/segments.ts";
+import { readDirectory } from "../ledger/log/look.ts";
+import {
+  listSegments,
+  type ReadEntry,
+  readRecords,
+  type SegmentInfo,
+} from "../ledger/log/reader.ts";
 import { AUDIT_IDENTITY } from "./audit-log.ts";
 import { decodeEvent, type StoredEvent } from "./entry.ts";
 

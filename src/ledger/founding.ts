@@ -8,8 +8,8 @@
 import { existsSync } from "node:fs";
 import { mkdir, open, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { syncDirectory } from "./log/directory.ts";
 import { systemCode, WalError } from "./log/errors.ts";
+import { syncDirectory } from "./log/file-executor.ts";
 
 export type FirstStart = "found" | "join";
 

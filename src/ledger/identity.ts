@@ -8,8 +8,8 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { syncDirectory } from "./log/directory.ts";
 import { systemCode, WalError } from "./log/errors.ts";
+import { syncDirectory } from "./log/file-executor.ts";
 
 const NAME = "identity";
 const IDENTITY_BYTES = 16;

@@ -18,7 +18,8 @@ import {
 } from "../../core/ledger/log/checkpoint.ts";
 import { ANY_IDENTITY } from "../../core/ledger/log/segment.ts";
 import { checksum } from "./checksum.ts";
-import { readDirectory, syncDirectory } from "./directory.ts";
+import { syncDirectory } from "./file-executor.ts";
+import { readDirectory } from "./look.ts";
 
 interface Snapshot {
   readonly localLsn: number;
@@ -56,7 +57,7 @@ export class Checkpoints {
     const checkpoints = new Checkpoints(options);
     let latest: Checkpoint | null = null;
     const { checkpoints: names } = await readDirectory(options.directory);
-    for (const name of names) {
+    for (const { name } of names) {
       const verdict = decodeCheckpoint(await readFile(join(options.directory, name)), checksum);
       if (!verdict.ok) {
         options.onDamaged?.(name, verdict.problem);

@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CheckpointHeader, decodeCheckpoint } from "../../core/ledger/log/checkpoint.ts";
+import type { LogDirectory, SegmentFile } from "../../core/ledger/log/directory.ts";
 import { WAL_DEFAULTS } from "../../core/ledger/log/limits.ts";
 import { isControlType, recordTypeName } from "../../core/ledger/log/record-types.ts";
 import {
@@ -12,10 +13,8 @@ import {
 } from "../../core/ledger/log/recovery.ts";
 import { ANY_IDENTITY, decodeSegmentHeader, segmentName } from "../../core/ledger/log/segment.ts";
 import { checksum } from "./checksum.ts";
-import { readDirectory, type SegmentFile, type WalDirectory } from "./directory.ts";
+import { readDirectory, readIndex, scanDirectory } from "./look.ts";
 import { readSegmentHead } from "./reader.ts";
-import { recoverFiles } from "./recover.ts";
-import { readIndex } from "./segments.ts";
 
 type LogVerdict =
   /** Whole, or empty. */
@@ -65,7 +64,7 @@ export async function inspectLog(path: string): Promise<LogReport> {
   const types: Record<string, number> = {};
   const entriesOf = new Map<number, number>();
   const seen = { entries: 0, first: 0, last: 0, wall: 0, logical: 0 };
-  const outcome = await recoverFiles(directory.segments, {
+  const outcome = await scanDirectory(path, directory, {
     config: WAL_DEFAULTS,
     identity: ANY_IDENTITY,
     onRecord: ({ type, lsn, wall, logical }, { segmentId }) => {
@@ -83,7 +82,7 @@ export async function inspectLog(path: string): Promise<LogReport> {
   });
   const good = outcome.ok ? outcome : null;
   const checkpoints = await Promise.all(
-    directory.checkpoints.map((name) => readCheckpoint(path, name)),
+    directory.checkpoints.map(({ name }) => readCheckpoint(path, name)),
   );
   const segments = await Promise.all(
     directory.segments.map((file) => segmentReport(path, file, good, entriesOf)),
@@ -104,7 +103,7 @@ export async function inspectLog(path: string): Promise<LogReport> {
 }
 
 function judge(
-  directory: WalDirectory,
+  directory: LogDirectory,
   good: Recovered | null,
   refusal: RecoveryRefusal | null,
   checkpoints: readonly CheckpointReport[],
@@ -137,11 +136,11 @@ async function readCheckpoint(path: string, name: string): Promise<CheckpointRep
 
 async function segmentReport(
   path: string,
-  { segmentId, bytes, path: file }: SegmentFile,
+  { segmentId, bytes, name }: SegmentFile,
   outcome: Recovered | null,
   entriesOf: ReadonlyMap<number, number>,
 ): Promise<SegmentReport> {
-  const verdict = decodeSegmentHeader(await readSegmentHead(file));
+  const verdict = decodeSegmentHeader(await readSegmentHead(join(path, name)));
   const header = verdict.kind === "header" ? verdict.header : null;
   const summary = outcome?.segments.find((candidate) => candidate.segmentId === segmentId);
   const active = outcome?.position.active?.segmentId === segmentId;

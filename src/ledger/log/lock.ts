@@ -11,7 +11,7 @@
 import { open, readFile, rm, stat } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
-import { LOCK_NAME } from "./directory.ts";
+import { LOCK_NAME } from "../../core/ledger/log/directory.ts";
 import { systemCode, WalError } from "./errors.ts";
 
 export interface DirectoryLock {

@@ -5,6 +5,7 @@
  */
 
 import { type FileHandle, open } from "node:fs/promises";
+import { join } from "node:path";
 import { decodeWalRecord, type WalRecord } from "../../core/ledger/log/record.ts";
 import {
   decodeSegmentHeader,
@@ -13,9 +14,15 @@ import {
   SEGMENT_VERSION,
 } from "../../core/ledger/log/segment.ts";
 import { SparseIndex } from "../../core/ledger/log/sparse-index.ts";
-import { readDirectory } from "./directory.ts";
 import { WalError } from "./errors.ts";
-import { readIndex, type SegmentInfo } from "./segments.ts";
+import { readDirectory, readIndex } from "./look.ts";
+
+export interface SegmentInfo {
+  readonly segmentId: number;
+  readonly path: string;
+  readonly firstLsn: number;
+  readonly index: SparseIndex;
+}
 
 export interface ReadEntry extends WalRecord {
   readonly segmentId: number;
@@ -39,7 +46,8 @@ export async function listSegments(
 ): Promise<readonly SegmentInfo[]> {
   const directory = await readDirectory(path);
   const segments: SegmentInfo[] = [];
-  for (const { segmentId, path: file } of directory.segments) {
+  for (const { segmentId, name } of directory.segments) {
+    const file = join(path, name);
     const verdict = decodeSegmentHeader(await readSegmentHead(file));
     if (verdict.kind === "unused") continue;
     if (verdict.kind === "damaged" && options.onDamaged !== undefined) {

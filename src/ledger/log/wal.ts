@@ -1,5 +1,5 @@
 /**
- * A write-ahead log in a directory: the pure writer (`core/ledger/log/writer.ts`) driven over real files.
+ * A write-ahead log in a directory: the machine of `core/ledger/log/log.ts` over real files.
  *
  *     const log = await Wal.open({ directory, identity: identityOf("prod", "gate-1") });
  *     const { lsn } = await log.append(RECORD_TYPES.VSR_ENTRY, bytes);   // durable when it resolves
@@ -12,91 +12,101 @@
  */
 
 import { assert, assertNever } from "../../core/base/assert.ts";
-import { WalWriter } from "../../core/ledger/log/writer.ts";
-import type { WalEntry, WriterView } from "../../core/ledger/log/writer-types.ts";
+import type { FileProblem } from "../../core/ledger/log/files.ts";
+import { type WalConfig, walConfig } from "../../core/ledger/log/limits.ts";
+import { Log, type LogEvent, type LogInput, type LogView } from "../../core/ledger/log/log.ts";
+import type { Recovered } from "../../core/ledger/log/recovery.ts";
+import type { AppendRefusal, WalEntry } from "../../core/ledger/log/writer-types.ts";
 import { checksum } from "./checksum.ts";
-import { type EngineAnswer, WalEngine } from "./engine.ts";
 import { WalError } from "./errors.ts";
-import { Intake } from "./intake.ts";
-import { type OpenedDirectory, openDirectory } from "./open.ts";
+import { FileDriver, monotonicNow } from "./file-driver.ts";
+import { FileExecutor } from "./file-executor.ts";
+import type { DirectoryLock } from "./lock.ts";
+import { prepareDirectory } from "./prepare.ts";
+import { refusalError } from "./refusal.ts";
 import type { RecoveryResult, WalEvent, WalOptions } from "./types.ts";
 import { type Appended, type Waiter, Waiters } from "./waiters.ts";
 
-interface WalStatus extends WriterView {
-  /** Entries that wait for room in the queue. */
-  readonly waiting: number;
+interface Answer<Value> {
+  readonly resolve: (value: Value) => void;
+  readonly reject: (error: Error) => void;
 }
+
+const NOT_RECOVERED: RecoveryResult = {
+  recoveredEntries: 0,
+  firstLsn: 0,
+  maxLsn: 0,
+  maxHlc: { wall: 0, logical: 0 },
+  tornTail: null,
+};
 
 export class Wal {
   readonly directory: string;
-  readonly recovery: RecoveryResult;
+  #recovery = NOT_RECOVERED;
   readonly #options: WalOptions;
-  readonly #opened: OpenedDirectory;
-  readonly #writer: WalWriter;
-  readonly #engine: WalEngine;
+  readonly #config: WalConfig;
+  readonly #lock: DirectoryLock;
+  readonly #log: Log;
+  readonly #driver: FileDriver<LogInput, LogEvent>;
   readonly #waiters: Waiters;
-  readonly #intake: Intake;
-  readonly #flushes = new Map<number, { resolve: () => void; reject: (error: Error) => void }>();
+  readonly #flushes = new Map<number, Answer<void>>();
+  readonly #compactions = new Map<number, Answer<number>>();
+  readonly #opening = deferred();
   readonly #end = deferred();
   #posted = 0;
-  #flushId = 0;
-  #wall: number;
-  #logical: number;
+  #requestId = 0;
+  #wall = 0;
+  #logical = 0;
   #failure: WalError | null = null;
   #closing = false;
 
-  private constructor(options: WalOptions, opened: OpenedDirectory) {
-    const { config, outcome, io, segments } = opened;
+  private constructor(options: WalOptions, lock: DirectoryLock) {
     this.directory = options.directory;
     this.#options = options;
-    this.#opened = opened;
-    this.#writer = new WalWriter({
-      config,
+    this.#lock = lock;
+    // A posted entry must not be dropped from the middle of its sequence.
+    const fullDisk = options.onDurable === undefined ? "reject" : "wait";
+    this.#config = walConfig({ fullDisk, ...options.config });
+    this.#waiters = new Waiters((count) => options.onDurable?.(count));
+    this.#log = new Log({
+      directory: "",
+      config: this.#config,
       identity: options.identity,
-      position: opened.position,
       checksum,
       allocate: (bytes) => Buffer.allocUnsafeSlow(bytes),
+      ...(options.onEntry === undefined ? {} : { onEntry: options.onEntry }),
     });
-    this.#waiters = new Waiters((count) => options.onDurable?.(count));
-    this.#intake = new Intake(this.#writer, this.#waiters);
-    this.#engine = new WalEngine(this.#writer, io, segments, {
-      beforeTick: () => this.#intake.admit(),
-      answer: (effect) => this.#onAnswer(effect),
+    this.#driver = new FileDriver(this.#log, new FileExecutor(options.directory), {
+      onEvent: (event) => this.#onEvent(event),
     });
-    this.#wall = outcome.maxHlc.wall;
-    this.#logical = outcome.maxHlc.logical;
-    this.recovery = {
-      recoveredEntries: outcome.entries,
-      firstLsn: outcome.firstLsn,
-      maxLsn: outcome.maxLsn,
-      maxHlc: outcome.maxHlc,
-      tornTail: outcome.tornTail,
-    };
   }
 
   /** Recovers what is there, repairs a torn tail, and is ready to write. */
   static async open(options: WalOptions): Promise<Wal> {
-    const opened = await openDirectory(options);
-    const log = new Wal(options, opened);
-    const { recovery } = log;
-    options.onEvent?.({ event: "wal.recovered", recovery });
-    if (recovery.tornTail !== null) {
-      options.onEvent?.({ event: "wal.torn-tail-cut", damage: recovery.tornTail });
+    const lock = await prepareDirectory(options.directory);
+    const wal = new Wal(options, lock);
+    wal.#driver.step({ kind: "open" });
+    try {
+      await wal.#opening.promise;
+      return wal;
+    } catch (error) {
+      await wal.#release();
+      throw error;
     }
-    log.#engine.step({ kind: "tick" });
-    // A new log makes its first segment now, not under the first append.
-    await log.#engine.prepared();
-    return log;
+  }
+
+  get recovery(): RecoveryResult {
+    return this.#recovery;
   }
 
   /** True: the queue is full and entries wait for room; whoever can should take in less. */
   get congested(): boolean {
-    return this.#intake.waiting > 0;
+    return this.#log.congested;
   }
 
   /** Positions and how full the queue is. Cheap: it may be asked at every append. */
-  status(): WalStatus {
-    return { ...this.#writer.snapshot(), waiting: this.#intake.waiting };
+  status(): LogView {
+    return this.#log.view();
   }
 
   /**
@@ -114,7 +124,7 @@ export class Wal {
 
   /** Puts an entry in order behind all before it; how many have been posted. Throws a `WalError`. */
   post(type: number, payload: Uint8Array): number {
-    assert(this.#opened.config.fullDisk === "wait", "posted entries wait for space: no gaps");
+    assert(this.#config.fullDisk === "wait", "posted entries wait for space: no gaps");
     const { wall, logical } = this.#stamp();
     const refusal = this.#enter({ type, payload, wall, logical }, this.#posted + 1);
     if (refusal !== null) throw refusal;
@@ -123,43 +133,64 @@ export class Wal {
 
   /** Resolves when everything appended before is durable. */
   flush(): Promise<void> {
-    const refusal = this.#refusal();
-    if (refusal !== null) return Promise.reject(refusal);
-    return new Promise((resolve, reject) => {
-      const id = ++this.#flushId;
-      this.#flushes.set(id, { resolve, reject });
-      this.#intake.whenAdmitted(() => this.#engine.step({ kind: "flush", id }));
-    });
+    return this.#request(this.#flushes, (id) => this.#driver.step({ kind: "flush", id }));
   }
 
   /** Deletes segments whose every entry is covered, oldest first; how many. Never the active one. (WAL-17) */
-  async compact(safeLsn: number): Promise<number> {
-    const removed = await this.#opened.segments.compact(safeLsn);
-    if (removed > 0)
-      this.#options.onEvent?.({ event: "wal.compacted", segments: removed, safeLsn });
-    return removed;
+  compact(safeLsn: number): Promise<number> {
+    return this.#request(this.#compactions, (id) => {
+      this.#driver.step({ kind: "compact", id, safeLsn });
+    });
   }
 
   /** Makes all that is queued durable, then ends. (WAL-19) */
   async close(): Promise<void> {
     if (!this.#closing) {
       this.#closing = true;
-      if (this.#failure === null) {
-        this.#intake.whenAdmitted(() => this.#engine.step({ kind: "close" }));
-      }
+      if (this.#failure === null) this.#driver.step({ kind: "close" });
     }
     await this.#end.promise;
   }
 
+  #request<Value>(waiting: Map<number, Answer<Value>>, ask: (id: number) => void): Promise<Value> {
+    const refusal = this.#refusal();
+    if (refusal !== null) return Promise.reject(refusal);
+    return new Promise((resolve, reject) => {
+      const id = ++this.#requestId;
+      waiting.set(id, { resolve, reject });
+      ask(id);
+    });
+  }
+
   #enter(entry: WalEntry, waiter: Waiter): WalError | null {
-    const refusal = this.#refusal() ?? this.#intake.enter(entry, waiter);
-    if (refusal === null) this.#engine.schedule();
-    return refusal;
+    const refusal = this.#refusal();
+    if (refusal !== null) return refusal;
+    const ticket = this.#log.append(entry, monotonicNow());
+    if (typeof ticket !== "number") return this.#appendError(ticket, entry);
+    this.#waiters.push(waiter);
+    this.#driver.schedule();
+    return null;
   }
 
   #refusal(): WalError | null {
     if (this.#failure !== null) return this.#failure;
     return this.#closing ? new WalError("SHUTDOWN", "the log is closed") : null;
+  }
+
+  #appendError(refusal: AppendRefusal, entry: WalEntry): WalError {
+    switch (refusal) {
+      case "QUEUE_FULL":
+        return new WalError("QUEUE_FULL", "the log's queue is full; nothing was written");
+      case "TOO_LARGE": {
+        const most = this.#log.payloadBytesMax;
+        const text = `an entry of ${entry.payload.length} bytes; at most ${most} fit`;
+        return new WalError("TOO_LARGE", text);
+      }
+      case "UNKNOWN_TYPE":
+        return new WalError("WAL_UNKNOWN_TYPE", `${entry.type} is no type of a record`);
+      default:
+        return new WalError("SHUTDOWN", "the log is closed");
+    }
   }
 
   #stamp(): { readonly wall: number; readonly logical: number } {
@@ -171,48 +202,54 @@ export class Wal {
     return { wall, logical };
   }
 
-  #onAnswer(effect: EngineAnswer): void {
-    switch (effect.kind) {
-      case "written":
-        this.#opened.segments.note(effect.segmentId, effect.firstLsn, effect.offset);
-        this.#waiters.written(effect.firstTicket, effect.count, effect.firstLsn);
+  #onEvent(event: LogEvent): void {
+    switch (event.kind) {
+      case "opened":
+        this.#onOpened(event.outcome);
         return;
-      case "durable":
-        this.#opened.segments.advance(effect);
-        this.#waiters.durable(effect.ticket);
-        return;
-      case "rejected": {
-        const text = `the disk is full (${effect.code}); nothing was written`;
-        const error = new WalError("WAL_FULL_DISK", text, effect.message);
-        this.#waiters.rejected(effect.firstTicket, effect.count, error);
+      case "refused": {
+        const { directory, identity } = this.#options;
+        this.#opening.reject(refusalError(event.refusal, directory, identity));
         return;
       }
-      case "opened":
-        this.#opened.segments.open(effect.segmentId, effect.firstLsn);
-        this.#emit({
-          event: "wal.segment-opened",
-          segmentId: effect.segmentId,
-          firstLsn: effect.firstLsn,
-        });
+      case "written":
+        this.#waiters.written(event.firstTicket, event.count, event.firstLsn);
         return;
+      case "durable":
+        this.#waiters.durable(event.ticket);
+        return;
+      case "rejected": {
+        const text = `the disk is full (${event.code}); nothing was written`;
+        const error = new WalError("WAL_FULL_DISK", text, event.message);
+        this.#waiters.rejected(event.firstTicket, event.count, error);
+        return;
+      }
+      case "segmentOpened": {
+        const { segmentId, firstLsn } = event;
+        this.#emit({ event: "wal.segment-opened", segmentId, firstLsn });
+        return;
+      }
       case "flushed":
-        this.#flushes.get(effect.id)?.resolve();
-        this.#flushes.delete(effect.id);
+        this.#flushes.get(event.id)?.resolve();
+        this.#flushes.delete(event.id);
+        return;
+      case "compacted":
+        this.#onCompacted(event.id, event.segments, event.safeLsn);
         return;
       case "stalled":
-        this.#emit({ event: "wal.disk-full", code: effect.code });
+        this.#emit({ event: "wal.disk-full", code: event.code });
         return;
       case "resumed":
         this.#emit({ event: "wal.disk-has-space" });
         return;
       case "failed":
-        this.#onFailed(effect);
+        this.#onFailed(event);
         return;
       case "closed":
         this.#finish(null);
         return;
       default:
-        assertNever(effect);
+        assertNever(event);
     }
   }
 
@@ -220,7 +257,27 @@ export class Wal {
     this.#options.onEvent?.(event);
   }
 
-  #onFailed({ during, code, message }: Extract<EngineAnswer, { kind: "failed" }>): void {
+  #onOpened({ entries, firstLsn, maxLsn, maxHlc, tornTail }: Recovered): void {
+    this.#recovery = { recoveredEntries: entries, firstLsn, maxLsn, maxHlc, tornTail };
+    this.#wall = maxHlc.wall;
+    this.#logical = maxHlc.logical;
+    this.#emit({ event: "wal.recovered", recovery: this.#recovery });
+    if (tornTail !== null) this.#emit({ event: "wal.torn-tail-cut", damage: tornTail });
+    this.#opening.resolve();
+  }
+
+  #onCompacted(id: number, segments: number | FileProblem, safeLsn: number): void {
+    const answer = this.#compactions.get(id);
+    this.#compactions.delete(id);
+    if (typeof segments !== "number") {
+      answer?.reject(new WalError("WAL_FAILED", `a segment was not removed: ${segments.message}`));
+      return;
+    }
+    if (segments > 0) this.#emit({ event: "wal.compacted", segments, safeLsn });
+    answer?.resolve(segments);
+  }
+
+  #onFailed({ during, code, message }: Extract<LogEvent, { kind: "failed" }>): void {
     const error = new WalError(
       "WAL_FAILED",
       `${this.directory}: ${during} failed with ${code} (${message}); the log has ended, ` +
@@ -228,9 +285,11 @@ export class Wal {
     );
     this.#failure = error;
     this.#waiters.failed(error);
-    this.#intake.refuseAll(error);
-    for (const { reject } of this.#flushes.values()) reject(error);
+    for (const { reject } of [...this.#flushes.values(), ...this.#compactions.values()]) {
+      reject(error);
+    }
     this.#flushes.clear();
+    this.#compactions.clear();
     this.#finish(error);
     if (this.#options.onFailed !== undefined) this.#options.onFailed(error);
     else {
@@ -247,8 +306,8 @@ export class Wal {
   }
 
   async #release(): Promise<void> {
-    await this.#engine.stop();
-    await this.#opened.lock.release();
+    await this.#driver.stop();
+    await this.#lock.release();
   }
 }
 

@@ -3,8 +3,7 @@
 import { Random } from "../../../src/core/base/random.ts";
 import { WAL_DEFAULTS } from "../../../src/core/ledger/log/limits.ts";
 import { ANY_IDENTITY } from "../../../src/core/ledger/log/segment.ts";
-import { readDirectory } from "../../../src/ledger/log/directory.ts";
-import { recoverFiles } from "../../../src/ledger/log/recover.ts";
+import { readDirectory, scanDirectory } from "../../../src/ledger/log/look.ts";
 
 export function entryBytes(number: number): Uint8Array {
   const random = new Random(number);
@@ -21,10 +20,9 @@ interface LogCheck {
 
 /** Reads a log without changing it; throws unless it holds entries 0, 1, 2 … byte for byte. */
 export async function checkEntries(directory: string): Promise<LogCheck> {
-  const { segments } = await readDirectory(directory);
   let next = 0;
   let wrong: string | null = null;
-  const outcome = await recoverFiles(segments, {
+  const outcome = await scanDirectory(directory, await readDirectory(directory), {
     config: WAL_DEFAULTS,
     identity: ANY_IDENTITY,
     onEntry: ({ payload, lsn }) => {

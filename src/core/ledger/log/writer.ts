@@ -22,6 +22,7 @@ import { type Crc32, crc32 } from "../../base/crc32.ts";
 import { BatchBuilder, ChunkPool, type Stamp } from "./batch-builder.ts";
 import { BATCH_RECORD_BYTES } from "./control.ts";
 import { EntryQueue, type QueuedEntry } from "./entry-queue.ts";
+import { isFullDisk } from "./files.ts";
 import type { WalConfig } from "./limits.ts";
 import { RECORD_HEADER_BYTES, recordBytes } from "./record.ts";
 import { isKnownType, RECORD_TYPES } from "./record-types.ts";
@@ -100,13 +101,19 @@ export class WalWriter {
    * must follow, at the latest at the end of the caller's turn.
    */
   append(entry: WalEntry, now: Millis): number | AppendRefusal {
-    if (this.#status !== "open") return this.#status === "failed" ? "FAILED" : "SHUTDOWN";
-    if (!isKnownType(entry.type) || entry.type === RECORD_TYPES.BATCH) return "UNKNOWN_TYPE";
-    if (entry.payload.length > this.payloadBytesMax) return "TOO_LARGE";
+    const refusal = this.refusalOf(entry);
+    if (refusal !== null) return refusal;
     if (!this.#queue.hasRoom(entry.payload.length)) return "QUEUE_FULL";
     const ticket = ++this.#ticket;
     this.#queue.push({ entry, ticket, at: now });
     return ticket;
+  }
+
+  /** Why this entry will never be taken, however long it waits for room; null: it will. */
+  refusalOf(entry: WalEntry): AppendRefusal | null {
+    if (this.#status !== "open") return this.#status === "failed" ? "FAILED" : "SHUTDOWN";
+    if (!isKnownType(entry.type) || entry.type === RECORD_TYPES.BATCH) return "UNKNOWN_TYPE";
+    return entry.payload.length > this.payloadBytesMax ? "TOO_LARGE" : null;
   }
 
   /** An entry and the BATCH behind it fit an empty segment. */
@@ -375,7 +382,7 @@ export class WalWriter {
 
   #onFailed(failure: Extract<WriterInput, { kind: "failed" }>, now: Millis): void {
     const { during, code, message } = failure;
-    const full = code === "ENOSPC" || code === "EDQUOT";
+    const full = isFullDisk(failure);
     if (during === "sync" && !this.#rules.syncErrorFinal) {
       this.#syncing = null;
       return;

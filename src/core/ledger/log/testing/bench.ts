@@ -16,7 +16,7 @@ import type { AppendRefusal, WalEntry, WriterEffect, WriterInput } from "../writ
 import { MemoryDisk } from "./memory-disk.ts";
 import { recoverSegments } from "./recover-segments.ts";
 
-export const FRESH: WriterPosition = { active: null, nextSegmentId: 1, nextLsn: 1 };
+const FRESH: WriterPosition = { active: null, nextSegmentId: 1, nextLsn: 1 };
 
 type Io = Extract<WriterEffect, { kind: "createSegment" | "write" | "sync" | "truncate" }>;
 

@@ -1,0 +1,122 @@
+/**
+ * Opening a log: look, refuse, and only then touch. Everything that can be wrong with it is found before
+ * the first byte is changed.
+ *
+ * The segments are read one after the other in pieces, and scanned in slices that let others go in
+ * between. (IO-5) One buffer holds the segment under way: the largest bounds what is in memory.
+ */
+
+import type { LogDirectory, SegmentFile } from "./directory.ts";
+import {
+  type FileOperation,
+  type FileProblem,
+  type FileWork,
+  inOrder,
+  pathIn,
+  readWhole,
+} from "./files.ts";
+import type { WalConfig } from "./limits.ts";
+import {
+  type Recovered,
+  Recovery,
+  type RecoveryOptions,
+  type RecoveryOutcome,
+  type WriterPosition,
+} from "./recovery.ts";
+import { segmentName } from "./segment.ts";
+
+const PIECE_BYTES = 4_194_304;
+const SLICE_RECORDS = 1_000;
+
+interface ScanOptions extends RecoveryOptions {
+  /** Uninitialised memory is fine. */
+  readonly allocate?: (bytes: number) => Uint8Array;
+}
+
+/** Changes nothing. Payloads handed out are views into a buffer that is used again. */
+export function* scanSegments(
+  directory: string,
+  segments: readonly SegmentFile[],
+  options: ScanOptions,
+): FileWork<RecoveryOutcome | FileProblem> {
+  const recovery = new Recovery(options);
+  const { allocate = (bytes: number) => new Uint8Array(bytes) } = options;
+  const largest = segments.reduce((max, { bytes }) => Math.max(max, bytes), 0);
+  const buffer = allocate(largest);
+  for (const { segmentId, name, bytes } of segments) {
+    recovery.beginSegment(segmentId, buffer, bytes);
+    const path = pathIn(directory, name);
+    const problem = yield* scanFile(recovery, path, buffer.subarray(0, bytes));
+    yield { kind: "release", path };
+    if (problem !== null) return problem;
+    if (recovery.refused) break;
+  }
+  return recovery.finish();
+}
+
+function* scanFile(
+  recovery: Recovery,
+  path: string,
+  buffer: Uint8Array,
+): FileWork<FileProblem | null> {
+  for (let read = 0; ; ) {
+    const piece = buffer.subarray(read, read + PIECE_BYTES);
+    const bytes = yield* readWhole(path, read, piece);
+    if (typeof bytes !== "number") return bytes;
+    read += piece.length;
+    // A file that is shorter than its size said was cut meanwhile; zeros stand for the rest.
+    if (bytes < piece.length) {
+      buffer.fill(0, read - piece.length + bytes);
+      read = buffer.length;
+    }
+    const progress = yield* scanSlices(recovery, read);
+    if (progress === "done" || read === buffer.length) return null;
+  }
+}
+
+function* scanSlices(recovery: Recovery, read: number): FileWork<"starved" | "done"> {
+  for (;;) {
+    const progress = recovery.scan(read, SLICE_RECORDS);
+    if (progress !== "more") return progress;
+    yield { kind: "turn" };
+  }
+}
+
+/**
+ * Cuts a torn tail, removes what was never used, and syncs the last segment: what was found in it may
+ * still be only in the page cache of a process that was killed, and is about to be relied on. Where
+ * writing goes on.
+ */
+export function* repairLog(
+  directory: string,
+  { segments, temporary }: LogDirectory,
+  outcome: Recovered,
+  config: WalConfig,
+): FileWork<WriterPosition | FileProblem> {
+  const removals: FileOperation[] = temporary.map((name) => {
+    return { kind: "remove", path: pathIn(directory, name) };
+  });
+  for (const { kind, segmentId } of outcome.repairs) {
+    if (kind === "remove") removals.push({ kind, path: pathIn(directory, segmentName(segmentId)) });
+  }
+  const removed = yield* inOrder(removals);
+  if (removed !== null) return removed;
+  const { position } = outcome;
+  const syncDirectory = { kind: "syncDirectory", directory } as const;
+  if (position.active === null) return (yield* inOrder([syncDirectory])) ?? position;
+  const { segmentId, offset } = position.active;
+  const path = pathIn(directory, segmentName(segmentId));
+  const bytes = segments.find((file) => file.segmentId === segmentId)?.bytes ?? 0;
+  const { segmentBytes } = config;
+  const repairs: FileOperation[] = [];
+  if (outcome.repairs.some(({ kind }) => kind === "cut")) {
+    repairs.push({ kind: "resize", path, bytes: offset });
+  }
+  // A segment of another size (the setting was changed, or the file cut) is made as long as ours, or left.
+  if (bytes <= segmentBytes) repairs.push({ kind: "resize", path, bytes: segmentBytes });
+  const problem = yield* inOrder([...repairs, { kind: "sync", path }, syncDirectory]);
+  if (problem !== null) return problem;
+  if (bytes <= segmentBytes && offset < segmentBytes) return position;
+  yield { kind: "release", path };
+  return { ...position, active: null };
+}

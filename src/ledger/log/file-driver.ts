@@ -1,0 +1,117 @@
+/**
+ * Drives a machine with file work: its operations go to the disk, their results back to it, and one
+ * timer stands for its next deadline. Work that asks for a turn goes on in the next turn of the event
+ * loop, a few milliseconds at a time.
+ */
+
+import { type Millis, millis } from "../../core/base/brand.ts";
+import type { FileAnswer, FileEffect } from "../../core/ledger/log/files.ts";
+import { startTimer, type Timer } from "../../host/timer.ts";
+import type { FileExecutor } from "./file-executor.ts";
+
+type DriverInput = FileAnswer | { readonly kind: "turn" } | { readonly kind: "tick" };
+
+interface FileMachine<Input, Event> {
+  step(input: Input | DriverInput, now: Millis): readonly (FileEffect | Event)[];
+  nextDeadline(): Millis | null;
+  readonly wantsTurn: boolean;
+}
+
+interface DriverHandlers<Event> {
+  readonly onEvent: (event: Event) => void;
+  /** What has to be done before the machine has its turn. */
+  readonly beforeTurn?: () => void;
+}
+
+/** So long may work go on in one turn of the event loop, a slice at a time. */
+const TURN_MS_MAX = 5;
+
+export class FileDriver<Input, Event extends { readonly kind: string }> {
+  readonly #machine: FileMachine<Input, Event>;
+  readonly #executor: FileExecutor;
+  readonly #handlers: DriverHandlers<Event>;
+  #tickDue = false;
+  #turnDue = false;
+  #timer: Timer | null = null;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #stopped = false;
+
+  constructor(
+    machine: FileMachine<Input, Event>,
+    executor: FileExecutor,
+    handlers: DriverHandlers<Event>,
+  ) {
+    this.#machine = machine;
+    this.#executor = executor;
+    this.#handlers = handlers;
+  }
+
+  step(input: Input | DriverInput): void {
+    for (const effect of this.#machine.step(input, monotonicNow())) {
+      if (isFileEffect(effect)) this.#carryOut(effect);
+      else this.#handlers.onEvent(effect);
+    }
+    if (this.#machine.wantsTurn) this.#scheduleTurn();
+    this.#arm();
+  }
+
+  /** A tick at the end of this turn of the event loop. */
+  schedule(): void {
+    if (this.#tickDue) return;
+    this.#tickDue = true;
+    setImmediate(() => {
+      this.#tickDue = false;
+      this.step({ kind: "tick" });
+    });
+  }
+
+  /** The machine has ended: calls under way are waited for, and the files are closed. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#timer = null;
+    await this.#executor.close();
+  }
+
+  #carryOut({ id, operation }: FileEffect): void {
+    this.#executor.run(operation, (result) => {
+      if (!this.#stopped) this.step({ kind: "done", id, result });
+    });
+  }
+
+  #scheduleTurn(): void {
+    if (this.#turnDue || this.#stopped) return;
+    this.#turnDue = true;
+    setImmediate(() => {
+      const until = performance.now() + TURN_MS_MAX;
+      while (this.#machine.wantsTurn && !this.#stopped) {
+        this.#handlers.beforeTurn?.();
+        this.step({ kind: "turn" });
+        if (performance.now() >= until) break;
+      }
+      this.#turnDue = false;
+      if (this.#machine.wantsTurn) this.#scheduleTurn();
+    });
+  }
+
+  /** A timer that is armed too early only ticks for nothing. */
+  #arm(): void {
+    const deadline = this.#machine.nextDeadline();
+    if (this.#stopped || deadline === null) return;
+    if (this.#timer !== null && this.#timerAt <= deadline) return;
+    this.#timer?.cancel();
+    this.#timerAt = deadline;
+    this.#timer = startTimer(Math.max(0, deadline - monotonicNow()), () => {
+      this.#timer = null;
+      this.step({ kind: "tick" });
+    });
+  }
+}
+
+function isFileEffect(effect: { readonly kind: string }): effect is FileEffect {
+  return effect.kind === "file";
+}
+
+export function monotonicNow(): Millis {
+  return millis(performance.now());
+}

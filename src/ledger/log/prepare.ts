@@ -1,0 +1,45 @@
+/** What comes before a log is opened: its directory is there, ours alone, and may be written. */
+
+import { access, constants, mkdir, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { systemCode, WalError } from "./errors.ts";
+import { type DirectoryLock, lockDirectory } from "./lock.ts";
+
+export async function prepareDirectory(path: string): Promise<DirectoryLock> {
+  await makeDirectory(path);
+  const lock = await lockDirectory(path);
+  try {
+    const files = (await readdir(path)).filter((name) => name.endsWith(".wal"));
+    for (const target of [path, ...files.map((name) => join(path, name))]) {
+      await refuseUnwritable(target);
+    }
+    return lock;
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    if (systemCode(error) === "EEXIST") {
+      throw new WalError("WAL_MISSING", `${path} is not a directory`, error);
+    }
+    throw unwritable(path, error);
+  }
+}
+
+async function refuseUnwritable(path: string): Promise<void> {
+  try {
+    await access(path, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    throw unwritable(path, error);
+  }
+}
+
+function unwritable(path: string, error: unknown): WalError {
+  const why = `${path} cannot be written (${systemCode(error)})`;
+  return new WalError("WAL_UNWRITABLE", `${why}: check its owner, its mode and its mount`, error);
+}
