@@ -4,11 +4,13 @@ import { setupContext, type UserContext, userContext } from "./context.ts";
 import { Iteration } from "./iteration.ts";
 import { Recorder } from "./recorder.ts";
 import { UserSession } from "./session.ts";
+import { TimeLimit } from "./time-limit.ts";
 
 const signal = new AbortController().signal;
+const abort = (): void => {};
 
 function user(): UserContext {
-  const host = { setup: 1, used: {}, core: 0, signal, sleep: () => Promise.resolve() };
+  const host = { setup: 1, used: {}, core: 0, signal, sleep: () => Promise.resolve(), abort };
   const iteration = new Iteration(new Recorder(false), false);
   return userContext(0, host, new UserSession(DEFAULT_CALL_SETTINGS), iteration);
 }
@@ -24,7 +26,11 @@ it("contexts have the clients of the protocols that were imported, and of no oth
   const { WebsocketClient } = await import("../protocols/websocket/index.ts");
   expect(user().ws).toBeInstanceOf(WebsocketClient);
   const session = new UserSession(DEFAULT_CALL_SETTINGS);
-  const { http, ws, setup } = setupContext(session, signal, "made");
+  const { http, ws, setup } = setupContext(
+    session,
+    { limit: new TimeLimit("setup", 1_000), abort },
+    "made",
+  );
   expect(http).toBeInstanceOf(HttpClient);
   expect(ws).toBeInstanceOf(WebsocketClient);
   expect(setup).toBe("made");

@@ -5,6 +5,7 @@ import type { Clients, Session } from "../protocols/protocol.ts";
 import type { SetupContext, UserInfo } from "../workflow/context.ts";
 import { clientGetters, SessionClients } from "./clients.ts";
 import type { Iteration } from "./iteration.ts";
+import type { TimeLimit } from "./time-limit.ts";
 
 /** What a context needs of the execution around it. */
 export interface ContextHost {
@@ -13,12 +14,15 @@ export interface ContextHost {
   readonly core: number;
   readonly signal: AbortSignal;
   sleep(ms: number): Promise<void>;
+  readonly abort: (reason: string) => void;
 }
 
 class OneUserContext {
   results: Record<string, unknown> = {};
   data: Readonly<Record<string, unknown>> = NOTHING;
   iteration = 0;
+  /** Of `userSetup` or `userTeardown`, while it runs. */
+  limit: TimeLimit | null = null;
   readonly #host: ContextHost;
   readonly #clients: SessionClients;
   readonly #id: number;
@@ -55,7 +59,10 @@ class OneUserContext {
     return this.#user;
   }
   get signal(): AbortSignal {
-    return this.#host.signal;
+    return this.limit === null ? this.#host.signal : this.limit.signal;
+  }
+  get abort(): (reason: string) => void {
+    return this.#host.abort;
   }
   readonly sleep = (ms: number): Promise<void> => {
     this.#iteration.pause(ms, clock());
@@ -76,8 +83,15 @@ export function userContext(
   return new OneUserContext(id, host, session, iteration) as UserContext;
 }
 
+/** What set-up and tear-down need of the core around them. */
+interface SetupHost {
+  readonly limit: TimeLimit;
+  abort(reason: string): void;
+}
+
 class OneSetupContext {
-  readonly signal: AbortSignal;
+  readonly abort: (reason: string) => void;
+  readonly #limit: TimeLimit;
   readonly setup: unknown;
   readonly #clients: SessionClients;
   static readonly addClients = clientGetters(
@@ -85,19 +99,24 @@ class OneSetupContext {
     (context) => context.#clients,
   );
 
-  constructor(session: Session, signal: AbortSignal, setup: unknown) {
+  constructor(session: Session, host: SetupHost, setup: unknown) {
     OneSetupContext.addClients();
     this.#clients = new SessionClients(session);
-    this.signal = signal;
+    this.#limit = host.limit;
+    this.abort = host.abort;
     this.setup = setup;
+  }
+
+  get signal(): AbortSignal {
+    return this.#limit.signal;
   }
 }
 
 /** `setup` is what setup returned; undefined while it runs. */
 export function setupContext(
   session: Session,
-  signal: AbortSignal,
+  host: SetupHost,
   setup?: unknown,
 ): SetupContext & { readonly setup: unknown } {
-  return new OneSetupContext(session, signal, setup) as OneSetupContext & Clients;
+  return new OneSetupContext(session, host, setup) as OneSetupContext & Clients;
 }

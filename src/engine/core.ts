@@ -13,11 +13,13 @@ import { type LoadOverrides, overrideManifest } from "../workflow/overrides.ts";
 import { compile } from "./compiled.ts";
 import { setupContext } from "./context.ts";
 import { Execution } from "./execution.ts";
+import { Faults } from "./faults.ts";
 import { FeedSupply } from "./feeds.ts";
 import { LagMonitor } from "./lag.ts";
-import type { CoreCommand, CoreEvent, CoreVitals } from "./messages.ts";
+import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "./messages.ts";
 import { problemOf } from "./problem.ts";
 import { UserSession } from "./session.ts";
+import { TimeLimit, TimeLimitError } from "./time-limit.ts";
 
 type Command<Kind extends CoreCommand["kind"]> = Extract<CoreCommand, { kind: Kind }>;
 
@@ -30,6 +32,8 @@ export class Core {
   #definitions: readonly WorkflowDefinition[] = [];
   #execution: Execution | undefined;
   #executionId = -1;
+  /** Of the set-up or tear-down under way. */
+  #aside: TimeLimit | undefined;
 
   constructor(send: (event: CoreEvent) => void) {
     this.#send = send;
@@ -72,6 +76,7 @@ export class Core {
         execution?.scale(command.factor);
         return;
       case "stop":
+        this.#aside?.abort(new Error("the run was stopped"));
         execution?.stop();
         return;
       case "lease":
@@ -143,6 +148,7 @@ export class Core {
     const made: Execution = new Execution(inputs, {
       ...requester,
       log: (line) => this.#send({ kind: "log", line }),
+      abort: (reason) => this.#abort(id, reason),
       frame: () =>
         this.#send({
           kind: "frame",
@@ -175,40 +181,45 @@ export class Core {
 
   async #setup({ execution }: Command<"setup">): Promise<void> {
     try {
-      const definition = this.#execution?.workflow.definition;
-      const value = await this.#aside(undefined, (context) => definition?.setup?.(context));
+      const value = await this.#besides("setup", undefined);
       this.#send({ kind: "setupDone", execution, value });
     } catch (error) {
-      const problem = problemOf(error);
-      this.#send({
-        kind: "failed",
-        execution,
-        problem: { ...problem, message: `setup threw: ${problem.message}` },
-      });
+      this.#send({ kind: "failed", execution, problem: setupProblem(error) });
     }
   }
 
   async #teardown({ execution, setup }: Command<"teardown">): Promise<void> {
+    const faults = new Faults();
     try {
-      const definition = this.#execution?.workflow.definition;
-      await this.#aside(setup, (context) => definition?.teardown?.(context));
-      this.#send({ kind: "tornDown", execution, problem: null });
+      await this.#besides("teardown", setup);
     } catch (error) {
-      this.#send({ kind: "tornDown", execution, problem: problemOf(error) });
+      faults.failed("teardown", error);
     }
+    this.#send({ kind: "tornDown", execution, faults: faults.list() });
   }
 
   /** Runs a function of the workflow with clients of its own, closed afterwards. */
-  async #aside(
-    setup: unknown,
-    work: (context: ReturnType<typeof setupContext>) => unknown,
-  ): Promise<unknown> {
-    const session = new UserSession(this.#execution?.workflow.settings ?? compileSettings());
+  async #besides(what: "setup" | "teardown", setup: unknown): Promise<unknown> {
+    const { definition, settings } = this.#execution?.workflow ?? unprepared();
+    const work = definition[what];
+    if (work === undefined) return undefined;
+    const id = this.#executionId;
+    const { setupMs, teardownMs } = definition.limits;
+    const limit = new TimeLimit(what, what === "setup" ? setupMs : teardownMs);
+    const session = new UserSession(settings);
+    this.#aside = limit;
+    const abort = (reason: string): void => this.#abort(id, reason);
     try {
-      return await work(setupContext(session, new AbortController().signal, setup));
+      const context = setupContext(session, { limit, abort }, setup);
+      return await limit.run(() => work(context));
     } finally {
+      this.#aside = undefined;
       session.close();
     }
+  }
+
+  #abort(execution: number, reason: string): void {
+    this.#send({ kind: "abort", execution, reason: String(reason) });
   }
 
   #definition(name: string): WorkflowDefinition {
@@ -218,7 +229,13 @@ export class Core {
   }
 }
 
-function compileSettings(): never {
+function setupProblem(error: unknown): Problem {
+  const problem = problemOf(error);
+  if (error instanceof TimeLimitError) return problem;
+  return { ...problem, message: `setup threw: ${problem.message}` };
+}
+
+function unprepared(): never {
   throw new Error("no execution is prepared");
 }
 

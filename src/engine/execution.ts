@@ -13,6 +13,7 @@ import { Random } from "../core/base/random.ts";
 import { type LoadPlan, planDurationMs, type Share } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
 import { connectionNotes } from "../protocols/protocol.ts";
+import { BesideSteps } from "./beside-steps.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import { Complaints } from "./complaints.ts";
 import type { UserContext } from "./context.ts";
@@ -20,13 +21,14 @@ import { type DriverHost, driverOf, type LoadDriver } from "./drivers.ts";
 import { Faults } from "./faults.ts";
 import type { FeedSupply } from "./feeds.ts";
 import type { LagMonitor } from "./lag.ts";
-import { IndexLease, type LeaseRequester } from "./leases.ts";
+import { type IndexLease, type LeaseRequester, ticketLease } from "./leases.ts";
 import { ITERATIONS_LEASE, type Problem } from "./messages.ts";
 import { PlanClock } from "./plan-clock.ts";
 import { problemOf } from "./problem.ts";
 import { provide } from "./provide.ts";
 import { Recorder } from "./recorder.ts";
 import { Sleeper } from "./sleeper.ts";
+import { noticeMs, noticeOf } from "./time-limit.ts";
 import { UnreturnedCalls } from "./unreturned-calls.ts";
 import { type UserHost, VirtualUser } from "./user.ts";
 import { UserIds } from "./user-ids.ts";
@@ -35,8 +37,6 @@ import { UserIds } from "./user-ids.ts";
 const FRAME_INTERVAL_MS = 100;
 /** A loop that has not reached its timers for so long is starved by code that never waits. */
 const STARVED_MS = 50;
-const LEASE_BLOCKS = 20;
-const LEASE_BLOCK_MAX = 1_000;
 
 interface ExecutionEnd {
   readonly provided: Readonly<Record<string, unknown>>;
@@ -46,6 +46,8 @@ interface ExecutionEnd {
 
 interface ExecutionHost extends LeaseRequester {
   log(line: string): void;
+  /** Code of the user asks for the end of the whole run. */
+  abort(reason: string): void;
   frame(): void;
   finished(end: ExecutionEnd): void;
   /** A workflow that measures nothing threw: those that depend on it must not run. */
@@ -91,11 +93,13 @@ export class Execution implements UserHost, DriverHost {
   #exhausted = false;
   #failure: Problem | undefined;
   readonly #complaints: Complaints;
+  readonly #besideSteps: BesideSteps;
   #abort: AbortController | undefined;
   readonly #clock = new PlanClock();
   #measuredMs = 0;
   #ticker: NodeJS.Timeout | undefined;
   #endTimer: NodeJS.Timeout | undefined;
+  #noticeTimer: NodeJS.Timeout | undefined;
   #ended = false;
 
   constructor(inputs: ExecutionInputs, host: ExecutionHost) {
@@ -107,22 +111,14 @@ export class Execution implements UserHost, DriverHost {
     this.#inputs = inputs;
     this.#host = host;
     this.#complaints = new Complaints((line) => host.log(line));
+    this.#besideSteps = new BesideSteps(workflow.definition, this.#complaints, this.#faults);
     this.recorder = new Recorder(this.planned, workflow.stepNames, workflow.checkNames);
     this.#random = new Random(`${workflow.definition.name}/${share.index}`);
     this.#ids = new UserIds(share);
     const limit = planDurationMs(plan) ?? ("durationMsMax" in plan ? plan.durationMsMax : 0);
     this.#durationMs = warmupMs + limit;
-    this.#tickets = plan.kind === "shared" ? this.#ticketLease(plan.iterations) : null;
+    this.#tickets = plan.kind === "shared" ? ticketLease(plan.iterations, share.count, host) : null;
     this.#driver = driverOf(plan, share, warmupMs, this);
-  }
-
-  #ticketLease(iterations: number): IndexLease {
-    const size = Math.ceil(iterations / (this.#inputs.share.count * LEASE_BLOCKS));
-    return new IndexLease(
-      ITERATIONS_LEASE,
-      Math.min(LEASE_BLOCK_MAX, Math.max(1, size)),
-      this.#host,
-    );
   }
 
   get users(): number {
@@ -254,12 +250,22 @@ export class Execution implements UserHost, DriverHost {
     this.#driver.stop(now);
     this.#sleeper.wakeAll();
     for (const user of [...this.#users]) if (!user.running) this.retire(user);
-    this.#endTimer = setTimeout(() => this.#abortAll(), this.#inputs.gracefulStopMs);
+    const { gracefulStopMs } = this.#inputs;
+    const notice = gracefulStopMs - noticeMs(gracefulStopMs);
+    this.#noticeTimer = setTimeout(() => this.#giveNotice(), notice);
+    this.#endTimer = setTimeout(() => this.#abortAll(), gracefulStopMs);
     this.#checkEnd();
   }
 
+  /** Whoever is still under way may save what it has. */
+  #giveNotice(): void {
+    const reason = noticeOf("the graceful stop", this.#inputs.gracefulStopMs);
+    this.#abort?.abort(reason);
+    for (const user of this.#users) user.context.limit?.abort(reason);
+  }
+
   #abortAll(): void {
-    this.#abort?.abort(new Error("the graceful stop is over"));
+    this.#giveNotice();
     for (const user of [...this.#users]) {
       if (user.settingUp) user.iteration.neverBegan(clock());
       user.abort();
@@ -319,12 +325,7 @@ export class Execution implements UserHost, DriverHost {
   async #setUpUser(user: VirtualUser): Promise<void> {
     user.running = true;
     user.settingUp = true;
-    try {
-      await this.workflow.definition.userSetup?.(user.context);
-    } catch (error) {
-      this.#complaints.add(`userSetup of user ${user.id} threw`, error);
-      this.#faults.threw("userSetup", error);
-    }
+    await this.#besideSteps.setUp(user);
     user.ready = true;
     user.running = false;
     user.settingUp = false;
@@ -387,11 +388,11 @@ export class Execution implements UserHost, DriverHost {
   retire(user: VirtualUser): void {
     clearTimeout(user.timer);
     this.#waiting.delete(user);
-    if (!this.#users.has(user)) return;
+    if (!this.#users.has(user) || user.leaving) return;
     if (user.ready && this.workflow.definition.userTeardown !== undefined) {
-      user.ready = false;
+      user.leaving = true;
       user.running = true;
-      void this.#tearDownUser(user).then(() => this.#removeUser(user));
+      void this.#besideSteps.tearDown(user).then(() => this.#removeUser(user));
     } else this.#removeUser(user);
   }
 
@@ -400,14 +401,6 @@ export class Execution implements UserHost, DriverHost {
     user.session.close();
     if (this.#users.delete(user)) this.#ids.giveBack(user.id);
     this.#checkEnd();
-  }
-
-  async #tearDownUser(user: VirtualUser): Promise<void> {
-    try {
-      await this.workflow.definition.userTeardown?.(user.context);
-    } catch (error) {
-      this.#complaints.add(`userTeardown of user ${user.id} threw`, error);
-    }
   }
 
   /** Over when no user is left that could begin anything. */
@@ -420,6 +413,7 @@ export class Execution implements UserHost, DriverHost {
     this.#freeze();
     clearInterval(this.#ticker);
     clearTimeout(this.#endTimer);
+    clearTimeout(this.#noticeTimer);
     this.#driver.stop(clock());
     if (this.#failure === undefined)
       this.#host.finished({
@@ -443,7 +437,7 @@ export class Execution implements UserHost, DriverHost {
     const seen = { last: this.#last, setup: this.setup };
     return provide(definition, seen, (key, error) => {
       this.#complaints.add(`provide "${key}" threw`, error);
-      this.#faults.threw(`provide "${key}"`, error);
+      this.#faults.failed(`provide "${key}"`, error);
     });
   }
 
@@ -488,6 +482,8 @@ export class Execution implements UserHost, DriverHost {
   keepLast(step: CompiledStep, result: unknown): void {
     if (this.workflow.definition.provides.length > 0) this.#last[step.name] = result;
   }
+
+  readonly abort = (reason: string): void => this.#host.abort(reason);
 
   sleep(ms: number): Promise<void> {
     return this.#sleeper.sleep(ms);

@@ -1,7 +1,10 @@
 /** What went wrong beside the steps, counted: it is in no figure, so the run must not pass. */
 
 import { errorText } from "../core/base/error-text.ts";
+import { TimeLimitError } from "./time-limit.ts";
 
+const NOTHING_THREW_GATE = "no code beside the steps threw";
+const IN_TIME_GATE = "no code beside the steps took too long";
 const TEXTS_MAX = 20;
 
 export class Faults {
@@ -16,8 +19,10 @@ export class Faults {
     else if (this.#times.size < TEXTS_MAX) this.#times.set(text, { gate, text, count: 1 });
   }
 
-  threw(what: string, error: unknown): void {
-    this.add("no code beside the steps threw", `${what} threw: ${errorText(error)}`);
+  /** Code beside the steps threw, or was given up. */
+  failed(what: string, error: unknown): void {
+    if (error instanceof TimeLimitError) this.add(IN_TIME_GATE, error.message);
+    else this.add(NOTHING_THREW_GATE, `${what} threw: ${errorText(error)}`);
   }
 
   list(): { readonly gate: string; readonly text: string }[] {

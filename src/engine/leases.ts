@@ -4,6 +4,8 @@
  * faster than the manager, users wait for the block instead of taking an index twice.
  */
 
+import { ITERATIONS_LEASE } from "./messages.ts";
+
 export interface LeaseRequester {
   request(name: string, size: number): void;
 }
@@ -55,4 +57,17 @@ export class IndexLease {
     }
     return index;
   }
+}
+
+const TICKET_BLOCKS_PER_CORE = 20;
+const TICKET_BLOCK_MAX = 1_000;
+
+/** Iterations that are shared by all users of all cores. */
+export function ticketLease(
+  iterations: number,
+  cores: number,
+  requester: LeaseRequester,
+): IndexLease {
+  const size = Math.ceil(iterations / (cores * TICKET_BLOCKS_PER_CORE));
+  return new IndexLease(ITERATIONS_LEASE, Math.min(TICKET_BLOCK_MAX, Math.max(1, size)), requester);
 }

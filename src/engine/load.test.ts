@@ -293,7 +293,7 @@ describe("the end", () => {
     expect(run.workflow("w").interruptedIterations).toBe(3);
   });
 
-  it("aborts the signal that functions were given", async () => {
+  it("is told through the signal before anything is cut off", async () => {
     const reasons: unknown[] = [];
     const options = { vus: 2, duration: "50ms", gracefulStop: "50ms" } as const;
     const flow = workflow("w", options).step("s", async ({ signal }) => {
@@ -302,6 +302,6 @@ describe("the end", () => {
       return measure(() => 1);
     });
     await InProcessRun.whole(flow);
-    expect(String(reasons[0])).toMatch(/graceful stop is over/);
+    expect(String(reasons[0])).toMatch(/the graceful stop has 10ms left of its 50ms/);
   });
 });

@@ -11,7 +11,8 @@
  *     ◀───────────────────────── setupDone
  *     start ─────────────────────────────▶   virtual users run
  *     ◀───────────────────── frame, frame …   statistics, 10 a second
- *     pause, resume, scale, stop ────────▶
+ *     pause, resume, scale, stop ────────▶   stop also ends a set-up under way
+ *     ◀───────────────────────────── abort   user code asks for the end of the run
  *     ◀────────────────────────── finished   last frame, provided values
  *     teardown (to one core) ────────────▶
  */
@@ -61,6 +62,8 @@ export type CoreEvent =
   | { readonly kind: "loadFailed"; readonly problem: Problem }
   | { readonly kind: "prepared"; readonly execution: number }
   | { readonly kind: "setupDone"; readonly execution: number; readonly value: unknown }
+  /** Code of the user asks for the end of the whole run. */
+  | { readonly kind: "abort"; readonly execution: number; readonly reason: string }
   /** The execution is over without results: preparation or set-up failed. */
   | { readonly kind: "failed"; readonly execution: number; readonly problem: Problem }
   | {
@@ -89,7 +92,11 @@ export type CoreEvent =
       /** What must not have happened: the rule, and how it was broken. */
       readonly faults: readonly { readonly gate: string; readonly text: string }[];
     }
-  | { readonly kind: "tornDown"; readonly execution: number; readonly problem: Problem | null };
+  | {
+      readonly kind: "tornDown";
+      readonly execution: number;
+      readonly faults: readonly { readonly gate: string; readonly text: string }[];
+    };
 
 /** An error for people: what, and where in their file. */
 export interface Problem {

@@ -53,6 +53,8 @@ export class VirtualUser {
   /** Has been set up (`userSetup`). */
   ready = false;
   settingUp = false;
+  /** Being torn down (`userTeardown`): whoever sends it home again changes nothing. */
+  leaving = false;
   timer: NodeJS.Timeout | undefined;
   /** What it has taken for the coming iteration, while it waits for the rest. */
   ticketTaken = false;

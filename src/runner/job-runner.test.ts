@@ -99,8 +99,8 @@ describe("set-up and tear-down", () => {
       });
     const second = await InProcessRun.whole(untidy);
     expect(second.ended).toEqual([["untidy", "completed", null]]);
-    expect(second.notes).toEqual([
-      expect.stringContaining('teardown of "untidy" threw: cannot clean'),
+    expect(second.summary().reasons).toEqual([
+      'no code beside the steps threw did not hold in workflow "untidy": teardown threw: cannot clean',
     ]);
   });
 

@@ -19,6 +19,8 @@ type Finished = Extract<CoreEvent, { kind: "finished" }>;
 
 /** What happens to the workflows and what they measure. */
 export interface JobListener {
+  /** It is being set up or torn down, or neither any more. */
+  workflowBusy(workflow: string, doing: "setting up" | "tearing down" | null): void;
   workflowStarted(workflow: string, cores: readonly number[]): void;
   frame(workflow: string, core: number, bytes: Uint8Array, vitals: CoreVitals): void;
   workflowFinished(
@@ -37,6 +39,8 @@ interface JobHost {
   send(core: number, command: CoreCommand): void;
   now(): number;
   log(line: string): void;
+  /** Code of a workflow asks for the end of the run. */
+  abort(workflow: string, reason: string): void;
   /** Of a preparation that failed: whether the user can mend it. */
   problem(problem: Problem): void;
   done(): void;
@@ -53,10 +57,17 @@ interface Running {
   setup: unknown;
   /** The core that runs set-up or tear-down for all. */
   aside: number | undefined;
+  /** When that began. */
+  asideAt: number;
+  /** The run was stopped while it was being set up. */
+  stopped: boolean;
   /** "held": set up while the run was paused, to start when it goes on. */
   phase: "preparing" | "setup" | "held" | "running" | "teardown";
   failed: boolean;
 }
+
+/** What a core may take beyond a limit to say that it is over. */
+const LIMIT_SLACK_MS = 2_000;
 
 export class JobRunner {
   readonly #job: Job;
@@ -123,6 +134,7 @@ export class JobRunner {
 
   /** The core that was setting up or tearing down is gone. */
   #asideLost(name: string, running: Running): void {
+    this.#listener.workflowBusy(name, null);
     if (running.phase === "setup") {
       const message = "the executor core that ran the set-up was lost";
       this.#fail(name, running, { message, location: null, mistake: false });
@@ -132,13 +144,30 @@ export class JobRunner {
     this.#report(name, running);
   }
 
-  /** Cores that have not reported the end of what they do. */
-  busyCores(phase?: Running["phase"]): number[] {
-    return [...this.#running.values()].flatMap((running) => {
-      if (phase !== undefined && running.phase !== phase) return [];
+  /** Cores that should speak ten times a second: they make load. */
+  loadingCores(): number[] {
+    return this.#busyCores(({ phase }) => phase === "running");
+  }
+
+  /** Cores that were to end what they do when the run was stopped; a tear-down has its own limit. */
+  stoppedCores(): number[] {
+    return this.#busyCores(({ phase }) => phase !== "teardown");
+  }
+
+  /** Cores whose set-up or tear-down did not even end at its limit: code there never waits. */
+  stuckCores(): number[] {
+    const now = this.#host.now();
+    return this.#busyCores(({ asideAt, manifest, phase }) => {
+      if (phase !== "setup" && phase !== "teardown") return false;
+      const limitMs = phase === "setup" ? manifest.setupMsMax : manifest.teardownMsMax;
+      return now - asideAt > limitMs + LIMIT_SLACK_MS;
+    });
+  }
+
+  #busyCores(which: (running: Running) => boolean): number[] {
+    return [...this.#running.values()].filter(which).flatMap((running) => {
       if (running.phase === "running") return [...running.unfinished];
       if (running.phase === "preparing") return [...running.preparing];
-      if (running.phase === "held") return [];
       return running.aside === undefined ? [] : [running.aside];
     });
   }
@@ -179,11 +208,17 @@ export class JobRunner {
       case "failed":
         this.#fail(name, running, event.problem);
         return;
+      case "abort":
+        this.#listener.fault(name, { gate: "no code asked for the end", text: event.reason });
+        this.#host.abort(name, event.reason);
+        return;
       case "setupDone":
         running.setup = event.value;
         running.phase = "held";
         running.aside = undefined;
-        if (!this.#paused) this.#start(name, running);
+        this.#listener.workflowBusy(name, null);
+        if (running.stopped) this.#tearDown(name, running, core);
+        else if (!this.#paused) this.#start(name, running);
         return;
       case "frame":
         this.#listener.frame(name, core, event.bytes, event.health);
@@ -205,8 +240,7 @@ export class JobRunner {
         this.#advance(name, running);
         return;
       case "tornDown":
-        if (event.problem !== null)
-          this.#listener.note(`teardown of "${name}" threw: ${event.problem.message}`);
+        for (const fault of event.faults) this.#listener.fault(name, fault);
         this.#report(name, running);
         return;
       default:
@@ -234,17 +268,24 @@ export class JobRunner {
     }
     if (running.phase === "preparing" && running.preparing.size === 0) {
       running.phase = "setup";
-      running.aside = first;
+      this.#beginAside(name, running, first);
       this.#host.send(first, { kind: "setup", execution: running.execution });
     } else if (running.phase === "running" && running.unfinished.size === 0) {
-      this.#tearDown(running, first);
+      this.#tearDown(name, running, first);
     }
   }
 
-  #tearDown(running: Running, core: number): void {
+  #beginAside(name: string, running: Running, core: number): void {
+    running.aside = core;
+    running.asideAt = this.#host.now();
+    const doing = running.phase === "setup" ? "setting up" : "tearing down";
+    this.#listener.workflowBusy(name, doing);
+  }
+
+  #tearDown(name: string, running: Running, core: number): void {
     const { execution, setup } = running;
     running.phase = "teardown";
-    running.aside = core;
+    this.#beginAside(name, running, core);
     this.#host.send(core, { kind: "teardown", execution, setup });
   }
 
@@ -252,6 +293,12 @@ export class JobRunner {
     if (running.failed) return;
     running.failed = true;
     this.#running.delete(name);
+    this.#listener.workflowBusy(name, null);
+    if (running.stopped) {
+      // A set-up that was told to end may end in any way.
+      for (const core of running.cores) this.#step(name, core, { ok: true, contextUpdates: {} });
+      return;
+    }
     this.#host.problem(problem);
     const error =
       problem.location === null ? problem.message : `${problem.location}: ${problem.message}`;
@@ -262,6 +309,7 @@ export class JobRunner {
 
   #report(name: string, running: Running): void {
     this.#running.delete(name);
+    this.#listener.workflowBusy(name, null);
     for (const core of [...running.cores]) {
       const contextUpdates = running.outcomes.get(core)?.provided ?? {};
       this.#step(name, core, { ok: true, contextUpdates });
@@ -321,8 +369,13 @@ export class JobRunner {
     }
     if (running.phase === "teardown") return;
     const [first] = running.cores;
+    if (running.phase === "setup" && running.aside !== undefined) {
+      running.stopped = true;
+      this.#host.send(running.aside, { kind: "stop", execution: running.execution });
+      return;
+    }
     if (running.phase === "held" && first !== undefined) {
-      this.#tearDown(running, first);
+      this.#tearDown(name, running, first);
       return;
     }
     // Stopped before it began: nothing was measured.
@@ -344,6 +397,8 @@ export class JobRunner {
       leases: new LeaseAllocator(manifest.load.kind === "shared" ? manifest.load.iterations : 0),
       setup: undefined,
       aside: undefined,
+      asideAt: 0,
+      stopped: false,
       phase: "preparing",
       failed: false,
     });

@@ -38,6 +38,7 @@ import {
   type MetricSource,
   parseThreshold,
   ThresholdJudge,
+  type ThresholdSpec,
 } from "../core/run/results/thresholds.ts";
 import { GroupTotals, WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
@@ -52,6 +53,8 @@ interface RunAggregateOptions {
   readonly manifests: readonly WorkflowManifest[];
   /** Of the whole run, from the command line. */
   readonly thresholds: readonly string[];
+  /** Every threshold that fails after so much measured time ends the run; null: those that say so. */
+  readonly abortAfterMs: number | null;
   readonly environment: RunSummary["environment"];
   /** Milliseconds since the run began. */
   readonly now: () => number;
@@ -93,6 +96,13 @@ export class RunAggregate implements JobListener {
 
   get anyStarted(): boolean {
     return this.#firstStartMs !== undefined;
+  }
+
+  workflowBusy(name: string, doing: WorkflowAggregate["doing"]): void {
+    const workflow = this.#workflows.get(name);
+    if (workflow === undefined) return;
+    workflow.doing = doing;
+    workflow.doingSinceMs = this.#options.now();
   }
 
   workflowStarted(name: string, cores: readonly number[]): void {
@@ -172,7 +182,7 @@ export class RunAggregate implements JobListener {
     const total = (value: (workflow: LiveWorkflow) => number): number =>
       workflows.reduce((all, workflow) => all + value(workflow), 0);
     return {
-      phase: phase === "running" && warm ? "warming up" : phase,
+      phase: this.#livePhase(phase, warm),
       elapsedSeconds: this.#sinceStart() / 1_000,
       totalSeconds: this.#totalSeconds(),
       summary: this.summary({ interrupted: false, ended: false }),
@@ -182,6 +192,17 @@ export class RunAggregate implements JobListener {
         workflow.steps.reduce((all, step) => all + step.failedPerSecond, 0),
       ),
     };
+  }
+
+  /** What is going on, where nothing makes load: it may take long. */
+  #livePhase(phase: RunPhase, warm: boolean): RunPhase {
+    if (phase === "running" && warm) return "warming up";
+    if (phase !== "running" && phase !== "starting") return phase;
+    const open = [...this.#workflows.values()].filter(
+      ({ doing, status }) => doing !== null || status === "running",
+    );
+    const [first] = open;
+    return open.every(({ doing }) => doing === first?.doing) ? (first?.doing ?? phase) : phase;
   }
 
   #liveWorkflow(workflow: WorkflowAggregate): LiveWorkflow {
@@ -205,6 +226,7 @@ export class RunAggregate implements JobListener {
       name: workflow.manifest.name,
       status: workflow.status,
       warmingUp: workflow.warmingUp,
+      doing: doingText(workflow, this.#options.now()),
       progress: progressOf(workflow, warmupMs, this.#options.now()),
       activeVus: running ? workflow.activeUsers : 0,
       targetVus: running ? targetUsers : 0,
@@ -320,7 +342,12 @@ export class RunAggregate implements JobListener {
   }
 }
 
-function judgesOf({ manifests, thresholds }: RunAggregateOptions): ThresholdJudge[] {
+function judgesOf(options: RunAggregateOptions): ThresholdJudge[] {
+  const { abortAfterMs, manifests, thresholds } = options;
+  const aborting = (spec: ThresholdSpec): ThresholdSpec =>
+    abortAfterMs === null || spec.abortOnFail
+      ? spec
+      : { ...spec, abortOnFail: true, afterMs: abortAfterMs };
   const specs = [
     ...thresholds.map((expression) => ({
       spec: { expression, abortOnFail: false, afterMs: 0 },
@@ -333,8 +360,13 @@ function judgesOf({ manifests, thresholds }: RunAggregateOptions): ThresholdJudg
   return specs.flatMap(({ spec, workflow }) => {
     const parsed = parseThreshold(spec.expression);
     // A threshold of one workflow needs no name in front when it is the only one.
-    return parsed.ok ? [new ThresholdJudge(parsed.threshold, spec, workflow)] : [];
+    return parsed.ok ? [new ThresholdJudge(parsed.threshold, aborting(spec), workflow)] : [];
   });
+}
+
+function doingText({ doing, doingSinceMs }: WorkflowAggregate, nowMs: number): string | null {
+  const seconds = Math.floor((nowMs - doingSinceMs) / 1_000);
+  return doing === null ? null : `${doing} for ${seconds} s`;
 }
 
 function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs: number): number {

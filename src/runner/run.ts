@@ -8,6 +8,7 @@
  */
 
 import os from "node:os";
+import { formatDuration } from "../core/base/duration.ts";
 import { validateManifests, type WorkflowManifest } from "../core/run/job/manifest.ts";
 import { slotsOf } from "../core/run/job/slots.ts";
 import { planVusMax } from "../core/run/plan/load.ts";
@@ -35,6 +36,10 @@ interface RunOptions {
   readonly cores: number;
   /** Thresholds of the whole run, besides those of the workflows. */
   readonly thresholds: readonly string[];
+  /** Every threshold that fails after so much measured time ends the run; null: those that say so. */
+  readonly abortAfterMs: number | null;
+  /** Ends the run however far it is; null for no limit. */
+  readonly timeoutMs: number | null;
   /** Work out live figures; false when nobody looks. */
   readonly live: boolean;
   readonly inspect: boolean;
@@ -201,12 +206,13 @@ class LocalRun {
 
   async #runJob(manifests: readonly WorkflowManifest[]): Promise<void> {
     this.#gracefulStopMs = Math.max(...manifests.map(({ gracefulStopMs }) => gracefulStopMs));
-    const { name, thresholds, view } = this.#options;
+    const { abortAfterMs, name, thresholds, view } = this.#options;
     const cores = this.#cores.map((core) => core.number);
     const aggregate = new RunAggregate({
       name,
       manifests,
       thresholds,
+      abortAfterMs,
       environment: this.#environment(cores.length),
       now: () => performance.now() - this.#startedAt,
     });
@@ -218,6 +224,10 @@ class LocalRun {
         send: (core, command) => this.#cores[core]?.send(command),
         now: () => performance.now(),
         log: (line) => view.message(line),
+        abort: (workflow, reason) => {
+          view.message(`"${workflow}" ends the run: ${reason}`);
+          this.#stop();
+        },
         problem: (problem) => {
           this.#mistake ??= problem;
         },
@@ -238,30 +248,45 @@ class LocalRun {
       ? setInterval(() => view.update(aggregate.live(this.#phase)), LIVE_INTERVAL_MS)
       : undefined;
     const judge = setInterval(() => this.#judge(aggregate), aggregate.judgeEveryMs);
+    const limit = this.#armLimit(aggregate);
     return new Promise<void>((resolve) => {
       this.#finish = resolve;
       this.#job?.start();
     }).finally(() => {
       clearInterval(draw);
       clearInterval(judge);
+      clearTimeout(limit);
       this.#phaseReached = "done";
     });
   }
 
+  /** Not under a debugger, as all limits. */
+  #armLimit(aggregate: RunAggregate): NodeJS.Timeout | undefined {
+    const { inspect, timeoutMs, view } = this.#options;
+    if (timeoutMs === null || inspect) return undefined;
+    return setTimeout(() => {
+      const text = `it took longer than ${formatDuration(timeoutMs)}`;
+      aggregate.fault(null, { gate: "the run ended within its time limit", text });
+      view.message(`the run is ended: ${text}, its limit`);
+      this.#stop();
+    }, timeoutMs);
+  }
+
   #judge(aggregate: RunAggregate): void {
     const silentSince = performance.now() - SILENCE_MS_MAX;
-    for (const core of this.#job?.busyCores("running") ?? [])
+    for (const core of this.#job?.stuckCores() ?? []) this.#giveUp(core);
+    for (const core of this.#job?.loadingCores() ?? [])
       if ((this.#heardAt.get(core) ?? Number.POSITIVE_INFINITY) < silentSince) this.#giveUp(core);
-    if (!aggregate.shouldAbort() || this.#phase === "stopping") return;
-    this.#phaseReached = "stopping";
-    this.#stop();
+    if (aggregate.shouldAbort()) this.#stop();
   }
 
   /** Gracefully, but not for ever: code that never waits cannot be asked to end. */
   #stop(): void {
+    if (this.#stopTimer !== undefined) return;
+    this.#phaseReached = "stopping";
     this.#job?.stop();
-    this.#stopTimer ??= setTimeout(() => {
-      for (const core of this.#job?.busyCores() ?? []) this.#giveUp(core);
+    this.#stopTimer = setTimeout(() => {
+      for (const core of this.#job?.stoppedCores() ?? []) this.#giveUp(core);
     }, this.#gracefulStopMs + STOP_SLACK_MS);
   }
 
@@ -302,7 +327,6 @@ class LocalRun {
       return;
     }
     this.#interrupted = true;
-    this.#phaseReached = "stopping";
     if (this.#job === undefined) {
       this.#loadingFailed(new RunError("interrupted before the run began", 130));
       return;

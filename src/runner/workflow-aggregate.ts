@@ -32,6 +32,9 @@ export class WorkflowAggregate {
   status: WorkflowStatus = "waiting";
   error: string | null = null;
   startedAtMs = 0;
+  /** Beside making load. */
+  doing: "setting up" | "tearing down" | null = null;
+  doingSinceMs = 0;
   cores: readonly number[] = [];
   readonly faults: Fault[] = [];
   readonly #steps: NameTable;

@@ -104,6 +104,8 @@ export function heartbeat(live: LiveRun): string {
   const active = live.workflows.reduce((sum, { activeVus }) => sum + activeVus, 0);
   parts.push(`${formatCompact(active)} VUs`);
   if (live.phase !== "running") parts.push(live.phase);
+  for (const { doing, name } of live.workflows)
+    if (doing !== null) parts.push(`"${name}" is ${doing}`);
   const failing = live.summary.thresholds.filter(
     ({ passed, actual }) => !passed && actual !== null,
   );

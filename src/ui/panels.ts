@@ -157,6 +157,7 @@ function workflowDetails(live: LiveRun, workflow: LiveWorkflow, scene: Scene): r
       [`failed: ${clean(summaryOf(live, workflow.name)?.error ?? "see the result")}`, Style.bad],
     ];
   }
+  if (workflow.doing !== null) return [[workflow.doing, Style.warn]];
   if (status !== "running") return [[status, status === "completed" ? Style.good : Style.dim]];
   const vus =
     activeVus === targetVus

@@ -23,14 +23,19 @@ export interface StepContext<Results, Data, Used, Setup> extends Clients {
   /** Free for the author: values of this virtual user, kept over iterations. */
   readonly vars: Record<string, unknown>;
   readonly user: UserInfo;
-  /** Aborted when the graceful stop is over. */
+  /** Aborted, with the reason, shortly before the graceful stop or the limit of this code is over. */
   readonly signal: AbortSignal;
   /** Waits, and ends early when the run does. */
   sleep(ms: number): Promise<void>;
+  /** Ends the whole run, gracefully and with results; it does not pass. */
+  abort(reason: string): void;
 }
 
 export interface SetupContext extends Clients {
+  /** Aborted, with the reason, when the run is stopped or shortly before the limit is over. */
   readonly signal: AbortSignal;
+  /** Ends the whole run, gracefully and with results; it does not pass. */
+  abort(reason: string): void;
 }
 
 export interface ProvideContext<Results, Setup> {

@@ -16,6 +16,8 @@ import { declaredMetrics, type MetricKind } from "./metrics.ts";
 import {
   checkOptions,
   DEFAULT_GRACEFUL_STOP_MS,
+  type Limits,
+  limitsOf,
   milliseconds,
   type PaceOptions,
   paceOf,
@@ -78,6 +80,7 @@ export class WorkflowDefinition {
   readonly startAfterMs: number;
   readonly warmupMs: number;
   readonly gracefulStopMs: number;
+  readonly limits: Limits;
   readonly thresholds: readonly ThresholdSpec[];
   readonly tags: Readonly<Record<string, string>>;
   readonly dependsOn: string[] = [];
@@ -114,6 +117,7 @@ export class WorkflowDefinition {
     this.warmupMs = milliseconds(options.warmup ?? 0, "warmup", where);
     const graceful = options.gracefulStop ?? DEFAULT_GRACEFUL_STOP_MS;
     this.gracefulStopMs = milliseconds(graceful, "gracefulStop", where);
+    this.limits = limitsOf(options, where);
     this.thresholds = (options.thresholds ?? []).map((option) => thresholdOf(option, where));
     this.tags = options.tags ?? {};
   }
@@ -166,6 +170,8 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
     startAfterMs: definition.startAfterMs,
     warmupMs: definition.isTest ? definition.warmupMs : 0,
     gracefulStopMs: definition.gracefulStopMs,
+    setupMsMax: definition.limits.setupMs,
+    teardownMsMax: definition.limits.teardownMs,
     priority: definition.priority,
     dependsOn: [...definition.dependsOn],
     isTest: definition.isTest,

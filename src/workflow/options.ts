@@ -80,6 +80,14 @@ export type ThresholdOption =
       readonly after?: Duration;
     };
 
+/** The signal of the code is aborted shortly before its limit is over. */
+interface LimitOptions {
+  readonly setup?: Duration;
+  readonly teardown?: Duration;
+  readonly userSetup?: Duration;
+  readonly userTeardown?: Duration;
+}
+
 interface CommonOptions {
   /** Begins so long after the workflows that begin with it; 0 by default. */
   readonly startAfter?: Duration;
@@ -87,6 +95,8 @@ interface CommonOptions {
   readonly warmup?: Duration;
   /** How long work in flight may take to finish after the end; 5s by default. */
   readonly gracefulStop?: Duration;
+  /** How long code beside the steps may take; a minute each by default. */
+  readonly limits?: LimitOptions;
   /** Pause of a user after each iteration, fixed or drawn between two bounds. */
   readonly think?: Duration | { readonly min: Duration; readonly max: Duration };
   /** A user begins at most one iteration per this time. */
@@ -136,6 +146,7 @@ const OPTION_NAMES = new Set([
   "startAfter",
   "warmup",
   "gracefulStop",
+  "limits",
   "think",
   "pacing",
   "priority",
@@ -318,6 +329,32 @@ export function settingsOf(options: CommonOptions, where: string): CallSettings 
       where,
     ),
     insecure: options.insecure ?? DEFAULT_CALL_SETTINGS.insecure,
+  };
+}
+
+export interface Limits {
+  readonly setupMs: number;
+  readonly teardownMs: number;
+  readonly userSetupMs: number;
+  readonly userTeardownMs: number;
+}
+
+const DEFAULT_LIMIT_MS = 60_000;
+const LIMIT_NAMES = ["setup", "teardown", "userSetup", "userTeardown"] as const;
+
+export function limitsOf({ limits = {} }: CommonOptions, where: string): Limits {
+  const stray = Object.keys(limits).find((name) => !LIMIT_NAMES.some((known) => known === name));
+  if (stray !== undefined)
+    throw new DefinitionError(
+      `${where}: there is no limit "${stray}"${didYouMean(stray, LIMIT_NAMES)}`,
+    );
+  const limit = (name: (typeof LIMIT_NAMES)[number]): number =>
+    required(limits[name] ?? DEFAULT_LIMIT_MS, `limits.${name}`, where);
+  return {
+    setupMs: limit("setup"),
+    teardownMs: limit("teardown"),
+    userSetupMs: limit("userSetup"),
+    userTeardownMs: limit("userTeardown"),
   };
 }
 

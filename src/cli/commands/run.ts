@@ -39,6 +39,9 @@ interface RunFlags extends LogFlags {
   readonly warmup?: number;
   readonly gracefulStop?: number;
   readonly timeout?: number;
+  readonly runTimeout?: number;
+  /** Milliseconds; true when no time was given. */
+  readonly abortOnFail?: number | true;
   readonly insecure?: true;
   readonly cores?: number;
   readonly method: string;
@@ -77,6 +80,7 @@ export function registerRun(program: Command): void {
       duration("--graceful-stop"),
     )
     .option("--timeout <time>", "for each call", duration("--timeout"))
+    .option("--run-timeout <time>", "for the whole run", duration("--run-timeout"))
     .option("--insecure", "accept any TLS certificate")
     .option(
       "--cores <n>",
@@ -93,6 +97,11 @@ export function registerRun(program: Command): void {
       'for example "latency.p99<200ms"; may be given again',
       repeated,
       [],
+    )
+    .option(
+      "--abort-on-fail [time]",
+      "end the run as soon as a threshold fails, not before so much measured time",
+      duration("--abort-on-fail"),
     )
     .addOption(
       new Option("--ui <mode>", "terminal").choices(["auto", "full", "ci", "none"]).default("auto"),
@@ -144,6 +153,8 @@ async function run(target: string, flags: RunFlags): Promise<number> {
       overrides,
       cores: flags.cores ?? physicalCores(),
       thresholds: flags.threshold,
+      abortAfterMs: flags.abortOnFail === true ? 0 : (flags.abortOnFail ?? null),
+      timeoutMs: flags.runTimeout ?? null,
       live: flags.ui !== "none" || logLines !== undefined,
       inspect: flags.inspect === true,
       command: `hyperscale ${maskedCommand(process.argv.slice(2))}`,

@@ -5,6 +5,7 @@
  */
 
 import { slotsOf } from "../../core/run/job/slots.ts";
+import type { LiveRun } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { StepTotals } from "../../core/run/stats/step-stats.ts";
 import { Core } from "../../engine/core.ts";
@@ -108,6 +109,7 @@ export class InProcessRun {
       name: "in process",
       manifests: [...this.workflows.values()].map((workflow) => workflow.manifest),
       thresholds,
+      abortAfterMs: null,
       environment: { ...none, cpus: cores, cores },
       now: () => performance.now() - this.#startedAt,
     });
@@ -121,6 +123,7 @@ export class InProcessRun {
         send: (core, command) => this.#send(core, command),
         now: () => performance.now(),
         log: (line) => this.logs.push(line),
+        abort: () => this.#job?.stop(),
         problem: () => undefined,
         done: () => {
           clearInterval(this.#judging);
@@ -128,6 +131,7 @@ export class InProcessRun {
         },
       },
       {
+        workflowBusy: (name, doing) => aggregate.workflowBusy(name, doing),
         workflowStarted: (name, members) => {
           this.workflows.get(name)?.started(members, performance.now());
           aggregate.workflowStarted(name, members);
@@ -186,6 +190,12 @@ export class InProcessRun {
   lose(core: number): void {
     this.#lost.add(core);
     this.#job?.coreLost(core);
+  }
+
+  /** What a terminal would show now. */
+  live(): LiveRun {
+    if (this.#aggregate === undefined) throw new Error("the run has not begun");
+    return this.#aggregate.live(this.#aggregate.anyStarted ? "running" : "starting");
   }
 
   /** What the run would write down. */

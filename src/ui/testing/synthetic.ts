@@ -337,6 +337,7 @@ export function syntheticRun(elapsed: number, options: SyntheticOptions = SHOP):
     return {
       name: workflow.name,
       status: workflow.status,
+      doing: null,
       warmingUp: elapsed < 1 && workflow.status === "running",
       progress: workflow.status === "waiting" ? 0 : share,
       activeVus: workflow.status === "waiting" ? 0 : target === null ? 64 : 37,

@@ -15,6 +15,8 @@ export interface WorkflowManifest {
   readonly startAfterMs: number;
   readonly warmupMs: number;
   readonly gracefulStopMs: number;
+  readonly setupMsMax: number;
+  readonly teardownMsMax: number;
   readonly priority: Priority;
   readonly dependsOn: readonly string[];
   /** At least one step is measured (WF-1). */

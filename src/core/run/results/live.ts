@@ -5,7 +5,15 @@
 
 import type { RunSummary, WorkflowStatus } from "./model.ts";
 
-export type RunPhase = "starting" | "warming up" | "running" | "paused" | "stopping" | "done";
+export type RunPhase =
+  | "starting"
+  | "setting up"
+  | "warming up"
+  | "running"
+  | "paused"
+  | "tearing down"
+  | "stopping"
+  | "done";
 
 export interface LiveRun {
   readonly phase: RunPhase;
@@ -23,6 +31,8 @@ export interface LiveWorkflow {
   readonly name: string;
   readonly status: WorkflowStatus;
   readonly warmingUp: boolean;
+  /** Beside making load: "setting up for 12 s"; null otherwise. */
+  readonly doing: string | null;
   /** 0 … 1. */
   readonly progress: number;
   readonly activeVus: number;

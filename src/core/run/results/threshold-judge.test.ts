@@ -242,3 +242,23 @@ describe("a threshold over a stretch of time", () => {
     expect(judge.judge(feed)).toMatchObject({ passed: true });
   });
 });
+
+describe("an abort", () => {
+  it.each<[string, boolean]>([
+    // Only grows, so it may still be reached.
+    ["requests.count > 1000", false],
+    ["requests.count >= 1000", false],
+    ["orders.count == 60", false],
+    ["orders.count != 50", false],
+    // Too many stay too many.
+    ["requests.count < 10", true],
+    ["orders.count == 40", true],
+    ["errors.count <= 5", true],
+    ["arrivals.missed < 5", true],
+    // Others may turn, and their author asked for the end.
+    ["requests.rate > 1000/s", true],
+    ["latency.p50 > 10s", true],
+  ])("because of %s: %s", (text, aborts) => {
+    expect(judgeOf(text, "browse", { abortOnFail: true }).observe(source)).toBe(aborts);
+  });
+});

@@ -106,9 +106,17 @@ export class ThresholdJudge {
         ? figureOf(reading, this.threshold)
         : this.#slide(reading, measuredMs, overMs);
     if (actual === null || holds(actual, this.threshold) || !this.spec.abortOnFail) return false;
-    if (measuredMs < this.spec.afterMs) return false;
+    if (measuredMs < this.spec.afterMs || this.#mayStillHold(actual)) return false;
     this.#aborted = true;
     return true;
+  }
+
+  /** Counts of the run only grow: what asks for more of them is decided at the end. */
+  #mayStillHold(actual: number): boolean {
+    const { figure, metric, op, overMs, value } = this.threshold;
+    const grows = figure.kind === "count" || metric === "arrivals.missed";
+    if (overMs !== null || !grows) return false;
+    return op.startsWith(">") || op === "!=" || (op === "==" && actual < value);
   }
 
   /** The final word. What could not be measured does not pass: a misspelt step must not look like success. */

@@ -12,6 +12,8 @@ export function manifest(
     startAfterMs: 0,
     warmupMs: 0,
     gracefulStopMs: 5_000,
+    setupMsMax: 60_000,
+    teardownMsMax: 60_000,
     priority: "auto",
     dependsOn: [],
     isTest: true,

@@ -1,0 +1,72 @@
+/**
+ * A limit on code of the user that runs beside the steps. Shortly before it is over the code is told
+ * through its signal, so that it can save what it has; at the end it is left behind.
+ *
+ *   begins ──────────────────────────▶ signal (with the reason) ──notice──▶ given up
+ */
+
+import inspector from "node:inspector";
+import { formatDuration } from "../core/base/duration.ts";
+
+/** The notice is a fifth of the limit, and at most this. */
+const NOTICE_MS_MAX = 1_000;
+const NOTICE_SHARE = 0.2;
+
+export function noticeMs(limitMs: number): number {
+  return Math.min(NOTICE_MS_MAX, limitMs * NOTICE_SHARE);
+}
+
+/** For the reason of a signal. */
+export function noticeOf(what: string, limitMs: number): Error {
+  const left = formatDuration(Math.round(noticeMs(limitMs)));
+  return new Error(`${what} has ${left} left of its ${formatDuration(limitMs)}`);
+}
+
+export class TimeLimitError extends Error {
+  override readonly name = "TimeLimitError";
+}
+
+export class TimeLimit {
+  readonly #what: string;
+  readonly #limitMs: number;
+  #controller: AbortController | undefined;
+
+  /** `what` opens every message: "setup". */
+  constructor(what: string, limitMs: number) {
+    this.#what = what;
+    this.#limitMs = limitMs;
+  }
+
+  /** Made when somebody looks: most code never does. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
+  }
+
+  abort(reason: Error): void {
+    this.#controller ??= new AbortController();
+    this.#controller.abort(reason);
+  }
+
+  /** What `work` gives, or an error when it took too long. */
+  async run<Value>(work: () => Value | Promise<Value>): Promise<Value> {
+    // Whoever is held at a breakpoint is not late.
+    if (inspector.url() !== undefined) return work();
+    const [what, limitMs] = [this.#what, this.#limitMs];
+    let end: NodeJS.Timeout | undefined;
+    const notice = setTimeout(
+      () => this.abort(noticeOf(what, limitMs)),
+      limitMs - noticeMs(limitMs),
+    );
+    const over = new Promise<never>((_, reject) => {
+      const message = `${what} took longer than ${formatDuration(limitMs)}, its limit`;
+      end = setTimeout(() => reject(new TimeLimitError(message)), limitMs);
+    });
+    try {
+      return await Promise.race([work(), over]);
+    } finally {
+      clearTimeout(notice);
+      clearTimeout(end);
+    }
+  }
+}
