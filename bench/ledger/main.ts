@@ -20,6 +20,7 @@ const HELP = `usage: npm run bench:ledger -- [--jobs 1000] [--window 8] [--secon
 const COMMITS_MIN = 10_000;
 const FAILOVER_LEASE_MS = 3_000;
 const FAILOVER_ROUNDS = 3;
+const HAND_OVER_MS_MAX = 1_000;
 const WARM_MS = 3_000;
 
 const { values } = parseArgs({
@@ -78,12 +79,15 @@ for (let round = 0; round < Number(values.rounds); round++) {
   show("etcd", other);
   theirs.push(other);
 }
-const taken = values.failover ? await failover(FAILOVER_LEASE_MS, FAILOVER_ROUNDS) : null;
+const after = (by: "SIGKILL" | "SIGTERM") => failover(FAILOVER_LEASE_MS, FAILOVER_ROUNDS, by);
+const taken = values.failover ? await after("SIGKILL") : null;
+const handed = values.failover ? await after("SIGTERM") : null;
 
 const best = (all: readonly Metered[]): number =>
   Math.max(0, ...all.map(({ perSecond }) => perSecond));
 const ratio = theirs.length === 0 ? null : Number((best(ours) / best(theirs)).toFixed(2));
-const slowest = taken === null ? null : Math.max(...taken.timesMs);
+const slowest = (times: typeof taken): string =>
+  times === null ? "skipped" : `${Math.max(...times.timesMs)} ms at most`;
 const result = {
   hardware,
   jobs,
@@ -94,6 +98,7 @@ const result = {
   theirs,
   ratio,
   taken,
+  handed,
 };
 if (values.json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
 else {
@@ -113,8 +118,9 @@ else {
       ) +
       row(
         `failover of a job's primary, lease ${FAILOVER_LEASE_MS} ms`,
-        slowest === null ? "skipped" : `${slowest} ms at most`,
+        slowest(taken),
         `<= ${FAILOVER_LEASE_MS + 2_000} ms`,
-      ),
+      ) +
+      row("hand-over of a job's primary at SIGTERM", slowest(handed), `<= ${HAND_OVER_MS_MAX} ms`),
   );
 }

@@ -79,6 +79,9 @@ export class LedgerFaults {
       case "crash":
         if (process !== undefined) this.#crash(process, fault.power, fault.forMs);
         return;
+      case "stop":
+        if (process !== undefined) this.#stop(process, fault.forMs);
+        return;
       case "pause":
         if (process !== undefined) this.#pause(process, fault.forMs);
         return;
@@ -130,6 +133,13 @@ export class LedgerFaults {
     process.crash(power);
     this.#downUntil.set(process, this.#targets.world.now + forMs);
     this.#later(forMs, () => process.start());
+  }
+
+  #stop(process: LedgerProcess, forMs: number): void {
+    const { life } = process;
+    process.giveUp(() => {
+      if (!this.#healed && process.life === life) this.#crash(process, false, forMs);
+    });
   }
 
   #pause(process: LedgerProcess, forMs: number): void {

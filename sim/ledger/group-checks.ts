@@ -1,6 +1,7 @@
 /**
  * What must hold of one group after every step, whatever the schedule. The ids are those of
- * docs/internals/vsr.md: I1..I8 of the log and of reads, G1..G5 of what a replica says, L1 of promises.
+ * docs/internals/vsr.md: I1..I8 of the log and of reads, G1..G5 of what a replica says, L1 and L2 of
+ * promises kept and given up.
  */
 
 import type { NodeId } from "../../src/core/base/ids.ts";
@@ -21,6 +22,7 @@ interface Observed {
 interface Promised {
   readonly to: NodeId;
   readonly until: number;
+  readonly view: number;
 }
 
 interface CheckOptions {
@@ -43,6 +45,7 @@ export class GroupChecks {
   readonly #commits = new Map<NodeId, number>();
   readonly #promises = new Map<NodeId, Promised>();
   readonly #views = new Map<NodeId, readonly [number, number]>();
+  readonly #resigned = new Map<NodeId, number>();
   readonly #reads = new Map<number, number>();
   readonly #options: CheckOptions;
   /** Everything up to here was acknowledged to somebody outside. */
@@ -171,6 +174,11 @@ export class GroupChecks {
   }
 
   #onSent({ id, durable }: Observed, message: VsrMessage): void {
+    if (message.kind === "resign") this.#resigned.set(id, message.view);
+    const leads = message.kind === "prepare" || message.kind === "commit";
+    if (leads && this.#resigned.get(id) === message.view) {
+      this.report(`L2: ${id} has given up view ${message.view} and leads on`);
+    }
     if (message.kind === "viewChangeResponse" && message.granted && !message.probe) {
       const { view, epoch } = message;
       if (durable.epoch === epoch && durable.knownView < view) {
@@ -192,13 +200,21 @@ export class GroupChecks {
 
   /** Promised to a primary: no other view before that is over, on the replica's own clock. */
   promised(observed: Observed, to: NodeId): void {
-    this.#promises.set(observed.id, { to, until: observed.clock + this.#options.leaseMs });
+    const until = observed.clock + this.#options.leaseMs;
+    this.#promises.set(observed.id, { to, until, view: observed.state.knownView });
+  }
+
+  /** Whoever it was promised to has given up that view. */
+  released(id: NodeId, by: NodeId, view: number): void {
+    const promise = this.#promises.get(id);
+    if (promise?.to === by && promise.view === view) this.#promises.delete(id);
   }
 
   /** Where reads rely on leases, a restart must count as a promise to whoever it was. (VSR-23) */
   restarted(id: NodeId, clock: number): void {
     if (!this.#options.leaseReads) return;
-    this.#promises.set(id, { to: "" as NodeId, until: clock + this.#options.leaseMs });
+    const until = clock + this.#options.leaseMs;
+    this.#promises.set(id, { to: "" as NodeId, until, view: 0 });
   }
 
   #checkViews({ id, state, clock }: Observed): void {

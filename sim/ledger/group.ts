@@ -154,6 +154,7 @@ export class Group {
 
   #hear(node: GroupNode, from: NodeId, message: VsrMessage): void {
     const { state } = node.replica ?? {};
+    if (message.kind === "resign") this.checks.released(node.id, from, message.view);
     const before = state?.peers.get(from)?.acked ?? -1;
     const old = message.kind === "prepareResponse" && message.view !== state?.knownView;
     this.step(node, { kind: "message", from, message });

@@ -73,6 +73,8 @@ type ProcessState = "down" | "starting" | "up" | "paused" | "corrupt";
 
 const RECOVERY_MS_MAX = 20;
 const STASH_MAX = 5_000;
+const HAND_OVER_MS_MAX = 3_000;
+const HAND_OVER_LOOK_MS = 50;
 
 export class LedgerProcess {
   readonly spec: LedgerSpec;
@@ -355,6 +357,20 @@ export class LedgerProcess {
     }
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#arm();
+  }
+
+  /** As at SIGTERM: `then` runs when others lead its groups, or after the time a node waits for that. */
+  giveUp(then: () => void): void {
+    if (this.state !== "up") return;
+    this.#around.world.note(`${this.id} gives up`);
+    this.#input({ kind: "giveUp", group: null });
+    const until = this.#around.world.now + HAND_OVER_MS_MAX;
+    const look = (): void => {
+      const isDone = (this.node?.handingOver ?? 0) === 0;
+      if (isDone || this.#around.world.now >= until) then();
+      else this.#after(HAND_OVER_LOOK_MS, "step", look);
+    };
+    this.#after(HAND_OVER_LOOK_MS, "step", look);
   }
 
   /** Kill: what was written stays readable. Power loss: what was not synced is at chance's mercy. */

@@ -8,6 +8,7 @@
  *   W5  nothing is acknowledged after a failed sync
  *   W6  a group's image comes back with the promises and entries that were durable
  *   E1  who has no log yet grants nothing (VSR-27)
+ *   I3  who gave up a view leads it no more
  *   I6  an ack of n means 0..n are durable; a granted view is durable (VSR-3, VSR-4)
  */
 
@@ -37,6 +38,7 @@ export class NodeObserver implements JournalObserver {
   #folds = new Map<GroupId, ImageFold>();
   /** What a disk held that is gone: acks of it may still be under way, and count. */
   #gone = new Map<GroupId, ImageFold>();
+  readonly #resigned = new Map<GroupId, number>();
   /** Files that a bit was flipped in. */
   readonly rotten = new Set<string>();
 
@@ -182,6 +184,12 @@ export class NodeObserver implements JournalObserver {
 
   /** I6: no message that rests on a record is sent before the record is durable. */
   onSend(group: GroupId, message: VsrMessage): void {
+    if (message.kind === "resign") this.#resigned.set(group, message.view);
+    if (message.kind === "prepare" || message.kind === "commit") {
+      this.#violations.check(this.#resigned.get(group) !== message.view, "I3", () => {
+        return `${this.#name} has given up view ${message.view} of ${group} and leads on`;
+      });
+    }
     if (message.kind === "prepareResponse" && message.acked >= 0) {
       // An answer that the view is over acks nothing.
       if (message.status === "staleView") return;

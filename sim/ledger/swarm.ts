@@ -24,6 +24,8 @@ export type LedgerFault =
       readonly power: boolean;
       readonly forMs: number;
     }
+  /** In good order: its groups find other primaries first. */
+  | { readonly kind: "stop"; readonly node: number; readonly forMs: number }
   | { readonly kind: "pause"; readonly node: number; readonly forMs: number }
   | {
       readonly kind: "partition";
@@ -208,6 +210,7 @@ function drawLinks(random: Random): LinkFaults {
 
 const KINDS: readonly (readonly [LedgerFault["kind"], number])[] = [
   ["crash", 4],
+  ["stop", 3],
   ["pause", 3],
   ["partition", 4],
   ["clog", 2],
@@ -257,6 +260,7 @@ function drawFault(kind: LedgerFault["kind"], random: Random, range: FaultRange)
   switch (kind) {
     case "crash":
       return { kind, node, power: random.chance(0.6), forMs };
+    case "stop":
     case "pause":
       return { kind, node, forMs };
     case "partition": {

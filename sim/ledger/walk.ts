@@ -55,6 +55,7 @@ interface Weather {
   readonly reconfigure: number;
   readonly compact: number;
   readonly reads: number;
+  readonly giveUp: number;
   readonly hurry: number;
   readonly order: number;
 }
@@ -69,9 +70,10 @@ function draw(random: Random): Weather {
     double: some(0.5),
     pause: some(0.5),
     cut: some(1),
-    reconfigure: some(3),
+    reconfigure: some(6),
     compact: some(0.7),
     reads: some(0.5),
+    giveUp: some(1),
     hurry: random.pick([0.1, 0.3, 0.6]),
     order: random.pick([0.4, 0.8, 0.95]),
   };
@@ -143,6 +145,7 @@ function disturb(group: Group, node: GroupNode, weather: Weather): void {
     [weather.cut, () => cut(group, node)],
     [weather.reconfigure, () => reconfigure(group, group.primary ?? node)],
     [weather.compact, () => group.compact(node)],
+    [weather.giveUp, () => giveUp(group, group.primary ?? node)],
   ];
   let choice = random.float() * kinds.reduce((sum, [weight]) => sum + weight, 0);
   for (const [weight, act] of kinds) {
@@ -177,6 +180,12 @@ function cut(group: Group, node: GroupNode): void {
   const whole = node.deaf || node.mute;
   node.deaf = !whole && group.random.chance(0.8);
   node.mute = !whole && group.random.chance(0.8);
+}
+
+/** A primary goes in good order; its word gets out, and perhaps nothing comes in any more. */
+function giveUp(group: Group, node: GroupNode): void {
+  group.step(node, { kind: "giveUp" });
+  node.deaf ||= group.random.chance(0.3);
 }
 
 /** Somebody else in for somebody; now and then one more or one less. */

@@ -40,6 +40,8 @@ import { Store } from "./store.ts";
 /** Records without room in the log's queue: beyond it clients are told to retry, and peers are not heard. */
 const DISK_BEHIND_RECORDS = 20_000;
 const LEADS_EVERY_MS = 1_000;
+/** The groups this node leads find another primary, for so long, before it goes. */
+const HAND_OVER_MS_MAX = 3_000;
 /** Work under way may finish for so long before the node goes. */
 const DRAIN_MS_MAX = 1_000;
 const DRAIN_LOOK_MS = 10;
@@ -188,15 +190,14 @@ export class LedgerHost implements LedgerService {
     }
   }
 
-  /** Lets what is under way finish, writes a checkpoint, ends. */
+  /** Lets others lead, what is under way finish, writes a checkpoint, ends. */
   async stop(requester: AuditRequester): Promise<void> {
     if (this.#closing) return;
     this.note({ kind: "node.leaving", subject: this.config.name, requester });
     this.#closing = true;
-    const until = this.#handlers.clock.now() + DRAIN_MS_MAX;
-    while (this.#waiting.size > 0 && this.#handlers.clock.now() < until) {
-      await this.background.pause(DRAIN_LOOK_MS);
-    }
+    this.#driver?.take({ kind: "giveUp", group: null });
+    await this.#until(HAND_OVER_MS_MAX, () => (this.node?.handingOver ?? 0) === 0);
+    await this.#until(DRAIN_MS_MAX, () => this.#waiting.size === 0);
     const retry = { kind: "retry", why: "the node is going down; ask another" } as const;
     for (const onAnswer of this.#waiting.values()) onAnswer(retry);
     this.#waiting.clear();
@@ -207,6 +208,13 @@ export class LedgerHost implements LedgerService {
       await done;
     }
     await this.#closeAll();
+  }
+
+  async #until(limitMs: number, isDone: () => boolean): Promise<void> {
+    const until = this.#handlers.clock.now() + limitMs;
+    while (!isDone() && this.#handlers.clock.now() < until) {
+      await this.background.pause(DRAIN_LOOK_MS);
+    }
   }
 
   async #open(): Promise<void> {

@@ -42,6 +42,7 @@ const MESSAGE_KINDS: readonly VsrMessageKind[] = [
   "found",
   "unknownGroup",
   "newerEpoch",
+  "resign",
 ];
 
 function writeMembers(out: ByteWriter, members: readonly NodeId[]): void {
@@ -282,15 +283,7 @@ export function writeMessage(out: ByteWriter, message: VsrMessage): void {
       out.uint8(message.probe ? 1 : 0);
       return;
     case "viewChangeResponse":
-      out.varint(message.view);
-      out.uint8(message.probe ? 1 : 0);
-      out.uint8(message.granted ? 1 : 0);
-      out.varint(message.currentView);
-      out.varint(message.lastNormalView);
-      writeSeq(out, message.lastSeq);
-      writeSeq(out, message.commit);
-      writeEntries(out, message.entries);
-      out.float64(message.leaseLeftMs);
+      writeGrant(out, message);
       return;
     case "newView":
       out.varint(message.view);
@@ -317,9 +310,28 @@ export function writeMessage(out: ByteWriter, message: VsrMessage): void {
       return;
     case "unknownGroup":
       return;
+    case "resign":
+      out.varint(message.view);
+      out.text(message.successor);
+      return;
     default:
       assertNever(message);
   }
+}
+
+function writeGrant(
+  out: ByteWriter,
+  message: Extract<VsrMessage, { kind: "viewChangeResponse" }>,
+): void {
+  out.varint(message.view);
+  out.uint8(message.probe ? 1 : 0);
+  out.uint8(message.granted ? 1 : 0);
+  out.varint(message.currentView);
+  out.varint(message.lastNormalView);
+  writeSeq(out, message.lastSeq);
+  writeSeq(out, message.commit);
+  writeEntries(out, message.entries);
+  out.float64(message.leaseLeftMs);
 }
 
 export function readMessage(from: ByteReader): VsrMessage {
@@ -434,6 +446,13 @@ function readLogMessage(from: ByteReader, kind: LogMessageKind, epoch: number): 
       return { kind, epoch, members: readGroupMembers(from) };
     case "unknownGroup":
       return { kind, epoch };
+    case "resign":
+      return {
+        kind,
+        epoch,
+        view: readView(from),
+        successor: from.text(NODE_ID_BYTES_MAX) as NodeId,
+      };
     default:
       return assertNever(kind);
   }

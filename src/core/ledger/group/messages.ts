@@ -139,6 +139,13 @@ export type VsrMessage =
     }
   | { readonly kind: "unknownGroup"; readonly epoch: number }
   | {
+      /** Primary to replicas: this view leads no more; the successor asks for the next one it owns. */
+      readonly kind: "resign";
+      readonly epoch: number;
+      readonly view: number;
+      readonly successor: NodeId;
+    }
+  | {
       /** You live in an older epoch. */
       readonly kind: "newerEpoch";
       readonly epoch: number;

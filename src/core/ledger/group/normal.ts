@@ -42,7 +42,7 @@ export function propose(ctx: VsrContext, operations: readonly Operation[]): void
 function refusal(ctx: VsrContext): RefusalReason | null {
   const { state, config } = ctx;
   if (state.status === "retired") return "retired";
-  if (!state.acting) return "notPrimary";
+  if (!state.acting || state.giveUpBy < Number.POSITIVE_INFINITY) return "notPrimary";
   if (ctx.rules.reconfigureIsLast && state.reconfigureSeq >= 0) return "reconfiguring";
   const inFlight = ctx.lastSeq - state.commit;
   if (ctx.lastSeq >= SEQ_MAX) return "windowFull";
@@ -383,6 +383,7 @@ export function stepDown(ctx: VsrContext, why: string): void {
   state.pending = new Map();
   state.heartbeatAt = Number.POSITIVE_INFINITY;
   state.noticeAt = Number.POSITIVE_INFINITY;
+  state.giveUpBy = Number.POSITIVE_INFINITY;
   // It knows best where the log is, but others may be ahead of it already.
   state.electAt = ctx.now + config.rankDelayMs * state.members.length;
   failReads(ctx);

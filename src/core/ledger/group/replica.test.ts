@@ -551,3 +551,81 @@ describe("compaction and snapshots", () => {
     expect(trio.propose("b", "y")).toEqual([]);
   });
 });
+
+describe("a primary that gives up (VSR-16)", () => {
+  it("is followed at once by a backup that has its log, though leases run", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.settle();
+    trio.step("a", { kind: "giveUp" });
+    trio.settle();
+    expect(trio.primary).toBe("b");
+    trio.propose("b", "y");
+    trio.settle();
+    expect(trio.committed("b")).toEqual(["x", "noop/2", "y"]);
+  });
+
+  it("first commits what is in flight, and takes nothing new meanwhile", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.settle();
+    trio.propose("a", "y");
+    trio.step("a", { kind: "giveUp" });
+    trio.propose("a", "z");
+    expect(trio.effects("a", "refused")).toMatchObject([{ eventId: "z", reason: "notPrimary" }]);
+    expect(trio.at("a").state.acting).toBe(true);
+    trio.settle();
+    expect(trio.committed("a").slice(0, 2)).toEqual(["x", "y"]);
+    expect(trio.primary).toBe("b");
+  });
+
+  it("goes though something in flight does not commit, and nothing acked is lost", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.settle();
+    trio.lost = ({ message }) => message.kind === "prepareResponse";
+    trio.propose("a", "y");
+    trio.step("a", { kind: "giveUp" });
+    trio.settle();
+    expect(trio.primary).toBe("a");
+    trio.advance(600);
+    trio.mend();
+    trio.advance(600);
+    expect(trio.primary).toBe("b");
+    expect(trio.committed("b").slice(0, 2)).toEqual(["x", "y"]);
+  });
+
+  it("names nobody who has been silent, and leads on when all are", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.settle();
+    trio.crash("b");
+    trio.advance(15_000);
+    trio.step("a", { kind: "giveUp" });
+    trio.settle();
+    expect(trio.primary).toBe("c");
+    const empty = new Trio();
+    empty.advance(5_000);
+    empty.step("a", { kind: "giveUp" });
+    empty.settle();
+    expect(empty.primary).toBe("b");
+    const alone = new Trio();
+    alone.step("a", { kind: "giveUp" });
+    expect(alone.primary).toBe("a");
+  });
+
+  it("frees nobody from a promise to another primary", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.settle();
+    trio.step("a", { kind: "giveUp" });
+    trio.settle();
+    const from = nodeId("a");
+    for (const view of [1, 2]) {
+      const message = { kind: "resign", epoch: 1, view, successor: nodeId("c") } as const;
+      trio.step("c", { kind: "message", from, message });
+    }
+    expect(trio.at("c").state.primary).toBe("b");
+    expect(trio.at("c").state.candidacy).toBeNull();
+  });
+});

@@ -15,6 +15,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { checkVsrConfig, type VsrConfig } from "./config.ts";
 import { VsrContext } from "./context.ts";
+import { giveUp, onResign, resignWhenSettled } from "./hand-over.ts";
 import type { GroupSnapshot, VsrMessage } from "./messages.ts";
 import {
   advanceCommit,
@@ -102,7 +103,8 @@ export class Replica {
     const { state } = this.#ctx;
     if (state.status === "broken") return null;
     // Only a primary has something to say at these times; another's would never be over.
-    let at = state.acting ? Math.min(state.heartbeatAt, state.noticeAt) : state.electAt;
+    const { heartbeatAt, noticeAt, giveUpBy } = state;
+    let at = state.acting ? Math.min(heartbeatAt, noticeAt, giveUpBy) : state.electAt;
     const { candidacy, transfer } = state;
     if (candidacy !== null) at = Math.min(at, candidacy.deadline, candidacy.resendAt);
     if (transfer !== null) at = Math.min(at, transfer.retryAt);
@@ -130,6 +132,7 @@ export class Replica {
   get room(): number {
     const { state, config, lastSeq } = this.#ctx;
     if (!state.acting || state.reconfigureSeq >= 0) return 0;
+    if (state.giveUpBy < Number.POSITIVE_INFINITY) return 0;
     if (state.inFlightBytes >= config.windowBytes) return 0;
     return Math.max(0, config.windowEntries - (lastSeq - state.commit));
   }
@@ -149,6 +152,7 @@ export class Replica {
     ctx.now = now;
     ctx.out = [];
     work();
+    resignWhenSettled(ctx);
     flush(ctx);
     return ctx.out;
   }
@@ -239,6 +243,9 @@ export class Replica {
         return;
       case "compact":
         this.#compact(input.snapshot);
+        return;
+      case "giveUp":
+        giveUp(ctx);
         return;
       case "stop":
         stop(ctx, input.why);
@@ -331,6 +338,9 @@ export class Replica {
         return;
       case "unknownGroup":
         if (state.acting || state.candidacy !== null) this.#invite(from);
+        return;
+      case "resign":
+        onResign(ctx, from, message);
         return;
       case "found":
       case "newerEpoch":

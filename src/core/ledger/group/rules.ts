@@ -53,6 +53,10 @@ export interface VsrRules {
   readonly learnersDoNotVote: boolean;
   /** Messages of other epochs are refused. (VSR-27) */
   readonly epochChecked: boolean;
+  /** Who has given up a view leads it no more, its lease included. (VSR-16) */
+  readonly resignedIsOver: boolean;
+  /** A successor waits for a quorum to learn what is committed, like any candidate. (VSR-13) */
+  readonly successorAsks: boolean;
 }
 
 export const VSR_RULES: VsrRules = {
@@ -80,4 +84,6 @@ export const VSR_RULES: VsrRules = {
   reconfigureIsLast: true,
   learnersDoNotVote: true,
   epochChecked: true,
+  resignedIsOver: true,
+  successorAsks: true,
 };

@@ -119,6 +119,8 @@ export interface ReplicaState {
   electAt: number;
   heartbeatAt: number;
   noticeAt: number;
+  /** A primary that gives up does so by then, whatever is in flight; never unless it was told to. */
+  giveUpBy: number;
   /** Of the newest message of the present primary. */
   echoSentAt: number;
   echoRound: number;
@@ -167,6 +169,7 @@ export function freshState(epoch: number, members: readonly NodeId[]): ReplicaSt
     electAt: NEVER,
     heartbeatAt: NEVER,
     noticeAt: NEVER,
+    giveUpBy: NEVER,
     echoSentAt: -1,
     echoRound: 0,
     round: 0,

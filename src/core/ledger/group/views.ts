@@ -23,7 +23,7 @@ export function mayVote(ctx: VsrContext): boolean {
 
 /** The primary has been silent for long enough: would the others follow us? */
 export function probe(ctx: VsrContext): void {
-  const { state, config } = ctx;
+  const { state } = ctx;
   if (!mayVote(ctx)) {
     state.electAt = Number.POSITIVE_INFINITY;
     return;
@@ -39,7 +39,28 @@ export function probe(ctx: VsrContext): void {
     state.electAt = Number.POSITIVE_INFINITY;
     return;
   }
-  const candidacy: Candidacy = {
+  const candidacy = newCandidacy(ctx, view);
+  state.candidacy = candidacy;
+  state.electAt = Number.POSITIVE_INFINITY;
+  if (candidacy.replies.size + 1 >= ctx.quorum) stand(ctx, candidacy);
+  else ask(ctx, candidacy);
+}
+
+/** The primary gave up and named us: it asked the others already, so there is nothing to probe. */
+export function succeed(ctx: VsrContext): void {
+  const view = mayVote(ctx) ? nextOwnedView(ctx) : null;
+  if (view === null) return;
+  if (ctx.rules.successorAsks) {
+    stand(ctx, newCandidacy(ctx, view));
+    return;
+  }
+  promise(ctx, view, ctx.self);
+  finishAdoption(ctx, { keep: ctx.lastSeq, snapshot: null, entries: [] }, ctx.state.commit);
+}
+
+function newCandidacy(ctx: VsrContext, view: number): Candidacy {
+  const { config } = ctx;
+  return {
     view,
     probing: true,
     replies: new Map(),
@@ -48,10 +69,6 @@ export function probe(ctx: VsrContext): void {
     deadline: ctx.now + config.viewChangeTimeoutMs,
     resendAt: ctx.now + config.retransmitMs,
   };
-  state.candidacy = candidacy;
-  state.electAt = Number.POSITIVE_INFINITY;
-  if (candidacy.replies.size + 1 >= ctx.quorum) stand(ctx, candidacy);
-  else ask(ctx, candidacy);
 }
 
 /** Null when the views of this group are used up, which takes a hostile peer and thousands of years. */

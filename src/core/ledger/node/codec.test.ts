@@ -50,6 +50,7 @@ const vsr: readonly VsrMessage[] = [
   { kind: "found", epoch: 1, members },
   { kind: "unknownGroup", epoch: 1 },
   { kind: "newerEpoch", epoch: 3, members },
+  { kind: "resign", epoch: 3, view: 9, successor: nodeId("n1") },
 ];
 
 const created = event("JobCreated");

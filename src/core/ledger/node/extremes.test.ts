@@ -81,6 +81,7 @@ function recordSamples(): Map<string, Sample[]> {
     ({ node }) => node?.groups.get(jobId as GroupId)?.replica.state.acting === true,
   );
   if (primary === undefined) throw new Error("a group has a primary");
+  cluster.giveUp(primary);
   cluster.kill(primary);
   cluster.run(25_000);
   cluster.start(primary);
@@ -155,7 +156,7 @@ describe("a message with a number at its extreme", { timeout: 120_000 }, () => {
   it("is tried for every kind of message between nodes", () => {
     const wanted = [
       ...["prepare", "prepareResponse", "commit", "viewChange", "viewChangeResponse", "newView"],
-      ...["fetchLog", "logSuffix", "found", "unknownGroup", "newerEpoch"],
+      ...["fetchLog", "logSuffix", "found", "unknownGroup", "newerEpoch", "resign"],
     ].map((kind) => `vsr/${kind}`);
     const missing = wanted.filter((kind) => !SAMPLES.has(kind));
     expect(missing).toEqual([]);

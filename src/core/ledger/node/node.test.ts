@@ -255,6 +255,26 @@ describe("a replica that is replaced", () => {
   });
 });
 
+describe("a node that gives up what it leads (VSR-16)", () => {
+  it("is followed by others at once, and requests in hand are answered by them", () => {
+    const cluster = new TestCluster(THREE);
+    cluster.run(1_000);
+    const jobs = [0, 1, 2].map((index) => jobOf(cluster.ask(index, submit())));
+    const test = cluster.at(0);
+    const token = cluster.request(0, event(jobs[0] ?? "", "a", accepted));
+    expect(test.node?.status().leading).toBeGreaterThan(1);
+    cluster.giveUp(test);
+    expect(test.node?.handingOver).toBe(0);
+    expect(test.node?.status().leading).toBe(0);
+    cluster.kill(test);
+    expect(cluster.answers.get(token)).toMatchObject({ kind: "committed", outcome: "applied" });
+    for (const jobId of jobs) {
+      // Far less than a lease.
+      expect(cluster.ask(1, event(jobId, "b", accepted), 500).kind).toBe("committed");
+    }
+  });
+});
+
 describe("nodes that compare what they have (AE-3)", () => {
   it("find nothing to say about equal histories, also with some jobs behind", () => {
     const cluster = new TestCluster(THREE);

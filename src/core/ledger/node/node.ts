@@ -56,6 +56,8 @@ export class LedgerNode {
   readonly #service: Service;
   readonly #identities: Identities;
   readonly #admission: Admission;
+  /** Groups given up by this process; it gives up one at a time, or all before it ends. */
+  readonly #givenUp = new Set<GroupId>();
   #archiveAt = 0;
 
   constructor(options: LedgerOptions, random: Random) {
@@ -127,6 +129,9 @@ export class LedgerNode {
       case "tick":
         this.#onTick();
         return;
+      case "giveUp":
+        this.#giveUp(input.group);
+        return;
       case "request":
         if (this.#admission.isMember) this.#service.onRequest(input.token, input.request);
         else this.#context.emit({ kind: "answer", token: input.token, answer: NOT_JOINED });
@@ -166,6 +171,17 @@ export class LedgerNode {
       ...{ jobs, shards, leading, waiting, forwarded, appends, durable, keys },
       clockSkewRefused: hlc.refused,
     };
+  }
+
+  /** Groups that this node has given up and nobody else leads yet, as far as it knows. */
+  get handingOver(): number {
+    const { self, groups } = this.#context;
+    let count = 0;
+    for (const id of this.#givenUp) {
+      const primary = groups.get(id)?.replica.state.primary ?? null;
+      if (groups.has(id) && (primary === null || primary === self)) count++;
+    }
+    return count;
   }
 
   /** For checkpoints, status and checkers; not to be changed. */
@@ -231,6 +247,15 @@ export class LedgerNode {
         return;
       default:
         assertNever(message);
+    }
+  }
+
+  #giveUp(only: GroupId | null): void {
+    for (const [id, group] of this.#context.groups) {
+      const { acting, members } = group.replica.state;
+      if (!acting || members.length === 1 || (only !== null && only !== id)) continue;
+      this.#givenUp.add(id);
+      this.#groups.step(group, { kind: "giveUp" });
     }
   }
 

@@ -81,6 +81,8 @@ export type LedgerInput =
     }
   | { readonly kind: "durable"; readonly count: number }
   | { readonly kind: "tick" }
+  /** Let others lead this group, or, with null, all that this node leads: it is about to go. */
+  | { readonly kind: "giveUp"; readonly group: GroupId | null }
   | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest };
 
 export type LedgerEffect =

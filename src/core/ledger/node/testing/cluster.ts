@@ -156,6 +156,13 @@ export class TestCluster {
     test.first = "join";
   }
 
+  /** As at SIGTERM: others lead what this node has led. */
+  giveUp(test: TestNode): void {
+    test.node?.take({ kind: "giveUp", group: null }, millis(this.now), this.#wall(test));
+    this.#drain(test);
+    this.settle();
+  }
+
   /** What was not durable is lost. */
   kill(test: TestNode): void {
     test.node = null;
