@@ -8,7 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import type { EventId, JobEvent } from "../../src/core/ledger/job/events.ts";
 import type { JobId } from "../../src/core/ledger/job/job-id.ts";
-import { LedgerStream } from "../../src/ledger/testing/stream-client.ts";
+import { LedgerStream } from "../../src/ledger/stream-client.ts";
 import { Meter, type Metered } from "./meter.ts";
 import { LedgerCluster } from "./processes.ts";
 

@@ -4,7 +4,7 @@
  */
 
 import { setTimeout as pause } from "node:timers/promises";
-import { LedgerStream } from "../../src/ledger/testing/stream-client.ts";
+import { LedgerStream } from "../../src/ledger/stream-client.ts";
 import { acceptedEvent, createJobs } from "./commits.ts";
 import { LedgerCluster } from "./processes.ts";
 

@@ -25,6 +25,7 @@ import type {
   LedgerNodeConfig,
   LedgerRules,
 } from "../../src/core/ledger/node/types.ts";
+import type { WatchItem, WatchRequest } from "../../src/core/ledger/node/watch.ts";
 import type { NodeClock } from "../kernel/clock.ts";
 import type { EventName, World } from "../kernel/world.ts";
 import type { LedgerDisk } from "./disk.ts";
@@ -95,6 +96,7 @@ export class LedgerProcess {
   #stash: Stashed[] = [];
   #tokens = 0;
   #answers = new Map<number, (answer: LedgerAnswer | null) => void>();
+  readonly #watchers = new Map<number, (items: readonly WatchItem[] | null) => void>();
   #turning = false;
 
   constructor(spec: LedgerSpec, around: LedgerSurroundings, clock: NodeClock, disk: LedgerDisk) {
@@ -211,6 +213,28 @@ export class LedgerProcess {
     });
   }
 
+  /** Null when the process ends; 0: it does not serve. A paused one hears of it when it wakes. */
+  watch(
+    request: WatchRequest,
+    room: number,
+    told: (items: readonly WatchItem[] | null) => void,
+  ): number {
+    if (!this.serves) return 0;
+    const token = ++this.#tokens;
+    this.#watchers.set(token, told);
+    this.#inLife(false, () => this.#input({ kind: "watch", token, request, room }));
+    return token;
+  }
+
+  makeRoom(token: number, count: number): void {
+    this.#inLife(false, () => this.#input({ kind: "watchRoom", token, count }));
+  }
+
+  endWatch(token: number): void {
+    this.#watchers.delete(token);
+    this.#inLife(false, () => this.#input({ kind: "watchEnd", token }));
+  }
+
   #input(input: LedgerInput): void {
     const { node } = this;
     if (node === null || this.state === "down") return;
@@ -267,6 +291,9 @@ export class LedgerProcess {
         done?.(effect.answer);
         return;
       }
+      case "watched":
+        this.#watchers.get(effect.token)?.(effect.items);
+        return;
       default:
     }
   }
@@ -401,6 +428,9 @@ export class LedgerProcess {
     const answers = this.#answers;
     this.#answers = new Map();
     for (const done of answers.values()) done(null);
+    const watchers = [...this.#watchers.values()];
+    this.#watchers.clear();
+    for (const told of watchers) told(null);
   }
 
   /** The disk is gone; the next start finds an empty one, and was told to join. */

@@ -24,6 +24,7 @@ import { FakeManager } from "./manager.ts";
 import { ledgerRulesWithout } from "./mutants.ts";
 import { LedgerProcess, type LedgerSurroundings } from "./node.ts";
 import { drawLedgerPlan, LEDGER_CALM_MS, type LedgerPlan } from "./swarm.ts";
+import { LedgerWatchers } from "./watchers.ts";
 
 export interface LedgerRunOptions {
   readonly seed: number;
@@ -67,6 +68,7 @@ class LedgerRun {
   readonly history: LedgerHistory;
   readonly #violations: Violations;
   readonly #faults: LedgerFaults;
+  readonly #watchers: LedgerWatchers;
   readonly #options: LedgerRunOptions;
 
   constructor(options: LedgerRunOptions, plan: LedgerPlan) {
@@ -91,6 +93,8 @@ class LedgerRun {
     const { processes, history } = this;
     const clientWorld = { world, plan, processes, checkers, history };
     this.clients = new LedgerClients(clientWorld, world.random.fork("clients"));
+    const watched = { world, processes, checkers, violations: this.#violations };
+    this.#watchers = new LedgerWatchers(watched, world.random.fork("watchers"));
     const { clients } = this;
     this.#faults = new LedgerFaults({ world, network, links, processes, checkers, clients, plan });
   }
@@ -119,17 +123,20 @@ class LedgerRun {
     });
     world.schedule(500, "fault", 0, () => this.#faults.schedule(keep));
     world.schedule(2_000, "step", 0, () => this.clients.start());
+    world.schedule(2_000, "step", 0, () => this.#watchers.start());
     this.#sample();
     if (this.#until(plan.healAt + 100)) return this.#violations.first;
     this.clients.stop();
     const finale = new Finale(this, world.random.fork("finale"));
     finale.begin();
     const limit = plan.healAt + LEDGER_CALM_MS;
-    while (!finale.isOver()) {
+    while (!finale.isOver() || this.#watchers.missing() !== null) {
       if (this.#until(Math.min(world.now + 500, limit))) return this.#violations.first;
       if (world.now < limit) continue;
       const missing = finale.missing();
       if (missing !== null) this.#violations.report(missing.id, missing.text);
+      const untold = this.#watchers.missing();
+      if (untold !== null) this.#violations.report("L5", untold);
       break;
     }
     this.history.finale();

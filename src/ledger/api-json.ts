@@ -277,3 +277,12 @@ export function jobJson(state: JobState): Record<string, unknown> {
 export function trailJson({ hlc, ...entry }: TrailEntry): Record<string, unknown> {
   return { ...entry, at: new Date(hlc.wallMs).toISOString(), hlc };
 }
+
+/** Bytes as base64, all else as it is. */
+export function eventJson(event: JobEvent): Record<string, unknown> {
+  const fields = Object.entries(event).map(([name, value]) => [
+    name,
+    value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value,
+  ]);
+  return Object.fromEntries(fields);
+}

@@ -5,6 +5,7 @@
  *     frame = length u32 · request*        answers = length u32 · answer*        paired by the client's ids
  *
  * Requests in flight are bounded per connection: beyond it we stop reading, and TCP tells the client.
+ * Watches are served on the same connection (`stream-watches.ts`).
  */
 
 import type { Socket } from "node:net";
@@ -14,6 +15,7 @@ import type { LedgerAnswer, NodeMessage } from "../core/ledger/node/messages.ts"
 import type { AuditRequester } from "../host/ports/audit.ts";
 import { FrameReader, frame } from "../wire/frame.ts";
 import type { LedgerService } from "./service.ts";
+import { StreamWatches } from "./stream-watches.ts";
 
 export const STREAM_PROTOCOL = "hyperscale-ledger-1";
 /** A submission may bring a description of a megabyte. */
@@ -49,7 +51,13 @@ export function serveStream(socket: Socket, host: LedgerService, requester: Audi
     if (answers.length === 0) queueMicrotask(flush);
     answers.push({ kind: "answer", id, answer: text });
   };
+  const watches = new StreamWatches(host, socket, (message) => {
+    for (const bytes of encodeBatches(writer, [message], ANSWER_BYTES)) {
+      socket.write(frame(bytes, STREAM_FRAME_BYTES_MAX));
+    }
+  });
   const take = (message: NodeMessage): boolean => {
+    if (message.kind === "watch") return watches.take(message.id, message.request);
     if (message.kind !== "request" || message.request.kind === "found") return false;
     inFlight++;
     const { id, request } = message;

@@ -19,6 +19,7 @@ import { LEDGER_RULES } from "../core/ledger/node/config.ts";
 import type { LedgerRequest, NodeMessage } from "../core/ledger/node/messages.ts";
 import { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerEffect } from "../core/ledger/node/types.ts";
+import type { WatchRequest } from "../core/ledger/node/watch.ts";
 import type { Background } from "../host/background.ts";
 import type { ControlServer } from "../host/control/server.ts";
 import type { AuditEvent, AuditRequester, OpenAudit } from "../host/ports/audit.ts";
@@ -33,7 +34,7 @@ import { Driver } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
 import { identityOfDirectory } from "./identity.ts";
 import { Peers } from "./peers.ts";
-import type { LedgerService, OnAnswer } from "./service.ts";
+import type { LedgerService, OnAnswer, OnItems, Watching } from "./service.ts";
 import { type HostCounts, type HostStatus, hostStatus } from "./status.ts";
 import { Store } from "./store.ts";
 
@@ -75,6 +76,7 @@ export class LedgerHost implements LedgerService {
   readonly config: LedgerConfig;
   readonly #handlers: HostHandlers;
   readonly #waiting = new Map<number, OnAnswer>();
+  readonly #watchers = new Map<number, OnItems>();
   readonly counts: HostCounts = { requests: 0, answers: 0, commits: 0, alarms: 0, shed: 0 };
   readonly #leads = { gained: 0, lost: 0, pending: false };
   #driver: Driver | null = null;
@@ -147,6 +149,23 @@ export class LedgerHost implements LedgerService {
     const token = ++this.#tokens;
     this.#waiting.set(token, onAnswer);
     driver.take({ kind: "request", token, request });
+  }
+
+  watch(request: WatchRequest, room: number, onItems: OnItems): Watching {
+    const driver = this.#driver;
+    if (driver === null || this.#closing) {
+      onItems([{ kind: "refused", why: "the node is starting or going down; ask another" }]);
+      return { makeRoom: () => undefined, end: () => undefined };
+    }
+    const token = ++this.#tokens;
+    this.#watchers.set(token, onItems);
+    driver.take({ kind: "watch", token, request, room });
+    return {
+      makeRoom: (count) => driver.take({ kind: "watchRoom", token, count }),
+      end: () => {
+        if (this.#watchers.delete(token)) driver.take({ kind: "watchEnd", token });
+      },
+    };
   }
 
   /** A job that has left memory; null when this node does not have it either. */
@@ -311,6 +330,9 @@ export class LedgerHost implements LedgerService {
         onAnswer?.(effect.answer);
         return;
       }
+      case "watched":
+        this.#watchers.get(effect.token)?.(effect.items);
+        return;
       case "applied":
         this.counts.commits++;
         return;

@@ -3,6 +3,7 @@
 import type { JobState } from "../core/ledger/job/job-state.ts";
 import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
+import type { WatchItem, WatchRequest } from "../core/ledger/node/watch.ts";
 import type { Background } from "../host/background.ts";
 import type { AuditEvent, AuditRequester } from "../host/ports/audit.ts";
 import type { AuditPage, AuditQuery } from "./audit.ts";
@@ -10,6 +11,15 @@ import type { LedgerConfig } from "./config.ts";
 import type { HostStatus } from "./status.ts";
 
 export type OnAnswer = (answer: LedgerAnswer) => void;
+
+export type OnItems = (items: readonly WatchItem[]) => void;
+
+/** A watch under way. */
+export interface Watching {
+  /** So many more items may come. */
+  makeRoom(count: number): void;
+  end(): void;
+}
 
 export interface LedgerService {
   readonly config: LedgerConfig;
@@ -20,6 +30,8 @@ export interface LedgerService {
   wall(): number;
   /** `onAnswer` is called once. */
   request(request: LedgerRequest, requester: AuditRequester, onAnswer: OnAnswer): void;
+  /** `onItems` is called in the turn that commits; at most `room` items come before there is more. */
+  watch(request: WatchRequest, room: number, onItems: OnItems): Watching;
   /** A job that has left memory; null when this node does not have it either. */
   archived(jobId: string): Promise<JobState | null>;
   audit(query: AuditQuery): Promise<AuditPage>;

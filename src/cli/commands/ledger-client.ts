@@ -11,9 +11,9 @@ import {
   type JsonObject,
   LedgerClientError,
   type LedgerReply,
-  type LedgerTarget,
 } from "../../ledger/client.ts";
 import { listed } from "../option-values.ts";
+import { type Common, runCommand, UsageError, withTarget } from "./ledger-target.ts";
 import {
   showAudit,
   showHistory,
@@ -22,10 +22,6 @@ import {
   showReplaced,
   showStatus,
 } from "./ledger-views.ts";
-
-interface Common extends LedgerTarget {
-  readonly json?: boolean;
-}
 
 interface PutOptions extends Common {
   readonly key?: string;
@@ -85,17 +81,6 @@ Run it against a node that stays. What could not be moved is listed; run it agai
 Exit codes: 0 all groups were moved, 1 some were not.
 `;
 
-function withTarget(command: Command): Command {
-  return command
-    .option(
-      "--api <host:port>",
-      "a node's interface, or several with commas (or HYPERSCALE_LEDGER_API)",
-      process.env["HYPERSCALE_LEDGER_API"] ?? "127.0.0.1:7201",
-    )
-    .option("--token-file <file>", "bearer token, if the node asks for one")
-    .option("--json", "the answer as JSON");
-}
-
 export function registerLedgerClient(ledger: Command): void {
   withTarget(ledger.command("put [job]"))
     .description("submit a job, or an event of a job")
@@ -120,24 +105,26 @@ export function registerLedgerClient(ledger: Command): void {
     .option("--completed <n>", "progress: finished so far", Number)
     .option("--failed <n>", "progress: failed so far", Number)
     .addHelpText("after", PUT_HELP)
-    .action((job: string | undefined, options: PutOptions) => run(() => put(job, options)));
+    .action((job: string | undefined, options: PutOptions) => runCommand(() => put(job, options)));
   withTarget(ledger.command("get <job>"))
     .description("read a job")
     .option("--level <level>", "eventual, session, bounded or strong", "session")
     .option("--min-seq <n>", "session: at least this place of its log", Number)
     .option("--stale <ms>", "bounded: how old the answer may be", Number)
     .addHelpText("after", GET_HELP)
-    .action((job: string, options: ReadOptions) => run(() => get(job, options, showJob)));
+    .action((job: string, options: ReadOptions) => runCommand(() => get(job, options, showJob)));
   withTarget(ledger.command("history <job>"))
     .description("list the events of a job: place, time, outcome")
     .option("--level <level>", "eventual, session, bounded or strong", "session")
     .option("--min-seq <n>", "session: at least this place of its log", Number)
     .option("--stale <ms>", "bounded: how old the answer may be", Number)
-    .action((job: string, options: ReadOptions) => run(() => get(job, options, showHistory)));
+    .action((job: string, options: ReadOptions) =>
+      runCommand(() => get(job, options, showHistory)),
+    );
   withTarget(ledger.command("status"))
     .description("a node's groups, log and peers")
     .option("--groups [prefix]", "list groups with their views and primaries")
-    .action((options: StatusOptions) => run(() => status(options)));
+    .action((options: StatusOptions) => runCommand(() => status(options)));
   withTarget(ledger.command("audit"))
     .description("events of any time range, archived jobs included")
     .option("--from <time>", "2026-01-31T12:00:00Z, or milliseconds")
@@ -145,13 +132,13 @@ export function registerLedgerClient(ledger: Command): void {
     .option("--job <job>", "only this job")
     .option("--limit <n>", "at most so many", Number, 1_000)
     .addHelpText("after", AUDIT_HELP)
-    .action((options: AuditOptions) => run(() => audit(options)));
+    .action((options: AuditOptions) => runCommand(() => audit(options)));
   withTarget(ledger.command("replace"))
     .description("give a node's place in every group this node knows to another node")
     .requiredOption("--leaving <name>", "the node that is gone or shall go")
     .requiredOption("--joining <name>", "the node that takes its place; configured and running")
     .addHelpText("after", REPLACE_HELP)
-    .action((options: ReplaceOptions) => run(() => replace(options)));
+    .action((options: ReplaceOptions) => runCommand(() => replace(options)));
 }
 
 interface ReplaceOptions extends Common {
@@ -167,19 +154,6 @@ async function replace({ leaving, joining, ...options }: ReplaceOptions): Promis
   show(options, reply, () => showReplaced(reply.body));
   if (Array.isArray(reply.body["failed"]) && reply.body["failed"].length > 0) {
     process.exitCode = EXIT_FAILURE;
-  }
-}
-
-class UsageError extends Error {}
-
-async function run(work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    const usage = error instanceof UsageError;
-    if (!usage && !(error instanceof LedgerClientError)) throw error;
-    process.stderr.write(`hyperscale ledger: ${error.message}\n`);
-    process.exitCode = usage ? EXIT_USAGE : EXIT_FAILURE;
   }
 }
 

@@ -18,6 +18,7 @@ import { formatAddress } from "../../wire/address.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { registerLedgerClient } from "./ledger-client.ts";
 import type { NodeOrder, NodeStart } from "./ledger-node.ts";
+import { registerLedgerWatch } from "./ledger-watch.ts";
 import { type LogFlags, logFileOf, withLogFile } from "./log-options.ts";
 
 /** Half of the young generation: see ledger-node.ts. */
@@ -77,6 +78,7 @@ export function registerLedger(program: Command): void {
     .option("--lease-ms <n>", "how long a failed primary is waited for", Number, 10_000)
     .action(initLedger);
   registerLedgerClient(ledger);
+  registerLedgerWatch(ledger);
 }
 
 function firstStartCommand(command: Command, way: FirstStart, description: string): void {

@@ -12,7 +12,7 @@ import type { EventId } from "../../../src/core/ledger/job/events.ts";
 import type { JobId } from "../../../src/core/ledger/job/job-id.ts";
 import { trailEntries } from "../../../src/core/ledger/job/trail.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../../src/core/ledger/node/messages.ts";
-import { LedgerStream } from "../../../src/ledger/testing/stream-client.ts";
+import { LedgerStream } from "../../../src/ledger/stream-client.ts";
 import type { FinalLog, Operation } from "./history.ts";
 
 /** A job's state remembers its last 1,024 events; a fresh job takes over well before. */

@@ -1,14 +1,16 @@
 /**
- * What whoever acts on jobs needs of three real processes: an owner that was deposed is refused, by the
- * command line and by the interface alike.
+ * What whoever acts on jobs needs of three real processes: an owner that was deposed is refused, and a
+ * watcher hears of everything once, whichever nodes are killed meanwhile; by the command line and by the
+ * interface alike.
  */
 
 import { execFile } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LedgerCluster } from "../../../bench/ledger/processes.ts";
+import { LedgerCluster, until } from "../../../bench/ledger/processes.ts";
 import { callLedger, type JsonObject } from "../../../src/ledger/client.ts";
+import { LedgerFollower } from "../../../src/ledger/follower.ts";
 import { PATIENCE_MS } from "../../patience.ts";
 
 const BIN = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
@@ -80,5 +82,79 @@ describe("an owner", () => {
     expect(done.out).toContain("outcome  applied");
     cluster.start(String(before["primary"]));
     await cluster.ready(String(before["primary"]));
+  });
+});
+
+describe("a watcher", () => {
+  it("hears of every event once and in order, whichever node is killed", async () => {
+    const jobId = await submit();
+    const heard: { readonly seq: number; readonly eventId: string }[] = [];
+    const moves: string[] = [];
+    const follower = new LedgerFollower(
+      { api: apis() },
+      {
+        ...{ job: jobId, prefix: "", after: [], since: "start" },
+        onItem: (item) => {
+          expect(item.kind).toBe("event");
+          if (item.kind !== "event") return;
+          heard.push({ seq: item.seq, eventId: item.event.eventId });
+        },
+        onMoved: (why) => moves.push(why),
+      },
+    );
+    const running = follower.run();
+    const sent = [`create/${jobId}`];
+    for (const { name } of [...cluster.places, ...cluster.places]) {
+      const victim = cluster.node(name);
+      for (let i = 0; i < 5; i++) {
+        const eventId = randomUUID();
+        sent.push(eventId);
+        const posting = ask("POST", `/v1/jobs/${jobId}/events`, { event: "accepted", eventId });
+        if (i === 2) victim.kill("SIGKILL");
+        expect(await posting).toMatchObject({ answer: "committed" });
+      }
+      await victim.ended;
+      cluster.start(name);
+      await cluster.ready(name);
+    }
+    await until("all was heard", PATIENCE_MS, () => heard.length >= sent.length);
+    follower.stop();
+    await running;
+    expect(heard.map(({ eventId }) => eventId)).toEqual(sent);
+    const places = heard.map(({ seq }) => seq);
+    expect(places).toEqual([...places].sort((a, b) => a - b));
+    expect(moves.length).toBeGreaterThan(0);
+  });
+
+  it("is a command, too, that goes on where it is told", async () => {
+    const jobId = await submit();
+    await ask("POST", `/v1/jobs/${jobId}/events`, { event: "accepted", eventId: "a1" });
+    await ask("POST", `/v1/jobs/${jobId}/events`, { event: "cancel", eventId: "c1" });
+    const watch = ["ledger", "watch", "--api", apis(), "--json"];
+    const all = await hyperscale(...watch, jobId, "--count", "3");
+    expect(all.code).toBe(0);
+    const lines = all.out
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as JsonObject);
+    expect(lines.map(({ seq, outcome }) => [seq, outcome])).toEqual([
+      [0, "applied"],
+      [1, "applied"],
+      [2, "applied"],
+    ]);
+    const rest = await hyperscale(...watch, jobId, "--after", "1", "--count", "1");
+    expect(JSON.parse(rest.out)).toMatchObject({ seq: 2, event: { eventId: "c1" } });
+    const many = await hyperscale(
+      ...watch,
+      "--prefix",
+      jobId,
+      "--after",
+      `${jobId}=0`,
+      "--count",
+      "2",
+    );
+    expect(many.out.trim().split("\n")).toHaveLength(2);
+    const wrong = await hyperscale(...watch, jobId, "--after", "x");
+    expect(wrong).toMatchObject({ code: 2 });
   });
 });

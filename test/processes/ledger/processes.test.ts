@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LedgerCluster, until } from "../../../bench/ledger/processes.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../../src/core/ledger/node/messages.ts";
 import { callLedger, type JsonObject } from "../../../src/ledger/client.ts";
-import { LedgerStream } from "../../../src/ledger/testing/stream-client.ts";
+import { LedgerStream } from "../../../src/ledger/stream-client.ts";
 import { PATIENCE_MS } from "../../patience.ts";
 
 const LEASE_MS = 1_500;

@@ -10,6 +10,7 @@ import { decodeBatch, encodeBatch } from "./codec.ts";
 import type { LedgerAnswer, NodeMessage, PeerRequest } from "./messages.ts";
 import { decodeGroupRecord, encodeGroupRecord, recordType } from "./records.ts";
 import { LedgerRecovery } from "./recovery.ts";
+import type { WatchItem, WatchRequest } from "./watch.ts";
 
 const members = ["n0", "n1", "n2"].map(nodeId);
 const group = JOB as string as GroupId;
@@ -112,11 +113,30 @@ const comparisons: readonly AntiEntropyMessage[] = [
   { kind: "youAreBehind" },
 ];
 
+const watches: readonly (WatchRequest | null)[] = [
+  { scope: { kind: "job", jobId: JOB }, after: [{ jobId: JOB, seq: -1 }], since: "start" },
+  { scope: { kind: "jobs", prefix: "" }, after: [], since: "now" },
+  null,
+];
+const items: readonly WatchItem[] = [
+  {
+    ...{ kind: "event", jobId: JOB, seq: 3, view: 2, event: event("JobCompleted") },
+    ...{ outcome: "rejected", reason: "NOT_ACCEPTED" },
+  } as WatchItem,
+  { kind: "behind", jobId: JOB, seq: 400 },
+  { kind: "from", jobId: JOB, seq: -1 },
+  { kind: "archived", jobId: JOB },
+  { kind: "elsewhere", jobId: JOB, nodes: members },
+  { kind: "refused", why: "too many" },
+];
+
 const batch: readonly NodeMessage[] = [
   ...vsr.map((message) => ({ kind: "vsr", group, message }) as const),
   ...requests.map((request, id) => ({ kind: "request", id, request }) as const),
   ...answers.map((answer, id) => ({ kind: "answer", id, answer }) as const),
   ...comparisons.map((message) => ({ kind: "compare", message }) as const),
+  ...watches.map((request, id) => ({ kind: "watch", id, request }) as const),
+  ...items.map((item, id) => ({ kind: "watched", id, item }) as const),
   { kind: "introduction" },
   { kind: "acquainted" },
 ];

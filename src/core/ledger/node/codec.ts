@@ -32,6 +32,7 @@ import { KEY_BYTES_MAX } from "../keys/key.ts";
 import { readComparison, writeComparison } from "./comparison-codec.ts";
 import { BATCH_MESSAGES_MAX } from "./config.ts";
 import { type LedgerAnswer, type NodeMessage, type PeerRequest, READ_LEVELS } from "./messages.ts";
+import { readItem, readWatch, writeItem, writeWatch } from "./watch-codec.ts";
 
 const TEXT_BYTES_MAX = 4_096;
 const RESULT_BYTES_MAX = 4_096;
@@ -43,6 +44,8 @@ const KINDS: readonly NodeMessage["kind"][] = [
   "compare",
   "introduction",
   "acquainted",
+  "watch",
+  "watched",
 ];
 const END_OF_BATCH = 255;
 const REQUESTS: readonly PeerRequest["kind"][] = ["submit", "append", "read", "replace", "found"];
@@ -114,6 +117,14 @@ function writeNodeMessage(out: ByteWriter, message: NodeMessage): void {
     case "compare":
       writeComparison(out, message.message);
       return;
+    case "watch":
+      out.varint(message.id);
+      writeWatch(out, message.request);
+      return;
+    case "watched":
+      out.varint(message.id);
+      writeItem(out, message.item);
+      return;
     case "introduction":
     case "acquainted":
       return;
@@ -151,6 +162,10 @@ function readNodeMessage(from: ByteReader, place: number): NodeMessage {
       return { kind, id: from.varint(), answer: readAnswer(from) };
     case "compare":
       return { kind, message: readComparison(from) };
+    case "watch":
+      return { kind, id: from.varint(), request: readWatch(from) };
+    case "watched":
+      return { kind, id: from.varint(), item: readItem(from) };
     case "introduction":
     case "acquainted":
       return { kind };

@@ -12,6 +12,7 @@ import type { JobCreated, JobEvent } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
 import type { JobState } from "../job/job-state.ts";
 import type { SubmissionAnswer } from "../keys/decide.ts";
+import type { WatchItem, WatchRequest } from "./watch.ts";
 
 /** The four read levels. (SESS-1..4) */
 export type ReadLevel = "EVENTUAL" | "SESSION" | "BOUNDED_STALENESS" | "STRONG";
@@ -124,4 +125,7 @@ export type NodeMessage =
   /** A node that joined tells who it is; its directory stands in its link's greeting. (VSR-30) */
   | { readonly kind: "introduction" }
   /** The answer: we have written it down, durably. */
-  | { readonly kind: "acquainted" };
+  | { readonly kind: "acquainted" }
+  /** Only between a client and its node: begins a watch, or ends it when there is no request. */
+  | { readonly kind: "watch"; readonly id: number; readonly request: WatchRequest | null }
+  | { readonly kind: "watched"; readonly id: number; readonly item: WatchItem };

@@ -32,6 +32,7 @@ import type { LedgerAnswer, NodeMessage } from "./messages.ts";
 import { Service } from "./service.ts";
 import { shardGroup } from "./topology.ts";
 import type { LedgerEffect, LedgerInput, LedgerOptions, LedgerStatus } from "./types.ts";
+import { Watches } from "./watches.ts";
 
 /** What a log and its checkpoint hold: see `LedgerRecovery`. */
 interface RecoveredLedger {
@@ -54,6 +55,7 @@ export class LedgerNode {
   readonly #groups: Groups;
   readonly #comparison: Comparison;
   readonly #service: Service;
+  readonly #watches: Watches;
   readonly #identities: Identities;
   readonly #admission: Admission;
   /** Groups given up by this process; it gives up one at a time, or all before it ends. */
@@ -67,8 +69,14 @@ export class LedgerNode {
       onAcks: (group) => this.#service.onAcks(group),
     });
     this.#comparison = new Comparison(this.#context, this.#groups, random.fork("comparison"));
-    const onApplied = (group: Group): void => this.#comparison.onApplied(group);
-    this.#service = new Service(this.#context, this.#groups, random, onApplied);
+    this.#watches = new Watches(this.#context);
+    this.#service = new Service(this.#context, this.#groups, random, {
+      onApplied: (group) => {
+        this.#comparison.onApplied(group);
+        this.#watches.onApplied(group);
+      },
+      onRetired: (group) => this.#watches.onGone(group),
+    });
     this.#identities = new Identities(this.#context, (from, messages) => {
       for (const message of messages) this.#onMessage(from, message);
     });
@@ -136,6 +144,15 @@ export class LedgerNode {
         if (this.#admission.isMember) this.#service.onRequest(input.token, input.request);
         else this.#context.emit({ kind: "answer", token: input.token, answer: NOT_JOINED });
         return;
+      case "watch":
+        this.#watches.begin(input.token, input.request, input.room);
+        return;
+      case "watchRoom":
+        this.#watches.makeRoom(input.token, input.count);
+        return;
+      case "watchEnd":
+        this.#watches.end(input.token);
+        return;
       default:
         assertNever(input);
     }
@@ -144,6 +161,7 @@ export class LedgerNode {
   /** All effects since the last call. */
   flush(): readonly LedgerEffect[] {
     this.#groups.propose();
+    this.#watches.deliver();
     return this.#context.takeEffects();
   }
 
@@ -169,6 +187,7 @@ export class LedgerNode {
       self,
       region: topology.region(self),
       ...{ jobs, shards, leading, waiting, forwarded, appends, durable, keys },
+      watchers: this.#watches.size,
       clockSkewRefused: hlc.refused,
     };
   }
@@ -239,6 +258,9 @@ export class LedgerNode {
       case "compare":
         this.#comparison.onMessage(from, message.message);
         return;
+      case "watch":
+      case "watched":
+        return;
       case "introduction":
         this.#admission.onIntroduction(from);
         return;
@@ -286,6 +308,7 @@ export class LedgerNode {
       }
       this.#context.emit({ kind: "archive", jobId: id, bytes: group.app.snapshot() });
       archived.add(id);
+      this.#watches.onGone(group);
       this.#comparison.onGone(group);
       this.#groups.remove(group);
     }

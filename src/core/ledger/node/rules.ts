@@ -7,10 +7,13 @@ export interface NodeRules {
   readonly joinerWaits: boolean;
   /** An event with a condition changes its job only if the condition holds at its place. (VSR-32) */
   readonly conditionsJudged: boolean;
+  /** A watcher that has no room is told later what it has not seen, beginning at its own place. */
+  readonly watchKeepsPlace: boolean;
 }
 
 export const NODE_RULES: NodeRules = {
   identityPinned: true,
   joinerWaits: true,
   conditionsJudged: true,
+  watchKeepsPlace: true,
 };

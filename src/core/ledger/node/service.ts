@@ -38,10 +38,18 @@ const REDIRECTS_MAX = 4;
 /** Impossible messages of one peer are told again after this. */
 const IMPLAUSIBLE_EVERY_MS = 10_000;
 
+/** Who follows what becomes of the jobs of this node. */
+interface JobListener {
+  /** A job has moved on. */
+  onApplied(group: Group): void;
+  /** This node is no replica of the group any more. */
+  onRetired(group: Group): void;
+}
+
 export class Service {
   readonly #context: LedgerContext;
   readonly #groups: Groups;
-  readonly #onApplied: (group: Group) => void;
+  readonly #listener: JobListener;
   readonly #router: Router;
   readonly #commits: Commits;
   readonly #shards: ShardService;
@@ -50,16 +58,10 @@ export class Service {
   /** Peers whose impossible messages were told lately; as many as there are nodes. */
   readonly #quietUntil = new Map<NodeId, number>();
 
-  /** `onApplied`: a job has moved on. */
-  constructor(
-    context: LedgerContext,
-    groups: Groups,
-    random: Random,
-    onApplied: (group: Group) => void,
-  ) {
+  constructor(context: LedgerContext, groups: Groups, random: Random, listener: JobListener) {
     this.#context = context;
     this.#groups = groups;
-    this.#onApplied = onApplied;
+    this.#listener = listener;
     this.#router = new Router(random.fork("requests"));
     const answer = (reply: Reply, text: LedgerAnswer): void => this.#answer(reply, text);
     this.#commits = new Commits(context, answer);
@@ -267,7 +269,7 @@ export class Service {
         return;
       case "restored":
         if (app.restore(effect.snapshot)) {
-          this.#onApplied(group);
+          this.#listener.onApplied(group);
           return;
         }
         this.#context.emit({ kind: "alarm", group: group.id, why: "a snapshot cannot be read" });
@@ -296,8 +298,10 @@ export class Service {
       case "accepted":
         if (app.kind === "shard") app.proposed.delete(effect.eventId);
         return;
-      case "epochChanged":
       case "retired":
+        this.#listener.onRetired(group);
+        return;
+      case "epochChanged":
         return;
     }
   }
@@ -322,7 +326,7 @@ export class Service {
     const text = outcome?.kind ?? entry.kind;
     this.#context.emit({ kind: "applied", group: group.id, entry, outcome: text });
     this.#commits.onCommitted(group, entry, outcome, copies);
-    this.#onApplied(group);
+    this.#listener.onApplied(group);
   }
 
   #onRead(group: Group, token: number, ready: boolean): void {

@@ -18,6 +18,7 @@ import type { GateCacheStats } from "../keys/gate-cache.ts";
 import type { IdempotencyRules } from "../keys/rules.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage } from "./messages.ts";
 import type { NodeRules } from "./rules.ts";
+import type { WatchItem, WatchRequest } from "./watch.ts";
 
 /** All nodes of a ledger should have the same numbers, and must have the same `replicas` and `fewGates`. */
 export interface LedgerNodeConfig {
@@ -83,7 +84,16 @@ export type LedgerInput =
   | { readonly kind: "tick" }
   /** Let others lead this group, or, with null, all that this node leads: it is about to go. */
   | { readonly kind: "giveUp"; readonly group: GroupId | null }
-  | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest };
+  | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest }
+  /** Begin to tell what is committed; `room` says how many items may come before there is more. */
+  | {
+      readonly kind: "watch";
+      readonly token: number;
+      readonly request: WatchRequest;
+      readonly room: number;
+    }
+  | { readonly kind: "watchRoom"; readonly token: number; readonly count: number }
+  | { readonly kind: "watchEnd"; readonly token: number };
 
 export type LedgerEffect =
   | { readonly kind: "send"; readonly to: NodeId; readonly messages: readonly NodeMessage[] }
@@ -95,6 +105,8 @@ export type LedgerEffect =
       readonly logical: number;
     }
   | { readonly kind: "answer"; readonly token: number; readonly answer: LedgerAnswer }
+  /** What a watcher is to see next, in order. */
+  | { readonly kind: "watched"; readonly token: number; readonly items: readonly WatchItem[] }
   /** A group has committed an entry; for observers, archives and what acts on jobs. */
   | {
       readonly kind: "applied";
@@ -121,6 +133,7 @@ export interface LedgerStatus {
   readonly leading: number;
   readonly waiting: number;
   readonly forwarded: number;
+  readonly watchers: number;
   readonly appends: number;
   readonly durable: number;
   readonly clockSkewRefused: number;

@@ -15,7 +15,8 @@ import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../config.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage, PeerRequest } from "../messages.ts";
 import { LedgerNode } from "../node.ts";
 import { encodeCheckpoint, LedgerRecovery } from "../recovery.ts";
-import type { LedgerEffect, LedgerNodeConfig } from "../types.ts";
+import type { LedgerEffect, LedgerInput, LedgerNodeConfig } from "../types.ts";
+import { WATCH_ROOM_MAX, type WatchItem, type WatchRequest } from "../watch.ts";
 
 export const WALL = 1_700_000_000_000;
 const STEP_MS = 20;
@@ -59,6 +60,8 @@ export class TestCluster {
   readonly answers = new Map<number, LedgerAnswer>();
   readonly alarms: string[] = [];
   readonly archived: string[] = [];
+  /** What each watch was told, by its token. */
+  readonly watched = new Map<number, WatchItem[]>();
   /** Sees every batch on its way. */
   onSend: (from: NodeId, to: NodeId, messages: readonly NodeMessage[]) => void = () => undefined;
   /** Messages that never arrive. */
@@ -185,6 +188,25 @@ export class TestCluster {
     return token;
   }
 
+  /** What it is told is in `watched`. */
+  watch(index: number, request: WatchRequest, room = WATCH_ROOM_MAX): number {
+    const token = ++this.#tokens;
+    this.watched.set(token, []);
+    this.#take(index, { kind: "watch", token, request, room });
+    return token;
+  }
+
+  makeRoom(index: number, token: number, count: number): void {
+    this.#take(index, { kind: "watchRoom", token, count });
+  }
+
+  #take(index: number, input: LedgerInput): void {
+    const test = this.at(index);
+    test.node?.take(input, millis(this.now), this.#wall(test));
+    this.#drain(test);
+    this.settle();
+  }
+
   /** A shard's primary, here the last node, has a job's group founded at this one. */
   found(index: number, request: Extract<PeerRequest, { kind: "found" }>): void {
     this.deliver(index, { kind: "request", id: 1, request });
@@ -293,6 +315,9 @@ export class TestCluster {
         return;
       case "archive":
         this.archived.push(effect.jobId);
+        return;
+      case "watched":
+        this.watched.get(effect.token)?.push(...effect.items);
         return;
       case "applied":
       case "leads":

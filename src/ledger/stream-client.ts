@@ -6,12 +6,13 @@
 
 import { request as httpRequest } from "node:http";
 import type { Socket } from "node:net";
-import { ByteWriter } from "../../core/base/bytes.ts";
-import { decodeBatch, encodeBatches } from "../../core/ledger/node/codec.ts";
-import type { LedgerAnswer, LedgerRequest, NodeMessage } from "../../core/ledger/node/messages.ts";
-import { parseAddress } from "../../wire/address.ts";
-import { FrameReader, frame } from "../../wire/frame.ts";
-import { STREAM_FRAME_BYTES_MAX, STREAM_PROTOCOL } from "../api-stream.ts";
+import { ByteWriter } from "../core/base/bytes.ts";
+import { decodeBatch, encodeBatches } from "../core/ledger/node/codec.ts";
+import type { LedgerAnswer, LedgerRequest, NodeMessage } from "../core/ledger/node/messages.ts";
+import type { WatchItem, WatchRequest } from "../core/ledger/node/watch.ts";
+import { parseAddress } from "../wire/address.ts";
+import { FrameReader, frame } from "../wire/frame.ts";
+import { STREAM_FRAME_BYTES_MAX, STREAM_PROTOCOL } from "./api-stream.ts";
 
 const REQUEST_BYTES = 262_144;
 
@@ -23,6 +24,7 @@ export class LedgerStream {
   readonly #frames = new FrameReader(STREAM_FRAME_BYTES_MAX);
   readonly #writer = new ByteWriter(REQUEST_BYTES * 2);
   readonly #waiting = new Map<number, OnStreamAnswer>();
+  readonly #watching = new Map<number, (item: WatchItem) => void>();
   readonly #onClose: () => void;
   #unsent: NodeMessage[] = [];
   #ids = 0;
@@ -87,8 +89,32 @@ export class LedgerStream {
     }
     const id = ++this.#ids;
     this.#waiting.set(id, onAnswer);
+    this.#post({ kind: "request", id, request });
+  }
+
+  /** What is committed from now on, in order; the function that is returned ends it. */
+  watch(request: WatchRequest, onItem: (item: WatchItem) => void): () => void {
+    const id = ++this.#ids;
+    this.#watching.set(id, onItem);
+    this.#post({ kind: "watch", id, request });
+    return () => {
+      if (this.#watching.delete(id)) this.#post({ kind: "watch", id, request: null });
+    };
+  }
+
+  /** Whoever cannot take more now: the node keeps its place. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  #post(message: NodeMessage): void {
+    if (this.#closed) return;
     if (this.#unsent.length === 0) setImmediate(() => this.#flush());
-    this.#unsent.push({ kind: "request", id, request });
+    this.#unsent.push(message);
   }
 
   ask(request: LedgerRequest): Promise<LedgerAnswer | null> {
@@ -116,6 +142,7 @@ export class LedgerStream {
         return;
       }
       for (const message of batch.messages) {
+        if (message.kind === "watched") this.#watching.get(message.id)?.(message.item);
         if (message.kind !== "answer") continue;
         const onAnswer = this.#waiting.get(message.id);
         this.#waiting.delete(message.id);

@@ -1,0 +1,34 @@
+/** What all commands share that talk to a running ledger node. */
+
+import type { Command } from "commander";
+import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
+import { LedgerClientError, type LedgerTarget } from "../../ledger/client.ts";
+
+export interface Common extends LedgerTarget {
+  readonly json?: boolean;
+}
+
+export function withTarget(command: Command): Command {
+  return command
+    .option(
+      "--api <host:port>",
+      "a node's interface, or several with commas (or HYPERSCALE_LEDGER_API)",
+      process.env["HYPERSCALE_LEDGER_API"] ?? "127.0.0.1:7201",
+    )
+    .option("--token-file <file>", "bearer token, if the node asks for one")
+    .option("--json", "the answer as JSON");
+}
+
+/** The caller's mistake; what to write instead is in its message. */
+export class UsageError extends Error {}
+
+export async function runCommand(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const usage = error instanceof UsageError;
+    if (!usage && !(error instanceof LedgerClientError)) throw error;
+    process.stderr.write(`hyperscale ledger: ${error.message}\n`);
+    process.exitCode = usage ? EXIT_USAGE : EXIT_FAILURE;
+  }
+}
