@@ -115,6 +115,13 @@ export interface PreparedCall<Result extends CallResult = CallResult> extends Pr
   /** Where it connects to, once prepared; without it nobody asks whether somebody listens there. */
   origin?(settings: CallSettings): Origin;
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall;
+  /** What a step is called that was given no name: "GET /items". */
+  readonly title?: string;
+  /**
+   * Binds it as a flow does, which makes calls anew in every iteration: results are kept, and a bound
+   * call of the same user and sink that has ended is used again where it fits.
+   */
+  rebind?(session: Session, spent: BoundCall | null, sink: CallSink): BoundCall;
 }
 
 export interface BoundCall {
@@ -146,6 +153,10 @@ export interface CallSettings {
   /** Accept any certificate. */
   readonly insecure: boolean;
   readonly bodyBytesMax: number;
+  /** Keep bodies of answers that a function can see. */
+  readonly readBody: boolean;
+  /** Connections that one virtual user may have open to one origin. */
+  readonly connectionsPerOriginMax: number;
 }
 
 export const DEFAULT_CALL_SETTINGS: CallSettings = {
@@ -159,6 +170,8 @@ export const DEFAULT_CALL_SETTINGS: CallSettings = {
   cookies: "user",
   insecure: false,
   bodyBytesMax: 16 * 1024 * 1024,
+  readBody: true,
+  connectionsPerOriginMax: Number.POSITIVE_INFINITY,
 };
 
 /** One virtual user's side of all protocols: connections, cookies, clients. Closed when the user ends. */

@@ -28,6 +28,8 @@ export interface HttpVersion<Sent> {
     keep: boolean,
     sink: CallSink,
   ): HttpExchange<Sent>;
+  /** The bound call, if it is an exchange of this version. */
+  exchangeOf(bound: BoundCall | null): HttpExchange<Sent> | null;
 }
 
 export interface HttpExchange<Sent> extends BoundCall {
@@ -42,6 +44,8 @@ export class HttpMessage<Sent> {
   readonly redirectsMax: number;
   /** The longest body that is kept. */
   readonly bodyBytesMax: number;
+  /** Null: keep the body where a function can see it. */
+  readonly readBody: boolean | null;
   /** The answer has no body whatever its headers say. */
   readonly isHead: boolean;
   /** Sent piece by piece behind what `sent` holds; null nearly always. */
@@ -58,6 +62,7 @@ export class HttpMessage<Sent> {
     this.timeouts = timeoutsOf(source.timeoutMs, settings);
     this.redirectsMax = source.redirects ?? settings.redirectsMax;
     this.bodyBytesMax = source.bodyBytesMax ?? settings.bodyBytesMax;
+    this.readBody = source.readBody ?? (settings.readBody ? null : false);
     this.isHead = source.method === "HEAD";
     this.upload = isSource(source.body) ? source.body : null;
     this.#encode = version.encoder(source, settings, this.origin);

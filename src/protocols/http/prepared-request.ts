@@ -47,6 +47,22 @@ export class PreparedRequest<Sent> {
     return this.#version.exchange(this.message(session.settings), session, keep, sink);
   }
 
+  /** For a flow: see `PreparedCall.rebind`. */
+  rebind(session: Session, spent: BoundCall | null, sink: CallSink): BoundCall {
+    const message = this.message(session.settings);
+    const exchange = this.#version.exchangeOf(spent);
+    if (exchange === null) return this.#version.exchange(message, session, true, sink);
+    exchange.aim(message);
+    return exchange;
+  }
+
+  /** "GET /items", without what differs from call to call. */
+  get title(): string {
+    const { method, path } = this.#compose();
+    const query = path.indexOf("?");
+    return `${method} ${query < 0 ? path : path.slice(0, query)}`;
+  }
+
   message(settings: CallSettings): HttpMessage<Sent> {
     if (this.#message !== undefined && this.#settings === settings) return this.#message;
     let message = this.#others?.get(settings);

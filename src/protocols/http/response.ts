@@ -5,6 +5,7 @@
 
 import { brotliDecompressSync, gunzipSync, inflateSync } from "node:zlib";
 import { errorCode } from "../errors.ts";
+import { contentAsked } from "../failed-content.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
 import { type DecodedBodies, DecodedBody } from "./decoded-bodies.ts";
@@ -23,7 +24,8 @@ export interface KeptAnswer {
   readonly decoded: DecodedBodies;
 }
 
-export class HttpResponse extends CallResult {
+/** `Body` is only for the compiler: what the request says that its answer's JSON is. */
+export class HttpResponse<Body = unknown> extends CallResult {
   override readonly protocol: string = "http";
   readonly #kept: KeptAnswer | null;
   #headers: ReadonlyMap<string, string> | undefined;
@@ -79,7 +81,8 @@ export class HttpResponse extends CallResult {
   }
 
   /** Throws when the body is not JSON; the step then counts as failed. */
-  json<Value = unknown>(): Value {
+  json<Value = Body>(): Value {
+    contentAsked(this);
     return parseJsonBody(this.text(), `the body (status ${this.status})`);
   }
 

@@ -12,7 +12,7 @@ import type { Route } from "../net/route.ts";
 import { CONNECTION_OPTION_NAMES, type ConnectionOptions, routeOf } from "./connection-options.ts";
 import { type AuthPart, HeadersPart, type HeaderValues, parseUrl, UrlPart } from "./parts.ts";
 import type { Method, RequestOptions } from "./request.ts";
-import { HttpVerbs, type Target } from "./verbs.ts";
+import { type HttpKind, type HttpOutputs, HttpVerbs, type Target } from "./verbs.ts";
 
 export interface TargetOptions extends ConnectionOptions {
   /** For every request; one that names the same header has its way, undefined takes it out. */
@@ -21,18 +21,22 @@ export interface TargetOptions extends ConnectionOptions {
 }
 
 /** Makes the request of one version of HTTP. */
-type MakeCall<Call> = (method: Method, url: UrlPart, options: RequestOptions) => Call;
+type MakeCall<Kind extends HttpKind> = <Body>(
+  method: Method,
+  url: UrlPart,
+  options: RequestOptions,
+) => HttpOutputs<Body>[Kind];
 
 const TARGET_OPTION_NAMES = [...CONNECTION_OPTION_NAMES, "headers", "auth"];
 
-export class HttpTarget<Call> extends HttpVerbs<Call> {
+export class HttpTarget<Kind extends HttpKind> extends HttpVerbs<Kind> {
   /** Without a slash at its end. */
   readonly #base: string;
   readonly #options: TargetOptions;
   readonly #route: Route | null;
-  readonly #make: MakeCall<Call>;
+  readonly #make: MakeCall<Kind>;
 
-  constructor(base: string, options: TargetOptions, make: MakeCall<Call>, route?: Route | null) {
+  constructor(base: string, options: TargetOptions, make: MakeCall<Kind>, route?: Route | null) {
     super();
     const { hash, search } = parseUrl(base);
     if (hash !== "" || search !== "")
@@ -50,12 +54,16 @@ export class HttpTarget<Call> extends HttpVerbs<Call> {
   }
 
   /** `path` begins with a slash and is put behind the base; "" is the base itself. */
-  override request(method: Method, path: Target, options: RequestOptions = {}): Call {
+  override request<Body = unknown>(
+    method: Method,
+    path: Target,
+    options: RequestOptions = {},
+  ): HttpOutputs<Body>[Kind] {
     if (typeof path !== "string" || (path !== "" && !/^[/?]/.test(path)))
       throw new TypeError(`a target takes a path that begins with "/", not ${shown(path)}`);
     const { auth } = this.#options;
     const headers = merged(this.#options.headers, options.headers);
-    return this.#make(method, new UrlPart(`${this.#base}${path}`, this.#route), {
+    return this.#make<Body>(method, new UrlPart(`${this.#base}${path}`, this.#route), {
       ...(auth === undefined ? {} : { auth }),
       ...options,
       ...(headers === undefined ? {} : { headers }),
@@ -63,11 +71,11 @@ export class HttpTarget<Call> extends HttpVerbs<Call> {
   }
 
   /** The same target with other options; the same connections where only headers differ. */
-  with(options: TargetOptions): HttpTarget<Call> {
+  with(options: TargetOptions): HttpTarget<Kind> {
     const headers = merged(this.#options.headers, options.headers);
     const all = { ...this.#options, ...options, ...(headers === undefined ? {} : { headers }) };
     const sameWay = !Object.keys(options).some((name) => CONNECTION_OPTION_NAMES.includes(name));
-    return new HttpTarget(this.#base, all, this.#make, sameWay ? this.#route : undefined);
+    return new HttpTarget<Kind>(this.#base, all, this.#make, sameWay ? this.#route : undefined);
   }
 }
 

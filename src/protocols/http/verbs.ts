@@ -1,7 +1,7 @@
 /**
- * The verbs of HTTP over whatever a request becomes: a prepared request, or the promise of an answer,
- * by HTTP/1.1 or HTTP/2. The one base class of the package besides results and errors: four clients
- * share seven verbs, and forwarding them by hand was the same forty lines four times.
+ * The verbs of HTTP over whatever a request becomes: a described request, or the promise of an answer,
+ * by HTTP/1.1 or HTTP/2. The one base class of the package besides results and errors: several clients
+ * share seven verbs, and forwarding them by hand was the same forty lines each time.
  */
 
 import type { UrlPart } from "./parts.ts";
@@ -9,28 +9,42 @@ import type { Method, RequestOptions } from "./request.ts";
 
 export type Target = string | UrlPart;
 
-export abstract class HttpVerbs<Output> {
-  abstract request(method: Method, target: Target, options?: RequestOptions): Output;
+/**
+ * What a request becomes, by kind; `Body` is what `json()` of its answer gives. Empty here: the
+ * clients of each version of HTTP add theirs by merging.
+ */
+// biome-ignore lint/suspicious/noEmptyInterface: filled by merging.
+// biome-ignore lint/correctness/noUnusedVariables: so is the use of its parameter.
+export interface HttpOutputs<Body> {}
 
-  get(target: Target, options?: RequestOptions): Output {
-    return this.request("GET", target, options);
+export type HttpKind = keyof HttpOutputs<unknown>;
+
+export abstract class HttpVerbs<Kind extends HttpKind, Where = Target> {
+  abstract request<Body = unknown>(
+    method: Method,
+    target: Where,
+    options?: RequestOptions,
+  ): HttpOutputs<Body>[Kind];
+
+  get<Body = unknown>(target: Where, options?: RequestOptions): HttpOutputs<Body>[Kind] {
+    return this.request<Body>("GET", target, options);
   }
-  head(target: Target, options?: RequestOptions): Output {
-    return this.request("HEAD", target, options);
+  head<Body = unknown>(target: Where, options?: RequestOptions): HttpOutputs<Body>[Kind] {
+    return this.request<Body>("HEAD", target, options);
   }
-  post(target: Target, options?: RequestOptions): Output {
-    return this.request("POST", target, options);
+  post<Body = unknown>(target: Where, options?: RequestOptions): HttpOutputs<Body>[Kind] {
+    return this.request<Body>("POST", target, options);
   }
-  put(target: Target, options?: RequestOptions): Output {
-    return this.request("PUT", target, options);
+  put<Body = unknown>(target: Where, options?: RequestOptions): HttpOutputs<Body>[Kind] {
+    return this.request<Body>("PUT", target, options);
   }
-  patch(target: Target, options?: RequestOptions): Output {
-    return this.request("PATCH", target, options);
+  patch<Body = unknown>(target: Where, options?: RequestOptions): HttpOutputs<Body>[Kind] {
+    return this.request<Body>("PATCH", target, options);
   }
-  delete(target: Target, options?: RequestOptions): Output {
-    return this.request("DELETE", target, options);
+  delete<Body = unknown>(target: Where, options?: RequestOptions): HttpOutputs<Body>[Kind] {
+    return this.request<Body>("DELETE", target, options);
   }
-  options(target: Target, options?: RequestOptions): Output {
-    return this.request("OPTIONS", target, options);
+  options<Body = unknown>(target: Where, options?: RequestOptions): HttpOutputs<Body>[Kind] {
+    return this.request<Body>("OPTIONS", target, options);
   }
 }

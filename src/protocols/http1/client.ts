@@ -7,7 +7,9 @@
  * A client call may also send a prepared request: `http.send(home)`.
  */
 
+import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
+import type { UrlPart } from "../http/parts.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
 import type { HttpResponse } from "../http/response.ts";
@@ -24,9 +26,16 @@ import type {
 } from "../protocol.ts";
 import { HTTP1 } from "./exchange.ts";
 
-/** A request whose bytes are made once. */
-export class HttpRequest implements PreparedCall<HttpResponse> {
-  declare readonly resultType?: HttpResponse;
+declare module "../http/verbs.ts" {
+  interface HttpOutputs<Body> {
+    readonly http1: HttpRequest<Body>;
+    readonly http1Answer: Promise<HttpResponse<Body>>;
+  }
+}
+
+/** A described request: its bytes are made once. `Body` is what `json()` of its answer gives. */
+export class HttpRequest<Body = unknown> implements PreparedCall<HttpResponse<Body>> {
+  declare readonly resultType?: HttpResponse<Body>;
   readonly protocol = HTTP1.protocol;
   readonly request: PreparedRequest<Buffer>;
 
@@ -45,12 +54,25 @@ export class HttpRequest implements PreparedCall<HttpResponse> {
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
     return this.request.bind(session, keep, sink);
   }
+
+  rebind(session: Session, spent: BoundCall | null, sink: CallSink): BoundCall {
+    return this.request.rebind(session, spent, sink);
+  }
+
+  get title(): string {
+    return this.request.title;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.
+  get then(): NotAwaitable {
+    throw new DescriptionAwaited(this.title);
+  }
 }
 
 const plainRequests = new PlainRequests(HTTP1);
 
 /** One virtual user's client, for use inside functions. */
-export class HttpClient extends HttpVerbs<Promise<HttpResponse>> {
+export class HttpClient extends HttpVerbs<"http1Answer"> {
   readonly #calls: ClientCalls<Buffer, HttpResponse>;
 
   constructor(session: Session) {
@@ -58,30 +80,38 @@ export class HttpClient extends HttpVerbs<Promise<HttpResponse>> {
     this.#calls = new ClientCalls(HTTP1, plainRequests, session);
   }
 
-  override request(
+  override request<Body = unknown>(
     method: Method,
     target: Target,
     options?: RequestOptions,
-  ): Promise<HttpResponse> {
+  ): Promise<HttpResponse<Body>> {
     return this.#calls.request(method, target, options);
   }
 
   /** Sends a prepared request now. */
-  send({ request }: HttpRequest): Promise<HttpResponse> {
+  send<Body>({ request }: HttpRequest<Body>): Promise<HttpResponse<Body>> {
     return this.#calls.send(request);
   }
 }
 
-class PreparedVerbs extends HttpVerbs<HttpRequest> {
-  override request(method: Method, target: Target, options?: RequestOptions): HttpRequest {
-    return new HttpRequest(method, target, options);
+class PreparedVerbs extends HttpVerbs<"http1"> {
+  override request<Body = unknown>(
+    method: Method,
+    target: Target,
+    options?: RequestOptions,
+  ): HttpRequest<Body> {
+    return new HttpRequest<Body>(method, target, options);
   }
 
   /** What all requests to one server have in common: base address, headers, TLS, proxy. */
-  target(base: string, options: TargetOptions = {}): HttpTarget<HttpRequest> {
-    return new HttpTarget(base, options, (method, url, own) => new HttpRequest(method, url, own));
+  target(base: string, options: TargetOptions = {}): HttpTarget<"http1"> {
+    return new HttpTarget(base, options, describe);
   }
 }
 
 /** Prepared requests: `step("home", http.get("https://…"))`. */
 export const http = new PreparedVerbs();
+
+function describe<Body>(method: Method, url: UrlPart, options: RequestOptions): HttpRequest<Body> {
+  return new HttpRequest<Body>(method, url, options);
+}

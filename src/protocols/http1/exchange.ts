@@ -21,6 +21,7 @@ export const HTTP1: HttpVersion<Buffer> = {
   encoder,
   exchange: (message, session, keep, sink) =>
     new Exchange(message, session.state(http1Sessions), keep, sink),
+  exchangeOf: (bound) => (bound instanceof Exchange ? bound : null),
 };
 
 class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange, Keeping {
@@ -47,12 +48,12 @@ class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange, Keep
     this.#first = message;
     this.source = source;
     this.keep = keep;
-    this.keepsBody = message.source.readBody ?? keep;
+    this.keepsBody = message.readBody ?? keep;
   }
 
   aim(message: HttpMessage<Buffer>): void {
     this.#first = message;
-    this.keepsBody = message.source.readBody ?? this.keep;
+    this.keepsBody = message.readBody ?? this.keep;
   }
 
   get bodyBytesMax(): number {

@@ -21,6 +21,8 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
   readonly #idle: (Http1Connection[] | undefined)[] = [];
   /** All of them, idle or not. */
   readonly #open = new Set<Http1Connection>();
+  /** Calls of its own that want more connections at once than it may have. */
+  readonly #waiting: CarriedExchange[] = [];
   readonly #shared: SharedConnections | null;
   readonly #cookies: UserCookies;
   closed = false;
@@ -43,9 +45,31 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
       connection.send(exchange, now);
       return;
     }
+    if (this.#full(exchange.message.origin)) {
+      exchange.call.awaitFirstByte(now);
+      this.#waiting.push(exchange);
+      return;
+    }
     whenFresh(exchange, now, (later) => {
       this.#open.add(new Http1Connection(exchange.message.origin, this, exchange, later));
     });
+  }
+
+  /** Counted only where there is a limit: walking through a handful costs less than keeping count. */
+  #full({ id }: Origin): boolean {
+    const { connectionsPerOriginMax } = this.settings;
+    if (this.#open.size < connectionsPerOriginMax) return false;
+    let open = 0;
+    for (const { origin } of this.#open) if (origin.id === id) open++;
+    return open >= connectionsPerOriginMax;
+  }
+
+  /** A connection to this origin is free, or may be opened. */
+  #serveWaiting({ id }: Origin): void {
+    const at = this.#waiting.findIndex(({ message }) => message.origin.id === id);
+    if (at < 0) return;
+    const [next] = this.#waiting.splice(at, 1);
+    if (next !== undefined) this.acquire(next, clock());
   }
 
   abandon(exchange: CarriedExchange): void {
@@ -53,6 +77,8 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
       this.#shared.abandon(exchange);
       return;
     }
+    const at = this.#waiting.indexOf(exchange);
+    if (at >= 0) this.#waiting.splice(at, 1);
     const { connection } = exchange;
     exchange.connection = null;
     connection?.drop();
@@ -66,6 +92,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
     const list = this.#idle[connection.origin.id];
     if (list === undefined) this.#idle[connection.origin.id] = [connection];
     else list.push(connection);
+    if (this.#waiting.length > 0) this.#serveWaiting(connection.origin);
   }
 
   gone(connection: Http1Connection): void {
@@ -73,6 +100,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
     const list = this.#idle[connection.origin.id];
     const at = list?.indexOf(connection) ?? -1;
     if (at >= 0) list?.splice(at, 1);
+    if (this.#waiting.length > 0 && !this.closed) this.#serveWaiting(connection.origin);
   }
 
   bytesFor(message: HttpMessage<Buffer>): Buffer {
@@ -97,6 +125,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
       connection.exchange?.call.cancel();
       connection.close();
     }
+    for (const { call } of this.#waiting.splice(0)) call.cancel();
     this.#idle.length = 0;
     this.#open.clear();
     this.#shared?.leave(this);

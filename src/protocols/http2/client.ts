@@ -9,7 +9,9 @@
  */
 
 import type { OutgoingHttpHeaders } from "node:http2";
+import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
+import type { UrlPart } from "../http/parts.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
 import { HttpTarget, type TargetOptions } from "../http/target.ts";
@@ -26,9 +28,16 @@ import type {
 import { HTTP2 } from "./exchange.ts";
 import type { Http2Response } from "./response.ts";
 
-/** A request whose header block is made once. */
-export class Http2Request implements PreparedCall<Http2Response> {
-  declare readonly resultType?: Http2Response;
+declare module "../http/verbs.ts" {
+  interface HttpOutputs<Body> {
+    readonly http2: Http2Request<Body>;
+    readonly http2Answer: Promise<Http2Response<Body>>;
+  }
+}
+
+/** A described request: its header block is made once. `Body` is what `json()` of its answer gives. */
+export class Http2Request<Body = unknown> implements PreparedCall<Http2Response<Body>> {
+  declare readonly resultType?: Http2Response<Body>;
   readonly protocol = HTTP2.protocol;
   readonly request: PreparedRequest<OutgoingHttpHeaders>;
 
@@ -47,12 +56,25 @@ export class Http2Request implements PreparedCall<Http2Response> {
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
     return this.request.bind(session, keep, sink);
   }
+
+  rebind(session: Session, spent: BoundCall | null, sink: CallSink): BoundCall {
+    return this.request.rebind(session, spent, sink);
+  }
+
+  get title(): string {
+    return this.request.title;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.
+  get then(): NotAwaitable {
+    throw new DescriptionAwaited(this.title);
+  }
 }
 
 const plainRequests = new PlainRequests(HTTP2);
 
 /** One virtual user's client, for use inside functions. */
-export class Http2Client extends HttpVerbs<Promise<Http2Response>> {
+export class Http2Client extends HttpVerbs<"http2Answer"> {
   readonly #calls: ClientCalls<OutgoingHttpHeaders, Http2Response>;
 
   constructor(session: Session) {
@@ -60,30 +82,38 @@ export class Http2Client extends HttpVerbs<Promise<Http2Response>> {
     this.#calls = new ClientCalls(HTTP2, plainRequests, session);
   }
 
-  override request(
+  override request<Body = unknown>(
     method: Method,
     target: Target,
     options?: RequestOptions,
-  ): Promise<Http2Response> {
+  ): Promise<Http2Response<Body>> {
     return this.#calls.request(method, target, options);
   }
 
   /** Sends a prepared request now. */
-  send({ request }: Http2Request): Promise<Http2Response> {
+  send<Body>({ request }: Http2Request<Body>): Promise<Http2Response<Body>> {
     return this.#calls.send(request);
   }
 }
 
-class PreparedVerbs extends HttpVerbs<Http2Request> {
-  override request(method: Method, target: Target, options?: RequestOptions): Http2Request {
-    return new Http2Request(method, target, options);
+class PreparedVerbs extends HttpVerbs<"http2"> {
+  override request<Body = unknown>(
+    method: Method,
+    target: Target,
+    options?: RequestOptions,
+  ): Http2Request<Body> {
+    return new Http2Request<Body>(method, target, options);
   }
 
   /** What all requests to one server have in common: base address, headers, TLS, proxy. */
-  target(base: string, options: TargetOptions = {}): HttpTarget<Http2Request> {
-    return new HttpTarget(base, options, (method, url, own) => new Http2Request(method, url, own));
+  target(base: string, options: TargetOptions = {}): HttpTarget<"http2"> {
+    return new HttpTarget(base, options, describe);
   }
 }
 
 /** Prepared requests: `step("home", http2.get("https://…"))`. */
 export const http2 = new PreparedVerbs();
+
+function describe<Body>(method: Method, url: UrlPart, options: RequestOptions): Http2Request<Body> {
+  return new Http2Request<Body>(method, url, options);
+}

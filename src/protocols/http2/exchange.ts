@@ -27,6 +27,7 @@ export const HTTP2: HttpVersion<OutgoingHttpHeaders> = {
   encoder,
   exchange: (message, session, keep, sink) =>
     new Http2Exchange(message, session.state(http2Sessions), keep, sink),
+  exchangeOf: (bound) => (bound instanceof Http2Exchange ? bound : null),
 };
 
 class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, CarriedStream {
@@ -57,12 +58,12 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
     this.#message = message;
     this.#user = user;
     this.#keep = keep;
-    this.#keepBody = keep && (message.source.readBody ?? true);
+    this.#keepBody = keep && (message.readBody ?? true);
   }
 
   aim(message: Message): void {
     this.#first = message;
-    this.#keepBody = this.#keep && (message.source.readBody ?? true);
+    this.#keepBody = this.#keep && (message.readBody ?? true);
   }
 
   get closed(): boolean {
