@@ -57,6 +57,14 @@ export type { SetupContext, StepContext } from "./workflow/context.ts";
 export { CustomResult, measure } from "./workflow/custom-result.ts";
 export { DefinitionError } from "./workflow/errors.ts";
 export { type CsvRow, Feed, feed } from "./workflow/feed.ts";
+export { Flow, type FlowOptions, flow } from "./workflow/flow.ts";
+export type {
+  CallingContext,
+  FlowContext,
+  FlowStepOptions,
+  PollOptions,
+  UserSetupContext,
+} from "./workflow/flow-context.ts";
 export { counter, gauge, rate, trend } from "./workflow/metrics.ts";
 export type { ThresholdOption, WorkflowOptions } from "./workflow/options.ts";
 export { Workflow, workflow } from "./workflow/workflow.ts";

@@ -1,20 +1,17 @@
 /** Code of one user beside the steps: within its limit, and what goes wrong in it is no result but is told. */
 
 import type { WorkflowDefinition } from "../workflow/definition.ts";
-import type { Complaints } from "./complaints.ts";
-import type { Faults } from "./faults.ts";
+import type { Findings } from "./findings.ts";
 import { TimeLimit } from "./time-limit.ts";
 import type { VirtualUser } from "./user.ts";
 
 export class BesideSteps {
   readonly #definition: WorkflowDefinition;
-  readonly #complaints: Complaints;
-  readonly #faults: Faults;
+  readonly #findings: Findings;
 
-  constructor(definition: WorkflowDefinition, complaints: Complaints, faults: Faults) {
+  constructor(definition: WorkflowDefinition, findings: Findings) {
     this.#definition = definition;
-    this.#complaints = complaints;
-    this.#faults = faults;
+    this.#findings = findings;
   }
 
   setUp(user: VirtualUser): Promise<void> {
@@ -26,18 +23,17 @@ export class BesideSteps {
   }
 
   async #run(
-    { context, id }: VirtualUser,
+    user: VirtualUser,
     what: "userSetup" | "userTeardown",
     limitMs: number,
   ): Promise<void> {
     const limit = new TimeLimit(what, limitMs);
-    context.limit = limit;
+    user.context.limit = limit;
     try {
-      await limit.run(() => this.#definition[what]?.(context));
+      await limit.run(() => (what === "userSetup" ? user.setUp() : user.tearDown()));
     } catch (error) {
-      this.#complaints.add(`${what} of user ${id}`, error);
-      this.#faults.failed(what, error);
+      this.#findings.failed(what, `${what} of user ${user.id}`, error);
     }
-    context.limit = null;
+    user.context.limit = null;
   }
 }

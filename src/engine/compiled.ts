@@ -10,6 +10,7 @@ import {
   type StepFunction,
   type WorkflowDefinition,
 } from "../workflow/definition.ts";
+import type { FlowPart } from "../workflow/flow-part.ts";
 import { type LoadOverrides, overrideSettings } from "../workflow/overrides.ts";
 
 export interface CompiledStep {
@@ -42,6 +43,10 @@ export interface CompiledWorkflow {
   /** Steps and checks by the numbers they are recorded under. */
   readonly stepNames: NameTable;
   readonly checkNames: NameTable;
+  /** Its body instead of layers; null for what has steps. */
+  readonly flow: FlowPart | null;
+  readonly setsUsersUp: boolean;
+  readonly tearsUsersDown: boolean;
   /** After the overrides of the command line; one object, by which shared pools are found. */
   readonly settings: CallSettings;
 }
@@ -89,6 +94,9 @@ export function compile(
     storesResults: keepsResults || steps.some((step) => step.run !== null),
     stepNames,
     checkNames,
+    flow: definition.flow,
+    setsUsersUp: (definition.flow ?? definition).userSetup !== undefined,
+    tearsUsersDown: (definition.flow ?? definition).userTeardown !== undefined,
     settings: overrideSettings(definition.settings, overrides),
   };
 }

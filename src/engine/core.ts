@@ -15,9 +15,12 @@ import { setupContext } from "./context.ts";
 import { Execution } from "./execution.ts";
 import { Faults } from "./faults.ts";
 import { FeedSupply } from "./feeds.ts";
+import { FlowRunner } from "./flow-runner.ts";
+import { Iteration } from "./iteration.ts";
 import { LagMonitor } from "./lag.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "./messages.ts";
 import { problemOf } from "./problem.ts";
+import type { RunnerUser } from "./runner.ts";
 import { UserSession } from "./session.ts";
 import { TimeLimit, TimeLimitError } from "./time-limit.ts";
 
@@ -132,6 +135,7 @@ export class Core {
         used,
         feeds,
         lag: this.#lag,
+        seed: this.#overrides.seed ?? "",
       };
       this.#execution = this.#newExecution(id, inputs, requester);
       this.#send({ kind: "prepared", execution: id });
@@ -195,14 +199,17 @@ export class Core {
     } catch (error) {
       faults.failed("teardown", error);
     }
-    this.#send({ kind: "tornDown", execution, faults: faults.list() });
+    const made = this.#execution ?? unprepared();
+    const health = this.#vitals(made);
+    const bytes = made.frame();
+    this.#send({ kind: "tornDown", execution, faults: faults.list(), bytes, health });
   }
 
-  /** Runs a function of the workflow with clients of its own, closed afterwards. */
+  /** Runs a function of the workflow or flow with clients of its own, closed afterwards. */
   async #besides(what: "setup" | "teardown", setup: unknown): Promise<unknown> {
-    const { definition, settings } = this.#execution?.workflow ?? unprepared();
-    const work = definition[what];
-    if (work === undefined) return undefined;
+    const execution = this.#execution ?? unprepared();
+    const { definition, flow, settings } = execution.workflow;
+    if ((flow ?? definition)[what] === undefined) return undefined;
     const id = this.#executionId;
     const { setupMs, teardownMs } = definition.limits;
     const limit = new TimeLimit(what, what === "setup" ? setupMs : teardownMs);
@@ -210,8 +217,12 @@ export class Core {
     this.#aside = limit;
     const abort = (reason: string): void => this.#abort(id, reason);
     try {
+      if (flow !== null) {
+        const runner = new FlowRunner(aloneWith(execution, session), flow);
+        return await limit.run(() => runner.beside(what, limit));
+      }
       const context = setupContext(session, { limit, abort }, setup);
-      return await limit.run(() => work(context));
+      return await limit.run(() => definition[what]?.(context));
     } finally {
       this.#aside = undefined;
       session.close();
@@ -237,6 +248,12 @@ function setupProblem(error: unknown): Problem {
 
 function unprepared(): never {
   throw new Error("no execution is prepared");
+}
+
+/** A user of no load: it runs what is done once for all. */
+function aloneWith(host: Execution, session: UserSession): RunnerUser {
+  const iteration = new Iteration(host.recorder, false);
+  return { id: session.user, host, session, iteration, done: () => undefined };
 }
 
 /** What each `use` hook makes of the values that came; missing keys take their defaults. (CTX-2) */

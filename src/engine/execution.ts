@@ -12,14 +12,13 @@ import { formatDuration } from "../core/base/duration.ts";
 import { Random } from "../core/base/random.ts";
 import { type LoadPlan, planDurationMs, type Share } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
-import { connectionNotes } from "../protocols/protocol.ts";
 import { BesideSteps } from "./beside-steps.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
-import { Complaints } from "./complaints.ts";
 import type { UserContext } from "./context.ts";
 import { type DriverHost, driverOf, type LoadDriver } from "./drivers.ts";
-import { Faults } from "./faults.ts";
 import type { FeedSupply } from "./feeds.ts";
+import { Findings } from "./findings.ts";
+import { FlowSteps } from "./flow-steps.ts";
 import type { LagMonitor } from "./lag.ts";
 import { type IndexLease, type LeaseRequester, ticketLease } from "./leases.ts";
 import { ITERATIONS_LEASE, type Problem } from "./messages.ts";
@@ -29,7 +28,6 @@ import { provide } from "./provide.ts";
 import { Recorder } from "./recorder.ts";
 import { Sleeper } from "./sleeper.ts";
 import { noticeMs, noticeOf } from "./time-limit.ts";
-import { UnreturnedCalls } from "./unreturned-calls.ts";
 import { type UserHost, VirtualUser } from "./user.ts";
 import { UserIds } from "./user-ids.ts";
 
@@ -65,6 +63,8 @@ interface ExecutionInputs {
   readonly used: Readonly<Record<string, unknown>>;
   readonly feeds: FeedSupply;
   readonly lag: LagMonitor;
+  /** Of the run. */
+  readonly seed: string;
 }
 
 export class Execution implements UserHost, DriverHost {
@@ -73,6 +73,8 @@ export class Execution implements UserHost, DriverHost {
   readonly used: Readonly<Record<string, unknown>>;
   readonly recorder: Recorder;
   readonly planned: boolean;
+  readonly findings: Findings;
+  readonly flowSteps: FlowSteps;
   setup: unknown = undefined;
   stopping = false;
   readonly #inputs: ExecutionInputs;
@@ -87,12 +89,8 @@ export class Execution implements UserHost, DriverHost {
   readonly #random: Random;
   readonly #sleeper = new Sleeper();
   readonly #last: Record<string, unknown> = {};
-  readonly #notes = new Set<string>();
-  readonly #faults = new Faults();
-  readonly #unreturned = new UnreturnedCalls();
   #exhausted = false;
   #failure: Problem | undefined;
-  readonly #complaints: Complaints;
   readonly #besideSteps: BesideSteps;
   #abort: AbortController | undefined;
   readonly #clock = new PlanClock();
@@ -110,15 +108,28 @@ export class Execution implements UserHost, DriverHost {
     this.planned = plan.kind === "rate";
     this.#inputs = inputs;
     this.#host = host;
-    this.#complaints = new Complaints((line) => host.log(line));
-    this.#besideSteps = new BesideSteps(workflow.definition, this.#complaints, this.#faults);
+    this.findings = new Findings(workflow.definition.name, (line) => host.log(line));
+    if (workflow.flow !== null && plan.kind === "once")
+      this.findings.note(
+        'it has no load model, so it ran once; write { vus: 10, duration: "30s" }',
+      );
+    this.#besideSteps = new BesideSteps(workflow.definition, this.findings);
     this.recorder = new Recorder(this.planned, workflow.stepNames, workflow.checkNames);
+    this.flowSteps = new FlowSteps(
+      this.recorder,
+      workflow.definition.tags,
+      workflow.definition.series,
+    );
     this.#random = new Random(`${workflow.definition.name}/${share.index}`);
     this.#ids = new UserIds(share);
     const limit = planDurationMs(plan) ?? ("durationMsMax" in plan ? plan.durationMsMax : 0);
     this.#durationMs = warmupMs + limit;
     this.#tickets = plan.kind === "shared" ? ticketLease(plan.iterations, share.count, host) : null;
     this.#driver = driverOf(plan, share, warmupMs, this);
+  }
+
+  get seed(): string {
+    return this.#inputs.seed;
   }
 
   get users(): number {
@@ -168,7 +179,7 @@ export class Execution implements UserHost, DriverHost {
   #timeIsUp(): void {
     const { plan } = this.#inputs;
     if (plan.kind === "shared" || plan.kind === "perUser")
-      this.#faults.add(
+      this.findings.fault(
         "every iteration was done",
         `maxDuration (${formatDuration(plan.durationMsMax)}) ended it before all iterations were done`,
       );
@@ -248,7 +259,7 @@ export class Execution implements UserHost, DriverHost {
     this.stopping = true;
     clearTimeout(this.#endTimer);
     this.#driver.stop(now);
-    this.#sleeper.wakeAll();
+    if (this.workflow.flow?.finish !== "iteration") this.#sleeper.wakeAll();
     for (const user of [...this.#users]) if (!user.running) this.retire(user);
     const { gracefulStopMs } = this.#inputs;
     const notice = gracefulStopMs - noticeMs(gracefulStopMs);
@@ -266,6 +277,7 @@ export class Execution implements UserHost, DriverHost {
 
   #abortAll(): void {
     this.#giveNotice();
+    this.#sleeper.wakeAll();
     for (const user of [...this.#users]) {
       if (user.settingUp) user.iteration.neverBegan(clock());
       user.abort();
@@ -276,7 +288,7 @@ export class Execution implements UserHost, DriverHost {
 
   newUser(): VirtualUser {
     const user = new VirtualUser(this.#ids.take(), this);
-    user.ready = this.workflow.definition.userSetup === undefined;
+    user.ready = !this.workflow.setsUsersUp;
     this.#users.add(user);
     return user;
   }
@@ -311,9 +323,7 @@ export class Execution implements UserHost, DriverHost {
     if (taken === "wait") this.#waiting.set(user, intendedAt);
     if (taken === "exhausted") {
       this.#exhausted = true;
-      this.#notes.add(
-        `workflow "${this.workflow.definition.name}": a feed of order "once" ran out of rows`,
-      );
+      this.findings.note('a feed of order "once" ran out of rows');
       this.retire(user);
     }
     if (taken !== "ready") return false;
@@ -389,7 +399,7 @@ export class Execution implements UserHost, DriverHost {
     clearTimeout(user.timer);
     this.#waiting.delete(user);
     if (!this.#users.has(user) || user.leaving) return;
-    if (user.ready && this.workflow.definition.userTeardown !== undefined) {
+    if (user.ready && this.workflow.tearsUsersDown) {
       user.leaving = true;
       user.running = true;
       void this.#besideSteps.tearDown(user).then(() => this.#removeUser(user));
@@ -418,8 +428,8 @@ export class Execution implements UserHost, DriverHost {
     if (this.#failure === undefined)
       this.#host.finished({
         provided: this.#provided(),
-        notes: this.#allNotes(),
-        faults: this.#faults.list(),
+        notes: this.findings.notes,
+        faults: this.findings.faults,
       });
     else this.#host.failed(this.#failure);
     this.#inputs.lag.stop();
@@ -436,8 +446,7 @@ export class Execution implements UserHost, DriverHost {
     const { definition } = this.workflow;
     const seen = { last: this.#last, setup: this.setup };
     return provide(definition, seen, (key, error) => {
-      this.#complaints.add(`provide "${key}" threw`, error);
-      this.#faults.failed(`provide "${key}"`, error);
+      this.findings.failed(`provide "${key}"`, `provide "${key}" threw`, error);
     });
   }
 
@@ -447,7 +456,7 @@ export class Execution implements UserHost, DriverHost {
 
   threw(step: CompiledStep, error: unknown): void {
     const what = `${step.index < 0 ? "action" : "step"} "${step.name}" threw`;
-    this.#complaints.add(what, error);
+    this.findings.complain(what, error);
     if (this.#inputs.plan.kind !== "once") return;
     const problem = problemOf(error);
     this.#failure ??= { ...problem, message: `${what}: ${problem.message}` };
@@ -459,13 +468,6 @@ export class Execution implements UserHost, DriverHost {
     this.stop();
   }
 
-  unreturned = (verb: string, path: string): void => this.#unreturned.add(verb, path);
-
-  #allNotes(): string[] {
-    const { name } = this.workflow.definition;
-    return [...this.#notes, ...connectionNotes(), ...this.#unreturned.notes(name)];
-  }
-
   recordMetric(at: number, context: UserContext): void {
     const metric = this.workflow.metrics[at];
     if (metric === undefined) return;
@@ -475,7 +477,7 @@ export class Execution implements UserHost, DriverHost {
         this.recorder.add(metric.name, metric.kind, Number(value), {});
       }
     } catch (error) {
-      this.#complaints.add(`metric "${metric.name}" threw`, error);
+      this.findings.complain(`metric "${metric.name}" threw`, error);
     }
   }
 

@@ -13,6 +13,7 @@ import {
   readName,
   writeName,
 } from "../core/run/stats/names.ts";
+import { OUTCOMES, type Outcome } from "./outcome.ts";
 
 const FRAME_VERSION = 3;
 
@@ -21,10 +22,10 @@ export interface FrameHead {
   /** Milliseconds of measured time so far, warm-up and pauses excluded. */
   readonly measuredMs: number;
   readonly warmingUp: boolean;
-  readonly iterations: number;
+  /** Iterations by how they ended. */
+  readonly outcomes: Readonly<Record<Outcome, number>>;
   /** Completed inside the measured time, whenever they were due. */
   readonly iterationsInside: number;
-  readonly interruptedIterations: number;
   readonly arrivalsStarted: number;
   readonly arrivalsMissed: number;
   /** Users or rate asked for at this moment, this core's share. */
@@ -40,9 +41,8 @@ export function writeFrameHead(writer: ByteWriter, head: FrameHead): void {
   writer.uint8(FRAME_VERSION);
   writer.float64(head.measuredMs);
   writer.uint8(head.warmingUp ? 1 : 0);
-  writer.varint(head.iterations);
+  for (const outcome of OUTCOMES) writer.varint(head.outcomes[outcome]);
   writer.varint(head.iterationsInside);
-  writer.varint(head.interruptedIterations);
   writer.varint(head.arrivalsStarted);
   writer.varint(head.arrivalsMissed);
   writer.float64(head.target);
@@ -56,9 +56,10 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
   if (reader.uint8() !== FRAME_VERSION) return undefined;
   const measuredMs = reader.float64();
   const warmingUp = reader.uint8() === 1;
-  const iterations = reader.varint();
+  const [completed = 0, ended = 0, failed = 0, interrupted = 0] = OUTCOMES.map(() =>
+    reader.varint(),
+  );
   const iterationsInside = reader.varint();
-  const interruptedIterations = reader.varint();
   const arrivalsStarted = reader.varint();
   const arrivalsMissed = reader.varint();
   const target = reader.float64();
@@ -70,9 +71,8 @@ export function readFrameHead(reader: ByteReader): FrameHead | undefined {
   return {
     measuredMs,
     warmingUp,
-    iterations,
+    outcomes: { completed, ended, failed, interrupted },
     iterationsInside,
-    interruptedIterations,
     arrivalsStarted,
     arrivalsMissed,
     target,

@@ -7,13 +7,11 @@
  */
 
 import type { CallRecord } from "../protocols/protocol.ts";
+import type { Outcome } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Pauses before the first call that are remembered one by one; those before them only as a sum. */
 const PAUSES_MAX = 64;
-
-/** How an iteration ended: all of it was done, or the end of the plan cut it off. */
-export type Outcome = "completed" | "interrupted";
 
 export class Iteration {
   /** When it should have begun. */
@@ -31,6 +29,7 @@ export class Iteration {
   /** All declared pauses so far, and when the last of them ends. */
   #pausedMs = 0;
   #pausedUntil = 0;
+  #began = false;
 
   constructor(recorder: Recorder, planned: boolean) {
     this.#recorder = recorder;
@@ -40,6 +39,7 @@ export class Iteration {
   /** Somebody takes it on: what is done for it from here on is part of its lateness. */
   arrive(dueAt: number, now: number): void {
     this.dueAt = dueAt;
+    this.#began = false;
     if (!this.#planned) return;
     if (this.#recorder.measures(dueAt)) this.#recorder.arrivalStarted(now - dueAt);
     this.#answeredAt = Number.POSITIVE_INFINITY;
@@ -49,6 +49,7 @@ export class Iteration {
 
   begin(now: number): void {
     this.beganAt = now;
+    this.#began = true;
     this.#pausedMs = 0;
     this.#pausedUntil = now;
     if (!this.#planned) this.dueAt = now;
@@ -126,9 +127,21 @@ export class Iteration {
   end(outcome: Outcome, now: number): void {
     if (outcome === "completed" && this.#recorder.inside(now)) this.#recorder.iterationsInside++;
     if (!this.#recorder.measures(this.dueAt)) return;
-    if (outcome === "completed") {
-      this.#recorder.iterations++;
-      this.#recorder.iterationCompleted(this.dueAt, now, this.#pausedMs);
-    } else this.#recorder.interruptedIterations++;
+    this.#recorder.outcomes[outcome]++;
+    if (this.#began) this.#recorder.wholeIteration(outcome, this.dueAt, now, this.pausedMs(now));
+  }
+
+  /** Declared pauses since it began, up to now. */
+  pausedMs(now: number): number {
+    return this.#pausedMs - Math.max(0, this.#pausedUntil - now);
+  }
+
+  group(index: number, failed: boolean, dueAt: number, endedAt: number, pausedMs: number): void {
+    this.#recorder.group(index, failed, dueAt, endedAt, pausedMs);
+  }
+
+  /** A call beside the iterations ended: in userSetup, say. */
+  aside(index: number, record: CallRecord): void {
+    this.#recorder.aside(index, record);
   }
 }

@@ -96,6 +96,9 @@ export type CoreEvent =
       readonly kind: "tornDown";
       readonly execution: number;
       readonly faults: readonly { readonly gate: string; readonly text: string }[];
+      /** A last frame: tear-down may have made calls. */
+      readonly bytes: Uint8Array;
+      readonly health: CoreVitals;
     };
 
 /** An error for people: what, and where in their file. */

@@ -10,6 +10,7 @@ import { clock } from "../protocols/call.ts";
 import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
 import type { MetricKind, MetricSink, MetricTags } from "../workflow/metrics.ts";
 import { type FrameHead, writeFrameHead, writeNewNames } from "./frame.ts";
+import type { Outcome } from "./outcome.ts";
 
 const KIND_INDEX = new Map<ErrorKind, number>(ERROR_KINDS.map((kind, index) => [kind, index]));
 const EXCEPTION = ERROR_KINDS.indexOf("exception");
@@ -32,9 +33,8 @@ type FrameMoment = Pick<
 >;
 
 export class Recorder implements MetricSink {
-  iterations = 0;
+  readonly outcomes = { completed: 0, ended: 0, failed: 0, interrupted: 0 };
   iterationsInside = 0;
-  interruptedIterations = 0;
   arrivalsStarted = 0;
   readonly #metrics = new MetricRecorder();
   readonly #corrected: boolean;
@@ -115,22 +115,27 @@ export class Recorder implements MetricSink {
    */
   call(index: number, record: CallRecord, startedAt: number, dueAt: number, endedAt: number): void {
     const step = this.#steps[index] as StepRecorder;
-    const { bytesIn, bytesOut, connectMs, errorKind, tlsMs } = record;
+    const { bytesIn, bytesOut, errorKind } = record;
     if (dueAt < this.#measureFrom) {
       if (this.inside(endedAt)) step.early(errorKind !== null, bytesIn, bytesOut);
       return;
     }
+    // Timers may begin a call a hair before it is due: nobody is early.
+    this.#record(step, record, this.#corrected ? Math.max(0, startedAt - dueAt) * 1_000 : 0);
+    if (endedAt > this.#measureUntil) step.late(errorKind !== null, bytesIn, bytesOut);
+  }
+
+  #record(step: StepRecorder, record: CallRecord, lateUs: number): void {
+    const { bytesIn, bytesOut, connectMs, errorKind, tlsMs } = record;
     if (errorKind !== null && NEVER_SENT.has(errorKind)) {
       step.record(KIND_INDEX.get(errorKind) ?? EXCEPTION, 0, -1, -1, -1, -1, -1, bytesIn, bytesOut);
-      if (endedAt > this.#measureUntil) step.late(true, bytesIn, bytesOut);
       return;
     }
     const service = (record.endedAt - record.startedAt) * 1_000;
     step.record(
       errorKind === null ? -1 : (KIND_INDEX.get(errorKind) ?? EXCEPTION),
       record.status,
-      // Timers may begin a call a hair before it is due: nobody is early.
-      this.#corrected ? service + Math.max(0, startedAt - dueAt) * 1_000 : service,
+      service + lateUs,
       service,
       (record.firstByteAt - record.startedAt) * 1_000,
       connectMs < 0 ? -1 : connectMs * 1_000,
@@ -138,7 +143,6 @@ export class Recorder implements MetricSink {
       bytesIn,
       bytesOut,
     );
-    if (endedAt > this.#measureUntil) step.late(errorKind !== null, bytesIn, bytesOut);
   }
 
   /** User code threw instead of giving a result: a failure without a call. */
@@ -171,8 +175,13 @@ export class Recorder implements MetricSink {
   }
 
   /** The same of a whole iteration. */
-  iterationCompleted(dueAt: number, endedAt: number, pausedMs: number): void {
-    this.group(this.#wholeIteration, false, dueAt, endedAt, pausedMs);
+  wholeIteration(outcome: Outcome, dueAt: number, endedAt: number, pausedMs: number): void {
+    this.group(this.#wholeIteration, outcome !== "completed", dueAt, endedAt, pausedMs);
+  }
+
+  /** A call of userSetup or its kin: it belongs to no measured time, and is always recorded. */
+  aside(index: number, record: CallRecord): void {
+    this.#record(this.#steps[index] as StepRecorder, record, 0);
   }
 
   /** A value of a custom metric; those of the warm-up are left out like everything else. */
@@ -196,9 +205,8 @@ export class Recorder implements MetricSink {
     writer.clear();
     writeFrameHead(writer, {
       ...moment,
-      iterations: this.iterations,
+      outcomes: this.outcomes,
       iterationsInside: this.iterationsInside,
-      interruptedIterations: this.interruptedIterations,
       arrivalsStarted: this.arrivalsStarted,
       sendLagUs: this.#sendLagUs,
       waitedUs: this.#waitedUs,

@@ -1,51 +1,30 @@
 /**
- * One virtual user: a loop over the workflow's layers, driven by callbacks so that a prepared step
- * needs no promise. Steps of a layer run concurrently; the next layer begins when all are done.
+ * One virtual user: who it is, its connections, and what it has taken for the coming iteration. How
+ * an iteration goes is its runner's affair: `layers.ts` for a `workflow(…)`, `flow-runner.ts` for a
+ * `flow(…)`. Both tell the same `Iteration`, which alone counts.
  *
- *   parked ──begin──▶ layer 0 ──▶ layer 1 ──▶ … ──▶ iteration done ──▶ (execution decides: again, wait, end)
+ *   parked ──begin──▶ runner ──▶ iteration done ──▶ (execution decides: again, wait, end)
  */
 
 import { clock } from "../protocols/call.ts";
-import {
-  type BoundCall,
-  type CallRecord,
-  CallResult,
-  type CallSink,
-} from "../protocols/protocol.ts";
-import { CustomResult } from "../workflow/custom-result.ts";
-import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
-import { type ContextHost, type UserContext, userContext } from "./context.ts";
-import { Iteration, type Outcome } from "./iteration.ts";
-import type { Recorder } from "./recorder.ts";
+import { FlowRunner } from "./flow-runner.ts";
+import { Iteration } from "./iteration.ts";
+import { LayersRunner } from "./layers.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
 import { UserSession } from "./session.ts";
 
-/** What a user asks of, and tells, the execution it belongs to. */
-export interface UserHost extends ContextHost {
-  readonly workflow: CompiledWorkflow;
-  /** No new step may begin. */
-  readonly stopping: boolean;
-  readonly recorder: Recorder;
-  /** Iterations begin at planned moments: an open model. */
-  readonly planned: boolean;
-  /** The code of a step or an action threw. */
-  threw(step: CompiledStep, error: unknown): void;
-  recordMetric(at: number, context: UserContext): void;
-  keepLast(step: CompiledStep, result: unknown): void;
-  /** A function made a call that no step returned: it is in no figure. */
-  unreturned(verb: string, path: string): void;
-  /** A step gave something that is no measured call: its author must mend that. */
-  notMeasured(step: CompiledStep, error: Error): void;
+/** What a user tells the execution it belongs to, besides what its runner does. */
+export interface UserHost extends RunnerHost {
   iterationDone(user: VirtualUser, now: number): void;
 }
 
-/** Calls of one iteration that may wait for a step to return them. */
-const CALLS_HEARD_MAX = 256;
-
-export class VirtualUser {
+export class VirtualUser implements RunnerUser {
   readonly id: number;
-  readonly context: UserContext;
+  readonly host: UserHost;
   readonly session: UserSession;
   readonly iteration: Iteration;
+  readonly #runner: Runner;
   /** Begun, and neither parked nor ended. */
   running = false;
   /** Asked to end after this iteration: the plan wants fewer users. */
@@ -59,243 +38,50 @@ export class VirtualUser {
   /** What it has taken for the coming iteration, while it waits for the rest. */
   ticketTaken = false;
   rows: Record<string, unknown> | null = null;
-  readonly #host: UserHost;
-  readonly #slots: (StepSlot | undefined)[] = [];
-  /** Calls of functions that no step has returned so far: result, verb and path of each. */
-  #calls: { readonly result: CallResult; readonly verb: string; readonly path: string }[] = [];
-  #layer = 0;
-  /** When the steps of this layer were due. */
-  #layerDueAt = 0;
-  #pending = 0;
 
   constructor(id: number, host: UserHost) {
     this.id = id;
-    this.#host = host;
+    this.host = host;
     this.iteration = new Iteration(host.recorder, host.planned);
     this.session = new UserSession(host.workflow.settings, id);
-    this.session.onCall = (result, verb, path) => this.#heard(result, verb, path);
-    this.context = userContext(id, host, this.session, this.iteration);
+    this.#runner =
+      host.workflow.flow === null
+        ? new LayersRunner(this)
+        : new FlowRunner(this, host.workflow.flow);
+  }
+
+  get context(): Runner["context"] {
+    return this.#runner.context;
+  }
+
+  setUp(): unknown {
+    return this.#runner.setUp();
+  }
+
+  tearDown(): unknown {
+    return this.#runner.tearDown();
   }
 
   /** Begins the iteration that `iteration.arrive` announced. */
   begin(now: number): void {
     this.running = true;
     this.iteration.begin(now);
-    this.#layer = 0;
-    if (this.#host.workflow.storesResults) this.context.results = {};
-    this.#runLayer(now);
+    this.#runner.begin(now);
   }
 
-  #runLayer(now: number): void {
-    const layer = this.#host.workflow.layers[this.#layer];
-    if (layer === undefined) {
-      this.#done(now, "completed");
-      return;
-    }
-    this.#pending = layer.length;
-    this.#layerDueAt = this.iteration.dueOf(now);
-    for (let i = 0; i < layer.length; i++) this.#slot(layer[i] as CompiledStep).start(now);
-  }
-
-  #slot(step: CompiledStep): StepSlot {
-    let slot = this.#slots[step.slot];
-    if (slot === undefined) {
-      slot = new StepSlot(this, step);
-      this.#slots[step.slot] = slot;
-    }
-    return slot;
-  }
-
-  bind(step: CompiledStep, sink: CallSink): BoundCall | null {
-    return step.call?.bind(this.session, this.#host.workflow.keepsResults, sink) ?? null;
-  }
-
-  /** A prepared call has ended: it began with its layer. */
-  callFinished(slot: StepSlot, record: CallRecord, result: CallResult | undefined): void {
-    this.iteration.answered(record.endedAt);
-    this.iteration.call(slot.step.index, record, slot.startedAt, this.#layerDueAt, record.endedAt);
-    this.#stepFinished(slot.step, record, result, record.endedAt);
-  }
-
-  #heard(result: CallResult, verb: string, path: string): void {
-    this.#calls.push({ result, verb, path });
-    if (this.#calls.length <= CALLS_HEARD_MAX) return;
-    const oldest = this.#calls.shift();
-    if (oldest !== undefined) this.#host.unreturned(oldest.verb, oldest.path);
-  }
-
-  /** A result may wrap that of the call which carried it: its times are the same. */
-  #returned({ endedAt, startedAt }: CallResult): void {
-    const at = this.#calls.findIndex(
-      ({ result }) => result.endedAt === endedAt && result.startedAt === startedAt,
-    );
-    if (at >= 0) this.#calls.splice(at, 1);
-  }
-
-  /** A function gave the result of a call that it began itself, at a moment of its own choice. */
-  functionFinished(slot: StepSlot, result: CallResult): void {
-    const now = clock();
-    // Results of the user's own making may be measured with another clock.
-    const own = result instanceof CustomResult;
-    if (!own) this.#returned(result);
-    if (own) this.iteration.answered(now);
-    else this.iteration.answered(result.endedAt);
-    const startedAt = own ? slot.startedAt : result.startedAt;
-    const dueAt = own ? this.#layerDueAt : this.iteration.dueOf(startedAt);
-    this.iteration.call(slot.step.index, result, startedAt, dueAt, own ? now : result.endedAt);
-    this.#stepFinished(slot.step, result, result, now);
-  }
-
-  #stepFinished(
-    step: CompiledStep,
-    record: CallRecord,
-    result: CallResult | undefined,
-    now: number,
-  ): void {
-    const host = this.#host;
-    if (result !== undefined) {
-      this.context.results[step.name] = result;
-      if (record.errorKind === null) host.keepLast(step, result);
-    }
-    if (--this.#pending === 0) this.#layerDone(now);
-  }
-
-  actionFinished(step: CompiledStep, result: unknown): void {
-    this.context.results[step.name] = result;
-    this.#host.keepLast(step, result);
-    if (--this.#pending === 0) this.#layerDone(clock());
-  }
-
-  stepThrew(step: CompiledStep, error: unknown): void {
-    const now = clock();
-    if (step.index >= 0) this.iteration.exception(step.index, this.#layerDueAt, now);
-    this.#host.threw(step, error);
-    if (--this.#pending === 0) this.#layerDone(now);
-  }
-
-  notMeasured(step: CompiledStep, error: Error): void {
-    this.#host.notMeasured(step, error);
-    this.stepThrew(step, error);
-  }
-
-  #layerDone(now: number): void {
-    const host = this.#host;
-    const checks = host.workflow.checks[this.#layer];
-    if (checks !== undefined && checks.length > 0) {
-      for (const { definition, index } of checks)
-        this.iteration.check(index, this.#test(definition.test), this.#layerDueAt);
-    }
-    this.#layer++;
-    const last = this.#layer === host.workflow.layers.length;
-    if (last) this.#done(now, "completed");
-    else if (host.stopping || this.session.closed) this.#done(now, "interrupted");
-    else this.#runLayer(now);
-  }
-
-  #test(test: (context: UserContext) => unknown): boolean {
-    try {
-      return test(this.context) === true;
-    } catch {
-      return false;
-    }
-  }
-
-  #done(now: number, outcome: Outcome): void {
-    const host = this.#host;
-    if (outcome === "completed")
-      for (let at = 0; at < host.workflow.metrics.length; at++) host.recordMetric(at, this.context);
+  /** Its runner is through with the iteration. */
+  done(outcome: Outcome, now: number): void {
     this.running = false;
     this.context.iteration++;
-    for (const { path, verb } of this.#calls) host.unreturned(verb, path);
-    if (this.#calls.length > 0) this.#calls = [];
     this.session.reset();
     this.iteration.end(outcome, now);
-    host.iterationDone(this, now);
+    this.host.iterationDone(this, now);
   }
 
   /** Cuts off what is under way. */
   abort(): void {
     clearTimeout(this.timer);
-    let cut = 0;
-    for (const slot of this.#slots) {
-      if (slot?.cut() !== true) continue;
-      cut++;
-      if (slot.step.index >= 0) this.iteration.cutOff(slot.step.index, this.#layerDueAt);
-    }
-    if (cut > 0) this.iteration.end("interrupted", clock());
+    if (this.#runner.cut() > 0) this.iteration.end("interrupted", clock());
     this.session.close();
   }
-}
-
-/** One step of one user: its bound call or function, and whether it is under way. */
-class StepSlot implements CallSink {
-  readonly step: CompiledStep;
-  readonly #user: VirtualUser;
-  readonly #call: BoundCall | null;
-  readonly #resolved: ((value: unknown) => void) | null;
-  readonly #rejected: ((error: unknown) => void) | null;
-  #running = false;
-  #cut = false;
-  startedAt = 0;
-
-  constructor(user: VirtualUser, step: CompiledStep) {
-    this.#user = user;
-    this.step = step;
-    this.#call = user.bind(step, this);
-    const isFunction = step.run !== null;
-    this.#resolved = isFunction ? (value) => this.#returned(value) : null;
-    this.#rejected = isFunction ? (error) => this.#threw(error) : null;
-  }
-
-  start(now: number): void {
-    this.#running = true;
-    this.startedAt = now;
-    if (this.#call !== null) {
-      this.#call.start(now);
-      return;
-    }
-    try {
-      const value = this.step.run?.(this.#user.context);
-      // Values and promises take the same way, one turn of the microtask queue later.
-      Promise.resolve(value).then(this.#resolved, this.#rejected);
-    } catch (error) {
-      Promise.reject(error).then(null, this.#rejected);
-    }
-  }
-
-  callFinished(record: CallRecord, result: CallResult | undefined): void {
-    if (this.#cut) return;
-    this.#running = false;
-    this.#user.callFinished(this, record, result);
-  }
-
-  cut(): boolean {
-    const wasRunning = this.#running;
-    this.#cut = true;
-    this.#running = false;
-    return wasRunning;
-  }
-
-  #returned(value: unknown): void {
-    if (this.#cut) return;
-    this.#running = false;
-    if (this.step.index < 0) this.#user.actionFinished(this.step, value);
-    else if (value instanceof CallResult) this.#user.functionFinished(this, value);
-    else this.#user.notMeasured(this.step, new Error(notMeasured(this.step.name, value)));
-  }
-
-  #threw(error: unknown): void {
-    if (this.#cut) return;
-    this.#running = false;
-    this.#user.stepThrew(this.step, error);
-  }
-}
-
-/** For JavaScript users, whom the compiler could not tell. */
-function notMeasured(name: string, value: unknown): string {
-  const got = value === null ? "null" : value === undefined ? "nothing" : `a plain ${typeof value}`;
-  return (
-    `step "${name}" returned ${got}; a step must return a protocol response (for example ` +
-    `"return http.get(…)") or measure(() => …). Work that is not measured belongs in .action(…)`
-  );
 }

@@ -240,6 +240,7 @@ export class JobRunner {
         this.#advance(name, running);
         return;
       case "tornDown":
+        this.#listener.frame(name, core, event.bytes, event.health);
         for (const fault of event.faults) this.#listener.fault(name, fault);
         this.#report(name, running);
         return;

@@ -18,9 +18,11 @@ import {
 import {
   type ArrivalSummary,
   type CoreHealth,
+  type GroupSummary,
   type IterationCounts,
   type Loss,
   type RunSummary,
+  type StepSummary,
   SUMMARY_SCHEMA,
   type WorkflowStatus,
   type WorkflowSummary,
@@ -46,7 +48,7 @@ import { NAMES_MAX, OTHER_NAME } from "../core/run/stats/names.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { JobListener } from "./job-runner.ts";
-import { WorkflowAggregate } from "./workflow-aggregate.ts";
+import { isAside, WorkflowAggregate } from "./workflow-aggregate.ts";
 
 interface RunAggregateOptions {
   readonly name: string;
@@ -209,7 +211,8 @@ export class RunAggregate implements JobListener {
     const { load, warmupMs } = workflow.manifest;
     const running = workflow.status === "running";
     const now = this.#sinceStart();
-    const steps = workflow.steps.map((step, at) => {
+    const steps = workflow.steps.flatMap((step, at) => {
+      if (isAside(step)) return [];
       const rate = workflow.seriesOf(at).recent(RATE_WINDOW_MS, now);
       const latency = workflow.seriesOf(at).recent(LATENCY_WINDOW_MS, now);
       return {
@@ -289,15 +292,13 @@ export class RunAggregate implements JobListener {
       cores: workflow.cores.length,
       startedAtSeconds: data.startedAtSeconds,
       elapsedSeconds,
-      iterations: iterationsOf(data, workflow.interruptedIterations),
+      iterations: iterationsOf(data, workflow),
       arrivals: arrivalsOf(data, workflow.manifest),
       checks: data.checks,
       metrics: summariseMetrics(data.metrics, elapsedSeconds),
-      steps: workflow.steps.map(({ name, protocol, tags }, at) => {
-        const [totals, series] = [data.steps[at]?.totals, workflow.seriesOf(at)];
-        assert(totals !== undefined, "every step has totals");
-        return summariseStep(name, protocol, tags, totals, series, elapsedSeconds, ERROR_KINDS);
-      }),
+      steps: data.steps.map((step) => stepOf(step, elapsedSeconds)),
+      groups: groupsOf(data),
+      aside: data.aside.map((step) => stepOf(step, elapsedSeconds)),
     };
   }
 
@@ -381,12 +382,34 @@ function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs: number
   return Math.min(1, (nowMs - workflow.startedAtMs) / (length + warmupMs));
 }
 
-function iterationsOf({ groups, iterations }: WorkflowData, interrupted: number): IterationCounts {
+function stepOf(
+  { name, protocol, series, tags, totals }: WorkflowData["steps"][number],
+  elapsedSeconds: number,
+): StepSummary {
+  return summariseStep(name, protocol, tags, totals, series, elapsedSeconds, ERROR_KINDS);
+}
+
+function groupsOf({ groups }: WorkflowData): GroupSummary[] {
+  return groups
+    .filter(({ name }) => name !== WHOLE_ITERATION)
+    .map(({ name, totals }) => ({
+      name,
+      ok: totals.ok,
+      failed: totals.failed,
+      durationMs: distribution(totals.duration),
+      activeMs: distribution(totals.active),
+    }));
+}
+
+function iterationsOf({ groups }: WorkflowData, workflow: WorkflowAggregate): IterationCounts {
   const whole = groups.find(({ name }) => name === WHOLE_ITERATION)?.totals ?? new GroupTotals();
   return {
-    completed: iterations,
-    interrupted,
+    completed: workflow.outcome("completed"),
+    ended: workflow.outcome("ended"),
+    failed: workflow.outcome("failed"),
+    interrupted: workflow.outcome("interrupted"),
     durationMs: distribution(whole.duration),
+    okDurationMs: distribution(whole.okDuration),
     activeMs: distribution(whole.active),
   };
 }

@@ -14,7 +14,7 @@ import { slotsOf } from "../core/run/job/slots.ts";
 import { planVusMax } from "../core/run/plan/load.ts";
 import type { RunControl, RunPhase, RunView } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
-import { unknownName } from "../core/run/results/threshold-names.ts";
+import { unknownName, type WrittenTexts } from "../core/run/results/threshold-names.ts";
 import { parseThreshold } from "../core/run/results/thresholds.ts";
 import type { CoreEvent, Problem } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
@@ -26,6 +26,7 @@ import { JobRunner } from "./job-runner.ts";
 import { checkDescriptors, checkPorts } from "./limits.ts";
 import { cpuModel } from "./machine.ts";
 import { RunAggregate } from "./run-aggregate.ts";
+import { writtenTexts } from "./written-texts.ts";
 
 interface RunOptions {
   /** File or URL, as the user named it. */
@@ -116,7 +117,7 @@ class LocalRun {
   async #load(): Promise<readonly WorkflowManifest[]> {
     const [manifests] = await this.#startCores(1);
     if (manifests === undefined) throw new RunError("the executor core did not start", 1);
-    this.#validate(manifests);
+    this.#validate(manifests, await writtenTexts(this.#options.bundle.address));
     const needed = manifests.reduce(
       (sum, { isTest, load }) => sum + (isTest ? planVusMax(load) : 1),
       0,
@@ -177,7 +178,7 @@ class LocalRun {
     return placed({ ...problem, location: problem.location ?? this.#options.name });
   }
 
-  #validate(manifests: readonly WorkflowManifest[]): void {
+  #validate(manifests: readonly WorkflowManifest[], texts: WrittenTexts): void {
     for (const { message, severity } of validateManifests(manifests)) {
       if (severity === "error") throw new RunError(message, 2);
       this.#options.view.message(`warning: ${message}`);
@@ -187,7 +188,7 @@ class LocalRun {
       thresholds.map(({ expression }) => ({ text: expression, workflow: name })),
     );
     for (const { text, workflow } of [...ofRun, ...ofWorkflows]) {
-      const problem = thresholdProblem(text, workflow, manifests);
+      const problem = thresholdProblem(text, workflow, manifests, texts);
       if (problem !== null) throw new RunError(problem, 2);
     }
   }
@@ -370,10 +371,11 @@ function thresholdProblem(
   text: string,
   workflow: string | null,
   manifests: readonly WorkflowManifest[],
+  texts: WrittenTexts,
 ): string | null {
   const parsed = parseThreshold(text);
   const problem = parsed.ok
-    ? unknownName(parsed.threshold, workflow, manifests, ERROR_KINDS)
+    ? unknownName(parsed.threshold, workflow, { manifests, errorKinds: ERROR_KINDS, texts })
     : parsed.problem;
   if (problem === null) return null;
   const where = workflow === null ? "--threshold" : `workflow "${workflow}": threshold`;

@@ -12,6 +12,7 @@ import { Series } from "../core/run/stats/series.ts";
 import { StepTotals } from "../core/run/stats/step-stats.ts";
 import { type FrameHead, readFrameHead, readNewNames } from "../engine/frame.ts";
 import type { CoreVitals } from "../engine/messages.ts";
+import type { Outcome } from "../engine/outcome.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 
 const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);
@@ -170,10 +171,15 @@ export class WorkflowAggregate {
       startedAtSeconds: this.startedAtMs / 1_000,
       measuredFromSeconds: (this.startedAtMs + this.manifest.warmupMs) / 1_000,
       elapsedSeconds: this.elapsedMs / 1_000,
-      steps: this.steps.flatMap(({ name, tags }, at) => {
-        const own = totals[at];
-        return own === undefined ? [] : [{ name, tags, totals: own }];
-      }),
+      ...apart(
+        this.steps.flatMap(({ name, protocol, tags }, at) => {
+          const own = totals[at];
+          return own === undefined
+            ? []
+            : [{ name, protocol, tags, totals: own, series: this.seriesOf(at) }];
+        }),
+      ),
+      measures: this.manifest.isTest,
       checks: this.#checkCounts(),
       groups: this.#groupTotals(),
       namesOverflowed: [this.#steps, this.#checks, this.#groups].some((one) => one.overflowed),
@@ -227,11 +233,16 @@ export class WorkflowAggregate {
   }
 
   get iterations(): number {
-    return this.#sum((head) => head.iterations);
+    return this.outcome("completed");
   }
 
   get interruptedIterations(): number {
-    return this.#sum((head) => head.interruptedIterations);
+    return this.outcome("interrupted");
+  }
+
+  /** Iterations that ended so. */
+  outcome(outcome: Outcome): number {
+    return this.#sum((head) => head.outcomes[outcome]);
   }
 
   /** Event-loop lag of one core. */
@@ -270,4 +281,16 @@ export class WorkflowAggregate {
   #sum(value: (head: FrameHead) => number): number {
     return this.#heads().reduce((sum, head) => sum + value(head), 0);
   }
+}
+
+/** Calls beside the iterations are no steps of the workflow: no total and no gate looks at them. */
+function apart<Step extends Pick<Name, "tags">>(
+  all: readonly Step[],
+): { readonly steps: Step[]; readonly aside: Step[] } {
+  return { steps: all.filter((step) => !isAside(step)), aside: all.filter(isAside) };
+}
+
+/** The tag of calls that setup and its kin made. */
+export function isAside({ tags }: Pick<Name, "tags">): boolean {
+  return "phase" in tags;
 }

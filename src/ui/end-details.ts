@@ -19,7 +19,7 @@ import type {
 } from "../core/run/results/model.ts";
 import { type Line, line, type Span, span } from "./lines.ts";
 import { totals } from "./side-panels.ts";
-import { Style } from "./style.ts";
+import { Style, type StyleId } from "./style.ts";
 import { type Cell, type Column, type Table, tableLines, tableWidth } from "./table.ts";
 
 export function detailLines(summary: RunSummary, width: number): Line[] {
@@ -27,6 +27,8 @@ export function detailLines(summary: RunSummary, width: number): Line[] {
     ...stepSection(summary, width),
     ...arrivalSection(summary, width),
     ...errorSection(summary, width),
+    ...groupSection(summary, width),
+    ...asideSection(summary, width),
     ...checkSection(summary, width),
     ...metricSection(summary, width),
   ];
@@ -75,12 +77,21 @@ function stepSection({ workflows }: RunSummary, width: number): Line[] {
   ];
 }
 
+function counted(count: number, style: StyleId): Span {
+  return span(formatCount(count), count > 0 ? style : Style.dim);
+}
+
 function workflowLines(workflows: readonly WorkflowSummary[], width: number): Line[] {
+  // Only flows can end in other ways.
+  const flows = workflows.some(({ iterations: { ended = 0, failed = 0 } }) => ended + failed > 0);
   const rows = workflows.map(
     ({ name, status, iterations, elapsedSeconds, load }): readonly Cell[] => [
       span(name, Style.bold),
       span(status, status === "completed" ? Style.good : Style.warn),
       formatCount(iterations.completed),
+      ...(flows
+        ? [counted(iterations.ended ?? 0, Style.warn), counted(iterations.failed ?? 0, Style.bad)]
+        : []),
       iterations.interrupted > 0
         ? span(formatCount(iterations.interrupted), Style.warn)
         : span("0", Style.dim),
@@ -92,6 +103,7 @@ function workflowLines(workflows: readonly WorkflowSummary[], width: number): Li
     left("workflow"),
     left("status"),
     right("iterations"),
+    ...(flows ? [right("ended"), right("failed")] : []),
     right("cut off"),
     right("time"),
     left("load"),
@@ -201,6 +213,37 @@ function arrivalSection({ workflows }: RunSummary, width: number): Line[] {
     right("max"),
   ];
   return section("Arrivals", { columns, rows }, width);
+}
+
+function groupSection({ workflows }: RunSummary, width: number): Line[] {
+  const rows = workflows.flatMap(({ groups = [], name: workflow }) =>
+    groups.map(({ activeMs, durationMs, failed, name, ok }): readonly Cell[] => [
+      `${workflows.length > 1 ? `${workflow} › ` : ""}${clean(name)}`,
+      formatCount(ok),
+      counted(failed, Style.bad),
+      ...distributionCells(durationMs),
+      activeMs.count === 0 ? "–" : formatMs(activeMs.p50),
+    ]),
+  );
+  const columns = [
+    ...[left("group"), right("ok"), right("failed")],
+    ...TIME_COLUMNS.slice(1),
+    right("active p50"),
+  ];
+  return section("Groups", { columns, rows }, width);
+}
+
+function asideSection({ workflows }: RunSummary, width: number): Line[] {
+  const rows = workflows.flatMap(({ aside = [], name: workflow }) =>
+    aside.map((step): readonly Cell[] => [
+      `${workflows.length > 1 ? `${workflow} › ` : ""}${step.tags["phase"]}: ${clean(step.name)}`,
+      formatCount(step.requests),
+      counted(step.failed, Style.bad),
+      ...distributionCells(step.latencyMs),
+    ]),
+  );
+  const columns = [left("call"), right("requests"), right("failed"), ...TIME_COLUMNS.slice(1)];
+  return section("Beside the iterations, in no figure above", { columns, rows }, width);
 }
 
 function section(title: string, table: Table, width: number): Line[] {

@@ -4,7 +4,7 @@
  */
 
 import { layersOf } from "../core/run/job/graph.ts";
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import type { FlowManifest, WorkflowManifest } from "../core/run/job/manifest.ts";
 import { type Priority, parsePriority } from "../core/run/job/partition.ts";
 import { type LoadPlan, planVusMax } from "../core/run/plan/load.ts";
 import { parseThreshold, type ThresholdSpec } from "../core/run/results/thresholds.ts";
@@ -12,6 +12,7 @@ import type { CallResult, CallSettings, PreparedCall } from "../protocols/protoc
 import type { ProvideContext, SetupContext, StepContext } from "./context.ts";
 import { DefinitionError } from "./errors.ts";
 import type { Feed } from "./feed.ts";
+import type { FlowPart } from "./flow-part.ts";
 import { declaredMetrics, type MetricKind } from "./metrics.ts";
 import {
   checkOptions,
@@ -94,12 +95,15 @@ export class WorkflowDefinition {
   teardown: ((context: SetupContext & { readonly setup: unknown }) => unknown) | undefined;
   userSetup: ((context: AnyContext) => unknown) | undefined;
   userTeardown: ((context: AnyContext) => unknown) | undefined;
+  /** Functions instead of layers: it is a flow. */
+  readonly flow: FlowPart | null;
 
-  constructor(name: string, options: WorkflowOptions) {
+  constructor(name: string, options: WorkflowOptions, flow: FlowPart | null = null) {
     if (typeof name !== "string" || name.trim() === "") {
       throw new DefinitionError('a workflow needs a name: workflow("checkout", { … })');
     }
-    const where = `workflow "${name}"`;
+    this.flow = flow;
+    const where = `${flow === null ? "workflow" : "flow"} "${name}"`;
     if (typeof options !== "object" || options === null) {
       throw new DefinitionError(
         `${where}: options are missing; write for example { vus: 10, duration: "30s" }`,
@@ -109,7 +113,7 @@ export class WorkflowDefinition {
     this.name = name;
     this.plan = planOf(options, where);
     this.pace = paceOf(options, where);
-    this.settings = settingsOf(options, where);
+    this.settings = { ...settingsOf(options, where), ...(flow === null ? {} : flowSettings(flow)) };
     const priority = parsePriority(options.priority ?? "auto");
     if (!priority.ok) throw new DefinitionError(`${where}: ${priority.problem}`);
     this.priority = priority.priority;
@@ -120,10 +124,21 @@ export class WorkflowDefinition {
     this.limits = limitsOf(options, where);
     this.thresholds = (options.thresholds ?? []).map((option) => thresholdOf(option, where));
     this.tags = options.tags ?? {};
+    for (const [feed, source] of flow?.feeds ?? []) this.feeds.set(feed, source);
   }
 
   get isTest(): boolean {
-    return this.steps.some((step) => step.kind === "step");
+    return this.flow !== null || this.steps.some((step) => step.kind === "step");
+  }
+
+  /** Tags of a flow's steps that make a series: those it lists, and those its thresholds select. */
+  get series(): string[] {
+    const selected = this.thresholds.flatMap(({ expression }) => {
+      const parsed = parseThreshold(expression);
+      return parsed.ok ? Object.keys(parsed.threshold.tags) : [];
+    });
+    const own = selected.filter((key) => !["step", "kind", "ok", "group", "check"].includes(key));
+    return [...new Set([...(this.flow?.series ?? []), ...own])];
   }
 
   /** Step names by layer; throws when a name is unknown or steps wait for each other. */
@@ -132,6 +147,13 @@ export class WorkflowDefinition {
     if (!result.ok) throw new DefinitionError(`workflow "${this.name}": ${result.message}`);
     return result.layers;
   }
+}
+
+/** What browsers allow: parallel calls of one user open further connections up to this. */
+const FLOW_CONNECTIONS_PER_ORIGIN_MAX = 6;
+
+function flowSettings({ readBody }: FlowPart): Partial<CallSettings> {
+  return { readBody, connectionsPerOriginMax: FLOW_CONNECTIONS_PER_ORIGIN_MAX };
 }
 
 function thresholdOf(
@@ -175,6 +197,7 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
     priority: definition.priority,
     dependsOn: [...definition.dependsOn],
     isTest: definition.isTest,
+    flow: flowManifestOf(definition),
     steps: definition.steps.map((step) => ({
       name: step.name,
       kind: step.kind,
@@ -202,6 +225,10 @@ export function protocolOf({ kind, run }: StepDefinition): string {
   return isPreparedCall(run) ? run.protocol : "function";
 }
 
+function flowManifestOf({ flow, series }: WorkflowDefinition): FlowManifest | null {
+  return flow === null ? null : { patterns: [...flow.stepPatterns], series };
+}
+
 function onceLimit(plan: LoadPlan): number {
   return "durationMsMax" in plan
     ? plan.durationMsMax
@@ -215,5 +242,6 @@ function connectionsMax(
 ): number {
   if (!definition.isTest) return 1;
   if (definition.settings.connections === "shared") return definition.settings.sharedConnectionsMax;
+  // What a body does in parallel is not known: most wait for each call.
   return planVusMax(definition.plan) * Math.max(1, ...layers.map((names) => names.length));
 }

@@ -2,19 +2,20 @@
 
 import type { WorkflowDefinition } from "./definition.ts";
 import { DefinitionError } from "./errors.ts";
+import { Flow } from "./flow.ts";
 import { Workflow } from "./workflow.ts";
 
 export function workflowsOf(module: unknown): WorkflowDefinition[] {
   const found = new Set<WorkflowDefinition>();
   for (const value of Object.values(Object(module) as Record<string, unknown>)) {
     for (const item of Array.isArray(value) ? value : [value]) {
-      if (item instanceof Workflow) found.add(item.definition);
+      if (item instanceof Workflow || item instanceof Flow) found.add(item.definition);
     }
   }
   if (found.size === 0) {
     throw new DefinitionError(
-      "no workflow is exported. End the file with: " +
-        'export default workflow("name", { vus: 10, duration: "30s" }).step(…)',
+      "no flow or workflow is exported. End the file with: " +
+        'export default flow("name", { vus: 10, duration: "30s" }, async ({ step }) => { … })',
     );
   }
   const definitions = [...found].sort((a, b) => a.place - b.place);
@@ -22,6 +23,7 @@ export function workflowsOf(module: unknown): WorkflowDefinition[] {
     const same = definitions.filter((other) => other.name === definition.name);
     if (same.length > 1)
       throw new DefinitionError(`two workflows are named "${definition.name}"; names must differ`);
+    if (definition.flow !== null) continue;
     if (definition.steps.length === 0) {
       throw new DefinitionError(
         `workflow "${definition.name}" has no steps: add .step("name", http.get("http://…"))`,

@@ -16,6 +16,8 @@ export interface LoadOverrides {
   readonly gracefulStopMs?: number;
   readonly timeoutMs?: number;
   readonly insecure?: boolean;
+  /** What chance draws from; the same seed gives each user the same choices. */
+  readonly seed?: string;
 }
 
 const DEFAULT_DURATION_MS = 10_000;

@@ -109,8 +109,10 @@ describe("a mistake is told with names", () => {
   });
 
   it("in what a file exports", () => {
-    expect(() => workflowsOf({})).toThrow(/no workflow is exported.*export default workflow/s);
-    expect(() => workflowsOf({ default: { vus: 1 }, helper: () => 1 })).toThrow(/no workflow/);
+    expect(() => workflowsOf({})).toThrow(/no flow or workflow is exported.*export default flow/s);
+    expect(() => workflowsOf({ default: { vus: 1 }, helper: () => 1 })).toThrow(
+      /no flow or workflow/,
+    );
     expect(() =>
       workflowsOf({ a: workflow("x", load), b: workflow("y", load).step("s", home) }),
     ).toThrow(/workflow "x" has no steps/);

@@ -15,6 +15,7 @@ import {
 import type {
   ArrivalSummary,
   Distribution,
+  GroupSummary,
   MetricSummary,
   StepSummary,
   WorkflowStatus,
@@ -51,6 +52,8 @@ export function WorkflowSection(props: {
       <Facts facts={factsOf(workflow)} />
       {workflow.arrivals !== null && <Arrivals arrivals={workflow.arrivals} />}
       <StepsTable steps={workflow.steps} />
+      <Groups groups={workflow.groups ?? []} />
+      <Aside steps={workflow.aside ?? []} />
       <Checks workflow={workflow} />
       <Metrics metrics={workflow.metrics} />
       {workflow.steps.map((step) => (
@@ -83,6 +86,8 @@ function factsOf(workflow: WorkflowSummary): Fact[] {
     ["Began at", formatSeconds(workflow.startedAtSeconds)],
     ["Cores", formatCount(cores)],
     ["Iterations", formatCount(iterations.completed)],
+    ...(iterations.ended ? [["Ended early", formatCount(iterations.ended)] as const] : []),
+    ...(iterations.failed ? [["Failed", formatCount(iterations.failed)] as const] : []),
     ["Interrupted", formatCount(iterations.interrupted)],
     ["Latency from", workflow.corrected ? "intended start" : "real start"],
   ];
@@ -132,6 +137,46 @@ function StepsTable({ steps }: { readonly steps: readonly StepSummary[] }) {
     ...figures.map((figure) => msOf(step.latencyMs, figure)),
   ]);
   return <Table caption="Steps: requests and latency" columns={columns} rows={rows} />;
+}
+
+function Groups({ groups }: { readonly groups: readonly GroupSummary[] }) {
+  if (groups.length === 0) return null;
+  const numeric = (title: string) => ({ title, numeric: true });
+  const figures = ["min", "mean", "p50", "p95", "p99", "max"] as const;
+  const columns = [
+    { title: "Group" },
+    ...["Count", "Failed"].map(numeric),
+    ...figures.map(numeric),
+    numeric("active p50"),
+  ];
+  const rows = groups.map((group) => [
+    group.name,
+    formatCount(group.ok + group.failed),
+    <Failed key="failed" failed={group.failed} of={group.ok + group.failed} />,
+    ...figures.map((figure) => msOf(group.durationMs, figure)),
+    msOf(group.activeMs, "p50"),
+  ]);
+  return <Table caption="Groups: duration" columns={columns} rows={rows} />;
+}
+
+function Aside({ steps }: { readonly steps: readonly StepSummary[] }) {
+  if (steps.length === 0) return null;
+  const numeric = (title: string) => ({ title, numeric: true });
+  const figures = ["p50", "p95", "p99", "max"] as const;
+  const columns = [
+    { title: "Call" },
+    ...["Requests", "Failed"].map(numeric),
+    ...figures.map(numeric),
+  ];
+  const rows = steps.map((step) => [
+    `${step.tags["phase"]}: ${step.name}`,
+    formatCount(step.requests),
+    <Failed key="failed" failed={step.failed} of={step.requests} />,
+    ...figures.map((figure) => msOf(step.latencyMs, figure)),
+  ]);
+  return (
+    <Table caption="Beside the iterations, in no figure above" columns={columns} rows={rows} />
+  );
 }
 
 function Checks({ workflow }: { readonly workflow: WorkflowSummary }) {

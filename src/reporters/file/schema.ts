@@ -110,6 +110,16 @@ const metricSchema = z
   })
   .meta({ id: "Metric", description: "A metric the workflow records itself." });
 
+const groupSchema = z
+  .looseObject({
+    name: z.string(),
+    ok: count.describe("The body returned, and no call in it failed."),
+    failed: count,
+    durationMs: distributionSchema.describe("From the moment each was due."),
+    activeMs: distributionSchema.describe("durationMs without pauses."),
+  })
+  .meta({ id: "Group", description: "A group of calls in a flow." });
+
 const workflowSchema = z
   .looseObject({
     name: z.string(),
@@ -123,16 +133,24 @@ const workflowSchema = z
     elapsedSeconds: amount.describe("Time of measurement, warm-up excluded."),
     iterations: z.looseObject({
       completed: count,
+      ended: count.optional().describe("By a failed call or the body's own wish."),
+      failed: count.optional().describe("The body of the flow threw."),
       interrupted: count.describe("Cut off at the end of the graceful stop."),
       durationMs: distributionSchema
         .optional()
-        .describe("Of completed ones, from the moment each was due."),
+        .describe("Of all that began, from the moment each was due."),
+      okDurationMs: distributionSchema.optional().describe("Of completed ones."),
       activeMs: distributionSchema.optional().describe("durationMs without pauses."),
     }),
     arrivals: arrivalsSchema.nullable().describe("Only open models."),
     checks: z.array(checkSchema),
     metrics: z.array(metricSchema),
     steps: z.array(stepSchema),
+    groups: z.array(groupSchema).optional().describe("Groups of flows."),
+    aside: z
+      .array(stepSchema)
+      .optional()
+      .describe("Calls of setup, userSetup and teardown: in no figure of the workflow."),
   })
   .meta({ id: "Workflow" });
 

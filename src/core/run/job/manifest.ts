@@ -21,6 +21,8 @@ export interface WorkflowManifest {
   readonly dependsOn: readonly string[];
   /** At least one step is measured (WF-1). */
   readonly isTest: boolean;
+  /** A flow: its steps, checks and groups are met while its body runs; these patterns name some. */
+  readonly flow: FlowManifest | null;
   readonly steps: readonly StepManifest[];
   readonly checks: readonly string[];
   /** Custom metrics that the file declares; any of its workflows may feed them. */
@@ -31,6 +33,13 @@ export interface WorkflowManifest {
   /** Latency is measured from the intended start: open models. */
   readonly corrected: boolean;
   readonly connectionsMax: number;
+}
+
+export interface FlowManifest {
+  /** Names that the body makes up: "item-*". */
+  readonly patterns: readonly string[];
+  /** Tags of steps that are counted apart. */
+  readonly series: readonly string[];
 }
 
 interface MetricManifest {

@@ -1,8 +1,9 @@
 /** The totals of a run as thresholds ask for them: by workflow, metric and tags. */
 
-import type { GroupTotals } from "../stats/group-stats.ts";
+import { type GroupTotals, WHOLE_ITERATION } from "../stats/group-stats.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { type MetricTotal, MetricTotals } from "../stats/metrics.ts";
+import type { Series } from "../stats/series.ts";
 import type { StepTotals } from "../stats/step-stats.ts";
 import type { MetricQuery, MetricSource, Reading } from "./threshold-judge.ts";
 
@@ -21,6 +22,10 @@ export interface WorkflowData {
   readonly measuredFromSeconds: number;
   readonly elapsedSeconds: number;
   readonly steps: readonly StepData[];
+  /** It is there to measure calls: it has steps, or is a flow. */
+  readonly measures: boolean;
+  /** Calls of setup, userSetup and teardown. */
+  readonly aside: readonly StepData[];
   readonly checks: readonly {
     readonly name: string;
     readonly passed: number;
@@ -51,8 +56,10 @@ export interface WorkflowData {
 
 interface StepData {
   readonly name: string;
+  readonly protocol: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly totals: StepTotals;
+  readonly series: Series;
 }
 
 export interface GeneratorData {
@@ -111,6 +118,9 @@ function readOurs(
       return arrivals.length === 0 ? null : readMissed(arrivals);
     case "arrivals.lag":
       return distribution(arrivals.map(({ lag }) => lag));
+    case "duration":
+    case "active":
+      return readGroups(workflows, query.metric, query.tags);
   }
   const steps = stepsOf(workflows, query.tags);
   if (steps.length === 0) return null;
@@ -215,6 +225,25 @@ function distribution(parts: readonly Histogram[]): Reading {
   const histogram = new Histogram();
   for (const part of parts) histogram.merge(part);
   return { kind: "distribution", histogram };
+}
+
+/** Of whole iterations, or of the group that the tag names; those never begun are in the former. */
+function readGroups(
+  workflows: readonly WorkflowData[],
+  metric: "duration" | "active",
+  tags: MetricQuery["tags"],
+): Reading | null {
+  const { group = WHOLE_ITERATION, ok } = tags;
+  const totals = workflows
+    .flatMap(({ groups }) => groups)
+    .flatMap((one) => (one.name === group ? [one.totals] : []));
+  if (totals.length === 0) return null;
+  const all = { duration: "duration", active: "active" } as const;
+  const okOnly = { duration: "okDuration", active: "okActive" } as const;
+  const parts = totals.map((one) => one[(ok === undefined ? all : okOnly)[metric]]);
+  if (group !== WHOLE_ITERATION || ok !== undefined) return distribution(parts);
+  const waited = workflows.flatMap(({ arrivals }) => arrivals?.waited ?? []);
+  return withWaiting(parts, waited);
 }
 
 /** Who arrived and was never served is part of what the workflow's users saw, and of no count. */

@@ -116,14 +116,37 @@ export interface WorkflowSummary {
   readonly checks: readonly CheckSummary[];
   readonly metrics: readonly MetricSummary[];
   readonly steps: readonly StepSummary[];
+  /** Groups of flows; results of earlier versions have none. */
+  readonly groups?: readonly GroupSummary[] | undefined;
+  /** Calls of setup, userSetup and teardown (tag `phase`): in no figure of the workflow. */
+  readonly aside?: readonly StepSummary[] | undefined;
 }
 
+export interface GroupSummary {
+  /** "checkout/pay". */
+  readonly name: string;
+  /** Its body returned, and no call in it failed. */
+  readonly ok: number;
+  readonly failed: number;
+  /** From the moment each was due. */
+  readonly durationMs: Distribution;
+  /** The same without the pauses that its author wrote. */
+  readonly activeMs: Distribution;
+}
+
+/** Each iteration has exactly one outcome. */
 export interface IterationCounts {
   readonly completed: number;
+  /** A failed call or the body's own wish ended them; only flows. */
+  readonly ended?: number | undefined;
+  /** The body threw; only flows. */
+  readonly failed?: number | undefined;
   /** Cut off at the end of the graceful stop. */
   readonly interrupted: number;
-  /** Of completed ones, from the moment each was due; results of earlier versions have none. */
+  /** Of all that began, from the moment each was due; results of earlier versions have none. */
   readonly durationMs?: Distribution | undefined;
+  /** Of completed ones. */
+  readonly okDurationMs?: Distribution | undefined;
   /** The same without the pauses that the workflow makes. */
   readonly activeMs?: Distribution | undefined;
 }

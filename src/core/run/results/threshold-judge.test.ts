@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { MetricRecorder, MetricTotals } from "../stats/metrics.ts";
+import { Series } from "../stats/series.ts";
 import { StepTotals } from "../stats/step-stats.ts";
 import { metricSource, type WorkflowData } from "./metric-source.ts";
 import { type MetricSource, parseThreshold, type Reading, ThresholdJudge } from "./thresholds.ts";
@@ -22,7 +23,7 @@ function step(name: string, ok: number, timeouts: number, latencyMs: number, tag
   totals.bytesIn = 10 * ok;
   for (let i = 1; i <= ok + timeouts; i++)
     totals.latency.record((latencyMs * 1_000 * i) / (ok + timeouts));
-  return { name, tags, totals };
+  return { name, protocol: "http", tags, totals, series: new Series() };
 }
 
 function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
@@ -32,6 +33,8 @@ function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
     measuredFromSeconds: 0,
     elapsedSeconds: 10,
     steps: [],
+    aside: [],
+    measures: true,
     checks: [],
     iterations: 0,
     iterationsInside: 0,

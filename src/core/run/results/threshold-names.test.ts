@@ -15,13 +15,22 @@ const manifests = [
       { name: "size", kind: "trend" },
     ],
   }),
+  manifest("journey", { flow: { patterns: ["item-*"], series: ["region"] } }),
   manifest("arriving", { corrected: true, steps: [step("home")] }),
 ];
+
+/** What a bundle with the body of the flow "journey" holds. */
+const written = ["home", "checkout", "pay", "/orders", "has an id"];
+const texts = { has: (text: string) => written.includes(text), all: written };
 
 function problem(text: string, declaredIn: string | null = null): string | null {
   const parsed = parseThreshold(text);
   if (!parsed.ok) throw new Error(parsed.problem);
-  return unknownName(parsed.threshold, declaredIn, manifests, ["timeout", "status"]);
+  return unknownName(parsed.threshold, declaredIn, {
+    manifests,
+    errorKinds: ["timeout", "status"],
+    texts,
+  });
 }
 
 it.each([
@@ -34,10 +43,17 @@ it.each([
   "size.p95 < 4",
   "arrivals.missed.rate < 1%",
   "generator.cpu < 90%",
+  "duration.p95 < 1s",
+  "journey.latency{step=home}.p95 < 1s",
+  'journey.latency{step="POST /orders"}.p95 < 1s',
+  "journey.latency{step=item-7}.p95 < 1s",
+  "journey.latency{region=eu}.p95 < 1s",
+  "journey.duration{group=checkout/pay,ok}.p95 < 1s",
+  'journey.checks{check="has an id"}.rate > 1%',
 ])("%s can exist", (text) => expect(problem(text)).toBeNull());
 
 it.each<[string, string | null, RegExp]>([
-  ["latency{step=lgin}.p99 < 1s", null, /^no step is called "lgin"; did you mean "login"\?/],
+  ["latency{step=lgin}.p99 < 1s", "shop", /^no step is called "lgin"; did you mean "login"\?/],
   ["latency{step=home}.p99 < 1s", "shop", /^no step is called "home"; there are: login, pay/],
   ["shpo.latency.p99 < 1s", null, /^no workflow is called "shpo"; did you mean "shop"\?/],
   [
@@ -48,7 +64,12 @@ it.each<[string, string | null, RegExp]>([
   ["latency{area=acount}.p99 < 1s", null, /^no area of a step is called "acount"; did you mean/],
   ["errors{kind=timout}.count == 0", null, /^no kind of error is called "timout"; did you mean/],
   ["latency{kind=timeout}.p99 < 1s", null, /^only errors have the tag "kind"/],
-  ["checks{check=json}.rate > 1%", null, /^no check is called "json"/],
+  ["checks{check=json}.rate > 1%", "shop", /^no check is called "json"/],
+  ["latency{step=hmoe}.p95 < 1s", "journey", /no step of a flow .*; did you mean "home"\?/],
+  ["duration{group=chekout/pay}.p95 < 1s", "journey", /no group of a flow can be called that/],
+  ["duration{group=pay}.p95 < 1s", "shop", /^no group is called "pay"; there is none/],
+  ["duration{step=home}.p95 < 1s", "journey", /^duration has no tag "step"; it has group and ok/],
+  ["latency{step=item-}.p95 < 1s", "shop", /^no step is called/],
   ["iterations{step=login}.count > 1", null, /^iterations has no tag "step"/],
   ["failed.rate < 1%", null, /^no metric is called "failed"; there are: orders, size/],
   ["orders.p99 < 1", null, /^the counter "orders" has no p99; it has count, rate/],

@@ -4,7 +4,7 @@
  */
 
 import { didYouMean } from "../../base/nearest.ts";
-import type { WorkflowManifest } from "../job/manifest.ts";
+import type { FlowManifest, WorkflowManifest } from "../job/manifest.ts";
 import { figureText, type Threshold } from "./threshold.ts";
 
 /** Figures of custom metrics by their kind; percentiles go with the figures of a distribution. */
@@ -21,13 +21,30 @@ const OF_STEPS = [
   ...["requests", "errors", "bytesIn", "bytesOut"],
 ];
 
+/**
+ * What is written in the sources of a run. Names of steps, checks and groups of a flow are known only
+ * to its body; one that no text of the sources equals can hardly be among them.
+ */
+export interface WrittenTexts {
+  has(text: string): boolean;
+  /** Texts that may be meant when one is misspelt. */
+  readonly all: readonly string[];
+}
+
+interface KnownBefore {
+  readonly manifests: readonly WorkflowManifest[];
+  readonly errorKinds: readonly string[];
+  /** Null when there are no sources to look at: then every name of a flow may come. */
+  readonly texts: WrittenTexts | null;
+}
+
 /** What does not exist, as a sentence; null when everything does. `declaredIn` null: the whole run. */
 export function unknownName(
   threshold: Threshold,
   declaredIn: string | null,
-  manifests: readonly WorkflowManifest[],
-  errorKinds: readonly string[],
+  known: KnownBefore,
 ): string | null {
+  const { manifests } = known;
   const workflows = manifests.map(({ name }) => name);
   const { custom, metric } = threshold;
   if (threshold.workflow !== null && !workflows.includes(threshold.workflow))
@@ -38,7 +55,7 @@ export function unknownName(
   if (metric.startsWith("arrivals") && !scope.some(({ corrected }) => corrected))
     return `there are no ${metric}: only open models (rate, rateStages) have arrivals`;
   for (const [key, value] of Object.entries(threshold.tags)) {
-    const problem = unknownTag(metric, key, value, scope, errorKinds);
+    const problem = unknownTag(metric, key, value, { ...known, manifests: scope });
     if (problem !== null) return problem;
   }
   return null;
@@ -66,12 +83,19 @@ function unknownTag(
   metric: string,
   key: string,
   value: string,
-  scope: readonly WorkflowManifest[],
-  errorKinds: readonly string[],
+  { errorKinds, manifests: scope, texts }: KnownBefore,
 ): string | null {
+  const flows = scope.flatMap(({ flow }) => flow ?? []);
+  const ofFlow = (what: string, names: readonly string[]): string | null =>
+    flows.length === 0 ? missing(what, value, names) : unwritten(what, value, flows, texts);
   if (metric === "checks" && key === "check") {
     const checks = scope.flatMap((workflow) => workflow.checks);
-    return checks.includes(value) ? null : missing("check", value, checks);
+    return checks.includes(value) ? null : ofFlow("check", checks);
+  }
+  if (metric === "duration" || metric === "active") {
+    if (key === "ok") return null;
+    if (key !== "group") return `${metric} has no tag "${key}"; it has group and ok`;
+    return ofFlow("group", []);
   }
   if (!OF_STEPS.includes(metric)) return `${metric} has no tag "${key}"`;
   if (key === "ok") return metric === "latency" ? null : `only latency has the tag "ok"`;
@@ -82,14 +106,42 @@ function unknownTag(
   const steps = scope.flatMap((workflow) => workflow.steps).filter(({ kind }) => kind === "step");
   if (key === "step") {
     const names = steps.map(({ name }) => name);
-    return names.includes(value) ? null : missing("step", value, names);
+    return names.includes(value) ? null : ofFlow("step", names);
   }
+  if (flows.some(({ series }) => series.includes(key))) return null;
   const values = steps.flatMap(({ tags }) => tags[key] ?? []);
   if (values.length === 0) {
     const keys = [...new Set(["step", ...steps.flatMap(({ tags }) => Object.keys(tags))])];
     return missing("tag of a step", key, keys);
   }
   return values.includes(value) ? null : missing(`${key} of a step`, value, [...new Set(values)]);
+}
+
+/** Null when a body may well use this name. */
+function unwritten(
+  what: string,
+  name: string,
+  flows: readonly FlowManifest[],
+  texts: WrittenTexts | null,
+): string | null {
+  if (texts === null || flows.some(({ patterns }) => patterns.some((one) => fits(one, name))))
+    return null;
+  // A group is named with those around it; a step without a name by method and path.
+  const parts = what === "group" ? name.split("/") : [name];
+  const titled = /^[A-Z]+ (\S+)$/.exec(name)?.[1];
+  if (parts.every((part) => texts.has(part)) || (titled !== undefined && texts.has(titled)))
+    return null;
+  const hint = didYouMean(name, texts.all);
+  return (
+    `no text in the sources is "${name}", so no ${what} of a flow can be called that${hint}; names ` +
+    'that the body makes up are declared: steps: ["item-*"]'
+  );
+}
+
+/** `*` stands for any text. */
+function fits(pattern: string, name: string): boolean {
+  const escaped = pattern.split("*").map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return new RegExp(`^${escaped.join(".*")}$`).test(name);
 }
 
 function missing(what: string, name: string, known: readonly string[]): string {

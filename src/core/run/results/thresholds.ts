@@ -5,6 +5,8 @@
  *
  *   latency.p99 < 200ms            errors{kind=timeout}.count == 0       cart_value.p95 < 30
  *   latency{ok}.p99 < 200ms        of calls that succeeded
+ *   duration.p95 < 10s             of whole iterations; active leaves pauses out
+ *   duration{group=pay}.p99 < 2s   of a group of a flow
  *   latency{step=login}.p95<=1.5s  requests.rate over 10s > 1000/s       generator.cpu < 90%
  *
  * Names that are not ours are custom metrics. Names and tag values with dots, spaces or operators
@@ -46,6 +48,8 @@ const METRICS: ReadonlyMap<string, Family> = new Map<string, Family>([
   ["errors", "share"],
   ["checks", "share"],
   ["iterations", "count"],
+  ["duration", "distribution"],
+  ["active", "distribution"],
   ["bytesIn", "count"],
   ["bytesOut", "count"],
   ["arrivals", "count"],

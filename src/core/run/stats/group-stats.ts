@@ -15,13 +15,19 @@ export class GroupRecorder {
   #failed = 0;
   readonly #duration = new CellRecorder();
   readonly #active = new CellRecorder();
+  /** Of those that failed: durations of the others are all without these. */
+  readonly #failedDuration = new CellRecorder();
+  readonly #failedActive = new CellRecorder();
 
-  /** Microseconds; `active` leaves declared pauses out. */
+  /** Microseconds; `active` leaves declared pauses out. An iteration fails by not completing. */
   record(failed: boolean, durationUs: number, activeUs: number): void {
     if (failed) this.#failed++;
     else this.#ok++;
     this.#duration.record(durationUs);
     this.#active.record(activeUs);
+    if (!failed) return;
+    this.#failedDuration.record(durationUs);
+    this.#failedActive.record(activeUs);
   }
 
   writeChanges(writer: ByteWriter): void {
@@ -29,6 +35,8 @@ export class GroupRecorder {
     writer.varint(this.#failed);
     this.#duration.writeChanges(writer);
     this.#active.writeChanges(writer);
+    this.#failedDuration.writeChanges(writer);
+    this.#failedActive.writeChanges(writer);
   }
 }
 
@@ -38,16 +46,32 @@ export class GroupTotals {
   /** Microseconds. */
   readonly duration = new Histogram();
   readonly active = new Histogram();
+  readonly failedDuration = new Histogram();
+  readonly failedActive = new Histogram();
+
+  /** Of those that did not fail; extremes are known to the width of a cell once something failed. */
+  get okDuration(): Histogram {
+    return without(this.duration, this.failedDuration);
+  }
+
+  get okActive(): Histogram {
+    return without(this.active, this.failedActive);
+  }
 
   /** False, and nothing changed, when the bytes are not a frame of a group. */
   applyChanges(reader: ByteReader): boolean {
     const [ok, failed] = [reader.varint(), reader.varint()];
-    const [duration, active] = [readCellChanges(reader), readCellChanges(reader)];
-    if (reader.failed || duration === undefined || active === undefined) return false;
+    const read = Array.from({ length: 4 }, () => readCellChanges(reader));
+    if (reader.failed) return false;
+    const [duration, active, failedDuration, failedActive] = read;
+    if (duration === undefined || active === undefined) return false;
+    if (failedDuration === undefined || failedActive === undefined) return false;
     this.ok = Math.max(this.ok, ok);
     this.failed = Math.max(this.failed, failed);
     applyCellChanges(this.duration, duration, null);
     applyCellChanges(this.active, active, null);
+    applyCellChanges(this.failedDuration, failedDuration, null);
+    applyCellChanges(this.failedActive, failedActive, null);
     return true;
   }
 
@@ -56,5 +80,11 @@ export class GroupTotals {
     other.failed += this.failed;
     other.duration.merge(this.duration);
     other.active.merge(this.active);
+    other.failedDuration.merge(this.failedDuration);
+    other.failedActive.merge(this.failedActive);
   }
+}
+
+function without(all: Histogram, failed: Histogram): Histogram {
+  return failed.count === 0 ? all : all.without(failed);
 }

@@ -17,6 +17,7 @@ export function manifest(
     priority: "auto",
     dependsOn: [],
     isTest: true,
+    flow: null,
     steps: [],
     checks: [],
     metrics: [],

@@ -1,0 +1,100 @@
+/**
+ * What the reader of the results must know besides the figures, collected while an execution runs:
+ * remarks, broken rules, and calls that are in no figure or that nobody waited for.
+ */
+
+import { errorText } from "../core/base/error-text.ts";
+import { connectionNotes } from "../protocols/protocol.ts";
+import { Complaints } from "./complaints.ts";
+import { Faults } from "./faults.ts";
+import { NameCounts } from "./name-counts.ts";
+import { locationOf } from "./problem.ts";
+
+const NOTES_MAX = 50;
+
+export class Findings {
+  readonly #workflow: string;
+  readonly #complaints: Complaints;
+  readonly #notes = new Set<string>();
+  readonly #faults = new Faults();
+  readonly #unreturned = new NameCounts();
+  readonly #unawaited = new NameCounts();
+  readonly #ends = new NameCounts();
+
+  constructor(workflow: string, log: (line: string) => void) {
+    this.#workflow = workflow;
+    this.#complaints = new Complaints(log);
+  }
+
+  /** Said once, however often it happens. */
+  note(text: string): void {
+    if (this.#notes.size < NOTES_MAX) this.#notes.add(`"${this.#workflow}": ${text}`);
+  }
+
+  /** User code threw where its author can mend it: shown, and nothing more. */
+  complain(what: string, error: unknown): void {
+    this.#complaints.add(what, error);
+  }
+
+  fault(gate: string, text: string): void {
+    this.#faults.add(gate, text);
+  }
+
+  /** Code beside the steps threw, or was given up: the run must not pass. */
+  failed(what: string, shown: string, error: unknown): void {
+    this.#complaints.add(shown, error);
+    this.#faults.failed(what, error);
+  }
+
+  /** The body of a flow threw: the iteration failed, without a call of its own to count it under. */
+  bodyThrew(error: unknown): void {
+    const location = locationOf(error);
+    const where = location === null ? "" : ` (${location})`;
+    this.#complaints.add("the body threw", error);
+    this.#faults.add("no body of a flow threw", `${errorText(error)}${where}`);
+  }
+
+  /** A function made a call that no step returned. */
+  unreturned(verb: string, path: string): void {
+    const query = path.indexOf("?");
+    this.#unreturned.add(`${verb} ${query < 0 ? path : path.slice(0, query)}`);
+  }
+
+  /** A body ended while a call of this step was under way. */
+  unawaited(step: string): void {
+    this.#unawaited.add(step);
+  }
+
+  /** An iteration ended because of this step, or for this reason. */
+  endedBy(by: string): void {
+    this.#ends.add(by);
+  }
+
+  get faults(): { readonly gate: string; readonly text: string }[] {
+    return this.#faults.list();
+  }
+
+  get notes(): string[] {
+    const about = (counts: NameCounts, text: (total: number, names: string) => string): string[] =>
+      counts.total === 0
+        ? []
+        : [`"${this.#workflow}": ${text(counts.total, counts.names.join(", "))}`];
+    return [
+      ...this.#notes,
+      ...connectionNotes(),
+      ...about(
+        this.#unreturned,
+        (total, names) =>
+          `${total} calls were made by userSetup, actions or steps that did not return them, and ` +
+          `are in no figure: ${names}`,
+      ),
+      ...about(
+        this.#unawaited,
+        (total, names) =>
+          `${total} calls were under way when the body of their iteration ended, which waited for ` +
+          `them: ${names}. Write await before step(…)`,
+      ),
+      ...about(this.#ends, (total, names) => `${total} iterations ended early, by: ${names}`),
+    ];
+  }
+}

@@ -1,0 +1,120 @@
+/**
+ * One call of a flow on the way: which step it is, when it was due, and the promise that its body
+ * waits on. A user keeps those that have ended and uses them again with their bound calls, so that a
+ * call costs the promise and the result that the body sees.
+ */
+
+import { errorText } from "../core/base/error-text.ts";
+import { clock } from "../protocols/call.ts";
+import { DescriptionAwaited } from "../protocols/description.ts";
+import type {
+  BoundCall,
+  CallRecord,
+  CallResult,
+  CallSink,
+  PreparedCall,
+} from "../protocols/protocol.ts";
+import { CustomResult } from "../workflow/custom-result.ts";
+import type { FlowGroup } from "./flow-group.ts";
+import { IterationEnd } from "./iteration-end.ts";
+import type { UserSession } from "./session.ts";
+
+/** Who made the call. */
+export interface CallOwner {
+  readonly session: UserSession;
+  callEnded(call: FlowCall, record: CallRecord, result: CallResult): void;
+  /** Its code threw what is no failure of the code itself. */
+  codeThrew(call: FlowCall, error: Error): void;
+}
+
+export class FlowCall implements CallSink {
+  /** Number of its step. */
+  step = 0;
+  name = "";
+  required = false;
+  /** Made beside the iterations: in userSetup, say. */
+  aside = false;
+  group: FlowGroup | null = null;
+  startedAt = 0;
+  dueAt = 0;
+  underWay = false;
+  readonly #owner: CallOwner;
+  #bound: BoundCall | null = null;
+  #promise: Promise<CallResult> | null = null;
+  #resolve: (result: CallResult) => void = unasked;
+  #reject: (error: Error) => void = unasked;
+  readonly #executor = (
+    resolve: (result: CallResult) => void,
+    reject: (error: Error) => void,
+  ): void => {
+    this.#resolve = resolve;
+    this.#reject = reject;
+  };
+
+  constructor(owner: CallOwner) {
+    this.#owner = owner;
+  }
+
+  start(call: PreparedCall, now: number): Promise<CallResult> {
+    const { session } = this.#owner;
+    this.#bound =
+      call.rebind === undefined
+        ? call.bind(session, true, this)
+        : call.rebind(session, this.#bound, this);
+    const promise = new Promise<CallResult>(this.#executor);
+    this.#promise = promise;
+    this.underWay = true;
+    this.#bound.start(now);
+    return promise;
+  }
+
+  startCode(code: () => unknown, now: number): Promise<CallResult> {
+    const promise = new Promise<CallResult>(this.#executor);
+    this.#promise = promise;
+    this.underWay = true;
+    void this.#runCode(code, now);
+    return promise;
+  }
+
+  async #runCode(code: () => unknown, startedAt: number): Promise<void> {
+    let result: CallResult;
+    try {
+      const value = await code();
+      result = new CustomResult(value, { startedAt, endedAt: clock() });
+    } catch (error) {
+      if (error instanceof IterationEnd || error instanceof DescriptionAwaited) {
+        if (this.underWay) this.#owner.codeThrew(this, error);
+        return;
+      }
+      const failure = { startedAt, endedAt: clock(), error: errorText(error) };
+      result = new CustomResult<unknown>(undefined, failure);
+    }
+    this.callFinished(result, result);
+  }
+
+  callFinished(record: CallRecord, result: CallResult | undefined): void {
+    if (this.underWay && result !== undefined) this.#owner.callEnded(this, record, result);
+  }
+
+  /** The body goes on with the result. */
+  resolve(result: CallResult): void {
+    this.#over();
+    this.#resolve(result);
+  }
+
+  /** The body is told that its iteration is over. */
+  reject(error: Error): void {
+    // Nobody may be waiting: that is no error of its own.
+    this.#promise?.catch(unasked);
+    this.#over();
+    this.#reject(error);
+  }
+
+  #over(): void {
+    this.underWay = false;
+    this.group = null;
+    this.#promise = null;
+  }
+}
+
+function unasked(): void {}

@@ -1,0 +1,403 @@
+/**
+ * The iterations of a `flow(…)`: its body runs as a function, and every call that it performs through
+ * `step` is told to the user's `Iteration`. One is over when its body and every call that it began
+ * have ended, and has exactly one outcome.
+ *
+ *   begin ──▶ body under way ──▶ returned or threw ──▶ calls nobody awaited ──▶ done
+ */
+
+import { type Duration, parseDuration } from "../core/base/duration.ts";
+import { Random } from "../core/base/random.ts";
+import { clock } from "../protocols/call.ts";
+import { endWhenAsked } from "../protocols/failed-content.ts";
+import type { CallRecord, CallResult, PreparedCall } from "../protocols/protocol.ts";
+import type { UserInfo } from "../workflow/context.ts";
+import { isPreparedCall } from "../workflow/definition.ts";
+import type { FlowStepOptions, PollOptions } from "../workflow/flow-context.ts";
+import type { FlowPart } from "../workflow/flow-part.ts";
+import { type CallOwner, FlowCall } from "./flow-call.ts";
+import { FlowGroup, innermost, type Place } from "./flow-group.ts";
+import { FlowScope, type ScopeOwner } from "./flow-scope.ts";
+import { IterationEnd } from "./iteration-end.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
+import type { UserSession } from "./session.ts";
+import type { TimeLimit } from "./time-limit.ts";
+
+const NO_ROWS = Object.freeze({});
+const NO_OPTIONS: FlowStepOptions = Object.freeze({});
+const DEFAULT_POLL_EVERY_MS = 1_000;
+const DEFAULT_POLL_WITHIN_MS = 30_000;
+const PLAN_OVER = "the plan is over";
+
+export class FlowRunner implements Runner, CallOwner, ScopeOwner {
+  readonly context: Runner["context"] = { data: NO_ROWS, iteration: 0, limit: null };
+  readonly session: UserSession;
+  state: unknown = undefined;
+  readonly #user: RunnerUser;
+  readonly #host: RunnerHost;
+  readonly #flow: FlowPart;
+  readonly #spare: FlowCall[] = [];
+  readonly #underWay = new Set<FlowCall>();
+  #random: Random | undefined;
+  #info: UserInfo | undefined;
+  /** Counts up with every iteration that begins or is cut off: scopes of earlier ones are refused. */
+  #iteration = 0;
+  #root: Place = { group: null, open: [] };
+  #bodyDone = true;
+  /** Why the iteration must go no further. */
+  #end: IterationEnd | null = null;
+  #outcome: Outcome = "completed";
+  #setUpFailed = false;
+  readonly #returned = (): void => this.#bodyEnded(this.#end?.outcome ?? "completed");
+  readonly #threw = (error: unknown): void => this.#bodyEnded(this.#outcomeOf(error));
+
+  constructor(user: RunnerUser, flow: FlowPart) {
+    this.#user = user;
+    this.#host = user.host;
+    this.session = user.session;
+    this.#flow = flow;
+  }
+
+  get data(): Readonly<Record<string, unknown>> {
+    return this.context.data;
+  }
+  get setup(): unknown {
+    return this.#host.setup;
+  }
+  get signal(): AbortSignal {
+    return this.context.limit?.signal ?? this.#host.signal;
+  }
+  get abort(): (reason: string) => void {
+    return this.#host.abort;
+  }
+  get user(): UserInfo {
+    const { iteration } = this.context;
+    if (this.#info?.iteration !== iteration)
+      this.#info = { id: this.#user.id, iteration, core: this.#host.core };
+    return this.#info;
+  }
+
+  async setUp(): Promise<void> {
+    const { userSetup } = this.#flow;
+    if (userSetup === undefined) return;
+    this.#setUpFailed = true;
+    this.state = await userSetup(this.#aside("userSetup"));
+    this.#setUpFailed = false;
+  }
+
+  async tearDown(): Promise<void> {
+    await this.#flow.userTeardown?.(this.#aside("userTeardown"));
+  }
+
+  /** What is done once for all users, by one who has no iterations. */
+  beside(what: "setup" | "teardown", limit: TimeLimit): unknown {
+    this.context.limit = limit;
+    return this.#flow[what]?.(this.#aside(what));
+  }
+
+  /** The context of a function beside the iterations: its calls are measured apart. */
+  #aside(phase: string): FlowScope {
+    this.#end = null;
+    return new FlowScope(this, ++this.#iteration, { group: null, open: [] }, phase);
+  }
+
+  begin(): void {
+    this.#iteration++;
+    this.#end = null;
+    this.#bodyDone = false;
+    if (this.#root.open.length > 0) this.#root = { group: null, open: [] };
+    if (this.#setUpFailed) {
+      // In a turn of its own: a loop that fails at once must not hold up everything else.
+      setImmediate(() => this.#bodyEnded("failed"));
+      return;
+    }
+    const scope = new FlowScope(this, this.#iteration, this.#root, null);
+    try {
+      Promise.resolve(this.#flow.body(scope)).then(this.#returned, this.#threw);
+    } catch (error) {
+      Promise.reject(error).then(null, this.#threw);
+    }
+  }
+
+  /** Calls begin only while their iteration may go on. */
+  #admit(scope: FlowScope, name: string): void {
+    if (scope.iteration !== this.#iteration) {
+      this.#host.findings.note(
+        `"${name}" was reached when its iteration was over, and did not begin`,
+      );
+      throw new IterationEnd("interrupted", "it was over before this step was reached");
+    }
+    if (this.#end !== null) throw this.#end;
+    if (!this.#host.stopping || scope.phase !== null || this.#flow.finish === "iteration") return;
+    this.#end = new IterationEnd("interrupted", PLAN_OVER);
+    throw this.#end;
+  }
+
+  step(scope: FlowScope, first: unknown, second: unknown, third: unknown): Promise<CallResult> {
+    const named = typeof first === "string";
+    const given = named ? second : first;
+    const options = ((named ? third : second) ?? NO_OPTIONS) as FlowStepOptions;
+    const isCode = named && typeof given === "function";
+    if (!isCode && !isPreparedCall(given)) throw new TypeError(misused(first, given));
+    const name = named ? first : this.#host.flowSteps.title(given as PreparedCall);
+    this.#admit(scope, name);
+    const call = this.#newCall(
+      scope,
+      name,
+      isCode ? "custom" : (given as PreparedCall).protocol,
+      options,
+    );
+    return isCode
+      ? call.startCode(given as () => unknown, call.startedAt)
+      : call.start(given as PreparedCall, call.startedAt);
+  }
+
+  #newCall(scope: FlowScope, name: string, protocol: string, options: FlowStepOptions): FlowCall {
+    const steps = this.#host.flowSteps;
+    const call = this.#spare.pop() ?? new FlowCall(this);
+    const now = clock();
+    call.name = name;
+    call.aside = scope.phase !== null;
+    call.startedAt = now;
+    call.required = options.required ?? this.#flow.required;
+    call.step =
+      scope.phase === null
+        ? steps.number(name, protocol, options.tags)
+        : steps.asideNumber(name, protocol, scope.phase);
+    call.dueAt = call.aside ? now : this.#user.iteration.dueOf(now);
+    const place = scope.place.open.length === 0 ? scope.place : this.#placeOf(scope.place);
+    call.group = place.group;
+    call.group?.callBegan();
+    this.#underWay.add(call);
+    return call;
+  }
+
+  #placeOf(place: Place): Place {
+    const found = innermost(place);
+    if (found !== null) return found;
+    this.#host.findings.note(
+      "groups were open side by side, and a step inside could belong to either: use the step that " +
+        'each body is given, group("name", async ({ step }) => …); such calls are counted in no group',
+    );
+    return place;
+  }
+
+  callEnded(call: FlowCall, record: CallRecord, result: CallResult): void {
+    const { iteration } = this.#user;
+    const failed = record.errorKind !== null;
+    if (call.aside) iteration.aside(call.step, record);
+    else {
+      iteration.answered(record.endedAt);
+      iteration.call(call.step, record, call.startedAt, call.dueAt, record.endedAt);
+    }
+    if (!failed) {
+      this.#forget(call, false);
+      call.resolve(result);
+    } else this.#failed(call, result);
+    if (this.#bodyDone && this.#underWay.size === 0 && !call.aside) this.#done(record.endedAt);
+  }
+
+  #failed(call: FlowCall, result: CallResult): void {
+    const { name, required } = call;
+    const began = this.#iteration;
+    this.#forget(call, true);
+    endWhenAsked(result, () => this.#endBecause(began, name));
+    if (required) call.reject(this.#endBecause(began, name));
+    else call.resolve(result);
+  }
+
+  #endBecause(iteration: number, by: string): IterationEnd {
+    if (iteration !== this.#iteration) return new IterationEnd("ended", by);
+    this.#end ??= new IterationEnd("ended", by);
+    return this.#end;
+  }
+
+  /** Code of a step gave the end of the iteration on, or what is no result of any code. */
+  codeThrew(call: FlowCall, error: Error): void {
+    this.#forget(call, true);
+    call.reject(error);
+    if (this.#bodyDone && this.#underWay.size === 0 && !call.aside) this.#done(clock());
+  }
+
+  #forget(call: FlowCall, failed: boolean): void {
+    this.#underWay.delete(call);
+    this.#spare.push(call);
+    call.group?.callEnded(failed, this.#close);
+  }
+
+  check(scope: FlowScope, name: string, test: () => unknown): boolean {
+    if (typeof test !== "function")
+      throw new TypeError(`check("${name}", …) needs a function that returns true or false`);
+    const { iteration } = this.#user;
+    let passed = false;
+    try {
+      passed = test() === true;
+    } catch (error) {
+      // The content of a failed call was asked for: that failure is counted already.
+      if (error instanceof IterationEnd) throw error;
+    }
+    if (scope.iteration === this.#iteration && scope.phase === null)
+      iteration.check(this.#host.recorder.checkNumber(name), passed, iteration.dueOf(clock()));
+    return passed;
+  }
+
+  async group(
+    scope: FlowScope,
+    name: string,
+    body: (context: FlowScope) => unknown,
+  ): Promise<unknown> {
+    this.#admit(scope, name);
+    const group = this.#open(scope, name);
+    try {
+      const value = body(new FlowScope(this, scope.iteration, group, scope.phase));
+      group.starting = false;
+      return await value;
+    } catch (error) {
+      if (error instanceof IterationEnd && error.outcome === "interrupted")
+        group.interrupted = true;
+      else group.failed = true;
+      throw error;
+    } finally {
+      group.starting = false;
+      group.bodyDone = true;
+      group.leave();
+      if (group.over) this.#close(group);
+    }
+  }
+
+  #open(scope: FlowScope, name: string): FlowGroup {
+    const parent = this.#placeOf(scope.place);
+    const path = parent.group === null ? name : `${parent.group.path}/${name}`;
+    const { iteration } = this.#user;
+    const now = clock();
+    const number = this.#host.recorder.groupNumber(path);
+    return new FlowGroup({ path, parent, number }, iteration.dueOf(now), iteration.pausedMs(now));
+  }
+
+  readonly #close = (group: FlowGroup): void => {
+    const { iteration } = this.#user;
+    const now = clock();
+    if (group.interrupted) return;
+    const pausedMs = iteration.pausedMs(now) - group.pausedBeforeMs;
+    iteration.group(group.number, group.failed, group.dueAt, now, pausedMs);
+  };
+
+  poll(
+    scope: FlowScope,
+    name: string,
+    call: () => PreparedCall,
+    options: PollOptions<CallResult>,
+  ): Promise<CallResult | undefined> {
+    const everyMs = millisecondsOf(options.every ?? DEFAULT_POLL_EVERY_MS, "every");
+    const withinMs = millisecondsOf(options.within ?? DEFAULT_POLL_WITHIN_MS, "within");
+    const poll = async (context: FlowScope): Promise<CallResult | undefined> => {
+      const until = clock() + withinMs;
+      for (;;) {
+        const result = await context.step(name, call(), { required: false });
+        if (this.#met(result, options.until) && result.endedAt <= until) return result;
+        if (clock() + everyMs >= until) break;
+        await this.#rest(scope, everyMs);
+      }
+      if (context.place.group !== null) context.place.group.failed = true;
+      if (options.required === true) throw this.#endBecause(scope.iteration, name);
+      return undefined;
+    };
+    return this.group(scope, name, poll) as Promise<CallResult | undefined>;
+  }
+
+  /** A try that failed has no content: asking for it does not meet the condition, and ends nothing. */
+  #met(result: CallResult, until: (result: CallResult) => boolean): boolean {
+    const notMet = new IterationEnd("ended", "not met");
+    if (!result.ok) endWhenAsked(result, () => notMet);
+    try {
+      return until(result) === true;
+    } catch (error) {
+      if (error === notMet) return false;
+      throw error;
+    }
+  }
+
+  async pause(scope: FlowScope, least: unknown, most: unknown): Promise<void> {
+    this.#admit(scope, "pause");
+    const from = millisecondsOf(least as Duration, "pause");
+    const to = most === undefined ? from : millisecondsOf(most as Duration, "pause");
+    const ms = to > from ? this.#stream().between(from, to) : from;
+    if (scope.phase === null) this.#user.iteration.pause(ms, clock());
+    await this.#rest(scope, ms);
+  }
+
+  /** Ends early when the plan does, and the iteration with it. */
+  async #rest(scope: FlowScope, ms: number): Promise<void> {
+    const until = clock() + ms;
+    await this.#host.sleep(ms);
+    if (clock() < until - 1) this.#admit(scope, "pause");
+  }
+
+  chance(probability: number): boolean {
+    return this.#stream().chance(probability);
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    return this.#stream().pick(items);
+  }
+
+  #stream(): Random {
+    const { id } = this.#user;
+    this.#random ??= new Random(`${this.#host.seed}/${this.#host.workflow.definition.name}/${id}`);
+    return this.#random;
+  }
+
+  end(scope: FlowScope, reason: string): never {
+    throw this.#endBecause(scope.iteration, reason);
+  }
+
+  #outcomeOf(error: unknown): Outcome {
+    if (error instanceof IterationEnd) return this.#end?.outcome ?? error.outcome;
+    // What a body does with a call that was cut off is no mistake of its own.
+    if (this.#end?.outcome === "interrupted") return "interrupted";
+    this.#host.findings.bodyThrew(error);
+    return "failed";
+  }
+
+  #bodyEnded(outcome: Outcome): void {
+    if (this.#bodyDone) return;
+    this.#bodyDone = true;
+    this.#outcome = outcome;
+    if (this.#underWay.size === 0) this.#done(clock());
+    else for (const call of this.#underWay) this.#host.findings.unawaited(call.name);
+  }
+
+  #done(now: number): void {
+    this.#iteration++;
+    const by = this.#outcome === "ended" ? (this.#end?.by ?? "") : null;
+    if (by !== null) this.#host.findings.endedBy(by);
+    this.#user.done(this.#outcome, now);
+  }
+
+  cut(): number {
+    const running = !this.#bodyDone || this.#underWay.size > 0;
+    this.#iteration++;
+    this.#bodyDone = true;
+    this.#end = new IterationEnd("interrupted", "the graceful stop is over");
+    for (const call of this.#underWay) {
+      if (!call.aside) this.#user.iteration.cutOff(call.step, call.dueAt);
+      call.reject(this.#end);
+    }
+    this.#underWay.clear();
+    return running ? 1 : 0;
+  }
+}
+
+function misused(first: unknown, given: unknown): string {
+  const name = typeof first === "string" ? `step("${first}", …)` : "step(…)";
+  const got = given === null ? "null" : typeof given;
+  return `${name} takes a described call, such as shop.get("/"), or a function; it got ${got}`;
+}
+
+function millisecondsOf(value: Duration, what: string): number {
+  if (typeof value === "number" && value >= 0) return value;
+  const parsed = parseDuration(value);
+  if (!parsed.ok) throw new TypeError(`${what}: ${parsed.problem}`);
+  return parsed.ms;
+}

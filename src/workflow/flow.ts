@@ -1,0 +1,81 @@
+/**
+ * Flows: a user's journey as a function. What happens is what the function does, in its order, with
+ * `if`, `for` and helpers as anywhere else; every call that `step` performs is measured.
+ *
+ *   export default flow("shop", { vus: 20, duration: "30s" }, async ({ step, pause }) => {
+ *     await step("home", shop.get("/"));
+ *     await pause("1s", "3s");
+ *   });
+ */
+
+import { WorkflowDefinition } from "./definition.ts";
+import { DefinitionError } from "./errors.ts";
+import type { Feed } from "./feed.ts";
+import type { CallingContext, FlowContext, UserSetupContext } from "./flow-context.ts";
+import { commonOptionsOf, flowPartOf, type OwnFlowOptions } from "./flow-part.ts";
+import type { WorkflowOptions } from "./options.ts";
+
+type MaybePromise<Value> = Value | Promise<Value>;
+type Feeds = Readonly<Record<string, Feed<unknown>>>;
+type Rows<Data> = {
+  readonly [Name in keyof Data]: Data[Name] extends Feed<infer Row> ? Row : never;
+};
+type None = Record<never, never>;
+
+/** `setup` stands before `userSetup`: types are inferred in that order. */
+interface FlowFunctions<Data, Setup, State> {
+  /** Each iteration gets one row of each feed as `data.<name>`. */
+  readonly data?: Data;
+  /** Once per run, before the first user: what it returns is `setup` everywhere. */
+  readonly setup?: (context: CallingContext) => MaybePromise<Setup>;
+  /** Once per user, before its first iteration: what it returns is `state`. */
+  readonly userSetup?: (context: UserSetupContext<Rows<Data>, Setup>) => MaybePromise<State>;
+  /** Once per user, after its last iteration. */
+  readonly userTeardown?: (
+    context: UserSetupContext<Rows<Data>, Setup> & { readonly state: State },
+  ) => MaybePromise<unknown>;
+  /** Once per run, after the last user. */
+  readonly teardown?: (
+    context: CallingContext & { readonly setup: Setup },
+  ) => MaybePromise<unknown>;
+}
+
+export type FlowOptions<Data = None, Setup = undefined, State = undefined> = WorkflowOptions &
+  OwnFlowOptions &
+  FlowFunctions<Data, Setup, State>;
+
+type Body<Data, Setup, State> = (
+  context: FlowContext<Rows<Data>, State, Setup>,
+) => MaybePromise<void>;
+
+export class Flow<Name extends string = string> {
+  readonly definition: WorkflowDefinition;
+  /** Only for the compiler, which checks names in thresholds of mixes. */
+  declare readonly nameType?: Name;
+
+  constructor(definition: WorkflowDefinition) {
+    this.definition = definition;
+  }
+}
+
+export function flow<Name extends string>(
+  name: Name,
+  body: Body<None, undefined, undefined>,
+): Flow<Name>;
+export function flow<
+  Name extends string,
+  Data extends Feeds = None,
+  Setup = undefined,
+  State = undefined,
+>(name: Name, options: FlowOptions<Data, Setup, State>, body: Body<Data, Setup, State>): Flow<Name>;
+export function flow(name: string, ...rest: readonly unknown[]): Flow {
+  const [options, body] = rest.length > 1 ? rest : [{}, rest[0]];
+  if (typeof name !== "string" || name.trim() === "")
+    throw new DefinitionError('a flow needs a name: flow("checkout", async ({ step }) => { … })');
+  const where = `flow "${name}"`;
+  if (typeof options !== "object" || options === null)
+    throw new DefinitionError(`${where}: options are an object: { vus: 10, duration: "30s" }`);
+  const part = flowPartOf(options, body, where);
+  const common = commonOptionsOf(options) as WorkflowOptions;
+  return new Flow(new WorkflowDefinition(name, common, part));
+}
