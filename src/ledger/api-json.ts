@@ -6,8 +6,9 @@ import type { NodeId } from "../core/base/ids.ts";
 import { DURABILITY_LEVELS, type Durability } from "../core/ledger/job/durability.ts";
 import type { EventId, JobEvent } from "../core/ledger/job/events.ts";
 import type { JobId } from "../core/ledger/job/job-id.ts";
-import type { JobState } from "../core/ledger/job/job-state.ts";
+import { JOB_STATUSES, type JobState, type JobStatus } from "../core/ledger/job/job-state.ts";
 import { type TrailEntry, trailEntries } from "../core/ledger/job/trail.ts";
+import { JOBS_LISTED_MAX, type JobQuery } from "../core/ledger/node/job-index.ts";
 import type { LedgerAnswer, LedgerRequest, ReadLevel } from "../core/ledger/node/messages.ts";
 
 export type Read<Value> =
@@ -170,6 +171,27 @@ export function readRead(jobId: string, query: URLSearchParams): Read<LedgerRequ
   if (staleMs === null) return { ok: false, problem: "staleMs must be a whole number" };
   const request = { kind: "read", jobId: jobId as JobId, level, minSeq, staleMs } as const;
   return { ok: true, value: request };
+}
+
+/** Statuses are separated by commas, in any case: `running,paused`. */
+export function readJobQuery(query: URLSearchParams): Read<JobQuery> {
+  const limit = wholeNumber(query, "limit", 100);
+  if (limit === null || limit < 1 || limit > JOBS_LISTED_MAX) {
+    return { ok: false, problem: `limit must be a whole number from 1 to ${JOBS_LISTED_MAX}` };
+  }
+  const words = (query.get("status") ?? "").split(",").filter((word) => word !== "");
+  const statuses: JobStatus[] = [];
+  for (const word of words) {
+    const status = JOB_STATUSES.find((one) => one === word.toUpperCase());
+    if (status === undefined) {
+      const known = JOB_STATUSES.join(", ").toLowerCase();
+      return { ok: false, problem: `status "${word}": one of ${known}` };
+    }
+    statuses.push(status);
+  }
+  const text = (name: string): string => query.get(name) ?? "";
+  const rest = { owner: query.get("owner"), prefix: text("prefix"), after: text("after"), limit };
+  return { ok: true, value: { statuses, ...rest } };
 }
 
 /** Null when it is there and no whole number. */

@@ -4,6 +4,7 @@
  *     POST /v1/jobs                    submit a job, with a key once however often it is sent
  *     POST /v1/jobs/ID/events          accepted, progress, cancel, cancelled, complete, fail, timeout
  *     GET  /v1/jobs/ID?level=strong    its state and events; eventual, session (minSeq), bounded (staleMs)
+ *     GET  /v1/jobs?status=&owner=     the jobs this node replicates, by status and owner, in pages
  *     GET  /v1/audit?from=&to=&job=    events of any time range, archived jobs included
  *     POST /v1/replace                 one node takes another's place in every group this node knows
  *     GET  /v1/status  /v1/groups  /metrics  /healthz  /readyz
@@ -31,6 +32,7 @@ import {
   type Read,
   type Replacement,
   readEvent,
+  readJobQuery,
   readRead,
   readReplacement,
   readSubmission,
@@ -102,6 +104,7 @@ export class ApiServer {
       },
       "GET /v1/jobs/:id": ({ params, query, requester }) =>
         this.#job(params["id"] ?? "", query, requester),
+      "GET /v1/jobs": ({ query }) => this.#jobs(query),
       "GET /v1/status": () => json(host.status()),
       "GET /v1/groups": ({ query }) => json({ groups: this.#groups(query) }),
       "POST /v1/replace": async (request) =>
@@ -129,6 +132,12 @@ export class ApiServer {
     const state = await this.#host.archived(jobId);
     if (state === null) return toAnswer(answerJson(answer));
     return json({ answer: "job", archived: true, job: jobJson(state) });
+  }
+
+  #jobs(query: URLSearchParams): Answer {
+    const read = readJobQuery(query);
+    if (!read.ok) throw new HttpError(400, read.problem);
+    return json(this.#host.node?.list(read.value) ?? { jobs: [], more: false });
   }
 
   #groups(query: URLSearchParams): readonly unknown[] {

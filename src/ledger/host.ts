@@ -33,14 +33,14 @@ import { type LedgerConfig, sitesOf } from "./config.ts";
 import { Driver } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
 import { identityOfDirectory } from "./identity.ts";
+import { LeadsReport } from "./leads.ts";
 import { Peers } from "./peers.ts";
-import type { LedgerService, OnAnswer, OnItems, Watching } from "./service.ts";
+import type { LedgerService, OnAnswer, OnItems, OnLeads, Watching } from "./service.ts";
 import { type HostCounts, type HostStatus, hostStatus } from "./status.ts";
 import { Store } from "./store.ts";
 
 /** Records without room in the log's queue: beyond it clients are told to retry, and peers are not heard. */
 const DISK_BEHIND_RECORDS = 20_000;
-const LEADS_EVERY_MS = 1_000;
 /** The groups this node leads find another primary, for so long, before it goes. */
 const HAND_OVER_MS_MAX = 3_000;
 /** Work under way may finish for so long before the node goes. */
@@ -78,7 +78,7 @@ export class LedgerHost implements LedgerService {
   readonly #waiting = new Map<number, OnAnswer>();
   readonly #watchers = new Map<number, OnItems>();
   readonly counts: HostCounts = { requests: 0, answers: 0, commits: 0, alarms: 0, shed: 0 };
-  readonly #leads = { gained: 0, lost: 0, pending: false };
+  readonly #leadListeners = new Set<OnLeads>();
   #driver: Driver | null = null;
   #store: Store | null = null;
   #peers: Peers | null = null;
@@ -90,6 +90,8 @@ export class LedgerHost implements LedgerService {
   private constructor(config: LedgerConfig, handlers: HostHandlers) {
     this.config = config;
     this.#handlers = handlers;
+    const report = new LeadsReport(handlers.background, (...counts) => this.#tellLeads(...counts));
+    this.onLeads((_group, _view, leads) => report.add(leads));
   }
 
   /** Resolves when the node has recovered and serves. Rejects with what is wrong, sockets closed. */
@@ -166,6 +168,11 @@ export class LedgerHost implements LedgerService {
         if (this.#watchers.delete(token)) driver.take({ kind: "watchEnd", token });
       },
     };
+  }
+
+  onLeads(listener: OnLeads): () => void {
+    this.#leadListeners.add(listener);
+    return () => this.#leadListeners.delete(listener);
   }
 
   /** A job that has left memory; null when this node does not have it either. */
@@ -337,7 +344,7 @@ export class LedgerHost implements LedgerService {
         this.counts.commits++;
         return;
       case "leads":
-        this.#onLeads(effect.leads);
+        for (const told of this.#leadListeners) told(effect.group, effect.view, effect.leads);
         return;
       case "archive":
         this.#store?.archive.add(effect.jobId, effect.bytes);
@@ -352,21 +359,12 @@ export class LedgerHost implements LedgerService {
     }
   }
 
-  /** A take-over moves thousands of groups at once: they are told together. */
-  #onLeads(leads: boolean): void {
-    if (leads) this.#leads.gained++;
-    else this.#leads.lost++;
-    if (this.#leads.pending) return;
-    this.#leads.pending = true;
-    this.background.after("tell who leads", LEADS_EVERY_MS, () => {
-      const { gained, lost } = this.#leads;
-      Object.assign(this.#leads, { gained: 0, lost: 0, pending: false });
-      const leading = this.node?.status().leading ?? 0;
-      const detail = { leading, gained, lost };
-      this.#handlers.log.event("info", "ledger.leads", detail);
-      this.note({ kind: "ledger.leads", subject: this.config.name, requester: this.#self, detail });
-      this.#handlers.onEvent({ event: "leads", leading, gained, lost });
-    });
+  #tellLeads(gained: number, lost: number): void {
+    const leading = this.node?.status().leading ?? 0;
+    const detail = { leading, gained, lost };
+    this.#handlers.log.event("info", "ledger.leads", detail);
+    this.note({ kind: "ledger.leads", subject: this.config.name, requester: this.#self, detail });
+    this.#handlers.onEvent({ event: "leads", ...detail });
   }
 
   #fail(reason: string, error: unknown): void {

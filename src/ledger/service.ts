@@ -12,6 +12,9 @@ import type { HostStatus } from "./status.ts";
 
 export type OnAnswer = (answer: LedgerAnswer) => void;
 
+/** A group's name, which is a job's id for jobs; the view; whether this node leads it from now on. */
+export type OnLeads = (group: string, view: number, leads: boolean) => void;
+
 export type OnItems = (items: readonly WatchItem[]) => void;
 
 /** A watch under way. */
@@ -32,6 +35,11 @@ export interface LedgerService {
   request(request: LedgerRequest, requester: AuditRequester, onAnswer: OnAnswer): void;
   /** `onItems` is called in the turn that commits; at most `room` items come before there is more. */
   watch(request: WatchRequest, room: number, onItems: OnItems): Watching;
+  /**
+   * Told in the turn in which this node begins or ceases to lead a group; the view is the fence of what it
+   * does as owner. The function that is returned ends it. (VSR-32)
+   */
+  onLeads(listener: OnLeads): () => void;
   /** A job that has left memory; null when this node does not have it either. */
   archived(jobId: string): Promise<JobState | null>;
   audit(query: AuditQuery): Promise<AuditPage>;

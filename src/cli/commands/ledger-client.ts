@@ -1,4 +1,4 @@
-/** `hyperscale ledger put|get|history|status|audit`: jobs and their events, over a node's interface. */
+/** `hyperscale ledger put|get|history|jobs|status|audit`: jobs and their events, over a node's interface. */
 
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -18,6 +18,7 @@ import {
   showAudit,
   showHistory,
   showJob,
+  showJobs,
   showPut,
   showReplaced,
   showStatus,
@@ -76,6 +77,14 @@ Examples:
   $ hyperscale ledger audit --job use1-1704931200000-n1-00001 --json
 `;
 
+const JOBS_HELP = `
+One node answers for the jobs it replicates, as far as it knows; finished ones until they are archived.
+
+Examples:
+  $ hyperscale ledger jobs --status created,accepted
+  $ hyperscale ledger jobs --owner n2 --json
+`;
+
 const REPLACE_HELP = `
 Run it against a node that stays. What could not be moved is listed; run it again until nothing is.
 Exit codes: 0 all groups were moved, 1 some were not.
@@ -121,6 +130,15 @@ export function registerLedgerClient(ledger: Command): void {
     .action((job: string, options: ReadOptions) =>
       runCommand(() => get(job, options, showHistory)),
     );
+  withTarget(ledger.command("jobs"))
+    .description("list the jobs a node replicates, by status and owner")
+    .option("--status <status>", "created, accepted, …; repeat or separate by commas", listed)
+    .option("--owner <node>", "jobs that this node leads")
+    .option("--prefix <text>", "jobs whose ids begin so")
+    .option("--after <job>", "the page after this job")
+    .option("--limit <n>", "at most so many", Number, 100)
+    .addHelpText("after", JOBS_HELP)
+    .action((options: JobsOptions) => runCommand(() => jobs(options)));
   withTarget(ledger.command("status"))
     .description("a node's groups, log and peers")
     .option("--groups [prefix]", "list groups with their views and primaries")
@@ -139,6 +157,26 @@ export function registerLedgerClient(ledger: Command): void {
     .requiredOption("--joining <name>", "the node that takes its place; configured and running")
     .addHelpText("after", REPLACE_HELP)
     .action((options: ReplaceOptions) => runCommand(() => replace(options)));
+}
+
+interface JobsOptions extends Common {
+  readonly status?: readonly string[];
+  readonly owner?: string;
+  readonly prefix?: string;
+  readonly after?: string;
+  readonly limit: number;
+}
+
+async function jobs({ status: statuses, limit, ...options }: JobsOptions): Promise<void> {
+  const query = new URLSearchParams({ limit: String(limit) });
+  if (statuses !== undefined) query.set("status", statuses.join(","));
+  for (const name of ["owner", "prefix", "after"] as const) {
+    const value = options[name];
+    if (value !== undefined) query.set(name, value);
+  }
+  const path = `/v1/jobs?${query}`;
+  const reply = await callLedger(options, { method: "GET", path, id: randomUUID() });
+  show(options, reply, () => showJobs(reply.body));
 }
 
 interface ReplaceOptions extends Common {

@@ -111,6 +111,25 @@ export function showHistory(body: JsonObject): string {
   ].join("\n");
 }
 
+export function showJobs(body: JsonObject): string {
+  const jobs = list(body["jobs"]);
+  const rows = jobs.map((job) => [
+    text(job["jobId"]),
+    paint(text(job["status"])),
+    text(job["owner"]),
+    text(job["view"]),
+    text(job["seq"]),
+    ((job["datacenters"] ?? []) as readonly string[]).join(" "),
+  ]);
+  const count = `${jobs.length} job${jobs.length === 1 ? "" : "s"}`;
+  const more = body["more"] === true ? `; more with --after ${text(jobs.at(-1)?.["jobId"])}` : "";
+  return [
+    headedTable(["job", "status", "owner", "fence", "place", "datacenters"], rows),
+    "",
+    `${count}${more}`,
+  ].join("\n");
+}
+
 export function showAudit(body: JsonObject): string {
   const events = list(body["events"]);
   const rows = events.map((event) => [

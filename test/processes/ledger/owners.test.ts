@@ -1,7 +1,7 @@
 /**
- * What whoever acts on jobs needs of three real processes: an owner that was deposed is refused, and a
- * watcher hears of everything once, whichever nodes are killed meanwhile; by the command line and by the
- * interface alike.
+ * What whoever acts on jobs needs of three real processes: an owner that was deposed is refused, jobs are
+ * found by status and owner, and a watcher hears of everything once, whichever nodes are killed meanwhile;
+ * by the command line and by the interface alike.
  */
 
 import { execFile } from "node:child_process";
@@ -82,6 +82,23 @@ describe("an owner", () => {
     expect(done.out).toContain("outcome  applied");
     cluster.start(String(before["primary"]));
     await cluster.ready(String(before["primary"]));
+  });
+});
+
+describe("the jobs of a node", () => {
+  it("are listed by status and owner", async () => {
+    const jobId = await submit();
+    await ask("POST", `/v1/jobs/${jobId}/events`, { event: "accepted" });
+    const { primary } = await ask("GET", `/v1/jobs/${jobId}?level=strong`);
+    const listed = ["ledger", "jobs", "--api", apis(), "--prefix", jobId, "--json"];
+    const owner = ["--owner", String(primary), "--status", "accepted,completed"];
+    const mine = JSON.parse((await hyperscale(...listed, ...owner)).out) as JsonObject;
+    expect(mine).toMatchObject({ jobs: [{ jobId, status: "ACCEPTED", owner: primary }] });
+    const other = await hyperscale(...listed, "--status", "created");
+    expect(JSON.parse(other.out)).toEqual({ jobs: [], more: false });
+    const wrong = await hyperscale(...listed, "--status", "sleeping");
+    expect(wrong).toMatchObject({ code: 2 });
+    expect(wrong.out).toContain('status \\"sleeping\\": one of absent, created');
   });
 });
 

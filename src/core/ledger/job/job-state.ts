@@ -5,15 +5,19 @@ import type { EventId } from "./events.ts";
 import type { JobId } from "./job-id.ts";
 import { EMPTY_TRAIL, type Trail } from "./trail.ts";
 
-export type JobStatus =
-  | "ABSENT"
-  | "CREATED"
-  | "ACCEPTED"
-  | "CANCELLING"
-  | "COMPLETED"
-  | "FAILED"
-  | "TIMED_OUT"
-  | "CANCELLED";
+/** All there are, by the numbers they have on disk and on the wire: only ever appended to. */
+export const JOB_STATUSES = [
+  "ABSENT",
+  "CREATED",
+  "ACCEPTED",
+  "CANCELLING",
+  "COMPLETED",
+  "FAILED",
+  "TIMED_OUT",
+  "CANCELLED",
+] as const;
+
+export type JobStatus = (typeof JOB_STATUSES)[number];
 
 export interface AcceptedDc {
   readonly dcId: string;

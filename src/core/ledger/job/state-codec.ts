@@ -23,9 +23,9 @@ import {
   type AcceptedDc,
   type Cancellation,
   CHAIN_BYTES,
+  JOB_STATUSES,
   type JobEnd,
   type JobState,
-  type JobStatus,
 } from "./job-state.ts";
 import * as limits from "./limits.ts";
 import {
@@ -41,16 +41,6 @@ import {
 const JOB_STATE_VERSION = 2;
 const FIRST_VERSION = 1;
 
-const STATUSES: readonly JobStatus[] = [
-  "ABSENT",
-  "CREATED",
-  "ACCEPTED",
-  "CANCELLING",
-  "COMPLETED",
-  "FAILED",
-  "TIMED_OUT",
-  "CANCELLED",
-];
 const OUTCOMES: readonly TrailOutcome[] = ["applied", "noop", "rejected", "alreadyTerminal"];
 const ENDS: readonly JobEnd["kind"][] = ["completed", "failed", "timedOut", "cancelled"];
 const REJECT_REASON_BYTES_MAX = 32;
@@ -59,7 +49,7 @@ export function encodeJobState(state: JobState): Uint8Array {
   const writer = new ByteWriter(256 + state.spec.length);
   writer.uint8(JOB_STATE_VERSION);
   writer.text(state.jobId);
-  writer.uint8(STATUSES.indexOf(state.status));
+  writer.uint8(JOB_STATUSES.indexOf(state.status));
   writer.bytes(state.spec);
   writeTexts(writer, state.assignedDcs);
   writer.varint(state.accepted.length);
@@ -147,7 +137,7 @@ function readState(reader: ByteReader, version: number): JobState {
   const dc = (): string => reader.text(limits.DC_ID_BYTES_MAX);
   const state = {
     jobId: reader.text(limits.JOB_ID_BYTES_MAX) as JobId,
-    status: readOneOf(reader, STATUSES),
+    status: readOneOf(reader, JOB_STATUSES),
     // A copy: a view would keep the whole snapshot alive.
     spec: reader.bytes(limits.JOB_SPEC_BYTES_MAX).slice(),
     assignedDcs: readTexts(reader, dc),

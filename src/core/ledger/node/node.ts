@@ -28,6 +28,7 @@ import { LedgerContext } from "./context.ts";
 import type { Group } from "./group.ts";
 import { Groups } from "./groups.ts";
 import { Identities } from "./identities.ts";
+import { JobIndex, type JobQuery } from "./job-index.ts";
 import type { LedgerAnswer, NodeMessage } from "./messages.ts";
 import { Service } from "./service.ts";
 import { shardGroup } from "./topology.ts";
@@ -56,6 +57,7 @@ export class LedgerNode {
   readonly #comparison: Comparison;
   readonly #service: Service;
   readonly #watches: Watches;
+  readonly #jobs = new JobIndex();
   readonly #identities: Identities;
   readonly #admission: Admission;
   /** Groups given up by this process; it gives up one at a time, or all before it ends. */
@@ -74,6 +76,7 @@ export class LedgerNode {
       onApplied: (group) => {
         this.#comparison.onApplied(group);
         this.#watches.onApplied(group);
+        this.#jobs.onApplied(group);
       },
       onRetired: (group) => this.#watches.onGone(group),
     });
@@ -203,6 +206,11 @@ export class LedgerNode {
     return count;
   }
 
+  /** The jobs that this node replicates, by status and owner. */
+  list(query: JobQuery): ReturnType<JobIndex["list"]> {
+    return this.#jobs.list(query);
+  }
+
   /** For checkpoints, status and checkers; not to be changed. */
   get groups(): ReadonlyMap<GroupId, Group> {
     return this.#context.groups;
@@ -309,6 +317,7 @@ export class LedgerNode {
       this.#context.emit({ kind: "archive", jobId: id, bytes: group.app.snapshot() });
       archived.add(id);
       this.#watches.onGone(group);
+      this.#jobs.onGone(group);
       this.#comparison.onGone(group);
       this.#groups.remove(group);
     }
