@@ -212,7 +212,8 @@ export class LedgerCheckers implements LedgerWatcher {
     if (first === undefined) truth.outcomes.set(event.eventId, { seq, outcome: outcome.kind });
     else {
       this.marks.add("job.eventTwice");
-      this.#violations.check(outcome.kind === "duplicate" || outcome.kind === "noop", "X1", () => {
+      const isKnown = outcome.kind === "duplicate" || outcome.kind === "repeated";
+      this.#violations.check(isKnown || outcome.kind === "noop", "X1", () => {
         return `${truth.id}: event ${event.eventId} acts at ${first.seq} and again at ${seq}`;
       });
     }

@@ -47,6 +47,8 @@ const ATTEMPTS_MAX = 4;
 const ATTEMPT_MS = 7_000;
 const NO_HLC = { wallMs: 0, logical: 0, node: "client" } as JobEvent["hlc"];
 const DCS = ["dc1", "dc2"];
+const BURST_PAUSE_MS = 1_000;
+const BURST_IN_FLIGHT = 40;
 
 interface ClientWorld {
   readonly world: World;
@@ -79,6 +81,38 @@ export class LedgerClients {
 
   start(): void {
     for (const session of this.#sessions) this.#pauseThenNext(session);
+    const [first] = this.#sessions;
+    const { burstEvents } = this.#around.plan;
+    if (first !== undefined && burstEvents > 0) this.#burst(first, burstEvents);
+  }
+
+  /** Many events for one job, some in flight at a time; then the first of them once more. (EVT-2) */
+  #burst(session: Session, count: number): void {
+    const { world } = this.#around;
+    const later = (run: () => void): void => {
+      world.schedule(world.now + BURST_PAUSE_MS, "step", session.index, () => {
+        if (!this.#stopped) run();
+      });
+    };
+    const jobId = this.jobs[0];
+    if (jobId === undefined) {
+      later(() => this.#burst(session, count));
+      return;
+    }
+    const event = (at: number): LedgerRequest => {
+      const head = { jobId, eventId: `burst/${at}` as EventId, fenceToken: 0, hlc: NO_HLC };
+      const body = { kind: "JobAccepted", dcId: DCS[at % 2] ?? "", workerCount: at } as const;
+      return { kind: "append", event: { ...head, ...body }, durability: "NONE" };
+    };
+    let next = 0;
+    const step = (): void => {
+      for (let at = 0; at < BURST_IN_FLIGHT && next < count; at++) {
+        this.#carry(session, event(next++), () => undefined);
+      }
+      if (next < count) later(step);
+      else for (const at of [0, 1, 2]) this.#carry(session, event(at), () => undefined);
+    };
+    step();
   }
 
   stop(): void {
@@ -275,6 +309,8 @@ export class LedgerClients {
       if (inner.kind === "accepted") this.#accepted(request, inner.jobId);
       else this.#around.checkers.marks.add(`submit.${inner.kind}`);
       if (inner.kind === "rejected") history.onRejected(request);
+    } else if (answer.kind === "refused" && answer.code === "EVENT_REPEATED") {
+      this.#around.checkers.marks.add("job.eventLong");
     } else if (request.kind === "append" && answer.kind === "notFound") {
       history.onAppendNotFound(request.event.jobId);
     } else if (request.kind === "read" && floor !== null) {

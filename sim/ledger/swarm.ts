@@ -7,6 +7,7 @@
 import { nodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import { VSR_DEFAULTS, type VsrConfig } from "../../src/core/ledger/group/config.ts";
+import { TRAIL_EVENTS_MAX } from "../../src/core/ledger/job/limits.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
 import { IDEMPOTENCY_PROFILES } from "../../src/core/ledger/keys/config.ts";
 import { SHARD_COUNT } from "../../src/core/ledger/keys/key.ts";
@@ -80,11 +81,14 @@ export interface LedgerPlan {
   readonly jobsHot: number;
   readonly keyWindowMs: number;
   readonly replaceShare: number;
+  /** Events that come to one job in quick succession; more than a job remembers, or none. */
+  readonly burstEvents: number;
   readonly faults: readonly TimedLedgerFault[];
   readonly healAt: number;
 }
 
 const WARM_UP_MS = 5_000;
+const BURST_JOB_BYTES = 524_288;
 /** Healing, liveness, agreement: the end of every run. */
 export const LEDGER_CALM_MS = 60_000;
 
@@ -106,12 +110,16 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
   const thinkMs = random.pick([400, 1_500, 4_000]);
   const jobsHot = random.pick([1, 3, 8]);
   const faults = drawFaults(random.fork("faults"), { nodes, healAt, bigJumps });
+  const burstEvents = random.fork("burst").chance(0.1) ? TRAIL_EVENTS_MAX + 100 : 0;
   return {
     ...{ sites, disk, faults, healAt, clockDrift },
     wallDisciplined: !bigJumps,
     shards: [random.below(32), 32 + random.below(32)],
     config: drawConfig(random.fork("config"), vsr, replicas, shortTtl),
-    wal: drawWal(random.fork("wal"), thinkMs, jobsHot),
+    wal: drawWal(
+      random.fork("wal"),
+      burstEvents > 0 ? BURST_JOB_BYTES : busiestJob(thinkMs, jobsHot),
+    ),
     checkpointEveryMs: random.pick([0, 8_000, 20_000, 60_000]),
     links: drawLinks(random.fork("links")),
     linkMode: random.pick(["streams", "streams", "datagrams"]),
@@ -122,6 +130,7 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
     jobsHot,
     keyWindowMs: 60_000,
     replaceShare: nodes > replicas && random.chance(0.6) ? 0.05 : 0,
+    burstEvents,
   };
 }
 
@@ -167,10 +176,14 @@ function drawConfig(
   };
 }
 
-function drawWal(random: Random, thinkMs: number, jobsHot: number): WalConfig {
-  // A segment holds the snapshot of the busiest job, and is small enough to be changed often.
+/** How large the snapshot of a job may grow that all clients work on. */
+function busiestJob(thinkMs: number, jobsHot: number): number {
   const busiest = thinkMs >= 4_000 ? 32_768 : thinkMs >= 1_500 ? 65_536 : 131_072;
-  const segmentBytes = jobsHot === 1 ? busiest : busiest / 2;
+  return jobsHot === 1 ? busiest : busiest / 2;
+}
+
+/** A segment holds the snapshot of the busiest job, and is small enough to be changed often. */
+function drawWal(random: Random, segmentBytes: number): WalConfig {
   return walConfig({
     segmentBytes,
     chunkBytes: 4_096,

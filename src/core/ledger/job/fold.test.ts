@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { EventId, JobEvent, JobEventKind } from "./events.ts";
 import { advanceSeq, applyEvent } from "./fold.ts";
 import { initialState, isTerminal, type JobState } from "./job-state.ts";
-import { JOB_DCS_MAX, TRAIL_EVENTS_MAX } from "./limits.ts";
+import { FORGOTTEN_EVENTS_MAX, JOB_DCS_MAX, TRAIL_EVENTS_MAX } from "./limits.ts";
 import { decodeJobState, encodeJobState } from "./state-codec.ts";
 import { anyStream, event, JOB, stamp } from "./testing/events.ts";
 import { trailEntries } from "./trail.ts";
@@ -255,8 +255,31 @@ describe("trail and chain", () => {
     expect(ids.length).toBeGreaterThan(TRAIL_EVENTS_MAX - 64);
     expect(ids).toEqual(many.slice(-ids.length).map(({ eventId }) => eventId));
     expect(decodeJobState(encodeJobState(state))).toEqual({ ok: true, value: state });
-    // Forgotten by the trail, and still no change: the cell is a no-op by now.
     expect(seen(fold([accepted], state))).toEqual(seen(state));
+  });
+
+  it("knows an event again however many came since, and changes nothing (EVT-2)", () => {
+    const eight = event("JobAccepted", { eventId: "eight" as EventId, workerCount: 8 });
+    const four = event("JobAccepted", { eventId: "four" as EventId, workerCount: 4 });
+    const others = Array.from({ length: 1_100 }, () => event("JobCancellationAcked"));
+    const state = fold([created, eight, four, ...others]);
+    const again = applyEvent(state, { ...eight, hlc: four.hlc }, state.appliedSeq + 1);
+    expect(again.outcome).toEqual({ kind: "repeated" });
+    expect(seen(again.state)).toEqual(seen(state));
+  });
+
+  it("takes nothing but its end after more events than it can know again", () => {
+    const count = FORGOTTEN_EVENTS_MAX + TRAIL_EVENTS_MAX;
+    let state = fold([created, accepted]);
+    for (let at = 0; at < count; at++) {
+      state = applyEvent(state, event("JobCancellationAcked"), state.appliedSeq + 1).state;
+    }
+    const next = event("JobAccepted", { workerCount: 9 });
+    const full = applyEvent(state, next, state.appliedSeq + 1);
+    expect(full.outcome).toEqual({ kind: "rejected", reason: "TOO_MANY_EVENTS" });
+    expect(decodeJobState(encodeJobState(full.state))).toEqual({ ok: true, value: full.state });
+    const end = applyEvent(full.state, event("JobCompleted"), full.state.appliedSeq + 1);
+    expect(end.state.status).toBe("COMPLETED");
   });
 
   it("has equal chains exactly for equal histories", () => {
@@ -286,7 +309,8 @@ describe("a state of the version before", () => {
     expect(state).toMatchObject({ appliedSeq: 2, changedSeq: 1 });
     // seq + 1 is 3 and changed + 1 is 2, before 32 bytes of chain.
     const at = bytes.findIndex((_, i) => bytes[i] === 3 && sameAt(bytes, i + 2, state.chain));
-    const before = Uint8Array.of(1, ...bytes.slice(1, at + 1), ...bytes.slice(at + 2));
+    // At the end stands how many events were forgotten.
+    const before = Uint8Array.of(1, ...bytes.slice(1, at + 1), ...bytes.slice(at + 2, -1));
     expect(decodeJobState(before)).toEqual({ ok: true, value: state });
   });
 });
@@ -316,8 +340,8 @@ describe("state codec", () => {
     for (let cut = 0; cut < bytes.length; cut++) {
       expect(decodeJobState(bytes.subarray(0, cut)).ok).toBe(false);
     }
-    expect(decodeJobState(new Uint8Array([3]))).toMatchObject({
-      problem: "state version 3; this build reads 1 and 2",
+    expect(decodeJobState(new Uint8Array([4]))).toMatchObject({
+      problem: "state version 4; this build reads 1, 2, 3",
     });
     expect(decodeJobState(new Uint8Array([...bytes, 1]))).toMatchObject({
       problem: "1 bytes too many",

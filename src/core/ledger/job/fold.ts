@@ -11,8 +11,8 @@
  * Total: every event has an outcome in every state. An illegal one is remembered as rejected with its
  * reason and changes nothing else. A terminal status never changes. Once a cancel is committed nothing
  * starts or resumes work (LEDG-7). A second event with the same id changes nothing, wherever it comes
- * (EVT-2). The trail that knows the ids is bounded; for an event that was applied and since forgotten the
- * table itself is idempotent: its cell is a no-op by then.
+ * (EVT-2): the trail knows what became of the last ones, and of the older ones that they have been here.
+ * A job that has had too many to remember takes nothing more but its end.
  *
  * The chain hashes every committed event onto the hash before it: two replicas with equal
  * (seq, chain) have folded the same history. (AE-3)
@@ -23,7 +23,14 @@ import { compareHlc, type Hlc } from "../../base/hlc.ts";
 import { sha256 } from "../../base/sha256.ts";
 import { type ConditionFailure, failureAt } from "./condition.ts";
 import { encodeEvent } from "./event-codec.ts";
-import type { JobAccepted, JobCancellationRequested, JobCreated, JobEvent } from "./events.ts";
+import type {
+  JobAccepted,
+  JobCancellationRequested,
+  JobCreated,
+  JobEvent,
+  JobEventKind,
+} from "./events.ts";
+import { isForgotten, isFull } from "./forgotten.ts";
 import {
   type AcceptedDc,
   type Cancellation,
@@ -44,6 +51,7 @@ type RejectReason =
   | "NOT_ACCEPTED"
   | "DATA_PLANE_EVENT"
   | "TOO_MANY_DCS"
+  | "TOO_MANY_EVENTS"
   | "OTHER_JOB";
 
 export type EventOutcome =
@@ -52,6 +60,8 @@ export type EventOutcome =
   /** A repetition; `first` says what the event did when it came. */
   | { readonly kind: "duplicate"; readonly first: TrailEntry }
   | { readonly kind: "rejected"; readonly reason: RejectReason }
+  /** A repetition of an event so old that what became of it is not known any more. */
+  | { readonly kind: "repeated" }
   /** A cancel of a job that has ended: recorded, and the caller is told. */
   | { readonly kind: "alreadyTerminal"; readonly status: JobStatus };
 
@@ -75,6 +85,15 @@ export function applyEvent(
     return {
       state: { ...state, appliedSeq: seq, chain },
       outcome: { kind: "duplicate", first },
+    };
+  }
+  if (isForgotten(state.trail.forgotten, event.eventId)) {
+    return { state: { ...state, appliedSeq: seq, chain }, outcome: { kind: "repeated" } };
+  }
+  if (!isRepeatable(event.kind) && isFull(state.trail.forgotten)) {
+    return {
+      state: { ...state, appliedSeq: seq, chain },
+      outcome: { kind: "rejected", reason: "TOO_MANY_EVENTS" },
     };
   }
   const failure = failureAt(state.changedSeq, event, seq);
@@ -122,9 +141,23 @@ function chainAfter(chain: Uint8Array, event: Uint8Array): Uint8Array {
   return sha256(linked);
 }
 
+/** What leads to a job's end changes nothing when it comes again, known or not. */
+function isRepeatable(kind: JobEventKind): boolean {
+  switch (kind) {
+    case "JobCancellationRequested":
+    case "JobCancellationAcked":
+    case "JobCompleted":
+    case "JobFailed":
+    case "JobTimedOut":
+      return true;
+    default:
+      return false;
+  }
+}
+
 interface Verdict {
   readonly change: Partial<JobState>;
-  readonly outcome: Exclude<EventOutcome, { kind: "duplicate" }>;
+  readonly outcome: Exclude<EventOutcome, { kind: "duplicate" | "repeated" }>;
 }
 
 const NOOP: Verdict = { change: {}, outcome: { kind: "noop" } };

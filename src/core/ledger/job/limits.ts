@@ -27,5 +27,11 @@ export const EVENT_BYTES_MAX =
 
 /** Events of one job that its state remembers, to know duplicates and to show what happened. */
 export const TRAIL_EVENTS_MAX = 1_024;
-/** A snapshot of one job: its description, its datacenters (assigned, accepted, acked), its trail. */
-export const JOB_STATE_BYTES_MAX = 2 * EVENT_BYTES_MAX + TRAIL_EVENTS_MAX * 256;
+/**
+ * Events before those, known by a fingerprint of 8 bytes. A job that has had so many takes nothing more
+ * but its end: what a run reports every second does not belong here. (EVT-3)
+ */
+export const FORGOTTEN_EVENTS_MAX = 65_536;
+/** A snapshot of one job: its description, its datacenters (assigned, accepted, acked), its events. */
+export const JOB_STATE_BYTES_MAX =
+  2 * EVENT_BYTES_MAX + TRAIL_EVENTS_MAX * 256 + FORGOTTEN_EVENTS_MAX * 8;

@@ -3,7 +3,7 @@
  * state folds on exactly as the original would: trail and chain are part of it.
  *
  *     version · jobId · status · spec · assigned · accepted · cancellation? · end? · endedAt?
- *     · fence · hlc? · seq + 1 · changed + 1 · chain · trail
+ *     · fence · hlc? · seq + 1 · changed + 1 · chain · trail · forgotten
  */
 
 import { assert } from "../../base/assert.ts";
@@ -18,6 +18,7 @@ import {
   writeTexts,
 } from "./event-codec.ts";
 import { EVENT_KINDS, EVENT_TYPES, type EventId } from "./events.ts";
+import { countForgotten, FINGERPRINT_MAX, type Forgotten, forget } from "./forgotten.ts";
 import type { JobId } from "./job-id.ts";
 import {
   type AcceptedDc,
@@ -30,6 +31,7 @@ import {
 import * as limits from "./limits.ts";
 import {
   addToTrail,
+  CHUNK_EVENTS,
   EMPTY_TRAIL,
   type Trail,
   type TrailEntry,
@@ -37,9 +39,10 @@ import {
   trailEntries,
 } from "./trail.ts";
 
-/** Version 1 did not have the place of the last change; the trail gives it. */
-const JOB_STATE_VERSION = 2;
+/** Version 1 did not have the place of the last change; the trail gives it. Version 2 forgot old events. */
+const JOB_STATE_VERSION = 3;
 const FIRST_VERSION = 1;
+const VERSIONS = [FIRST_VERSION, 2, JOB_STATE_VERSION];
 
 const OUTCOMES: readonly TrailOutcome[] = ["applied", "noop", "rejected", "alreadyTerminal"];
 const ENDS: readonly JobEnd["kind"][] = ["completed", "failed", "timedOut", "cancelled"];
@@ -114,6 +117,8 @@ function writeTrail(writer: ByteWriter, trail: Trail): void {
     writer.uint8(OUTCOMES.indexOf(entry.outcome));
     writer.text(entry.reason ?? "");
   }
+  writer.varint(countForgotten(trail.forgotten));
+  for (const block of trail.forgotten) for (const one of block) writer.float64(one);
 }
 
 /** Total: any bytes give a state or a problem in words. */
@@ -123,9 +128,9 @@ export function decodeJobState(bytes: Uint8Array): Decoded<JobState> {
   }
   const reader = new ByteReader(bytes);
   const version = reader.uint8();
-  if (version !== JOB_STATE_VERSION && version !== FIRST_VERSION) {
-    const known = `${FIRST_VERSION} and ${JOB_STATE_VERSION}`;
-    return { ok: false, problem: `state version ${version}; this build reads ${known}` };
+  if (!VERSIONS.includes(version)) {
+    const problem = `state version ${version}; this build reads ${VERSIONS.join(", ")}`;
+    return { ok: false, problem };
   }
   const state = readState(reader, version);
   if (reader.remaining > 0) reader.fail(`${reader.remaining} bytes too many`);
@@ -150,7 +155,7 @@ function readState(reader: ByteReader, version: number): JobState {
     appliedSeq: reader.varint() - 1,
     changedSeq: version === FIRST_VERSION ? -1 : reader.varint() - 1,
     chain: reader.raw(CHAIN_BYTES).slice(),
-    trail: readTrail(reader),
+    trail: readTrail(reader, version),
   };
   return version === FIRST_VERSION ? { ...state, changedSeq: lastChange(state.trail) } : state;
 }
@@ -213,12 +218,33 @@ function readEnd(reader: ByteReader, dc: () => string): JobEnd | null {
   }
 }
 
-function readTrail(reader: ByteReader): Trail {
+function readTrail(reader: ByteReader, version: number): Trail {
   const count = reader.varint();
   if (count > limits.TRAIL_EVENTS_MAX) reader.fail(`a trail of ${count} is too long`);
   let trail = EMPTY_TRAIL;
   for (let i = 0; i < count && !reader.failed; i++) trail = addToTrail(trail, readEntry(reader));
-  return trail;
+  return version < JOB_STATE_VERSION ? trail : { ...trail, forgotten: readForgotten(reader) };
+}
+
+/** In the chunks that they were forgotten in, so that the blocks become the same. */
+function readForgotten(reader: ByteReader): Forgotten {
+  const count = reader.varint();
+  if (count > limits.FORGOTTEN_EVENTS_MAX) reader.fail(`${count} forgotten events are too many`);
+  let forgotten: Forgotten = [];
+  for (let at = 0; at < count && !reader.failed; at += CHUNK_EVENTS) {
+    const chunk = new Set<number>();
+    for (let i = at; i < Math.min(count, at + CHUNK_EVENTS); i++)
+      chunk.add(readFingerprint(reader));
+    forgotten = forget(forgotten, chunk);
+  }
+  return forgotten;
+}
+
+function readFingerprint(reader: ByteReader): number {
+  const value = reader.float64();
+  if (Number.isInteger(value) && value >= 0 && value <= FINGERPRINT_MAX) return value;
+  reader.fail("a fingerprint is a whole number of 52 bits");
+  return 0;
 }
 
 function readEntry(reader: ByteReader): TrailEntry {

@@ -1,14 +1,16 @@
 /**
  * The last events of one job: what came, at which place of the log, what became of it. It answers two
- * questions: "was this event id here before?" and "what happened to this job?".
+ * questions: "was this event id here before?" and "what happened to this job?". Of older events only
+ * the first can be answered.
  *
- *     open, at most 32, newest last   │   sealed chunks of 32, by event id, oldest dropped first
+ *     open, at most 32, newest last │ sealed chunks of 32, by event id │ forgotten: fingerprints only
  *
  * A value like the rest of the state: adding makes a new trail and copies at most one open chunk.
  */
 
 import type { Hlc } from "../../base/hlc.ts";
 import type { EventId, JobEventKind } from "./events.ts";
+import { type Forgotten, fingerprintOf, forget } from "./forgotten.ts";
 import { TRAIL_EVENTS_MAX } from "./limits.ts";
 
 export type TrailOutcome = "applied" | "noop" | "rejected" | "alreadyTerminal";
@@ -26,18 +28,23 @@ export interface TrailEntry {
 export interface Trail {
   readonly open: readonly TrailEntry[];
   readonly sealed: readonly ReadonlyMap<EventId, TrailEntry>[];
+  readonly forgotten: Forgotten;
 }
 
-const CHUNK_EVENTS = 32;
+export const CHUNK_EVENTS = 32;
 const SEALED_MAX = TRAIL_EVENTS_MAX / CHUNK_EVENTS - 1;
 
-export const EMPTY_TRAIL: Trail = { open: [], sealed: [] };
+export const EMPTY_TRAIL: Trail = { open: [], sealed: [], forgotten: [] };
 
 export function addToTrail(trail: Trail, entry: TrailEntry): Trail {
   const open = [...trail.open, entry];
-  if (open.length < CHUNK_EVENTS) return { open, sealed: trail.sealed };
+  if (open.length < CHUNK_EVENTS) return { ...trail, open };
   const chunk = new Map(open.map((one) => [one.eventId, one]));
-  return { open: [], sealed: [...trail.sealed, chunk].slice(-SEALED_MAX) };
+  const sealed = [...trail.sealed, chunk];
+  const oldest = sealed.length > SEALED_MAX ? sealed.shift() : undefined;
+  if (oldest === undefined) return { open: [], sealed, forgotten: trail.forgotten };
+  const forgotten = forget(trail.forgotten, [...oldest.keys()].map(fingerprintOf));
+  return { open: [], sealed, forgotten };
 }
 
 export function findInTrail(trail: Trail, eventId: EventId): TrailEntry | undefined {

@@ -16,7 +16,7 @@ import { type CommitWaiter, type Group, holders } from "./group.ts";
 import type { JobApp, Outcome } from "./job-app.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
 import type { Reply } from "./reply.ts";
-import { overdue } from "./submission.ts";
+import { overdue, refused } from "./submission.ts";
 
 interface Asked {
   readonly reply: Reply;
@@ -175,6 +175,10 @@ export class Commits {
     const { kind, reason, seq, duplicate } = outcome;
     if (group.app.kind === "job" && (reason === "SEQ_MOVED" || reason === "FENCE_MOVED")) {
       return conflict(group, group.app, eventId, reason);
+    }
+    if (kind === "repeated") {
+      const text = `event ${eventId} was committed long ago: read the job to see what it came to`;
+      return refused("EVENT_REPEATED", text);
     }
     const what = { outcome: kind, reason, seq, duplicate, level, required };
     const view = group.replica.state.knownView;

@@ -5,6 +5,7 @@ import { type Condition, type ConditionFailure, failureForever } from "../job/co
 import { decodeEvent } from "../job/event-codec.ts";
 import type { EventId, JobEvent } from "../job/events.ts";
 import { advanceSeq, applyEvent, type EventOutcome } from "../job/fold.ts";
+import { isForgotten } from "../job/forgotten.ts";
 import type { JobId } from "../job/job-id.ts";
 import { initialState, type JobState } from "../job/job-state.ts";
 import { decodeJobState, encodeJobState } from "../job/state-codec.ts";
@@ -15,7 +16,7 @@ import type { NodeRules } from "./rules.ts";
 export interface Outcome {
   readonly kind: string;
   readonly reason: string | null;
-  /** The place where the event was committed first. */
+  /** The place where the event was committed first; of a forgotten one, a place after it. */
   readonly seq: number;
   readonly duplicate: boolean;
 }
@@ -43,7 +44,7 @@ export class JobApp {
     }
     const event = this.#rules.conditionsJudged ? decoded.value : withoutCondition(decoded.value);
     const { state, outcome } = applyEvent(this.state, event, entry.seq, entry.data);
-    this.state = state;
+    this.state = this.#rules.oldEventsKnown ? state : withoutMemory(state);
     return outcomeOf(outcome, entry.seq);
   }
 
@@ -55,8 +56,12 @@ export class JobApp {
 
   /** What became of an event that is folded in already; null when it is not. */
   outcomeOf(eventId: string): Outcome | null {
-    const entry = findInTrail(this.state.trail, eventId as EventId);
-    if (entry === undefined) return null;
+    const { trail, appliedSeq: seq } = this.state;
+    const entry = findInTrail(trail, eventId as EventId);
+    if (entry === undefined) {
+      const isKnown = isForgotten(trail.forgotten, eventId as EventId);
+      return isKnown ? { kind: "repeated", reason: null, seq, duplicate: true } : null;
+    }
     return { kind: entry.outcome, reason: entry.reason, seq: entry.seq, duplicate: true };
   }
 
@@ -74,6 +79,10 @@ export class JobApp {
   get appliedSeq(): number {
     return this.state.appliedSeq;
   }
+}
+
+function withoutMemory(state: JobState): JobState {
+  return { ...state, trail: { ...state.trail, forgotten: [] } };
 }
 
 function withoutCondition({ condition, ...event }: JobEvent): JobEvent {

@@ -255,6 +255,30 @@ describe("a replica that is replaced", () => {
   });
 });
 
+describe("an event that comes again after more than a job remembers (EVT-2)", () => {
+  it("is refused by name, over snapshots and restarts too, and does not act a second time", () => {
+    const cluster = new TestCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.ask(0, event(jobId, "first", accepted));
+    for (let at = 0; at < 1_100; at++) {
+      cluster.request(0, event(jobId, `e${at}`, { ...accepted, workerCount: at }));
+    }
+    cluster.run(1_000);
+    expect(cluster.ask(1, event(jobId, "e1099", accepted))).toMatchObject({ duplicate: true });
+    const repeated = { kind: "refused", code: "EVENT_REPEATED" };
+    expect(cluster.ask(1, event(jobId, "first", accepted))).toMatchObject(repeated);
+    for (const test of cluster.nodes) {
+      cluster.checkpoint(test);
+      cluster.kill(test);
+      cluster.start(test);
+    }
+    cluster.run(15_000);
+    expect(cluster.ask(2, event(jobId, "first", accepted))).toMatchObject(repeated);
+    const answer = cluster.ask(0, read(jobId));
+    expect(answer.kind === "job" && answer.state.accepted[0]?.workerCount).toBe(1_099);
+  });
+});
+
 describe("a node that gives up what it leads (VSR-16)", () => {
   it("is followed by others at once, and requests in hand are answered by them", () => {
     const cluster = new TestCluster(THREE);

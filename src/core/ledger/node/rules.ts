@@ -9,6 +9,8 @@ export interface NodeRules {
   readonly conditionsJudged: boolean;
   /** A watcher that has no room is told later what it has not seen, beginning at its own place. */
   readonly watchKeepsPlace: boolean;
+  /** An event that comes again is known for a repetition, however long ago it came first. (EVT-2) */
+  readonly oldEventsKnown: boolean;
 }
 
 export const NODE_RULES: NodeRules = {
@@ -16,4 +18,5 @@ export const NODE_RULES: NodeRules = {
   joinerWaits: true,
   conditionsJudged: true,
   watchKeepsPlace: true,
+  oldEventsKnown: true,
 };
