@@ -80,6 +80,19 @@ const table = {
     pure: true,
   },
   "core/tiers/worker": { path: "src/core/tiers/worker/", imports: ["core/base"], pure: true },
+  /** One pure machine per process: what production and the simulator drive. */
+  "core/tiers/process": {
+    path: "src/core/tiers/process/",
+    imports: [
+      "core/base",
+      "core/cluster/swim",
+      "core/cluster/election",
+      "core/cluster/discovery",
+      "wire",
+      "host/ports",
+    ],
+    pure: true,
+  },
   "core/queue": { path: "src/core/queue/", imports: ["core/base"], pure: true },
   /** Codec, framing, sealing layout, limits. Encryption itself is the `aead` port. */
   wire: {
@@ -108,6 +121,7 @@ const table = {
       "core/cluster/swim",
       "core/cluster/election",
       "core/cluster/discovery",
+      "core/tiers/process",
       "wire",
       "host/ports",
       "host/control",

@@ -8,21 +8,20 @@
  *
  * A machine is driven in one of two ways:
  *
- *   at once     every input is stepped and its effects run before the next input; an effect that must be
- *               durable before anything else leaves returns a promise, and the machine's later effects
- *               wait for it, its inputs do not;
+ *   at once     every input is stepped and its effects run before the next input;
  *   in batches  inputs are taken as they come, and once per turn of the event loop everything they brought
  *               about is carried out together, so that one turn's work shares one message per peer and
  *               one write.
  *
- * If a durable effect fails or a machine throws, the process must end: nobody knows what is on disk.
+ * What must be durable before something else leaves is the machine's affair. If it throws, the process
+ * must end.
  */
 
 import type { Millis } from "../core/base/brand.ts";
 import type { Clock } from "./ports/clock.ts";
 
 export interface Machine<Input, Effect> {
-  step(input: Input, now: Millis): readonly Effect[];
+  step(input: Input, now: Millis, wall: number): readonly Effect[];
   nextDeadline(): Millis | null;
 }
 
@@ -67,7 +66,7 @@ export class Loop {
   #lagMaxMs = 0;
   #lagSinceMs = 0;
 
-  /** `onDefect` hears of a failed durable effect or a broken invariant; the process should end. */
+  /** `onDefect` hears of a broken invariant; the process should end. */
   constructor(clock: Clock, onDefect: (error: unknown) => void) {
     this.#clock = clock;
     this.#onDefect = onDefect;
@@ -88,37 +87,18 @@ export class Loop {
   add<Input, Effect>(
     machine: Machine<Input, Effect>,
     tick: Input,
-    run: (effect: Effect) => Promise<void> | undefined,
+    run: (effect: Effect) => void,
   ): Driven<Input> {
     const inputs: Input[] = [];
-    const effects: Effect[] = [];
     let stepping = false;
-    let waiting = false;
-
-    const runEffects = (): void => {
-      while (!waiting && effects.length > 0) {
-        const durable = run(effects.shift() as Effect);
-        if (durable === undefined) continue;
-        waiting = true;
-        durable.then(
-          () => {
-            waiting = false;
-            drain();
-          },
-          (error: unknown) => this.#defect(error),
-        );
-      }
-    };
     // An effect may bring a new input at once (a refused send); it queues behind, never nests.
     const drain = (): void => {
       if (stepping) return;
       stepping = true;
       try {
-        for (;;) {
-          runEffects();
-          const input = inputs.shift();
-          if (input === undefined) break;
-          effects.push(...machine.step(input, this.#clock.now()));
+        for (let input = inputs.shift(); input !== undefined; input = inputs.shift()) {
+          const effects = machine.step(input, this.#clock.now(), this.#clock.wall());
+          for (const effect of effects) run(effect);
         }
       } catch (error) {
         this.#defect(error);
@@ -174,7 +154,7 @@ export class Loop {
     this.#timer = null;
   }
 
-  /** Nothing runs after one. A write that a stop has cut off is none. */
+  /** Nothing runs after one. */
   #defect(error: unknown): void {
     if (this.#stopped) return;
     this.stop();

@@ -8,8 +8,8 @@ import { encodeRecord, recoverRecord } from "../../src/core/base/durable-record.
 import { address } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
 import { readCachedPeers } from "../../src/core/cluster/discovery/peer-cache.ts";
+import { decodeMemberState, encodeMemberState } from "../../src/core/tiers/process/member-state.ts";
 import { deflate } from "../../src/host/deflate.ts";
-import { decodeAgentState, encodeAgentState } from "../../src/tiers/agent/state.ts";
 import { parseAddress } from "../../src/wire/address.ts";
 import { checksumAead } from "../../src/wire/checksum-aead.ts";
 import { ChunkReader, toChunks } from "../../src/wire/chunk.ts";
@@ -160,7 +160,7 @@ export function allTargets(): readonly Target[] {
     {
       name: "agent state",
       samples: [
-        encodeAgentState({
+        encodeMemberState({
           health: 1,
           group: "manager@dc1",
           leading: true,
@@ -168,7 +168,7 @@ export function allTargets(): readonly Target[] {
           electorate: "0123456789abcdef",
         }),
       ],
-      decode: (input) => void decodeAgentState(input),
+      decode: (input) => void decodeMemberState(input),
     },
     textTarget("claims", ["hyperscale://role/worker,hyperscale://cluster/c"], (text) =>
       readClaims(text.split(",")),

@@ -14,7 +14,6 @@ import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { Agent } from "../../tiers/agent/agent.ts";
 import { type AgentConfig, type AgentOptions, readAgentConfig } from "../../tiers/agent/config.ts";
-import { Discovery } from "../../tiers/agent/discovery.ts";
 import type { AgentEvent } from "../../tiers/agent/events.ts";
 import { AgentServer } from "../../tiers/agent/server.ts";
 import { formatAddress } from "../../wire/address.ts";
@@ -105,11 +104,9 @@ async function startAgent(
   const { log, background } = service;
   const version = packageVersion();
   let server: AgentServer | null = null;
-  let discovery: Discovery | null = null;
   const onEvent = (event: AgentEvent): void => {
     service.say(event);
     server?.publish(event);
-    discovery?.onMembersChanged();
   };
   const onFatal = (reason: string, error: unknown): void => service.fatal(reason, error);
   const { name: node, dataDir } = config;
@@ -120,28 +117,19 @@ async function startAgent(
   });
   const around = { clock, log, audit, background, version, onEvent, onFatal };
   const agent = await Agent.start(config, around);
-  const finder = await Discovery.open({ agent, config, log, background, clock });
-  discovery = finder;
   if (config.api !== null) {
     server = await AgentServer.listen(config.api, {
       agent,
       log,
       background,
       onLeave: (requester) => service.stop("asked over the interface", requester),
-      onJoin: (addresses, requester) => {
-        const detail = { addresses: addresses.join(" ") };
-        audit.record({ kind: "node.joining", subject: node, requester, detail });
-        return finder.add(addresses);
-      },
     }).catch(async (error: unknown) => {
-      await finder.stop();
       await agent.stop();
       throw error;
     });
   }
   service.serve({
     stop: async (requester) => {
-      await finder.stop();
       await agent.leave(requester);
       await server?.close();
       await audit.close();
@@ -151,7 +139,6 @@ async function startAgent(
     reload: (requester) => agent.reloadKeys(requester),
   });
   announce(config, agent, service);
-  finder.start();
 }
 
 function announce(config: AgentConfig, agent: Agent, service: ServiceProcess): void {

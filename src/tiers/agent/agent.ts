@@ -1,49 +1,42 @@
 /**
- * A bare member of a cluster: membership (and, for voters, leadership) over real sockets, with what an
- * operator needs to see it. Gates, managers and workers will be this plus their work.
+ * A bare member of a cluster as a process: what the pure machine of a member asks for is carried out on
+ * sockets, files and names, and what happens there is told to it. No rule is here.
  *
- *     sockets → Transports → Swim, Election → effects → Transports, disk, events
+ *     sockets, disk, DNS, commands → MemberProcess → sockets, disk, log, events, audit
  */
 
 import { randomBytes } from "node:crypto";
-import { Alarms } from "../../core/base/alarms.ts";
-import { assertNever } from "../../core/base/assert.ts";
+import { isIP } from "node:net";
+import { assert, assertNever } from "../../core/base/assert.ts";
 import { errorText } from "../../core/base/error-text.ts";
-import { type Address, type NodeId, nodeId } from "../../core/base/ids.ts";
+import { type Address, nodeId } from "../../core/base/ids.ts";
 import { Random } from "../../core/base/random.ts";
-import { SWIM_PROFILES } from "../../core/cluster/swim/config.ts";
-import { encodeCeiling } from "../../core/cluster/swim/durable-ceiling.ts";
-import type { NodeRecord, SwimStreamPacket } from "../../core/cluster/swim/messages.ts";
-import { Swim } from "../../core/cluster/swim/swim.ts";
+import { BOOTSTRAP_DEFAULTS } from "../../core/cluster/discovery/bootstrap.ts";
+import type { SwimView } from "../../core/cluster/swim/types.ts";
+import { MemberProcess } from "../../core/tiers/process/member-process.ts";
 import type {
-  MemberChange,
-  SwimEffect,
-  SwimInput,
-  SwimView,
-} from "../../core/cluster/swim/types.ts";
-import type { Background, Work } from "../../host/background.ts";
+  MemberEffect,
+  MemberInput,
+  MemberReply,
+} from "../../core/tiers/process/member-types.ts";
+import type { Background } from "../../host/background.ts";
 import { RefusalLog } from "../../host/control/refusal-log.ts";
-import type { DurableRegion } from "../../host/durable-region.ts";
-import type { FileDisk } from "../../host/file-disk.ts";
-import { type Driven, Loop, type Machine } from "../../host/loop.ts";
+import { resolveName } from "../../host/dns.ts";
+import { FileDisk } from "../../host/file-disk.ts";
+import { type Driven, Loop } from "../../host/loop.ts";
 import type { Audit, AuditCounts, AuditRequester } from "../../host/ports/audit.ts";
 import type { Clock } from "../../host/ports/clock.ts";
-import type { Log, LogFields, LogLevel } from "../../host/ports/log.ts";
+import type { Log } from "../../host/ports/log.ts";
 import { warnOfExposure } from "../../host/secret-exposure.ts";
-import { startTimer } from "../../host/timer.ts";
-import type { Datagram } from "../../wire/datagram.ts";
-import type { Hello } from "../../wire/hello.ts";
+import { parseAddress } from "../../wire/address.ts";
 import { formatKeyId } from "../../wire/key-ring.ts";
-import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
-import { Addresses } from "./addresses.ts";
-import { alarmMeaning, type WarningCode } from "./alarms.ts";
-import { leaderEntry, memberEntry, type Onlooker } from "./audit.ts";
+import type { StreamEnvelope } from "../../wire/registry.ts";
 import type { AgentConfig } from "./config.ts";
-import type { AgentEvent, AgentStatus, KeyInfo, MemberEventName, MemberInfo } from "./events.ts";
-import { type LeaderNews, Leadership } from "./leadership.ts";
-import { type AgentLook, describeMembers, describeStatus } from "./report.ts";
-import { type AgentState, decodeAgentState, encodeAgentState } from "./state.ts";
-import { openStored, type Stored } from "./stored.ts";
+import type { AgentEvent, AgentStatus, KeyInfo, MemberInfo } from "./events.ts";
+import { FormerPeers } from "./former-peers.ts";
+import { helloOf, memberOptionsOf, ringOf } from "./identity.ts";
+import { describeMembers, describeStatus } from "./report.ts";
+import { carryOut, unusable } from "./stored.ts";
 import { Transports } from "./transports.ts";
 
 interface AgentSurroundings {
@@ -59,137 +52,118 @@ interface AgentSurroundings {
   readonly onFatal: (reason: string, error: unknown) => void;
 }
 
-/** The farewell may take this long; then we go without it. A stop must end within five seconds. */
-const LEAVE_MS_MAX = 4_000;
+type Answer = (reply: MemberReply) => void;
+
 /** Requests that may wait for their answer at one time. */
 const ANSWERS_MAX = 1_024;
-/** How often our own health is looked at and told. */
-const HEALTH_MS = 1_000;
 
 export class Agent {
   readonly config: AgentConfig;
+  readonly process: MemberProcess;
+  readonly transports: Transports;
   readonly #around: AgentSurroundings;
   readonly #disk: FileDisk;
-  readonly #region: DurableRegion;
-  readonly #transports: Transports;
+  readonly #formerPeers: FormerPeers;
   readonly #loop: Loop;
-  readonly #swim: Swim;
-  readonly #driven: Driven<SwimInput>;
-  readonly #leadership: Leadership;
+  readonly #driven: Driven<MemberInput>;
   readonly #startedAt: number;
-  readonly #addresses = new Addresses();
-  readonly #onlooker: Onlooker;
-  readonly #alarms = new Alarms<"UNREADABLE">();
-  readonly #states = new Map<NodeId, AgentState>();
-  readonly #answers = new Map<number, (reply: SwimStreamPacket) => void>();
-  readonly #health: Work;
+  readonly #answers = new Map<number, Answer>();
   #connections = 0;
-  #told: AgentState | null = null;
-  #onLeft: (() => void) | null = null;
+  #starting: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null =
+    null;
+  #onLeft: () => void = () => {};
 
   private constructor(
     config: AgentConfig,
     around: AgentSurroundings,
-    transports: Transports,
-    stored: Stored,
+    of: {
+      readonly process: MemberProcess;
+      readonly transports: Transports;
+      readonly formerPeers: FormerPeers;
+    },
   ) {
     this.config = config;
     this.#around = around;
-    this.#transports = transports;
-    this.#disk = stored.disk;
-    this.#region = stored.incarnation;
+    this.process = of.process;
+    this.transports = of.transports;
+    this.#formerPeers = of.formerPeers;
+    this.#disk = new FileDisk(config.dataDir);
     this.#startedAt = around.clock.now();
-    this.#onlooker = { self: config.name, addressOf: (id) => this.#addresses.get(id) };
     this.#loop = new Loop(around.clock, (error) => around.onFatal("a defect", error));
-    this.#swim = new Swim(
-      {
-        self: recordOf(config),
-        boot: around.clock.wall(),
-        incarnationCeiling: stored.ceiling,
-        config: SWIM_PROFILES[config.profile],
-        seeds: [],
-      },
-      // Seeded from the platform's source of secrets: no peer can foresee whom we probe. (SEC-14)
-      new Random(randomBytes(16).toString("hex")),
+    this.#driven = this.#loop.add<MemberInput, MemberEffect>(
+      of.process,
+      { kind: "tick" },
+      (effect) => this.#run(effect),
     );
-    this.#driven = this.#loop.add<SwimInput, SwimEffect>(this.#swim, { kind: "tick" }, (effect) =>
-      this.#run(effect),
-    );
-    this.#leadership = new Leadership(
-      {
-        config,
-        log: around.log,
-        loop: this.#loop,
-        addressOf: (id) => this.#addresses.get(id),
-        send: (to, packet) => transports.send(to, { protocol: "election", packet }),
-        onNews: (news) => this.#onLeader(news),
-        onAlarm: ({ code, from, about }) => this.#onWarning(code, from, about),
-      },
-      stored.vote,
-    );
-    this.#health = around.background.every("health", HEALTH_MS, () => this.#tellHealth());
   }
 
-  /** Opens disk and sockets and starts the machine; rejects with a reason when one of them does. */
+  /** Opens sockets, reads the records and starts; rejects with a reason when one of them cannot be used. */
   static async start(config: AgentConfig, around: AgentSurroundings): Promise<Agent> {
-    const stored = await openStored(config.dataDir, config.voters.length > 0);
-    let agent: Agent | null = null;
     warnOfExposure(config.secretFile, around.log);
-    const refusals = new RefusalLog(around.log, around.clock);
-    const hello = helloOf(config, around.version);
-    const transports = await Transports.open(config, hello, around.clock, {
-      onDatagram: (source, datagram) => {
-        if (agent !== null) agent.#onDatagram(source, datagram);
-      },
-      onSendFailed: (to) => {
-        if (agent !== null) agent.#driven.push({ kind: "sendFailed", to });
-      },
-      onRequest: (packet, answer) => {
-        if (agent !== null) agent.#onRequest(packet, answer);
-      },
-      onProblem: (host, problem) => refusals.note(host, problem),
-      onUnreadable: (source, problem) => {
-        if (agent !== null) agent.#onUnreadable(source, problem);
-      },
-      isMember: (host) => (agent === null ? false : agent.#addresses.hasHost(host)),
+    const formerPeers = new FormerPeers(config.dataDir, around.log);
+    const options = memberOptionsOf(config, await formerPeers.read());
+    const process = new MemberProcess(options, {
+      // Seeded from the platform's source of secrets: no peer can foresee whom we probe. (SEC-14)
+      random: new Random(randomBytes(16).toString("hex")),
+      entropy: randomBytes,
     });
-    agent = new Agent(config, around, transports, stored);
-    agent.#driven.push({ kind: "start" });
-    agent.#leadership.start();
-    agent.#tellHealth();
+    // Nobody is heard before the agent is whole.
+    let push: (input: MemberInput) => void = () => {};
+    let serve: (message: StreamEnvelope, answer: Answer) => void = () => {};
+    const refusals = new RefusalLog(around.log, around.clock);
+    const transports = await Transports.open(config, helloOf(config, around.version), {
+      ring: () => process.ring,
+      onDatagram: (source, bytes) => push({ kind: "datagram", source, bytes }),
+      onSendFailed: (to) => push({ kind: "sendFailed", to }),
+      onRequest: (message, answer) => serve(message, answer),
+      onProblem: (host, problem) => refusals.note(host, problem),
+      isMember: (host) => process.hasHost(host),
+    });
+    const agent = new Agent(config, around, { process, transports, formerPeers });
+    push = (input) => agent.#driven.push(input);
+    serve = (message, answer) => agent.#onRequest(message, answer);
+    try {
+      await new Promise<void>((resolve, reject) => {
+        agent.#starting = { resolve, reject };
+        push({ kind: "start" });
+      });
+    } catch (error) {
+      await agent.stop();
+      throw error;
+    }
+    agent.#starting = null;
     return agent;
   }
 
-  /** Another machine in the same loop. */
-  drive<Input, Effect>(
-    machine: Machine<Input, Effect>,
-    tick: Input,
-    run: (effect: Effect) => Promise<void> | undefined,
-  ): Driven<Input> {
-    return this.#loop.add(machine, tick, run);
-  }
-
-  join(seeds: readonly Address[]): void {
-    this.#driven.push({ kind: "join", seeds });
+  /** An operator names addresses to join now; what they came to mean. */
+  async join(texts: readonly string[], requester: AuditRequester): Promise<readonly Address[]> {
+    const found: Address[] = [];
+    const { bind } = this.config;
+    for (const text of texts) {
+      const parsed = parseAddress(text, bind.port);
+      if (!parsed.ok) continue;
+      if (isIP(parsed.host) !== 0) {
+        found.push(parsed.address);
+        continue;
+      }
+      const { dnsTimeoutMs } = BOOTSTRAP_DEFAULTS;
+      const answer = await resolveName(text, bind.port, dnsTimeoutMs).catch(() => null);
+      found.push(...(answer?.addresses ?? []));
+    }
+    this.#driven.push({ kind: "join", addresses: found, requester });
+    return found;
   }
 
   /** An operator knows that a failed member will not return. */
   forceLeave(name: string, requester: AuditRequester): void {
-    this.#around.audit.record({ kind: "member.removed", subject: name, requester });
-    this.#driven.push({ kind: "forceLeave", id: nodeId(name) });
+    this.#driven.push({ kind: "forceLeave", id: nodeId(name), requester });
   }
 
   /** Says farewell, bounded in time, and closes everything. */
   async leave(requester: AuditRequester): Promise<void> {
-    this.#around.audit.record({ kind: "node.leaving", subject: this.config.name, requester });
     await new Promise<void>((resolve) => {
-      const deadline = startTimer(LEAVE_MS_MAX, resolve);
-      this.#onLeft = () => {
-        deadline.cancel();
-        resolve();
-      };
-      this.#leadership.resign();
-      this.#driven.push({ kind: "leave" });
+      this.#onLeft = resolve;
+      this.#driven.push({ kind: "leave", requester });
     });
     await this.stop();
   }
@@ -197,8 +171,8 @@ export class Agent {
   /** Ends without a farewell. */
   async stop(): Promise<void> {
     this.#loop.stop();
-    this.#health.cancel();
-    await this.#transports.close();
+    await this.transports.close();
+    await this.#formerPeers.settled();
     await this.#disk.close();
   }
 
@@ -207,27 +181,21 @@ export class Agent {
    * cannot be used; the old ones stay then.
    */
   reloadKeys(requester: AuditRequester): readonly KeyInfo[] {
-    const subject = this.config.name;
     warnOfExposure(this.config.secretFile, this.#around.log);
     try {
-      this.#transports.setSecrets(this.config.readSecrets());
+      this.#driven.push({ kind: "setKeys", ring: ringOf(this.config), requester });
     } catch (error) {
       const detail = { problem: errorText(error) };
+      const subject = this.config.name;
       this.#around.audit.record({ kind: "keys.refused", subject, requester, detail });
       throw error;
     }
-    const keys = this.keys();
-    const current = keys[0]?.id ?? "";
-    const { encryption } = this.#transports.ring;
-    const detail = { current, count: keys.length, encryption };
-    this.#around.audit.record({ kind: "keys.reloaded", subject, requester, detail });
-    this.#log("info", "keys.reloaded", detail);
-    return keys;
+    return this.keys();
   }
 
   keys(): readonly KeyInfo[] {
-    const { openedBy } = this.#transports.guardCounts;
-    return this.#transports.ring.keys.map(({ id }, place) => ({
+    const { openedBy } = this.process.datagrams.guardCounts;
+    return this.process.ring.keys.map(({ id }, place) => ({
       id: formatKeyId(id),
       current: place === 0,
       opened: openedBy.get(id) ?? 0,
@@ -235,11 +203,9 @@ export class Agent {
   }
 
   view(): SwimView {
-    return this.#swim.snapshot();
-  }
-
-  get transports(): Transports {
-    return this.#transports;
+    const view = this.process.swim?.snapshot();
+    assert(view !== undefined, "an agent is looked at after its start");
+    return view;
   }
 
   get audited(): AuditCounts {
@@ -250,48 +216,19 @@ export class Agent {
     return this.#loop.lag;
   }
 
-  /** Warnings and alarms of membership and election since the start, by code. */
-  get alarmCounts(): ReadonlyMap<string, number> {
-    const election = this.#leadership.view?.alarms ?? new Map<string, number>();
-    const swim = Object.entries(this.view().counts.warnings);
-    return new Map([...swim, ...election, ...this.#alarms.counts]);
-  }
-
   /** Ourselves first. */
   members(): readonly MemberInfo[] {
-    return describeMembers(this.#look());
+    return describeMembers(this);
   }
 
   status(): AgentStatus {
-    return describeStatus(this.#look(), {
+    return describeStatus(this, {
       version: this.#around.version,
-      ring: this.#transports.ring,
-      keys: this.keys(),
       uptimeMs: Math.round(this.#around.clock.now() - this.#startedAt),
     });
   }
 
-  #look(): AgentLook {
-    return {
-      config: this.config,
-      view: this.view(),
-      states: this.#states,
-      leadership: this.#leadership,
-    };
-  }
-
-  #onDatagram(source: Address, datagram: Datagram): void {
-    if (datagram.protocol === "swim") {
-      this.#driven.push({ kind: "datagram", source, packet: datagram.packet });
-    } else if (datagram.protocol === "election") {
-      this.#leadership.onPacket(datagram.packet);
-    } else {
-      // A bare agent answers no probes between datacenters.
-      this.#transports.counts.unsupported++;
-    }
-  }
-
-  #onRequest(packet: SwimStreamPacket, answer: (reply: SwimStreamPacket) => void): void {
+  #onRequest(message: StreamEnvelope, answer: Answer): void {
     const connection = ++this.#connections;
     this.#answers.set(connection, answer);
     // Most are answered within the step; some wait for the disk, and those the machine ignores age out.
@@ -299,197 +236,96 @@ export class Agent {
       if (this.#answers.size <= ANSWERS_MAX) break;
       this.#answers.delete(oldest);
     }
-    this.#driven.push({ kind: "streamRequest", connection, packet });
+    this.#driven.push({ kind: "request", connection, message });
   }
 
-  #run(effect: SwimEffect): Promise<void> | undefined {
+  #run(effect: MemberEffect): void {
+    const { log, audit, background } = this.#around;
     switch (effect.kind) {
-      case "send":
-        this.#transports.send(effect.to, { protocol: "swim", packet: effect.packet });
-        return undefined;
-      case "openStream":
-        this.#openStream(effect);
-        return undefined;
-      case "answerStream":
-        this.#answers.get(effect.connection)?.(effect.packet);
-        this.#answers.delete(effect.connection);
-        return undefined;
-      case "persistIncarnation":
-        return this.#region.save(encodeCeiling(effect.ceiling));
-      case "memberChanged":
-        this.#onChange(effect.change);
-        return undefined;
-      case "peerState":
-        this.#onPeerState(effect.id, effect.body);
-        return undefined;
-      case "userEvent":
-        this.#log("debug", "gossip.event", { from: effect.origin, bytes: effect.payload.length });
-        return undefined;
-      case "leaveDone":
-        this.#onLeft?.();
-        return undefined;
-      case "nameLost":
-        this.#log("error", "member.nameLost", { rival: effect.rival });
-        this.#around.onFatal(`another live member bears our name at ${effect.rival}`, null);
-        return undefined;
-      case "warning":
-        this.#onWarning(effect.code, null, effect.about);
-        return undefined;
-      default:
-        return assertNever(effect);
-    }
-  }
-
-  #openStream(effect: Extract<SwimEffect, { readonly kind: "openStream" }>): void {
-    const { exchange, to, packet, timeoutMs } = effect;
-    this.#transports.exchange(to, packet, timeoutMs, (result) => {
-      if (result.ok && result.reply.name === "membership") {
-        this.#driven.push({ kind: "streamReply", exchange, packet: result.reply.value });
+      case "datagram":
+        this.transports.send(effect.to, effect.bytes);
+        return;
+      case "readRegion":
+      case "writeRegion":
+      case "syncRegion": {
+        const { region } = effect;
+        carryOut(this.#disk, effect, (result) =>
+          this.#driven.push({ kind: "region", region, result }),
+        );
         return;
       }
-      const problem = result.ok ? result.reply.name : result.problem;
-      this.#log("debug", "stream.failed", { to, problem });
-      const refused = !result.ok && result.refused;
-      this.#driven.push({ kind: "streamFailed", exchange, refused, problem });
-    });
-  }
-
-  #onChange(change: MemberChange): void {
-    const { member, from, to, why, kind } = change;
-    const { id, record } = member;
-    this.#addresses.set(id, record.address);
-    if (kind === "failed" || kind === "leave") this.#leadership.onGone(id);
-    if (kind === "forget") {
-      this.#states.delete(id);
-      this.#addresses.delete(id);
+      case "openExchange": {
+        const { exchange, to, packet, timeoutMs } = effect;
+        this.transports.exchange(to, packet, timeoutMs, (result) =>
+          this.#driven.push({ kind: "exchanged", exchange, to, result }),
+        );
+        return;
+      }
+      case "answer":
+        this.#answers.get(effect.connection)?.(effect.reply);
+        this.#answers.delete(effect.connection);
+        return;
+      case "resolve":
+        background.run(`resolve ${effect.name}`, () =>
+          this.#resolve(effect.name, effect.timeoutMs),
+        );
+        return;
+      case "probe": {
+        const { probe, address, timeoutMs } = effect;
+        this.transports.probe(address, timeoutMs, (answered) =>
+          this.#driven.push({ kind: "probed", probe, answered }),
+        );
+        return;
+      }
+      case "savePeers":
+        this.#formerPeers.save(effect.peers);
+        return;
+      case "log":
+        log.event(effect.level, effect.event, effect.fields);
+        return;
+      case "audit":
+        audit.record(effect.entry);
+        return;
+      case "event":
+        this.#tell(effect.event);
+        return;
+      default:
+        this.#turn(effect);
     }
-    const level = kind === "failed" || kind === "suspect" ? "warn" : "info";
-    this.#log(level, `swim.${kind}`, {
-      member: id,
-      address: record.address,
-      from,
-      to,
-      incarnation: member.incarnation,
-      why,
-    });
-    const entry = memberEntry(change, this.#onlooker);
-    if (entry !== null) this.#around.audit.record(entry);
-    const event = EVENT_OF[kind];
-    if (event === null) return;
-    this.#around.onEvent({
-      event,
-      member: id,
-      address: record.address,
-      role: record.role,
-      datacenter: record.datacenter,
-      from,
-      to,
-      incarnation: member.incarnation,
-      why,
-      at: new Date(this.#around.clock.wall()).toISOString(),
-    });
   }
 
-  #onPeerState(id: NodeId, body: Uint8Array): void {
-    const state = decodeAgentState(body);
-    if (state === null) return;
-    this.#states.set(id, state);
-    this.#leadership.onPeerState(id, state);
-  }
-
-  #onWarning(code: WarningCode, member: string | null, about: string): void {
-    const meaning = alarmMeaning(code);
-    if (meaning === null) {
-      this.#log("warn", "swim.warning", { code, about });
-      return;
+  /** Turns of the process's life. */
+  #turn(effect: Extract<MemberEffect, { kind: "started" | "left" | "unusable" | "fatal" }>): void {
+    switch (effect.kind) {
+      case "started":
+        this.#starting?.resolve();
+        return;
+      case "left":
+        this.#onLeft();
+        return;
+      case "unusable":
+        this.#starting?.reject(unusable(this.#disk, effect.region, effect.detail));
+        return;
+      case "fatal":
+        if (this.#starting === null) this.#around.onFatal(effect.reason, null);
+        else this.#starting.reject(new Error(effect.reason));
+        return;
+      default:
+        assertNever(effect);
     }
-    this.#log("error", "agent.alarm", { code, member, about, meaning });
+  }
+
+  #tell(event: Extract<MemberEffect, { kind: "event" }>["event"]): void {
     const at = new Date(this.#around.clock.wall()).toISOString();
-    this.#around.onEvent({ event: "alarm", code, member, about, at });
+    this.#around.onEvent({ ...event, at });
   }
 
-  #onUnreadable(source: Address, problem: string): void {
-    if (!this.#alarms.raise("UNREADABLE", this.#around.clock.now())) return;
-    this.#onWarning("UNREADABLE", null, `from ${source}: ${problem}`);
+  async #resolve(name: string, timeoutMs: number): Promise<void> {
+    try {
+      const { addresses, ttlMs } = await resolveName(name, this.config.bind.port, timeoutMs);
+      this.#driven.push({ kind: "resolved", name, addresses, ttlMs });
+    } catch (error) {
+      this.#driven.push({ kind: "resolveFailed", name, problem: errorText(error) });
+    }
   }
-
-  #onLeader(news: LeaderNews): void {
-    const { group, leader, term, why } = news;
-    this.#around.audit.record(leaderEntry(news, this.#onlooker));
-    const at = new Date(this.#around.clock.wall()).toISOString();
-    this.#log("info", "election.leader", { group, leader, term, why });
-    this.#around.onEvent({ event: "leader-change", member: leader, group, term, why, at });
-    this.#tellHealth();
-  }
-
-  #ownState(health: number): AgentState {
-    const { view, group } = this.#leadership;
-    return {
-      health,
-      group,
-      leading: view?.state === "leader",
-      term: view?.term ?? 0,
-      electorate: view?.electorate ?? "",
-    };
-  }
-
-  /** Embedded in what we send anyway; a new version only when something changed. */
-  #tellHealth(): void {
-    const state = this.#ownState(this.#swim.healthScore);
-    this.#leadership.onHealth(state.health);
-    const { health, group, leading, term } = state;
-    const told = this.#told;
-    const same =
-      told !== null &&
-      told.health === health &&
-      told.group === group &&
-      told.leading === leading &&
-      told.term === term;
-    if (same) return;
-    this.#told = state;
-    this.#driven.push({ kind: "setState", body: encodeAgentState(state) });
-  }
-
-  #log(level: LogLevel, event: string, fields: LogFields): void {
-    this.#around.log.event(level, event, fields);
-  }
-}
-
-/** Which changes the outside hears of as events; the others are only logged. */
-const EVENT_OF: Readonly<Record<MemberChange["kind"], MemberEventName | null>> = {
-  join: "member-join",
-  update: "member-update",
-  suspect: "member-suspect",
-  refute: "member-update",
-  failed: "member-failed",
-  leave: "member-leave",
-  confirmed: null,
-  forget: null,
-};
-
-function recordOf(config: AgentConfig): NodeRecord {
-  return {
-    id: nodeId(config.name),
-    address: config.address,
-    role: config.role,
-    datacenter: config.datacenter,
-    versionMajor: PROTOCOL.major,
-    versionMinor: PROTOCOL.minor,
-    meta: new Uint8Array(0),
-  };
-}
-
-function helloOf(config: AgentConfig, version: string): Hello {
-  return {
-    cluster: config.cluster,
-    environment: config.environment,
-    versionMajor: PROTOCOL.major,
-    versionMinor: PROTOCOL.minor,
-    capabilities: CAPABILITIES,
-    nodeVersion: version,
-    node: config.name,
-    address: config.address,
-    role: config.role,
-    datacenter: config.datacenter,
-  };
 }

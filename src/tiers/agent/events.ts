@@ -1,6 +1,7 @@
 /** What an agent tells the outside: events as they happen, members and status on demand. */
 
 import type { MemberStatus } from "../../core/cluster/swim/messages.ts";
+import type { MemberEvent } from "../../core/tiers/process/member-events.ts";
 import type { Encryption } from "../../wire/key-ring.ts";
 
 export interface MemberInfo {
@@ -20,44 +21,7 @@ export interface MemberInfo {
   readonly confirmed: boolean;
 }
 
-export type MemberEventName =
-  | "member-join"
-  | "member-suspect"
-  | "member-failed"
-  | "member-leave"
-  | "member-update";
-
-export type AgentEvent =
-  | {
-      readonly event: MemberEventName;
-      readonly member: string;
-      readonly address: string;
-      readonly role: string;
-      readonly datacenter: string;
-      readonly from: string | null;
-      readonly to: string | null;
-      readonly incarnation: number;
-      readonly why: string;
-      readonly at: string;
-    }
-  | {
-      /** What a peer or an operator must not do, and what does not heal by itself. */
-      readonly event: "alarm";
-      readonly code: string;
-      /** Who caused it, as far as it says who it is. */
-      readonly member: string | null;
-      readonly about: string;
-      readonly at: string;
-    }
-  | {
-      readonly event: "leader-change";
-      /** Null when the group has no leader now. */
-      readonly member: string | null;
-      readonly group: string;
-      readonly term: number;
-      readonly why: string;
-      readonly at: string;
-    };
+export type AgentEvent = MemberEvent & { readonly at: string };
 
 export interface AgentStatus {
   readonly name: string;

@@ -40,18 +40,17 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
     labelled("counter", "alarms_total", {
       help: "Warnings and alarms",
       label: "code",
-      values: agent.alarmCounts,
+      values: agent.process.alarmCounts,
     }),
     ...transportMetrics(agent),
     ...audit(agent.audited),
   ];
 }
 
-function transportMetrics({ transports }: Agent): readonly Metric[] {
-  const guard = transports.guardCounts;
+function transportMetrics({ process, transports }: Agent): readonly Metric[] {
+  const { counts: traffic, guardCounts: guard } = process.datagrams;
   const streams = transports.streamCounts;
-  const traffic = transports.counts;
-  const plaintext = transports.ring.encryption === "aes-256-gcm" ? 0 : 1;
+  const plaintext = process.ring.encryption === "aes-256-gcm" ? 0 : 1;
   return [
     counter("datagrams_sent_total", "Datagrams sent", traffic.datagramsSent),
     counter("datagrams_received_total", "Datagrams received", traffic.datagramsReceived),
@@ -60,7 +59,7 @@ function transportMetrics({ transports }: Agent): readonly Metric[] {
     counter("datagrams_undecodable_total", "Authentic but unreadable", traffic.undecodable),
     counter("datagrams_dropped_total", "Not sent: too many waited", transports.datagramsDropped),
     counter("datagrams_oversized_total", "Datagrams above the size limit", traffic.oversized),
-    counter("messages_unsupported_total", "Of a kind not served here", traffic.unsupported),
+    counter("messages_unsupported_total", "Of a kind not served here", process.unsupported),
     labelled("counter", "packets_refused_total", {
       help: "Packets refused",
       label: "why",

@@ -1,26 +1,23 @@
 /** An agent as operators see it: its members and its own status, from what its parts know. */
 
-import type { NodeId } from "../../core/base/ids.ts";
 import type { MemberStatus } from "../../core/cluster/swim/messages.ts";
 import type { MemberView, SwimView } from "../../core/cluster/swim/types.ts";
-import type { KeyRing } from "../../wire/key-ring.ts";
+import type { MemberProcess } from "../../core/tiers/process/member-process.ts";
 import { formatVersion, PROTOCOL } from "../../wire/version.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentStatus, KeyInfo, MemberInfo } from "./events.ts";
-import type { Leadership } from "./leadership.ts";
-import type { AgentState } from "./state.ts";
 
-export interface AgentLook {
+interface AgentLook {
   readonly config: AgentConfig;
-  readonly view: SwimView;
-  /** What members last told of themselves. */
-  readonly states: ReadonlyMap<NodeId, AgentState>;
-  readonly leadership: Leadership;
+  readonly process: MemberProcess;
+  view(): SwimView;
+  keys(): readonly KeyInfo[];
 }
 
 /** Ourselves first. */
 export function describeMembers(look: AgentLook): readonly MemberInfo[] {
-  const { config, view, leadership } = look;
+  const { config, process } = look;
+  const view = look.view();
   const own: MemberInfo = {
     name: config.name,
     address: config.address,
@@ -30,14 +27,14 @@ export function describeMembers(look: AgentLook): readonly MemberInfo[] {
     incarnation: view.incarnation,
     rttMs: null,
     health: view.healthScore,
-    leader: leadership.isLeader(config.name),
+    leader: process.leadership.isLeader(config.name),
     confirmed: true,
   };
   const others = view.members.filter(({ id }) => id !== view.self.id);
   return [own, ...others.map((member) => describeMember(member, look))];
 }
 
-function describeMember(member: MemberView, { states, leadership }: AgentLook): MemberInfo {
+function describeMember(member: MemberView, { process }: AgentLook): MemberInfo {
   const rttMs = member.rttMs ?? member.rttEstimateMs;
   // The gone have no health; what they said last is not what they are.
   const present = member.status === "alive" || member.status === "suspect";
@@ -49,22 +46,18 @@ function describeMember(member: MemberView, { states, leadership }: AgentLook): 
     state: member.status,
     incarnation: member.incarnation,
     rttMs: rttMs === null ? null : Math.round(rttMs * 1_000) / 1_000,
-    health: present ? (states.get(member.id)?.health ?? null) : null,
-    leader: leadership.isLeader(member.id),
+    health: present ? (process.states.get(member.id)?.health ?? null) : null,
+    leader: process.leadership.isLeader(member.id),
     confirmed: member.confirmed,
   };
 }
 
 export function describeStatus(
   look: AgentLook,
-  of: {
-    readonly version: string;
-    readonly ring: KeyRing;
-    readonly keys: readonly KeyInfo[];
-    readonly uptimeMs: number;
-  },
+  of: { readonly version: string; readonly uptimeMs: number },
 ): AgentStatus {
-  const { config, view } = look;
+  const { config, process } = look;
+  const view = look.view();
   const members: Record<MemberStatus, number> = { alive: 0, suspect: 0, dead: 0, left: 0 };
   for (const { state } of describeMembers(look)) members[state]++;
   return {
@@ -77,20 +70,20 @@ export function describeStatus(
     profile: config.profile,
     version: of.version,
     protocol: formatVersion(PROTOCOL),
-    encryption: of.ring.encryption,
+    encryption: process.ring.encryption,
     tls: config.tls !== null,
-    keys: of.keys,
+    keys: look.keys(),
     incarnation: view.incarnation,
     health: view.healthScore,
     members,
     leaving: view.leaving,
     uptimeMs: of.uptimeMs,
-    election: describeElection(look.leadership),
+    election: describeElection(process),
   };
 }
 
-function describeElection({ view, group }: Leadership): AgentStatus["election"] {
-  if (view === null) return null;
-  const { state, term, leader, quorum } = view;
-  return { group, state, term, leader, quorum };
+function describeElection({ election, leadership }: MemberProcess): AgentStatus["election"] {
+  if (election === null) return null;
+  const { state, term, leader, quorum } = election.snapshot();
+  return { group: leadership.group, state, term, leader, quorum };
 }

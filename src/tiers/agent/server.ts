@@ -46,11 +46,6 @@ interface AgentServerOptions {
   readonly background: Background;
   /** Asked to leave over the interface: answer first, then go. */
   readonly onLeave: (requester: AuditRequester) => void;
-  /** Gives the addresses that are tried. */
-  readonly onJoin: (
-    addresses: readonly string[],
-    requester: AuditRequester,
-  ) => Promise<readonly string[]>;
 }
 
 export class AgentServer {
@@ -105,7 +100,7 @@ function routesOf(options: AgentServerOptions): Readonly<Record<string, Handler>
     "POST /v1/keys/reload": ({ requester }) => json(reload(agent, requester)),
     "POST /v1/join": async (request) => {
       const addresses = textsOf(await request.json(), "addresses");
-      return json({ trying: await options.onJoin(addresses, request.requester) });
+      return json({ trying: await agent.join(addresses, request.requester) });
     },
     "POST /v1/force-leave": async (request) =>
       json(forceLeave(agent, await request.json(), request.requester)),

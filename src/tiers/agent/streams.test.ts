@@ -9,6 +9,7 @@ import { freshNet } from "../../../bench/swim/agents.ts";
 import { needs } from "../../../test/needs.ts";
 import { Authority, hasOpenssl, NO_OPENSSL } from "../../../test/processes/cluster/certificates.ts";
 import { address } from "../../core/base/ids.ts";
+import type { ExchangeResult } from "../../core/tiers/process/member-types.ts";
 import { deflate } from "../../host/deflate.ts";
 import { nodeAead } from "../../host/node-aead.ts";
 import { TcpPort } from "../../host/tcp.ts";
@@ -19,7 +20,7 @@ import type { Hello } from "../../wire/hello.ts";
 import { KeyRing } from "../../wire/key-ring.ts";
 import type { StreamEnvelope } from "../../wire/registry.ts";
 import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
-import { type ExchangeResult, Streams, type StreamsOptions } from "./streams.ts";
+import { Streams, type StreamsOptions } from "./streams.ts";
 
 const SECRET = "streams-under-Test-7c2f9e";
 const closers: (() => Promise<unknown> | unknown)[] = [];

@@ -6,6 +6,7 @@
  */
 
 import type { Address } from "../../core/base/ids.ts";
+import type { ExchangeResult } from "../../core/tiers/process/member-types.ts";
 import { Connection } from "../../host/connection.ts";
 import type { ByteStream, ByteStreamPort } from "../../host/ports/byte-stream.ts";
 import type { Compressor } from "../../host/ports/compressor.ts";
@@ -40,11 +41,6 @@ export interface StreamsOptions {
   /** A connection was refused or broken, with the other end's host. */
   readonly onProblem: (host: string, problem: string) => void;
 }
-
-export type ExchangeResult =
-  | { readonly ok: true; readonly reply: StreamEnvelope }
-  /** `refused`: the host lives and nobody listens there. */
-  | { readonly ok: false; readonly refused: boolean; readonly problem: string };
 
 /** What a refused sender is told to wait. (BEX-5) */
 const RETRY_AFTER_MS = 1_000;

@@ -8,7 +8,7 @@ import { type Address, address } from "../../base/ids.ts";
 export const PEER_CACHE_MAX = 128;
 const SUCCESSES_MAX = 16;
 
-interface CachedPeer {
+export interface CachedPeer {
   readonly address: Address;
   /** Wall-clock milliseconds. */
   readonly lastSeen: number;

@@ -1,9 +1,9 @@
-/** What an agent writes into the audit log: every change of membership and leadership, and who says so. (SWIM-12) */
+/** What a member writes into the audit log: every change of membership and leadership, and who says so. (SWIM-12) */
 
-import { type Address, type NodeId, nodeId } from "../../core/base/ids.ts";
-import type { MemberChange } from "../../core/cluster/swim/types.ts";
-import type { AuditEvent, AuditKind, AuditRequester } from "../../host/ports/audit.ts";
-import type { LeaderNews } from "./leadership.ts";
+import type { AuditEvent, AuditKind, AuditRequester } from "../../../host/ports/audit.ts";
+import { type Address, type NodeId, nodeId } from "../../base/ids.ts";
+import type { MemberChange } from "../../cluster/swim/types.ts";
+import type { LeaderNews } from "./member-events.ts";
 
 /** "confirmed" only says that we have reached a member ourselves. */
 const KIND_OF: Readonly<Record<MemberChange["kind"], AuditKind | null>> = {

@@ -1,7 +1,7 @@
-/** What an agent raises an alarm about: what a peer or an operator must not do, and what stays until somebody acts. */
+/** What a member raises an alarm about: what a peer or an operator must not do, and what stays until somebody acts. */
 
-import type { ElectionAlarm } from "../../core/cluster/election/types.ts";
-import type { SwimWarning } from "../../core/cluster/swim/types.ts";
+import type { ElectionAlarm } from "../../cluster/election/types.ts";
+import type { SwimWarning } from "../../cluster/swim/types.ts";
 
 /** `UNREADABLE`: sealed with our key, and yet no message of this version, or one with a number beyond its bound. */
 export type WarningCode = SwimWarning | ElectionAlarm | "UNREADABLE";

@@ -1,0 +1,183 @@
+/** A barrier through power cuts and rot, on a disk that keeps what was written and tears what was not. */
+
+import { describe, expect, it } from "vitest";
+import { decodeUtf8, encodeUtf8 } from "../../base/bytes.ts";
+import { RECORD_COPY_BYTES } from "../../base/durable-record.ts";
+import {
+  BARRIER_RULES,
+  type BarrierRules,
+  type RegionEffect,
+  WriteBarrier,
+} from "./member-barrier.ts";
+
+/** Loses power at the write of that number, counted from now: ten of its bytes arrive. */
+class CuttableDisk {
+  bytes: Uint8Array | null = null;
+  writesLeft = Number.POSITIVE_INFINITY;
+  offsets: number[] = [];
+
+  write(at: number, bytes: Uint8Array): boolean {
+    this.offsets.push(at);
+    const cut = --this.writesLeft === 0;
+    const part = cut ? bytes.subarray(0, 10) : bytes;
+    const length = Math.max(this.bytes?.length ?? 0, at + part.length);
+    const grown = new Uint8Array(length);
+    grown.set(this.bytes ?? []);
+    grown.set(part, at);
+    if (cut) grown.fill(0xff, at + part.length, Math.min(length, at + bytes.length));
+    this.bytes = grown;
+    return !cut;
+  }
+
+  rot(at: number): void {
+    if (this.bytes !== null) this.bytes[at] = (this.bytes[at] ?? 0) ^ 1;
+  }
+}
+
+/** One process: its barrier on a disk, until the power goes. Effects that begin with "save" are saved. */
+class Life {
+  readonly #disk: CuttableDisk;
+  readonly barrier: WriteBarrier<string>;
+  readonly said: string[] = [];
+  found: string | null = null;
+  problem: string | null = null;
+  #asked: RegionEffect[] = [];
+
+  constructor(disk: CuttableDisk, rules: BarrierRules = BARRIER_RULES) {
+    this.#disk = disk;
+    this.barrier = new WriteBarrier<string>({
+      region: "vote",
+      rules,
+      run: (effect) => {
+        this.said.push(effect);
+        if (effect.startsWith("save ")) this.barrier.persist(encodeUtf8(effect.slice(5)));
+      },
+      ask: (effect) => this.#asked.push(effect),
+      onOpened: (found) => {
+        this.found = found === null ? null : decodeUtf8(found);
+      },
+      onUnreadable: () => {
+        this.problem = "unreadable";
+      },
+      onBroken: (problem) => {
+        this.problem = problem;
+      },
+    });
+  }
+
+  /** Answers what was asked, up to the power cut or until that many answers were given. */
+  work(answers = Number.POSITIVE_INFINITY): this {
+    for (let left = answers; left > 0; left--) {
+      const effect = this.#asked.shift();
+      if (effect === undefined) break;
+      if (effect.kind === "readRegion") {
+        this.barrier.onResult({ kind: "contents", region: this.#disk.bytes?.slice() ?? null });
+      } else if (effect.kind === "syncRegion") this.barrier.onResult({ kind: "synced" });
+      else if (this.#disk.write(effect.at, effect.bytes))
+        this.barrier.onResult({ kind: "written" });
+      else break;
+    }
+    this.#disk.writesLeft = Number.POSITIVE_INFINITY;
+    return this;
+  }
+
+  push(...effects: string[]): this {
+    for (const effect of effects) this.barrier.push(effect);
+    return this;
+  }
+}
+
+function open(disk: CuttableDisk, rules?: BarrierRules): Life {
+  const life = new Life(disk, rules);
+  life.barrier.open();
+  return life.work();
+}
+
+describe("a barrier", () => {
+  it("lets nothing pass a write that is not durable, and keeps the order", () => {
+    const life = open(new CuttableDisk()).push("before", "save term 7", "after 1", "after 2");
+    // Read, write, sync, write: the second copy is not synced yet.
+    life.work(4);
+    expect(life.said).toEqual(["before", "save term 7"]);
+    life.push("after 3").work();
+    expect(life.said).toEqual(["before", "save term 7", "after 1", "after 2", "after 3"]);
+  });
+
+  it("says what follows a second write only after that one", () => {
+    const life = open(new CuttableDisk()).push("save term 7", "seven", "save term 8", "eight");
+    life.work(5);
+    expect(life.said).toEqual(["save term 7", "seven", "save term 8"]);
+    expect(life.work().said.at(-1)).toBe("eight");
+  });
+
+  it("ends the process when the disk fails, and when it never answers", () => {
+    const failed = open(new CuttableDisk()).push("save term 7", "after");
+    failed.barrier.onResult({ kind: "failed", problem: "EIO" });
+    expect([failed.problem, failed.said]).toEqual(["EIO", ["save term 7"]]);
+    const silent = open(new CuttableDisk()).push("save term 7");
+    for (let i = 0; i < 20_000 && silent.problem === null; i++) silent.push("after");
+    expect(silent.problem).toBe("it does not answer");
+  });
+});
+
+describe("the record of a barrier", () => {
+  it("survives two power cuts, each after a copy has rotted", () => {
+    for (const rotten of [0, RECORD_COPY_BYTES]) {
+      const disk = new CuttableDisk();
+      open(disk).push("save term 7").work();
+      disk.rot(rotten + 20);
+      // Power goes while the rotten copy is mended, and again while the next record is saved.
+      disk.writesLeft = 1;
+      expect(open(disk).found).toBeNull();
+      const second = open(disk);
+      expect(second.found).toBe("term 7");
+      disk.rot(rotten + 20);
+      disk.writesLeft = 1;
+      second.push("save term 8").work();
+      expect(open(disk).found).toBe("term 7");
+    }
+  });
+
+  it("is written first where it rotted while the process ran", () => {
+    const disk = new CuttableDisk();
+    const life = open(disk).push("save term 7").work();
+    disk.rot(RECORD_COPY_BYTES + 20);
+    disk.offsets = [];
+    disk.writesLeft = 1;
+    life.push("save term 8").work();
+    expect(disk.offsets).toEqual([RECORD_COPY_BYTES]);
+    expect(open(disk).found).toBe("term 7");
+  });
+
+  it("is lost when copy 0 is always written first", () => {
+    const disk = new CuttableDisk();
+    const rules = { ...BARRIER_RULES, spoiledFirst: false };
+    const life = open(disk, rules).push("save term 7").work();
+    disk.rot(RECORD_COPY_BYTES + 20);
+    disk.writesLeft = 1;
+    life.push("save term 8").work();
+    expect(open(disk).problem).toBe("unreadable");
+  });
+
+  it("has two whole copies before anyone relies on what was found", () => {
+    const disk = new CuttableDisk();
+    const life = open(disk).push("save term 7").work();
+    disk.writesLeft = 2;
+    life.push("save term 8").work();
+    expect(open(disk).found).toBe("term 8");
+    // Whichever copy rots now, the other holds it.
+    disk.rot(20);
+    expect(open(disk).found).toBe("term 8");
+  });
+
+  it("counts as fresh after a first save that was torn: nobody can have relied on it", () => {
+    const disk = new CuttableDisk();
+    const life = open(disk);
+    disk.writesLeft = 1;
+    life.push("save term 1").work();
+    disk.bytes = disk.bytes?.slice(0, 10) ?? null;
+    expect(open(disk)).toMatchObject({ found: null, problem: null });
+    disk.bytes = new Uint8Array(30);
+    expect(open(disk)).toMatchObject({ found: null, problem: null });
+  });
+});
