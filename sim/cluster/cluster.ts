@@ -5,18 +5,20 @@
 
 import type { Address, NodeId } from "../../src/core/base/ids.ts";
 import type { ElectionConfig } from "../../src/core/cluster/election/config.ts";
-import type { ElectionRules } from "../../src/core/cluster/election/rules.ts";
-import { ELECTION_RULES } from "../../src/core/cluster/election/rules.ts";
 import type { SwimConfig } from "../../src/core/cluster/swim/config.ts";
-import type { SwimRules } from "../../src/core/cluster/swim/rules.ts";
-import { SWIM_RULES } from "../../src/core/cluster/swim/rules.ts";
+import {
+  type Electorate,
+  MEMBER_RULES,
+  type MemberRules,
+} from "../../src/core/tiers/process/member-types.ts";
 import { NodeClock } from "../kernel/clock.ts";
 import { SimDisk } from "../kernel/disk.ts";
 import { Network } from "../kernel/network.ts";
 import { World } from "../kernel/world.ts";
-import type { LaneRules } from "./lane.ts";
-import { LANE_RULES } from "./lane.ts";
-import type { Electorate, Surroundings } from "./node.ts";
+import { Insider } from "./insider.ts";
+import { Keys } from "./keys.ts";
+import { MEMBERS_NAME, Names } from "./names.ts";
+import type { Inhabitant, Surroundings } from "./node.ts";
 import { memberRecord, SimNode } from "./node.ts";
 
 interface ClusterOptions {
@@ -26,14 +28,14 @@ interface ClusterOptions {
   /** Members that elect a leader among them, besides. */
   readonly electing?: number;
   readonly swimConfig: SwimConfig;
-  readonly swimRules?: SwimRules;
   readonly electionConfig?: ElectionConfig;
-  readonly electionRules?: ElectionRules;
-  readonly laneRules?: LaneRules;
+  readonly rules?: MemberRules;
   /** Each node's clock runs within 1 ± this. */
   readonly clockDrift?: number;
   /** How many of the first members everyone is configured with. */
   readonly seedCount?: number;
+  /** Everyone asks a name server for the others, besides. */
+  readonly named?: boolean;
 }
 
 /** What wants to see everything: checkers, counters, printers. */
@@ -44,6 +46,9 @@ type Watcher = Partial<
 export class Cluster {
   readonly world: World;
   readonly network: Network;
+  readonly keys = new Keys();
+  readonly names: Names;
+  readonly insider: Insider;
   readonly nodes: SimNode[] = [];
   readonly voters: readonly NodeId[];
   readonly #byAddress = new Map<Address, SimNode>();
@@ -65,24 +70,29 @@ export class Cluster {
       memberRecord(index, index < electing || electing === 0 ? "manager" : "worker"),
     );
     this.voters = records.slice(0, electing).map(({ id }) => id);
-    const { electionConfig, electionRules = ELECTION_RULES } = options;
+    const { electionConfig, rules = MEMBER_RULES, named = false } = options;
     const electorate: Electorate | null =
       electionConfig === undefined
         ? null
-        : { voters: this.voters, config: electionConfig, rules: electionRules };
+        : { voters: this.voters, config: electionConfig, priority: 0 };
     const seeds = records.slice(0, seedCount).map(({ address }) => address);
     const clocks = this.world.random.fork("clocks");
+    const addresses = records.map(({ address }) => address);
+    this.names = new Names(addresses, this.world.random.fork("names"));
     const around = this.#surroundings();
-    records.forEach((record, index) => {
+    this.insider = new Insider(around, this.world.random.fork("insider"));
+    records.forEach((self, index) => {
       const rate = 1 + clockDrift * (2 * clocks.float() - 1);
       const spec = {
         index,
-        record,
-        swimConfig: options.swimConfig,
-        swimRules: options.swimRules ?? SWIM_RULES,
+        options: {
+          self,
+          swim: options.swimConfig,
+          electorate: index < electing ? electorate : null,
+        },
         seeds,
-        electorate: index < electing ? electorate : null,
-        laneRules: options.laneRules ?? LANE_RULES,
+        names: named ? [MEMBERS_NAME] : [],
+        rules,
       };
       const clock = new NodeClock(clocks.float() * 1_000_000, rate);
       const disk = new SimDisk(this.world.random.fork(`disk/${index}`));
@@ -98,8 +108,10 @@ export class Cluster {
     return {
       world: this.world,
       network: this.network,
+      keys: this.keys,
+      names: this.names,
       resolve: (to) => this.#byAddress.get(to),
-      byId: (id) => this.#byId.get(id),
+      transmit: (from, to, bytes) => this.#transmit(from, to, bytes),
       onSwim: (node, input, effects) => {
         for (const hook of onSwim) hook(node, input, effects);
       },
@@ -113,6 +125,24 @@ export class Cluster {
         for (const hook of onElectionDone) hook(node, effect);
       },
     };
+  }
+
+  /** One datagram on its way, and now and then a recorded one behind it. */
+  #transmit(from: Inhabitant, to: Address, bytes: Uint8Array): void {
+    const { network, insider } = this;
+    const target = to === insider.address ? insider : this.#byAddress.get(to);
+    if (target === undefined) return;
+    this.#carry(from, target, network.mangle(bytes));
+    const old = network.record(from.place, target.place, bytes);
+    if (old !== null) this.#carry(from, target, old);
+  }
+
+  #carry(from: Inhabitant, target: Inhabitant, packet: Uint8Array): void {
+    const { world, network } = this;
+    const { place } = target;
+    network.datagram(from.place, place, packet.length, world.now, (at) =>
+      world.schedule(at, "datagram", place, () => target.arrive(from.address, packet)),
+    );
   }
 
   watch(watcher: Watcher): void {

@@ -7,11 +7,12 @@ import { NO_DISK_FAULTS } from "../kernel/disk.ts";
 import { CALM_LINKS } from "../kernel/network.ts";
 import type { Cluster } from "./cluster.ts";
 import type { SimNode } from "./node.ts";
-import { memberRecord } from "./node.ts";
+import { memberRecord, OPERATOR } from "./node.ts";
 import type { Fault, SwarmPlan } from "./swarm.ts";
 
 /** A few bogus names per packet keep it inside a datagram. */
 const FLOOD_NAMES_PER_PACKET = 8;
+const ROTATION_LOOK_MS = 500;
 
 export class FaultDriver {
   readonly #cluster: Cluster;
@@ -48,6 +49,7 @@ export class FaultDriver {
     world.note("healing");
     this.healed = true;
     network.mendAll();
+    this.#cluster.names.mode = "whole";
     network.faults = { ...CALM_LINKS, loss: Math.min(plan.links.loss, 0.02) };
     for (const node of nodes) {
       node.disk.faults = NO_DISK_FAULTS;
@@ -113,9 +115,49 @@ export class FaultDriver {
       case "powerCut":
         this.#cutPower(this.#node(fault.node), fault.forMs);
         return;
+      case "rotateKeys":
+        this.#rotateKeys(fault.spreadMs);
+        return;
+      case "names":
+        this.#cluster.names.mode = fault.mode;
+        this.#later(fault.forMs, () => {
+          this.#cluster.names.mode = "whole";
+        });
+        return;
       default:
         this.#speak(fault);
     }
+  }
+
+  #rotateKeys(spreadMs: number): void {
+    const { keys } = this.#cluster;
+    if (keys.rotating) return;
+    keys.begin();
+    this.#reload(spreadMs, () => {
+      keys.use();
+      this.#reload(spreadMs, () => {
+        keys.end();
+        this.#reload(spreadMs, () => {});
+      });
+    });
+  }
+
+  /** Everybody reads the file of keys anew; `then` once everybody has. Who starts meanwhile reads it by itself. */
+  #reload(spreadMs: number, then: () => void): void {
+    const { nodes, keys } = this.#cluster;
+    const { ring } = keys;
+    nodes.forEach((node, index) => {
+      this.#later((spreadMs * ((index * 5) % nodes.length)) / nodes.length, () => {
+        const { life } = node;
+        node.inLife(life, false, () => node.push({ kind: "setKeys", ring, requester: OPERATOR }));
+      });
+    });
+    const look = (): void => {
+      const behind = nodes.some(({ process }) => process !== null && process.ring !== ring);
+      if (behind) this.#later(ROTATION_LOOK_MS, look);
+      else then();
+    };
+    this.#later(spreadMs, look);
   }
 
   /** Faults that are packets or commands rather than conditions. */
@@ -139,7 +181,7 @@ export class FaultDriver {
         const payload = Uint8Array.of(this.#broadcasts & 0xff, this.#broadcasts >> 8);
         this.#broadcasts++;
         const node = this.#node(fault.node);
-        if (node.state === "up") node.stepSwim({ kind: "broadcast", payload });
+        if (node.state === "up") node.push({ kind: "broadcast", payload });
         return;
       }
       case "staleEvidence":
@@ -147,9 +189,8 @@ export class FaultDriver {
         return;
       case "forceLeave": {
         const node = this.#node(fault.node);
-        if (node.state === "up") {
-          node.stepSwim({ kind: "forceLeave", id: this.#node(fault.about).id });
-        }
+        const { id } = this.#node(fault.about);
+        if (node.state === "up") node.push({ kind: "forceLeave", id, requester: OPERATOR });
       }
     }
   }
@@ -158,7 +199,7 @@ export class FaultDriver {
     if (node.state === "down") return;
     node.crash();
     if (wipe) {
-      node.disk.wipe();
+      node.wipe();
       this.#onWipe(node);
     }
     this.#later(forMs, () => {
@@ -167,7 +208,7 @@ export class FaultDriver {
   }
 
   #resign(): void {
-    for (const node of this.#cluster.acting()) node.stepElection({ kind: "resign" });
+    for (const node of this.#cluster.acting()) node.push({ kind: "resign" });
   }
 
   #cutPower(node: SimNode, forMs: number): void {
@@ -193,8 +234,7 @@ export class FaultDriver {
 
   #leave(node: SimNode, forMs: number): void {
     if (node.state !== "up" || this.#leaving.has(node)) return;
-    node.stepSwim({ kind: "leave" });
-    node.stepElection({ kind: "drain" });
+    node.push({ kind: "leave", requester: OPERATOR });
     this.#leaving.add(node);
     this.#later(6_000, () => node.crash());
     this.#later(6_000 + forMs, () => {
@@ -263,7 +303,7 @@ export class FaultDriver {
     parts: { readonly message?: SwimDatagram["message"]; readonly updates?: readonly Update[] },
   ): void {
     if (from.state !== "up" || from.swim === null || from === to) return;
-    from.inject(to.address, {
+    this.#cluster.insider.send(from.place, to.address, {
       from: from.id,
       fromAddress: from.address,
       incarnation: from.swim.incarnation,

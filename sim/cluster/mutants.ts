@@ -3,36 +3,24 @@
  * one of them; a mutant that survives is a hole in the checkers.
  */
 
-import type { ElectionRules } from "../../src/core/cluster/election/rules.ts";
-import { ELECTION_RULES } from "../../src/core/cluster/election/rules.ts";
-import type { SwimRules } from "../../src/core/cluster/swim/rules.ts";
-import { SWIM_RULES } from "../../src/core/cluster/swim/rules.ts";
-import type { LaneRules } from "./lane.ts";
-import { LANE_RULES } from "./lane.ts";
-
-interface Rules {
-  readonly swim: SwimRules;
-  readonly election: ElectionRules;
-  readonly lane: LaneRules;
-}
-
-const ALL_RULES: Rules = { swim: SWIM_RULES, election: ELECTION_RULES, lane: LANE_RULES };
+import { MEMBER_RULES, type MemberRules } from "../../src/core/tiers/process/member-types.ts";
 
 /** Names such as `swim.equalAliveLoses`: the rule that the mutant breaks. */
-export const MUTANTS: readonly string[] = Object.entries(ALL_RULES).flatMap(([machine, rules]) =>
+export const MUTANTS: readonly string[] = Object.entries(MEMBER_RULES).flatMap(([machine, rules]) =>
   Object.keys(rules).map((rule) => `${machine}.${rule}`),
 );
 
-export function rulesWithout(mutant: string | null): Rules {
-  if (mutant === null) return ALL_RULES;
+export function rulesWithout(mutant: string | null): MemberRules {
+  if (mutant === null) return MEMBER_RULES;
   const [machine, rule] = mutant.split(".");
   if (machine === undefined || rule === undefined || !MUTANTS.includes(mutant)) {
     throw new Error(`unknown mutant "${mutant}"; one of: ${MUTANTS.join(", ")}`);
   }
   const broken = { [rule]: false };
+  const { swim, election, barrier } = MEMBER_RULES;
   return {
-    swim: machine === "swim" ? { ...SWIM_RULES, ...broken } : SWIM_RULES,
-    election: machine === "election" ? { ...ELECTION_RULES, ...broken } : ELECTION_RULES,
-    lane: machine === "lane" ? { ...LANE_RULES, ...broken } : LANE_RULES,
+    swim: machine === "swim" ? { ...swim, ...broken } : swim,
+    election: machine === "election" ? { ...election, ...broken } : election,
+    barrier: machine === "barrier" ? { ...barrier, ...broken } : barrier,
   };
 }

@@ -1,35 +1,36 @@
 /**
- * One simulated process: the production machines, sealing and codec, driven by the world instead of
- * sockets and timers. It keeps the driver's contract (effects in order, nothing passes a write that
- * is not durable yet) and dies as processes do: memory gone, disk kept.
+ * One simulated process: the machine that production runs, driven by the world instead of sockets, files
+ * and timers. It dies as processes do: memory gone, disk kept.
  */
 
-import { assert } from "../../src/core/base/assert.ts";
+import { assert, Defect } from "../../src/core/base/assert.ts";
+import type { Millis } from "../../src/core/base/brand.ts";
 import { recoverRecord } from "../../src/core/base/durable-record.ts";
-import type { Address, Incarnation, NodeId } from "../../src/core/base/ids.ts";
-import { address, incarnation, nodeId } from "../../src/core/base/ids.ts";
+import type { Address, NodeId } from "../../src/core/base/ids.ts";
+import { address, nodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
-import type { ElectionConfig } from "../../src/core/cluster/election/config.ts";
-import { decodeVote, encodeVote, NO_VOTE } from "../../src/core/cluster/election/durable-vote.ts";
-import { Election } from "../../src/core/cluster/election/election.ts";
-import { electorateDigest } from "../../src/core/cluster/election/electorate.ts";
-import type { ElectionRules } from "../../src/core/cluster/election/rules.ts";
+import type { CachedPeer } from "../../src/core/cluster/discovery/peer-cache.ts";
+import { decodeVote, NO_VOTE } from "../../src/core/cluster/election/durable-vote.ts";
+import type { Election } from "../../src/core/cluster/election/election.ts";
 import type {
   DurableVote,
   ElectionEffect,
   ElectionInput,
 } from "../../src/core/cluster/election/types.ts";
-import type { SwimConfig } from "../../src/core/cluster/swim/config.ts";
-import { decodeCeiling, encodeCeiling } from "../../src/core/cluster/swim/durable-ceiling.ts";
-import type { NodeRecord, SwimDatagram } from "../../src/core/cluster/swim/messages.ts";
-import type { SwimRules } from "../../src/core/cluster/swim/rules.ts";
-import { Swim } from "../../src/core/cluster/swim/swim.ts";
+import type { NodeRecord } from "../../src/core/cluster/swim/messages.ts";
+import type { Swim } from "../../src/core/cluster/swim/swim.ts";
 import type { SwimEffect, SwimInput } from "../../src/core/cluster/swim/types.ts";
-import { checksumAead } from "../../src/wire/checksum-aead.ts";
-import type { Datagram } from "../../src/wire/datagram.ts";
-import { decodeDatagram, encodeDatagram } from "../../src/wire/datagram.ts";
-import { DatagramGuard } from "../../src/wire/guard.ts";
-import { KeyRing } from "../../src/wire/key-ring.ts";
+import type { RegionEffect, RegionResult } from "../../src/core/tiers/process/member-barrier.ts";
+import { MemberProcess } from "../../src/core/tiers/process/member-process.ts";
+import type {
+  MemberEffect,
+  MemberInput,
+  MemberOptions,
+  MemberRules,
+  MemberWatch,
+} from "../../src/core/tiers/process/member-types.ts";
+import type { AuditRequester } from "../../src/host/ports/audit.ts";
+import type { StreamEnvelope } from "../../src/wire/registry.ts";
 import type { Entropy } from "../../src/wire/seal.ts";
 import { StreamGuard } from "../../src/wire/stream-guard.ts";
 import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
@@ -37,33 +38,35 @@ import type { NodeClock } from "../kernel/clock.ts";
 import type { SimDisk } from "../kernel/disk.ts";
 import type { Network } from "../kernel/network.ts";
 import type { World } from "../kernel/world.ts";
-import type { LaneHost, LaneRules } from "./lane.ts";
-import { Lane } from "./lane.ts";
-import { openSimStream } from "./streams.ts";
-
-export interface Electorate {
-  readonly voters: readonly NodeId[];
-  readonly config: ElectionConfig;
-  readonly rules: ElectionRules;
-}
+import type { Keys } from "./keys.ts";
+import type { Names } from "./names.ts";
+import { openSimStream, probeSimStream } from "./streams.ts";
 
 interface NodeSpec {
   readonly index: number;
-  readonly record: NodeRecord;
-  readonly swimConfig: SwimConfig;
-  readonly swimRules: SwimRules;
+  readonly options: Omit<MemberOptions, "ring" | "discovery">;
   readonly seeds: readonly Address[];
-  readonly electorate: Electorate | null;
-  readonly laneRules: LaneRules;
+  readonly names: readonly string[];
+  readonly rules: MemberRules;
+}
+
+/** Whoever datagrams come from and reach. */
+export interface Inhabitant {
+  readonly address: Address;
+  /** In the network. */
+  readonly place: number;
+  arrive(source: Address, bytes: Uint8Array): void;
 }
 
 /** What the scenario gives to every node. */
 export interface Surroundings {
   readonly world: World;
   readonly network: Network;
+  readonly keys: Keys;
+  readonly names: Names;
   /** Who lives at an address. */
   resolve(to: Address): SimNode | undefined;
-  byId(id: NodeId): SimNode | undefined;
+  transmit(from: Inhabitant, to: Address, bytes: Uint8Array): void;
   /** After every step of a machine: what went in and what came out. */
   onSwim(node: SimNode, input: SwimInput, effects: readonly SwimEffect[]): void;
   onElection(node: SimNode, input: ElectionInput, effects: readonly ElectionEffect[]): void;
@@ -72,10 +75,9 @@ export interface Surroundings {
   onElectionDone(node: SimNode, effect: ElectionEffect): void;
 }
 
-const ring = KeyRing.create(checksumAead, ["simulated-secret-0123456789"], "sim");
-assert(ring.ok, "the simulator's secret is strong enough");
-const RING = ring.ring;
-const GROUP = "managers";
+/** Whoever asks for something in a simulation. */
+export const OPERATOR: AuditRequester = { kind: "operator", name: "sim" };
+
 const HELLO = {
   cluster: "sim",
   environment: "sim",
@@ -90,7 +92,7 @@ interface Stashed {
   readonly run: () => void;
 }
 
-export class SimNode {
+export class SimNode implements Inhabitant {
   readonly spec: NodeSpec;
   readonly id: NodeId;
   readonly clock: NodeClock;
@@ -104,26 +106,22 @@ export class SimNode {
   /** World time of the last pause and resumption. */
   pausedAt = Number.NEGATIVE_INFINITY;
   resumedAt = Number.NEGATIVE_INFINITY;
-  swim: Swim | null = null;
-  election: Election | null = null;
-  #guard: DatagramGuard | null = null;
+  process: MemberProcess | null = null;
   #entropy: Entropy = (count) => new Uint8Array(count);
-  #swimLane: Lane<SwimEffect> | null = null;
-  #electionLane: Lane<ElectionEffect> | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #stash: Stashed[] = [];
+  readonly #inputs: MemberInput[] = [];
+  #stepping = false;
   #connections = 0;
-  #healthScore = 0;
+  /** The file of former peers: whole or not at all. */
+  #formerPeers: readonly CachedPeer[] = [];
   /** What `durableVote` said last, and of which state of the disk. */
   #durable: { readonly version: number; readonly vote: DurableVote } | null = null;
-  readonly #answers = new Map<
-    number,
-    (effect: Extract<SwimEffect, { kind: "answerStream" }>) => void
-  >();
+  readonly #answers = new Map<number, (reply: StreamEnvelope) => void>();
 
   constructor(spec: NodeSpec, around: Surroundings, clock: NodeClock, disk: SimDisk) {
     this.spec = spec;
-    this.id = spec.record.id;
+    this.id = spec.options.self.id;
     this.clock = clock;
     this.disk = disk;
     this.#around = around;
@@ -131,11 +129,23 @@ export class SimNode {
   }
 
   get address(): Address {
-    return this.spec.record.address;
+    return this.spec.options.self.address;
   }
 
-  get local(): number {
+  get place(): number {
+    return this.spec.index;
+  }
+
+  get local(): Millis {
     return this.clock.local(this.#around.world.now);
+  }
+
+  get swim(): Swim | null {
+    return this.process?.swim ?? null;
+  }
+
+  get election(): Election | null {
+    return this.process?.election ?? null;
   }
 
   start(): void {
@@ -144,65 +154,27 @@ export class SimNode {
     this.life++;
     this.starts++;
     this.resumedAt = Number.NEGATIVE_INFINITY;
-    this.#around.world.note(`${this.id} starts`);
+    const { world, keys } = this.#around;
+    world.note(`${this.id} starts`);
     const random = this.#random.fork(`life/${this.life}`);
-    const entropy = random.fork("entropy");
-    this.#entropy = (count) => Uint8Array.from({ length: count }, () => entropy.below(256));
-    this.#guard = new DatagramGuard({ ring: RING, entropy: this.#entropy });
-    this.#openLanes(random);
-  }
-
-  /** As the agent does: what the disk holds first, all of it, and only then anybody hears of us. */
-  #openLanes(random: Random): void {
-    const host = this.#laneHost();
-    const { laneRules, electorate } = this.spec;
-    const swim = new Lane<SwimEffect>(host, "swim", (it) => this.#carryOutSwim(it), laneRules);
-    const vote = new Lane<ElectionEffect>(
-      host,
-      "vote",
-      (effect) => this.#carryOutElection(effect),
-      laneRules,
+    this.#entropy = entropyOf(random.fork("entropy"));
+    const { options, seeds, names, rules } = this.spec;
+    const discovery = { seeds, names, formerPeers: this.#formerPeers };
+    this.process = new MemberProcess(
+      { ...options, discovery, ring: keys.ring },
+      { random, entropy: this.#entropy, rules, watch: this.#watch() },
     );
-    swim.open((ceiling) => {
-      if (electorate === null) {
-        this.#swimLane = swim;
-        this.#startSwim(random.fork("swim"), ceiling);
-        return;
-      }
-      vote.open((found) => {
-        this.#swimLane = swim;
-        this.#electionLane = vote;
-        this.#startSwim(random.fork("swim"), ceiling);
-        if (!this.#isDown()) this.#startElection(random.fork("election"), electorate, found);
-      });
-    });
+    this.push({ kind: "start" });
   }
 
-  #isDown(): boolean {
-    return this.state === "down";
-  }
-
-  #startSwim(random: Random, payload: Uint8Array | null): void {
-    const ceiling = ceilingOf(payload);
-    const { swimConfig: config, swimRules, seeds, record: self } = this.spec;
-    const boot = this.clock.wall(this.#around.world.now);
-    this.swim = new Swim(
-      { self, boot, incarnationCeiling: ceiling, config, seeds },
-      random,
-      swimRules,
-    );
-    this.stepSwim({ kind: "start" });
-  }
-
-  #startElection(random: Random, electorate: Electorate, found: Uint8Array | null): void {
-    const durable = voteOf(found);
-    const { voters, config, rules } = electorate;
-    this.election = new Election(
-      { self: this.id, voters, durable, config, priority: 0, mustSync: this.starts > 1 },
-      random,
-      rules,
-    );
-    this.stepElection({ kind: "start" });
+  #watch(): MemberWatch {
+    const around = this.#around;
+    return {
+      onSwim: (input, effects) => around.onSwim(this, input, effects),
+      onElection: (input, effects) => around.onElection(this, input, effects),
+      onSwimDone: (effect) => around.onSwimDone(this, effect),
+      onElectionDone: (effect) => around.onElectionDone(this, effect),
+    };
   }
 
   /** The process is gone at once; unsynced writes are lost or torn. */
@@ -211,16 +183,17 @@ export class SimNode {
     this.#around.world.note(`${this.id} crashes`);
     this.state = "down";
     this.life++;
-    this.swim = null;
-    this.election = null;
-    this.#guard = null;
-    this.#swimLane = null;
-    this.#electionLane = null;
+    this.process = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#stash = [];
-    this.#healthScore = 0;
+    this.#inputs.length = 0;
     this.#answers.clear();
     this.disk.crash();
+  }
+
+  wipe(): void {
+    this.disk.wipe();
+    this.#formerPeers = [];
   }
 
   pause(): void {
@@ -251,36 +224,37 @@ export class SimNode {
     else run();
   }
 
-  stepSwim(input: SwimInput): void {
-    const { swim } = this;
-    if (swim === null) return;
-    const effects = swim.step(input, this.clock.local(this.#around.world.now));
-    this.#around.onSwim(this, input, effects);
-    for (const effect of effects) this.#swimLane?.push(effect);
-    const score = swim.healthScore;
-    if (score !== this.#healthScore) {
-      this.#healthScore = score;
-      this.stepElection({ kind: "health", score, alive: true });
-    }
-    this.#armTimer();
+  /** Later in this life, unless it has ended by then. */
+  #after(delayMs: number, name: "synced" | "step", run: () => void): void {
+    const { world } = this.#around;
+    const { life } = this;
+    world.schedule(world.now + delayMs, name, this.spec.index, () => this.inLife(life, false, run));
   }
 
-  stepElection(input: ElectionInput): void {
-    const { election } = this;
-    if (election === null) return;
-    const effects = election.step(input, this.clock.local(this.#around.world.now));
-    this.#around.onElection(this, input, effects);
-    for (const effect of effects) this.#electionLane?.push(effect);
+  /** What an effect brings at once queues behind, as in production. */
+  push(input: MemberInput): void {
+    this.#inputs.push(input);
+    if (this.#stepping) return;
+    this.#stepping = true;
+    const { world } = this.#around;
+    for (let next = this.#inputs.shift(); next !== undefined; next = this.#inputs.shift()) {
+      const { life, process } = this;
+      if (process === null) continue;
+      const effects = process.step(next, this.clock.local(world.now), this.clock.wall(world.now));
+      for (const effect of effects) {
+        // One that ends the process ends what follows it.
+        if (this.life !== life) break;
+        this.#run(effect);
+      }
+    }
+    this.#stepping = false;
     this.#armTimer();
   }
 
   #armTimer(): void {
-    if (this.state === "down") return;
+    const deadline = this.process?.nextDeadline() ?? null;
+    if (deadline === null) return;
     const { world } = this.#around;
-    const swimAt = this.swim?.nextDeadline() ?? Number.POSITIVE_INFINITY;
-    const electionAt = this.election?.nextDeadline() ?? Number.POSITIVE_INFINITY;
-    const deadline = Math.min(swimAt, electionAt);
-    if (deadline === Number.POSITIVE_INFINITY) return;
     // The two clocks round differently: a hair late, so that a timer is never early.
     const at = Math.max(world.now, this.clock.world(deadline) + 1e-6);
     if (at >= this.#timerAt) return;
@@ -289,162 +263,98 @@ export class SimNode {
     world.schedule(at, "tick", this.spec.index, () => {
       if (this.life !== life || this.#timerAt !== at) return;
       this.#timerAt = Number.POSITIVE_INFINITY;
-      this.inLife(life, true, () => this.#onTimer(life));
+      this.inLife(life, true, () => this.push({ kind: "tick" }));
     });
   }
 
-  #onTimer(life: number): void {
-    const now = this.local;
-    if ((this.swim?.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now) {
-      this.stepSwim({ kind: "tick" });
-    }
-    if (this.life !== life) return;
-    if ((this.election?.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now) {
-      this.stepElection({ kind: "tick" });
-    }
-    this.#armTimer();
-  }
-
-  #laneHost(): LaneHost {
-    const { life } = this;
-    const { world } = this.#around;
-    return {
-      disk: this.disk,
-      afterSync: (delayMs, run) => {
-        world.schedule(world.now + delayMs, "synced", this.spec.index, () =>
-          this.inLife(life, false, run),
-        );
-      },
-      die: (why) => {
-        world.note(`${this.id} ${why}`);
-        this.crash();
-      },
-    };
-  }
-
-  #carryOutSwim(effect: SwimEffect): void {
-    this.#around.onSwimDone(this, effect);
+  #run(effect: MemberEffect): void {
+    const around = this.#around;
     switch (effect.kind) {
-      case "send":
-        this.#seal(effect.to, { protocol: "swim", packet: effect.packet });
+      case "datagram":
+        around.transmit(this, effect.to, effect.bytes);
         return;
-      case "openStream":
-        openSimStream(this, effect, this.#around);
+      case "readRegion":
+      case "writeRegion":
+      case "syncRegion":
+        this.#runRegion(effect);
         return;
-      case "answerStream":
-        this.#answers.get(effect.connection)?.(effect);
+      case "openExchange":
+        openSimStream(this, effect, around);
+        return;
+      case "answer":
+        this.#answers.get(effect.connection)?.(effect.reply);
         this.#answers.delete(effect.connection);
         return;
-      case "persistIncarnation":
-        this.#swimLane?.persist(encodeCeiling(effect.ceiling));
+      case "resolve":
+        this.#resolve(effect.name);
         return;
+      case "probe":
+        probeSimStream(this, effect, around);
+        return;
+      case "savePeers":
+        this.#formerPeers = effect.peers;
+        return;
+      case "fatal":
+        around.world.note(`${this.id} ends: ${effect.reason}`);
+        this.crash();
+        return;
+      case "unusable":
+        // The disk's faults leave one whole copy of every record: whoever lost both wrote them wrongly.
+        throw new Defect(`${effect.region}: ${effect.detail}`);
       default:
+        // Logs, events and audit entries are for people.
         return;
     }
   }
 
-  #carryOutElection(effect: ElectionEffect): void {
-    const { world } = this.#around;
-    this.#around.onElectionDone(this, effect);
-    switch (effect.kind) {
-      case "send": {
-        const to = this.#around.byId(effect.to)?.address;
-        const electorate = electorateDigest(this.spec.electorate?.voters ?? []);
-        const packet = { from: this.id, group: GROUP, electorate, message: effect.message };
-        if (to !== undefined) this.#seal(to, { protocol: "election", packet });
-        return;
-      }
-      case "persistVote":
-        this.#electionLane?.persist(encodeVote(effect.vote));
-        return;
-      case "requestSync": {
-        const { life } = this;
-        const leader = this.#around.byId(effect.leader);
-        world.schedule(world.now + 20, "step", this.spec.index, () =>
-          this.inLife(life, false, () => {
-            const ok = leader?.election?.state === "leader" && this.#reaches(leader);
-            this.stepElection({ kind: ok ? "syncDone" : "syncFailed" });
-          }),
-        );
-        return;
-      }
-      default:
-        return;
+  #runRegion(effect: RegionEffect): void {
+    const { region } = effect;
+    const { disk } = this;
+    const tell = (result: RegionResult): void => this.push({ kind: "region", region, result });
+    if (effect.kind === "readRegion") tell({ kind: "contents", region: disk.read(region) });
+    else if (effect.kind === "writeRegion") {
+      const written = disk.write(region, effect.at, effect.bytes);
+      tell(written ? { kind: "written" } : { kind: "failed", problem: "disk full" });
+    } else {
+      this.#after(disk.drawSyncMs(), "synced", () => {
+        const synced = disk.sync(region);
+        tell(synced ? { kind: "synced" } : { kind: "failed", problem: "sync failed" });
+      });
     }
   }
 
-  #reaches(other: SimNode): boolean {
-    const { network } = this.#around;
-    const [a, b] = [this.spec.index, other.spec.index];
-    return other.state === "up" && !network.isCut(a, b) && !network.isCut(b, a);
+  #resolve(name: string): void {
+    const { names } = this.#around;
+    this.#after(names.drawDelayMs(), "step", () => {
+      const answer = names.resolve();
+      if (answer === null) this.push({ kind: "resolveFailed", name, problem: "no answer" });
+      else this.push({ kind: "resolved", name, ...answer });
+    });
   }
 
-  #seal(to: Address, datagram: Datagram): void {
-    const local = this.clock.local(this.#around.world.now);
-    const packets = this.#guard?.seal(to, encodeDatagram(datagram), local) ?? [];
-    for (const packet of packets) this.#transmit(packet.to, packet.bytes);
-  }
-
-  #transmit(to: Address, bytes: Uint8Array): void {
-    const { network } = this.#around;
-    const target = this.#around.resolve(to);
-    if (target === undefined) return;
-    this.#carry(target, network.mangle(bytes));
-    const old = network.record(this.spec.index, target.spec.index, bytes);
-    if (old !== null) this.#carry(target, old);
-  }
-
-  #carry(target: SimNode, packet: Uint8Array): void {
-    const { world, network } = this.#around;
-    const into = target.spec.index;
-    network.datagram(this.spec.index, into, packet.length, world.now, (at) =>
-      world.schedule(at, "datagram", into, () => target.#arrive(this.address, packet)),
-    );
-  }
-
-  #arrive(source: Address, bytes: Uint8Array): void {
+  arrive(source: Address, bytes: Uint8Array): void {
     if (this.state === "up") this.#receive(source, bytes);
     else this.inLife(this.life, false, () => this.#receive(source, bytes));
   }
 
   #receive(source: Address, bytes: Uint8Array): void {
-    const { world } = this.#around;
-    world.mix(bytes.length);
-    const opened = this.#guard?.open(source, bytes, this.clock.local(world.now));
-    if (opened === undefined) return;
-    for (const packet of opened.send) this.#transmit(packet.to, packet.bytes);
-    if (opened.plain === null) return;
-    const decoded = decodeDatagram(opened.plain);
-    if (!decoded.ok) return;
-    const datagram = decoded.value;
-    if (datagram.protocol === "swim") {
-      this.stepSwim({ kind: "datagram", source, packet: datagram.packet });
-    } else if (datagram.protocol === "election") {
-      const { from, electorate, message } = datagram.packet;
-      this.stepElection({ kind: "message", from, electorate, message });
-    }
-  }
-
-  /** Sends a packet that the machines did not make: stray pings, floods of names. */
-  inject(to: Address, packet: SwimDatagram): void {
-    this.#seal(to, { protocol: "swim", packet });
+    this.#around.world.mix(bytes.length);
+    this.push({ kind: "datagram", source, bytes });
   }
 
   /** The guard of this node's end of one connection. */
   streamGuard(side: "client" | "server"): StreamGuard {
-    const { id, address: own, role, datacenter } = this.spec.record;
+    const { id, address: own, role, datacenter } = this.spec.options.self;
     const hello = { ...HELLO, node: id, address: own, role, datacenter };
-    return new StreamGuard({ ring: RING, entropy: this.#entropy, side, hello, claims: null });
+    const ring = this.process?.ring ?? this.#around.keys.ring;
+    return new StreamGuard({ ring, entropy: this.#entropy, side, hello, claims: null });
   }
 
   /** The server's side of a stream; `answer` sends the one reply. */
-  serve(
-    packet: Extract<SwimInput, { kind: "streamRequest" }>["packet"],
-    answer: (effect: Extract<SwimEffect, { kind: "answerStream" }>) => void,
-  ): void {
+  serve(message: StreamEnvelope, answer: (reply: StreamEnvelope) => void): void {
     const connection = ++this.#connections;
     this.#answers.set(connection, answer);
-    this.stepSwim({ kind: "streamRequest", connection, packet });
+    this.push({ kind: "request", connection, message });
   }
 
   /** How fast this node's clock runs against the world's. */
@@ -462,17 +372,15 @@ export class SimNode {
   }
 }
 
+export function entropyOf(random: Random): Entropy {
+  return (count) => Uint8Array.from({ length: count }, () => random.below(256));
+}
+
 /** What a process makes of its record; one that it cannot have written is a defect here. */
 function voteOf(found: Uint8Array | null): DurableVote {
   const vote = found === null ? NO_VOTE : decodeVote(found);
   assert(typeof vote !== "string", "a voter reads what it wrote");
   return vote;
-}
-
-function ceilingOf(found: Uint8Array | null): Incarnation {
-  const ceiling = found === null ? incarnation(0) : decodeCeiling(found);
-  assert(typeof ceiling !== "string", "a member reads what it wrote");
-  return ceiling;
 }
 
 export function memberRecord(index: number, role: NodeRecord["role"]): NodeRecord {

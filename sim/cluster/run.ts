@@ -55,10 +55,11 @@ const AGREE_MS: Readonly<Record<ProfileName, number>> = {
   ...{ lan: 60_000, local: 60_000, dc: 60_000 },
   wan: 180_000,
 };
+/** Groups that came up apart learn of each other when they ask for the name again. */
+const NAMES_MS = 100_000;
 /** A voter may be cooling down from the chaos; afterwards it takes some patiences. */
 const COOLDOWN_MS_MAX = 120_000;
 const PATIENCES_MAX = 5;
-const STATE_EVERY_MS = 2_000;
 /** Suspicion without any confirmation, for 26 members, plus a round of probes. */
 const DRILL_MS: Readonly<Record<ProfileName, number>> = {
   lan: 25_000,
@@ -105,7 +106,6 @@ class Run {
   constructor(options: RunOptions, plan: SwarmPlan) {
     this.#options = options;
     this.#plan = plan;
-    const rules = rulesWithout(options.mutant);
     this.#electionConfig = ELECTION_PROFILES[plan.election];
     this.#swimConfig = { ...SWIM_PROFILES[plan.profile], unconfirmedMax: UNCONFIRMED_MAX };
     this.cluster = new Cluster({
@@ -113,11 +113,11 @@ class Run {
       members: plan.members,
       electing: plan.electing,
       swimConfig: this.#swimConfig,
-      swimRules: rules.swim,
       electionConfig: this.#electionConfig,
-      electionRules: rules.election,
-      laneRules: rules.lane,
+      rules: rulesWithout(options.mutant),
       clockDrift: plan.clockDrift,
+      ...(plan.discovery === "names" ? { seedCount: 0 } : {}),
+      named: plan.discovery !== "seeds",
     });
     const { world, nodes } = this.cluster;
     this.#violations = new Violations(world);
@@ -129,10 +129,11 @@ class Run {
     const { world } = this.cluster;
     this.#watch();
     this.cluster.startAll(2_000);
-    this.#keepStating();
     const { healAt } = this.#plan;
     if (this.#until(healAt)) return this.#violations.first;
-    this.#await("M5", "views agree", AGREE_MS[this.#plan.profile], () => this.cluster.viewsAgree());
+    const { profile, discovery } = this.#plan;
+    const agreeMs = AGREE_MS[profile] + (discovery === "names" ? NAMES_MS : 0);
+    this.#await("M5", "views agree", agreeMs, () => this.cluster.viewsAgree());
     const { leaderTimeoutMs, leaderTimeoutJitterMs } = this.#electionConfig;
     const patienceMs = leaderTimeoutMs + leaderTimeoutJitterMs;
     const leaderMs = COOLDOWN_MS_MAX + PATIENCES_MAX * patienceMs;
@@ -226,14 +227,5 @@ class Run {
       const names = unaware.map(({ id }) => id).join(", ");
       this.#violations.report("M7", `${names} have not noticed ${victim.id} in ${boundMs} ms`);
     }
-  }
-
-  /** Every node embeds a fresh state now and then, so that ordering is exercised. */
-  #keepStating(): void {
-    const { world, nodes } = this.cluster;
-    for (const node of nodes) {
-      if (node.state === "up") node.stepSwim({ kind: "setState", body: Uint8Array.of(1, 2, 3) });
-    }
-    world.schedule(world.now + STATE_EVERY_MS, "step", 0, () => this.#keepStating());
   }
 }

@@ -10,7 +10,7 @@ import { SWIM_PROFILES } from "../../src/core/cluster/swim/config.ts";
 import { shrink } from "../kernel/shrink.ts";
 import { Cluster } from "./cluster.ts";
 import { MUTANTS } from "./mutants.ts";
-import type { SimNode } from "./node.ts";
+import { OPERATOR, type SimNode } from "./node.ts";
 import type { RunOptions } from "./run.ts";
 import { runSeed } from "./run.ts";
 
@@ -72,7 +72,7 @@ describe("the simulator", { timeout: 120_000 }, () => {
     ["election.oneVotePerTerm", "E2"],
     ["election.persistVotes", "E2"],
     ["election.preVoteFirst", "E5"],
-    ["lane.waitForSync", "E2"],
+    ["barrier.waitForSync", "E2"],
   ])("finds the planted mutant %s by %s", (mutant, id) => {
     const size = { members: 6, electing: 3 };
     const finds = (seed: number): boolean =>
@@ -131,7 +131,7 @@ describe("a whole cluster", { timeout: 120_000 }, () => {
   it("B-52b: join, leave, join are ordered by incarnation, whatever order news comes in", () => {
     const cluster = settled(6);
     const node = at(cluster, 4);
-    node.stepSwim({ kind: "leave" });
+    node.push({ kind: "leave", requester: OPERATOR });
     cluster.world.runUntil(cluster.world.now + 6_000);
     node.crash();
     expect(at(cluster, 0).swim?.look(node.id)?.status).toBe("left");
@@ -142,7 +142,7 @@ describe("a whole cluster", { timeout: 120_000 }, () => {
 
   it("B-52c: a farewell ends: gossip about it dies down", () => {
     const cluster = settled(6);
-    at(cluster, 4).stepSwim({ kind: "leave" });
+    at(cluster, 4).push({ kind: "leave", requester: OPERATOR });
     cluster.world.runUntil(cluster.world.now + 20_000);
     const queued = cluster.nodes.map((node) => node.swim?.sizes().queue);
     expect(queued).toEqual([0, 0, 0, 0, 0, 0]);
@@ -152,8 +152,9 @@ describe("a whole cluster", { timeout: 120_000 }, () => {
     const cluster = settled(6);
     at(cluster, 4).crash();
     cluster.world.runUntil(cluster.world.now + 20_000);
-    at(cluster, 0).stepSwim({ kind: "forceLeave", id: nodeId("n4") });
-    at(cluster, 0).stepSwim({ kind: "forceLeave", id: nodeId("n3") });
+    for (const id of [nodeId("n4"), nodeId("n3")]) {
+      at(cluster, 0).push({ kind: "forceLeave", id, requester: OPERATOR });
+    }
     cluster.world.runUntil(cluster.world.now + 5_000);
     const seen = cluster.up().map((node) => node.swim?.look(nodeId("n4"))?.status);
     expect(new Set(seen)).toEqual(new Set(["left"]));
@@ -187,7 +188,8 @@ describe("a whole cluster", { timeout: 120_000 }, () => {
     cluster.startAll(0);
     cluster.world.runUntil(10);
     cluster.nodes.forEach((node, index) => {
-      if (index > 0) node.stepSwim({ kind: "join", seeds: [at(cluster, index - 1).address] });
+      const addresses = [at(cluster, Math.max(0, index - 1)).address];
+      node.push({ kind: "join", addresses, requester: OPERATOR });
     });
     cluster.world.runUntil(60_000);
     expect(cluster.viewsAgree()).toBe(true);

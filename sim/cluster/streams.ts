@@ -8,37 +8,70 @@
  *     accepting                  judges the hello                            serves
  */
 
-import type { SwimStreamPacket } from "../../src/core/cluster/swim/messages.ts";
-import type { SwimEffect, SwimInput } from "../../src/core/cluster/swim/types.ts";
-import { decodeStreamMessage, encodeStreamMessage } from "../../src/wire/registry.ts";
+import type { ExchangeResult, MemberEffect } from "../../src/core/tiers/process/member-types.ts";
+import { PROBE } from "../../src/wire/frame.ts";
+import {
+  decodeStreamMessage,
+  encodeStreamMessage,
+  type StreamEnvelope,
+} from "../../src/wire/registry.ts";
 import type { StreamEvent, StreamGuard } from "../../src/wire/stream-guard.ts";
 import type { SimNode, Surroundings } from "./node.ts";
 
 /** Bytes of a refusal on the way back. */
 const RESET_BYTES = 40;
+/** Pairs the one reply of a connection with its one request. */
+const CORRELATION = 1;
 
-export function openSimStream(
+type OpenExchange = Extract<MemberEffect, { readonly kind: "openExchange" }>;
+type Probe = Extract<MemberEffect, { readonly kind: "probe" }>;
+
+/** Does anybody answer there? One trip there and one back, or silence. */
+export function probeSimStream(
   from: SimNode,
-  effect: Extract<SwimEffect, { kind: "openStream" }>,
+  { probe, address, timeoutMs }: Probe,
   around: Surroundings,
 ): void {
+  const { world, network } = around;
+  const { life } = from;
+  let open = true;
+  const end = (at: number, answered: boolean): void =>
+    world.schedule(at, "streamReply", from.place, () =>
+      from.inLife(life, false, () => {
+        if (open) from.push({ kind: "probed", probe, answered });
+        open = false;
+      }),
+    );
+  end(world.now + timeoutMs / from.rate, false);
+  const target = around.resolve(address);
+  if (target === undefined) return;
+  const there = network.stream(from.place, target.place, PROBE.length, world.now);
+  if (there === null) return;
+  world.schedule(there, "streamRequest", target.place, () => {
+    const answers = target.state !== "down";
+    const back = (): void => {
+      const at = network.stream(target.place, from.place, PROBE.length, world.now);
+      if (at !== null) end(at, answers);
+    };
+    if (answers) target.inLife(target.life, false, back);
+    else back();
+  });
+}
+
+export function openSimStream(from: SimNode, effect: OpenExchange, around: Surroundings): void {
   const stream = new SimStream(from, effect, around);
   stream.dial();
 }
 
 class SimStream {
   readonly #from: SimNode;
-  readonly #effect: Extract<SwimEffect, { kind: "openStream" }>;
+  readonly #effect: OpenExchange;
   readonly #around: Surroundings;
   /** Of the dialling process; its end ends the exchange. */
   readonly #life: number;
   #open = true;
 
-  constructor(
-    from: SimNode,
-    effect: Extract<SwimEffect, { kind: "openStream" }>,
-    around: Surroundings,
-  ) {
+  constructor(from: SimNode, effect: OpenExchange, around: Surroundings) {
     this.#from = from;
     this.#effect = effect;
     this.#around = around;
@@ -47,10 +80,8 @@ class SimStream {
 
   dial(): void {
     const { world } = this.#around;
-    this.#finish("streamFailed", world.now + this.#effect.timeoutMs / this.#from.rate, {
-      kind: "streamFailed",
-      exchange: this.#effect.exchange,
-    });
+    const late = world.now + this.#effect.timeoutMs / this.#from.rate;
+    this.#finish(late, { ok: false, refused: false, problem: "no reply in time" });
     const target = this.#around.resolve(this.#effect.to);
     if (target === undefined) return;
     const client = this.#from.streamGuard("client");
@@ -69,7 +100,7 @@ class SimStream {
     this.#carry(target, this.#from, met.reply, (welcome) => {
       this.#ours(() => {
         if (client.push(welcome).kind !== "ready") return;
-        const request = client.seal(encodePacket(this.#effect.packet));
+        const request = client.seal(this.#request());
         this.#carry(this.#from, target, request, (sealed) => {
           if (target.life !== life) this.#reset(target, false);
           else target.inLife(life, false, () => this.#serve(target, server, client, sealed));
@@ -79,15 +110,14 @@ class SimStream {
   }
 
   #serve(target: SimNode, server: StreamGuard, client: StreamGuard, sealed: Uint8Array): void {
-    const packet = decodePacket(server.push(sealed));
-    if (packet === null) return;
-    target.serve(packet, (answer) => {
-      const reply = server.seal(encodePacket(answer.packet));
-      const { exchange } = this.#effect;
-      this.#carry(target, this.#from, reply, (arrived) => {
+    const request = decodeEvent(server.push(sealed));
+    if (request === null) return;
+    target.serve(request, (answer) => {
+      const sealedReply = server.seal(encodeStreamMessage({ ...answer, correlation: CORRELATION }));
+      this.#carry(target, this.#from, sealedReply, (arrived) => {
         this.#ours(() => {
-          const answered = decodePacket(client.push(arrived));
-          if (answered !== null) this.#end({ kind: "streamReply", exchange, packet: answered });
+          const reply = decodeEvent(client.push(arrived));
+          if (reply !== null) this.#end({ ok: true, reply });
         });
       });
     });
@@ -96,7 +126,7 @@ class SimStream {
   /** One trip of one frame; it never arrives while the way is cut. */
   #carry(a: SimNode, b: SimNode, frame: Uint8Array, arrive: (frame: Uint8Array) => void): void {
     const { world, network } = this.#around;
-    const [from, to] = [a.spec.index, b.spec.index];
+    const [from, to] = [a.place, b.place];
     const at = network.stream(from, to, frame.length, world.now);
     if (at === null) return;
     const name = b === this.#from ? "streamReply" : "streamRequest";
@@ -106,17 +136,19 @@ class SimStream {
   /** Nobody listens there, or no longer: the other host says so. */
   #reset(target: SimNode, refused: boolean): void {
     const { world, network } = this.#around;
-    const [a, b] = [this.#from.spec.index, target.spec.index];
+    const [a, b] = [this.#from.place, target.place];
     const back = network.stream(b, a, RESET_BYTES, world.now);
-    const { exchange } = this.#effect;
-    if (back !== null) {
-      this.#finish("streamFailed", back, { kind: "streamFailed", exchange, refused });
-    }
+    if (back !== null) this.#finish(back, { ok: false, refused, problem: "reset" });
   }
 
-  #finish(name: "streamFailed", at: number, input: SwimInput): void {
-    this.#around.world.schedule(at, name, this.#from.spec.index, () => {
-      this.#ours(() => this.#end(input));
+  #request(): Uint8Array {
+    const { packet: value } = this.#effect;
+    return encodeStreamMessage({ name: "membership", correlation: CORRELATION, value });
+  }
+
+  #finish(at: number, result: ExchangeResult): void {
+    this.#around.world.schedule(at, "streamFailed", this.#from.place, () => {
+      this.#ours(() => this.#end(result));
     });
   }
 
@@ -128,18 +160,15 @@ class SimStream {
     });
   }
 
-  #end(input: SwimInput): void {
+  #end(result: ExchangeResult): void {
     this.#open = false;
-    this.#from.stepSwim(input);
+    const { exchange, to } = this.#effect;
+    this.#from.push({ kind: "exchanged", exchange, to, result });
   }
 }
 
-function encodePacket(packet: SwimStreamPacket): Uint8Array {
-  return encodeStreamMessage({ name: "membership", correlation: 1, value: packet });
-}
-
-function decodePacket(event: StreamEvent): SwimStreamPacket | null {
+function decodeEvent(event: StreamEvent): StreamEnvelope | null {
   if (event.kind !== "data") return null;
   const decoded = decodeStreamMessage(event.plain);
-  return decoded.ok && decoded.value.name === "membership" ? decoded.value.value : null;
+  return decoded.ok ? decoded.value : null;
 }

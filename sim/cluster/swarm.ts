@@ -10,6 +10,7 @@ import type { ProfileName } from "../../src/core/cluster/swim/config.ts";
 import type { DiskFaults } from "../kernel/disk.ts";
 import type { LinkFaults } from "../kernel/network.ts";
 import { CALM_LINKS } from "../kernel/network.ts";
+import type { NamesMode } from "./names.ts";
 
 export type Fault =
   | {
@@ -61,7 +62,11 @@ export type Fault =
   | { readonly kind: "leaderTrouble"; readonly restartAfterMs: number; readonly forMs: number }
   | { readonly kind: "resign" }
   /** A copy of a voter's record rots; then an election comes, and power goes while the voter saves. */
-  | { readonly kind: "powerCut"; readonly node: number; readonly forMs: number };
+  | { readonly kind: "powerCut"; readonly node: number; readonly forMs: number }
+  /** A new key is added, used, and the old one removed; each step waits until the one before is everywhere. */
+  | { readonly kind: "rotateKeys"; readonly spreadMs: number }
+  /** For a while the name server answers so. */
+  | { readonly kind: "names"; readonly mode: NamesMode; readonly forMs: number };
 
 interface TimedFault {
   readonly at: number;
@@ -73,6 +78,8 @@ export interface SwarmPlan {
   readonly electing: number;
   readonly profile: ProfileName;
   readonly election: ElectionProfileName;
+  /** How members find each other: configured addresses, a name, or both. */
+  readonly discovery: "seeds" | "names" | "both";
   readonly clockDrift: number;
   readonly links: LinkFaults;
   readonly disk: DiskFaults;
@@ -104,6 +111,7 @@ export function drawPlan(random: Random, minutes: number, size: SwarmSize | null
     electing,
     profile,
     election,
+    discovery: random.fork("discovery").pick(["seeds", "seeds", "names", "both"]),
     clockDrift: random.pick([0, 0.01, 0.045]),
     links: drawLinks(random.fork("links")),
     disk: drawDisk(random.fork("disk")),
@@ -160,6 +168,8 @@ const KINDS: readonly (readonly [Fault["kind"], number])[] = [
   ["leaderTrouble", 2],
   ["resign", 1],
   ["powerCut", 1],
+  ["rotateKeys", 1],
+  ["names", 1],
 ];
 
 function drawFaults(random: Random, count: number, electing: number, healAt: number): TimedFault[] {
@@ -224,6 +234,10 @@ function drawFault(kind: Fault["kind"], random: Random, count: number, electing:
       return { kind };
     case "powerCut":
       return { kind, node: random.below(electing), forMs: 500 + random.float() * 3_000 };
+    case "rotateKeys":
+      return { kind, spreadMs: random.pick([100, 2_000, 10_000]) };
+    case "names":
+      return { kind, mode: random.pick(["part", "stale", "failing"]), forMs };
   }
 }
 
