@@ -57,6 +57,11 @@ type Answer = (reply: MemberReply) => void;
 /** Requests that may wait for their answer at one time. */
 const ANSWERS_MAX = 1_024;
 
+/** What an operator named cannot be joined; one sentence. */
+export class JoinError extends Error {
+  override readonly name = "JoinError";
+}
+
 export class Agent {
   readonly config: AgentConfig;
   readonly process: MemberProcess;
@@ -135,23 +140,30 @@ export class Agent {
     return agent;
   }
 
-  /** An operator names addresses to join now; what they came to mean. */
+  /** An operator names addresses to join now. Rejects with a sentence when one of them means nothing. */
   async join(texts: readonly string[], requester: AuditRequester): Promise<readonly Address[]> {
-    const found: Address[] = [];
+    const meant = await Promise.all(texts.map((text) => this.#meaningOf(text)));
+    const addresses = meant.flat();
+    this.#driven.push({ kind: "join", addresses, requester });
+    return addresses;
+  }
+
+  async #meaningOf(text: string): Promise<readonly Address[]> {
     const { bind } = this.config;
-    for (const text of texts) {
-      const parsed = parseAddress(text, bind.port);
-      if (!parsed.ok) continue;
-      if (isIP(parsed.host) !== 0) {
-        found.push(parsed.address);
-        continue;
-      }
-      const { dnsTimeoutMs } = BOOTSTRAP_DEFAULTS;
-      const answer = await resolveName(text, bind.port, dnsTimeoutMs).catch(() => null);
-      found.push(...(answer?.addresses ?? []));
+    // Members are called by names, and reached at addresses: one is easily given for the other.
+    const member = this.members().find(({ name }) => name === text);
+    if (member !== undefined) {
+      throw new JoinError(`"${text}" is the name of a member; its address is ${member.address}`);
     }
-    this.#driven.push({ kind: "join", addresses: found, requester });
-    return found;
+    const parsed = parseAddress(text, bind.port);
+    if (!parsed.ok) throw new JoinError(parsed.problem);
+    if (isIP(parsed.host) !== 0) return [parsed.address];
+    const { dnsTimeoutMs } = BOOTSTRAP_DEFAULTS;
+    const answer = await resolveName(text, bind.port, dnsTimeoutMs).catch((error: unknown) => {
+      const problem = errorText(error);
+      throw new JoinError(`"${text}" is no address, and no name that DNS knows: ${problem}`);
+    });
+    return answer.addresses;
   }
 
   /** An operator knows that a failed member will not return. */

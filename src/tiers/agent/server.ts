@@ -22,7 +22,7 @@ import {
 } from "../../host/control/server.ts";
 import type { AuditRequester } from "../../host/ports/audit.ts";
 import type { Log } from "../../host/ports/log.ts";
-import type { Agent } from "./agent.ts";
+import { type Agent, JoinError } from "./agent.ts";
 import type { AgentEvent } from "./events.ts";
 import { agentMetrics } from "./metrics.ts";
 
@@ -100,7 +100,7 @@ function routesOf(options: AgentServerOptions): Readonly<Record<string, Handler>
     "POST /v1/keys/reload": ({ requester }) => json(reload(agent, requester)),
     "POST /v1/join": async (request) => {
       const addresses = textsOf(await request.json(), "addresses");
-      return json({ trying: await agent.join(addresses, request.requester) });
+      return json({ trying: await join(agent, addresses, request.requester) });
     },
     "POST /v1/force-leave": async (request) =>
       json(forceLeave(agent, await request.json(), request.requester)),
@@ -109,6 +109,19 @@ function routesOf(options: AgentServerOptions): Readonly<Record<string, Handler>
       return json({ leaving: true });
     },
   };
+}
+
+async function join(
+  agent: Agent,
+  addresses: readonly string[],
+  requester: AuditRequester,
+): Promise<readonly string[]> {
+  try {
+    return await agent.join(addresses, requester);
+  } catch (error) {
+    if (error instanceof JoinError) throw new HttpError(400, error.message);
+    throw error;
+  }
 }
 
 function forceLeave(

@@ -90,6 +90,21 @@ describe("an agent", () => {
     await port.close();
   });
 
+  it("asked to join a member's name or what is no address says so, and tries nothing", async () => {
+    const join = async (text: string): Promise<string> => {
+      const body = JSON.stringify({ addresses: [`${cluster.host(1)}:7946`, text] });
+      const headers = { "content-type": "application/json" };
+      const url = `http://${first.api}/v1/join`;
+      const response = await fetch(url, { method: "POST", body, headers });
+      return `${response.status} ${await response.text()}`;
+    };
+    const here = `${cluster.host(1)}:7946`;
+    expect(await join("n1")).toMatch(`400 {"error":"\\"n1\\" is the name of a member`);
+    expect(await join("n1")).toContain(`its address is ${here}`);
+    expect(await join("10.0.0.1:99999")).toMatch("400");
+    expect(await join(here)).toContain(`200 {"trying":["${here}","${here}"]}`);
+  });
+
   it("does not start from a vote file that it cannot read, and says what to do", async () => {
     const directory = join(cluster.directory, "n3");
     mkdirSync(directory);
