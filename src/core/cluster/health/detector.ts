@@ -169,6 +169,19 @@ export class HierarchicalDetector {
     return true;
   }
 
+  /**
+   * It answered for this job: neither suspected nor dead for it any more, whatever its incarnation. A
+   * worker raises that only when membership accuses it, so it could never clear itself of a job's doubt.
+   */
+  answeredJob(job: string, node: NodeId): boolean {
+    const dead = this.#jobDead.get(job);
+    const wasDead = dead?.delete(node) === true;
+    if (dead?.size === 0) this.#jobDead.delete(job);
+    const suspected = this.#jobs.get(job)?.has(node) === true;
+    this.#dropJob(job, node);
+    return wasDead || suspected;
+  }
+
   /** HFD-10: a finished job's suspicions end without a word; how many there were. */
   clearJob(job: string): number {
     const suspicions = this.#jobs.get(job) ?? new Map<NodeId, Suspicion>();

@@ -81,6 +81,20 @@ describe("two-layer detection", () => {
     expect(subject.statusOf(x)).toBe("ALIVE");
   });
 
+  it("an answer for a job clears doubt and death for it, at the incarnation it always had", () => {
+    const subject = detector();
+    subject.suspectJob("j1", x, inc(3), me, 0);
+    subject.suspectJob("j2", x, inc(3), me, 0);
+    expect([subject.refuteJob("j1", x, inc(3)), subject.answeredJob("j1", x)]).toEqual([
+      false,
+      true,
+    ]);
+    expect(run(subject, 0, 60_000)).toMatchObject([{ kind: "jobDeath", job: "j2" }]);
+    expect([subject.isAliveForJob("j1", x), subject.isAliveForJob("j2", x)]).toEqual([true, false]);
+    expect([subject.answeredJob("j2", x), subject.answeredJob("j2", x)]).toEqual([true, false]);
+    expect(subject.statusOf(x)).toBe("ALIVE");
+  });
+
   it("a finished job ends its suspicions without a late call (HFD-10)", () => {
     const subject = detector();
     subject.suspectJob("j", x, inc(1), me, 0);
