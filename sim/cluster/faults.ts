@@ -136,8 +136,10 @@ export class FaultDriver {
     this.#reload(spreadMs, () => {
       keys.use();
       this.#reload(spreadMs, () => {
-        keys.end();
-        this.#reload(spreadMs, () => {});
+        keys.remove();
+        this.#reload(spreadMs, () => {
+          keys.rotating = false;
+        });
       });
     });
   }

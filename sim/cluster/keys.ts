@@ -7,7 +7,7 @@ import { KeyRing } from "../../src/wire/key-ring.ts";
 export class Keys {
   #count = 1;
   #ring = ringOf([1]);
-  /** Between the first and the last step of a rotation. */
+  /** From the first step of a rotation until the last is finished everywhere. */
   rotating = false;
 
   get ring(): KeyRing {
@@ -24,10 +24,9 @@ export class Keys {
     this.#ring = ringOf([this.#count + 1, this.#count]);
   }
 
-  end(): void {
+  remove(): void {
     this.#count++;
     this.#ring = ringOf([this.#count]);
-    this.rotating = false;
   }
 }
 
