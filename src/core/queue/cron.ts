@@ -7,6 +7,8 @@
  * Times are epoch milliseconds; calendars are computed by hand, because this room has no clock.
  */
 
+import { civilDate } from "../base/civil.ts";
+
 interface Cron {
   readonly minutes: ReadonlySet<number>;
   readonly hours: ReadonlySet<number>;
@@ -90,24 +92,11 @@ export function nextTick(cron: Cron, afterMs: number): number | undefined {
 }
 
 function matchesDay(cron: Cron, day: number): boolean {
-  const { month, dayOfMonth } = civil(day);
+  const { month, dayOfMonth } = civilDate(day);
   if (!cron.months.has(month)) return false;
   const byDay = cron.days.has(dayOfMonth);
   const byWeekday = cron.weekdays.has((((day + 4) % 7) + 7) % 7);
   return cron.eitherDay ? byDay || byWeekday : byDay && byWeekday;
-}
-
-/** Days since 1970-01-01 to month and day, proleptic Gregorian (Hinnant's algorithm). */
-function civil(day: number): { readonly month: number; readonly dayOfMonth: number } {
-  const z = day + 719_468;
-  const era = Math.floor(z / 146_097);
-  const doe = z - era * 146_097;
-  const yoe = Math.floor(
-    (doe - Math.floor(doe / 1_460) + Math.floor(doe / 36_524) - Math.floor(doe / 146_096)) / 365,
-  );
-  const doy = doe - (365 * yoe + Math.floor(yoe / 4) - Math.floor(yoe / 100));
-  const mp = Math.floor((5 * doy + 2) / 153);
-  return { month: mp < 10 ? mp + 3 : mp - 9, dayOfMonth: doy - Math.floor((153 * mp + 2) / 5) + 1 };
 }
 
 function parseField(

@@ -1,0 +1,15 @@
+import { describe, expect, it } from "vitest";
+import { civilDate } from "./civil.ts";
+
+describe("a date by hand", () => {
+  it("is that of the platform's calendar, over leap years and centuries", () => {
+    for (let day = -200_000; day < 200_000; day += 37) {
+      const date = new Date(day * 86_400_000);
+      expect(civilDate(day)).toEqual({
+        year: date.getUTCFullYear(),
+        month: date.getUTCMonth() + 1,
+        dayOfMonth: date.getUTCDate(),
+      });
+    }
+  });
+});
