@@ -73,6 +73,18 @@ const table = {
     ],
     pure: true,
   },
+  /** What a node keeps on disk: its log, checkpoints of its state, finished jobs. */
+  "core/ledger/store": {
+    path: "src/core/ledger/store/",
+    imports: [
+      "core/base",
+      "core/ledger/log",
+      "core/ledger/group",
+      "core/ledger/job",
+      "core/ledger/node",
+    ],
+    pure: true,
+  },
   "core/tiers/gate": { path: "src/core/tiers/gate/", imports: ["core/base"], pure: true },
   "core/tiers/manager": {
     path: "src/core/tiers/manager/",
@@ -129,7 +141,10 @@ const table = {
     ],
   },
   /** The write-ahead log on real files. */
-  "ledger/log": { path: "src/ledger/log/", imports: ["core/base", "core/ledger/log", "host"] },
+  "ledger/log": {
+    path: "src/ledger/log/",
+    imports: ["core/base", "core/ledger/log", "host/ports", "host"],
+  },
   ledger: {
     path: "src/ledger/",
     imports: [
@@ -139,6 +154,7 @@ const table = {
       "core/ledger/job",
       "core/ledger/keys",
       "core/ledger/node",
+      "core/ledger/store",
       "wire",
       "host/ports",
       "host/control",

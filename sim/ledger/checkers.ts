@@ -21,8 +21,9 @@ import { initialState, type JobState } from "../../src/core/ledger/job/job-state
 import { shardIndex } from "../../src/core/ledger/node/topology.ts";
 import type { LedgerEffect } from "../../src/core/ledger/node/types.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
-import type { GroupImages, LedgerProcess, LedgerWatcher, Opened } from "./node.ts";
+import type { LedgerProcess, LedgerWatcher } from "./node.ts";
 import { NodeObserver } from "./observer.ts";
+import type { Opened } from "./storage.ts";
 
 interface GroupTruth {
   readonly id: GroupId;
@@ -66,11 +67,15 @@ export class LedgerCheckers implements LedgerWatcher {
     return observer;
   }
 
-  onRecovered(process: LedgerProcess, opening: Opened, images: GroupImages): void {
-    if (opening.outcome.tornTail !== null) this.marks.add("wal.tornTail");
-    if (opening.checkpoint !== null) this.marks.add("wal.checkpoint");
-    if (opening.outcome.firstLsn > 1) this.marks.add("wal.compacted");
-    this.observer(process).recovered(opening, images, process.disk.names());
+  mark(name: string): void {
+    this.marks.add(name);
+  }
+
+  onRecovered(process: LedgerProcess, opened: Opened): void {
+    if (opened.outcome.tornTail !== null) this.marks.add("wal.tornTail");
+    if (opened.checkpoint !== null) this.marks.add("wal.checkpoint");
+    if (opened.outcome.firstLsn > 1) this.marks.add("wal.compacted");
+    this.observer(process).recovered(opened, process.disk.names());
     this.#applied.set(process.id, new Map());
     this.#commits.set(process.id, new Map());
   }

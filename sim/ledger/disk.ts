@@ -12,6 +12,7 @@
 
 import { assert } from "../../src/core/base/assert.ts";
 import type { Random } from "../../src/core/base/random.ts";
+import type { FileEntry } from "../../src/core/ledger/log/files.ts";
 
 export interface LedgerDiskFaults {
   readonly pageBytes: number;
@@ -24,14 +25,15 @@ export interface LedgerDiskFaults {
   readonly shortWriteChance: number;
 }
 
+export type DiskSpace = "free" | "growthFull" | "allFull";
+
 interface SimFile {
+  /** What a reader sees, and what the medium has; they may differ in length. */
   cached: Uint8Array;
   durable: Uint8Array;
   readonly dirty: Set<number>;
   /** Pages of the sync under way, as they were when it began. */
   syncing: Map<number, Uint8Array> | null;
-  /** Its size and first contents are on the medium. */
-  settled: boolean;
 }
 
 type NameChange =
@@ -45,8 +47,8 @@ export class LedgerDisk {
   #names = new Map<string, SimFile>();
   #durableNames = new Map<string, SimFile>();
   #changes: NameChange[] = [];
-  /** No space: writes and new files fail with ENOSPC. */
-  full = false;
+  /** No space: what grows fails with ENOSPC, or every write does, as where blocks are copied on write. */
+  full: DiskSpace = "free";
   /** Chances of errors are drawn only during the chaos. */
   calm = false;
 
@@ -66,18 +68,22 @@ export class LedgerDisk {
     return [...this.#names.keys()].sort();
   }
 
+  list(directory: string): FileEntry[] {
+    return this.names()
+      .filter((path) => directoryOf(path) === directory)
+      .map((path) => {
+        return { name: path.slice(directory.length + 1), bytes: this.read(path).length };
+      });
+  }
+
   read(name: string): Uint8Array {
     return this.#file(name).cached;
   }
 
+  /** Of zeros; on the medium it is empty until it is synced. */
   create(name: string, bytes: number): void {
-    const file: SimFile = {
-      cached: new Uint8Array(bytes),
-      durable: new Uint8Array(bytes),
-      dirty: new Set(),
-      syncing: null,
-      settled: false,
-    };
+    const [cached, durable] = [new Uint8Array(bytes), new Uint8Array(0)];
+    const file: SimFile = { cached, durable, dirty: new Set(), syncing: null };
     this.#change({ kind: "link", name, file });
   }
 
@@ -89,9 +95,15 @@ export class LedgerDisk {
     this.#change({ kind: "rename", from, to });
   }
 
-  syncDirectory(): void {
-    this.#durableNames = new Map(this.#names);
-    this.#changes = [];
+  syncDirectory(directory: string): void {
+    const isHere = (name: string): boolean => directoryOf(name) === directory;
+    for (const name of this.#durableNames.keys()) {
+      if (isHere(name)) this.#durableNames.delete(name);
+    }
+    for (const [name, file] of this.#names) if (isHere(name)) this.#durableNames.set(name, file);
+    this.#changes = this.#changes.filter((change) => {
+      return !isHere(change.kind === "rename" ? change.to : change.name);
+    });
   }
 
   /** Writes the first `bytesMax` bytes of the chunks; how many that were. */
@@ -100,6 +112,8 @@ export class LedgerDisk {
     let done = 0;
     for (const chunk of chunks) {
       const part = chunk.subarray(0, Math.max(0, Math.min(chunk.length, bytesMax - done)));
+      const end = offset + done + part.length;
+      if (end > file.cached.length) file.cached = resized(file.cached, end);
       file.cached.set(part, offset + done);
       done += part.length;
     }
@@ -107,46 +121,50 @@ export class LedgerDisk {
     return done;
   }
 
-  /** Everything from `offset` on becomes zero, and the file is this long. */
-  cut(name: string, offset: number, bytes: number): void {
+  /** Cuts the file, or lengthens it by zeros. */
+  resize(name: string, bytes: number): void {
     const file = this.#file(name);
-    if (file.cached.length !== bytes) {
-      file.cached = resized(file.cached, bytes);
-      file.durable = resized(file.durable, bytes);
-    }
-    file.cached.fill(0, offset);
-    this.#soil(file, offset, bytes);
+    const before = file.cached.length;
+    file.cached = resized(file.cached, bytes);
+    this.#soil(file, Math.min(before, bytes), bytes);
   }
 
   /** Called when the sync begins; the answer when it has ended well. */
   beginSync(name: string): () => void {
     const file = this.#file(name);
     const { pageBytes } = this.faults;
+    // A process was killed while it waited for a sync: its pages are still to be written.
+    for (const page of file.syncing?.keys() ?? []) file.dirty.add(page);
     const pages = new Map<number, Uint8Array>();
     for (const page of file.dirty) {
       pages.set(page, file.cached.slice(page * pageBytes, (page + 1) * pageBytes));
     }
     file.dirty.clear();
     file.syncing = pages;
+    const { length } = file.cached;
     return () => {
-      for (const [page, bytes] of pages) file.durable.set(bytes, page * pageBytes);
+      if (file.durable.length !== length) file.durable = resized(file.durable, length);
+      this.#store(file, pages);
       file.syncing = null;
-      file.settled = true;
     };
   }
 
   /** The sync under way failed: some of its pages are on the medium, the rest is forgotten. */
   failSync(name: string): void {
     const file = this.#file(name);
-    const { pageBytes } = this.faults;
-    for (const [page, bytes] of file.syncing ?? []) {
-      if (this.#random.chance(0.5)) file.durable.set(bytes, page * pageBytes);
+    for (const page of file.syncing ?? []) {
+      if (this.#random.chance(0.5)) this.#store(file, [page]);
     }
     file.syncing = null;
   }
 
-  sync(name: string): void {
-    this.beginSync(name)();
+  #store(file: SimFile, pages: Iterable<readonly [number, Uint8Array]>): void {
+    const { pageBytes } = this.faults;
+    for (const [page, bytes] of pages) {
+      const at = page * pageBytes;
+      const room = Math.max(0, file.durable.length - at);
+      file.durable.set(bytes.subarray(0, room), Math.min(at, file.durable.length));
+    }
   }
 
   /** Whether these bytes lie on the medium as a reader sees them. */
@@ -167,8 +185,9 @@ export class LedgerDisk {
   }
 
   /** The error this operation meets; null: none. */
-  drawError(during: "write" | "sync" | "create"): "EIO" | "ENOSPC" | null {
-    if (this.full && during !== "sync") return "ENOSPC";
+  drawError(during: "write" | "sync" | "create", grows = false): "EIO" | "ENOSPC" | null {
+    const needsSpace = grows || this.full === "allFull";
+    if (this.full !== "free" && needsSpace && during !== "sync") return "ENOSPC";
     if (this.calm) return null;
     const { syncErrorChance, writeErrorChance } = this.faults;
     const chance = during === "sync" ? syncErrorChance : writeErrorChance;
@@ -206,24 +225,16 @@ export class LedgerDisk {
   }
 
   #lose(file: SimFile): void {
-    const { pageBytes } = this.faults;
     const pages = new Set([...file.dirty, ...(file.syncing?.keys() ?? [])]);
-    for (const page of pages) this.#losePage(file, page);
-    if (!file.settled) {
-      const bytes = this.#random.pick([0, this.#random.below(file.durable.length + 1), Infinity]);
-      if (bytes < file.durable.length) file.durable = file.durable.slice(0, bytes);
+    const [short, long] = [file.durable.length, file.cached.length].sort((x, y) => x - y);
+    if (short !== undefined && long !== undefined && short !== long) {
+      const between = short + this.#random.below(long - short + 1);
+      file.durable = resized(file.durable, this.#random.pick([short, between, long]));
     }
+    for (const page of pages) this.#losePage(file, page);
     file.dirty.clear();
     file.syncing = null;
-    file.settled = true;
-    const same = file.cached.length === file.durable.length;
-    if (!same) file.cached = file.durable.slice();
-    else {
-      for (const page of pages) {
-        const at = page * pageBytes;
-        file.cached.set(file.durable.subarray(at, at + pageBytes), at);
-      }
-    }
+    file.cached = file.durable.slice();
   }
 
   #losePage(file: SimFile, page: number): void {
@@ -233,9 +244,9 @@ export class LedgerDisk {
     const draw = this.#random.float();
     if (draw < 0.35) return;
     const syncing = file.syncing?.get(page);
-    if (draw < 0.7) file.durable.set(written, at);
-    else if (draw < 0.85 && syncing !== undefined) file.durable.set(syncing, at);
-    else file.durable.set(written.subarray(0, this.#random.below(written.length + 1)), at);
+    if (draw < 0.7) this.#store(file, [[page, written]]);
+    else if (draw < 0.85 && syncing !== undefined) this.#store(file, [[page, syncing]]);
+    else this.#store(file, [[page, written.subarray(0, this.#random.below(written.length + 1))]]);
   }
 
   #soil(file: SimFile, start: number, end: number): void {
@@ -255,6 +266,10 @@ export class LedgerDisk {
     assert(file !== undefined, `there is a file ${name}`);
     return file;
   }
+}
+
+function directoryOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 function applyChange(names: Map<string, SimFile>, change: NameChange): void {

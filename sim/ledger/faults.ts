@@ -97,9 +97,9 @@ export class LedgerFaults {
         return;
       case "diskFull": {
         if (process === undefined) return;
-        process.disk.full = true;
+        process.disk.full = fault.space;
         this.#later(fault.forMs, () => {
-          process.disk.full = false;
+          process.disk.full = "free";
         });
         return;
       }
@@ -225,7 +225,7 @@ export class LedgerFaults {
     this.#downUntil.clear();
     for (const process of processes) {
       process.disk.calm = true;
-      process.disk.full = false;
+      process.disk.full = "free";
       process.resume();
       process.start();
     }

@@ -69,8 +69,8 @@ const CALM: LedgerDiskFaults = {
 function diskWith(bytes: number, seed = 1): LedgerDisk {
   const disk = new LedgerDisk(CALM, new Random(seed));
   disk.create("a", bytes);
-  disk.sync("a");
-  disk.syncDirectory();
+  disk.beginSync("a")();
+  disk.syncDirectory("");
   return disk;
 }
 
@@ -80,7 +80,7 @@ describe("a simulated disk", () => {
     for (let seed = 0; seed < 200; seed++) {
       const disk = diskWith(1_536, seed);
       disk.write("a", 0, [Uint8Array.of(1)]);
-      disk.sync("a");
+      disk.beginSync("a")();
       disk.write("a", 512, [Uint8Array.of(2)]);
       disk.write("a", 1_024, [Uint8Array.of(3)]);
       disk.powerLoss();
@@ -114,9 +114,32 @@ describe("a simulated disk", () => {
       disk.beginSync("a");
       disk.failSync("a");
       const survived = disk.isDurable("a", 0, 512);
-      disk.sync("a");
+      disk.beginSync("a")();
       expect(disk.isDurable("a", 0, 512)).toBe(survived);
     }
+  });
+
+  it("gives a file that grew any length between, unless it was synced", () => {
+    const lengths = new Set<number>();
+    for (let seed = 0; seed < 100; seed++) {
+      const disk = diskWith(0, seed);
+      disk.write("a", 0, [new Uint8Array(100).fill(1)]);
+      disk.beginSync("a")();
+      disk.write("a", 100, [new Uint8Array(100).fill(1)]);
+      disk.powerLoss();
+      const { length } = disk.read("a");
+      expect(length).toBeGreaterThanOrEqual(100);
+      lengths.add(length);
+    }
+    expect(lengths.has(100) && lengths.has(200) && lengths.size > 5).toBe(true);
+  });
+
+  it("writes the pages of a sync whose process was killed with the next one", () => {
+    const disk = diskWith(512);
+    disk.write("a", 0, [Uint8Array.of(5)]);
+    disk.beginSync("a");
+    disk.beginSync("a")();
+    expect(disk.isDurable("a", 0, 512)).toBe(true);
   });
 
   it("keeps a name only once its directory is synced", () => {
@@ -124,7 +147,7 @@ describe("a simulated disk", () => {
     for (let seed = 0; seed < 50; seed++) {
       const disk = diskWith(512, seed);
       disk.create("b", 512);
-      disk.sync("b");
+      disk.beginSync("b")();
       disk.powerLoss();
       kept.add(disk.names().includes("b"));
       expect(disk.names()).toContain("a");

@@ -8,10 +8,12 @@ import { VSR_RULES, type VsrRules } from "../../src/core/ledger/group/rules.ts";
 import { IDEMPOTENCY_RULES, type IdempotencyRules } from "../../src/core/ledger/keys/rules.ts";
 import { WAL_RULES, type WalRules } from "../../src/core/ledger/log/rules.ts";
 import { NODE_RULES, type NodeRules } from "../../src/core/ledger/node/rules.ts";
+import { STORE_RULES, type StoreRules } from "../../src/core/ledger/store/rules.ts";
 
 interface LedgerSimRules {
   readonly vsr: VsrRules;
   readonly wal: WalRules;
+  readonly store: StoreRules;
   readonly idempotency: IdempotencyRules;
   readonly node: NodeRules;
 }
@@ -19,6 +21,7 @@ interface LedgerSimRules {
 const ALL_LEDGER_RULES: LedgerSimRules = {
   vsr: VSR_RULES,
   wal: WAL_RULES,
+  store: STORE_RULES,
   idempotency: IDEMPOTENCY_RULES,
   node: NODE_RULES,
 };

@@ -10,15 +10,13 @@ import type { Millis } from "../../src/core/base/brand.ts";
 import { ByteWriter } from "../../src/core/base/bytes.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
-import type { GroupId } from "../../src/core/ledger/group/messages.ts";
-import type { GroupImage } from "../../src/core/ledger/group/types.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
 import type { WalConfig } from "../../src/core/ledger/log/limits.ts";
 import type { WalRules } from "../../src/core/ledger/log/rules.ts";
 import { decodeBatch, encodeBatch } from "../../src/core/ledger/node/codec.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import { LedgerNode } from "../../src/core/ledger/node/node.ts";
-import { encodeCheckpoint, LedgerRecovery } from "../../src/core/ledger/node/recovery.ts";
+import { snapshotSlices } from "../../src/core/ledger/node/recovery.ts";
 import type {
   LedgerEffect,
   LedgerInput,
@@ -26,11 +24,13 @@ import type {
   LedgerRules,
 } from "../../src/core/ledger/node/types.ts";
 import type { WatchItem, WatchRequest } from "../../src/core/ledger/node/watch.ts";
+import type { StoreRules } from "../../src/core/ledger/store/rules.ts";
+import type { StoreOptions, StoreRefusal } from "../../src/core/ledger/store/types.ts";
 import type { NodeClock } from "../kernel/clock.ts";
 import type { EventName, World } from "../kernel/world.ts";
 import type { LedgerDisk } from "./disk.ts";
-import { identityText, Journal, type JournalObserver, type JournalOpening } from "./journal.ts";
 import type { Links } from "./links.ts";
+import { identityText, type LogObserver, type Opened, Storage } from "./storage.ts";
 
 interface LedgerSpec {
   readonly index: number;
@@ -41,17 +41,19 @@ interface LedgerSpec {
   readonly rules: LedgerRules;
   readonly wal: WalConfig;
   readonly walRules: WalRules;
+  readonly storeRules: StoreRules;
   readonly checkpointEveryMs: number;
   readonly checkpointsKept: number;
+  /** Groups in one slice of a checkpoint. */
+  readonly sliceGroupsMax: number;
 }
-
-export type Opened = Extract<JournalOpening, { ok: true }>;
-export type GroupImages = ReadonlyMap<GroupId, GroupImage>;
 
 /** Who looks on. */
 export interface LedgerWatcher {
-  readonly observer: (process: LedgerProcess) => JournalObserver;
-  onRecovered(process: LedgerProcess, opening: Opened, images: GroupImages): void;
+  readonly observer: (process: LedgerProcess) => LogObserver;
+  /** Something worth seeing in a run has happened. */
+  mark(name: string): void;
+  onRecovered(process: LedgerProcess, opened: Opened): void;
   onRefused(process: LedgerProcess, why: string): void;
   onEffect(process: LedgerProcess, effect: LedgerEffect): void;
   /** After every turn, when all its effects are carried out. */
@@ -72,7 +74,10 @@ interface Stashed {
 
 type ProcessState = "down" | "starting" | "up" | "paused" | "corrupt";
 
-const RECOVERY_MS_MAX = 20;
+/** What a node does between two slices of its store's work. */
+const TURN_MS_MAX = 3;
+/** Longer than any run. */
+const ARCHIVE_KEEP_MS = 400 * 86_400_000;
 const STASH_MAX = 5_000;
 const HAND_OVER_MS_MAX = 3_000;
 const HAND_OVER_LOOK_MS = 50;
@@ -91,7 +96,7 @@ export class LedgerProcess {
   /** Counts process starts; events of an earlier process are void. */
   life = 0;
   node: LedgerNode | null = null;
-  journal: Journal | null = null;
+  storage: Storage | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #stash: Stashed[] = [];
   #tokens = 0;
@@ -133,72 +138,81 @@ export class LedgerProcess {
     if (this.state !== "down") return;
     this.state = "starting";
     this.life++;
-    const { world, watcher } = this.#around;
-    const { wal, walRules, checkpointsKept, index } = this.spec;
+    const { watcher } = this.#around;
     const host = {
       disk: this.disk,
       observer: watcher.observer(this),
       local: () => this.local,
+      wall: () => this.wall,
       after: (delayMs: number, run: () => void) => this.#after(delayMs, "synced", run),
+      drawTurnMs: () => this.#random.float() * TURN_MS_MAX,
+      opened: (opened: Opened) => this.#serve(storage, opened),
+      refused: (refusal: StoreRefusal) => this.#refuse(refusal),
       durable: (count: number) => this.#input({ kind: "durable", count }),
+      forgotten: (jobIds: readonly string[]) => {
+        for (const jobId of jobIds) this.node?.forget(jobId);
+      },
+      mark: (name: string) => watcher.mark(name),
       die: (why: string) => this.#dieOfDisk(why),
     };
-    const options = { config: wal, identity: identityText(index), rules: walRules };
-    const journal = new Journal(host, { ...options, checkpointsKept });
-    const opening = journal.recover();
-    if (!opening.ok) {
-      world.note(`${this.id} refuses its disk: ${opening.why}`);
-      this.state = "corrupt";
-      watcher.onRefused(this, opening.why);
-      return;
-    }
-    this.#after(this.#random.float() * RECOVERY_MS_MAX, "start", () => {
-      this.#serve(journal, opening);
-    });
+    const storage = new Storage(host, this.#storeOptions());
+    storage.step({ kind: "open" });
   }
 
-  #serve(journal: Journal, opening: Opened): void {
+  #storeOptions(): StoreOptions {
+    const { index, wal, walRules, storeRules, checkpointEveryMs, checkpointsKept } = this.spec;
+    const due = checkpointEveryMs === 0 ? Number.POSITIVE_INFINITY : checkpointEveryMs;
+    return {
+      identity: identityText(index),
+      log: { ...wal, fullDisk: "wait" },
+      checkpoint: {
+        intervalEntries: Number.POSITIVE_INFINITY,
+        intervalMs: due * (0.5 + this.#random.float()),
+        keptMax: checkpointsKept,
+      },
+      archiveKeepMs: ARCHIVE_KEEP_MS,
+      logRules: walRules,
+      rules: storeRules,
+    };
+  }
+
+  #refuse(refusal: StoreRefusal): void {
+    const { world, watcher } = this.#around;
+    if (refusal.code === "FILE_ERROR") {
+      this.#dieOfDisk(`it does not open: ${refusal.problem.code}`);
+      return;
+    }
+    const why = JSON.stringify(refusal);
+    world.note(`${this.id} refuses its disk: ${why}`);
+    this.state = "corrupt";
+    watcher.onRefused(this, why);
+  }
+
+  #serve(storage: Storage, opened: Opened): void {
     const { world, watcher } = this.#around;
     this.state = "up";
-    world.note(`${this.id} serves from record ${opening.outcome.maxLsn}`);
-    journal.open(opening.outcome);
-    this.journal = journal;
-    const recovery = new LedgerRecovery();
-    recovery.restore(opening.checkpoint?.payload ?? null);
-    const covered = opening.checkpoint?.header.localLsn ?? 0;
-    for (const { lsn, type, payload } of opening.records) {
-      if (lsn > covered) recovery.apply(type, payload);
-    }
-    assert(recovery.problem === null, `a recovered log is read: ${recovery.problem}`);
-    const images = recovery.images();
-    watcher.onRecovered(this, opening, images);
-    const { sites, config, rules, shards } = this.spec;
+    world.note(`${this.id} serves from record ${opened.outcome.maxLsn}`);
+    this.storage = storage;
+    watcher.onRecovered(this, opened);
+    const { sites, config, rules, shards, sliceGroupsMax } = this.spec;
     const boot = `b${this.life}`;
     const options = { self: this.id, sites, config, boot, rules, shards };
     const node = new LedgerNode(options, this.#random.fork(`life/${this.life}`));
     this.node = node;
     this.#turning = true;
-    const { archived, identities } = recovery;
-    node.recover({ images, archived, identities }, this.local, this.wall);
+    node.recover(opened.state, this.local, this.wall);
     // The ledger is new where nothing was ever durable; a damaged disk has been refused before.
-    const isEmpty = opening.records.length === 0 && opening.checkpoint === null;
+    const isEmpty = opened.records.length === 0 && opened.checkpoint === null;
     const first = this.lostDisk ? "join" : "found";
     node.start(this.local, this.wall, isEmpty ? first : null);
+    storage.serve({
+      get appends(): number {
+        return node.appends;
+      },
+      slices: () => snapshotSlices(node, sliceGroupsMax),
+    });
     this.#turning = false;
     this.#settle();
-    this.#keepCheckpointing();
-  }
-
-  #keepCheckpointing(): void {
-    const { checkpointEveryMs } = this.spec;
-    if (checkpointEveryMs === 0) return;
-    this.#after(checkpointEveryMs * (0.5 + this.#random.float()), "step", () => {
-      const { node, journal } = this;
-      if (node === null || journal === null) return;
-      journal.checkpoint(encodeCheckpoint(node), node.appends);
-      this.#settle();
-      this.#keepCheckpointing();
-    });
   }
 
   request(request: LedgerRequest, done: (answer: LedgerAnswer | null) => void): void {
@@ -246,8 +260,8 @@ export class LedgerProcess {
   #settle(): void {
     // The log answers from within; what it brings is taken by the turn under way.
     if (this.#turning) return;
-    const { node, journal } = this;
-    if (node === null || journal === null) return;
+    const { node, storage } = this;
+    if (node === null || storage === null) return;
     this.#turning = true;
     for (let round = 0; this.node === node; round++) {
       assert(round < 1_000, "a turn ends");
@@ -258,7 +272,7 @@ export class LedgerProcess {
         appended ||= effect.kind === "append";
         this.#carryOut(effect);
       }
-      if (appended) journal.step({ kind: "tick" });
+      if (appended) storage.step({ kind: "tick" });
     }
     this.#turning = false;
     if (this.node !== node) return;
@@ -272,7 +286,7 @@ export class LedgerProcess {
     switch (effect.kind) {
       case "append": {
         const { type, payload, wall, logical } = effect;
-        this.journal?.append({ type, payload, wall, logical });
+        this.storage?.append({ type, payload, wall, logical });
         return;
       }
       case "send": {
@@ -285,6 +299,9 @@ export class LedgerProcess {
         );
         return;
       }
+      case "archive":
+        this.storage?.store.archive.add(effect.jobId, effect.bytes, this.wall);
+        return;
       case "answer": {
         const done = this.#answers.get(effect.token);
         this.#answers.delete(effect.token);
@@ -312,9 +329,9 @@ export class LedgerProcess {
   }
 
   #arm(): void {
-    const { node, journal } = this;
-    if (node === null || journal === null) return;
-    const due = Math.min(node.nextDeadline() ?? Number.POSITIVE_INFINITY, journal.nextDeadline());
+    const { node, storage } = this;
+    if (node === null || storage === null) return;
+    const due = Math.min(node.nextDeadline() ?? Number.POSITIVE_INFINITY, storage.nextDeadline());
     if (due === Number.POSITIVE_INFINITY) return;
     const { world } = this.#around;
     // Rounding must not leave the clock a hair short of the deadline.
@@ -328,11 +345,11 @@ export class LedgerProcess {
   }
 
   #onTimer(): void {
-    const { node, journal } = this;
-    if (node === null || journal === null) return;
+    const { node, storage } = this;
+    if (node === null || storage === null) return;
     const now = this.local;
     this.#turning = true;
-    if (journal.nextDeadline() <= now) journal.step({ kind: "tick" });
+    if (storage.nextDeadline() <= now) storage.step({ kind: "tick" });
     if ((node.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now) {
       node.take({ kind: "tick" }, now, this.wall);
     }
@@ -421,7 +438,7 @@ export class LedgerProcess {
   #end(): void {
     this.state = "down";
     this.node = null;
-    this.journal = null;
+    this.storage = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#stash = [];
     this.#around.links.breakAll(this.spec.index);
@@ -443,7 +460,7 @@ export class LedgerProcess {
 
   /** Flips a bit of something that was proven durable: the file's name, null when nothing is yet. */
   rot(): string | null {
-    const place = this.journal?.provenPlace((below) => this.#random.below(below)) ?? null;
+    const place = this.storage?.provenPlace((below) => this.#random.below(below)) ?? null;
     if (place === null) return null;
     this.disk.rot(place.name, place.at);
     this.#around.world.note(`${this.id} has a rotten bit in ${place.name} at ${place.at}`);

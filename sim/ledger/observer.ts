@@ -7,6 +7,7 @@
  *   W3  a damaged log is refused, a healthy one never is
  *   W5  nothing is acknowledged after a failed sync
  *   W6  a group's image comes back with the promises and entries that were durable
+ *   W7  a group that does not come back is in the archive
  *   E1  who has no log yet grants nothing (VSR-27)
  *   I3  who gave up a view leads it no more
  *   I6  an ack of n means 0..n are durable; a granted view is durable (VSR-3, VSR-4)
@@ -17,15 +18,14 @@ import { ImageFold } from "../../src/core/ledger/group/state.ts";
 import type { GroupImage } from "../../src/core/ledger/group/types.ts";
 import { decodeGroupRecord } from "../../src/core/ledger/node/records.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
-import type { JournalObserver } from "./journal.ts";
-import type { GroupImages, Opened } from "./node.ts";
+import type { LogObserver, Opened } from "./storage.ts";
 
 interface Written {
   readonly type: number;
   readonly payload: Uint8Array;
 }
 
-export class NodeObserver implements JournalObserver {
+export class NodeObserver implements LogObserver {
   readonly #name: string;
   readonly #violations: Violations;
   /** By LSN: what lies in the log. */
@@ -39,6 +39,8 @@ export class NodeObserver implements JournalObserver {
   /** What a disk held that is gone: acks of it may still be under way, and count. */
   #gone = new Map<GroupId, ImageFold>();
   readonly #resigned = new Map<GroupId, number>();
+  /** Groups that were durable here and have left memory. */
+  readonly #archived = new Set<GroupId>();
   /** Files that a bit was flipped in. */
   readonly rotten = new Set<string>();
 
@@ -89,8 +91,9 @@ export class NodeObserver implements JournalObserver {
   }
 
   /** A process begins with what the disk gave back. */
-  recovered(opening: Opened, images: GroupImages, names: readonly string[]): void {
-    const { outcome, checkpoint, records } = opening;
+  recovered(opened: Opened, names: readonly string[]): void {
+    const { outcome, checkpoint, records, archive } = opened;
+    const { images } = opened.state;
     const { maxLsn, firstLsn } = outcome;
     const violations = this.#violations;
     const rotten = [...this.rotten].find((name) => names.includes(name));
@@ -99,7 +102,7 @@ export class NodeObserver implements JournalObserver {
       "W3",
       () => `${this.#name} serves from rotten ${rotten}`,
     );
-    const end = records.length === 0 ? (checkpoint?.header.localLsn ?? 0) : maxLsn;
+    const end = records.length === 0 ? (checkpoint?.throughLsn ?? 0) : maxLsn;
     violations.check(end >= this.#durableLsn, "W1", () => {
       return `${this.#name} acknowledged record ${this.#durableLsn} and recovers ${end}`;
     });
@@ -121,7 +124,7 @@ export class NodeObserver implements JournalObserver {
     }
     violations.check(entries >= expected, "W2", () => `${this.#name} recovers a log with holes`);
     for (const { lsn, type, payload } of records) this.#placed.set(lsn, { type, payload });
-    this.#compareImages(images);
+    this.#compareImages(images, archive);
     this.#folds = new Map();
     for (const [id, image] of images) this.#folds.set(id, new ImageFold(image));
     this.#appended = [];
@@ -132,7 +135,13 @@ export class NodeObserver implements JournalObserver {
   }
 
   /** W6: a group comes back with at least what its durable records say; more may have reached the disk. */
-  #compareImages(images: GroupImages): void {
+  #compareImages(images: ReadonlyMap<GroupId, GroupImage>, archive: ReadonlySet<string>): void {
+    for (const id of this.#folds.keys()) if (!images.has(id)) this.#archived.add(id);
+    for (const id of this.#archived) {
+      this.#violations.check(archive.has(id), "W7", () => {
+        return `${this.#name} comes back without ${id}, and its archive does not have it`;
+      });
+    }
     for (const [id, fold] of this.#folds) {
       const was = fold.image;
       const back = images.get(id);
@@ -160,6 +169,7 @@ export class NodeObserver implements JournalObserver {
     this.#placed.clear();
     this.#gone = this.#folds;
     this.#folds = new Map();
+    this.#archived.clear();
     this.#durableLsn = 0;
     this.rotten.clear();
   }

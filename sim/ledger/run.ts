@@ -101,15 +101,17 @@ class LedgerRun {
 
   #process(index: number, around: LedgerSurroundings): LedgerProcess {
     const { plan } = this;
-    const { vsr, wal: walRules, idempotency, node } = ledgerRulesWithout(this.#options.mutant);
+    const all = ledgerRulesWithout(this.#options.mutant);
+    const { vsr, wal: walRules, store: storeRules, idempotency, node } = all;
     const random = this.world.random.fork(`machine/${index}`);
     const rate = 1 + (random.float() - 0.5) * plan.clockDrift;
     const clock = new NodeClock(random.float() * 1_000_000, rate);
     const disk = new LedgerDisk(plan.disk, random.fork("disk"));
-    const { sites, shards, config, wal, checkpointEveryMs } = plan;
+    const { sites, shards, config, wal, checkpointEveryMs, sliceGroupsMax } = plan;
     const id = sites[index]?.node as NodeId;
     const spec = {
-      ...{ index, id, sites, shards, config, wal, walRules, checkpointEveryMs },
+      ...{ index, id, sites, shards, config, wal, walRules, storeRules },
+      ...{ checkpointEveryMs, sliceGroupsMax },
       ...{ rules: { vsr, idempotency, node }, checkpointsKept: 2 },
     };
     return new LedgerProcess(spec, around, clock, disk);

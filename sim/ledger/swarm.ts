@@ -15,7 +15,7 @@ import { type WalConfig, walConfig } from "../../src/core/ledger/log/limits.ts";
 import { LEDGER_NODE_DEFAULTS } from "../../src/core/ledger/node/config.ts";
 import type { LedgerNodeConfig } from "../../src/core/ledger/node/types.ts";
 import { CALM_LINKS, type LinkFaults } from "../kernel/network.ts";
-import type { LedgerDiskFaults } from "./disk.ts";
+import type { DiskSpace, LedgerDiskFaults } from "./disk.ts";
 import type { LinkMode } from "./links.ts";
 
 export type LedgerFault =
@@ -42,7 +42,12 @@ export type LedgerFault =
       readonly delayMs: number;
       readonly forMs: number;
     }
-  | { readonly kind: "diskFull"; readonly node: number; readonly forMs: number }
+  | {
+      readonly kind: "diskFull";
+      readonly node: number;
+      readonly space: DiskSpace;
+      readonly forMs: number;
+    }
   | { readonly kind: "rot"; readonly node: number }
   | { readonly kind: "diskLost"; readonly node: number; readonly forMs: number }
   | { readonly kind: "wallJump"; readonly node: number; readonly ms: number }
@@ -66,6 +71,7 @@ export interface LedgerPlan {
   readonly config: LedgerNodeConfig;
   readonly wal: WalConfig;
   readonly checkpointEveryMs: number;
+  readonly sliceGroupsMax: number;
   readonly disk: LedgerDiskFaults;
   readonly links: LinkFaults;
   readonly linkMode: LinkMode;
@@ -121,6 +127,7 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
       burstEvents > 0 ? BURST_JOB_BYTES : busiestJob(thinkMs, jobsHot),
     ),
     checkpointEveryMs: random.pick([0, 8_000, 20_000, 60_000]),
+    sliceGroupsMax: random.fork("slices").pick([1, 2, 5, 128]),
     links: drawLinks(random.fork("links")),
     linkMode: random.pick(["streams", "streams", "datagrams"]),
     damagedMax: Math.floor((replicas - 1) / 2),
@@ -284,8 +291,10 @@ function drawFault(kind: LedgerFault["kind"], random: Random, range: FaultRange)
       return { kind, from: node, to: random.below(nodes), forMs: Math.min(forMs, 10_000) };
     case "slow":
       return { kind, node, delayMs: random.pick([50, 400, 2_000]), forMs };
-    case "diskFull":
-      return { kind, node, forMs };
+    case "diskFull": {
+      const space = random.pick(["growthFull", "growthFull", "allFull"] as const);
+      return { kind, node, space, forMs };
+    }
     case "rot":
       return { kind, node };
     case "diskLost":

@@ -8,7 +8,7 @@ import { compareHlc } from "../core/base/hlc.ts";
 import type { JobState } from "../core/ledger/job/job-state.ts";
 import { type TrailEntry, trailEntries } from "../core/ledger/job/trail.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
-import type { Archive } from "./archive.ts";
+import type { ArchiveReader } from "./archive.ts";
 
 export const AUDIT_EVENTS_MAX = 10_000;
 
@@ -34,7 +34,7 @@ export interface AuditPage {
 
 export async function auditTrail(
   node: LedgerNode,
-  archive: Archive,
+  archive: ArchiveReader,
   query: AuditQuery,
 ): Promise<AuditPage> {
   const found: AuditEvent[] = [];

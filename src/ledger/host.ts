@@ -86,6 +86,7 @@ export class LedgerHost implements LedgerService {
   #api: ControlServer | null = null;
   #tokens = 0;
   #closing = false;
+  #failed = false;
 
   private constructor(config: LedgerConfig, handlers: HostHandlers) {
     this.config = config;
@@ -228,11 +229,9 @@ export class LedgerHost implements LedgerService {
     for (const onAnswer of this.#waiting.values()) onAnswer(retry);
     this.#waiting.clear();
     this.#driver?.flush();
-    if (this.#store !== null && this.#driver !== null) {
-      const done = this.#store.checkpoint(this.#driver.node);
-      this.#driver.stop();
-      await done;
-    }
+    this.#driver?.stop();
+    // A node that broke an invariant is not written down.
+    if (!this.#failed) await this.#store?.checkpoint();
     await this.#closeAll();
   }
 
@@ -260,7 +259,6 @@ export class LedgerHost implements LedgerService {
     const { store, recovered } = await Store.open(config, {
       clock,
       log,
-      background,
       onDurable: (count) => this.#driver?.take({ kind: "durable", count }),
       onFailed: (error) => this.#fail("the write-ahead log has failed", error),
     });
@@ -284,16 +282,17 @@ export class LedgerHost implements LedgerService {
       onBehind: (behindMs) => log.event("warn", "clock.behind-own-log", { behindMs }),
     });
     node.start(clock.now(), clock.wall(), first);
+    store.serve(node);
     this.#driver = new Driver(node, clock, {
       run: (effect) => this.#run(effect),
-      onTurn: () => store.checkpointIfDue(node),
+      onTurn: () => store.onTurn(),
       onDefect: (error) => this.#fail("an invariant of the ledger is broken", error),
     });
     const { replayed, tookMs } = recovered;
     log.event("info", "ledger.recovered", { groups: recovered.images.size, replayed, tookMs });
     this.#driver.flush();
     if (first !== null) {
-      await store.wal.flush();
+      await store.flush();
       await firstStartDone(config.dataDir);
       const detail = { way: first, groups: node.groups.size };
       log.event("info", "ledger.first-start", detail);
@@ -347,7 +346,7 @@ export class LedgerHost implements LedgerService {
         for (const told of this.#leadListeners) told(effect.group, effect.view, effect.leads);
         return;
       case "archive":
-        this.#store?.archive.add(effect.jobId, effect.bytes);
+        this.#store?.addToArchive(effect.jobId, effect.bytes);
         return;
       case "alarm": {
         const { group, why } = effect;
@@ -368,6 +367,7 @@ export class LedgerHost implements LedgerService {
   }
 
   #fail(reason: string, error: unknown): void {
+    this.#failed = true;
     this.#api?.abandon();
     this.#handlers.onFatal(reason, error);
   }

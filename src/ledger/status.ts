@@ -2,7 +2,7 @@
 
 import type { NodeId } from "../core/base/ids.ts";
 import type { GroupId } from "../core/ledger/group/messages.ts";
-import type { WriterView } from "../core/ledger/log/writer-types.ts";
+import type { LogView } from "../core/ledger/log/log.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerStatus } from "../core/ledger/node/types.ts";
 import type { AuditCounts } from "../host/ports/audit.ts";
@@ -38,8 +38,7 @@ export interface HostStatus {
   readonly turns: number;
   readonly timerLagMs: number;
   readonly archivedJobs: number;
-  readonly wal: WriterView & {
-    readonly waiting: number;
+  readonly wal: LogView & {
     readonly queueFill: number;
     readonly durableLag: number;
     readonly durableP99Ms: number;
@@ -74,7 +73,7 @@ export function hostStatus(parts: {
   const { config, driver, store, peers, counts, audit, waiting } = parts;
   const { digest, described } = describeLedger(config);
   const ledger = driver.node.status();
-  const wal = store.wal.status();
+  const wal = store.logView();
   const durableLag = wal.nextLsn - 1 - wal.durableLsn;
   return {
     name: config.name,
@@ -93,7 +92,7 @@ export function hostStatus(parts: {
     timerLagMs: driver.loop.takeLagMs(),
     archivedJobs: store.archive.size,
     wal: { ...wal, queueFill: store.queueFill, durableLag, durableP99Ms: store.durableP99Ms },
-    checkpoints: store.checkpoints.kept.map(({ id, localLsn, createdAt }) => ({
+    checkpoints: store.checkpoints.map(({ id, localLsn, createdAt }) => ({
       id,
       localLsn,
       createdAt,

@@ -1,6 +1,10 @@
 /** What a log reads from its disk: segments, indexes, checkpoints, its own records. */
 
-import { decodeCheckpoint, encodeCheckpointHeader } from "../../src/core/ledger/log/checkpoint.ts";
+import {
+  encodeCheckpointHeader,
+  encodeSlice,
+  readCheckpoint,
+} from "../../src/core/ledger/log/checkpoint.ts";
 import { decodeBatchMark, encodeBatchMark } from "../../src/core/ledger/log/control.ts";
 import { walConfig } from "../../src/core/ledger/log/limits.ts";
 import { decodeWalRecord } from "../../src/core/ledger/log/record.ts";
@@ -9,6 +13,7 @@ import { ANY_IDENTITY, identityOf } from "../../src/core/ledger/log/segment.ts";
 import { decodeSparseIndex, SparseIndex } from "../../src/core/ledger/log/sparse-index.ts";
 import { WriterBench } from "../../src/core/ledger/log/testing/bench.ts";
 import { encodeWalRecord } from "../../src/core/ledger/log/testing/encode-record.ts";
+import { MemoryFiles } from "../../src/core/ledger/log/testing/memory-files.ts";
 import { recoverSegments } from "../../src/core/ledger/log/testing/recover-segments.ts";
 import type { Target } from "./decoders.ts";
 
@@ -50,11 +55,11 @@ export function walTargets(): readonly Target[] {
   const index = new SparseIndex(1, 1);
   index.note(1, 32);
   index.note(900, 70_000);
-  const payload = text.encode("snapshot");
-  const lsns = { localLsn: 9, regionalLsn: 8, globalLsn: 7 };
+  const slice = encodeSlice({ lsn: 9, payload: text.encode("snapshot") });
+  const lsns = { localLsn: 9, throughLsn: 9, slices: 1, bytes: slice.length };
   const identity = identityOf("fuzz", "wal");
   const header = { id: "0".repeat(32), identity, createdAt: 1, ...lsns };
-  const checkpoint = new Uint8Array([...encodeCheckpointHeader(header, payload), ...payload]);
+  const checkpoint = new Uint8Array([...encodeCheckpointHeader(header), ...slice]);
   return [
     { name: "wal segment", samples: [segment], decode: (input) => recover(input, true) },
     // Without the checksum the rubbish gets further in.
@@ -73,7 +78,11 @@ export function walTargets(): readonly Target[] {
     {
       name: "wal checkpoint",
       samples: [checkpoint],
-      decode: (input) => void decodeCheckpoint(input),
+      decode: (input) => {
+        const files = new MemoryFiles();
+        files.files.set("checkpoint", input);
+        files.carryOut(readCheckpoint("checkpoint", input.length));
+      },
     },
   ];
 }

@@ -177,11 +177,12 @@ function segmentTable({ segments }: LogReport): string {
 
 function checkpointTable({ checkpoints }: LogReport): string {
   return headedTable(
-    ["checkpoint", "local lsn", "global lsn", "made", "state"],
+    ["checkpoint", "local lsn", "through lsn", "slices", "made", "state"],
     checkpoints.map(({ file, header, problem }) => [
       file,
       header === null ? "-" : String(header.localLsn),
-      header === null ? "-" : String(header.globalLsn),
+      header === null ? "-" : String(header.throughLsn),
+      header === null ? "-" : String(header.slices),
       header === null ? "-" : isoTime(header.createdAt),
       problem ?? "intact",
     ]),

@@ -1,6 +1,6 @@
 /** The calendar by hand, for rooms without a clock: days since 1970-01-01 to a date, proleptic Gregorian. */
 
-export interface CivilDate {
+interface CivilDate {
   readonly year: number;
   /** From 1. */
   readonly month: number;

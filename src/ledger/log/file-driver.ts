@@ -4,23 +4,18 @@
  * loop, a few milliseconds at a time.
  */
 
-import { type Millis, millis } from "../../core/base/brand.ts";
+import type { Millis } from "../../core/base/brand.ts";
 import type { FileAnswer, FileEffect } from "../../core/ledger/log/files.ts";
+import type { Clock } from "../../host/ports/clock.ts";
 import { startTimer, type Timer } from "../../host/timer.ts";
 import type { FileExecutor } from "./file-executor.ts";
 
 type DriverInput = FileAnswer | { readonly kind: "turn" } | { readonly kind: "tick" };
 
 interface FileMachine<Input, Event> {
-  step(input: Input | DriverInput, now: Millis): readonly (FileEffect | Event)[];
+  step(input: Input | DriverInput, now: Millis, wall: number): readonly (FileEffect | Event)[];
   nextDeadline(): Millis | null;
   readonly wantsTurn: boolean;
-}
-
-interface DriverHandlers<Event> {
-  readonly onEvent: (event: Event) => void;
-  /** What has to be done before the machine has its turn. */
-  readonly beforeTurn?: () => void;
 }
 
 /** So long may work go on in one turn of the event loop, a slice at a time. */
@@ -29,7 +24,8 @@ const TURN_MS_MAX = 5;
 export class FileDriver<Input, Event extends { readonly kind: string }> {
   readonly #machine: FileMachine<Input, Event>;
   readonly #executor: FileExecutor;
-  readonly #handlers: DriverHandlers<Event>;
+  readonly #clock: Clock;
+  readonly #onEvent: (event: Event) => void;
   #tickDue = false;
   #turnDue = false;
   #timer: Timer | null = null;
@@ -39,17 +35,20 @@ export class FileDriver<Input, Event extends { readonly kind: string }> {
   constructor(
     machine: FileMachine<Input, Event>,
     executor: FileExecutor,
-    handlers: DriverHandlers<Event>,
+    clock: Clock,
+    onEvent: (event: Event) => void,
   ) {
     this.#machine = machine;
     this.#executor = executor;
-    this.#handlers = handlers;
+    this.#clock = clock;
+    this.#onEvent = onEvent;
   }
 
   step(input: Input | DriverInput): void {
-    for (const effect of this.#machine.step(input, monotonicNow())) {
+    const clock = this.#clock;
+    for (const effect of this.#machine.step(input, clock.now(), clock.wall())) {
       if (isFileEffect(effect)) this.#carryOut(effect);
-      else this.#handlers.onEvent(effect);
+      else this.#onEvent(effect);
     }
     if (this.#machine.wantsTurn) this.#scheduleTurn();
     this.#arm();
@@ -85,7 +84,6 @@ export class FileDriver<Input, Event extends { readonly kind: string }> {
     setImmediate(() => {
       const until = performance.now() + TURN_MS_MAX;
       while (this.#machine.wantsTurn && !this.#stopped) {
-        this.#handlers.beforeTurn?.();
         this.step({ kind: "turn" });
         if (performance.now() >= until) break;
       }
@@ -101,7 +99,7 @@ export class FileDriver<Input, Event extends { readonly kind: string }> {
     if (this.#timer !== null && this.#timerAt <= deadline) return;
     this.#timer?.cancel();
     this.#timerAt = deadline;
-    this.#timer = startTimer(Math.max(0, deadline - monotonicNow()), () => {
+    this.#timer = startTimer(Math.max(0, deadline - this.#clock.now()), () => {
       this.#timer = null;
       this.step({ kind: "tick" });
     });
@@ -110,8 +108,4 @@ export class FileDriver<Input, Event extends { readonly kind: string }> {
 
 function isFileEffect(effect: { readonly kind: string }): effect is FileEffect {
   return effect.kind === "file";
-}
-
-export function monotonicNow(): Millis {
-  return millis(performance.now());
 }

@@ -1,9 +1,9 @@
 /** Looking at a log without changing a byte of it: for operators, and for a node that will not start. */
 
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type CheckpointHeader, decodeCheckpoint } from "../../core/ledger/log/checkpoint.ts";
+import { type CheckpointHeader, readCheckpoint } from "../../core/ledger/log/checkpoint.ts";
 import type { LogDirectory, SegmentFile } from "../../core/ledger/log/directory.ts";
+import type { FileEntry } from "../../core/ledger/log/files.ts";
 import { WAL_DEFAULTS } from "../../core/ledger/log/limits.ts";
 import { isControlType, recordTypeName } from "../../core/ledger/log/record-types.ts";
 import {
@@ -13,6 +13,7 @@ import {
 } from "../../core/ledger/log/recovery.ts";
 import { ANY_IDENTITY, decodeSegmentHeader, segmentName } from "../../core/ledger/log/segment.ts";
 import { checksum } from "./checksum.ts";
+import { carryOut } from "./file-executor.ts";
 import { readDirectory, readIndex, scanDirectory } from "./look.ts";
 import { readSegmentHead } from "./reader.ts";
 
@@ -82,7 +83,7 @@ export async function inspectLog(path: string): Promise<LogReport> {
   });
   const good = outcome.ok ? outcome : null;
   const checkpoints = await Promise.all(
-    directory.checkpoints.map(({ name }) => readCheckpoint(path, name)),
+    directory.checkpoints.map((file) => checkpointReport(path, file)),
   );
   const segments = await Promise.all(
     directory.segments.map((file) => segmentReport(path, file, good, entriesOf)),
@@ -127,11 +128,11 @@ function judge(
   };
 }
 
-async function readCheckpoint(path: string, name: string): Promise<CheckpointReport> {
-  const verdict = decodeCheckpoint(await readFile(join(path, name)), checksum);
-  return verdict.ok
-    ? { file: name, problem: null, header: verdict.header }
-    : { file: name, problem: verdict.problem, header: null };
+async function checkpointReport(path: string, file: FileEntry): Promise<CheckpointReport> {
+  const found = await carryOut(path, readCheckpoint(file.name, file.bytes, { checksum }));
+  return typeof found === "string"
+    ? { file: file.name, problem: found, header: null }
+    : { file: file.name, problem: null, header: found };
 }
 
 async function segmentReport(

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { RECORD_TYPES } from "../../core/ledger/log/record-types.ts";
 import { identityOf } from "../../core/ledger/log/segment.ts";
-import { Checkpoints } from "./checkpoints.ts";
 import { WalError } from "./errors.ts";
 import { inspectLog } from "./inspect.ts";
 import { listSegments, readRecords } from "./reader.ts";
@@ -247,43 +246,5 @@ describe("reading a log", () => {
     expect(await code(reading)).toBe("WAL_CORRUPT");
     expect(last).toBeGreaterThan(0);
     expect(await code(open(directory))).toBe("WAL_CORRUPT");
-  });
-});
-
-describe("checkpoints", () => {
-  const snapshot = (localLsn: number) => ({
-    localLsn,
-    regionalLsn: localLsn,
-    globalLsn: localLsn - 5,
-    payload: bytes(`state at ${localLsn}`),
-  });
-
-  it("keeps the newest three, and the log behind the oldest of them (CKPT-4, CKPT-5)", async () => {
-    const directory = await scratch();
-    const { checkpoints, latest } = await Checkpoints.open({ directory, identity });
-    expect([latest, checkpoints.safeLsn]).toEqual([null, 0]);
-    for (const lsn of [100, 200, 300, 400]) await checkpoints.write(snapshot(lsn));
-    expect(checkpoints.safeLsn).toBe(195);
-    const again = await Checkpoints.open({ directory, identity });
-    expect(again.latest && text(again.latest.payload)).toBe("state at 400");
-    expect(again.checkpoints.kept.map(({ localLsn }) => localLsn)).toEqual([400, 300, 200]);
-  });
-
-  it("passes over a damaged one and a stranger's, with a warning", async () => {
-    const directory = await scratch();
-    const { checkpoints } = await Checkpoints.open({ directory, identity });
-    await checkpoints.write(snapshot(100));
-    const { id } = await checkpoints.write(snapshot(200));
-    const path = join(directory, `checkpoint_${id}.ckpt`);
-    const image = await readFile(path);
-    image[image.length - 1] = 0;
-    await writeFile(path, image);
-    const warned: string[] = [];
-    const options = { directory, identity, onDamaged: (name: string) => void warned.push(name) };
-    const again = await Checkpoints.open(options);
-    expect(again.latest?.header.localLsn).toBe(100);
-    expect(warned).toEqual([`checkpoint_${id}.ckpt`]);
-    const other = await Checkpoints.open({ ...options, identity: identityOf("test", "other") });
-    expect(other.latest).toBe(null);
   });
 });

@@ -17,9 +17,10 @@ import { type WalConfig, walConfig } from "../../core/ledger/log/limits.ts";
 import { Log, type LogEvent, type LogInput, type LogView } from "../../core/ledger/log/log.ts";
 import type { Recovered } from "../../core/ledger/log/recovery.ts";
 import type { AppendRefusal, WalEntry } from "../../core/ledger/log/writer-types.ts";
+import { nodeClock } from "../../host/node-clock.ts";
 import { checksum } from "./checksum.ts";
 import { WalError } from "./errors.ts";
-import { FileDriver, monotonicNow } from "./file-driver.ts";
+import { FileDriver } from "./file-driver.ts";
 import { FileExecutor } from "./file-executor.ts";
 import type { DirectoryLock } from "./lock.ts";
 import { prepareDirectory } from "./prepare.ts";
@@ -76,9 +77,8 @@ export class Wal {
       allocate: (bytes) => Buffer.allocUnsafeSlow(bytes),
       ...(options.onEntry === undefined ? {} : { onEntry: options.onEntry }),
     });
-    this.#driver = new FileDriver(this.#log, new FileExecutor(options.directory), {
-      onEvent: (event) => this.#onEvent(event),
-    });
+    const executor = new FileExecutor(options.directory);
+    this.#driver = new FileDriver(this.#log, executor, nodeClock, (event) => this.#onEvent(event));
   }
 
   /** Recovers what is there, repairs a torn tail, and is ready to write. */
@@ -165,7 +165,7 @@ export class Wal {
   #enter(entry: WalEntry, waiter: Waiter): WalError | null {
     const refusal = this.#refusal();
     if (refusal !== null) return refusal;
-    const ticket = this.#log.append(entry, monotonicNow());
+    const ticket = this.#log.append(entry, nodeClock.now());
     if (typeof ticket !== "number") return this.#appendError(ticket, entry);
     this.#waiters.push(waiter);
     this.#driver.schedule();

@@ -7,8 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, describe, expect, it } from "vitest";
+import { Checkpoints } from "../../../src/core/ledger/log/checkpoints.ts";
 import { identityOf } from "../../../src/core/ledger/log/segment.ts";
-import { Checkpoints } from "../../../src/ledger/log/checkpoints.ts";
+import { carryOut } from "../../../src/ledger/log/file-executor.ts";
 import { Wal } from "../../../src/ledger/log/wal.ts";
 
 const bin = fileURLToPath(new URL("../../../bin/hyperscale.js", import.meta.url));
@@ -25,9 +26,11 @@ async function makeLog(): Promise<{ readonly directory: string; readonly lastBat
   for (let i = 0; i < 60; i++) await log.append(i % 2 === 0 ? 65 : 64, Buffer.from(`entry ${i}`));
   const { offset } = log.status();
   await log.close();
-  const { checkpoints } = await Checkpoints.open({ directory, identity });
-  const payload = Buffer.from("snapshot");
-  await checkpoints.write({ localLsn: 50, regionalLsn: 50, globalLsn: 40, payload });
+  const options = { directory: "", identity, keptMax: 3, onDamaged: () => {} };
+  const checkpoints = new Checkpoints(options);
+  await carryOut(directory, checkpoints.begin(50));
+  await carryOut(directory, checkpoints.add({ lsn: 50, payload: Buffer.from("snapshot") }));
+  await carryOut(directory, checkpoints.commit(Date.now()));
   return { directory, lastBatch: offset };
 }
 
@@ -118,7 +121,7 @@ describe("hyperscale wal", () => {
   it("refuses foreign files, and damaged checkpoints are named", async () => {
     const { directory } = await makeLog();
     const [checkpoint = ""] = readdirSync(directory).filter((name) => name.endsWith(".ckpt"));
-    damage(directory, checkpoint, 84, 2);
+    damage(directory, checkpoint, 100, 2);
     expect(run("verify", directory).stdout).toContain(`${checkpoint}: damaged payload`);
     writeFileSync(join(directory, "notes.txt"), "mine");
     const verify = run("verify", directory);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { crc32 } from "../../base/crc32.ts";
-import { CHECKPOINT_DEFAULTS, checkpointDue, safeLsn } from "./checkpoint.ts";
+import { CHECKPOINT_DEFAULTS, checkpointDue } from "./checkpoint.ts";
 import { decodeBatchMark, encodeBatchMark, provenLsn } from "./control.ts";
 import { decodeWalRecord, viewOf, type WalRecord } from "./record.ts";
 import { RECORD_TYPES } from "./record-types.ts";
@@ -171,16 +171,5 @@ describe("a checkpoint", () => {
     expect(due(100_000, 0)).toBe(true);
     expect(due(1, 300_000)).toBe(true);
     expect(due(0, 900_000)).toBe(false);
-  });
-
-  it("lets the log go only as far as the oldest kept one covers (CKPT-4)", () => {
-    const header = { id: "", identity: "", createdAt: 0, regionalLsn: 0 };
-    const kept = [
-      { ...header, localLsn: 900, globalLsn: 900 },
-      { ...header, localLsn: 700, globalLsn: 650 },
-      { ...header, localLsn: 800, globalLsn: 100 },
-    ];
-    expect(safeLsn(kept)).toBe(650);
-    expect(safeLsn([])).toBe(0);
   });
 });

@@ -196,10 +196,10 @@ describe("a group's records", () => {
 
   it("stop a recovery that cannot read them, with the reason", () => {
     const recovery = new LedgerRecovery();
-    recovery.apply(64, new Uint8Array([200]));
+    recovery.apply(1, 64, new Uint8Array([200]));
     expect(recovery.problem).not.toBeNull();
     const other = new LedgerRecovery();
-    other.restore(new Uint8Array([9]));
+    other.restore(1, new Uint8Array([9]));
     expect(other.problem).toContain("another version");
   });
 });

@@ -1,9 +1,14 @@
 /**
  * A node's groups from its checkpoint and its log: the checkpoint's images first, then every record
- * after it, in order. (CKPT-6, CKPT-7)
+ * after them, in order. (CKPT-6, CKPT-7)
  *
- * A checkpoint holds each group's image as it was at one instant, so it equals the fold of all records
- * handed out before; the driver writes down at which record that was.
+ *     slice 1        slice 2        slice 3        the rest of the log
+ *     ──┼──────────────┼──────────────┼───────────────────────────►
+ *       └ the log is read from here; a record of a group is left out when the group's slice has it
+ *
+ * A checkpoint is taken in slices, so that no turn of the node is long: each holds some groups as they
+ * were at one instant, which is the fold of all their records handed out before. Between slices the
+ * node goes on. Whoever writes the slices down notes at which record each was taken. (CKPT-1)
  */
 
 import { ByteReader, ByteWriter } from "../../base/bytes.ts";
@@ -20,42 +25,124 @@ import { decodeGroupRecord } from "./records.ts";
 const CHECKPOINT_VERSION = 2;
 const CHECKPOINT_GROUPS_MAX = 16_777_216;
 
-/** The state of all groups now; covers the first `node.appends` records of this process. (CKPT-1) */
-export function encodeCheckpoint(node: LedgerNode): Uint8Array {
-  const out = new ByteWriter(65_536);
-  out.uint8(CHECKPOINT_VERSION);
-  out.varint(node.groups.size);
+/** A turn of a few milliseconds: images are some kilobytes, and take some 30 to 50 µs each. */
+const SLICE_GROUPS_MAX = 128;
+const SLICE_BYTES_MAX = 262_144;
+/** Ids only. */
+const SLICE_ARCHIVED_MAX = 4_096;
+
+/**
+ * The node's state, a slice at each call of `next`, each as of that moment. What appears after the first
+ * slice was taken need not be in any: all its records come later.
+ */
+export function* snapshotSlices(
+  node: LedgerNode,
+  groupsMax = SLICE_GROUPS_MAX,
+): Generator<Uint8Array, void> {
+  const slice = new Slice(groupsMax);
+  let left = node.groups.size;
   for (const [id, group] of node.groups) {
-    out.text(id);
-    writeImage(out, group.replica.image());
+    if (left-- === 0) break;
+    slice.group(id, group.replica.image());
+    if (slice.isFull) yield slice.take();
   }
-  out.varint(node.archived.size);
-  for (const id of node.archived) out.text(id);
-  out.varint(node.identities.size);
-  for (const [peer, identity] of node.identities) {
+  // After the groups: one that left memory before its slice was taken must be found here.
+  left = node.archived.size;
+  for (const id of node.archived) {
+    if (left-- === 0) break;
+    slice.archived(id);
+    if (slice.isFull) yield slice.take();
+  }
+  for (const [peer, identity] of node.identities) slice.identity(peer, identity);
+  yield slice.take();
+}
+
+class Slice {
+  readonly #groupsMax: number;
+  readonly #groups = new Section();
+  readonly #archived = new Section();
+  readonly #identities = new Section();
+
+  constructor(groupsMax: number) {
+    this.#groupsMax = groupsMax;
+  }
+
+  get isFull(): boolean {
+    const { count, bytes } = this.#groups;
+    if (count >= this.#groupsMax || bytes >= SLICE_BYTES_MAX) return true;
+    return this.#archived.count >= SLICE_ARCHIVED_MAX;
+  }
+
+  group(id: GroupId, image: GroupImage): void {
+    const out = this.#groups.next();
+    out.text(id);
+    writeImage(out, image);
+  }
+
+  archived(id: string): void {
+    this.#archived.next().text(id);
+  }
+
+  identity(peer: NodeId, identity: string): void {
+    const out = this.#identities.next();
     out.text(peer);
     out.text(identity);
   }
-  return out.take();
+
+  take(): Uint8Array {
+    const out = new ByteWriter(this.#groups.bytes + this.#archived.bytes + 1_024);
+    out.uint8(CHECKPOINT_VERSION);
+    for (const section of [this.#groups, this.#archived, this.#identities]) section.moveTo(out);
+    return out.take();
+  }
+}
+
+/** A counted list. */
+class Section {
+  readonly #out = new ByteWriter(1_024);
+  count = 0;
+
+  get bytes(): number {
+    return this.#out.length;
+  }
+
+  next(): ByteWriter {
+    this.count++;
+    return this.#out;
+  }
+
+  moveTo(out: ByteWriter): void {
+    out.varint(this.count);
+    out.raw(this.#out.take());
+    this.count = 0;
+    this.#out.clear();
+  }
+}
+
+interface RecoveredGroup {
+  readonly fold: ImageFold;
+  /** Its image has all records up to here. */
+  readonly lsn: number;
 }
 
 export class LedgerRecovery {
-  readonly #folds = new Map<GroupId, ImageFold>();
+  readonly #groups = new Map<GroupId, RecoveredGroup>();
   readonly archived = new Set<string>();
   readonly identities = new Map<NodeId, string>();
   /** What could not be read; recovery must not go on then. */
   problem: string | null = null;
+  /** Records that no slice had. */
+  applied = 0;
 
-  /** Before any record; null: there is no checkpoint. */
-  restore(checkpoint: Uint8Array | null): void {
-    if (checkpoint === null) return;
-    const from = new ByteReader(checkpoint);
+  /** Before any record: a slice of a checkpoint, which has all records up to `lsn`. */
+  restore(lsn: number, slice: Uint8Array): void {
+    const from = new ByteReader(slice);
     if (from.uint8() !== CHECKPOINT_VERSION) from.fail("a checkpoint of another version");
     const count = from.varint();
     if (count > CHECKPOINT_GROUPS_MAX) from.fail("too many groups in a checkpoint");
     for (let i = 0; i < count && !from.failed; i++) {
       const id = from.text(GROUP_ID_BYTES_MAX) as GroupId;
-      this.#folds.set(id, new ImageFold(readImage(from)));
+      this.#groups.set(id, { fold: new ImageFold(readImage(from)), lsn });
     }
     const archived = from.varint();
     for (let i = 0; i < archived && !from.failed; i++) {
@@ -66,10 +153,10 @@ export class LedgerRecovery {
       this.identities.set(from.text(NODE_ID_BYTES_MAX) as NodeId, from.text(IDENTITY_BYTES_MAX));
     }
     if (from.remaining > 0) from.fail("bytes after the end of a checkpoint");
-    this.problem = from.problem;
+    this.problem ??= from.problem;
   }
 
-  apply(type: number, payload: Uint8Array): void {
+  apply(lsn: number, type: number, payload: Uint8Array): void {
     if (type === RECORD_TYPES.PEER_IDENTITY) {
       this.#applyIdentity(payload);
       return;
@@ -81,23 +168,26 @@ export class LedgerRecovery {
       return;
     }
     const { group, record } = decoded;
-    let fold = this.#folds.get(group);
-    if (fold === undefined) {
-      fold = new ImageFold();
-      this.#folds.set(group, fold);
-    }
+    const known = this.#groups.get(group);
+    if (known !== undefined && lsn <= known.lsn) return;
+    this.applied++;
+    const fold = known?.fold ?? new ImageFold();
+    if (known === undefined) this.#groups.set(group, { fold, lsn: 0 });
     fold.apply(record);
   }
 
   #applyIdentity(payload: Uint8Array): void {
     const decoded = decodeIdentity(payload);
     if (typeof decoded === "string") this.problem ??= decoded;
-    else this.identities.set(decoded.peer, decoded.identity);
+    else {
+      this.applied++;
+      this.identities.set(decoded.peer, decoded.identity);
+    }
   }
 
   images(): Map<GroupId, GroupImage> {
     const images = new Map<GroupId, GroupImage>();
-    for (const [id, fold] of this.#folds) {
+    for (const [id, { fold }] of this.#groups) {
       if (!this.archived.has(id)) images.set(id, fold.image);
     }
     return images;

@@ -106,6 +106,7 @@ export function settle<Input, Effect extends { readonly kind: string }>(
   files: MemoryFiles,
   input: Input,
   now: number,
+  onEvent: (event: Effect) => void = () => {},
 ): Effect[] {
   const events: Effect[] = [];
   const pending: FileEffect[] = [];
@@ -114,6 +115,7 @@ export function settle<Input, Effect extends { readonly kind: string }>(
       if (effect.kind === "file") pending.push(effect as FileEffect);
       else events.push(effect as Effect);
     }
+    for (const effect of effects) if (effect.kind !== "file") onEvent(effect as Effect);
   };
   take(machine.step(input, now as never));
   for (;;) {

@@ -14,7 +14,7 @@ import { decodeBatch, encodeBatch } from "../codec.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../config.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage, PeerRequest } from "../messages.ts";
 import { LedgerNode } from "../node.ts";
-import { encodeCheckpoint, LedgerRecovery } from "../recovery.ts";
+import { LedgerRecovery, snapshotSlices } from "../recovery.ts";
 import type { LedgerEffect, LedgerInput, LedgerNodeConfig } from "../types.ts";
 import { WATCH_ROOM_MAX, type WatchItem, type WatchRequest } from "../watch.ts";
 
@@ -35,7 +35,7 @@ interface TestNode {
   /** Handed out by the present process. */
   pending: StoredRecord[];
   synced: number;
-  checkpoint: { readonly bytes: Uint8Array; readonly records: number } | null;
+  checkpoint: readonly { readonly lsn: number; readonly slice: Uint8Array }[];
   boots: number;
   /** Of its disk. */
   identity: string;
@@ -92,7 +92,7 @@ export class TestCluster {
       records: [],
       pending: [],
       synced: 0,
-      checkpoint: null,
+      checkpoint: [],
       boots: 0,
       identity: `disk of n${index}`,
       first: index < first ? "found" : "join",
@@ -132,9 +132,11 @@ export class TestCluster {
     const shards = this.#shards === null ? {} : { shards: this.#shards };
     const node = new LedgerNode({ ...options, ...shards }, new Random(`${self}/${boot}`));
     const recovery = new LedgerRecovery();
-    recovery.restore(test.checkpoint?.bytes ?? null);
-    const rest = test.records.slice(test.checkpoint?.records ?? 0);
-    for (const { type, payload } of rest) recovery.apply(type, payload);
+    for (const { lsn, slice } of test.checkpoint) recovery.restore(lsn, slice);
+    const from = test.checkpoint[0]?.lsn ?? 0;
+    test.records.forEach(({ type, payload }, at) => {
+      if (at >= from) recovery.apply(at + 1, type, payload);
+    });
     if (recovery.problem !== null) throw new Error(recovery.problem);
     test.node = node;
     test.pending = [];
@@ -154,7 +156,7 @@ export class TestCluster {
   loseDisk(test: TestNode): void {
     this.kill(test);
     test.records.length = 0;
-    test.checkpoint = null;
+    test.checkpoint = [];
     test.identity = `${test.identity}, another`;
     test.first = "join";
   }
@@ -175,8 +177,8 @@ export class TestCluster {
   checkpoint(test: TestNode): void {
     const { node } = test;
     if (node === null) throw new Error("a stopped node takes no checkpoint");
-    const bytes = encodeCheckpoint(node);
-    test.checkpoint = { bytes, records: test.records.length + test.pending.length - test.synced };
+    const lsn = test.records.length + test.pending.length - test.synced;
+    test.checkpoint = [...snapshotSlices(node)].map((slice) => ({ lsn, slice }));
   }
 
   request(index: number, request: LedgerRequest): number {

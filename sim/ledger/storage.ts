@@ -1,0 +1,257 @@
+/**
+ * One node's production store on its simulated disk, and what the checkers see of it: which record lies
+ * where, what is called durable and whether the medium has it, and which bytes are proven durable, so
+ * that damage there must be told from a torn tail.
+ */
+
+import type { Millis } from "../../src/core/base/brand.ts";
+import type { CheckpointHeader } from "../../src/core/ledger/log/checkpoint.ts";
+import type { FileEffect, FileResult } from "../../src/core/ledger/log/files.ts";
+import { RECORD_TYPES } from "../../src/core/ledger/log/record-types.ts";
+import type { Recovered } from "../../src/core/ledger/log/recovery.ts";
+import { segmentIdOf, segmentName } from "../../src/core/ledger/log/segment.ts";
+import type { WalEntry } from "../../src/core/ledger/log/writer-types.ts";
+import { LedgerStore } from "../../src/core/ledger/store/store.ts";
+import type {
+  StoreEvent,
+  StoreInput,
+  StoreOptions,
+  StoreRefusal,
+  StoreSource,
+} from "../../src/core/ledger/store/types.ts";
+import type { LedgerDisk } from "./disk.ts";
+import { SimFiles } from "./files.ts";
+
+interface StoredRecord {
+  readonly lsn: number;
+  readonly type: number;
+  readonly payload: Uint8Array;
+}
+
+/** What the checkers see of a log. */
+export interface LogObserver {
+  appended(ticket: number, type: number, payload: Uint8Array): void;
+  placed(firstTicket: number, count: number, firstLsn: number): void;
+  /** `onDisk`: whether the medium really has it. */
+  durable(ticket: number, lsn: number, onDisk: boolean): void;
+  failed(): void;
+}
+
+/** What a process found on its disk. */
+export interface Opened {
+  readonly outcome: Recovered;
+  readonly checkpoint: CheckpointHeader | null;
+  readonly state: Extract<StoreEvent, { kind: "opened" }>["state"];
+  /** Also those that the checkpoint has. */
+  readonly records: readonly StoredRecord[];
+  /** Jobs whose record the archive has. */
+  readonly archive: ReadonlySet<string>;
+}
+
+interface StorageHost {
+  readonly disk: LedgerDisk;
+  readonly observer: LogObserver;
+  local(): Millis;
+  wall(): number;
+  /** Runs after this much time, unless the process is dead by then. */
+  after(delayMs: number, run: () => void): void;
+  /** A time until the store has its next turn. */
+  drawTurnMs(): number;
+  opened(opened: Opened): void;
+  refused(refusal: StoreRefusal): void;
+  durable(count: number): void;
+  forgotten(jobIds: readonly string[]): void;
+  mark(name: string): void;
+  die(why: string): void;
+}
+
+/** Where a batch begins, and what it proves once it is durable itself. */
+interface Proof {
+  readonly segmentId: number;
+  readonly end: number;
+  readonly provenOffset: number;
+}
+
+const NOTHING = new Uint8Array(0);
+
+export class Storage {
+  readonly #host: StorageHost;
+  readonly #files: SimFiles;
+  readonly store: LedgerStore;
+  #records: StoredRecord[] = [];
+  #segmentIds: number[] = [];
+  #durable = { segmentId: 0, offset: 0 };
+  #durableCount = 0;
+  #proofs: Proof[] = [];
+  /** Damage below this offset of the active segment can be told from a torn tail. (WAL-13) */
+  #proven = { segmentId: 0, offset: 0 };
+  #turnDue = false;
+  #ended = false;
+
+  constructor(host: StorageHost, options: StoreOptions) {
+    this.#host = host;
+    this.store = new LedgerStore({
+      ...options,
+      onEntry: ({ lsn, type, payload }) => {
+        this.#records.push({ lsn, type, payload: payload.slice() });
+      },
+    });
+    this.#files = new SimFiles({
+      disk: host.disk,
+      after: (delayMs, run) => host.after(delayMs, run),
+      answer: (id, result) => this.#answer(id, result),
+    });
+  }
+
+  serve(source: StoreSource): void {
+    this.store.serve(source, this.#host.local());
+  }
+
+  append(entry: WalEntry): void {
+    const ticket = this.store.append(entry, this.#host.local());
+    if (typeof ticket === "string") this.#host.die(`the log takes nothing more: ${ticket}`);
+    else this.#host.observer.appended(ticket, entry.type, entry.payload);
+  }
+
+  nextDeadline(): number {
+    return this.store.nextDeadline() ?? Number.POSITIVE_INFINITY;
+  }
+
+  #answer(id: number, result: FileResult): void {
+    this.step({ kind: "done", id, result });
+  }
+
+  step(input: StoreInput): void {
+    const host = this.#host;
+    if (this.#ended) return;
+    const before = this.#durableCount;
+    for (const effect of this.store.step(input, host.local(), host.wall())) {
+      if (effect.kind === "file") this.#carryOut(effect);
+      else this.#onEvent(effect);
+    }
+    // The node hears of it when the store has said all; it may append at once.
+    if (this.#durableCount > before) host.durable(this.#durableCount);
+    if (!this.store.wantsTurn || this.#turnDue || this.#ended) return;
+    this.#turnDue = true;
+    this.#host.after(this.#host.drawTurnMs(), () => {
+      this.#turnDue = false;
+      this.step({ kind: "turn" });
+    });
+  }
+
+  #carryOut(effect: FileEffect): void {
+    const { operation } = effect;
+    const segmentId = operation.kind === "write" ? segmentOf(operation.path) : null;
+    if (operation.kind === "write" && segmentId !== null) {
+      const bytes = operation.chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+      const provenOffset = this.#durable.segmentId === segmentId ? this.#durable.offset : 0;
+      this.#proofs.push({ segmentId, end: operation.offset + bytes, provenOffset });
+    }
+    this.#files.run(effect);
+  }
+
+  #onEvent(event: StoreEvent): void {
+    const { observer } = this.#host;
+    switch (event.kind) {
+      case "opened":
+        this.#onOpened(event);
+        return;
+      case "refused":
+        this.#ended = true;
+        this.#host.refused(event.refusal);
+        return;
+      case "segmentOpened":
+        this.#segmentIds.push(event.segmentId);
+        return;
+      case "marked":
+        observer.appended(event.ticket, RECORD_TYPES.CHECKPOINT_MARK, NOTHING);
+        return;
+      case "written":
+        observer.placed(event.firstTicket, event.count, event.firstLsn);
+        return;
+      case "durable":
+        this.#onDurable(event);
+        return;
+      case "checkpointCreated":
+        if (event.header.throughLsn > event.header.localLsn) this.#host.mark("checkpoint.sliced");
+        return;
+      case "checkpointFailed":
+        this.#host.mark("checkpoint.diskFull");
+        return;
+      case "forgotten":
+        this.#host.forgotten(event.jobIds);
+        return;
+      case "failed":
+        this.#ended = true;
+        observer.failed();
+        this.#host.die(`${event.during} failed: ${event.code}`);
+        return;
+      default:
+    }
+  }
+
+  #onOpened({ outcome, checkpoint, state }: Extract<StoreEvent, { kind: "opened" }>): void {
+    for (const { segmentId } of outcome.segments) {
+      if (!this.#segmentIds.includes(segmentId)) this.#segmentIds.push(segmentId);
+    }
+    this.#segmentIds.sort((a, b) => a - b);
+    const { active } = outcome.position;
+    if (active !== null) this.#durable = active;
+    const records = this.#records;
+    this.#records = [];
+    const archive = new Set(this.store.archive.places.keys());
+    this.#host.opened({ outcome, checkpoint, state, records, archive });
+  }
+
+  #onDurable(event: Extract<StoreEvent, { kind: "durable" }>): void {
+    const { ticket, lsn, segmentId, offset, count } = event;
+    const onDisk = this.#isDurable(segmentId, offset);
+    this.#durable = { segmentId, offset };
+    while (this.#proofs[0] !== undefined) {
+      const { segmentId: id, end, provenOffset } = this.#proofs[0];
+      if (id > segmentId || (id === segmentId && end > offset)) break;
+      this.#proven = { segmentId: id, offset: provenOffset };
+      this.#proofs.shift();
+    }
+    this.#host.observer.durable(ticket, lsn, onDisk);
+    this.#durableCount = count;
+  }
+
+  /** From where it was durable before up to here, over segments. */
+  #isDurable(segmentId: number, offset: number): boolean {
+    const { disk } = this.#host;
+    return this.#segmentIds.every((id) => {
+      if (id < this.#durable.segmentId || id > segmentId) return true;
+      const start = id === this.#durable.segmentId ? this.#durable.offset : 0;
+      const end = id === segmentId ? offset : disk.read(pathOf(id)).length;
+      return disk.isDurable(pathOf(id), start, end);
+    });
+  }
+
+  /** A place whose damage must be told from a torn tail; null when there is none yet. */
+  provenPlace(draw: (below: number) => number): { name: string; at: number } | null {
+    const { disk } = this.#host;
+    const names = new Set(disk.names());
+    const proven = this.#segmentIds.filter((id) => {
+      return id <= this.#proven.segmentId && names.has(pathOf(id));
+    });
+    const segmentId = proven[draw(Math.max(1, proven.length))];
+    if (segmentId === undefined) return null;
+    const name = pathOf(segmentId);
+    const active = segmentId === this.#proven.segmentId;
+    const end = active ? this.#proven.offset : disk.read(name).length;
+    return end < 64 ? null : { name, at: draw(end) };
+  }
+}
+
+function pathOf(segmentId: number): string {
+  return `wal/${segmentName(segmentId)}`;
+}
+
+function segmentOf(path: string): number | null {
+  return path.startsWith("wal/") ? segmentIdOf(path.slice("wal/".length)) : null;
+}
+
+export function identityText(index: number): string {
+  return (index + 1).toString(16).padStart(16, "0");
+}

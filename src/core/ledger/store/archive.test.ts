@@ -1,0 +1,139 @@
+import { describe, expect, it } from "vitest";
+import type { JobState } from "../job/job-state.ts";
+import { encodeJobState } from "../job/state-codec.ts";
+import { MemoryFiles } from "../log/testing/memory-files.ts";
+import { Archive } from "./archive.ts";
+import { endedJob } from "./testing/ended-job.ts";
+
+const DAY_MS = 86_400_000;
+const NOON = Date.UTC(2026, 0, 31, 12);
+const TODAY = "archive/archive_20260131.log";
+
+class Bench {
+  readonly files: MemoryFiles;
+  readonly archive: Archive;
+  readonly problems: string[] = [];
+  wall = NOON;
+
+  constructor(files = new MemoryFiles(), keepMs = 30 * DAY_MS) {
+    this.files = files;
+    this.archive = new Archive({
+      directory: "archive",
+      keepMs,
+      onProblem: (file, problem) => this.problems.push(`${file}: ${problem}`),
+    });
+    expect(files.carryOut(this.archive.open())).toBeNull();
+  }
+
+  put(...states: readonly JobState[]): void {
+    for (const state of states) this.archive.add(state.jobId, encodeJobState(state), this.wall);
+  }
+
+  flush(): string | null {
+    return this.files.carryOut(this.archive.flush(this.wall))?.code ?? null;
+  }
+
+  get jobs(): string[] {
+    return [...this.archive.places.keys()];
+  }
+}
+
+describe("the archive of finished jobs", () => {
+  it("has what was flushed after a restart, with the times of its events (LEDG-8)", () => {
+    const first = new Bench();
+    const [early, late] = [endedJob("a", NOON), endedJob("b", NOON + DAY_MS)];
+    first.put(early);
+    expect(first.archive.waiting.map(({ state }) => state)).toEqual([early]);
+    expect(first.flush()).toBeNull();
+    first.wall += DAY_MS;
+    first.put(late);
+    expect(first.flush()).toBeNull();
+    expect([...first.files.files.keys()]).toEqual([TODAY, "archive/archive_20260201.log"]);
+    const again = new Bench(first.files);
+    expect(again.jobs).toEqual([early.jobId, late.jobId]);
+    expect(again.archive.places.get(early.jobId)).toMatchObject({ from: NOON, to: NOON + 2 });
+    expect(again.archive.places).toEqual(first.archive.places);
+    expect([again.problems, again.archive.size]).toEqual([[], 2]);
+  });
+
+  it("reads files of many records a piece at a time", () => {
+    const first = new Bench();
+    const jobs = Array.from({ length: 9_000 }, (_, at) => endedJob(`j${at}`, NOON));
+    first.put(...jobs);
+    expect(first.flush()).toBeNull();
+    expect(first.files.files.get(TODAY)?.length).toBeGreaterThan(1_048_576);
+    expect(new Bench(first.files).jobs).toEqual(jobs.map(({ jobId }) => jobId));
+  });
+
+  it("syncs what it found in its last file before anyone relies on it", () => {
+    const first = new Bench();
+    first.put(endedJob("a", NOON));
+    first.flush();
+    first.files.log.length = 0;
+    new Bench(first.files);
+    const synced = first.files.log.filter(({ kind }) => kind === "sync");
+    expect(synced).toEqual([{ kind: "sync", path: TODAY }]);
+  });
+
+  it("keeps a job once, however often it is archived", () => {
+    const bench = new Bench();
+    const job = endedJob("a", NOON);
+    bench.put(job);
+    bench.flush();
+    bench.put(job);
+    bench.flush();
+    expect([bench.archive.size, new Bench(bench.files).archive.size]).toEqual([1, 1]);
+  });
+
+  it("forgets whole days after their retention, and says which jobs went", () => {
+    const bench = new Bench(new MemoryFiles(), 2 * DAY_MS);
+    const job = endedJob("a", NOON);
+    bench.put(job);
+    bench.flush();
+    bench.wall += 3 * DAY_MS;
+    bench.put(endedJob("b", bench.wall));
+    bench.flush();
+    expect(bench.files.carryOut(bench.archive.expire(bench.wall))).toEqual([job.jobId]);
+    expect([...bench.files.files.keys()]).toEqual(["archive/archive_20260203.log"]);
+  });
+
+  it("cuts a torn last record off and goes on behind the whole ones", () => {
+    const bench = new Bench();
+    const [kept, next] = [endedJob("a", NOON), endedJob("b", NOON)];
+    bench.put(kept);
+    bench.flush();
+    const whole = bench.files.files.get(TODAY) ?? new Uint8Array(0);
+    bench.files.files.set(TODAY, Uint8Array.of(...whole, ...whole.subarray(8, whole.length - 5)));
+    const again = new Bench(bench.files);
+    expect(again.problems.join()).toContain("are no whole record");
+    again.put(next);
+    expect(again.flush()).toBeNull();
+    const last = new Bench(bench.files);
+    expect([last.jobs, last.problems]).toEqual([[kept.jobId, next.jobId], []]);
+  });
+
+  it.each(["create", "write", "sync"] as const)(
+    "writes later what a full disk did not let it write (%s)",
+    (failing) => {
+      const bench = new Bench();
+      const [first, second] = [endedJob("a", NOON), endedJob("b", NOON)];
+      bench.files.fault = ({ kind }) => (kind === failing ? "ENOSPC" : null);
+      bench.put(first);
+      expect(bench.flush()).toBe("ENOSPC");
+      expect(bench.archive.waiting.map(({ jobId }) => jobId)).toEqual([first.jobId]);
+      bench.files.fault = () => null;
+      bench.put(second);
+      expect(bench.flush()).toBeNull();
+      const again = new Bench(bench.files);
+      expect([again.jobs, again.problems]).toEqual([[first.jobId, second.jobId], []]);
+    },
+  );
+
+  it("reports a file that is none of its own and leaves it", () => {
+    const files = new MemoryFiles();
+    files.files.set(TODAY, new Uint8Array(100));
+    const bench = new Bench(files);
+    expect(bench.problems.join()).toContain("not an archive of this version");
+    expect(files.files.get(TODAY)?.length).toBe(100);
+  });
+});
