@@ -4,6 +4,7 @@ import { setupContext, type UserContext, userContext } from "./context.ts";
 import { Iteration } from "./iteration.ts";
 import { Recorder } from "./recorder.ts";
 import { UserSession } from "./session.ts";
+import { recorderHost } from "./testing/recorder-host.ts";
 import { TimeLimit } from "./time-limit.ts";
 
 const signal = new AbortController().signal;
@@ -11,7 +12,7 @@ const abort = (): void => {};
 
 function user(): UserContext {
   const host = { setup: 1, used: {}, core: 0, signal, sleep: () => Promise.resolve(), abort };
-  const iteration = new Iteration(new Recorder(false), false);
+  const iteration = new Iteration(new Recorder(false, recorderHost()), false);
   return userContext(0, host, new UserSession(DEFAULT_CALL_SETTINGS), iteration);
 }
 

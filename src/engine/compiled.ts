@@ -41,8 +41,7 @@ export interface CompiledWorkflow {
   /** Functions leave results behind even if nobody may look: each iteration begins without. (VUC-1) */
   readonly storesResults: boolean;
   /** Steps and checks by the numbers they are recorded under. */
-  readonly stepNames: NameTable;
-  readonly checkNames: NameTable;
+  readonly names: { readonly steps: NameTable; readonly checks: NameTable };
   /** Its body instead of layers; null for what has steps. */
   readonly flow: FlowPart | null;
   readonly setsUsersUp: boolean;
@@ -55,29 +54,30 @@ export function compile(
   definition: WorkflowDefinition,
   overrides: LoadOverrides,
 ): CompiledWorkflow {
-  const names = definition.layers();
-  const layerOf = new Map(names.flatMap((layer, at) => layer.map((name) => [name, at] as const)));
-  const stepNames = new NameTable();
-  const checkNames = new NameTable();
+  const layerNames = definition.layers();
+  const layerOf = new Map(
+    layerNames.flatMap((layer, at) => layer.map((name) => [name, at] as const)),
+  );
+  const names = { steps: new NameTable(), checks: new NameTable() };
   const steps = definition.steps.map((step, slot): CompiledStep => {
     const call = isPreparedCall(step.run) ? step.run : null;
     const tags = { ...definition.tags, ...step.tags };
     const measured = step.kind === "step";
     return {
       name: step.name,
-      index: measured ? stepNames.numberOf(step.name, protocolOf(step), tags) : -1,
+      index: measured ? names.steps.numberOf(step.name, protocolOf(step), tags) : -1,
       slot,
       layer: layerOf.get(step.name) ?? 0,
       call,
       run: call === null ? (step.run as StepFunction) : null,
     };
   });
-  const layers = names.map((_, at) => steps.filter((step) => step.layer === at));
+  const layers = layerNames.map((_, at) => steps.filter((step) => step.layer === at));
   const checks: CompiledCheck[][] = layers.map(() => []);
   for (const check of definition.checks) {
     const after = check.after.map((name) => layerOf.get(name) ?? 0);
     const layer = after.length === 0 ? layers.length - 1 : Math.max(...after);
-    checks[layer]?.push({ index: checkNames.numberOf(check.name), definition: check });
+    checks[layer]?.push({ index: names.checks.numberOf(check.name), definition: check });
   }
   const readers = checks.some((list) => list.length > 0) || definition.metrics.length > 0;
   const keepsResults =
@@ -92,8 +92,7 @@ export function compile(
     metrics: definition.metrics,
     keepsResults,
     storesResults: keepsResults || steps.some((step) => step.run !== null),
-    stepNames,
-    checkNames,
+    names,
     flow: definition.flow,
     setsUsersUp: (definition.flow ?? definition).userSetup !== undefined,
     tearsUsersDown: (definition.flow ?? definition).userTeardown !== undefined,

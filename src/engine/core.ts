@@ -25,6 +25,7 @@ import { UserSession } from "./session.ts";
 import { TimeLimit, TimeLimitError } from "./time-limit.ts";
 
 type Command<Kind extends CoreCommand["kind"]> = Extract<CoreCommand, { kind: Kind }>;
+type Steering = "start" | "acknowledge" | "pause" | "resume" | "scale" | "stop" | "lease";
 
 export class Core {
   readonly #send: (event: CoreEvent) => void;
@@ -63,11 +64,14 @@ export class Core {
     }
   }
 
-  #steer(command: Command<"start" | "pause" | "resume" | "scale" | "stop" | "lease">): void {
+  #steer(command: Command<Steering>): void {
     const execution = this.#execution;
     switch (command.kind) {
       case "start":
         execution?.start(command.setup);
+        return;
+      case "acknowledge":
+        execution?.recorder.acknowledged(command.frame);
         return;
       case "pause":
         execution?.pause();
@@ -169,7 +173,7 @@ export class Core {
         this.#send({
           kind: "finished",
           execution: id,
-          bytes: made.frame(),
+          bytes: made.frame("load"),
           health: this.#vitals(made),
           ...end,
         });
@@ -201,7 +205,7 @@ export class Core {
     }
     const made = this.#execution ?? unprepared();
     const health = this.#vitals(made);
-    const bytes = made.frame();
+    const bytes = made.frame("all");
     this.#send({ kind: "tornDown", execution, faults: faults.list(), bytes, health });
   }
 

@@ -10,22 +10,22 @@
 
 import { formatDuration } from "../core/base/duration.ts";
 import { Random } from "../core/base/random.ts";
-import { type LoadPlan, planDurationMs, type Share } from "../core/run/plan/load.ts";
+import { planDurationMs } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
 import { BesideSteps } from "./beside-steps.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import type { UserContext } from "./context.ts";
 import { type DriverHost, driverOf, type LoadDriver } from "./drivers.ts";
-import type { FeedSupply } from "./feeds.ts";
+import type { ExecutionHost, ExecutionInputs } from "./execution-inputs.ts";
 import { Findings } from "./findings.ts";
 import { FlowSteps } from "./flow-steps.ts";
 import type { LagMonitor } from "./lag.ts";
-import { type IndexLease, type LeaseRequester, ticketLease } from "./leases.ts";
+import { type IndexLease, ticketLease } from "./leases.ts";
 import { ITERATIONS_LEASE, type Problem } from "./messages.ts";
 import { PlanClock } from "./plan-clock.ts";
 import { problemOf } from "./problem.ts";
 import { provide } from "./provide.ts";
-import { Recorder } from "./recorder.ts";
+import { type FrameOver, Recorder, type RecorderHost } from "./recorder.ts";
 import { Sleeper } from "./sleeper.ts";
 import { noticeMs, noticeOf } from "./time-limit.ts";
 import { type UserHost, VirtualUser } from "./user.ts";
@@ -36,38 +36,7 @@ const FRAME_INTERVAL_MS = 100;
 /** A loop that has not reached its timers for so long is starved by code that never waits. */
 const STARVED_MS = 50;
 
-interface ExecutionEnd {
-  readonly provided: Readonly<Record<string, unknown>>;
-  readonly notes: readonly string[];
-  readonly faults: readonly { readonly gate: string; readonly text: string }[];
-}
-
-interface ExecutionHost extends LeaseRequester {
-  log(line: string): void;
-  /** Code of the user asks for the end of the whole run. */
-  abort(reason: string): void;
-  frame(): void;
-  finished(end: ExecutionEnd): void;
-  /** A workflow that measures nothing threw: those that depend on it must not run. */
-  failed(problem: Problem): void;
-}
-
-interface ExecutionInputs {
-  readonly workflow: CompiledWorkflow;
-  /** The plan after overrides. */
-  readonly plan: LoadPlan;
-  readonly warmupMs: number;
-  readonly gracefulStopMs: number;
-  readonly share: Share;
-  readonly core: number;
-  readonly used: Readonly<Record<string, unknown>>;
-  readonly feeds: FeedSupply;
-  readonly lag: LagMonitor;
-  /** Of the run. */
-  readonly seed: string;
-}
-
-export class Execution implements UserHost, DriverHost {
+export class Execution implements UserHost, DriverHost, RecorderHost {
   readonly workflow: CompiledWorkflow;
   readonly core: number;
   readonly used: Readonly<Record<string, unknown>>;
@@ -114,7 +83,7 @@ export class Execution implements UserHost, DriverHost {
         'it has no load model, so it ran once; write { vus: 10, duration: "30s" }',
       );
     this.#besideSteps = new BesideSteps(workflow.definition, this.findings);
-    this.recorder = new Recorder(this.planned, workflow.stepNames, workflow.checkNames);
+    this.recorder = new Recorder(this.planned, this, workflow.names);
     this.flowSteps = new FlowSteps(
       this.recorder,
       workflow.definition.tags,
@@ -140,6 +109,14 @@ export class Execution implements UserHost, DriverHost {
     return this.#ended ? 0 : this.#driver.active;
   }
 
+  get load(): LoadDriver {
+    return this.#driver;
+  }
+
+  get lag(): LagMonitor {
+    return this.#inputs.lag;
+  }
+
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
     return this.#abort.signal;
@@ -147,7 +124,10 @@ export class Execution implements UserHost, DriverHost {
 
   start(setup: unknown): void {
     this.setup = setup;
-    this.#inputs.lag.start((ms) => this.#stoodStill(ms));
+    this.lag.start({
+      lagged: (ms) => this.recorder.lagged(ms),
+      stoodStill: (ms) => this.#stoodStill(ms),
+    });
     const now = clock();
     this.#clock.start(now);
     this.recorder.measureFrom(this.clockAt(this.#inputs.warmupMs));
@@ -211,17 +191,22 @@ export class Execution implements UserHost, DriverHost {
     this.recorder.measureUntil(this.clockAt(this.#durationMs));
   }
 
-  frame(): Uint8Array {
+  measuredMs(at: number): number {
+    return this.planMs(at) - this.#inputs.warmupMs;
+  }
+
+  clockAtMeasured(ms: number): number {
+    return this.clockAt(ms + this.#inputs.warmupMs);
+  }
+
+  frame(over: FrameOver = "window"): Uint8Array {
     const now = clock();
-    const planMs = this.planMs(now);
-    if (!this.stopping) this.#measuredMs = Math.max(0, planMs - this.#inputs.warmupMs);
-    return this.recorder.frame({
-      measuredMs: this.#measuredMs,
-      warmingUp: planMs < this.#inputs.warmupMs,
-      target: this.#driver.target,
-      arrivalsMissed: this.#driver.missed,
-      loopLagUs: this.#inputs.lag.lagUs,
-    });
+    const measured = this.measuredMs(now);
+    if (!this.stopping) this.#measuredMs = Math.max(0, measured);
+    const { missed: arrivalsWaiting, target } = this.#driver;
+    const times = { measuredMs: this.#measuredMs, warmingUp: measured < 0 };
+    const moment = { ...times, target, arrivalsWaiting };
+    return this.recorder.frame(moment, now, over);
   }
 
   pause(): void {
@@ -367,7 +352,7 @@ export class Execution implements UserHost, DriverHost {
       return;
     }
     // Functions that never wait would keep the loop from its timers: let it turn.
-    if (now - this.#inputs.lag.lastTurnAt > STARVED_MS) {
+    if (now - this.lag.lastTurnAt > STARVED_MS) {
       setImmediate(() => this.#continue(user));
       return;
     }
@@ -432,7 +417,7 @@ export class Execution implements UserHost, DriverHost {
         faults: this.findings.faults,
       });
     else this.#host.failed(this.#failure);
-    this.#inputs.lag.stop();
+    this.lag.stop();
   }
 
   /** From here on no measured time passes. */

@@ -125,9 +125,10 @@ export class Iteration {
   }
 
   end(outcome: Outcome, now: number): void {
-    if (outcome === "completed" && this.#recorder.inside(now)) this.#recorder.iterationsInside++;
+    if (outcome === "completed" && this.#recorder.inside(now))
+      this.#recorder.counts.iterationsInside++;
     if (!this.#recorder.measures(this.dueAt)) return;
-    this.#recorder.outcomes[outcome]++;
+    this.#recorder.counts[outcome]++;
     if (this.#began) this.#recorder.wholeIteration(outcome, this.dueAt, now, this.pausedMs(now));
   }
 

@@ -4,7 +4,6 @@
  */
 
 import inspector from "node:inspector";
-import { Histogram } from "../core/run/stats/histogram.ts";
 import { clock } from "../protocols/call.ts";
 import type { CoreVitals } from "./messages.ts";
 
@@ -12,28 +11,50 @@ const INTERVAL_MS = 10;
 /** With a debugger open, a loop that was away for so long was held at a breakpoint. */
 const BREAKPOINT_MS_MIN = 500;
 
+interface LagListener {
+  /** The loop came to a timer so many milliseconds late. */
+  lagged(ms: number): void;
+  /** A debugger held the process for so long. */
+  stoodStill(ms: number): void;
+}
+
 export class LagMonitor {
   /** When the loop last reached its timers; code that never yields leaves it behind. */
   lastTurnAt = clock();
-  readonly lagUs = new Histogram();
   #timer: NodeJS.Timeout | undefined;
   #expectedAt = 0;
   #cpuStart = process.cpuUsage();
   #startedAt = clock();
+  /** Since the last window. */
+  #windowCpu = process.cpuUsage();
+  #windowLagMs = 0;
 
-  #stoodStill: (ms: number) => void = () => {};
+  #listener: LagListener = { lagged: () => {}, stoodStill: () => {} };
 
-  /** `stoodStill` hears of times in which a debugger held the process. */
-  start(stoodStill: (ms: number) => void): void {
-    this.#stoodStill = stoodStill;
-    this.lagUs.clear();
+  start(listener: LagListener): void {
+    this.#listener = listener;
     this.#cpuStart = process.cpuUsage();
+    this.#windowCpu = this.#cpuStart;
+    this.#windowLagMs = 0;
     this.#startedAt = clock();
     this.#arm(this.#startedAt);
   }
 
   stop(): void {
     clearTimeout(this.#timer);
+  }
+
+  /** CPU time, and the latest timer, since this was last asked for. */
+  vitalsOfWindow(): { readonly cpuMs: number; readonly lagMsMax: number } {
+    const now = process.cpuUsage();
+    const { system, user } = this.#windowCpu;
+    const vitals = {
+      cpuMs: Math.max(0, now.user + now.system - user - system) / 1_000,
+      lagMsMax: this.#windowLagMs,
+    };
+    this.#windowCpu = now;
+    this.#windowLagMs = 0;
+    return vitals;
   }
 
   vitals(activeUsers: number): CoreVitals {
@@ -55,8 +76,12 @@ export class LagMonitor {
   #fired(): void {
     const now = clock();
     const lateMs = Math.max(0, now - this.#expectedAt);
-    if (lateMs >= BREAKPOINT_MS_MIN && inspector.url() !== undefined) this.#stoodStill(lateMs);
-    else this.lagUs.record(lateMs * 1_000);
+    if (lateMs >= BREAKPOINT_MS_MIN && inspector.url() !== undefined)
+      this.#listener.stoodStill(lateMs);
+    else {
+      this.#listener.lagged(lateMs);
+      this.#windowLagMs = Math.max(this.#windowLagMs, lateMs);
+    }
     this.#arm(now);
   }
 }

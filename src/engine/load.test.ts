@@ -1,6 +1,7 @@
 /** Load models on real time, kept short: what is asserted are counts and order, never how fast. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { findMetric } from "../core/run/stats/metrics.ts";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
 import { http } from "../protocols/http1/index.ts";
 import { InProcessRun, until } from "../runner/testing/in-process-run.ts";
@@ -198,7 +199,7 @@ describe("warm-up", () => {
     expect(all).toBeGreaterThan(late);
     expect(run.workflow("w").iterations).toBe(ok);
     expect(checks).toEqual([{ name: "c", passed: ok, failed: 0 }]);
-    const counted = metrics.find("load_test_tally")?.count;
+    const counted = findMetric([metrics], "load_test_tally")?.count;
     expect(counted).toBeGreaterThanOrEqual(ok);
     expect(counted).toBeLessThan(all);
     // With the warm-up it would be 1,500.

@@ -10,7 +10,8 @@
  *     setup (to one core) ───────────────▶
  *     ◀───────────────────────── setupDone
  *     start ─────────────────────────────▶   virtual users run
- *     ◀───────────────────── frame, frame …   statistics, 10 a second
+ *     ◀───────────────────── frame, frame …   statistics, 10 a second (`core/run/stats/frames.ts`)
+ *     acknowledge, acknowledge … ────────▶   which of them is held
  *     pause, resume, scale, stop ────────▶   stop also ends a set-up under way
  *     ◀───────────────────────────── abort   user code asks for the end of the run
  *     ◀────────────────────────── finished   last frame, provided values
@@ -41,6 +42,8 @@ export type CoreCommand =
     }
   | { readonly kind: "setup"; readonly execution: number }
   | { readonly kind: "start"; readonly execution: number; readonly setup: unknown }
+  /** The last frame that was taken in: the next one is written against it. */
+  | { readonly kind: "acknowledge"; readonly execution: number; readonly frame: number }
   | { readonly kind: "pause"; readonly execution: number }
   | { readonly kind: "resume"; readonly execution: number }
   | { readonly kind: "scale"; readonly execution: number; readonly factor: number }

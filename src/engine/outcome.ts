@@ -2,5 +2,4 @@
  * How an iteration ended: all of it was done; a failed call or its author's wish ended it; its own
  * code threw; or the end of the plan cut it off. Exactly one of these.
  */
-export const OUTCOMES = ["completed", "ended", "failed", "interrupted"] as const;
-export type Outcome = (typeof OUTCOMES)[number];
+export type Outcome = "completed" | "ended" | "failed" | "interrupted";

@@ -1,7 +1,8 @@
 /** The time of a plan: it begins with the start and stands still while the run is paused. */
 
 export class PlanClock {
-  #startedAt = 0;
+  /** Before the start no time has passed. */
+  #startedAt = Number.POSITIVE_INFINITY;
   #pausedAt = 0;
   #pausedMs = 0;
   paused = false;

@@ -1,22 +1,26 @@
 /** What is recorded of a call, by the moments it was due, began and ended. */
 
 import { expect, it } from "vitest";
-import { ByteReader } from "../core/base/bytes.ts";
-import { WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
-import { Histogram } from "../core/run/stats/histogram.ts";
-import type { Name } from "../core/run/stats/names.ts";
-import { StepTotals } from "../core/run/stats/step-stats.ts";
+import { FrameMerger } from "../core/run/stats/frame-merger.ts";
+import type { StepTotals } from "../core/run/stats/step-stats.ts";
+import type { WorkflowStats } from "../core/run/stats/workflow-stats.ts";
 import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
-import { readFrameHead, readNewNames } from "./frame.ts";
 import { Recorder } from "./recorder.ts";
+import { recorderHost } from "./testing/recorder-host.ts";
 
-const MOMENT = { measuredMs: 1_000, warmingUp: false, target: 0, arrivalsMissed: 0 };
+const MOMENT = { measuredMs: 1_000, warmingUp: false, target: 0, arrivalsWaiting: 0 };
 
+/** Measured from second 1 to second 2. */
 function recorded(corrected = false) {
-  const recorder = new Recorder(corrected);
+  const recorder = new Recorder(corrected, recorderHost(1_000));
   const number = recorder.stepNumber("s", "http");
   recorder.measureFrom(1_000);
   recorder.measureUntil(2_000);
+  const stats = (): WorkflowStats => {
+    const merger = new FrameMerger({ errorKinds: ERROR_KINDS.length, corrected });
+    expect(merger.receive(0, recorder.frame(MOMENT, 3_000, "load")).sound).toBe(true);
+    return merger.stats;
+  };
   return {
     recorder,
     call(startedAt: number, endedAt: number, errorKind: ErrorKind | null = null) {
@@ -24,19 +28,8 @@ function recorded(corrected = false) {
       const record: CallRecord = { errorKind, status: 0, ...times, bytesIn: 10, bytesOut: 1 };
       recorder.call(number, record, startedAt, startedAt, endedAt);
     },
-    totals(): StepTotals {
-      const reader = new ByteReader(recorder.frame({ ...MOMENT, loopLagUs: new Histogram() }));
-      expect(readFrameHead(reader)).toBeDefined();
-      for (const names of [["s"], [], [WHOLE_ITERATION]]) {
-        const told: Name[] = [];
-        expect(readNewNames(reader, told)).toBe(true);
-        expect(told.map(({ name }) => name)).toEqual(names);
-      }
-      expect([reader.varint(), reader.varint()]).toEqual([1, number]);
-      const totals = new StepTotals(ERROR_KINDS.length, corrected);
-      expect(totals.applyChanges(reader, null)).toBe(true);
-      return totals;
-    },
+    stats,
+    totals: (): StepTotals => stats().step(number),
   };
 }
 
@@ -64,4 +57,24 @@ it("what never reached the wire is a failure without latency, and successes have
   expect(okLatency.count).toBe(1);
   expect(okLatency.quantile(0) / 1_000).toBeCloseTo(100, 0);
   expect(okLatency.mean).toBe(100_000);
+});
+
+it("calls are in the window of the measured time that they end in", () => {
+  const { call, stats } = recorded();
+  call(900, 1_099.9); //  due in the warm-up: of the rate, without a latency
+  call(1_000, 1_050);
+  call(1_000, 1_100);
+  call(1_050, 1_450, "status");
+  call(1_950, 2_250); // in the graceful stop: a latency, in no rate
+  const windows = stats().windowsOf(0).list();
+  expect(
+    windows.map(({ content, startMs }) => [startMs, content.calls, content.latency.total]),
+  ).toEqual([
+    [0, 2, 1],
+    [100, 1, 1],
+    [400, 1, 1],
+    [1_200, 0, 1],
+  ]);
+  expect(windows[2]?.content).toMatchObject({ failed: 1 });
+  expect(windows[2]?.content.kinds[ERROR_KINDS.indexOf("status")]).toBe(1);
 });

@@ -1,15 +1,18 @@
-/** What one execution has measured on this core, and its frames. */
+/**
+ * What one execution measures on this core: which calls count, where, and in which window of time.
+ * Counting itself is `core/run/stats/stats-recorder.ts`.
+ */
 
-import { ByteWriter } from "../core/base/bytes.ts";
-import { GroupRecorder, WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
-import { Histogram } from "../core/run/stats/histogram.ts";
-import { MetricRecorder } from "../core/run/stats/metrics.ts";
-import { NameTable, NO_TAGS, type Tags } from "../core/run/stats/names.ts";
-import { StepRecorder } from "../core/run/stats/step-stats.ts";
+import { WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
+import type { Tags } from "../core/run/stats/names.ts";
+import { StatsRecorder } from "../core/run/stats/stats-recorder.ts";
+import type { StepRecorder } from "../core/run/stats/step-stats.ts";
+import { WINDOW_MS } from "../core/run/stats/window-store.ts";
+import type { Moment, WorkflowStats } from "../core/run/stats/workflow-stats.ts";
 import { clock } from "../protocols/call.ts";
 import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
 import type { MetricKind, MetricSink, MetricTags } from "../workflow/metrics.ts";
-import { type FrameHead, writeFrameHead, writeNewNames } from "./frame.ts";
+import type { LagMonitor } from "./lag.ts";
 import type { Outcome } from "./outcome.ts";
 
 const KIND_INDEX = new Map<ErrorKind, number>(ERROR_KINDS.map((kind, index) => [kind, index]));
@@ -25,75 +28,67 @@ const NEVER_SENT: ReadonlySet<ErrorKind> = new Set<ErrorKind>([
 
 /** Moments are sums of doubles: what is due at the very moment measuring begins is measured. */
 export const MOMENT_SLACK_MS = 1e-4;
+/** How the execution's time passes, and what its load is. */
+export interface RecorderHost {
+  /** Milliseconds of measured time at a moment; negative in the warm-up. */
+  measuredMs(at: number): number;
+  /** The moment of a measured time. */
+  clockAtMeasured(ms: number): number;
+  /** Users at work, and what the plan asks this core for: users or arrivals per second. */
+  readonly load: { readonly active: number; readonly target: number };
+  readonly lag: Pick<LagMonitor, "vitalsOfWindow">;
+}
 
-/** What the execution adds to a frame. */
-type FrameMoment = Pick<
-  FrameHead,
-  "measuredMs" | "warmingUp" | "target" | "arrivalsMissed" | "loopLagUs"
->;
+/**
+ * Why a frame is written, and so how much it tells. A window is over: all up to the last such. The
+ * load is over: everything from the start, because nobody may be there to be asked again. All is
+ * over: what a tear-down called after that.
+ */
+export type FrameOver = "window" | "load" | "all";
 
 export class Recorder implements MetricSink {
-  readonly outcomes = { completed: 0, ended: 0, failed: 0, interrupted: 0 };
-  iterationsInside = 0;
-  arrivalsStarted = 0;
-  readonly #metrics = new MetricRecorder();
+  readonly #host: RecorderHost;
   readonly #corrected: boolean;
-  readonly #stepNames: NameTable;
-  readonly #checkNames: NameTable;
-  readonly #groupNames = new NameTable();
-  readonly #steps: StepRecorder[] = [];
-  readonly #checks: { passed: number; failed: number }[] = [];
-  readonly #groups: GroupRecorder[] = [];
+  readonly #stats: StatsRecorder;
   readonly #wholeIteration: number;
-  readonly #sendLagUs = new Histogram();
-  readonly #waitedUs = new Histogram();
-  readonly #writer = new ByteWriter(4_096);
-  /** How many of each kind earlier frames have told. */
-  readonly #namesWritten = { steps: 0, checks: 0, groups: 0 };
+  #windowEndsAt = Number.POSITIVE_INFINITY;
   /** What was due earlier belongs to the warm-up and is not recorded. */
   #measureFrom = Number.POSITIVE_INFINITY;
   /** What ends later is recorded, and in no rate. */
   #measureUntil = Number.POSITIVE_INFINITY;
 
   /** The names that are known before anything runs; others may follow. */
-  constructor(corrected: boolean, stepNames = new NameTable(), checkNames = new NameTable()) {
+  constructor(
+    corrected: boolean,
+    host: RecorderHost,
+    names?: ConstructorParameters<typeof WorkflowStats>[1],
+  ) {
+    this.#host = host;
     this.#corrected = corrected;
-    this.#stepNames = stepNames;
-    this.#checkNames = checkNames;
-    this.#grow();
+    this.#stats = new StatsRecorder({ errorKinds: ERROR_KINDS.length, corrected }, names);
     this.#wholeIteration = this.groupNumber(WHOLE_ITERATION);
   }
 
+  get counts(): StatsRecorder["counts"] {
+    return this.#stats.counts;
+  }
+
   /** The number of a step, given when it is first seen. */
-  stepNumber(name: string, protocol: string, tags: Tags = NO_TAGS): number {
-    const number = this.#stepNames.numberOf(name, protocol, tags);
-    if (number >= this.#steps.length) this.#grow();
-    return number;
+  stepNumber(name: string, protocol: string, tags?: Tags): number {
+    return this.#stats.stepNumber(name, protocol, tags);
   }
 
   checkNumber(name: string): number {
-    const number = this.#checkNames.numberOf(name);
-    if (number >= this.#checks.length) this.#grow();
-    return number;
+    return this.#stats.checkNumber(name);
   }
 
   groupNumber(name: string): number {
-    const number = this.#groupNames.numberOf(name);
-    if (number >= this.#groups.length) this.#grow();
-    return number;
-  }
-
-  #grow(): void {
-    while (this.#steps.length < this.#stepNames.list.length)
-      this.#steps.push(new StepRecorder(ERROR_KINDS.length, this.#corrected));
-    while (this.#checks.length < this.#checkNames.list.length)
-      this.#checks.push({ passed: 0, failed: 0 });
-    while (this.#groups.length < this.#groupNames.list.length)
-      this.#groups.push(new GroupRecorder());
+    return this.#stats.groupNumber(name);
   }
 
   measureFrom(at: number): void {
     this.#measureFrom = at - MOMENT_SLACK_MS;
+    this.#windowEndsAt = this.#host.clockAtMeasured((this.#stats.window + 1) * WINDOW_MS);
   }
 
   measureUntil(at: number): void {
@@ -114,7 +109,8 @@ export class Recorder implements MetricSink {
    * be measured with a clock of its own, so only differences of its times count.
    */
   call(index: number, record: CallRecord, startedAt: number, dueAt: number, endedAt: number): void {
-    const step = this.#steps[index] as StepRecorder;
+    if (endedAt >= this.#windowEndsAt) this.#advance(endedAt);
+    const step = this.#stats.step(index);
     const { bytesIn, bytesOut, errorKind } = record;
     if (dueAt < this.#measureFrom) {
       if (this.inside(endedAt)) step.early(errorKind !== null, bytesIn, bytesOut);
@@ -147,7 +143,8 @@ export class Recorder implements MetricSink {
 
   /** User code threw instead of giving a result: a failure without a call. */
   exception(index: number, dueAt: number, now: number): void {
-    const step = this.#steps[index] as StepRecorder;
+    if (now >= this.#windowEndsAt) this.#advance(now);
+    const step = this.#stats.step(index);
     if (dueAt < this.#measureFrom) {
       if (this.inside(now)) step.early(true, 0, 0);
       return;
@@ -157,21 +154,18 @@ export class Recorder implements MetricSink {
   }
 
   interrupted(index: number): void {
-    this.#steps[index]?.interrupted(1);
+    this.#stats.step(index).interrupted(1);
   }
 
   check(index: number, passed: boolean): void {
-    const check = this.#checks[index];
-    if (check === undefined) return;
-    if (passed) check.passed++;
-    else check.failed++;
+    this.#stats.check(index, passed);
   }
 
   /** A group ended that was due at `dueAt`; `pausedMs` of it its author wanted nothing to happen. */
   group(index: number, failed: boolean, dueAt: number, endedAt: number, pausedMs: number): void {
     if (!this.measures(dueAt)) return;
     const duration = Math.max(0, endedAt - dueAt) * 1_000;
-    this.#groups[index]?.record(failed, duration, Math.max(0, duration - pausedMs * 1_000));
+    this.#stats.group(index).record(failed, duration, Math.max(0, duration - pausedMs * 1_000));
   }
 
   /** The same of a whole iteration. */
@@ -181,55 +175,50 @@ export class Recorder implements MetricSink {
 
   /** A call of userSetup or its kin: it belongs to no measured time, and is always recorded. */
   aside(index: number, record: CallRecord): void {
-    this.#record(this.#steps[index] as StepRecorder, record, 0);
+    this.#record(this.#stats.step(index), record, 0);
   }
 
   /** A value of a custom metric; those of the warm-up are left out like everything else. */
   add(name: string, kind: MetricKind, value: number, tags: MetricTags): void {
     const now = clock();
-    if (this.measures(now)) this.#metrics.series(name, kind, tags).add(value, now);
+    if (this.measures(now)) this.#stats.metrics.series(name, kind, tags).add(value, now);
   }
 
   arrivalStarted(lagMs: number): void {
-    this.arrivalsStarted++;
-    this.#sendLagUs.record(Math.max(0, lagMs * 1_000));
+    this.counts.arrivalsStarted++;
+    this.#stats.sendLag.record(Math.max(0, lagMs * 1_000));
   }
 
   /** An arrival never came to its first call: what it waited is all that is known of it. */
   waited(dueAt: number, now: number): void {
-    if (this.measures(dueAt)) this.#waitedUs.record(Math.max(0, (now - dueAt) * 1_000));
+    if (this.measures(dueAt)) this.#stats.waited.record(Math.max(0, (now - dueAt) * 1_000));
   }
 
-  frame(moment: FrameMoment): Uint8Array {
-    const writer = this.#writer;
-    writer.clear();
-    writeFrameHead(writer, {
-      ...moment,
-      outcomes: this.outcomes,
-      iterationsInside: this.iterationsInside,
-      arrivalsStarted: this.arrivalsStarted,
-      sendLagUs: this.#sendLagUs,
-      waitedUs: this.#waitedUs,
-    });
-    this.#namesWritten.steps = writeNewNames(writer, this.#stepNames, this.#namesWritten.steps);
-    this.#namesWritten.checks = writeNewNames(writer, this.#checkNames, this.#namesWritten.checks);
-    this.#namesWritten.groups = writeNewNames(writer, this.#groupNames, this.#namesWritten.groups);
-    this.#writeSteps(writer);
-    for (const { failed, passed } of this.#checks) {
-      writer.varint(passed);
-      writer.varint(failed);
-    }
-    for (const group of this.#groups) group.writeChanges(writer);
-    this.#metrics.writeChanges(writer);
-    return writer.take();
+  /** An event loop ran so late. */
+  lagged(ms: number): void {
+    this.#stats.loopLag.record(ms * 1_000);
   }
 
-  #writeSteps(writer: ByteWriter): void {
-    const changed = this.#steps.flatMap((step, number) => (step.changed ? [number] : []));
-    writer.varint(changed.length);
-    for (const number of changed) {
-      writer.varint(number);
-      this.#steps[number]?.writeChanges(writer);
-    }
+  /** The receiver says which frame it holds. */
+  acknowledged(frame: number): void {
+    this.#stats.acknowledged(frame);
+  }
+
+  frame(moment: Moment, now: number, over: FrameOver): Uint8Array {
+    this.#advance(now);
+    if (over !== "window") this.#seal(this.#stats.window + 1);
+    return this.#stats.frame(moment, over === "load");
+  }
+
+  /** Time has passed: whatever windows are over become part of the totals. */
+  #advance(now: number): void {
+    const reached = Math.floor(Math.max(0, this.#host.measuredMs(now)) / WINDOW_MS);
+    if (reached > this.#stats.window) this.#seal(reached);
+    this.#windowEndsAt = this.#host.clockAtMeasured((this.#stats.window + 1) * WINDOW_MS);
+  }
+
+  #seal(next: number): void {
+    const { active, target } = this.#host.load;
+    this.#stats.seal(next, { users: active, target, ...this.#host.lag.vitalsOfWindow() });
   }
 }

@@ -22,7 +22,10 @@ export interface JobListener {
   /** It is being set up or torn down, or neither any more. */
   workflowBusy(workflow: string, doing: "setting up" | "tearing down" | null): void;
   workflowStarted(workflow: string, cores: readonly number[]): void;
-  frame(workflow: string, core: number, bytes: Uint8Array, vitals: CoreVitals): void;
+  /** The answer is the number of the frame that is held now. */
+  frame(workflow: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number;
+  /** A core has sent its last frame. */
+  coreFinished(workflow: string, core: number): void;
   workflowFinished(
     workflow: string,
     status: "completed" | "failed" | "interrupted",
@@ -221,7 +224,7 @@ export class JobRunner {
         else if (!this.#paused) this.#start(name, running);
         return;
       case "frame":
-        this.#listener.frame(name, core, event.bytes, event.health);
+        this.#frame(core, name, execution, event);
         return;
       case "lease":
         this.#host.send(core, {
@@ -232,7 +235,8 @@ export class JobRunner {
         });
         return;
       case "finished":
-        this.#listener.frame(name, core, event.bytes, event.health);
+        this.#frame(core, name, execution, event);
+        this.#listener.coreFinished(name, core);
         for (const note of event.notes) this.#listener.note(note);
         for (const fault of event.faults) this.#listener.fault(name, fault);
         running.outcomes.set(core, event);
@@ -258,6 +262,16 @@ export class JobRunner {
         this.#host.send(core, { kind: "scale", execution, factor: this.#scale });
     }
     this.#listener.workflowStarted(name, [...cores]);
+  }
+
+  #frame(
+    core: number,
+    name: string,
+    execution: number,
+    { bytes, health }: { readonly bytes: Uint8Array; readonly health: CoreVitals },
+  ): void {
+    const frame = this.#listener.frame(name, core, bytes, health);
+    this.#host.send(core, { kind: "acknowledge", execution, frame });
   }
 
   /** Goes on to the next phase when nobody is waited for any more. */

@@ -5,7 +5,7 @@
 
 import { assert } from "../core/base/assert.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { describePlan, planDurationMs, targetRate } from "../core/run/plan/load.ts";
+import { planDurationMs } from "../core/run/plan/load.ts";
 import { formatCount, formatPercent, formatRate } from "../core/run/results/format.ts";
 import { faultGates, implicitGates } from "../core/run/results/gates.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
@@ -16,13 +16,9 @@ import {
   type WorkflowData,
 } from "../core/run/results/metric-source.ts";
 import {
-  type ArrivalSummary,
   type CoreHealth,
-  type GroupSummary,
-  type IterationCounts,
   type Loss,
   type RunSummary,
-  type StepSummary,
   SUMMARY_SCHEMA,
   type WorkflowStatus,
   type WorkflowSummary,
@@ -31,9 +27,6 @@ import {
   distribution,
   generatorHealth,
   judge,
-  perSecond,
-  summariseMetrics,
-  summariseStep,
   thresholdOutcome,
 } from "../core/run/results/summarise.ts";
 import {
@@ -42,13 +35,14 @@ import {
   ThresholdJudge,
   type ThresholdSpec,
 } from "../core/run/results/thresholds.ts";
-import { GroupTotals, WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { NAMES_MAX, OTHER_NAME } from "../core/run/stats/names.ts";
+import { recentOf } from "../core/run/stats/series.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { JobListener } from "./job-runner.ts";
 import { isAside, WorkflowAggregate } from "./workflow-aggregate.ts";
+import { workflowSummary } from "./workflow-summary.ts";
 
 interface RunAggregateOptions {
   readonly name: string;
@@ -61,14 +55,6 @@ interface RunAggregateOptions {
   /** Milliseconds since the run began. */
   readonly now: () => number;
 }
-
-const MODELS = {
-  vus: "closed",
-  rate: "open",
-  shared: "iterations",
-  perUser: "iterations",
-  once: "once",
-} as const;
 
 /** What "now" means for rates and for percentiles on the screen. */
 const RATE_WINDOW_MS = 1_000;
@@ -113,10 +99,15 @@ export class RunAggregate implements JobListener {
     this.#workflows.get(name)?.started(cores, now);
   }
 
-  frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): void {
-    const understood = this.#workflows.get(name)?.frame(core, bytes, vitals, this.#sinceStart());
-    if (understood === false)
+  frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number {
+    const received = this.#workflows.get(name)?.frame(core, bytes, vitals);
+    if (received?.sound === false)
       this.note(`executor core ${core} sent statistics that could not be read`);
+    return received?.held ?? 0;
+  }
+
+  coreFinished(name: string, core: number): void {
+    this.#workflows.get(name)?.coreEnded(core);
   }
 
   workflowFinished(name: string, status: WorkflowStatus, error: string | null): void {
@@ -140,6 +131,7 @@ export class RunAggregate implements JobListener {
     const running = [...this.#workflows.values()].find(
       (workflow) => workflow.status === "running" && workflow.cores.includes(core),
     );
+    running?.coreLost(core);
     this.#losses.push({
       core,
       atSeconds: this.#sinceStart() / 1_000,
@@ -155,6 +147,14 @@ export class RunAggregate implements JobListener {
   fault(name: string | null, fault: Fault): void {
     if (name === null) this.#faults.push(fault);
     else this.#workflows.get(name)?.faults.push(fault);
+  }
+
+  paused(): void {
+    for (const workflow of this.#workflows.values()) workflow.paused(this.#options.now());
+  }
+
+  resumed(): void {
+    for (const workflow of this.#workflows.values()) workflow.resumed(this.#options.now());
   }
 
   /** The load was changed by hand. */
@@ -210,18 +210,19 @@ export class RunAggregate implements JobListener {
   #liveWorkflow(workflow: WorkflowAggregate): LiveWorkflow {
     const { load, warmupMs } = workflow.manifest;
     const running = workflow.status === "running";
-    const now = this.#sinceStart();
+    const now = workflow.knownUntilMs(this.#options.now());
     const steps = workflow.steps.flatMap((step, at) => {
       if (isAside(step)) return [];
-      const rate = workflow.seriesOf(at).recent(RATE_WINDOW_MS, now);
-      const latency = workflow.seriesOf(at).recent(LATENCY_WINDOW_MS, now);
+      const windows = workflow.windowsOf(at);
+      const { failedPerSecond, ratePerSecond } = recentOf(windows, RATE_WINDOW_MS, now);
+      const { p50, p95, p99 } = recentOf(windows, LATENCY_WINDOW_MS, now);
       return {
         name: step.name,
-        ratePerSecond: rate?.ratePerSecond ?? 0,
-        failedPerSecond: rate?.failedPerSecond ?? 0,
-        p50: latency?.p50 ?? 0,
-        p95: latency?.p95 ?? 0,
-        p99: latency?.p99 ?? 0,
+        ratePerSecond,
+        failedPerSecond,
+        p50: p50 ?? 0,
+        p95: p95 ?? 0,
+        p99: p99 ?? 0,
       };
     });
     const targetUsers = load.kind === "rate" ? load.vusMax : Math.round(workflow.target);
@@ -280,26 +281,7 @@ export class RunAggregate implements JobListener {
   #workflowSummary(data: WorkflowData): WorkflowSummary {
     const workflow = this.#workflows.get(data.name);
     assert(workflow !== undefined, "data comes from a workflow that is known");
-    const { corrected, load, startAfterMs, warmupMs } = workflow.manifest;
-    const { elapsedSeconds } = data;
-    return {
-      name: data.name,
-      status: workflow.status,
-      error: workflow.error,
-      load: describePlan(load, warmupMs, startAfterMs),
-      model: MODELS[load.kind],
-      corrected,
-      cores: workflow.cores.length,
-      startedAtSeconds: data.startedAtSeconds,
-      elapsedSeconds,
-      iterations: iterationsOf(data, workflow),
-      arrivals: arrivalsOf(data, workflow.manifest),
-      checks: data.checks,
-      metrics: summariseMetrics(data.metrics, elapsedSeconds),
-      steps: data.steps.map((step) => stepOf(step, elapsedSeconds)),
-      groups: groupsOf(data),
-      aside: data.aside.map((step) => stepOf(step, elapsedSeconds)),
-    };
+    return workflowSummary(workflow, data, this.#firstStartMs ?? 0);
   }
 
   #coreHealth(): CoreHealth[] {
@@ -382,38 +364,6 @@ function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs: number
   return Math.min(1, (nowMs - workflow.startedAtMs) / (length + warmupMs));
 }
 
-function stepOf(
-  { name, protocol, series, tags, totals }: WorkflowData["steps"][number],
-  elapsedSeconds: number,
-): StepSummary {
-  return summariseStep(name, protocol, tags, totals, series, elapsedSeconds, ERROR_KINDS);
-}
-
-function groupsOf({ groups }: WorkflowData): GroupSummary[] {
-  return groups
-    .filter(({ name }) => name !== WHOLE_ITERATION)
-    .map(({ name, totals }) => ({
-      name,
-      ok: totals.ok,
-      failed: totals.failed,
-      durationMs: distribution(totals.duration),
-      activeMs: distribution(totals.active),
-    }));
-}
-
-function iterationsOf({ groups }: WorkflowData, workflow: WorkflowAggregate): IterationCounts {
-  const whole = groups.find(({ name }) => name === WHOLE_ITERATION)?.totals ?? new GroupTotals();
-  return {
-    completed: workflow.outcome("completed"),
-    ended: workflow.outcome("ended"),
-    failed: workflow.outcome("failed"),
-    interrupted: workflow.outcome("interrupted"),
-    durationMs: distribution(whole.duration),
-    okDurationMs: distribution(whole.okDuration),
-    activeMs: distribution(whole.active),
-  };
-}
-
 function remarksOf(data: readonly WorkflowData[]): string[] {
   return data
     .filter(({ namesOverflowed }) => namesOverflowed)
@@ -424,33 +374,6 @@ function remarksOf(data: readonly WorkflowData[]): string[] {
     );
 }
 
-function arrivalsOf(
-  { arrivals, elapsedSeconds }: WorkflowData,
-  manifest: WorkflowManifest,
-): ArrivalSummary | null {
-  if (arrivals === null) return null;
-  return {
-    targetPerSecond: perSecond(plannedArrivals(manifest, elapsedSeconds), elapsedSeconds),
-    achievedPerSecond: perSecond(arrivals.started, elapsedSeconds),
-    started: arrivals.started,
-    missed: arrivals.missed,
-    sendLagMs: distribution(arrivals.lag),
-  };
-}
-
-/** The integral of the rate over the measured time so far, by the trapezoid rule in small steps. */
-function plannedArrivals({ load }: WorkflowManifest, elapsedSeconds: number): number {
-  const slices = 1_000;
-  const width = elapsedSeconds / slices;
-  let sum = 0;
-  for (let i = 0; i < slices; i++) {
-    sum +=
-      ((targetRate(load, i * width * 1_000) + targetRate(load, (i + 1) * width * 1_000)) / 2) *
-      width;
-  }
-  return sum;
-}
-
 function costOf(core: number, running: WorkflowAggregate | undefined): string {
   if (running === undefined) return "nothing was running on it";
   const { load, name } = running.manifest;
@@ -459,7 +382,7 @@ function costOf(core: number, running: WorkflowAggregate | undefined): string {
   const what = load.kind === "rate" ? "its share of the arrivals" : "its virtual users";
   const rest =
     others === 0 ? "no core is left, so the workflow ends" : `the run goes on with ${others}`;
-  return `${share}: ${what} are gone from here on and the last 100 ms of core ${core}'s counts are lost; ${rest}`;
+  return `${share}: ${what} are gone from here on and the last 0.2 s of core ${core}'s counts are lost; ${rest}`;
 }
 
 function modelNotes(workflows: readonly WorkflowSummary[]): string[] {

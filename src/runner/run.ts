@@ -306,11 +306,13 @@ class LocalRun {
         if (this.#phase !== "running") return;
         this.#phaseReached = "paused";
         this.#job?.steer("pause");
+        this.#aggregate?.paused();
         return;
       case "resume":
         if (this.#phase !== "paused") return;
         this.#phaseReached = "running";
         this.#job?.steer("resume");
+        this.#aggregate?.resumed();
         return;
       case "scale":
         this.#job?.scale(command.factor);

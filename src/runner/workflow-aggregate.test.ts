@@ -2,17 +2,16 @@
 
 import { expect, it } from "vitest";
 import { manifest } from "../core/run/job/testing/manifest.ts";
-import { Histogram } from "../core/run/stats/histogram.ts";
-import { NAMES_MAX, OTHER_NAME } from "../core/run/stats/names.ts";
 import { Recorder } from "../engine/recorder.ts";
+import { recorderHost } from "../engine/testing/recorder-host.ts";
 import type { CallRecord } from "../protocols/protocol.ts";
 import { WorkflowAggregate } from "./workflow-aggregate.ts";
 
-const MOMENT = { measuredMs: 1_000, warmingUp: false, target: 0, arrivalsMissed: 0 };
+const MOMENT = { measuredMs: 1_000, warmingUp: false, target: 0, arrivalsWaiting: 0 };
 const VITALS = { cpu: 0, residentBytes: 0, activeUsers: 0 };
 
 function core(): Recorder {
-  const recorder = new Recorder(false);
+  const recorder = new Recorder(false, recorderHost());
   recorder.measureFrom(0);
   return recorder;
 }
@@ -23,9 +22,13 @@ function call(recorder: Recorder, name: string, tags: Record<string, string> = {
   recorder.call(recorder.stepNumber(name, "http", tags), record, 0, 0, 10);
 }
 
+let now = 0;
+
 function send(recorder: Recorder, to: WorkflowAggregate, from: number): boolean {
-  const bytes = recorder.frame({ ...MOMENT, loopLagUs: new Histogram() });
-  return to.frame(from, bytes, VITALS, 0);
+  now += 100;
+  const { held, sound } = to.frame(from, recorder.frame(MOMENT, now, "window"), VITALS);
+  recorder.acknowledged(held);
+  return sound;
 }
 
 it("steps, checks and groups that cores saw in another order are merged by name", () => {
@@ -59,28 +62,4 @@ it("steps, checks and groups that cores saw in another order are merged by name"
   ]);
   expect(groups.find(({ name }) => name === "cart")?.totals).toMatchObject({ ok: 0, failed: 1 });
   expect(namesOverflowed).toBe(false);
-});
-
-it("names beyond the limit are counted as one, of one core and of all together", () => {
-  const workflow = new WorkflowAggregate(manifest("w"));
-  const [one, two] = [core(), core()];
-  for (let i = 0; i < NAMES_MAX + 20; i++) call(one, `item-${i}`);
-  for (let i = 0; i < NAMES_MAX; i++) call(two, `thing-${i}`);
-  expect(send(one, workflow, 0)).toBe(true);
-  expect(workflow.data().namesOverflowed).toBe(true);
-  expect(send(two, workflow, 1)).toBe(true);
-  const { steps } = workflow.data();
-  expect(steps).toHaveLength(NAMES_MAX + 1);
-  const other = steps.filter(({ name }) => name === OTHER_NAME);
-  expect(other.map(({ totals }) => totals.requests)).toEqual([20 + NAMES_MAX]);
-  expect(steps.reduce((sum, { totals }) => sum + totals.requests, 0)).toBe(2 * NAMES_MAX + 20);
-});
-
-it("a frame whose numbers were never told is refused", () => {
-  const workflow = new WorkflowAggregate(manifest("w"));
-  const recorder = core();
-  call(recorder, "pay");
-  recorder.frame({ ...MOMENT, loopLagUs: new Histogram() });
-  call(recorder, "pay");
-  expect(send(recorder, workflow, 0)).toBe(false);
 });

@@ -1,32 +1,24 @@
-/** The numbers of one workflow as its cores report them: totals per core, series, checks, metrics, vitals. */
+/** The numbers of one workflow as its cores report them, and where its measured time lies in the run. */
 
-import { ByteReader } from "../core/base/bytes.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { Fault, WorkflowData } from "../core/run/results/metric-source.ts";
 import type { WorkflowStatus } from "../core/run/results/model.ts";
-import { GroupTotals } from "../core/run/stats/group-stats.ts";
+import { FrameMerger } from "../core/run/stats/frame-merger.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
-import { MetricTotals } from "../core/run/stats/metrics.ts";
 import { type Name, NameTable, NO_TAGS } from "../core/run/stats/names.ts";
-import { Series } from "../core/run/stats/series.ts";
-import { StepTotals } from "../core/run/stats/step-stats.ts";
-import { type FrameHead, readFrameHead, readNewNames } from "../engine/frame.ts";
+import type { WindowStore } from "../core/run/stats/window-store.ts";
+import type { StepWindow } from "../core/run/stats/windows.ts";
+import { RUN_HISTOGRAMS, type WorkflowStats } from "../core/run/stats/workflow-stats.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import type { Outcome } from "../engine/outcome.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 
+const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
 const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);
-
-/** What one core has told; its names and totals by the core's own numbers. */
-interface CorePart {
-  head: FrameHead | undefined;
-  vitals: CoreVitals | undefined;
-  readonly names: { readonly steps: Name[]; readonly checks: Name[]; readonly groups: Name[] };
-  readonly steps: StepTotals[];
-  readonly checks: { passed: number; failed: number }[];
-  readonly groups: GroupTotals[];
-  readonly metrics: MetricTotals;
-}
+/** Pauses whose place in the run is remembered one by one. */
+const PAUSES_MAX = 1_000;
+/** Windows come at most so late; then the cores have stalled, and the present is shown as silence. */
+const WINDOWS_LATE_MS_MAX = 1_000;
 
 export class WorkflowAggregate {
   readonly manifest: WorkflowManifest;
@@ -38,155 +30,123 @@ export class WorkflowAggregate {
   doingSinceMs = 0;
   cores: readonly number[] = [];
   readonly faults: Fault[] = [];
-  readonly #steps: NameTable;
-  readonly #checks: NameTable;
-  readonly #groups = new NameTable();
-  readonly #series: Series[] = [];
-  readonly #parts = new Map<number, CorePart>();
+  readonly #merger: FrameMerger;
+  readonly #vitals = new Map<number, CoreVitals>();
+  readonly #lost = new Set<number>();
+  /** When measured time stood still, and for how long. */
+  readonly #pauses: { readonly atMs: number; ms: number }[] = [];
+  #pausedAtMs: number | undefined;
 
   constructor(manifest: WorkflowManifest) {
     this.manifest = manifest;
-    this.#steps = new NameTable(manifest.steps.filter((step) => step.kind === "step"));
-    this.#checks = new NameTable(
-      manifest.checks.map((name) => ({ name, protocol: "", tags: NO_TAGS })),
+    const checks = manifest.checks.map((name) => ({ name, protocol: "", tags: NO_TAGS }));
+    this.#merger = new FrameMerger(
+      { errorKinds: ERROR_KINDS.length, corrected: manifest.corrected },
+      {
+        steps: new NameTable(manifest.steps.filter(({ kind }) => kind === "step")),
+        checks: new NameTable(checks),
+      },
     );
+  }
+
+  get #stats(): WorkflowStats {
+    return this.#merger.stats;
   }
 
   /** Measured steps: those of the manifest, then others as they were first seen. */
   get steps(): readonly Name[] {
-    return this.#steps.list;
+    return this.#stats.stepNames.list;
   }
 
-  /** The series of a step, in the order of `steps`. */
-  seriesOf(step: number): Series {
-    let series = this.#series[step];
-    if (series === undefined) {
-      series = new Series();
-      this.#series[step] = series;
-    }
-    return series;
+  /** Of a step, in the order of `steps`. */
+  windowsOf(step: number): WindowStore<StepWindow> {
+    return this.#stats.windowsOf(step);
   }
 
   started(cores: readonly number[], atMs: number): void {
     this.status = "running";
     this.startedAtMs = atMs;
     this.cores = cores;
+    for (const core of cores) this.#merger.attach(core);
   }
 
-  /** False when the bytes are not a frame: the core speaks another version. */
-  frame(core: number, bytes: Uint8Array, vitals: CoreVitals, atMs: number): boolean {
-    const part = this.#part(core);
-    const reader = new ByteReader(bytes);
-    const head = readFrameHead(reader);
-    if (head === undefined || !this.#readNames(reader, part)) return false;
-    part.head = head;
-    part.vitals = vitals;
-    if (!this.#readSteps(reader, part, atMs)) return false;
-    for (const check of part.checks) {
-      check.passed = Math.max(check.passed, reader.varint());
-      check.failed = Math.max(check.failed, reader.varint());
-    }
-    if (!part.groups.every((group) => group.applyChanges(reader))) return false;
-    return part.metrics.applyChanges(reader);
+  /** The number of the frame that is held now; not sound when the core speaks another version. */
+  frame(core: number, bytes: Uint8Array, vitals: CoreVitals): ReturnType<FrameMerger["receive"]> {
+    const received = this.#merger.receive(core, bytes);
+    if (received.sound) this.#vitals.set(core, vitals);
+    return received;
   }
 
-  /** New names get totals at once, so that a number is known as soon as it is told. */
-  #readNames(reader: ByteReader, { checks, groups, names, steps }: CorePart): boolean {
-    if (!readNewNames(reader, names.steps)) return false;
-    if (!readNewNames(reader, names.checks)) return false;
-    if (!readNewNames(reader, names.groups)) return false;
-    for (const { name, protocol, tags } of names.steps.slice(steps.length)) {
-      this.#steps.numberOf(name, protocol, tags);
-      steps.push(new StepTotals(ERROR_KINDS.length, this.manifest.corrected));
-    }
-    for (const { name } of names.checks.slice(checks.length)) {
-      this.#checks.numberOf(name);
-      checks.push({ passed: 0, failed: 0 });
-    }
-    for (const { name } of names.groups.slice(groups.length)) {
-      this.#groups.numberOf(name);
-      groups.push(new GroupTotals());
-    }
-    return true;
+  /** The load of this core is over. */
+  coreEnded(core: number): void {
+    this.#merger.ended(core);
   }
 
-  #readSteps(reader: ByteReader, part: CorePart, atMs: number): boolean {
-    const changed = reader.varint();
-    for (let i = 0; i < changed; i++) {
-      const number = reader.varint();
-      const [name, totals] = [part.names.steps[number], part.steps[number]];
-      if (reader.failed || name === undefined || totals === undefined) return false;
-      const window = this.seriesOf(this.#stepOf(name)).at(atMs);
-      if (!totals.applyChanges(reader, window)) return false;
-    }
-    return true;
+  coreLost(core: number): void {
+    this.#lost.add(core);
+    this.#merger.close(core);
   }
 
-  #stepOf({ name, protocol, tags }: Name): number {
-    return this.#steps.numberOf(name, protocol, tags);
+  paused(nowMs: number): void {
+    if (this.status === "running") this.#pausedAtMs ??= nowMs;
   }
 
-  #part(core: number): CorePart {
-    let part = this.#parts.get(core);
-    if (part === undefined) {
-      part = {
-        head: undefined,
-        vitals: undefined,
-        names: { steps: [], checks: [], groups: [] },
-        steps: [],
-        checks: [],
-        groups: [],
-        metrics: new MetricTotals(),
-      };
-      this.#parts.set(core, part);
-    }
-    return part;
+  resumed(nowMs: number): void {
+    if (this.#pausedAtMs === undefined) return;
+    const pause = { atMs: this.elapsedMs, ms: nowMs - this.#pausedAtMs };
+    this.#pausedAtMs = undefined;
+    const last = this.#pauses.at(-1);
+    if (last !== undefined && this.#pauses.length >= PAUSES_MAX) last.ms += pause.ms;
+    else this.#pauses.push(pause);
+  }
+
+  /** The moment, counted like `startedAtMs`, at which so much measured time had passed. */
+  momentOf(measuredMs: number): number {
+    const paused = this.#pauses.reduce(
+      (sum, { atMs, ms }) => sum + (atMs < measuredMs ? ms : 0),
+      0,
+    );
+    return this.startedAtMs + this.manifest.warmupMs + measuredMs + paused;
+  }
+
+  /** How far windows are known, in measured time; not far behind the present. */
+  knownUntilMs(nowMs: number): number {
+    const paused = this.#pauses.reduce((sum, { ms }) => sum + ms, 0);
+    const present = nowMs - this.startedAtMs - this.manifest.warmupMs - paused;
+    const stalled = this.#pausedAtMs === undefined ? present - WINDOWS_LATE_MS_MAX : 0;
+    return Math.max(this.#stats.horizonMs, stalled);
   }
 
   vitalsOf(core: number): CoreVitals | undefined {
-    return this.#parts.get(core)?.vitals;
-  }
-
-  /** Merged over the cores, by name. */
-  #stepTotals(): StepTotals[] {
-    const merged = this.steps.map(
-      () => new StepTotals(ERROR_KINDS.length, this.manifest.corrected),
-    );
-    for (const { names, steps } of this.#parts.values()) {
-      for (const [at, name] of names.steps.entries()) {
-        const into = merged[this.#stepOf(name)];
-        if (into !== undefined) steps[at]?.mergeInto(into);
-      }
-    }
-    return merged;
+    return this.#vitals.get(core);
   }
 
   /** Everything measured so far, merged over the cores. */
   data(): WorkflowData {
-    const metrics = new MetricTotals();
-    for (const part of this.#parts.values()) part.metrics.mergeInto(metrics);
-    const totals = this.#stepTotals();
+    const stats = this.#stats;
+    const { checkNames, groupNames, stepNames } = stats;
     return {
       name: this.manifest.name,
       startedAtSeconds: this.startedAtMs / 1_000,
       measuredFromSeconds: (this.startedAtMs + this.manifest.warmupMs) / 1_000,
       elapsedSeconds: this.elapsedMs / 1_000,
       ...apart(
-        this.steps.flatMap(({ name, protocol, tags }, at) => {
-          const own = totals[at];
-          return own === undefined
-            ? []
-            : [{ name, protocol, tags, totals: own, series: this.seriesOf(at) }];
+        stepNames.list.map(({ name, protocol, tags }, at) => {
+          const [totals, windows] = [stats.step(at), stats.windowsOf(at)];
+          return { name, protocol, tags, totals, windows };
         }),
       ),
       measures: this.manifest.isTest,
-      checks: this.#checkCounts(),
-      groups: this.#groupTotals(),
-      namesOverflowed: [this.#steps, this.#checks, this.#groups].some((one) => one.overflowed),
+      checks: checkNames.list.map(({ name }, at) => {
+        const [passed = 0, failed = 0] = stats.check(at).counts;
+        return { name, passed, failed };
+      }),
+      groups: groupNames.list.map(({ name }, at) => ({ name, totals: stats.group(at) })),
+      namesOverflowed: [stepNames, checkNames, groupNames].some((one) => one.overflowed),
       iterations: this.iterations,
-      iterationsInside: this.#sum((head) => head.iterationsInside),
+      iterationsInside: stats.runCount("iterationsInside"),
       arrivals: this.manifest.corrected ? this.#arrivals() : null,
-      metrics,
+      metrics: stats.metrics,
       counters: this.manifest.metrics
         .filter(({ kind }) => kind === "counter")
         .map(({ name }) => name),
@@ -196,40 +156,34 @@ export class WorkflowAggregate {
   }
 
   #arrivals(): WorkflowData["arrivals"] {
-    const lag = new Histogram();
-    const waited = new Histogram();
-    for (const head of this.#heads()) {
-      lag.merge(head.sendLagUs);
-      waited.merge(head.waitedUs);
-    }
+    const stats = this.#stats;
     return {
-      started: this.#sum((head) => head.arrivalsStarted),
-      missed: this.#sum((head) => head.arrivalsMissed),
-      lag,
-      waited,
+      started: stats.runCount("arrivalsStarted"),
+      missed: stats.moment.arrivalsWaiting,
+      lag: stats.runHistogram("sendLag"),
+      waited: stats.runHistogram("waited"),
     };
   }
 
-  /** Measured time: the longest of the cores. */
+  /** Measured time: the longest of the cores, as far as totals are known. */
   get elapsedMs(): number {
-    return Math.max(0, ...this.#heads().map((head) => head.measuredMs));
+    return Math.min(this.#stats.moment.measuredMs, this.#stats.horizonMs);
   }
 
   get warmingUp(): boolean {
-    const heads = this.#heads();
-    return heads.length > 0 && heads.every((head) => head.warmingUp);
+    return this.#stats.moment.warmingUp;
   }
 
   get activeUsers(): number {
-    return [...this.#parts.values()].reduce(
-      (sum, { vitals }) => sum + (vitals?.activeUsers ?? 0),
+    return [...this.#vitals].reduce(
+      (sum, [core, { activeUsers }]) => sum + (this.#lost.has(core) ? 0 : activeUsers),
       0,
     );
   }
 
   /** Users or arrivals per second asked for now. */
   get target(): number {
-    return this.#sum((head) => head.target);
+    return this.#stats.moment.target;
   }
 
   get iterations(): number {
@@ -242,44 +196,12 @@ export class WorkflowAggregate {
 
   /** Iterations that ended so. */
   outcome(outcome: Outcome): number {
-    return this.#sum((head) => head.outcomes[outcome]);
+    return this.#stats.runCount(outcome);
   }
 
   /** Event-loop lag of one core. */
   loopLag(core: number): Histogram {
-    return this.#parts.get(core)?.head?.loopLagUs ?? new Histogram();
-  }
-
-  #checkCounts(): { readonly name: string; readonly passed: number; readonly failed: number }[] {
-    const merged = this.#checks.list.map(({ name }) => ({ name, passed: 0, failed: 0 }));
-    for (const { checks, names } of this.#parts.values()) {
-      for (const [at, { name }] of names.checks.entries()) {
-        const into = merged[this.#checks.numberOf(name)];
-        if (into === undefined) continue;
-        into.passed += checks[at]?.passed ?? 0;
-        into.failed += checks[at]?.failed ?? 0;
-      }
-    }
-    return merged;
-  }
-
-  #groupTotals(): { readonly name: string; readonly totals: GroupTotals }[] {
-    const merged = this.#groups.list.map(({ name }) => ({ name, totals: new GroupTotals() }));
-    for (const { groups, names } of this.#parts.values()) {
-      for (const [at, { name }] of names.groups.entries()) {
-        const into = merged[this.#groups.numberOf(name)];
-        if (into !== undefined) groups[at]?.mergeInto(into.totals);
-      }
-    }
-    return merged;
-  }
-
-  #heads(): FrameHead[] {
-    return [...this.#parts.values()].flatMap(({ head }) => (head === undefined ? [] : [head]));
-  }
-
-  #sum(value: (head: FrameHead) => number): number {
-    return this.#heads().reduce((sum, head) => sum + value(head), 0);
+    return this.#merger.runOf(core)?.histograms[LOOP_LAG]?.histogram ?? new Histogram();
   }
 }
 

@@ -137,8 +137,12 @@ export class InProcessRun {
           aggregate.workflowStarted(name, members);
         },
         frame: (name, core, bytes, health) => {
-          this.workflows.get(name)?.frame(core, bytes, health, 0);
-          aggregate.frame(name, core, bytes, health);
+          this.workflows.get(name)?.frame(core, bytes, health);
+          return aggregate.frame(name, core, bytes, health);
+        },
+        coreFinished: (name, core) => {
+          this.workflows.get(name)?.coreEnded(core);
+          aggregate.coreFinished(name, core);
         },
         workflowFinished: (name, status, error) => {
           this.ended.push([name, status, error]);
@@ -179,9 +183,11 @@ export class InProcessRun {
   }
   pause(): void {
     this.#job?.steer("pause");
+    this.#aggregate?.paused();
   }
   resume(): void {
     this.#job?.steer("resume");
+    this.#aggregate?.resumed();
   }
   scale(factor: number): void {
     this.#job?.scale(factor);

@@ -2,9 +2,10 @@
 
 import { type GroupTotals, WHOLE_ITERATION } from "../stats/group-stats.ts";
 import { Histogram } from "../stats/histogram.ts";
-import { type MetricTotal, MetricTotals } from "../stats/metrics.ts";
-import type { Series } from "../stats/series.ts";
+import { findMetric, type MetricTotal, type MetricTotals } from "../stats/metrics.ts";
 import type { StepTotals } from "../stats/step-stats.ts";
+import type { WindowStore } from "../stats/window-store.ts";
+import type { StepWindow } from "../stats/windows.ts";
 import type { MetricQuery, MetricSource, Reading } from "./threshold-judge.ts";
 
 /** Something that must not happen did, beside what is measured: `gate` is the rule it broke. */
@@ -54,12 +55,12 @@ export interface WorkflowData {
   readonly faults: readonly Fault[];
 }
 
-interface StepData {
+export interface StepData {
   readonly name: string;
   readonly protocol: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly totals: StepTotals;
-  readonly series: Series;
+  readonly windows: WindowStore<StepWindow>;
 }
 
 export interface GeneratorData {
@@ -197,9 +198,8 @@ function readChecks(workflows: readonly WorkflowData[], tags: MetricQuery["tags"
 }
 
 function readCustom(workflows: readonly WorkflowData[], query: MetricQuery): Reading | null {
-  const merged = new MetricTotals();
-  for (const { metrics } of workflows) metrics.mergeInto(merged);
-  const found = merged.find(query.metric, query.tags);
+  const all = workflows.map(({ metrics }) => metrics);
+  const found = findMetric(all, query.metric, query.tags);
   const seconds = measuredSeconds(workflows);
   if (found !== null) return customReading(found, seconds);
   const declared = workflows.some(({ counters }) => counters.includes(query.metric));
@@ -215,7 +215,7 @@ function customReading(found: MetricTotal, seconds: number): Reading {
     case "rate":
       return { kind: "share", hits: found.hits, total: found.total };
     case "trend":
-      return { kind: "distribution", histogram: found.trend };
+      return { kind: "distribution", histogram: found.trend.histogram };
   }
 }
 

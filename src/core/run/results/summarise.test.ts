@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 import { Random } from "../../base/random.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { MetricTotals } from "../stats/metrics.ts";
-import { Series } from "../stats/series.ts";
+import { SparseCells } from "../stats/sparse-cells.ts";
 import { STATUS_OTHER, StepTotals } from "../stats/step-stats.ts";
+import { WindowStore } from "../stats/window-store.ts";
+import { STEP_RULES, stepWindow } from "../stats/windows.ts";
 import { implicitGates } from "./gates.ts";
 import type { WorkflowData } from "./metric-source.ts";
 import type { CoreHealth, ThresholdOutcome } from "./model.ts";
@@ -55,16 +57,18 @@ describe("a distribution", () => {
 describe("a step", () => {
   it("is told with errors and statuses by name, and sums that agree", () => {
     const totals = new StepTotals(2, true);
-    totals.ok = 7;
+    totals.tally.counts[0] = 7;
     totals.failed[1] = 3;
-    totals.statuses.set(503, 3).set(200, 7).set(STATUS_OTHER, 1);
+    totals.tally.keyed.set(503, 3).set(200, 7).set(STATUS_OTHER, 1);
     for (let i = 0; i < 10; i++) {
       totals.latency.record(5_000);
       totals.service.record(1_000);
     }
-    const series = new Series();
-    series.at(0).addRequests(10, 3);
-    const step = summariseStep("home", "http", { a: "b" }, totals, series, 4, ["reset", "timeout"]);
+    const windows = new WindowStore(STEP_RULES);
+    const content = stepWindow([10, 3], [], SparseCells.EMPTY, SparseCells.EMPTY);
+    windows.add({ startMs: 0, widthMs: 100, content });
+    const time = { windows, secondsAt: (ms: number) => ms / 1_000 };
+    const step = summariseStep("home", "http", { a: "b" }, totals, time, 4, ["reset", "timeout"]);
     expect(step).toMatchObject({
       name: "home",
       protocol: "http",
@@ -86,14 +90,16 @@ describe("a step", () => {
 
 function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = []): WorkflowData {
   const totals = new StepTotals(1, false);
-  totals.ok = ok;
+  totals.tally.counts[0] = ok;
   totals.failed[0] = failed;
   return {
     name: "w",
     startedAtSeconds: 0,
     measuredFromSeconds: 0,
     elapsedSeconds: 1,
-    steps: [{ name: "s", protocol: "http", tags: {}, totals, series: new Series() }],
+    steps: [
+      { name: "s", protocol: "http", tags: {}, totals, windows: new WindowStore(STEP_RULES) },
+    ],
     aside: [],
     measures: true,
     checks,

@@ -5,8 +5,10 @@
 
 import { cellLow, cellWidth, type Histogram } from "../stats/histogram.ts";
 import type { MetricTotal, MetricTotals } from "../stats/metrics.ts";
-import type { Series } from "../stats/series.ts";
+import { summariseSeries } from "../stats/series.ts";
 import { STATUS_OTHER, type StepTotals } from "../stats/step-stats.ts";
+import type { WindowStore } from "../stats/window-store.ts";
+import type { StepWindow } from "../stats/windows.ts";
 import { formatCount, formatMs, formatPercent } from "./format.ts";
 import type {
   CoreHealth,
@@ -74,13 +76,19 @@ function roundUp(micros: number): number {
   return Math.ceil(micros / unit - 1e-9) * unit;
 }
 
+/** What happened when; `secondsAt` gives the moment of the run of a measured time in milliseconds. */
+interface StepTime {
+  readonly windows: WindowStore<StepWindow>;
+  readonly secondsAt: (ms: number) => number;
+}
+
 /** `errorKinds` names the kinds in the order of `StepTotals.failed`. */
 export function summariseStep(
   name: string,
   protocol: string,
   tags: Readonly<Record<string, string>>,
   totals: StepTotals,
-  series: Series,
+  { secondsAt, windows }: StepTime,
   elapsedSeconds: number,
   errorKinds: readonly string[],
 ): StepSummary {
@@ -114,7 +122,7 @@ export function summariseStep(
     connectMs: distribution(totals.connect),
     tlsMs: distribution(totals.tls),
     histogram: histogramSummary(totals.latency),
-    series: series.toSummary(),
+    series: summariseSeries(windows, secondsAt),
   };
 }
 
@@ -144,7 +152,7 @@ function metricValues(total: MetricTotal, elapsedSeconds: number): Record<string
         rate: total.total === 0 ? 0 : total.hits / total.total,
       };
     case "trend":
-      return { ...distribution(total.trend) };
+      return { ...distribution(total.trend.histogram) };
   }
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { MetricRecorder, MetricTotals } from "../stats/metrics.ts";
-import { Series } from "../stats/series.ts";
 import { StepTotals } from "../stats/step-stats.ts";
+import { WindowStore } from "../stats/window-store.ts";
+import { STEP_RULES } from "../stats/windows.ts";
 import { metricSource, type WorkflowData } from "./metric-source.ts";
 import { type MetricSource, parseThreshold, type Reading, ThresholdJudge } from "./thresholds.ts";
 
@@ -18,12 +18,12 @@ function judgeOf(text: string, workflow: string | null = null, over = {}): Thres
 
 function step(name: string, ok: number, timeouts: number, latencyMs: number, tags = {}) {
   const totals = new StepTotals(KINDS.length, false);
-  totals.ok = ok;
+  totals.tally.counts[0] = ok;
   totals.failed[1] = timeouts;
-  totals.bytesIn = 10 * ok;
+  totals.tally.counts[2] = 10 * ok;
   for (let i = 1; i <= ok + timeouts; i++)
     totals.latency.record((latencyMs * 1_000 * i) / (ok + timeouts));
-  return { name, protocol: "http", tags, totals, series: new Series() };
+  return { name, protocol: "http", tags, totals, windows: new WindowStore(STEP_RULES) };
 }
 
 function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
@@ -50,7 +50,8 @@ function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
 }
 
 function custom(): MetricTotals {
-  const recorder = new MetricRecorder();
+  const totals = new MetricTotals();
+  const recorder = new MetricRecorder(totals);
   for (let i = 1; i <= 10; i++) recorder.series("cart", "trend", { shop: "a" }).add(i, 0);
   recorder.series("cart", "trend", { shop: "b" }).add(100, 0);
   recorder.series("orders", "counter").add(50, 0);
@@ -58,10 +59,7 @@ function custom(): MetricTotals {
   recorder.series("hits", "rate").add(0, 0);
   recorder.series("depth", "gauge").add(-4, 1);
   recorder.series("depth", "gauge").add(7, 2);
-  const writer = new ByteWriter();
-  recorder.writeChanges(writer);
-  const totals = new MetricTotals();
-  totals.applyChanges(new ByteReader(writer.take()));
+  recorder.fold(1);
   return totals;
 }
 

@@ -1,87 +1,86 @@
-/**
- * How long groups of calls took: the whole of an iteration, and the groups its author named. Held
- * like the numbers of steps (`step-stats.ts`): frames of absolute values of what changed.
- */
+/** How long groups of calls took: the whole of an iteration, and the groups its author named. */
 
-import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
-import { applyCellChanges, CellRecorder, readCellChanges } from "./cell-recorder.ts";
-import { Histogram } from "./histogram.ts";
+import { CellRecorder } from "./cell-recorder.ts";
+import type { Histogram } from "./histogram.ts";
+import { Tally, type TallyShape } from "./tally.ts";
+import type { TrackedHistogram } from "./tracked-histogram.ts";
 
 /** The group that is the whole iteration. */
 export const WHOLE_ITERATION = "";
 
+export const GROUP_SHAPE: TallyShape = { counts: 2, histograms: 4, keysMax: 0, keyMax: 0 };
+const OK = 0;
+const FAILED = 1;
+const DURATION = 0;
+const ACTIVE = 1;
+const FAILED_DURATION = 2;
+const FAILED_ACTIVE = 3;
+
 export class GroupRecorder {
-  #ok = 0;
-  #failed = 0;
+  readonly #counts = new Float64Array(GROUP_SHAPE.counts);
   readonly #duration = new CellRecorder();
   readonly #active = new CellRecorder();
   /** Of those that failed: durations of the others are all without these. */
   readonly #failedDuration = new CellRecorder();
   readonly #failedActive = new CellRecorder();
+  #changed = false;
 
   /** Microseconds; `active` leaves declared pauses out. An iteration fails by not completing. */
   record(failed: boolean, durationUs: number, activeUs: number): void {
-    if (failed) this.#failed++;
-    else this.#ok++;
+    const outcome = failed ? FAILED : OK;
+    this.#counts[outcome] = (this.#counts[outcome] ?? 0) + 1;
     this.#duration.record(durationUs);
     this.#active.record(activeUs);
+    this.#changed = true;
     if (!failed) return;
     this.#failedDuration.record(durationUs);
     this.#failedActive.record(activeUs);
   }
 
-  writeChanges(writer: ByteWriter): void {
-    writer.varint(this.#ok);
-    writer.varint(this.#failed);
-    this.#duration.writeChanges(writer);
-    this.#active.writeChanges(writer);
-    this.#failedDuration.writeChanges(writer);
-    this.#failedActive.writeChanges(writer);
+  /** Adds what was recorded since the last time to the totals, to be told by this frame. */
+  fold({ tally }: GroupTotals, frame: number): void {
+    if (!this.#changed) return;
+    this.#changed = false;
+    tally.counts.set(this.#counts);
+    tally.changedIn = frame;
+    const recorders = [this.#duration, this.#active, this.#failedDuration, this.#failedActive];
+    for (const [at, recorder] of recorders.entries())
+      recorder.fold(tally.histograms[at] as TrackedHistogram, frame);
   }
 }
 
+/** A group's tally by the names of what is in it. */
 export class GroupTotals {
-  ok = 0;
-  failed = 0;
+  readonly tally = new Tally(GROUP_SHAPE);
+
+  get ok(): number {
+    return this.tally.counts[OK] ?? 0;
+  }
+
+  get failed(): number {
+    return this.tally.counts[FAILED] ?? 0;
+  }
+
   /** Microseconds. */
-  readonly duration = new Histogram();
-  readonly active = new Histogram();
-  readonly failedDuration = new Histogram();
-  readonly failedActive = new Histogram();
+  get duration(): Histogram {
+    return this.#histogram(DURATION);
+  }
+
+  get active(): Histogram {
+    return this.#histogram(ACTIVE);
+  }
 
   /** Of those that did not fail; extremes are known to the width of a cell once something failed. */
   get okDuration(): Histogram {
-    return without(this.duration, this.failedDuration);
+    return without(this.duration, this.#histogram(FAILED_DURATION));
   }
 
   get okActive(): Histogram {
-    return without(this.active, this.failedActive);
+    return without(this.active, this.#histogram(FAILED_ACTIVE));
   }
 
-  /** False, and nothing changed, when the bytes are not a frame of a group. */
-  applyChanges(reader: ByteReader): boolean {
-    const [ok, failed] = [reader.varint(), reader.varint()];
-    const read = Array.from({ length: 4 }, () => readCellChanges(reader));
-    if (reader.failed) return false;
-    const [duration, active, failedDuration, failedActive] = read;
-    if (duration === undefined || active === undefined) return false;
-    if (failedDuration === undefined || failedActive === undefined) return false;
-    this.ok = Math.max(this.ok, ok);
-    this.failed = Math.max(this.failed, failed);
-    applyCellChanges(this.duration, duration, null);
-    applyCellChanges(this.active, active, null);
-    applyCellChanges(this.failedDuration, failedDuration, null);
-    applyCellChanges(this.failedActive, failedActive, null);
-    return true;
-  }
-
-  mergeInto(other: GroupTotals): void {
-    other.ok += this.ok;
-    other.failed += this.failed;
-    other.duration.merge(this.duration);
-    other.active.merge(this.active);
-    other.failedDuration.merge(this.failedDuration);
-    other.failedActive.merge(this.failedActive);
+  #histogram(at: number): Histogram {
+    return (this.tally.histograms[at] as TrackedHistogram).histogram;
   }
 }
 

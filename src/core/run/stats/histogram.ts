@@ -19,6 +19,7 @@ const PAGE_BITS = 10;
 /** 2^39 µs are 152 hours: everything above is counted in the last cell. */
 const VALUE_BITS_MAX = 39;
 export const PAGES_MAX = VALUE_BITS_MAX - PAGE_BITS + 1;
+export const CELLS_MAX = PAGES_MAX * CELLS_PER_PAGE;
 export const VALUE_MAX = 2 ** VALUE_BITS_MAX - 1;
 
 /** The cell of a value, 0 … PAGES_MAX * CELLS_PER_PAGE - 1. Monotone in the value; fractions are cut off. */
@@ -89,16 +90,33 @@ export class Histogram {
 
   /** The count of one cell grows; sum and extremes are given apart by `addMoments`. */
   addToCell(cell: number, times: number): void {
+    assert(cell < CELLS_MAX, "a cell lies inside the histogram");
     const page = cell >>> PAGE_BITS;
-    assert(page < PAGES_MAX, "a cell lies inside the histogram");
-    let cells = this.#pages[page];
-    if (cells === undefined) {
-      cells = new Float64Array(CELLS_PER_PAGE);
-      this.#pages[page] = cells;
-    }
+    const cells = this.#pages[page] ?? this.#open(page);
     const at = cell & (CELLS_PER_PAGE - 1);
     cells[at] = (cells[at] ?? 0) + times;
     this.#count += times;
+  }
+
+  /** The same of many, ascending. */
+  addCells(cells: Uint16Array, counts: Float64Array): void {
+    let more = 0;
+    for (let i = 0; i < cells.length; i++) {
+      const cell = cells[i] as number;
+      const count = counts[i] as number;
+      const page = cell >>> PAGE_BITS;
+      const held = this.#pages[page] ?? this.#open(page);
+      const at = cell & (CELLS_PER_PAGE - 1);
+      held[at] = (held[at] as number) + count;
+      more += count;
+    }
+    this.#count += more;
+  }
+
+  #open(page: number): Float64Array {
+    const cells = new Float64Array(CELLS_PER_PAGE);
+    this.#pages[page] = cells;
+    return cells;
   }
 
   addMoments(sum: number, min: number, max: number): void {
@@ -214,7 +232,7 @@ export class Histogram {
   static decode(reader: ByteReader): Histogram | undefined {
     const histogram = new Histogram();
     const cells = reader.varint();
-    if (cells > PAGES_MAX * CELLS_PER_PAGE) return undefined;
+    if (cells > CELLS_MAX) return undefined;
     const sum = reader.float64();
     const min = reader.float64();
     const max = reader.float64();
@@ -222,7 +240,7 @@ export class Histogram {
     for (let i = 0; i < cells; i++) {
       cell += reader.varint();
       const count = reader.varint();
-      if (reader.failed || cell >= PAGES_MAX * CELLS_PER_PAGE) return undefined;
+      if (reader.failed || cell >= CELLS_MAX) return undefined;
       histogram.addToCell(cell, count);
     }
     if (reader.failed) return undefined;

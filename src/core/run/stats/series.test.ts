@@ -1,152 +1,134 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { COARSE_CELLS, CoarseCells, coarseMiddle, coarseOf } from "./coarse.ts";
-import { CELLS_PER_PAGE, cellOf, PAGES_MAX } from "./histogram.ts";
-import { Series, WINDOWS_MAX } from "./series.ts";
+import { cellOf, Histogram } from "./histogram.ts";
+import { recentOf, summariseSeries } from "./series.ts";
+import { SparseCells } from "./sparse-cells.ts";
+import { WINDOWS_MAX, WindowStore } from "./window-store.ts";
+import { STEP_RULES, type StepWindow, stepWindow } from "./windows.ts";
 
-describe("coarse cells", () => {
-  it("report a value at most 1.6 % off, over the whole range", () => {
+const secondsAt = (ms: number): number => ms / 1_000;
+const newStore = (): WindowStore<StepWindow> => new WindowStore(STEP_RULES);
+
+function cells(latenciesUs: readonly number[]): SparseCells {
+  const counts = new Map<number, number>();
+  for (const us of latenciesUs) counts.set(cellOf(us), (counts.get(cellOf(us)) ?? 0) + 1);
+  const sorted = [...counts].sort(([a], [b]) => a - b);
+  return new SparseCells(
+    Uint16Array.from(sorted.map(([cell]) => cell)),
+    Float64Array.from(sorted.map(([, count]) => count)),
+  );
+}
+
+function content(calls: number, failed: number, latencyUs: number): StepWindow {
+  return stepWindow(
+    [calls, failed],
+    [],
+    cells(new Array(calls).fill(latencyUs)),
+    SparseCells.EMPTY,
+  );
+}
+
+function fill(
+  store: WindowStore<StepWindow>,
+  fromMs: number,
+  toMs: number,
+  calls: number,
+  latencyUs: number,
+): void {
+  for (let startMs = fromMs; startMs < toMs; startMs += 100)
+    store.add({ startMs, widthMs: 100, content: content(calls, 1, latencyUs) });
+}
+
+describe("sparse cells", () => {
+  const values = fc.array(fc.nat(5_000_000), { maxLength: 60 });
+
+  it("add up to the histogram of all values, with its percentiles", () => {
     fc.assert(
-      fc.property(fc.integer({ min: 1, max: 3_000_000_000 }), (value) => {
-        const middle = coarseMiddle(coarseOf(cellOf(value)));
-        expect(Math.abs(middle / value - 1)).toBeLessThan(0.0165);
-      }),
-    );
-  });
-
-  it("ascend with the fine cells and stay inside their number", () => {
-    let previous = 0;
-    for (let cell = 0; cell < PAGES_MAX * CELLS_PER_PAGE; cell += 7) {
-      const coarse = coarseOf(cell);
-      expect(coarse).toBeGreaterThanOrEqual(previous);
-      previous = coarse;
-    }
-    expect(coarseOf(PAGES_MAX * CELLS_PER_PAGE - 1)).toBeLessThan(COARSE_CELLS);
-  });
-
-  it("count what is added, in whatever order, and merge", () => {
-    fc.assert(
-      fc.property(fc.array(fc.nat(COARSE_CELLS - 1)), fc.nat(20), (cells, split) => {
-        const [whole, left, right] = [new CoarseCells(), new CoarseCells(), new CoarseCells()];
-        for (const [at, cell] of cells.entries()) {
-          whole.add(cell, 1);
-          (at < split ? left : right).add(cell, 1);
-        }
-        left.addAll(right);
-        expect(left.total).toBe(cells.length);
-        for (const fraction of [0, 0.5, 0.95, 1]) {
-          expect(left.quantileMs(fraction)).toBe(whole.quantileMs(fraction));
-        }
-        const sorted = cells.toSorted((a, b) => a - b);
-        const middle = sorted[Math.max(0, Math.ceil(sorted.length / 2) - 1)];
-        const expected = middle === undefined ? null : coarseMiddle(middle) / 1_000;
-        expect(whole.quantileMs(0.5)).toBe(expected);
+      fc.property(values, values, (some, more) => {
+        const both = cells(some).plus(cells(more));
+        const histogram = new Histogram();
+        for (const us of [...some, ...more]) histogram.record(us);
+        expect(both.total).toBe(histogram.count);
+        both.cells.forEach((cell, at) => {
+          expect(both.counts[at]).toBe(histogram.countOfCell(cell));
+        });
+        const p95 = both.quantile(0.95);
+        if (p95 === null) expect(histogram.count).toBe(0);
+        else expect(Math.abs(p95 - histogram.quantile(0.95))).toBeLessThanOrEqual(p95 / 1_000 + 1);
       }),
     );
   });
 });
 
-function fill(
-  series: Series,
-  fromMs: number,
-  toMs: number,
-  perWindow: number,
-  latencyUs: number,
-): void {
-  for (let ms = fromMs; ms < toMs; ms += 100) {
-    series.at(ms).addRequests(perWindow, 1);
-    series.addLatency(cellOf(latencyUs), perWindow);
-  }
-}
-
-describe("a series", () => {
-  it("keeps 100 ms windows while they fit, with gaps as zero and no latency", () => {
-    const series = new Series();
-    fill(series, 500, 700, 10, 1_000);
-    fill(series, 900, 1_000, 4, 2_000);
-    const summary = series.toSummary();
+describe("windows over time", () => {
+  it("are 100 ms wide while they fit, with gaps as zero and no latency", () => {
+    const store = newStore();
+    fill(store, 500, 700, 10, 1_000);
+    fill(store, 900, 1_000, 4, 2_000);
+    const summary = summariseSeries(store, secondsAt);
     expect(summary.windowMs).toBe(100);
     expect(summary.atSeconds).toEqual([0.5, 0.6, 0.7, 0.8, 0.9]);
     expect(summary.requests).toEqual([10, 10, 0, 0, 4]);
     expect(summary.failed).toEqual([1, 1, 0, 0, 1]);
-    expect(summary.p50.map((ms) => (ms === null ? null : Math.round(ms)))).toEqual([
-      1,
-      1,
-      null,
-      null,
-      2,
-    ]);
+    expect(summary.p50).toEqual([1, 1, null, null, 2]);
   });
 
-  it("folds neighbours when there are too many, and loses nothing", () => {
-    const series = new Series();
-    fill(series, 0, 200_000, 3, 5_000);
-    const summary = series.toSummary();
+  it("are folded when there are too many, and lose nothing", () => {
+    const store = newStore();
+    fill(store, 0, 200_000, 3, 5_000);
+    const summary = summariseSeries(store, secondsAt);
     expect(summary.windowMs).toBe(400);
     expect(summary.requests.length).toBeLessThanOrEqual(WINDOWS_MAX);
     expect(summary.requests.reduce((sum, n) => sum + n, 0)).toBe(6_000);
     expect(new Set(summary.requests)).toEqual(new Set([12]));
-    expect(series.toSummary()).toEqual(summary);
   });
 
-  it("stays bounded and exact in its counts for any order of times", () => {
-    const event = fc.record({ ms: fc.nat(400_000), requests: fc.nat(5) });
+  it("stay bounded and exact in their counts for any order of times", () => {
+    const event = fc.record({ window: fc.nat(4_000), calls: fc.nat(5) });
     fc.assert(
-      fc.property(fc.array(event, { maxLength: 60 }), (events) => {
-        const series = new Series();
-        for (const { ms, requests } of events) {
-          series.at(ms).addRequests(requests, 0);
-          series.addLatency(cellOf(ms), requests);
-        }
-        const { requests, atSeconds, windowMs } = series.toSummary();
+      fc.property(fc.array(event, { maxLength: 60 }), fc.nat(3), (events, shrinks) => {
+        const store = newStore();
+        for (const { calls, window } of events)
+          store.add({ startMs: window * 100, widthMs: 100, content: content(calls, 0, window) });
+        for (let i = 0; i < shrinks; i++) store.shrink();
+        const { requests, atSeconds, windowMs } = summariseSeries(store, secondsAt);
         expect(requests.length).toBeLessThanOrEqual(WINDOWS_MAX);
-        const total = events.reduce((sum, one) => sum + one.requests, 0);
+        const total = events.reduce((sum, one) => sum + one.calls, 0);
         expect(requests.reduce((sum, n) => sum + n, 0)).toBe(total);
         for (const [at, count] of requests.entries()) {
           const start = (atSeconds[at] ?? 0) * 1_000;
           const inside = events.filter(
-            ({ ms }) => ms >= start - 1e-6 && ms < start + windowMs - 1e-6,
+            ({ window }) => window * 100 >= start - 1e-6 && window * 100 < start + windowMs - 1e-6,
           );
-          expect(count).toBe(inside.reduce((sum, one) => sum + one.requests, 0));
+          expect(count).toBe(inside.reduce((sum, one) => sum + one.calls, 0));
         }
+        // Told again from the start, each window once, whatever its width.
+        const told = store.list().reduce((sum, one) => sum + one.content.calls, 0);
+        expect(told).toBe(total);
+        expect(store.size).toBeGreaterThanOrEqual(0);
       }),
     );
   });
 
-  it("tells the recent rate and latencies, and silence as zero", () => {
-    const series = new Series();
-    fill(series, 0, 5_000, 10, 1_000);
-    fill(series, 5_000, 6_000, 50, 9_000);
-    expect(series.recent(1_000)).toMatchObject({
-      requests: 500,
-      ratePerSecond: 500,
-      failedPerSecond: 10,
-    });
-    expect(series.recent(1_000).p50).toBeCloseTo(9, 0);
-    expect(series.recent(2_000)).toMatchObject({ ratePerSecond: 300 });
-    expect(series.recent(1_000, 60_000)).toMatchObject({
-      requests: 0,
-      ratePerSecond: 0,
-      p99: null,
-    });
-    expect(series.recentQuantileMs(0.1, 6_000)).toBeCloseTo(1, 1);
+  it("give memory back down to one window, and lose no call", () => {
+    const store = newStore();
+    fill(store, 0, 100_000, 2, 1_000);
+    const before = store.size;
+    while (store.shrink());
+    expect(store.size).toBeLessThan(before / 20);
+    expect(store.folded().map((one) => one.content.calls)).toEqual([2_000]);
+  });
+
+  it("tell the recent rate and latencies, and silence as zero", () => {
+    const store = newStore();
+    fill(store, 0, 5_000, 10, 1_000);
+    fill(store, 5_000, 6_000, 50, 9_000);
+    const last = recentOf(store, 1_000, 6_000);
+    expect(last).toMatchObject({ ratePerSecond: 500, failedPerSecond: 10 });
+    expect(last.p50).toBeCloseTo(9, 1);
+    expect(recentOf(store, 2_000, 6_000)).toMatchObject({ ratePerSecond: 300 });
+    expect(recentOf(store, 1_000, 60_000)).toMatchObject({ ratePerSecond: 0, p99: null });
     // No more time than there was: the mean of 6 s, not of 10.
-    expect(series.recent(10_000).ratePerSecond).toBeCloseTo(1_000 / 6, 6);
-  });
-
-  it("answers for long spans from the folded past", () => {
-    const series = new Series();
-    fill(series, 0, 300_000, 10, 1_000);
-    const { ratePerSecond, requests } = series.recent(60_000);
-    expect(Math.abs(ratePerSecond - 100)).toBeLessThan(2);
-    expect(Math.abs(requests - 6_000)).toBeLessThan(150);
-  });
-
-  it("begins anew when cleared", () => {
-    const series = new Series();
-    fill(series, 0, 100_000, 10, 1_000);
-    series.clear();
-    expect(series.toSummary()).toMatchObject({ windowMs: 100, requests: [] });
-    expect(series.recent(1_000)).toMatchObject({ requests: 0, p50: null });
+    expect(recentOf(store, 10_000, 6_000).ratePerSecond).toBeCloseTo(1_000 / 6, 6);
   });
 });

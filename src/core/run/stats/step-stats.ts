@@ -1,28 +1,18 @@
 /**
- * The numbers of one step: recorded on an executor core, carried in small frames, held per core by
- * the coordinator and merged there.
+ * The numbers of one step: recorded on an executor core, folded into totals when a window of time
+ * ends, carried in frames, and merged by whoever receives them.
  *
- *   core 0  StepRecorder ─ frame ─► StepTotals(core 0) ─┐
- *   core 1  StepRecorder ─ frame ─► StepTotals(core 1) ─┴─ mergeInto ─► StepTotals (all)
- *                                        └─ differences ─► WindowSink (series over time)
+ *   record ─► StepRecorder ─ fold ─► StepTotals + the window's StepWindow ─ frames ─► …
  *
- * A frame carries absolute values of what changed, so it may come twice; a core that dies leaves
- * behind exactly what it last sent. `record` is on the hot path of every request: no allocation,
- * some 40 ns with time to first byte on a busy machine (bench/micro/README.md).
- *
- * A reset (the end of the warm-up) raises the generation: the receiver drops what it held from the
- * generation before and ignores frames of it that arrive late.
+ * `record` is on the hot path of every request: no allocation, some 40 ns with time to first byte
+ * on a busy machine (bench/micro/README.md).
  */
 
-import { assert } from "../../base/assert.ts";
-import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
-import {
-  applyCellChanges,
-  type CellChanges,
-  CellRecorder,
-  readCellChanges,
-} from "./cell-recorder.ts";
-import { Histogram } from "./histogram.ts";
+import { CellRecorder } from "./cell-recorder.ts";
+import type { Histogram } from "./histogram.ts";
+import { Tally, type TallyShape } from "./tally.ts";
+import type { TrackedHistogram } from "./tracked-histogram.ts";
+import { type StepWindow, stepWindow } from "./windows.ts";
 
 /** Statuses below this have a counter of their own; rarer ones share a map. */
 const STATUS_TABLE = 600;
@@ -30,13 +20,6 @@ const STATUS_TABLE = 600;
 const STATUS_MAP_MAX = 64;
 export const STATUS_OTHER = 0xffff;
 const STATUS_MAX = 0xffff;
-
-/** Receives what came in since the last frame, for the window of time it arrived in. */
-export interface WindowSink {
-  addRequests(requests: number, failed: number): void;
-  /** So many latencies more in this cell of the histogram. */
-  addLatency(cell: number, count: number): void;
-}
 
 const OK = 0;
 const INTERRUPTED = 1;
@@ -49,12 +32,30 @@ const EARLY = 8;
 /** Errors by kind follow. */
 const KINDS = 12;
 
+/** In the order of a step's histograms. */
+const LATENCY = 0;
+const FIRST_BYTE = 1;
+const CONNECT = 2;
+const TLS = 3;
+const FAILED_LATENCY = 4;
+const SERVICE = 5;
+
+/** `corrected`: latency (from the intended start) and service time differ, and both are kept. */
+export function stepShape(errorKinds: number, corrected: boolean): TallyShape {
+  return {
+    counts: KINDS + errorKinds,
+    histograms: corrected ? SERVICE + 1 : SERVICE,
+    keysMax: STATUS_TABLE + STATUS_MAP_MAX + 1,
+    keyMax: STATUS_MAX,
+  };
+}
+
 /** What rates leave out, or take in: calls, failed ones among them, and their bytes. */
 interface Outside {
-  calls: number;
-  failed: number;
-  bytesIn: number;
-  bytesOut: number;
+  readonly calls: number;
+  readonly failed: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
 }
 
 export class StepRecorder {
@@ -70,18 +71,11 @@ export class StepRecorder {
   readonly #tls = new CellRecorder();
   /** Failures are few: latencies of successes are all without these. */
   readonly #failedLatency = new CellRecorder();
-  #generation = 0;
   #changed = false;
 
-  /** `corrected`: latency (from the intended start) and service time differ, and both are kept. */
   constructor(errorKinds: number, corrected: boolean) {
     this.#corrected = corrected;
     this.#counts = new Float64Array(KINDS + errorKinds);
-  }
-
-  /** Something was recorded since the last frame. */
-  get changed(): boolean {
-    return this.#changed;
   }
 
   /**
@@ -139,33 +133,36 @@ export class StepRecorder {
     this.#changed = true;
   }
 
-  writeChanges(writer: ByteWriter): void {
-    writer.varint(this.#generation);
-    writer.uint8(this.#corrected ? 1 : 0);
-    writer.varint(this.#counts.length);
-    for (const count of this.#counts) writer.varint(count);
-    this.#writeStatuses(writer);
-    this.#latency.writeChanges(writer);
-    this.#firstByte.writeChanges(writer);
-    this.#connect.writeChanges(writer);
-    this.#tls.writeChanges(writer);
-    this.#failedLatency.writeChanges(writer);
-    if (this.#corrected) this.#service.writeChanges(writer);
+  /** Adds what was recorded since the last time to the totals, to be told by this frame; null for nothing. */
+  fold(into: StepTotals, frame: number): StepWindow | null {
+    if (!this.#changed) return null;
     this.#changed = false;
-  }
-
-  /** Forgets everything; the next frame says so. */
-  reset(): void {
-    this.#generation++;
-    this.#counts.fill(0);
-    this.#statuses.fill(0);
-    this.#statusTouched.fill(0);
-    this.#rareStatuses.clear();
-    for (const one of [this.#latency, this.#service, this.#firstByte, this.#connect, this.#tls]) {
-      one.reset();
-    }
-    this.#failedLatency.reset();
-    this.#changed = true;
+    const before = into.inside;
+    const failedBefore = Array.from(into.failed);
+    const { counts, histograms, keyed } = into.tally;
+    counts.set(this.#counts);
+    this.#foldStatuses(keyed);
+    into.tally.changedIn = frame;
+    const fold = (recorder: CellRecorder, at: number) =>
+      recorder.fold(histograms[at] as TrackedHistogram, frame);
+    const latency = fold(this.#latency, LATENCY);
+    fold(this.#firstByte, FIRST_BYTE);
+    fold(this.#connect, CONNECT);
+    fold(this.#tls, TLS);
+    const failedLatency = fold(this.#failedLatency, FAILED_LATENCY);
+    if (this.#corrected) fold(this.#service, SERVICE);
+    const after = into.inside;
+    return stepWindow(
+      [
+        after.calls - before.calls,
+        after.failed - before.failed,
+        after.bytesIn - before.bytesIn,
+        after.bytesOut - before.bytesOut,
+      ],
+      into.failed.map((count, kind) => count - (failedBefore[kind] ?? 0)),
+      latency,
+      failedLatency,
+    );
   }
 
   #countStatus(status: number): void {
@@ -180,48 +177,47 @@ export class StepRecorder {
     this.#rareStatuses.set(key, (this.#rareStatuses.get(key) ?? 0) + 1);
   }
 
-  #writeStatuses(writer: ByteWriter): void {
-    let length = this.#rareStatuses.size;
-    for (const touched of this.#statusTouched) length += touched;
-    writer.varint(length);
-    for (const [status, touched] of this.#statusTouched.entries()) {
-      if (touched === 0) continue;
-      writer.varint(status);
-      writer.varint(this.#statuses[status] ?? 0);
+  #foldStatuses(into: Map<number, number>): void {
+    for (let status = this.#statusTouched.indexOf(1); status >= 0; ) {
+      into.set(status, this.#statuses[status] ?? 0);
+      this.#statusTouched[status] = 0;
+      status = this.#statusTouched.indexOf(1, status + 1);
     }
-    for (const [status, count] of this.#rareStatuses) {
-      writer.varint(status);
-      writer.varint(count);
-    }
-    this.#statusTouched.fill(0);
+    for (const [status, count] of this.#rareStatuses) into.set(status, count);
   }
 }
 
+/** A step's tally by the names of what is in it. */
 export class StepTotals {
   readonly corrected: boolean;
-  ok = 0;
+  readonly tally: Tally;
   /** By kind, in the order of the kinds. */
-  readonly failed: number[];
-  interrupted = 0;
-  readonly statuses = new Map<number, number>();
-  bytesIn = 0;
-  bytesOut = 0;
-  /** Microseconds, like all below. */
-  readonly latency = new Histogram();
-  /** The very same histogram when nothing is corrected. */
-  readonly service: Histogram;
-  readonly firstByte = new Histogram();
-  readonly connect = new Histogram();
-  readonly tls = new Histogram();
-  readonly failedLatency = new Histogram();
-  readonly late: Outside = { calls: 0, failed: 0, bytesIn: 0, bytesOut: 0 };
-  readonly early: Outside = { calls: 0, failed: 0, bytesIn: 0, bytesOut: 0 };
-  #generation = 0;
+  readonly failed: Float64Array;
 
   constructor(errorKinds: number, corrected: boolean) {
     this.corrected = corrected;
-    this.failed = new Array<number>(errorKinds).fill(0);
-    this.service = corrected ? new Histogram() : this.latency;
+    this.tally = new Tally(stepShape(errorKinds, corrected));
+    this.failed = this.tally.counts.subarray(KINDS);
+  }
+
+  get ok(): number {
+    return this.#count(OK);
+  }
+
+  get interrupted(): number {
+    return this.#count(INTERRUPTED);
+  }
+
+  get bytesIn(): number {
+    return this.#count(BYTES_IN);
+  }
+
+  get bytesOut(): number {
+    return this.#count(BYTES_OUT);
+  }
+
+  get statuses(): ReadonlyMap<number, number> {
+    return this.tally.keyed;
   }
 
   get failedCount(): number {
@@ -235,7 +231,7 @@ export class StepTotals {
 
   /** What ended inside the measured time, whenever it was due: the numerators of rates. */
   get inside(): Outside {
-    const { early, late } = this;
+    const [early, late] = [this.#outside(EARLY), this.#outside(LATE)];
     return {
       calls: this.requests - late.calls + early.calls,
       failed: this.failedCount - late.failed + early.failed,
@@ -244,124 +240,51 @@ export class StepTotals {
     };
   }
 
+  /** Microseconds, like all below. */
+  get latency(): Histogram {
+    return this.#histogram(LATENCY);
+  }
+
+  /** The very same as the latency when nothing is corrected. */
+  get service(): Histogram {
+    return this.#histogram(this.corrected ? SERVICE : LATENCY);
+  }
+
+  get firstByte(): Histogram {
+    return this.#histogram(FIRST_BYTE);
+  }
+
+  get connect(): Histogram {
+    return this.#histogram(CONNECT);
+  }
+
+  get tls(): Histogram {
+    return this.#histogram(TLS);
+  }
+
+  get failedLatency(): Histogram {
+    return this.#histogram(FAILED_LATENCY);
+  }
+
   /** Latencies of successes; extremes are known to the width of a cell once something failed. */
   get okLatency(): Histogram {
     return this.failedLatency.count === 0 ? this.latency : this.latency.without(this.failedLatency);
   }
 
-  /** False, and nothing changed, when the bytes are not a frame of such a step. */
-  applyChanges(reader: ByteReader, window: WindowSink | null): boolean {
-    const frame = readFrame(reader, this.failed.length, this.corrected);
-    if (frame === undefined) return false;
-    if (frame.generation < this.#generation) return true;
-    if (frame.generation > this.#generation) {
-      this.clear();
-      this.#generation = frame.generation;
-    }
-    this.#applyCounts(frame, window);
-    const latencyGrew =
-      window === null ? null : (cell: number, count: number) => window.addLatency(cell, count);
-    const [latency, firstByte, connect, tls, failedLatency, service] = frame.histograms;
-    if (latency !== undefined) applyCellChanges(this.latency, latency, latencyGrew);
-    if (firstByte !== undefined) applyCellChanges(this.firstByte, firstByte, null);
-    if (connect !== undefined) applyCellChanges(this.connect, connect, null);
-    if (tls !== undefined) applyCellChanges(this.tls, tls, null);
-    if (failedLatency !== undefined) applyCellChanges(this.failedLatency, failedLatency, null);
-    if (service !== undefined) applyCellChanges(this.service, service, null);
-    return true;
+  #count(at: number): number {
+    return this.tally.counts[at] ?? 0;
   }
 
-  /** Adds these totals to others of the same shape. */
-  mergeInto(other: StepTotals): void {
-    assert(other.failed.length === this.failed.length, "merged totals know the same kinds");
-    assert(other.corrected === this.corrected, "merged totals are corrected alike");
-    other.ok += this.ok;
-    for (const [kind, count] of this.failed.entries()) {
-      other.failed[kind] = (other.failed[kind] ?? 0) + count;
-    }
-    other.interrupted += this.interrupted;
-    other.bytesIn += this.bytesIn;
-    other.bytesOut += this.bytesOut;
-    for (const [status, count] of this.statuses) {
-      other.statuses.set(status, (other.statuses.get(status) ?? 0) + count);
-    }
-    other.latency.merge(this.latency);
-    if (this.corrected) other.service.merge(this.service);
-    other.firstByte.merge(this.firstByte);
-    other.connect.merge(this.connect);
-    other.tls.merge(this.tls);
-    other.failedLatency.merge(this.failedLatency);
-    for (const key of OUTSIDE) {
-      other.late[key] += this.late[key];
-      other.early[key] += this.early[key];
-    }
+  #outside(at: number): Outside {
+    return {
+      calls: this.#count(at),
+      failed: this.#count(at + 1),
+      bytesIn: this.#count(at + 2),
+      bytesOut: this.#count(at + 3),
+    };
   }
 
-  clear(): void {
-    this.ok = 0;
-    this.failed.fill(0);
-    this.interrupted = 0;
-    this.bytesIn = 0;
-    this.bytesOut = 0;
-    this.statuses.clear();
-    for (const one of [this.latency, this.service, this.firstByte, this.connect, this.tls]) {
-      one.clear();
-    }
-    this.failedLatency.clear();
-    for (const key of OUTSIDE) {
-      this.late[key] = 0;
-      this.early[key] = 0;
-    }
+  #histogram(at: number): Histogram {
+    return (this.tally.histograms[at] as TrackedHistogram).histogram;
   }
-
-  #applyCounts(frame: Frame, window: WindowSink | null): void {
-    const before = this.inside;
-    const { counts } = frame;
-    const most = (held: number, at: number): number => Math.max(held, counts[at] ?? 0);
-    this.ok = most(this.ok, OK);
-    this.interrupted = most(this.interrupted, INTERRUPTED);
-    this.bytesIn = most(this.bytesIn, BYTES_IN);
-    this.bytesOut = most(this.bytesOut, BYTES_OUT);
-    for (const [kind, held] of this.failed.entries()) this.failed[kind] = most(held, KINDS + kind);
-    for (const [status, count] of frame.statuses) {
-      this.statuses.set(status, Math.max(this.statuses.get(status) ?? 0, count));
-    }
-    for (const [at, key] of OUTSIDE.entries()) {
-      this.late[key] = most(this.late[key], LATE + at);
-      this.early[key] = most(this.early[key], EARLY + at);
-    }
-    const { calls, failed } = this.inside;
-    if (calls > before.calls)
-      window?.addRequests(calls - before.calls, Math.max(0, failed - before.failed));
-  }
-}
-
-/** In the order of the counts. */
-const OUTSIDE = ["calls", "failed", "bytesIn", "bytesOut"] as const;
-
-interface Frame {
-  readonly generation: number;
-  readonly counts: readonly number[];
-  readonly statuses: readonly (readonly [status: number, count: number])[];
-  /** Latency, first byte, connect, TLS, latency of failures, and service time when it is apart. */
-  readonly histograms: readonly CellChanges[];
-}
-
-function readFrame(reader: ByteReader, kinds: number, corrected: boolean): Frame | undefined {
-  const generation = reader.varint();
-  if (reader.uint8() !== (corrected ? 1 : 0)) return undefined;
-  if (reader.varint() !== KINDS + kinds) return undefined;
-  const counts: number[] = [];
-  for (let i = 0; i < KINDS + kinds; i++) counts.push(reader.varint());
-  const statusCount = reader.varint();
-  if (reader.failed || statusCount > STATUS_TABLE + STATUS_MAP_MAX + 1) return undefined;
-  const statuses: (readonly [number, number])[] = [];
-  for (let i = 0; i < statusCount; i++) statuses.push([reader.varint(), reader.varint()]);
-  if (reader.failed || statuses.some(([status]) => status > STATUS_MAX)) return undefined;
-  const read: (CellChanges | undefined)[] = [];
-  for (let i = 0; i < (corrected ? 6 : 5); i++) read.push(readCellChanges(reader));
-  if (reader.failed) return undefined;
-  const histograms = read.filter((one) => one !== undefined);
-  if (histograms.length < read.length) return undefined;
-  return { generation, counts, statuses, histograms };
 }

@@ -1,0 +1,222 @@
+/**
+ * The receiving side of frames: one part per sender, and all parts merged as they come. What is
+ * merged is again a `WorkflowStats`, so it can be told on: a worker merges its cores and sends one
+ * frame for all of them.
+ *
+ *   core 0 ─ frames ─▶ part 0 ─┐
+ *   core 1 ─ frames ─▶ part 1 ─┴─ by name ─▶ stats ─ FrameWriter ─▶ whoever is next
+ *
+ * A part keeps the totals it was told, to know by how much a frame raises them; its windows go
+ * straight into the merged ones, each once. The merged horizon is how far every part under way has
+ * come; nobody waits for one that has ended, is closed, or far behind.
+ */
+
+import { type Frame, type NewNames, readFrame } from "./frames.ts";
+import { GroupTotals } from "./group-stats.ts";
+import { MetricTotals } from "./metrics.ts";
+import type { NameTable } from "./names.ts";
+import { StepTotals } from "./step-stats.ts";
+import { Tally } from "./tally.ts";
+import { WindowStore } from "./window-store.ts";
+import { LOAD_RULES, type LoadWindow } from "./windows.ts";
+import {
+  CHECK_SHAPE,
+  type Moment,
+  RUN_SHAPE,
+  type StatsShape,
+  WorkflowStats,
+} from "./workflow-stats.ts";
+
+/** A part this far behind the furthest one holds up no window: it has stalled. */
+const BEHIND_MS_MAX = 5_000;
+
+/** What one sender has told, by its own numbers. */
+interface Part {
+  /** Number of the last frame taken in. */
+  held: number;
+  moment: Moment;
+  horizonMs: number;
+  /** Under way: more windows are to come. */
+  awaited: boolean;
+  /** Not believed any more. */
+  closed: boolean;
+  /** Numbers of the merged stats. */
+  readonly steps: { readonly merged: number; readonly tally: Tally }[];
+  readonly checks: { readonly merged: number; readonly tally: Tally }[];
+  readonly groups: { readonly merged: number; readonly tally: Tally }[];
+  readonly run: Tally;
+  readonly metrics: MetricTotals;
+  /** Of this part alone: its CPU and lag are not the others'. */
+  readonly load: WindowStore<LoadWindow>;
+}
+
+/** Which frame is held now, for the sender to write against; `sound` is false for bytes that are no frame. */
+interface Received {
+  readonly held: number;
+  readonly sound: boolean;
+}
+
+export class FrameMerger {
+  /** All parts together. */
+  readonly stats: WorkflowStats;
+  readonly #parts = new Map<number, Part>();
+
+  constructor(shape: StatsShape, names?: ConstructorParameters<typeof WorkflowStats>[1]) {
+    this.stats = new WorkflowStats(shape, names);
+  }
+
+  /** A sender that is to come: windows wait for it. */
+  attach(part: number): void {
+    this.#part(part);
+    this.#update();
+  }
+
+  /** Its measured time is over: it may tell more, but no window waits for it. */
+  ended(part: number): void {
+    this.#part(part).awaited = false;
+    this.#update();
+  }
+
+  /** It is lost, or another has taken its place: what it told stays, and nothing is added to it. */
+  close(part: number): void {
+    this.#part(part).closed = true;
+    this.ended(part);
+  }
+
+  /** Takes a frame in if it follows what is held; changes nothing otherwise. */
+  receive(from: number, bytes: Uint8Array): Received {
+    const part = this.#part(from);
+    const frame = readFrame(bytes, this.stats.shape);
+    if (frame === undefined) return { held: part.held, sound: false };
+    const follows = frame.number > part.held && frame.since <= part.held;
+    if (part.closed || !follows) return { held: part.held, sound: true };
+    if (!consistent(frame, part)) return { held: part.held, sound: false };
+    this.#apply(part, frame);
+    return { held: part.held, sound: true };
+  }
+
+  /** The load that one sender made, over time. */
+  loadOf(part: number): WindowStore<LoadWindow> | undefined {
+    return this.#parts.get(part)?.load;
+  }
+
+  /** What one sender counted of the workflow as a whole. */
+  runOf(part: number): Tally | undefined {
+    return this.#parts.get(part)?.run;
+  }
+
+  #apply(part: Part, frame: Frame): void {
+    const { stats } = this;
+    const now = stats.nextFrame;
+    this.#learn(part, frame.names);
+    part.run.raise(frame.run, stats.run, now);
+    for (const [number, changes] of frame.steps) {
+      const step = part.steps[number];
+      if (step !== undefined) step.tally.raise(changes, stats.step(step.merged).tally, now);
+    }
+    for (const [number, changes] of frame.checks) {
+      const check = part.checks[number];
+      if (check !== undefined) check.tally.raise(changes, stats.check(check.merged), now);
+    }
+    for (const [number, changes] of frame.groups) {
+      const group = part.groups[number];
+      if (group !== undefined) group.tally.raise(changes, stats.group(group.merged).tally, now);
+    }
+    for (const changes of frame.metrics) part.metrics.raise(changes, stats.metrics, now);
+    this.#addWindows(part, frame);
+    part.held = frame.number;
+    part.moment = frame.moment;
+    part.horizonMs = Math.max(part.horizonMs, frame.horizonMs);
+    this.#update();
+  }
+
+  /**
+   * Windows that this part told before are below its horizon. After more than a minute without an
+   * acknowledgement one of them may come folded with its neighbours: then its new half stays out of
+   * the windows, and in the totals.
+   */
+  #addWindows(part: Part, frame: Frame): void {
+    for (const window of frame.load) {
+      if (window.startMs < part.horizonMs) continue;
+      this.stats.load.add(window);
+      part.load.add(window);
+    }
+    for (const [number, windows] of frame.windows) {
+      const step = part.steps[number];
+      if (step === undefined) continue;
+      for (const window of windows)
+        if (window.startMs >= part.horizonMs) this.stats.addWindow(step.merged, window);
+    }
+  }
+
+  #learn(part: Part, [steps, checks, groups]: Frame["names"]): void {
+    const { stats } = this;
+    const { corrected, errorKinds } = stats.shape;
+    learn(part.steps, steps, stats.stepNames, () => new StepTotals(errorKinds, corrected).tally);
+    learn(part.checks, checks, stats.checkNames, () => new Tally(CHECK_SHAPE));
+    learn(part.groups, groups, stats.groupNames, () => new GroupTotals().tally);
+  }
+
+  #update(): void {
+    const all = [...this.#parts.values()];
+    const awaited = all.filter((part) => part.awaited);
+    const furthest = Math.max(0, ...all.map(({ horizonMs }) => horizonMs));
+    const slowest = Math.min(furthest, ...awaited.map(({ horizonMs }) => horizonMs));
+    this.stats.horizonMs = Math.max(
+      this.stats.horizonMs,
+      awaited.length === 0 ? furthest : Math.max(slowest, furthest - BEHIND_MS_MAX),
+    );
+    this.stats.moment = {
+      measuredMs: Math.max(0, ...all.map(({ moment }) => moment.measuredMs)),
+      warmingUp: all.length > 0 && all.every(({ moment }) => moment.warmingUp),
+      target: awaited.reduce((sum, { moment }) => sum + moment.target, 0),
+      arrivalsWaiting: all.reduce((sum, { moment }) => sum + moment.arrivalsWaiting, 0),
+    };
+  }
+
+  #part(from: number): Part {
+    let part = this.#parts.get(from);
+    if (part === undefined) {
+      part = {
+        held: 0,
+        moment: { measuredMs: 0, warmingUp: false, target: 0, arrivalsWaiting: 0 },
+        horizonMs: 0,
+        awaited: true,
+        closed: false,
+        steps: [],
+        checks: [],
+        groups: [],
+        run: new Tally(RUN_SHAPE),
+        metrics: new MetricTotals(),
+        load: new WindowStore<LoadWindow>(LOAD_RULES),
+      };
+      this.#parts.set(from, part);
+    }
+    return part;
+  }
+}
+
+/** Every number in it was told, by this frame or by one that is held. */
+function consistent(frame: Frame, part: Part): boolean {
+  const [steps, checks, groups] = frame.names;
+  const known = (held: readonly unknown[], { from, list }: NewNames): number | null =>
+    from > held.length ? null : Math.max(held.length, from + list.length);
+  const counts = [known(part.steps, steps), known(part.checks, checks), known(part.groups, groups)];
+  const [stepCount = null, checkCount = null, groupCount = null] = counts;
+  if (stepCount === null || checkCount === null || groupCount === null) return false;
+  return (
+    [...frame.steps, ...frame.windows].every(([number]) => number < stepCount) &&
+    frame.checks.every(([number]) => number < checkCount) &&
+    frame.groups.every(([number]) => number < groupCount)
+  );
+}
+
+function learn(
+  held: { readonly merged: number; readonly tally: Tally }[],
+  { from, list }: NewNames,
+  merged: NameTable,
+  make: () => Tally,
+): void {
+  for (const { name, protocol, tags } of list.slice(held.length - from))
+    held.push({ merged: merged.numberOf(name, protocol, tags), tally: make() });
+}

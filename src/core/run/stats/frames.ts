@@ -1,0 +1,294 @@
+/**
+ * Statistics as bytes. A frame has a number and tells everything that changed after an earlier one,
+ * the last that its receiver has acknowledged; values are absolute, windows are told once they are
+ * complete. One that is written against nothing is full: it tells all there is.
+ *
+ *   sender                                                  receiver
+ *     frame 1, against 0 (full) ───────────────────────────▶  holds 1
+ *     ◀──────────────────────────────────────── holds 1
+ *     frame 2, against 1  ──────── lost ───────╳
+ *     frame 3, against 1 ──────────────────────────────────▶  holds 3
+ *     frame 3 again, or frame 2 late ──────────────────────▶  holds 3: nothing changes
+ *     frame 9, against 8 ──────────────────────────────────▶  knows no 8: refuses, holds 3
+ *
+ * So no lost, late, doubled or reordered frame changes a total or a window. Times are those of the
+ * sender's measured time: when a frame arrives does not matter.
+ */
+
+import { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { GROUP_SHAPE } from "./group-stats.ts";
+import { type MetricChanges, readMetrics } from "./metrics.ts";
+import { NAMES_MAX, type Name, type NameTable, readName, writeName } from "./names.ts";
+import { stepShape } from "./step-stats.ts";
+import { readTally, type Tally, type TallyChanges, type TallyShape } from "./tally.ts";
+import { WINDOW_MS, WINDOWS_MAX, type Window, type WindowStore } from "./window-store.ts";
+import {
+  type LoadWindow,
+  readLoadWindow,
+  readStepWindow,
+  type StepWindow,
+  writeLoadWindow,
+  writeStepWindow,
+} from "./windows.ts";
+import {
+  CHECK_SHAPE,
+  type Moment,
+  RUN_SHAPE,
+  type StatsShape,
+  type WorkflowStats,
+} from "./workflow-stats.ts";
+
+const FRAME_VERSION = 4;
+/** Frames that may wait for an acknowledgement, 100 s of them; behind more, the next one is full. */
+const UNACKNOWLEDGED_MAX = 1_000;
+/** Windows of one step in one frame: all folded ones and all recent ones. */
+const WINDOWS_TOLD_MAX = WINDOWS_MAX + 1_000;
+
+/** What a frame had told of things that only grow in number. */
+interface Mark {
+  readonly frame: number;
+  readonly names: readonly [steps: number, checks: number, groups: number];
+  readonly horizonMs: number;
+}
+
+const NOTHING_TOLD: Mark = { frame: 0, names: [0, 0, 0], horizonMs: 0 };
+
+/** Writes the frames of one sender to one receiver after the other. */
+export class FrameWriter {
+  readonly #stats: WorkflowStats;
+  readonly #writer = new ByteWriter(4_096);
+  #marks: Mark[] = [];
+  #held = 0;
+
+  constructor(stats: WorkflowStats) {
+    this.#stats = stats;
+  }
+
+  /** The receiver says which frame it holds; 0 for none. A late word only makes a frame longer. */
+  acknowledged(frame: number): void {
+    this.#held = frame;
+  }
+
+  /** `full`: against nothing, whatever the receiver holds. */
+  write(full = false): Uint8Array {
+    const stats = this.#stats;
+    const writer = this.#writer;
+    const known = full ? undefined : this.#marks.find(({ frame }) => frame === this.#held);
+    const { frame: since, horizonMs, names } = known ?? NOTHING_TOLD;
+    writer.clear();
+    writer.uint8(FRAME_VERSION);
+    writer.varint(stats.nextFrame);
+    writer.varint(since);
+    writeMoment(writer, stats);
+    writeNames(writer, stats.stepNames, names[0]);
+    writeNames(writer, stats.checkNames, names[1]);
+    writeNames(writer, stats.groupNames, names[2]);
+    stats.run.write(writer, since);
+    writeTallies(
+      writer,
+      tallies(stats.stepNames, (at) => stats.step(at).tally),
+      since,
+    );
+    writeTallies(
+      writer,
+      tallies(stats.checkNames, (at) => stats.check(at)),
+      since,
+    );
+    writeTallies(
+      writer,
+      tallies(stats.groupNames, (at) => stats.group(at).tally),
+      since,
+    );
+    stats.metrics.write(writer, since);
+    this.#writeWindows(horizonMs);
+    this.#remember();
+    return writer.take();
+  }
+
+  #writeWindows(fromMs: number): void {
+    const stats = this.#stats;
+    const writer = this.#writer;
+    const complete = <Content>(store: WindowStore<Content>) =>
+      fromMs >= stats.horizonMs ? [] : store.over(fromMs, stats.horizonMs);
+    writeWindows(writer, complete(stats.load), writeLoadWindow);
+    const told = stats.stepNames.list
+      .map((_, step) => ({ step, windows: complete(stats.windowsOf(step)) }))
+      .filter(({ windows }) => windows.length > 0);
+    writer.varint(told.length);
+    for (const { step, windows } of told) {
+      writer.varint(step);
+      writeWindows(writer, windows, writeStepWindow);
+    }
+  }
+
+  #remember(): void {
+    const { checkNames, groupNames, horizonMs, nextFrame: frame, stepNames } = this.#stats;
+    const names = [stepNames, checkNames, groupNames].map(({ list }) => list.length);
+    const [steps = 0, checks = 0, groups = 0] = names;
+    this.#marks = this.#marks.filter((mark) => mark.frame >= this.#held).slice(-UNACKNOWLEDGED_MAX);
+    this.#marks.push({ frame, names: [steps, checks, groups], horizonMs });
+    this.#stats.nextFrame++;
+  }
+}
+
+function writeMoment(writer: ByteWriter, { horizonMs, moment }: WorkflowStats): void {
+  writer.float64(moment.measuredMs);
+  writer.uint8(moment.warmingUp ? 1 : 0);
+  writer.float64(moment.target);
+  writer.varint(moment.arrivalsWaiting);
+  writer.varint(Math.round(horizonMs / WINDOW_MS));
+}
+
+function writeNames(writer: ByteWriter, { list }: NameTable, told: number): void {
+  writer.varint(told);
+  writer.varint(list.length - told);
+  for (const name of list.slice(told)) writeName(writer, name);
+}
+
+function tallies({ list }: NameTable, tallyOf: (number: number) => Tally): Tally[] {
+  return list.map((_, number) => tallyOf(number));
+}
+
+function writeTallies(writer: ByteWriter, all: readonly Tally[], since: number): void {
+  const changed = [...all.entries()].filter(([, { changedIn }]) => changedIn > since);
+  writer.varint(changed.length);
+  for (const [number, tally] of changed) {
+    writer.varint(number);
+    tally.write(writer, since);
+  }
+}
+
+function writeWindows<Content>(
+  writer: ByteWriter,
+  windows: readonly Window<Content>[],
+  write: (writer: ByteWriter, content: Content) => void,
+): void {
+  writer.varint(windows.length);
+  for (const { content, startMs, widthMs } of windows) {
+    writer.varint(Math.round(startMs / WINDOW_MS));
+    writer.varint(Math.round(widthMs / WINDOW_MS));
+    write(writer, content);
+  }
+}
+
+type Numbered<Item> = readonly (readonly [number: number, item: Item])[];
+
+/** One frame, read and sound in itself. */
+export interface Frame {
+  readonly number: number;
+  /** The frame it is written against; 0 when it is full. */
+  readonly since: number;
+  readonly moment: Moment;
+  readonly horizonMs: number;
+  readonly names: readonly [steps: NewNames, checks: NewNames, groups: NewNames];
+  readonly run: TallyChanges;
+  readonly steps: Numbered<TallyChanges>;
+  readonly checks: Numbered<TallyChanges>;
+  readonly groups: Numbered<TallyChanges>;
+  readonly metrics: readonly MetricChanges[];
+  readonly load: readonly Window<LoadWindow>[];
+  readonly windows: Numbered<readonly Window<StepWindow>[]>;
+}
+
+/** Names from a number on. */
+export interface NewNames {
+  readonly from: number;
+  readonly list: readonly Name[];
+}
+
+/** Undefined when the bytes are not a frame of this version and shape. */
+export function readFrame(bytes: Uint8Array, shape: StatsShape): Frame | undefined {
+  const reader = new ByteReader(bytes);
+  if (reader.uint8() !== FRAME_VERSION) return undefined;
+  const [number, since] = [reader.varint(), reader.varint()];
+  const measuredMs = reader.float64();
+  const [warmingUp, target] = [reader.uint8() === 1, reader.float64()];
+  const moment = { measuredMs, warmingUp, target, arrivalsWaiting: reader.varint() };
+  const horizonMs = reader.varint() * WINDOW_MS;
+  if (reader.failed || number <= since || !soundMoment(moment)) return undefined;
+  const steps = readNames(reader);
+  const checks = steps && readNames(reader);
+  const groups = checks && readNames(reader);
+  const run = groups && readTally(reader, RUN_SHAPE);
+  if (run === undefined) return undefined;
+  const step = stepShape(shape.errorKinds, shape.corrected);
+  const stepTallies = readTallies(reader, step);
+  const checkTallies = stepTallies && readTallies(reader, CHECK_SHAPE);
+  const groupTallies = checkTallies && readTallies(reader, GROUP_SHAPE);
+  const metrics = groupTallies && readMetrics(reader);
+  const load = metrics && readWindows(reader, readLoadWindow);
+  const windows = load && readList(reader, (one) => readWindows(one, readStepWindow));
+  if (windows === undefined || reader.failed || reader.remaining > 0) return undefined;
+  return {
+    number,
+    since,
+    moment,
+    horizonMs,
+    names: [steps, checks, groups],
+    run,
+    steps: stepTallies,
+    checks: checkTallies,
+    groups: groupTallies,
+    metrics,
+    load,
+    windows,
+  } as Frame;
+}
+
+function soundMoment({ measuredMs, target }: Moment): boolean {
+  return measuredMs >= 0 && target >= 0 && Number.isFinite(measuredMs + target);
+}
+
+function readNames(reader: ByteReader): NewNames | undefined {
+  const from = reader.varint();
+  const length = reader.varint();
+  // One more than the limit: the name that stands for all others.
+  if (reader.failed || from + length > NAMES_MAX + 1) return undefined;
+  const list: Name[] = [];
+  for (let i = 0; i < length; i++) {
+    const name = readName(reader);
+    if (name === undefined) return undefined;
+    list.push(name);
+  }
+  return { from, list };
+}
+
+function readTallies(
+  reader: ByteReader,
+  shape: TallyShape,
+): (readonly [number, TallyChanges])[] | undefined {
+  return readList(reader, (one) => readTally(one, shape));
+}
+
+function readList<Item>(
+  reader: ByteReader,
+  read: (reader: ByteReader) => Item | undefined,
+): (readonly [number, Item])[] | undefined {
+  const length = reader.varint();
+  if (reader.failed || length > NAMES_MAX + 1) return undefined;
+  const items: (readonly [number, Item])[] = [];
+  for (let i = 0; i < length; i++) {
+    const number = reader.varint();
+    const item = read(reader);
+    if (item === undefined) return undefined;
+    items.push([number, item]);
+  }
+  return items;
+}
+
+function readWindows<Content>(
+  reader: ByteReader,
+  read: (reader: ByteReader) => Content | undefined,
+): Window<Content>[] | undefined {
+  const length = reader.varint();
+  if (reader.failed || length > WINDOWS_TOLD_MAX) return undefined;
+  const windows: Window<Content>[] = [];
+  for (let i = 0; i < length; i++) {
+    const startMs = reader.varint() * WINDOW_MS;
+    const widthMs = reader.varint() * WINDOW_MS;
+    const content = read(reader);
+    if (content === undefined || widthMs <= 0) return undefined;
+    windows.push({ startMs, widthMs, content });
+  }
+  return windows;
+}

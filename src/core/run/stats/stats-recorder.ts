@@ -1,0 +1,148 @@
+/**
+ * The measuring side of a workflow's statistics. What is recorded costs a counter each; when a
+ * window of the measured time is over, what was recorded in it becomes that window and part of the
+ * totals, and the next frame tells both. Time is given: whoever measures says which window it is.
+ */
+
+import { CellRecorder } from "./cell-recorder.ts";
+import { FrameWriter } from "./frames.ts";
+import { GroupRecorder } from "./group-stats.ts";
+import { MetricRecorder } from "./metrics.ts";
+import type { Tags } from "./names.ts";
+import { StepRecorder } from "./step-stats.ts";
+import type { TrackedHistogram } from "./tracked-histogram.ts";
+import { WINDOW_MS } from "./window-store.ts";
+import { type Moment, RUN_COUNTS, type StatsShape, WorkflowStats } from "./workflow-stats.ts";
+
+/** Windows that one stall may leave behind; a longer one leaves a gap in the load. */
+const STALLED_WINDOWS_MAX = 1_000;
+
+/** The load of a window that is over, and what it took to make it. */
+interface LoadSample {
+  /** Virtual users at work. */
+  readonly users: number;
+  /** Users, or arrivals per second, that the plan asks for. */
+  readonly target: number;
+  readonly cpuMs: number;
+  readonly lagMsMax: number;
+}
+
+export class StatsRecorder {
+  /** Counted since the start of the measured time. */
+  readonly counts = {
+    completed: 0,
+    ended: 0,
+    failed: 0,
+    interrupted: 0,
+    iterationsInside: 0,
+    arrivalsStarted: 0,
+  } satisfies Record<(typeof RUN_COUNTS)[number], number>;
+  readonly metrics: MetricRecorder;
+  /** Microseconds. */
+  readonly sendLag = new CellRecorder();
+  readonly waited = new CellRecorder();
+  readonly loopLag = new CellRecorder();
+  readonly #stats: WorkflowStats;
+  readonly #frames: FrameWriter;
+  readonly #steps: StepRecorder[] = [];
+  readonly #groups: GroupRecorder[] = [];
+  /** The window that is recorded into. */
+  #window = 0;
+  /** What earlier windows have counted. */
+  #windowed = { arrivals: 0, iterations: 0 };
+
+  constructor(shape: StatsShape, names?: ConstructorParameters<typeof WorkflowStats>[1]) {
+    this.#stats = new WorkflowStats(shape, names);
+    this.#frames = new FrameWriter(this.#stats);
+    this.metrics = new MetricRecorder(this.#stats.metrics);
+  }
+
+  /** The number of a step, given when it is first seen. */
+  stepNumber(name: string, protocol: string, tags?: Tags): number {
+    return this.#stats.stepNames.numberOf(name, protocol, tags);
+  }
+
+  checkNumber(name: string): number {
+    return this.#stats.checkNames.numberOf(name);
+  }
+
+  groupNumber(name: string): number {
+    return this.#stats.groupNames.numberOf(name);
+  }
+
+  step(number: number): StepRecorder {
+    return this.#steps[number] ?? this.#newStep(number);
+  }
+
+  #newStep(number: number): StepRecorder {
+    const { corrected, errorKinds } = this.#stats.shape;
+    while (this.#steps.length <= number) this.#steps.push(new StepRecorder(errorKinds, corrected));
+    return this.step(number);
+  }
+
+  group(number: number): GroupRecorder {
+    while (this.#groups.length <= number) this.#groups.push(new GroupRecorder());
+    return this.#groups[number] as GroupRecorder;
+  }
+
+  check(number: number, passed: boolean): void {
+    const check = this.#stats.check(number);
+    const at = passed ? 0 : 1;
+    check.counts[at] = (check.counts[at] ?? 0) + 1;
+    check.changedIn = this.#stats.nextFrame;
+  }
+
+  /** The window that is recorded into. */
+  get window(): number {
+    return this.#window;
+  }
+
+  /** Time has come to another window: what was recorded is the content of the one before. */
+  seal(next: number, load: LoadSample): void {
+    const stats = this.#stats;
+    for (const [number, step] of this.#steps.entries()) {
+      const content = step.fold(stats.step(number), stats.nextFrame);
+      if (content === null) continue;
+      stats.addWindow(number, { startMs: this.#window * WINDOW_MS, widthMs: WINDOW_MS, content });
+    }
+    this.#sealLoad(next, load);
+    this.#window = next;
+    stats.horizonMs = next * WINDOW_MS;
+  }
+
+  /** Whoever stood still for many windows made the same load in all of them. */
+  #sealLoad(next: number, { cpuMs, lagMsMax, target, users }: LoadSample): void {
+    const { arrivalsStarted, completed: iterations } = this.counts;
+    const windows = Math.min(STALLED_WINDOWS_MAX, next - this.#window);
+    for (let window = next - windows; window < next; window++) {
+      const last = window === next - 1;
+      const content = {
+        userMs: users * WINDOW_MS,
+        targetMs: target * WINDOW_MS,
+        arrivals: last ? arrivalsStarted - this.#windowed.arrivals : 0,
+        iterations: last ? iterations - this.#windowed.iterations : 0,
+        cpuMs: cpuMs / windows,
+        lagMsMax: last ? lagMsMax : 0,
+      };
+      this.#stats.load.add({ startMs: window * WINDOW_MS, widthMs: WINDOW_MS, content });
+    }
+    this.#windowed = { arrivals: arrivalsStarted, iterations };
+  }
+
+  /** The receiver says which frame it holds. */
+  acknowledged(frame: number): void {
+    this.#frames.acknowledged(frame);
+  }
+
+  /** All up to the last window that is over; `full` tells it all again. */
+  frame(moment: Moment, full: boolean): Uint8Array {
+    const { nextFrame, run } = this.#stats;
+    this.#stats.moment = moment;
+    run.counts.set(RUN_COUNTS.map((name) => this.counts[name]));
+    for (const [at, recorder] of [this.sendLag, this.waited, this.loopLag].entries())
+      recorder.fold(run.histograms[at] as TrackedHistogram, nextFrame);
+    for (const [at, group] of this.#groups.entries()) group.fold(this.#stats.group(at), nextFrame);
+    this.metrics.fold(nextFrame);
+    return this.#frames.write(full);
+  }
+}

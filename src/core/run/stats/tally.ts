@@ -1,0 +1,85 @@
+/**
+ * What is counted of one thing (a step, a group, a check, a whole workflow): a row of counts, counts
+ * by key, and histograms. All of it only grows, so a receiver may be told any of it twice.
+ */
+
+import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { type CellChanges, readCellChanges, TrackedHistogram } from "./tracked-histogram.ts";
+
+export interface TallyShape {
+  readonly counts: number;
+  readonly histograms: number;
+  /** Different keys, at most; 0 when nothing is counted by key. */
+  readonly keysMax: number;
+  readonly keyMax: number;
+}
+
+export class Tally {
+  readonly counts: Float64Array;
+  readonly keyed = new Map<number, number>();
+  readonly histograms: readonly TrackedHistogram[];
+  /** The frame that first tells the last change. */
+  changedIn = 0;
+
+  constructor(shape: TallyShape) {
+    this.counts = new Float64Array(shape.counts);
+    this.histograms = Array.from({ length: shape.histograms }, () => new TrackedHistogram());
+  }
+
+  /** Everything that is small, and what changed in the histograms after a frame. */
+  write(writer: ByteWriter, since: number): void {
+    for (const count of this.counts) writer.varint(count);
+    writer.varint(this.keyed.size);
+    for (const [key, count] of this.keyed) {
+      writer.varint(key);
+      writer.varint(count);
+    }
+    for (const histogram of this.histograms) histogram.write(writer, since);
+  }
+
+  /** Raises it to what a frame says, and by as much the whole that it is a part of. */
+  raise(changes: TallyChanges, whole: Tally, frame: number): void {
+    for (const [at, count] of changes.counts.entries()) {
+      const more = count - (this.counts[at] ?? 0);
+      if (more <= 0) continue;
+      this.counts[at] = count;
+      whole.counts[at] = (whole.counts[at] ?? 0) + more;
+    }
+    for (const [key, count] of changes.keyed) {
+      const more = count - (this.keyed.get(key) ?? 0);
+      if (more <= 0) continue;
+      this.keyed.set(key, count);
+      whole.keyed.set(key, (whole.keyed.get(key) ?? 0) + more);
+    }
+    for (const [at, cells] of changes.histograms.entries()) {
+      const into = whole.histograms[at];
+      if (into !== undefined) this.histograms[at]?.raise(cells, into, frame);
+    }
+    whole.changedIn = frame;
+  }
+}
+
+/** What one frame says of one tally, read and sound. */
+export interface TallyChanges {
+  readonly counts: readonly number[];
+  readonly keyed: readonly (readonly [key: number, count: number])[];
+  readonly histograms: readonly CellChanges[];
+}
+
+/** Undefined when the bytes are not of such a tally. */
+export function readTally(reader: ByteReader, shape: TallyShape): TallyChanges | undefined {
+  const counts: number[] = [];
+  for (let i = 0; i < shape.counts; i++) counts.push(reader.varint());
+  const keys = reader.varint();
+  if (reader.failed || keys > shape.keysMax) return undefined;
+  const keyed: (readonly [number, number])[] = [];
+  for (let i = 0; i < keys; i++) keyed.push([reader.varint(), reader.varint()]);
+  if (keyed.some(([key]) => key > shape.keyMax)) return undefined;
+  const histograms: CellChanges[] = [];
+  for (let i = 0; i < shape.histograms; i++) {
+    const changes = readCellChanges(reader);
+    if (changes === undefined) return undefined;
+    histograms.push(changes);
+  }
+  return reader.failed ? undefined : { counts, keyed, histograms };
+}

@@ -1,0 +1,140 @@
+/**
+ * A histogram that knows which of its cells changed since a frame, so that the next frame carries
+ * those alone. Counts travel absolute: what is told twice changes nothing (MET-2).
+ *
+ *   frame 7: cells 3 9    frame 8: cells 9 12    →  all that changed after frame 6: 3 9 12
+ *
+ * A receiver that acknowledged nothing, or an older frame than is remembered here, gets every cell.
+ */
+
+import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
+import { CELLS_MAX, Histogram } from "./histogram.ts";
+import type { SparseCells } from "./sparse-cells.ts";
+
+/** Changed cells that are remembered one by one; with more, the next frame carries all. */
+const REMEMBERED_MAX = 4_096;
+
+interface Changed {
+  readonly frame: number;
+  /** Ascending and each once, unless they were touched one by one. */
+  readonly cells: Uint16Array | number[];
+}
+
+export class TrackedHistogram {
+  readonly histogram = new Histogram();
+  /** The frame that first tells the last change. */
+  changedIn = 0;
+  #changed: Changed[] = [];
+  #remembered = 0;
+  /** What changed in frames up to this one is not known cell by cell. */
+  #forgotten = 0;
+
+  /** More was recorded, to be told by this frame; moments are those of what is added. */
+  add(cells: SparseCells, sum: number, min: number, max: number, frame: number): void {
+    this.histogram.addCells(cells.cells, cells.counts);
+    this.histogram.addMoments(sum, min, max);
+    this.changedIn = frame;
+    this.#changed.push({ frame, cells: cells.cells });
+    this.#remember(cells.cells.length, frame);
+  }
+
+  /** Raises it to what a frame says, and by as much whatever this is a part of. */
+  raise(changes: CellChanges, whole: TrackedHistogram, frame: number): void {
+    if (changes.cells.length === 0) return;
+    const sum = Math.max(0, changes.sum - this.histogram.sum);
+    for (const [at, cell] of changes.cells.entries()) {
+      const more = (changes.counts[at] ?? 0) - this.histogram.countOfCell(cell);
+      if (more <= 0) continue;
+      this.histogram.addToCell(cell, more);
+      whole.histogram.addToCell(cell, more);
+      whole.#touch(cell, frame);
+    }
+    this.histogram.addMoments(sum, changes.min, changes.max);
+    whole.histogram.addMoments(sum, changes.min, changes.max);
+    whole.changedIn = frame;
+  }
+
+  #touch(cell: number, frame: number): void {
+    const last = this.#changed.at(-1);
+    if (last?.frame === frame && Array.isArray(last.cells)) last.cells.push(cell);
+    else this.#changed.push({ frame, cells: [cell] });
+    this.#remember(1, frame);
+  }
+
+  #remember(more: number, frame: number): void {
+    this.#remembered += more;
+    if (this.#remembered > REMEMBERED_MAX) this.#forget(frame);
+  }
+
+  #forget(upTo: number): void {
+    this.#forgotten = Math.max(this.#forgotten, upTo);
+    this.#changed = this.#changed.filter(({ frame }) => frame > upTo);
+    this.#remembered = this.#changed.reduce((sum, { cells }) => sum + cells.length, 0);
+  }
+
+  /** Number of cells; if any, the moments and, ascending, steps between cells with absolute counts. */
+  write(writer: ByteWriter, since: number): void {
+    if (this.changedIn <= since) {
+      writer.varint(0);
+      return;
+    }
+    const cells = this.#changedAfter(since);
+    writer.varint(cells.length);
+    writer.float64(this.histogram.sum);
+    writer.float64(this.histogram.min);
+    writer.float64(this.histogram.max);
+    let previous = 0;
+    for (const cell of cells) {
+      writer.varint(cell - previous);
+      writer.varint(this.histogram.countOfCell(cell));
+      previous = cell;
+    }
+  }
+
+  /** Ascending, each once. */
+  #changedAfter(since: number): readonly number[] | Uint16Array {
+    if (since < this.#forgotten || since === 0) {
+      const all: number[] = [];
+      this.histogram.forEachCell((cell) => all.push(cell));
+      return all;
+    }
+    this.#forget(since);
+    const [only] = this.#changed;
+    if (only !== undefined && this.#changed.length === 1 && !Array.isArray(only.cells))
+      return only.cells;
+    const sorted = Uint16Array.from(this.#changed.flatMap(({ cells }) => [...cells])).sort();
+    return sorted.filter((cell, at) => at === 0 || cell !== sorted[at - 1]);
+  }
+}
+
+/** What one frame says of one histogram. */
+export interface CellChanges {
+  readonly sum: number;
+  readonly min: number;
+  readonly max: number;
+  readonly cells: readonly number[];
+  /** Absolute count of each cell. */
+  readonly counts: readonly number[];
+}
+
+const NOTHING: CellChanges = { sum: 0, min: 0, max: 0, cells: [], counts: [] };
+
+/** Undefined when the bytes make no sense. */
+export function readCellChanges(reader: ByteReader): CellChanges | undefined {
+  const length = reader.varint();
+  // A cell takes two bytes at least: a length that lies must not cost memory.
+  if (reader.failed || length > CELLS_MAX || 2 * length > reader.remaining) return undefined;
+  if (length === 0) return NOTHING;
+  const [sum, min, max] = [reader.float64(), reader.float64(), reader.float64()];
+  if (!(sum >= 0 && min >= 0 && max >= min && max < Number.POSITIVE_INFINITY)) return undefined;
+  const cells: number[] = [];
+  const counts: number[] = [];
+  let cell = 0;
+  for (let i = 0; i < length; i++) {
+    cell += reader.varint();
+    counts.push(reader.varint());
+    cells.push(cell);
+    if (reader.failed || cell >= CELLS_MAX) return undefined;
+  }
+  return { sum, min, max, cells, counts };
+}

@@ -1,0 +1,162 @@
+/**
+ * Windows over time in bounded memory, on the measured time of whoever sends them.
+ *
+ *   all of it, folded to at most 600 windows of equal width
+ *   ├────┼────┼────┼────┼────┼────┼────┼────┼────┼────┼────┤
+ *                                   the last 64 s once more, 100 ms each
+ *                                   │││││││││││││││││││││││
+ *
+ * When the whole would need more than 600 windows, neighbours are folded and windows are twice as
+ * wide: 100 ms for a minute, 6.4 s for an hour. The recent windows stay as they were, for what
+ * looks at the last seconds and for frames that must be told again.
+ */
+
+import type { WindowRules } from "./windows.ts";
+
+export const WINDOW_MS = 100;
+export const WINDOWS_MAX = 600;
+/** Recent windows that are kept as they were: 64 s. */
+const RECENT_MAX = 640;
+/** With fewer than so many recent windows nothing is gained by dropping more. */
+const RECENT_MIN = 20;
+
+export interface Window<Content> {
+  readonly startMs: number;
+  readonly widthMs: number;
+  readonly content: Content;
+}
+
+export class WindowStore<Content> {
+  readonly #rules: WindowRules<Content>;
+  /** By number of a window of width `#foldedMs`. */
+  #folded = new Map<number, Content>();
+  #foldedMs = WINDOW_MS;
+  /** By number of a window of width `WINDOW_MS`; none below `#recentFrom`. */
+  readonly #recent = new Map<number, Content>();
+  #recentFrom = 0;
+  /** Numbers of the first and last 100 ms window that holds anything. */
+  #first = Number.POSITIVE_INFINITY;
+  #last = -1;
+  /** Cells held, in both. */
+  #size = 0;
+
+  constructor(rules: WindowRules<Content>) {
+    this.#rules = rules;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Width of the folded windows. */
+  get widthMs(): number {
+    return this.#foldedMs;
+  }
+
+  /** End of the last window that holds anything. */
+  get endMs(): number {
+    return (this.#last + 1) * WINDOW_MS;
+  }
+
+  /** Start of the first window that holds anything. */
+  get startMs(): number {
+    return this.#last < 0 ? 0 : this.#first * WINDOW_MS;
+  }
+
+  /** Adds what a part told of a stretch of time; stretches are whole windows, once or folded. */
+  add({ content, startMs, widthMs }: Window<Content>): void {
+    const index = Math.floor(startMs / WINDOW_MS);
+    const last = index + Math.max(1, Math.round(widthMs / WINDOW_MS)) - 1;
+    this.#first = Math.min(this.#first, index);
+    this.#last = Math.max(this.#last, last);
+    while (this.#foldedMs < widthMs || this.#span() > WINDOWS_MAX) this.#foldAll();
+    this.#put(this.#folded, Math.floor(startMs / this.#foldedMs), content);
+    if (last > index) return;
+    if (index >= this.#recentFrom) this.#put(this.#recent, index, content);
+    this.#dropRecent(this.#last - RECENT_MAX + 1);
+  }
+
+  #put(into: Map<number, Content>, key: number, content: Content): void {
+    const held = into.get(key);
+    const next = held === undefined ? content : this.#rules.add(held, content);
+    into.set(key, next);
+    this.#size += this.#rules.size(next) - (held === undefined ? 0 : this.#rules.size(held));
+  }
+
+  #dropRecent(below: number): void {
+    for (; this.#recentFrom < below; this.#recentFrom++) {
+      const held = this.#recent.get(this.#recentFrom);
+      if (held !== undefined) this.#size -= this.#rules.size(held);
+      this.#recent.delete(this.#recentFrom);
+    }
+  }
+
+  /** Gives memory back: half of the recent windows, or wider folded ones; false when nothing is left to give. */
+  shrink(): boolean {
+    const recent = this.#last - this.#recentFrom + 1;
+    if (recent > RECENT_MIN) {
+      this.#dropRecent(this.#recentFrom + Math.ceil(recent / 2));
+      return true;
+    }
+    if (this.#folded.size < 2) return false;
+    this.#foldAll();
+    return true;
+  }
+
+  /** Windows from a moment on, in order: recent ones as they were, earlier ones folded. */
+  list(fromMs = 0): Window<Content>[] {
+    const found: Window<Content>[] = [];
+    const recentMs = this.#recentFrom * WINDOW_MS;
+    // Where folded and recent windows meet, no folded one may reach into the recent ones.
+    const cutMs =
+      fromMs >= recentMs ? recentMs : Math.ceil(recentMs / this.#foldedMs) * this.#foldedMs;
+    if (fromMs < recentMs) {
+      for (const window of this.folded())
+        if (window.startMs >= fromMs && window.startMs < cutMs) found.push(window);
+    }
+    const first = Math.ceil(Math.max(fromMs, cutMs) / WINDOW_MS);
+    for (let index = first; index <= this.#last; index++) {
+      const content = this.#recent.get(index);
+      if (content !== undefined)
+        found.push({ startMs: index * WINDOW_MS, widthMs: WINDOW_MS, content });
+    }
+    return found;
+  }
+
+  /** All of the time in windows of `widthMs`, in order; windows that hold nothing are left out. */
+  folded(): Window<Content>[] {
+    return [...this.#folded]
+      .sort(([a], [b]) => a - b)
+      .map(([index, content]) => ({
+        startMs: index * this.#foldedMs,
+        widthMs: this.#foldedMs,
+        content,
+      }));
+  }
+
+  /** The folded window that begins at a moment. */
+  foldedAt(startMs: number): Content | undefined {
+    return this.#folded.get(Math.round(startMs / this.#foldedMs));
+  }
+
+  /** Windows that lie in a stretch of time: 100 ms each where they are still known, else folded. */
+  over(fromMs: number, toMs: number): Window<Content>[] {
+    return this.list(fromMs).filter(({ startMs, widthMs }) => startMs + widthMs <= toMs);
+  }
+
+  /** Windows that the whole takes at the width of the folded ones. */
+  #span(): number {
+    if (this.#last < 0) return 0;
+    const fold = this.#foldedMs / WINDOW_MS;
+    return Math.floor(this.#last / fold) - Math.floor(this.#first / fold) + 1;
+  }
+
+  #foldAll(): void {
+    const before = this.#folded;
+    this.#folded = new Map();
+    for (const content of before.values()) this.#size -= this.#rules.size(content);
+    for (const [index, content] of [...before].sort(([a], [b]) => a - b))
+      this.#put(this.#folded, Math.floor(index / 2), content);
+    this.#foldedMs *= 2;
+  }
+}

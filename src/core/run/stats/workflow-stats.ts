@@ -1,0 +1,153 @@
+/**
+ * Everything measured of one workflow: by one executor core, or by several and merged. Totals only
+ * grow; windows below the horizon are complete. Whatever changes remembers the frame that will tell
+ * it first, so that a frame can be written against any earlier one (`frames.ts`).
+ */
+
+import { assert } from "../../base/assert.ts";
+import { GroupTotals } from "./group-stats.ts";
+import type { Histogram } from "./histogram.ts";
+import { MetricTotals } from "./metrics.ts";
+import { type Name, NameTable } from "./names.ts";
+import { StepTotals } from "./step-stats.ts";
+import { Tally, type TallyShape } from "./tally.ts";
+import type { TrackedHistogram } from "./tracked-histogram.ts";
+import { type Window, WindowStore } from "./window-store.ts";
+import { LOAD_RULES, type LoadWindow, STEP_RULES, type StepWindow } from "./windows.ts";
+
+/** Cells of all windows of a workflow together, 10 bytes each: with more, windows become wider. */
+const WINDOW_CELLS_MAX = 2_000_000;
+
+/** What cannot be counted up: how it is now. */
+export interface Moment {
+  /** Milliseconds of measured time so far, warm-up and pauses excluded. */
+  readonly measuredMs: number;
+  readonly warmingUp: boolean;
+  /** Users or arrivals per second asked for at this moment. */
+  readonly target: number;
+  /** Arrivals that are due and have not begun; at the end, those that never will. */
+  readonly arrivalsWaiting: number;
+}
+
+export const RUN_COUNTS = [
+  /** Iterations by how they ended. */
+  "completed",
+  "ended",
+  "failed",
+  "interrupted",
+  /** Completed inside the measured time, whenever they were due. */
+  "iterationsInside",
+  "arrivalsStarted",
+] as const;
+export const RUN_HISTOGRAMS = [
+  /** How late arrivals began. */
+  "sendLag",
+  /** How long arrivals had waited that never began. */
+  "waited",
+  /** How late event loops ran. */
+  "loopLag",
+] as const;
+
+export const RUN_SHAPE: TallyShape = {
+  counts: RUN_COUNTS.length,
+  histograms: RUN_HISTOGRAMS.length,
+  keysMax: 0,
+  keyMax: 0,
+};
+export const CHECK_SHAPE: TallyShape = { counts: 2, histograms: 0, keysMax: 0, keyMax: 0 };
+
+/** What all parts of a workflow have in common. */
+export interface StatsShape {
+  readonly errorKinds: number;
+  /** Latency is measured from the intended start, and service time is kept beside it. */
+  readonly corrected: boolean;
+}
+
+interface KnownNames {
+  readonly steps: NameTable;
+  readonly checks: NameTable;
+}
+
+export class WorkflowStats {
+  readonly shape: StatsShape;
+  readonly stepNames: NameTable;
+  readonly checkNames: NameTable;
+  readonly groupNames = new NameTable();
+  readonly run = new Tally(RUN_SHAPE);
+  readonly metrics = new MetricTotals();
+  readonly load = new WindowStore<LoadWindow>(LOAD_RULES);
+  moment: Moment = { measuredMs: 0, warmingUp: false, target: 0, arrivalsWaiting: 0 };
+  /** Windows that end here or earlier are complete. */
+  horizonMs = 0;
+  /** The number that the next frame will have. */
+  nextFrame = 1;
+  readonly #steps: StepTotals[] = [];
+  readonly #checks: Tally[] = [];
+  readonly #groups: GroupTotals[] = [];
+  readonly #windows: WindowStore<StepWindow>[] = [];
+  #windowCells = 0;
+
+  /** The names that are known before anything is measured; others may follow. */
+  constructor(
+    shape: StatsShape,
+    { checks, steps }: KnownNames = { steps: new NameTable(), checks: new NameTable() },
+  ) {
+    this.shape = shape;
+    this.stepNames = steps;
+    this.checkNames = checks;
+  }
+
+  /** By the numbers of `stepNames`, like all below. */
+  step(number: number): StepTotals {
+    const { corrected, errorKinds } = this.shape;
+    return at(this.#steps, number, () => new StepTotals(errorKinds, corrected));
+  }
+
+  /** Counts of passed and failed. */
+  check(number: number): Tally {
+    return at(this.#checks, number, () => new Tally(CHECK_SHAPE));
+  }
+
+  group(number: number): GroupTotals {
+    return at(this.#groups, number, () => new GroupTotals());
+  }
+
+  windowsOf(step: number): WindowStore<StepWindow> {
+    return at(this.#windows, step, () => new WindowStore<StepWindow>(STEP_RULES));
+  }
+
+  stepNumber({ name, protocol, tags }: Name): number {
+    return this.stepNames.numberOf(name, protocol, tags);
+  }
+
+  runCount(name: (typeof RUN_COUNTS)[number]): number {
+    return this.run.counts[RUN_COUNTS.indexOf(name)] ?? 0;
+  }
+
+  runHistogram(name: (typeof RUN_HISTOGRAMS)[number]): Histogram {
+    return (this.run.histograms[RUN_HISTOGRAMS.indexOf(name)] as TrackedHistogram).histogram;
+  }
+
+  addWindow(step: number, window: Window<StepWindow>): void {
+    const store = this.windowsOf(step);
+    const before = store.size;
+    store.add(window);
+    this.#windowCells += store.size - before;
+    if (this.#windowCells > WINDOW_CELLS_MAX) this.#shrink();
+  }
+
+  #shrink(): void {
+    const largestFirst = this.#windows.toSorted((a, b) => b.size - a.size);
+    for (const store of largestFirst) {
+      while (store.size > WINDOW_CELLS_MAX / 2 / largestFirst.length && store.shrink()) {}
+    }
+    this.#windowCells = this.#windows.reduce((sum, store) => sum + store.size, 0);
+  }
+}
+
+function at<Item>(list: Item[], number: number, make: () => Item): Item {
+  while (list.length <= number) list.push(make());
+  const found = list[number];
+  assert(found !== undefined, "what has a number is held");
+  return found;
+}

@@ -1,0 +1,39 @@
+/** What an execution is given, and whom it tells. */
+
+import type { LoadPlan, Share } from "../core/run/plan/load.ts";
+import type { CompiledWorkflow } from "./compiled.ts";
+import type { FeedSupply } from "./feeds.ts";
+import type { LagMonitor } from "./lag.ts";
+import type { LeaseRequester } from "./leases.ts";
+import type { Problem } from "./messages.ts";
+
+interface ExecutionEnd {
+  readonly provided: Readonly<Record<string, unknown>>;
+  readonly notes: readonly string[];
+  readonly faults: readonly { readonly gate: string; readonly text: string }[];
+}
+
+export interface ExecutionHost extends LeaseRequester {
+  log(line: string): void;
+  /** Code of the user asks for the end of the whole run. */
+  abort(reason: string): void;
+  frame(): void;
+  finished(end: ExecutionEnd): void;
+  /** A workflow that measures nothing threw: those that depend on it must not run. */
+  failed(problem: Problem): void;
+}
+
+export interface ExecutionInputs {
+  readonly workflow: CompiledWorkflow;
+  /** The plan after overrides. */
+  readonly plan: LoadPlan;
+  readonly warmupMs: number;
+  readonly gracefulStopMs: number;
+  readonly share: Share;
+  readonly core: number;
+  readonly used: Readonly<Record<string, unknown>>;
+  readonly feeds: FeedSupply;
+  readonly lag: LagMonitor;
+  /** Of the run. */
+  readonly seed: string;
+}
