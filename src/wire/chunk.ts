@@ -11,6 +11,7 @@
  */
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
+import { carve } from "../core/base/slab.ts";
 import type { Compressor } from "../host/ports/compressor.ts";
 import {
   CHUNK_BYTES,
@@ -64,21 +65,22 @@ export function toChunks(
 }
 
 function wholeChunk(message: Uint8Array, compressor: Compressor | null): Uint8Array {
-  const out = new ByteWriter(message.length + 16);
   if (compressor !== null && message.length >= COMPRESS_BYTES_MIN) {
     const deflated = compressor.deflate(message);
     // What shrinks beyond the ratio would be taken for a bomb: it travels as it is.
     const honest = message.length <= deflated.length * INFLATE_RATIO_MAX;
     if (deflated.length < message.length && honest) {
+      const out = new ByteWriter(deflated.length + 16);
       out.uint8(DEFLATED);
       out.varint(message.length);
       out.raw(deflated);
       return out.take();
     }
   }
-  out.uint8(PLAIN);
-  out.raw(message);
-  return out.take();
+  const chunk = carve(1 + message.length);
+  chunk[0] = PLAIN;
+  chunk.set(message, 1);
+  return chunk;
 }
 
 /** Grows with what arrives: a declared size alone costs nothing. */

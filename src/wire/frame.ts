@@ -8,6 +8,7 @@
  */
 
 import { assert } from "../core/base/assert.ts";
+import { carve } from "../core/base/slab.ts";
 import { FRAME_BYTES_MAX } from "./limits.ts";
 
 const PREFIX_BYTES = 4;
@@ -22,8 +23,11 @@ export type FrameEvent =
 
 export function frame(payload: Uint8Array, bytesMax = FRAME_BYTES_MAX): Uint8Array {
   assert(payload.length > 0 && payload.length <= bytesMax, "a frame holds 1 byte to its maximum");
-  const bytes = new Uint8Array(PREFIX_BYTES + payload.length);
-  new DataView(bytes.buffer).setUint32(0, payload.length);
+  const bytes = carve(PREFIX_BYTES + payload.length);
+  bytes[0] = payload.length >>> 24;
+  bytes[1] = payload.length >>> 16;
+  bytes[2] = payload.length >>> 8;
+  bytes[3] = payload.length;
   bytes.set(payload, PREFIX_BYTES);
   return bytes;
 }
@@ -77,14 +81,15 @@ export class FrameReader {
       return at;
     }
     this.#first = false;
-    const length = new DataView(this.#prefix.buffer).getUint32(0);
+    const [a = 0, b = 0, c = 0, d = 0] = this.#prefix;
+    const length = a * 2 ** 24 + ((b << 16) | (c << 8) | d);
     if (length === 0 || length > this.#bytesMax) {
       this.#refused = true;
       const problem = `a frame of ${length} bytes; 1 to ${this.#bytesMax} are allowed`;
       events.push({ kind: "refused", problem });
       return at;
     }
-    this.#payload = new Uint8Array(length);
+    this.#payload = carve(length);
     this.#payloadFill = 0;
     return at;
   }

@@ -5,6 +5,7 @@
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
 import type { PeerRole } from "./claims.ts";
+import { keepAlive } from "./messages/keep-alive.ts";
 import * as ledger from "./messages/ledger.ts";
 import { swimStreamPacket } from "./messages/membership.ts";
 import { refusal } from "./messages/refusal.ts";
@@ -34,6 +35,7 @@ function kind<Value>(
 export const MESSAGES = {
   membership: kind(1, swimStreamPacket, "critical", "any>any"),
   refusal: kind(2, refusal, "critical", "any>any", "gate>client", "manager>client"),
+  keepAlive: kind(3, keepAlive, "critical", "any>any"),
 
   ledgerOpening: kind(64, ledger.opening, "critical", "gate>gate", "manager>manager"),
   ledgerOpened: kind(65, ledger.opened, "critical", "gate>gate", "manager>manager"),
@@ -56,9 +58,13 @@ const byNumber = new Map<number, MessageName>();
 for (const name of Object.keys(MESSAGES) as MessageName[])
   byNumber.set(MESSAGES[name].number, name);
 
-export function encodeStreamMessage(envelope: StreamEnvelope): Uint8Array {
-  const out = new ByteWriter(512);
+/** What `out` holds is lost; whoever sends much has one of its own. */
+export function encodeStreamMessage(
+  envelope: StreamEnvelope,
+  out = new ByteWriter(512),
+): Uint8Array {
   const { number, type } = MESSAGES[envelope.name];
+  out.clear();
   out.varint(number);
   out.varint(envelope.correlation);
   (type as Type<unknown>).write(out, envelope.value);
