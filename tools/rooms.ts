@@ -85,6 +85,12 @@ const table = {
     ],
     pure: true,
   },
+  /** All connections of a process. The cipher and the compressor are ports. */
+  "core/tiers/link": {
+    path: "src/core/tiers/link/",
+    imports: ["core/base", "wire", "host/ports"],
+    pure: true,
+  },
   "core/tiers/gate": { path: "src/core/tiers/gate/", imports: ["core/base"], pure: true },
   "core/tiers/manager": {
     path: "src/core/tiers/manager/",
@@ -100,6 +106,10 @@ const table = {
       "core/cluster/swim",
       "core/cluster/election",
       "core/cluster/discovery",
+      "core/ledger/job",
+      "core/ledger/keys",
+      "core/ledger/node",
+      "core/tiers/link",
       "wire",
       "host/ports",
     ],
@@ -125,7 +135,7 @@ const table = {
     path: "src/host/control/",
     imports: ["core/base", "wire", "host/ports", "host"],
   },
-  host: { path: "src/host/", imports: ["core/base", "wire", "host/ports"] },
+  host: { path: "src/host/", imports: ["core/base", "core/tiers/link", "wire", "host/ports"] },
   "tiers/agent": {
     path: "src/tiers/agent/",
     imports: [
@@ -155,6 +165,8 @@ const table = {
       "core/ledger/keys",
       "core/ledger/node",
       "core/ledger/store",
+      "core/tiers/link",
+      "core/tiers/process",
       "wire",
       "host/ports",
       "host/control",

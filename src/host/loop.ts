@@ -33,7 +33,7 @@ export interface BatchMachine<Input, Effect> {
   nextDeadline(): Millis | null;
 }
 
-export interface BatchRun<Effect> {
+interface BatchRun<Effect> {
   readonly run: (effect: Effect) => void;
   /** After a turn's effects. */
   readonly onTurn: () => void;

@@ -177,8 +177,10 @@ class SocketStream implements ByteStream {
     return this.#socket.writableLength;
   }
 
-  write(bytes: Uint8Array): void {
-    if (this.#socket.writable) this.#socket.write(bytes);
+  write(bytes: Uint8Array, onTaken?: () => void): void {
+    if (!this.#socket.writable) return;
+    if (onTaken === undefined) this.#socket.write(bytes);
+    else this.#socket.write(bytes, (error) => (error ? undefined : onTaken()));
   }
 
   end(): void {

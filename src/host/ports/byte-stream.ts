@@ -11,7 +11,8 @@ export interface ByteStream {
   readonly backlogBytes: number;
   /** The peer has shown that it holds the key: its connection is not closed to make room. */
   prove(): void;
-  write(bytes: Uint8Array): void;
+  /** `onTaken` is called once the network has taken these bytes. */
+  write(bytes: Uint8Array, onTaken?: () => void): void;
   /** Sends what was written, then ends. */
   end(): void;
   /** Ends now. */

@@ -1,0 +1,267 @@
+/**
+ * One secured connection: bytes → frames → guard → chunks → messages, and back. Which side dialled makes
+ * no difference after the greeting, but that the dialling side asks for a sign of life.
+ *
+ *     greeting ──welcome──► ready ──close──► closing ──► over
+ *         └──refused──► lingering ──► over               everything that can stall has a deadline
+ */
+
+import type { Compressor } from "../../../host/ports/compressor.ts";
+import { ChunkReader, toChunks } from "../../../wire/chunk.ts";
+import { readClaims } from "../../../wire/claims.ts";
+import { FrameReader, frame, PROBE_ANSWER } from "../../../wire/frame.ts";
+import type { Hello } from "../../../wire/hello.ts";
+import type { KeyRing } from "../../../wire/key-ring.ts";
+import { FRAME_BYTES_MAX, GREETING_FRAME_BYTES_MAX } from "../../../wire/limits.ts";
+import {
+  decodeStreamMessage,
+  encodeStreamMessage,
+  type StreamEnvelope,
+} from "../../../wire/registry.ts";
+import type { Entropy } from "../../../wire/seal.ts";
+import { type StreamEvent, StreamGuard } from "../../../wire/stream-guard.ts";
+import type { Millis } from "../../base/brand.ts";
+import {
+  BACKLOG_BYTES_MAX,
+  GREETING_MS_MAX,
+  KEEP_ALIVE_MS,
+  LINGER_MS,
+  SILENCE_MS_MAX,
+} from "./limits.ts";
+import type { LinkEffect, StreamFacts, StreamId } from "./types.ts";
+
+/** A stranger is told nothing, not even that it is one; whoever has the wrong secret sees only this. */
+const NO_ANSWER =
+  "closed without an answer to our greeting: most likely it has another secret, cluster or environment";
+
+interface ConnectionOptions {
+  readonly stream: StreamId;
+  readonly facts: StreamFacts;
+  readonly side: "client" | "server";
+  readonly hello: Hello;
+  readonly ring: KeyRing;
+  readonly entropy: Entropy;
+  readonly compressor: Compressor;
+  /** Written between two marks. */
+  readonly markBytes: number;
+  readonly emit: (effect: LinkEffect) => void;
+}
+
+export interface ConnectionHandlers {
+  readonly onReady: (connection: Connection, peer: Hello) => void;
+  readonly onMessage: (connection: Connection, peer: Hello, message: StreamEnvelope) => void;
+  /** Called once; null when the end was orderly. */
+  readonly onEnd: (connection: Connection, problem: string | null) => void;
+}
+
+export class Connection {
+  readonly stream: StreamId;
+  readonly #options: ConnectionOptions;
+  readonly #handlers: ConnectionHandlers;
+  readonly #guard: StreamGuard;
+  readonly #frames = new FrameReader(GREETING_FRAME_BYTES_MAX);
+  readonly #chunks: ChunkReader;
+  #state: "greeting" | "ready" | "closing" | "over" = "greeting";
+  #peer: Hello | null = null;
+  #compress = false;
+  /** The peer knows the question for a sign of life. */
+  #asks = false;
+  #asked = false;
+  #transfers = 0;
+  #told = false;
+  #now: Millis;
+  #heardAt: Millis;
+  #endsAt: number;
+  #writtenBytes = 0;
+  #drainedBytes = 0;
+  #markedBytes = 0;
+
+  constructor(options: ConnectionOptions, handlers: ConnectionHandlers, now: Millis) {
+    this.stream = options.stream;
+    this.#options = options;
+    this.#handlers = handlers;
+    this.#now = now;
+    this.#heardAt = now;
+    this.#endsAt = now + GREETING_MS_MAX;
+    const { facts, ring, entropy, side, hello, compressor } = options;
+    const read = facts.peerUris === null ? null : readClaims(facts.peerUris);
+    const claims = read?.ok === true ? read.claims : null;
+    this.#chunks = new ChunkReader(compressor);
+    this.#guard = new StreamGuard({ ring, entropy, side, hello, claims });
+    if (read !== null && !read.ok) this.#end(`the peer's certificate: ${read.problem}`);
+    else if (side === "client") this.#write(frame(this.#guard.greet()));
+  }
+
+  get host(): string {
+    return this.#options.facts.host;
+  }
+
+  /** Who greeted; null before. */
+  get peer(): Hello | null {
+    return this.#peer;
+  }
+
+  /** Written and, as far as is known, not yet taken by the network. */
+  get inHandBytes(): number {
+    return this.#writtenBytes - this.#drainedBytes;
+  }
+
+  get isOver(): boolean {
+    return this.#state === "over";
+  }
+
+  nextDeadline(): number {
+    if (this.#state !== "ready") return this.#endsAt;
+    const asks = this.#asks && !this.#asked && this.#options.side === "client";
+    return this.#heardAt + (asks ? KEEP_ALIVE_MS : SILENCE_MS_MAX);
+  }
+
+  send(message: StreamEnvelope, now: Millis): void {
+    this.sendEncoded(encodeStreamMessage(message), now);
+  }
+
+  sendEncoded(message: Uint8Array, now: Millis): void {
+    this.#now = now;
+    if (this.#state !== "ready") return;
+    const compressor = this.#compress ? this.#options.compressor : null;
+    const chunked = toChunks(message, compressor, this.#transfers++);
+    if (!chunked.ok) {
+      this.#end(chunked.problem);
+      return;
+    }
+    for (const chunk of chunked.chunks) this.#write(frame(this.#guard.seal(chunk)));
+    // With a peer that cannot be asked, a connection that only ever sends is not a silent one.
+    if (!this.#asks) this.#heardAt = now;
+    if (this.inHandBytes > BACKLOG_BYTES_MAX) this.#end("the peer does not read");
+  }
+
+  /** Sends what was written, then ends. */
+  close(now: Millis): void {
+    if (this.#state === "closing" || this.#state === "over") return;
+    this.#state = "closing";
+    this.#endsAt = now + LINGER_MS;
+    this.#options.emit({ kind: "end", stream: this.stream });
+  }
+
+  /** Ends now, for this reason. */
+  destroy(problem: string | null): void {
+    this.#end(problem);
+  }
+
+  onBytes(bytes: Uint8Array, now: Millis): void {
+    this.#now = now;
+    this.#heardAt = now;
+    this.#asked = false;
+    for (const event of this.#frames.push(bytes)) {
+      if (this.#state === "over") return;
+      if (event.kind === "frame") this.#onGuarded(this.#guard.push(event.payload));
+      else if (event.kind === "probe") this.#write(PROBE_ANSWER);
+      else this.#end(event.problem);
+    }
+  }
+
+  onDrained(mark: number): void {
+    if (mark > this.#drainedBytes && mark <= this.#writtenBytes) this.#drainedBytes = mark;
+  }
+
+  onClosed(): void {
+    if (this.#state === "over") return;
+    const awaitsAnswer = this.#options.side === "client" && this.#state === "greeting";
+    this.#over(awaitsAnswer ? NO_ANSWER : null);
+  }
+
+  /** Called when the deadline has come. */
+  onTick(now: Millis): void {
+    this.#now = now;
+    if (this.#state === "greeting") this.#end("no greeting in time");
+    else if (this.#state === "closing") this.#end(null);
+    else if (now - this.#heardAt >= SILENCE_MS_MAX) this.#end("silent for too long");
+    else if (this.#asks) {
+      this.#asked = true;
+      this.send({ name: "keepAlive", correlation: 0, value: { answer: false } }, now);
+    }
+  }
+
+  #onGuarded(event: StreamEvent): void {
+    switch (event.kind) {
+      case "data":
+        this.#onChunk(event.plain);
+        return;
+      case "ready":
+        if (event.reply !== null) this.#write(frame(event.reply));
+        this.#options.emit({ kind: "prove", stream: this.stream });
+        this.#state = "ready";
+        this.#peer = event.peer;
+        this.#frames.allow(FRAME_BYTES_MAX);
+        this.#compress = event.features.includes("compression");
+        this.#asks = event.features.includes("keep_alive");
+        this.#handlers.onReady(this, event.peer);
+        return;
+      case "refused":
+        if (event.reply === null) {
+          this.#end(event.problem);
+          return;
+        }
+        this.#write(frame(event.reply));
+        this.#part(event.problem);
+    }
+  }
+
+  #onChunk(chunk: Uint8Array): void {
+    const received = this.#chunks.push(chunk);
+    if (received.kind === "refused") this.#end(received.problem);
+    if (received.kind !== "message" || this.#peer === null) return;
+    const message = decodeStreamMessage(received.bytes);
+    if (!message.ok) this.#onUnreadable(message.problem);
+    else if (message.value.name === "keepAlive") this.#onKeepAlive(message.value.value.answer);
+    else this.#handlers.onMessage(this, this.#peer, message.value);
+  }
+
+  /** The peer is told that it was not understood, and nothing about us. (AD-25, CODEC-7) */
+  #onUnreadable(problem: string): void {
+    if (this.#options.side === "client") {
+      this.#end(problem);
+      return;
+    }
+    const text = "this message is not understood here";
+    const value = { code: "UNSUPPORTED", text, retryAfterMs: null };
+    this.send({ name: "refusal", correlation: 0, value }, this.#now);
+    this.#part(problem);
+  }
+
+  #onKeepAlive(answer: boolean): void {
+    if (answer) return;
+    this.send({ name: "keepAlive", correlation: 0, value: { answer: true } }, this.#now);
+  }
+
+  #write(bytes: Uint8Array): void {
+    this.#writtenBytes += bytes.length;
+    const due = this.#writtenBytes - this.#markedBytes >= this.#options.markBytes;
+    if (due) this.#markedBytes = this.#writtenBytes;
+    const mark = due ? this.#writtenBytes : null;
+    this.#options.emit({ kind: "write", stream: this.stream, bytes, mark });
+  }
+
+  /** Ends for this reason, once the peer had time to read what was written. */
+  #part(problem: string): void {
+    this.close(this.#now);
+    this.#tell(problem);
+  }
+
+  #end(problem: string | null): void {
+    if (this.#state === "over") return;
+    this.#options.emit({ kind: "destroy", stream: this.stream });
+    this.#over(problem);
+  }
+
+  #over(problem: string | null): void {
+    this.#state = "over";
+    this.#tell(problem);
+  }
+
+  #tell(problem: string | null): void {
+    if (this.#told) return;
+    this.#told = true;
+    this.#handlers.onEnd(this, problem);
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * The way to one peer: a connection of our own that we dial, greet, open and keep. Messages flow one way
+ * on it; what the peer says comes on the connection that it keeps to us.
+ *
+ *     down ──dial──► greeting ──► opening ──► up ──lost──► down, again after a pause that doubles
+ *
+ * What a slow or absent peer has not taken is bounded and the oldest goes first, counted: replication asks
+ * again for what it misses, and stale news would only delay the fresh.
+ */
+
+import type { Millis } from "../../base/brand.ts";
+import type { Address } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import type { Connection } from "./connection.ts";
+import {
+  BACKOFF_MS_MAX,
+  BACKOFF_MS_MIN,
+  OPENING_MS_MAX,
+  type QueueLimits,
+  STALE_MS,
+  STALL_MS_MAX,
+} from "./limits.ts";
+import type { LinkRules } from "./rules.ts";
+import type { StreamId } from "./types.ts";
+
+interface Waiting {
+  readonly bytes: Uint8Array;
+  readonly at: Millis;
+}
+
+interface KeptLinkOptions {
+  readonly peer: string;
+  readonly to: Address;
+  readonly limits: QueueLimits;
+  readonly rules: LinkRules;
+  readonly random: Random;
+  readonly onSent: (stream: StreamId, message: Uint8Array) => void;
+  readonly dial: (link: KeptLink, now: Millis) => StreamId;
+}
+
+export interface KeptLinkView {
+  readonly up: boolean;
+  readonly queued: number;
+  readonly queuedBytes: number;
+  readonly sentBytes: number;
+  /** Written to the connection. */
+  readonly sent: number;
+  /** Given up before they were written: the peer was away or slow. */
+  readonly dropped: number;
+  readonly problem: string | null;
+}
+
+export class KeptLink {
+  readonly #options: KeptLinkOptions;
+  #stream: StreamId | null = null;
+  /** Greeted, and waiting for the answer to our opening. */
+  #opening: Connection | null = null;
+  #connection: Connection | null = null;
+  #queue: Waiting[] = [];
+  #queuedBytes = 0;
+  #sentBytes = 0;
+  #sent = 0;
+  #dropped = 0;
+  #attempts = 0;
+  #problem: string | null = "not connected yet";
+  /** When it is dialled again, its opening is given up, or it is looked at for a stall. */
+  #dueAt = Number.POSITIVE_INFINITY;
+  #movedAt: Millis | null = null;
+
+  constructor(options: KeptLinkOptions) {
+    this.#options = options;
+  }
+
+  get peer(): string {
+    return this.#options.peer;
+  }
+
+  get to(): Address {
+    return this.#options.to;
+  }
+
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  nextDeadline(): number {
+    return this.#dueAt;
+  }
+
+  view(): KeptLinkView {
+    return {
+      up: this.#connection !== null,
+      queued: this.#queue.length,
+      queuedBytes: this.#queuedBytes,
+      sentBytes: this.#sentBytes,
+      sent: this.#sent,
+      dropped: this.#dropped,
+      problem: this.#problem,
+    };
+  }
+
+  get isCalled(): boolean {
+    return this.#stream !== null || this.#dueAt !== Number.POSITIVE_INFINITY;
+  }
+
+  start(now: Millis): void {
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    this.#stream = this.#options.dial(this, now);
+  }
+
+  send(bytes: Uint8Array, now: Millis): void {
+    const { bytesMax, entriesMax } = this.#options.limits;
+    this.#queue.push({ bytes, at: now });
+    this.#queuedBytes += bytes.length;
+    let surplus = Math.max(0, this.#queue.length - entriesMax);
+    let bytesLeft = this.#queuedBytes;
+    for (let i = 0; i < surplus; i++) bytesLeft -= this.#queue[i]?.bytes.length ?? 0;
+    // The newest is kept, however large it is.
+    while (bytesLeft > bytesMax && surplus < this.#queue.length - 1) {
+      bytesLeft -= this.#queue[surplus++]?.bytes.length ?? 0;
+    }
+    this.#drop(surplus);
+    this.push(now);
+  }
+
+  /** The greeting is over, and our opening sent. */
+  onOpening(connection: Connection, now: Millis): void {
+    this.#opening = connection;
+    this.#dueAt = now + OPENING_MS_MAX;
+  }
+
+  /** True while the answer to our opening is awaited. */
+  get isOpening(): boolean {
+    return this.#opening !== null;
+  }
+
+  onUp(now: Millis): void {
+    this.#connection = this.#opening;
+    this.#opening = null;
+    this.#attempts = 0;
+    this.#problem = null;
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    this.#movedAt = now;
+    const fresh = this.#queue.findIndex(({ at }) => at >= now - STALE_MS);
+    this.#drop(fresh < 0 ? this.#queue.length : fresh);
+    this.push(now);
+  }
+
+  onDown(problem: string, now: Millis): void {
+    this.#stream = null;
+    this.#opening = null;
+    this.#connection = null;
+    this.#problem = problem;
+    const pauseMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** this.#attempts);
+    // Beyond this the pause is its maximum, and two to a higher power no number.
+    if (pauseMs < BACKOFF_MS_MAX) this.#attempts++;
+    this.#dueAt = now + pauseMs * (0.5 + this.#options.random.float() / 2);
+  }
+
+  /** Called when the deadline has come. */
+  onTick(now: Millis): void {
+    if (this.#stream === null) this.start(now);
+    else if (this.#opening !== null) this.#opening.destroy("no answer to our opening in time");
+    else this.push(now);
+  }
+
+  /** Hands to the network what it has room for. */
+  push(now: Millis): void {
+    const connection = this.#connection;
+    if (connection === null) return;
+    const { limits, rules } = this.#options;
+    let taken = 0;
+    for (const { bytes } of this.#queue) {
+      if (connection.inHandBytes >= limits.inHandBytesMax) {
+        if (!rules.unsentWaits) taken++;
+        break;
+      }
+      taken++;
+      this.#sent++;
+      this.#sentBytes += bytes.length;
+      connection.sendEncoded(bytes, now);
+      this.#options.onSent(connection.stream, bytes);
+    }
+    if (taken > 0) this.#movedAt = now;
+    this.#remove(taken);
+    // The network may have ended it for want of room.
+    if (this.#connection === null) return;
+    this.#dueAt = Number.POSITIVE_INFINITY;
+    if (this.#queue.length === 0) return;
+    const stallsAt = (this.#movedAt ?? now) + STALL_MS_MAX;
+    if (now >= stallsAt) connection.destroy("the peer takes nothing");
+    else this.#dueAt = stallsAt;
+  }
+
+  #drop(count: number): void {
+    this.#dropped += count;
+    this.#remove(count);
+  }
+
+  #remove(count: number): void {
+    for (let i = 0; i < count; i++) this.#queuedBytes -= this.#queue[i]?.bytes.length ?? 0;
+    if (count === this.#queue.length) this.#queue = [];
+    else if (count > 0) this.#queue.splice(0, count);
+  }
+}

@@ -1,0 +1,442 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { checksumAead } from "../../../wire/checksum-aead.ts";
+import type { Hello } from "../../../wire/hello.ts";
+import { KeyRing } from "../../../wire/key-ring.ts";
+import { encodeStreamMessage, type StreamEnvelope } from "../../../wire/registry.ts";
+import { CAPABILITIES, PROTOCOL } from "../../../wire/version.ts";
+import { type Millis, millis } from "../../base/brand.ts";
+import { address } from "../../base/ids.ts";
+import { Random } from "../../base/random.ts";
+import {
+  BACKOFF_MS_MAX,
+  KEEP_ALIVE_MS,
+  QUEUE_LIMITS,
+  SILENCE_MS_MAX,
+  STALL_MS_MAX,
+} from "./limits.ts";
+import { type Incoming, Links } from "./links.ts";
+import { LINK_RULES } from "./rules.ts";
+import { Pipes } from "./testing/pipes.ts";
+import type { LinkEffect, LinkInput, StreamId } from "./types.ts";
+
+const SECRET = "gh7Kq2-vT9xLw4Zm";
+
+function ringOf(secret: string): KeyRing {
+  const made = KeyRing.create(checksumAead, [secret], "test/links");
+  if (!made.ok) throw new Error(made.problem);
+  return made.ring;
+}
+
+function helloOf(node: string, more: Partial<Hello> = {}): Hello {
+  return {
+    ...{ cluster: "c", environment: "e", nodeVersion: "0", datacenter: "d" },
+    ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
+    capabilities: CAPABILITIES.filter((one) => one !== "compression"),
+    ...{ node, address: `${node}:1`, role: "gate" },
+    ...more,
+  };
+}
+
+interface SideOptions {
+  readonly secret?: string;
+  readonly hello?: Partial<Hello>;
+  readonly limits?: typeof QUEUE_LIMITS;
+  /** What it answers to an opening; null refuses it. */
+  readonly answer?: StreamEnvelope | null;
+}
+
+/** A process with nothing but links: it writes down what it hears. */
+class Side {
+  readonly heard: string[] = [];
+  readonly links: Links;
+  readonly emitted: LinkEffect[] = [];
+  now: Millis = millis(0);
+  sent = 0;
+  onEffect: (effect: LinkEffect) => void = (effect) => this.emitted.push(effect);
+
+  constructor(name: string, options: SideOptions = {}) {
+    const random = new Random(name);
+    const { limits = QUEUE_LIMITS, secret = SECRET, answer = OPENED } = options;
+    this.links = new Links(
+      {
+        hello: helloOf(name, options.hello),
+        ring: ringOf(secret),
+        entropy: (count) => Uint8Array.from({ length: count }, () => random.below(256)),
+        compressor: { deflate: (bytes) => bytes, inflate: () => null },
+        ...{ limits, rules: LINK_RULES },
+        emit: (effect) => this.onEffect(effect),
+      },
+      {
+        refusePeer: (peer, { node }) => (peer === node ? null : `called ${node}`),
+        opening: () => OPENING,
+        refuseOpened: (_peer, { name: said }) => (said === "ledgerOpened" ? null : `says ${said}`),
+        onSent: () => this.sent++,
+        onUp: (peer) => this.heard.push(`up ${peer}`),
+        onDown: (peer, problem) => this.heard.push(`down ${peer}: ${problem}`),
+        onDropped: (peer, count) => this.heard.push(`dropped ${count} to ${peer}`),
+        onRequest: (incoming) => this.#onRequest(incoming, answer),
+        onMessage: ({ message }) => this.heard.push(textOf(message)),
+        onGone: (_stream, who, problem) => this.heard.push(`gone ${who}: ${problem}`),
+      },
+      random,
+    );
+  }
+
+  #onRequest(incoming: Incoming, answer: StreamEnvelope | null): void {
+    if (answer === null) this.links.refuse(incoming, "LEDGER", "not ours", this.now);
+    else this.links.answer(incoming.stream, answer, this.now);
+  }
+
+  take(input: LinkInput): void {
+    this.links.take(input, this.now);
+  }
+
+  say(text: string): void {
+    this.links.send("b", messageOf(text), this.now);
+  }
+}
+
+const OPENING: StreamEnvelope = {
+  name: "ledgerOpening",
+  correlation: 1,
+  value: { digest: "d", described: "", identity: "i" },
+};
+const OPENED: StreamEnvelope = { name: "ledgerOpened", correlation: 1, value: { node: "b" } };
+
+function messageOf(text: string): Uint8Array {
+  const value = new TextEncoder().encode(text);
+  return encodeStreamMessage({ name: "ledgerBatch", correlation: 0, value });
+}
+
+function textOf(message: StreamEnvelope): string {
+  return message.name === "ledgerBatch" ? new TextDecoder().decode(message.value) : message.name;
+}
+
+/** `a` calls `b`. */
+class Pair {
+  readonly pipes = new Pipes();
+  readonly a: Side;
+  readonly b: Side;
+
+  constructor(a: SideOptions = {}, b: SideOptions = {}, name = "b") {
+    this.a = new Side("a", a);
+    this.b = new Side(name, b);
+    for (const side of [this.a, this.b]) {
+      const end = this.pipes.add(side === this.a ? "a:1" : "b:1", (input) => side.take(input));
+      side.onEffect = (effect) => this.pipes.run(end, effect);
+    }
+    this.a.links.keep("b", address("b:1"));
+  }
+
+  open(): this {
+    this.a.links.call(this.a.now);
+    this.pipes.settle();
+    return this;
+  }
+
+  /** Time passes for both, with every deadline on the way. */
+  pass(ms: number): void {
+    const until = this.a.now + ms;
+    for (;;) {
+      const due = [this.a, this.b].map(
+        ({ links }) => links.nextDeadline() ?? Number.POSITIVE_INFINITY,
+      );
+      const next = Math.min(until, ...due);
+      for (const side of [this.a, this.b]) side.now = millis(Math.max(side.now, next));
+      for (const side of [this.a, this.b]) side.links.tick(side.now);
+      this.pipes.settle();
+      if (next >= until) return;
+    }
+  }
+}
+
+const lines = (count: number): string[] => Array.from({ length: count }, (_, i) => `message ${i}`);
+
+describe("a kept link", () => {
+  it.each([1, 2, 3, 5, 7, 64, 1_000])(
+    "brings messages in order from pieces of %i bytes",
+    (size) => {
+      const pair = new Pair();
+      pair.pipes.pieceBytes = size;
+      pair.open();
+      for (const line of lines(20)) pair.a.say(line);
+      pair.pipes.settle();
+      expect(pair.a.heard).toEqual(["up b"]);
+      expect(pair.b.heard).toEqual(lines(20));
+    },
+  );
+
+  it("keeps what is sent before it is up, in order", () => {
+    const pair = new Pair();
+    for (const line of lines(3)) pair.a.say(line);
+    pair.open();
+    expect(pair.b.heard).toEqual(lines(3));
+  });
+
+  it("sends nothing after a second of absence but what is fresh, and counts the rest", () => {
+    const pair = new Pair();
+    pair.a.say("old");
+    pair.a.now = millis(1_001);
+    pair.a.say("fresh");
+    pair.open();
+    expect(pair.b.heard).toEqual(["fresh"]);
+    expect(pair.a.links.view("b")).toMatchObject({ sent: 1, dropped: 1, queued: 0 });
+    expect(pair.a.sent).toBe(1);
+  });
+
+  it("carries a message of many frames", () => {
+    const pair = new Pair().open();
+    const long = "x".repeat(2_500_000);
+    pair.a.say(long);
+    pair.pipes.settle();
+    expect(pair.b.heard).toEqual([long]);
+  });
+
+  it("dials again after a pause that grows to its bound, and says why", () => {
+    const side = new Side("a");
+    side.links.keep("b", address("b:1"));
+    side.links.call(side.now);
+    const pauses: number[] = [];
+    for (let attempt = 1; attempt <= 12; attempt++) {
+      const stream = (attempt * 2) as StreamId;
+      side.take({ kind: "dialFailed", stream, refused: attempt % 2 === 1 });
+      const due = side.links.nextDeadline() as number;
+      pauses.push(due - side.now);
+      side.now = millis(due);
+      side.links.tick(side.now);
+    }
+    expect(side.emitted.map(({ kind }) => kind)).toEqual(Array.from({ length: 13 }, () => "dial"));
+    expect(side.heard.slice(0, 2)).toEqual([
+      "down b: nobody listens there",
+      "down b: no connection",
+    ]);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(BACKOFF_MS_MAX);
+    expect(Math.min(...pauses.slice(6))).toBeGreaterThanOrEqual(BACKOFF_MS_MAX / 2);
+  });
+
+  it("is made anew when its connection breaks, and goes on", () => {
+    const pair = new Pair().open();
+    pair.pipes.breakAll();
+    pair.pipes.settle();
+    pair.pass(BACKOFF_MS_MAX);
+    pair.a.say("again");
+    pair.pipes.settle();
+    expect(pair.a.heard).toEqual(["up b", "down b: the connection closed", "up b"]);
+    expect(pair.b.heard).toEqual(["gone a: null", "again"]);
+  });
+});
+
+describe("a slow peer", () => {
+  const limits = { bytesMax: 1_000, entriesMax: 10, inHandBytesMax: 200 };
+
+  it("gets the newest, and what was given up is counted and told, never as sent", () => {
+    const pair = new Pair({ limits });
+    pair.pipes.clogged = true;
+    pair.open();
+    for (const line of lines(50)) pair.a.say(line);
+    pair.pipes.settle();
+    const { sent, queued, dropped } = pair.a.links.view("b");
+    expect(queued).toBeLessThanOrEqual(limits.entriesMax);
+    expect(dropped).toBeGreaterThan(0);
+    expect(sent + queued + dropped).toBe(50);
+    expect(pair.a.sent).toBe(sent);
+    expect(pair.b.heard).toEqual(lines(sent));
+    const told = pair.a.heard.filter((line) => line.startsWith("dropped"));
+    expect(told.length).toBe(dropped);
+  });
+
+  it("keeps a single message however large it is", () => {
+    const pair = new Pair({ limits });
+    pair.a.say("x".repeat(5_000));
+    expect(pair.a.links.view("b")).toMatchObject({ queued: 1, dropped: 0 });
+  });
+
+  it("is called anew when it takes nothing for too long", () => {
+    const pair = new Pair({ limits });
+    pair.pipes.clogged = true;
+    pair.open();
+    for (const line of lines(10)) pair.a.say(line);
+    pair.pipes.settle();
+    pair.pass(STALL_MS_MAX);
+    expect(pair.a.heard).toContain("down b: the peer takes nothing");
+  });
+});
+
+describe("a silent connection", () => {
+  it("is asked for a sign of life, and lives as long as it answers", () => {
+    const pair = new Pair().open();
+    pair.pass(10 * SILENCE_MS_MAX);
+    expect(pair.a.heard).toEqual(["up b"]);
+    expect(pair.b.heard).toEqual([]);
+  });
+
+  it("is given up when nothing answers, on both sides", () => {
+    const pair = new Pair().open();
+    // The network loses everything, and says nothing.
+    pair.a.onEffect = () => undefined;
+    pair.b.onEffect = () => undefined;
+    pair.pass(SILENCE_MS_MAX + KEEP_ALIVE_MS);
+    expect(pair.a.heard).toEqual(["up b", "down b: silent for too long"]);
+    expect(pair.b.heard).toEqual(["gone a: silent for too long"]);
+  });
+
+  it("is not asked, and not given up while it sends, when the peer does not know the question", () => {
+    const old = { capabilities: [] };
+    const pair = new Pair({}, { hello: old }).open();
+    for (let i = 0; i < 10; i++) {
+      pair.a.say(`${i}`);
+      pair.pipes.settle();
+      pair.pass(KEEP_ALIVE_MS);
+    }
+    expect(pair.a.heard).toEqual(["up b"]);
+    expect(pair.b.heard).toEqual(["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
+  });
+});
+
+describe("a refusal", () => {
+  it("of a wrong secret tells nothing to the stranger", () => {
+    const pair = new Pair({ secret: "another-9f3Jx7Qp" }).open();
+    expect(pair.a.heard[0]).toContain("closed without an answer to our greeting");
+    expect(pair.b.heard).toEqual(["gone 10.0.0.1: a greeting under another key"]);
+  });
+
+  it("of another cluster is told to both sides", () => {
+    const pair = new Pair({ hello: { cluster: "x" } }).open();
+    expect(pair.a.heard).toEqual(['down b: cluster "x" met cluster "c"']);
+    expect(pair.b.heard).toEqual(['gone 10.0.0.1: cluster "x" met cluster "c"']);
+  });
+
+  it("of one who answers at the peer's address under another name", () => {
+    const pair = new Pair({}, {}, "c").open();
+    expect(pair.a.heard).toEqual(["down b: called c"]);
+  });
+
+  it("of an opening, by a refusal or by a wrong word", () => {
+    expect(new Pair({}, { answer: null }).open().a.heard).toEqual(["down b: not ours"]);
+    const wrong: StreamEnvelope = { name: "ledgerBatch", correlation: 1, value: new Uint8Array(1) };
+    expect(new Pair({}, { answer: wrong }).open().a.heard).toEqual(["down b: says ledgerBatch"]);
+  });
+
+  it("of an opening that is not answered in time", () => {
+    const other = { ...OPENED, correlation: 7 };
+    const pair = new Pair({}, { answer: other }).open();
+    pair.pass(5_000);
+    expect(pair.a.heard).toEqual(["down b: no answer to our opening in time"]);
+  });
+
+  it("of a role that does not send this to ours", () => {
+    const pair = new Pair({ hello: { role: "worker" } }).open();
+    expect(pair.a.heard).toEqual(["down b: a worker does not send ledgerOpening to a gate"]);
+  });
+});
+
+describe("keys that change", () => {
+  it("serve the connections to come, and leave the others alone", () => {
+    const pair = new Pair().open();
+    for (const side of [pair.a, pair.b]) side.links.useRing(ringOf("next-8dK2mZq5Wt-x4"));
+    pair.a.say("under the old key");
+    pair.pipes.settle();
+    pair.pipes.breakAll();
+    pair.pipes.settle();
+    pair.pass(BACKOFF_MS_MAX);
+    pair.a.say("under the new key");
+    pair.pipes.settle();
+    const said = pair.b.heard.filter((line) => line.startsWith("under"));
+    expect(said).toEqual(["under the old key", "under the new key"]);
+  });
+});
+
+describe("whatever the network does", () => {
+  /** Bytes that a real peer has written, and rubbish. */
+  function recorded(): Uint8Array[] {
+    const pair = new Pair();
+    const written: Uint8Array[] = [];
+    const { onEffect } = pair.a;
+    pair.a.onEffect = (effect) => {
+      if (effect.kind === "write") written.push(effect.bytes);
+      onEffect(effect);
+    };
+    pair.open();
+    for (const line of lines(3)) pair.a.say(line);
+    return written;
+  }
+
+  const real = recorded();
+  const stream = fc.integer({ min: -1, max: 8 }).map((id) => id as StreamId);
+  const bytes = fc.oneof(
+    fc.constantFrom(...real),
+    fc.uint8Array({ maxLength: 80 }),
+    fc
+      .tuple(fc.constantFrom(...real), fc.nat(), fc.nat(255))
+      .map(([whole, at, byte]) => whole.map((own, i) => (i === at % whole.length ? byte : own))),
+  );
+  const input: fc.Arbitrary<LinkInput> = fc.oneof(
+    fc.record({
+      kind: fc.constant("opened" as const),
+      stream,
+      facts: fc.record({
+        host: fc.string({ maxLength: 8 }),
+        peerUris: fc.oneof(
+          fc.constant(null),
+          fc.array(fc.string({ maxLength: 40 }), { maxLength: 5 }),
+        ),
+      }),
+    }),
+    fc.record({ kind: fc.constant("dialFailed" as const), stream, refused: fc.boolean() }),
+    fc.record({ kind: fc.constant("bytes" as const), stream, bytes }),
+    fc.record({
+      kind: fc.constant("drained" as const),
+      stream,
+      mark: fc.constantFrom(-1, 0, 1, 500, 2 ** 31, 2 ** 53, Number.NaN, Number.POSITIVE_INFINITY),
+    }),
+    fc.record({ kind: fc.constant("closed" as const), stream }),
+  );
+  const step = fc.oneof(
+    { weight: 8, arbitrary: input },
+    { weight: 1, arbitrary: fc.constantFrom("tick" as const, "send" as const, "call" as const) },
+  );
+
+  it("never throws, keeps its bounds and forgets what is closed", () => {
+    const limits = { bytesMax: 300, entriesMax: 5, inHandBytesMax: 100 };
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+        const side = new Side("a", { limits });
+        side.links.keep("b", address("b:1"));
+        for (const one of steps) {
+          side.now = millis(side.now + 137);
+          if (one === "tick") {
+            side.now = millis(Math.max(side.now, side.links.nextDeadline() ?? 0));
+            side.links.tick(side.now);
+          } else if (one === "send") side.say("x");
+          else if (one === "call") side.links.call(side.now);
+          else side.take(one);
+          const { queued, queuedBytes } = side.links.view("b");
+          expect(queued).toBeLessThanOrEqual(limits.entriesMax);
+          expect(queuedBytes).toBeLessThanOrEqual(limits.bytesMax);
+        }
+        for (let id = -1; id <= 8; id++) side.take({ kind: "closed", stream: id as StreamId });
+        expect(side.links.accepted).toBe(0);
+        // What is left to do is to dial again.
+        expect(side.links.nextDeadline() ?? 0).toBeLessThan(Number.POSITIVE_INFINITY);
+      }),
+      { numRuns: 600 },
+    );
+  });
+
+  it("takes a close in every state, and doubled opens", () => {
+    for (let cut = 0; cut <= real.length; cut++) {
+      const side = new Side("b");
+      const facts = { host: "h", peerUris: null };
+      const [first, second] = [1 as StreamId, 3 as StreamId];
+      side.take({ kind: "opened", stream: first, facts });
+      side.take({ kind: "opened", stream: first, facts });
+      for (const part of real.slice(0, cut))
+        side.take({ kind: "bytes", stream: first, bytes: part });
+      side.take({ kind: "closed", stream: first });
+      side.take({ kind: "closed", stream: first });
+      side.take({ kind: "opened", stream: second, facts });
+      expect(side.links.accepted).toBe(1);
+    }
+  });
+});

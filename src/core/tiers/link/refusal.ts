@@ -1,0 +1,18 @@
+/** How somebody is told that what it asked is not done, within what the wire carries. */
+
+import { ERROR_BYTES_MAX } from "../../../wire/limits.ts";
+import type { StreamEnvelope } from "../../../wire/registry.ts";
+import { encodeUtf8 } from "../../base/bytes.ts";
+
+export function refusalOf(correlation: number, code: string, text: string): StreamEnvelope {
+  const value = { code, text: clipped(text), retryAfterMs: null };
+  return { name: "refusal", correlation, value };
+}
+
+function clipped(text: string): string {
+  let kept = text;
+  while (encodeUtf8(kept).length > ERROR_BYTES_MAX) {
+    kept = kept.slice(0, Math.floor(kept.length * 0.9));
+  }
+  return kept;
+}
