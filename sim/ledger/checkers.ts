@@ -18,9 +18,13 @@ import { decodeEvent } from "../../src/core/ledger/job/event-codec.ts";
 import { advanceSeq, applyEvent } from "../../src/core/ledger/job/fold.ts";
 import type { JobId } from "../../src/core/ledger/job/job-id.ts";
 import { initialState, type JobState } from "../../src/core/ledger/job/job-state.ts";
+import type { NodeMessage } from "../../src/core/ledger/node/messages.ts";
 import { shardIndex } from "../../src/core/ledger/node/topology.ts";
-import type { LedgerEffect } from "../../src/core/ledger/node/types.ts";
+import type { PeersWatcher } from "../../src/core/tiers/process/ledger-peers.ts";
+import type { ProcessEffect } from "../../src/core/tiers/process/types.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
+import type { Streams } from "../kernel/streams.ts";
+import { LinkChecks } from "./link-checks.ts";
 import type { LedgerProcess, LedgerWatcher } from "./node.ts";
 import { NodeObserver } from "./observer.ts";
 import type { Opened } from "./storage.ts";
@@ -55,8 +59,11 @@ export class LedgerCheckers implements LedgerWatcher {
   /** A job's log has its creation. */
   onCreated: (jobId: string, spec: Uint8Array) => void = () => undefined;
 
-  constructor(violations: Violations) {
+  readonly links: LinkChecks;
+
+  constructor(violations: Violations, streams: Streams) {
     this.#violations = violations;
+    this.links = new LinkChecks(violations, streams);
   }
 
   observer(process: LedgerProcess): NodeObserver {
@@ -76,6 +83,7 @@ export class LedgerCheckers implements LedgerWatcher {
     if (opened.checkpoint !== null) this.marks.add("wal.checkpoint");
     if (opened.outcome.firstLsn > 1) this.marks.add("wal.compacted");
     this.observer(process).recovered(opened, process.disk.names());
+    this.links.onStarted(process);
     this.#applied.set(process.id, new Map());
     this.#commits.set(process.id, new Map());
   }
@@ -85,17 +93,30 @@ export class LedgerCheckers implements LedgerWatcher {
     this.observer(process).refused(why);
   }
 
-  onEffect(process: LedgerProcess, effect: LedgerEffect): void {
+  peersWatcher(process: LedgerProcess): PeersWatcher {
+    const { links } = this;
+    return {
+      onSend: (to, messages, batches) => {
+        links.onSend(process, to, batches);
+        this.#onSend(process, messages);
+      },
+      onSent: (stream, message) => links.onSent(process, stream, message),
+      onTaken: (stream, batch) => links.onTaken(process, stream, batch),
+    };
+  }
+
+  #onSend(process: LedgerProcess, messages: readonly NodeMessage[]): void {
+    for (const message of messages) {
+      if (message.kind !== "vsr") continue;
+      this.observer(process).onSend(message.group, message.message);
+      if (message.message.kind === "logSuffix" && message.message.snapshot !== null) {
+        this.marks.add("vsr.snapshotSent");
+      }
+    }
+  }
+
+  onEffect(process: LedgerProcess, effect: ProcessEffect): void {
     switch (effect.kind) {
-      case "send":
-        for (const message of effect.messages) {
-          if (message.kind !== "vsr") continue;
-          this.observer(process).onSend(message.group, message.message);
-          if (message.message.kind === "logSuffix" && message.message.snapshot !== null) {
-            this.marks.add("vsr.snapshotSent");
-          }
-        }
-        return;
       case "applied":
         this.#onApplied(process, effect.group, effect.entry);
         if (effect.outcome === "applied") this.#checkCondition(process, effect.group, effect.entry);
@@ -289,6 +310,7 @@ export class LedgerCheckers implements LedgerWatcher {
 
   /** I5, now and then. */
   sample(process: LedgerProcess): void {
+    this.links.sample(process);
     const { node } = process;
     const commits = this.#commits.get(process.id);
     if (node === null || commits === undefined) return;
@@ -311,5 +333,7 @@ function isSameEntry(a: LogEntry, b: LogEntry): boolean {
 }
 
 export function sameBytes(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }

@@ -2,17 +2,18 @@
 
 import type { Network } from "../kernel/network.ts";
 import { CALM_LINKS } from "../kernel/network.ts";
+import { CALM_STREAMS, type Streams } from "../kernel/streams.ts";
 import type { World } from "../kernel/world.ts";
 import type { LedgerCheckers } from "./checkers.ts";
 import type { LedgerClients } from "./clients.ts";
-import type { Links } from "./links.ts";
+import { secretOf } from "./keys.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerFault, LedgerPlan } from "./swarm.ts";
 
 interface FaultTargets {
   readonly world: World;
   readonly network: Network;
-  readonly links: Links;
+  readonly streams: Streams;
   readonly processes: readonly LedgerProcess[];
   readonly checkers: LedgerCheckers;
   readonly clients: LedgerClients;
@@ -33,6 +34,8 @@ export class LedgerFaults {
   /** Processes that a fault holds down until a time. */
   readonly #downUntil = new Map<LedgerProcess, number>();
   #healed = false;
+  #rotating = false;
+  #generation = 0;
 
   constructor(targets: FaultTargets) {
     this.#targets = targets;
@@ -40,13 +43,14 @@ export class LedgerFaults {
 
   /** `keep`: the indices of the faults to use; null for all. */
   schedule(keep: ReadonlySet<number> | null): void {
-    const { world, plan, network } = this.#targets;
+    const { world, plan, network, streams } = this.#targets;
     plan.faults.forEach(({ at, fault }, index) => {
       if (keep !== null && !keep.has(index)) return;
       world.schedule(at, "fault", 0, () => this.#strike(fault));
     });
     world.schedule(1_000, "fault", 0, () => {
       network.faults = plan.links;
+      streams.faults = plan.streams;
     });
     world.schedule(plan.healAt, "fault", 0, () => this.#heal());
     this.#supervise();
@@ -115,6 +119,12 @@ export class LedgerFaults {
       case "leaderTrouble":
         this.#troubleLeader(fault);
         return;
+      case "rotateKeys":
+        this.#rotateKeys(fault.stepMs);
+        return;
+      case "misconfigured":
+        if (process !== undefined) this.#misconfigure(process, fault.forMs);
+        return;
       case "restartAll":
         processes.forEach((one, index) => {
           this.#crash(one, fault.power, 100 + (fault.spreadMs * index) / processes.length);
@@ -137,8 +147,38 @@ export class LedgerFaults {
 
   #stop(process: LedgerProcess, forMs: number): void {
     const { life } = process;
-    process.giveUp(() => {
+    process.leave(() => {
       if (!this.#healed && process.life === life) this.#crash(process, false, forMs);
+    });
+  }
+
+  /** Add the new secret, seal with it, remove the old one; each step on one node after the other. */
+  #rotateKeys(stepMs: number): void {
+    if (this.#rotating) return;
+    this.#rotating = true;
+    const { processes, checkers } = this.#targets;
+    const [old, next] = [secretOf(this.#generation), secretOf(++this.#generation)];
+    const steps = [[old, next], [next, old], [next]];
+    steps.forEach((secrets, step) => {
+      processes.forEach((process, index) => {
+        const at = stepMs * (step + index / processes.length);
+        this.#later(at, () => process.useSecrets(secrets));
+      });
+    });
+    this.#later(stepMs * steps.length, () => {
+      this.#rotating = false;
+      checkers.marks.add("link.keysRotated");
+    });
+  }
+
+  /** A node that has groups already: a first start with a wrong list would found other ones. */
+  #misconfigure(process: LedgerProcess, forMs: number): void {
+    if ((process.node?.groups.size ?? 0) === 0 || process.misconfigured) return;
+    process.misconfigured = true;
+    this.#crash(process, false, RESTART_MS);
+    this.#later(RESTART_MS + forMs, () => {
+      process.misconfigured = false;
+      this.#crash(process, false, RESTART_MS);
     });
   }
 
@@ -216,17 +256,19 @@ export class LedgerFaults {
   }
 
   #heal(): void {
-    const { world, network, links, processes } = this.#targets;
+    const { world, network, streams, processes } = this.#targets;
     world.note("healing");
     this.#healed = true;
     network.mendAll();
     network.faults = CALM_LINKS;
-    links.mode = "streams";
+    streams.faults = CALM_STREAMS;
     this.#downUntil.clear();
     for (const process of processes) {
       process.disk.calm = true;
       process.disk.full = "free";
       process.resume();
+      if (process.misconfigured) process.crash(false);
+      process.misconfigured = false;
       process.start();
     }
   }

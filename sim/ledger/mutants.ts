@@ -9,6 +9,8 @@ import { IDEMPOTENCY_RULES, type IdempotencyRules } from "../../src/core/ledger/
 import { WAL_RULES, type WalRules } from "../../src/core/ledger/log/rules.ts";
 import { NODE_RULES, type NodeRules } from "../../src/core/ledger/node/rules.ts";
 import { STORE_RULES, type StoreRules } from "../../src/core/ledger/store/rules.ts";
+import { LINK_RULES, type LinkRules } from "../../src/core/tiers/link/rules.ts";
+import { PROCESS_RULES, type ProcessRules } from "../../src/core/tiers/process/rules.ts";
 
 interface LedgerSimRules {
   readonly vsr: VsrRules;
@@ -16,6 +18,8 @@ interface LedgerSimRules {
   readonly store: StoreRules;
   readonly idempotency: IdempotencyRules;
   readonly node: NodeRules;
+  readonly link: LinkRules;
+  readonly process: ProcessRules;
 }
 
 const ALL_LEDGER_RULES: LedgerSimRules = {
@@ -24,6 +28,8 @@ const ALL_LEDGER_RULES: LedgerSimRules = {
   store: STORE_RULES,
   idempotency: IDEMPOTENCY_RULES,
   node: NODE_RULES,
+  link: LINK_RULES,
+  process: PROCESS_RULES,
 };
 
 /** As the first design was written, and its partial repairs. */

@@ -1,49 +1,44 @@
 /**
- * One simulated ledger process: the production node over the production log on a simulated disk, the
- * production codec between nodes. It keeps the driver's contract (records in order, `durable` a prefix)
- * and dies as processes do: memory gone, disk as it is. A disk that is found corrupt keeps the process
- * from ever serving again. (WAL-12, VSR-30)
+ * One simulated ledger process: the production machine over simulated streams and the production log on a
+ * simulated disk. It keeps the driver's contract (effects in order, `durable` a prefix) and dies as
+ * processes do: memory gone, disk as it is. A disk that is found corrupt keeps the process from ever
+ * serving again. (WAL-12, VSR-30)
  */
 
 import { assert } from "../../src/core/base/assert.ts";
 import type { Millis } from "../../src/core/base/brand.ts";
-import { ByteWriter } from "../../src/core/base/bytes.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
-import type { WalConfig } from "../../src/core/ledger/log/limits.ts";
-import type { WalRules } from "../../src/core/ledger/log/rules.ts";
-import { decodeBatch, encodeBatch } from "../../src/core/ledger/node/codec.ts";
-import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
-import { LedgerNode } from "../../src/core/ledger/node/node.ts";
+import type { LedgerRequest } from "../../src/core/ledger/node/messages.ts";
+import type { LedgerNode } from "../../src/core/ledger/node/node.ts";
 import { snapshotSlices } from "../../src/core/ledger/node/recovery.ts";
-import type {
-  LedgerEffect,
-  LedgerInput,
-  LedgerNodeConfig,
-  LedgerRules,
-} from "../../src/core/ledger/node/types.ts";
-import type { WatchItem, WatchRequest } from "../../src/core/ledger/node/watch.ts";
-import type { StoreRules } from "../../src/core/ledger/store/rules.ts";
-import type { StoreOptions, StoreRefusal } from "../../src/core/ledger/store/types.ts";
+import type { WatchRequest } from "../../src/core/ledger/node/watch.ts";
+import type { StoreRefusal } from "../../src/core/ledger/store/types.ts";
+import type { LinkInput } from "../../src/core/tiers/link/types.ts";
+import {
+  describeLedger,
+  type LedgerDescription,
+} from "../../src/core/tiers/process/describe-ledger.ts";
+import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
+import type { PeersWatcher } from "../../src/core/tiers/process/ledger-peers.ts";
+import type { ProcessEffect, ProcessInput } from "../../src/core/tiers/process/types.ts";
 import type { NodeClock } from "../kernel/clock.ts";
+import type { StreamHost, Streams } from "../kernel/streams.ts";
 import type { EventName, World } from "../kernel/world.ts";
+import { Askers, type OnAnswer, type OnItems } from "./askers.ts";
 import type { LedgerDisk } from "./disk.ts";
-import type { Links } from "./links.ts";
-import { identityText, type LogObserver, type Opened, Storage } from "./storage.ts";
+import { ringOf } from "./keys.ts";
+import { type MachineSpec, machineOf } from "./machine.ts";
+import {
+  type LogObserver,
+  type Opened,
+  Storage,
+  type StorageSpec,
+  storeOptions,
+} from "./storage.ts";
 
-interface LedgerSpec {
-  readonly index: number;
-  readonly id: NodeId;
-  readonly sites: readonly Site[];
-  readonly shards: readonly number[];
-  readonly config: LedgerNodeConfig;
-  readonly rules: LedgerRules;
-  readonly wal: WalConfig;
-  readonly walRules: WalRules;
-  readonly storeRules: StoreRules;
-  readonly checkpointEveryMs: number;
-  readonly checkpointsKept: number;
+interface LedgerSpec extends MachineSpec, StorageSpec {
   /** Groups in one slice of a checkpoint. */
   readonly sliceGroupsMax: number;
 }
@@ -55,16 +50,17 @@ export interface LedgerWatcher {
   mark(name: string): void;
   onRecovered(process: LedgerProcess, opened: Opened): void;
   onRefused(process: LedgerProcess, why: string): void;
-  onEffect(process: LedgerProcess, effect: LedgerEffect): void;
+  onEffect(process: LedgerProcess, effect: ProcessEffect): void;
+  /** Who sees what passes between a node and its links. */
+  peersWatcher(process: LedgerProcess): PeersWatcher;
   /** After every turn, when all its effects are carried out. */
   onTurn(process: LedgerProcess): void;
 }
 
 export interface LedgerSurroundings {
   readonly world: World;
-  readonly links: Links;
+  readonly streams: Streams;
   readonly watcher: LedgerWatcher;
-  byId(id: NodeId): LedgerProcess | undefined;
 }
 
 interface Stashed {
@@ -76,35 +72,46 @@ type ProcessState = "down" | "starting" | "up" | "paused" | "corrupt";
 
 /** What a node does between two slices of its store's work. */
 const TURN_MS_MAX = 3;
-/** Longer than any run. */
-const ARCHIVE_KEEP_MS = 400 * 86_400_000;
-const STASH_MAX = 5_000;
-const HAND_OVER_MS_MAX = 3_000;
-const HAND_OVER_LOOK_MS = 50;
+const STASH_MAX = 100_000;
 
-export class LedgerProcess {
+export class LedgerProcess implements StreamHost {
   readonly spec: LedgerSpec;
   readonly id: NodeId;
   readonly clock: NodeClock;
   readonly disk: LedgerDisk;
   readonly #around: LedgerSurroundings;
   readonly #random: Random;
-  readonly #writer = new ByteWriter(4_096);
   state: ProcessState = "down";
   /** Disks this name has had; each has an identity of its own. */
   #disks = 0;
   /** Counts process starts; events of an earlier process are void. */
   life = 0;
-  node: LedgerNode | null = null;
+  powered = true;
+  /** What stands in its secret file. */
+  #secrets: readonly string[];
+  /** It is started with a list of nodes that nobody else has. */
+  misconfigured = false;
+  /** What it tells its peers of the ledger, in this life. */
+  ledger: LedgerDescription;
+  machine: LedgerMachine | null = null;
+  /** Records that must be durable before peers are called. */
+  #connectAt = Number.POSITIVE_INFINITY;
   storage: Storage | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #stash: Stashed[] = [];
-  #tokens = 0;
-  #answers = new Map<number, (answer: LedgerAnswer | null) => void>();
-  readonly #watchers = new Map<number, (items: readonly WatchItem[] | null) => void>();
+  readonly #askers = new Askers();
   #turning = false;
+  #onIdle: () => void = () => undefined;
 
-  constructor(spec: LedgerSpec, around: LedgerSurroundings, clock: NodeClock, disk: LedgerDisk) {
+  constructor(
+    spec: LedgerSpec,
+    around: LedgerSurroundings,
+    clock: NodeClock,
+    disk: LedgerDisk,
+    secrets: readonly string[],
+  ) {
+    this.#secrets = secrets;
+    this.ledger = describeLedger(spec.sites, spec.config);
     this.spec = spec;
     this.id = spec.id;
     this.#around = around;
@@ -119,6 +126,26 @@ export class LedgerProcess {
 
   get wall(): number {
     return this.clock.wall(this.#around.world.now);
+  }
+
+  get index(): number {
+    return this.spec.index;
+  }
+
+  get listens(): boolean {
+    return this.machine !== null;
+  }
+
+  get node(): LedgerNode | null {
+    return this.machine?.node ?? null;
+  }
+
+  /** All nodes, as this one is told. */
+  get #sites(): readonly Site[] {
+    const { sites, index } = this.spec;
+    if (!this.misconfigured) return sites;
+    const wrong = (index + 1) % sites.length;
+    return sites.map((site, i) => (i === wrong ? { ...site, region: "elsewhere" } : site));
   }
 
   get identity(): string {
@@ -137,7 +164,9 @@ export class LedgerProcess {
   start(): void {
     if (this.state !== "down") return;
     this.state = "starting";
+    this.powered = true;
     this.life++;
+    this.ledger = describeLedger(this.#sites, this.spec.config);
     const { watcher } = this.#around;
     const host = {
       disk: this.disk,
@@ -148,32 +177,15 @@ export class LedgerProcess {
       drawTurnMs: () => this.#random.float() * TURN_MS_MAX,
       opened: (opened: Opened) => this.#serve(storage, opened),
       refused: (refusal: StoreRefusal) => this.#refuse(refusal),
-      durable: (count: number) => this.#input({ kind: "durable", count }),
+      durable: (count: number) => this.#onDurable(count),
       forgotten: (jobIds: readonly string[]) => {
         for (const jobId of jobIds) this.node?.forget(jobId);
       },
       mark: (name: string) => watcher.mark(name),
       die: (why: string) => this.#dieOfDisk(why),
     };
-    const storage = new Storage(host, this.#storeOptions());
+    const storage = new Storage(host, storeOptions(this.spec, this.#random));
     storage.step({ kind: "open" });
-  }
-
-  #storeOptions(): StoreOptions {
-    const { index, wal, walRules, storeRules, checkpointEveryMs, checkpointsKept } = this.spec;
-    const due = checkpointEveryMs === 0 ? Number.POSITIVE_INFINITY : checkpointEveryMs;
-    return {
-      identity: identityText(index),
-      log: { ...wal, fullDisk: "wait" },
-      checkpoint: {
-        intervalEntries: Number.POSITIVE_INFINITY,
-        intervalMs: due * (0.5 + this.#random.float()),
-        keptMax: checkpointsKept,
-      },
-      archiveKeepMs: ARCHIVE_KEEP_MS,
-      logRules: walRules,
-      rules: storeRules,
-    };
   }
 
   #refuse(refusal: StoreRefusal): void {
@@ -194,48 +206,72 @@ export class LedgerProcess {
     world.note(`${this.id} serves from record ${opened.outcome.maxLsn}`);
     this.storage = storage;
     watcher.onRecovered(this, opened);
-    const { sites, config, rules, shards, sliceGroupsMax } = this.spec;
-    const boot = `b${this.life}`;
-    const options = { self: this.id, sites, config, boot, rules, shards };
-    const node = new LedgerNode(options, this.#random.fork(`life/${this.life}`));
-    this.node = node;
+    const machine = this.#makeMachine();
+    const { node } = machine;
     this.#turning = true;
-    node.recover(opened.state, this.local, this.wall);
+    machine.recover(opened.state, this.local, this.wall);
     // The ledger is new where nothing was ever durable; a damaged disk has been refused before.
     const isEmpty = opened.records.length === 0 && opened.checkpoint === null;
     const first = this.lostDisk ? "join" : "found";
-    node.start(this.local, this.wall, isEmpty ? first : null);
+    machine.start(isEmpty ? first : null, this.local, this.wall);
+    this.machine = machine;
     storage.serve({
       get appends(): number {
         return node.appends;
       },
-      slices: () => snapshotSlices(node, sliceGroupsMax),
+      slices: () => snapshotSlices(node, this.spec.sliceGroupsMax),
     });
     this.#turning = false;
     this.#settle();
+    // As production does it: nobody is called before the first start is durable.
+    this.#connectAt = isEmpty ? node.appends : 0;
+    if (this.#connectAt === 0) this.#connect();
   }
 
-  request(request: LedgerRequest, done: (answer: LedgerAnswer | null) => void): void {
+  #makeMachine(): LedgerMachine {
+    const { watcher } = this.#around;
+    const random = this.#random.fork(`life/${this.life}`);
+    const { spec, ledger } = this;
+    const boot = `b${this.life}`;
+    const machine = machineOf(
+      { ...spec, sites: this.#sites },
+      { ledger, boot, random, ring: ringOf(this.#secrets) },
+    );
+    machine.watch(watcher.peersWatcher(this));
+    return machine;
+  }
+
+  #connect(): void {
+    this.#connectAt = Number.POSITIVE_INFINITY;
+    this.#input({ kind: "connect", identity: this.identity });
+  }
+
+  #onDurable(count: number): void {
+    this.#input({ kind: "durable", count });
+    if (count >= this.#connectAt) this.#connect();
+  }
+
+  /** An operator has written new secrets, and told the process if it runs. */
+  useSecrets(secrets: readonly string[]): void {
+    this.#secrets = secrets;
+    if (!this.serves) return;
+    this.#inLife(false, () => this.#input({ kind: "keys", ring: ringOf(secrets) }));
+  }
+
+  request(request: LedgerRequest, onAnswer: OnAnswer): void {
     if (!this.serves) {
-      done(null);
+      onAnswer(null);
       return;
     }
     this.#inLife(false, () => {
-      const token = ++this.#tokens;
-      this.#answers.set(token, done);
-      this.#input({ kind: "request", token, request });
+      this.#input({ kind: "request", token: this.#askers.ask(onAnswer), request });
     });
   }
 
-  /** Null when the process ends; 0: it does not serve. A paused one hears of it when it wakes. */
-  watch(
-    request: WatchRequest,
-    room: number,
-    told: (items: readonly WatchItem[] | null) => void,
-  ): number {
+  /** 0: it does not serve. A paused one hears of it when it wakes. */
+  watch(request: WatchRequest, room: number, onItems: OnItems): number {
     if (!this.serves) return 0;
-    const token = ++this.#tokens;
-    this.#watchers.set(token, told);
+    const token = this.#askers.watch(onItems);
     this.#inLife(false, () => this.#input({ kind: "watch", token, request, room }));
     return token;
   }
@@ -245,27 +281,27 @@ export class LedgerProcess {
   }
 
   endWatch(token: number): void {
-    this.#watchers.delete(token);
+    this.#askers.endWatch(token);
     this.#inLife(false, () => this.#input({ kind: "watchEnd", token }));
   }
 
-  #input(input: LedgerInput): void {
-    const { node } = this;
-    if (node === null || this.state === "down") return;
-    node.take(input, this.local, this.wall);
+  #input(input: ProcessInput): void {
+    const { machine } = this;
+    if (machine === null || this.state === "down") return;
+    machine.take(input, this.local, this.wall);
     this.#settle();
   }
 
-  /** Until nothing is left to do at this moment: effects of the node, then of the log, and again. */
+  /** Until nothing is left to do at this moment: effects of the machine, then of the log, and again. */
   #settle(): void {
     // The log answers from within; what it brings is taken by the turn under way.
     if (this.#turning) return;
-    const { node, storage } = this;
-    if (node === null || storage === null) return;
+    const { machine, storage } = this;
+    if (machine === null || storage === null) return;
     this.#turning = true;
-    for (let round = 0; this.node === node; round++) {
+    for (let round = 0; this.machine === machine; round++) {
       assert(round < 1_000, "a turn ends");
-      const effects = node.flush();
+      const effects = machine.flush();
       if (effects.length === 0) break;
       let appended = false;
       for (const effect of effects) {
@@ -275,63 +311,60 @@ export class LedgerProcess {
       if (appended) storage.step({ kind: "tick" });
     }
     this.#turning = false;
-    if (this.node !== node) return;
+    if (this.machine !== machine) return;
     this.#around.watcher.onTurn(this);
     this.#arm();
   }
 
-  #carryOut(effect: LedgerEffect): void {
-    const { watcher, links } = this.#around;
-    watcher.onEffect(this, effect);
+  #carryOut(effect: ProcessEffect): void {
+    const { watcher, streams, world } = this.#around;
     switch (effect.kind) {
+      case "dial":
+      case "write":
+      case "prove":
+      case "end":
+      case "destroy":
+        streams.run(this, effect);
+        return;
       case "append": {
         const { type, payload, wall, logical } = effect;
         this.storage?.append({ type, payload, wall, logical });
         return;
       }
-      case "send": {
-        const target = this.#around.byId(effect.to);
-        assert(target !== undefined, "nodes speak to nodes");
-        const { identity } = this;
-        const bytes = encodeBatch(this.#writer, effect.messages);
-        links.send(this.spec.index, target.spec.index, bytes, (batch) =>
-          target.deliver(this.id, identity, batch),
-        );
-        return;
-      }
       case "archive":
+        watcher.onEffect(this, effect);
         this.storage?.store.archive.add(effect.jobId, effect.bytes, this.wall);
         return;
-      case "answer": {
-        const done = this.#answers.get(effect.token);
-        this.#answers.delete(effect.token);
-        done?.(effect.answer);
+      case "answer":
+        this.#askers.answer(effect.token, effect.answer);
         return;
-      }
       case "watched":
-        this.#watchers.get(effect.token)?.(effect.items);
+        this.#askers.tell(effect.token, effect.items);
+        return;
+      case "idle":
+        // Its process ends in the next turn: this one is not over yet.
+        this.#after(0, "step", this.#onIdle);
+        return;
+      case "log":
+        world.note(`${this.id} ${effect.event} ${JSON.stringify(effect.fields)}`);
         return;
       default:
+        watcher.onEffect(this, effect);
     }
   }
 
-  deliver(from: NodeId, identity: string, bytes: Uint8Array): void {
-    if (!this.serves) return;
-    this.#inLife(false, () => {
-      const decoded = decodeBatch(bytes);
-      assert(
-        decoded.ok,
-        `what a node sends can be read${decoded.ok ? "" : `: ${decoded.problem}`}`,
-      );
-      const { messages } = decoded;
-      this.#input({ kind: "messages", from, identity, messages });
-    });
+  deliver(life: number, input: LinkInput): void {
+    if (this.life !== life || !this.serves) return;
+    this.#inLife(false, () => this.#input(input));
   }
 
   #arm(): void {
-    const { node, storage } = this;
-    if (node === null || storage === null) return;
-    const due = Math.min(node.nextDeadline() ?? Number.POSITIVE_INFINITY, storage.nextDeadline());
+    const { machine, storage } = this;
+    if (machine === null || storage === null) return;
+    const due = Math.min(
+      machine.nextDeadline() ?? Number.POSITIVE_INFINITY,
+      storage.nextDeadline(),
+    );
     if (due === Number.POSITIVE_INFINITY) return;
     const { world } = this.#around;
     // Rounding must not leave the clock a hair short of the deadline.
@@ -345,16 +378,16 @@ export class LedgerProcess {
   }
 
   #onTimer(): void {
-    const { node, storage } = this;
-    if (node === null || storage === null) return;
+    const { machine, storage } = this;
+    if (machine === null || storage === null) return;
     const now = this.local;
     this.#turning = true;
     if (storage.nextDeadline() <= now) storage.step({ kind: "tick" });
-    if ((node.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now) {
-      node.take({ kind: "tick" }, now, this.wall);
+    if ((machine.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now) {
+      machine.take({ kind: "tick" }, now, this.wall);
     }
     this.#turning = false;
-    if (this.node === node) this.#settle();
+    if (this.machine === machine) this.#settle();
   }
 
   #after(delayMs: number, name: EventName, run: () => void): void {
@@ -404,17 +437,11 @@ export class LedgerProcess {
   }
 
   /** As at SIGTERM: `then` runs when others lead its groups, or after the time a node waits for that. */
-  giveUp(then: () => void): void {
+  leave(then: () => void): void {
     if (this.state !== "up") return;
-    this.#around.world.note(`${this.id} gives up`);
-    this.#input({ kind: "giveUp", group: null });
-    const until = this.#around.world.now + HAND_OVER_MS_MAX;
-    const look = (): void => {
-      const isDone = (this.node?.handingOver ?? 0) === 0;
-      if (isDone || this.#around.world.now >= until) then();
-      else this.#after(HAND_OVER_LOOK_MS, "step", look);
-    };
-    this.#after(HAND_OVER_LOOK_MS, "step", look);
+    this.#around.world.note(`${this.id} leaves`);
+    this.#onIdle = then;
+    this.#input({ kind: "leave" });
   }
 
   /** Kill: what was written stays readable. Power loss: what was not synced is at chance's mercy. */
@@ -424,30 +451,27 @@ export class LedgerProcess {
     if (power) {
       this.disk.powerLoss();
       this.clock.reboot(this.#around.world.now);
+      this.powered = false;
     }
-    this.#end();
+    this.#end(power);
   }
 
   #dieOfDisk(why: string): void {
     if (this.state === "down") return;
     this.#around.world.note(`${this.id} dies: ${why}`);
     this.disk.dropCaches();
-    this.#end();
+    this.#end(false);
   }
 
-  #end(): void {
+  #end(power: boolean): void {
     this.state = "down";
-    this.node = null;
+    this.machine = null;
+    this.#connectAt = Number.POSITIVE_INFINITY;
     this.storage = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#stash = [];
-    this.#around.links.breakAll(this.spec.index);
-    const answers = this.#answers;
-    this.#answers = new Map();
-    for (const done of answers.values()) done(null);
-    const watchers = [...this.#watchers.values()];
-    this.#watchers.clear();
-    for (const told of watchers) told(null);
+    this.#around.streams.abandon(this.spec.index, power);
+    this.#askers.end();
   }
 
   /** The disk is gone; the next start finds an empty one, and was told to join. */

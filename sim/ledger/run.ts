@@ -12,6 +12,7 @@ import { Violations } from "../cluster/checkers/violations.ts";
 import type { RunResult } from "../cluster/run.ts";
 import { NodeClock } from "../kernel/clock.ts";
 import { Network } from "../kernel/network.ts";
+import { Streams } from "../kernel/streams.ts";
 import { World } from "../kernel/world.ts";
 import { LedgerCheckers } from "./checkers.ts";
 import { LedgerClients } from "./clients.ts";
@@ -19,7 +20,8 @@ import { LedgerDisk } from "./disk.ts";
 import { LedgerFaults } from "./faults.ts";
 import { Finale } from "./finale.ts";
 import { LedgerHistory } from "./history.ts";
-import { Links } from "./links.ts";
+import { secretOf } from "./keys.ts";
+import { addressOf } from "./machine.ts";
 import { FakeManager } from "./manager.ts";
 import { ledgerRulesWithout } from "./mutants.ts";
 import { LedgerProcess, type LedgerSurroundings } from "./node.ts";
@@ -77,15 +79,14 @@ class LedgerRun {
     this.world = new World(options.seed);
     const { world } = this;
     this.#violations = new Violations(world);
-    this.checkers = new LedgerCheckers(this.#violations);
-    const count = plan.sites.length;
-    const network = new Network(count, world.random.fork("net"));
-    const links = new Links(world, network, count, plan.linkMode);
-    const byName = new Map<NodeId, LedgerProcess>();
+    const network = new Network(plan.sites.length, world.random.fork("net"));
+    const hosts = new Map<string, LedgerProcess>();
+    const streams = new Streams(world, network, world.random.fork("streams"), hosts);
+    this.checkers = new LedgerCheckers(this.#violations, streams);
     const { checkers } = this;
-    const around = { world, links, watcher: checkers, byId: (id: NodeId) => byName.get(id) };
+    const around = { world, streams, watcher: checkers };
     this.processes = plan.sites.map((_, index) => this.#process(index, around));
-    for (const process of this.processes) byName.set(process.id, process);
+    for (const process of this.processes) hosts.set(addressOf(process.index), process);
     this.history = new LedgerHistory(world, checkers, this.#violations, plan);
     checkers.onCreated = (jobId, spec) => this.history.onFounded(jobId, keyOf(spec));
     const manager = new FakeManager(world, this.#violations, world.random.fork("manager"));
@@ -96,25 +97,34 @@ class LedgerRun {
     const watched = { world, processes, checkers, violations: this.#violations };
     this.#watchers = new LedgerWatchers(watched, world.random.fork("watchers"));
     const { clients } = this;
-    this.#faults = new LedgerFaults({ world, network, links, processes, checkers, clients, plan });
+    this.#faults = new LedgerFaults({
+      world,
+      network,
+      streams,
+      processes,
+      checkers,
+      clients,
+      plan,
+    });
   }
 
   #process(index: number, around: LedgerSurroundings): LedgerProcess {
     const { plan } = this;
     const all = ledgerRulesWithout(this.#options.mutant);
-    const { vsr, wal: walRules, store: storeRules, idempotency, node } = all;
+    const { vsr, wal: walRules, store: storeRules, idempotency, node, link, process } = all;
     const random = this.world.random.fork(`machine/${index}`);
     const rate = 1 + (random.float() - 0.5) * plan.clockDrift;
     const clock = new NodeClock(random.float() * 1_000_000, rate);
     const disk = new LedgerDisk(plan.disk, random.fork("disk"));
-    const { sites, shards, config, wal, checkpointEveryMs, sliceGroupsMax } = plan;
+    const { sites, shards, config, wal, checkpointEveryMs, sliceGroupsMax, queue } = plan;
     const id = sites[index]?.node as NodeId;
     const spec = {
       ...{ index, id, sites, shards, config, wal, walRules, storeRules },
       ...{ checkpointEveryMs, sliceGroupsMax },
       ...{ rules: { vsr, idempotency, node }, checkpointsKept: 2 },
+      ...{ linkRules: link, processRules: process, queue },
     };
-    return new LedgerProcess(spec, around, clock, disk);
+    return new LedgerProcess(spec, around, clock, disk, [secretOf(0)]);
   }
 
   play(): Violation | null {

@@ -5,12 +5,16 @@
  */
 
 import type { Millis } from "../../src/core/base/brand.ts";
+import type { Random } from "../../src/core/base/random.ts";
 import type { CheckpointHeader } from "../../src/core/ledger/log/checkpoint.ts";
 import type { FileEffect, FileResult } from "../../src/core/ledger/log/files.ts";
+import type { WalConfig } from "../../src/core/ledger/log/limits.ts";
 import { RECORD_TYPES } from "../../src/core/ledger/log/record-types.ts";
 import type { Recovered } from "../../src/core/ledger/log/recovery.ts";
+import type { WalRules } from "../../src/core/ledger/log/rules.ts";
 import { segmentIdOf, segmentName } from "../../src/core/ledger/log/segment.ts";
 import type { WalEntry } from "../../src/core/ledger/log/writer-types.ts";
+import type { StoreRules } from "../../src/core/ledger/store/rules.ts";
 import { LedgerStore } from "../../src/core/ledger/store/store.ts";
 import type {
   StoreEvent,
@@ -72,6 +76,17 @@ interface Proof {
   readonly provenOffset: number;
 }
 
+export interface StorageSpec {
+  readonly index: number;
+  readonly wal: WalConfig;
+  readonly walRules: WalRules;
+  readonly storeRules: StoreRules;
+  readonly checkpointEveryMs: number;
+  readonly checkpointsKept: number;
+}
+
+/** Longer than any run. */
+const ARCHIVE_KEEP_MS = 400 * 86_400_000;
 const NOTHING = new Uint8Array(0);
 
 export class Storage {
@@ -252,6 +267,23 @@ function segmentOf(path: string): number | null {
   return path.startsWith("wal/") ? segmentIdOf(path.slice("wal/".length)) : null;
 }
 
-export function identityText(index: number): string {
+export function storeOptions(spec: StorageSpec, random: Random): StoreOptions {
+  const { index, wal, walRules, storeRules, checkpointEveryMs, checkpointsKept } = spec;
+  const due = checkpointEveryMs === 0 ? Number.POSITIVE_INFINITY : checkpointEveryMs;
+  return {
+    identity: identityText(index),
+    log: { ...wal, fullDisk: "wait" },
+    checkpoint: {
+      intervalEntries: Number.POSITIVE_INFINITY,
+      intervalMs: due * (0.5 + random.float()),
+      keptMax: checkpointsKept,
+    },
+    archiveKeepMs: ARCHIVE_KEEP_MS,
+    logRules: walRules,
+    rules: storeRules,
+  };
+}
+
+function identityText(index: number): string {
   return (index + 1).toString(16).padStart(16, "0");
 }

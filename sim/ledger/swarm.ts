@@ -14,9 +14,10 @@ import { SHARD_COUNT } from "../../src/core/ledger/keys/key.ts";
 import { type WalConfig, walConfig } from "../../src/core/ledger/log/limits.ts";
 import { LEDGER_NODE_DEFAULTS } from "../../src/core/ledger/node/config.ts";
 import type { LedgerNodeConfig } from "../../src/core/ledger/node/types.ts";
+import { QUEUE_LIMITS, type QueueLimits } from "../../src/core/tiers/link/limits.ts";
 import { CALM_LINKS, type LinkFaults } from "../kernel/network.ts";
+import type { StreamFaults } from "../kernel/streams.ts";
 import type { DiskSpace, LedgerDiskFaults } from "./disk.ts";
-import type { LinkMode } from "./links.ts";
 
 export type LedgerFault =
   | {
@@ -58,6 +59,10 @@ export type LedgerFault =
       readonly what: "crash" | "pause" | "isolate" | "isolateAndRestart";
       readonly forMs: number;
     }
+  /** New secrets on all nodes, in three steps. */
+  | { readonly kind: "rotateKeys"; readonly stepMs: number }
+  /** Started with a list of nodes that nobody else has. */
+  | { readonly kind: "misconfigured"; readonly node: number; readonly forMs: number }
   | { readonly kind: "restartAll"; readonly power: boolean; readonly spreadMs: number };
 
 interface TimedLedgerFault {
@@ -74,7 +79,9 @@ export interface LedgerPlan {
   readonly sliceGroupsMax: number;
   readonly disk: LedgerDiskFaults;
   readonly links: LinkFaults;
-  readonly linkMode: LinkMode;
+  readonly streams: StreamFaults;
+  /** What may wait for one peer; small ones overflow. */
+  readonly queue: QueueLimits;
   readonly clockDrift: number;
   /** Wall clocks are set right every few seconds; else they run free and jump by hours. */
   readonly wallDisciplined: boolean;
@@ -129,7 +136,8 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
     checkpointEveryMs: random.pick([0, 8_000, 20_000, 60_000]),
     sliceGroupsMax: random.fork("slices").pick([1, 2, 5, 128]),
     links: drawLinks(random.fork("links")),
-    linkMode: random.pick(["streams", "streams", "datagrams"]),
+    streams: drawStreams(random.fork("streams")),
+    queue: drawQueue(random.fork("queue")),
     damagedMax: Math.floor((replicas - 1) / 2),
     clients: 2 + random.below(3),
     thinkMs,
@@ -222,9 +230,26 @@ function drawLinks(random: Random): LinkFaults {
     ...CALM_LINKS,
     latencyMeanMs: random.pick([0.5, 5, 40]),
     loss: random.pick([0, 0, 0.02, 0.1]),
-    duplication: some(random, 0.5, 0.1),
+    corruption: some(random, 0.3, 0.002),
     reorder: some(random, 0.5, 0.2),
     reorderMsMax: random.pick([20, 200, 2_000]),
+  };
+}
+
+function drawStreams(random: Random): StreamFaults {
+  return {
+    split: some(random, 0.5, 0.1),
+    drainMsMax: random.pick([0, 20, 2_000]),
+    patienceMs: random.pick([0, 3_000, 15_000]),
+  };
+}
+
+function drawQueue(random: Random): QueueLimits {
+  if (random.chance(0.6)) return QUEUE_LIMITS;
+  return {
+    bytesMax: random.pick([2_000, 20_000]),
+    entriesMax: random.pick([4, 64]),
+    inHandBytesMax: random.pick([1_000, 8_000]),
   };
 }
 
@@ -241,6 +266,8 @@ const KINDS: readonly (readonly [LedgerFault["kind"], number])[] = [
   ["wallJump", 1],
   ["leaderTrouble", 4],
   ["restartAll", 0.5],
+  ["rotateKeys", 0.5],
+  ["misconfigured", 0.5],
 ];
 
 /** A seed may be wild for its first faults; a whole run of that costs much and shows little more. */
@@ -305,6 +332,10 @@ function drawFault(kind: LedgerFault["kind"], random: Random, range: FaultRange)
       const what = random.pick(["crash", "pause", "isolate", "isolateAndRestart"] as const);
       return { kind, draw: random.uint32(), what, forMs };
     }
+    case "rotateKeys":
+      return { kind, stepMs: random.pick([50, 1_000, 5_000]) };
+    case "misconfigured":
+      return { kind, node, forMs };
     case "restartAll":
       return { kind, power: random.chance(0.7), spreadMs: random.pick([10, 1_000, 5_000]) };
   }

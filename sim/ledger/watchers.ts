@@ -70,7 +70,8 @@ export class LedgerWatchers {
     };
     const token = process.watch({ scope, after, since: "start" }, room, (items) => {
       if (!open) return;
-      if (items === null) {
+      // A node that is about to go sends whoever comes to another.
+      if (items === null || items.some(isGoing)) {
         end(SLOW_MS_MAX);
         return;
       }
@@ -140,4 +141,8 @@ export class LedgerWatchers {
     }
     return null;
   }
+}
+
+function isGoing(item: WatchItem): boolean {
+  return item.kind === "refused" && item.why.includes("going down");
 }

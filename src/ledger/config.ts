@@ -3,7 +3,6 @@
  * with its place in the file, before a socket opens or a byte is written.
  */
 
-import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { dirname, resolve } from "node:path";
@@ -18,7 +17,6 @@ import {
   IDEMPOTENCY_PROFILES,
   type IdempotencyProfileName,
 } from "../core/ledger/keys/config.ts";
-import { SHARD_COUNT } from "../core/ledger/keys/key.ts";
 import { CHECKPOINT_DEFAULTS } from "../core/ledger/log/checkpoint.ts";
 import { LEDGER_NODE_DEFAULTS } from "../core/ledger/node/config.ts";
 import type { LedgerNodeConfig } from "../core/ledger/node/types.ts";
@@ -113,7 +111,7 @@ const schema = z.strictObject({
 
 type ConfigFile = z.infer<typeof schema>;
 
-export interface PeerConfig {
+interface PeerConfig {
   readonly name: NodeId;
   readonly region: string;
   readonly address: Address;
@@ -326,16 +324,4 @@ export function sitesOf(config: LedgerConfig): readonly Site[] {
   const self = { node: config.name, region: config.region };
   const others = config.peers.map((peer) => ({ node: peer.name, region: peer.region }));
   return [self, ...others].sort((a, b) => (a.node < b.node ? -1 : 1));
-}
-
-/** What all nodes must agree on before they replicate to each other. */
-export function describeLedger(config: LedgerConfig): {
-  readonly digest: string;
-  readonly described: string;
-} {
-  const { replicas, fewGates } = config.node;
-  const nodes = sitesOf(config).map(({ node, region }) => `${node}@${region}`);
-  const described = `${nodes.join(" ")}, ${replicas} replicas, few nodes: ${fewGates}`;
-  const hash = createHash("sha256").update(`${described}, ${SHARD_COUNT} shards`);
-  return { digest: hash.digest("hex").slice(0, 32), described: described.slice(0, 500) };
 }

@@ -5,22 +5,14 @@ import type { GroupId } from "../core/ledger/group/messages.ts";
 import type { LogView } from "../core/ledger/log/log.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerStatus } from "../core/ledger/node/types.ts";
+import { describeLedger } from "../core/tiers/process/describe-ledger.ts";
+import type { PeerView, ProcessCounts } from "../core/tiers/process/types.ts";
 import type { AuditCounts } from "../host/ports/audit.ts";
-import { describeLedger, type LedgerConfig } from "./config.ts";
+import { type LedgerConfig, sitesOf } from "./config.ts";
 import type { Driver } from "./driver.ts";
-import type { Peers, PeerView } from "./peers.ts";
 import type { Store } from "./store.ts";
 
 const GROUPS_LISTED_MAX = 10_000;
-
-export interface HostCounts {
-  requests: number;
-  answers: number;
-  commits: number;
-  alarms: number;
-  /** Batches of peers that were not taken because the disk was behind. */
-  shed: number;
-}
 
 export interface HostStatus {
   readonly name: string;
@@ -32,7 +24,7 @@ export interface HostStatus {
   readonly leaseMs: number;
   readonly encryption: string;
   readonly ledger: LedgerStatus;
-  readonly counts: HostCounts;
+  readonly counts: ProcessCounts;
   readonly audit: AuditCounts;
   readonly waiting: number;
   readonly turns: number;
@@ -65,14 +57,13 @@ export function hostStatus(parts: {
   readonly config: LedgerConfig;
   readonly driver: Driver;
   readonly store: Store;
-  readonly peers: Peers;
-  readonly counts: HostCounts;
   readonly audit: AuditCounts;
-  readonly waiting: number;
 }): HostStatus {
-  const { config, driver, store, peers, counts, audit, waiting } = parts;
-  const { digest, described } = describeLedger(config);
-  const ledger = driver.node.status();
+  const { config, driver, store, audit } = parts;
+  const { machine } = driver;
+  const { counts, waiting, encryption } = machine;
+  const { digest, described } = describeLedger(sitesOf(config), config.node);
+  const ledger = machine.node.status();
   const wal = store.logView();
   const durableLag = wal.nextLsn - 1 - wal.durableLsn;
   return {
@@ -83,9 +74,9 @@ export function hostStatus(parts: {
     digest,
     nodes: described,
     leaseMs: config.node.vsr.leaseMs,
-    encryption: peers.encryption,
+    encryption,
     ledger,
-    counts: { ...counts },
+    counts,
     audit,
     waiting,
     turns: driver.turns,
@@ -97,7 +88,7 @@ export function hostStatus(parts: {
       localLsn,
       createdAt,
     })),
-    peers: peers.view(),
+    peers: machine.peers(),
   };
 }
 

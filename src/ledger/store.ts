@@ -191,11 +191,6 @@ export class Store {
     await this.#release();
   }
 
-  /** Records that have found no room in the queue yet: the disk is behind. */
-  get waiting(): number {
-    return this.#machine.congested ? this.#machine.view().waiting : 0;
-  }
-
   logView(): LogView {
     return this.#machine.view();
   }

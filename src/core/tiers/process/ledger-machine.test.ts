@@ -1,0 +1,307 @@
+import { describe, expect, it } from "vitest";
+import { checksumAead } from "../../../wire/checksum-aead.ts";
+import type { Hello } from "../../../wire/hello.ts";
+import { KeyRing } from "../../../wire/key-ring.ts";
+import { MESSAGES, type MessageName, type StreamEnvelope } from "../../../wire/registry.ts";
+import { generate } from "../../../wire/testing/generate.ts";
+import { CAPABILITIES, PROTOCOL } from "../../../wire/version.ts";
+import { millis } from "../../base/brand.ts";
+import { address, type NodeId, nodeId } from "../../base/ids.ts";
+import { Random } from "../../base/random.ts";
+import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../../ledger/node/config.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
+import { Connection } from "../link/connection.ts";
+import { QUEUE_LIMITS } from "../link/limits.ts";
+import { LINK_RULES } from "../link/rules.ts";
+import { Pipes } from "../link/testing/pipes.ts";
+import type { StreamId } from "../link/types.ts";
+import { describeLedger } from "./describe-ledger.ts";
+import { LedgerMachine } from "./ledger-machine.ts";
+import { PROCESS_RULES } from "./rules.ts";
+import type { ProcessEffect, ProcessInput } from "./types.ts";
+
+const SECRET = "gh7Kq2-vT9xLw4Zm";
+const NAMES = ["n0", "n1", "n2"];
+const STEP_MS = 20;
+const WALL = 1_700_000_000_000;
+
+const made = KeyRing.create(checksumAead, [SECRET], "test");
+if (!made.ok) throw new Error(made.problem);
+const { ring } = made;
+
+function helloOf(node: string, datacenter: string): Hello {
+  return {
+    ...{ cluster: "c", environment: "e", nodeVersion: "0", datacenter },
+    ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
+    capabilities: CAPABILITIES.filter((one) => one !== "compression"),
+    ...{ node, address: `${node}:1`, role: "gate" },
+  };
+}
+
+function entropyOf(random: Random): (count: number) => Uint8Array {
+  return (count) => Uint8Array.from({ length: count }, () => random.below(256));
+}
+
+/** Three nodes over streams of bytes, on disks that are durable at once unless told otherwise. */
+class Ledger {
+  readonly pipes = new Pipes();
+  readonly machines: LedgerMachine[];
+  readonly answers: LedgerAnswer[] = [];
+  readonly said: string[][] = NAMES.map(() => []);
+  readonly #appended = NAMES.map(() => 0);
+  readonly #sides: ReturnType<Pipes["add"]>[] = [];
+  readonly #random = new Random("ledger");
+  now = millis(1_000);
+  slowDisk = false;
+
+  /** `regions`: where each node says that everybody is. */
+  constructor(regions: (of: number) => readonly string[] = () => ["r0", "r1", "r2"]) {
+    this.machines = NAMES.map((_, index) => this.#machine(index, regions(index)));
+    this.machines.forEach((machine, index) => {
+      this.#sides.push(this.pipes.add(`${NAMES[index]}:1`, (input) => this.take(index, input)));
+      machine.start("found", this.now, WALL);
+    });
+  }
+
+  #machine(index: number, regions: readonly string[]): LedgerMachine {
+    const sites = NAMES.map((node, i) => ({ node: nodeId(node), region: regions[i] ?? "" }));
+    const random = this.#random.fork(`${index}`);
+    const self = nodeId(NAMES[index] ?? "");
+    const config = LEDGER_NODE_DEFAULTS;
+    const peers = sites
+      .filter(({ node }) => node !== self)
+      .map(({ node: name, region }) => ({ name, region, address: address(`${name}:1`) }));
+    return new LedgerMachine(
+      {
+        node: { self, sites, config, boot: "b", rules: LEDGER_RULES, shards: [1] },
+        peers: {
+          hello: helloOf(self, regions[index] ?? ""),
+          ledger: describeLedger(sites, config),
+          ...{ peers, ring, limits: QUEUE_LIMITS },
+          entropy: entropyOf(random.fork("entropy")),
+          compressor: { deflate: (bytes) => bytes, inflate: () => null },
+          rules: { link: LINK_RULES, peers: PROCESS_RULES },
+        },
+      },
+      random,
+    );
+  }
+
+  take(index: number, input: ProcessInput): void {
+    this.machines[index]?.take(input, this.now, WALL + this.now);
+    this.#flush(index);
+  }
+
+  connect(): this {
+    this.machines.forEach((_, index) => {
+      this.take(index, { kind: "connect", identity: `disk ${index}` });
+    });
+    return this.pass(500);
+  }
+
+  ask(index: number, request: LedgerRequest): LedgerAnswer | undefined {
+    const { length } = this.answers;
+    this.take(index, { kind: "request", token: 1, request });
+    for (let i = 0; i < 500 && this.answers.length === length; i++) this.pass(STEP_MS);
+    return this.answers[length];
+  }
+
+  pass(ms: number): this {
+    for (const until = this.now + ms; this.now < until; ) {
+      this.now = millis(this.now + STEP_MS);
+      this.machines.forEach((machine, index) => {
+        if ((machine.nextDeadline() ?? Number.POSITIVE_INFINITY) <= this.now) {
+          this.take(index, { kind: "tick" });
+        }
+      });
+      this.pipes.settle();
+    }
+    return this;
+  }
+
+  #flush(index: number): void {
+    for (;;) {
+      const effects = this.machines[index]?.flush() ?? [];
+      if (effects.length === 0) return;
+      for (const effect of effects) this.#run(index, effect);
+      if (this.slowDisk) continue;
+      const count = this.#appended[index] ?? 0;
+      this.machines[index]?.take({ kind: "durable", count }, this.now, WALL + this.now);
+    }
+  }
+
+  #run(index: number, effect: ProcessEffect): void {
+    const side = this.#sides[index];
+    switch (effect.kind) {
+      case "dial":
+      case "write":
+      case "prove":
+      case "end":
+      case "destroy":
+        if (side !== undefined) this.pipes.run(side, effect);
+        return;
+      case "append":
+        this.#appended[index] = (this.#appended[index] ?? 0) + 1;
+        return;
+      case "answer":
+        this.answers.push(effect.answer);
+        return;
+      case "log":
+        this.said[index]?.push(`${effect.event} ${Object.values(effect.fields).join(" ")}`);
+        return;
+      default:
+        this.said[index]?.push(effect.kind);
+    }
+  }
+}
+
+const submit: LedgerRequest = {
+  kind: "submit",
+  key: "",
+  spec: Uint8Array.of(1),
+  assignedDcs: ["dc1"],
+};
+
+describe("nodes of one ledger", () => {
+  it("hear each other, and answer over streams of bytes", () => {
+    const ledger = new Ledger().connect();
+    for (const machine of ledger.machines) {
+      const states = machine.peers().map(({ up, heard }) => [up, heard]);
+      expect(states).toEqual([
+        [true, true],
+        [true, true],
+      ]);
+    }
+    expect(ledger.ask(1, submit)).toMatchObject({ kind: "committed" });
+  });
+
+  it("refuse whoever knows another ledger, with a reason at both ends", () => {
+    const wrong = ["r0", "r1", "elsewhere"];
+    const ledger = new Ledger((of) => (of === 0 ? wrong : ["r0", "r1", "r2"])).connect();
+    const [n0, n1] = ledger.machines;
+    expect(n0?.peers().every(({ up, heard }) => !up && !heard)).toBe(true);
+    expect(n1?.peers().map(({ up }) => up)).toEqual([false, true]);
+    for (const index of [0, 1]) expect(ledger.said[index]?.join()).toContain("another replica set");
+  });
+
+  it("say once in a while, not with every attempt, that a peer is away", () => {
+    const ledger = new Ledger((of) =>
+      of === 0 ? ["x", "r1", "r2"] : ["r0", "r1", "r2"],
+    ).connect();
+    ledger.pass(20_000);
+    const said = ledger.said[1]?.filter((line) => line.startsWith("peer.down n0")) ?? [];
+    expect(said.length).toBe(1);
+  });
+});
+
+describe("requests", () => {
+  it("are refused before the start and after the word to leave, each once", () => {
+    const ledger = new Ledger().connect();
+    ledger.take(0, { kind: "leave" });
+    ledger.pass(10_000);
+    expect(ledger.said[0]?.filter((line) => line === "idle")).toEqual(["idle"]);
+    expect(ledger.ask(0, submit)).toMatchObject({
+      kind: "retry",
+      why: expect.stringMatching(/going down/),
+    });
+  });
+
+  it("under way are answered when the node goes", () => {
+    const ledger = new Ledger().connect();
+    ledger.pipes.breakAll();
+    ledger.slowDisk = true;
+    ledger.take(0, { kind: "request", token: 9, request: submit });
+    ledger.take(0, { kind: "leave" });
+    ledger.pass(10_000);
+    expect(ledger.answers.length).toBe(1);
+    expect(ledger.machines[0]?.waiting).toBe(0);
+  });
+});
+
+/** A member with the key that says what it likes. */
+class Liar {
+  readonly #ledger: Ledger;
+  readonly #side: ReturnType<Pipes["add"]>;
+  #connection: Connection | null = null;
+  ended = false;
+
+  constructor(ledger: Ledger, seed: number) {
+    this.#ledger = ledger;
+    this.#side = ledger.pipes.add(`liar${seed}:1`, (input) => {
+      if (input.kind === "opened") this.#open(seed);
+      else if (input.kind === "bytes") this.#connection?.onBytes(input.bytes, ledger.now);
+      else if (input.kind === "closed") this.#connection?.onClosed();
+    });
+    const to = address("n0:1");
+    ledger.pipes.run(this.#side, { kind: "dial", stream: 2 as StreamId, to, timeoutMs: 1 });
+    ledger.pipes.settle();
+  }
+
+  #open(seed: number): void {
+    this.#connection = new Connection(
+      {
+        stream: 2 as StreamId,
+        facts: { host: "h", peerUris: null },
+        ...{ side: "client", hello: helloOf("n1", "r1"), ring, markBytes: 1 },
+        entropy: entropyOf(new Random(seed)),
+        compressor: { deflate: (bytes) => bytes, inflate: () => null },
+        emit: (effect) => this.#ledger.pipes.run(this.#side, effect),
+      },
+      {
+        onReady: () => undefined,
+        onMessage: () => undefined,
+        onEnd: () => {
+          this.ended = true;
+        },
+      },
+      this.#ledger.now,
+    );
+  }
+
+  say(message: StreamEnvelope): void {
+    this.#connection?.send(message, this.#ledger.now);
+    this.#ledger.pipes.settle();
+  }
+}
+
+describe("a member with the key", () => {
+  it("cannot make a node throw, whatever it says in whatever order", () => {
+    const names = Object.keys(MESSAGES) as MessageName[];
+    const ledger = new Ledger().connect();
+    const { digest, described } = describeLedger(
+      NAMES.map((node, i) => ({ node: node as NodeId, region: `r${i}` })),
+      LEDGER_NODE_DEFAULTS,
+    );
+    const value = { digest, described, identity: "disk 1" };
+    for (let seed = 0; seed < 300; seed++) {
+      const random = new Random(seed);
+      const liar = new Liar(ledger, seed);
+      if (random.chance(0.7)) liar.say({ name: "ledgerOpening", correlation: 1, value });
+      for (let i = 0; i < 5; i++) {
+        const name = random.pick(names);
+        const correlation = random.pick([0, 1, 2 ** 31, Number.MAX_SAFE_INTEGER]);
+        const drawn = generate(MESSAGES[name].type as (typeof MESSAGES)["refusal"]["type"], random);
+        liar.say({ name, correlation, value: drawn } as StreamEnvelope);
+      }
+    }
+    ledger.pass(5_000);
+    expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
+  });
+
+  it("is not heard before its opening", () => {
+    const ledger = new Ledger().connect();
+    const liar = new Liar(ledger, 1);
+    liar.say({ name: "ledgerBatch", correlation: 0, value: Uint8Array.of(255) });
+    expect(liar.ended).toBe(true);
+    expect(ledger.said[0]?.join()).toContain("begins with its opening");
+  });
+
+  it("is told why in words that fit the wire, however long its own are", () => {
+    const ledger = new Ledger().connect();
+    const liar = new Liar(ledger, 2);
+    const value = { digest: "other", described: "ß".repeat(250), identity: "x" };
+    liar.say({ name: "ledgerOpening", correlation: 1, value });
+    expect(liar.ended).toBe(true);
+    expect(ledger.said[0]?.join()).toContain("another replica set");
+  });
+});

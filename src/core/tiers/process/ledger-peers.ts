@@ -1,0 +1,278 @@
+/**
+ * All peers of a ledger node over secured streams: the same secrets, greeting and checks as every other
+ * connection of a cluster, then one more: both sides must know the same ledger. A connection is refused
+ * with a reason that both sides log.
+ */
+
+import type { Compressor } from "../../../host/ports/compressor.ts";
+import type { Hello } from "../../../wire/hello.ts";
+import type { KeyRing } from "../../../wire/key-ring.ts";
+import { encodeStreamMessage, type StreamEnvelope } from "../../../wire/registry.ts";
+import type { Entropy } from "../../../wire/seal.ts";
+import type { Millis } from "../../base/brand.ts";
+import { ByteWriter } from "../../base/bytes.ts";
+import type { Address, NodeId } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import { decodeBatch, encodeBatches } from "../../ledger/node/codec.ts";
+import type { NodeMessage } from "../../ledger/node/messages.ts";
+import type { QueueLimits } from "../link/limits.ts";
+import { type Incoming, Links } from "../link/links.ts";
+import type { LinkRules } from "../link/rules.ts";
+import type { LinkInput, StreamId } from "../link/types.ts";
+import type { LedgerDescription } from "./describe-ledger.ts";
+import type { ProcessRules } from "./rules.ts";
+import type { LogLevel, PeerView, ProcessEffect } from "./types.ts";
+
+/** One frame's worth of messages; more go into the next. */
+const BATCH_BYTES = 524_288;
+/** The same word about the same peer is logged again after this. */
+const REPEAT_LOG_MS = 30_000;
+const REPEATS_MAX = 1_000;
+
+interface LedgerPeer {
+  readonly name: NodeId;
+  readonly region: string;
+  readonly address: Address;
+}
+
+export interface LedgerPeersOptions {
+  readonly hello: Hello;
+  /** Told when a link opens. */
+  readonly ledger: LedgerDescription;
+  readonly peers: readonly LedgerPeer[];
+  readonly ring: KeyRing;
+  readonly entropy: Entropy;
+  readonly compressor: Compressor;
+  readonly limits: QueueLimits;
+  readonly rules: { readonly link: LinkRules; readonly peers: ProcessRules };
+}
+
+/** Whoever wants to see what passes between a node and its links; production has nobody. */
+export interface PeersWatcher {
+  /** The node has so many batches for a peer. */
+  readonly onSend: (to: NodeId, messages: readonly NodeMessage[], batches: number) => void;
+  /** A batch was handed to the network, in its envelope. */
+  readonly onSent: (stream: StreamId, message: Uint8Array) => void;
+  /** A peer's batch is handed to the node. */
+  readonly onTaken: (stream: StreamId, batch: Uint8Array) => void;
+}
+
+interface PeersHandlers {
+  readonly emit: (effect: ProcessEffect) => void;
+  /** `identity`: of the sender's data directory. */
+  readonly onMessages: (from: NodeId, identity: string, messages: readonly NodeMessage[]) => void;
+  /** Why a peer with this data directory is not heard; null when it is. */
+  readonly refuseIdentity: (peer: NodeId, identity: string) => string | null;
+}
+
+/** Who speaks on a connection that came in. */
+interface Caller {
+  readonly name: NodeId;
+  readonly identity: string;
+}
+
+export class LedgerPeers {
+  readonly #options: LedgerPeersOptions;
+  readonly #handlers: PeersHandlers;
+  readonly #links: Links;
+  readonly #byName = new Map<string, LedgerPeer>();
+  readonly #callers = new Map<StreamId, Caller>();
+  /** The connection each peer keeps to us; a newer one replaces it. */
+  readonly #heard = new Map<NodeId, StreamId>();
+  readonly #received = new Map<NodeId, number>();
+  readonly #loggedAt = new Map<string, number>();
+  readonly #writer = new ByteWriter(BATCH_BYTES * 2);
+  #identity = "";
+  #now = 0 as Millis;
+  watcher: PeersWatcher | null = null;
+
+  constructor(options: LedgerPeersOptions, handlers: PeersHandlers, random: Random) {
+    this.#options = options;
+    this.#handlers = handlers;
+    for (const peer of options.peers) this.#byName.set(peer.name, peer);
+    const { hello, ring, entropy, compressor, limits, rules } = options;
+    this.#links = new Links(
+      { hello, ring, entropy, compressor, limits, rules: rules.link, emit: handlers.emit },
+      {
+        refusePeer: (peer, { node }) => {
+          const { address } = this.#byName.get(peer) as LedgerPeer;
+          return node === peer ? null : `the node at ${address} is called "${node}"`;
+        },
+        opening: () => {
+          const value = { ...this.#options.ledger, identity: this.#identity };
+          return { name: "ledgerOpening", correlation: 1, value };
+        },
+        refuseOpened: (_peer, { name }) =>
+          name === "ledgerOpened" ? null : `a ledger does not answer with ${name}`,
+        onSent: (stream, message) => this.watcher?.onSent(stream, message),
+        onUp: (peer) => this.#onUp(peer as NodeId),
+        onDown: (peer, problem) => this.#onDown(peer as NodeId, problem),
+        onDropped: (peer, count) => {
+          this.#say(
+            "warn",
+            "peer.dropped",
+            peer,
+            `${count} batches or more: it takes them too slowly`,
+          );
+        },
+        onRequest: (incoming) => this.#onRequest(incoming),
+        onMessage: (incoming) => this.#onBatch(incoming),
+        onGone: (stream, name, problem) => this.#onGone(stream, name, problem),
+      },
+      random,
+    );
+    for (const { name, address } of options.peers) this.#links.keep(name, address);
+  }
+
+  get encryption(): string {
+    return this.#links.ring.encryption;
+  }
+
+  /** For the connections to come. */
+  useRing(ring: KeyRing): void {
+    this.#links.useRing(ring);
+  }
+
+  /** `identity`: of our own data directory, which is durable. */
+  connect(identity: string, now: Millis): void {
+    this.#now = now;
+    this.#identity = identity;
+    this.#links.call(now);
+  }
+
+  send(to: NodeId, messages: readonly NodeMessage[], now: Millis): void {
+    if (!this.#byName.has(to)) return;
+    this.#now = now;
+    const batches = encodeBatches(this.#writer, messages, BATCH_BYTES);
+    this.watcher?.onSend(to, messages, batches.length);
+    for (const value of batches) {
+      const batch = { name: "ledgerBatch", correlation: 0, value } as const;
+      this.#links.send(to, encodeStreamMessage(batch, this.#writer), now);
+    }
+  }
+
+  take(input: LinkInput, now: Millis): void {
+    this.#now = now;
+    this.#links.take(input, now);
+  }
+
+  tick(now: Millis): void {
+    this.#now = now;
+    this.#links.tick(now);
+  }
+
+  nextDeadline(): number | null {
+    return this.#links.nextDeadline();
+  }
+
+  view(): readonly PeerView[] {
+    return this.#options.peers.map(({ name, region, address }) => {
+      const link = this.#links.view(name);
+      const heard = this.#heard.has(name);
+      const receivedBatches = this.#received.get(name) ?? 0;
+      return { name, region, address, ...link, heard, receivedBatches };
+    });
+  }
+
+  #onUp(peer: NodeId): void {
+    const { address } = this.#byName.get(peer) as LedgerPeer;
+    this.#handlers.emit(logged("info", "peer.up", { peer, address }));
+    this.#handlers.emit({ kind: "peer", peer, up: true });
+  }
+
+  #onDown(peer: NodeId, problem: string): void {
+    this.#say("warn", "peer.down", peer, problem);
+    this.#handlers.emit({ kind: "peer", peer, up: false });
+  }
+
+  #onGone(stream: StreamId, name: string, problem: string | null): void {
+    const caller = this.#callers.get(stream);
+    this.#callers.delete(stream);
+    if (caller !== undefined && this.#heard.get(caller.name) === stream) {
+      this.#heard.delete(caller.name);
+    }
+    if (problem !== null) this.#say("warn", "peer.refused", name, problem);
+  }
+
+  #onBatch({ stream, message }: Incoming): void {
+    const caller = this.#callers.get(stream);
+    if (caller === undefined || message.name !== "ledgerBatch") {
+      const problem =
+        caller === undefined
+          ? "a connection of a ledger begins with its opening"
+          : `a ledger does not send ${message.name}`;
+      this.#links.destroy(stream, problem, this.#now);
+      return;
+    }
+    const batch = decodeBatch(message.value);
+    if (!batch.ok) {
+      this.#links.destroy(stream, batch.problem, this.#now);
+      return;
+    }
+    const { name, identity } = caller;
+    this.#received.set(name, (this.#received.get(name) ?? 0) + 1);
+    this.watcher?.onTaken(stream, message.value);
+    this.#handlers.onMessages(name, identity, batch.messages);
+  }
+
+  /** A caller that belongs to this ledger is heard from now on. */
+  #onRequest(incoming: Incoming): void {
+    const { stream, peer, message } = incoming;
+    const known = this.#byName.get(peer.node);
+    const problem = this.#openingProblem(message, peer, known);
+    if (problem !== null || known === undefined || message.name !== "ledgerOpening") {
+      const text = problem ?? "unknown";
+      this.#links.refuse(incoming, "LEDGER", text, this.#now);
+      this.#say("error", "peer.refused", peer.node, text);
+      return;
+    }
+    const { name } = known;
+    const former = this.#heard.get(name);
+    if (former !== undefined && former !== stream) this.#links.close(former, this.#now);
+    this.#heard.set(name, stream);
+    this.#callers.set(stream, { name, identity: message.value.identity });
+    const value = { node: this.#options.hello.node };
+    const { correlation } = message;
+    this.#links.answer(stream, { name: "ledgerOpened", correlation, value }, this.#now);
+  }
+
+  #openingProblem(
+    message: StreamEnvelope,
+    { node, datacenter }: Hello,
+    known: LedgerPeer | undefined,
+  ): string | null {
+    const { hello, ledger, rules } = this.#options;
+    if (message.name !== "ledgerOpening") return "a connection of a ledger begins with its opening";
+    if (node === hello.node) return `two nodes are called "${node}"`;
+    const { digest, described, identity } = message.value;
+    const agrees = digest === ledger.digest || !rules.peers.digestCompared;
+    if (known === undefined || !agrees) {
+      return (
+        `another replica set: ${node} has [${described}], ${hello.node} has ` +
+        `[${ledger.described}]; make name, region, peers, replicas and fewNodes agree on all nodes`
+      );
+    }
+    if (known.region === datacenter) return this.#handlers.refuseIdentity(known.name, identity);
+    return (
+      `${node} says it is in ${datacenter}; ${hello.node} (${hello.datacenter}) has it in ` +
+      known.region
+    );
+  }
+
+  #say(level: LogLevel, event: string, peer: string, problem: string): void {
+    const key = `${event} ${peer} ${problem}`;
+    const before = this.#loggedAt.get(key) ?? Number.NEGATIVE_INFINITY;
+    if (this.#now - before < REPEAT_LOG_MS) return;
+    if (this.#loggedAt.size >= REPEATS_MAX) this.#loggedAt.clear();
+    this.#loggedAt.set(key, this.#now);
+    this.#handlers.emit(logged(level, event, { peer, problem }));
+  }
+}
+
+function logged(
+  level: LogLevel,
+  event: string,
+  fields: Readonly<Record<string, string>>,
+): ProcessEffect {
+  return { kind: "log", level, event, fields };
+}

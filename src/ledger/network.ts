@@ -1,0 +1,68 @@
+/** What the ledger's machine is told of the network: who it is, whom it calls, with which keys. */
+
+import { randomBytes } from "node:crypto";
+import { QUEUE_LIMITS } from "../core/tiers/link/limits.ts";
+import { LINK_RULES } from "../core/tiers/link/rules.ts";
+import { describeLedger } from "../core/tiers/process/describe-ledger.ts";
+import type { LedgerPeersOptions } from "../core/tiers/process/ledger-peers.ts";
+import { PROCESS_RULES } from "../core/tiers/process/rules.ts";
+import { deflate } from "../host/deflate.ts";
+import { nodeAead } from "../host/node-aead.ts";
+import type { Log } from "../host/ports/log.ts";
+import { warnOfExposure } from "../host/secret-exposure.ts";
+import { TcpPort } from "../host/tcp.ts";
+import { readTlsMaterial } from "../host/tls.ts";
+import { formatAddress, hostOf } from "../wire/address.ts";
+import { KeyRing } from "../wire/key-ring.ts";
+import { CAPABILITIES, PROTOCOL } from "../wire/version.ts";
+import { type LedgerConfig, sitesOf } from "./config.ts";
+
+/** A peer keeps one connection to us, and a second while it replaces it; strangers have the rest. */
+const PLACES = { total: 256, perHost: 128, forMembers: 128 };
+
+/** Connections are closed at once until somebody drives the port. */
+export function listen(config: LedgerConfig): Promise<TcpPort> {
+  const tls =
+    config.tls === null ? null : readTlsMaterial(config.tls as NonNullable<typeof config.tls>);
+  const hosts = new Set(config.peers.map(({ address }) => hostOf(address)));
+  const isMember = (host: string): boolean => hosts.has(host);
+  return TcpPort.listen({ ...config.bind, tls, places: PLACES, isMember });
+}
+
+/** Throws when the secrets cannot be used. */
+export function readRing(config: LedgerConfig, log: Log): KeyRing {
+  const { cluster, environment, readSecrets, secretFile } = config;
+  warnOfExposure(secretFile, log);
+  const made = KeyRing.create(nodeAead, readSecrets(), `${cluster}/${environment}`);
+  if (!made.ok) throw new Error(made.problem);
+  return made.ring;
+}
+
+export function peersOptions(
+  config: LedgerConfig,
+  ring: KeyRing,
+  version: string,
+): LedgerPeersOptions {
+  return {
+    hello: {
+      cluster: config.cluster,
+      environment: config.environment,
+      versionMajor: PROTOCOL.major,
+      versionMinor: PROTOCOL.minor,
+      // Deflating what goes to a neighbour's disk in the same millisecond costs more than it saves.
+      capabilities: CAPABILITIES.filter((capability) => capability !== "compression"),
+      nodeVersion: version,
+      node: config.name,
+      address: formatAddress(config.bind.host, config.bind.port),
+      role: "gate",
+      datacenter: config.region,
+    },
+    ledger: describeLedger(sitesOf(config), config.node),
+    peers: config.peers,
+    ring,
+    entropy: randomBytes,
+    compressor: deflate,
+    limits: QUEUE_LIMITS,
+    rules: { link: LINK_RULES, peers: PROCESS_RULES },
+  };
+}
