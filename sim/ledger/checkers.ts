@@ -16,7 +16,7 @@ import type { NodeId } from "../../src/core/base/ids.ts";
 import type { GroupId, LogEntry } from "../../src/core/ledger/group/messages.ts";
 import { decodeEvent } from "../../src/core/ledger/job/event-codec.ts";
 import { advanceSeq, applyEvent } from "../../src/core/ledger/job/fold.ts";
-import type { JobId } from "../../src/core/ledger/job/job-id.ts";
+import { type JobId, parseJobId } from "../../src/core/ledger/job/job-id.ts";
 import { initialState, type JobState } from "../../src/core/ledger/job/job-state.ts";
 import type { NodeMessage } from "../../src/core/ledger/node/messages.ts";
 import { shardIndex } from "../../src/core/ledger/node/topology.ts";
@@ -32,6 +32,7 @@ import type { Opened } from "./storage.ts";
 interface GroupTruth {
   readonly id: GroupId;
   readonly isShard: boolean;
+  readonly isJob: boolean;
   /** By place; a shard's places without an operation stay empty. */
   readonly entries: LogEntry[];
   /** The view somebody was in who knew it committed. */
@@ -118,7 +119,7 @@ export class LedgerCheckers implements LedgerWatcher {
   onEffect(process: LedgerProcess, effect: ProcessEffect): void {
     switch (effect.kind) {
       case "applied":
-        this.#onApplied(process, effect.group, effect.entry);
+        this.#onApplied(process, effect.group, effect.entry, effect.outcome);
         if (effect.outcome === "applied") this.#checkCondition(process, effect.group, effect.entry);
         return;
       case "leads":
@@ -146,6 +147,7 @@ export class LedgerCheckers implements LedgerWatcher {
     const truth: GroupTruth = {
       id: group,
       isShard: shardIndex(group) !== null,
+      isJob: parseJobId(group) !== null,
       ...{ entries: [], commitViews: [], states: [] },
       ...{ outcomes: new Map(), members: new Map(), primaries: new Map() },
     };
@@ -153,7 +155,7 @@ export class LedgerCheckers implements LedgerWatcher {
     return truth;
   }
 
-  #onApplied(process: LedgerProcess, group: GroupId, entry: LogEntry): void {
+  #onApplied(process: LedgerProcess, group: GroupId, entry: LogEntry, outcome: string): void {
     const { seq } = entry;
     const truth = this.truth(group);
     const replica = process.node?.groups.get(group)?.replica.state;
@@ -171,8 +173,14 @@ export class LedgerCheckers implements LedgerWatcher {
         const here = `${known.eventId} (view ${known.view})`;
         return `${seq} of ${group} is ${here} and, at ${process.id}, ${there}`;
       });
-    } else this.#onFirstCommit(process, truth, entry);
-    if (!truth.isShard) this.#touched.add(group);
+    } else {
+      this.#onFirstCommit(process, truth, entry);
+      const { outcomes, isJob, isShard } = truth;
+      if (!isJob && !isShard && !outcomes.has(entry.eventId)) {
+        outcomes.set(entry.eventId, { seq, outcome });
+      }
+    }
+    if (truth.isJob) this.#touched.add(group);
   }
 
   #onFirstCommit(process: LedgerProcess, truth: GroupTruth, entry: LogEntry): void {
@@ -197,7 +205,7 @@ export class LedgerCheckers implements LedgerWatcher {
     truth.entries[seq] = entry;
     truth.commitViews[seq] = replica?.lastNormalView ?? entry.view;
     this.#checkDurable(truth, entry, replica?.epoch ?? entry.epoch);
-    if (!truth.isShard) this.#fold(truth, entry);
+    if (truth.isJob) this.#fold(truth, entry);
   }
 
   /**

@@ -23,6 +23,7 @@ import type { LedgerCheckers } from "./checkers.ts";
 import type { LedgerHistory, ReadFloor } from "./history.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerPlan } from "./swarm.ts";
+import { TALLIES, type Tallies } from "./tallies.ts";
 
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
 type Verdict = "done" | "again";
@@ -56,6 +57,7 @@ interface ClientWorld {
   readonly processes: readonly LedgerProcess[];
   readonly checkers: LedgerCheckers;
   readonly history: LedgerHistory;
+  readonly tallies: Tallies;
 }
 
 export class LedgerClients {
@@ -135,6 +137,7 @@ export class LedgerClients {
     const draw = random.float();
     if (this.jobs.length === 0 || draw < 0.15) this.#submit(session, done);
     else if (draw < 0.15 + plan.replaceShare) this.#replace(session, done);
+    else if (draw < 0.25 + plan.replaceShare) this.#tally(session, done);
     else if (draw < 0.6) this.#append(session, done);
     else this.#read(session, done);
   }
@@ -206,7 +209,7 @@ export class LedgerClients {
     const { random } = session;
     const { plan, processes, checkers } = this.#around;
     const shards = plan.shards.map((index) => shardGroup(index));
-    const groups = [...this.jobs.slice(-plan.jobsHot), ...shards] as readonly GroupId[];
+    const groups = [...this.jobs.slice(-plan.jobsHot), ...shards, ...TALLIES] as readonly GroupId[];
     const group = random.pick(groups);
     const members = [...checkers.truth(group).members].sort(([a], [b]) => a - b).at(-1)?.[1] ?? [];
     const damaged = processes.filter(
@@ -233,6 +236,15 @@ export class LedgerClients {
       const attempt = { kind: "append", event, durability: "LOCAL" } as const;
       this.attempt(attempt, random.pick(processes), () => undefined);
     }
+  }
+
+  #tally(session: Session, done: () => void): void {
+    const { random, index, operations } = session;
+    const { tallies } = this.#around;
+    const request = random.chance(0.6)
+      ? tallies.add(random, `t${index}/${operations}`)
+      : tallies.look(random);
+    this.#carry(session, request, done);
   }
 
   #read(session: Session, done: () => void): void {
@@ -278,8 +290,9 @@ export class LedgerClients {
     process: LedgerProcess,
     done: (answer: LedgerAnswer | null) => void,
   ): void {
-    const { world, history } = this.#around;
+    const { world, history, tallies } = this.#around;
     const floor = request.kind === "read" ? history.floor(request) : null;
+    const tallied = tallies.floor(request);
     let open = true;
     const finish = (answer: LedgerAnswer | null): void => {
       if (!open) return;
@@ -288,7 +301,10 @@ export class LedgerClients {
     };
     world.schedule(world.now + ATTEMPT_MS, "step", process.spec.index, () => finish(null));
     process.request(request, (answer) => {
-      if (answer !== null) this.#learn(request, floor, answer, process);
+      if (answer !== null) {
+        this.#learn(request, floor, answer, process);
+        tallies.learn(request, tallied, answer);
+      }
       finish(answer);
     });
   }
@@ -388,6 +404,9 @@ function describe(request: LedgerRequest): string {
       return `${request.event.kind} ${request.event.eventId} of ${request.event.jobId}`;
     case "read":
       return `${request.level} read of ${request.jobId}`;
+    case "propose":
+    case "inspect":
+      return `${request.kind} of ${request.group}`;
     case "replace":
       return `replace ${request.leaving} by ${request.joining} in ${request.group}`;
   }

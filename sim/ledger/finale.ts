@@ -10,8 +10,6 @@ import type { Random } from "../../src/core/base/random.ts";
 import type { GroupId } from "../../src/core/ledger/group/messages.ts";
 import type { EventId, JobEvent } from "../../src/core/ledger/job/events.ts";
 import type { JobId } from "../../src/core/ledger/job/job-id.ts";
-import { encodeJobState } from "../../src/core/ledger/job/state-codec.ts";
-import { encodeShardState } from "../../src/core/ledger/keys/shard-snapshot.ts";
 import type { Group } from "../../src/core/ledger/node/group.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import { shardGroup } from "../../src/core/ledger/node/topology.ts";
@@ -20,6 +18,7 @@ import { sameBytes } from "./checkers.ts";
 import type { LedgerClients } from "./clients.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerPlan } from "./swarm.ts";
+import { TALLIES } from "./tallies.ts";
 
 interface Missing {
   readonly id: string;
@@ -90,10 +89,13 @@ export class Finale {
   }
 
   #groups(): GroupId[] {
-    const { clients, plan } = this.#around;
+    const { clients, plan, processes } = this.#around;
+    // Whoever came first to a tally has founded it.
+    const tallies = TALLIES.filter((id) => processes.some(({ node }) => node?.groups.has(id)));
     return [
       ...(clients.jobs as readonly string[] as readonly GroupId[]),
       ...plan.shards.map(shardGroup),
+      ...tallies,
     ];
   }
 
@@ -138,7 +140,7 @@ export class Finale {
 }
 
 function stateOf({ app }: Group): Uint8Array {
-  return app.kind === "job" ? encodeJobState(app.state) : encodeShardState(app.state);
+  return app.snapshot();
 }
 
 function lastEvent(jobId: JobId): LedgerRequest {

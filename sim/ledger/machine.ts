@@ -3,6 +3,7 @@
 import { address, type NodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
+import { TALLY } from "../../src/core/ledger/node/testing/tally.ts";
 import type { LedgerNodeConfig, LedgerRules } from "../../src/core/ledger/node/types.ts";
 import type { QueueLimits } from "../../src/core/tiers/link/limits.ts";
 import type { LinkRules } from "../../src/core/tiers/link/rules.ts";
@@ -52,7 +53,7 @@ export function machineOf(spec: MachineSpec, life: MachineLife): LedgerMachine {
   );
   return new LedgerMachine(
     {
-      node: { self: id, sites, config, boot, rules, shards },
+      node: { self: id, sites, config, boot, rules, shards, kinds: [TALLY] },
       peers: {
         ...{ hello, ledger, peers, ring, limits, compressor: noCompressor },
         entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),

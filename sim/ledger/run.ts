@@ -26,6 +26,7 @@ import { FakeManager } from "./manager.ts";
 import { ledgerRulesWithout } from "./mutants.ts";
 import { LedgerProcess, type LedgerSurroundings } from "./node.ts";
 import { drawLedgerPlan, LEDGER_CALM_MS, type LedgerPlan } from "./swarm.ts";
+import { Tallies } from "./tallies.ts";
 import { LedgerWatchers } from "./watchers.ts";
 
 export interface LedgerRunOptions {
@@ -92,7 +93,9 @@ class LedgerRun {
     const manager = new FakeManager(world, this.#violations, world.random.fork("manager"));
     checkers.onLead = (process, group, view) => manager.onLead(process, group, view);
     const { processes, history } = this;
-    const clientWorld = { world, plan, processes, checkers, history };
+    const members = plan.sites.slice(0, plan.config.replicas).map(({ node }) => node);
+    const tallies = new Tallies(checkers, this.#violations, members);
+    const clientWorld = { world, plan, processes, checkers, history, tallies };
     this.clients = new LedgerClients(clientWorld, world.random.fork("clients"));
     const watched = { world, processes, checkers, violations: this.#violations };
     this.#watchers = new LedgerWatchers(watched, world.random.fork("watchers"));

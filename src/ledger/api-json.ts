@@ -247,6 +247,11 @@ export function answerJson(answer: LedgerAnswer): JsonAnswer {
         body: { answer: "refused", code, error: message },
       };
     }
+    case "state": {
+      const { group, seq, view, bytes } = answer;
+      const state = Buffer.from(bytes).toString("base64");
+      return { status: 200, body: { answer: "state", group, seq, view, state } };
+    }
     case "founded":
     case "redirect":
       return { status: 503, body: { answer: "retry", ...retryable("the group has moved") } };

@@ -13,6 +13,7 @@ import { errorText } from "../core/base/error-text.ts";
 import { Random } from "../core/base/random.ts";
 import { useSha256 } from "../core/base/sha256.ts";
 import type { JobState } from "../core/ledger/job/job-state.ts";
+import type { GroupKind } from "../core/ledger/node/application.ts";
 import { LEDGER_RULES } from "../core/ledger/node/config.ts";
 import type { LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
@@ -59,6 +60,8 @@ interface HostHandlers {
   /** Called when nothing stands in the way: a node that refuses to start changes nothing on its disk. */
   readonly openAudit: () => Promise<OpenAudit>;
   readonly version: string;
+  /** Kinds of groups that whoever embeds the node brings along. */
+  readonly kinds?: readonly GroupKind[];
   readonly onEvent: (event: HostEvent) => void;
   /** The process must end: the log failed, or an invariant broke. */
   readonly onFatal: (reason: string, error: unknown) => void;
@@ -263,6 +266,7 @@ export class LedgerHost implements LedgerService {
       config: config.node,
       boot: randomUUID().slice(0, 13),
       rules: LEDGER_RULES,
+      kinds: this.#handlers.kinds ?? [],
     };
     const peers = peersOptions(config, readRing(config, log), version);
     const machine = new LedgerMachine({ node, peers }, new Random(randomUUID()));

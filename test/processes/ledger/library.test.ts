@@ -8,8 +8,10 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LedgerCluster, until } from "../../../bench/ledger/processes.ts";
 import { AuditLog } from "../../../src/audit/audit-log.ts";
 import { AUDIT_DEFAULTS } from "../../../src/audit/bounds.ts";
+import type { GroupId } from "../../../src/core/ledger/group/messages.ts";
 import type { JobId } from "../../../src/core/ledger/job/job-id.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../../src/core/ledger/node/messages.ts";
+import { decodeTally, encodeAmount, TALLY } from "../../../src/core/ledger/node/testing/tally.ts";
 import type { WatchItem } from "../../../src/core/ledger/node/watch.ts";
 import { Background } from "../../../src/host/background.ts";
 import { nodeClock } from "../../../src/host/node-clock.ts";
@@ -33,7 +35,7 @@ async function start(): Promise<void> {
   background = new Background(() => undefined);
   const audit = { node: config.name, clock, log, background, ...AUDIT_DEFAULTS };
   host = await LedgerHost.start(config, {
-    ...{ clock, log, background, version: "test" },
+    ...{ clock, log, background, version: "test", kinds: [TALLY] },
     openAudit: () => AuditLog.open(join(config.dataDir, "audit"), audit),
     onEvent: () => undefined,
     onFatal: (reason) => {
@@ -107,5 +109,25 @@ describe("a ledger inside another process", () => {
     host.watch({ scope, ...SINCE_START }, 16, (more) => items.push(...more));
     await until("its history was told", PATIENCE_MS, () => items.length > 0);
     expect(items).toMatchObject([{ kind: "event", seq: 0, event: { kind: "JobCreated" } }]);
+  });
+
+  it("keeps groups of a kind that was brought along, over a restart too", async () => {
+    const group = "tally/hits" as GroupId;
+    const add = (amount: number, eventId: string): Promise<LedgerAnswer> => {
+      const data = encodeAmount(amount);
+      return ask({ kind: "propose", group, eventId, data, members: [host.config.name] });
+    };
+    expect(await add(3, "a")).toMatchObject({ kind: "committed", outcome: "added" });
+    await add(4, "b");
+    await stop();
+    await start();
+    await until(
+      "it leads the group",
+      PATIENCE_MS,
+      async () => (await add(4, "b")).kind === "committed",
+    );
+    const state = await ask({ kind: "inspect", group });
+    if (state.kind !== "state") throw new Error(state.kind);
+    expect(decodeTally(state.bytes)).toMatchObject({ count: 2, sum: 7 });
   });
 });

@@ -9,6 +9,7 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../group/messages.ts";
+import { parseJobId } from "../job/job-id.ts";
 import { decodeShardEntry } from "../keys/shard-entry.ts";
 import type { LedgerContext } from "./context.ts";
 import type { Group } from "./group.ts";
@@ -45,6 +46,8 @@ export function mayExist(routed: Routed): void {
 
 /** So many that any quorum of a group's replicas has one among them. */
 function neededOf(topology: Topology, group: GroupId): number {
+  // The replicas of other kinds are those who founded them: any number, anywhere.
+  if (parseJobId(group) === null) return topology.nodes.length;
   const quorum = Math.floor(topology.replicas(group).length / 2) + 1;
   return topology.nodes.length - quorum + 1;
 }

@@ -69,6 +69,8 @@ const requests: readonly PeerRequest[] = [
     ...{ leaving: nodeId("n0"), joining: nodeId("n3") },
   } as PeerRequest,
   { kind: "found", members, created, required: "NONE" },
+  { kind: "propose", group, eventId: "p", data, members: [] },
+  { kind: "inspect", group },
 ];
 const levels = { level: "REGIONAL", required: "GLOBAL" } as const;
 const answers: readonly LedgerAnswer[] = [
@@ -93,6 +95,7 @@ const answers: readonly LedgerAnswer[] = [
   { kind: "redirect", primary: nodeId("n2") },
   { kind: "retry", why: "busy" },
   { kind: "refused", code: "CLOCK_SKEW", message: "ahead" },
+  { kind: "state", group, seq: -1, view: 1, bytes: data },
   {
     ...{ kind: "conflict", jobId: JOB, eventId: "e", reason: "FENCE_MOVED", seq: -1, fence: 7 },
   } as LedgerAnswer,

@@ -4,19 +4,24 @@
  */
 
 import { Deadlines } from "../../base/deadlines.ts";
+import type { Hlc } from "../../base/hlc.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { LogEntry } from "../group/messages.ts";
 import type { ConditionFailure } from "../job/condition.ts";
 import { atLeast, type Durability } from "../job/durability.ts";
 import { encodeEvent } from "../job/event-codec.ts";
 import type { JobEvent } from "../job/events.ts";
+import type { Outcome } from "./application.ts";
 import { GROUP_QUEUE_MAX } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
 import { type CommitWaiter, type Group, holders } from "./group.ts";
-import type { JobApp, Outcome } from "./job-app.ts";
+import type { JobApp } from "./job-app.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
+import type { RegisteredApp } from "./registered-app.ts";
 import type { Reply } from "./reply.ts";
 import { overdue, refused } from "./submission.ts";
+
+type Proposed = Extract<PeerRequest, { kind: "propose" }>;
 
 interface Asked {
   readonly reply: Reply;
@@ -48,28 +53,44 @@ export class Commits {
   append(group: Group, app: JobApp, event: JobEvent, asked: Asked): void {
     const { eventId } = event;
     const waiter = { group, eventId, ...asked, outcome: null };
-    const known = app.outcomeOf(eventId);
-    if (known !== null && group.replica.state.acting) {
-      this.#settle(waiter, known);
-      if (waiter.outcome !== null) this.#levelUp(waiter);
-      return;
-    }
-    const proposed = group.waiters.has(eventId);
+    if (this.#isSettled(waiter, app.outcomeOf(eventId))) return;
     const failure = app.failureOf(event.condition, group.replica.state.knownView);
-    if (failure !== null && !proposed && !isUnderWay(group, eventId)) {
+    if (failure !== null && !group.waiters.has(eventId) && !isUnderWay(group, eventId)) {
       this.#answer(asked.reply, conflict(group, app, eventId, failure));
       return;
     }
+    this.#propose(waiter, (hlc) =>
+      encodeEvent({ ...event, fenceToken: group.replica.state.knownView, hlc }),
+    );
+  }
+
+  /** The same for an operation of a registered kind. */
+  propose(group: Group, app: RegisteredApp, operation: Proposed, asked: Asked): void {
+    const { eventId, data } = operation;
+    const waiter = { group, eventId, ...asked, outcome: null };
+    if (!this.#isSettled(waiter, app.outcomeOf(eventId))) this.#propose(waiter, () => data);
+  }
+
+  /** It was folded in before: that is the answer. */
+  #isSettled(waiter: CommitWaiter, known: Outcome | null): boolean {
+    if (known === null || !waiter.group.replica.state.acting) return false;
+    this.#settle(waiter, known);
+    if (waiter.outcome !== null) this.#levelUp(waiter);
+    return true;
+  }
+
+  #propose(waiter: CommitWaiter, encode: (hlc: Hlc) => Uint8Array): void {
+    const { group, eventId, reply } = waiter;
+    const proposed = group.waiters.has(eventId);
     if (!proposed && group.queue.length >= GROUP_QUEUE_MAX) {
-      this.#answer(asked.reply, { kind: "retry", why: "the job has too many events waiting" });
+      this.#answer(reply, { kind: "retry", why: "the group has too many operations waiting" });
       return;
     }
     this.wait(waiter);
     if (proposed) return;
     const hlc = this.#context.hlc.tick(this.#context.wall);
-    const stamped = { ...event, fenceToken: group.replica.state.knownView, hlc };
     const { wallMs: wall, logical } = hlc;
-    this.#context.propose(group, { eventId, wall, logical, data: encodeEvent(stamped) });
+    this.#context.propose(group, { eventId, wall, logical, data: encode(hlc) });
   }
 
   wait(waiter: CommitWaiter): void {

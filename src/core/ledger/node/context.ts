@@ -10,6 +10,7 @@ import type { Random } from "../../base/random.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { Operation } from "../group/types.ts";
 import { FIRST_MAX, JobIdMint } from "../job/job-id.ts";
+import { GroupKinds } from "./application.ts";
 import { BATCH_MESSAGES_MAX, checkLedgerNodeConfig } from "./config.ts";
 import type { Group } from "./group.ts";
 import type { NodeMessage } from "./messages.ts";
@@ -26,6 +27,7 @@ export class LedgerContext {
   readonly self: NodeId;
   readonly options: LedgerOptions;
   readonly topology: Topology;
+  readonly kinds: GroupKinds;
   readonly hlc: HybridClock;
   readonly mint: JobIdMint;
   readonly groups = new Map<GroupId, Group>();
@@ -51,6 +53,7 @@ export class LedgerContext {
     this.options = options;
     const { replicas, fewGates } = options.config;
     this.topology = new Topology(options.sites, { replicas, fewGates });
+    this.kinds = new GroupKinds(options.kinds ?? []);
     this.hlc = new HybridClock(options.self);
     const region = this.topology.region(options.self);
     this.mint = new JobIdMint(region, options.self, random.fork("ids").below(FIRST_MAX));

@@ -1,6 +1,7 @@
 /**
  * One group at this node: its replica, the operations that wait for room, and who waits for what.
- * What the entries mean is the application's: a job's history, or a shard of idempotency keys.
+ * What the entries mean is the application's: a job's history, a shard of idempotency keys, or the state
+ * of a kind that was registered.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -8,8 +9,10 @@ import type { GroupId } from "../group/messages.ts";
 import type { Replica } from "../group/replica.ts";
 import type { Operation } from "../group/types.ts";
 import type { Durability } from "../job/durability.ts";
-import type { JobApp, Outcome } from "./job-app.ts";
+import type { Outcome } from "./application.ts";
+import type { JobApp } from "./job-app.ts";
 import type { PeerRequest } from "./messages.ts";
+import type { RegisteredApp } from "./registered-app.ts";
 import type { Reply } from "./reply.ts";
 import type { ShardApp } from "./shard-app.ts";
 
@@ -35,10 +38,13 @@ export interface PendingRead {
   readonly deadline: number;
 }
 
+/** What the entries of a group mean here: a job, a shard of keys, or what a registered kind says. */
+export type GroupApp = JobApp | ShardApp | RegisteredApp;
+
 export interface Group {
   readonly id: GroupId;
   readonly replica: Replica;
-  readonly app: JobApp | ShardApp;
+  readonly app: GroupApp;
   /** Operations that no message carries yet. */
   queue: Operation[];
   readonly waiters: Map<string, CommitWaiter[]>;
@@ -55,7 +61,7 @@ export interface Group {
   armedAt: number;
 }
 
-export function newGroup(id: GroupId, replica: Replica, app: JobApp | ShardApp): Group {
+export function newGroup(id: GroupId, replica: Replica, app: GroupApp): Group {
   return {
     id,
     replica,

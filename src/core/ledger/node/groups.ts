@@ -5,6 +5,7 @@
  * Sending and persisting are done here; every other effect of a replica is reported to the listener.
  */
 
+import { assert } from "../../base/assert.ts";
 import { millis } from "../../base/brand.ts";
 import { ByteWriter } from "../../base/bytes.ts";
 import { Deadlines } from "../../base/deadlines.ts";
@@ -13,11 +14,12 @@ import type { Random } from "../../base/random.ts";
 import type { GroupId, VsrMessage } from "../group/messages.ts";
 import { type Origin, Replica } from "../group/replica.ts";
 import type { VsrEffect, VsrInput } from "../group/types.ts";
-import { type JobId, parseJobId } from "../job/job-id.ts";
+import type { JobId } from "../job/job-id.ts";
 import type { LedgerContext } from "./context.ts";
-import { type Group, newGroup } from "./group.ts";
+import { type Group, type GroupApp, newGroup } from "./group.ts";
 import { JobApp } from "./job-app.ts";
 import { encodeGroupRecord, recordType } from "./records.ts";
+import { RegisteredApp } from "./registered-app.ts";
 import { ShardApp } from "./shard-app.ts";
 import { shardIndex } from "./topology.ts";
 
@@ -50,11 +52,7 @@ export class Groups {
   open(id: GroupId, origin: Origin): Group {
     const { options, self, now, groups } = this.#context;
     const { config, rules } = options;
-    const index = shardIndex(id);
-    const app =
-      index === null
-        ? new JobApp(id as string as JobId, rules.node)
-        : new ShardApp(index, config.idempotency, rules.idempotency);
+    const app = this.#appOf(id);
     const replicaOptions = { self, config: config.vsr };
     const replica = new Replica(replicaOptions, origin, this.#random.fork(id), rules.vsr);
     const group = newGroup(id, replica, app);
@@ -64,7 +62,21 @@ export class Groups {
     return group;
   }
 
-  /** A job's group that is new everywhere. */
+  #appOf(id: GroupId): GroupApp {
+    const { options, kinds } = this.#context;
+    const { config, rules } = options;
+    const kind = kinds.of(id);
+    if (kind !== null) {
+      const application = kinds.found(id);
+      assert(application !== null, `${id} names a group of its kind`);
+      return new RegisteredApp(kind, application);
+    }
+    const index = shardIndex(id);
+    if (index !== null) return new ShardApp(index, config.idempotency, rules.idempotency);
+    return new JobApp(id as string as JobId, rules.node);
+  }
+
+  /** A group that is new everywhere. */
   found(id: GroupId, members: readonly NodeId[]): Group {
     this.#context.mint.observe(id);
     return this.open(id, { kind: "founded", members });
@@ -83,7 +95,7 @@ export class Groups {
 
   /** A group we did not know: we become its replica when its founder or primary says so. */
   #invited(from: NodeId, id: GroupId, message: VsrMessage): Group | null {
-    const { archived, mint, self } = this.#context;
+    const { archived, mint, self, kinds } = this.#context;
     if (archived.has(id) || message.kind === "unknownGroup") return null;
     if (message.kind !== "found") {
       const reply = { kind: "unknownGroup", epoch: message.epoch } as const;
@@ -91,8 +103,7 @@ export class Groups {
       return null;
     }
     const { epoch, members } = message;
-    const isKnown = shardIndex(id) !== null || parseJobId(id) !== null;
-    if (!isKnown || !members.includes(self)) return null;
+    if (!kinds.knows(id) || !members.includes(self)) return null;
     mint.observe(id);
     const kind = epoch === 1 ? "founded" : "invited";
     return this.open(id, kind === "founded" ? { kind, members } : { kind, epoch, members });

@@ -10,16 +10,8 @@ import type { JobId } from "../job/job-id.ts";
 import { initialState, type JobState } from "../job/job-state.ts";
 import { decodeJobState, encodeJobState } from "../job/state-codec.ts";
 import { findInTrail } from "../job/trail.ts";
+import type { Outcome } from "./application.ts";
 import type { NodeRules } from "./rules.ts";
-
-/** What an event did when it was folded in. */
-export interface Outcome {
-  readonly kind: string;
-  readonly reason: string | null;
-  /** The place where the event was committed first; of a forgotten one, a place after it. */
-  readonly seq: number;
-  readonly duplicate: boolean;
-}
 
 export class JobApp {
   readonly kind = "job";

@@ -46,6 +46,20 @@ export type LedgerRequest =
       /** BOUNDED_STALENESS: how old the answer may be. */
       readonly staleMs: number;
     }
+  /** An operation of a group of a registered kind. */
+  | {
+      readonly kind: "propose";
+      readonly group: GroupId;
+      readonly eventId: string;
+      readonly data: Uint8Array;
+      /**
+       * Who found the group if it is new; empty: it must stand. Whoever founds a name must always name
+       * the same replicas, from configuration or from what another group has committed. (VSR-26)
+       */
+      readonly members: readonly NodeId[];
+    }
+  /** The whole state of a group of a registered kind, confirmed by a quorum. */
+  | { readonly kind: "inspect"; readonly group: GroupId }
   /** One replica of a group is replaced by another node. (VSR-27) */
   | {
       readonly kind: "replace";
@@ -107,6 +121,14 @@ export type LedgerAnswer =
       readonly primary: NodeId | null;
       readonly view: number;
       readonly members: readonly NodeId[];
+    }
+  | {
+      readonly kind: "state";
+      readonly group: GroupId;
+      readonly seq: number;
+      readonly view: number;
+      /** As its application writes it. */
+      readonly bytes: Uint8Array;
     }
   | { readonly kind: "founded"; readonly seq: number; readonly level: Durability }
   | { readonly kind: "notFound"; readonly jobId: string }

@@ -94,6 +94,9 @@ export class LedgerNode {
     this.#identities.recover(identities);
     for (const jobId of archived) context.archived.add(jobId);
     for (const [id, image] of images) {
+      // What it promised there would be forgotten.
+      if (!context.kinds.knows(id))
+        throw new Error(`${id} is a group of a kind this node does not know`);
       context.mint.observe(id);
       for (const { wall: wallMs, logical } of image.entries) {
         // A stamp from further ahead was committed and never merged: it must not take our clock along.
@@ -179,17 +182,18 @@ export class LedgerNode {
 
   status(): LedgerStatus {
     const { self, topology, groups, appends, durable, hlc } = this.#context;
-    let [jobs, shards, leading] = [0, 0, 0];
+    let [jobs, shards, others, leading] = [0, 0, 0, 0];
     for (const { app, replica } of groups.values()) {
       if (app.kind === "job") jobs++;
-      else shards++;
+      else if (app.kind === "shard") shards++;
+      else others++;
       if (replica.state.acting) leading++;
     }
     const { waiting, forwarded, keys } = this.#service;
     return {
       self,
       region: topology.region(self),
-      ...{ jobs, shards, leading, waiting, forwarded, appends, durable, keys },
+      ...{ jobs, shards, others, leading, waiting, forwarded, appends, durable, keys },
       watchers: this.#watches.size,
       clockSkewRefused: hlc.refused,
     };

@@ -12,6 +12,7 @@ import type { Reply } from "./reply.ts";
 import { overdue } from "./submission.ts";
 
 type ReadRequest = Extract<PeerRequest, { kind: "read" }>;
+type InspectRequest = Extract<PeerRequest, { kind: "inspect" }>;
 
 export class Reads {
   readonly #context: LedgerContext;
@@ -55,8 +56,12 @@ export class Reads {
     }
   }
 
-  read(group: Group, reply: Reply, request: ReadRequest, deadline: number): void {
-    if (request.level !== "STRONG" && this.readableHere(group, request)) {
+  read(group: Group, reply: Reply, request: ReadRequest | InspectRequest, deadline: number): void {
+    if (
+      request.kind === "read" &&
+      request.level !== "STRONG" &&
+      this.readableHere(group, request)
+    ) {
       this.#answerJob(group, reply);
       return;
     }
@@ -98,10 +103,14 @@ export class Reads {
   }
 
   #answerJob(group: Group, reply: Reply): void {
-    const { app, replica } = group;
+    const { app, replica, id } = group;
+    const { primary, knownView: view, members } = replica.state;
+    if (app.kind === "registered") {
+      const bytes = app.application.snapshot();
+      this.#answer(reply, { kind: "state", group: id, seq: app.appliedSeq, view, bytes });
+    }
     if (app.kind !== "job") return;
     const { state } = app;
-    const { primary, knownView: view, members } = replica.state;
     const servedBy = this.#context.self;
     this.#answer(reply, { kind: "job", state, servedBy, primary, view, members });
   }

@@ -170,8 +170,9 @@ export class Service {
     if (routed.attempts === 0 && primary !== null && primary !== self) return primary;
     const { request } = routed;
     const others = group?.replica.state.members.filter((id) => id !== self);
-    const founded = request.kind === "found" ? request.members : null;
-    const nodes = others ?? founded ?? candidates(topology, routed.group);
+    const founded = founders(request);
+    const unknown = founded.length > 0 ? founded : candidates(topology, routed.group);
+    const nodes = others ?? unknown;
     return nodes[routed.attempts % Math.max(1, nodes.length)] ?? null;
   }
 
@@ -186,17 +187,17 @@ export class Service {
     }
     const { acting, takeOverAt, primary } = group.replica.state;
     // About to lead: the group's first record is on its way to the disk, what follows may queue.
-    const founding = takeOverAt > 0 && request.kind === "found";
+    const founding = takeOverAt > 0 && founders(request).length > 0;
     if (acting || founding || this.#servesHere(group, request)) {
       this.#serve(group, reply, request, this.#deadline());
     } else this.#answer(reply, { kind: "redirect", primary });
   }
 
-  /** A job's group is founded at the first replica that receives the request. (IDEM-22) */
+  /** A group is founded at the first replica that receives the request. (IDEM-22) */
   #founded(id: GroupId, request: PeerRequest): Group | null {
-    if (request.kind !== "found" || this.#context.archived.has(id)) return null;
-    if (!request.members.includes(this.#context.self)) return null;
-    return this.#groups.found(id, request.members);
+    const members = founders(request);
+    if (!members.includes(this.#context.self) || this.#context.archived.has(id)) return null;
+    return this.#context.kinds.knows(id) ? this.#groups.found(id, members) : null;
   }
 
   #absent(id: GroupId, request: PeerRequest): LedgerAnswer {
@@ -213,7 +214,11 @@ export class Service {
     const { app } = group;
     switch (request.kind) {
       case "read":
+      case "inspect":
         this.#reads.read(group, reply, request, deadline);
+        return;
+      case "propose":
+        this.#propose(group, reply, request, deadline);
         return;
       case "append": {
         if (app.kind !== "job") return;
@@ -245,6 +250,24 @@ export class Service {
       case "replace":
         this.#replace(group, reply, request, deadline);
     }
+  }
+
+  #propose(group: Group, reply: Reply, request: Request<"propose">, deadline: number): void {
+    const { app, replica } = group;
+    if (app.kind !== "registered") return;
+    const problem = app.application.problemOf(request.data);
+    if (problem !== null) {
+      this.#answer(reply, refused("INVALID_OPERATION", problem));
+      return;
+    }
+    const { epoch, members } = replica.state;
+    // Whoever founds it with other replicas would have made a second group of this name. (VSR-26)
+    if (epoch === 1 && request.members.some((member) => !members.includes(member))) {
+      this.#answer(reply, refused("BAD_MEMBERS", `${group.id} stands at ${members.join(", ")}`));
+      return;
+    }
+    const asked = { reply, request, required: "NONE", deadline } as const;
+    this.#commits.propose(group, app, request, asked);
   }
 
   #replace(group: Group, reply: Reply, request: Request<"replace">, deadline: number): void {
@@ -447,6 +470,11 @@ export class Service {
         if (answer.kind === "founded") this.#shards.onFounded(reply);
     }
   }
+}
+
+/** Who found the group that a request names, should it be new; nobody when it must stand. */
+function founders(request: PeerRequest): readonly NodeId[] {
+  return request.kind === "found" || request.kind === "propose" ? request.members : [];
 }
 
 /** A replica that cannot say how old its state is asks the primary; the answer serves later reads too. */

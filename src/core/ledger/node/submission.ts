@@ -4,10 +4,10 @@
  */
 
 import { assertNever } from "../../base/assert.ts";
-import { ByteWriter } from "../../base/bytes.ts";
+import { ByteWriter, encodeUtf8 } from "../../base/bytes.ts";
 import type { NodeId } from "../../base/ids.ts";
 import { sha256 } from "../../base/sha256.ts";
-import type { GroupId } from "../group/messages.ts";
+import { EVENT_ID_BYTES_MAX, type GroupId, MEMBERS_MAX } from "../group/messages.ts";
 import { decodeEvent, encodeEvent } from "../job/event-codec.ts";
 import { type EventId, type JobCreated, problemOf } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
@@ -39,6 +39,8 @@ export function groupOf(request: PeerRequest): GroupId {
       return request.jobId as string as GroupId;
     case "found":
       return request.created.jobId as string as GroupId;
+    case "propose":
+    case "inspect":
     case "replace":
       return request.group;
     default:
@@ -64,11 +66,39 @@ export function prepare(request: LedgerRequest, context: LedgerContext): PeerReq
     case "replace":
       if (context.topology.knows(request.joining)) return request;
       return refused("UNKNOWN_NODE", `no node ${request.joining} is configured`);
+    case "propose":
+    case "inspect":
+      return checkRegistered(request, context);
     case "read":
       return request;
     default:
       return assertNever(request);
   }
+}
+
+function checkRegistered(
+  request: Extract<LedgerRequest, { kind: "propose" | "inspect" }>,
+  { kinds, topology }: LedgerContext,
+): PeerRequest | Refused {
+  const { group } = request;
+  const kind = kinds.of(group);
+  if (kind === null || !kinds.knows(group)) {
+    return refused("UNKNOWN_KIND", `${group} is no group of a registered kind`);
+  }
+  if (request.kind === "inspect") return request;
+  const { data, eventId, members } = request;
+  if (data.length > kind.operationBytesMax) {
+    return refused("TOO_LARGE", `${data.length} bytes, at most ${kind.operationBytesMax}`);
+  }
+  const idBytes = encodeUtf8(eventId).length;
+  if (idBytes === 0 || idBytes > EVENT_ID_BYTES_MAX) {
+    return refused("INVALID_EVENT", `an event id has 1 to ${EVENT_ID_BYTES_MAX} bytes`);
+  }
+  const stranger = members.find((member) => !topology.knows(member));
+  if (stranger !== undefined) return refused("UNKNOWN_NODE", `no node ${stranger} is configured`);
+  const twice = new Set(members).size !== members.length;
+  if (!twice && members.length <= MEMBERS_MAX) return request;
+  return refused("BAD_MEMBERS", `at most ${MEMBERS_MAX} replicas, each named once`);
 }
 
 /** Without a key: a job of its own for every request. */
@@ -135,10 +165,12 @@ export function overdue(request: PeerRequest, why: string): LedgerAnswer {
       return { kind: "unknown", eventId: request.event.eventId, level: "NONE", why };
     case "found":
       return { kind: "unknown", eventId: request.created.eventId, level: "NONE", why };
+    case "propose":
     case "replace":
       return { kind: "unknown", eventId: request.eventId, level: "NONE", why };
     case "submit":
       return { kind: "submitted", answer: { kind: "retry", why } };
+    case "inspect":
     case "read":
       return { kind: "retry", why };
     default:

@@ -13,7 +13,7 @@ import type { Durability } from "../job/durability.ts";
 import { levelReached, placeReplicas, type Site } from "../job/placement.ts";
 import { SHARD_COUNT } from "../keys/key.ts";
 
-const SHARD_PREFIX = "shard/";
+export const SHARD_PREFIX = "shard/";
 /** Placements remembered; one costs a walk around the ring. */
 const REMEMBERED_MAX = 4_096;
 

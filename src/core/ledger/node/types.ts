@@ -16,6 +16,7 @@ import type { Site } from "../job/placement.ts";
 import type { IdempotencyConfig } from "../keys/config.ts";
 import type { GateCacheStats } from "../keys/gate-cache.ts";
 import type { IdempotencyRules } from "../keys/rules.ts";
+import type { GroupKind } from "./application.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage } from "./messages.ts";
 import type { NodeRules } from "./rules.ts";
 import type { WatchItem, WatchRequest } from "./watch.ts";
@@ -62,6 +63,8 @@ export interface LedgerOptions {
   /** Of this process, to make event ids of its own; never the same twice. */
   readonly boot: string;
   readonly rules: LedgerRules;
+  /** Kinds of groups beside jobs and shards; the same on all nodes of a ledger. */
+  readonly kinds?: readonly GroupKind[];
   /** The idempotency shards there are; all of them unless said. A simulation needs few. */
   readonly shards?: readonly number[];
 }
@@ -130,6 +133,8 @@ export interface LedgerStatus {
   readonly region: string;
   readonly jobs: number;
   readonly shards: number;
+  /** Of registered kinds. */
+  readonly others: number;
   readonly leading: number;
   readonly waiting: number;
   readonly forwarded: number;

@@ -10,6 +10,7 @@ import type { NodeId } from "../../../base/ids.ts";
 import { nodeId } from "../../../base/ids.ts";
 import { Random } from "../../../base/random.ts";
 import { isKnownType } from "../../log/record-types.ts";
+import type { GroupKind } from "../application.ts";
 import { decodeBatch, encodeBatch } from "../codec.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../config.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage, PeerRequest } from "../messages.ts";
@@ -17,6 +18,7 @@ import { LedgerNode } from "../node.ts";
 import { LedgerRecovery, snapshotSlices } from "../recovery.ts";
 import type { LedgerEffect, LedgerInput, LedgerNodeConfig } from "../types.ts";
 import { WATCH_ROOM_MAX, type WatchItem, type WatchRequest } from "../watch.ts";
+import { TALLY } from "./tally.ts";
 
 export const WALL = 1_700_000_000_000;
 const STEP_MS = 20;
@@ -70,6 +72,8 @@ export class TestCluster {
   readonly #config: LedgerNodeConfig;
   readonly #shards: readonly number[] | null;
   #configured: number;
+  /** Of nodes that start from now on. */
+  kinds: readonly GroupKind[] = [TALLY];
   #net: Flight[] = [];
   #tokens = 0;
   readonly #writer = new ByteWriter(256);
@@ -128,7 +132,8 @@ export class TestCluster {
     }));
     test.boots++;
     const boot = `b${test.boots}`;
-    const options = { self, sites, config: this.#config, boot, rules: LEDGER_RULES };
+    const { kinds } = this;
+    const options = { self, sites, config: this.#config, boot, rules: LEDGER_RULES, kinds };
     const shards = this.#shards === null ? {} : { shards: this.#shards };
     const node = new LedgerNode({ ...options, ...shards }, new Random(`${self}/${boot}`));
     const recovery = new LedgerRecovery();

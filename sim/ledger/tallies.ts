@@ -1,0 +1,83 @@
+/**
+ * Groups of a registered kind beside the jobs: clients add to them through any node, and look.
+ *
+ *   T1  what a tally shows at a place is the sum of its log up to there, each operation once, and holds
+ *       all that was acknowledged before the look began
+ */
+
+import type { NodeId } from "../../src/core/base/ids.ts";
+import type { Random } from "../../src/core/base/random.ts";
+import type { GroupId } from "../../src/core/ledger/group/messages.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
+import {
+  decodeAmount,
+  decodeTally,
+  encodeAmount,
+} from "../../src/core/ledger/node/testing/tally.ts";
+import type { Violations } from "../cluster/checkers/violations.ts";
+import type { LedgerCheckers } from "./checkers.ts";
+
+export const TALLIES = ["tally/a", "tally/b"] as readonly string[] as readonly GroupId[];
+
+export class Tallies {
+  readonly #checkers: LedgerCheckers;
+  readonly #violations: Violations;
+  readonly #members: readonly NodeId[];
+  /** Of each group: the highest place that was acknowledged. */
+  readonly #acked = new Map<GroupId, number>();
+
+  /** `members`: of every tally, from the configuration and therefore the same wherever it is founded. */
+  constructor(checkers: LedgerCheckers, violations: Violations, members: readonly NodeId[]) {
+    this.#checkers = checkers;
+    this.#violations = violations;
+    this.#members = members;
+  }
+
+  add(random: Random, eventId: string): LedgerRequest {
+    const group = random.pick(TALLIES);
+    const data = encodeAmount(random.below(100));
+    return { kind: "propose", group, eventId, data, members: this.#members };
+  }
+
+  look(random: Random): LedgerRequest {
+    return { kind: "inspect", group: random.pick(TALLIES) };
+  }
+
+  /** What a look must show at least, when it begins. */
+  floor(request: LedgerRequest): number {
+    return request.kind === "inspect" ? (this.#acked.get(request.group) ?? -1) : -1;
+  }
+
+  learn(request: LedgerRequest, floor: number, answer: LedgerAnswer): void {
+    if (request.kind === "propose" && answer.kind === "committed") {
+      const { group } = request;
+      this.#acked.set(group, Math.max(answer.seq, this.#acked.get(group) ?? -1));
+    }
+    if (request.kind !== "inspect") return;
+    const { group } = request;
+    if (answer.kind === "notFound") {
+      this.#violations.check(floor < 0, "T1", () => `${group} is not found, has ${floor} places`);
+    }
+    if (answer.kind === "state") this.#compare(group, floor, answer);
+  }
+
+  #compare(group: GroupId, floor: number, answer: Extract<LedgerAnswer, { kind: "state" }>): void {
+    this.#checkers.marks.add("tally.seen");
+    this.#violations.check(answer.seq >= floor, "T1", () => {
+      return `${group} is shown up to ${answer.seq}, ${floor} was acknowledged before`;
+    });
+    let [count, sum] = [0, 0];
+    const seen = new Set<string>();
+    for (const entry of this.#checkers.truth(group).entries.slice(0, answer.seq + 1)) {
+      if (entry.kind !== "op" || seen.has(entry.eventId)) continue;
+      seen.add(entry.eventId);
+      count++;
+      sum += decodeAmount(entry.data) ?? 0;
+    }
+    const tally = decodeTally(answer.bytes);
+    this.#violations.check(tally?.count === count && tally.sum === sum, "T1", () => {
+      const shown = `${tally?.count} operations with ${tally?.sum}`;
+      return `${group} shows ${shown} at ${answer.seq}, its log has ${count} with ${sum}`;
+    });
+  }
+}
