@@ -1,6 +1,7 @@
 /** What a workflow file imports from "hyperscale". */
 
 export { type Duration, formatDuration, parseDuration } from "./core/base/duration.ts";
+export { stairs } from "./core/run/plan/stairs.ts";
 export {
   type RunSummary,
   type StepSummary,

@@ -23,7 +23,7 @@ const table = {
   "core/run/stats": { path: "src/core/run/stats/", imports: ["core/base"], pure: true },
   "core/run/results": {
     path: "src/core/run/results/",
-    imports: ["core/base", "core/run/job", "core/run/stats"],
+    imports: ["core/base", "core/run/plan", "core/run/job", "core/run/stats"],
     pure: true,
   },
   "core/cluster/swim": {
@@ -305,6 +305,7 @@ const table = {
     path: "src/index.ts",
     imports: [
       "core/base",
+      "core/run/plan",
       "core/run/results",
       "protocols",
       "protocols/http",

@@ -25,7 +25,7 @@ import { UserSession } from "./session.ts";
 import { TimeLimit, TimeLimitError } from "./time-limit.ts";
 
 type Command<Kind extends CoreCommand["kind"]> = Extract<CoreCommand, { kind: Kind }>;
-type Steering = "start" | "acknowledge" | "pause" | "resume" | "scale" | "stop" | "lease";
+type Steering = "start" | "acknowledge" | "pause" | "resume" | "scale" | "level" | "stop" | "lease";
 
 export class Core {
   readonly #send: (event: CoreEvent) => void;
@@ -81,6 +81,9 @@ export class Core {
         return;
       case "scale":
         execution?.scale(command.factor);
+        return;
+      case "level":
+        execution?.level(command.load);
         return;
       case "stop":
         this.#aside?.abort(new Error("the run was stopped"));

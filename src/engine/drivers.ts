@@ -51,27 +51,35 @@ export interface LoadDriver {
   tick(now: number): void;
   iterationDone(user: VirtualUser, now: number): void;
   scale(factor: number, now: number): void;
+  /** A search goes on to another load, from the one it began with. */
+  level(load: number, now: number): void;
   resume(now: number): void;
   stop(now: number): void;
 }
 
-/** The driver of a plan on one core; a warm-up is a first stage at the load the plan begins with. */
-export function driverOf(
-  plan: LoadPlan,
-  share: Share,
-  warmupMs: number,
-  host: DriverHost,
-): LoadDriver {
+interface DriverInputs {
+  readonly share: Share;
+  readonly warmupMs: number;
+  /** Of random arrivals; the same on all cores. */
+  readonly seed: string;
+}
+
+/** The driver of a plan on one core. */
+export function driverOf(plan: LoadPlan, inputs: DriverInputs, host: DriverHost): LoadDriver {
+  const { share } = inputs;
   const users = share.users[share.index] ?? 0;
   switch (plan.kind) {
-    case "rate":
-    case "vus": {
-      const first = plan.stages[0]?.from ?? 0;
-      const warm = warmupMs > 0 ? [{ durationMs: warmupMs, from: first, to: first }] : [];
-      const stages = [...warm, ...plan.stages];
-      if (plan.kind === "vus") return new UserDriver({ ...plan, stages }, share, host);
-      const usersMax = provision(plan.vusMax, share.count)[share.index] ?? 1;
-      return new ArrivalDriver(stages, warmupMs, usersMax, share, host);
+    case "vus":
+      return new UserDriver(warmed(plan.stages, targetUsers(plan, 0), inputs), share, host);
+    case "rate": {
+      const stages = warmed(plan.stages, targetRate(plan, 0), inputs);
+      return arrivalDriver(stages, plan.vusMax, plan.poisson === true, inputs, host);
+    }
+    case "search": {
+      const { durationMsMax: durationMs, from } = plan;
+      const stages = warmed([{ durationMs, from, to: from }], from, inputs);
+      if (plan.of === "vus") return new UserDriver(stages, share, host);
+      return arrivalDriver(stages, plan.vusMax, false, inputs, host);
     }
     case "shared":
       return new IterationDriver(users, null, host);
@@ -82,6 +90,27 @@ export function driverOf(
     default:
       return assertNever(plan);
   }
+}
+
+/** A warm-up is a first stage at the load the plan begins with. */
+function warmed(
+  stages: readonly Stage[],
+  first: number,
+  { warmupMs }: DriverInputs,
+): readonly Stage[] {
+  return warmupMs > 0 ? [{ durationMs: warmupMs, from: first, to: first }, ...stages] : stages;
+}
+
+function arrivalDriver(
+  stages: readonly Stage[],
+  vusMax: number,
+  poisson: boolean,
+  { seed, share, warmupMs }: DriverInputs,
+  host: DriverHost,
+): LoadDriver {
+  const usersMax = provision(vusMax, share.count)[share.index] ?? 1;
+  const arrivals = new ArrivalClock(stages, share, poisson ? seed : null);
+  return new ArrivalDriver(stages, arrivals, { warmupMs, usersMax, cores: share.count }, host);
 }
 
 /** Users begin in slices, so that thousands of them do not connect in one turn of the loop. */
@@ -99,8 +128,8 @@ class UserDriver implements LoadDriver {
   /** Active users that were told to end. */
   #retiring = 0;
 
-  constructor(plan: LoadPlan, share: Share, host: DriverHost) {
-    this.#plan = plan;
+  constructor(stages: readonly Stage[], share: Share, host: DriverHost) {
+    this.#plan = { kind: "vus", stages };
     this.#share = share;
     this.#host = host;
   }
@@ -151,6 +180,11 @@ class UserDriver implements LoadDriver {
     this.tick(now);
   }
 
+  level(load: number, now: number): void {
+    this.#factor = load / targetUsers(this.#plan, 0);
+    this.tick(now);
+  }
+
   resume(now: number): void {
     this.tick(now);
   }
@@ -166,7 +200,7 @@ class ArrivalDriver implements LoadDriver {
   missed = 0;
   readonly #host: DriverHost;
   readonly #stages: readonly Stage[];
-  readonly #share: Share;
+  readonly #cores: number;
   readonly #arrivals: ArrivalClock;
   readonly #free: VirtualUser[] = [];
   #usersMax: number;
@@ -176,20 +210,21 @@ class ArrivalDriver implements LoadDriver {
   #stopped = false;
   /** Arrivals that were due earlier are the warm-up's. */
   readonly #measureFromMs: number;
+  /** Of the measured ones, those given up when a search went on to another load. */
+  #dropped = 0;
 
   constructor(
     stages: readonly Stage[],
-    warmupMs: number,
-    usersMax: number,
-    share: Share,
+    arrivals: ArrivalClock,
+    bounds: { readonly warmupMs: number; readonly usersMax: number; readonly cores: number },
     host: DriverHost,
   ) {
-    this.#measureFromMs = warmupMs;
+    this.#measureFromMs = bounds.warmupMs;
+    this.#usersMax = bounds.usersMax;
+    this.#cores = bounds.cores;
     this.#stages = stages;
-    this.#share = share;
+    this.#arrivals = arrivals;
     this.#host = host;
-    this.#usersMax = usersMax;
-    this.#arrivals = new ArrivalClock(stages, share);
   }
 
   get active(): number {
@@ -205,7 +240,7 @@ class ArrivalDriver implements LoadDriver {
     this.#serve(now);
     const planMs = this.#host.planMs(now);
     const rate = targetRate({ kind: "rate", stages: this.#stages, vusMax: this.#usersMax }, planMs);
-    this.target = (rate * this.#factor) / this.#share.count;
+    this.target = (rate * this.#factor) / this.#cores;
     if (!this.#stopped) this.missed = this.#missedAt(planMs);
   }
 
@@ -213,7 +248,7 @@ class ArrivalDriver implements LoadDriver {
     if (planMs < this.#measureFromMs) return 0;
     const before =
       this.#measureFromMs === 0 ? 0 : this.#arrivals.overdue(this.#measureFromMs - MOMENT_SLACK_MS);
-    return this.#arrivals.overdue(planMs) - before;
+    return this.#arrivals.overdue(planMs) - before + this.#dropped;
   }
 
   /** Begins everything that is due and for which there is a user, then waits for the next. */
@@ -253,6 +288,20 @@ class ArrivalDriver implements LoadDriver {
     this.#serve(now);
   }
 
+  /** Who still waits belongs to the load before and would be late in this one. */
+  level(load: number, now: number): void {
+    const first = this.#stages.at(-1)?.to ?? load;
+    const factor = load / (first * this.#factor);
+    this.#serve(now);
+    const planMs = this.#host.planMs(now);
+    this.missed = this.#missedAt(planMs);
+    this.#drop(planMs, now);
+    this.#dropped = this.missed;
+    this.#factor *= factor;
+    this.#arrivals.scale(factor, planMs);
+    this.#serve(now);
+  }
+
   resume(now: number): void {
     this.#serve(now);
   }
@@ -263,11 +312,12 @@ class ArrivalDriver implements LoadDriver {
     this.#stopped = true;
     const planMs = this.#host.planMs(now);
     this.missed = this.#missedAt(planMs);
-    for (
-      let due = this.#arrivals.peek();
-      due !== null && due <= planMs;
-      due = this.#arrivals.peek()
-    ) {
+    this.#drop(planMs, now);
+  }
+
+  #drop(planMs: number, now: number): void {
+    let due = this.#arrivals.peek();
+    for (; due !== null && due <= planMs; due = this.#arrivals.peek()) {
       this.#host.arrivalMissed(this.#host.clockAt(due), now);
       this.#arrivals.advance();
     }
@@ -316,6 +366,7 @@ class IterationDriver implements LoadDriver {
 
   /** The number of iterations is fixed; there is nothing to scale. */
   scale(): void {}
+  level(): void {}
 
   resume(now: number): void {
     for (const user of this.#waiting.splice(0)) this.#host.rest(user, now);

@@ -8,9 +8,8 @@
  * first stage of the plan whose results are not recorded.
  */
 
-import { formatDuration } from "../core/base/duration.ts";
 import { Random } from "../core/base/random.ts";
-import { planDurationMs } from "../core/run/plan/load.ts";
+import { isOpen, isOpenEnded, planDurationMs } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
 import { BesideSteps } from "./beside-steps.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
@@ -19,14 +18,17 @@ import { type DriverHost, driverOf, type LoadDriver } from "./drivers.ts";
 import type { ExecutionHost, ExecutionInputs } from "./execution-inputs.ts";
 import { Findings } from "./findings.ts";
 import { FlowSteps } from "./flow-steps.ts";
+import { recordMetric } from "./iteration-metric.ts";
 import type { LagMonitor } from "./lag.ts";
 import { type IndexLease, ticketLease } from "./leases.ts";
 import { ITERATIONS_LEASE, type Problem } from "./messages.ts";
+import { Pace } from "./pace.ts";
 import { PlanClock } from "./plan-clock.ts";
 import { problemOf } from "./problem.ts";
 import { provide } from "./provide.ts";
 import { type FrameOver, Recorder, type RecorderHost } from "./recorder.ts";
 import { Sleeper } from "./sleeper.ts";
+import { timeIsUpFault } from "./time-is-up.ts";
 import { noticeMs, noticeOf } from "./time-limit.ts";
 import { type UserHost, VirtualUser } from "./user.ts";
 import { UserIds } from "./user-ids.ts";
@@ -51,6 +53,7 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
   readonly #driver: LoadDriver;
   readonly #durationMs: number;
   readonly #tickets: IndexLease | null;
+  readonly #pace: Pace;
   readonly #users = new Set<VirtualUser>();
   /** Users that want to begin and must wait, with the moment they should have begun. */
   readonly #waiting = new Map<VirtualUser, number>();
@@ -74,7 +77,7 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
     this.workflow = workflow;
     this.core = inputs.core;
     this.used = inputs.used;
-    this.planned = plan.kind === "rate";
+    this.planned = isOpen(plan);
     this.#inputs = inputs;
     this.#host = host;
     this.findings = new Findings(workflow.definition.name, (line) => host.log(line));
@@ -89,12 +92,14 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
       workflow.definition.tags,
       workflow.definition.series,
     );
-    this.#random = new Random(`${workflow.definition.name}/${share.index}`);
+    this.#random = new Random(`${inputs.seed}/${workflow.definition.name}/${share.index}`);
     this.#ids = new UserIds(share);
     const limit = planDurationMs(plan) ?? ("durationMsMax" in plan ? plan.durationMsMax : 0);
     this.#durationMs = warmupMs + limit;
     this.#tickets = plan.kind === "shared" ? ticketLease(plan.iterations, share.count, host) : null;
-    this.#driver = driverOf(plan, share, warmupMs, this);
+    const seed = `${inputs.seed}/${workflow.definition.name}/arrivals`;
+    this.#driver = driverOf(plan, { share, warmupMs, seed }, this);
+    this.#pace = new Pace(workflow.definition.pace, plan, share);
   }
 
   get seed(): string {
@@ -157,12 +162,8 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
   }
 
   #timeIsUp(): void {
-    const { plan } = this.#inputs;
-    if (plan.kind === "shared" || plan.kind === "perUser")
-      this.findings.fault(
-        "every iteration was done",
-        `maxDuration (${formatDuration(plan.durationMsMax)}) ended it before all iterations were done`,
-      );
+    const fault = timeIsUpFault(this.#inputs.plan);
+    if (fault !== null) this.findings.fault(fault.gate, fault.text);
     this.stop();
   }
 
@@ -230,6 +231,10 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
     if (!this.stopping) this.#driver.scale(factor, clock());
   }
 
+  level(load: number): void {
+    if (!this.stopping) this.#driver.level(load, clock());
+  }
+
   /** No new step begins; what is under way may finish within the graceful stop. */
   stop(): void {
     if (this.stopping) return;
@@ -288,6 +293,11 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
       this.#waiting.set(user, intendedAt);
       return;
     }
+    const wait = this.#pace.throttleMs(user, this.planMs(now));
+    if (wait > 0) {
+      this.#beginLater(user, wait);
+      return;
+    }
     if (this.#tickets !== null && !user.ticketTaken) {
       const ticket = this.#tickets.take();
       if (ticket === "exhausted") this.retire(user);
@@ -297,6 +307,7 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
     }
     if (this.#inputs.feeds.size > 0 && !this.#takeRows(user, intendedAt)) return;
     user.ticketTaken = false;
+    user.admitted = false;
     user.iteration.arrive(intendedAt, now);
     if (user.ready) user.begin(now);
     else void this.#setUpUser(user);
@@ -365,18 +376,17 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
   }
 
   rest(user: VirtualUser, now: number): void {
-    const { pacingMs, thinkMaxMs, thinkMinMs } = this.workflow.definition.pace;
-    const think = thinkMaxMs === 0 ? 0 : this.#random.between(thinkMinMs, thinkMaxMs);
-    const pause = Math.max(think, pacingMs === 0 ? 0 : pacingMs - (now - user.iteration.beganAt));
-    if (pause <= 0) {
-      this.beginIteration(user, now, now);
-      return;
-    }
+    const pause = this.#pace.restMs(user, now, this.#random);
+    if (pause <= 0) this.beginIteration(user, now, now);
+    else this.#beginLater(user, pause);
+  }
+
+  #beginLater(user: VirtualUser, ms: number): void {
     user.timer = setTimeout(() => {
       const at = clock();
       if (user.retiring) this.#driver.iterationDone(user, at);
       else this.beginIteration(user, at, at);
-    }, pause);
+    }, ms);
   }
 
   /** The user has done its last iteration; a ramp that rises again makes a new one. */
@@ -401,7 +411,7 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
   /** Over when no user is left that could begin anything. */
   #checkEnd(): void {
     if (this.#ended || this.#users.size > 0) return;
-    const openEnded = this.#inputs.plan.kind === "vus" || this.#inputs.plan.kind === "rate";
+    const openEnded = isOpenEnded(this.#inputs.plan);
     if (!this.stopping && openEnded && this.planMs(clock()) < this.#durationMs && !this.#exhausted)
       return;
     this.#ended = true;
@@ -435,9 +445,7 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
     });
   }
 
-  arrivalMissed(dueAt: number, now: number): void {
-    this.recorder.waited(dueAt, now);
-  }
+  arrivalMissed = (dueAt: number, now: number): void => this.recorder.waited(dueAt, now);
 
   threw(step: CompiledStep, error: unknown): void {
     const what = `${step.index < 0 ? "action" : "step"} "${step.name}" threw`;
@@ -455,15 +463,7 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
 
   recordMetric(at: number, context: UserContext): void {
     const metric = this.workflow.metrics[at];
-    if (metric === undefined) return;
-    try {
-      const value = metric.value(context);
-      if (typeof value === "number" || typeof value === "boolean") {
-        this.recorder.add(metric.name, metric.kind, Number(value), {});
-      }
-    } catch (error) {
-      this.findings.complain(`metric "${metric.name}" threw`, error);
-    }
+    if (metric !== undefined) recordMetric(metric, context, this.recorder, this.findings);
   }
 
   keepLast(step: CompiledStep, result: unknown): void {

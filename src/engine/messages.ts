@@ -47,6 +47,8 @@ export type CoreCommand =
   | { readonly kind: "pause"; readonly execution: number }
   | { readonly kind: "resume"; readonly execution: number }
   | { readonly kind: "scale"; readonly execution: number; readonly factor: number }
+  /** A search goes on to this load, of all cores together. */
+  | { readonly kind: "level"; readonly execution: number; readonly load: number }
   | { readonly kind: "stop"; readonly execution: number }
   /** Indices [from, to) are this core's; `last` means that there are no more. */
   | {

@@ -37,6 +37,7 @@ export class VirtualUser implements RunnerUser {
   timer: NodeJS.Timeout | undefined;
   /** What it has taken for the coming iteration, while it waits for the rest. */
   ticketTaken = false;
+  admitted = false;
   rows: Record<string, unknown> | null = null;
 
   constructor(id: number, host: UserHost) {

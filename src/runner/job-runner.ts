@@ -118,10 +118,23 @@ export class JobRunner {
 
   scale(factor: number): void {
     this.#scale *= factor;
-    for (const { cores, execution, phase } of this.#running.values()) {
-      if (phase !== "running") continue;
+    for (const { cores, execution, manifest, phase } of this.#running.values()) {
+      if (phase !== "running" || manifest.load.kind === "search") continue;
       for (const core of cores) this.#host.send(core, { kind: "scale", execution, factor });
     }
+  }
+
+  /** A search goes on to another load. */
+  level(workflow: string, load: number): void {
+    const running = this.#running.get(workflow);
+    if (running?.phase !== "running") return;
+    const { cores, execution } = running;
+    for (const core of cores) this.#host.send(core, { kind: "level", execution, load });
+  }
+
+  /** A search has its answer: the workflow ends as when its time is over. */
+  finish(workflow: string): void {
+    this.#stopWorkflow(workflow);
   }
 
   coreLost(core: number): void {
@@ -254,11 +267,11 @@ export class JobRunner {
   }
 
   #start(name: string, running: Running): void {
-    const { cores, execution, setup } = running;
+    const { cores, execution, manifest, setup } = running;
     running.phase = "running";
     for (const core of cores) {
       this.#host.send(core, { kind: "start", execution, setup });
-      if (this.#scale !== 1)
+      if (this.#scale !== 1 && manifest.load.kind !== "search")
         this.#host.send(core, { kind: "scale", execution, factor: this.#scale });
     }
     this.#listener.workflowStarted(name, [...cores]);

@@ -5,8 +5,8 @@
 
 import { assert } from "../core/base/assert.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { planDurationMs } from "../core/run/plan/load.ts";
-import { formatCount, formatPercent, formatRate } from "../core/run/results/format.ts";
+import { isOpen, planDurationMs, planVusMax } from "../core/run/plan/load.ts";
+import { BreakpointRun, type SearchCommand } from "../core/run/results/breakpoint.ts";
 import { faultGates, implicitGates } from "../core/run/results/gates.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
 import type { Fault } from "../core/run/results/metric-source.ts";
@@ -36,11 +36,11 @@ import {
   type ThresholdSpec,
 } from "../core/run/results/thresholds.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
-import { NAMES_MAX, OTHER_NAME } from "../core/run/stats/names.ts";
 import { recentOf } from "../core/run/stats/series.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { JobListener } from "./job-runner.ts";
+import { modelNotes, progressOf, remarksOf, scalable, scaleNotes } from "./load-figures.ts";
 import { isAside, WorkflowAggregate } from "./workflow-aggregate.ts";
 import { workflowSummary } from "./workflow-summary.ts";
 
@@ -60,6 +60,15 @@ interface RunAggregateOptions {
 const RATE_WINDOW_MS = 1_000;
 const LATENCY_WINDOW_MS = 5_000;
 const JUDGE_MS_MAX = 500;
+/** A search is looked at with every frame: its probes begin and end on time. */
+const SEARCH_MS = 100;
+
+/** What the judges want to be done now. */
+interface Decision {
+  /** A threshold asks for the end of the run. */
+  readonly abort: boolean;
+  readonly searches: readonly { readonly workflow: string; readonly command: SearchCommand }[];
+}
 
 export class RunAggregate implements JobListener {
   readonly #options: RunAggregateOptions;
@@ -72,7 +81,9 @@ export class RunAggregate implements JobListener {
   readonly #lostCores = new Set<number>();
   #firstStartMs: number | undefined;
   #endedMs: number | undefined;
-  #scale = 1;
+  /** By hand; null when nobody changed the load. */
+  #scale: number | null = null;
+  readonly #searches = new Map<string, BreakpointRun>();
 
   constructor(options: RunAggregateOptions) {
     this.#options = options;
@@ -80,6 +91,10 @@ export class RunAggregate implements JobListener {
       options.manifests.map((manifest) => [manifest.name, new WorkflowAggregate(manifest)]),
     );
     this.#judges = judgesOf(options);
+    for (const manifest of options.manifests) {
+      const { load, name } = manifest;
+      if (load.kind === "search") this.#searches.set(name, new BreakpointRun(manifest, load));
+    }
   }
 
   get anyStarted(): boolean {
@@ -96,7 +111,10 @@ export class RunAggregate implements JobListener {
   workflowStarted(name: string, cores: readonly number[]): void {
     const now = this.#options.now();
     this.#firstStartMs ??= now;
-    this.#workflows.get(name)?.started(cores, now);
+    const workflow = this.#workflows.get(name);
+    workflow?.started(cores, now);
+    if (this.#scale !== null && workflow !== undefined && scalable(workflow))
+      workflow.loadChanged(this.#scale);
   }
 
   frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number {
@@ -159,22 +177,35 @@ export class RunAggregate implements JobListener {
 
   /** The load was changed by hand. */
   scaled(factor: number): void {
-    this.#scale *= factor;
-    this.note(
-      `the load was changed by hand during the run, in the end to ${formatPercent(this.#scale)} of the plan`,
-    );
+    this.#scale = (this.#scale ?? 1) * factor;
+    for (const workflow of this.#workflows.values())
+      if (workflow.status === "running" && scalable(workflow)) workflow.loadChanged(this.#scale);
   }
 
-  /** Judges what can be judged while running; true when a threshold asks for the end. */
-  shouldAbort(): boolean {
-    if (this.#judges.length === 0) return false;
-    const source = this.#source(this.#data());
-    return this.#judges.map((one) => one.observe(source)).some((abort) => abort);
+  /** Judges what can be judged while running. */
+  decide(): Decision {
+    if (this.#judges.length + this.#searches.size === 0) return { abort: false, searches: [] };
+    const data = this.#data();
+    const source = this.#source(data);
+    return {
+      abort: this.#judges.map((one) => one.observe(source)).some((abort) => abort),
+      searches: data.flatMap((one) => this.#search(one, source)),
+    };
   }
 
-  /** How often `shouldAbort` wants to be asked. */
+  #search({ arrivals, name }: WorkflowData, source: MetricSource): Decision["searches"] {
+    const search = this.#searches.get(name);
+    const workflow = this.#workflows.get(name);
+    if (search === undefined || workflow?.status !== "running") return [];
+    const commands = search.tick(source, arrivals?.missed ?? 0);
+    if (commands.some(({ kind }) => kind === "level")) workflow.loadChanged(search.factor);
+    return commands.map((command) => ({ workflow: name, command }));
+  }
+
+  /** How often `decide` wants to be asked. */
   get judgeEveryMs(): number {
-    return Math.min(JUDGE_MS_MAX, ...this.#judges.map(({ observeEveryMs }) => observeEveryMs));
+    const searching = this.#searches.size > 0 ? SEARCH_MS : JUDGE_MS_MAX;
+    return Math.min(searching, ...this.#judges.map(({ observeEveryMs }) => observeEveryMs));
   }
 
   live(phase: RunPhase): LiveRun {
@@ -225,7 +256,7 @@ export class RunAggregate implements JobListener {
         p99: p99 ?? 0,
       };
     });
-    const targetUsers = load.kind === "rate" ? load.vusMax : Math.round(workflow.target);
+    const targetUsers = isOpen(load) ? planVusMax(load) : Math.round(workflow.target);
     return {
       name: workflow.manifest.name,
       status: workflow.status,
@@ -235,7 +266,7 @@ export class RunAggregate implements JobListener {
       activeVus: running ? workflow.activeUsers : 0,
       targetVus: running ? targetUsers : 0,
       ratePerSecond: running ? steps.reduce((all, step) => all + step.ratePerSecond, 0) : 0,
-      targetPerSecond: load.kind === "rate" ? workflow.target : null,
+      targetPerSecond: isOpen(load) ? workflow.target : null,
       steps,
     };
   }
@@ -246,7 +277,8 @@ export class RunAggregate implements JobListener {
     const source = this.#source(data);
     const thresholds = [
       ...this.#judges.map((one) => thresholdOutcome(one, source)),
-      ...data.flatMap((one) => implicitGates(one, this.#judges)),
+      ...[...this.#searches.values()].flatMap((one) => one.outcomes()),
+      ...data.flatMap((one) => implicitGates(one, this.#judges, this.#searches.has(one.name))),
       ...faultGates(this.#faults, null),
     ];
     const missed = data.reduce((all, { arrivals }) => all + (arrivals?.missed ?? 0), 0);
@@ -259,7 +291,7 @@ export class RunAggregate implements JobListener {
       thresholds,
       generator: generatorHealth(this.#coreHealth(), this.#options.environment.cpus, missed),
       lost: this.#losses,
-      notes: [...this.#notes, ...modelNotes(workflows)],
+      notes: [...this.#notes, ...scaleNotes(this.#scale), ...modelNotes(workflows)],
       workflows,
       environment: this.#options.environment,
     };
@@ -281,7 +313,8 @@ export class RunAggregate implements JobListener {
   #workflowSummary(data: WorkflowData): WorkflowSummary {
     const workflow = this.#workflows.get(data.name);
     assert(workflow !== undefined, "data comes from a workflow that is known");
-    return workflowSummary(workflow, data, this.#firstStartMs ?? 0);
+    const search = this.#searches.get(data.name);
+    return workflowSummary(workflow, data, this.#firstStartMs ?? 0, search?.summary());
   }
 
   #coreHealth(): CoreHealth[] {
@@ -336,8 +369,9 @@ function judgesOf(options: RunAggregateOptions): ThresholdJudge[] {
       spec: { expression, abortOnFail: false, afterMs: 0 },
       workflow: null,
     })),
-    ...manifests.flatMap(({ name, thresholds: own }) =>
-      own.map((spec) => ({ spec, workflow: name })),
+    // Those of a search judge its probes instead of the whole run.
+    ...manifests.flatMap(({ load, name, thresholds: own }) =>
+      load.kind === "search" ? [] : own.map((spec) => ({ spec, workflow: name })),
     ),
   ];
   return specs.flatMap(({ spec, workflow }) => {
@@ -352,58 +386,15 @@ function doingText({ doing, doingSinceMs }: WorkflowAggregate, nowMs: number): s
   return doing === null ? null : `${doing} for ${seconds} s`;
 }
 
-function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs: number): number {
-  if (workflow.status === "waiting" || workflow.status === "not run") return 0;
-  if (workflow.status !== "running") return 1;
-  const { load } = workflow.manifest;
-  if (load.kind === "shared") return Math.min(1, workflow.iterations / load.iterations);
-  if (load.kind === "perUser")
-    return Math.min(1, workflow.iterations / (load.iterations * load.vus));
-  const length = planDurationMs(load);
-  if (length === null) return 0;
-  return Math.min(1, (nowMs - workflow.startedAtMs) / (length + warmupMs));
-}
-
-function remarksOf(data: readonly WorkflowData[]): string[] {
-  return data
-    .filter(({ namesOverflowed }) => namesOverflowed)
-    .map(
-      ({ name }) =>
-        `"${name}" has more than ${NAMES_MAX} names of steps, groups or checks: those beyond are ` +
-        `counted together as "${OTHER_NAME}"`,
-    );
-}
-
 function costOf(core: number, running: WorkflowAggregate | undefined): string {
   if (running === undefined) return "nothing was running on it";
   const { load, name } = running.manifest;
   const others = running.cores.length - 1;
   const share = `1 of ${running.cores.length} cores of "${name}"`;
-  const what = load.kind === "rate" ? "its share of the arrivals" : "its virtual users";
+  const what = isOpen(load) ? "its share of the arrivals" : "its virtual users";
   const rest =
     others === 0 ? "no core is left, so the workflow ends" : `the run goes on with ${others}`;
   return `${share}: ${what} are gone from here on and the last 0.2 s of core ${core}'s counts are lost; ${rest}`;
-}
-
-function modelNotes(workflows: readonly WorkflowSummary[]): string[] {
-  const closed = workflows
-    .filter(({ model, steps }) => model !== "open" && steps.length > 0)
-    .map(({ name }) => `"${name}"`);
-  const missed = workflows.filter(({ arrivals }) => arrivals !== null && arrivals.missed > 0);
-  return [
-    ...(closed.length === 0
-      ? []
-      : [
-          `closed model (${closed.join(", ")}): users wait for answers, so a stall of the target also ` +
-            "stops new requests; latencies are not corrected for that. Use a rate to see it.",
-        ]),
-    ...missed.map(
-      ({ arrivals, name }) =>
-        `"${name}" missed its rate: ${formatCount(arrivals?.missed ?? 0)} arrivals were due and never ` +
-        `began, ${formatRate(arrivals?.achievedPerSecond ?? 0)} of ` +
-        `${formatRate(arrivals?.targetPerSecond ?? 0)} were reached`,
-    ),
-  ];
 }
 
 function mergedLag(aggregates: readonly WorkflowAggregate[], core: number): Histogram {

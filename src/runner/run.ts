@@ -278,7 +278,12 @@ class LocalRun {
     for (const core of this.#job?.stuckCores() ?? []) this.#giveUp(core);
     for (const core of this.#job?.loadingCores() ?? [])
       if ((this.#heardAt.get(core) ?? Number.POSITIVE_INFINITY) < silentSince) this.#giveUp(core);
-    if (aggregate.shouldAbort()) this.#stop();
+    const { abort, searches } = aggregate.decide();
+    for (const { command, workflow } of searches) {
+      if (command.kind === "level") this.#job?.level(workflow, command.load);
+      else this.#job?.finish(workflow);
+    }
+    if (abort) this.#stop();
   }
 
   /** Gracefully, but not for ever: code that never waits cannot be asked to end. */

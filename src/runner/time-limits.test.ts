@@ -202,21 +202,23 @@ describe("abort(reason)", () => {
 });
 
 it("what is going on beside the load is in the live picture", async () => {
+  let begun = 0;
   let finish = (): void => {};
   const waiting = (): Promise<void> =>
     new Promise((resolve) => {
+      begun++;
       finish = resolve;
     });
   const flow = workflow("w", once).setup(waiting).step("s", one).teardown(waiting);
   const run = await InProcessRun.start(flow);
   const doing = () => run.live().workflows[0]?.doing ?? null;
-  await until(() => doing() !== null);
+  await until(() => begun === 1 && doing() !== null);
   expect([run.live().phase, doing()]).toEqual([
     "setting up",
     expect.stringMatching(/^setting up for \d+ s$/),
   ]);
   finish();
-  await until(() => doing()?.startsWith("tearing down") === true);
+  await until(() => begun === 2 && doing()?.startsWith("tearing down") === true);
   expect(run.live().phase).toBe("tearing down");
   finish();
   await run.done;

@@ -30,6 +30,8 @@ export class WorkflowAggregate {
   doingSinceMs = 0;
   cores: readonly number[] = [];
   readonly faults: Fault[] = [];
+  /** From which measured moment on how many times the load of the plan was asked for. */
+  readonly #factors: { readonly fromMs: number; readonly factor: number }[] = [];
   readonly #merger: FrameMerger;
   readonly #vitals = new Map<number, CoreVitals>();
   readonly #lost = new Set<number>();
@@ -115,6 +117,16 @@ export class WorkflowAggregate {
     const present = nowMs - this.startedAtMs - this.manifest.warmupMs - paused;
     const stalled = this.#pausedAtMs === undefined ? present - WINDOWS_LATE_MS_MAX : 0;
     return Math.max(this.#stats.horizonMs, stalled);
+  }
+
+  /** From now on so many times the load of the plan. */
+  loadChanged(factor: number): void {
+    this.#factors.push({ fromMs: this.elapsedMs, factor });
+  }
+
+  /** How many times the load of the plan was asked for at a measured moment. */
+  loadFactor(measuredMs: number): number {
+    return this.#factors.findLast(({ fromMs }) => fromMs <= measuredMs)?.factor ?? 1;
   }
 
   vitalsOf(core: number): CoreVitals | undefined {

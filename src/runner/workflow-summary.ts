@@ -1,10 +1,10 @@
 /** One workflow of the results model, from what its cores told. */
 
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { describePlan, targetRate } from "../core/run/plan/load.ts";
+import { describePlan, isOpen, type LoadPlan, targetRate } from "../core/run/plan/load.ts";
 import type { StepData, WorkflowData } from "../core/run/results/metric-source.ts";
 import type {
   ArrivalSummary,
+  BreakpointSummary,
   GroupSummary,
   IterationCounts,
   StepSummary,
@@ -23,16 +23,22 @@ import type { WorkflowAggregate } from "./workflow-aggregate.ts";
 const MODELS = {
   vus: "closed",
   rate: "open",
+  search: "closed",
   shared: "iterations",
   perUser: "iterations",
   once: "once",
 } as const;
+
+function modelOf(plan: LoadPlan): WorkflowSummary["model"] {
+  return isOpen(plan) ? "open" : MODELS[plan.kind];
+}
 
 /** `firstMs` is when the first workflow of the run began. */
 export function workflowSummary(
   workflow: WorkflowAggregate,
   data: WorkflowData,
   firstMs: number,
+  breakpoint: BreakpointSummary | undefined,
 ): WorkflowSummary {
   const { corrected, load, startAfterMs, warmupMs } = workflow.manifest;
   const { elapsedSeconds } = data;
@@ -46,13 +52,14 @@ export function workflowSummary(
     status: workflow.status,
     error: workflow.error,
     load: describePlan(load, warmupMs, startAfterMs),
-    model: MODELS[load.kind],
+    model: modelOf(load),
     corrected,
     cores: workflow.cores.length,
     startedAtSeconds: seconds(Math.max(0, workflow.startedAtMs - firstMs)),
     elapsedSeconds,
     iterations: iterationsOf(data, workflow),
-    arrivals: arrivalsOf(data, workflow.manifest),
+    arrivals: arrivalsOf(data, workflow),
+    breakpoint,
     checks: data.checks,
     metrics: summariseMetrics(data.metrics, elapsedSeconds),
     steps: data.steps.map(summarise),
@@ -93,11 +100,11 @@ function iterationsOf({ groups }: WorkflowData, workflow: WorkflowAggregate): It
 
 function arrivalsOf(
   { arrivals, elapsedSeconds }: WorkflowData,
-  manifest: WorkflowManifest,
+  workflow: WorkflowAggregate,
 ): ArrivalSummary | null {
   if (arrivals === null) return null;
   return {
-    targetPerSecond: perSecond(plannedArrivals(manifest, elapsedSeconds), elapsedSeconds),
+    targetPerSecond: perSecond(plannedArrivals(workflow, elapsedSeconds), elapsedSeconds),
     achievedPerSecond: perSecond(arrivals.started, elapsedSeconds),
     started: arrivals.started,
     missed: arrivals.missed,
@@ -106,14 +113,15 @@ function arrivalsOf(
 }
 
 /** The integral of the rate over the measured time so far, by the trapezoid rule in small steps. */
-function plannedArrivals({ load }: WorkflowManifest, elapsedSeconds: number): number {
+function plannedArrivals(workflow: WorkflowAggregate, elapsedSeconds: number): number {
+  const { load } = workflow.manifest;
   const slices = 1_000;
   const width = elapsedSeconds / slices;
   let sum = 0;
   for (let i = 0; i < slices; i++) {
-    sum +=
-      ((targetRate(load, i * width * 1_000) + targetRate(load, (i + 1) * width * 1_000)) / 2) *
-      width;
+    const [from, to] = [i * width * 1_000, (i + 1) * width * 1_000];
+    const rate = (targetRate(load, from) + targetRate(load, to)) / 2;
+    sum += rate * workflow.loadFactor((from + to) / 2) * width;
   }
   return sum;
 }

@@ -93,6 +93,12 @@ function verdictLines(summary: RunSummary, width: number): Line[] {
     ),
     line(`  ${shorten(figures, width - 2)}`),
   ];
+  for (const { breakpoint, name } of summary.workflows) {
+    if (breakpoint === undefined) continue;
+    const several = summary.workflows.length > 1 ? ` of "${name}"` : "";
+    const style = breakpoint.held === null ? Style.bad : Style.bold;
+    lines.push(...bullet("▲", `breakpoint${several}: ${breakpoint.text}`, style, width));
+  }
   if (summary.thresholds.length > 0) lines.push([], ...thresholdLines(summary.thresholds, width));
   const reasons = newReasons(summary);
   if (reasons.length > 0) lines.push([]);

@@ -6,23 +6,23 @@
 import { layersOf } from "../core/run/job/graph.ts";
 import type { FlowManifest, WorkflowManifest } from "../core/run/job/manifest.ts";
 import { type Priority, parsePriority } from "../core/run/job/partition.ts";
-import { type LoadPlan, planVusMax } from "../core/run/plan/load.ts";
+import { isOpen, type LoadPlan, planVusMax } from "../core/run/plan/load.ts";
 import { parseThreshold, type ThresholdSpec } from "../core/run/results/thresholds.ts";
 import type { CallResult, CallSettings, PreparedCall } from "../protocols/protocol.ts";
 import type { ProvideContext, SetupContext, StepContext } from "./context.ts";
 import { DefinitionError } from "./errors.ts";
 import type { Feed } from "./feed.ts";
 import type { FlowPart } from "./flow-part.ts";
+import { planOf } from "./load-options.ts";
 import { declaredMetrics, type MetricKind } from "./metrics.ts";
+import { milliseconds } from "./option-values.ts";
 import {
   checkOptions,
   DEFAULT_GRACEFUL_STOP_MS,
   type Limits,
   limitsOf,
-  milliseconds,
   type PaceOptions,
   paceOf,
-  planOf,
   settingsOf,
   type WorkflowOptions,
 } from "./options.ts";
@@ -125,6 +125,7 @@ export class WorkflowDefinition {
     this.thresholds = (options.thresholds ?? []).map((option) => thresholdOf(option, where));
     this.tags = options.tags ?? {};
     for (const [feed, source] of flow?.feeds ?? []) this.feeds.set(feed, source);
+    if (this.plan.kind === "search") checkSearch(this.thresholds, where);
   }
 
   get isTest(): boolean {
@@ -154,6 +155,16 @@ const FLOW_CONNECTIONS_PER_ORIGIN_MAX = 6;
 
 function flowSettings({ readBody }: FlowPart): Partial<CallSettings> {
   return { readBody, connectionsPerOriginMax: FLOW_CONNECTIONS_PER_ORIGIN_MAX };
+}
+
+function checkSearch(thresholds: readonly ThresholdSpec[], where: string): void {
+  if (thresholds.length === 0)
+    throw new DefinitionError(
+      `${where}: a search for the breakpoint needs thresholds that can break, for example ` +
+        'thresholds: ["latency.p99 < 250ms", "errors.rate < 1%"]',
+    );
+  if (thresholds.some(({ abortOnFail }) => abortOnFail))
+    throw new DefinitionError(`${where}: abortOnFail would end the search at its first answer`);
 }
 
 function thresholdOf(
@@ -215,7 +226,7 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
       keys: Object.keys(keys),
     })),
     thresholds: [...definition.thresholds],
-    corrected: plan.kind === "rate",
+    corrected: isOpen(plan),
     connectionsMax: connectionsMax(definition, layers),
   };
 }

@@ -1,10 +1,10 @@
 /** Flags of the command line that replace parts of a file's load model. (`--vus`, `--duration`, `--rate`, …) */
 
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { type LoadPlan, planVusMax } from "../core/run/plan/load.ts";
+import { isOpen, type LoadPlan, planVusMax } from "../core/run/plan/load.ts";
 import type { CallSettings } from "../protocols/protocol.ts";
 import { DefinitionError } from "./errors.ts";
-import { planOf } from "./options.ts";
+import { planOf } from "./load-options.ts";
 
 export interface LoadOverrides {
   readonly vus?: number;
@@ -12,6 +12,7 @@ export interface LoadOverrides {
   readonly rate?: number;
   readonly maxVus?: number;
   readonly iterations?: number;
+  readonly maxRate?: number;
   readonly warmupMs?: number;
   readonly gracefulStopMs?: number;
   readonly timeoutMs?: number;
@@ -24,31 +25,51 @@ const DEFAULT_DURATION_MS = 10_000;
 
 /** The plan with the overrides in place; the same plan when none concerns it. */
 export function overridePlan(plan: LoadPlan, overrides: LoadOverrides): LoadPlan {
-  const { durationMs, iterations, maxVus, rate, vus } = overrides;
   if (plan.kind === "once") return plan;
+  return bounded(reshaped(plan, overrides), overrides);
+}
+
+/** Another model, or another amount of the same. */
+function reshaped(plan: LoadPlan, overrides: LoadOverrides): LoadPlan {
+  const { durationMs, iterations, maxVus, rate, vus } = overrides;
   const where = "command line";
   const duration = durationMs ?? lengthOf(plan);
+  const throttle = "rateMax" in plan && plan.rateMax !== undefined ? { maxRate: plan.rateMax } : {};
   if (rate !== undefined) {
-    return planOf({ rate, duration, ...(maxVus === undefined ? {} : { maxVus }) }, where);
+    const arrivals = "poisson" in plan ? { arrivals: "poisson" as const } : {};
+    const most = maxVus === undefined ? {} : { maxVus };
+    return planOf({ rate, duration, ...arrivals, ...most }, where);
   }
   if (iterations !== undefined) {
-    return planOf({ vus: vus ?? usersOf(plan), iterations, ...limit(plan, durationMs) }, where);
+    const users = vus ?? usersOf(plan);
+    return planOf({ vus: users, iterations, ...throttle, ...limit(plan, durationMs) }, where);
   }
   if (vus !== undefined) {
+    const counted = { ...throttle, ...limit(plan, durationMs) };
     if (plan.kind === "shared")
-      return planOf({ vus, iterations: plan.iterations, ...limit(plan, durationMs) }, where);
-    if (plan.kind === "perUser") {
-      return planOf({ vus, iterationsPerVu: plan.iterations, ...limit(plan, durationMs) }, where);
-    }
-    return planOf({ vus, duration }, where);
+      return planOf({ vus, iterations: plan.iterations, ...counted }, where);
+    if (plan.kind === "perUser")
+      return planOf({ vus, iterationsPerVu: plan.iterations, ...counted }, where);
+    return planOf({ vus, duration, ...throttle }, where);
   }
-  if (maxVus !== undefined && plan.kind !== "rate") {
+  return durationMs === undefined ? plan : stretched(plan, durationMs);
+}
+
+/** The bounds of the command line, where the plan has such. */
+function bounded(plan: LoadPlan, { maxRate, maxVus }: LoadOverrides): LoadPlan {
+  if (maxVus !== undefined && !isOpen(plan)) {
     throw new DefinitionError(
       "--max-vus bounds the users of an open model; it needs --rate, or a file with a rate",
     );
   }
-  const bounded = maxVus !== undefined && plan.kind === "rate" ? { ...plan, vusMax: maxVus } : plan;
-  return durationMs === undefined ? bounded : stretched(bounded, durationMs);
+  const users = maxVus !== undefined && "vusMax" in plan ? { ...plan, vusMax: maxVus } : plan;
+  if (maxRate === undefined) return users;
+  if (users.kind === "rate" || users.kind === "search" || users.kind === "once") {
+    throw new DefinitionError(
+      "--max-rate bounds the iterations of a closed model; others have the rate they are given",
+    );
+  }
+  return { ...users, rateMax: maxRate };
 }
 
 /** The same shape over another length of time. */
@@ -101,7 +122,7 @@ export function overrideManifest(
     load,
     warmupMs: overrides.warmupMs ?? manifest.warmupMs,
     gracefulStopMs: overrides.gracefulStopMs ?? manifest.gracefulStopMs,
-    corrected: load.kind === "rate",
+    corrected: isOpen(load),
     connectionsMax: Math.ceil(widest * planVusMax(load)),
   };
 }

@@ -14,6 +14,7 @@ import {
 } from "../../src/core/run/results/format.ts";
 import type {
   ArrivalSummary,
+  BreakpointSummary,
   Distribution,
   GroupSummary,
   MetricSummary,
@@ -50,6 +51,7 @@ export function WorkflowSection(props: {
       <p class="lead">{workflow.load}</p>
       {workflow.error !== null && <p class="bad-text">{workflow.error}</p>}
       <Facts facts={factsOf(workflow)} />
+      {workflow.breakpoint !== undefined && <Breakpoint breakpoint={workflow.breakpoint} />}
       {workflow.arrivals !== null && <Arrivals arrivals={workflow.arrivals} />}
       <StepsTable steps={workflow.steps} />
       <Groups groups={workflow.groups ?? []} />
@@ -91,6 +93,35 @@ function factsOf(workflow: WorkflowSummary): Fact[] {
     ["Interrupted", formatCount(iterations.interrupted)],
     ["Latency from", workflow.corrected ? "intended start" : "real start"],
   ];
+}
+
+function Breakpoint({ breakpoint }: { readonly breakpoint: BreakpointSummary }) {
+  const { held, of, probes, text } = breakpoint;
+  const unit = of === "rate" ? "/s" : " virtual users";
+  return (
+    <div class="card breakpoint">
+      <h3>
+        Breakpoint{" "}
+        {held === null ? <Chip tone="bad">nothing held</Chip> : <Chip tone="good">found</Chip>}
+      </h3>
+      <p class="lead">{text}</p>
+      <Table
+        caption="Loads that were tried"
+        columns={[
+          { title: "Load", numeric: true },
+          { title: "Judged" },
+          { title: "Held" },
+          { title: "Why not" },
+        ]}
+        rows={probes.map((probe) => [
+          `${formatNumber(probe.load)}${unit}`,
+          `${formatSeconds(probe.fromSeconds)} to ${formatSeconds(probe.toSeconds)}`,
+          probe.held ? "yes" : "no",
+          probe.reason ?? "",
+        ])}
+      />
+    </div>
+  );
 }
 
 function Arrivals({ arrivals }: { readonly arrivals: ArrivalSummary }) {

@@ -35,6 +35,7 @@ interface RunFlags extends LogFlags {
   readonly duration?: number;
   readonly rate?: number;
   readonly maxVus?: number;
+  readonly maxRate?: number;
   readonly iterations?: number;
   readonly warmup?: number;
   readonly gracefulStop?: number;
@@ -72,6 +73,7 @@ export function registerRun(program: Command): void {
     .option("--duration <time>", "how long, for example 30s or 5m", duration("--duration"))
     .option("--rate <n>", "iterations begun per second (open model)", number("--rate"))
     .option("--max-vus <n>", "at most so many users with --rate", whole("--max-vus"))
+    .option("--max-rate <n>", "at most so many iterations begun per second", number("--max-rate"))
     .option("--iterations <n>", "iterations in all, shared by the users", whole("--iterations"))
     .option("--warmup <time>", "load before measuring begins", duration("--warmup"))
     .option(
@@ -241,6 +243,7 @@ function overridesOf(flags: RunFlags): LoadOverrides {
     rate: flags.rate,
     maxVus: flags.maxVus,
     iterations: flags.iterations,
+    maxRate: flags.maxRate,
     warmupMs: flags.warmup,
     gracefulStopMs: flags.gracefulStop,
     timeoutMs: flags.timeout,

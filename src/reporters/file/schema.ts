@@ -97,6 +97,25 @@ const arrivalsSchema = z
   })
   .meta({ id: "Arrivals", description: "How well an open model held its rate." });
 
+const breakpointSchema = z
+  .looseObject({
+    of: z.enum(["rate", "vus"]),
+    held: amount.nullable().describe("The highest load that held; null when even the first broke."),
+    broke: amount.nullable().describe("The lowest load that broke; null when none did."),
+    decided: z.boolean().describe("The search came to its end."),
+    text: z.string().describe("For people."),
+    probes: z.array(
+      z.looseObject({
+        load: amount,
+        held: z.boolean(),
+        reason: z.string().nullable().describe("What broke."),
+        fromSeconds: amount.describe("Judged part, in the workflow's measured time."),
+        toSeconds: amount,
+      }),
+    ),
+  })
+  .meta({ id: "Breakpoint", description: "The highest load that the thresholds bore." });
+
 const checkSchema = z
   .looseObject({ name: z.string(), passed: count, failed: count })
   .meta({ id: "Check" });
@@ -143,6 +162,7 @@ const workflowSchema = z
       activeMs: distributionSchema.optional().describe("durationMs without pauses."),
     }),
     arrivals: arrivalsSchema.nullable().describe("Only open models."),
+    breakpoint: breakpointSchema.optional().describe("Only of a search for the breakpoint."),
     checks: z.array(checkSchema),
     metrics: z.array(metricSchema),
     steps: z.array(stepSchema),

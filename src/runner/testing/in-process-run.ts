@@ -98,7 +98,12 @@ export class InProcessRun {
     this.#aggregate = aggregate;
     this.#job = this.#newJob(cores, aggregate);
     this.#judging = setInterval(() => {
-      if (aggregate.shouldAbort()) this.#job?.stop();
+      const { abort, searches } = aggregate.decide();
+      for (const { command, workflow } of searches) {
+        if (command.kind === "level") this.#job?.level(workflow, command.load);
+        else this.#job?.finish(workflow);
+      }
+      if (abort) this.#job?.stop();
     }, aggregate.judgeEveryMs);
     this.#job.start();
   }
@@ -191,6 +196,7 @@ export class InProcessRun {
   }
   scale(factor: number): void {
     this.#job?.scale(factor);
+    this.#aggregate?.scaled(factor);
   }
   /** As when the core's process is killed: nothing more is heard of it. */
   lose(core: number): void {

@@ -4,10 +4,16 @@
  * Let N(t) be the area under the rate. Arrival j (from 0) happens at the first moment after which
  * N exceeds j; a rate of zero therefore makes nobody arrive, and a constant rate begins at time 0.
  * There are as many arrivals as the area of the whole plan (rounded up).
+ *
+ * Visitors who know nothing of each other come at random moments. Then arrival j happens when N
+ * passes the sum of j + 1 draws from the exponential distribution of mean 1: a Poisson process of
+ * exactly that rate, ramps included. Every core draws the same sequence and keeps its own part.
  */
 
 import { assert } from "../../base/assert.ts";
+import { Random } from "../../base/random.ts";
 import type { Share, Stage } from "./load.ts";
+import { PoissonPositions } from "./poisson.ts";
 
 /** A stretch of the plan with its rate per millisecond at both ends. */
 interface Segment {
@@ -27,18 +33,21 @@ export class ArrivalClock {
   readonly #index: number;
   readonly #count: number;
   #segments: Segment[];
-  /** Number of the next arrival in the schedule of all cores. */
+  /** Where N must be for the next arrival: its number in the schedule of all cores, or a random place. */
   #next: number;
+  readonly #random: PoissonPositions | null;
   /** First segment that may hold the next arrival. */
   #cursor = 0;
   #nextMs: number | null;
 
-  constructor(stages: readonly Stage[], share: Share) {
+  /** `seed` makes the moments random; null: evenly spaced. */
+  constructor(stages: readonly Stage[], share: Share, seed: string | null = null) {
     assert(share.index >= 0 && share.index < share.count, "a core is one of its count");
     this.#index = share.index;
     this.#count = share.count;
     this.#segments = segmentsOf(stages);
-    this.#next = this.#index;
+    this.#random = seed === null ? null : new PoissonPositions(new Random(seed), share);
+    this.#next = this.#random === null ? this.#index : this.#random.first();
     this.#nextMs = this.#find();
   }
 
@@ -49,7 +58,7 @@ export class ArrivalClock {
 
   /** That one is taken. */
   advance(): void {
-    this.#next += this.#count;
+    this.#next = this.#random === null ? this.#next + this.#count : this.#random.advance();
     this.#nextMs = this.#find();
   }
 
@@ -78,6 +87,7 @@ export class ArrivalClock {
   /** Arrivals of this core due up to `atMs` that were not advanced over. */
   overdue(atMs: number): number {
     if (this.#nextMs === null || this.#nextMs > atMs) return 0;
+    if (this.#random !== null) return this.#random.upTo(areaAt(this.#segments, atMs));
     const reached = Math.floor(areaAt(this.#segments, atMs) + AREA_SLACK);
     let last = reached - ((((reached - this.#index) % this.#count) + this.#count) % this.#count);
     // Where the rate is zero, or at the very end, the arrival of that number comes later or never.

@@ -14,6 +14,7 @@
 
 import { assert, assertNever } from "../../base/assert.ts";
 import { formatDuration } from "../../base/duration.ts";
+import type { SearchPlan } from "./breakpoint.ts";
 
 /** Linear from `from` to `to`: virtual users in closed models, arrivals per second in open ones. */
 export interface Stage {
@@ -24,9 +25,22 @@ export interface Stage {
 
 export type LoadPlan =
   /** Closed: that many users loop. */
-  | { readonly kind: "vus"; readonly stages: readonly Stage[] }
+  | ({ readonly kind: "vus"; readonly stages: readonly Stage[] } & Throttled)
   /** Open: arrivals per second, whatever the target answers, with a bound on users. */
-  | { readonly kind: "rate"; readonly stages: readonly Stage[]; readonly vusMax: number }
+  | {
+      readonly kind: "rate";
+      readonly stages: readonly Stage[];
+      readonly vusMax: number;
+      /** At random moments instead of evenly spaced. */
+      readonly poisson?: boolean;
+    }
+  /** The highest load that the thresholds bear, looked for while it runs. */
+  | ({
+      readonly kind: "search";
+      /** Users at once, for a search of a rate. */
+      readonly vusMax: number;
+      readonly durationMsMax: number;
+    } & SearchPlan)
   /** So many iterations in all, taken by whoever is free. */
   | IterationPlan<"shared">
   /** So many iterations for every user. */
@@ -34,7 +48,12 @@ export type LoadPlan =
   /** A workflow that measures nothing: one pass of one user. (C30-10) */
   | { readonly kind: "once"; readonly durationMsMax: number };
 
-interface IterationPlan<Kind extends string> {
+interface Throttled {
+  /** Iterations begun per second at most, by all users together. */
+  readonly rateMax?: number;
+}
+
+interface IterationPlan<Kind extends string> extends Throttled {
   readonly kind: Kind;
   readonly vus: number;
   readonly iterations: number;
@@ -60,6 +79,7 @@ export function planVusMax(plan: LoadPlan): number {
         plan.stages.reduce((most, stage) => Math.max(most, stage.from, stage.to), 0),
       );
     case "rate":
+    case "search":
       return plan.vusMax;
     case "shared":
     case "perUser":
@@ -71,13 +91,24 @@ export function planVusMax(plan: LoadPlan): number {
   }
 }
 
+/** Iterations begin at planned moments, and what is late against them is measured. */
+export function isOpen(plan: LoadPlan): boolean {
+  return plan.kind === "rate" || (plan.kind === "search" && plan.of === "rate");
+}
+
+/** It goes on until its time is over or it is stopped, however few users there are. */
+export function isOpenEnded(plan: LoadPlan): boolean {
+  return plan.kind === "vus" || plan.kind === "rate" || plan.kind === "search";
+}
+
 /** Whole users asked for at that time. Open models may use all of their bound. */
 export function targetUsers(plan: LoadPlan, elapsedMs: number): number {
   return plan.kind === "vus" ? Math.round(lineAt(plan.stages, elapsedMs)) : planVusMax(plan);
 }
 
-/** Arrivals per second asked for at that time; zero for models without a rate. */
+/** Arrivals per second asked for at that time, where a search begins; zero for models without a rate. */
 export function targetRate(plan: LoadPlan, elapsedMs: number): number {
+  if (plan.kind === "search") return plan.of === "rate" ? plan.from : 0;
   return plan.kind === "rate" ? lineAt(plan.stages, elapsedMs) : 0;
 }
 
@@ -122,14 +153,21 @@ export function describePlan(plan: LoadPlan, warmupMs: number, startAfterMs = 0)
 
 function describeLoad(plan: LoadPlan): string {
   switch (plan.kind) {
-    case "vus":
-      return describeStages(plan.stages, (n) => String(n), ` virtual user${pluralOf(plan.stages)}`);
-    case "rate":
-      return `${describeStages(plan.stages, (n) => `${trim(n)}/s`, "")}, at most ${users(plan.vusMax)}`;
+    case "vus": {
+      const noun = ` virtual user${pluralOf(plan.stages)}`;
+      return describeStages(plan.stages, (n) => String(n), noun) + throttle(plan);
+    }
+    case "rate": {
+      const poisson = plan.poisson === true ? " at random" : "";
+      const rates = describeStages(plan.stages, (n) => `${trim(n)}/s`, poisson);
+      return `${rates}, at most ${users(plan.vusMax)}`;
+    }
+    case "search":
+      return describeSearch(plan);
     case "shared":
-      return `${iterations(plan)} shared by ${users(plan.vus)}, at most ${short(plan.durationMsMax)}`;
+      return `${iterations(plan)} shared by ${users(plan.vus)}${throttle(plan)}, at most ${short(plan.durationMsMax)}`;
     case "perUser":
-      return `${users(plan.vus)} with ${iterations(plan)} each, at most ${short(plan.durationMsMax)}`;
+      return `${users(plan.vus)} with ${iterations(plan)} each${throttle(plan)}, at most ${short(plan.durationMsMax)}`;
     case "once":
       return `one pass, at most ${short(plan.durationMsMax)}`;
     default:
@@ -151,6 +189,16 @@ function describeStages(
       return `${amount(stage.from)} to ${amount(stage.to)}${unit} in ${short(stage.durationMs)}`;
     })
     .join(", then ");
+}
+
+function throttle({ rateMax }: Throttled): string {
+  return rateMax === undefined ? "" : `, at most ${trim(rateMax)}/s`;
+}
+
+function describeSearch(plan: Extract<LoadPlan, { kind: "search" }>): string {
+  const [unit, noun] = plan.of === "rate" ? ["/s", ""] : ["", " virtual users"];
+  const range = `${trim(plan.from)} to ${trim(plan.to)}${unit}${noun}`;
+  return `search for the breakpoint from ${range}, ${short(plan.holdMs)} each`;
 }
 
 function pluralOf(stages: readonly Stage[]): string {

@@ -6,6 +6,7 @@
  *   at most 1 % of the arrivals were missed     unless one on `arrivals` or `arrivals.missed` does
  *   every step measured something, and nothing went wrong beside the steps: always
  *
+ * A search for the breakpoint makes loads that fail: there the first and the third do not hold.
  * What was not measured, or not done, must not look like success.
  */
 
@@ -22,6 +23,7 @@ type Base = Pick<ThresholdOutcome, "workflow" | "implicit" | "aborted">;
 export function implicitGates(
   workflow: WorkflowData,
   judges: readonly ThresholdJudge[],
+  searching = false,
 ): ThresholdOutcome[] {
   const declared = (...metrics: string[]): boolean =>
     judges.some(({ threshold, workflow: declaredIn }) => {
@@ -30,10 +32,10 @@ export function implicitGates(
     });
   const base: Base = { workflow: workflow.name, implicit: true, aborted: false };
   return [
-    ...(declared("checks") ? [] : checksGate(workflow, base)),
+    ...(searching || declared("checks") ? [] : checksGate(workflow, base)),
     ...(declared("errors") ? [] : successGate(workflow, base)),
     ...measuredGate(workflow, base),
-    ...(declared("arrivals", "arrivals.missed") ? [] : missedGate(workflow, base)),
+    ...(searching || declared("arrivals", "arrivals.missed") ? [] : missedGate(workflow, base)),
     ...faultGates(workflow.faults, base.workflow),
   ];
 }

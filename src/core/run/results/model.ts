@@ -113,6 +113,8 @@ export interface WorkflowSummary {
   readonly iterations: IterationCounts;
   /** Only open models. */
   readonly arrivals: ArrivalSummary | null;
+  /** Only of a search for the breakpoint. */
+  readonly breakpoint?: BreakpointSummary | undefined;
   readonly checks: readonly CheckSummary[];
   readonly metrics: readonly MetricSummary[];
   readonly steps: readonly StepSummary[];
@@ -160,6 +162,29 @@ export interface ArrivalSummary {
   readonly missed: number;
   /** Start after the intended moment. */
   readonly sendLagMs: Distribution;
+}
+
+/** The highest load that the thresholds bore: between `held` and `broke`. */
+export interface BreakpointSummary {
+  readonly of: "rate" | "vus";
+  /** Per second, or virtual users; null when even the first load broke. */
+  readonly held: number | null;
+  /** The lowest load that broke; null when none did. */
+  readonly broke: number | null;
+  /** The search came to its end. */
+  readonly decided: boolean;
+  /** For people: "800/s held, 850/s broke (latency.p99 < 250ms: 312 ms)". */
+  readonly text: string;
+  readonly probes: readonly ProbeSummary[];
+}
+
+interface ProbeSummary {
+  readonly load: number;
+  readonly held: boolean;
+  readonly reason: string | null;
+  /** The judged part, in seconds of the workflow's measured time. */
+  readonly fromSeconds: number;
+  readonly toSeconds: number;
 }
 
 export interface CheckSummary {

@@ -164,7 +164,7 @@ function readingEveryMs(overMs: number): number {
   return Math.max(READING_MS_MIN, overMs / READINGS_PER_STRETCH);
 }
 
-function nothingOf(reading: Reading): Reading {
+export function nothingOf(reading: Reading): Reading {
   switch (reading.kind) {
     case "distribution":
       return { kind: "distribution", histogram: new Histogram() };
@@ -178,7 +178,7 @@ function nothingOf(reading: Reading): Reading {
 }
 
 /** In base units; null when there is nothing to measure or no such figure. */
-function figureOf(reading: Reading, { figure }: Threshold): number | null {
+export function figureOf(reading: Reading, { figure }: Threshold): number | null {
   switch (reading.kind) {
     case "distribution":
       if (figure.kind === "count") return reading.histogram.count - (reading.uncounted ?? 0);
@@ -206,7 +206,7 @@ function distributionFigure(histogram: Histogram, figure: Threshold["figure"]): 
   return figure.kind === "max" ? histogram.max / 1_000 : null;
 }
 
-function holds(actual: number, { op, value }: Threshold): boolean {
+export function holds(actual: number, { op, value }: Threshold): boolean {
   return compare(actual, op, value);
 }
 
@@ -236,7 +236,7 @@ function worse(actual: number, worst: number | null, threshold: Threshold): bool
     : threshold.op.startsWith(">") && actual < worst;
 }
 
-function copyOf(reading: Reading): Reading {
+export function copyOf(reading: Reading): Reading {
   if (reading.kind !== "distribution") return reading;
   const histogram = new Histogram();
   histogram.merge(reading.histogram);
@@ -254,7 +254,11 @@ function sizeOf(reading: Reading): number {
   return reading.kind === "share" ? reading.total : 0;
 }
 
-function difference(now: Reading, { reading: before, atMs }: Earlier, nowMs: number): Reading {
+export function difference(
+  now: Reading,
+  { reading: before, atMs }: Earlier,
+  nowMs: number,
+): Reading {
   if (now.kind === "count" && before.kind === "count") {
     return {
       kind: "count",

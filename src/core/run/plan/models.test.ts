@@ -1,0 +1,280 @@
+/** Random arrivals, the throttle, stairs and the search for the breakpoint, each against a model of its own. */
+
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { ArrivalClock } from "./arrivals.ts";
+import { BreakpointSearch, type SearchPlan } from "./breakpoint.ts";
+import { isOpenEnded, type LoadPlan, type Stage, targetRate } from "./load.ts";
+import { stairs } from "./stairs.ts";
+import { shareOfRate, Throttle } from "./throttle.ts";
+
+const alone = { index: 0, count: 1, users: [1] };
+
+/** All moments of a clock. */
+function moments(clock: ArrivalClock): number[] {
+  const list: number[] = [];
+  for (let at = clock.peek(); at !== null; at = clock.peek()) {
+    list.push(at);
+    clock.advance();
+  }
+  return list;
+}
+
+const ramp: readonly Stage[] = [
+  { durationMs: 10_000, from: 0, to: 400 },
+  { durationMs: 5_000, from: 0, to: 0 },
+  { durationMs: 20_000, from: 400, to: 100 },
+];
+
+/** The area under the rate by adding up a millisecond at a time: knows nothing of square roots. */
+function areas(stages: readonly Stage[]): (ms: number) => number {
+  const plan: LoadPlan = { kind: "rate", stages, vusMax: 1 };
+  const length = stages.reduce((sum, { durationMs }) => sum + durationMs, 0);
+  const upTo = [0];
+  for (let ms = 0; ms <= length; ms++)
+    upTo.push((upTo[ms] ?? 0) + targetRate(plan, ms + 0.5) / 1_000);
+  return (ms) => {
+    const whole = Math.floor(ms);
+    const [before = 0, after = 0] = [upTo[whole], upTo[whole + 1]];
+    return before + (after - before) * (ms - whole);
+  };
+}
+
+describe("random arrivals", () => {
+  it("are a Poisson process of the plan's rate: distances in area are exponential", () => {
+    const list = moments(new ArrivalClock(ramp, alone, "seed"));
+    const places = list.map(areas(ramp));
+    const gaps = places.map((place, at) => place - (places[at - 1] ?? 0)).sort((a, b) => a - b);
+    // Kolmogorov-Smirnov: the largest distance to 1 - e^-x; 1.63/√n is the 1 % point.
+    const distance = Math.max(
+      ...gaps.map((gap, at) => Math.abs((at + 0.5) / gaps.length - (1 - Math.exp(-gap)))),
+    );
+    expect(distance).toBeLessThan(1.63 / Math.sqrt(gaps.length));
+    // 2,000 + 0 + 5,000 expected; five standard deviations of a Poisson number are 418.
+    expect(Math.abs(list.length - 7_000)).toBeLessThan(418);
+    expect(list.some((at) => at > 10_000 && at < 15_000)).toBe(false);
+  });
+
+  it("are the same for the same seed, others for another, and not evenly spaced", () => {
+    const stages = [{ durationMs: 1_000, from: 100, to: 100 }];
+    const of = (seed: string | null) => moments(new ArrivalClock(stages, alone, seed));
+    expect(of("a")).toEqual(of("a"));
+    expect(of("a")).not.toEqual(of("b"));
+    expect(of(null).map((at) => Math.round(at))).toEqual(
+      Array.from({ length: 100 }, (_, at) => at * 10),
+    );
+  });
+
+  it("of several cores together are the schedule of one", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.integer({ min: 1, max: 7 }), (seed, count) => {
+        const stages = ramp.map((stage) => ({
+          ...stage,
+          from: stage.from / 20,
+          to: stage.to / 20,
+        }));
+        const one = moments(new ArrivalClock(stages, alone, seed));
+        const users = new Array<number>(count).fill(1);
+        const parts = Array.from({ length: count }, (_, index) =>
+          moments(new ArrivalClock(stages, { index, count, users }, seed)),
+        );
+        expect(parts.flat().sort((a, b) => a - b)).toEqual(one);
+      }),
+    );
+  });
+
+  it("count what is overdue as a list would, whatever was taken and however the rate changed", () => {
+    fc.assert(
+      fc.property(
+        fc.string(),
+        fc.array(
+          fc.record({ at: fc.nat(1_000), take: fc.nat(30), factor: fc.constantFrom(1, 0.5, 3) }),
+        ),
+        (seed, steps) => {
+          const stages = [{ durationMs: 1_000, from: 20, to: 200 }];
+          const clock = new ArrivalClock(stages, { index: 1, count: 2, users: [1, 1] }, seed);
+          for (const { at, factor, take } of [...steps].sort((a, b) => a.at - b.at)) {
+            for (let i = 0; i < take && (clock.peek() ?? 2_000) <= at; i++) clock.advance();
+            if (factor !== 1) clock.scale(factor, at);
+            const before = clock.overdue(at);
+            let listed = 0;
+            const seen: number[] = [];
+            for (let next = clock.peek(); next !== null && next <= at; next = clock.peek()) {
+              listed++;
+              seen.push(next);
+              clock.advance();
+            }
+            expect(before).toBe(listed);
+            expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+          }
+        },
+      ),
+    );
+  });
+});
+
+describe("a throttle", () => {
+  it("lets through as many as a brute-force bucket would, and never a burst", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 500 }),
+        fc.array(fc.nat(300), { minLength: 1, maxLength: 200 }),
+        (rate, gaps) => {
+          const throttle = new Throttle(rate);
+          let now = 0;
+          const begun = gaps.map((gap) => {
+            now += gap;
+            return now + throttle.admit(now);
+          });
+          // The bucket: after each beginning the next may come one interval later, at the earliest.
+          let free = 0;
+          let asked = 0;
+          const model = gaps.map((gap) => {
+            asked += gap;
+            const at = Math.max(asked, free);
+            free = at + 1_000 / rate;
+            return at;
+          });
+          for (const [at, moment] of begun.entries()) {
+            expect(moment).toBeGreaterThanOrEqual((model[at] ?? 0) - 1 - 1e-6);
+            expect(moment).toBeLessThanOrEqual((model[at] ?? 0) + 1e-6);
+          }
+          for (const [at, moment] of begun.entries()) {
+            const inSecond = begun.filter((other, i) => i >= at && other < moment + 1_000).length;
+            expect(inSecond).toBeLessThanOrEqual(rate * 1.001 + 2);
+          }
+        },
+      ),
+    );
+  });
+
+  it("is shared out by users, to the last part", () => {
+    const users = [3, 3, 4];
+    const parts = users.map((_, index) => shareOfRate(50, { index, count: 3, users }));
+    expect(parts).toEqual([15, 15, 20]);
+  });
+});
+
+describe("stairs", () => {
+  it("jump to each level and hold it", () => {
+    expect(stairs.vus({ from: 10, to: 30, steps: 3, hold: "1m" })).toEqual([
+      { duration: 0, vus: 10 },
+      { duration: "1m", vus: 10 },
+      { duration: 0, vus: 20 },
+      { duration: "1m", vus: 20 },
+      { duration: 0, vus: 30 },
+      { duration: "1m", vus: 30 },
+    ]);
+    expect(stairs.rate({ from: 1, to: 0.5, steps: 2, hold: 100 }).map(({ rate }) => rate)).toEqual([
+      1, 1, 0.5, 0.5,
+    ]);
+    expect(() => stairs.vus({ from: 1, to: 2, steps: 1, hold: "1s" })).toThrow("steps is 1");
+  });
+});
+
+describe("the search for the breakpoint", () => {
+  const plan = (over: Partial<SearchPlan> = {}): SearchPlan => ({
+    of: "rate",
+    from: 100,
+    to: 5_000,
+    settleMs: 50,
+    holdMs: 200,
+    precision: 0.05,
+    ...over,
+  });
+
+  /** Runs a search against a system; ticks come every 10 ms. */
+  function run(search: BreakpointSearch, holds: (load: number) => boolean) {
+    const loads = [search.load];
+    let marks = 0;
+    let done = false;
+    for (let now = 0; !done && now < 1e7; now += 10) {
+      const effects = [...search.step({ kind: "tick" }, now)];
+      for (let effect = effects.shift(); effect !== undefined; effect = effects.shift()) {
+        if (effect.kind === "mark") marks++;
+        if (effect.kind === "level") loads.push(effect.load);
+        if (effect.kind === "done") done = true;
+        if (effect.kind === "judge") {
+          const held = holds(search.load);
+          const reason = held ? null : "slow";
+          effects.push(...search.step({ kind: "judged", held, reason }, now));
+        }
+      }
+    }
+    expect(done).toBe(true);
+    expect(marks).toBe(search.probes.length);
+    return loads;
+  }
+
+  it("doubles until it breaks, then halves the gap", () => {
+    const search = new BreakpointSearch(plan());
+    expect(run(search, (load) => load <= 730)).toEqual([100, 200, 400, 800, 600, 700, 750, 725]);
+    expect([search.held, search.broke, search.decided]).toEqual([725, 750, true]);
+    expect(search.probes[0]).toEqual({
+      load: 100,
+      held: true,
+      reason: null,
+      fromMs: 50,
+      toMs: 250,
+    });
+  });
+
+  it("finds the limit of any system that has one, within its precision and range", () => {
+    const systems = fc.record({
+      of: fc.constantFrom("rate" as const, "vus" as const),
+      from: fc.integer({ min: 1, max: 500 }),
+      span: fc.integer({ min: 0, max: 20_000 }),
+      limit: fc.integer({ min: 0, max: 30_000 }),
+      precision: fc.constantFrom(0.01, 0.05, 0.2, 1),
+    });
+    fc.assert(
+      fc.property(systems, ({ from, limit, of, precision, span }) => {
+        const to = from + span;
+        const search = new BreakpointSearch(plan({ of, from, to, precision }));
+        const loads = run(search, (load) => load <= limit);
+        expect(new Set(loads).size).toBe(loads.length);
+        expect(loads.every((load) => load >= from && load <= to)).toBe(true);
+        if (of === "vus") expect(loads.every(Number.isInteger)).toBe(true);
+        const { broke, held } = search;
+        expect(search.decided).toBe(true);
+        if (limit < from) expect([held, broke]).toEqual([null, from]);
+        else if (limit >= to) expect([held, broke]).toEqual([to, null]);
+        else {
+          expect(held ?? limit + 1).toBeLessThanOrEqual(limit);
+          expect(broke ?? 0).toBeGreaterThan(limit);
+          const gap = (broke ?? 0) - (held ?? 0);
+          expect(gap <= precision * (broke ?? 0) || (of === "vus" && gap <= 1)).toBe(true);
+        }
+        // Doublings to the top, then halvings of at most the last doubling.
+        const most = Math.ceil(Math.log2(to / from)) + 1 + Math.ceil(Math.log2(1 / precision)) + 1;
+        expect(loads.length).toBeLessThanOrEqual(most);
+      }),
+    );
+  });
+
+  it("ends for a system that answers at random, with an interval it has seen", () => {
+    fc.assert(
+      fc.property(fc.infiniteStream(fc.boolean()), (coins) => {
+        const search = new BreakpointSearch(plan({ precision: 0.01 }));
+        run(search, () => coins.next().value === true);
+        const { broke, held, probes } = search;
+        if (held !== null && broke !== null) expect(held).toBeLessThan(broke);
+        const below = probes.filter(({ load }) => broke === null || load < broke);
+        expect(below.every((probe) => probe.held)).toBe(true);
+      }),
+    );
+  });
+
+  it("does not judge what was asked for by nobody, and time that stands still passes nothing", () => {
+    const search = new BreakpointSearch(plan());
+    expect(search.step({ kind: "judged", held: true, reason: null }, 10)).toEqual([]);
+    expect(search.step({ kind: "tick" }, 49)).toEqual([]);
+    expect(search.step({ kind: "tick" }, 49)).toEqual([]);
+    expect(search.step({ kind: "tick" }, 50)).toEqual([{ kind: "mark" }]);
+  });
+
+  it("goes on however few users there are", () => {
+    const load: LoadPlan = { kind: "search", ...plan(), vusMax: 1, durationMsMax: 1 };
+    expect(isOpenEnded(load)).toBe(true);
+  });
+});

@@ -1,0 +1,163 @@
+/**
+ * A search for the breakpoint held against what is measured: the thresholds of its workflow judge
+ * each probe, from the moment it has settled to its end. They are not judged over the whole run, which
+ * contains the loads that broke.
+ */
+
+import type { WorkflowManifest } from "../job/manifest.ts";
+import { BreakpointSearch, type SearchEffect, type SearchPlan } from "../plan/breakpoint.ts";
+import { formatCount, formatNumber } from "./format.ts";
+import type { BreakpointSummary, ThresholdOutcome } from "./model.ts";
+import type { Judgement, MetricSource } from "./threshold-judge.ts";
+import { ThresholdSpan } from "./threshold-span.ts";
+import { parseThreshold } from "./thresholds.ts";
+
+export type SearchCommand =
+  | { readonly kind: "level"; readonly load: number }
+  | { readonly kind: "finish" };
+
+/** Share of a probe's arrivals that may be waiting for a user at its end… */
+const WAITING_SHARE_MAX = 0.01;
+/** …and those of so long in any case: the count is no newer than the last frame. */
+const WAITING_SECONDS_MIN = 0.1;
+
+interface Criterion {
+  readonly span: ThresholdSpan;
+  /** At the highest load that held so far; at the first until then. */
+  shown: Judgement | null;
+  shownAt: number;
+}
+
+export class BreakpointRun {
+  readonly #workflow: string;
+  readonly #plan: SearchPlan;
+  readonly #search: BreakpointSearch;
+  readonly #criteria: readonly Criterion[];
+  #missedBefore = 0;
+
+  constructor({ checks, name, thresholds }: WorkflowManifest, plan: SearchPlan) {
+    this.#workflow = name;
+    this.#plan = plan;
+    this.#search = new BreakpointSearch(plan);
+    const spans = thresholds.map(({ expression }) => spanOf(expression, name));
+    if (checks.length > 0 && spans.every(({ threshold }) => threshold.metric !== "checks"))
+      spans.push(spanOf("checks.rate >= 100%", name));
+    this.#criteria = spans.map((span) => ({ span, shown: null, shownAt: 0 }));
+  }
+
+  /** How many times over the load of the beginning is asked for now. */
+  get factor(): number {
+    return this.#search.load / this.#plan.from;
+  }
+
+  /** To be called often; `missed` are the workflow's arrivals that were due and have not begun. */
+  tick(source: MetricSource, missed: number): readonly SearchCommand[] {
+    const now = source.measuredMs(this.#workflow);
+    // Nothing is measured yet: the warm-up is in no probe.
+    if (now <= 0) return [];
+    return this.#search
+      .step({ kind: "tick" }, now)
+      .flatMap((effect) => this.#perform(effect, source, missed, now));
+  }
+
+  #perform(
+    effect: SearchEffect,
+    source: MetricSource,
+    missed: number,
+    now: number,
+  ): readonly SearchCommand[] {
+    switch (effect.kind) {
+      case "mark":
+        this.#missedBefore = missed;
+        for (const { span } of this.#criteria) span.mark(source);
+        return [];
+      case "judge": {
+        const reason = this.#judge(source, missed);
+        const answer = { kind: "judged", held: reason === null, reason } as const;
+        return this.#search
+          .step(answer, now)
+          .flatMap((next) => this.#perform(next, source, missed, now));
+      }
+      case "level":
+        return [{ kind: "level", load: effect.load }];
+      case "done":
+        return [{ kind: "finish" }];
+    }
+  }
+
+  /** Why this probe broke; null when it held. */
+  #judge(source: MetricSource, missed: number): string | null {
+    const { load } = this.#search;
+    const judgements = this.#criteria.map(({ span }) => span.judge(source));
+    const broken = this.#criteria.flatMap(({ span }, at) => {
+      const { actualText = "", passed = true } = judgements[at] ?? {};
+      return passed ? [] : [`${span.threshold.expression}: ${actualText}`];
+    });
+    const waiting = missed - this.#missedBefore;
+    const seconds = (this.#plan.holdMs / 1_000) * WAITING_SHARE_MAX;
+    if (this.#plan.of === "rate" && waiting > load * Math.max(seconds, WAITING_SECONDS_MIN))
+      broken.push(`${formatCount(waiting)} arrivals waited for a free user`);
+    for (const [at, criterion] of this.#criteria.entries()) {
+      const better = broken.length === 0 && load > criterion.shownAt;
+      if (criterion.shown !== null && !better) continue;
+      criterion.shown = judgements[at] ?? null;
+      criterion.shownAt = load;
+    }
+    return broken.length === 0 ? null : broken.join("; ");
+  }
+
+  /** The thresholds, as they were at the highest load that held. */
+  outcomes(): ThresholdOutcome[] {
+    return this.#criteria.map(({ shown, shownAt, span }) => ({
+      expression: span.threshold.expression,
+      passed: this.#search.held !== null,
+      actual: shown?.actual ?? null,
+      actualText: shown === null ? "no data" : `${shown.actualText} at ${this.#amount(shownAt)}`,
+      workflow: this.#workflow,
+      implicit: false,
+      aborted: false,
+    }));
+  }
+
+  summary(): BreakpointSummary {
+    const { broke, decided, held, probes } = this.#search;
+    return {
+      of: this.#plan.of,
+      held,
+      broke,
+      decided,
+      text: this.#text(),
+      probes: probes.map(({ fromMs, load, reason, toMs, ...probe }) => ({
+        load: Number(load.toFixed(3)),
+        held: probe.held,
+        reason,
+        fromSeconds: fromMs / 1_000,
+        toSeconds: toMs / 1_000,
+      })),
+    };
+  }
+
+  #text(): string {
+    const { broke, held, probes } = this.#search;
+    if (probes.length === 0) return "no load was judged";
+    const why = probes.find(({ load }) => load === broke)?.reason ?? "";
+    if (held === null) return `even ${this.#amount(this.#plan.from)} broke (${why})`;
+    if (broke === null) {
+      const most = held >= this.#plan.to ? ", the highest that was to be tried" : "";
+      return `${this.#amount(held)} held${most}; nothing broke`;
+    }
+    return `${this.#amount(held)} held, ${this.#amount(broke)} broke (${why})`;
+  }
+
+  #amount(load: number): string {
+    return this.#plan.of === "rate"
+      ? `${formatNumber(load)}/s`
+      : `${formatCount(load)} virtual users`;
+  }
+}
+
+function spanOf(expression: string, workflow: string): ThresholdSpan {
+  const parsed = parseThreshold(expression);
+  if (!parsed.ok) throw new Error(parsed.problem);
+  return new ThresholdSpan(parsed.threshold, workflow);
+}

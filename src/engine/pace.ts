@@ -1,0 +1,32 @@
+/** When a user of a closed model may begin again: think time, pacing, and the throttle of all users. */
+
+import type { Random } from "../core/base/random.ts";
+import type { LoadPlan, Share } from "../core/run/plan/load.ts";
+import { shareOfRate, Throttle } from "../core/run/plan/throttle.ts";
+import type { PaceOptions } from "../workflow/options.ts";
+import type { VirtualUser } from "./user.ts";
+
+export class Pace {
+  readonly #options: PaceOptions;
+  readonly #throttle: Throttle | null;
+
+  constructor(options: PaceOptions, plan: LoadPlan, share: Share) {
+    this.#options = options;
+    const rateMax = "rateMax" in plan ? plan.rateMax : undefined;
+    this.#throttle = rateMax === undefined ? null : new Throttle(shareOfRate(rateMax, share));
+  }
+
+  /** How long a user rests that has just ended an iteration. */
+  restMs(user: VirtualUser, now: number, random: Random): number {
+    const { pacingMs, thinkMaxMs, thinkMinMs } = this.#options;
+    const think = thinkMaxMs === 0 ? 0 : random.between(thinkMinMs, thinkMaxMs);
+    return Math.max(think, pacingMs === 0 ? 0 : pacingMs - (now - user.iteration.beganAt));
+  }
+
+  /** How long a user waits that wants to begin now; it is asked for once per iteration. */
+  throttleMs(user: VirtualUser, planMs: number): number {
+    if (this.#throttle === null || user.admitted) return 0;
+    user.admitted = true;
+    return this.#throttle.admit(planMs);
+  }
+}

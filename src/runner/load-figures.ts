@@ -1,0 +1,65 @@
+/** What the results say of the load itself: its model, how far it is, what was asked for and reached. */
+
+import { isOpenEnded, planDurationMs } from "../core/run/plan/load.ts";
+import { formatCount, formatPercent, formatRate } from "../core/run/results/format.ts";
+import type { WorkflowData } from "../core/run/results/metric-source.ts";
+import type { WorkflowSummary } from "../core/run/results/model.ts";
+import { NAMES_MAX, OTHER_NAME } from "../core/run/stats/names.ts";
+import type { WorkflowAggregate } from "./workflow-aggregate.ts";
+
+export function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs: number): number {
+  if (workflow.status === "waiting" || workflow.status === "not run") return 0;
+  if (workflow.status !== "running") return 1;
+  const { load } = workflow.manifest;
+  if (load.kind === "shared") return Math.min(1, workflow.iterations / load.iterations);
+  if (load.kind === "perUser")
+    return Math.min(1, workflow.iterations / (load.iterations * load.vus));
+  const length = planDurationMs(load);
+  if (length === null) return 0;
+  return Math.min(1, (nowMs - workflow.startedAtMs) / (length + warmupMs));
+}
+
+export function remarksOf(data: readonly WorkflowData[]): string[] {
+  return data
+    .filter(({ namesOverflowed }) => namesOverflowed)
+    .map(
+      ({ name }) =>
+        `"${name}" has more than ${NAMES_MAX} names of steps, groups or checks: those beyond are ` +
+        `counted together as "${OTHER_NAME}"`,
+    );
+}
+
+/** A fixed number of iterations cannot be changed by hand, and a search changes the load itself. */
+export function scalable({ manifest }: WorkflowAggregate): boolean {
+  return isOpenEnded(manifest.load) && manifest.load.kind !== "search";
+}
+
+export function scaleNotes(scale: number | null): string[] {
+  if (scale === null) return [];
+  const end = `in the end to ${formatPercent(scale)} of the plan`;
+  return [`the load was changed by hand during the run, ${end}`];
+}
+
+export function modelNotes(workflows: readonly WorkflowSummary[]): string[] {
+  const closed = workflows
+    .filter(({ model, steps }) => model !== "open" && steps.length > 0)
+    .map(({ name }) => `"${name}"`);
+  const missed = workflows.filter(
+    ({ arrivals, breakpoint }) =>
+      arrivals !== null && arrivals.missed > 0 && breakpoint === undefined,
+  );
+  return [
+    ...(closed.length === 0
+      ? []
+      : [
+          `closed model (${closed.join(", ")}): users wait for answers, so a stall of the target also ` +
+            "stops new requests; latencies are not corrected for that. Use a rate to see it.",
+        ]),
+    ...missed.map(
+      ({ arrivals, name }) =>
+        `"${name}" missed its rate: ${formatCount(arrivals?.missed ?? 0)} arrivals were due and never ` +
+        `began, ${formatRate(arrivals?.achievedPerSecond ?? 0)} of ` +
+        `${formatRate(arrivals?.targetPerSecond ?? 0)} were reached`,
+    ),
+  ];
+}

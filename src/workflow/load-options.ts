@@ -1,0 +1,307 @@
+/**
+ * The load models as users write them, and how each becomes a plan. They are a union, so that the
+ * compiler refuses combinations that mean nothing (a rate together with iterations).
+ */
+
+import type { Duration } from "../core/base/duration.ts";
+import { didYouMean } from "../core/base/nearest.ts";
+import type { LoadPlan, Stage } from "../core/run/plan/load.ts";
+import { DefinitionError } from "./errors.ts";
+import {
+  atLeastZero,
+  milliseconds,
+  oneOf,
+  positive,
+  RATE_MAX,
+  required,
+  VUS_MAX,
+  whole,
+} from "./option-values.ts";
+
+interface Throttled {
+  /** All users together begin at most so many iterations per second. */
+  readonly maxRate?: number;
+}
+interface Arrivals {
+  /** At most so many users at once; later arrivals wait, and their waiting is measured. */
+  readonly maxVus?: number;
+  /** "even" (default), or "poisson": at random moments, as visitors who know nothing of each other. */
+  readonly arrivals?: "even" | "poisson";
+}
+/** Closed: so many virtual users loop for so long. */
+interface ConstantUsers extends Throttled {
+  readonly vus: number;
+  readonly duration: Duration;
+}
+/** Closed, with virtual users that ramp linearly through the stages. */
+interface UserStages extends Throttled {
+  readonly stages: readonly { readonly duration: Duration; readonly vus: number }[];
+  /** Users at the start of the first stage; 0 by default. */
+  readonly startVus?: number;
+}
+/** Open: so many iterations begin per second, however long each takes. */
+interface ConstantRate extends Arrivals {
+  readonly rate: number;
+  readonly duration: Duration;
+}
+/** Open, with a rate that ramps linearly through the stages. */
+interface RateStages extends Arrivals {
+  readonly rateStages: readonly { readonly duration: Duration; readonly rate: number }[];
+  readonly startRate?: number;
+}
+/** So many iterations in all, shared by the users. */
+interface SharedIterations extends Throttled {
+  readonly vus: number;
+  readonly iterations: number;
+  /** Upper bound; an hour by default. */
+  readonly maxDuration?: Duration;
+}
+/** Each user does so many iterations. */
+interface IterationsPerUser extends Throttled {
+  readonly vus: number;
+  readonly iterationsPerVu: number;
+  readonly maxDuration?: Duration;
+}
+/** The highest load at which the workflow's thresholds hold, looked for while it runs. */
+interface Breakpoint {
+  readonly breakpoint: BreakpointOptions;
+  /** Of a search of a rate: at most so many users at once. */
+  readonly maxVus?: number;
+  /** Upper bound of the whole search; an hour by default. */
+  readonly maxDuration?: Duration;
+}
+interface Range {
+  /** The first level, which must hold. */
+  readonly from: number;
+  /** The highest level that is tried. */
+  readonly to: number;
+}
+type BreakpointOptions = (
+  | { readonly rate: Range; readonly vus?: never }
+  | { readonly vus: Range; readonly rate?: never }
+) & {
+  /** How long each level is judged; 20s by default. */
+  readonly hold?: Duration;
+  /** Before that, at each level, not judged; 5s by default. */
+  readonly settle?: Duration;
+  /** How wide the answer may be, as a share of the level that broke; 0.05 by default. */
+  readonly precision?: number;
+};
+/** A workflow without steps runs its actions once; a time limit is all it takes. */
+interface RunOnce {
+  readonly maxDuration?: Duration;
+}
+
+/** Any one of the models. */
+type LoadModel =
+  | ConstantUsers
+  | UserStages
+  | ConstantRate
+  | RateStages
+  | SharedIterations
+  | IterationsPerUser
+  | Breakpoint
+  | RunOnce;
+
+type KeyOf<Model> = Model extends unknown ? keyof Model : never;
+/** The options of one model, and none of the others. */
+type Only<Model> = Model extends unknown
+  ? Model & { readonly [Key in Exclude<KeyOf<LoadModel>, keyof Model>]?: never }
+  : never;
+
+export type LoadOptions = Only<LoadModel>;
+
+const DEFAULT_ITERATIONS_DURATION_MS = 3_600_000;
+/** Bounds of the users an open model may have when the author names none: two seconds' worth of arrivals. */
+const DEFAULT_OPEN_VUS_MIN = 100;
+const DEFAULT_OPEN_VUS_MAX = 10_000;
+const OPEN_VUS_PER_RATE = 2;
+
+/** Every load model has one of these; `vus` goes with some of them. */
+export const MODEL_KEYS = [
+  "rate",
+  "rateStages",
+  "stages",
+  "iterations",
+  "iterationsPerVu",
+  "breakpoint",
+];
+
+const VUS_HINTS: Readonly<Record<string, string>> = {
+  stages: "each stage has its own vus",
+  breakpoint: "write breakpoint: { vus: { from, to } }",
+};
+
+/** What the compiler tells TypeScript users: no two load models at once, no option that one would ignore. */
+export function checkModel(options: object, where: string): void {
+  const [model, second] = MODEL_KEYS.filter((name) => name in options);
+  if (model !== undefined && second !== undefined) {
+    throw new DefinitionError(`${where}: ${model} and ${second} exclude each other`);
+  }
+  const open = model === "rate" || model === "rateStages";
+  if ("vus" in options && (open || model === "stages" || model === "breakpoint")) {
+    const hint = VUS_HINTS[model ?? ""] ?? "maxVus bounds the users of an open model";
+    throw new DefinitionError(`${where}: vus and ${model} exclude each other; ${hint}`);
+  }
+  checkOneModel(options, where);
+}
+
+/** `where` opens each message: `workflow "checkout"`. */
+export function planOf(options: LoadModel, where: string): LoadPlan {
+  if ("rate" in options) {
+    const rate = positive(options.rate, "rate", where, RATE_MAX);
+    const durationMs = required(options.duration, "duration", where);
+    return open([{ durationMs, from: rate, to: rate }], options, where);
+  }
+  if ("rateStages" in options) {
+    const stages = stagesOf(options.rateStages, "rate", options.startRate ?? 0, where);
+    return open(stages, options, where);
+  }
+  if ("stages" in options) {
+    const stages = stagesOf(options.stages, "vus", options.startVus ?? 0, where);
+    return { kind: "vus", stages, ...throttleOf(options, where) };
+  }
+  if ("breakpoint" in options) return searchOf(options, where);
+  if ("iterations" in options) {
+    const vus = whole(options.vus, "vus", where, VUS_MAX);
+    const iterations = whole(options.iterations, "iterations", where, Number.MAX_SAFE_INTEGER);
+    return {
+      kind: "shared",
+      vus: Math.min(vus, iterations),
+      iterations,
+      durationMsMax: limitOf(options, where),
+      ...throttleOf(options, where),
+    };
+  }
+  if ("iterationsPerVu" in options) {
+    const vus = whole(options.vus, "vus", where, VUS_MAX);
+    const iterations = whole(
+      options.iterationsPerVu,
+      "iterationsPerVu",
+      where,
+      Number.MAX_SAFE_INTEGER,
+    );
+    const durationMsMax = limitOf(options, where);
+    return { kind: "perUser", vus, iterations, durationMsMax, ...throttleOf(options, where) };
+  }
+  if ("vus" in options || "duration" in options) {
+    // JavaScript users may have left one of the two out.
+    const given = options as Partial<ConstantUsers>;
+    const users = whole(given.vus, "vus", where, VUS_MAX);
+    const durationMs = required(given.duration, "duration", where);
+    const stages = [{ durationMs, from: users, to: users }];
+    return { kind: "vus", stages, ...throttleOf(given, where) };
+  }
+  return { kind: "once", durationMsMax: limitOf(options, where) };
+}
+
+/** The option that makes a model what it is, and what else goes with it. */
+const MODELS: readonly (readonly [string, readonly string[]])[] = [
+  ["rate", ["duration", "maxVus", "arrivals"]],
+  ["rateStages", ["startRate", "maxVus", "arrivals"]],
+  ["stages", ["startVus", "maxRate"]],
+  ["iterations", ["vus", "maxDuration", "maxRate"]],
+  ["iterationsPerVu", ["vus", "maxDuration", "maxRate"]],
+  ["breakpoint", ["maxVus", "maxDuration"]],
+  ["vus", ["duration", "maxRate"]],
+  ["duration", ["vus", "maxRate"]],
+];
+const LOAD_KEYS = new Set(MODELS.flatMap(([name, others]) => [name, ...others]));
+
+/** Refuses an option that this model would ignore. */
+function checkOneModel(options: object, where: string): void {
+  const given = Object.entries(options)
+    .filter(([key, value]) => LOAD_KEYS.has(key) && value !== undefined)
+    .map(([key]) => key);
+  const [name, others] = MODELS.find(([key]) => given.includes(key)) ?? ["", ["maxDuration"]];
+  const stray = given.find((key) => key !== name && !others.includes(key));
+  if (stray === undefined) return;
+  const problem =
+    name === ""
+      ? `${stray} needs a rate or stages beside it`
+      : `${stray} does not go with ${name}; beside ${name} there may be ${others.join(" and ")}`;
+  throw new DefinitionError(`${where}: ${problem}`);
+}
+
+function open(stages: readonly Stage[], options: Arrivals, where: string): LoadPlan {
+  const peak = Math.max(...stages.map((stage) => Math.max(stage.from, stage.to)));
+  const spacing = oneOf(options.arrivals ?? "even", ["even", "poisson"], "arrivals", where);
+  const plan = { kind: "rate", stages, vusMax: openVusMax(peak, options.maxVus, where) } as const;
+  return spacing === "poisson" ? { ...plan, poisson: true } : plan;
+}
+
+function openVusMax(peakRate: number, maxVus: number | undefined, where: string): number {
+  if (maxVus !== undefined) return whole(maxVus, "maxVus", where, VUS_MAX);
+  const wanted = Math.ceil(peakRate * OPEN_VUS_PER_RATE);
+  return Math.min(Math.max(wanted, DEFAULT_OPEN_VUS_MIN), DEFAULT_OPEN_VUS_MAX);
+}
+
+const DEFAULT_HOLD_MS = 20_000;
+const DEFAULT_SETTLE_MS = 5_000;
+const DEFAULT_PRECISION = 0.05;
+const BREAKPOINT_NAMES = ["rate", "vus", "hold", "settle", "precision"];
+
+function searchOf({ breakpoint, ...options }: Breakpoint, where: string): LoadPlan {
+  const name = (key: string): string => `breakpoint.${key}`;
+  const stray = Object.keys(breakpoint).find((key) => !BREAKPOINT_NAMES.includes(key));
+  if (stray !== undefined)
+    throw new DefinitionError(
+      `${where}: there is no option "${name(stray)}"${didYouMean(stray, BREAKPOINT_NAMES)}`,
+    );
+  if ((breakpoint.rate === undefined) === (breakpoint.vus === undefined))
+    throw new DefinitionError(`${where}: a breakpoint is looked for in either a rate or vus`);
+  const of = breakpoint.rate === undefined ? "vus" : "rate";
+  const range = breakpoint.rate ?? breakpoint.vus;
+  const level = (key: "from" | "to"): number =>
+    of === "vus"
+      ? whole(range[key], name(`vus.${key}`), where, VUS_MAX)
+      : positive(range[key], name(`rate.${key}`), where, RATE_MAX);
+  const [from, to] = [level("from"), level("to")];
+  if (to < from) throw new DefinitionError(`${where}: breakpoint: to is less than from`);
+  if (of === "vus" && options.maxVus !== undefined)
+    throw new DefinitionError(`${where}: maxVus does not go with a search of vus; to bounds it`);
+  return {
+    kind: "search",
+    of,
+    from,
+    to,
+    holdMs: required(breakpoint.hold ?? DEFAULT_HOLD_MS, name("hold"), where),
+    settleMs: milliseconds(breakpoint.settle ?? DEFAULT_SETTLE_MS, name("settle"), where),
+    precision: positive(breakpoint.precision ?? DEFAULT_PRECISION, name("precision"), where, 1),
+    vusMax: of === "vus" ? to : openVusMax(to, options.maxVus, where),
+    durationMsMax: limitOf(options, where),
+  };
+}
+
+function throttleOf({ maxRate }: Throttled, where: string): { readonly rateMax?: number } {
+  return maxRate === undefined ? {} : { rateMax: positive(maxRate, "maxRate", where, RATE_MAX) };
+}
+
+function stagesOf(
+  given: readonly { readonly duration: Duration; readonly vus?: number; readonly rate?: number }[],
+  key: "vus" | "rate",
+  start: number,
+  where: string,
+): Stage[] {
+  const name = key === "vus" ? "stages" : "rateStages";
+  if (!Array.isArray(given) || given.length === 0)
+    throw new DefinitionError(`${where}: ${name} is empty`);
+  let from = atLeastZero(start, key === "vus" ? "startVus" : "startRate", where);
+  const stages = given.map((stage, i) => {
+    const to = atLeastZero(stage[key], `${name}[${i}].${key}`, where);
+    const durationMs = milliseconds(stage.duration, `${name}[${i}].duration`, where);
+    const made = { durationMs, from, to };
+    from = to;
+    return made;
+  });
+  if (stages.every((stage) => stage.to === 0 && stage.from === 0)) {
+    throw new DefinitionError(`${where}: all ${name} are 0, so nothing would run`);
+  }
+  return stages;
+}
+
+function limitOf(options: { readonly maxDuration?: Duration }, where: string): number {
+  return options.maxDuration === undefined
+    ? DEFAULT_ITERATIONS_DURATION_MS
+    : required(options.maxDuration, "maxDuration", where);
+}

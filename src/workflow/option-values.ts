@@ -1,0 +1,62 @@
+/** Reads single options: each answers a value that means nothing with a message that names the option. */
+
+import { type Duration, parseDuration } from "../core/base/duration.ts";
+import { DefinitionError } from "./errors.ts";
+
+export const VUS_MAX = 1_000_000;
+export const RATE_MAX = 10_000_000;
+
+export function milliseconds(value: Duration, name: string, where: string): number {
+  const parsed = parseDuration(value);
+  if (!parsed.ok) throw new DefinitionError(`${where}: ${name}: ${parsed.problem}`);
+  return parsed.ms;
+}
+
+export function required(value: Duration | undefined, name: string, where: string): number {
+  if (value === undefined)
+    throw new DefinitionError(`${where}: ${name} is missing; write for example ${name}: "30s"`);
+  const ms = milliseconds(value, name, where);
+  if (ms <= 0) throw new DefinitionError(`${where}: ${name} must be more than zero`);
+  return ms;
+}
+
+export function oneOf<Value extends string>(
+  value: Value,
+  allowed: readonly Value[],
+  name: string,
+  where: string,
+): Value {
+  if (allowed.includes(value)) return value;
+  throw new DefinitionError(
+    `${where}: ${name} is "${String(value)}"; it must be one of ${allowed.join(", ")}`,
+  );
+}
+
+export function whole(value: unknown, name: string, where: string, most: number): number {
+  if (value === undefined)
+    throw new DefinitionError(`${where}: ${name} is missing; write for example ${name}: 10`);
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 1 || value > most) {
+    throw new DefinitionError(
+      `${where}: ${name} is ${String(value)}; it must be a whole number of at least 1`,
+    );
+  }
+  return value;
+}
+
+export function positive(value: unknown, name: string, where: string, most: number): number {
+  if (typeof value !== "number" || !Number.isFinite(value) || value <= 0 || value > most) {
+    throw new DefinitionError(
+      `${where}: ${name} is ${String(value)}; it must be a number above 0 (per second)`,
+    );
+  }
+  return value;
+}
+
+export function atLeastZero(value: unknown, name: string, where: string): number {
+  if (typeof value !== "number" || !Number.isFinite(value) || value < 0 || value > RATE_MAX) {
+    throw new DefinitionError(
+      `${where}: ${name} is ${String(value)}; it must be a number of at least 0`,
+    );
+  }
+  return value;
+}
