@@ -54,6 +54,9 @@ export {
   type WebsocketSocket,
   websocket,
 } from "./protocols/websocket/index.ts";
+export { type Run, type RunEvent, run } from "./runner/api.ts";
+export { RunError } from "./runner/errors.ts";
+export type { RunOptions } from "./runner/run-options.ts";
 export type { SetupContext, StepContext } from "./workflow/context.ts";
 export { CustomResult, measure } from "./workflow/custom-result.ts";
 export { DefinitionError } from "./workflow/errors.ts";

@@ -294,7 +294,6 @@ const table = {
       "ledger",
       "queue/executors",
       "queue",
-      "workflow",
       "runner",
       "reporters",
       "ui",
@@ -314,6 +313,7 @@ const table = {
       "protocols/graphql",
       "protocols/websocket",
       "workflow",
+      "runner",
     ],
   },
 } satisfies Record<string, Room>;

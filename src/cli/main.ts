@@ -7,7 +7,7 @@ import { Command, CommanderError } from "commander";
 import { errorText } from "../core/base/error-text.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../host/exit-codes.ts";
 import { RunError } from "../runner/errors.ts";
-import { packageVersion } from "./version.ts";
+import { packageVersion } from "../runner/version.ts";
 
 type Register = (program: Command) => void;
 

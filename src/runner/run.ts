@@ -12,7 +12,7 @@ import { formatDuration } from "../core/base/duration.ts";
 import { validateManifests, type WorkflowManifest } from "../core/run/job/manifest.ts";
 import { slotsOf } from "../core/run/job/slots.ts";
 import { planVusMax } from "../core/run/plan/load.ts";
-import type { RunControl, RunPhase, RunView } from "../core/run/results/live.ts";
+import type { LiveRun, RunControl, RunPhase } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
 import { unknownName, type WrittenTexts } from "../core/run/results/threshold-names.ts";
 import { parseThreshold } from "../core/run/results/thresholds.ts";
@@ -28,7 +28,16 @@ import { cpuModel } from "./machine.ts";
 import { RunAggregate } from "./run-aggregate.ts";
 import { writtenTexts } from "./written-texts.ts";
 
-interface RunOptions {
+/** What happens, for whoever watches. */
+interface RunListener {
+  /** Everything is loaded and checked; load begins now. */
+  started(): void;
+  live(live: LiveRun): void;
+  /** A line from the run or from user code. */
+  message(line: string): void;
+}
+
+interface LocalRunOptions {
   /** File or URL, as the user named it. */
   readonly name: string;
   readonly bundle: Bundle;
@@ -41,12 +50,12 @@ interface RunOptions {
   readonly abortAfterMs: number | null;
   /** Ends the run however far it is; null for no limit. */
   readonly timeoutMs: number | null;
-  /** Work out live figures; false when nobody looks. */
-  readonly live: boolean;
+  /** Somebody looks: live figures are worth working out. */
+  readonly watched: () => boolean;
   readonly inspect: boolean;
   readonly command: string;
   readonly version: string;
-  readonly view: RunView;
+  readonly on: RunListener;
 }
 
 /** How long a core may take to import the workflow. */
@@ -57,12 +66,8 @@ const STOP_SLACK_MS = 1_500;
 /** A core that runs a workflow speaks ten times a second; after so long a silence it is given up. */
 const SILENCE_MS_MAX = 30_000;
 
-export function runJob(options: RunOptions): Promise<RunSummary> {
-  return new LocalRun(options).run();
-}
-
-class LocalRun {
-  readonly #options: RunOptions;
+export class LocalRun {
+  readonly #options: LocalRunOptions;
   readonly #cores: CoreProcess[] = [];
   readonly #startedAt = performance.now();
   /** Cores that priorities share out; there are more processes when workflows need them. */
@@ -81,7 +86,7 @@ class LocalRun {
   #mistake: Problem | undefined;
   #finish: () => void = () => {};
 
-  constructor(options: RunOptions) {
+  constructor(options: LocalRunOptions) {
     this.#options = options;
   }
 
@@ -91,14 +96,6 @@ class LocalRun {
   }
 
   async run(): Promise<RunSummary> {
-    const interrupt = (): void => this.#interrupt();
-    process.on("SIGINT", interrupt);
-    process.on("SIGTERM", interrupt);
-    // A closed terminal may send it more than once: that is no wish to end without results.
-    const hangUp = (): void => {
-      if (!this.#interrupted) this.#interrupt();
-    };
-    process.on("SIGHUP", hangUp);
     try {
       const manifests = await this.#load();
       await this.#runJob(manifests);
@@ -107,9 +104,6 @@ class LocalRun {
       clearTimeout(this.#stopTimer);
       this.#job?.end();
       await Promise.all(this.#cores.map((core) => core.end()));
-      process.off("SIGINT", interrupt);
-      process.off("SIGTERM", interrupt);
-      process.off("SIGHUP", hangUp);
     }
   }
 
@@ -145,7 +139,7 @@ class LocalRun {
       }, LOAD_TIMEOUT_MS);
       this.#loading = (core, event) => {
         if (event.kind === "log" || event.kind === "unhandled")
-          this.#options.view.message(event.line);
+          this.#options.on.message(event.line);
         if (event.kind === "loadFailed") reject(new RunError(this.#inFile(event.problem), 2));
         if (event.kind !== "loaded") return;
         manifests.push(event.manifests);
@@ -181,7 +175,7 @@ class LocalRun {
   #validate(manifests: readonly WorkflowManifest[], texts: WrittenTexts): void {
     for (const { message, severity } of validateManifests(manifests)) {
       if (severity === "error") throw new RunError(message, 2);
-      this.#options.view.message(`warning: ${message}`);
+      this.#options.on.message(`warning: ${message}`);
     }
     const ofRun = this.#options.thresholds.map((text) => ({ text, workflow: null }));
     const ofWorkflows = manifests.flatMap(({ name, thresholds }) =>
@@ -207,7 +201,7 @@ class LocalRun {
 
   async #runJob(manifests: readonly WorkflowManifest[]): Promise<void> {
     this.#gracefulStopMs = Math.max(...manifests.map(({ gracefulStopMs }) => gracefulStopMs));
-    const { abortAfterMs, name, thresholds, view } = this.#options;
+    const { abortAfterMs, name, on, thresholds } = this.#options;
     const cores = this.#cores.map((core) => core.number);
     const aggregate = new RunAggregate({
       name,
@@ -224,9 +218,9 @@ class LocalRun {
       {
         send: (core, command) => this.#cores[core]?.send(command),
         now: () => performance.now(),
-        log: (line) => view.message(line),
+        log: (line) => on.message(line),
         abort: (workflow, reason) => {
-          view.message(`"${workflow}" ends the run: ${reason}`);
+          on.message(`"${workflow}" ends the run: ${reason}`);
           this.#stop();
         },
         problem: (problem) => {
@@ -243,11 +237,11 @@ class LocalRun {
   }
 
   #untilDone(aggregate: RunAggregate): Promise<void> {
-    const { live, view } = this.#options;
-    view.start((command) => this.#control(command));
-    const draw = live
-      ? setInterval(() => view.update(aggregate.live(this.#phase)), LIVE_INTERVAL_MS)
-      : undefined;
+    const { on, watched } = this.#options;
+    on.started();
+    const draw = setInterval(() => {
+      if (watched()) on.live(aggregate.live(this.#phase));
+    }, LIVE_INTERVAL_MS);
     const judge = setInterval(() => this.#judge(aggregate), aggregate.judgeEveryMs);
     const limit = this.#armLimit(aggregate);
     return new Promise<void>((resolve) => {
@@ -263,12 +257,12 @@ class LocalRun {
 
   /** Not under a debugger, as all limits. */
   #armLimit(aggregate: RunAggregate): NodeJS.Timeout | undefined {
-    const { inspect, timeoutMs, view } = this.#options;
+    const { inspect, on, timeoutMs } = this.#options;
     if (timeoutMs === null || inspect) return undefined;
     return setTimeout(() => {
       const text = `it took longer than ${formatDuration(timeoutMs)}`;
       aggregate.fault(null, { gate: "the run ended within its time limit", text });
-      view.message(`the run is ended: ${text}, its limit`);
+      on.message(`the run is ended: ${text}, its limit`);
       this.#stop();
     }, timeoutMs);
   }
@@ -299,13 +293,13 @@ class LocalRun {
   /** Not under a debugger: whoever is silent there may be held at a breakpoint. */
   #giveUp(core: number): void {
     if (this.#options.inspect) return;
-    this.#options.view.message(
+    this.#options.on.message(
       `executor core ${core} does not answer: code in the workflow keeps it busy or never ends`,
     );
     this.#cores[core]?.kill();
   }
 
-  #control(command: RunControl): void {
+  control(command: RunControl): void {
     switch (command.kind) {
       case "pause":
         if (this.#phase !== "running") return;
@@ -339,7 +333,7 @@ class LocalRun {
       this.#loadingFailed(new RunError("interrupted before the run began", 130));
       return;
     }
-    this.#options.view.message("stopping: waiting for work in flight (again to stop at once)");
+    this.#options.on.message("stopping: waiting for work in flight (again to stop at once)");
     this.#stop();
   }
 
@@ -351,7 +345,7 @@ class LocalRun {
 
   #onLost(core: number, what: string): void {
     this.#aggregate?.coreLost(core, what);
-    this.#options.view.message(what);
+    this.#options.on.message(what);
     this.#job?.coreLost(core);
   }
 

@@ -14,6 +14,8 @@ interface UrlRequest {
   readonly body: string | null;
 }
 
+/** What a single address can be asked with. */
+export const URL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const URL_MODE_VUS = 64;
 const URL_MODE_DURATION_MS = 10_000;
 

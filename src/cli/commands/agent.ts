@@ -12,13 +12,13 @@ import type { LogFileOptions } from "../../host/control/rotating-file.ts";
 import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
+import { packageVersion } from "../../runner/version.ts";
 import { Agent } from "../../tiers/agent/agent.ts";
 import { type AgentConfig, type AgentOptions, readAgentConfig } from "../../tiers/agent/config.ts";
 import type { AgentEvent } from "../../tiers/agent/events.ts";
 import { AgentServer } from "../../tiers/agent/server.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { listed } from "../option-values.ts";
-import { packageVersion } from "../version.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 

@@ -17,8 +17,8 @@ import { nodeClock } from "../../host/node-clock.ts";
 import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
 import { LedgerHost } from "../../ledger/host.ts";
 import { RunError } from "../../runner/errors.ts";
+import { packageVersion } from "../../runner/version.ts";
 import { formatAddress } from "../../wire/address.ts";
-import { packageVersion } from "../version.ts";
 import { openLogLines } from "./log-options.ts";
 
 const STOP_MS_MAX = 20_000;

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { METHODS, validateHeaderName, validateHeaderValue } from "node:http";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../core/base/duration.ts";
+import { parseTargetUrl } from "../../runner/target-url.ts";
 import {
   drawAnswer,
   drawFailure,
@@ -13,7 +14,6 @@ import {
 } from "../ping/picture.ts";
 import { type PingAnswer, type PingOutcome, type ProbeOptions, probe } from "../ping/probe.ts";
 import { warmUp } from "../ping/warm-up.ts";
-import { parseTargetUrl } from "../target-url.ts";
 
 interface PingFlags {
   readonly method?: string;

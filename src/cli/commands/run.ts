@@ -3,8 +3,8 @@
 import { type Command, Option } from "commander";
 import { assertNever } from "../../core/base/assert.ts";
 import { parseDuration } from "../../core/base/duration.ts";
-import { maskCredentials, maskedCommand } from "../../core/base/mask-credentials.ts";
-import type { RunView } from "../../core/run/results/live.ts";
+import { maskedCommand } from "../../core/base/mask-credentials.ts";
+import type { RunControl, RunView } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { parseThreshold } from "../../core/run/results/thresholds.ts";
 import { JsonLog } from "../../host/control/json-log.ts";
@@ -17,16 +17,12 @@ import {
   EXIT_VERDICT_FAILED,
 } from "../../host/exit-codes.ts";
 import { OutputError, probeOutputs, writeOutputs } from "../../reporters/file/output.ts";
-import { type Bundle, bundleWorkflow } from "../../runner/bundle.ts";
+import { type Run, run } from "../../runner/api.ts";
 import { RunError } from "../../runner/errors.ts";
-import { physicalCores } from "../../runner/machine.ts";
-import { runJob } from "../../runner/run.ts";
-import { urlWorkflow } from "../../runner/url-workflow.ts";
+import type { RunOptions } from "../../runner/run-options.ts";
+import { URL_METHODS } from "../../runner/url-workflow.ts";
 import { createView } from "../../ui/view.ts";
-import type { LoadOverrides } from "../../workflow/overrides.ts";
 import { repeated } from "../option-values.ts";
-import { parseTargetUrl } from "../target-url.ts";
-import { packageVersion } from "../version.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { LoggedView } from "./run-log.ts";
 
@@ -55,7 +51,6 @@ interface RunFlags extends LogFlags {
   readonly inspect?: true;
 }
 
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const CORES_MAX = 1_024;
 /** How long the last lines of the log may take. */
 const LAST_LINES_MS_MAX = 1_000;
@@ -90,7 +85,7 @@ export function registerRun(program: Command): void {
       whole("--cores"),
     )
     .optionsGroup("URL mode:")
-    .addOption(new Option("--method <name>", "HTTP method").choices(METHODS).default("GET"))
+    .addOption(new Option("--method <name>", "HTTP method").choices(URL_METHODS).default("GET"))
     .option("--header <name: value>", "add a header; may be given again", repeated, [])
     .option("--body <text>", "request body")
     .optionsGroup("Judging and output:")
@@ -114,7 +109,7 @@ export function registerRun(program: Command): void {
   withLogFile(command)
     .addHelpText("after", EXAMPLES)
     .action(async (target: string, flags: RunFlags) => {
-      process.exitCode = await run(target, flags);
+      process.exitCode = await runCommand(target, flags);
     });
 }
 
@@ -130,16 +125,13 @@ Thresholds: latency.p99<200ms, errors.rate<1%, requests.rate>1000/s, checks.rate
 Exit codes: 0 passed, 99 a threshold or check failed, 2 wrong workflow or arguments,
   130 interrupted (results are written), 1 anything else.`;
 
-async function run(target: string, flags: RunFlags): Promise<number> {
+async function runCommand(target: string, flags: RunFlags): Promise<number> {
   let view: RunView | undefined;
-  let bundle: Bundle | undefined;
   let logLines: LineWriter | undefined;
   try {
-    const overrides = overridesOf(flags);
-    checkThresholds(flags.threshold);
+    checkFlags(flags);
     await probeOutputs(flags.out);
     logLines = await openLogLines(logFileOf(flags));
-    bundle = await load(target, flags, overrides);
     view = createView({
       mode: flags.ui,
       stdout: process.stdout,
@@ -149,42 +141,77 @@ async function run(target: string, flags: RunFlags): Promise<number> {
     if (logLines !== undefined) {
       view = new LoggedView(new JsonLog("info", { run: target, pid: process.pid }, logLines), view);
     }
-    const summary = await runJob({
-      name: maskCredentials(target),
-      bundle,
-      overrides,
-      cores: flags.cores ?? physicalCores(),
-      thresholds: flags.threshold,
-      abortAfterMs: flags.abortOnFail === true ? 0 : (flags.abortOnFail ?? null),
-      timeoutMs: flags.runTimeout ?? null,
-      live: flags.ui !== "none" || logLines !== undefined,
-      inspect: flags.inspect === true,
-      command: `hyperscale ${maskedCommand(process.argv.slice(2))}`,
-      version: packageVersion(),
-      view,
-    });
+    const running = run(target, optionsOf(flags));
+    const summary = await withSignals(running, () =>
+      show(running, view, flags.ui !== "none" || logLines !== undefined),
+    );
     return await finish(summary, flags, view);
   } catch (error) {
     view?.finish(undefined);
     return explain(error);
   } finally {
     await logLines?.drained(LAST_LINES_MS_MAX);
-    await bundle?.remove();
   }
 }
 
-async function load(target: string, flags: RunFlags, overrides: LoadOverrides): Promise<Bundle> {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) {
-    if (flags.body !== undefined || flags.header.length > 0 || flags.method !== "GET") {
-      throw new RunError("--method, --header and --body only go with a URL, not with a file", 2);
-    }
-    return bundleWorkflow(target);
+/** Passes on what happens until the run is over. Live figures cost time: only for who looks. */
+async function show(running: Run, view: RunView | undefined, live: boolean): Promise<RunSummary> {
+  const control = (command: RunControl): void => steer(running, command);
+  for await (const event of live ? running : running.quiet()) {
+    if (event.kind === "started") view?.start(control);
+    else if (event.kind === "live") view?.update(event.live);
+    else view?.message(event.line);
   }
-  const parsed = parseTargetUrl(target);
-  if (!parsed.ok) throw new RunError(parsed.problem, 2);
-  const headers = Object.fromEntries(flags.header.map(headerOf));
-  const { body = null, method } = flags;
-  return urlWorkflow({ url: parsed.url.href, method, headers, body }, overrides);
+  return running.summary;
+}
+
+function steer(running: Run, command: RunControl): void {
+  if (command.kind === "scale") running.scale(command.factor);
+  else running[command.kind]();
+}
+
+/** Ctrl-C ends gracefully, the second time at once. */
+async function withSignals<Value>(running: Run, work: () => Promise<Value>): Promise<Value> {
+  let stopped = false;
+  const stop = (): void => {
+    stopped = true;
+    running.stop();
+  };
+  // A closed terminal may send it more than once: that is no wish to end without results.
+  const hangUp = (): void => {
+    if (!stopped) stop();
+  };
+  process.on("SIGINT", stop);
+  process.on("SIGTERM", stop);
+  process.on("SIGHUP", hangUp);
+  try {
+    return await work();
+  } finally {
+    process.off("SIGINT", stop);
+    process.off("SIGTERM", stop);
+    process.off("SIGHUP", hangUp);
+  }
+}
+
+function optionsOf(flags: RunFlags): RunOptions {
+  const { abortOnFail, body, cores, duration, gracefulStop, insecure, iterations } = flags;
+  const { maxRate, maxVus, rate, runTimeout, timeout, vus, warmup } = flags;
+  const load = { duration, gracefulStop, iterations, maxRate, maxVus, rate, vus, warmup };
+  return {
+    ...load,
+    timeout,
+    runTimeout,
+    insecure,
+    cores,
+    thresholds: flags.threshold,
+    abortOnFail,
+    body,
+    // What the flags say by themselves is no wish of the user's.
+    method: flags.method === "GET" ? undefined : flags.method,
+    headers: flags.header.length === 0 ? undefined : Object.fromEntries(flags.header.map(headerOf)),
+    inspect: flags.inspect,
+    command: `hyperscale ${maskedCommand(process.argv.slice(2))}`,
+  };
 }
 
 async function finish(summary: RunSummary, flags: RunFlags, view: RunView): Promise<number> {
@@ -227,7 +254,8 @@ function explain(error: unknown): number {
   return error.exitCode;
 }
 
-function overridesOf(flags: RunFlags): LoadOverrides {
+/** In the words of the command line; the rest is checked for every run alike. */
+function checkFlags(flags: RunFlags): void {
   if (flags.rate !== undefined && flags.vus !== undefined) {
     throw new RunError(
       "--rate and --vus exclude each other; with --rate, --max-vus bounds the users",
@@ -237,23 +265,7 @@ function overridesOf(flags: RunFlags): LoadOverrides {
   if (flags.iterations !== undefined && flags.rate !== undefined) {
     throw new RunError("--iterations and --rate exclude each other", 2);
   }
-  const given = {
-    vus: flags.vus,
-    durationMs: flags.duration,
-    rate: flags.rate,
-    maxVus: flags.maxVus,
-    iterations: flags.iterations,
-    maxRate: flags.maxRate,
-    warmupMs: flags.warmup,
-    gracefulStopMs: flags.gracefulStop,
-    timeoutMs: flags.timeout,
-    insecure: flags.insecure,
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-}
-
-function checkThresholds(expressions: readonly string[]): void {
-  for (const text of expressions) {
+  for (const text of flags.threshold) {
     const parsed = parseThreshold(text);
     if (!parsed.ok) throw new RunError(`--threshold "${text}": ${parsed.problem}`, 2);
   }

@@ -1,0 +1,148 @@
+/**
+ * A run from a program: `run("flow.ts", { vus: 10 })` starts it, the events tell what happens, the
+ * summary is what `summary.json` holds. The command line is such a program.
+ *
+ * What it needs is loaded when a run begins: this module is part of what every workflow file imports.
+ */
+
+import { maskCredentials } from "../core/base/mask-credentials.ts";
+import type { LiveRun, RunControl } from "../core/run/results/live.ts";
+import type { RunSummary } from "../core/run/results/model.ts";
+import type { LoadOverrides } from "../workflow/overrides.ts";
+import type { Bundle } from "./bundle.ts";
+import { RunError } from "./errors.ts";
+import { EventQueue } from "./event-queue.ts";
+import {
+  abortAfterMs,
+  checkThresholds,
+  overridesOf,
+  type RunOptions,
+  runTimeoutMs,
+} from "./run-options.ts";
+
+export type RunEvent =
+  /** The workflows are loaded and checked; load begins now. */
+  | { readonly kind: "started" }
+  /** Ten times a second: the summary as if it ended now, and what only matters while it runs. */
+  | { readonly kind: "live"; readonly live: LiveRun }
+  /** A line from the run or from user code. */
+  | { readonly kind: "message"; readonly line: string };
+
+type LiveEvent = Extract<RunEvent, { kind: "live" }>;
+
+export class Run implements AsyncIterable<RunEvent> {
+  /** What the run came to; rejects when it could not begin. A failed run is a summary, too. */
+  readonly summary: Promise<RunSummary>;
+  readonly #events = new EventQueue<LiveEvent, Exclude<RunEvent, LiveEvent>>();
+  #watched = false;
+  #control: ((command: RunControl) => void) | undefined;
+  /** Asked to stop before there was anything to stop. */
+  #stopped = false;
+
+  constructor(target: string, options: RunOptions) {
+    const stop = (): void => this.stop();
+    options.signal?.addEventListener("abort", stop);
+    if (options.signal?.aborted === true) this.#stopped = true;
+    this.summary = this.#run(target, options).finally(() =>
+      options.signal?.removeEventListener("abort", stop),
+    );
+    this.summary.then(
+      () => this.#events.end(),
+      (error: unknown) => this.#events.end(error),
+    );
+  }
+
+  async #run(target: string, options: RunOptions): Promise<RunSummary> {
+    const overrides = overridesOf(options);
+    checkThresholds(options.thresholds ?? []);
+    const timeoutMs = runTimeoutMs(options);
+    const abortAfter = abortAfterMs(options);
+    const { LocalRun } = await import("./run.ts");
+    const { physicalCores } = await import("./machine.ts");
+    const { packageVersion } = await import("./version.ts");
+    const bundle = await load(target, options, overrides);
+    try {
+      if (this.#stopped) throw new RunError("interrupted before the run began", 130);
+      const local = new LocalRun({
+        name: maskCredentials(target),
+        bundle,
+        overrides,
+        cores: options.cores ?? physicalCores(),
+        thresholds: options.thresholds ?? [],
+        abortAfterMs: abortAfter,
+        timeoutMs,
+        inspect: options.inspect === true,
+        command: options.command ?? `run(${JSON.stringify(maskCredentials(target))})`,
+        version: packageVersion(),
+        watched: () => this.#watched,
+        on: {
+          started: () => this.#events.push({ kind: "started" }),
+          live: (live) => this.#events.live({ kind: "live", live }),
+          message: (line) => this.#events.push({ kind: "message", line }),
+        },
+      });
+      this.#control = (command) => local.control(command);
+      return await local.run();
+    } finally {
+      await bundle.remove();
+    }
+  }
+
+  /** One reader gets all events. Leaving the loop leaves the run alone. */
+  [Symbol.asyncIterator](): AsyncIterator<RunEvent> {
+    this.#watched = true;
+    return this.quiet()[Symbol.asyncIterator]();
+  }
+
+  /** The events without live pictures, which then nobody has to work out. */
+  quiet(): AsyncIterable<RunEvent> {
+    // Whoever reads the events is told of the error there.
+    this.summary.catch(() => {});
+    return this.#events.events();
+  }
+
+  /** Ends gracefully, with results; the second time at once. */
+  stop(): void {
+    if (this.#control === undefined) this.#stopped = true;
+    else this.#control({ kind: "stop" });
+  }
+
+  pause(): void {
+    this.#control?.({ kind: "pause" });
+  }
+
+  resume(): void {
+    this.#control?.({ kind: "resume" });
+  }
+
+  /** Multiplies virtual users or rate: 1.1 is ten percent more. */
+  scale(factor: number): void {
+    this.#control?.({ kind: "scale", factor });
+  }
+}
+
+/** Runs a workflow file, or loads a URL, on this machine. */
+export function run(target: string, options: RunOptions = {}): Run {
+  return new Run(target, options);
+}
+
+async function load(
+  target: string,
+  { body, headers, method }: RunOptions,
+  overrides: LoadOverrides,
+): Promise<Bundle> {
+  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) {
+    if (body !== undefined || headers !== undefined || method !== undefined)
+      throw new RunError("method, headers and body only go with a URL, not with a file", 2);
+    const { bundleWorkflow } = await import("./bundle.ts");
+    return bundleWorkflow(target);
+  }
+  const { parseTargetUrl } = await import("./target-url.ts");
+  const { URL_METHODS, urlWorkflow } = await import("./url-workflow.ts");
+  const parsed = parseTargetUrl(target);
+  if (!parsed.ok) throw new RunError(parsed.problem, 2);
+  if (method !== undefined && !URL_METHODS.includes(method))
+    throw new RunError(`method is "${method}"; it must be one of ${URL_METHODS.join(", ")}`, 2);
+  const request = { url: parsed.url.href, method: method ?? "GET", headers: headers ?? {} };
+  return urlWorkflow({ ...request, body: body ?? null }, overrides);
+}

@@ -1,0 +1,45 @@
+/** Events of a run on their way to whoever iterates over them: bounded, and the run never waits. */
+
+/** Lines that nobody has read are kept up to this; then the oldest go. */
+const MESSAGES_MAX = 1_000;
+
+export class EventQueue<Live, Other> {
+  #live: Live | undefined;
+  #others: Other[] = [];
+  #wake: (() => void) | undefined;
+  #ended = false;
+  #error: unknown;
+
+  /** Replaces a picture that nobody has looked at. */
+  live(event: Live): void {
+    this.#live = event;
+    this.#wake?.();
+  }
+
+  push(event: Other): void {
+    this.#others.push(event);
+    if (this.#others.length > MESSAGES_MAX) this.#others.shift();
+    this.#wake?.();
+  }
+
+  end(error?: unknown): void {
+    this.#ended = true;
+    this.#error = error;
+    this.#wake?.();
+  }
+
+  async *events(): AsyncGenerator<Live | Other, void> {
+    for (;;) {
+      const other = this.#others.shift();
+      const next = other ?? this.#live;
+      if (other === undefined) this.#live = undefined;
+      if (next !== undefined) yield next;
+      else if (this.#ended) break;
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+    }
+    if (this.#error !== undefined) throw this.#error;
+  }
+}

@@ -1,0 +1,112 @@
+/** What a run takes beside its workflows: names and meanings are those of the flags of `hyperscale run`. */
+
+import { type Duration, parseDuration } from "../core/base/duration.ts";
+import { parseThreshold } from "../core/run/results/thresholds.ts";
+import type { LoadOverrides } from "../workflow/overrides.ts";
+import { RunError } from "./errors.ts";
+
+export interface RunOptions {
+  /** Virtual users: a closed model, or another number of users for iterations. */
+  readonly vus?: number | undefined;
+  readonly duration?: Duration | undefined;
+  /** Iterations begun per second: an open model. */
+  readonly rate?: number | undefined;
+  /** With a rate: at most so many users at once. */
+  readonly maxVus?: number | undefined;
+  /** Without a rate: at most so many iterations begun per second. */
+  readonly maxRate?: number | undefined;
+  /** Iterations in all, shared by the users. */
+  readonly iterations?: number | undefined;
+  readonly warmup?: Duration | undefined;
+  readonly gracefulStop?: Duration | undefined;
+  /** Of each call. */
+  readonly timeout?: Duration | undefined;
+  /** Of the whole run, however far it is. */
+  readonly runTimeout?: Duration | undefined;
+  /** Accept any TLS certificate. */
+  readonly insecure?: boolean | undefined;
+  /** What chance draws from. */
+  readonly seed?: string | undefined;
+  /** CPU cores to plan for; the physical cores of the machine by default. */
+  readonly cores?: number | undefined;
+  /** What must hold for the whole run, besides the thresholds of the workflows. */
+  readonly thresholds?: readonly string[] | undefined;
+  /** End as soon as any threshold fails; a time: but not before so much measured time. */
+  readonly abortOnFail?: boolean | Duration | undefined;
+  /** Only with a URL. */
+  readonly method?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: string | undefined;
+  /** Open a debugger port in each executor core; no limits then. */
+  readonly inspect?: boolean | undefined;
+  /** Aborting it ends the run gracefully, with results. */
+  readonly signal?: AbortSignal | undefined;
+  /** How the run was started, for its results. */
+  readonly command?: string | undefined;
+}
+
+const CORES_MAX = 1_024;
+
+/** Refuses, before anything starts, what means nothing. */
+export function overridesOf(options: RunOptions): LoadOverrides {
+  if (options.rate !== undefined && options.vus !== undefined)
+    throw new RunError("rate and vus exclude each other; with a rate, maxVus bounds the users", 2);
+  if (options.iterations !== undefined && options.rate !== undefined)
+    throw new RunError("iterations and rate exclude each other", 2);
+  if (options.cores !== undefined) whole("cores", options.cores, CORES_MAX);
+  for (const name of ["vus", "maxVus", "iterations"] as const)
+    if (options[name] !== undefined) whole(name, options[name], Number.MAX_SAFE_INTEGER);
+  for (const name of ["rate", "maxRate"] as const) {
+    const value = options[name];
+    if (value !== undefined && !(Number.isFinite(value) && value > 0))
+      throw new RunError(`${name} is ${value}; it must be a number above 0`, 2);
+  }
+  const given = {
+    vus: options.vus,
+    durationMs: milliseconds("duration", options.duration),
+    rate: options.rate,
+    maxVus: options.maxVus,
+    maxRate: options.maxRate,
+    iterations: options.iterations,
+    warmupMs: milliseconds("warmup", options.warmup, 0),
+    gracefulStopMs: milliseconds("gracefulStop", options.gracefulStop, 0),
+    timeoutMs: milliseconds("timeout", options.timeout),
+    insecure: options.insecure,
+    seed: options.seed,
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** When failing thresholds begin to end the run; null when they do not. */
+export function abortAfterMs({ abortOnFail }: RunOptions): number | null {
+  if (abortOnFail === undefined || abortOnFail === false) return null;
+  return abortOnFail === true ? 0 : (milliseconds("abortOnFail", abortOnFail, 0) ?? 0);
+}
+
+export function runTimeoutMs({ runTimeout }: RunOptions): number | null {
+  return milliseconds("runTimeout", runTimeout) ?? null;
+}
+
+export function checkThresholds(expressions: readonly string[]): void {
+  for (const text of expressions) {
+    const parsed = parseThreshold(text);
+    if (!parsed.ok) throw new RunError(`threshold "${text}": ${parsed.problem}`, 2);
+  }
+}
+
+function milliseconds(
+  name: string,
+  value: Duration | undefined,
+  least = Number.MIN_VALUE,
+): number | undefined {
+  if (value === undefined) return undefined;
+  const parsed = parseDuration(value);
+  if (!parsed.ok) throw new RunError(`${name}: ${parsed.problem}`, 2);
+  if (parsed.ms < least) throw new RunError(`${name} must be more than zero`, 2);
+  return parsed.ms;
+}
+
+function whole(name: string, value: number, most: number): void {
+  if (Number.isInteger(value) && value >= 1 && value <= most) return;
+  throw new RunError(`${name} is ${value}; it must be a whole number of at least 1`, 2);
+}
