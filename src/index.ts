@@ -71,4 +71,5 @@ export type {
 } from "./workflow/flow-context.ts";
 export { counter, gauge, rate, trend } from "./workflow/metrics.ts";
 export type { ThresholdOption, WorkflowOptions } from "./workflow/options.ts";
+export { shared } from "./workflow/shared.ts";
 export { Workflow, workflow } from "./workflow/workflow.ts";

@@ -4,12 +4,15 @@
  */
 
 import { resolve as resolvePath } from "node:path";
+import { deepFreeze } from "../core/base/freeze.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
 import { prepareCalls } from "../protocols/protocol.ts";
 import { manifestOf, type WorkflowDefinition } from "../workflow/definition.ts";
 import { setMetricSink } from "../workflow/metrics.ts";
 import { workflowsOf } from "../workflow/module.ts";
 import { type LoadOverrides, overrideManifest } from "../workflow/overrides.ts";
+import { setSharedPort } from "../workflow/shared.ts";
 import { compile } from "./compiled.ts";
 import { setupContext } from "./context.ts";
 import { Execution } from "./execution.ts";
@@ -39,8 +42,20 @@ export class Core {
   /** Of the set-up or tear-down under way. */
   #aside: TimeLimit | undefined;
 
+  /** Requests for what all cores share, until they are answered. */
+  readonly #asked = new Map<number, (answer: SharedAnswer) => void>();
+  #asks = 0;
+
   constructor(send: (event: CoreEvent) => void) {
     this.#send = send;
+  }
+
+  #ask(request: SharedRequest): Promise<SharedAnswer> {
+    const id = this.#asks++;
+    return new Promise((resolve) => {
+      this.#asked.set(id, resolve);
+      this.#send({ kind: "shared", id, request });
+    });
   }
 
   handle(command: CoreCommand): void {
@@ -56,6 +71,10 @@ export class Core {
         return;
       case "teardown":
         void this.#teardown(command);
+        return;
+      case "shared":
+        this.#asked.get(command.id)?.(command.answer);
+        this.#asked.delete(command.id);
         return;
       case "exit":
         return;
@@ -98,6 +117,7 @@ export class Core {
     this.#number = command.core;
     this.#folder = resolvePath(command.folder);
     this.#overrides = command.overrides;
+    setSharedPort((request) => this.#ask(request));
     try {
       const module: unknown = await import(command.bundle);
       this.#definitions = workflowsOf(module);
@@ -129,6 +149,7 @@ export class Core {
       const feeds = await FeedSupply.load(definition.feeds, {
         folder: this.#folder,
         cores: share.count,
+        seed: `${this.#overrides.seed ?? ""}/${definition.name}`,
         requester,
       });
       const used = usedValues(definition, command.context);
@@ -275,7 +296,7 @@ function usedValues(
       for (const [key, given] of Object.entries(context[source] ?? {}))
         if (key in keys) values[key] = given;
     }
-    used[name] = value(values);
+    used[name] = deepFreeze(value(deepFreeze(values)));
   }
   return used;
 }

@@ -8,6 +8,7 @@
  * first stage of the plan whose results are not recorded.
  */
 
+import { deepFreeze } from "../core/base/freeze.ts";
 import { Random } from "../core/base/random.ts";
 import { isOpen, isOpenEnded, planDurationMs } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
@@ -128,7 +129,7 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
   }
 
   start(setup: unknown): void {
-    this.setup = setup;
+    this.setup = deepFreeze(setup);
     this.lag.start({
       lagged: (ms) => this.recorder.lagged(ms),
       stoodStill: (ms) => this.#stoodStill(ms),
@@ -314,8 +315,8 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
   }
 
   #takeRows(user: VirtualUser, intendedAt: number): boolean {
-    user.rows ??= {};
-    const taken = this.#inputs.feeds.take(user.rows, this.#random);
+    user.rows ??= { ...user.ownRows };
+    const taken = this.#inputs.feeds.take(user.rows, user.id, this.#random);
     if (taken === "wait") this.#waiting.set(user, intendedAt);
     if (taken === "exhausted") {
       this.#exhausted = true;
@@ -323,7 +324,8 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
       this.retire(user);
     }
     if (taken !== "ready") return false;
-    user.context.data = user.rows;
+    user.ownRows ??= this.#inputs.feeds.ofUser(user.rows);
+    user.context.data = Object.freeze(user.rows);
     user.rows = null;
     return true;
   }

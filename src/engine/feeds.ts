@@ -4,33 +4,50 @@ import type { Random } from "../core/base/random.ts";
 import type { Feed, RowSource } from "../workflow/feed.ts";
 import { IndexLease, type LeaseRequester } from "./leases.ts";
 import { feedLease } from "./messages.ts";
+import { ShuffledRows } from "./shuffled-rows.ts";
 
 const LEASE_BLOCK_MAX = 256;
 const LEASE_BLOCKS_PER_CORE = 20;
 
 type RowTaken = { readonly row: unknown } | "wait" | "exhausted";
 
-class OneFeed {
-  readonly #rows: RowSource<unknown>;
-  readonly #lease: IndexLease | null;
+interface FeedSetting {
+  readonly feed: Feed<unknown>;
+  readonly rows: RowSource<unknown>;
+  readonly lease: IndexLease | null;
+  readonly shuffled: ShuffledRows | null;
+}
 
-  constructor(rows: RowSource<unknown>, lease: IndexLease | null) {
-    this.#rows = rows;
-    this.#lease = lease;
+class OneFeed {
+  readonly #set: FeedSetting;
+
+  constructor(setting: FeedSetting) {
+    this.#set = setting;
+  }
+
+  get perUser(): boolean {
+    return this.#set.feed.perUser;
   }
 
   prefetch(): void {
-    this.#lease?.prefetch();
+    this.#set.lease?.prefetch();
   }
 
-  take(random: Random): RowTaken {
-    if (this.#lease === null) return { row: this.#rows.row(random.below(this.#rows.length)) };
-    const index = this.#lease.take();
-    return typeof index === "number" ? { row: this.#rows.row(index) } : index;
+  take(user: number, random: Random): RowTaken {
+    const { feed, lease, rows } = this.#set;
+    if (feed.order === "random") return { row: rows.row(random.below(rows.length)) };
+    if (feed.perUser && feed.order === "once" && user >= rows.length) return "exhausted";
+    const index = feed.perUser ? user : (lease?.take() ?? "exhausted");
+    return typeof index === "number" ? { row: this.#row(index) } : index;
+  }
+
+  #row(index: number): unknown {
+    const { rows, shuffled } = this.#set;
+    return rows.row(shuffled === null ? index : shuffled.at(index));
   }
 
   granted(from: number, to: number, last: boolean): void {
-    this.#lease?.granted(from, to, last);
+    this.#set.lease?.granted(from, to, last);
   }
 }
 
@@ -44,7 +61,13 @@ export class FeedSupply {
   /** Reads all feeds; throws with the file's name when one cannot be read. */
   static async load(
     feeds: ReadonlyMap<string, Feed<unknown>>,
-    where: { readonly folder: string; readonly cores: number; readonly requester: LeaseRequester },
+    where: {
+      readonly folder: string;
+      readonly cores: number;
+      /** Of shuffled feeds; the same on all cores. */
+      readonly seed: string;
+      readonly requester: LeaseRequester;
+    },
   ): Promise<FeedSupply> {
     const supply = new FeedSupply();
     for (const [name, feed] of feeds) {
@@ -54,10 +77,11 @@ export class FeedSupply {
       // The manager knows no files: the lease's name carries how many rows a "once" feed may give.
       const limit = feed.order === "once" ? rows.length : 0;
       const lease =
-        feed.order === "random"
+        feed.order === "random" || feed.perUser
           ? null
           : new IndexLease(feedLease(`${name}:${limit}`), block, where.requester);
-      supply.#feeds.set(name, new OneFeed(rows, lease));
+      const shuffled = feed.shuffle ? new ShuffledRows(rows.length, `${where.seed}/${name}`) : null;
+      supply.#feeds.set(name, new OneFeed({ feed, rows, lease, shuffled }));
     }
     return supply;
   }
@@ -67,11 +91,21 @@ export class FeedSupply {
     for (const feed of this.#feeds.values()) feed.prefetch();
   }
 
-  /** Takes the missing rows into `taken`; says whether all are there. */
-  take(taken: Record<string, unknown>, random: Random): "ready" | "wait" | "exhausted" {
+  /** Rows that stay with the user, out of those of an iteration. */
+  ofUser(taken: Readonly<Record<string, unknown>>): Record<string, unknown> {
+    const own = [...this.#feeds].filter(([, feed]) => feed.perUser).map(([name]) => name);
+    return Object.fromEntries(own.map((name) => [name, taken[name]]));
+  }
+
+  /** Takes the missing rows of a user into `taken`; says whether all are there. */
+  take(
+    taken: Record<string, unknown>,
+    user: number,
+    random: Random,
+  ): "ready" | "wait" | "exhausted" {
     for (const [name, feed] of this.#feeds) {
       if (name in taken) continue;
-      const next = feed.take(random);
+      const next = feed.take(user, random);
       if (next === "wait" || next === "exhausted") return next;
       taken[name] = next.row;
     }

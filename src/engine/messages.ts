@@ -19,6 +19,7 @@
  */
 
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
 import type { Share } from "../core/run/plan/load.ts";
 import type { LoadOverrides } from "../workflow/overrides.ts";
 
@@ -59,6 +60,8 @@ export type CoreCommand =
       readonly to: number;
       readonly last: boolean;
     }
+  /** Answer to the `shared` of this number. */
+  | { readonly kind: "shared"; readonly id: number; readonly answer: SharedAnswer }
   | { readonly kind: "teardown"; readonly execution: number; readonly setup: unknown }
   | { readonly kind: "exit" };
 
@@ -83,6 +86,8 @@ export type CoreEvent =
       readonly name: string;
       readonly size: number;
     }
+  /** What all cores share is asked for. */
+  | { readonly kind: "shared"; readonly id: number; readonly request: SharedRequest }
   | { readonly kind: "log"; readonly line: string }
   /** An error of user code that nobody caught: the run goes on, and does not pass. */
   | { readonly kind: "unhandled"; readonly line: string }

@@ -1,5 +1,6 @@
 /** The values a workflow hands to others when its users are done. (CTX-7) */
 
+import { heaviestPath, PROVIDED_BYTES_MAX, valueBytes } from "../core/run/job/value-size.ts";
 import type { WorkflowDefinition } from "../workflow/definition.ts";
 
 export function provide(
@@ -11,10 +12,19 @@ export function provide(
   for (const { key, value } of definition.provides) {
     try {
       // What cannot be copied cannot travel, and must not take the other values down with it.
-      provided[key] = structuredClone(value(seen));
+      const given = structuredClone(value(seen));
+      const bytes = valueBytes(given);
+      if (bytes > PROVIDED_BYTES_MAX) throw new RangeError(tooLarge(given, bytes));
+      provided[key] = given;
     } catch (error) {
       threw(key, error);
     }
   }
   return provided;
+}
+
+function tooLarge(value: unknown, bytes: number): string {
+  const path = heaviestPath(value);
+  const where = path === "" ? "" : `, most of it at ${path.replace(/^\./, "")}`;
+  return `the value takes ${bytes} bytes${where}; at most ${PROVIDED_BYTES_MAX} are handed on`;
 }

@@ -39,6 +39,8 @@ export class VirtualUser implements RunnerUser {
   ticketTaken = false;
   admitted = false;
   rows: Record<string, unknown> | null = null;
+  /** Rows that are this user's in all its iterations. */
+  ownRows: Readonly<Record<string, unknown>> | null = null;
 
   constructor(id: number, host: UserHost) {
     this.id = id;

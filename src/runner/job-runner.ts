@@ -11,6 +11,7 @@
 import { assertNever } from "../core/base/assert.ts";
 import { type ExecutionOutcome, Job, type JobEffect } from "../core/run/job/job.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import { SharedValues } from "../core/run/job/shared-values.ts";
 import type { Fault } from "../core/run/results/metric-source.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../engine/messages.ts";
 import { LeaseAllocator } from "./lease-allocator.ts";
@@ -78,6 +79,7 @@ export class JobRunner {
   readonly #host: JobHost;
   readonly #listener: JobListener;
   readonly #running = new Map<string, Running>();
+  readonly #shared = new SharedValues();
   #executions = 0;
   /** By hand; what begins later begins paused, and with the load as it was changed. */
   #paused = false;
@@ -200,6 +202,11 @@ export class JobRunner {
       case "loaded":
       case "loadFailed":
         return;
+      case "shared": {
+        const answer = this.#shared.answer(event.request);
+        this.#host.send(core, { kind: "shared", id: event.id, answer });
+        return;
+      }
       default: {
         const name = this.#nameOf(event.execution);
         const running = name === undefined ? undefined : this.#running.get(name);
@@ -213,7 +220,7 @@ export class JobRunner {
     core: number,
     name: string,
     running: Running,
-    event: Exclude<CoreEvent, { kind: "log" | "unhandled" | "loaded" | "loadFailed" }>,
+    event: Exclude<CoreEvent, { kind: "log" | "unhandled" | "loaded" | "loadFailed" | "shared" }>,
   ): void {
     const { execution } = running;
     switch (event.kind) {

@@ -12,7 +12,7 @@ export interface UserInfo {
 }
 
 export interface StepContext<Results, Data, Used, Setup> extends Clients {
-  /** Results of the steps named in `after`. */
+  /** Results of the steps named in `after`, and no others. (VUC-3) */
   readonly results: Readonly<Results>;
   /** This iteration's row of each feed. */
   readonly data: Readonly<Data>;

@@ -86,9 +86,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     const [options, test] = rest.length > 1 ? rest : [{ after: [] }, rest[0]];
     if (typeof test !== "function")
       throw this.#error(`check "${name}" needs a function that returns true or false`);
-    if (this.definition.checks.some((check) => check.name === name)) {
-      throw this.#error(`there are two checks named "${name}"`);
-    }
+    this.#fresh("check", name);
     const { after = [] } = options as { readonly after?: readonly string[] };
     this.#known(`check "${name}"`, after);
     this.definition.checks.push({ name, after, test: test as StepFunction });
@@ -103,8 +101,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
   ): this {
     if (typeof value !== "function")
       throw this.#error(`metric "${name}" needs a function that returns a number`);
-    if (this.definition.metrics.some((metric) => metric.name === name))
-      throw this.#error(`there are two metrics named "${name}"`);
+    this.#fresh("metric", name);
     declareMetric(name, kind);
     this.definition.metrics.push({ name, kind, value: value as StepFunction });
     return this;
@@ -176,15 +173,15 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     return this;
   }
 
-  /** Once per virtual user, before its first iteration; not measured. */
-  userSetup(run: (context: StepContext<Empty, Empty, Used, Setup>) => MaybePromise<unknown>): this {
+  /** Once per virtual user, before its first iteration, whose rows it sees; not measured. */
+  userSetup(run: (context: StepContext<Empty, Data, Used, Setup>) => MaybePromise<unknown>): this {
     this.definition.userSetup = run as StepFunction;
     return this;
   }
 
   /** Once per virtual user, after its last iteration; not measured. */
   userTeardown(
-    run: (context: StepContext<Empty, Empty, Used, Setup>) => MaybePromise<unknown>,
+    run: (context: StepContext<Empty, Data, Used, Setup>) => MaybePromise<unknown>,
   ): this {
     this.definition.userTeardown = run as StepFunction;
     return this;
@@ -193,9 +190,7 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
   #add(name: string, kind: StepDefinition["kind"], rest: readonly unknown[]): this {
     const [options, run] = rest.length > 1 ? rest : [{}, rest[0]];
     if (typeof name !== "string" || name.trim() === "") throw this.#error(`a ${kind} needs a name`);
-    if (this.definition.steps.some((step) => step.name === name)) {
-      throw this.#error(`there are two steps named "${name}"; names must differ`);
-    }
+    this.#fresh(kind, name);
     const callable = typeof run === "function" || (kind === "step" && isPreparedCall(run));
     if (!callable) {
       const wanted = kind === "step" ? "a prepared request or a function" : "a function";
@@ -207,6 +202,22 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     this.#known(`${kind} "${name}"`, after);
     this.definition.steps.push({ name, kind, after, tags, run: run as StepFunction });
     return this;
+  }
+
+  /** What results and thresholds call by name has a name of its own. (API-3) */
+  #fresh(kind: string, name: string): void {
+    const { checks, metrics, steps } = this.definition;
+    const taken = [
+      ...steps,
+      ...checks.map((check) => ({ ...check, kind: "check" })),
+      ...metrics.map((metric) => ({ ...metric, kind: "metric" })),
+    ].find((other) => other.name === name);
+    if (taken === undefined) return;
+    throw this.#error(
+      taken.kind === kind
+        ? `there are two ${kind}s named "${name}"; names must differ`
+        : `"${name}" is the name of a ${taken.kind} already, so no ${kind} can have it`,
+    );
   }
 
   /** Steps are declared in order, so a name in `after` must have been declared before. */

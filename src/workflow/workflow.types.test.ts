@@ -38,7 +38,7 @@ describe("the compiler refuses, and so does the run", () => {
     // @ts-expect-error "login" is already a step of this workflow.
     expect(() => flow.step("login", home)).toThrow(/two steps named "login"/);
     // @ts-expect-error Actions and steps share their names.
-    expect(() => flow.action("login", () => 1)).toThrow(/two steps named "login"/);
+    expect(() => flow.action("login", () => 1)).toThrow(/"login" is the name of a step already/);
   });
 
   it("a step that is neither a request nor a function", () => {

@@ -1,0 +1,82 @@
+/**
+ * What the users of a whole run share beside their data: counters that give each number once, and
+ * queues. One machine for all cores and workflows; a core asks, the answer is plain data.
+ */
+
+import { assertNever } from "../../base/assert.ts";
+
+export type SharedRequest =
+  /** So many numbers that nobody else gets. */
+  | { readonly kind: "numbers"; readonly name: string; readonly count: number }
+  | { readonly kind: "push"; readonly name: string; readonly value: unknown }
+  | { readonly kind: "take"; readonly name: string };
+
+export type SharedAnswer =
+  | { readonly kind: "numbers"; readonly from: number; readonly to: number }
+  /** False when the queue is full. */
+  | { readonly kind: "pushed"; readonly ok: boolean }
+  /** None: the queue was empty. */
+  | { readonly kind: "taken"; readonly value?: unknown; readonly empty: boolean };
+
+/** Values that wait in one queue; a full one refuses further ones, and its writer decides. */
+const QUEUE_LENGTH_MAX = 100_000;
+
+export class SharedValues {
+  readonly #counters = new Map<string, number>();
+  readonly #queues = new Map<string, Queue>();
+
+  answer(request: SharedRequest): SharedAnswer {
+    switch (request.kind) {
+      case "numbers": {
+        const from = this.#counters.get(request.name) ?? 0;
+        const to = from + Math.max(1, Math.floor(request.count));
+        this.#counters.set(request.name, to);
+        return { kind: "numbers", from, to };
+      }
+      case "push":
+        return { kind: "pushed", ok: this.#queue(request.name).push(request.value) };
+      case "take": {
+        const queue = this.#queue(request.name);
+        if (queue.length === 0) return { kind: "taken", empty: true };
+        return { kind: "taken", empty: false, value: queue.shift() };
+      }
+      default:
+        return assertNever(request);
+    }
+  }
+
+  #queue(name: string): Queue {
+    let queue = this.#queues.get(name);
+    if (queue === undefined) {
+      queue = new Queue();
+      this.#queues.set(name, queue);
+    }
+    return queue;
+  }
+}
+
+/** First in, first out. What was taken is thrown away in lots, so that taking costs nothing. */
+class Queue {
+  #values: unknown[] = [];
+  #taken = 0;
+
+  get length(): number {
+    return this.#values.length - this.#taken;
+  }
+
+  push(value: unknown): boolean {
+    if (this.length >= QUEUE_LENGTH_MAX) return false;
+    this.#values.push(value);
+    return true;
+  }
+
+  shift(): unknown {
+    const value = this.#values[this.#taken];
+    this.#values[this.#taken++] = undefined;
+    if (this.#taken > 1_024 && this.#taken * 2 > this.#values.length) {
+      this.#values = this.#values.slice(this.#taken);
+      this.#taken = 0;
+    }
+    return value;
+  }
+}

@@ -1,0 +1,44 @@
+/**
+ * How much of a message a value takes, and which part of it takes the most: whoever hands on too much
+ * is told where it is. (CTX-11)
+ */
+
+/** What one provided value may take. Context is for tokens, ids and summaries, not for streams. */
+export const PROVIDED_BYTES_MAX = 1024 * 1024;
+
+/** As JSON would be, about: text by its length, numbers by eight bytes, parts by their names. */
+export function valueBytes(value: unknown): number {
+  return sized(value, new Set());
+}
+
+/** A part is named down to where it is not mostly one thing any more. */
+const HEAVY_SHARE = 0.5;
+
+/** The path of the part that weighs the most: `.rows[3].body`; empty for the value itself. */
+export function heaviestPath(value: unknown): string {
+  const parts = partsOf(value).map(([name, part]) => ({ name, part, bytes: valueBytes(part) }));
+  const all = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const heaviest = parts.reduce<(typeof parts)[number] | null>(
+    (most, one) => (most === null || one.bytes > most.bytes ? one : most),
+    null,
+  );
+  if (heaviest === null || heaviest.bytes < all * HEAVY_SHARE) return "";
+  return heaviest.name + heaviestPath(heaviest.part);
+}
+
+function sized(value: unknown, seen: Set<object>): number {
+  if (typeof value === "string") return value.length + 2;
+  if (typeof value !== "object" || value === null) return 8;
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return value.byteLength;
+  if (seen.has(value)) return 8;
+  seen.add(value);
+  return partsOf(value).reduce((sum, [name, part]) => sum + name.length + sized(part, seen), 2);
+}
+
+function partsOf(value: unknown): [string, unknown][] {
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return [];
+  if (Array.isArray(value)) return value.map((part, at) => [`[${at}]`, part]);
+  if (value instanceof Map) return [...value].map(([key, part]) => [`[${String(key)}]`, part]);
+  if (value instanceof Set) return [...value].map((part, at) => [`[${at}]`, part]);
+  return Object.entries(value).map(([key, part]) => [`.${key}`, part]);
+}
