@@ -82,6 +82,7 @@ export class LedgerCheckers implements LedgerWatcher {
   onRecovered(process: LedgerProcess, opened: Opened): void {
     if (opened.outcome.tornTail !== null) this.marks.add("wal.tornTail");
     if (opened.checkpoint !== null) this.marks.add("wal.checkpoint");
+    if (opened.damaged > 0) this.marks.add("checkpoint.passedOver");
     if (opened.outcome.firstLsn > 1) this.marks.add("wal.compacted");
     this.observer(process).recovered(opened, process.disk.names());
     this.links.onStarted(process);

@@ -47,6 +47,7 @@ export class LedgerDisk {
   #names = new Map<string, SimFile>();
   #durableNames = new Map<string, SimFile>();
   #changes: NameChange[] = [];
+  readonly #rottenCheckpoints = new Set<string>();
   /** No space: what grows fails with ENOSPC, or every write does, as where blocks are copied on write. */
   full: DiskSpace = "free";
   /** Chances of errors are drawn only during the chaos. */
@@ -222,6 +223,17 @@ export class LedgerDisk {
     const file = this.#file(name);
     const mask = 1 << this.#random.below(8);
     for (const bytes of [file.durable, file.cached]) bytes[at] = (bytes[at] ?? 0) ^ mask;
+  }
+
+  /** Flips a bit of the newest checkpoint while an older one is whole: its name, null without such a one. */
+  rotCheckpoint(): string | null {
+    const names = this.names().filter((name) => name.endsWith(".ckpt"));
+    const name = names.at(-1);
+    if (name === undefined || names.length < 2) return null;
+    if (names.some((one) => this.#rottenCheckpoints.has(one))) return null;
+    this.#rottenCheckpoints.add(name);
+    this.rot(name, this.#random.below(this.read(name).length));
+    return name;
   }
 
   #lose(file: SimFile): void {

@@ -110,6 +110,11 @@ export class LedgerFaults {
       case "rot":
         if (process !== undefined) this.#rot(process);
         return;
+      case "rotCheckpoint":
+        if (process !== undefined && process.disk.rotCheckpoint() !== null) {
+          this.#crash(process, fault.power, fault.forMs);
+        }
+        return;
       case "diskLost":
         if (process !== undefined) this.#loseDisk(process, fault.forMs);
         return;

@@ -8,6 +8,7 @@
  *   W5  nothing is acknowledged after a failed sync
  *   W6  a group's image comes back with the promises and entries that were durable
  *   W7  a group that does not come back is in the archive
+ *   W8  a checkpoint in place stands only for records that are durable
  *   E1  who has no log yet grants nothing (VSR-27)
  *   I3  who gave up a view leads it no more
  *   I6  an ack of n means 0..n are durable; a granted view is durable (VSR-3, VSR-4)
@@ -75,6 +76,12 @@ export class NodeObserver implements LogObserver {
 
   failed(): void {
     this.#failed = true;
+  }
+
+  checkpointed(throughLsn: number): void {
+    this.#violations.check(throughLsn <= this.#durableLsn, "W8", () => {
+      return `${this.#name} has a checkpoint up to ${throughLsn}, durable is ${this.#durableLsn}`;
+    });
   }
 
   #fold({ type, payload }: Written): void {

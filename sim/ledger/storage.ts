@@ -39,6 +39,8 @@ export interface LogObserver {
   /** `onDisk`: whether the medium really has it. */
   durable(ticket: number, lsn: number, onDisk: boolean): void;
   failed(): void;
+  /** A checkpoint is in place and stands for records up to here. */
+  checkpointed(throughLsn: number): void;
 }
 
 /** What a process found on its disk. */
@@ -50,6 +52,8 @@ export interface Opened {
   readonly records: readonly StoredRecord[];
   /** Jobs whose record the archive has. */
   readonly archive: ReadonlySet<string>;
+  /** Checkpoints that were passed over. */
+  readonly damaged: number;
 }
 
 interface StorageHost {
@@ -94,6 +98,7 @@ export class Storage {
   readonly #files: SimFiles;
   readonly store: LedgerStore;
   #records: StoredRecord[] = [];
+  #damaged = 0;
   #segmentIds: number[] = [];
   #durable = { segmentId: 0, offset: 0 };
   #durableCount = 0;
@@ -188,10 +193,14 @@ export class Storage {
         this.#onDurable(event);
         return;
       case "checkpointCreated":
+        observer.checkpointed(event.header.throughLsn);
         if (event.header.throughLsn > event.header.localLsn) this.#host.mark("checkpoint.sliced");
         return;
       case "checkpointFailed":
         this.#host.mark("checkpoint.diskFull");
+        return;
+      case "damaged":
+        if (event.what === "checkpoint") this.#damaged++;
         return;
       case "forgotten":
         this.#host.forgotten(event.jobIds);
@@ -215,7 +224,7 @@ export class Storage {
     const records = this.#records;
     this.#records = [];
     const archive = new Set(this.store.archive.places.keys());
-    this.#host.opened({ outcome, checkpoint, state, records, archive });
+    this.#host.opened({ outcome, checkpoint, state, records, archive, damaged: this.#damaged });
   }
 
   #onDurable(event: Extract<StoreEvent, { kind: "durable" }>): void {

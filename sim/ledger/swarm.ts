@@ -50,6 +50,13 @@ export type LedgerFault =
       readonly forMs: number;
     }
   | { readonly kind: "rot"; readonly node: number }
+  /** The newest checkpoint has a rotten bit, and the process starts again. */
+  | {
+      readonly kind: "rotCheckpoint";
+      readonly node: number;
+      readonly power: boolean;
+      readonly forMs: number;
+    }
   | { readonly kind: "diskLost"; readonly node: number; readonly forMs: number }
   | { readonly kind: "wallJump"; readonly node: number; readonly ms: number }
   /** Whoever leads a group right then dies, pauses, or is cut off, maybe while another restarts. */
@@ -262,6 +269,7 @@ const KINDS: readonly (readonly [LedgerFault["kind"], number])[] = [
   ["slow", 1],
   ["diskFull", 2],
   ["rot", 0.5],
+  ["rotCheckpoint", 1],
   ["diskLost", 0.5],
   ["wallJump", 1],
   ["leaderTrouble", 4],
@@ -306,6 +314,7 @@ function drawFault(kind: LedgerFault["kind"], random: Random, range: FaultRange)
   const forMs = random.pick([50, 300, 1_000, 4_000, 12_000, 30_000]) * (0.5 + random.float());
   switch (kind) {
     case "crash":
+    case "rotCheckpoint":
       return { kind, node, power: random.chance(0.6), forMs };
     case "stop":
     case "pause":
