@@ -133,7 +133,7 @@ const table = {
   "host/ports": { path: "src/host/ports/", imports: ["core/base"] },
   "host/control": {
     path: "src/host/control/",
-    imports: ["core/base", "wire", "host/ports", "host"],
+    imports: ["core/base", "host/ports", "host"],
   },
   host: { path: "src/host/", imports: ["core/base", "core/tiers/link", "wire", "host/ports"] },
   "tiers/agent": {

@@ -14,6 +14,7 @@ import {
 import { NodeClock } from "../kernel/clock.ts";
 import { SimDisk } from "../kernel/disk.ts";
 import { Network } from "../kernel/network.ts";
+import { Streams } from "../kernel/streams.ts";
 import { World } from "../kernel/world.ts";
 import { Insider } from "./insider.ts";
 import { Keys } from "./keys.ts";
@@ -46,6 +47,7 @@ type Watcher = Partial<
 export class Cluster {
   readonly world: World;
   readonly network: Network;
+  readonly streams: Streams;
   readonly keys = new Keys();
   readonly names: Names;
   readonly insider: Insider;
@@ -79,6 +81,8 @@ export class Cluster {
     const clocks = this.world.random.fork("clocks");
     const addresses = records.map(({ address }) => address);
     this.names = new Names(addresses, this.world.random.fork("names"));
+    const random = this.world.random.fork("streams");
+    this.streams = new Streams(this.world, this.network, random, this.#byAddress);
     const around = this.#surroundings();
     this.insider = new Insider(around, this.world.random.fork("insider"));
     records.forEach((self, index) => {
@@ -108,9 +112,9 @@ export class Cluster {
     return {
       world: this.world,
       network: this.network,
+      streams: this.streams,
       keys: this.keys,
       names: this.names,
-      resolve: (to) => this.#byAddress.get(to),
       transmit: (from, to, bytes) => this.#transmit(from, to, bytes),
       onSwim: (node, input, effects) => {
         for (const hook of onSwim) hook(node, input, effects);

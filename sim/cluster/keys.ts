@@ -1,12 +1,11 @@
 /** The file of secrets that every member reads: at its start, and when it is told to. */
 
-import { assert } from "../../src/core/base/assert.ts";
-import { checksumAead } from "../../src/wire/checksum-aead.ts";
-import { KeyRing } from "../../src/wire/key-ring.ts";
+import type { KeyRing } from "../../src/wire/key-ring.ts";
+import { ringOf, secretOf } from "../kernel/keys.ts";
 
 export class Keys {
   #count = 1;
-  #ring = ringOf([1]);
+  #ring = numbered([1]);
   /** From the first step of a rotation until the last is finished everywhere. */
   rotating = false;
 
@@ -17,22 +16,19 @@ export class Keys {
   /** The three steps of a rotation, each to be finished everywhere before the next begins. (SEC-5) */
   begin(): void {
     this.rotating = true;
-    this.#ring = ringOf([this.#count, this.#count + 1]);
+    this.#ring = numbered([this.#count, this.#count + 1]);
   }
 
   use(): void {
-    this.#ring = ringOf([this.#count + 1, this.#count]);
+    this.#ring = numbered([this.#count + 1, this.#count]);
   }
 
   remove(): void {
     this.#count++;
-    this.#ring = ringOf([this.#count]);
+    this.#ring = numbered([this.#count]);
   }
 }
 
-function ringOf(numbers: readonly number[]): KeyRing {
-  const secrets = numbers.map((number) => `simulated-secret-0123456789-${number}`);
-  const made = KeyRing.create(checksumAead, secrets, "sim/sim");
-  assert(made.ok, "the simulator's secrets are strong enough");
-  return made.ring;
+function numbered(numbers: readonly number[]): KeyRing {
+  return ringOf(numbers.map(secretOf));
 }

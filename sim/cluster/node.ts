@@ -20,6 +20,7 @@ import type {
 import type { NodeRecord } from "../../src/core/cluster/swim/messages.ts";
 import type { Swim } from "../../src/core/cluster/swim/swim.ts";
 import type { SwimEffect, SwimInput } from "../../src/core/cluster/swim/types.ts";
+import type { LinkInput } from "../../src/core/tiers/link/types.ts";
 import type { RegionEffect, RegionResult } from "../../src/core/tiers/process/member-barrier.ts";
 import { MemberProcess } from "../../src/core/tiers/process/member-process.ts";
 import type {
@@ -30,21 +31,20 @@ import type {
   MemberWatch,
 } from "../../src/core/tiers/process/member-types.ts";
 import type { AuditRequester } from "../../src/host/ports/audit.ts";
-import type { StreamEnvelope } from "../../src/wire/registry.ts";
 import type { Entropy } from "../../src/wire/seal.ts";
-import { StreamGuard } from "../../src/wire/stream-guard.ts";
 import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
 import type { NodeClock } from "../kernel/clock.ts";
 import type { SimDisk } from "../kernel/disk.ts";
+import { noCompressor } from "../kernel/keys.ts";
 import type { Network } from "../kernel/network.ts";
+import type { StreamHost, Streams } from "../kernel/streams.ts";
 import type { World } from "../kernel/world.ts";
 import type { Keys } from "./keys.ts";
 import type { Names } from "./names.ts";
-import { openSimStream, probeSimStream } from "./streams.ts";
 
 interface NodeSpec {
   readonly index: number;
-  readonly options: Omit<MemberOptions, "ring" | "discovery">;
+  readonly options: Omit<MemberOptions, "ring" | "discovery" | "hello">;
   readonly seeds: readonly Address[];
   readonly names: readonly string[];
   readonly rules: MemberRules;
@@ -62,10 +62,9 @@ export interface Inhabitant {
 export interface Surroundings {
   readonly world: World;
   readonly network: Network;
+  readonly streams: Streams;
   readonly keys: Keys;
   readonly names: Names;
-  /** Who lives at an address. */
-  resolve(to: Address): SimNode | undefined;
   transmit(from: Inhabitant, to: Address, bytes: Uint8Array): void;
   /** After every step of a machine: what went in and what came out. */
   onSwim(node: SimNode, input: SwimInput, effects: readonly SwimEffect[]): void;
@@ -83,7 +82,8 @@ const HELLO = {
   environment: "sim",
   versionMajor: PROTOCOL.major,
   versionMinor: PROTOCOL.minor,
-  capabilities: CAPABILITIES,
+  // What compresses is a port, and no part of what is simulated.
+  capabilities: CAPABILITIES.filter((one) => one !== "compression"),
   nodeVersion: "sim",
 };
 
@@ -92,7 +92,7 @@ interface Stashed {
   readonly run: () => void;
 }
 
-export class SimNode implements Inhabitant {
+export class SimNode implements Inhabitant, StreamHost {
   readonly spec: NodeSpec;
   readonly id: NodeId;
   readonly clock: NodeClock;
@@ -107,17 +107,14 @@ export class SimNode implements Inhabitant {
   pausedAt = Number.NEGATIVE_INFINITY;
   resumedAt = Number.NEGATIVE_INFINITY;
   process: MemberProcess | null = null;
-  #entropy: Entropy = (count) => new Uint8Array(count);
   #timerAt = Number.POSITIVE_INFINITY;
   #stash: Stashed[] = [];
   readonly #inputs: MemberInput[] = [];
   #stepping = false;
-  #connections = 0;
   /** The file of former peers: whole or not at all. */
   #formerPeers: readonly CachedPeer[] = [];
   /** What `durableVote` said last, and of which state of the disk. */
   #durable: { readonly version: number; readonly vote: DurableVote } | null = null;
-  readonly #answers = new Map<number, (reply: StreamEnvelope) => void>();
 
   constructor(spec: NodeSpec, around: Surroundings, clock: NodeClock, disk: SimDisk) {
     this.spec = spec;
@@ -134,6 +131,20 @@ export class SimNode implements Inhabitant {
 
   get place(): number {
     return this.spec.index;
+  }
+
+  get index(): number {
+    return this.spec.index;
+  }
+
+  /** A paused process accepts: its machine does that for it. */
+  get listens(): boolean {
+    return this.state !== "down";
+  }
+
+  /** Processes die here, not machines. */
+  get powered(): boolean {
+    return true;
   }
 
   get local(): Millis {
@@ -157,12 +168,14 @@ export class SimNode implements Inhabitant {
     const { world, keys } = this.#around;
     world.note(`${this.id} starts`);
     const random = this.#random.fork(`life/${this.life}`);
-    this.#entropy = entropyOf(random.fork("entropy"));
     const { options, seeds, names, rules } = this.spec;
     const discovery = { seeds, names, formerPeers: this.#formerPeers };
+    const { id: node, address: own, role, datacenter } = options.self;
+    const hello = { ...HELLO, node, address: own, role, datacenter };
+    const entropy = entropyOf(random.fork("entropy"));
     this.process = new MemberProcess(
-      { ...options, discovery, ring: keys.ring },
-      { random, entropy: this.#entropy, rules, watch: this.#watch() },
+      { ...options, hello, discovery, ring: keys.ring },
+      { random, entropy, compressor: noCompressor, rules, watch: this.#watch() },
     );
     this.push({ kind: "start" });
   }
@@ -187,8 +200,8 @@ export class SimNode implements Inhabitant {
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#stash = [];
     this.#inputs.length = 0;
-    this.#answers.clear();
     this.disk.crash();
+    this.#around.streams.abandon(this.index, false);
   }
 
   wipe(): void {
@@ -278,18 +291,15 @@ export class SimNode implements Inhabitant {
       case "syncRegion":
         this.#runRegion(effect);
         return;
-      case "openExchange":
-        openSimStream(this, effect, around);
-        return;
-      case "answer":
-        this.#answers.get(effect.connection)?.(effect.reply);
-        this.#answers.delete(effect.connection);
+      case "dial":
+      case "write":
+      case "prove":
+      case "end":
+      case "destroy":
+        around.streams.run(this, effect);
         return;
       case "resolve":
         this.#resolve(effect.name);
-        return;
-      case "probe":
-        probeSimStream(this, effect, around);
         return;
       case "savePeers":
         this.#formerPeers = effect.peers;
@@ -342,24 +352,9 @@ export class SimNode implements Inhabitant {
     this.push({ kind: "datagram", source, bytes });
   }
 
-  /** The guard of this node's end of one connection. */
-  streamGuard(side: "client" | "server"): StreamGuard {
-    const { id, address: own, role, datacenter } = this.spec.options.self;
-    const hello = { ...HELLO, node: id, address: own, role, datacenter };
-    const ring = this.process?.ring ?? this.#around.keys.ring;
-    return new StreamGuard({ ring, entropy: this.#entropy, side, hello, claims: null });
-  }
-
-  /** The server's side of a stream; `answer` sends the one reply. */
-  serve(message: StreamEnvelope, answer: (reply: StreamEnvelope) => void): void {
-    const connection = ++this.#connections;
-    this.#answers.set(connection, answer);
-    this.push({ kind: "request", connection, message });
-  }
-
-  /** How fast this node's clock runs against the world's. */
-  get rate(): number {
-    return this.clock.local(1) - this.clock.local(0);
+  /** From the network. */
+  deliver(life: number, input: LinkInput): void {
+    this.inLife(life, false, () => this.push(input));
   }
 
   /** What the disk would tell a new process. */

@@ -1,12 +1,12 @@
 /** Carries out a plan's faults, and heals everything in the end. */
 
+import { secretOf } from "../kernel/keys.ts";
 import type { Network } from "../kernel/network.ts";
 import { CALM_LINKS } from "../kernel/network.ts";
 import { CALM_STREAMS, type Streams } from "../kernel/streams.ts";
 import type { World } from "../kernel/world.ts";
 import type { LedgerCheckers } from "./checkers.ts";
 import type { LedgerClients } from "./clients.ts";
-import { secretOf } from "./keys.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerFault, LedgerPlan } from "./swarm.ts";
 

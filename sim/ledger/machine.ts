@@ -12,7 +12,7 @@ import { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
 import type { ProcessRules } from "../../src/core/tiers/process/rules.ts";
 import type { KeyRing } from "../../src/wire/key-ring.ts";
 import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
-import { noCompressor } from "./keys.ts";
+import { noCompressor } from "../kernel/keys.ts";
 
 export interface MachineSpec {
   readonly index: number;

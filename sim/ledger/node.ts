@@ -24,11 +24,11 @@ import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.
 import type { PeersWatcher } from "../../src/core/tiers/process/ledger-peers.ts";
 import type { ProcessEffect, ProcessInput } from "../../src/core/tiers/process/types.ts";
 import type { NodeClock } from "../kernel/clock.ts";
+import { ringOf } from "../kernel/keys.ts";
 import type { StreamHost, Streams } from "../kernel/streams.ts";
 import type { EventName, World } from "../kernel/world.ts";
 import { Askers, type OnAnswer, type OnItems } from "./askers.ts";
 import type { LedgerDisk } from "./disk.ts";
-import { ringOf } from "./keys.ts";
 import { type MachineSpec, machineOf } from "./machine.ts";
 import {
   type LogObserver,

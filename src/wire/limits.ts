@@ -21,8 +21,6 @@ export const CHUNK_BYTES = 1_000_000;
 export const TRANSFER_BYTES_MAX = 50 * 1_048_576;
 /** Transfers one connection may have open; each costs up to TRANSFER_BYTES_MAX. */
 export const TRANSFERS_OPEN_MAX = 4;
-/** A peer that stalls inside a frame or a transfer this long is cut off. (FRAME-6) */
-export const READ_STALL_MS_MAX = 30_000;
 
 /** Tolerated reordering of one sender's datagrams, in packets over all its destinations. */
 export const REPLAY_WINDOW_PACKETS = 4_096;

@@ -32,7 +32,7 @@ import {
   sessionOf,
 } from "./seal.ts";
 
-export interface StreamGuardOptions {
+interface StreamGuardOptions {
   readonly ring: KeyRing;
   readonly entropy: Entropy;
   readonly side: "client" | "server";

@@ -14,13 +14,9 @@ import { Random } from "../../core/base/random.ts";
 import { BOOTSTRAP_DEFAULTS } from "../../core/cluster/discovery/bootstrap.ts";
 import type { SwimView } from "../../core/cluster/swim/types.ts";
 import { MemberProcess } from "../../core/tiers/process/member-process.ts";
-import type {
-  MemberEffect,
-  MemberInput,
-  MemberReply,
-} from "../../core/tiers/process/member-types.ts";
+import type { MemberEffect, MemberInput } from "../../core/tiers/process/member-types.ts";
 import type { Background } from "../../host/background.ts";
-import { RefusalLog } from "../../host/control/refusal-log.ts";
+import { deflate } from "../../host/deflate.ts";
 import { resolveName } from "../../host/dns.ts";
 import { FileDisk } from "../../host/file-disk.ts";
 import { type Driven, Loop } from "../../host/loop.ts";
@@ -28,16 +24,16 @@ import type { Audit, AuditCounts, AuditRequester } from "../../host/ports/audit.
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log } from "../../host/ports/log.ts";
 import { warnOfExposure } from "../../host/secret-exposure.ts";
+import { StreamDriver } from "../../host/stream-driver.ts";
 import { parseAddress } from "../../wire/address.ts";
 import { formatKeyId } from "../../wire/key-ring.ts";
-import type { StreamEnvelope } from "../../wire/registry.ts";
 import type { AgentConfig } from "./config.ts";
 import type { AgentEvent, AgentStatus, KeyInfo, MemberInfo } from "./events.ts";
 import { FormerPeers } from "./former-peers.ts";
-import { helloOf, memberOptionsOf, ringOf } from "./identity.ts";
+import { memberOptionsOf, ringOf } from "./identity.ts";
 import { describeMembers, describeStatus } from "./report.ts";
+import { openSockets, type Sockets } from "./sockets.ts";
 import { carryOut, unusable } from "./stored.ts";
-import { Transports } from "./transports.ts";
 
 interface AgentSurroundings {
   readonly clock: Clock;
@@ -52,10 +48,12 @@ interface AgentSurroundings {
   readonly onFatal: (reason: string, error: unknown) => void;
 }
 
-type Answer = (reply: MemberReply) => void;
-
-/** Requests that may wait for their answer at one time. */
-const ANSWERS_MAX = 1_024;
+interface SocketCounts {
+  /** Packets that did not leave because too many waited for the kernel. */
+  readonly datagramsDropped: number;
+  /** Connections closed for want of a place. */
+  readonly connectionsRefused: number;
+}
 
 /** What an operator named cannot be joined; one sentence. */
 export class JoinError extends Error {
@@ -65,15 +63,14 @@ export class JoinError extends Error {
 export class Agent {
   readonly config: AgentConfig;
   readonly process: MemberProcess;
-  readonly transports: Transports;
+  readonly #sockets: Sockets;
+  readonly #streams: StreamDriver;
   readonly #around: AgentSurroundings;
   readonly #disk: FileDisk;
   readonly #formerPeers: FormerPeers;
   readonly #loop: Loop;
   readonly #driven: Driven<MemberInput>;
   readonly #startedAt: number;
-  readonly #answers = new Map<number, Answer>();
-  #connections = 0;
   #starting: { readonly resolve: () => void; readonly reject: (error: Error) => void } | null =
     null;
   #onLeft: () => void = () => {};
@@ -83,14 +80,14 @@ export class Agent {
     around: AgentSurroundings,
     of: {
       readonly process: MemberProcess;
-      readonly transports: Transports;
+      readonly sockets: Sockets;
       readonly formerPeers: FormerPeers;
     },
   ) {
     this.config = config;
     this.#around = around;
     this.process = of.process;
-    this.transports = of.transports;
+    this.#sockets = of.sockets;
     this.#formerPeers = of.formerPeers;
     this.#disk = new FileDisk(config.dataDir);
     this.#startedAt = around.clock.now();
@@ -100,37 +97,30 @@ export class Agent {
       { kind: "tick" },
       (effect) => this.#run(effect),
     );
+    const push = (input: MemberInput): void => this.#driven.push(input);
+    const { udp, tcp } = of.sockets;
+    this.#streams = new StreamDriver(tcp, push);
+    udp.onReceive((source, bytes) => push({ kind: "datagram", source, bytes }));
+    udp.onSendFailed((to) => push({ kind: "sendFailed", to }));
   }
 
   /** Opens sockets, reads the records and starts; rejects with a reason when one of them cannot be used. */
   static async start(config: AgentConfig, around: AgentSurroundings): Promise<Agent> {
     warnOfExposure(config.secretFile, around.log);
     const formerPeers = new FormerPeers(config.dataDir, around.log);
-    const options = memberOptionsOf(config, await formerPeers.read());
+    const options = memberOptionsOf(config, around.version, await formerPeers.read());
     const process = new MemberProcess(options, {
       // Seeded from the platform's source of secrets: no peer can foresee whom we probe. (SEC-14)
       random: new Random(randomBytes(16).toString("hex")),
       entropy: randomBytes,
+      compressor: deflate,
     });
-    // Nobody is heard before the agent is whole.
-    let push: (input: MemberInput) => void = () => {};
-    let serve: (message: StreamEnvelope, answer: Answer) => void = () => {};
-    const refusals = new RefusalLog(around.log, around.clock);
-    const transports = await Transports.open(config, helloOf(config, around.version), {
-      ring: () => process.ring,
-      onDatagram: (source, bytes) => push({ kind: "datagram", source, bytes }),
-      onSendFailed: (to) => push({ kind: "sendFailed", to }),
-      onRequest: (message, answer) => serve(message, answer),
-      onProblem: (host, problem) => refusals.note(host, problem),
-      isMember: (host) => process.hasHost(host),
-    });
-    const agent = new Agent(config, around, { process, transports, formerPeers });
-    push = (input) => agent.#driven.push(input);
-    serve = (message, answer) => agent.#onRequest(message, answer);
+    const sockets = await openSockets(config, (host) => process.hasHost(host));
+    const agent = new Agent(config, around, { process, sockets, formerPeers });
     try {
       await new Promise<void>((resolve, reject) => {
         agent.#starting = { resolve, reject };
-        push({ kind: "start" });
+        agent.#driven.push({ kind: "start" });
       });
     } catch (error) {
       await agent.stop();
@@ -183,7 +173,7 @@ export class Agent {
   /** Ends without a farewell. */
   async stop(): Promise<void> {
     this.#loop.stop();
-    await this.transports.close();
+    await Promise.all([this.#sockets.udp.close(), this.#sockets.tcp.close()]);
     await this.#formerPeers.settled();
     await this.#disk.close();
   }
@@ -220,6 +210,11 @@ export class Agent {
     return view;
   }
 
+  get socketCounts(): SocketCounts {
+    const { udp, tcp } = this.#sockets;
+    return { datagramsDropped: udp.dropped, connectionsRefused: tcp.counts.refused };
+  }
+
   get audited(): AuditCounts {
     return this.#around.audit.counts;
   }
@@ -240,22 +235,18 @@ export class Agent {
     });
   }
 
-  #onRequest(message: StreamEnvelope, answer: Answer): void {
-    const connection = ++this.#connections;
-    this.#answers.set(connection, answer);
-    // Most are answered within the step; some wait for the disk, and those the machine ignores age out.
-    for (const oldest of this.#answers.keys()) {
-      if (this.#answers.size <= ANSWERS_MAX) break;
-      this.#answers.delete(oldest);
-    }
-    this.#driven.push({ kind: "request", connection, message });
-  }
-
   #run(effect: MemberEffect): void {
     const { log, audit, background } = this.#around;
     switch (effect.kind) {
       case "datagram":
-        this.transports.send(effect.to, effect.bytes);
+        this.#sockets.udp.send(effect.to, effect.bytes);
+        return;
+      case "dial":
+      case "write":
+      case "prove":
+      case "end":
+      case "destroy":
+        this.#streams.run(effect);
         return;
       case "readRegion":
       case "writeRegion":
@@ -266,29 +257,11 @@ export class Agent {
         );
         return;
       }
-      case "openExchange": {
-        const { exchange, to, packet, timeoutMs } = effect;
-        this.transports.exchange(to, packet, timeoutMs, (result) =>
-          this.#driven.push({ kind: "exchanged", exchange, to, result }),
-        );
-        return;
-      }
-      case "answer":
-        this.#answers.get(effect.connection)?.(effect.reply);
-        this.#answers.delete(effect.connection);
-        return;
       case "resolve":
         background.run(`resolve ${effect.name}`, () =>
           this.#resolve(effect.name, effect.timeoutMs),
         );
         return;
-      case "probe": {
-        const { probe, address, timeoutMs } = effect;
-        this.transports.probe(address, timeoutMs, (answered) =>
-          this.#driven.push({ kind: "probed", probe, answered }),
-        );
-        return;
-      }
       case "savePeers":
         this.#formerPeers.save(effect.peers);
         return;

@@ -15,6 +15,7 @@ import type { AgentConfig } from "./config.ts";
 
 export function memberOptionsOf(
   config: AgentConfig,
+  version: string,
   formerPeers: readonly CachedPeer[],
 ): MemberOptions {
   const { name, address, role, datacenter, profile, voters, priority } = config;
@@ -27,6 +28,7 @@ export function memberOptionsOf(
       versionMinor: PROTOCOL.minor,
       meta: new Uint8Array(0),
     },
+    hello: helloOf(config, version),
     swim: SWIM_PROFILES[profile],
     electorate:
       voters.length === 0
@@ -53,7 +55,7 @@ export function ringOf(config: AgentConfig): KeyRing {
   return made.ring;
 }
 
-export function helloOf(config: AgentConfig, version: string): Hello {
+function helloOf(config: AgentConfig, version: string): Hello {
   const { cluster, environment, name, address, role, datacenter } = config;
   return {
     ...{ cluster, environment, node: name, address, role, datacenter },

@@ -47,9 +47,10 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
   ];
 }
 
-function transportMetrics({ process, transports }: Agent): readonly Metric[] {
+function transportMetrics({ process, socketCounts: sockets }: Agent): readonly Metric[] {
   const { counts: traffic, guardCounts: guard } = process.datagrams;
-  const streams = transports.streamCounts;
+  const streams = process.exchanges.counts;
+  const refused = streams.refused + sockets.connectionsRefused;
   const plaintext = process.ring.encryption === "aes-256-gcm" ? 0 : 1;
   return [
     counter("datagrams_sent_total", "Datagrams sent", traffic.datagramsSent),
@@ -57,7 +58,7 @@ function transportMetrics({ process, transports }: Agent): readonly Metric[] {
     counter("datagram_bytes_sent_total", "Bytes sent in datagrams", traffic.bytesSent),
     counter("datagram_bytes_received_total", "Bytes received in datagrams", traffic.bytesReceived),
     counter("datagrams_undecodable_total", "Authentic but unreadable", traffic.undecodable),
-    counter("datagrams_dropped_total", "Not sent: too many waited", transports.datagramsDropped),
+    counter("datagrams_dropped_total", "Not sent: too many waited", sockets.datagramsDropped),
     counter("datagrams_oversized_total", "Datagrams above the size limit", traffic.oversized),
     counter("messages_unsupported_total", "Of a kind not served here", process.unsupported),
     labelled("counter", "packets_refused_total", {
@@ -69,7 +70,7 @@ function transportMetrics({ process, transports }: Agent): readonly Metric[] {
     gauge("packets_held", "Packets waiting for a greeting", guard.held),
     gauge("streams_open", "Accepted connections open", streams.open),
     counter("streams_accepted_total", "Connections accepted", streams.accepted),
-    counter("streams_refused_total", "Connections refused or broken", streams.refused),
+    counter("streams_refused_total", "Connections refused or broken", refused),
     gauge("plaintext", "1 while any plaintext is sent or accepted", plaintext),
   ];
 }

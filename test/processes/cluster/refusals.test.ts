@@ -1,18 +1,12 @@
 /** What an agent says when it is alone for a reason, started wrongly, or asked for what it does not do. */
 
-import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentCluster, AgentProcess, freshNet, until } from "../../../bench/swim/agents.ts";
 import { address } from "../../../src/core/base/ids.ts";
-import type { ExchangeResult } from "../../../src/core/tiers/process/member-types.ts";
-import { deflate } from "../../../src/host/deflate.ts";
-import { TcpPort } from "../../../src/host/tcp.ts";
-import { Streams } from "../../../src/tiers/agent/streams.ts";
-import { ADMISSION_LIMITS, Admission } from "../../../src/wire/admission.ts";
-import { CAPABILITIES, PROTOCOL } from "../../../src/wire/version.ts";
 import { PATIENCE_MS } from "../../patience.ts";
+import { Asker } from "./asker.ts";
 import { ringOf } from "./stranger.ts";
 
 const NET = freshNet();
@@ -50,44 +44,18 @@ describe("an agent", () => {
   });
 
   it("answers a message that it does not serve with UNSUPPORTED, and counts it", async () => {
-    const host = cluster.host(9);
-    const places = { total: 10, perHost: 5, forMembers: 1 };
-    const port = await TcpPort.listen({
-      host,
-      port: 7946,
-      tls: null,
-      places,
-      isMember: () => false,
-    });
-    const streams = new Streams({
-      port,
-      entropy: randomBytes,
-      compressor: deflate,
-      hello: {
-        cluster: "hyperscale",
-        environment: "default",
-        versionMajor: PROTOCOL.major,
-        versionMinor: PROTOCOL.minor,
-        capabilities: CAPABILITIES,
-        nodeVersion: "",
-        node: "asker",
-        address: `${host}:7946`,
-        role: "gate",
-        datacenter: "dc1",
-      },
-      ring: () => ringOf(SECRET),
-      admission: new Admission(ADMISSION_LIMITS.default),
-      onRequest: (_message, _peer, answer) => answer(null),
-      onProblem: () => {},
+    const asker = await Asker.open({
+      host: cluster.host(9),
+      role: "gate",
+      ring: ringOf(SECRET),
+      hello: { cluster: "hyperscale", environment: "default" },
     });
     const to = address(`${cluster.host(1)}:7946`);
-    const result = await new Promise<ExchangeResult>((resolve) => {
-      const value = new Uint8Array(10);
-      streams.exchange(to, { name: "ledgerBatch", value }, PATIENCE_MS, resolve);
-    });
+    const request = { name: "ledgerBatch", correlation: 0, value: new Uint8Array(10) } as const;
+    const result = await asker.ask(to, request, PATIENCE_MS);
     expect(result).toMatchObject({ ok: true, reply: { value: { code: "UNSUPPORTED" } } });
     expect(await first.metric("messages_unsupported_total")).toBe(1);
-    await port.close();
+    await asker.close();
   });
 
   it("asked to join a member's name or what is no address says so, and tries nothing", async () => {

@@ -4,8 +4,13 @@ import { ERROR_BYTES_MAX } from "../../../wire/limits.ts";
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import { encodeUtf8 } from "../../base/bytes.ts";
 
-export function refusalOf(correlation: number, code: string, text: string): StreamEnvelope {
-  const value = { code, text: clipped(text), retryAfterMs: null };
+export function refusalOf(
+  correlation: number,
+  code: string,
+  text: string,
+  retryAfterMs: number | null = null,
+): StreamEnvelope {
+  const value = { code, text: clipped(text), retryAfterMs };
   return { name: "refusal", correlation, value };
 }
 

@@ -21,13 +21,6 @@ const CACHE_SAVE_MS = 30_000;
 export type DiscoveryEffect =
   /** Answered by `resolved` or `resolveFailed`. */
   | { readonly kind: "resolve"; readonly name: string; readonly timeoutMs: number }
-  /** Does anybody answer there? Says nothing about who. Answered by `probed`. (BOOT-3) */
-  | {
-      readonly kind: "probe";
-      readonly probe: number;
-      readonly address: Address;
-      readonly timeoutMs: number;
-    }
   /** Whole or not at all; losing them costs a restart some speed, never correctness. */
   | { readonly kind: "savePeers"; readonly peers: readonly CachedPeer[] };
 
@@ -42,6 +35,8 @@ export interface DiscoveryOptions {
 
 interface DiscoveryHandlers {
   readonly emit: (effect: DiscoveryEffect) => void;
+  /** Does anybody answer there? Says nothing about who. Answered by `onProbed`. (BOOT-3) */
+  readonly probe: (probe: number, to: Address, timeoutMs: number) => void;
   readonly join: (address: Address) => void;
   readonly onState: (from: string, to: string) => void;
 }
@@ -139,7 +134,7 @@ export class MemberDiscovery {
       if (at > now) continue;
       this.#delayed.delete(probe);
       this.#probing.set(probe, address);
-      this.#handlers.emit({ kind: "probe", probe, address, timeoutMs });
+      this.#handlers.probe(probe, address, timeoutMs);
     }
   }
 

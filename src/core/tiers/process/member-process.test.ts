@@ -2,7 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import { checksumAead } from "../../../wire/checksum-aead.ts";
+import { PROBE_ANSWER } from "../../../wire/frame.ts";
 import { KeyRing } from "../../../wire/key-ring.ts";
+import { PROTOCOL } from "../../../wire/version.ts";
 import { millis } from "../../base/brand.ts";
 import { address, nodeId } from "../../base/ids.ts";
 import { Random } from "../../base/random.ts";
@@ -40,6 +42,13 @@ class Member {
           versionMinor: 0,
           meta: new Uint8Array(0),
         },
+        hello: {
+          ...{ cluster: "test", environment: "test", node: "a", address: "10.0.0.1:7946" },
+          ...{ role: "manager", datacenter: "dc1", nodeVersion: "" },
+          versionMajor: PROTOCOL.major,
+          versionMinor: PROTOCOL.minor,
+          capabilities: [],
+        },
         swim: SWIM_PROFILES.dc,
         electorate: { voters: [nodeId("a")], config: ELECTION_PROFILES.dc, priority: 0 },
         discovery: { seeds: [], names: [], formerPeers: [] },
@@ -49,6 +58,7 @@ class Member {
       {
         random: new Random("member"),
         entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),
+        compressor: { deflate: (bytes) => bytes, inflate: () => null },
       },
     );
   }
@@ -179,16 +189,20 @@ describe("a member process", () => {
     const addresses = [address("10.0.0.2:7946"), address("10.0.0.3:7946")];
     member.push({ kind: "resolved", name: "members.test", addresses, ttlMs: null });
     member.runUntil(200);
-    const probes = member.done.filter((effect) => effect.kind === "probe");
-    expect(probes.map(({ address: at }) => at).sort()).toEqual([...addresses].sort());
-    const [{ probe, address: at } = { probe: 0, address: "" }] = probes;
-    member.push({ kind: "probed", probe, answered: true });
+    const dials = member.done.filter((effect) => effect.kind === "dial");
+    expect(dials.map(({ to }) => to).sort()).toEqual([...addresses].sort());
+    const [first, second] = dials;
+    if (first === undefined || second === undefined) throw new Error("two are probed");
+    const facts = { host: "10.0.0.2", peerUris: null };
+    for (const { stream } of dials) member.push({ kind: "opened", stream, facts });
+    const { stream } = first;
+    member.push({ kind: "bytes", stream, bytes: PROBE_ANSWER.slice(0, 2) });
+    member.push({ kind: "bytes", stream, bytes: PROBE_ANSWER.slice(2) });
     member.runUntil(400);
-    const opened = member.done.find((effect) => effect.kind === "openExchange");
-    expect(opened?.to).toBe(at);
-    // An answer to a probe that was given up is nobody's.
-    expect(member.push({ kind: "probed", probe: probes[1]?.probe ?? 0, answered: true })).toEqual(
-      [],
-    );
+    expect(member.done.filter((effect) => effect.kind === "dial").at(-1)?.to).toBe(first.to);
+    // An answer to a probe that was given up changes nothing.
+    const dialled = member.kinds().filter((kind) => kind === "dial").length;
+    member.push({ kind: "bytes", stream: second.stream, bytes: PROBE_ANSWER });
+    expect(member.kinds().filter((kind) => kind === "dial")).toHaveLength(dialled);
   });
 });

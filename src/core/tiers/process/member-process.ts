@@ -12,6 +12,7 @@
  */
 
 import type { AuditRequester } from "../../../host/ports/audit.ts";
+import { ADMISSION_LIMITS, Admission } from "../../../wire/admission.ts";
 import { formatKeyId, type KeyRing } from "../../../wire/key-ring.ts";
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import { Alarms } from "../../base/alarms.ts";
@@ -22,28 +23,24 @@ import type { Election } from "../../cluster/election/election.ts";
 import type { DurableVote, ElectionInput } from "../../cluster/election/types.ts";
 import { encodeCeiling } from "../../cluster/swim/durable-ceiling.ts";
 import { Swim } from "../../cluster/swim/swim.ts";
-import type { MemberChange, SwimEffect, SwimInput } from "../../cluster/swim/types.ts";
-import { MemberAddresses } from "./member-addresses.ts";
-import { memberEntry, type Onlooker } from "./member-audit.ts";
+import type { SwimEffect, SwimInput } from "../../cluster/swim/types.ts";
+import { type ExchangeResult, Exchanges } from "../link/exchanges.ts";
+import { refusalOf } from "../link/refusal.ts";
+import type { LinkEffect } from "../link/types.ts";
 import { MemberDatagrams } from "./member-datagrams.ts";
 import { MemberDiscovery } from "./member-discovery.ts";
-import { eventOf } from "./member-events.ts";
 import { MemberLeadership } from "./member-leadership.ts";
 import { MemberOutput } from "./member-output.ts";
 import { MemberRecords } from "./member-records.ts";
-import {
-  decodeMemberState,
-  encodeMemberState,
-  type MemberState,
-  StateTeller,
-} from "./member-state.ts";
+import { Refusals } from "./member-refusals.ts";
+import { MemberRoster } from "./member-roster.ts";
+import { encodeMemberState, type MemberState, StateTeller } from "./member-state.ts";
 import {
   MEMBER_RULES,
   type MemberCommand,
   type MemberEffect,
   type MemberInput,
   type MemberOptions,
-  type MemberReply,
   type MemberRules,
   type MemberSurroundings,
   type MemberWatch,
@@ -64,13 +61,13 @@ export class MemberProcess {
   readonly #watch: MemberWatch | null;
   readonly #around: MemberSurroundings;
   readonly #datagrams: MemberDatagrams;
+  readonly #exchanges: Exchanges;
   readonly #records: MemberRecords;
-  readonly #addresses = new MemberAddresses();
+  readonly #roster: MemberRoster;
   readonly #leadership: MemberLeadership;
   readonly #out = new MemberOutput();
-  readonly #onlooker: Onlooker;
+  readonly #refusals = new Refusals((fields) => this.#out.log("warn", "stream.refused", fields));
   readonly #alarms = new Alarms<"UNREADABLE">();
-  readonly #states = new Map<NodeId, MemberState>();
   readonly #teller = new StateTeller();
   #swim: Swim | null = null;
   #discovery: MemberDiscovery | null = null;
@@ -80,7 +77,6 @@ export class MemberProcess {
   #wall = 0;
   #score = 0;
   #leaveAt = NEVER;
-  #peersChanged = false;
   #unsupported = 0;
 
   constructor(options: MemberOptions, around: MemberSurroundings) {
@@ -89,12 +85,12 @@ export class MemberProcess {
     this.#rules = around.rules ?? MEMBER_RULES;
     this.#watch = around.watch ?? null;
     const { self, electorate } = options;
-    const onlooker: Onlooker = { self: self.id, addressOf: (id) => this.#addresses.get(id) };
-    this.#onlooker = onlooker;
+    this.#roster = new MemberRoster(self.id, this.#out);
+    const { onlooker } = this.#roster;
     this.#leadership = new MemberLeadership({
       ...{ self, electorate, onlooker, rules: this.#rules, watch: this.#watch, out: this.#out },
       send: (to, packet) => {
-        const address = this.#addresses.get(to);
+        const address = this.#roster.addresses.get(to);
         // A voter we have not met yet cannot be asked; it counts against the majority all the same.
         if (address === undefined) return;
         this.#datagrams.send(address, { protocol: "election", packet }, this.#now);
@@ -108,6 +104,7 @@ export class MemberProcess {
         this.#out.warn("UNREADABLE", null, `from ${source}: ${problem}`);
       },
     });
+    this.#exchanges = this.#newExchanges();
     this.#records = new MemberRecords({
       rules: this.#rules.barrier,
       votes: electorate !== null,
@@ -121,6 +118,23 @@ export class MemberProcess {
       },
       onBroken: (problem) => this.#end(`cannot keep its records on disk: ${problem}`),
     });
+  }
+
+  #newExchanges(): Exchanges {
+    const { hello, ring, self } = this.#options;
+    const { entropy, compressor } = this.#around;
+    const admission = new Admission(ADMISSION_LIMITS[self.role]);
+    const emit = (effect: LinkEffect): void => this.#out.push(effect);
+    return new Exchanges(
+      { hello, ring, entropy, compressor, admission, emit },
+      {
+        onExchanged: (exchange, to, result) => this.#onExchanged(exchange, to, result),
+        onProbed: (probe, answered) =>
+          this.#discovery?.onProbed(probe, answered, this.#now, this.#wall),
+        onRequest: (request, message) => this.#onRequest(request, message),
+        onProblem: (host, problem) => this.#refusals.note(host, problem, this.#now),
+      },
+    );
   }
 
   /** Total: peers' data never throws, and nothing waits. */
@@ -140,6 +154,7 @@ export class MemberProcess {
       this.#swim?.nextDeadline() ?? NEVER,
       this.election?.nextDeadline() ?? NEVER,
       this.#discovery?.nextDeadline() ?? NEVER,
+      this.#exchanges.nextDeadline() ?? NEVER,
       this.#teller.dueAt,
       this.#leaveAt,
     );
@@ -164,6 +179,10 @@ export class MemberProcess {
     return this.#datagrams.ring;
   }
 
+  get exchanges(): Pick<Exchanges, "counts"> {
+    return this.#exchanges;
+  }
+
   get datagrams(): Pick<MemberDatagrams, "counts" | "guardCounts"> {
     return this.#datagrams;
   }
@@ -175,7 +194,7 @@ export class MemberProcess {
 
   /** What members last told of themselves. */
   get states(): ReadonlyMap<NodeId, MemberState> {
-    return this.#states;
+    return this.#roster.states;
   }
 
   /** Warnings and alarms of membership and election since the start, by code. */
@@ -187,7 +206,7 @@ export class MemberProcess {
 
   /** True for a host where a member lives. */
   hasHost(host: string): boolean {
-    return this.#addresses.hasHost(host);
+    return this.#roster.addresses.hasHost(host);
   }
 
   // ---- inputs ---------------------------------------------------------------------------------
@@ -211,11 +230,12 @@ export class MemberProcess {
       case "sendFailed":
         this.#stepSwim(input);
         return;
-      case "exchanged":
-        this.#onExchanged(input);
-        return;
-      case "request":
-        this.#onRequest(input.connection, input.message);
+      case "opened":
+      case "dialFailed":
+      case "bytes":
+      case "drained":
+      case "closed":
+        this.#exchanges.take(input, this.#now);
         return;
       case "resolveFailed":
         this.#out.log("warn", "discovery.unresolved", { name: input.name, problem: input.problem });
@@ -223,9 +243,6 @@ export class MemberProcess {
         return;
       case "resolved":
         this.#discovery?.onAnswer(input, this.#now);
-        return;
-      case "probed":
-        this.#discovery?.onProbed(input.probe, input.answered, this.#now, this.#wall);
         return;
       default:
         this.#obey(input);
@@ -266,15 +283,15 @@ export class MemberProcess {
     if ((this.#swim?.nextDeadline() ?? NEVER) <= now) this.#stepSwim({ kind: "tick" });
     if ((this.election?.nextDeadline() ?? NEVER) <= now) this.#stepElection({ kind: "tick" });
     this.#discovery?.tick(now, this.#wall);
+    this.#exchanges.tick(now);
     if (now >= this.#leaveAt) this.#onLeft();
   }
 
   /** Everything that this input brought about, and what of ourselves has changed by it. */
   #settle(): void {
     this.#drain();
-    if (this.#peersChanged) {
-      this.#peersChanged = false;
-      this.#discovery?.onPeers(this.#addresses.live(), this.#now);
+    if (this.#roster.takeChanged()) {
+      this.#discovery?.onPeers(this.#roster.addresses.live(), this.#now);
       this.#drain();
     }
     if (this.#phase !== "running") return;
@@ -306,8 +323,7 @@ export class MemberProcess {
     }
   }
 
-  #onExchanged(input: Extract<MemberInput, { readonly kind: "exchanged" }>): void {
-    const { exchange, to, result } = input;
+  #onExchanged(exchange: number, to: Address, result: ExchangeResult): void {
     if (result.ok && result.reply.name === "membership") {
       this.#stepSwim({ kind: "streamReply", exchange, packet: result.reply.value });
       return;
@@ -318,15 +334,14 @@ export class MemberProcess {
     this.#stepSwim({ kind: "streamFailed", exchange, refused, problem });
   }
 
-  #onRequest(connection: number, message: StreamEnvelope): void {
+  #onRequest(request: number, message: StreamEnvelope): void {
     if (message.name === "membership") {
-      this.#stepSwim({ kind: "streamRequest", connection, packet: message.value });
+      this.#stepSwim({ kind: "streamRequest", connection: request, packet: message.value });
       return;
     }
     this.#unsupported++;
     const text = `a bare agent does not take ${message.name}`;
-    const value = { code: "UNSUPPORTED", text, retryAfterMs: null };
-    this.#answer(connection, { name: "refusal", correlation: 0, value });
+    this.#exchanges.answer(request, refusalOf(0, "UNSUPPORTED", text), this.#now);
   }
 
   // ---- start and end ---------------------------------------------------------------------------
@@ -349,6 +364,7 @@ export class MemberProcess {
       random.fork("discovery"),
       {
         emit: (effect) => this.#out.push(effect),
+        probe: (probe, to, timeoutMs) => this.#exchanges.probe(probe, to, timeoutMs, this.#now),
         join: (address) =>
           this.#later.push({ machine: "swim", input: { kind: "join", seeds: [address] } }),
         onState: (from, to) => this.#out.log("info", "discovery.state", { from, to }),
@@ -386,24 +402,31 @@ export class MemberProcess {
         this.#datagrams.send(effect.to, { protocol: "swim", packet: effect.packet }, this.#now);
         return;
       case "openStream": {
-        const { exchange, to, packet, timeoutMs } = effect;
-        this.#out.push({ kind: "openExchange", exchange, to, packet, timeoutMs });
+        const { exchange, to, packet: value, timeoutMs } = effect;
+        const request = { name: "membership", correlation: 0, value } as const;
+        this.#exchanges.ask(exchange, to, request, timeoutMs, this.#now);
         return;
       }
       case "answerStream": {
         const { connection, packet: value } = effect;
-        this.#answer(connection, { name: "membership", correlation: 0, value });
+        const reply = { name: "membership", correlation: 0, value } as const;
+        this.#exchanges.answer(connection, reply, this.#now);
         return;
       }
       case "persistIncarnation":
         this.#records.swim.persist(encodeCeiling(effect.ceiling));
         return;
-      case "memberChanged":
-        this.#onChange(effect.change);
+      case "memberChanged": {
+        const { kind, member } = effect.change;
+        this.#roster.onChange(effect.change);
+        if (kind === "failed" || kind === "leave") this.#leadership.onGone(member.id);
         return;
-      case "peerState":
-        this.#onPeerState(effect.id, effect.body);
+      }
+      case "peerState": {
+        const state = this.#roster.onState(effect.id, effect.body);
+        if (state !== null) this.#leadership.onPeerState(effect.id, state);
         return;
+      }
       case "userEvent":
         this.#out.log("debug", "gossip.event", { from: effect.origin });
         return;
@@ -420,33 +443,6 @@ export class MemberProcess {
       default:
         assertNever(effect);
     }
-  }
-
-  #onChange(change: MemberChange): void {
-    const { member, from, to, why, kind } = change;
-    const { id, record, incarnation: told, status } = member;
-    const { address } = record;
-    this.#addresses.set(id, address, status === "alive" || status === "suspect");
-    this.#peersChanged = true;
-    if (kind === "failed" || kind === "leave") this.#leadership.onGone(id);
-    if (kind === "forget") {
-      this.#states.delete(id);
-      this.#addresses.delete(id);
-    }
-    const level = kind === "failed" || kind === "suspect" ? "warn" : "info";
-    const fields = { member: id, address, from, to, incarnation: told, why };
-    this.#out.log(level, `swim.${kind}`, fields);
-    const entry = memberEntry(change, this.#onlooker);
-    if (entry !== null) this.#out.record(entry);
-    const event = eventOf(change);
-    if (event !== null) this.#out.event(event);
-  }
-
-  #onPeerState(id: NodeId, body: Uint8Array): void {
-    const state = decodeMemberState(body);
-    if (state === null) return;
-    this.#states.set(id, state);
-    this.#leadership.onPeerState(id, state);
   }
 
   /** Embedded in what we send anyway. */
@@ -485,13 +481,10 @@ export class MemberProcess {
 
   #setKeys(ring: KeyRing, requester: AuditRequester): void {
     this.#datagrams.setRing(ring);
+    this.#exchanges.useRing(ring);
     const { keys, encryption } = ring;
     const detail = { current: formatKeyId(ring.current.id), count: keys.length, encryption };
     this.#out.asked("keys.reloaded", this.#options.self.id, requester, detail);
     this.#out.log("info", "keys.reloaded", detail);
-  }
-
-  #answer(connection: number, reply: MemberReply): void {
-    this.#out.push({ kind: "answer", connection, reply });
   }
 }

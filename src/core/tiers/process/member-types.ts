@@ -3,16 +3,17 @@
  *
  * The driver's contract, short because the rules are inside:
  * - Effects are carried out in order; none of them has to be waited for.
- * - Every `readRegion`, `writeRegion` and `syncRegion` is answered by one `region`, every `openExchange`
- *   by one `exchanged`, every `resolve` and `probe` by its answer, all of them in their time.
+ * - Every `readRegion`, `writeRegion` and `syncRegion` is answered by one `region`, every `resolve` by its
+ *   answer in its time. Streams are opened, written and closed as `core/tiers/link` asks.
  * - One timer is armed for `nextDeadline()`. When it fires the driver lets one poll phase pass, so that
  *   acks already in the socket buffer are read first, then steps `tick`.
  */
 
 import type { AuditEvent, AuditRequester } from "../../../host/ports/audit.ts";
+import type { Compressor } from "../../../host/ports/compressor.ts";
 import type { LogFields, LogLevel } from "../../../host/ports/log.ts";
+import type { Hello } from "../../../wire/hello.ts";
 import type { KeyRing } from "../../../wire/key-ring.ts";
-import type { StreamEnvelope } from "../../../wire/registry.ts";
 import type { Entropy } from "../../../wire/seal.ts";
 import type { Address, NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
@@ -20,9 +21,10 @@ import type { ElectionConfig } from "../../cluster/election/config.ts";
 import { ELECTION_RULES, type ElectionRules } from "../../cluster/election/rules.ts";
 import type { ElectionEffect, ElectionInput } from "../../cluster/election/types.ts";
 import type { SwimConfig } from "../../cluster/swim/config.ts";
-import type { NodeRecord, SwimStreamPacket } from "../../cluster/swim/messages.ts";
+import type { NodeRecord } from "../../cluster/swim/messages.ts";
 import { SWIM_RULES, type SwimRules } from "../../cluster/swim/rules.ts";
 import type { SwimEffect, SwimInput } from "../../cluster/swim/types.ts";
+import type { LinkEffect, LinkInput } from "../link/types.ts";
 import {
   BARRIER_RULES,
   type BarrierRules,
@@ -35,6 +37,8 @@ import type { MemberEvent } from "./member-events.ts";
 
 export interface MemberOptions {
   readonly self: NodeRecord;
+  /** How we introduce ourselves on streams. */
+  readonly hello: Hello;
   readonly swim: SwimConfig;
   /** Null for a member that votes in no group. */
   readonly electorate: Electorate | null;
@@ -55,6 +59,7 @@ export interface Electorate {
 export interface MemberSurroundings {
   readonly random: Random;
   readonly entropy: Entropy;
+  readonly compressor: Compressor;
   readonly rules?: MemberRules;
   readonly watch?: MemberWatch;
 }
@@ -81,11 +86,6 @@ export interface MemberWatch {
   onElectionDone(effect: ElectionEffect): void;
 }
 
-export type ExchangeResult =
-  | { readonly ok: true; readonly reply: StreamEnvelope }
-  /** `refused`: the host lives and nobody listens there. */
-  | { readonly ok: false; readonly refused: boolean; readonly problem: string };
-
 export type MemberInput =
   | { readonly kind: "start" }
   | { readonly kind: "tick" }
@@ -93,14 +93,7 @@ export type MemberInput =
   /** A datagram could not be written towards this address (interface down, no route). */
   | { readonly kind: "sendFailed"; readonly to: Address }
   | { readonly kind: "region"; readonly region: Region; readonly result: RegionResult }
-  | {
-      readonly kind: "exchanged";
-      readonly exchange: number;
-      readonly to: Address;
-      readonly result: ExchangeResult;
-    }
-  /** A peer asks over a stream; answered by at most one `answer` with the same number. */
-  | { readonly kind: "request"; readonly connection: number; readonly message: StreamEnvelope }
+  | LinkInput
   | {
       readonly kind: "resolved";
       readonly name: string;
@@ -109,7 +102,6 @@ export type MemberInput =
       readonly ttlMs: number | null;
     }
   | { readonly kind: "resolveFailed"; readonly name: string; readonly problem: string }
-  | { readonly kind: "probed"; readonly probe: number; readonly answered: boolean }
   | MemberCommand;
 
 /** What somebody asks of the member itself. */
@@ -134,14 +126,7 @@ export type MemberEffect =
   | { readonly kind: "datagram"; readonly to: Address; readonly bytes: Uint8Array }
   | RegionEffect
   | DiscoveryEffect
-  | {
-      readonly kind: "openExchange";
-      readonly exchange: number;
-      readonly to: Address;
-      readonly packet: SwimStreamPacket;
-      readonly timeoutMs: number;
-    }
-  | { readonly kind: "answer"; readonly connection: number; readonly reply: MemberReply }
+  | LinkEffect
   | {
       readonly kind: "log";
       readonly level: LogLevel;
@@ -158,5 +143,3 @@ export type MemberEffect =
   | { readonly kind: "unusable"; readonly region: Region; readonly detail: string }
   /** The process must end: a lost disk, or another member with our name. */
   | { readonly kind: "fatal"; readonly reason: string };
-
-export type MemberReply = Extract<StreamEnvelope, { readonly name: "membership" | "refusal" }>;

@@ -1,4 +1,4 @@
-/** Secured streams over real sockets on the loopback, plain and with mutual TLS. */
+/** Exchanges over real sockets on the loopback, plain and with mutual TLS. */
 
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -7,33 +7,24 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { freshNet } from "../../../bench/swim/agents.ts";
 import { needs } from "../../../test/needs.ts";
+import { Asker } from "../../../test/processes/cluster/asker.ts";
 import { Authority, hasOpenssl, NO_OPENSSL } from "../../../test/processes/cluster/certificates.ts";
 import { address } from "../../core/base/ids.ts";
-import type { ExchangeResult } from "../../core/tiers/process/member-types.ts";
-import { deflate } from "../../host/deflate.ts";
+import type { ExchangeResult } from "../../core/tiers/link/exchanges.ts";
 import { nodeAead } from "../../host/node-aead.ts";
-import { TcpPort } from "../../host/tcp.ts";
 import { readTlsMaterial, type TlsMaterial } from "../../host/tls.ts";
-import { ADMISSION_LIMITS, Admission } from "../../wire/admission.ts";
+import { Admission } from "../../wire/admission.ts";
 import type { PeerRole } from "../../wire/claims.ts";
 import type { Hello } from "../../wire/hello.ts";
 import { KeyRing } from "../../wire/key-ring.ts";
 import type { StreamEnvelope } from "../../wire/registry.ts";
-import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
-import { Streams, type StreamsOptions } from "./streams.ts";
 
 const SECRET = "streams-under-Test-7c2f9e";
+const TIMEOUT_MS = 60_000;
 const closers: (() => Promise<unknown> | unknown)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
-
-interface Side {
-  readonly streams: Streams;
-  readonly at: ReturnType<typeof address>;
-  readonly problems: string[];
-  readonly requests: StreamEnvelope[];
-}
 
 const NET = freshNet();
 let places = 0;
@@ -45,68 +36,30 @@ async function open(
     readonly secrets?: readonly string[];
     readonly tls?: TlsMaterial;
     readonly admission?: Admission;
-    readonly answer?: StreamsOptions["onRequest"];
+    readonly reply?: StreamEnvelope;
   } = {},
-): Promise<Side> {
-  const host = `127.${NET}.${++places}`;
-  const port = await TcpPort.listen({
-    host,
-    port: 7946,
-    tls: over.tls ?? null,
-    places: { total: 64, perHost: 32, forMembers: 8 },
-    isMember: () => false,
-  });
+): Promise<Asker> {
   const made = KeyRing.create(nodeAead, over.secrets ?? [SECRET], "");
   if (!made.ok) throw new Error(made.problem);
-  const problems: string[] = [];
-  const requests: StreamEnvelope[] = [];
-  const streams = new Streams({
-    port,
-    entropy: randomBytes,
-    compressor: deflate,
-    hello: {
-      cluster: "c1",
-      environment: "test",
-      versionMajor: PROTOCOL.major,
-      versionMinor: PROTOCOL.minor,
-      capabilities: CAPABILITIES,
-      nodeVersion: "",
-      node: `node-${places}`,
-      address: `${host}:7946`,
-      role,
-      datacenter: "dc1",
-      ...over.hello,
-    },
-    ring: () => made.ring,
-    admission: over.admission ?? new Admission(ADMISSION_LIMITS.default),
-    onRequest: (message, peer, answer) => {
-      requests.push(message);
-      if (over.answer !== undefined) over.answer(message, peer, answer);
-      else answer(null);
-    },
-    onProblem: (_host, problem) => problems.push(problem),
-  });
-  closers.push(async () => {
-    await port.close();
-  });
-  return { streams, at: address(`${host}:7946`), problems, requests };
+  const host = `127.${NET}.${++places}`;
+  const asker = await Asker.open({ ...over, host, role, ring: made.ring });
+  closers.push(() => asker.close());
+  return asker;
 }
 
-const accepted: StreamEnvelope = {
-  name: "ledgerOpened",
-  correlation: 0,
-  value: { node: "n1" },
-};
+const opened: StreamEnvelope = { name: "ledgerOpened", correlation: 0, value: { node: "n1" } };
 
-function exchange(from: Side, to: Side, value = new Uint8Array(10)): Promise<ExchangeResult> {
-  return new Promise((resolve) => {
-    from.streams.exchange(to.at, { name: "ledgerBatch", value }, 5_000, resolve);
-  });
+function exchange(
+  from: Asker,
+  to: Pick<Asker, "at">,
+  value = new Uint8Array(10),
+): Promise<ExchangeResult> {
+  return from.ask(to.at, { name: "ledgerBatch", correlation: 0, value }, TIMEOUT_MS);
 }
 
-describe("streams", () => {
+describe("exchanges", () => {
   it("carry a request and its reply, small, large and compressible", async () => {
-    const server = await open("gate", { answer: (_m, _p, answer) => answer(accepted) });
+    const server = await open("gate", { reply: opened });
     const client = await open("gate");
     for (const payload of [
       randomBytes(10),
@@ -115,7 +68,7 @@ describe("streams", () => {
     ]) {
       const result = await exchange(client, server, payload);
       expect(result.ok && result.reply.name).toBe("ledgerOpened");
-      const got = server.requests.at(-1)?.value as Uint8Array;
+      const got = server.requests.at(-1)?.message.value as Uint8Array;
       expect(Buffer.compare(got, payload)).toBe(0);
     }
     expect(server.problems).toEqual([]);
@@ -135,7 +88,7 @@ describe("streams", () => {
       problem: expect.stringContaining("another secret, cluster or environment"),
     });
     expect(server.problems).toContain("a greeting under another key");
-    const nobody = { ...server, at: address(`127.${NET}.250:7946`) };
+    const nobody = { at: address(`127.${NET}.250:7946`) };
     expect(await exchange(thief, nobody)).toMatchObject({ ok: false, refused: true });
     expect(server.requests).toEqual([]);
   });
@@ -153,19 +106,13 @@ describe("streams", () => {
 
   it("refuse work beyond the limit with a time to come again, and take it after an end", async () => {
     const admission = new Admission({ global: 0, high: 1, normal: 1, low: 1 });
-    let finish: () => void = () => {};
-    const server = await open("gate", {
-      admission,
-      answer: (_m, _p, answer) => {
-        finish = () => answer(accepted);
-      },
-    });
+    const server = await open("gate", { admission });
     const client = await open("gate");
     const first = exchange(client, server);
     while (server.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     const second = await exchange(client, server);
     expect(second.ok && second.reply.value).toMatchObject({ code: "BUSY", retryAfterMs: 1_000 });
-    finish();
+    server.answer(server.requests[0]?.number ?? 0, opened);
     expect((await first).ok).toBe(true);
     expect(admission.stats("high").inFlight).toBe(0);
   });
@@ -180,11 +127,10 @@ function authority(): (role: string, cluster?: string) => TlsMaterial {
     readTlsMaterial({ ...signer.sign(role, cluster, "test"), verifyHostname: false });
 }
 
-describe("streams with mutual TLS", needs(hasOpenssl, NO_OPENSSL), () => {
+describe("exchanges with mutual TLS", needs(hasOpenssl, NO_OPENSSL), () => {
   it("take roles from certificates, and refuse who claims another one or was signed by a stranger", async () => {
     const sign = authority();
-    const answer: StreamsOptions["onRequest"] = (_m, _p, reply) => reply(accepted);
-    const server = await open("gate", { tls: sign("gate"), answer });
+    const server = await open("gate", { tls: sign("gate"), reply: opened });
     const client = await open("gate", { tls: sign("gate") });
     expect((await exchange(client, server)).ok).toBe(true);
 
