@@ -43,6 +43,8 @@ export function timeoutsOf(ownMs: number | null, settings: CallSettings): CallTi
 export interface CallOwner {
   /** The virtual user has ended: nothing is told any more. */
   readonly closed: boolean;
+  /** What is called: "GET https://shop.test/cart". */
+  readonly title?: string;
   /**
    * Time is up. Lets go of connections and queues, so that nothing they do later belongs to this
    * call, and says what was missing: "no answer".
@@ -66,6 +68,7 @@ export class MeasuredCall implements CallRecord, Sweepable {
   tlsMs = -1;
   bytesIn = 0;
   bytesOut = 0;
+  sent = 0;
   sweepSlot = -1;
   deadline = 0;
   readonly #owner: CallOwner;
@@ -79,6 +82,10 @@ export class MeasuredCall implements CallRecord, Sweepable {
     this.#sink = sink;
   }
 
+  get title(): string {
+    return this.#owner.title ?? "";
+  }
+
   begin(now: number, timeouts: CallTimeouts): void {
     this.errorKind = null;
     this.error = null;
@@ -89,6 +96,7 @@ export class MeasuredCall implements CallRecord, Sweepable {
     this.tlsMs = -1;
     this.bytesIn = 0;
     this.bytesOut = 0;
+    this.sent = 0;
     this.deadline = now + timeouts.timeoutMs;
     this.#timeouts = timeouts;
     this.#begun++;

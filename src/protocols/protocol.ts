@@ -99,6 +99,12 @@ export interface CallRecord {
   readonly tlsMs: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
+  /** What went wrong, for people; null when the call succeeded. */
+  readonly error?: string | null;
+  /** What was called: "GET https://shop.test/cart". */
+  readonly title?: string;
+  /** Requests on the wire: more than one after a redirect or when one was sent again. */
+  readonly sent?: number;
 }
 
 /** Hears the end of a call, exactly once per start. `result` is there when the bound call keeps results. */
@@ -126,6 +132,8 @@ export interface PreparedCall<Result extends CallResult = CallResult> extends Pr
 
 export interface BoundCall {
   start(now: number): void;
+  /** Requests on the wire since the start. */
+  readonly sent?: number;
 }
 
 /** What a call may use of its executor core, and the settings of the workflow it belongs to. */
@@ -216,6 +224,9 @@ export abstract class CallResult implements CallRecord {
   readonly tlsMs: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
+  readonly sent: number;
+  /** What was called, of a call that failed. */
+  readonly title: string;
 
   constructor(record: CallRecord, error: string | null) {
     this.errorKind = record.errorKind;
@@ -228,6 +239,13 @@ export abstract class CallResult implements CallRecord {
     this.tlsMs = record.tlsMs;
     this.bytesIn = record.bytesIn;
     this.bytesOut = record.bytesOut;
+    this.sent = record.sent ?? 0;
+    this.title = record.errorKind === null ? "" : (record.title ?? "");
+  }
+
+  /** The beginning of what the other side said, where it was kept. */
+  get excerpt(): string {
+    return "";
   }
 
   get ok(): boolean {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { maskCredentials, maskedCommand } from "./mask-credentials.ts";
+import { maskCredentials, maskedCommand, maskSecrets } from "./mask-credentials.ts";
 
 it.each([
   ["http://ada:secret@shop.test/x", "http://***@shop.test/x"],
@@ -26,4 +26,16 @@ it("masks secrets in the words of a command", () => {
   expect(maskedCommand([...words, "--header", "accept: text/html", "Cookie: a=b"])).toBe(
     "run http://***@h/ --header Authorization: *** --header=X-Api-Key: *** --header accept: text/html Cookie: ***",
   );
+});
+
+it.each([
+  ["GET http://a:b@h/x?api_key=abc&page=2", "GET http://***@h/x?api_key=***&page=2"],
+  ['{"access_token":"ey.J0","id":7}', '{"access_token":"***","id":7}'],
+  ['{"password" : "a\\"b", "n": 1}', '{"password" : "***", "n": 1}'],
+  ['{"sessionId":12345}', '{"sessionId":"***"}'],
+  ['{"token":"cut off he', '{"token":"***"'],
+  ["sent Authorization: Bearer abc.def-1 again", "sent Authorization: Bearer *** again"],
+  ["nothing to hide", "nothing to hide"],
+])("masks values whose name says that they are secret: %s", (text, masked) => {
+  expect(maskSecrets(text)).toBe(masked);
 });

@@ -7,6 +7,24 @@ export function maskCredentials(text: string): string {
   return text.includes("@") ? text.replace(CREDENTIALS, "$1***@") : text;
 }
 
+const SECRET_NAME =
+  "[\\w.-]{0,64}(?:token|secret|passw(?:or)?d|api[-_]?key|authorization|credential|session)[\\w.-]{0,64}";
+const SECRET_FIELD = new RegExp(`\\b(${SECRET_NAME})=[^&\\s"';,]*`, "gi");
+/** The value may be cut off where a text ends. */
+const SECRET_PROPERTY = new RegExp(
+  `("${SECRET_NAME}"\\s{0,8}:\\s{0,8})(?:"(?:[^"\\\\]|\\\\.)*(?:"|$)|[^\\s,}\\]]+)`,
+  "gi",
+);
+const SCHEME = /\b(bearer|basic)\s{1,8}[\w.~+/=-]{4,}/gi;
+
+/** What a target said, or was asked: values whose name says that they are secret are left out. */
+export function maskSecrets(text: string): string {
+  return maskCredentials(text)
+    .replace(SCHEME, "$1 ***")
+    .replace(SECRET_PROPERTY, '$1"***"')
+    .replace(SECRET_FIELD, "$1=***");
+}
+
 const SECRET_HEADER =
   /^((?:proxy-)?authorization|(?:set-)?cookie|[\w-]*(?:token|secret|password|api-?key)[\w-]*)\s*:.*$/is;
 

@@ -76,6 +76,12 @@ export class HttpMessage<Sent> {
     return this.#encode(own === "" ? fromJar : `${own}; ${fromJar}`);
   }
 
+  /** For people: "GET https://shop.test/cart?page=2". */
+  get title(): string {
+    const { method, path, url } = this.source;
+    return `${method} ${url.secure ? "https" : "http"}://${url.authority}${path}`;
+  }
+
   get cookieOrigin(): CookieOrigin {
     const { path, url } = this.source;
     return { host: url.hostname, path, secure: url.secure };

@@ -76,6 +76,15 @@ export class HttpResponse<Body = unknown> extends CallResult {
     return bytes;
   }
 
+  override get excerpt(): string {
+    try {
+      return this.#kept?.body == null ? "" : this.bytes().toString("utf8", 0, EXCERPT_BYTES);
+    } catch {
+      // A body that cannot be decompressed says nothing.
+      return "";
+    }
+  }
+
   text(): string {
     return this.bytes().toString("utf8");
   }
@@ -105,6 +114,8 @@ export class HttpResponse<Body = unknown> extends CallResult {
 }
 
 const EMPTY = Buffer.alloc(0);
+/** More than a sample of a failure shows. */
+const EXCERPT_BYTES = 1_024;
 
 type Decoder = (body: Buffer, limit: { readonly maxOutputLength: number }) => Buffer;
 

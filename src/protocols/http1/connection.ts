@@ -162,6 +162,7 @@ export class Http1Connection implements CarryingConnection {
   #write(exchange: CarriedExchange, now: number): void {
     const bytes = exchange.source.bytesFor(exchange.message);
     exchange.call.bytesOut += bytes.length;
+    exchange.call.sent++;
     exchange.call.awaitFirstByte(now);
     this.#state = IN_HEAD;
     this.#interim = 0;

@@ -72,6 +72,14 @@ class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange, Keep
     return this.source.closed;
   }
 
+  get sent(): number {
+    return this.call.sent;
+  }
+
+  get title(): string {
+    return this.#first.title;
+  }
+
   start(now: number): void {
     // A function that goes on after its virtual user has ended makes no more load.
     if (this.source.closed) return;

@@ -70,6 +70,14 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
     return this.#user.closed;
   }
 
+  get sent(): number {
+    return this.call.sent;
+  }
+
+  get title(): string {
+    return this.#first.title;
+  }
+
   start(now: number): void {
     // A function that goes on after its virtual user has ended makes no more load.
     if (this.#user.closed) return;
@@ -112,6 +120,7 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
       return;
     }
     this.#stream = stream;
+    this.call.sent++;
     let failed: unknown = null;
     stream.on("response", (headers) => this.#onResponse(stream, headers));
     stream.on("end", () => {

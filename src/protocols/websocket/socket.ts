@@ -266,6 +266,9 @@ export class UserSocket implements WaitedSocket {
     this.#open = true;
     const opening = [...this.#opening];
     this.#opening.clear();
+    // The handshake is one request, whoever else waited for it.
+    const [first] = opening;
+    if (first !== undefined) first[0].measure.sent++;
     for (const [call, then] of opening) {
       const tlsMs = Math.max(this.#secureAt - this.#tcpConnectedAt, -1);
       call.measure.opened(this.#tcpConnectedAt - this.#startedAt, tlsMs);
@@ -313,6 +316,7 @@ export class UserSocket implements WaitedSocket {
         call.fail("resources", "too much waits to be sent on this connection", clock());
       return;
     }
+    call.measure.sent++;
     this.#ws.send(payload, (error) => {
       // An error that ended the connection has been told already.
       if (error) this.#fail(failureOfError(error, false));
