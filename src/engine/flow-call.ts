@@ -92,6 +92,11 @@ export class FlowCall implements CallSink {
     this.callFinished(result, result);
   }
 
+  /** Requests of the call under way. */
+  get sent(): number {
+    return this.#bound?.sent ?? 0;
+  }
+
   callFinished(record: CallRecord, result: CallResult | undefined): void {
     if (this.underWay && result !== undefined) this.#owner.callEnded(this, record, result);
   }

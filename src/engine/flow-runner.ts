@@ -189,7 +189,13 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     if (call.aside) iteration.aside(call.step, record);
     else {
       iteration.answered(record.endedAt);
-      iteration.call(call.step, record, call.startedAt, call.dueAt, record.endedAt);
+      iteration.call(
+        call.step,
+        failed ? result : record,
+        call.startedAt,
+        call.dueAt,
+        record.endedAt,
+      );
     }
     if (!failed) {
       this.#forget(call, false);
@@ -381,7 +387,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     this.#bodyDone = true;
     this.#end = new IterationEnd("interrupted", "the graceful stop is over");
     for (const call of this.#underWay) {
-      if (!call.aside) this.#user.iteration.cutOff(call.step, call.dueAt);
+      if (!call.aside) this.#user.iteration.cutOff(call.step, call.dueAt, call.sent);
       call.reject(this.#end);
     }
     this.#underWay.clear();

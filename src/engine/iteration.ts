@@ -6,6 +6,7 @@
  * A user has one for all its iterations, so that none costs an object.
  */
 
+import { errorText } from "../core/base/error-text.ts";
 import type { CallRecord } from "../protocols/protocol.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Recorder } from "./recorder.ts";
@@ -105,8 +106,8 @@ export class Iteration {
   }
 
   /** The code of a step threw before it had a result. */
-  exception(index: number, dueAt: number, now: number): void {
-    this.#recorder.exception(index, dueAt, now);
+  exception(index: number, dueAt: number, now: number, error: unknown): void {
+    this.#recorder.exception(index, dueAt, now, errorText(error));
   }
 
   check(index: number, passed: boolean, dueAt: number): void {
@@ -114,7 +115,8 @@ export class Iteration {
   }
 
   /** A call was cut off at the end of the graceful stop. */
-  cutOff(index: number, dueAt: number): void {
+  cutOff(index: number, dueAt: number, sent: number): void {
+    this.#recorder.sent(index, sent);
     if (this.#recorder.measures(dueAt)) this.#recorder.interrupted(index);
   }
 

@@ -84,7 +84,7 @@ export class LayersRunner implements Runner {
     this.#user.iteration.answered(record.endedAt);
     this.#user.iteration.call(
       slot.step.index,
-      record,
+      record.errorKind === null ? record : (result ?? record),
       slot.startedAt,
       this.#layerDueAt,
       record.endedAt,
@@ -149,7 +149,7 @@ export class LayersRunner implements Runner {
 
   stepThrew(step: CompiledStep, error: unknown): void {
     const now = clock();
-    if (step.index >= 0) this.#user.iteration.exception(step.index, this.#layerDueAt, now);
+    if (step.index >= 0) this.#user.iteration.exception(step.index, this.#layerDueAt, now, error);
     this.#host.threw(step, error);
     if (--this.#pending === 0) this.#layerDone(now);
   }
@@ -195,7 +195,8 @@ export class LayersRunner implements Runner {
     for (const slot of this.#slots) {
       if (slot?.cut() !== true) continue;
       cut++;
-      if (slot.step.index >= 0) this.#user.iteration.cutOff(slot.step.index, this.#layerDueAt);
+      if (slot.step.index >= 0)
+        this.#user.iteration.cutOff(slot.step.index, this.#layerDueAt, slot.sent);
     }
     return cut;
   }
@@ -241,6 +242,11 @@ class StepSlot implements CallSink {
     if (this.#cut) return;
     this.#running = false;
     this.#user.callFinished(this, record, result);
+  }
+
+  /** Requests of the call under way. */
+  get sent(): number {
+    return this.#call?.sent ?? 0;
   }
 
   cut(): boolean {

@@ -50,7 +50,7 @@ it("what never reached the wire is a failure without latency, and successes have
   call(1_100, 1_200);
   call(1_100, 1_101, "refused");
   call(1_100, 1_110, "status");
-  recorder.exception(0, 1_100, 1_100);
+  recorder.exception(0, 1_100, 1_100, "broken");
   const { failedCount, latency, okLatency, requests, service } = totals();
   expect([requests, failedCount]).toEqual([4, 3]);
   expect([latency.count, service.count, latency.min]).toEqual([2, 2, 10_000]);

@@ -5,12 +5,13 @@
 
 import { WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
 import type { Tags } from "../core/run/stats/names.ts";
+import { sampledCall, sampledText } from "../core/run/stats/samples.ts";
 import { StatsRecorder } from "../core/run/stats/stats-recorder.ts";
 import type { StepRecorder } from "../core/run/stats/step-stats.ts";
 import { WINDOW_MS } from "../core/run/stats/window-store.ts";
 import type { Moment, WorkflowStats } from "../core/run/stats/workflow-stats.ts";
 import { clock } from "../protocols/call.ts";
-import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
+import { type CallRecord, CallResult, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
 import type { MetricKind, MetricSink, MetricTags } from "../workflow/metrics.ts";
 import type { LagMonitor } from "./lag.ts";
 import type { Outcome } from "./outcome.ts";
@@ -112,13 +113,30 @@ export class Recorder implements MetricSink {
     if (endedAt >= this.#windowEndsAt) this.#advance(endedAt);
     const step = this.#stats.step(index);
     const { bytesIn, bytesOut, errorKind } = record;
+    step.sent(record.sent ?? 0);
     if (dueAt < this.#measureFrom) {
       if (this.inside(endedAt)) step.early(errorKind !== null, bytesIn, bytesOut);
       return;
     }
     // Timers may begin a call a hair before it is due: nobody is early.
     this.#record(step, record, this.#corrected ? Math.max(0, startedAt - dueAt) * 1_000 : 0);
+    if (errorKind !== null) this.#sample(index, record, endedAt);
     if (endedAt > this.#measureUntil) step.late(errorKind !== null, bytesIn, bytesOut);
+  }
+
+  #sample(index: number, record: CallRecord, at: number): void {
+    const { samples } = this.#stats;
+    const kind = KIND_INDEX.get(record.errorKind ?? "exception") ?? EXCEPTION;
+    if (!samples.wants(index, kind, record.status)) return;
+    const excerpt = record instanceof CallResult ? record.excerpt : "";
+    samples.add({
+      step: index,
+      kind,
+      status: record.status,
+      atMs: this.#host.measuredMs(at),
+      call: sampledCall(record.title ?? ""),
+      text: sampledText(excerpt === "" ? (record.error ?? "") : excerpt),
+    });
   }
 
   #record(step: StepRecorder, record: CallRecord, lateUs: number): void {
@@ -142,7 +160,7 @@ export class Recorder implements MetricSink {
   }
 
   /** User code threw instead of giving a result: a failure without a call. */
-  exception(index: number, dueAt: number, now: number): void {
+  exception(index: number, dueAt: number, now: number, error: string): void {
     if (now >= this.#windowEndsAt) this.#advance(now);
     const step = this.#stats.step(index);
     if (dueAt < this.#measureFrom) {
@@ -150,11 +168,25 @@ export class Recorder implements MetricSink {
       return;
     }
     step.record(EXCEPTION, 0, -1, -1, -1, -1, -1, 0, 0);
+    if (this.#stats.samples.wants(index, EXCEPTION, 0))
+      this.#stats.samples.add({
+        step: index,
+        kind: EXCEPTION,
+        status: 0,
+        atMs: this.#host.measuredMs(now),
+        call: "",
+        text: sampledText(error),
+      });
     if (now > this.#measureUntil) step.late(true, 0, 0);
   }
 
   interrupted(index: number): void {
     this.#stats.step(index).interrupted(1);
+  }
+
+  /** Requests of a call that has no end went out. */
+  sent(index: number, count: number): void {
+    this.#stats.step(index).sent(count);
   }
 
   check(index: number, passed: boolean): void {
@@ -175,7 +207,9 @@ export class Recorder implements MetricSink {
 
   /** A call of userSetup or its kin: it belongs to no measured time, and is always recorded. */
   aside(index: number, record: CallRecord): void {
-    this.#record(this.#stats.step(index), record, 0);
+    const step = this.#stats.step(index);
+    step.sent(record.sent ?? 0);
+    this.#record(step, record, 0);
   }
 
   /** A value of a custom metric; those of the warm-up are left out like everything else. */

@@ -65,6 +65,8 @@ export class Run implements AsyncIterable<RunEvent> {
       if (this.#stopped) throw new RunError("interrupted before the run began", 130);
       const local = new LocalRun({
         name: maskCredentials(target),
+        title: options.title,
+        tags: options.tags ?? {},
         bundle,
         overrides,
         cores: options.cores ?? physicalCores(),

@@ -7,6 +7,7 @@ import { assert } from "../core/base/assert.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { isOpen, planDurationMs, planVusMax } from "../core/run/plan/load.ts";
 import { BreakpointRun, type SearchCommand } from "../core/run/results/breakpoint.ts";
+import { formatPercent } from "../core/run/results/format.ts";
 import { faultGates, implicitGates } from "../core/run/results/gates.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
 import type { Fault } from "../core/run/results/metric-source.ts";
@@ -20,14 +21,18 @@ import {
   type Loss,
   type RunSummary,
   SUMMARY_SCHEMA,
+  type TimelineEvent,
+  type Totals,
   type WorkflowStatus,
   type WorkflowSummary,
 } from "../core/run/results/model.ts";
+import { coreSeries, stallsOf } from "../core/run/results/over-time.ts";
 import {
   distribution,
   generatorHealth,
   judge,
   thresholdOutcome,
+  totalsOf,
 } from "../core/run/results/summarise.ts";
 import {
   type MetricSource,
@@ -41,11 +46,16 @@ import type { CoreVitals } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { JobListener } from "./job-runner.ts";
 import { modelNotes, progressOf, remarksOf, scalable, scaleNotes } from "./load-figures.ts";
+import { TimelineEvents } from "./timeline-events.ts";
 import { isAside, WorkflowAggregate } from "./workflow-aggregate.ts";
-import { workflowSummary } from "./workflow-summary.ts";
+import { seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
 
 interface RunAggregateOptions {
+  readonly runId: string;
   readonly name: string;
+  /** What its author calls it. */
+  readonly title?: string | undefined;
+  readonly tags: Readonly<Record<string, string>>;
   readonly manifests: readonly WorkflowManifest[];
   /** Of the whole run, from the command line. */
   readonly thresholds: readonly string[];
@@ -79,6 +89,7 @@ export class RunAggregate implements JobListener {
   readonly #notes = new Set<string>();
   readonly #faults: Fault[] = [];
   readonly #lostCores = new Set<number>();
+  readonly #events = new TimelineEvents();
   #firstStartMs: number | undefined;
   #endedMs: number | undefined;
   /** By hand; null when nobody changed the load. */
@@ -150,6 +161,7 @@ export class RunAggregate implements JobListener {
       (workflow) => workflow.status === "running" && workflow.cores.includes(core),
     );
     running?.coreLost(core);
+    this.#event("core lost", what, running?.manifest.name ?? null);
     this.#losses.push({
       core,
       atSeconds: this.#sinceStart() / 1_000,
@@ -169,15 +181,18 @@ export class RunAggregate implements JobListener {
 
   paused(): void {
     for (const workflow of this.#workflows.values()) workflow.paused(this.#options.now());
+    this.#event("pause", "the run was paused");
   }
 
   resumed(): void {
     for (const workflow of this.#workflows.values()) workflow.resumed(this.#options.now());
+    this.#event("resume", "the run went on");
   }
 
   /** The load was changed by hand. */
   scaled(factor: number): void {
     this.#scale = (this.#scale ?? 1) * factor;
+    this.#event("scale", `the load was set to ${formatPercent(this.#scale)} of the plan`);
     for (const workflow of this.#workflows.values())
       if (workflow.status === "running" && scalable(workflow)) workflow.loadChanged(this.#scale);
   }
@@ -187,10 +202,31 @@ export class RunAggregate implements JobListener {
     if (this.#judges.length + this.#searches.size === 0) return { abort: false, searches: [] };
     const data = this.#data();
     const source = this.#source(data);
+    const aborts = this.#judges.map((one) => one.observe(source));
+    for (const one of this.#judges) this.#events.judged(one, seconds(this.#sinceStart()));
     return {
-      abort: this.#judges.map((one) => one.observe(source)).some((abort) => abort),
+      abort: aborts.some((abort) => abort),
       searches: data.flatMap((one) => this.#search(one, source)),
     };
+  }
+
+  #event(kind: TimelineEvent["kind"], text: string, workflow: string | null = null): void {
+    this.#events.add({ atSeconds: seconds(this.#sinceStart()), kind, workflow, text });
+  }
+
+  /** Event loops that stood still are known from the windows of their cores. */
+  #stalls(): TimelineEvent[] {
+    return [...this.#workflows.values()].flatMap((workflow) => {
+      const secondsAt = secondsOf(workflow, this.#firstStartMs ?? 0);
+      return workflow.cores.flatMap((core) => {
+        const load = workflow.loadOf(core);
+        if (load === undefined) return [];
+        const { name } = workflow.manifest;
+        return stallsOf(core, load, secondsAt).map(
+          (stall): TimelineEvent => ({ ...stall, kind: "stall", workflow: name }),
+        );
+      });
+    });
   }
 
   #search({ arrivals, name }: WorkflowData, source: MetricSource): Decision["searches"] {
@@ -273,7 +309,8 @@ export class RunAggregate implements JobListener {
 
   summary(how: { readonly interrupted: boolean; readonly ended: boolean }): RunSummary {
     const data = this.#data();
-    const workflows = data.map((one) => this.#workflowSummary(one));
+    const detail = how.ended ? "all" : "figures";
+    const workflows = data.map((one) => this.#workflowSummary(one, detail));
     const source = this.#source(data);
     const thresholds = [
       ...this.#judges.map((one) => thresholdOutcome(one, source)),
@@ -284,17 +321,39 @@ export class RunAggregate implements JobListener {
     const missed = data.reduce((all, { arrivals }) => all + (arrivals?.missed ?? 0), 0);
     return {
       schema: SUMMARY_SCHEMA,
+      runId: this.#options.runId,
       name: this.#options.name,
+      title: this.#options.title,
+      tags: this.#options.tags,
       ...judge({ thresholds, workflows, interrupted: how.interrupted, remarks: remarksOf(data) }),
       startedAt: this.#startedAt.toISOString(),
       durationSeconds: this.#durationSeconds(how.ended),
       thresholds,
-      generator: generatorHealth(this.#coreHealth(), this.#options.environment.cpus, missed),
+      generator: generatorHealth(
+        this.#coreHealth(how.ended),
+        this.#options.environment.cpus,
+        missed,
+      ),
       lost: this.#losses,
-      notes: [...this.#notes, ...scaleNotes(this.#scale), ...modelNotes(workflows)],
+      notes: [
+        ...this.#notes,
+        ...scaleNotes(this.#scale),
+        ...modelNotes(workflows),
+        ...this.#events.dropped,
+      ],
       workflows,
+      ...(how.ended
+        ? { totals: this.#totals(data), events: this.#events.with(this.#stalls()) }
+        : {}),
       environment: this.#options.environment,
     };
+  }
+
+  #totals(data: readonly WorkflowData[]): Totals {
+    const steps = data.flatMap((one) => one.steps.map(({ totals }) => totals));
+    const aside = data.flatMap((one) => one.aside.map(({ totals }) => totals));
+    const sent = [...steps, ...aside].reduce((sum, totals) => sum + totals.sent, 0);
+    return totalsOf(steps, sent, this.#source(data).measuredMs(null) / 1_000);
   }
 
   #data(): WorkflowData[] {
@@ -310,14 +369,14 @@ export class RunAggregate implements JobListener {
     return metricSource(data, generator, ERROR_KINDS);
   }
 
-  #workflowSummary(data: WorkflowData): WorkflowSummary {
+  #workflowSummary(data: WorkflowData, detail: "all" | "figures"): WorkflowSummary {
     const workflow = this.#workflows.get(data.name);
     assert(workflow !== undefined, "data comes from a workflow that is known");
-    const search = this.#searches.get(data.name);
-    return workflowSummary(workflow, data, this.#firstStartMs ?? 0, search?.summary());
+    const search = this.#searches.get(data.name)?.summary();
+    return workflowSummary(workflow, data, this.#firstStartMs ?? 0, { search, detail });
   }
 
-  #coreHealth(): CoreHealth[] {
+  #coreHealth(overTime = false): CoreHealth[] {
     return Array.from({ length: this.#options.environment.cores }, (_, core) => {
       const aggregates = [...this.#workflows.values()].filter(
         (workflow) => workflow.vitalsOf(core) !== undefined,
@@ -332,8 +391,19 @@ export class RunAggregate implements JobListener {
         lagMsMax: lag.max,
         residentBytes: Math.max(0, ...vitals.map((one) => one?.residentBytes ?? 0)),
         alive: !this.#lostCores.has(core),
+        ...(overTime ? { series: this.#coreSeries(core) } : {}),
       };
     });
+  }
+
+  #coreSeries(core: number): CoreHealth["series"] {
+    const ran = [...this.#workflows.values()].flatMap((workflow) => {
+      const store = workflow.loadOf(core);
+      return store === undefined
+        ? []
+        : [{ store, secondsAt: secondsOf(workflow, this.#firstStartMs ?? 0) }];
+    });
+    return coreSeries(ran);
   }
 
   /** Milliseconds since the first workflow began. */

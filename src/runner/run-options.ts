@@ -33,6 +33,10 @@ export interface RunOptions {
   readonly thresholds?: readonly string[] | undefined;
   /** End as soon as any threshold fails; a time: but not before so much measured time. */
   readonly abortOnFail?: boolean | Duration | undefined;
+  /** What to call this run in its results. */
+  readonly title?: string | undefined;
+  /** Of the results. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Only with a URL. */
   readonly method?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;

@@ -7,6 +7,7 @@
  * User code runs only in the cores. The coordinator, this process, plans, merges and draws.
  */
 
+import { randomUUID } from "node:crypto";
 import os from "node:os";
 import { formatDuration } from "../core/base/duration.ts";
 import { validateManifests, type WorkflowManifest } from "../core/run/job/manifest.ts";
@@ -40,6 +41,9 @@ interface RunListener {
 interface LocalRunOptions {
   /** File or URL, as the user named it. */
   readonly name: string;
+  /** What the user calls this run, and tags of the results. */
+  readonly title?: string | undefined;
+  readonly tags: Readonly<Record<string, string>>;
   readonly bundle: Bundle;
   readonly overrides: LoadOverrides;
   /** CPU cores to plan for: a run with fewer users takes fewer, one with more workflows more. */
@@ -204,7 +208,10 @@ export class LocalRun {
     const { abortAfterMs, name, on, thresholds } = this.#options;
     const cores = this.#cores.map((core) => core.number);
     const aggregate = new RunAggregate({
+      runId: randomUUID(),
       name,
+      title: this.#options.title,
+      tags: this.#options.tags,
       manifests,
       thresholds,
       abortAfterMs,

@@ -6,8 +6,9 @@ import type { WorkflowStatus } from "../core/run/results/model.ts";
 import { FrameMerger } from "../core/run/stats/frame-merger.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { type Name, NameTable, NO_TAGS } from "../core/run/stats/names.ts";
+import type { FailureSample } from "../core/run/stats/samples.ts";
 import type { WindowStore } from "../core/run/stats/window-store.ts";
-import type { StepWindow } from "../core/run/stats/windows.ts";
+import type { LoadWindow, StepWindow } from "../core/run/stats/windows.ts";
 import { RUN_HISTOGRAMS, type WorkflowStats } from "../core/run/stats/workflow-stats.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import type { Outcome } from "../engine/outcome.ts";
@@ -129,6 +130,16 @@ export class WorkflowAggregate {
     return this.#factors.findLast(({ fromMs }) => fromMs <= measuredMs)?.factor ?? 1;
   }
 
+  /** The load that was made, over all cores or by one. */
+  loadOf(core: number | null): WindowStore<LoadWindow> | undefined {
+    return core === null ? this.#stats.load : this.#merger.loadOf(core);
+  }
+
+  /** What some failures of a step looked like; by the numbers of `steps`. */
+  samplesOf(step: number): FailureSample[] {
+    return this.#stats.samples.list.filter((sample) => sample.step === step);
+  }
+
   vitalsOf(core: number): CoreVitals | undefined {
     return this.#vitals.get(core);
   }
@@ -145,7 +156,7 @@ export class WorkflowAggregate {
       ...apart(
         stepNames.list.map(({ name, protocol, tags }, at) => {
           const [totals, windows] = [stats.step(at), stats.windowsOf(at)];
-          return { name, protocol, tags, totals, windows };
+          return { number: at, name, protocol, tags, totals, windows };
         }),
       ),
       measures: this.manifest.isTest,

@@ -5,18 +5,22 @@ import type { StepData, WorkflowData } from "../core/run/results/metric-source.t
 import type {
   ArrivalSummary,
   BreakpointSummary,
+  ErrorSample,
   GroupSummary,
   IterationCounts,
   StepSummary,
   WorkflowSummary,
 } from "../core/run/results/model.ts";
+import { latencyWindows, loadSeries, type SecondsAt } from "../core/run/results/over-time.ts";
 import {
   distribution,
   perSecond,
   summariseMetrics,
   summariseStep,
+  totalsOf,
 } from "../core/run/results/summarise.ts";
 import { GroupTotals, WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
+import type { FailureSample } from "../core/run/stats/samples.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { WorkflowAggregate } from "./workflow-aggregate.ts";
 
@@ -33,19 +37,31 @@ function modelOf(plan: LoadPlan): WorkflowSummary["model"] {
   return isOpen(plan) ? "open" : MODELS[plan.kind];
 }
 
+interface SummaryInputs {
+  /** What a search for the breakpoint came to. */
+  readonly search: BreakpointSummary | undefined;
+  /** All of it takes too long for a picture ten times a second. */
+  readonly detail: "all" | "figures";
+}
+
 /** `firstMs` is when the first workflow of the run began. */
 export function workflowSummary(
   workflow: WorkflowAggregate,
   data: WorkflowData,
   firstMs: number,
-  breakpoint: BreakpointSummary | undefined,
+  { search, detail }: SummaryInputs,
 ): WorkflowSummary {
   const { corrected, load, startAfterMs, warmupMs } = workflow.manifest;
   const { elapsedSeconds } = data;
-  const secondsAt = (ms: number): number => seconds(workflow.momentOf(ms) - firstMs);
-  const summarise = ({ name, protocol, tags, totals, windows }: StepData): StepSummary => {
+  const secondsAt = secondsOf(workflow, firstMs);
+  const all = [...data.steps, ...data.aside];
+  const summarise = (step: StepData): StepSummary => {
+    const { name, number, protocol, tags, totals, windows } = step;
     const time = { windows, secondsAt };
-    return summariseStep(name, protocol, tags, totals, time, elapsedSeconds, ERROR_KINDS);
+    const figures = summariseStep(name, protocol, tags, totals, time, elapsedSeconds, ERROR_KINDS);
+    if (detail === "figures") return figures;
+    const samples = workflow.samplesOf(number).map((sample) => sampleOf(sample, secondsAt));
+    return { ...figures, windows: latencyWindows(windows, secondsAt, all.length), samples };
   };
   return {
     name: data.name,
@@ -59,17 +75,45 @@ export function workflowSummary(
     elapsedSeconds,
     iterations: iterationsOf(data, workflow),
     arrivals: arrivalsOf(data, workflow),
-    breakpoint,
+    breakpoint: search,
     checks: data.checks,
     metrics: summariseMetrics(data.metrics, elapsedSeconds),
     steps: data.steps.map(summarise),
     groups: groupsOf(data),
     aside: data.aside.map(summarise),
+    ...(detail === "all" ? inAll(workflow, data, secondsAt) : {}),
   };
 }
 
+function inAll(
+  workflow: WorkflowAggregate,
+  { aside, elapsedSeconds, steps }: WorkflowData,
+  secondsAt: SecondsAt,
+): Pick<WorkflowSummary, "totals" | "loadSeries"> {
+  const load = workflow.loadOf(null);
+  const sent = [...steps, ...aside].reduce((sum, { totals }) => sum + totals.sent, 0);
+  return {
+    totals: totalsOf(
+      steps.map(({ totals }) => totals),
+      sent,
+      elapsedSeconds,
+    ),
+    ...(load === undefined ? {} : { loadSeries: loadSeries(load, secondsAt) }),
+  };
+}
+
+/** Where the measured time of a workflow lies in the run. */
+export function secondsOf(workflow: WorkflowAggregate, firstMs: number): SecondsAt {
+  return (ms) => seconds(workflow.momentOf(ms) - firstMs);
+}
+
+function sampleOf(sample: FailureSample, secondsAt: SecondsAt): ErrorSample {
+  const { atMs, call, kind, status, text } = sample;
+  return { atSeconds: secondsAt(atMs), kind: ERROR_KINDS[kind] ?? "", status, call, text };
+}
+
 /** To the millisecond: more digits only bloat the file. */
-function seconds(ms: number): number {
+export function seconds(ms: number): number {
   return Math.round(ms) / 1_000;
 }
 

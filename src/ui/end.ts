@@ -14,7 +14,13 @@ import {
   formatSeconds,
 } from "../core/run/results/format.ts";
 import type { RunEnd } from "../core/run/results/live.ts";
-import type { Loss, RunSummary, ThresholdOutcome, Verdict } from "../core/run/results/model.ts";
+import type {
+  Loss,
+  RunSummary,
+  ThresholdOutcome,
+  Totals,
+  Verdict,
+} from "../core/run/results/model.ts";
 import { detailLines } from "./end-details.ts";
 import { type Line, line, span } from "./lines.ts";
 import { Style, type StyleId } from "./style.ts";
@@ -44,6 +50,7 @@ export function endLines(end: RunEnd | undefined, columns: number, messages: Kep
   return lines.length > SCREEN_ROWS ? [...lines, [], echo(summary, width)] : lines;
 }
 
+const EVENTS_SHOWN_MAX = 5;
 /** More than this scrolls the verdict away on a common terminal, so its head is said again at the end. */
 const SCREEN_ROWS = 23;
 
@@ -72,15 +79,29 @@ function measuredSeconds({ durationSeconds, workflows }: RunSummary): number {
   return Math.min(durationSeconds, measured);
 }
 
-function verdictLines(summary: RunSummary, width: number): Line[] {
+/** Results of earlier versions have no totals: then they are added up. */
+function totalsOf(
+  summary: RunSummary,
+): Pick<Totals, "requests" | "failed" | "sent" | "ratePerSecond"> {
+  if (summary.totals !== undefined) return summary.totals;
   const steps = summary.workflows.flatMap((workflow) => workflow.steps);
   const requests = steps.reduce((sum, step) => sum + step.requests, 0);
   const failed = steps.reduce((sum, step) => sum + step.failed, 0);
   const seconds = measuredSeconds(summary);
+  return { requests, failed, sent: requests, ratePerSecond: seconds > 0 ? requests / seconds : 0 };
+}
+
+function nameOf({ name, title }: RunSummary): string {
+  return title === undefined ? name : `${name}, ${title}`;
+}
+
+function verdictLines(summary: RunSummary, width: number): Line[] {
+  const { failed, ratePerSecond, requests, sent } = totalsOf(summary);
   const figures = [
     formatSeconds(summary.durationSeconds),
     `${formatCount(requests)} requests`,
-    formatRate(seconds > 0 ? requests / seconds : 0),
+    ...(sent === requests ? [] : [`${formatCount(sent)} on the wire`]),
+    formatRate(ratePerSecond),
     failed === 0
       ? "none failed"
       : `${formatCount(failed)} failed (${formatPercent(failed / requests)})`,
@@ -89,7 +110,7 @@ function verdictLines(summary: RunSummary, width: number): Line[] {
     [],
     line(
       span(` ${summary.verdict.toUpperCase()} `, BADGES[summary.verdict]),
-      span(`  ${shorten(clean(summary.name), width - 17)}`, Style.bold),
+      span(`  ${shorten(clean(nameOf(summary)), width - 17)}`, Style.bold),
     ),
     line(`  ${shorten(figures, width - 2)}`),
   ];
@@ -148,7 +169,7 @@ export function margin({ expression, actual, passed }: ThresholdOutcome): string
 }
 
 /** May the numbers be believed: the generator, what was lost, remarks. */
-function trustLines({ generator, lost, notes }: RunSummary, width: number): Line[] {
+function trustLines({ events = [], generator, lost, notes }: RunSummary, width: number): Line[] {
   const lines: Line[] = [[]];
   const health =
     `busiest core ${formatPercent(generator.cpu)} CPU, event-loop lag p99 ${formatMs(generator.lagMsP99)}, ` +
@@ -161,6 +182,13 @@ function trustLines({ generator, lost, notes }: RunSummary, width: number): Line
     lines.push(...bullet("·", `load generator: ${health}`, Style.dim, width));
   }
   for (const loss of lost) lines.push(...bullet("!", lossText(loss), Style.bad, width));
+  for (const { atSeconds, kind, text } of events.slice(0, EVENTS_SHOWN_MAX))
+    if (kind !== "core lost")
+      lines.push(...bullet("·", `at ${formatSeconds(atSeconds)}: ${text}`, Style.dim, width));
+  if (events.length > EVENTS_SHOWN_MAX) {
+    const more = `and ${formatCount(events.length - EVENTS_SHOWN_MAX)} more events`;
+    lines.push(...bullet("·", `${more}; all are in the report`, Style.dim, width));
+  }
   for (const note of notes) lines.push(...bullet("·", note, Style.dim, width));
   return lines;
 }

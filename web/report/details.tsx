@@ -119,6 +119,9 @@ export function RunFacts({ summary }: SummaryProps) {
   const { environment } = summary;
   const facts: [string, string][] = [
     ["Run", summary.name],
+    ...(summary.title === undefined ? [] : [["Title", summary.title] as [string, string]]),
+    ...Object.entries(summary.tags ?? {}),
+    ...(summary.runId === undefined ? [] : [["Run id", summary.runId] as [string, string]]),
     ["Command", environment.command],
     ["Started", summary.startedAt],
     ["Duration", formatSeconds(summary.durationSeconds)],

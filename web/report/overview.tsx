@@ -43,6 +43,7 @@ export function Verdict({ summary }: SummaryProps) {
         <p class="when">
           <time dateTime={summary.startedAt}>{dateText(summary.startedAt)}</time>
           <span>{formatSeconds(summary.durationSeconds)}</span>
+          {summary.title !== undefined && <span>{summary.title}</span>}
           {summary.thresholds.length > 0 && (
             <span>
               {held} of {summary.thresholds.length} thresholds held
@@ -85,6 +86,23 @@ export function Warnings({ summary }: SummaryProps) {
   );
 }
 
+export function Events({ summary }: SummaryProps) {
+  const events = summary.events ?? [];
+  if (events.length === 0) return null;
+  return (
+    <Alert tone="plain" title="What happened during the run">
+      <ul>
+        {events.map(({ atSeconds, kind, text, workflow }) => (
+          <li key={`${atSeconds} ${text}`}>
+            At {formatSeconds(atSeconds)}: {kind}
+            {workflow === null ? "" : ` (${workflow})`}, {text}
+          </li>
+        ))}
+      </ul>
+    </Alert>
+  );
+}
+
 export function Notes({ summary }: SummaryProps) {
   if (summary.notes.length === 0) return null;
   return (
@@ -114,20 +132,30 @@ export function Headline({ summary }: SummaryProps) {
   const requests = sum((step) => step.requests);
   const failed = sum((step) => step.failed);
   const buckets = bucketsOf(mergeHistograms(steps.map(({ histogram }) => histogram)));
-  const quantile = (fraction: number) =>
-    requests === 0 ? "–" : formatMs(quantileOf(buckets, fraction), 2);
+  const { totals } = summary;
+  // Results of earlier versions have only histograms of two digits.
+  const quantile = (fraction: number, exact: "p50" | "p95" | "p99") => {
+    if (requests === 0) return "–";
+    return totals === undefined
+      ? formatMs(quantileOf(buckets, fraction), 2)
+      : formatMs(totals.latencyMs[exact]);
+  };
   const iterations = summary.workflows.reduce((n, each) => n + each.iterations.completed, 0);
   const figures: [string, string, string][] = [
     ["Requests", formatCount(requests), `${formatCount(iterations)} iterations`],
-    ["Rate", formatRate(sum((step) => step.ratePerSecond)), "all steps together"],
+    [
+      "Rate",
+      formatRate(totals?.ratePerSecond ?? sum((step) => step.ratePerSecond)),
+      "all steps together",
+    ],
     [
       "Failed",
       formatPercent(requests === 0 ? 0 : failed / requests),
       `${formatCount(failed)} requests`,
     ],
-    ["Median", quantile(0.5), "latency of all steps"],
-    ["p95", quantile(0.95), "latency of all steps"],
-    ["p99", quantile(0.99), "latency of all steps"],
+    ["Median", quantile(0.5, "p50"), "latency of all steps"],
+    ["p95", quantile(0.95, "p95"), "latency of all steps"],
+    ["p99", quantile(0.99, "p99"), "latency of all steps"],
     [
       "Received",
       formatBytes(sum((step) => step.bytesIn)),

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { RunSummary } from "../../src/core/run/results/model.ts";
 import { Errors, Generator, RunFacts, Statuses } from "./details.tsx";
-import { Headline, Notes, Overview, Thresholds, Verdict, Warnings } from "./overview.tsx";
+import { Events, Headline, Notes, Overview, Thresholds, Verdict, Warnings } from "./overview.tsx";
 import { Segments } from "./parts.tsx";
 import { type Choice, ThemeContext, useThemeChoice } from "./theme.ts";
 import { type Scale, ScaleContext } from "./time-chart.tsx";
@@ -40,6 +40,7 @@ export function Report({ summary }: { readonly summary: RunSummary }) {
           <Verdict summary={summary} />
           <Warnings summary={summary} />
           <Headline summary={summary} />
+          <Events summary={summary} />
           <Notes summary={summary} />
           <Thresholds summary={summary} />
           <Overview summary={summary} scale={scale} setScale={setScale} />

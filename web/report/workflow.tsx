@@ -16,6 +16,7 @@ import type {
   ArrivalSummary,
   BreakpointSummary,
   Distribution,
+  ErrorSample,
   GroupSummary,
   MetricSummary,
   StepSummary,
@@ -307,10 +308,30 @@ function StepCard({ step, group }: { readonly step: StepSummary; readonly group:
           </div>
           <Histogram step={step} />
           <Timings step={step} />
+          <Samples samples={step.samples ?? []} />
         </>
       )}
     </article>
   );
+}
+
+function Samples({ samples }: { readonly samples: readonly ErrorSample[] }) {
+  if (samples.length === 0) return null;
+  const columns = [
+    { title: "At", numeric: true },
+    { title: "Kind" },
+    { title: "Status", numeric: true },
+    { title: "Call" },
+    { title: "What was said" },
+  ];
+  const rows = samples.map(({ atSeconds, call, kind, status, text }) => [
+    formatSeconds(atSeconds),
+    kind,
+    status === 0 ? "–" : String(status),
+    call,
+    text,
+  ]);
+  return <Table caption="Some failures" columns={columns} rows={rows} />;
 }
 
 function stepFacts(step: StepSummary): Fact[] {
@@ -320,6 +341,7 @@ function stepFacts(step: StepSummary): Fact[] {
     ["Ok", formatCount(step.ok)],
     ["Failed", formatCount(step.failed)],
     ["Interrupted", formatCount(step.interrupted)],
+    ...(step.sent === undefined ? [] : [["On the wire", formatCount(step.sent)] as const]),
     ["Received", formatBytes(step.bytesIn)],
     ["Sent", formatBytes(step.bytesOut)],
   ];

@@ -45,6 +45,8 @@ interface RunFlags extends LogFlags {
   readonly header: readonly string[];
   readonly body?: string;
   readonly threshold: readonly string[];
+  readonly title?: string;
+  readonly tag: readonly string[];
   readonly ui: "auto" | "full" | "ci" | "none";
   readonly out?: string;
   readonly csv?: true;
@@ -103,6 +105,8 @@ export function registerRun(program: Command): void {
     .addOption(
       new Option("--ui <mode>", "terminal").choices(["auto", "full", "ci", "none"]).default("auto"),
     )
+    .option("--title <text>", "what to call this run in its results")
+    .option("--tag <name=value>", "a tag of the results; may be given again", repeated, [])
     .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
     .option("--inspect", "open a debugger port in each executor core");
@@ -193,6 +197,13 @@ async function withSignals<Value>(running: Run, work: () => Promise<Value>): Pro
   }
 }
 
+function tagOf(text: string): [string, string] {
+  const [, name, value] = /^([^=\s]+)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined)
+    throw new RunError(`--tag "${text}" is not name=value, for example --tag branch=main`, 2);
+  return [name, value];
+}
+
 function optionsOf(flags: RunFlags): RunOptions {
   const { abortOnFail, body, cores, duration, gracefulStop, insecure, iterations } = flags;
   const { maxRate, maxVus, rate, runTimeout, timeout, vus, warmup } = flags;
@@ -204,6 +215,8 @@ function optionsOf(flags: RunFlags): RunOptions {
     insecure,
     cores,
     thresholds: flags.threshold,
+    title: flags.title,
+    tags: Object.fromEntries(flags.tag.map(tagOf)),
     abortOnFail,
     body,
     // What the flags say by themselves is no wish of the user's.

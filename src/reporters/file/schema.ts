@@ -7,7 +7,7 @@
  */
 
 import { z } from "zod";
-import { type RunSummary, SUMMARY_SCHEMA } from "../../core/run/results/model.ts";
+import { EVENT_KINDS, type RunSummary, SUMMARY_SCHEMA } from "../../core/run/results/model.ts";
 
 const count = z.int().min(0);
 const amount = z.number().min(0);
@@ -52,13 +52,54 @@ const seriesSchema = z
     p50: z.array(amount.nullable()).describe("Median in ms; null when nothing finished."),
     p95: z.array(amount.nullable()),
     p99: z.array(amount.nullable()),
+    errors: z
+      .record(z.string(), z.array(count))
+      .optional()
+      .describe("Failures by kind, those of the graceful stop included."),
   })
   .refine(
-    ({ atSeconds, requests, failed, p50, p95, p99 }) =>
-      [requests, failed, p50, p95, p99].every(({ length }) => length === atSeconds.length),
+    ({ atSeconds, requests, failed, p50, p95, p99, errors = {} }) =>
+      [requests, failed, p50, p95, p99, ...Object.values(errors)].every(
+        ({ length }) => length === atSeconds.length,
+      ),
     { message: "all arrays of a series must have the same length" },
   )
   .meta({ id: "Series", description: "Parallel arrays, one entry per window." });
+
+const windowsSchema = z
+  .looseObject({
+    windowMs: z.number().positive().describe("Width of one window, a second or more."),
+    atSeconds: z.array(z.number()).describe("Start of each window that holds anything."),
+    histograms: z.array(histogramSchema).describe("Latencies of each window."),
+  })
+  .refine(({ atSeconds, histograms }) => atSeconds.length === histograms.length, {
+    message: "atSeconds and histograms must have the same length",
+  })
+  .meta({ id: "LatencyWindows", description: "Parallel arrays, one entry per window." });
+
+const sampleSchema = z
+  .looseObject({
+    atSeconds: z.number().describe("Since the run began."),
+    kind: z.string().describe("Of the error, as in errors."),
+    status: count.describe("Protocol status; 0 for none."),
+    call: z.string().describe("Method and URL; empty where the protocol has none."),
+    text: z.string().describe("What was said, the first 512 bytes; secrets masked."),
+  })
+  .meta({ id: "ErrorSample", description: "What a failure looked like." });
+
+const totalsSchema = z
+  .looseObject({
+    requests: count,
+    ok: count,
+    failed: count,
+    sent: count.describe("Requests on the wire: what the target's own log should count."),
+    bytesIn: amount,
+    bytesOut: amount,
+    ratePerSecond: amount.describe("Calls that ended inside the measured time, over that time."),
+    latencyMs: distributionSchema.describe("Of all calls together."),
+    okLatencyMs: distributionSchema.describe("Of successes only."),
+  })
+  .meta({ id: "Totals", description: "Several steps together." });
 
 const stepSchema = z
   .looseObject({
@@ -84,6 +125,9 @@ const stepSchema = z
     tlsMs: distributionSchema.describe("Only of requests that made a TLS handshake."),
     histogram: histogramSchema.describe("Of latencyMs, two significant digits."),
     series: seriesSchema.describe("Over time, in windows."),
+    sent: count.optional().describe("Requests on the wire, of the warm-up too."),
+    windows: windowsSchema.optional().describe("Latencies over time, whole."),
+    samples: z.array(sampleSchema).optional().describe("Up to five of each kind and status."),
   })
   .meta({ id: "Step", description: "One step of a workflow: a measured call." });
 
@@ -139,6 +183,17 @@ const groupSchema = z
   })
   .meta({ id: "Group", description: "A group of calls in a flow." });
 
+const loadSeriesSchema = z
+  .looseObject({
+    windowMs: z.number().positive().describe("Width of one window."),
+    atSeconds: z.array(z.number()).describe("Start of each window, seconds since the run began."),
+    users: z.array(amount).describe("Virtual users at work, a mean."),
+    target: z.array(amount).describe("Users, or arrivals per second, that the plan asks for."),
+    arrivals: z.array(amount).describe("Arrivals that began in the window."),
+    iterations: z.array(amount).describe("Iterations completed in the window."),
+  })
+  .meta({ id: "LoadSeries", description: "Parallel arrays, one entry per window." });
+
 const workflowSchema = z
   .looseObject({
     name: z.string(),
@@ -166,6 +221,8 @@ const workflowSchema = z
     checks: z.array(checkSchema),
     metrics: z.array(metricSchema),
     steps: z.array(stepSchema),
+    totals: totalsSchema.optional().describe("All steps together."),
+    loadSeries: loadSeriesSchema.optional().describe("The load over time."),
     groups: z.array(groupSchema).optional().describe("Groups of flows."),
     aside: z
       .array(stepSchema)
@@ -195,6 +252,15 @@ const coreSchema = z
     lagMsMax: amount,
     residentBytes: amount,
     alive: z.boolean().describe("False when the core was lost during the run."),
+    series: z
+      .looseObject({
+        windowMs: z.number().positive(),
+        atSeconds: z.array(z.number()),
+        cpu: z.array(amount).describe("Share of one CPU."),
+        lagMs: z.array(amount).describe("The latest timer of the window."),
+      })
+      .optional()
+      .describe("Parallel arrays, one entry per window."),
   })
   .meta({ id: "Core", description: "One executor core of the generator." });
 
@@ -217,6 +283,15 @@ const lossSchema = z
   })
   .meta({ id: "Loss" });
 
+const eventSchema = z
+  .looseObject({
+    atSeconds: z.number().describe("Since the run began."),
+    kind: z.enum(EVENT_KINDS),
+    workflow: z.string().nullable().describe("The workflow it is about; null for the run."),
+    text: z.string(),
+  })
+  .meta({ id: "Event" });
+
 const environmentSchema = z
   .looseObject({
     hyperscale: z.string().describe("Version."),
@@ -232,7 +307,10 @@ const environmentSchema = z
 export const summarySchema = z
   .looseObject({
     schema: z.literal(SUMMARY_SCHEMA),
+    runId: z.string().optional().describe("Tells this run from all others."),
     name: z.string().describe("File or URL that was run."),
+    title: z.string().optional().describe("What its author calls it."),
+    tags: labels.optional(),
     verdict: z.enum(["passed", "failed", "interrupted"]),
     reasons: z.array(z.string()).describe("Why, in sentences."),
     startedAt: z.iso.datetime({ offset: true }).describe("ISO 8601, clock of the coordinator."),
@@ -242,6 +320,8 @@ export const summarySchema = z
     lost: z.array(lossSchema).describe("What died during the run and what it cost."),
     notes: z.array(z.string()).describe("Remarks a reader of the numbers must know."),
     workflows: z.array(workflowSchema),
+    totals: totalsSchema.optional().describe("All steps of all workflows."),
+    events: z.array(eventSchema).optional().describe("What happened to the run."),
     environment: environmentSchema,
   })
   .meta({ title: "Hyperscale summary.json", description: "The result of one run." });

@@ -111,7 +111,9 @@ export class InProcessRun {
   #newAggregate(cores: number, thresholds: readonly string[]): RunAggregate {
     const none = { hyperscale: "0", node: "", platform: "", cpuModel: "", command: "" };
     return new RunAggregate({
+      runId: "run",
       name: "in process",
+      tags: {},
       manifests: [...this.workflows.values()].map((workflow) => workflow.manifest),
       thresholds,
       abortAfterMs: null,
@@ -201,6 +203,7 @@ export class InProcessRun {
   /** As when the core's process is killed: nothing more is heard of it. */
   lose(core: number): void {
     this.#lost.add(core);
+    this.#aggregate?.coreLost(core, `executor core ${core} ended`);
     this.#job?.coreLost(core);
   }
 

@@ -56,6 +56,8 @@ export interface WorkflowData {
 }
 
 export interface StepData {
+  /** In the order in which it was first seen. */
+  readonly number: number;
   readonly name: string;
   readonly protocol: string;
   readonly tags: Readonly<Record<string, string>>;

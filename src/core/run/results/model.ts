@@ -13,8 +13,13 @@ export type Verdict = "passed" | "failed" | "interrupted";
 
 export interface RunSummary {
   readonly schema: typeof SUMMARY_SCHEMA;
+  /** Tells this run from all others; results of earlier versions have none, as with all that may be absent. */
+  readonly runId?: string | undefined;
   /** File or URL that was run. */
   readonly name: string;
+  /** What its author calls this run. */
+  readonly title?: string | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
   readonly verdict: Verdict;
   /** Why, in sentences: failed thresholds, failed workflows, interruption. Empty when passed without remark. */
   readonly reasons: readonly string[];
@@ -28,7 +33,44 @@ export interface RunSummary {
   /** Remarks that a reader of the numbers must know, for example that a closed model does not correct. */
   readonly notes: readonly string[];
   readonly workflows: readonly WorkflowSummary[];
+  /** All steps of all workflows, over the time in which any of them was measured. */
+  readonly totals?: Totals | undefined;
+  /** What happened to the run, in the order of time. */
+  readonly events?: readonly TimelineEvent[] | undefined;
   readonly environment: RunEnvironment;
+}
+
+/** Several steps together; percentiles are those of all their calls, never means of percentiles. */
+export interface Totals {
+  readonly requests: number;
+  readonly ok: number;
+  readonly failed: number;
+  /** Requests on the wire: what the target's own log should count. */
+  readonly sent: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** Calls that ended inside the measured time, over that time. */
+  readonly ratePerSecond: number;
+  readonly latencyMs: Distribution;
+  readonly okLatencyMs: Distribution;
+}
+
+export const EVENT_KINDS = [
+  "core lost",
+  "threshold crossed",
+  "pause",
+  "resume",
+  "scale",
+  "stall",
+] as const;
+
+export interface TimelineEvent {
+  /** Since the run began. */
+  readonly atSeconds: number;
+  readonly kind: (typeof EVENT_KINDS)[number];
+  /** The workflow it is about; null for the run. */
+  readonly workflow: string | null;
+  readonly text: string;
 }
 
 interface RunEnvironment {
@@ -78,6 +120,17 @@ export interface CoreHealth {
   readonly lagMsMax: number;
   readonly residentBytes: number;
   readonly alive: boolean;
+  readonly series?: CoreSeries | undefined;
+}
+
+/** Parallel arrays, one entry per window. */
+interface CoreSeries {
+  readonly windowMs: number;
+  readonly atSeconds: readonly number[];
+  /** CPU time over time, 1 for a whole CPU. */
+  readonly cpu: readonly number[];
+  /** The latest timer of the window. */
+  readonly lagMs: readonly number[];
 }
 
 export interface Loss {
@@ -118,6 +171,8 @@ export interface WorkflowSummary {
   readonly checks: readonly CheckSummary[];
   readonly metrics: readonly MetricSummary[];
   readonly steps: readonly StepSummary[];
+  readonly totals?: Totals | undefined;
+  readonly loadSeries?: LoadSeries | undefined;
   /** Groups of flows; results of earlier versions have none. */
   readonly groups?: readonly GroupSummary[] | undefined;
   /** Calls of setup, userSetup and teardown (tag `phase`): in no figure of the workflow. */
@@ -230,6 +285,47 @@ export interface StepSummary {
   /** Of latencyMs, two significant digits, for charts and comparison. */
   readonly histogram: HistogramSummary;
   readonly series: Series;
+  /** Requests on the wire, hops of redirects, requests sent again and those of the warm-up included. */
+  readonly sent?: number | undefined;
+  /** Latencies of each second or of longer windows: any stretch of time has its true percentiles. */
+  readonly windows?: LatencyWindows | undefined;
+  /** What some failures looked like. */
+  readonly samples?: readonly ErrorSample[] | undefined;
+}
+
+/** Parallel arrays, one entry per window that holds anything. */
+export interface LatencyWindows {
+  readonly windowMs: number;
+  readonly atSeconds: readonly number[];
+  /** Three significant digits. */
+  readonly histograms: readonly HistogramSummary[];
+}
+
+/** Up to five of each kind and status of a step. */
+export interface ErrorSample {
+  /** Since the run began. */
+  readonly atSeconds: number;
+  readonly kind: string;
+  /** 0 where there is none. */
+  readonly status: number;
+  /** Method and URL, such as "GET https://shop.test/cart"; empty where the protocol has none. */
+  readonly call: string;
+  /** What went wrong, and the first 512 bytes of the answer: without control characters, secrets masked. */
+  readonly text: string;
+}
+
+/** Parallel arrays, one entry per window. */
+export interface LoadSeries {
+  readonly windowMs: number;
+  readonly atSeconds: readonly number[];
+  /** Virtual users at work, as a mean over the window. */
+  readonly users: readonly number[];
+  /** What the plan asks for: users, or arrivals per second in open models. */
+  readonly target: readonly number[];
+  /** Arrivals that began in the window; 0 in closed models. */
+  readonly arrivals: readonly number[];
+  /** Iterations that were completed in the window. */
+  readonly iterations: readonly number[];
 }
 
 export interface Distribution {
@@ -262,4 +358,6 @@ export interface Series {
   readonly p50: readonly (number | null)[];
   readonly p95: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
+  /** Failures by kind, those of the graceful stop included; kinds that never happened are left out. */
+  readonly errors?: Readonly<Record<string, readonly number[]>> | undefined;
 }

@@ -98,7 +98,14 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
     measuredFromSeconds: 0,
     elapsedSeconds: 1,
     steps: [
-      { name: "s", protocol: "http", tags: {}, totals, windows: new WindowStore(STEP_RULES) },
+      {
+        name: "s",
+        protocol: "http",
+        tags: {},
+        totals,
+        windows: new WindowStore(STEP_RULES),
+        number: 0,
+      },
     ],
     aside: [],
     measures: true,

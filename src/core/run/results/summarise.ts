@@ -3,7 +3,7 @@
  * that hold without being declared, the health of the generator, and the verdict.
  */
 
-import { cellLow, cellWidth, type Histogram } from "../stats/histogram.ts";
+import { cellLow, cellWidth, Histogram } from "../stats/histogram.ts";
 import type { MetricTotal, MetricTotals } from "../stats/metrics.ts";
 import { summariseSeries } from "../stats/series.ts";
 import { STATUS_OTHER, type StepTotals } from "../stats/step-stats.ts";
@@ -18,6 +18,7 @@ import type {
   MetricSummary,
   StepSummary,
   ThresholdOutcome,
+  Totals,
   Verdict,
   WorkflowStatus,
 } from "./model.ts";
@@ -122,7 +123,37 @@ export function summariseStep(
     connectMs: distribution(totals.connect),
     tlsMs: distribution(totals.tls),
     histogram: histogramSummary(totals.latency),
-    series: summariseSeries(windows, secondsAt),
+    sent: totals.sent,
+    series: summariseSeries(windows, secondsAt, errorKinds),
+  };
+}
+
+/** Several steps together. `sent` is of all calls, those beside the iterations too. */
+export function totalsOf(
+  steps: readonly StepTotals[],
+  sent: number,
+  elapsedSeconds: number,
+): Totals {
+  const [latency, okLatency] = [new Histogram(), new Histogram()];
+  for (const step of steps) {
+    latency.merge(step.latency);
+    okLatency.merge(step.okLatency);
+  }
+  const sum = (value: (step: StepTotals) => number): number =>
+    steps.reduce((all, step) => all + value(step), 0);
+  return {
+    requests: sum((step) => step.requests),
+    ok: sum((step) => step.ok),
+    failed: sum((step) => step.failedCount),
+    sent,
+    bytesIn: sum((step) => step.bytesIn),
+    bytesOut: sum((step) => step.bytesOut),
+    ratePerSecond: perSecond(
+      sum((step) => step.inside.calls),
+      elapsedSeconds,
+    ),
+    latencyMs: distribution(latency),
+    okLatencyMs: distribution(okLatency),
   };
 }
 

@@ -23,7 +23,7 @@ function step(name: string, ok: number, timeouts: number, latencyMs: number, tag
   totals.tally.counts[2] = 10 * ok;
   for (let i = 1; i <= ok + timeouts; i++)
     totals.latency.record((latencyMs * 1_000 * i) / (ok + timeouts));
-  return { name, protocol: "http", tags, totals, windows: new WindowStore(STEP_RULES) };
+  return { name, protocol: "http", tags, totals, windows: new WindowStore(STEP_RULES), number: 0 };
 }
 
 function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {

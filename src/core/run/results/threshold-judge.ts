@@ -67,6 +67,8 @@ export class ThresholdJudge {
   readonly workflow: string | null;
   readonly #query: MetricQuery;
   #earlier: Earlier[] = [];
+  /** What it came to when it was last looked at. */
+  latest: { readonly holds: boolean; readonly text: string } | null = null;
   /** Of all stretches so far. */
   #worst: number | null = null;
   #aborted = false;
@@ -105,7 +107,10 @@ export class ThresholdJudge {
       overMs === null
         ? figureOf(reading, this.threshold)
         : this.#slide(reading, measuredMs, overMs);
-    if (actual === null || holds(actual, this.threshold) || !this.spec.abortOnFail) return false;
+    if (actual === null) return false;
+    const { unit, value } = this.threshold;
+    this.latest = { holds: holds(actual, this.threshold), text: showActual(actual, value, unit) };
+    if (this.latest.holds || !this.spec.abortOnFail) return false;
     if (measuredMs < this.spec.afterMs || this.#mayStillHold(actual)) return false;
     this.#aborted = true;
     return true;

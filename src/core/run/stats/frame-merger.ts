@@ -46,6 +46,8 @@ interface Part {
   readonly groups: { readonly merged: number; readonly tally: Tally }[];
   readonly run: Tally;
   readonly metrics: MetricTotals;
+  /** Failures that it told of. */
+  samples: number;
   /** Of this part alone: its CPU and lag are not the others'. */
   readonly load: WindowStore<LoadWindow>;
 }
@@ -123,11 +125,20 @@ export class FrameMerger {
       if (group !== undefined) group.tally.raise(changes, stats.group(group.merged).tally, now);
     }
     for (const changes of frame.metrics) part.metrics.raise(changes, stats.metrics, now);
+    this.#addSamples(part, frame);
     this.#addWindows(part, frame);
     part.held = frame.number;
     part.moment = frame.moment;
     part.horizonMs = Math.max(part.horizonMs, frame.horizonMs);
     this.#update();
+  }
+
+  #addSamples(part: Part, { samples: { from, list } }: Frame): void {
+    for (const sample of list.slice(Math.max(0, part.samples - from))) {
+      const step = part.steps[sample.step];
+      if (step !== undefined) this.stats.samples.add({ ...sample, step: step.merged });
+    }
+    part.samples = Math.max(part.samples, from + list.length);
   }
 
   /**
@@ -188,6 +199,7 @@ export class FrameMerger {
         groups: [],
         run: new Tally(RUN_SHAPE),
         metrics: new MetricTotals(),
+        samples: 0,
         load: new WindowStore<LoadWindow>(LOAD_RULES),
       };
       this.#parts.set(from, part);

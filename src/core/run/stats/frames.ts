@@ -19,6 +19,7 @@ import { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { GROUP_SHAPE } from "./group-stats.ts";
 import { type MetricChanges, readMetrics } from "./metrics.ts";
 import { NAMES_MAX, type Name, type NameTable, readName, writeName } from "./names.ts";
+import { type NewSamples, readSamples } from "./samples.ts";
 import { stepShape } from "./step-stats.ts";
 import { readTally, type Tally, type TallyChanges, type TallyShape } from "./tally.ts";
 import { WINDOW_MS, WINDOWS_MAX, type Window, type WindowStore } from "./window-store.ts";
@@ -48,10 +49,11 @@ const WINDOWS_TOLD_MAX = WINDOWS_MAX + 1_000;
 interface Mark {
   readonly frame: number;
   readonly names: readonly [steps: number, checks: number, groups: number];
+  readonly samples: number;
   readonly horizonMs: number;
 }
 
-const NOTHING_TOLD: Mark = { frame: 0, names: [0, 0, 0], horizonMs: 0 };
+const NOTHING_TOLD: Mark = { frame: 0, names: [0, 0, 0], samples: 0, horizonMs: 0 };
 
 /** Writes the frames of one sender to one receiver after the other. */
 export class FrameWriter {
@@ -74,7 +76,7 @@ export class FrameWriter {
     const stats = this.#stats;
     const writer = this.#writer;
     const known = full ? undefined : this.#marks.find(({ frame }) => frame === this.#held);
-    const { frame: since, horizonMs, names } = known ?? NOTHING_TOLD;
+    const { frame: since, horizonMs, names, samples } = known ?? NOTHING_TOLD;
     writer.clear();
     writer.uint8(FRAME_VERSION);
     writer.varint(stats.nextFrame);
@@ -100,6 +102,7 @@ export class FrameWriter {
       since,
     );
     stats.metrics.write(writer, since);
+    stats.samples.write(writer, samples);
     this.#writeWindows(horizonMs);
     this.#remember();
     return writer.take();
@@ -123,10 +126,11 @@ export class FrameWriter {
 
   #remember(): void {
     const { checkNames, groupNames, horizonMs, nextFrame: frame, stepNames } = this.#stats;
+    const samples = this.#stats.samples.list.length;
     const names = [stepNames, checkNames, groupNames].map(({ list }) => list.length);
     const [steps = 0, checks = 0, groups = 0] = names;
     this.#marks = this.#marks.filter((mark) => mark.frame >= this.#held).slice(-UNACKNOWLEDGED_MAX);
-    this.#marks.push({ frame, names: [steps, checks, groups], horizonMs });
+    this.#marks.push({ frame, names: [steps, checks, groups], samples, horizonMs });
     this.#stats.nextFrame++;
   }
 }
@@ -186,6 +190,7 @@ export interface Frame {
   readonly checks: Numbered<TallyChanges>;
   readonly groups: Numbered<TallyChanges>;
   readonly metrics: readonly MetricChanges[];
+  readonly samples: NewSamples;
   readonly load: readonly Window<LoadWindow>[];
   readonly windows: Numbered<readonly Window<StepWindow>[]>;
 }
@@ -216,7 +221,8 @@ export function readFrame(bytes: Uint8Array, shape: StatsShape): Frame | undefin
   const checkTallies = stepTallies && readTallies(reader, CHECK_SHAPE);
   const groupTallies = checkTallies && readTallies(reader, GROUP_SHAPE);
   const metrics = groupTallies && readMetrics(reader);
-  const load = metrics && readWindows(reader, readLoadWindow);
+  const samples = metrics && readSamples(reader, shape.errorKinds);
+  const load = samples && readWindows(reader, readLoadWindow);
   const windows = load && readList(reader, (one) => readWindows(one, readStepWindow));
   if (windows === undefined || reader.failed || reader.remaining > 0) return undefined;
   return {
@@ -230,6 +236,7 @@ export function readFrame(bytes: Uint8Array, shape: StatsShape): Frame | undefin
     checks: checkTallies,
     groups: groupTallies,
     metrics,
+    samples,
     load,
     windows,
   } as Frame;

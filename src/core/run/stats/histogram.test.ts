@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { build } from "hdr-histogram-js";
 import { describe, expect, it } from "vitest";
-import { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { Random } from "../../base/random.ts";
 import {
   CELLS_PER_PAGE,
@@ -147,31 +146,6 @@ describe("a histogram", () => {
           ]);
           expect(Math.abs(merged.sum - whole.sum)).toBeLessThanOrEqual(1e-9 * (1 + whole.sum));
         }
-      }),
-    );
-  });
-
-  it("survives its binary form, and any bytes survive being read", () => {
-    fc.assert(
-      fc.property(values, (list) => {
-        const histogram = of(list);
-        const writer = new ByteWriter();
-        histogram.encode(writer);
-        const bytes = writer.take();
-        const read = Histogram.decode(new ByteReader(bytes));
-        if (read === undefined) throw new Error("not read back");
-        expect(cells(read)).toEqual(cells(histogram));
-        expect([read.sum, read.min, read.max]).toEqual([
-          histogram.sum,
-          histogram.min,
-          histogram.max,
-        ]);
-        expect(Histogram.decode(new ByteReader(bytes.slice(0, -1)))).toBeUndefined();
-      }),
-    );
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 80 }), (bytes) => {
-        Histogram.decode(new ByteReader(bytes));
       }),
     );
   });

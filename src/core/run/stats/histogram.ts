@@ -12,7 +12,6 @@
  */
 
 import { assert } from "../../base/assert.ts";
-import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 
 export const CELLS_PER_PAGE = 1024;
 const PAGE_BITS = 10;
@@ -208,44 +207,6 @@ export class Histogram {
     this.#sum = 0;
     this.#min = Number.POSITIVE_INFINITY;
     this.#max = 0;
-  }
-
-  /** Sparse and varint coded: some bytes per cell that holds anything. */
-  encode(writer: ByteWriter): void {
-    let cells = 0;
-    this.forEachCell(() => {
-      cells++;
-    });
-    writer.varint(cells);
-    writer.float64(this.#sum);
-    writer.float64(this.min);
-    writer.float64(this.#max);
-    let previous = 0;
-    this.forEachCell((cell, count) => {
-      writer.varint(cell - previous);
-      writer.varint(count);
-      previous = cell;
-    });
-  }
-
-  /** Undefined when the bytes are not a histogram. */
-  static decode(reader: ByteReader): Histogram | undefined {
-    const histogram = new Histogram();
-    const cells = reader.varint();
-    if (cells > CELLS_MAX) return undefined;
-    const sum = reader.float64();
-    const min = reader.float64();
-    const max = reader.float64();
-    let cell = 0;
-    for (let i = 0; i < cells; i++) {
-      cell += reader.varint();
-      const count = reader.varint();
-      if (reader.failed || cell >= CELLS_MAX) return undefined;
-      histogram.addToCell(cell, count);
-    }
-    if (reader.failed) return undefined;
-    if (cells > 0) histogram.addMoments(sum, min, max);
-    return histogram;
   }
 
   #rank(fraction: number): number {

@@ -7,6 +7,7 @@ import { WINDOWS_MAX, WindowStore } from "./window-store.ts";
 import { STEP_RULES, type StepWindow, stepWindow } from "./windows.ts";
 
 const secondsAt = (ms: number): number => ms / 1_000;
+const KINDS = ["reset", "timeout"];
 const newStore = (): WindowStore<StepWindow> => new WindowStore(STEP_RULES);
 
 function cells(latenciesUs: readonly number[]): SparseCells {
@@ -22,7 +23,7 @@ function cells(latenciesUs: readonly number[]): SparseCells {
 function content(calls: number, failed: number, latencyUs: number): StepWindow {
   return stepWindow(
     [calls, failed],
-    [],
+    [0, failed],
     cells(new Array(calls).fill(latencyUs)),
     SparseCells.EMPTY,
   );
@@ -65,18 +66,19 @@ describe("windows over time", () => {
     const store = newStore();
     fill(store, 500, 700, 10, 1_000);
     fill(store, 900, 1_000, 4, 2_000);
-    const summary = summariseSeries(store, secondsAt);
+    const summary = summariseSeries(store, secondsAt, KINDS);
     expect(summary.windowMs).toBe(100);
     expect(summary.atSeconds).toEqual([0.5, 0.6, 0.7, 0.8, 0.9]);
     expect(summary.requests).toEqual([10, 10, 0, 0, 4]);
     expect(summary.failed).toEqual([1, 1, 0, 0, 1]);
     expect(summary.p50).toEqual([1, 1, null, null, 2]);
+    expect(summary.errors).toEqual({ timeout: [1, 1, 0, 0, 1] });
   });
 
   it("are folded when there are too many, and lose nothing", () => {
     const store = newStore();
     fill(store, 0, 200_000, 3, 5_000);
-    const summary = summariseSeries(store, secondsAt);
+    const summary = summariseSeries(store, secondsAt, KINDS);
     expect(summary.windowMs).toBe(400);
     expect(summary.requests.length).toBeLessThanOrEqual(WINDOWS_MAX);
     expect(summary.requests.reduce((sum, n) => sum + n, 0)).toBe(6_000);
@@ -91,7 +93,7 @@ describe("windows over time", () => {
         for (const { calls, window } of events)
           store.add({ startMs: window * 100, widthMs: 100, content: content(calls, 0, window) });
         for (let i = 0; i < shrinks; i++) store.shrink();
-        const { requests, atSeconds, windowMs } = summariseSeries(store, secondsAt);
+        const { requests, atSeconds, windowMs } = summariseSeries(store, secondsAt, KINDS);
         expect(requests.length).toBeLessThanOrEqual(WINDOWS_MAX);
         const total = events.reduce((sum, one) => sum + one.calls, 0);
         expect(requests.reduce((sum, n) => sum + n, 0)).toBe(total);

@@ -13,6 +13,8 @@ interface SeriesSummary {
   readonly p50: readonly (number | null)[];
   readonly p95: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
+  /** By kind; kinds that never happened are left out. */
+  readonly errors: Readonly<Record<string, readonly number[]>>;
 }
 
 interface Recent {
@@ -46,6 +48,7 @@ function quantilesMs(cells: SparseCells): Quantiles {
 export function summariseSeries(
   windows: WindowStore<StepWindow>,
   secondsAt: (ms: number) => number,
+  errorKinds: readonly string[],
 ): SeriesSummary {
   const { endMs, widthMs } = windows;
   const columns = {
@@ -56,6 +59,7 @@ export function summariseSeries(
     p95: [] as (number | null)[],
     p99: [] as (number | null)[],
   };
+  const kinds: number[][] = errorKinds.map(() => []);
   const first = Math.floor(windows.startMs / widthMs) * widthMs;
   for (let startMs = first; startMs < endMs; startMs += widthMs) {
     const window = windows.foldedAt(startMs);
@@ -66,8 +70,12 @@ export function summariseSeries(
     columns.p50.push(p50);
     columns.p95.push(p95);
     columns.p99.push(p99);
+    for (const [kind, counts] of kinds.entries()) counts.push(window?.kinds[kind] ?? 0);
   }
-  return { windowMs: widthMs, ...columns };
+  const errors = errorKinds
+    .map((name, kind) => [name, kinds[kind] ?? []] as const)
+    .filter(([, counts]) => counts.some((count) => count > 0));
+  return { windowMs: widthMs, ...columns, errors: Object.fromEntries(errors) };
 }
 
 /** The last `ms` before a moment, in whole windows; less when it all began later. */

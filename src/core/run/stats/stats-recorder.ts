@@ -9,6 +9,7 @@ import { FrameWriter } from "./frames.ts";
 import { GroupRecorder } from "./group-stats.ts";
 import { MetricRecorder } from "./metrics.ts";
 import type { Tags } from "./names.ts";
+import type { FailureSamples } from "./samples.ts";
 import { StepRecorder } from "./step-stats.ts";
 import type { TrackedHistogram } from "./tracked-histogram.ts";
 import { WINDOW_MS } from "./window-store.ts";
@@ -90,6 +91,11 @@ export class StatsRecorder {
     const at = passed ? 0 : 1;
     check.counts[at] = (check.counts[at] ?? 0) + 1;
     check.changedIn = this.#stats.nextFrame;
+  }
+
+  /** What some failures looked like. */
+  get samples(): FailureSamples {
+    return this.#stats.samples;
   }
 
   /** The window that is recorded into. */

@@ -29,8 +29,10 @@ const BYTES_OUT = 3;
 const LATE = 4;
 /** Not of those: due in the warm-up, ended in the measured time. */
 const EARLY = 8;
+/** Requests on the wire, whenever: not only of the calls that are counted here. */
+const SENT = 12;
 /** Errors by kind follow. */
-const KINDS = 12;
+const KINDS = 13;
 
 /** In the order of a step's histograms. */
 const LATENCY = 0;
@@ -127,6 +129,13 @@ export class StepRecorder {
     this.#changed = true;
   }
 
+  /** Requests that went out, of any call: of the warm-up, and of those cut off, too. */
+  sent(count: number): void {
+    if (count === 0) return;
+    this.#counts[SENT] = (this.#counts[SENT] as number) + count;
+    this.#changed = true;
+  }
+
   /** Calls that were started and cut off at the end. */
   interrupted(count: number): void {
     this.#counts[INTERRUPTED] = (this.#counts[INTERRUPTED] ?? 0) + count;
@@ -206,6 +215,10 @@ export class StepTotals {
 
   get interrupted(): number {
     return this.#count(INTERRUPTED);
+  }
+
+  get sent(): number {
+    return this.#count(SENT);
   }
 
   get bytesIn(): number {

@@ -9,6 +9,7 @@ import { GroupTotals } from "./group-stats.ts";
 import type { Histogram } from "./histogram.ts";
 import { MetricTotals } from "./metrics.ts";
 import { type Name, NameTable } from "./names.ts";
+import { FailureSamples } from "./samples.ts";
 import { StepTotals } from "./step-stats.ts";
 import { Tally, type TallyShape } from "./tally.ts";
 import type { TrackedHistogram } from "./tracked-histogram.ts";
@@ -75,6 +76,7 @@ export class WorkflowStats {
   readonly groupNames = new NameTable();
   readonly run = new Tally(RUN_SHAPE);
   readonly metrics = new MetricTotals();
+  readonly samples = new FailureSamples();
   readonly load = new WindowStore<LoadWindow>(LOAD_RULES);
   moment: Moment = { measuredMs: 0, warmingUp: false, target: 0, arrivalsWaiting: 0 };
   /** Windows that end here or earlier are complete. */

@@ -12,6 +12,8 @@ import {
   type StepSummary,
   SUMMARY_SCHEMA,
   type ThresholdOutcome,
+  type TimelineEvent,
+  type Totals,
   type WorkflowSummary,
 } from "../model.ts";
 import { distribution, histogramSummary } from "../summarise.ts";
@@ -69,6 +71,13 @@ const SETTLED: Required<SyntheticOptions> = {
   healthy: false,
 };
 
+const LOST: TimelineEvent = {
+  atSeconds: 48.3,
+  kind: "core lost",
+  workflow: "checkout",
+  text: "executor core 1 ended with SIGKILL",
+};
+
 export function syntheticRun(options: SyntheticOptions = {}): RunSummary {
   const settled = { ...SETTLED, ...options };
   const random = new Random(settled.seed);
@@ -77,7 +86,10 @@ export function syntheticRun(options: SyntheticOptions = {}): RunSummary {
   const demanded = thresholds(healthy, workflows);
   return {
     schema: SUMMARY_SCHEMA,
+    runId: "0d1f0a52-6c1e-4b5e-9f43-2a7d7c1c9e10",
     name: "examples/shop.ts",
+    title: "spring sale",
+    tags: { branch: "main" },
     verdict: healthy ? "passed" : "failed",
     reasons: demanded
       .filter(({ passed }) => !passed)
@@ -118,6 +130,8 @@ export function syntheticRun(options: SyntheticOptions = {}): RunSummary {
         "not count the requests that were never sent. Use a rate to measure from the intended start.",
     ],
     workflows,
+    totals: syntheticTotals(workflows, seconds),
+    events: healthy ? [] : [LOST],
     environment: {
       hyperscale: "0.1.0",
       node: "v20.20.2",
@@ -255,6 +269,26 @@ function thresholds(
   ];
 }
 
+/** As a run's, but for percentiles: those of the largest step stand for all. */
+function syntheticTotals(workflows: readonly WorkflowSummary[], seconds: number): Totals {
+  const steps = workflows.flatMap((workflow) => workflow.steps);
+  const sum = (value: (step: StepSummary) => number): number =>
+    steps.reduce((all, step) => all + value(step), 0);
+  const largest = steps.toSorted((a, b) => b.requests - a.requests)[0]?.latencyMs;
+  const latencyMs = largest ?? distribution(new Histogram());
+  return {
+    requests: sum((step) => step.requests),
+    ok: sum((step) => step.ok),
+    failed: sum((step) => step.failed),
+    sent: sum((step) => step.sent ?? 0),
+    bytesIn: sum((step) => step.bytesIn),
+    bytesOut: sum((step) => step.bytesOut),
+    ratePerSecond: sum((step) => step.requests) / seconds,
+    latencyMs,
+    okLatencyMs: latencyMs,
+  };
+}
+
 interface Tally {
   readonly latency: Histogram;
   readonly errors: Record<string, number>;
@@ -309,7 +343,21 @@ function syntheticStep(
       p50: windows.map((window) => quantileMs(window, 0.5)),
       p95: windows.map((window) => quantileMs(window, 0.95)),
       p99: windows.map((window) => quantileMs(window, 0.99)),
+      errors: Object.fromEntries(
+        Object.keys(total.errors).map((kind) => [
+          kind,
+          windows.map(({ errors }) => errors[kind] ?? 0),
+        ]),
+      ),
     },
+    sent: total.requests + 3,
+    samples: Object.keys(total.errors).map((kind) => ({
+      atSeconds: 5.5,
+      kind,
+      status: kind === "status" ? 503 : 0,
+      call: `GET http://shop.test/${step.name.replaceAll(" ", "-")}`,
+      text: kind === "status" ? '{"error":"try again later"}' : `${kind} of the connection`,
+    })),
   };
 }
 

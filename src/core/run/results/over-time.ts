@@ -1,0 +1,111 @@
+/** What happened when, for the results: windows of latencies, the load, cores, stalls. */
+
+import { cellLow, cellWidth } from "../stats/histogram.ts";
+import type { SparseCells } from "../stats/sparse-cells.ts";
+import type { Window, WindowStore } from "../stats/window-store.ts";
+import { type LoadWindow, STEP_RULES, type StepWindow } from "../stats/windows.ts";
+import { formatMs } from "./format.ts";
+import type { CoreHealth, HistogramSummary, LatencyWindows, LoadSeries } from "./model.ts";
+
+/** Latencies of all steps of a run together, in cells: about 6 MB of text. With more, windows become wider. */
+const CELLS_TOLD_MAX = 400_000;
+const WINDOW_MS_MIN = 1_000;
+/** An event loop that was this late held up whatever it should have sent. */
+const STALL_MS_MIN = 200;
+/** Stalls of one core that are told one by one, the longest first. */
+const STALLS_MAX = 20;
+
+/** Where a moment of a workflow's measured time, in milliseconds, lies in the run, in seconds. */
+export type SecondsAt = (ms: number) => number;
+
+/** In windows of a second or more; `steps` share the room there is. */
+export function latencyWindows(
+  store: WindowStore<StepWindow>,
+  secondsAt: SecondsAt,
+  steps: number,
+): LatencyWindows {
+  let widthMs = Math.ceil(WINDOW_MS_MIN / store.widthMs) * store.widthMs;
+  let windows = widened(store.folded(), widthMs);
+  const cells = (): number =>
+    windows.reduce((sum, one) => sum + one.content.latency.cells.length, 0);
+  while (cells() > CELLS_TOLD_MAX / steps && windows.length > 1) {
+    widthMs *= 2;
+    windows = widened(windows, widthMs);
+  }
+  const told = windows.filter(({ content }) => content.latency.cells.length > 0);
+  return {
+    windowMs: widthMs,
+    atSeconds: told.map(({ startMs }) => secondsAt(startMs)),
+    histograms: told.map(({ content }) => cellsSummary(content.latency)),
+  };
+}
+
+function widened(windows: readonly Window<StepWindow>[], widthMs: number): Window<StepWindow>[] {
+  const wide = new Map<number, StepWindow>();
+  for (const { content, startMs } of windows) {
+    const index = Math.floor(startMs / widthMs);
+    const held = wide.get(index);
+    wide.set(index, held === undefined ? content : STEP_RULES.add(held, content));
+  }
+  return [...wide].map(([index, content]) => ({ startMs: index * widthMs, widthMs, content }));
+}
+
+function cellsSummary({ cells, counts }: SparseCells): HistogramSummary {
+  return {
+    upToMs: Array.from(cells, (cell) => (cellLow(cell) + cellWidth(cell) - 1) / 1_000),
+    count: Array.from(counts),
+  };
+}
+
+export function loadSeries(store: WindowStore<LoadWindow>, secondsAt: SecondsAt): LoadSeries {
+  const windows = store.folded();
+  const mean = (sum: number, widthMs: number): number => rounded(sum / widthMs);
+  return {
+    windowMs: store.widthMs,
+    atSeconds: windows.map(({ startMs }) => secondsAt(startMs)),
+    users: windows.map(({ content, widthMs }) => mean(content.userMs, widthMs)),
+    target: windows.map(({ content, widthMs }) => mean(content.targetMs, widthMs)),
+    arrivals: windows.map(({ content }) => content.arrivals),
+    iterations: windows.map(({ content }) => content.iterations),
+  };
+}
+
+/** One core's way through the workflows it ran, each with the time it ran in. */
+export function coreSeries(
+  ran: readonly { readonly store: WindowStore<LoadWindow>; readonly secondsAt: SecondsAt }[],
+): CoreHealth["series"] {
+  const windows = ran
+    .flatMap(({ secondsAt, store }) =>
+      store.folded().map((window) => ({ ...window, atSeconds: secondsAt(window.startMs) })),
+    )
+    .sort((a, b) => a.atSeconds - b.atSeconds);
+  if (windows.length === 0) return undefined;
+  return {
+    windowMs: Math.max(...windows.map(({ widthMs }) => widthMs)),
+    atSeconds: windows.map(({ atSeconds }) => atSeconds),
+    cpu: windows.map(({ content, widthMs }) => rounded(content.cpuMs / widthMs)),
+    lagMs: windows.map(({ content }) => rounded(content.lagMsMax)),
+  };
+}
+
+/** When the event loop of a core stood still, and for how long. */
+export function stallsOf(
+  core: number,
+  store: WindowStore<LoadWindow>,
+  secondsAt: SecondsAt,
+): { readonly atSeconds: number; readonly text: string }[] {
+  return store
+    .folded()
+    .filter(({ content }) => content.lagMsMax >= STALL_MS_MIN)
+    .sort((a, b) => b.content.lagMsMax - a.content.lagMsMax)
+    .slice(0, STALLS_MAX)
+    .map(({ content, startMs }) => ({
+      atSeconds: secondsAt(startMs),
+      text: `the event loop of executor core ${core} stood still for ${formatMs(content.lagMsMax)}`,
+    }));
+}
+
+/** Three digits behind the point: more only bloat the file. */
+function rounded(value: number): number {
+  return Math.round(value * 1_000) / 1_000;
+}
