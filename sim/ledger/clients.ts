@@ -28,6 +28,8 @@ import { TALLIES, type Tallies } from "./tallies.ts";
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
 type Verdict = "done" | "again";
 
+type EventHead = Pick<JobEvent, "jobId" | "eventId" | "fenceToken" | "hlc">;
+
 interface KnownKey {
   readonly request: SubmitRequest;
   /** No client sends it after this: the authority may have forgotten it by then. (IDEM-27) */
@@ -376,6 +378,7 @@ function specOf(key: string, payload: number): Uint8Array {
 function drawEvent(random: Random, jobId: JobId, eventId: string): JobEvent {
   const head = { jobId, eventId: eventId as EventId, fenceToken: 0, hlc: NO_HLC };
   const dcId = random.pick(DCS);
+  if (random.chance(0.3)) return drawRunEvent(random, head, dcId);
   const draw = random.float();
   if (draw < 0.7) return { ...head, kind: "JobAccepted", dcId, workerCount: random.below(100) };
   if (draw < 0.8) {
@@ -394,6 +397,27 @@ function drawEvent(random: Random, jobId: JobId, eventId: string): JobEvent {
   }
   if (draw < 0.97) return { ...head, kind: "JobFailed", error: "sim", failedDc: dcId };
   return { ...head, kind: "JobTimedOut", timeoutType: "sim", lastProgressHlc: null };
+}
+
+const DIGEST = new Uint8Array(32).fill(1);
+
+function drawRunEvent(random: Random, head: EventHead, dcId: string): JobEvent {
+  const requestor = "sim";
+  const shares = [{ dcId, cores: 1 }];
+  const workflow = random.pick(["buy", "browse"]);
+  const counts = { bytes: 3, completed: random.below(100), failed: 0 };
+  return random.pick<JobEvent>([
+    { ...head, kind: "JobQueued", reason: "sim" },
+    { ...head, kind: "JobDispatched", dcId, cores: 1, attempt: 1, digest: DIGEST },
+    { ...head, kind: "JobSetUpValue", workflow, value: DIGEST },
+    { ...head, kind: "JobStarted", startAtMs: 1, planDigest: DIGEST, shares },
+    { ...head, kind: "JobStarted", startAtMs: 2, planDigest: DIGEST, shares },
+    { ...head, kind: "JobPaused", requestor },
+    { ...head, kind: "JobResumed", requestor },
+    { ...head, kind: "JobScaled", permille: random.below(2_000), requestor },
+    { ...head, kind: "JobDcResult", dcId, finalStatus: "ok", digest: DIGEST, ...counts },
+    { ...head, kind: "JobAborted", reason: "sim", requestor },
+  ]);
 }
 
 function describe(request: LedgerRequest): string {

@@ -1,22 +1,14 @@
 /** Requests and answers as JSON: what comes over HTTP becomes a request of the ledger or a clear refusal. */
 
-import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import type { NodeId } from "../core/base/ids.ts";
-import { DURABILITY_LEVELS, type Durability } from "../core/ledger/job/durability.ts";
-import type { EventId, JobEvent } from "../core/ledger/job/events.ts";
+import type { JobEvent } from "../core/ledger/job/events.ts";
 import type { JobId } from "../core/ledger/job/job-id.ts";
 import { JOB_STATUSES, type JobState, type JobStatus } from "../core/ledger/job/job-state.ts";
 import { type TrailEntry, trailEntries } from "../core/ledger/job/trail.ts";
 import { JOBS_LISTED_MAX, type JobQuery } from "../core/ledger/node/job-index.ts";
 import type { LedgerAnswer, LedgerRequest, ReadLevel } from "../core/ledger/node/messages.ts";
-
-export type Read<Value> =
-  | { readonly ok: true; readonly value: Value }
-  | { readonly ok: false; readonly problem: string };
-
-const count = z.number().int().min(0);
-const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/, "must be base64");
+import { base64, check, type Read } from "./json-check.ts";
 
 const submission = z.strictObject({
   key: z.string().default(""),
@@ -24,53 +16,6 @@ const submission = z.strictObject({
   specBase64: base64.optional(),
   datacenters: z.array(z.string()).default(["dc1"]),
 });
-
-const durability = z.enum(Object.keys(DURABILITY_LEVELS) as [Durability, ...Durability[]]);
-const head = {
-  eventId: z.string().optional(),
-  durability: durability.default("NONE"),
-  ifSeq: count.nullable().default(null),
-  ifFence: count.nullable().default(null),
-};
-const dc = z.string().default("dc1");
-
-/** The words of the command line and of the interface for the events of a job. */
-const event = z.discriminatedUnion("event", [
-  z.strictObject({ event: z.literal("accepted"), ...head, dc, workers: count.default(1) }),
-  z.strictObject({
-    event: z.literal("progress"),
-    ...head,
-    dc,
-    completed: count.default(0),
-    failed: count.default(0),
-  }),
-  z.strictObject({
-    event: z.literal("cancel"),
-    ...head,
-    reason: z.string().default(""),
-    requestor: z.string().default(""),
-  }),
-  z.strictObject({ event: z.literal("cancelled"), ...head, dc, workflows: count.default(0) }),
-  z.strictObject({
-    event: z.literal("complete"),
-    ...head,
-    status: z.string().default("passed"),
-    metricsBase64: base64.default(""),
-  }),
-  z.strictObject({ event: z.literal("fail"), ...head, dc, error: z.string().default("") }),
-  z.strictObject({ event: z.literal("timeout"), ...head, timeoutType: z.string().default("job") }),
-]);
-
-type EventBody = z.infer<typeof event>;
-export const EVENT_WORDS: readonly EventBody["event"][] = [
-  "accepted",
-  "progress",
-  "cancel",
-  "cancelled",
-  "complete",
-  "fail",
-  "timeout",
-];
 
 const READ_WORDS: Readonly<Record<string, ReadLevel>> = {
   eventual: "EVENTUAL",
@@ -87,61 +32,6 @@ export function readSubmission(body: unknown): Read<LedgerRequest> {
     specBase64 === undefined ? Buffer.from(spec ?? "", "utf8") : Buffer.from(specBase64, "base64");
   const request = { kind: "submit", key, spec: new Uint8Array(bytes), assignedDcs: datacenters };
   return { ok: true, value: request as LedgerRequest };
-}
-
-export function readEvent(
-  body: unknown,
-  jobId: string,
-  source: { readonly node: NodeId; readonly wallMs: number },
-): Read<LedgerRequest> {
-  const parsed = check(event, body);
-  if (!parsed.ok) return parsed;
-  const { value } = parsed;
-  const { ifSeq, ifFence } = value;
-  const eventHead = {
-    jobId: jobId as JobId,
-    eventId: (value.eventId ?? randomUUID()) as EventId,
-    fenceToken: 0,
-    hlc: { wallMs: Math.floor(source.wallMs), logical: 0, node: source.node },
-    ...(ifSeq === null && ifFence === null ? {} : { condition: { ifSeq, ifFence } }),
-  };
-  const jobEvent = eventOf(value, eventHead);
-  return {
-    ok: true,
-    value: { kind: "append", event: jobEvent, durability: value.durability },
-  };
-}
-
-function eventOf(
-  body: EventBody,
-  eventHead: Pick<JobEvent, "jobId" | "eventId" | "fenceToken" | "hlc" | "condition">,
-): JobEvent {
-  switch (body.event) {
-    case "accepted":
-      return { kind: "JobAccepted", ...eventHead, dcId: body.dc, workerCount: body.workers };
-    case "progress": {
-      const { completed, failed } = body;
-      return { kind: "JobProgressReported", ...eventHead, dcId: body.dc, completed, failed };
-    }
-    case "cancel": {
-      const { reason, requestor } = body;
-      return { kind: "JobCancellationRequested", ...eventHead, reason, requestor };
-    }
-    case "cancelled": {
-      const kind = "JobCancellationAcked";
-      return { kind, ...eventHead, dcId: body.dc, workflowsCancelled: body.workflows };
-    }
-    case "complete": {
-      const aggregateMetrics = new Uint8Array(Buffer.from(body.metricsBase64, "base64"));
-      return { kind: "JobCompleted", ...eventHead, finalStatus: body.status, aggregateMetrics };
-    }
-    case "fail":
-      return { kind: "JobFailed", ...eventHead, error: body.error, failedDc: body.dc };
-    case "timeout": {
-      const { timeoutType } = body;
-      return { kind: "JobTimedOut", ...eventHead, timeoutType, lastProgressHlc: null };
-    }
-  }
 }
 
 const replacement = z.strictObject({ leaving: z.string().min(1), joining: z.string().min(1) });
@@ -200,14 +90,6 @@ export function wholeNumber(query: URLSearchParams, name: string, fallback: numb
   if (text === null) return fallback;
   const value = Number(text);
   return Number.isSafeInteger(value) && value >= -1 ? value : null;
-}
-
-function check<Schema extends z.ZodType>(schema: Schema, body: unknown): Read<z.output<Schema>> {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return { ok: true, value: parsed.data };
-  const [issue] = parsed.error.issues;
-  const at = issue === undefined || issue.path.length === 0 ? "the body" : issue.path.join(".");
-  return { ok: false, problem: `${at}: ${issue?.message ?? "is wrong"}` };
 }
 
 export interface JsonAnswer {
@@ -287,7 +169,7 @@ function submittedJson(answer: Extract<LedgerAnswer, { kind: "submitted" }>["ans
 }
 
 export function jobJson(state: JobState): Record<string, unknown> {
-  const { spec, trail, chain, end, ...rest } = state;
+  const { spec, trail, chain, end, run, ...rest } = state;
   const ended =
     end?.kind === "completed"
       ? { ...end, aggregateMetrics: Buffer.from(end.aggregateMetrics).toString("base64") }
@@ -297,6 +179,7 @@ export function jobJson(state: JobState): Record<string, unknown> {
     spec: Buffer.from(spec).toString("base64"),
     chain: Buffer.from(chain).toString("hex"),
     end: ended,
+    run: bytesAsText(run),
     events: [...trailEntries(trail)].map(trailJson),
   };
 }
@@ -305,11 +188,18 @@ export function trailJson({ hlc, ...entry }: TrailEntry): Record<string, unknown
   return { ...entry, at: new Date(hlc.wallMs).toISOString(), hlc };
 }
 
-/** Bytes as base64, all else as it is. */
 export function eventJson(event: JobEvent): Record<string, unknown> {
-  const fields = Object.entries(event).map(([name, value]) => [
-    name,
-    value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value,
-  ]);
-  return Object.fromEntries(fields);
+  return bytesAsText(event) as Record<string, unknown>;
+}
+
+/** Digests in hex, other bytes in base64, all else as it is. */
+function bytesAsText(value: unknown, name = ""): unknown {
+  if (value instanceof Uint8Array) {
+    return Buffer.from(value).toString(/digest$/i.test(name) ? "hex" : "base64");
+  }
+  if (Array.isArray(value)) return value.map((one) => bytesAsText(one, name));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, one]) => [key, bytesAsText(one, key)]),
+  );
 }

@@ -2,7 +2,7 @@
  * A ledger node's interface: JSON over HTTP for people and scripts, and one upgrade for programs.
  *
  *     POST /v1/jobs                    submit a job, with a key once however often it is sent
- *     POST /v1/jobs/ID/events          accepted, progress, cancel, cancelled, complete, fail, timeout
+ *     POST /v1/jobs/ID/events          accepted, started, paused, cancel, complete, … with ifSeq and ifFence
  *     GET  /v1/jobs/ID?level=strong    its state and events; eventual, session (minSeq), bounded (staleMs)
  *     GET  /v1/jobs?status=&owner=     the jobs this node replicates, by status and owner, in pages
  *     GET  /v1/audit?from=&to=&job=    events of any time range, archived jobs included
@@ -29,9 +29,7 @@ import {
   answerJson,
   type JsonAnswer,
   jobJson,
-  type Read,
   type Replacement,
-  readEvent,
   readJobQuery,
   readRead,
   readReplacement,
@@ -42,6 +40,8 @@ import {
 import { STREAM_PROTOCOL, serveStream } from "./api-stream.ts";
 import { AUDIT_EVENTS_MAX } from "./audit.ts";
 import type { LedgerConfig } from "./config.ts";
+import { readEvent } from "./event-json.ts";
+import type { Read } from "./json-check.ts";
 import { ledgerMetrics } from "./metrics.ts";
 import type { LedgerService } from "./service.ts";
 import { groupsOf, groupViews } from "./status.ts";

@@ -5,13 +5,14 @@ import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
-import { EVENT_WORDS } from "../../ledger/api-json.ts";
+
 import {
   callLedger,
   type JsonObject,
   LedgerClientError,
   type LedgerReply,
 } from "../../ledger/client.ts";
+import { EVENT_WORDS } from "../../ledger/event-json.ts";
 import { listed } from "../option-values.ts";
 import { type Common, runCommand, UsageError, withTarget } from "./ledger-target.ts";
 import {
@@ -41,6 +42,15 @@ interface PutOptions extends Common {
   readonly timeoutType?: string;
   readonly completed?: number;
   readonly failed?: number;
+  readonly cores?: number;
+  readonly attempt?: number;
+  readonly digest?: string;
+  readonly workflow?: string;
+  readonly value?: string;
+  readonly startAt?: number;
+  readonly share?: readonly string[];
+  readonly permille?: number;
+  readonly bytes?: number;
 }
 
 const PUT_HELP = `
@@ -53,6 +63,7 @@ Examples:
   $ hyperscale ledger put JOB --event accepted --dc dc1 --workers 8
   $ hyperscale ledger put JOB --event cancel --reason "wrong target"
   $ hyperscale ledger put JOB --event complete --status passed --durability global
+  $ hyperscale ledger put JOB --event started --start-at 1704931200000 --digest HEX --share dc1=8
   $ hyperscale ledger put JOB --event complete --if-seq 4 --if-fence 2    refused if somebody was faster
 
 A key reads client:sequence:nonce, the nonce 16 lower-case hex digits; without --key one is made, so that
@@ -91,30 +102,7 @@ Exit codes: 0 all groups were moved, 1 some were not.
 `;
 
 export function registerLedgerClient(ledger: Command): void {
-  withTarget(ledger.command("put [job]"))
-    .description("submit a job, or an event of a job")
-    .option("--key <key>", "idempotency key: client:sequence:nonce")
-    .option("--spec <text>", "what to run; opaque to the ledger")
-    .option("--spec-file <file>", "the same from a file")
-    .option(
-      "--dc <name>",
-      "datacenters of the job, or of the event; repeat or separate by commas",
-      listed,
-    )
-    .option("--event <event>", EVENT_WORDS.join(", "))
-    .option("--event-id <id>", "names the event over retries; made if not given")
-    .option("--durability <level>", "none, local, regional or global", "none")
-    .option("--if-seq <n>", "only if nothing has changed the job after this place", Number)
-    .option("--if-fence <n>", "only while the job's owner has this fence (its view)", Number)
-    .option("--workers <n>", "accepted: workers the datacenter gives", Number)
-    .option("--reason <text>", "cancel: why")
-    .option("--status <text>", "complete: how it ended")
-    .option("--error <text>", "fail: what went wrong")
-    .option("--timeout-type <text>", "timeout: which")
-    .option("--completed <n>", "progress: finished so far", Number)
-    .option("--failed <n>", "progress: failed so far", Number)
-    .addHelpText("after", PUT_HELP)
-    .action((job: string | undefined, options: PutOptions) => runCommand(() => put(job, options)));
+  registerPut(ledger);
   withTarget(ledger.command("get <job>"))
     .description("read a job")
     .option("--level <level>", "eventual, session, bounded or strong", "session")
@@ -157,6 +145,42 @@ export function registerLedgerClient(ledger: Command): void {
     .requiredOption("--joining <name>", "the node that takes its place; configured and running")
     .addHelpText("after", REPLACE_HELP)
     .action((options: ReplaceOptions) => runCommand(() => replace(options)));
+}
+
+function registerPut(ledger: Command): void {
+  withTarget(ledger.command("put [job]"))
+    .description("submit a job, or an event of a job")
+    .option("--key <key>", "idempotency key: client:sequence:nonce")
+    .option("--spec <text>", "what to run; opaque to the ledger")
+    .option("--spec-file <file>", "the same from a file")
+    .option(
+      "--dc <name>",
+      "datacenters of the job, or of the event; repeat or separate by commas",
+      listed,
+    )
+    .option("--event <event>", EVENT_WORDS.join(", "))
+    .option("--event-id <id>", "names the event over retries; made if not given")
+    .option("--durability <level>", "none, local, regional or global", "none")
+    .option("--if-seq <n>", "only if nothing has changed the job after this place", Number)
+    .option("--if-fence <n>", "only while the job's owner has this fence (its view)", Number)
+    .option("--workers <n>", "accepted: workers the datacenter gives", Number)
+    .option("--reason <text>", "cancel, abort, queued: why")
+    .option("--status <text>", "complete, result: how it ended")
+    .option("--error <text>", "fail: what went wrong")
+    .option("--timeout-type <text>", "timeout: which")
+    .option("--completed <n>", "progress, result: finished so far", Number)
+    .option("--failed <n>", "progress, result: failed so far", Number)
+    .option("--cores <n>", "dispatched: cores that are asked for", Number)
+    .option("--attempt <n>", "dispatched: how often this datacenter was asked", Number)
+    .option("--digest <hex>", "dispatched, started, result: SHA-256 of what is kept elsewhere")
+    .option("--workflow <name>", "setup: whose set-up")
+    .option("--value <text>", "setup: what it gave")
+    .option("--start-at <ms>", "started: the instant, in milliseconds since 1970", Number)
+    .option("--share <dc=cores>", "started: what a datacenter gets; repeat", listed)
+    .option("--permille <n>", "scaled: of the plan; 1000 is as planned", Number)
+    .option("--bytes <n>", "result: size of what the digest names", Number)
+    .addHelpText("after", PUT_HELP)
+    .action((job: string | undefined, options: PutOptions) => runCommand(() => put(job, options)));
 }
 
 interface JobsOptions extends Common {
@@ -248,6 +272,19 @@ function fileOf(path: string): Buffer {
   }
 }
 
+/** Events that a person asks for: who did stays in the log. (G-19) */
+const ORDERS: readonly string[] = ["cancel", "abort", "paused", "resumed", "scaled"];
+
+function sharesOf(shares: readonly string[] | undefined): Record<string, number> | undefined {
+  if (shares === undefined) return undefined;
+  const pairs = shares.map((text) => {
+    const [dc = "", cores = ""] = text.split("=", 2);
+    if (dc === "" || !/^\d+$/.test(cores)) throw new UsageError(`--share ${text}: write DC=CORES`);
+    return [dc, Number(cores)] as const;
+  });
+  return Object.fromEntries(pairs);
+}
+
 function eventCall(job: string, options: PutOptions): PutCall {
   const { event, dc } = options;
   if (event === undefined || !EVENT_WORDS.some((word) => word === event)) {
@@ -257,12 +294,14 @@ function eventCall(job: string, options: PutOptions): PutCall {
     throw new UsageError("--dc: an event is of one datacenter");
   const id = options.eventId ?? randomUUID();
   const { workers, reason, error, timeoutType, completed, failed, ifSeq, ifFence } = options;
+  const { cores, attempt, digest, workflow, value, permille, bytes } = options;
   const said = {
     ...{ workers, reason, status: options.status, error, timeoutType, completed, failed },
-    ...{ ifSeq, ifFence },
+    ...{ ifSeq, ifFence, cores, attempt, digest, workflow, value, permille, bytes },
+    ...{ startAtMs: options.startAt, shares: sharesOf(options.share) },
   };
   const given = Object.entries({ ...said, dc: dc?.[0] }).filter(([, value]) => value !== undefined);
-  const requestor = event === "cancel" ? { requestor: clientName() } : {};
+  const requestor = ORDERS.includes(event) ? { requestor: clientName() } : {};
   const durability = options.durability.toUpperCase();
   const body = { event, eventId: id, durability, ...requestor, ...Object.fromEntries(given) };
   return { path: `/v1/jobs/${encodeURIComponent(job)}/events`, body, id };

@@ -12,6 +12,10 @@ const STATUS_COLORS = {
   FAILED: "red",
   TIMED_OUT: "red",
   CANCELLED: "yellow",
+  QUEUED: "cyan",
+  DISPATCHED: "cyan",
+  RUNNING: "blue",
+  PAUSED: "yellow",
 } as const;
 
 function text(value: unknown): string {
@@ -73,6 +77,16 @@ export function showJob(body: JsonObject): string {
     ["datacenters", ((job["assignedDcs"] ?? []) as readonly string[]).join(", ")],
     ["accepted", accepted.length === 0 ? "-" : accepted.join(", ")],
   ];
+  const run = (job["run"] ?? {}) as JsonObject;
+  const started = run["started"] as JsonObject | null | undefined;
+  if (started !== null && started !== undefined) {
+    const at = new Date(Number(started["startAtMs"])).toISOString();
+    const results = list(run["results"]).map(
+      (one) => `${text(one["dcId"])} ${text(one["finalStatus"])}`,
+    );
+    rows.push(["started", `${at}, scaled to ${Number(run["permille"]) / 10} %`]);
+    rows.push(["results", results.length === 0 ? "-" : results.join(", ")]);
+  }
   if (cancellation !== null) {
     rows.push(["cancel", `${text(cancellation["reason"])} (${text(cancellation["requestor"])})`]);
   }

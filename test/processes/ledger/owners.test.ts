@@ -102,6 +102,61 @@ describe("the jobs of a node", () => {
   });
 });
 
+describe("a run", () => {
+  it("is told step by step, and what does not follow is refused", async () => {
+    const jobId = await submit();
+    const digest = "ab".repeat(32);
+    const path = `/v1/jobs/${jobId}/events`;
+    const outcomes: unknown[] = [];
+    for (const body of [
+      { event: "queued", reason: "no cores" },
+      { event: "started", startAtMs: 1, digest, shares: { dc1: 4 } },
+      { event: "dispatched", cores: 4, digest },
+      { event: "accepted", workers: 4 },
+      { event: "setup", workflow: "buy", value: "token" },
+    ]) {
+      const answer = await ask("POST", path, body);
+      outcomes.push(answer["reason"] ?? answer["outcome"]);
+    }
+    expect(outcomes).toEqual(["applied", "NOT_ACCEPTED", "applied", "applied", "applied"]);
+    const put = ["ledger", "put", jobId, "--api", apis(), "--json", "--event"];
+    const start = [
+      "started",
+      "--start-at",
+      "1704931200000",
+      "--digest",
+      digest,
+      "--share",
+      "dc1=4",
+    ];
+    expect((await hyperscale(...put, ...start)).code).toBe(0);
+    for (const body of [
+      { event: "paused", requestor: "alice" },
+      { event: "resumed", requestor: "alice" },
+      { event: "scaled", permille: 1_500, requestor: "alice" },
+      { event: "result", digest, bytes: 99, completed: 10 },
+      { event: "complete" },
+    ]) {
+      expect(await ask("POST", path, body)).toMatchObject({ outcome: "applied" });
+    }
+    const read = await ask("GET", `/v1/jobs/${jobId}?level=strong`);
+    expect(read["job"]).toMatchObject({
+      status: "COMPLETED",
+      run: {
+        dispatched: [{ dcId: "dc1", cores: 4, digest }],
+        started: { startAtMs: 1_704_931_200_000, planDigest: digest },
+        permille: 1_500,
+        setUps: [{ workflow: "buy", value: Buffer.from("token").toString("base64") }],
+        results: [{ dcId: "dc1", digest, bytes: 99, completed: 10 }],
+      },
+    });
+    const again = JSON.parse((await hyperscale(...put, "abort", "--reason", "late")).out);
+    expect(again).toMatchObject({ outcome: "alreadyTerminal", reason: "COMPLETED" });
+    const wrong = await hyperscale(...put, "started", "--share", "dc1");
+    expect(wrong).toMatchObject({ code: 2 });
+  });
+});
+
 describe("a watcher", () => {
   it("hears of every event once and in order, whichever node is killed", async () => {
     const jobId = await submit();

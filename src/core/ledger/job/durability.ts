@@ -29,6 +29,17 @@ const EVENT_DURABILITY: Readonly<Record<JobEventKind, Durability>> = {
   JobCompleted: "GLOBAL",
   JobFailed: "GLOBAL",
   JobTimedOut: "GLOBAL",
+  JobQueued: "REGIONAL",
+  JobDispatched: "REGIONAL",
+  JobSetUpValue: "REGIONAL",
+  // After it no other datacenters may be chosen, and an abort must not be forgotten.
+  JobStarted: "GLOBAL",
+  JobAborted: "GLOBAL",
+  JobPaused: "REGIONAL",
+  JobResumed: "REGIONAL",
+  JobScaled: "REGIONAL",
+  // Whoever reported it may let go of it then.
+  JobDcResult: "GLOBAL",
 };
 
 export function atLeast(level: Durability, required: Durability): boolean {

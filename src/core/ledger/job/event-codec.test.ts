@@ -1,9 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { decodeEvent, EVENT_VERSION, encodeEvent } from "./event-codec.ts";
-import { EVENT_KINDS, EVENT_TYPES, type EventId, problemOf } from "./events.ts";
+import { EVENT_KINDS, EVENT_TYPES, type EventId, type JobEvent, problemOf } from "./events.ts";
+import { applyEvent } from "./fold.ts";
+import type { JobId } from "./job-id.ts";
+import { initialState } from "./job-state.ts";
 import { DC_ID_BYTES_MAX, EVENT_BYTES_MAX, JOB_DCS_MAX, JOB_SPEC_BYTES_MAX } from "./limits.ts";
-import { anyEvent, event, stamp } from "./testing/events.ts";
+import { decodeJobState, encodeJobState } from "./state-codec.ts";
+import { anyEvent, DIGEST, event, stamp } from "./testing/events.ts";
 
 describe("event codec", () => {
   it("has the bytes it has always had", () => {
@@ -35,8 +39,31 @@ describe("event codec", () => {
     expect([...bytes]).toEqual([2, ...fields.slice(1, at), 3, 0xac, 0x02, 7, ...fields.slice(at)]);
   });
 
-  it("numbers the kinds 1 to 8 in the order of the log's registry", () => {
-    expect(EVENT_KINDS.map((kind) => EVENT_TYPES[kind])).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  it("numbers the kinds in the order they came, without gaps", () => {
+    expect(EVENT_KINDS.map((kind) => EVENT_TYPES[kind])).toEqual(
+      EVENT_KINDS.map((_, at) => at + 1),
+    );
+  });
+
+  it.each([
+    ["JobQueued", "0d6e6f20636f7265732066726565"],
+    ["JobDispatched", "01610401DIGEST"],
+    ["JobSetUpValue", "036275790105"],
+    ["JobStarted", "8098c6aecf31DIGEST01016104"],
+    ["JobPaused", "05616c696365"],
+    ["JobResumed", "05616c696365"],
+    ["JobScaled", "dc0b05616c696365"],
+    ["JobAborted", "036e6f7705616c696365"],
+    ["JobDcResult", "016106706173736564DIGESTd2096401"],
+  ] as const)("writes the fields of %s as it always has", (kind, fields) => {
+    const hlc = stamp(0, 0, "g1");
+    const one = event(kind, { eventId: "e1" as EventId, fenceToken: 1, hlc } as never);
+    const head = `01${EVENT_TYPES[kind].toString(16).padStart(2, "0")}`;
+    const job = "1f757365312d313730343933313230303030302d6761746534322d3030303031";
+    const digest = Buffer.from(DIGEST).toString("hex");
+    expect(Buffer.from(encodeEvent(one)).toString("hex")).toBe(
+      `${head}${job}026531010000026731${fields.replace("DIGEST", digest)}`,
+    );
   });
 
   it("gives back every event, and one event has one encoding", () => {
@@ -70,7 +97,7 @@ describe("event codec", () => {
         return cut % 3 === 0 ? bytes.subarray(0, cut) : bytes;
       });
     const noise = fc.uint8Array({ maxLength: 64 }).map((bytes) => {
-      if (bytes.length > 1) bytes.set([EVENT_VERSION, (bytes[1] ?? 0) % 9]);
+      if (bytes.length > 1) bytes.set([EVENT_VERSION, (bytes[1] ?? 0) % 18]);
       return bytes;
     });
     fc.assert(
@@ -98,8 +125,41 @@ describe("event codec", () => {
       problem: "1 bytes too many",
     });
     expect(changed(0, 3)).toBe("event version 3; this build reads 1 and 2");
-    expect(changed(1, 9)).toBe("unknown event type 9");
+    expect(changed(1, 18)).toBe("unknown event type 18");
     expect(decodeEvent(new Uint8Array(EVENT_BYTES_MAX + 1)).ok).toBe(false);
+  });
+});
+
+describe("an event with extreme values", () => {
+  const extremes = [0, 1, 2 ** 31, 2 ** 32, 2 ** 48, 2 ** 53 - 1];
+
+  it.each(EVENT_KINDS)("%s is taken as it is or refused by name, one number at a time", (kind) => {
+    const one = event(kind) as unknown as Record<string, unknown>;
+    const numbers = Object.keys(one).filter((field) => typeof one[field] === "number");
+    for (const field of numbers) {
+      for (const value of [...extremes, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+        const changed = { ...one, [field]: value } as unknown as JobEvent;
+        const problem = problemOf(changed);
+        if (problem !== null) expect(problem).toMatch(new RegExp(`^${field}: `));
+        else expect(decodeEvent(encodeEvent(changed))).toEqual({ ok: true, value: changed });
+      }
+    }
+  });
+
+  it.each(EVENT_KINDS)("%s folds in any state without harm", (kind) => {
+    const largest = Number.MAX_SAFE_INTEGER;
+    const one = event(kind) as unknown as Record<string, unknown>;
+    const counts = ["workerCount", "cores", "attempt", "bytes", "completed", "failed"];
+    const large = Object.fromEntries(
+      counts.filter((name) => name in one).map((name) => [name, largest]),
+    );
+    let state = initialState(one["jobId"] as JobId);
+    for (const first of EVENT_KINDS) {
+      state = applyEvent(state, event(first), state.appliedSeq + 1).state;
+      const next = { ...event(kind), ...large } as JobEvent;
+      const { state: after } = applyEvent(state, next, state.appliedSeq + 1);
+      expect(decodeJobState(encodeJobState(after))).toEqual({ ok: true, value: after });
+    }
   });
 });
 

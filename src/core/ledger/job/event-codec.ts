@@ -25,6 +25,7 @@ import {
 } from "./events.ts";
 import type { JobId } from "./job-id.ts";
 import * as limits from "./limits.ts";
+import { readRunBody, writeRunBody } from "./run-event-codec.ts";
 
 export const EVENT_VERSION = 1;
 const CONDITIONAL_VERSION = 2;
@@ -100,6 +101,8 @@ function writeBody(writer: ByteWriter, event: JobEvent): void {
       writer.text(event.timeoutType);
       writeOptionalHlc(writer, event.lastProgressHlc);
       return;
+    default:
+      writeRunBody(writer, event);
   }
 }
 
@@ -157,6 +160,8 @@ function readEvent(reader: ByteReader, kind: JobEventKind, conditional: boolean)
       const timeoutType = reader.text(limits.TIMEOUT_TYPE_BYTES_MAX);
       return { kind, ...head, timeoutType, lastProgressHlc: readOptionalHlc(reader) };
     }
+    default:
+      return { ...head, ...readRunBody(reader, kind) };
   }
 }
 

@@ -1,15 +1,18 @@
 /**
- * The eight events a job's history is made of. A stored event is never rewritten; the state of a job is
- * the fold of its events in log order (`fold.ts`). (EVT-1)
+ * The events a job's history is made of. A stored event is never rewritten; the state of a job is the fold
+ * of its events in log order (`fold.ts`). (EVT-1)
  *
- *     JobCreated ── JobAccepted per datacenter ── JobCompleted | JobFailed | JobTimedOut
- *          └── JobCancellationRequested ── JobCancellationAcked per datacenter
+ *     JobCreated ─ JobQueued ─ JobDispatched ─ JobAccepted ─ JobStarted ─ JobDcResult ─ JobCompleted
+ *          │                                                 └ JobPaused, JobResumed, JobScaled
+ *          ├── JobFailed, JobTimedOut
+ *          └── JobCancellationRequested or JobAborted ── JobCancellationAcked per datacenter
  *
  * Every event carries its job, an id of its own (a second event with that id changes nothing, EVT-2), the
  * fence token of whoever wrote it, and its time. `JobProgressReported` belongs to the data plane: it may
  * be kept locally and never enters the replicated log (EVT-3).
  */
 
+import { assertNever } from "../../base/assert.ts";
 import type { Brand } from "../../base/brand.ts";
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { HLC_LOGICAL_MAX, HLC_WALL_MS_MAX, type Hlc } from "../../base/hlc.ts";
@@ -83,6 +86,93 @@ interface JobTimedOut extends EventHead {
   readonly lastProgressHlc: Hlc | null;
 }
 
+/** There is no room for it now; what was reserved for it is given back. */
+interface JobQueued extends EventHead {
+  readonly kind: "JobQueued";
+  readonly reason: string;
+}
+
+/** A datacenter was asked to reserve cores and to prepare; nothing runs yet. */
+export interface JobDispatched extends EventHead {
+  readonly kind: "JobDispatched";
+  readonly dcId: string;
+  readonly cores: number;
+  /** How often this datacenter was asked, from 1. */
+  readonly attempt: number;
+  /** Of what it was given to run. */
+  readonly digest: Uint8Array;
+}
+
+/** What the set-up of a workflow gave; once per workflow of a job. */
+export interface JobSetUpValue extends EventHead {
+  readonly kind: "JobSetUpValue";
+  readonly workflow: string;
+  readonly value: Uint8Array;
+}
+
+export interface Share {
+  readonly dcId: string;
+  readonly cores: number;
+}
+
+/** From here on the datacenters are these: load begins at the instant. */
+export interface JobStarted extends EventHead {
+  readonly kind: "JobStarted";
+  /** Wall-clock milliseconds. */
+  readonly startAtMs: number;
+  /** Of the plan that the shares are parts of. */
+  readonly planDigest: Uint8Array;
+  readonly shares: readonly Share[];
+}
+
+interface JobPaused extends EventHead {
+  readonly kind: "JobPaused";
+  readonly requestor: string;
+}
+
+interface JobResumed extends EventHead {
+  readonly kind: "JobResumed";
+  readonly requestor: string;
+}
+
+export interface JobScaled extends EventHead {
+  readonly kind: "JobScaled";
+  /** Of the plan: 1,000 is as planned. */
+  readonly permille: number;
+  readonly requestor: string;
+}
+
+/** Like a cancellation, without grace: what runs is ended at once. */
+export interface JobAborted extends EventHead {
+  readonly kind: "JobAborted";
+  readonly reason: string;
+  readonly requestor: string;
+}
+
+/** A datacenter is done. Its figures are kept elsewhere, under their digest. */
+export interface JobDcResult extends EventHead {
+  readonly kind: "JobDcResult";
+  readonly dcId: string;
+  readonly finalStatus: string;
+  readonly digest: Uint8Array;
+  /** Of what the digest names. */
+  readonly bytes: number;
+  readonly completed: number;
+  readonly failed: number;
+}
+
+/** What is said between a job's creation and its end by whoever runs it. */
+export type RunEvent =
+  | JobQueued
+  | JobDispatched
+  | JobSetUpValue
+  | JobStarted
+  | JobPaused
+  | JobResumed
+  | JobScaled
+  | JobAborted
+  | JobDcResult;
+
 export type JobEvent =
   | JobCreated
   | JobAccepted
@@ -91,11 +181,12 @@ export type JobEvent =
   | JobCancellationAcked
   | JobCompleted
   | JobFailed
-  | JobTimedOut;
+  | JobTimedOut
+  | RunEvent;
 
 export type JobEventKind = JobEvent["kind"];
 
-/** The record types 1 to 8 of the log. Numbers are never used again for something else. */
+/** The numbers of events on disk and on the wire, without gaps. Never used again for something else. */
 export const EVENT_TYPES: Readonly<Record<JobEventKind, number>> = {
   JobCreated: 1,
   JobAccepted: 2,
@@ -105,6 +196,15 @@ export const EVENT_TYPES: Readonly<Record<JobEventKind, number>> = {
   JobCompleted: 6,
   JobFailed: 7,
   JobTimedOut: 8,
+  JobQueued: 9,
+  JobDispatched: 10,
+  JobSetUpValue: 11,
+  JobStarted: 12,
+  JobPaused: 13,
+  JobResumed: 14,
+  JobScaled: 15,
+  JobAborted: 16,
+  JobDcResult: 17,
 };
 
 export const EVENT_KINDS = Object.keys(EVENT_TYPES) as readonly JobEventKind[];
@@ -150,7 +250,8 @@ function problemOfBody(event: JobEvent): string | null {
   switch (event.kind) {
     case "JobCreated":
       return (
-        bytesProblem("spec", event.spec, limits.JOB_SPEC_BYTES_MAX) ?? dcsProblem(event.assignedDcs)
+        bytesProblem("spec", event.spec, limits.JOB_SPEC_BYTES_MAX) ??
+        namesProblem("assignedDcs", event.assignedDcs)
       );
     case "JobAccepted":
       return dcProblem("dcId", event.dcId) ?? countProblem("workerCount", event.workerCount);
@@ -185,7 +286,78 @@ function problemOfBody(event: JobEvent): string | null {
         textProblem("timeoutType", event.timeoutType, 0, limits.TIMEOUT_TYPE_BYTES_MAX) ??
         (event.lastProgressHlc && hlcProblem("lastProgressHlc", event.lastProgressHlc))
       );
+    default:
+      return problemOfRun(event);
   }
+}
+
+function problemOfRun(event: RunEvent): string | null {
+  switch (event.kind) {
+    case "JobQueued":
+      return textProblem("reason", event.reason, 0, limits.REASON_BYTES_MAX);
+    case "JobDispatched":
+      return (
+        dcProblem("dcId", event.dcId) ??
+        countProblem("cores", event.cores) ??
+        countProblem("attempt", event.attempt) ??
+        digestProblem("digest", event.digest)
+      );
+    case "JobSetUpValue":
+      return (
+        textProblem("workflow", event.workflow, 1, limits.WORKFLOW_NAME_BYTES_MAX) ??
+        bytesProblem("value", event.value, limits.SET_UP_VALUE_BYTES_MAX)
+      );
+    case "JobStarted":
+      return (
+        countProblem("startAtMs", event.startAtMs, HLC_WALL_MS_MAX) ??
+        digestProblem("planDigest", event.planDigest) ??
+        sharesProblem(event.shares)
+      );
+    case "JobPaused":
+    case "JobResumed":
+      return requestorProblem(event);
+    case "JobScaled":
+      return (
+        countProblem("permille", event.permille, limits.PERMILLE_MAX) ?? requestorProblem(event)
+      );
+    case "JobAborted":
+      return (
+        textProblem("reason", event.reason, 0, limits.REASON_BYTES_MAX) ?? requestorProblem(event)
+      );
+    case "JobDcResult":
+      return (
+        dcProblem("dcId", event.dcId) ??
+        textProblem("finalStatus", event.finalStatus, 0, limits.FINAL_STATUS_BYTES_MAX) ??
+        digestProblem("digest", event.digest) ??
+        countProblem("bytes", event.bytes) ??
+        countProblem("completed", event.completed) ??
+        countProblem("failed", event.failed)
+      );
+    default:
+      return assertNever(event);
+  }
+}
+
+function requestorProblem({ requestor }: { readonly requestor: string }): string | null {
+  return textProblem("requestor", requestor, 0, limits.REQUESTOR_BYTES_MAX);
+}
+
+function digestProblem(field: string, digest: Uint8Array): string | null {
+  if (digest.length === limits.DIGEST_BYTES) return null;
+  return `${field}: ${digest.length} bytes where a SHA-256 has ${limits.DIGEST_BYTES}`;
+}
+
+function sharesProblem(shares: readonly Share[]): string | null {
+  const problem = namesProblem(
+    "shares",
+    shares.map(({ dcId }) => dcId),
+  );
+  if (problem !== null) return problem;
+  for (const { cores } of shares) {
+    const wrong = countProblem("shares.cores", cores);
+    if (wrong !== null) return wrong;
+  }
+  return null;
 }
 
 function hlcProblem(field: string, hlc: Hlc): string | null {
@@ -196,14 +368,14 @@ function hlcProblem(field: string, hlc: Hlc): string | null {
   );
 }
 
-function dcsProblem(dcs: readonly string[]): string | null {
-  if (dcs.length === 0) return "assignedDcs: at least one datacenter must be named";
+function namesProblem(field: string, dcs: readonly string[]): string | null {
+  if (dcs.length === 0) return `${field}: at least one datacenter must be named`;
   if (dcs.length > limits.JOB_DCS_MAX) {
-    return `assignedDcs: ${dcs.length} where at most ${limits.JOB_DCS_MAX} are allowed`;
+    return `${field}: ${dcs.length} where at most ${limits.JOB_DCS_MAX} are allowed`;
   }
-  if (new Set(dcs).size !== dcs.length) return "assignedDcs: a datacenter is named twice";
+  if (new Set(dcs).size !== dcs.length) return `${field}: a datacenter is named twice`;
   for (const dc of dcs) {
-    const problem = dcProblem("assignedDcs", dc);
+    const problem = dcProblem(field, dc);
     if (problem !== null) return problem;
   }
   return null;

@@ -309,9 +309,11 @@ describe("a state of the version before", () => {
     expect(state).toMatchObject({ appliedSeq: 2, changedSeq: 1 });
     // seq + 1 is 3 and changed + 1 is 2, before 32 bytes of chain.
     const at = bytes.findIndex((_, i) => bytes[i] === 3 && sameAt(bytes, i + 2, state.chain));
-    // At the end stands how many events were forgotten.
-    const before = Uint8Array.of(1, ...bytes.slice(1, at + 1), ...bytes.slice(at + 2, -1));
+    // At the end stand how many events were forgotten, in one byte, and a job that does not run, in seven.
+    const before = Uint8Array.of(1, ...bytes.slice(1, at + 1), ...bytes.slice(at + 2, -8));
     expect(decodeJobState(before)).toEqual({ ok: true, value: state });
+    const third = Uint8Array.of(3, ...bytes.slice(1, -7));
+    expect(decodeJobState(third)).toEqual({ ok: true, value: state });
   });
 });
 
@@ -340,8 +342,8 @@ describe("state codec", () => {
     for (let cut = 0; cut < bytes.length; cut++) {
       expect(decodeJobState(bytes.subarray(0, cut)).ok).toBe(false);
     }
-    expect(decodeJobState(new Uint8Array([4]))).toMatchObject({
-      problem: "state version 4; this build reads 1, 2, 3",
+    expect(decodeJobState(new Uint8Array([5]))).toMatchObject({
+      problem: "state version 5; this build reads 1, 2, 3, 4",
     });
     expect(decodeJobState(new Uint8Array([...bytes, 1]))).toMatchObject({
       problem: "1 bytes too many",

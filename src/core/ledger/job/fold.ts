@@ -1,12 +1,16 @@
 /**
  * The state of a job as the fold of its committed events, the same on every replica. (EVT-1, EVT-4)
  *
- *                 Accepted          Completed
- *     CREATED ────────────> ACCEPTED ───────> COMPLETED
- *        │  Failed, TimedOut   │
- *        ├─────────────────────┴────────────> FAILED, TIMED_OUT
- *        │ CancellationRequested
- *        └──────────> CANCELLING ───────────> CANCELLED      all datacenters acked, or completed, or timed out
+ *         Queued      Dispatched      Accepted      Started      Paused
+ *     CREATED ─> QUEUED ──> DISPATCHED ──> ACCEPTED ──> RUNNING <──────> PAUSED
+ *        │                                    └─────┬──────┴───────────────┘
+ *        │                                          ├─ Completed ─────> COMPLETED
+ *        ├─ Failed, TimedOut, at any time ──────────┴─────────────────> FAILED, TIMED_OUT
+ *        └─ CancellationRequested, Aborted ──> CANCELLING ────────────> CANCELLED
+ *                                              all datacenters acked, or completed, or timed out
+ *
+ * Steps between may be left out up to ACCEPTED, and a job may be queued again until it has started; what
+ * the events of a run do is judged in `run-fold.ts`.
  *
  * Total: every event has an outcome in every state. An illegal one is remembered as rejected with its
  * reason and changes nothing else. A terminal status never changes. Once a cancel is committed nothing
@@ -18,10 +22,10 @@
  * (seq, chain) have folded the same history. (AE-3)
  */
 
-import { assert, assertNever } from "../../base/assert.ts";
+import { assert } from "../../base/assert.ts";
 import { compareHlc, type Hlc } from "../../base/hlc.ts";
 import { sha256 } from "../../base/sha256.ts";
-import { type ConditionFailure, failureAt } from "./condition.ts";
+import { failureAt } from "./condition.ts";
 import { encodeEvent } from "./event-codec.ts";
 import type {
   JobAccepted,
@@ -32,7 +36,6 @@ import type {
 } from "./events.ts";
 import { isForgotten, isFull } from "./forgotten.ts";
 import {
-  type AcceptedDc,
   type Cancellation,
   CHAIN_BYTES,
   isTerminal,
@@ -41,29 +44,9 @@ import {
   type JobStatus,
 } from "./job-state.ts";
 import { JOB_DCS_MAX } from "./limits.ts";
+import { judgeRun } from "./run-fold.ts";
 import { addToTrail, findInTrail, type TrailEntry } from "./trail.ts";
-
-type RejectReason =
-  | ConditionFailure
-  | "JOB_ABSENT"
-  | "ALREADY_CREATED"
-  | "NOT_CANCELLING"
-  | "NOT_ACCEPTED"
-  | "DATA_PLANE_EVENT"
-  | "TOO_MANY_DCS"
-  | "TOO_MANY_EVENTS"
-  | "OTHER_JOB";
-
-export type EventOutcome =
-  | { readonly kind: "applied" }
-  | { readonly kind: "noop" }
-  /** A repetition; `first` says what the event did when it came. */
-  | { readonly kind: "duplicate"; readonly first: TrailEntry }
-  | { readonly kind: "rejected"; readonly reason: RejectReason }
-  /** A repetition of an event so old that what became of it is not known any more. */
-  | { readonly kind: "repeated" }
-  /** A cancel of a job that has ended: recorded, and the caller is told. */
-  | { readonly kind: "alreadyTerminal"; readonly status: JobStatus };
+import { applied, type EventOutcome, isNewer, NOOP, rejected, type Verdict } from "./verdict.ts";
 
 interface Applied {
   readonly state: JobState;
@@ -109,6 +92,7 @@ export function applyEvent(
       spec: change.spec ?? state.spec,
       assignedDcs: change.assignedDcs ?? state.assignedDcs,
       accepted: change.accepted ?? state.accepted,
+      run: change.run ?? state.run,
       cancellation: change.cancellation ?? state.cancellation,
       end: change.end ?? state.end,
       endedAt: change.endedAt ?? state.endedAt,
@@ -149,25 +133,12 @@ function isRepeatable(kind: JobEventKind): boolean {
     case "JobCompleted":
     case "JobFailed":
     case "JobTimedOut":
+    case "JobAborted":
+    case "JobDcResult":
       return true;
     default:
       return false;
   }
-}
-
-interface Verdict {
-  readonly change: Partial<JobState>;
-  readonly outcome: Exclude<EventOutcome, { kind: "duplicate" | "repeated" }>;
-}
-
-const NOOP: Verdict = { change: {}, outcome: { kind: "noop" } };
-
-function applied(change: Partial<JobState>): Verdict {
-  return { change, outcome: { kind: "applied" } };
-}
-
-function rejected(reason: RejectReason): Verdict {
-  return { change: {}, outcome: { kind: "rejected", reason } };
 }
 
 /** The table of states and events. */
@@ -180,19 +151,20 @@ function judge(state: JobState, event: JobEvent): Verdict {
   }
   if (status === "ABSENT") return rejected("JOB_ABSENT");
   if (isTerminal(status)) {
-    if (event.kind !== "JobCancellationRequested") return NOOP;
+    const stops = event.kind === "JobCancellationRequested" || event.kind === "JobAborted";
+    if (!stops) return NOOP;
     return { change: {}, outcome: { kind: "alreadyTerminal", status } };
   }
   if (status === "CANCELLING") return judgeCancelling(state, event);
   switch (event.kind) {
     case "JobAccepted":
-      return accept(state, event, "ACCEPTED");
+      return accept(state, event, state.run.started === null ? "ACCEPTED" : status);
     case "JobCancellationRequested":
       return cancel(event);
     case "JobCancellationAcked":
       return rejected("NOT_CANCELLING");
     case "JobCompleted": {
-      if (status === "CREATED") return rejected("NOT_ACCEPTED");
+      if (state.accepted.length === 0) return rejected("NOT_ACCEPTED");
       const { finalStatus, aggregateMetrics } = event;
       return ended("COMPLETED", event.hlc, { kind: "completed", finalStatus, aggregateMetrics });
     }
@@ -205,7 +177,7 @@ function judge(state: JobState, event: JobEvent): Verdict {
       return ended("TIMED_OUT", event.hlc, { kind: "timedOut", timeoutType, lastProgressHlc });
     }
     default:
-      return assertNever(event);
+      return judgeRun(state, event);
   }
 }
 
@@ -228,7 +200,7 @@ function judgeCancelling(
     case "JobCompleted":
       return cancelled(event.hlc, []);
     default:
-      return assertNever(event);
+      return judgeRun(state, event);
   }
 }
 
@@ -252,11 +224,6 @@ function accept(state: JobState, event: JobAccepted, status: JobStatus): Verdict
     assignedDcs: isAssigned ? state.assignedDcs : [...state.assignedDcs, dcId],
     accepted: [...others, { dcId, workerCount, fenceToken, hlc }],
   });
-}
-
-function isNewer(event: JobAccepted, known: AcceptedDc): boolean {
-  if (event.fenceToken !== known.fenceToken) return event.fenceToken > known.fenceToken;
-  return compareHlc(event.hlc, known.hlc) > 0;
 }
 
 function cancel({ eventId, reason, requestor }: JobCancellationRequested): Verdict {

@@ -1,7 +1,7 @@
 /** The state of one job: what its events have made of it so far (`fold.ts` says how). */
 
 import type { Hlc } from "../../base/hlc.ts";
-import type { EventId } from "./events.ts";
+import type { EventId, Share } from "./events.ts";
 import type { JobId } from "./job-id.ts";
 import { EMPTY_TRAIL, type Trail } from "./trail.ts";
 
@@ -15,6 +15,10 @@ export const JOB_STATUSES = [
   "FAILED",
   "TIMED_OUT",
   "CANCELLED",
+  "QUEUED",
+  "DISPATCHED",
+  "RUNNING",
+  "PAUSED",
 ] as const;
 
 export type JobStatus = (typeof JOB_STATUSES)[number];
@@ -25,6 +29,62 @@ export interface AcceptedDc {
   readonly fenceToken: number;
   readonly hlc: Hlc;
 }
+
+/** Who wrote something and when: of two the higher fence, then the later time stands. */
+interface Written {
+  readonly fenceToken: number;
+  readonly hlc: Hlc;
+}
+
+export interface DispatchedDc extends Written {
+  readonly dcId: string;
+  readonly cores: number;
+  readonly attempt: number;
+  readonly digest: Uint8Array;
+}
+
+export interface DcResult extends Written {
+  readonly dcId: string;
+  readonly finalStatus: string;
+  readonly digest: Uint8Array;
+  readonly bytes: number;
+  readonly completed: number;
+  readonly failed: number;
+}
+
+export interface Started {
+  readonly startAtMs: number;
+  readonly planDigest: Uint8Array;
+  readonly shares: readonly Share[];
+}
+
+export interface SetUp {
+  readonly workflow: string;
+  readonly value: Uint8Array;
+}
+
+/** How a job is run. */
+export interface RunState {
+  /** Datacenters that were asked, since the job was last queued. */
+  readonly dispatched: readonly DispatchedDc[];
+  /** Null before the start; it never changes after. */
+  readonly started: Started | null;
+  /** Of the plan: 1,000 is as planned. */
+  readonly permille: number;
+  readonly setUps: readonly SetUp[];
+  readonly results: readonly DcResult[];
+  /** The cancellation is without grace. */
+  readonly aborted: boolean;
+}
+
+export const NO_RUN: RunState = {
+  dispatched: [],
+  started: null,
+  permille: 1_000,
+  setUps: [],
+  results: [],
+  aborted: false,
+};
 
 export interface Cancellation {
   readonly eventId: EventId;
@@ -55,6 +115,7 @@ export interface JobState {
   readonly spec: Uint8Array;
   readonly assignedDcs: readonly string[];
   readonly accepted: readonly AcceptedDc[];
+  readonly run: RunState;
   readonly cancellation: Cancellation | null;
   readonly end: JobEnd | null;
   /** When the job ended; null while it lives. */
@@ -80,6 +141,7 @@ export function initialState(jobId: JobId): JobState {
     spec: new Uint8Array(0),
     assignedDcs: [],
     accepted: [],
+    run: NO_RUN,
     cancellation: null,
     end: null,
     endedAt: null,

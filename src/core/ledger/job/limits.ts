@@ -21,6 +21,17 @@ export const AGGREGATE_METRICS_BYTES_MAX = 65_536;
 /** Datacenters of one job, assigned and joined. */
 export const JOB_DCS_MAX = 256;
 
+/** What a set-up gives to all who run its workflow. */
+export const SET_UP_VALUE_BYTES_MAX = 65_536;
+/** Of all set-up values of one job together. */
+export const SET_UP_BYTES_MAX = 262_144;
+export const SET_UPS_MAX = 64;
+export const WORKFLOW_NAME_BYTES_MAX = 128;
+/** SHA-256, of what is kept elsewhere. */
+export const DIGEST_BYTES = 32;
+/** A run scaled to a hundred times its plan. */
+export const PERMILLE_MAX = 100_000;
+
 /** An event with everything at its limit, and room for its numbers. */
 export const EVENT_BYTES_MAX =
   JOB_SPEC_BYTES_MAX + JOB_DCS_MAX * (DC_ID_BYTES_MAX + 2) + NODE_ID_BYTES_MAX + 4_096;
@@ -32,6 +43,8 @@ export const TRAIL_EVENTS_MAX = 1_024;
  * but its end: what a run reports every second does not belong here. (EVT-3)
  */
 export const FORGOTTEN_EVENTS_MAX = 65_536;
-/** A snapshot of one job: its description, its datacenters (assigned, accepted, acked), its events. */
+/** How one datacenter was dispatched to, what it started with, what it gave. */
+const RUN_BYTES_MAX = SET_UP_BYTES_MAX + SET_UPS_MAX * 256 + JOB_DCS_MAX * 768;
+/** A snapshot of one job: its description, its datacenters (assigned, accepted, acked), its run and events. */
 export const JOB_STATE_BYTES_MAX =
-  2 * EVENT_BYTES_MAX + TRAIL_EVENTS_MAX * 256 + FORGOTTEN_EVENTS_MAX * 8;
+  2 * EVENT_BYTES_MAX + RUN_BYTES_MAX + TRAIL_EVENTS_MAX * 256 + FORGOTTEN_EVENTS_MAX * 8;

@@ -12,13 +12,19 @@ import { levelReached, type Placement, placeReplicas, quorumOf, type Site } from
 const levels = Object.keys(DURABILITY_LEVELS) as Durability[];
 
 describe("durability of events", () => {
-  it("is GLOBAL but for acceptance and progress (DUR-1, DUR-3)", () => {
+  it("is GLOBAL for what begins and ends a job, less for what can be asked again (DUR-1, DUR-3)", () => {
     const lower = EVENT_KINDS.map((kind) => [kind, durabilityOfEvent(kind)]).filter(
       ([, level]) => level !== "GLOBAL",
     );
     expect(lower).toEqual([
       ["JobAccepted", "REGIONAL"],
       ["JobProgressReported", "LOCAL"],
+      ["JobQueued", "REGIONAL"],
+      ["JobDispatched", "REGIONAL"],
+      ["JobSetUpValue", "REGIONAL"],
+      ["JobPaused", "REGIONAL"],
+      ["JobResumed", "REGIONAL"],
+      ["JobScaled", "REGIONAL"],
     ]);
   });
 

@@ -3,7 +3,7 @@
  * state folds on exactly as the original would: trail and chain are part of it.
  *
  *     version · jobId · status · spec · assigned · accepted · cancellation? · end? · endedAt?
- *     · fence · hlc? · seq + 1 · changed + 1 · chain · trail · forgotten
+ *     · fence · hlc? · seq + 1 · changed + 1 · chain · trail · forgotten · run
  */
 
 import { assert } from "../../base/assert.ts";
@@ -27,8 +27,10 @@ import {
   JOB_STATUSES,
   type JobEnd,
   type JobState,
+  NO_RUN,
 } from "./job-state.ts";
 import * as limits from "./limits.ts";
+import { readRun, writeRun } from "./run-state-codec.ts";
 import {
   addToTrail,
   CHUNK_EVENTS,
@@ -39,10 +41,14 @@ import {
   trailEntries,
 } from "./trail.ts";
 
-/** Version 1 did not have the place of the last change; the trail gives it. Version 2 forgot old events. */
-const JOB_STATE_VERSION = 3;
+/**
+ * Version 1 did not have the place of the last change; the trail gives it. Version 2 forgot old events.
+ * Version 3 knew of no runs.
+ */
+const JOB_STATE_VERSION = 4;
 const FIRST_VERSION = 1;
-const VERSIONS = [FIRST_VERSION, 2, JOB_STATE_VERSION];
+const FORGETFUL_VERSION = 2;
+const VERSIONS = [FIRST_VERSION, FORGETFUL_VERSION, 3, JOB_STATE_VERSION];
 
 const OUTCOMES: readonly TrailOutcome[] = ["applied", "noop", "rejected", "alreadyTerminal"];
 const ENDS: readonly JobEnd["kind"][] = ["completed", "failed", "timedOut", "cancelled"];
@@ -71,6 +77,7 @@ export function encodeJobState(state: JobState): Uint8Array {
   writer.varint(state.changedSeq + 1);
   writer.raw(state.chain);
   writeTrail(writer, state.trail);
+  writeRun(writer, state.run);
   assert(writer.length <= limits.JOB_STATE_BYTES_MAX, "a job's state is within its limit");
   return writer.take();
 }
@@ -156,6 +163,7 @@ function readState(reader: ByteReader, version: number): JobState {
     changedSeq: version === FIRST_VERSION ? -1 : reader.varint() - 1,
     chain: reader.raw(CHAIN_BYTES).slice(),
     trail: readTrail(reader, version),
+    run: version < JOB_STATE_VERSION ? NO_RUN : readRun(reader),
   };
   return version === FIRST_VERSION ? { ...state, changedSeq: lastChange(state.trail) } : state;
 }
@@ -223,7 +231,7 @@ function readTrail(reader: ByteReader, version: number): Trail {
   if (count > limits.TRAIL_EVENTS_MAX) reader.fail(`a trail of ${count} is too long`);
   let trail = EMPTY_TRAIL;
   for (let i = 0; i < count && !reader.failed; i++) trail = addToTrail(trail, readEntry(reader));
-  return version < JOB_STATE_VERSION ? trail : { ...trail, forgotten: readForgotten(reader) };
+  return version <= FORGETFUL_VERSION ? trail : { ...trail, forgotten: readForgotten(reader) };
 }
 
 /** In the chunks that they were forgotten in, so that the blocks become the same. */

@@ -4,12 +4,13 @@ import type { GroupSnapshot, LogEntry } from "../group/messages.ts";
 import { type Condition, type ConditionFailure, failureForever } from "../job/condition.ts";
 import { decodeEvent } from "../job/event-codec.ts";
 import type { EventId, JobEvent } from "../job/events.ts";
-import { advanceSeq, applyEvent, type EventOutcome } from "../job/fold.ts";
+import { advanceSeq, applyEvent } from "../job/fold.ts";
 import { isForgotten } from "../job/forgotten.ts";
 import type { JobId } from "../job/job-id.ts";
 import { initialState, type JobState } from "../job/job-state.ts";
 import { decodeJobState, encodeJobState } from "../job/state-codec.ts";
 import { findInTrail } from "../job/trail.ts";
+import type { EventOutcome } from "../job/verdict.ts";
 import type { Outcome } from "./application.ts";
 import type { NodeRules } from "./rules.ts";
 

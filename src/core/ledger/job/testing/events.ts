@@ -5,8 +5,15 @@ import { encodeUtf8 } from "../../../base/bytes.ts";
 import { HLC_LOGICAL_MAX, HLC_WALL_MS_MAX, type Hlc } from "../../../base/hlc.ts";
 import { nodeId } from "../../../base/ids.ts";
 import type { Condition } from "../condition.ts";
-import { type EventId, isReplicated, type JobEvent, type JobEventKind } from "../events.ts";
+import {
+  type EventId,
+  isReplicated,
+  type JobEvent,
+  type JobEventKind,
+  type RunEvent,
+} from "../events.ts";
 import type { JobId } from "../job-id.ts";
+import { PERMILLE_MAX } from "../limits.ts";
 
 export const JOB = "use1-1704931200000-gate42-00001" as JobId;
 
@@ -14,7 +21,44 @@ export function stamp(wallMs: number, logical = 0, node = "gate42"): Hlc {
   return { wallMs, logical, node: nodeId(node) };
 }
 
+/** Any 32 bytes. */
+export const DIGEST = Uint8Array.from({ length: 32 }, (_, at) => at * 7);
+
 let made = 0;
+
+type Bodies = { readonly [Name in JobEventKind]: Extract<JobEvent, { kind: Name }> };
+
+function runBodies(
+  head: Pick<JobEvent, "jobId" | "eventId" | "fenceToken" | "hlc">,
+): Pick<Bodies, RunEvent["kind"]> {
+  return {
+    JobQueued: { ...head, kind: "JobQueued", reason: "no cores free" },
+    JobDispatched: {
+      ...head,
+      kind: "JobDispatched",
+      dcId: "a",
+      cores: 4,
+      attempt: 1,
+      digest: DIGEST,
+    },
+    JobSetUpValue: { ...head, kind: "JobSetUpValue", workflow: "buy", value: new Uint8Array([5]) },
+    JobStarted: {
+      ...head,
+      kind: "JobStarted",
+      startAtMs: 1_704_931_200_000,
+      planDigest: DIGEST,
+      shares: [{ dcId: "a", cores: 4 }],
+    },
+    JobPaused: { ...head, kind: "JobPaused", requestor: "alice" },
+    JobResumed: { ...head, kind: "JobResumed", requestor: "alice" },
+    JobScaled: { ...head, kind: "JobScaled", permille: 1_500, requestor: "alice" },
+    JobAborted: { ...head, kind: "JobAborted", reason: "now", requestor: "alice" },
+    JobDcResult: {
+      ...{ ...head, kind: "JobDcResult", dcId: "a", finalStatus: "passed", digest: DIGEST },
+      ...{ bytes: 1_234, completed: 100, failed: 1 },
+    },
+  };
+}
 
 /** An event of the kind with a fresh id; anything may be given to replace a field. */
 export function event<Kind extends JobEventKind>(
@@ -28,9 +72,7 @@ export function event<Kind extends JobEventKind>(
     fenceToken: 1,
     hlc: stamp(1_000 + made),
   };
-  const bodies: {
-    readonly [Name in JobEventKind]: Omit<Extract<JobEvent, { kind: Name }>, never>;
-  } = {
+  const bodies: Bodies = {
     JobCreated: {
       ...head,
       kind: "JobCreated",
@@ -70,6 +112,7 @@ export function event<Kind extends JobEventKind>(
       timeoutType: "idle",
       lastProgressHlc: stamp(900),
     },
+    ...runBodies(head),
   };
   return { ...bodies[kind], ...fields } as unknown as Extract<JobEvent, { kind: Kind }>;
 }
@@ -91,6 +134,8 @@ const head = {
   fenceToken: count,
   hlc,
 };
+
+const digest = fc.uint8Array({ minLength: 32, maxLength: 32 });
 
 const condition: fc.Arbitrary<Condition> = fc
   .record({ ifSeq: fc.option(count), ifFence: fc.option(count) })
@@ -138,6 +183,38 @@ const anyUnconditional: fc.Arbitrary<JobEvent> = fc.oneof(
     ...head,
     timeoutType: text(64),
     lastProgressHlc: fc.option(hlc),
+  }),
+  fc.record({ kind: fc.constant("JobQueued" as const), ...head, reason: text(100) }),
+  fc.record({
+    kind: fc.constant("JobDispatched" as const),
+    ...{ ...head, dcId: dc, cores: count, attempt: count, digest },
+  }),
+  fc.record({
+    kind: fc.constant("JobSetUpValue" as const),
+    ...{ ...head, workflow: name, value: bytes },
+  }),
+  fc.record({
+    kind: fc.constant("JobStarted" as const),
+    ...{ ...head, startAtMs: fc.nat({ max: HLC_WALL_MS_MAX }), planDigest: digest },
+    shares: fc.uniqueArray(fc.record({ dcId: dc, cores: count }), {
+      minLength: 1,
+      selector: ({ dcId }) => dcId,
+    }),
+  }),
+  fc.record({ kind: fc.constant("JobPaused" as const), ...head, requestor: text(100) }),
+  fc.record({ kind: fc.constant("JobResumed" as const), ...head, requestor: text(100) }),
+  fc.record({
+    kind: fc.constant("JobScaled" as const),
+    ...{ ...head, permille: fc.nat(PERMILLE_MAX), requestor: text(100) },
+  }),
+  fc.record({
+    kind: fc.constant("JobAborted" as const),
+    ...{ ...head, reason: text(100), requestor: text(100) },
+  }),
+  fc.record({
+    kind: fc.constant("JobDcResult" as const),
+    ...{ ...head, dcId: dc, finalStatus: text(64), digest },
+    ...{ bytes: count, completed: count, failed: count },
   }),
 );
 
