@@ -72,6 +72,23 @@ describe("hyperscale new", () => {
     expect(output).toContain("cannot write wall/flow.ts");
   });
 
+  it("writes a project where there is none, and leaves one alone that is there", async () => {
+    expect(await run("load/flow.ts")).toBe(0);
+    expect(output).toContain(
+      "Beside it package.json and tsconfig.json. First: npm install --prefix load",
+    );
+    const made = JSON.parse(readFileSync("load/package.json", "utf8"));
+    expect(made).toMatchObject({ name: "load", type: "module", private: true });
+    // Of a checkout: from where it lies.
+    expect(made.devDependencies.hyperscale).toBe(`file:${root.replace(/\/$/, "")}`);
+    output = "";
+    expect(await run("load/deep/second.ts")).toBe(0);
+    expect(existsSync("load/deep/package.json")).toBe(false);
+    expect(output).not.toContain("npm install");
+    expect(await run("plain/flow.mjs")).toBe(0);
+    expect(existsSync("plain/tsconfig.json")).toBe(false);
+  });
+
   it("writes JavaScript without types for a .js file", async () => {
     await run("flow.mjs", "--template", "login");
     expect(spawnSync(process.execPath, ["--check", "flow.mjs"]).status).toBe(0);

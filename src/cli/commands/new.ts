@@ -1,10 +1,12 @@
-/** `hyperscale new [file]`: a first workflow that runs against the bundled demo target. */
+/** `hyperscale new [file]`: a first workflow that runs against the bundled demo target, in a project that finds us. */
 
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
-import { basename, dirname, extname, relative, resolve } from "node:path";
+import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { type Command, Option } from "commander";
 import { errorText } from "../../core/base/error-text.ts";
+import { packageVersion } from "../../runner/version.ts";
+import { projectFiles } from "../new/project.ts";
 import { TEMPLATE_NAMES, type TemplateName, templates } from "../new/templates.ts";
 
 interface NewFlags {
@@ -23,8 +25,8 @@ export function registerNew(program: Command): void {
     .summary("write a first workflow that runs against the bundled demo target")
     .description(
       "Writes a workflow that runs as it stands against the bundled demo target, never\n" +
-        "against a stranger's site. Asks for a template only when none is named, and only\n" +
-        "in a terminal.",
+        "against a stranger's site; outside a project also a package.json and a tsconfig.json.\n" +
+        "Asks for a template only when none is named, and only in a terminal.",
     )
     .argument("[file]", "file to write, .ts or .js", DEFAULT_FILE)
     .addOption(
@@ -61,22 +63,36 @@ async function write(given: string, flags: NewFlags): Promise<string | null> {
   const template = flags.template ?? (await askTemplate());
   const name = basename(file, extension).replace(/[^\w -]/g, "-");
   const text = templates[template].text(name, extension.endsWith("ts"));
+  const folder = dirname(resolve(file));
+  const around = projectFiles(folder, basename(file), packageVersion());
   try {
-    mkdirSync(dirname(resolve(file)), { recursive: true });
+    mkdirSync(folder, { recursive: true });
     writeFileSync(file, text, { flag: flags.force === true ? "w" : "wx" });
+    // What is there belongs to somebody.
+    for (const one of around)
+      if (!existsSync(join(folder, one.name))) writeFileSync(join(folder, one.name), one.text);
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : undefined;
     if (code === "EEXIST" && existsSync(file)) return exists;
     return `cannot write ${file}: ${errorText(error)}`;
   }
   const shown = relative(process.cwd(), file) || file;
+  const beside = around.map((one) => one.name).join(" and ");
+  const project = relative(process.cwd(), folder) || ".";
+  const install = project === "." ? "npm install" : `npm install --prefix ${quoted(project)}`;
   process.stdout.write(
-    `Wrote ${shown}: ${templates[template].shows}.\n\n` +
-      "Next, in two terminals:\n" +
+    `Wrote ${shown}: ${templates[template].shows}.\n` +
+      (beside === "" ? "" : `Beside it ${beside}. First: ${install}\n`) +
+      "\nNext, in two terminals:\n" +
       "  npx hyperscale demo-target\n" +
-      `  npx hyperscale run ${/\s/.test(shown) ? JSON.stringify(shown) : shown}\n`,
+      `  npx hyperscale run ${quoted(shown)}\n`,
   );
   return null;
+}
+
+/** As a shell wants it. */
+function quoted(path: string): string {
+  return /\s/.test(path) ? JSON.stringify(path) : path;
 }
 
 async function askTemplate(): Promise<TemplateName> {
