@@ -8,6 +8,7 @@ import { errorText } from "../core/base/error-text.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../host/exit-codes.ts";
 import { RunError } from "../runner/errors.ts";
 import { packageVersion } from "../runner/version.ts";
+import { complain } from "./print.ts";
 
 type Register = (program: Command) => void;
 
@@ -139,7 +140,7 @@ function explain(error: unknown): number {
   // Commander has already said what is wrong with the arguments.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   const debug = process.env["HYPERSCALE_DEBUG"] !== undefined && error instanceof Error;
-  process.stderr.write(`hyperscale: ${debug ? error.stack : errorText(error)}\n`);
+  complain(`hyperscale: ${debug ? error.stack : errorText(error)}`);
   return error instanceof RunError ? error.exitCode : EXIT_FAILURE;
 }
 

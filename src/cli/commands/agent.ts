@@ -19,6 +19,7 @@ import type { AgentEvent } from "../../tiers/agent/events.ts";
 import { AgentServer } from "../../tiers/agent/server.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { listed } from "../option-values.ts";
+import { complain } from "../print.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 
@@ -72,7 +73,7 @@ export function registerAgent(program: Command): void {
       const lists = { join: [], dns: [], voters: [], insecurePlaintext: false };
       const read = readAgentConfig({ ...lists, ...given }, process.env);
       if (!read.ok) {
-        for (const problem of read.problems) process.stderr.write(`hyperscale agent: ${problem}\n`);
+        for (const problem of read.problems) complain(`hyperscale agent: ${problem}`);
         process.exitCode = EXIT_USAGE;
         return;
       }

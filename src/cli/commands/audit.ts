@@ -14,6 +14,7 @@ import { parseDuration } from "../../core/base/duration.ts";
 import { headedTable, tableLines } from "../../core/base/text-table.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { AUDIT_KINDS } from "../../host/ports/audit.ts";
+import { complain, jsonText } from "../print.ts";
 
 /** What a table shows unless said; JSON lines have no bound. */
 const TABLE_ENTRIES = 1_000;
@@ -70,7 +71,7 @@ export function registerAudit(program: Command): void {
 
 async function audit(path: string, flags: Flags): Promise<void> {
   if (flags.from !== undefined && flags.to !== undefined && flags.from > flags.to) {
-    process.stderr.write("hyperscale: --from is after --to\n");
+    complain("hyperscale: --from is after --to");
     process.exitCode = EXIT_USAGE;
     return;
   }
@@ -84,7 +85,7 @@ async function audit(path: string, flags: Flags): Promise<void> {
     if (flags.follow === true) await follow(directory, flags, last, closed);
   } catch (error) {
     if (!(error instanceof AuditReadError)) throw error;
-    process.stderr.write(`hyperscale: ${error.message}\n`);
+    complain(`hyperscale: ${error.message}`);
     process.exitCode = error.code === "NEWER" ? EXIT_FAILURE : EXIT_USAGE;
   }
   problems.tell();
@@ -114,10 +115,10 @@ async function show(
   const newest = [...ring.slice(count % limit), ...ring.slice(0, count % limit)];
   if (json) for (const entry of newest) await write(`${jsonLine(entry)}\n`);
   else if (newest.length > 0) await write(`${headedTable(HEAD, newest.map(row))}\n`);
-  if (count === 0) process.stderr.write("hyperscale: no entry matches\n");
+  if (count === 0) complain("hyperscale: no entry matches");
   if (!json && flags.limit === undefined && count > limit) {
     const text = `${count - limit} earlier entries are not shown: see --from, --to, --limit or --json`;
-    process.stderr.write(`hyperscale: ${text}\n`);
+    complain(`hyperscale: ${text}`);
   }
   return last;
 }
@@ -175,15 +176,8 @@ function row({ at, node, kind, subject, requester, detail }: AuditEntry): readon
   return [new Date(at).toISOString(), node, kind, subject, who, fields.join(" ")];
 }
 
-/** Nothing in it can steer a terminal: what JSON leaves as it is, but no one can see, is escaped too. */
 function jsonLine({ at, ...entry }: AuditEntry): string {
-  const text = JSON.stringify({ at: new Date(at).toISOString(), ...entry });
-  return text.replace(/[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu, escaped);
-}
-
-function escaped(character: string): string {
-  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at));
-  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+  return jsonText({ at: new Date(at).toISOString(), ...entry });
 }
 
 function timeOf(text: string): number {
@@ -227,12 +221,12 @@ class Problems {
   note({ damaged, message }: AuditProblem): void {
     this.#damaged ||= damaged;
     this.#count++;
-    if (this.#count <= Problems.SHOWN_MAX) process.stderr.write(`hyperscale: ${message}\n`);
+    if (this.#count <= Problems.SHOWN_MAX) complain(`hyperscale: ${message}`);
   }
 
   tell(): void {
     const more = this.#count - Problems.SHOWN_MAX;
-    if (more > 0) process.stderr.write(`hyperscale: and ${more} more places\n`);
+    if (more > 0) complain(`hyperscale: and ${more} more places`);
     if (this.#damaged) process.exitCode = EXIT_FAILURE;
   }
 }

@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
 import { AgentClientError, type AgentTarget } from "../../tiers/agent/client.ts";
+import { complain } from "../print.ts";
 
 export function withTarget(command: Command): Command {
   return command
@@ -23,7 +24,7 @@ export async function runAgainst(
     await work(target);
   } catch (error) {
     if (!(error instanceof AgentClientError)) throw error;
-    process.stderr.write(`hyperscale: ${error.message}\n`);
+    complain(`hyperscale: ${error.message}`);
     process.exitCode = EXIT_FAILURE;
   }
 }

@@ -6,6 +6,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { compareRuns, METRICS, type Metric } from "../../reporters/compare/compare.ts";
 import { type ComparedRun, comparisonText } from "../../reporters/compare/comparison-text.ts";
+import { complain, jsonText } from "../print.ts";
 
 const EXIT_BAD_INPUT = 2;
 const EXIT_REGRESSION = 99;
@@ -69,17 +70,17 @@ async function compare(
   const problems = read.flatMap((each) => (each.ok ? [] : [each.problem]));
   const [before, after] = read;
   if (!before?.ok || !after?.ok) {
-    for (const problem of problems) process.stderr.write(`hyperscale compare: ${problem}\n`);
+    for (const problem of problems) complain(`hyperscale compare: ${problem}`);
     return EXIT_BAD_INPUT;
   }
   const metrics = flags.metric.length > 0 ? flags.metric : METRICS;
   const { limit, errorLimit } = flags;
   const comparison = compareRuns(before.summary, after.summary, { limit, errorLimit, metrics });
   if (comparison.rows.length === 0) {
-    process.stderr.write(
+    complain(
       "hyperscale compare: the two runs have no step in common.\n" +
         `  before: ${comparison.onlyBefore.join(", ") || "no steps"}\n` +
-        `  after:  ${comparison.onlyAfter.join(", ") || "no steps"}\n`,
+        `  after:  ${comparison.onlyAfter.join(", ") || "no steps"}`,
     );
     return EXIT_BAD_INPUT;
   }
@@ -90,7 +91,7 @@ async function compare(
   const color = process.stdout.isTTY === true && process.env["NO_COLOR"] === undefined;
   process.stdout.write(
     flags.json === true
-      ? `${JSON.stringify({ ...runs, ...comparison }, null, 2)}\n`
+      ? `${jsonText({ ...runs, ...comparison }, 2)}\n`
       : comparisonText(comparison, { ...runs, color }),
   );
   return comparison.regressions > 0 ? EXIT_REGRESSION : 0;

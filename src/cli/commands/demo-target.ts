@@ -6,6 +6,7 @@ import { tableLines } from "../../core/base/text-table.ts";
 import { makeCertificate } from "../../demo/certificate.ts";
 import { type Endpoint, endpoints } from "../../demo/endpoints.ts";
 import { DEMO_HOST, DEMO_PORT, type DemoTarget, startDemoTarget } from "../../demo/server.ts";
+import { complain } from "../print.ts";
 
 interface DemoTargetFlags {
   readonly host: string;
@@ -51,7 +52,7 @@ async function serve(flags: DemoTargetFlags): Promise<void> {
       ...(flags.tls === true ? { tls: makeCertificate({ hosts: ["localhost", flags.host] }) } : {}),
     });
   } catch (error) {
-    process.stderr.write(`hyperscale demo-target: ${explain(error, flags)}\n`);
+    complain(`hyperscale demo-target: ${explain(error, flags)}`);
     process.exitCode = 1;
     return;
   }

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Command } from "commander";
 import { type AgentTarget, askAgent } from "../../tiers/agent/client.ts";
 import type { KeyInfo } from "../../tiers/agent/events.ts";
+import { jsonText } from "../print.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 
 const SECRET_BYTES = 32;
@@ -52,7 +53,7 @@ Rotation, each step on every member before the next:
 
 function show(keys: readonly KeyInfo[], json: boolean): void {
   if (json) {
-    process.stdout.write(`${JSON.stringify(keys, null, 2)}\n`);
+    process.stdout.write(`${jsonText(keys, 2)}\n`);
     return;
   }
   process.stdout.write("KEY       SEALS  OPENED\n");

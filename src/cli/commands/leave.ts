@@ -1,6 +1,7 @@
 /** `hyperscale leave`: ask an agent to leave gracefully, or declare a failed member gone. */
 
 import type { Command } from "commander";
+import { clean } from "../../core/base/terminal-text.ts";
 import { type AgentTarget, askAgent } from "../../tiers/agent/client.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 
@@ -12,7 +13,7 @@ export function registerLeave(program: Command): void {
       runAgainst(options, async (target) => {
         if (options.failed !== undefined) {
           await askAgent(target, "POST", "/v1/force-leave", { name: options.failed });
-          process.stdout.write(`${options.failed} is marked as left\n`);
+          process.stdout.write(`${clean(options.failed)} is marked as left\n`);
           return;
         }
         await askAgent(target, "POST", "/v1/leave");

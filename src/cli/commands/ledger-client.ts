@@ -14,6 +14,7 @@ import {
 } from "../../ledger/client.ts";
 import { EVENT_WORDS } from "../../ledger/event-json.ts";
 import { listed } from "../option-values.ts";
+import { complain, jsonText } from "../print.ts";
 import { type Common, runCommand, UsageError, withTarget } from "./ledger-target.ts";
 import {
   showAudit,
@@ -225,9 +226,7 @@ async function put(job: string | undefined, options: PutOptions): Promise<void> 
     method: "POST",
     ...call,
     onRetry: (why, afterMs) =>
-      process.stderr.write(
-        `hyperscale ledger: ${why}; again in ${(afterMs / 1_000).toFixed(1)} s\n`,
-      ),
+      complain(`hyperscale ledger: ${why}; again in ${(afterMs / 1_000).toFixed(1)} s`),
   }).catch((error: unknown) => {
     if (!(error instanceof LedgerClientError)) throw error;
     const again = job === undefined ? `--key ${call.id}` : `--event-id ${call.id}`;
@@ -367,9 +366,9 @@ async function audit(options: AuditOptions): Promise<void> {
 }
 
 function show({ json }: Common, reply: LedgerReply, view: () => string): void {
-  if (json === true) process.stdout.write(`${JSON.stringify(reply.body, null, 2)}\n`);
+  if (json === true) process.stdout.write(`${jsonText(reply.body, 2)}\n`);
   else if (reply.status === 200) process.stdout.write(`${view()}\n`);
-  else process.stderr.write(`hyperscale ledger: ${String(reply.body["error"])}\n`);
+  else complain(`hyperscale ledger: ${String(reply.body["error"])}`);
   if (reply.status === 200) return;
   process.exitCode = reply.status === 400 ? EXIT_USAGE : EXIT_FAILURE;
 }

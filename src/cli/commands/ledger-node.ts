@@ -19,6 +19,7 @@ import { LedgerHost } from "../../ledger/host.ts";
 import { RunError } from "../../runner/errors.ts";
 import { packageVersion } from "../../runner/version.ts";
 import { formatAddress } from "../../wire/address.ts";
+import { complain } from "../print.ts";
 import { openLogLines } from "./log-options.ts";
 
 const STOP_MS_MAX = 20_000;
@@ -46,7 +47,7 @@ async function begin({ config, log, audit }: NodeStart): Promise<void> {
     await runNode(read.config, await openLogLines(log), audit);
   } catch (error) {
     if (!(error instanceof RunError)) throw error;
-    process.stderr.write(`hyperscale ledger start: ${error.message}\n`);
+    complain(`hyperscale ledger start: ${error.message}`);
     process.exitCode = EXIT_USAGE;
     port?.close();
   }

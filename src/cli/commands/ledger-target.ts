@@ -3,6 +3,7 @@
 import type { Command } from "commander";
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { LedgerClientError, type LedgerTarget } from "../../ledger/client.ts";
+import { complain } from "../print.ts";
 
 export interface Common extends LedgerTarget {
   readonly json?: boolean;
@@ -28,7 +29,7 @@ export async function runCommand(work: () => Promise<void>): Promise<void> {
   } catch (error) {
     const usage = error instanceof UsageError;
     if (!usage && !(error instanceof LedgerClientError)) throw error;
-    process.stderr.write(`hyperscale ledger: ${error.message}\n`);
+    complain(`hyperscale ledger: ${error.message}`);
     process.exitCode = usage ? EXIT_USAGE : EXIT_FAILURE;
   }
 }

@@ -1,6 +1,7 @@
 /** What people see of jobs, events and nodes. */
 
 import { styleText } from "node:util";
+import { clean } from "../../core/base/terminal-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
 import type { JsonObject } from "../../ledger/client.ts";
 
@@ -19,7 +20,7 @@ const STATUS_COLORS = {
 } as const;
 
 function text(value: unknown): string {
-  return value === null || value === undefined ? "-" : String(value);
+  return value === null || value === undefined ? "-" : clean(String(value));
 }
 
 function list(value: unknown): readonly JsonObject[] {
@@ -64,7 +65,7 @@ function atLeast(level: unknown, required: unknown): boolean {
 
 export function showJob(body: JsonObject): string {
   const job = (body["job"] ?? {}) as JsonObject;
-  const spec = Buffer.from(text(job["spec"]), "base64").toString("utf8");
+  const spec = clean(Buffer.from(text(job["spec"]), "base64").toString("utf8"));
   const accepted = list(job["accepted"]).map(
     (dc) => `${text(dc["dcId"])} (${text(dc["workerCount"])})`,
   );
@@ -74,7 +75,7 @@ export function showJob(body: JsonObject): string {
   const rows: [string, string][] = [
     ["job", text(job["jobId"])],
     ["status", paint(text(job["status"]))],
-    ["datacenters", ((job["assignedDcs"] ?? []) as readonly string[]).join(", ")],
+    ["datacenters", ((job["assignedDcs"] ?? []) as readonly string[]).map(text).join(", ")],
     ["accepted", accepted.length === 0 ? "-" : accepted.join(", ")],
   ];
   const run = (job["run"] ?? {}) as JsonObject;
@@ -101,7 +102,7 @@ export function showJob(body: JsonObject): string {
   }
   rows.push(["spec", spec.length > 200 ? `${spec.slice(0, 200)}…` : spec]);
   rows.push(["place", `${text(job["appliedSeq"])}, fence ${text(job["fenceToken"])}`]);
-  const group = `primary ${text(body["primary"])} in view ${text(body["view"])} of ${members.join(", ")}`;
+  const group = `primary ${text(body["primary"])} in view ${text(body["view"])} of ${members.map(text).join(", ")}`;
   const live = `${text(body["servedBy"])}; ${group}`;
   rows.push(["served by", body["archived"] === true ? "the archive" : live]);
   return pairs(rows);
@@ -133,7 +134,7 @@ export function showJobs(body: JsonObject): string {
     text(job["owner"]),
     text(job["view"]),
     text(job["seq"]),
-    ((job["datacenters"] ?? []) as readonly string[]).join(" "),
+    ((job["datacenters"] ?? []) as readonly string[]).map(text).join(" "),
   ]);
   const count = `${jobs.length} job${jobs.length === 1 ? "" : "s"}`;
   const more = body["more"] === true ? `; more with --after ${text(jobs.at(-1)?.["jobId"])}` : "";
@@ -233,7 +234,7 @@ function groupTable(groups: readonly JsonObject[]): string {
     text(group["view"]),
     text(group["primary"]),
     text(group["commit"]),
-    ((group["members"] ?? []) as readonly string[]).join(" "),
+    ((group["members"] ?? []) as readonly string[]).map(text).join(" "),
   ]);
   return headedTable(["group", "status", "view", "primary", "commit", "replicas"], rows);
 }

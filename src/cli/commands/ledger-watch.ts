@@ -5,6 +5,7 @@ import { clean } from "../../core/base/terminal-text.ts";
 import { eventJson } from "../../ledger/api-json.ts";
 import { type Followed, type FollowedItem, LedgerFollower } from "../../ledger/follower.ts";
 import { listed } from "../option-values.ts";
+import { complain, jsonText } from "../print.ts";
 import { type Common, runCommand, UsageError, withTarget } from "./ledger-target.ts";
 
 interface WatchOptions extends Common {
@@ -53,11 +54,11 @@ async function watch(job: string | undefined, options: WatchOptions): Promise<vo
       // Items of one frame come together; those after the last are not asked for.
       if (items === count) return;
       items++;
-      const line = options.json === true ? JSON.stringify(itemJson(item)) : textOf(item);
+      const line = options.json === true ? jsonText(itemJson(item)) : textOf(item);
       if (!process.stdout.write(`${line}\n`)) follower.pause();
       if (items === count) follower.stop();
     },
-    onMoved: (why) => process.stderr.write(`hyperscale ledger: ${clean(why)}; asking the next\n`),
+    onMoved: (why) => complain(`hyperscale ledger: ${clean(why)}; asking the next`),
   });
   process.stdout.on("drain", () => follower.resume());
   const stop = (): void => follower.stop();

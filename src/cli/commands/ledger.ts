@@ -15,6 +15,7 @@ import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_USAGE } from "../../host/exit-code
 import { type LedgerConfig, readLedgerConfig } from "../../ledger/config.ts";
 import { allowFirstStart, type FirstStart } from "../../ledger/founding.ts";
 import { formatAddress } from "../../wire/address.ts";
+import { complain } from "../print.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { registerLedgerClient } from "./ledger-client.ts";
 import type { NodeOrder, NodeStart } from "./ledger-node.ts";
@@ -94,7 +95,7 @@ function firstStartCommand(command: Command, way: FirstStart, description: strin
         process.stdout.write(`${config.name} may ${what} with ${config.dataDir}\n`);
         return;
       }
-      process.stderr.write(`hyperscale ledger ${way}: ${problem}\n`);
+      complain(`hyperscale ledger ${way}: ${problem}`);
       process.exitCode = EXIT_FAILURE;
     });
 }
@@ -111,7 +112,7 @@ const REGIONS = ["use1", "euw1", "apse", "usw2", "euc1", "sae1", "apne"];
 
 async function initLedger({ dir, nodes, host, port, leaseMs }: InitOptions): Promise<void> {
   const refuse = (problem: string): void => {
-    process.stderr.write(`hyperscale ledger init: ${problem}\n`);
+    complain(`hyperscale ledger init: ${problem}`);
     process.exitCode = EXIT_USAGE;
   };
   if (!Number.isInteger(nodes) || nodes < 1 || nodes > NODES_MAX) {
@@ -162,7 +163,7 @@ function readConfig(file: string, command: string): LedgerConfig | null {
   const read = readLedgerConfig(file);
   if (read.ok) return read.config;
   for (const problem of read.problems) {
-    process.stderr.write(`hyperscale ledger ${command}: ${problem}\n`);
+    complain(`hyperscale ledger ${command}: ${problem}`);
   }
   process.exitCode = EXIT_USAGE;
   return null;
@@ -178,7 +179,7 @@ function runNode(start: NodeStart): void {
     workerData: start,
   });
   node.once("error", (error) => {
-    process.stderr.write(`hyperscale ledger start: ${error.stack ?? error.message}\n`);
+    complain(`hyperscale ledger start: ${error.stack ?? error.message}`);
   });
   node.once("exit", (code) => process.exit(code));
   const send = (order: NodeOrder): void => node.postMessage(order);

@@ -6,6 +6,7 @@ import { tableLines } from "../../core/base/text-table.ts";
 import { formatMs } from "../../core/run/results/format.ts";
 import { type AgentTarget, askAgent } from "../../tiers/agent/client.ts";
 import type { MemberInfo } from "../../tiers/agent/events.ts";
+import { jsonText } from "../print.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 
 interface MembersOptions extends AgentTarget {
@@ -24,7 +25,7 @@ export function registerMembers(program: Command): void {
         const members = all
           .filter(({ state }) => options.state === undefined || state === options.state)
           .sort((a, b) => (a.name < b.name ? -1 : 1));
-        const text = options.json === true ? JSON.stringify(members, null, 2) : table(members);
+        const text = options.json === true ? jsonText(members, 2) : table(members);
         process.stdout.write(`${text}\n`);
       }),
     );

@@ -2,8 +2,10 @@
 
 import { styleText } from "node:util";
 import type { Command } from "commander";
+import { clean } from "../../core/base/terminal-text.ts";
 import { type AgentTarget, followAgent } from "../../tiers/agent/client.ts";
 import type { AgentEvent } from "../../tiers/agent/events.ts";
+import { complain, escapeJson } from "../print.ts";
 import { runAgainst, withTarget } from "./cluster-target.ts";
 
 export function registerMonitor(program: Command): void {
@@ -14,12 +16,14 @@ export function registerMonitor(program: Command): void {
       runAgainst(options, async (target) => {
         const ended = new AbortController();
         process.once("SIGINT", () => ended.abort());
-        if (options.json !== true) process.stderr.write(`following ${target.api} …\n`);
+        if (options.json !== true) complain(`following ${target.api} …`);
         try {
           for await (const line of followAgent(target, ended.signal)) {
-            process.stdout.write(options.json === true ? `${line}\n` : `${describe(line)}\n`);
+            process.stdout.write(
+              options.json === true ? `${escapeJson(line)}\n` : `${describe(line)}\n`,
+            );
           }
-          process.stderr.write(`hyperscale: the agent at ${target.api} ended the stream\n`);
+          complain(`hyperscale: the agent at ${target.api} ended the stream`);
         } catch (error) {
           if (!ended.signal.aborted) throw error;
         }
@@ -46,9 +50,9 @@ function describe(line: string): string {
   const text = `${time}  ${event.event.padEnd(14)}  ${event.member}  ${change}  (${event.why}; ${where})`;
   if (event.event === "member-failed") return paint("red", text);
   if (event.event === "member-suspect") return paint("yellow", text);
-  return event.event === "member-join" ? paint("green", text) : text;
+  return event.event === "member-join" ? paint("green", text) : clean(text);
 }
 
 function paint(color: "cyan" | "red" | "yellow" | "green", text: string): string {
-  return process.stdout.isTTY ? styleText(color, text) : text;
+  return process.stdout.isTTY ? styleText(color, clean(text)) : clean(text);
 }

@@ -8,6 +8,7 @@ import { errorText } from "../../core/base/error-text.ts";
 import { packageVersion } from "../../runner/version.ts";
 import { projectFiles } from "../new/project.ts";
 import { TEMPLATE_NAMES, type TemplateName, templates } from "../new/templates.ts";
+import { complain } from "../print.ts";
 
 interface NewFlags {
   readonly template?: TemplateName;
@@ -40,7 +41,7 @@ export function registerNew(program: Command): void {
     .action(async (file: string, flags: NewFlags) => {
       const problem = await write(file, flags);
       if (problem === null) return;
-      process.stderr.write(`hyperscale new: ${problem}\n`);
+      complain(`hyperscale new: ${problem}`);
       process.exitCode = EXIT_USAGE;
     });
 }

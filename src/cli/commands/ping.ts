@@ -14,6 +14,7 @@ import {
 } from "../ping/picture.ts";
 import { type PingAnswer, type PingOutcome, type ProbeOptions, probe } from "../ping/probe.ts";
 import { warmUp } from "../ping/warm-up.ts";
+import { complain, escapeJson } from "../print.ts";
 
 interface PingFlags {
   readonly method?: string;
@@ -62,7 +63,7 @@ export function registerPing(program: Command): void {
     .action(async (text: string, flags: PingFlags) => {
       const target = parseTargetUrl(text);
       if (!target.ok) {
-        process.stderr.write(`hyperscale ping: ${target.problem}\n`);
+        complain(`hyperscale ping: ${target.problem}`);
         process.exitCode = EXIT_USAGE;
         return;
       }
@@ -113,9 +114,10 @@ async function ping(url: URL, flags: PingFlags): Promise<boolean> {
 
 function asJson(outcome: PingOutcome, { url, method }: ProbeOptions): string {
   // Thousandths of a millisecond: the rest is noise.
-  return JSON.stringify({ url: withoutPassword(url), method, ...outcome }, (_, value: unknown) =>
-    typeof value === "number" ? Math.round(value * 1_000) / 1_000 : value,
+  const text = JSON.stringify({ url: withoutPassword(url), method, ...outcome }, (_, value) =>
+    typeof value === "number" ? Math.round(value * 1_000) / 1_000 : (value as unknown),
   );
+  return escapeJson(text);
 }
 
 function withoutPassword(url: URL): string {

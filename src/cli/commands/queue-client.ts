@@ -17,6 +17,7 @@ import type {
   Task,
   TaskEvent,
 } from "../../queue/index.ts";
+import { complain, jsonText } from "../print.ts";
 
 /** In a node's data directory: the token of a node that was given none. */
 export const TOKEN_FILE = "token";
@@ -151,9 +152,9 @@ function registerSubmit(queue: Command): void {
           }
           const task = await client.submit(request as SubmitRequest);
           if (task.created === false)
-            process.stderr.write(`note: the key belongs to task ${task.id}; nothing was added\n`);
+            complain(`note: the key belongs to task ${task.id}; nothing was added`);
           if (task.waiting_reason?.startsWith("no "))
-            process.stderr.write(`note: ${clean(task.waiting_reason)}\n`);
+            complain(`note: ${clean(task.waiting_reason)}`);
           if (options["wait"] !== true) return showTask(task, options);
           return follow(client, options, task.id);
         },
@@ -304,7 +305,7 @@ function run(action: Action) {
       const known = error instanceof QueueError ? error : undefined;
       const message = errorText(error);
       if (options.json) print({ error: { code: known?.code ?? "INTERNAL", message } });
-      process.stderr.write(`hyperscale queue: ${clean(message)}\n`);
+      complain(`hyperscale queue: ${clean(message)}`);
       process.exitCode =
         known === undefined || known.code === "INVALID_PARAMS" ? EXIT_USAGE : EXIT_FAILURE;
     } finally {
@@ -429,7 +430,7 @@ function parseWhen(text: string): string | number {
 }
 
 function print(value: unknown): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
+  process.stdout.write(`${jsonText(value)}\n`);
 }
 
 function line(text: string): void {

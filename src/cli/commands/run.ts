@@ -23,6 +23,7 @@ import type { RunOptions } from "../../runner/run-options.ts";
 import { URL_METHODS } from "../../runner/url-workflow.ts";
 import { createView } from "../../ui/view.ts";
 import { repeated } from "../option-values.ts";
+import { complain } from "../print.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { LoggedView } from "./run-log.ts";
 
@@ -238,7 +239,7 @@ async function finish(summary: RunSummary, flags: RunFlags, view: RunView): Prom
   }
   view.finish({ summary, files });
   if (problem !== undefined) {
-    process.stderr.write(`hyperscale: ${problem}\n`);
+    complain(`hyperscale: ${problem}`);
     return EXIT_FAILURE;
   }
   switch (summary.verdict) {
@@ -258,12 +259,12 @@ async function finish(summary: RunSummary, flags: RunFlags, view: RunView): Prom
 
 function explain(error: unknown): number {
   if (error instanceof OutputError) {
-    process.stderr.write(`hyperscale: ${error.message}\n`);
+    complain(`hyperscale: ${error.message}`);
     return EXIT_USAGE;
   }
   if (!(error instanceof RunError)) throw error;
-  process.stderr.write(`hyperscale: ${error.message}\n`);
-  if (error.hint !== null) process.stderr.write(`  ${error.hint}\n`);
+  complain(`hyperscale: ${error.message}`);
+  if (error.hint !== null) complain(`  ${error.hint}`);
   return error.exitCode;
 }
 

@@ -8,6 +8,7 @@ import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { WalError } from "../../ledger/log/errors.ts";
 import { inspectLog, type LogReport } from "../../ledger/log/inspect.ts";
 import { listSegments, type ReadEntry, readRecords } from "../../ledger/log/reader.ts";
+import { complain, jsonText } from "../print.ts";
 
 const CODES = `
 Exit codes: 0 sound, 1 corrupt or refused (a node would not start on it), 2 no such directory or wrong
@@ -87,7 +88,7 @@ async function report(
 ): Promise<void> {
   const found = await orUsage(() => inspectLog(directory));
   if (found === null) return;
-  process.stdout.write(json ? `${JSON.stringify(found, null, 2)}\n` : text(found));
+  process.stdout.write(json ? `${jsonText(found, 2)}\n` : text(found));
   if (found.verdict === "corrupt" || found.verdict === "refused") process.exitCode = EXIT_FAILURE;
 }
 
@@ -97,7 +98,7 @@ async function orUsage<Value>(work: () => Promise<Value>): Promise<Value | null>
     return await work();
   } catch (error) {
     if (!(error instanceof WalError)) throw error;
-    process.stderr.write(`hyperscale: ${error.message}\n`);
+    complain(`hyperscale: ${error.message}`);
     process.exitCode = error.code === "WAL_MISSING" ? EXIT_USAGE : EXIT_FAILURE;
     return null;
   }
@@ -225,14 +226,14 @@ async function dump(directory: string, flags: DumpFlags): Promise<void> {
     // Reading stops at the first thing that does not check; what it is depends on the whole log.
     const log = await inspectLog(directory);
     const detail = log.detail ?? error.message;
-    process.stderr.write(`hyperscale: ${VERDICTS[log.verdict]}: ${detail}\n`);
+    complain(`hyperscale: ${VERDICTS[log.verdict]}: ${detail}`);
     if (log.verdict === "corrupt" || log.verdict === "refused") process.exitCode = EXIT_FAILURE;
   }
 }
 
 function jsonLine(entry: ReadEntry): string {
   const { payload, type, ...place } = entry;
-  return JSON.stringify({
+  return jsonText({
     ...place,
     type: recordTypeName(type),
     payload: Buffer.from(payload).toString("base64"),

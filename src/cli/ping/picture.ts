@@ -1,5 +1,6 @@
 /** What `hyperscale ping` shows: facts of the answer, then a bar per phase, each where it happened. */
 
+import { clean } from "../../core/base/terminal-text.ts";
 import { formatBytes, formatMs } from "../../core/run/results/format.ts";
 import type { PingFailure } from "./failure.ts";
 import type { PhaseTimes, PingAnswer } from "./probe.ts";
@@ -51,7 +52,7 @@ function facts(answer: PingAnswer, paint: Paint): readonly string[] {
   const colour: Colour = status < 300 ? "green" : status < 400 ? "yellow" : "red";
   const place = answer.address.includes(":") ? `[${answer.address}]` : answer.address;
   const lines = [
-    fact("status", paint(colour, `${status} ${printable(statusText)}`.trim())),
+    fact("status", paint(colour, `${status} ${clean(statusText)}`.trim())),
     fact("address", `${place}:${answer.port}`),
     fact("protocol", answer.protocol),
     fact("size", `${formatBytes(answer.bodyBytes)} body, ${formatBytes(answer.headBytes)} head`),
@@ -64,11 +65,12 @@ function facts(answer: PingAnswer, paint: Paint): readonly string[] {
     fact("TLS", `${tls.version}, ${tls.cipher}`),
     fact(
       "certificate",
-      `${printable(tls.subject)} by ${printable(tls.issuer)}, ` +
+      `${clean(tls.subject)} by ${clean(tls.issuer)}, ` +
         `${days < EXPIRY_WARNING_DAYS ? paint("red", expiry) : expiry}`,
     ),
   );
-  if (tls.distrust !== null) lines.push(fact("", paint("red", `not trusted: ${tls.distrust}`)));
+  if (tls.distrust !== null)
+    lines.push(fact("", paint("red", `not trusted: ${clean(tls.distrust)}`)));
   return lines;
 }
 
@@ -124,7 +126,7 @@ export function drawFailure(failure: PingFailure, options: PictureOptions): stri
   const after = `after ${formatMs(failure.totalMs)}, during ${failure.phase}`;
   const code = failure.code === "" || failure.code === "PING_TIMEOUT" ? "" : ` [${failure.code}]`;
   const lines = [
-    `  ${paint("red", failure.kind)}: ${failure.message}${paint("dim", code)}`,
+    `  ${paint("red", failure.kind)}: ${clean(failure.message)}${paint("dim", code)}`,
     `  ${paint("dim", after)}`,
   ];
   return [...lines, ...(failure.hint === "" ? [] : [`  ${failure.hint}`])].join("\n");
@@ -132,11 +134,6 @@ export function drawFailure(failure: PingFailure, options: PictureOptions): stri
 
 function time(ms: number): string {
   return formatMs(ms).padStart(TIME_COLUMNS);
-}
-
-/** A server's words, without what could steer a terminal. */
-function printable(text: string): string {
-  return text.replace(/[\x00-\x1f\x7f-\x9f]/g, "?");
 }
 
 type Paint = (colour: Colour, text: string) => string;

@@ -1,5 +1,6 @@
 /** The comparison for a terminal: conditions, one line per row, and the verdict last. */
 
+import { clean } from "../../core/base/terminal-text.ts";
 import { type Align, tableLines } from "../../core/base/text-table.ts";
 import {
   formatMs,
@@ -38,7 +39,7 @@ const DIM = 2;
 
 export function comparisonText(comparison: Comparison, options: TextOptions): string {
   const paint = (code: number, text: string) =>
-    options.color ? `\u001b[${code}m${text}\u001b[0m` : text;
+    options.color ? `\u001b[${code}m${clean(text)}\u001b[0m` : clean(text);
   const lines = [runLine("before", options.before), runLine("after", options.after), ""];
   for (const warning of comparison.warnings) lines.push(paint(YELLOW, `! ${warning}`));
   for (const step of comparison.onlyBefore) lines.push(paint(YELLOW, `! Only before: ${step}`));
@@ -61,7 +62,8 @@ export function comparisonText(comparison: Comparison, options: TextOptions): st
 }
 
 function runLine(side: string, { file, name, startedAt, verdict }: ComparedRun): string {
-  return `${side.padEnd(7)} ${file}: ${name}, ${startedAt.slice(0, 19).replace("T", " ")} UTC, ${verdict}`;
+  const at = startedAt.slice(0, 19).replace("T", " ");
+  return clean(`${side.padEnd(7)} ${file}: ${name}, ${at} UTC, ${verdict}`);
 }
 
 function cellsOf(row: ComparedRow): string[] {
