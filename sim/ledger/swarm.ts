@@ -212,6 +212,7 @@ function drawWal(random: Random, segmentBytes: number): WalConfig {
     chunkCount: 2,
     fullDisk: "wait",
     batchEntriesMax: random.pick([4, 100]),
+    pieceBytes: random.pick([1_000, 20_000, 4_194_304]),
   });
 }
 

@@ -18,6 +18,8 @@ export interface WalConfig {
   /** Buffers that batches are encoded into. Up to twice as many exist at the worst moment. (BUF-1) */
   readonly chunkBytes: number;
   readonly chunkCount: number;
+  /** Segments are read in pieces of this size at opening. */
+  readonly pieceBytes: number;
   /** At opening, a last segment with less than this share free is left and a new one begun. */
   readonly freeShareMin: number;
   /** The next segment is prepared once this share of the active one is used. */
@@ -38,6 +40,7 @@ export const WAL_DEFAULTS: WalConfig = {
   unsyncedEntriesMax: 6_400,
   chunkBytes: 65_536,
   chunkCount: 16,
+  pieceBytes: 4_194_304,
   freeShareMin: 0.1,
   prepareShare: 0.5,
   fullDisk: "reject",
@@ -51,6 +54,7 @@ export function walConfig(changes: Partial<WalConfig> = {}): WalConfig {
   assert(config.batchEntriesMax >= 1, "a batch holds an entry");
   assert(config.queueEntriesMax >= config.batchEntriesMax, "the queue holds a batch");
   assert(config.unsyncedEntriesMax >= config.batchEntriesMax, "a batch may wait for its sync");
+  assert(config.pieceBytes >= 1, "a piece holds a byte");
   assert(config.freeShareMin >= 0 && config.freeShareMin < 1, "the free part is a share");
   assert(config.segmentBytes >= 512 && config.segmentBytes < 2 ** 32, "offsets fit 32 bits");
   return config;

@@ -56,6 +56,21 @@ describe("a log on files", () => {
     expect(second.events.some(({ kind }) => kind === "durable")).toBe(true);
   });
 
+  it.each([1, 33, 1_000, 4_095])(
+    "is read in pieces of %i bytes as at once, also a segment that was prepared and never used",
+    (pieceBytes) => {
+      const first = opened();
+      first.append(70);
+      expect([...first.files.files.keys()].filter((path) => path.endsWith(".wal"))).toHaveLength(3);
+      const [last] = first.events.filter(({ kind }) => kind === "segmentOpened").slice(-1);
+      const second = opened(first.files, { pieceBytes });
+      expect(second.found).toHaveLength(70);
+      expect(second.log.view().segmentId).toBe(last?.kind === "segmentOpened" ? last.segmentId : 0);
+      second.append(100);
+      expect(opened(first.files, { pieceBytes }).found).toHaveLength(170);
+    },
+  );
+
   it("refuses a foreign file and changes nothing", () => {
     const files = new MemoryFiles();
     files.files.set("wal/holiday.jpg", new Uint8Array(3));

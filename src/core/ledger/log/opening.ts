@@ -25,7 +25,6 @@ import {
 } from "./recovery.ts";
 import { segmentName } from "./segment.ts";
 
-const PIECE_BYTES = 4_194_304;
 const SLICE_RECORDS = 1_000;
 
 interface ScanOptions extends RecoveryOptions {
@@ -46,7 +45,8 @@ export function* scanSegments(
   for (const { segmentId, name, bytes } of segments) {
     recovery.beginSegment(segmentId, buffer, bytes);
     const path = pathIn(directory, name);
-    const problem = yield* scanFile(recovery, path, buffer.subarray(0, bytes));
+    const { pieceBytes } = options.config;
+    const problem = yield* scanFile(recovery, path, buffer.subarray(0, bytes), pieceBytes);
     yield { kind: "release", path };
     if (problem !== null) return problem;
     if (recovery.refused) break;
@@ -58,9 +58,10 @@ function* scanFile(
   recovery: Recovery,
   path: string,
   buffer: Uint8Array,
+  pieceBytes: number,
 ): FileWork<FileProblem | null> {
   for (let read = 0; ; ) {
-    const piece = buffer.subarray(read, read + PIECE_BYTES);
+    const piece = buffer.subarray(read, read + pieceBytes);
     const bytes = yield* readWhole(path, read, piece);
     if (typeof bytes !== "number") return bytes;
     read += piece.length;

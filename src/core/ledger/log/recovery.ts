@@ -143,6 +143,8 @@ export class Recovery {
   #segmentId = 0;
   #offset = 0;
   #headerSeen = false;
+  /** Its header says that records follow. */
+  #hasRecords = false;
   #firstLsn = 0;
   #expected = 0;
   #entries = 0;
@@ -174,9 +176,9 @@ export class Recovery {
     if (!this.#headerSeen) {
       if (read < Math.min(this.#size, SEGMENT_HEADER_BYTES)) return "starved";
       this.#headerSeen = true;
-      if (!this.#begin()) return this.#behind(read);
+      this.#hasRecords = this.#begin();
     }
-    if (this.#damage !== null) return this.#behind(read);
+    if (!this.#hasRecords || this.#damage !== null) return this.#behind(read);
     for (let count = 0; count < recordsMax; count++) {
       const progress = this.#record(read);
       if (progress !== "record") return progress;
