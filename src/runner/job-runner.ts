@@ -12,7 +12,7 @@ import { assertNever } from "../core/base/assert.ts";
 import { type ExecutionOutcome, Job, type JobEffect } from "../core/run/job/job.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { SharedValues } from "../core/run/job/shared-values.ts";
-import type { Fault } from "../core/run/results/metric-source.ts";
+import type { Fault } from "../core/run/results/workflow-data.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../engine/messages.ts";
 import { LeaseAllocator } from "./lease-allocator.ts";
 

@@ -2,8 +2,8 @@
 
 import { isOpenEnded, planDurationMs } from "../core/run/plan/load.ts";
 import { formatCount, formatPercent, formatRate } from "../core/run/results/format.ts";
-import type { WorkflowData } from "../core/run/results/metric-source.ts";
 import type { WorkflowSummary } from "../core/run/results/model.ts";
+import type { WorkflowData } from "../core/run/results/workflow-data.ts";
 import { NAMES_MAX, OTHER_NAME } from "../core/run/stats/names.ts";
 import type { WorkflowAggregate } from "./workflow-aggregate.ts";
 

@@ -10,12 +10,7 @@ import { BreakpointRun, type SearchCommand } from "../core/run/results/breakpoin
 import { formatPercent } from "../core/run/results/format.ts";
 import { faultGates, implicitGates } from "../core/run/results/gates.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
-import type { Fault } from "../core/run/results/metric-source.ts";
-import {
-  type GeneratorData,
-  metricSource,
-  type WorkflowData,
-} from "../core/run/results/metric-source.ts";
+import { type GeneratorData, metricSource } from "../core/run/results/metric-source.ts";
 import {
   type CoreHealth,
   type Loss,
@@ -40,6 +35,7 @@ import {
   ThresholdJudge,
   type ThresholdSpec,
 } from "../core/run/results/thresholds.ts";
+import type { Fault, WorkflowData } from "../core/run/results/workflow-data.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { recentOf } from "../core/run/stats/series.ts";
 import type { CoreVitals } from "../engine/messages.ts";

@@ -1,8 +1,8 @@
 /** The numbers of one workflow as its cores report them, and where its measured time lies in the run. */
 
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import type { Fault, WorkflowData } from "../core/run/results/metric-source.ts";
 import type { WorkflowStatus } from "../core/run/results/model.ts";
+import type { Fault, WorkflowData } from "../core/run/results/workflow-data.ts";
 import { FrameMerger } from "../core/run/stats/frame-merger.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { type Name, NameTable, NO_TAGS } from "../core/run/stats/names.ts";

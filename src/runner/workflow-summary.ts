@@ -1,7 +1,6 @@
 /** One workflow of the results model, from what its cores told. */
 
 import { describePlan, isOpen, type LoadPlan, targetRate } from "../core/run/plan/load.ts";
-import type { StepData, WorkflowData } from "../core/run/results/metric-source.ts";
 import type {
   ArrivalSummary,
   BreakpointSummary,
@@ -19,6 +18,7 @@ import {
   summariseStep,
   totalsOf,
 } from "../core/run/results/summarise.ts";
+import type { StepData, WorkflowData } from "../core/run/results/workflow-data.ts";
 import { GroupTotals, WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
 import type { FailureSample } from "../core/run/stats/samples.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";

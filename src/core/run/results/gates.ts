@@ -11,9 +11,9 @@
  */
 
 import { formatCount, formatPercent } from "./format.ts";
-import type { Fault, WorkflowData } from "./metric-source.ts";
 import type { ThresholdOutcome } from "./model.ts";
 import type { ThresholdJudge } from "./threshold-judge.ts";
+import type { Fault, WorkflowData } from "./workflow-data.ts";
 
 /** Share of the arrivals that may be missed without failing the run. */
 const MISSED_SHARE_MAX = 0.01;

@@ -1,69 +1,12 @@
 /** The totals of a run as thresholds ask for them: by workflow, metric and tags. */
 
-import { type GroupTotals, WHOLE_ITERATION } from "../stats/group-stats.ts";
+import { WHOLE_ITERATION } from "../stats/group-stats.ts";
 import { Histogram } from "../stats/histogram.ts";
-import { findMetric, type MetricTotal, type MetricTotals } from "../stats/metrics.ts";
+import { findMetric, type MetricTotal } from "../stats/metrics.ts";
 import type { StepTotals } from "../stats/step-stats.ts";
-import type { WindowStore } from "../stats/window-store.ts";
-import type { StepWindow } from "../stats/windows.ts";
 import type { MetricQuery, MetricSource, Reading } from "./threshold-judge.ts";
-
-/** Something that must not happen did, beside what is measured: `gate` is the rule it broke. */
-export interface Fault {
-  readonly gate: string;
-  readonly text: string;
-}
-
-/** What was measured of one workflow, merged over its cores. */
-export interface WorkflowData {
-  readonly name: string;
-  /** Since the run began. */
-  readonly startedAtSeconds: number;
-  /** Behind the warm-up; and how long it has been measured. */
-  readonly measuredFromSeconds: number;
-  readonly elapsedSeconds: number;
-  readonly steps: readonly StepData[];
-  /** It is there to measure calls: it has steps, or is a flow. */
-  readonly measures: boolean;
-  /** Calls of setup, userSetup and teardown. */
-  readonly aside: readonly StepData[];
-  readonly checks: readonly {
-    readonly name: string;
-    readonly passed: number;
-    readonly failed: number;
-  }[];
-  /** Whole iterations (`WHOLE_ITERATION`) and the groups that their author named. */
-  readonly groups: readonly { readonly name: string; readonly totals: GroupTotals }[];
-  /** More names were seen than are kept apart; what they counted is under one. */
-  readonly namesOverflowed: boolean;
-  readonly iterations: number;
-  /** Completed inside the measured time. */
-  readonly iterationsInside: number;
-  /** Only open models; the lag in microseconds. */
-  readonly arrivals: {
-    readonly started: number;
-    readonly missed: number;
-    readonly lag: Histogram;
-    /** How long those had waited that never began, when the plan was over. */
-    readonly waited: Histogram;
-  } | null;
-  readonly metrics: MetricTotals;
-  /** Names of counters that were declared: 0 until something is added. */
-  readonly counters: readonly string[];
-  /** It ran and is over. */
-  readonly ended: boolean;
-  readonly faults: readonly Fault[];
-}
-
-export interface StepData {
-  /** In the order in which it was first seen. */
-  readonly number: number;
-  readonly name: string;
-  readonly protocol: string;
-  readonly tags: Readonly<Record<string, string>>;
-  readonly totals: StepTotals;
-  readonly windows: WindowStore<StepWindow>;
-}
+import { matchingSteps, readStretch } from "./threshold-windows.ts";
+import type { WorkflowData } from "./workflow-data.ts";
 
 export interface GeneratorData {
   /** Busiest core, 0 … 1. */
@@ -82,6 +25,13 @@ export function metricSource(
     workflows.filter(({ name }) => workflow === null || name === workflow);
   return {
     measuredMs: (workflow) => measuredSeconds(named(workflow)) * 1_000,
+    ended: (workflow) => named(workflow).every(({ ended }) => ended),
+    stretch(query, stretch) {
+      const [only, ...others] = named(query.workflow);
+      // Several workflows have measured times of their own: no window belongs to all of them.
+      if (only === undefined || others.length > 0 || query.custom) return undefined;
+      return readStretch(only, query, stretch, errorKinds);
+    },
     read(query: MetricQuery): Reading | null {
       if (query.metric === "generator.cpu") return single(generator.cpu);
       if (query.metric === "generator.lag") {
@@ -165,16 +115,8 @@ function readOurs(
   }
 }
 
-/** Steps whose name (tag `step`) and own tags match; `kind` belongs to errors, `ok` to latency. */
 function stepsOf(workflows: readonly WorkflowData[], tags: MetricQuery["tags"]): StepTotals[] {
-  const wanted = Object.entries(tags).filter(([key]) => key !== "kind" && key !== "ok");
-  return workflows.flatMap(({ steps }) =>
-    steps
-      .filter((step) =>
-        wanted.every(([key, value]) => (key === "step" ? step.name : step.tags[key]) === value),
-      )
-      .map(({ totals }) => totals),
-  );
+  return matchingSteps(workflows, tags).map(({ totals }) => totals);
 }
 
 function readErrors(

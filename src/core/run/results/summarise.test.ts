@@ -7,7 +7,6 @@ import { STATUS_OTHER, StepTotals } from "../stats/step-stats.ts";
 import { WindowStore } from "../stats/window-store.ts";
 import { STEP_RULES, stepWindow } from "../stats/windows.ts";
 import { implicitGates } from "./gates.ts";
-import type { WorkflowData } from "./metric-source.ts";
 import type { CoreHealth, ThresholdOutcome } from "./model.ts";
 import {
   distribution,
@@ -17,6 +16,7 @@ import {
   summariseStep,
 } from "./summarise.ts";
 import { parseThreshold, ThresholdJudge } from "./thresholds.ts";
+import type { WorkflowData } from "./workflow-data.ts";
 
 describe("a distribution", () => {
   it("is in milliseconds, ascending, and zero when empty", () => {

@@ -4,8 +4,9 @@ import { MetricRecorder, MetricTotals } from "../stats/metrics.ts";
 import { StepTotals } from "../stats/step-stats.ts";
 import { WindowStore } from "../stats/window-store.ts";
 import { STEP_RULES } from "../stats/windows.ts";
-import { metricSource, type WorkflowData } from "./metric-source.ts";
+import { metricSource } from "./metric-source.ts";
 import { type MetricSource, parseThreshold, type Reading, ThresholdJudge } from "./thresholds.ts";
+import type { WorkflowData } from "./workflow-data.ts";
 
 const KINDS = ["reset", "timeout"];
 

@@ -1,13 +1,17 @@
 /**
  * Holds a threshold against what was measured. One without `over` looks at the totals of the run.
- * One with `over` must hold in every stretch of that length, so its judge keeps about ten earlier
- * readings, subtracts the one from a stretch ago, and remembers the worst stretch. Its time is the
- * measured time of the workflow it looks at, from its first moment to its last: warm-up, other
+ * One with `over` must hold in every stretch of that length, and remembers the worst. Its time is
+ * the measured time of the workflow it looks at, from its first moment to its last: warm-up, other
  * workflows and the time after its end are in no stretch.
+ *
+ * Stretches are made of the workflow's windows where those tell the metric, and judged when they
+ * are complete. Where they do not (checks, custom metrics, several workflows at once), the judge
+ * keeps about ten earlier readings of the totals and subtracts the one from a stretch ago.
  */
 
 import type { ThresholdSpec } from "../job/manifest.ts";
 import { Histogram } from "../stats/histogram.ts";
+import { WINDOW_MS } from "../stats/window-store.ts";
 import { figureText, type Threshold, type ThresholdOp } from "./threshold.ts";
 import { showActual } from "./threshold-value.ts";
 
@@ -42,6 +46,20 @@ export interface MetricSource {
   read(query: MetricQuery): Reading | null;
   /** How long this workflow (null: any) has been measured so far. */
   measuredMs(workflow: string | null): number;
+  /** No more will be measured of it. */
+  ended?(workflow: string | null): boolean;
+  /** What it was in a stretch of whole windows; undefined where windows do not tell it. */
+  stretch?(query: MetricQuery, stretch: Stretch): Reading | null | undefined;
+}
+
+/** A stretch of measured time. */
+export interface Stretch {
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Measured time in it: less than its length only in the last one. */
+  readonly seconds: number;
+  /** It ends with the measured time. */
+  readonly last: boolean;
 }
 
 export interface Judgement {
@@ -54,6 +72,8 @@ export interface Judgement {
 const READINGS_PER_STRETCH = 10;
 const READING_MS_MIN = 100;
 const OBSERVE_MS_MAX = 500;
+/** Stretches are made of whole windows while those are kept one by one. */
+const STRETCH_MS_MAX = 60_000;
 
 interface Earlier {
   readonly atMs: number;
@@ -69,6 +89,8 @@ export class ThresholdJudge {
   #earlier: Earlier[] = [];
   /** What it came to when it was last looked at. */
   latest: { readonly holds: boolean; readonly text: string } | null = null;
+  /** End of the last stretch of windows that was judged. */
+  #judgedMs = 0;
   /** Of all stretches so far. */
   #worst: number | null = null;
   #aborted = false;
@@ -106,7 +128,7 @@ export class ThresholdJudge {
     const actual =
       overMs === null
         ? figureOf(reading, this.threshold)
-        : this.#slide(reading, measuredMs, overMs);
+        : this.#over(source, reading, measuredMs, overMs);
     if (actual === null) return false;
     const { unit, value } = this.threshold;
     this.latest = { holds: holds(actual, this.threshold), text: showActual(actual, value, unit) };
@@ -129,7 +151,7 @@ export class ThresholdJudge {
     const reading = source.read(this.#query);
     const { threshold } = this;
     if (reading !== null && threshold.overMs !== null)
-      this.#slide(reading, source.measuredMs(this.#query.workflow), threshold.overMs);
+      this.#over(source, reading, source.measuredMs(this.#query.workflow), threshold.overMs);
     const whole = reading === null ? null : figureOf(reading, threshold);
     // A run shorter than the stretch is judged as a whole.
     const actual = threshold.overMs === null ? whole : (this.#worst ?? whole);
@@ -144,6 +166,32 @@ export class ThresholdJudge {
   #nothing(reading: Reading | null): string {
     const empty = reading === null || reading.kind === "distribution" || reading.kind === "share";
     return empty ? "no data" : `no ${figureText(this.threshold.figure)} of this metric`;
+  }
+
+  /** The worst of the stretches that are new; null when there is none. */
+  #over(source: MetricSource, reading: Reading, nowMs: number, overMs: number): number | null {
+    const whole = overMs % WINDOW_MS === 0 && overMs <= STRETCH_MS_MAX;
+    if (!whole || source.stretch === undefined) return this.#slide(reading, nowMs, overMs);
+    const stepMs = Math.max(WINDOW_MS, Math.round(readingEveryMs(overMs) / WINDOW_MS) * WINDOW_MS);
+    let found: number | null = null;
+    const judge = (toMs: number, last: boolean): boolean => {
+      const fromMs = toMs - overMs;
+      const seconds = (Math.min(nowMs, toMs) - fromMs) / 1_000;
+      const read = source.stretch?.(this.#query, { fromMs, toMs, seconds, last });
+      if (read === undefined) return false;
+      const actual = read === null ? null : figureOf(read, this.threshold);
+      if (actual !== null && worse(actual, found, this.threshold)) found = actual;
+      return true;
+    };
+    for (; Math.max(overMs, this.#judgedMs + stepMs) <= nowMs; ) {
+      const toMs = Math.max(overMs, this.#judgedMs + stepMs);
+      if (!judge(toMs, false)) return this.#slide(reading, nowMs, overMs);
+      this.#judgedMs = toMs;
+    }
+    const endMs = Math.ceil(nowMs / WINDOW_MS) * WINDOW_MS;
+    if (source.ended?.(this.#query.workflow) === true && nowMs >= overMs) judge(endMs, true);
+    if (found !== null && worse(found, this.#worst, this.threshold)) this.#worst = found;
+    return found;
   }
 
   #slide(reading: Reading, nowMs: number, overMs: number): number | null {

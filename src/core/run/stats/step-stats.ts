@@ -148,6 +148,7 @@ export class StepRecorder {
     this.#changed = false;
     const before = into.inside;
     const failedBefore = Array.from(into.failed);
+    const requestsBefore = into.requests;
     const { counts, histograms, keyed } = into.tally;
     counts.set(this.#counts);
     this.#foldStatuses(keyed);
@@ -167,6 +168,7 @@ export class StepRecorder {
         after.failed - before.failed,
         after.bytesIn - before.bytesIn,
         after.bytesOut - before.bytesOut,
+        into.requests - requestsBefore,
       ],
       into.failed.map((count, kind) => count - (failedBefore[kind] ?? 0)),
       latency,

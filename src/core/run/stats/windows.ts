@@ -16,6 +16,8 @@ export interface StepWindow {
   readonly failed: number;
   readonly bytesIn: number;
   readonly bytesOut: number;
+  /** All that were recorded: not those of the warm-up, but those of the graceful stop. */
+  readonly requests: number;
   /** All failures that were recorded, by kind; those of the graceful stop too. */
   readonly kinds: readonly number[];
   /** Latencies in microseconds, and those of failures among them. */
@@ -23,16 +25,17 @@ export interface StepWindow {
   readonly failedLatency: SparseCells;
 }
 
+const COUNTS = ["calls", "failed", "bytesIn", "bytesOut", "requests"] as const;
 const NO_KINDS: readonly number[] = [];
 
 export function stepWindow(
-  [calls = 0, failed = 0, bytesIn = 0, bytesOut = 0]: readonly number[],
+  [calls = 0, failed = 0, bytesIn = 0, bytesOut = 0, requests = 0]: readonly number[],
   kinds: Iterable<number>,
   latency: SparseCells,
   failedLatency: SparseCells,
 ): StepWindow {
   const byKind = [...kinds];
-  const counts = { calls, failed, bytesIn, bytesOut };
+  const counts = { calls, failed, bytesIn, bytesOut, requests };
   return {
     ...counts,
     kinds: byKind.some((count) => count > 0) ? byKind : NO_KINDS,
@@ -52,7 +55,7 @@ export interface WindowRules<Content> {
 function addSteps(a: StepWindow, b: StepWindow): StepWindow {
   const kinds = a.kinds.length > b.kinds.length ? a.kinds : b.kinds;
   return stepWindow(
-    [a.calls + b.calls, a.failed + b.failed, a.bytesIn + b.bytesIn, a.bytesOut + b.bytesOut],
+    COUNTS.map((key) => a[key] + b[key]),
     kinds.map((_, kind) => (a.kinds[kind] ?? 0) + (b.kinds[kind] ?? 0)),
     a.latency.plus(b.latency),
     a.failedLatency.plus(b.failedLatency),
@@ -65,10 +68,7 @@ export const STEP_RULES: WindowRules<StepWindow> = {
 };
 
 export function writeStepWindow(writer: ByteWriter, window: StepWindow): void {
-  writer.varint(window.calls);
-  writer.varint(window.failed);
-  writer.varint(window.bytesIn);
-  writer.varint(window.bytesOut);
+  for (const key of COUNTS) writer.varint(window[key]);
   writer.varint(window.kinds.length);
   for (const count of window.kinds) writer.varint(count);
   window.latency.encode(writer);
@@ -77,7 +77,7 @@ export function writeStepWindow(writer: ByteWriter, window: StepWindow): void {
 
 /** Undefined when the bytes are no window of a step. */
 export function readStepWindow(reader: ByteReader): StepWindow | undefined {
-  const counts = [reader.varint(), reader.varint(), reader.varint(), reader.varint()];
+  const counts = COUNTS.map(() => reader.varint());
   const length = reader.varint();
   if (reader.failed || length > KINDS_MAX) return undefined;
   const kinds = Array.from({ length }, () => reader.varint());

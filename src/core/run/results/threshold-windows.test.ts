@@ -1,0 +1,121 @@
+/** Thresholds over a stretch of time are a function of windows: when somebody looks does not matter. */
+
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { cellOf, Histogram } from "../stats/histogram.ts";
+import { MetricTotals } from "../stats/metrics.ts";
+import { SparseCells } from "../stats/sparse-cells.ts";
+import { StepTotals } from "../stats/step-stats.ts";
+import { WindowStore } from "../stats/window-store.ts";
+import { STEP_RULES, type StepWindow, stepWindow } from "../stats/windows.ts";
+import { metricSource } from "./metric-source.ts";
+import { ThresholdJudge } from "./threshold-judge.ts";
+import { parseThreshold } from "./thresholds.ts";
+import type { WorkflowData } from "./workflow-data.ts";
+
+interface Told {
+  readonly calls: number;
+  readonly failed: number;
+  readonly latencyUs: number;
+}
+
+const told = fc.record({
+  calls: fc.integer({ min: 1, max: 20 }),
+  failed: fc.integer({ min: 0, max: 1 }),
+  latencyUs: fc.integer({ min: 0, max: 500_000 }),
+});
+
+function content({ calls, failed, latencyUs }: Told): StepWindow {
+  const cells = new SparseCells(Uint16Array.of(cellOf(latencyUs)), Float64Array.of(calls));
+  return stepWindow([calls, failed, 0, 0, calls], [failed], cells, SparseCells.EMPTY);
+}
+
+/** What is known of the workflow when `known` windows are complete. */
+function sourceOf(windows: readonly Told[], known: number, ended: boolean) {
+  const store = new WindowStore(STEP_RULES);
+  const totals = new StepTotals(1, false);
+  for (const [at, one] of windows.slice(0, known).entries()) {
+    store.add({ startMs: at * 100, widthMs: 100, content: content(one) });
+    totals.tally.counts[0] = totals.ok + one.calls - one.failed;
+    totals.failed[0] = (totals.failed[0] ?? 0) + one.failed;
+    totals.latency.record(one.latencyUs, one.calls);
+  }
+  const step = { number: 0, name: "s", protocol: "http", tags: {}, totals, windows: store };
+  const data: WorkflowData = {
+    name: "w",
+    startedAtSeconds: 0,
+    measuredFromSeconds: 0,
+    elapsedSeconds: known / 10,
+    steps: [step],
+    measures: true,
+    aside: [],
+    checks: [],
+    groups: [],
+    namesOverflowed: false,
+    iterations: 0,
+    iterationsInside: 0,
+    arrivals: null,
+    metrics: new MetricTotals(),
+    counters: [],
+    ended,
+    faults: [],
+  };
+  return metricSource([data], { cpu: 0, lag: new Histogram() }, ["status"]);
+}
+
+function judgeOf(text: string): ThresholdJudge {
+  const parsed = parseThreshold(text);
+  if (!parsed.ok) throw new Error(parsed.problem);
+  return new ThresholdJudge(
+    parsed.threshold,
+    { expression: text, abortOnFail: true, afterMs: 0 },
+    "w",
+  );
+}
+
+const OVER = 5;
+
+it.each([
+  [
+    "requests.rate over 500ms > 60/s",
+    (part: readonly Told[]) => sum(part, "calls") / 0.5,
+    Math.min,
+  ],
+  [
+    "errors.rate over 500ms < 4%",
+    (part: readonly Told[]) => (100 * sum(part, "failed")) / sum(part, "calls"),
+    Math.max,
+  ],
+])("%s is the worst of all stretches, whoever looked when", (text, figure, worst) => {
+  fc.assert(
+    fc.property(
+      fc.array(told, { minLength: OVER, maxLength: 40 }),
+      fc.array(fc.nat(40), { maxLength: 20 }),
+      (windows, looks) => {
+        const judge = judgeOf(text);
+        for (const known of looks.toSorted((a, b) => a - b).filter((n) => n < windows.length))
+          judge.observe(sourceOf(windows, known, false));
+        const { actual } = judge.judge(sourceOf(windows, windows.length, true));
+        const stretches = windows
+          .slice(OVER - 1)
+          .map((_, at) => figure(windows.slice(at, at + OVER)));
+        expect(actual).toBeCloseTo(worst(...stretches), 6);
+      },
+    ),
+  );
+});
+
+it("a stretch has the percentile of its own calls, and ends the run when it is complete", () => {
+  const quick = { calls: 100, failed: 0, latencyUs: 1_000 };
+  const slow = { calls: 100, failed: 0, latencyUs: 800_000 };
+  const windows = [...new Array(20).fill(quick), ...new Array(5).fill(slow)];
+  const judge = judgeOf("latency.p95 over 500ms < 300ms");
+  expect(judge.observe(sourceOf(windows, 20, false))).toBe(false);
+  expect(judge.latest).toMatchObject({ holds: true });
+  expect(judge.observe(sourceOf(windows, 21, false))).toBe(true);
+  expect(judge.judge(sourceOf(windows, 25, true)).actual).toBeCloseTo(800, 0);
+});
+
+function sum(part: readonly Told[], key: "calls" | "failed"): number {
+  return part.reduce((all, one) => all + one[key], 0);
+}

@@ -1,0 +1,78 @@
+/**
+ * What a metric was in a stretch of a workflow's measured time, from its windows alone: whenever and
+ * in whatever order frames came, the same windows give the same judgement.
+ */
+
+import { cellLow, cellMiddle, cellWidth, Histogram } from "../stats/histogram.ts";
+import type { SparseCells } from "../stats/sparse-cells.ts";
+import type { StepWindow } from "../stats/windows.ts";
+import type { MetricQuery, Reading, Stretch } from "./threshold-judge.ts";
+import type { StepData, WorkflowData } from "./workflow-data.ts";
+
+/** Undefined where windows do not tell it; null when there is no such step. */
+export function readStretch(
+  workflow: WorkflowData,
+  { metric, tags }: MetricQuery,
+  { fromMs, last, seconds, toMs }: Stretch,
+  errorKinds: readonly string[],
+): Reading | null | undefined {
+  const told = ["requests", "errors", "bytesIn", "bytesOut", "latency"];
+  if (!told.includes(metric) || (tags["ok"] ?? "true") !== "true") return undefined;
+  const steps = matchingSteps([workflow], tags);
+  if (steps.length === 0) return null;
+  const windows = steps.flatMap((step) =>
+    step.windows.over(fromMs, toMs).map(({ content }) => content),
+  );
+  const sum = (value: (window: StepWindow) => number): number =>
+    windows.reduce((all, window) => all + value(window), 0);
+  if (metric === "latency") {
+    const histogram = new Histogram();
+    const [add, leave] = tags["ok"] === undefined ? [1, 0] : [1, -1];
+    for (const { failedLatency, latency } of windows) {
+      addCells(histogram, latency, add);
+      if (leave !== 0) addCells(histogram, failedLatency, leave);
+    }
+    // Who arrived and was never served waited until the end, and is in the last stretch.
+    if (last && Object.keys(tags).length === 0 && workflow.arrivals !== null)
+      histogram.merge(workflow.arrivals.waited);
+    return { kind: "distribution", histogram };
+  }
+  if (metric === "errors") {
+    const kind = tags["kind"] === undefined ? null : errorKinds.indexOf(tags["kind"]);
+    const hits = sum(({ kinds }) =>
+      kind === null ? kinds.reduce((all, count) => all + count, 0) : (kinds[kind] ?? 0),
+    );
+    return { kind: "share", hits, total: sum(({ requests }) => requests) };
+  }
+  const key = metric === "requests" ? "calls" : metric === "bytesIn" ? "bytesIn" : "bytesOut";
+  const count = sum((window) => window[key]);
+  return { kind: "count", count, inside: count, seconds };
+}
+
+/** Extremes and mean are known to the width of a cell. */
+function addCells(histogram: Histogram, { cells, counts }: SparseCells, factor: number): void {
+  for (const [at, cell] of cells.entries()) {
+    const count = (counts[at] ?? 0) * factor;
+    histogram.addToCell(cell, count);
+    if (factor > 0)
+      histogram.addMoments(
+        count * cellMiddle(cell),
+        cellLow(cell),
+        cellLow(cell) + cellWidth(cell) - 1,
+      );
+    else histogram.addMoments(count * cellMiddle(cell), Number.POSITIVE_INFINITY, 0);
+  }
+}
+
+/** Steps whose name (tag `step`) and own tags match; `kind` belongs to errors, `ok` to latency. */
+export function matchingSteps(
+  workflows: readonly WorkflowData[],
+  tags: MetricQuery["tags"],
+): StepData[] {
+  const wanted = Object.entries(tags).filter(([key]) => key !== "kind" && key !== "ok");
+  return workflows.flatMap(({ steps }) =>
+    steps.filter((step) =>
+      wanted.every(([key, value]) => (key === "step" ? step.name : step.tags[key]) === value),
+    ),
+  );
+}

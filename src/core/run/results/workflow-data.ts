@@ -1,0 +1,65 @@
+/** What was measured of one workflow, as thresholds, gates and results read it. */
+
+import type { GroupTotals } from "../stats/group-stats.ts";
+import type { Histogram } from "../stats/histogram.ts";
+import type { MetricTotals } from "../stats/metrics.ts";
+import type { StepTotals } from "../stats/step-stats.ts";
+import type { WindowStore } from "../stats/window-store.ts";
+import type { StepWindow } from "../stats/windows.ts";
+
+/** Something that must not happen did, beside what is measured: `gate` is the rule it broke. */
+export interface Fault {
+  readonly gate: string;
+  readonly text: string;
+}
+
+/** What was measured of one workflow, merged over its cores. */
+export interface WorkflowData {
+  readonly name: string;
+  /** Since the run began. */
+  readonly startedAtSeconds: number;
+  /** Behind the warm-up; and how long it has been measured. */
+  readonly measuredFromSeconds: number;
+  readonly elapsedSeconds: number;
+  readonly steps: readonly StepData[];
+  /** It is there to measure calls: it has steps, or is a flow. */
+  readonly measures: boolean;
+  /** Calls of setup, userSetup and teardown. */
+  readonly aside: readonly StepData[];
+  readonly checks: readonly {
+    readonly name: string;
+    readonly passed: number;
+    readonly failed: number;
+  }[];
+  /** Whole iterations (`WHOLE_ITERATION`) and the groups that their author named. */
+  readonly groups: readonly { readonly name: string; readonly totals: GroupTotals }[];
+  /** More names were seen than are kept apart; what they counted is under one. */
+  readonly namesOverflowed: boolean;
+  readonly iterations: number;
+  /** Completed inside the measured time. */
+  readonly iterationsInside: number;
+  /** Only open models; the lag in microseconds. */
+  readonly arrivals: {
+    readonly started: number;
+    readonly missed: number;
+    readonly lag: Histogram;
+    /** How long those had waited that never began, when the plan was over. */
+    readonly waited: Histogram;
+  } | null;
+  readonly metrics: MetricTotals;
+  /** Names of counters that were declared: 0 until something is added. */
+  readonly counters: readonly string[];
+  /** It ran and is over. */
+  readonly ended: boolean;
+  readonly faults: readonly Fault[];
+}
+
+export interface StepData {
+  /** In the order in which it was first seen. */
+  readonly number: number;
+  readonly name: string;
+  readonly protocol: string;
+  readonly tags: Readonly<Record<string, string>>;
+  readonly totals: StepTotals;
+  readonly windows: WindowStore<StepWindow>;
+}
