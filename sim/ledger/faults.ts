@@ -34,6 +34,8 @@ export class LedgerFaults {
   /** Processes that a fault holds down until a time. */
   readonly #downUntil = new Map<LedgerProcess, number>();
   #healed = false;
+  /** The latest time that any wall clock has shown when it was set. */
+  #latestWall = 0;
   #rotating = false;
   #generation = 0;
 
@@ -119,7 +121,9 @@ export class LedgerFaults {
         if (process !== undefined) this.#loseDisk(process, fault.forMs);
         return;
       case "wallJump":
+        this.#seeWalls();
         process?.clock.jumpWall(fault.ms);
+        this.#seeWalls();
         return;
       case "leaderTrouble":
         this.#troubleLeader(fault);
@@ -135,6 +139,12 @@ export class LedgerFaults {
           this.#crash(one, fault.power, 100 + (fault.spreadMs * index) / processes.length);
         });
     }
+  }
+
+  #seeWalls(): void {
+    const { world, processes } = this.#targets;
+    const shown = processes.map(({ clock }) => clock.wall(world.now));
+    this.#latestWall = Math.max(this.#latestWall, ...shown);
   }
 
   #later(delayMs: number, run: () => void): void {
@@ -153,7 +163,12 @@ export class LedgerFaults {
   #stop(process: LedgerProcess, forMs: number): void {
     const { life } = process;
     process.leave(() => {
-      if (!this.#healed && process.life === life) this.#crash(process, false, forMs);
+      if (process.life !== life) return;
+      if (!this.#healed) this.#crash(process, false, forMs);
+      else {
+        process.crash(false);
+        process.start();
+      }
     });
   }
 
@@ -261,14 +276,19 @@ export class LedgerFaults {
   }
 
   #heal(): void {
-    const { world, network, streams, processes } = this.#targets;
+    const { world, network, streams, processes, plan } = this.#targets;
     world.note("healing");
     this.#healed = true;
     network.mendAll();
     network.faults = CALM_LINKS;
     streams.faults = CALM_STREAMS;
     this.#downUntil.clear();
+    this.#seeWalls();
     for (const process of processes) {
+      // A node waits until its clock has passed the times in its own log: clocks are set right, once for all.
+      if (!plan.wallDisciplined) {
+        process.clock.jumpWall(this.#latestWall - process.clock.wall(world.now));
+      }
       process.disk.calm = true;
       process.disk.full = "free";
       process.resume();

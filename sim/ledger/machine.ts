@@ -5,6 +5,7 @@ import type { Random } from "../../src/core/base/random.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
 import { TALLY } from "../../src/core/ledger/node/testing/tally.ts";
 import type { LedgerNodeConfig, LedgerRules } from "../../src/core/ledger/node/types.ts";
+import type { StoreOptions } from "../../src/core/ledger/store/types.ts";
 import type { QueueLimits } from "../../src/core/tiers/link/limits.ts";
 import type { LinkRules } from "../../src/core/tiers/link/rules.ts";
 import type { LedgerDescription } from "../../src/core/tiers/process/describe-ledger.ts";
@@ -24,6 +25,8 @@ export interface MachineSpec {
   readonly linkRules: LinkRules;
   readonly processRules: ProcessRules;
   readonly queue: QueueLimits;
+  /** Groups in one slice of a checkpoint. */
+  readonly sliceGroupsMax: number;
 }
 
 interface MachineLife {
@@ -31,6 +34,7 @@ interface MachineLife {
   readonly boot: string;
   readonly ring: KeyRing;
   readonly random: Random;
+  readonly store: StoreOptions;
 }
 
 export function addressOf(index: number): string {
@@ -38,8 +42,8 @@ export function addressOf(index: number): string {
 }
 
 export function machineOf(spec: MachineSpec, life: MachineLife): LedgerMachine {
-  const { index, id, sites, shards, config, rules, queue: limits } = spec;
-  const { ledger, boot, ring, random } = life;
+  const { index, id, sites, shards, config, rules, queue: limits, sliceGroupsMax } = spec;
+  const { ledger, boot, ring, random, store } = life;
   const entropy = random.fork("entropy");
   const hello = {
     ...{ cluster: "simulated", environment: "test", nodeVersion: "" },
@@ -59,6 +63,7 @@ export function machineOf(spec: MachineSpec, life: MachineLife): LedgerMachine {
         entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),
         rules: { link: spec.linkRules, peers: spec.processRules },
       },
+      ...{ store, sliceGroupsMax },
     },
     random,
   );

@@ -12,7 +12,6 @@ import type { Random } from "../../src/core/base/random.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
 import type { LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import type { LedgerNode } from "../../src/core/ledger/node/node.ts";
-import { snapshotSlices } from "../../src/core/ledger/node/recovery.ts";
 import type { WatchRequest } from "../../src/core/ledger/node/watch.ts";
 import type { StoreRefusal } from "../../src/core/ledger/store/types.ts";
 import type { LinkInput } from "../../src/core/tiers/link/types.ts";
@@ -38,10 +37,7 @@ import {
   storeOptions,
 } from "./storage.ts";
 
-interface LedgerSpec extends MachineSpec, StorageSpec {
-  /** Groups in one slice of a checkpoint. */
-  readonly sliceGroupsMax: number;
-}
+interface LedgerSpec extends MachineSpec, StorageSpec {}
 
 /** Who looks on. */
 export interface LedgerWatcher {
@@ -94,14 +90,15 @@ export class LedgerProcess implements StreamHost {
   /** What it tells its peers of the ledger, in this life. */
   ledger: LedgerDescription;
   machine: LedgerMachine | null = null;
-  /** Records that must be durable before peers are called. */
-  #connectAt = Number.POSITIVE_INFINITY;
+  /** The mark in its data directory: the first start on it is still to come. */
+  #first: "found" | "join" | null = "found";
+  #turnDue = false;
   storage: Storage | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
   #stash: Stashed[] = [];
   readonly #askers = new Askers();
   #turning = false;
-  #onIdle: () => void = () => undefined;
+  #onLeft: () => void = () => undefined;
 
   constructor(
     spec: LedgerSpec,
@@ -136,8 +133,9 @@ export class LedgerProcess implements StreamHost {
     return this.machine !== null;
   }
 
+  /** Null while it does not serve. */
   get node(): LedgerNode | null {
-    return this.machine?.node ?? null;
+    return this.serves ? (this.machine?.node ?? null) : null;
   }
 
   /** All nodes, as this one is told. */
@@ -168,24 +166,32 @@ export class LedgerProcess implements StreamHost {
     this.life++;
     this.ledger = describeLedger(this.#sites, this.spec.config);
     const { watcher } = this.#around;
-    const host = {
+    const { life } = this;
+    const storage = new Storage({
       disk: this.disk,
       observer: watcher.observer(this),
-      local: () => this.local,
-      wall: () => this.wall,
-      after: (delayMs: number, run: () => void) => this.#after(delayMs, "synced", run),
-      drawTurnMs: () => this.#random.float() * TURN_MS_MAX,
-      opened: (opened: Opened) => this.#serve(storage, opened),
-      refused: (refusal: StoreRefusal) => this.#refuse(refusal),
-      durable: (count: number) => this.#onDurable(count),
-      forgotten: (jobIds: readonly string[]) => {
-        for (const jobId of jobIds) this.node?.forget(jobId);
+      after: (delayMs, run) => this.#after(delayMs, "synced", run),
+      answer: (id, result) => this.#input({ kind: "done", id, result }),
+      opened: (opened) => {
+        this.#around.world.note(`${this.id} recovers up to record ${opened.outcome.maxLsn}`);
+        watcher.onRecovered(this, opened);
       },
-      mark: (name: string) => watcher.mark(name),
-      die: (why: string) => this.#dieOfDisk(why),
-    };
-    const storage = new Storage(host, storeOptions(this.spec, this.#random));
-    storage.step({ kind: "open" });
+      refused: (refusal) => this.#refuse(refusal),
+      mark: (name) => watcher.mark(name),
+      die: (why) => this.#dieOfDisk(why),
+    });
+    this.storage = storage;
+    const machine = this.#makeMachine(storage);
+    this.machine = machine;
+    const observer = watcher.observer(this);
+    machine.watch({
+      ...watcher.peersWatcher(this),
+      onAppend: (ticket, type, payload) => observer.appended(ticket, type, payload),
+      onStore: (event) => {
+        if (this.life === life) storage.onEvent(event, machine.store);
+      },
+    });
+    this.#input({ kind: "open", first: this.#first, identity: this.identity });
   }
 
   #refuse(refusal: StoreRefusal): void {
@@ -200,61 +206,21 @@ export class LedgerProcess implements StreamHost {
     watcher.onRefused(this, why);
   }
 
-  #serve(storage: Storage, opened: Opened): void {
-    const { world, watcher } = this.#around;
-    this.state = "up";
-    world.note(`${this.id} serves from record ${opened.outcome.maxLsn}`);
-    this.storage = storage;
-    watcher.onRecovered(this, opened);
-    const machine = this.#makeMachine();
-    const { node } = machine;
-    this.#turning = true;
-    machine.recover(opened.state, this.local, this.wall);
-    // The ledger is new where nothing was ever durable; a damaged disk has been refused before.
-    const isEmpty = opened.records.length === 0 && opened.checkpoint === null;
-    const first = this.lostDisk ? "join" : "found";
-    machine.start(isEmpty ? first : null, this.local, this.wall);
-    this.machine = machine;
-    storage.serve({
-      get appends(): number {
-        return node.appends;
-      },
-      slices: () => snapshotSlices(node, this.spec.sliceGroupsMax),
-    });
-    this.#turning = false;
-    this.#settle();
-    // As production does it: nobody is called before the first start is durable.
-    this.#connectAt = isEmpty ? node.appends : 0;
-    if (this.#connectAt === 0) this.#connect();
-  }
-
-  #makeMachine(): LedgerMachine {
-    const { watcher } = this.#around;
-    const random = this.#random.fork(`life/${this.life}`);
+  #makeMachine(storage: Storage): LedgerMachine {
     const { spec, ledger } = this;
+    const random = this.#random.fork(`life/${this.life}`);
     const boot = `b${this.life}`;
-    const machine = machineOf(
+    const store = { ...storeOptions(spec, this.#random), onEntry: storage.onEntry };
+    return machineOf(
       { ...spec, sites: this.#sites },
-      { ledger, boot, random, ring: ringOf(this.#secrets) },
+      { ledger, boot, random, store, ring: ringOf(this.#secrets) },
     );
-    machine.watch(watcher.peersWatcher(this));
-    return machine;
-  }
-
-  #connect(): void {
-    this.#connectAt = Number.POSITIVE_INFINITY;
-    this.#input({ kind: "connect", identity: this.identity });
-  }
-
-  #onDurable(count: number): void {
-    this.#input({ kind: "durable", count });
-    if (count >= this.#connectAt) this.#connect();
   }
 
   /** An operator has written new secrets, and told the process if it runs. */
   useSecrets(secrets: readonly string[]): void {
     this.#secrets = secrets;
-    if (!this.serves) return;
+    if (this.machine === null) return;
     this.#inLife(false, () => this.#input({ kind: "keys", ring: ringOf(secrets) }));
   }
 
@@ -292,28 +258,28 @@ export class LedgerProcess implements StreamHost {
     this.#settle();
   }
 
-  /** Until nothing is left to do at this moment: effects of the machine, then of the log, and again. */
   #settle(): void {
-    // The log answers from within; what it brings is taken by the turn under way.
+    // What an effect brings at once is taken by the turn under way.
     if (this.#turning) return;
-    const { machine, storage } = this;
-    if (machine === null || storage === null) return;
+    const { machine } = this;
+    if (machine === null) return;
     this.#turning = true;
     for (let round = 0; this.machine === machine; round++) {
       assert(round < 1_000, "a turn ends");
       const effects = machine.flush();
       if (effects.length === 0) break;
-      let appended = false;
-      for (const effect of effects) {
-        appended ||= effect.kind === "append";
-        this.#carryOut(effect);
-      }
-      if (appended) storage.step({ kind: "tick" });
+      for (const effect of effects) if (this.machine === machine) this.#carryOut(effect);
     }
     this.#turning = false;
     if (this.machine !== machine) return;
     this.#around.watcher.onTurn(this);
     this.#arm();
+    if (!machine.wantsTurn || this.#turnDue) return;
+    this.#turnDue = true;
+    this.#after(this.#random.float() * TURN_MS_MAX, "synced", () => {
+      this.#turnDue = false;
+      this.#input({ kind: "turn" });
+    });
   }
 
   #carryOut(effect: ProcessEffect): void {
@@ -326,14 +292,22 @@ export class LedgerProcess implements StreamHost {
       case "destroy":
         streams.run(this, effect);
         return;
-      case "append": {
-        const { type, payload, wall, logical } = effect;
-        this.storage?.append({ type, payload, wall, logical });
+      case "file":
+        this.storage?.run(effect);
         return;
-      }
-      case "archive":
-        watcher.onEffect(this, effect);
-        this.storage?.store.archive.add(effect.jobId, effect.bytes, this.wall);
+      case "store":
+        // Seen when it happened.
+        return;
+      case "recovered":
+        this.#input({ kind: "start" });
+        return;
+      case "serving":
+        this.state = "up";
+        world.note(`${this.id} serves`);
+        return;
+      case "firstStart":
+        this.#first = null;
+        this.#input({ kind: "founded" });
         return;
       case "answer":
         this.#askers.answer(effect.token, effect.answer);
@@ -341,9 +315,9 @@ export class LedgerProcess implements StreamHost {
       case "watched":
         this.#askers.tell(effect.token, effect.items);
         return;
-      case "idle":
+      case "left":
         // Its process ends in the next turn: this one is not over yet.
-        this.#after(0, "step", this.#onIdle);
+        this.#after(0, "step", this.#onLeft);
         return;
       case "log":
         world.note(`${this.id} ${effect.event} ${JSON.stringify(effect.fields)}`);
@@ -354,18 +328,13 @@ export class LedgerProcess implements StreamHost {
   }
 
   deliver(life: number, input: LinkInput): void {
-    if (this.life !== life || !this.serves) return;
+    if (this.life !== life || this.machine === null) return;
     this.#inLife(false, () => this.#input(input));
   }
 
   #arm(): void {
-    const { machine, storage } = this;
-    if (machine === null || storage === null) return;
-    const due = Math.min(
-      machine.nextDeadline() ?? Number.POSITIVE_INFINITY,
-      storage.nextDeadline(),
-    );
-    if (due === Number.POSITIVE_INFINITY) return;
+    const due = this.machine?.nextDeadline() ?? null;
+    if (due === null) return;
     const { world } = this.#around;
     // Rounding must not leave the clock a hair short of the deadline.
     const at = Math.max(world.now, this.clock.world(due) + 1e-4);
@@ -373,21 +342,8 @@ export class LedgerProcess implements StreamHost {
     this.#timerAt = at;
     this.#schedule(at, "tick", true, () => {
       if (this.#timerAt === at) this.#timerAt = Number.POSITIVE_INFINITY;
-      this.#onTimer();
+      this.#input({ kind: "tick" });
     });
-  }
-
-  #onTimer(): void {
-    const { machine, storage } = this;
-    if (machine === null || storage === null) return;
-    const now = this.local;
-    this.#turning = true;
-    if (storage.nextDeadline() <= now) storage.step({ kind: "tick" });
-    if ((machine.nextDeadline() ?? Number.POSITIVE_INFINITY) <= now) {
-      machine.take({ kind: "tick" }, now, this.wall);
-    }
-    this.#turning = false;
-    if (this.machine === machine) this.#settle();
   }
 
   #after(delayMs: number, name: EventName, run: () => void): void {
@@ -440,7 +396,7 @@ export class LedgerProcess implements StreamHost {
   leave(then: () => void): void {
     if (this.state !== "up") return;
     this.#around.world.note(`${this.id} leaves`);
-    this.#onIdle = then;
+    this.#onLeft = then;
     this.#input({ kind: "leave" });
   }
 
@@ -466,7 +422,7 @@ export class LedgerProcess implements StreamHost {
   #end(power: boolean): void {
     this.state = "down";
     this.machine = null;
-    this.#connectAt = Number.POSITIVE_INFINITY;
+    this.#turnDue = false;
     this.storage = null;
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#stash = [];
@@ -480,6 +436,7 @@ export class LedgerProcess implements StreamHost {
     this.#around.world.note(`${this.id} has lost its disk`);
     this.disk.wipe();
     this.#disks++;
+    this.#first = "join";
   }
 
   /** Flips a bit of something that was proven durable: the file's name, null when nothing is yet. */

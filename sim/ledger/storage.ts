@@ -1,10 +1,9 @@
 /**
- * One node's production store on its simulated disk, and what the checkers see of it: which record lies
+ * One node's simulated disk under the production store, and what the checkers see of it: which record lies
  * where, what is called durable and whether the medium has it, and which bytes are proven durable, so
  * that damage there must be told from a torn tail.
  */
 
-import type { Millis } from "../../src/core/base/brand.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import type { CheckpointHeader } from "../../src/core/ledger/log/checkpoint.ts";
 import type { FileEffect, FileResult } from "../../src/core/ledger/log/files.ts";
@@ -13,16 +12,9 @@ import { RECORD_TYPES } from "../../src/core/ledger/log/record-types.ts";
 import type { Recovered } from "../../src/core/ledger/log/recovery.ts";
 import type { WalRules } from "../../src/core/ledger/log/rules.ts";
 import { segmentIdOf, segmentName } from "../../src/core/ledger/log/segment.ts";
-import type { WalEntry } from "../../src/core/ledger/log/writer-types.ts";
 import type { StoreRules } from "../../src/core/ledger/store/rules.ts";
-import { LedgerStore } from "../../src/core/ledger/store/store.ts";
-import type {
-  StoreEvent,
-  StoreInput,
-  StoreOptions,
-  StoreRefusal,
-  StoreSource,
-} from "../../src/core/ledger/store/types.ts";
+import type { LedgerStore } from "../../src/core/ledger/store/store.ts";
+import type { StoreEvent, StoreOptions, StoreRefusal } from "../../src/core/ledger/store/types.ts";
 import type { LedgerDisk } from "./disk.ts";
 import { SimFiles } from "./files.ts";
 
@@ -59,16 +51,11 @@ export interface Opened {
 interface StorageHost {
   readonly disk: LedgerDisk;
   readonly observer: LogObserver;
-  local(): Millis;
-  wall(): number;
   /** Runs after this much time, unless the process is dead by then. */
   after(delayMs: number, run: () => void): void;
-  /** A time until the store has its next turn. */
-  drawTurnMs(): number;
+  answer(id: number, result: FileResult): void;
   opened(opened: Opened): void;
   refused(refusal: StoreRefusal): void;
-  durable(count: number): void;
-  forgotten(jobIds: readonly string[]): void;
   mark(name: string): void;
   die(why: string): void;
 }
@@ -96,70 +83,29 @@ const NOTHING = new Uint8Array(0);
 export class Storage {
   readonly #host: StorageHost;
   readonly #files: SimFiles;
-  readonly store: LedgerStore;
   #records: StoredRecord[] = [];
   #damaged = 0;
   #segmentIds: number[] = [];
   #durable = { segmentId: 0, offset: 0 };
-  #durableCount = 0;
   #proofs: Proof[] = [];
   /** Damage below this offset of the active segment can be told from a torn tail. (WAL-13) */
   #proven = { segmentId: 0, offset: 0 };
-  #turnDue = false;
-  #ended = false;
 
-  constructor(host: StorageHost, options: StoreOptions) {
+  constructor(host: StorageHost) {
     this.#host = host;
-    this.store = new LedgerStore({
-      ...options,
-      onEntry: ({ lsn, type, payload }) => {
-        this.#records.push({ lsn, type, payload: payload.slice() });
-      },
-    });
     this.#files = new SimFiles({
       disk: host.disk,
       after: (delayMs, run) => host.after(delayMs, run),
-      answer: (id, result) => this.#answer(id, result),
+      answer: (id, result) => host.answer(id, result),
     });
   }
 
-  serve(source: StoreSource): void {
-    this.store.serve(source, this.#host.local());
-  }
+  /** Every recovered entry of the log, also those that a checkpoint has. */
+  readonly onEntry = ({ lsn, type, payload }: StoredRecord): void => {
+    this.#records.push({ lsn, type, payload: payload.slice() });
+  };
 
-  append(entry: WalEntry): void {
-    const ticket = this.store.append(entry, this.#host.local());
-    if (typeof ticket === "string") this.#host.die(`the log takes nothing more: ${ticket}`);
-    else this.#host.observer.appended(ticket, entry.type, entry.payload);
-  }
-
-  nextDeadline(): number {
-    return this.store.nextDeadline() ?? Number.POSITIVE_INFINITY;
-  }
-
-  #answer(id: number, result: FileResult): void {
-    this.step({ kind: "done", id, result });
-  }
-
-  step(input: StoreInput): void {
-    const host = this.#host;
-    if (this.#ended) return;
-    const before = this.#durableCount;
-    for (const effect of this.store.step(input, host.local(), host.wall())) {
-      if (effect.kind === "file") this.#carryOut(effect);
-      else this.#onEvent(effect);
-    }
-    // The node hears of it when the store has said all; it may append at once.
-    if (this.#durableCount > before) host.durable(this.#durableCount);
-    if (!this.store.wantsTurn || this.#turnDue || this.#ended) return;
-    this.#turnDue = true;
-    this.#host.after(this.#host.drawTurnMs(), () => {
-      this.#turnDue = false;
-      this.step({ kind: "turn" });
-    });
-  }
-
-  #carryOut(effect: FileEffect): void {
+  run(effect: FileEffect): void {
     const { operation } = effect;
     const segmentId = operation.kind === "write" ? segmentOf(operation.path) : null;
     if (operation.kind === "write" && segmentId !== null) {
@@ -170,14 +116,13 @@ export class Storage {
     this.#files.run(effect);
   }
 
-  #onEvent(event: StoreEvent): void {
+  onEvent(event: StoreEvent, store: LedgerStore): void {
     const { observer } = this.#host;
     switch (event.kind) {
       case "opened":
-        this.#onOpened(event);
+        this.#onOpened(event, store);
         return;
       case "refused":
-        this.#ended = true;
         this.#host.refused(event.refusal);
         return;
       case "segmentOpened":
@@ -202,11 +147,7 @@ export class Storage {
       case "damaged":
         if (event.what === "checkpoint") this.#damaged++;
         return;
-      case "forgotten":
-        this.#host.forgotten(event.jobIds);
-        return;
       case "failed":
-        this.#ended = true;
         observer.failed();
         this.#host.die(`${event.during} failed: ${event.code}`);
         return;
@@ -214,7 +155,10 @@ export class Storage {
     }
   }
 
-  #onOpened({ outcome, checkpoint, state }: Extract<StoreEvent, { kind: "opened" }>): void {
+  #onOpened(
+    { outcome, checkpoint, state }: Extract<StoreEvent, { kind: "opened" }>,
+    store: LedgerStore,
+  ): void {
     for (const { segmentId } of outcome.segments) {
       if (!this.#segmentIds.includes(segmentId)) this.#segmentIds.push(segmentId);
     }
@@ -223,12 +167,12 @@ export class Storage {
     if (active !== null) this.#durable = active;
     const records = this.#records;
     this.#records = [];
-    const archive = new Set(this.store.archive.places.keys());
+    const archive = new Set(store.archive.places.keys());
     this.#host.opened({ outcome, checkpoint, state, records, archive, damaged: this.#damaged });
   }
 
   #onDurable(event: Extract<StoreEvent, { kind: "durable" }>): void {
-    const { ticket, lsn, segmentId, offset, count } = event;
+    const { ticket, lsn, segmentId, offset } = event;
     const onDisk = this.#isDurable(segmentId, offset);
     this.#durable = { segmentId, offset };
     while (this.#proofs[0] !== undefined) {
@@ -238,7 +182,6 @@ export class Storage {
       this.#proofs.shift();
     }
     this.#host.observer.durable(ticket, lsn, onDisk);
-    this.#durableCount = count;
   }
 
   /** From where it was durable before up to here, over segments. */

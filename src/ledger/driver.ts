@@ -1,8 +1,10 @@
 /**
- * The ledger's machine in the loop, over real streams: what one turn of the event loop brings shares one
- * message per peer and one write.
+ * The ledger's machine in the loop, over real streams and files: what one turn of the event loop brings
+ * shares one message per peer and one write. What the disk has done is told at once, and it gets its next
+ * operation at once: it would stand idle until the turn ends.
  */
 
+import type { FileEffect, FileResult } from "../core/ledger/log/files.ts";
 import type { LinkEffect } from "../core/tiers/link/types.ts";
 import type { LedgerMachine } from "../core/tiers/process/ledger-machine.ts";
 import type { ProcessEffect, ProcessInput } from "../core/tiers/process/types.ts";
@@ -12,49 +14,44 @@ import type { Clock } from "../host/ports/clock.ts";
 import { StreamDriver } from "../host/stream-driver.ts";
 
 interface DriverHandlers {
-  /** What is not the network's. */
-  readonly run: (effect: Exclude<ProcessEffect, LinkEffect>) => void;
-  /** After a turn's effects. */
-  readonly onTurn: () => void;
+  /** What is neither the network's nor the disk's. */
+  readonly run: (effect: Exclude<ProcessEffect, LinkEffect | FileEffect>) => void;
+  readonly runFile: (effect: FileEffect, done: (result: FileResult) => void) => void;
   /** A broken invariant: the process must end. */
   readonly onDefect: (error: unknown) => void;
 }
+
+/** So long may work on files go on in one turn of the event loop, a slice at a time. */
+const TURN_MS_MAX = 5;
 
 export class Driver {
   readonly machine: LedgerMachine;
   readonly loop: Loop;
   readonly #driven: BatchDriven<ProcessInput>;
+  readonly #handlers: DriverHandlers;
+  readonly #streams: StreamDriver;
+  #turnDue = false;
+  #stopped = false;
   turns = 0;
 
   constructor(
     machine: LedgerMachine,
     clock: Clock,
     port: ByteStreamPort,
-    { run, onTurn, onDefect }: DriverHandlers,
+    handlers: DriverHandlers,
   ) {
     this.machine = machine;
-    this.loop = new Loop(clock, onDefect);
-    const streams = new StreamDriver(port, (input) => this.take(input));
+    this.#handlers = handlers;
+    this.loop = new Loop(clock, handlers.onDefect);
+    this.#streams = new StreamDriver(port, (input) => this.take(input));
     this.#driven = this.loop.addBatched(
       machine,
       { kind: "tick" },
       {
-        run: (effect) => {
-          switch (effect.kind) {
-            case "dial":
-            case "write":
-            case "prove":
-            case "end":
-            case "destroy":
-              streams.run(effect);
-              return;
-            default:
-              run(effect);
-          }
-        },
+        run: (effect) => this.#run(effect),
         onTurn: () => {
           this.turns++;
-          onTurn();
+          this.#scheduleTurn();
         },
       },
     );
@@ -70,6 +67,50 @@ export class Driver {
   }
 
   stop(): void {
+    this.#stopped = true;
     this.loop.stop();
+  }
+
+  #run(effect: ProcessEffect): void {
+    switch (effect.kind) {
+      case "dial":
+      case "write":
+      case "prove":
+      case "end":
+      case "destroy":
+        this.#streams.run(effect);
+        return;
+      case "file":
+        this.#runFile(effect);
+        return;
+      default:
+        this.#handlers.run(effect);
+    }
+  }
+
+  #runFile(effect: FileEffect): void {
+    const { id } = effect;
+    this.#handlers.runFile(effect, (result) => {
+      if (!this.#stopped) this.#step({ kind: "done", id, result });
+    });
+  }
+
+  #step(input: ProcessInput): void {
+    this.#driven.push(input);
+    for (const next of this.machine.takeFiles()) this.#runFile(next);
+  }
+
+  #scheduleTurn(): void {
+    if (this.#turnDue || !this.machine.wantsTurn) return;
+    this.#turnDue = true;
+    setImmediate(() => {
+      const until = performance.now() + TURN_MS_MAX;
+      while (this.machine.wantsTurn && !this.#stopped) {
+        this.#step({ kind: "turn" });
+        if (performance.now() >= until) break;
+      }
+      this.#turnDue = false;
+      if (!this.#stopped) this.#scheduleTurn();
+    });
   }
 }

@@ -50,10 +50,12 @@ export async function firstStart(dataDir: string, configFile: string): Promise<F
   );
 }
 
-/** The first records are durable: from now on the log says what there is. */
-export async function firstStartDone(dataDir: string): Promise<void> {
+/** The first records are durable: from now on the log says what there is. Tells how it was allowed. */
+export async function firstStartDone(dataDir: string): Promise<FirstStart | null> {
+  const done = WAYS.find((way) => existsSync(join(dataDir, MARKS[way]))) ?? null;
   for (const way of WAYS) await rm(join(dataDir, MARKS[way]), { force: true });
   await syncDirectory(dataDir);
+  return done;
 }
 
 async function hasLog(dataDir: string): Promise<boolean> {

@@ -13,11 +13,13 @@ import { errorText } from "../core/base/error-text.ts";
 import { Random } from "../core/base/random.ts";
 import { useSha256 } from "../core/base/sha256.ts";
 import type { JobState } from "../core/ledger/job/job-state.ts";
+import type { FileEffect } from "../core/ledger/log/files.ts";
 import type { GroupKind } from "../core/ledger/node/application.ts";
 import { LEDGER_RULES } from "../core/ledger/node/config.ts";
 import type { LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { WatchRequest } from "../core/ledger/node/watch.ts";
+import type { StoreEvent } from "../core/ledger/store/types.ts";
 import type { LinkEffect } from "../core/tiers/link/types.ts";
 import { LedgerMachine } from "../core/tiers/process/ledger-machine.ts";
 import type { ProcessEffect } from "../core/tiers/process/types.ts";
@@ -30,7 +32,6 @@ import type { TcpPort } from "../host/tcp.ts";
 import { ApiServer } from "./api-server.ts";
 import { type AuditPage, type AuditQuery, auditTrail } from "./audit.ts";
 import { cancelEntry, cancelOf } from "./audit-entries.ts";
-import { waitForClock } from "./clock-wait.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
 import { Driver } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
@@ -38,10 +39,7 @@ import { identityOfDirectory } from "./identity.ts";
 import { listen, peersOptions, readRing } from "./network.ts";
 import type { LedgerService, OnAnswer, OnItems, OnLeads, Watching } from "./service.ts";
 import { type HostStatus, hostStatus } from "./status.ts";
-import { Store } from "./store.ts";
-
-/** The machine goes within seconds; a loop that a defect has stopped says nothing more. */
-const IDLE_MS_MAX = 6_000;
+import { Store, storeOptions } from "./store.ts";
 
 type HostEvent =
   | {
@@ -67,7 +65,14 @@ interface HostHandlers {
   readonly onFatal: (reason: string, error: unknown) => void;
 }
 
-type HostEffect = Exclude<ProcessEffect, LinkEffect>;
+type HostEffect = Exclude<ProcessEffect, LinkEffect | FileEffect>;
+type StartStep = Extract<ProcessEffect, { kind: "recovered" | "serving" }>;
+
+/** Whoever waits for a step of the start. */
+interface Starting {
+  readonly onStep: (step: StartStep) => void;
+  readonly reject: (error: Error) => void;
+}
 
 /** Whoever prepared the data directory and starts the process on it. */
 const SYSTEM: AuditRequester = { kind: "system", name: "" };
@@ -87,7 +92,8 @@ export class LedgerHost implements LedgerService {
   #started = false;
   #closing = false;
   #failed = false;
-  #onIdle: () => void = () => undefined;
+  #starting: Starting | null = null;
+  #onLeft: () => void = () => undefined;
 
   private constructor(config: LedgerConfig, handlers: HostHandlers) {
     this.config = config;
@@ -175,9 +181,9 @@ export class LedgerHost implements LedgerService {
   }
 
   status(): HostStatus | null {
-    const [driver, store, audit] = [this.#driver, this.#store, this.#audit];
-    if (!this.#started || driver === null || store === null || audit === null) return null;
-    return hostStatus({ config: this.config, driver, store, audit: audit.counts });
+    const [driver, audit] = [this.#driver, this.#audit];
+    if (!this.#started || driver === null || audit === null) return null;
+    return hostStatus({ config: this.config, driver, audit: audit.counts });
   }
 
   /** Into the audit log; before it is open there is nobody who could have asked for something. */
@@ -203,58 +209,49 @@ export class LedgerHost implements LedgerService {
     if (this.#closing) return;
     this.note({ kind: "node.leaving", subject: this.config.name, requester });
     this.#closing = true;
-    if (this.#driver !== null) {
-      const idle = new Promise<void>((resolve) => {
-        this.#onIdle = resolve;
-      });
-      this.#driver.take({ kind: "leave" });
-      await Promise.race([idle, this.background.pause(IDLE_MS_MAX)]);
-    }
-    this.#driver?.flush();
-    this.#driver?.stop();
     // A node that broke an invariant is not written down.
-    if (!this.#failed) await this.#store?.checkpoint();
+    if (this.#started && !this.#failed) {
+      const left = new Promise<void>((resolve) => {
+        this.#onLeft = resolve;
+      });
+      this.#driver?.take({ kind: "leave" });
+      await left;
+    }
     await this.#closeAll();
   }
 
   async #open(): Promise<void> {
     const { config } = this;
-    const { clock, log, background } = this.#handlers;
+    const { clock, log } = this.#handlers;
     this.#network = await listen(config);
     const driver = this.#drive(this.#network);
-    const { machine } = driver;
     this.#api = await ApiServer.listen(config.api, { host: this, log });
     const first = await firstStart(config.dataDir, config.file);
     const identity = await identityOfDirectory(config.dataDir);
-    const { store, recovered } = await Store.open(config, {
-      clock,
-      log,
-      onDurable: (count) => driver.take({ kind: "durable", count }),
-      onFailed: (error) => this.#fail("the write-ahead log has failed", error),
+    const openedAt = clock.now();
+    this.#store = await Store.prepare(config, driver.machine.store, log);
+    const { groups, replayed } = await this.#awaited("recovered", () => {
+      driver.take({ kind: "open", first, identity });
     });
-    this.#store = store;
+    const tookMs = Math.round(clock.now() - openedAt);
+    log.event("info", "ledger.recovered", { groups, replayed, tookMs });
     this.#audit = await this.#handlers.openAudit();
-    machine.recover(recovered, clock.now(), clock.wall());
-    await waitForClock({
-      // A stop ends every pause: then there is nothing to wait for either.
-      behindMs: () => (background.stopped ? 0 : machine.node.clockBehindMs(clock.wall())),
-      pause: (ms) => background.pause(ms),
-      onBehind: (behindMs) => log.event("warn", "clock.behind-own-log", { behindMs }),
-    });
-    machine.start(first, clock.now(), clock.wall());
+    await this.#awaited("serving", () => driver.take({ kind: "start" }));
     this.#started = true;
-    store.serve(machine.node);
-    const { replayed, tookMs } = recovered;
-    log.event("info", "ledger.recovered", { groups: recovered.images.size, replayed, tookMs });
-    driver.flush();
-    if (first !== null) {
-      await store.flush();
-      await firstStartDone(config.dataDir);
-      const detail = { way: first, groups: machine.node.groups.size };
-      log.event("info", "ledger.first-start", detail);
-      this.note({ kind: "ledger.founded", subject: config.name, requester: SYSTEM, detail });
-    }
-    driver.take({ kind: "connect", identity });
+  }
+
+  /** Begins a step of the start, and waits for the word that it is over. Rejects when the store fails. */
+  #awaited<Kind extends StartStep["kind"]>(
+    kind: Kind,
+    begin: () => void,
+  ): Promise<Extract<StartStep, { kind: Kind }>> {
+    return new Promise((resolve, reject) => {
+      const onStep = (step: StartStep): void => {
+        if (isOfKind(step, kind)) resolve(step);
+      };
+      this.#starting = { onStep, reject };
+      begin();
+    });
   }
 
   #drive(network: TcpPort): Driver {
@@ -269,12 +266,11 @@ export class LedgerHost implements LedgerService {
       kinds: this.#handlers.kinds ?? [],
     };
     const peers = peersOptions(config, readRing(config, log), version);
-    const machine = new LedgerMachine({ node, peers }, new Random(randomUUID()));
+    const store = storeOptions(config);
+    const machine = new LedgerMachine({ node, peers, store }, new Random(randomUUID()));
     const driver = new Driver(machine, clock, network, {
       run: (effect) => this.#run(effect),
-      onTurn: () => {
-        if (this.#started) this.#store?.onTurn();
-      },
+      runFile: (effect, done) => this.#store?.run(effect, done),
       onDefect: (error) => this.#fail("an invariant of the ledger is broken", error),
     });
     this.#driver = driver;
@@ -283,9 +279,6 @@ export class LedgerHost implements LedgerService {
 
   #run(effect: HostEffect): void {
     switch (effect.kind) {
-      case "append":
-        this.#store?.post(effect.type, effect.payload, effect.wall, effect.logical);
-        return;
       case "answer": {
         const onAnswer = this.#waiting.get(effect.token);
         this.#waiting.delete(effect.token);
@@ -298,8 +291,15 @@ export class LedgerHost implements LedgerService {
       case "leads":
         for (const told of this.#leadListeners) told(effect.group, effect.view, effect.leads);
         return;
-      case "archive":
-        this.#store?.addToArchive(effect.jobId, effect.bytes);
+      case "store":
+        this.#onStore(effect.event);
+        return;
+      case "recovered":
+      case "serving":
+        this.#starting?.onStep(effect);
+        return;
+      case "firstStart":
+        this.background.run("note the first start", () => this.#firstStarted(effect.groups));
         return;
       case "log":
         this.#handlers.log.event(effect.level, effect.event, effect.fields);
@@ -321,19 +321,44 @@ export class LedgerHost implements LedgerService {
       case "peer":
         this.#handlers.onEvent({ event: "peer", peer: effect.peer, up: effect.up });
         return;
-      case "idle":
-        this.#onIdle();
+      case "left":
+        this.#onLeft();
         return;
       case "applied":
-        // Watches tell who acts on jobs; this is for observers.
+      case "archive":
+        // Watches tell who acts on jobs; these are for observers.
         return;
       default:
         assertNever(effect);
     }
   }
 
+  #onStore(event: StoreEvent): void {
+    const store = this.#store;
+    if (store === null) return;
+    if (event.kind === "refused") this.#starting?.reject(store.refusal(event.refusal));
+    else if (event.kind === "failed") this.#onStoreFailed(store.failure(event));
+    else store.tell(event);
+  }
+
+  #onStoreFailed(error: Error): void {
+    if (this.#started) this.#fail("the write-ahead log has failed", error);
+    else this.#starting?.reject(error);
+  }
+
+  /** From now on the log says what there is; then peers may be called. */
+  async #firstStarted(groups: number): Promise<void> {
+    const { config } = this;
+    const way = await firstStartDone(config.dataDir);
+    const detail = { way, groups };
+    this.#handlers.log.event("info", "ledger.first-start", detail);
+    this.note({ kind: "ledger.founded", subject: config.name, requester: SYSTEM, detail });
+    this.#driver?.take({ kind: "founded" });
+  }
+
   #fail(reason: string, error: unknown): void {
     this.#failed = true;
+    this.#onLeft();
     this.#api?.abandon();
     this.#handlers.onFatal(reason, error);
   }
@@ -349,4 +374,11 @@ export class LedgerHost implements LedgerService {
   get #self(): AuditRequester {
     return { kind: "self", name: this.config.name };
   }
+}
+
+function isOfKind<Kind extends StartStep["kind"]>(
+  step: StartStep,
+  kind: Kind,
+): step is Extract<StartStep, { kind: Kind }> {
+  return step.kind === kind;
 }

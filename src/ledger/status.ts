@@ -10,7 +10,7 @@ import type { PeerView, ProcessCounts } from "../core/tiers/process/types.ts";
 import type { AuditCounts } from "../host/ports/audit.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
 import type { Driver } from "./driver.ts";
-import type { Store } from "./store.ts";
+import { LOG_QUEUE_ENTRIES_MAX } from "./store.ts";
 
 const GROUPS_LISTED_MAX = 10_000;
 
@@ -56,16 +56,16 @@ interface GroupView {
 export function hostStatus(parts: {
   readonly config: LedgerConfig;
   readonly driver: Driver;
-  readonly store: Store;
   readonly audit: AuditCounts;
 }): HostStatus {
-  const { config, driver, store, audit } = parts;
+  const { config, driver, audit } = parts;
   const { machine } = driver;
   const { counts, waiting, encryption } = machine;
   const { digest, described } = describeLedger(sitesOf(config), config.node);
   const ledger = machine.node.status();
-  const wal = store.logView();
+  const wal = machine.store.view();
   const durableLag = wal.nextLsn - 1 - wal.durableLsn;
+  const queueFill = Math.min(1, wal.queueEntries / LOG_QUEUE_ENTRIES_MAX);
   return {
     name: config.name,
     region: config.region,
@@ -81,9 +81,9 @@ export function hostStatus(parts: {
     waiting,
     turns: driver.turns,
     timerLagMs: driver.loop.takeLagMs(),
-    archivedJobs: store.archive.size,
-    wal: { ...wal, queueFill: store.queueFill, durableLag, durableP99Ms: store.durableP99Ms },
-    checkpoints: store.checkpoints.map(({ id, localLsn, createdAt }) => ({
+    archivedJobs: machine.store.archive.size,
+    wal: { ...wal, queueFill, durableLag, durableP99Ms: machine.durableP99Ms },
+    checkpoints: machine.store.checkpoints.map(({ id, localLsn, createdAt }) => ({
       id,
       localLsn,
       createdAt,

@@ -36,7 +36,7 @@ import type { LedgerEffect, LedgerInput, LedgerOptions, LedgerStatus } from "./t
 import { Watches } from "./watches.ts";
 
 /** What a log and its checkpoint hold: see `LedgerRecovery`. */
-export interface RecoveredLedger {
+interface RecoveredLedger {
   readonly images: ReadonlyMap<GroupId, GroupImage>;
   readonly archived: Iterable<string>;
   /** Which data directory each peer was heard with. */

@@ -68,7 +68,7 @@ export type StoreRefusal =
   /** A checksum holds, and what it covers cannot be read. */
   | { readonly code: "UNREADABLE"; readonly problem: string };
 
-export interface RecoveredState {
+interface RecoveredState {
   readonly images: ReadonlyMap<GroupId, GroupImage>;
   readonly archived: ReadonlySet<string>;
   readonly identities: ReadonlyMap<NodeId, string>;

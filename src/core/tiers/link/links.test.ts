@@ -215,6 +215,16 @@ describe("a kept link", () => {
     expect(Math.min(...pauses.slice(6))).toBeGreaterThanOrEqual(BACKOFF_MS_MAX / 2);
   });
 
+  it("dials again when its stream is closed before it was open", () => {
+    const side = new Side("a");
+    side.links.keep("b", address("b:1"));
+    side.links.call(side.now);
+    side.take({ kind: "closed", stream: 2 as StreamId });
+    expect(side.heard).toEqual(["down b: no connection"]);
+    side.links.tick(millis(BACKOFF_MS_MAX));
+    expect(side.emitted.map(({ kind }) => kind)).toEqual(["dial", "dial"]);
+  });
+
   it("is made anew when its connection breaks, and goes on", () => {
     const pair = new Pair().open();
     pair.pipes.breakAll();

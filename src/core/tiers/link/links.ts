@@ -171,14 +171,9 @@ export class Links {
       case "opened":
         this.#onOpened(input.stream, input.facts);
         return;
-      case "dialFailed": {
-        const link = this.#dialled.get(input.stream);
-        // One that was opened has not failed.
-        if (link === undefined || this.#connections.has(input.stream)) return;
-        this.#dialled.delete(input.stream);
-        this.#down(link, input.refused ? "nobody listens there" : "no connection");
+      case "dialFailed":
+        this.#onDialFailed(input.stream, input.refused);
         return;
-      }
       case "bytes":
         this.#connections.get(input.stream)?.onBytes(input.bytes, now);
         return;
@@ -191,6 +186,7 @@ export class Links {
         return;
       }
       case "closed":
+        this.#onDialFailed(input.stream, false);
         this.#connections.get(input.stream)?.onClosed();
         this.#forget(input.stream);
         return;
@@ -230,6 +226,14 @@ export class Links {
     this.#dialled.set(stream, link);
     this.#options.emit({ kind: "dial", stream, to: link.to, timeoutMs: DIAL_MS_MAX });
     return stream;
+  }
+
+  /** One that was opened has not failed. */
+  #onDialFailed(stream: StreamId, refused: boolean): void {
+    const link = this.#dialled.get(stream);
+    if (link === undefined || this.#connections.has(stream)) return;
+    this.#dialled.delete(stream);
+    this.#down(link, refused ? "nobody listens there" : "no connection");
   }
 
   #onOpened(stream: StreamId, facts: { host: string; peerUris: readonly string[] | null }): void {

@@ -8,6 +8,8 @@ import { CAPABILITIES, PROTOCOL } from "../../../wire/version.ts";
 import { millis } from "../../base/brand.ts";
 import { address, type NodeId, nodeId } from "../../base/ids.ts";
 import { Random } from "../../base/random.ts";
+import { walConfig } from "../../ledger/log/limits.ts";
+import { MemoryFiles } from "../../ledger/log/testing/memory-files.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../../ledger/node/config.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
 import { Connection } from "../link/connection.ts";
@@ -48,18 +50,20 @@ class Ledger {
   readonly machines: LedgerMachine[];
   readonly answers: LedgerAnswer[] = [];
   readonly said: string[][] = NAMES.map(() => []);
-  readonly #appended = NAMES.map(() => 0);
+  readonly files = NAMES.map(() => new MemoryFiles());
+  readonly #regions: (of: number) => readonly string[];
   readonly #sides: ReturnType<Pipes["add"]>[] = [];
   readonly #random = new Random("ledger");
   now = millis(1_000);
+  wallShiftMs = 0;
   slowDisk = false;
 
   /** `regions`: where each node says that everybody is. */
   constructor(regions: (of: number) => readonly string[] = () => ["r0", "r1", "r2"]) {
+    this.#regions = regions;
     this.machines = NAMES.map((_, index) => this.#machine(index, regions(index)));
-    this.machines.forEach((machine, index) => {
+    this.machines.forEach((_, index) => {
       this.#sides.push(this.pipes.add(`${NAMES[index]}:1`, (input) => this.take(index, input)));
-      machine.start("found", this.now, WALL);
     });
   }
 
@@ -82,19 +86,40 @@ class Ledger {
           compressor: { deflate: (bytes) => bytes, inflate: () => null },
           rules: { link: LINK_RULES, peers: PROCESS_RULES },
         },
+        store: {
+          identity: `${index}`.padStart(16, "0"),
+          log: {
+            ...walConfig({ segmentBytes: 65_536, chunkBytes: 4_096, chunkCount: 2 }),
+            fullDisk: "wait",
+          },
+          checkpoint: { intervalEntries: 1_000_000, intervalMs: 1e9, keptMax: 2 },
+          archiveKeepMs: 1e9,
+        },
       },
       random,
     );
   }
 
   take(index: number, input: ProcessInput): void {
-    this.machines[index]?.take(input, this.now, WALL + this.now);
+    this.#take(index, input);
     this.#flush(index);
   }
 
-  connect(): this {
+  #take(index: number, input: ProcessInput): void {
+    this.machines[index]?.take(input, this.now, WALL + this.now + this.wallShiftMs);
+  }
+
+  /** The process is killed, and starts again on what its disk has. */
+  restart(index: number): void {
+    this.pipes.breakAll();
+    this.said[index] = [];
+    this.machines[index] = this.#machine(index, this.#regions(index));
+    this.take(index, { kind: "open", first: null, identity: `disk ${index}` });
+  }
+
+  open(): this {
     this.machines.forEach((_, index) => {
-      this.take(index, { kind: "connect", identity: `disk ${index}` });
+      this.take(index, { kind: "open", first: "found", identity: `disk ${index}` });
     });
     return this.pass(500);
   }
@@ -121,12 +146,10 @@ class Ledger {
 
   #flush(index: number): void {
     for (;;) {
+      if (this.machines[index]?.wantsTurn === true) this.#take(index, { kind: "turn" });
       const effects = this.machines[index]?.flush() ?? [];
       if (effects.length === 0) return;
       for (const effect of effects) this.#run(index, effect);
-      if (this.slowDisk) continue;
-      const count = this.#appended[index] ?? 0;
-      this.machines[index]?.take({ kind: "durable", count }, this.now, WALL + this.now);
     }
   }
 
@@ -140,8 +163,17 @@ class Ledger {
       case "destroy":
         if (side !== undefined) this.pipes.run(side, effect);
         return;
-      case "append":
-        this.#appended[index] = (this.#appended[index] ?? 0) + 1;
+      case "file": {
+        const result = this.files[index]?.perform(effect.operation);
+        if (this.slowDisk || result === undefined) return;
+        this.#take(index, { kind: "done", id: effect.id, result });
+        return;
+      }
+      case "recovered":
+        this.#take(index, { kind: "start" });
+        return;
+      case "firstStart":
+        this.#take(index, { kind: "founded" });
         return;
       case "answer":
         this.answers.push(effect.answer);
@@ -164,7 +196,7 @@ const submit: LedgerRequest = {
 
 describe("nodes of one ledger", () => {
   it("hear each other, and answer over streams of bytes", () => {
-    const ledger = new Ledger().connect();
+    const ledger = new Ledger().open();
     for (const machine of ledger.machines) {
       const states = machine.peers().map(({ up, heard }) => [up, heard]);
       expect(states).toEqual([
@@ -177,7 +209,7 @@ describe("nodes of one ledger", () => {
 
   it("refuse whoever knows another ledger, with a reason at both ends", () => {
     const wrong = ["r0", "r1", "elsewhere"];
-    const ledger = new Ledger((of) => (of === 0 ? wrong : ["r0", "r1", "r2"])).connect();
+    const ledger = new Ledger((of) => (of === 0 ? wrong : ["r0", "r1", "r2"])).open();
     const [n0, n1] = ledger.machines;
     expect(n0?.peers().every(({ up, heard }) => !up && !heard)).toBe(true);
     expect(n1?.peers().map(({ up }) => up)).toEqual([false, true]);
@@ -185,9 +217,7 @@ describe("nodes of one ledger", () => {
   });
 
   it("say once in a while, not with every attempt, that a peer is away", () => {
-    const ledger = new Ledger((of) =>
-      of === 0 ? ["x", "r1", "r2"] : ["r0", "r1", "r2"],
-    ).connect();
+    const ledger = new Ledger((of) => (of === 0 ? ["x", "r1", "r2"] : ["r0", "r1", "r2"])).open();
     ledger.pass(20_000);
     const said = ledger.said[1]?.filter((line) => line.startsWith("peer.down n0")) ?? [];
     expect(said.length).toBe(1);
@@ -196,10 +226,10 @@ describe("nodes of one ledger", () => {
 
 describe("requests", () => {
   it("are refused before the start and after the word to leave, each once", () => {
-    const ledger = new Ledger().connect();
+    const ledger = new Ledger().open();
     ledger.take(0, { kind: "leave" });
     ledger.pass(10_000);
-    expect(ledger.said[0]?.filter((line) => line === "idle")).toEqual(["idle"]);
+    expect(ledger.said[0]?.filter((line) => line === "left")).toEqual(["left"]);
     expect(ledger.ask(0, submit)).toMatchObject({
       kind: "retry",
       why: expect.stringMatching(/going down/),
@@ -207,7 +237,7 @@ describe("requests", () => {
   });
 
   it("under way are answered when the node goes", () => {
-    const ledger = new Ledger().connect();
+    const ledger = new Ledger().open();
     ledger.pipes.breakAll();
     ledger.slowDisk = true;
     ledger.take(0, { kind: "request", token: 9, request: submit });
@@ -215,6 +245,46 @@ describe("requests", () => {
     ledger.pass(10_000);
     expect(ledger.answers.length).toBe(1);
     expect(ledger.machines[0]?.waiting).toBe(0);
+  });
+});
+
+describe("a node that starts again", () => {
+  it("has what it kept, after an orderly leave from its checkpoint alone", () => {
+    const ledger = new Ledger().open();
+    expect(ledger.ask(1, submit)).toMatchObject({ kind: "committed" });
+    ledger.take(1, { kind: "leave" });
+    ledger.pass(5_000);
+    expect(ledger.said[1]).toContain("left");
+    const groups = ledger.machines[1]?.node.groups.size;
+    ledger.restart(1);
+    expect(ledger.machines[1]?.node.groups.size).toBe(groups);
+    expect(ledger.pass(15_000).ask(1, submit)).toMatchObject({ kind: "committed" });
+  });
+
+  it("waits until its clock has caught up with its own log, and says so once (HLC-5)", () => {
+    const ledger = new Ledger().open();
+    expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
+    ledger.wallShiftMs = -60_000;
+    ledger.restart(0);
+    ledger.pass(30_000);
+    expect(ledger.said[0]).not.toContain("serving");
+    expect(ledger.ask(0, submit)).toMatchObject({ why: expect.stringMatching(/starting/) });
+    ledger.pass(35_000);
+    expect(ledger.said[0]).toContain("serving");
+    const told = ledger.said[0]?.filter((line) => line.startsWith("clock.behind-own-log"));
+    expect(told?.length).toBe(1);
+  });
+
+  it("serves at once when the clock is set right meanwhile", () => {
+    const ledger = new Ledger().open();
+    expect(ledger.ask(0, submit)).toMatchObject({ kind: "committed" });
+    ledger.wallShiftMs = -3_600_000;
+    ledger.restart(0);
+    ledger.pass(5_000);
+    expect(ledger.said[0]).not.toContain("serving");
+    ledger.wallShiftMs = 0;
+    ledger.pass(1_000);
+    expect(ledger.said[0]).toContain("serving");
   });
 });
 
@@ -267,7 +337,7 @@ class Liar {
 describe("a member with the key", () => {
   it("cannot make a node throw, whatever it says in whatever order", () => {
     const names = Object.keys(MESSAGES) as MessageName[];
-    const ledger = new Ledger().connect();
+    const ledger = new Ledger().open();
     const { digest, described } = describeLedger(
       NAMES.map((node, i) => ({ node: node as NodeId, region: `r${i}` })),
       LEDGER_NODE_DEFAULTS,
@@ -289,7 +359,7 @@ describe("a member with the key", () => {
   });
 
   it("is not heard before its opening", () => {
-    const ledger = new Ledger().connect();
+    const ledger = new Ledger().open();
     const liar = new Liar(ledger, 1);
     liar.say({ name: "ledgerBatch", correlation: 0, value: Uint8Array.of(255) });
     expect(liar.ended).toBe(true);
@@ -297,7 +367,7 @@ describe("a member with the key", () => {
   });
 
   it("is told why in words that fit the wire, however long its own are", () => {
-    const ledger = new Ledger().connect();
+    const ledger = new Ledger().open();
     const liar = new Liar(ledger, 2);
     const value = { digest: "other", described: "ß".repeat(250), identity: "x" };
     liar.say({ name: "ledgerOpening", correlation: 1, value });

@@ -1,16 +1,17 @@
 /**
- * The process of a ledger node as one machine: the node, its links to its peers, and whoever asks it
- * something. Production and simulator drive this object; there is no other composition of it.
+ * The process of a ledger node as one machine: the node, what it keeps on disk, its links to its peers, and
+ * whoever asks it something. Production and simulator drive this object; there is no other composition.
  *
- *     bytes    ─► links ─► messages of peers ─┐                 ┌─► batches ─► links ─► bytes
- *     requests ─► room for them? ─────────────┼─► LedgerNode ───┼─► append, durable(n) comes back
- *     durable  ───────────────────────────────┘                 └─► answers, archive, alarms
+ *     bytes    ─► links ─► messages of peers ─┐                ┌─► batches ─► links ─► bytes
+ *     requests ─► room for them? ─────────────┼─► LedgerNode ──┼─► records ─► store ─► file operations
+ *     files    ─► store ─► durable(n) ────────┘                └─► answers, alarms
  *
- *     starting ──start──► serving ──leave──► handing over ──► draining ──► idle
+ *     new ──open──► opening ─► recovered ──start──► waiting for the clock ─► serving
+ *     serving ──leave──► handing over ─► draining ─► keeping ─► left
  *
  * It accepts connections from the beginning, so that a peer learns whether they belong together while
- * this node still reads its disk. Nothing is taken from anybody before `start`, and nobody is called
- * before `connect`. (CKPT-6)
+ * this node still reads its disk. Nothing is taken from anybody before it serves, and nobody is called
+ * before the first start is durable and noted. (CKPT-6)
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
@@ -18,11 +19,15 @@ import type { Millis } from "../../base/brand.ts";
 import { millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
+import type { FileEffect } from "../../ledger/log/files.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage } from "../../ledger/node/messages.ts";
-import { LedgerNode, type RecoveredLedger } from "../../ledger/node/node.ts";
+import { LedgerNode } from "../../ledger/node/node.ts";
+import { snapshotSlices } from "../../ledger/node/recovery.ts";
 import type { LedgerEffect, LedgerOptions } from "../../ledger/node/types.ts";
+import { LedgerStore } from "../../ledger/store/store.ts";
+import type { StoreEvent, StoreInput, StoreOptions } from "../../ledger/store/types.ts";
 import { LedgerPeers, type LedgerPeersOptions, type PeersWatcher } from "./ledger-peers.ts";
-import type { PeerView, ProcessCounts, ProcessEffect, ProcessInput } from "./types.ts";
+import type { LogLevel, PeerView, ProcessCounts, ProcessEffect, ProcessInput } from "./types.ts";
 import { Undurable } from "./undurable.ts";
 
 /** Changes of who leads are told together this long after the first. */
@@ -31,6 +36,14 @@ const LEADS_EVERY_MS = 1_000;
 const HAND_OVER_MS_MAX = 3_000;
 /** After that, requests under way may finish for so long. */
 const DRAIN_MS_MAX = 1_000;
+/** After that, the last checkpoint may take so long; the log has what it does not. */
+const KEEP_MS_MAX = 30_000;
+
+/** A clock that is behind is looked at this often. */
+const CLOCK_LOOK_MS = 1_000;
+/** Requests to the store, each made once. */
+const FIRST_START = 1;
+const LAST_CHECKPOINT = 1;
 
 const STARTING = { kind: "retry", why: "the node is starting; ask another" } as const;
 const GOING = { kind: "retry", why: "the node is going down; ask another" } as const;
@@ -39,10 +52,33 @@ const DISK_BEHIND: LedgerAnswer = { kind: "retry", why: "the disk is behind" };
 interface LedgerMachineOptions {
   readonly node: LedgerOptions;
   readonly peers: LedgerPeersOptions;
+  readonly store: StoreOptions;
+  /** Groups in one slice of a checkpoint. */
+  readonly sliceGroupsMax?: number;
 }
+
+/** Whoever wants to see what passes inside, when it does; production has nobody. */
+interface ProcessWatcher extends PeersWatcher {
+  /** A record goes to the log. */
+  readonly onAppend: (ticket: number, type: number, payload: Uint8Array) => void;
+  readonly onStore: (event: StoreEvent) => void;
+}
+
+type Phase =
+  | "new"
+  | "opening"
+  | "recovered"
+  | "waiting"
+  | "serving"
+  | "handingOver"
+  | "draining"
+  | "keeping"
+  | "left"
+  | "failed";
 
 export class LedgerMachine {
   readonly node: LedgerNode;
+  readonly store: LedgerStore;
   readonly #peers: LedgerPeers;
   readonly #undurable = new Undurable();
   /** Tokens of requests without an answer yet. */
@@ -50,14 +86,22 @@ export class LedgerMachine {
   readonly #counts = { requests: 0, answers: 0, commits: 0, alarms: 0, shed: 0 };
   readonly #leads = { gained: 0, lost: 0, tellAt: Number.POSITIVE_INFINITY };
   #effects: ProcessEffect[] = [];
-  #phase: "starting" | "serving" | "handingOver" | "draining" | "idle" = "starting";
-  /** The phases of leaving end by then. */
+  #files: FileEffect[] = [];
+  #phase: Phase = "new";
+  /** What the phase waits for is looked at, or given up, by then. */
   #phaseEndsAt = Number.POSITIVE_INFINITY;
+  #opening: Extract<ProcessInput, { kind: "open" }> | null = null;
+  /** The first start's records are to be made durable without waiting for more. */
+  #flushFirst = false;
+  #watcher: ProcessWatcher | null = null;
+  readonly #sliceGroupsMax: number | undefined;
   #now = 0 as Millis;
   #wall = 0;
 
-  constructor({ node, peers }: LedgerMachineOptions, random: Random) {
+  constructor({ node, peers, store, sliceGroupsMax }: LedgerMachineOptions, random: Random) {
     this.node = new LedgerNode(node, random);
+    this.store = new LedgerStore(store);
+    this.#sliceGroupsMax = sliceGroupsMax;
     this.#peers = new LedgerPeers(
       peers,
       {
@@ -67,6 +111,16 @@ export class LedgerMachine {
       },
       random.fork("links"),
     );
+  }
+
+  /** From a record's way to the log until it was durable, the slowest of a hundred. */
+  get durableP99Ms(): number {
+    return this.#undurable.p99Ms;
+  }
+
+  /** Work on files waits for a turn. */
+  get wantsTurn(): boolean {
+    return this.store.wantsTurn;
   }
 
   get counts(): ProcessCounts {
@@ -87,36 +141,35 @@ export class LedgerMachine {
   }
 
   /** For checkers. */
-  watch(watcher: PeersWatcher): void {
+  watch(watcher: ProcessWatcher): void {
+    this.#watcher = watcher;
     this.#peers.watcher = watcher;
-  }
-
-  /** Before `start`: what the log says about each group. */
-  recover(recovered: RecoveredLedger, now: Millis, wall: number): void {
-    assert(this.#phase === "starting", "a node recovers before it starts");
-    this.node.recover(recovered, now, wall);
-  }
-
-  /** See `LedgerNode.start` for `first`. */
-  start(first: "found" | "join" | null, now: Millis, wall: number): void {
-    assert(this.#phase === "starting", "a node starts once");
-    this.#phase = "serving";
-    this.node.start(now, wall, first);
   }
 
   take(input: ProcessInput, now: Millis, wall: number): void {
     this.#now = now;
     this.#wall = wall;
     switch (input.kind) {
-      case "durable":
-        this.#undurable.onDurable(input.count);
-        this.node.take(input, now, wall);
+      case "done":
+      case "turn":
+        this.#stepStore(input);
         return;
       case "request":
         this.#onRequest(input.token, input.request);
         return;
-      case "connect":
-        this.#peers.connect(input.identity, now);
+      case "open":
+        assert(this.#phase === "new", "a node opens once");
+        this.#phase = "opening";
+        this.#opening = input;
+        this.#stepStore({ kind: "open" });
+        return;
+      case "start":
+        assert(this.#phase === "recovered", "a node starts once, from what it has recovered");
+        this.#phase = "waiting";
+        this.#lookAtClock(true);
+        return;
+      case "founded":
+        this.#connect();
         return;
       case "keys":
         this.#peers.useRing(input.ring);
@@ -126,7 +179,7 @@ export class LedgerMachine {
         return;
       case "watchRoom":
       case "watchEnd":
-        if (this.#phase !== "starting") this.node.take(input, now, wall);
+        if (this.#takesPart) this.node.take(input, now, wall);
         return;
       case "leave":
         this.#leave();
@@ -148,31 +201,156 @@ export class LedgerMachine {
 
   /** Everything that the inputs since the last call brought about, in the order to carry it out. */
   flush(): readonly ProcessEffect[] {
+    while (this.#takesPart && this.#flushNode() > 0) this.#stepStore({ kind: "tick" });
+    if (this.#flushFirst) {
+      this.#flushFirst = false;
+      this.#stepStore({ kind: "flush", id: FIRST_START });
+    }
+    if (this.#phase === "handingOver" && this.node.handingOver === 0) this.#drain();
+    if (this.#phase === "draining" && this.#waiting.size === 0) this.#keep();
+    const effects = this.#effects;
+    this.#effects = [];
+    for (const effect of this.takeFiles()) effects.push(effect);
+    return effects;
+  }
+
+  /** File operations that need not wait for the end of the turn: the disk is idle until it gets them. */
+  takeFiles(): readonly FileEffect[] {
+    const files = this.#files;
+    if (files.length > 0) this.#files = [];
+    return files;
+  }
+
+  nextDeadline(): Millis | null {
+    const never = Number.POSITIVE_INFINITY;
+    const at = Math.min(
+      this.#takesPart ? (this.node.nextDeadline() ?? never) : never,
+      this.#keepsFiles ? (this.store.nextDeadline() ?? never) : never,
+      this.#peers.nextDeadline() ?? never,
+      this.#leads.tellAt,
+      this.#phaseEndsAt,
+    );
+    return at === never ? null : millis(at);
+  }
+
+  /** The node hears its peers, and its time passes. */
+  get #takesPart(): boolean {
+    const phase = this.#phase;
+    return phase === "serving" || phase === "handingOver" || phase === "draining";
+  }
+
+  get #keepsFiles(): boolean {
+    return this.#phase !== "new" && this.#phase !== "left" && this.#phase !== "failed";
+  }
+
+  get #isStarting(): boolean {
+    const phase = this.#phase;
+    return phase === "new" || phase === "opening" || phase === "recovered" || phase === "waiting";
+  }
+
+  /** How many records the node has handed out. */
+  #flushNode(): number {
     let [records, bytes] = [0, 0];
     for (const effect of this.node.flush()) {
       if (effect.kind === "append") {
         records++;
         bytes += effect.payload.length;
-      }
-      this.#onNodeEffect(effect);
+        this.#append(effect);
+      } else this.#onNodeEffect(effect);
     }
-    if (records > 0) this.#undurable.onAppended(records, bytes);
-    if (this.#phase === "handingOver" && this.node.handingOver === 0) this.#drain();
-    if (this.#phase === "draining" && this.#waiting.size === 0) this.#end();
-    const effects = this.#effects;
-    this.#effects = [];
-    return effects;
+    if (records > 0) this.#undurable.onAppended(records, bytes, this.#now);
+    return records;
   }
 
-  nextDeadline(): Millis | null {
-    const node = this.#phase === "starting" ? null : this.node.nextDeadline();
-    const at = Math.min(
-      node ?? Number.POSITIVE_INFINITY,
-      this.#peers.nextDeadline() ?? Number.POSITIVE_INFINITY,
-      this.#leads.tellAt,
-      this.#phaseEndsAt,
+  #append({ type, payload, wall, logical }: Extract<LedgerEffect, { kind: "append" }>): void {
+    const ticket = this.store.append({ type, payload, wall, logical }, this.#now);
+    assert(
+      typeof ticket === "number",
+      `the log takes every record of its node, and says ${ticket}`,
     );
-    return at === Number.POSITIVE_INFINITY ? null : millis(at);
+    this.#watcher?.onAppend(ticket, type, payload);
+  }
+
+  #stepStore(input: StoreInput): void {
+    let durable = -1;
+    for (const effect of this.store.step(input, this.#now, this.#wall)) {
+      if (effect.kind === "file") this.#files.push(effect);
+      else {
+        if (effect.kind === "durable") durable = effect.count;
+        this.#watcher?.onStore(effect);
+        this.#effects.push({ kind: "store", event: effect });
+        this.#onStoreEvent(effect);
+      }
+    }
+    if (durable < 0) return;
+    // The node hears of it when the store has said all.
+    this.#undurable.onDurable(durable, this.#now);
+    if (this.#takesPart) this.node.take({ kind: "durable", count: durable }, this.#now, this.#wall);
+  }
+
+  #onStoreEvent(event: StoreEvent): void {
+    switch (event.kind) {
+      case "opened": {
+        this.node.recover(event.state, this.#now, this.#wall);
+        this.#phase = "recovered";
+        const { replayed } = event;
+        this.#effects.push({ kind: "recovered", groups: event.state.images.size, replayed });
+        return;
+      }
+      case "refused":
+      case "failed":
+        this.#phase = "failed";
+        this.#phaseEndsAt = Number.POSITIVE_INFINITY;
+        return;
+      case "flushed":
+        this.#effects.push({ kind: "firstStart", groups: this.node.groups.size });
+        return;
+      case "forgotten":
+        for (const jobId of event.jobIds) this.node.forget(jobId);
+        return;
+      case "checkpointEnded":
+        if (this.#phase === "keeping") this.#stepStore({ kind: "close" });
+        return;
+      case "closed":
+        this.#end();
+        return;
+      default:
+    }
+  }
+
+  /** A node whose clock is behind the times in its own log must not serve. (HLC-5) */
+  #lookAtClock(isFirst: boolean): void {
+    const behindMs = this.node.clockBehindMs(this.#wall);
+    if (behindMs <= 0) {
+      this.#serve();
+      return;
+    }
+    if (isFirst) this.#log("warn", "clock.behind-own-log", { behindMs });
+    this.#phaseEndsAt = this.#now + Math.min(behindMs, CLOCK_LOOK_MS);
+  }
+
+  #serve(): void {
+    const { node } = this;
+    const first = this.#opening?.first ?? null;
+    this.#phase = "serving";
+    this.#phaseEndsAt = Number.POSITIVE_INFINITY;
+    node.start(this.#now, this.#wall, first);
+    const sliceGroupsMax = this.#sliceGroupsMax;
+    const source = {
+      get appends(): number {
+        return node.appends;
+      },
+      slices: () => snapshotSlices(node, sliceGroupsMax),
+    };
+    this.store.serve(source, this.#now);
+    this.#effects.push({ kind: "serving" });
+    if (first === null) this.#connect();
+    else this.#flushFirst = true;
+  }
+
+  #connect(): void {
+    assert(this.#opening !== null, "peers are called by a node that was opened");
+    this.#peers.connect(this.#opening.identity, this.#now);
   }
 
   #onRequest(token: number, request: LedgerRequest): void {
@@ -191,19 +369,19 @@ export class LedgerMachine {
       this.node.take(input, this.#now, this.#wall);
       return;
     }
-    const { why } = this.#phase === "starting" ? STARTING : GOING;
+    const { why } = this.#isStarting ? STARTING : GOING;
     const { token } = input;
     this.#effects.push({ kind: "watched", token, items: [{ kind: "refused", why }] });
   }
 
   #refusal(): LedgerAnswer | null {
-    if (this.#phase === "starting") return STARTING;
+    if (this.#isStarting) return STARTING;
     if (this.#phase !== "serving") return GOING;
     return this.#undurable.isTooMuch ? DISK_BEHIND : null;
   }
 
   #onMessages(from: NodeId, identity: string, messages: readonly NodeMessage[]): void {
-    if (this.#phase === "starting" || this.#undurable.isTooMuch) {
+    if (!this.#takesPart || this.#undurable.isTooMuch) {
       this.#counts.shed++;
       return;
     }
@@ -212,18 +390,30 @@ export class LedgerMachine {
 
   #onTick(): void {
     const now = this.#now;
-    if (this.#phase !== "starting" && (this.node.nextDeadline() ?? now + 1) <= now) {
+    if (this.#keepsFiles && (this.store.nextDeadline() ?? now + 1) <= now) {
+      this.#stepStore({ kind: "tick" });
+    }
+    if (this.#takesPart && (this.node.nextDeadline() ?? now + 1) <= now) {
       this.node.take({ kind: "tick" }, now, this.#wall);
     }
     this.#peers.tick(now);
     if (this.#leads.tellAt <= now) this.#tellLeads();
-    if (this.#phaseEndsAt > now) return;
-    if (this.#phase === "handingOver") this.#drain();
+    if (this.#phaseEndsAt <= now) this.#onPhaseEnd();
+  }
+
+  #onPhaseEnd(): void {
+    if (this.#phase === "waiting") this.#lookAtClock(false);
+    else if (this.#phase === "handingOver") this.#drain();
+    else if (this.#phase === "draining") this.#keep();
     else this.#end();
   }
 
-  #onNodeEffect(effect: LedgerEffect): void {
+  #onNodeEffect(effect: Exclude<LedgerEffect, { kind: "append" }>): void {
     switch (effect.kind) {
+      case "archive":
+        // On disk with the next checkpoint; until then the log has it.
+        this.store.archive.add(effect.jobId, effect.bytes, this.#wall);
+        break;
       case "send":
         this.#peers.send(effect.to, effect.messages, this.#now);
         return;
@@ -275,19 +465,23 @@ export class LedgerMachine {
     this.#phaseEndsAt = this.#now + DRAIN_MS_MAX;
   }
 
-  #end(): void {
-    this.#phase = "idle";
-    this.#phaseEndsAt = Number.POSITIVE_INFINITY;
+  /** Nothing changes any more: what the node has is written down. */
+  #keep(): void {
+    this.#phase = "keeping";
+    this.#phaseEndsAt = this.#now + KEEP_MS_MAX;
     for (const token of this.#waiting) this.#effects.push({ kind: "answer", token, answer: GOING });
     this.#waiting.clear();
-    this.#effects.push({ kind: "idle" });
+    this.#stepStore({ kind: "checkpoint", id: LAST_CHECKPOINT });
   }
 
-  #log(
-    level: "info" | "error",
-    event: string,
-    fields: Readonly<Record<string, string | number>>,
-  ): void {
+  #end(): void {
+    if (this.#phase !== "keeping") return;
+    this.#phase = "left";
+    this.#phaseEndsAt = Number.POSITIVE_INFINITY;
+    this.#effects.push({ kind: "left" });
+  }
+
+  #log(level: LogLevel, event: string, fields: Readonly<Record<string, string | number>>): void {
     this.#effects.push({ kind: "log", level, event, fields });
   }
 }

@@ -2,21 +2,36 @@
 
 import type { KeyRing } from "../../../wire/key-ring.ts";
 import type { NodeId } from "../../base/ids.ts";
+import type { FileAnswer, FileEffect } from "../../ledger/log/files.ts";
 import type { LedgerEffect, LedgerInput } from "../../ledger/node/types.ts";
+import type { StoreEvent } from "../../ledger/store/types.ts";
 import type { KeptLinkView } from "../link/kept-link.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
 
 export type ProcessInput =
   | LinkInput
-  /** So many records, counted from the start of this process, are safe. */
-  | { readonly kind: "durable"; readonly count: number }
+  /**
+   * Reads the disk and changes nothing before it is found sound: `recovered` follows, or the store's word.
+   * `first`: this is the first start on this data directory, whose identity is durable; see `LedgerNode.start`.
+   */
+  | {
+      readonly kind: "open";
+      readonly first: "found" | "join" | null;
+      readonly identity: string;
+    }
+  /** Nothing stands in the way: it waits for a clock that is behind its own log, and serves. */
+  | { readonly kind: "start" }
+  /** A file operation has ended. */
+  | FileAnswer
+  /** A turn for work on files that takes several; asked for by `wantsTurn`. */
+  | { readonly kind: "turn" }
   /** What clients of this node ask; see `LedgerInput`. */
   | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" }>
-  /** Calls the peers. `identity`: of this node's data directory, which is durable. */
-  | { readonly kind: "connect"; readonly identity: string }
+  /** Nobody will take the next start for the first one: the peers may be called. */
+  | { readonly kind: "founded" }
   /** Keys for the connections to come. */
   | { readonly kind: "keys"; readonly ring: KeyRing }
-  /** Takes no more requests, lets others lead and what is under way finish, then says `idle`. */
+  /** Takes no more requests, lets others lead and what is under way finish, keeps its state, says `left`. */
   | { readonly kind: "leave" }
   | { readonly kind: "tick" };
 
@@ -24,8 +39,17 @@ export type LogLevel = "info" | "warn" | "error";
 
 export type ProcessEffect =
   | LinkEffect
-  /** `append`: to the log, in this order. `answer` and `watched`: to whoever asked. */
-  | Exclude<LedgerEffect, { kind: "send" }>
+  | FileEffect
+  /** `answer` and `watched`: to whoever asked. The rest is for what acts on jobs, and for observers. */
+  | Exclude<LedgerEffect, { kind: "send" | "append" }>
+  /** What the store says: for logs, and for those who look on. */
+  | { readonly kind: "store"; readonly event: StoreEvent }
+  /** The disk is read; `start` is awaited. */
+  | { readonly kind: "recovered"; readonly groups: number; readonly replayed: number }
+  /** Requests are taken from now on. */
+  | { readonly kind: "serving" }
+  /** The first start is durable: the driver notes it, and answers `founded`. */
+  | { readonly kind: "firstStart"; readonly groups: number }
   /** How many groups this node leads has changed; told together, since a take-over moves thousands. */
   | {
       readonly kind: "leading";
@@ -40,8 +64,8 @@ export type ProcessEffect =
       readonly event: string;
       readonly fields: Readonly<Record<string, string | number>>;
     }
-  /** Others lead and no request is under way any more, or the time for that is over. */
-  | { readonly kind: "idle" };
+  /** Others lead, nothing is under way, what is kept is kept, or the time for that is over. */
+  | { readonly kind: "left" };
 
 export interface ProcessCounts {
   readonly requests: number;

@@ -1,30 +1,33 @@
 import { describe, expect, it } from "vitest";
+import { millis } from "../../base/brand.ts";
 import { Undurable } from "./undurable.ts";
+
+const AT = millis(0);
 
 describe("what the disk has not taken", () => {
   it("is too much by its records, until enough are durable", () => {
     const undurable = new Undurable();
-    undurable.onAppended(60_000, 1);
+    undurable.onAppended(60_000, 1, AT);
     expect(undurable.isTooMuch).toBe(false);
-    undurable.onAppended(1, 1);
+    undurable.onAppended(1, 1, AT);
     expect(undurable.isTooMuch).toBe(true);
-    undurable.onDurable(1);
+    undurable.onDurable(1, AT);
     expect(undurable.isTooMuch).toBe(false);
   });
 
   it("is too much by its bytes, turn by turn", () => {
     const undurable = new Undurable();
     for (let turn = 0; turn < 3_000; turn++) {
-      undurable.onAppended(1, 32 * 1_048_576);
+      undurable.onAppended(1, 32 * 1_048_576, AT);
       expect(undurable.isTooMuch).toBe(false);
-      undurable.onDurable(turn + 1);
+      undurable.onDurable(turn + 1, AT);
     }
-    undurable.onAppended(1, 65 * 1_048_576);
+    undurable.onAppended(1, 65 * 1_048_576, AT);
     expect(undurable.isTooMuch).toBe(true);
     // An old word changes nothing.
-    undurable.onDurable(5);
+    undurable.onDurable(5, AT);
     expect(undurable.isTooMuch).toBe(true);
-    undurable.onDurable(3_001);
+    undurable.onDurable(3_001, AT);
     expect(undurable.isTooMuch).toBe(false);
   });
 });

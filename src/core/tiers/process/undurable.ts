@@ -3,14 +3,19 @@
  * retry and peers are not heard: memory is bounded, and replication repeats what it needs.
  */
 
+import type { Millis } from "../../base/brand.ts";
+
 /** More than the log's own queue holds. */
 const RECORDS_MAX = 60_000;
 const BYTES_MAX = 64 * 1_048_576;
+/** Latest times from a record's way to the log until it was durable, sampled once per sync. */
+const SAMPLES_MAX = 1_024;
 
 interface Turn {
   /** Records up to the end of this turn, since the start of the process. */
   readonly count: number;
   readonly bytes: number;
+  readonly at: Millis;
 }
 
 export class Undurable {
@@ -20,19 +25,31 @@ export class Undurable {
   #count = 0;
   #durable = 0;
   #bytes = 0;
+  readonly #samples: number[] = [];
+  #sampled = 0;
+
+  /** From the way to the log until durable, the slowest of a hundred. */
+  get p99Ms(): number {
+    const sorted = [...this.#samples].sort((a, b) => a - b);
+    return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
+  }
 
   get isTooMuch(): boolean {
     return this.#count - this.#durable > RECORDS_MAX || this.#bytes > BYTES_MAX;
   }
 
-  onAppended(records: number, bytes: number): void {
+  onAppended(records: number, bytes: number, at: Millis): void {
     this.#count += records;
     this.#bytes += bytes;
-    this.#turns.push({ count: this.#count, bytes });
+    this.#turns.push({ count: this.#count, bytes, at });
   }
 
-  onDurable(count: number): void {
+  onDurable(count: number, now: Millis): void {
     this.#durable = Math.max(this.#durable, count);
+    const oldest = this.#turns[this.#first];
+    if (oldest !== undefined && oldest.count <= count) {
+      this.#samples[this.#sampled++ % SAMPLES_MAX] = now - oldest.at;
+    }
     for (;;) {
       const turn = this.#turns[this.#first];
       if (turn === undefined || turn.count > count) break;
