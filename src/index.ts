@@ -61,7 +61,7 @@ export type { SetupContext, StepContext } from "./workflow/context.ts";
 export { CustomResult, measure } from "./workflow/custom-result.ts";
 export { DefinitionError } from "./workflow/errors.ts";
 export { type CsvRow, Feed, feed } from "./workflow/feed.ts";
-export { Flow, type FlowOptions, flow } from "./workflow/flow.ts";
+export { Flow, type FlowOptions, flow, type WeightedFlow } from "./workflow/flow.ts";
 export type {
   CallingContext,
   FlowContext,
@@ -70,6 +70,7 @@ export type {
   UserSetupContext,
 } from "./workflow/flow-context.ts";
 export { counter, gauge, rate, trend } from "./workflow/metrics.ts";
+export { Mix, type MixOptions, mix } from "./workflow/mix.ts";
 export type { ThresholdOption, WorkflowOptions } from "./workflow/options.ts";
 export { shared } from "./workflow/shared.ts";
 export { Workflow, workflow } from "./workflow/workflow.ts";

@@ -16,19 +16,28 @@ import { setSharedPort } from "../workflow/shared.ts";
 import { compile } from "./compiled.ts";
 import { setupContext } from "./context.ts";
 import { Execution } from "./execution.ts";
+import type { ExecutionEnd, ExecutionInputs } from "./execution-inputs.ts";
 import { Faults } from "./faults.ts";
 import { FeedSupply } from "./feeds.ts";
 import { FlowRunner } from "./flow-runner.ts";
 import { Iteration } from "./iteration.ts";
 import { LagMonitor } from "./lag.ts";
+import type { LeaseRequester } from "./leases.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "./messages.ts";
+import { MixExecution } from "./mix-execution.ts";
 import { problemOf } from "./problem.ts";
+import type { FrameOver } from "./recorder.ts";
 import type { RunnerUser } from "./runner.ts";
 import { UserSession } from "./session.ts";
 import { TimeLimit, TimeLimitError } from "./time-limit.ts";
 
 type Command<Kind extends CoreCommand["kind"]> = Extract<CoreCommand, { kind: Kind }>;
 type Steering = "start" | "acknowledge" | "pause" | "resume" | "scale" | "level" | "stop" | "lease";
+
+/** How one execution, or one flow of a mix, ended. */
+interface PartEnd extends ExecutionEnd {
+  readonly part: string | null;
+}
 
 export class Core {
   readonly #send: (event: CoreEvent) => void;
@@ -37,7 +46,7 @@ export class Core {
   #folder = ".";
   #overrides: LoadOverrides = {};
   #definitions: readonly WorkflowDefinition[] = [];
-  #execution: Execution | undefined;
+  #execution: Execution | MixExecution | undefined;
   #executionId = -1;
   /** Of the set-up or tear-down under way. */
   #aside: TimeLimit | undefined;
@@ -90,7 +99,7 @@ export class Core {
         execution?.start(command.setup);
         return;
       case "acknowledge":
-        execution?.recorder.acknowledged(command.frame);
+        this.#part(command.part)?.recorder.acknowledged(command.frame);
         return;
       case "pause":
         execution?.pause();
@@ -120,7 +129,7 @@ export class Core {
     setSharedPort((request) => this.#ask(request));
     try {
       const module: unknown = await import(command.bundle);
-      this.#definitions = workflowsOf(module);
+      this.#definitions = workflowsOf(module, command.overrides.only);
       const manifests = this.#definitions.map((definition) => this.#manifest(definition));
       this.#send({ kind: "loaded", manifests });
     } catch (error) {
@@ -133,78 +142,134 @@ export class Core {
   }
 
   async #prepare(command: Command<"prepare">): Promise<void> {
-    const { execution: id, share } = command;
+    const { execution: id } = command;
     this.#executionId = id;
     this.#execution = undefined;
     try {
       const definition = this.#definition(command.workflow);
-      const manifest = this.#manifest(definition);
-      const workflow = compile(definition, this.#overrides);
-      const requester = {
-        request: (name: string, size: number) =>
-          this.#send({ kind: "lease", execution: id, name, size }),
-      };
-      const calls = workflow.steps.flatMap(({ call }) => call ?? []);
-      await prepareCalls(calls, { settings: workflow.settings, folder: this.#folder });
-      const feeds = await FeedSupply.load(definition.feeds, {
-        folder: this.#folder,
-        cores: share.count,
-        seed: `${this.#overrides.seed ?? ""}/${definition.name}`,
-        requester,
-      });
-      const used = usedValues(definition, command.context);
-      const inputs = {
-        workflow,
-        plan: manifest.load,
-        warmupMs: manifest.warmupMs,
-        gracefulStopMs: manifest.gracefulStopMs,
-        share,
-        core: this.#number,
-        used,
-        feeds,
-        lag: this.#lag,
-        seed: this.#overrides.seed ?? "",
-      };
-      this.#execution = this.#newExecution(id, inputs, requester);
+      this.#execution =
+        definition.mix.length === 0
+          ? await this.#prepareOne(definition, command)
+          : await this.#prepareMix(definition, command);
+      const [first] = this.#execution.parts;
+      setMetricSink(first?.recorder);
       this.#send({ kind: "prepared", execution: id });
     } catch (error) {
       this.#send({ kind: "failed", execution: id, problem: problemOf(error) });
     }
   }
 
+  async #prepareOne(
+    definition: WorkflowDefinition,
+    command: Command<"prepare">,
+  ): Promise<Execution> {
+    const inputs = await this.#inputs(definition, this.#manifest(definition), command, "");
+    const finished = (ends: readonly PartEnd[]): void => this.#finished(command.execution, ends);
+    return this.#newExecution(command.execution, inputs, null, (end) => finished([end]));
+  }
+
+  async #prepareMix(
+    definition: WorkflowDefinition,
+    command: Command<"prepare">,
+  ): Promise<MixExecution> {
+    const { execution: id, share } = command;
+    const manifest = this.#manifest(definition);
+    const mix = new MixExecution({
+      name: definition.name,
+      plan: manifest.load,
+      warmupMs: manifest.warmupMs,
+      share,
+      pace: definition.pace,
+      weights: definition.mix.map(({ weight }) => weight),
+      seed: this.#overrides.seed ?? "",
+      requester: this.#requester(id),
+      lag: this.#lag,
+    });
+    const ends: PartEnd[] = [];
+    const ended = (end: PartEnd): void => {
+      ends.push(end);
+      if (ends.length === mix.parts.length) this.#finished(id, ends);
+    };
+    for (const [at, part] of definition.mix.entries()) {
+      const { name } = part.definition;
+      const inputs = await this.#inputs(part.definition, manifest, command, `${name}/`);
+      const own = { ...inputs, lag: mix.lagOf(at), driver: mix.driverOf(at) };
+      mix.parts.push(this.#newExecution(id, own, name, ended));
+    }
+    return mix;
+  }
+
+  #requester(execution: number): LeaseRequester {
+    return {
+      request: (name, size) => this.#send({ kind: "lease", execution, name, size }),
+    };
+  }
+
+  /** What an execution of this definition needs, under the load and the times of the manifest. */
+  async #inputs(
+    definition: WorkflowDefinition,
+    manifest: WorkflowManifest,
+    { context, execution, share }: Command<"prepare">,
+    owner: string,
+  ): Promise<ExecutionInputs> {
+    const workflow = compile(definition, this.#overrides);
+    const calls = workflow.steps.flatMap(({ call }) => call ?? []);
+    await prepareCalls(calls, { settings: workflow.settings, folder: this.#folder });
+    const requester = this.#requester(execution);
+    const seed = `${this.#overrides.seed ?? ""}/${definition.name}`;
+    const where = { folder: this.#folder, cores: share.count, seed, requester, owner };
+    return {
+      workflow,
+      plan: manifest.load,
+      warmupMs: manifest.warmupMs,
+      gracefulStopMs: manifest.gracefulStopMs,
+      share,
+      core: this.#number,
+      used: usedValues(definition, context),
+      feeds: await FeedSupply.load(definition.feeds, where),
+      lag: this.#lag,
+      seed: this.#overrides.seed ?? "",
+    };
+  }
+
   #newExecution(
     id: number,
-    inputs: ConstructorParameters<typeof Execution>[0],
-    requester: { request(name: string, size: number): void },
+    inputs: ExecutionInputs,
+    part: string | null,
+    finished: (end: PartEnd) => void,
   ): Execution {
     const made: Execution = new Execution(inputs, {
-      ...requester,
+      ...this.#requester(id),
       log: (line) => this.#send({ kind: "log", line }),
       abort: (reason) => this.#abort(id, reason),
-      frame: () =>
-        this.#send({
-          kind: "frame",
-          execution: id,
-          bytes: made.frame(),
-          health: this.#vitals(made),
-        }),
+      frame: () => this.#frame(id, made, part, "window"),
       failed: (problem) => {
         setMetricSink(undefined);
         this.#send({ kind: "failed", execution: id, problem });
       },
       finished: (end) => {
-        setMetricSink(undefined);
-        this.#send({
-          kind: "finished",
-          execution: id,
-          bytes: made.frame("load"),
-          health: this.#vitals(made),
-          ...end,
-        });
+        this.#frame(id, made, part, "load");
+        finished({ ...end, part });
       },
     });
-    setMetricSink(made.recorder);
     return made;
+  }
+
+  #frame(execution: number, made: Execution, part: string | null, over: FrameOver): void {
+    const [bytes, health] = [made.frame(over), this.#vitals(made)];
+    this.#send({ kind: "frame", execution, part, bytes, health });
+  }
+
+  /** Every part has sent its last frame. */
+  #finished(execution: number, ends: readonly PartEnd[]): void {
+    setMetricSink(undefined);
+    this.#send({
+      kind: "finished",
+      execution,
+      provided: Object.assign({}, ...ends.map(({ provided }) => provided)),
+      notes: ends.flatMap(({ notes }) => notes),
+      faults: ends.flatMap(({ faults, part }) => faults.map((fault) => ({ ...fault, part }))),
+    });
   }
 
   #vitals(execution: Execution): CoreVitals {
@@ -227,15 +292,32 @@ export class Core {
     } catch (error) {
       faults.failed("teardown", error);
     }
-    const made = this.#execution ?? unprepared();
-    const health = this.#vitals(made);
-    const bytes = made.frame("all");
-    this.#send({ kind: "tornDown", execution, faults: faults.list(), bytes, health });
+    const { parts } = this.#execution ?? unprepared();
+    // It may have made calls.
+    for (const part of parts)
+      this.#frame(execution, part, parts.length > 1 ? part.workflow.definition.name : null, "all");
+    this.#send({ kind: "tornDown", execution, faults: faults.list() });
+  }
+
+  /** Of every flow of a mix, one after the other: what each gave, by its name. */
+  async #besides(what: "setup" | "teardown", setup: unknown): Promise<unknown> {
+    const execution = this.#execution ?? unprepared();
+    if (execution instanceof Execution) return this.#beside(execution, what, setup);
+    const values: Record<string, unknown> = {};
+    for (const part of execution.parts) {
+      const { name } = part.workflow.definition;
+      const own = (Object(setup) as Readonly<Record<string, unknown>>)[name];
+      values[name] = await this.#beside(part, what, own);
+    }
+    return values;
   }
 
   /** Runs a function of the workflow or flow with clients of its own, closed afterwards. */
-  async #besides(what: "setup" | "teardown", setup: unknown): Promise<unknown> {
-    const execution = this.#execution ?? unprepared();
+  async #beside(
+    execution: Execution,
+    what: "setup" | "teardown",
+    setup: unknown,
+  ): Promise<unknown> {
     const { definition, flow, settings } = execution.workflow;
     if ((flow ?? definition)[what] === undefined) return undefined;
     const id = this.#executionId;
@@ -259,6 +341,14 @@ export class Core {
 
   #abort(execution: number, reason: string): void {
     this.#send({ kind: "abort", execution, reason: String(reason) });
+  }
+
+  /** The flow of a mix, or all that there is. */
+  #part(name: string | null): Execution | undefined {
+    const parts = this.#execution?.parts ?? [];
+    return name === null
+      ? parts[0]
+      : parts.find(({ workflow }) => workflow.definition.name === name);
   }
 
   #definition(name: string): WorkflowDefinition {

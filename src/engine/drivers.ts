@@ -19,9 +19,16 @@ import {
   targetUsers,
 } from "../core/run/plan/load.ts";
 import { MOMENT_SLACK_MS } from "./recorder.ts";
-import type { VirtualUser } from "./user.ts";
 
-export interface DriverHost {
+/** Whoever does iterations one after the other: a virtual user, or a place in a mix. */
+export interface Driven {
+  /** Asked to end after this iteration: the plan wants fewer users. */
+  retiring: boolean;
+  /** Iterations done so far are counted here. */
+  readonly context: { readonly iteration: number };
+}
+
+export interface DriverHost<User extends Driven> {
   /** Users of this core that have not ended. */
   readonly users: number;
   /** Milliseconds of plan time: since the start, pauses left out. */
@@ -30,18 +37,18 @@ export interface DriverHost {
   clockAt(planMs: number): number;
   readonly stopping: boolean;
   readonly paused: boolean;
-  newUser(): VirtualUser;
+  newUser(): User;
   /** Takes what the iteration needs (set-up, ticket, rows) and begins it; may take a while. */
-  beginIteration(user: VirtualUser, intendedAt: number, now: number): void;
+  beginIteration(user: User, intendedAt: number, now: number): void;
   /** Think time and pacing, then `beginIteration`. */
-  rest(user: VirtualUser, now: number): void;
+  rest(user: User, now: number): void;
   /** The user has done its last iteration. */
-  retire(user: VirtualUser): void;
+  retire(user: User): void;
   /** The plan is over, and an arrival that was due then never began. */
   arrivalMissed(dueAt: number, now: number): void;
 }
 
-export interface LoadDriver {
+export interface LoadDriver<User extends Driven> {
   /** What the plan asks this core for now: users or arrivals per second. */
   readonly target: number;
   readonly missed: number;
@@ -49,12 +56,14 @@ export interface LoadDriver {
   readonly active: number;
   begin(now: number): void;
   tick(now: number): void;
-  iterationDone(user: VirtualUser, now: number): void;
+  iterationDone(user: User, now: number): void;
   scale(factor: number, now: number): void;
   /** A search goes on to another load, from the one it began with. */
   level(load: number, now: number): void;
   resume(now: number): void;
   stop(now: number): void;
+  /** A feed has no rows left. */
+  exhausted?(): void;
 }
 
 interface DriverInputs {
@@ -65,7 +74,11 @@ interface DriverInputs {
 }
 
 /** The driver of a plan on one core. */
-export function driverOf(plan: LoadPlan, inputs: DriverInputs, host: DriverHost): LoadDriver {
+export function driverOf<User extends Driven>(
+  plan: LoadPlan,
+  inputs: DriverInputs,
+  host: DriverHost<User>,
+): LoadDriver<User> {
   const { share } = inputs;
   const users = share.users[share.index] ?? 0;
   switch (plan.kind) {
@@ -101,13 +114,13 @@ function warmed(
   return warmupMs > 0 ? [{ durationMs: warmupMs, from: first, to: first }, ...stages] : stages;
 }
 
-function arrivalDriver(
+function arrivalDriver<User extends Driven>(
   stages: readonly Stage[],
   vusMax: number,
   poisson: boolean,
   { seed, share, warmupMs }: DriverInputs,
-  host: DriverHost,
-): LoadDriver {
+  host: DriverHost<User>,
+): LoadDriver<User> {
   const usersMax = provision(vusMax, share.count)[share.index] ?? 1;
   const arrivals = new ArrivalClock(stages, share, poisson ? seed : null);
   return new ArrivalDriver(stages, arrivals, { warmupMs, usersMax, cores: share.count }, host);
@@ -116,19 +129,19 @@ function arrivalDriver(
 /** Users begin in slices, so that thousands of them do not connect in one turn of the loop. */
 const USERS_STARTED_PER_TURN = 64;
 
-class UserDriver implements LoadDriver {
+class UserDriver<User extends Driven> implements LoadDriver<User> {
   target = 0;
   readonly missed = 0;
-  readonly #host: DriverHost;
+  readonly #host: DriverHost<User>;
   readonly #plan: LoadPlan;
   readonly #share: Share;
-  readonly #active = new Set<VirtualUser>();
+  readonly #active = new Set<User>();
   #factor = 1;
   #starting = false;
   /** Active users that were told to end. */
   #retiring = 0;
 
-  constructor(stages: readonly Stage[], share: Share, host: DriverHost) {
+  constructor(stages: readonly Stage[], share: Share, host: DriverHost<User>) {
     this.#plan = { kind: "vus", stages };
     this.#share = share;
     this.#host = host;
@@ -167,7 +180,7 @@ class UserDriver implements LoadDriver {
     setImmediate(() => this.#startSome());
   }
 
-  iterationDone(user: VirtualUser, now: number): void {
+  iterationDone(user: User, now: number): void {
     if (user.retiring) {
       this.#retiring--;
       this.#active.delete(user);
@@ -195,14 +208,14 @@ class UserDriver implements LoadDriver {
 /** Timers are late by about half a millisecond; arrivals due within this are begun at once. */
 const ARRIVAL_SLACK_MS = 0.25;
 
-class ArrivalDriver implements LoadDriver {
+class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   target = 0;
   missed = 0;
-  readonly #host: DriverHost;
+  readonly #host: DriverHost<User>;
   readonly #stages: readonly Stage[];
   readonly #cores: number;
   readonly #arrivals: ArrivalClock;
-  readonly #free: VirtualUser[] = [];
+  readonly #free: User[] = [];
   #usersMax: number;
   #users = 0;
   #factor = 1;
@@ -217,7 +230,7 @@ class ArrivalDriver implements LoadDriver {
     stages: readonly Stage[],
     arrivals: ArrivalClock,
     bounds: { readonly warmupMs: number; readonly usersMax: number; readonly cores: number },
-    host: DriverHost,
+    host: DriverHost<User>,
   ) {
     this.#measureFromMs = bounds.warmupMs;
     this.#usersMax = bounds.usersMax;
@@ -269,13 +282,13 @@ class ArrivalDriver implements LoadDriver {
     this.#timer = setTimeout(() => this.#serve(performance.now()), Math.max(1, due - planMs));
   }
 
-  #addUser(): VirtualUser | undefined {
+  #addUser(): User | undefined {
     if (this.#users >= this.#usersMax) return undefined;
     this.#users++;
     return this.#host.newUser();
   }
 
-  iterationDone(user: VirtualUser, now: number): void {
+  iterationDone(user: User, now: number): void {
     const due = this.#arrivals.peek();
     this.#free.push(user);
     if (due !== null && due <= this.#host.planMs(now)) this.#serve(now);
@@ -324,16 +337,16 @@ class ArrivalDriver implements LoadDriver {
   }
 }
 
-class IterationDriver implements LoadDriver {
+class IterationDriver<User extends Driven> implements LoadDriver<User> {
   readonly target: number;
   readonly missed = 0;
-  readonly #host: DriverHost;
+  readonly #host: DriverHost<User>;
   /** Null when iterations are shared: then the lease of tickets decides. */
   readonly #perUser: number | null;
-  readonly #waiting: VirtualUser[] = [];
+  readonly #waiting: User[] = [];
   #started = 0;
 
-  constructor(users: number, perUser: number | null, host: DriverHost) {
+  constructor(users: number, perUser: number | null, host: DriverHost<User>) {
     this.target = users;
     this.#perUser = perUser;
     this.#host = host;
@@ -358,7 +371,7 @@ class IterationDriver implements LoadDriver {
 
   tick(): void {}
 
-  iterationDone(user: VirtualUser, now: number): void {
+  iterationDone(user: User, now: number): void {
     if (this.#perUser !== null && user.context.iteration >= this.#perUser) this.#host.retire(user);
     else if (this.#host.paused) this.#waiting.push(user);
     else this.#host.rest(user, now);

@@ -2,12 +2,14 @@
 
 import type { LoadPlan, Share } from "../core/run/plan/load.ts";
 import type { CompiledWorkflow } from "./compiled.ts";
+import type { LoadDriver } from "./drivers.ts";
 import type { FeedSupply } from "./feeds.ts";
-import type { LagMonitor } from "./lag.ts";
+import type { CoreLag } from "./lag.ts";
 import type { LeaseRequester } from "./leases.ts";
 import type { Problem } from "./messages.ts";
+import type { VirtualUser } from "./user.ts";
 
-interface ExecutionEnd {
+export interface ExecutionEnd {
   readonly provided: Readonly<Record<string, unknown>>;
   readonly notes: readonly string[];
   readonly faults: readonly { readonly gate: string; readonly text: string }[];
@@ -33,7 +35,9 @@ export interface ExecutionInputs {
   readonly core: number;
   readonly used: Readonly<Record<string, unknown>>;
   readonly feeds: FeedSupply;
-  readonly lag: LagMonitor;
+  readonly lag: CoreLag;
   /** Of the run. */
   readonly seed: string;
+  /** Who begins its iterations, where it is not its plan alone: the mix that it is a part of. */
+  readonly driver?: LoadDriver<VirtualUser>;
 }

@@ -20,7 +20,7 @@ import type { ExecutionHost, ExecutionInputs } from "./execution-inputs.ts";
 import { Findings } from "./findings.ts";
 import { FlowSteps } from "./flow-steps.ts";
 import { recordMetric } from "./iteration-metric.ts";
-import type { LagMonitor } from "./lag.ts";
+import type { CoreLag } from "./lag.ts";
 import { type IndexLease, ticketLease } from "./leases.ts";
 import { ITERATIONS_LEASE, type Problem } from "./messages.ts";
 import { Pace } from "./pace.ts";
@@ -39,7 +39,7 @@ const FRAME_INTERVAL_MS = 100;
 /** A loop that has not reached its timers for so long is starved by code that never waits. */
 const STARVED_MS = 50;
 
-export class Execution implements UserHost, DriverHost, RecorderHost {
+export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHost {
   readonly workflow: CompiledWorkflow;
   readonly core: number;
   readonly used: Readonly<Record<string, unknown>>;
@@ -51,7 +51,7 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
   stopping = false;
   readonly #inputs: ExecutionInputs;
   readonly #host: ExecutionHost;
-  readonly #driver: LoadDriver;
+  readonly #driver: LoadDriver<VirtualUser>;
   readonly #durationMs: number;
   readonly #tickets: IndexLease | null;
   readonly #pace: Pace;
@@ -88,23 +88,24 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
       );
     this.#besideSteps = new BesideSteps(workflow.definition, this.findings);
     this.recorder = new Recorder(this.planned, this, workflow.names);
-    this.flowSteps = new FlowSteps(
-      this.recorder,
-      workflow.definition.tags,
-      workflow.definition.series,
-    );
+    this.flowSteps = new FlowSteps(this.recorder, workflow.definition);
     this.#random = new Random(`${inputs.seed}/${workflow.definition.name}/${share.index}`);
     this.#ids = new UserIds(share);
     const limit = planDurationMs(plan) ?? ("durationMsMax" in plan ? plan.durationMsMax : 0);
     this.#durationMs = warmupMs + limit;
-    this.#tickets = plan.kind === "shared" ? ticketLease(plan.iterations, share.count, host) : null;
+    const shared = inputs.driver === undefined && plan.kind === "shared" ? plan : null;
+    this.#tickets = shared === null ? null : ticketLease(shared.iterations, share.count, host);
     const seed = `${inputs.seed}/${workflow.definition.name}/arrivals`;
-    this.#driver = driverOf(plan, { share, warmupMs, seed }, this);
+    this.#driver = inputs.driver ?? driverOf(plan, { share, warmupMs, seed }, this);
     this.#pace = new Pace(workflow.definition.pace, plan, share);
   }
 
   get seed(): string {
     return this.#inputs.seed;
+  }
+
+  get parts(): readonly Execution[] {
+    return [this];
   }
 
   get users(): number {
@@ -115,11 +116,11 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
     return this.#ended ? 0 : this.#driver.active;
   }
 
-  get load(): LoadDriver {
+  get load(): LoadDriver<VirtualUser> {
     return this.#driver;
   }
 
-  get lag(): LagMonitor {
+  get lag(): CoreLag {
     return this.#inputs.lag;
   }
 
@@ -128,13 +129,12 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
     return this.#abort.signal;
   }
 
-  start(setup: unknown): void {
+  start(setup: unknown, now = clock()): void {
     this.setup = deepFreeze(setup);
     this.lag.start({
       lagged: (ms) => this.recorder.lagged(ms),
       stoodStill: (ms) => this.#stoodStill(ms),
     });
-    const now = clock();
     this.#clock.start(now);
     this.recorder.measureFrom(this.clockAt(this.#inputs.warmupMs));
     this.recorder.measureUntil(this.clockAt(this.#durationMs));
@@ -164,7 +164,8 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
 
   #timeIsUp(): void {
     const fault = timeIsUpFault(this.#inputs.plan);
-    if (fault !== null) this.findings.fault(fault.gate, fault.text);
+    if (fault !== null && this.#inputs.driver === undefined)
+      this.findings.fault(fault.gate, fault.text);
     this.stop();
   }
 
@@ -211,15 +212,14 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
     return this.recorder.frame(moment, now, over);
   }
 
-  pause(): void {
+  pause(now = clock()): void {
     if (this.paused || this.stopping) return;
-    this.#clock.pause(clock());
+    this.#clock.pause(now);
     clearTimeout(this.#endTimer);
   }
 
-  resume(): void {
+  resume(now = clock()): void {
     if (!this.paused) return;
-    const now = clock();
     const measured = this.planMs(now) >= this.#inputs.warmupMs;
     this.#clock.resume(now);
     this.#clockMoved(measured);
@@ -321,6 +321,7 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
     if (taken === "exhausted") {
       this.#exhausted = true;
       this.findings.note('a feed of order "once" ran out of rows');
+      this.#driver.exhausted?.();
       this.retire(user);
     }
     if (taken !== "ready") return false;
@@ -413,7 +414,8 @@ export class Execution implements UserHost, DriverHost, RecorderHost {
   /** Over when no user is left that could begin anything. */
   #checkEnd(): void {
     if (this.#ended || this.#users.size > 0) return;
-    const openEnded = isOpenEnded(this.#inputs.plan);
+    const { driver, plan } = this.#inputs;
+    const openEnded = driver !== undefined || isOpenEnded(plan);
     if (!this.stopping && openEnded && this.planMs(clock()) < this.#durationMs && !this.#exhausted)
       return;
     this.#ended = true;

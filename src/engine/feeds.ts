@@ -51,8 +51,23 @@ class OneFeed {
   }
 }
 
+interface FeedsPlace {
+  readonly folder: string;
+  readonly cores: number;
+  /** Of shuffled feeds; the same on all cores. */
+  readonly seed: string;
+  readonly requester: LeaseRequester;
+  /** Before the names of leases, where several flows may have feeds of one name; else "". */
+  readonly owner: string;
+}
+
 export class FeedSupply {
   readonly #feeds = new Map<string, OneFeed>();
+  readonly #owner: string;
+
+  constructor(owner: string) {
+    this.#owner = owner;
+  }
 
   get size(): number {
     return this.#feeds.size;
@@ -61,15 +76,9 @@ export class FeedSupply {
   /** Reads all feeds; throws with the file's name when one cannot be read. */
   static async load(
     feeds: ReadonlyMap<string, Feed<unknown>>,
-    where: {
-      readonly folder: string;
-      readonly cores: number;
-      /** Of shuffled feeds; the same on all cores. */
-      readonly seed: string;
-      readonly requester: LeaseRequester;
-    },
+    where: FeedsPlace,
   ): Promise<FeedSupply> {
-    const supply = new FeedSupply();
+    const supply = new FeedSupply(where.owner);
     for (const [name, feed] of feeds) {
       const rows = await feed.load(where.folder);
       const size = Math.ceil(Math.min(rows.length, 1e6) / (where.cores * LEASE_BLOCKS_PER_CORE));
@@ -79,7 +88,7 @@ export class FeedSupply {
       const lease =
         feed.order === "random" || feed.perUser
           ? null
-          : new IndexLease(feedLease(`${name}:${limit}`), block, where.requester);
+          : new IndexLease(feedLease(`${where.owner}${name}:${limit}`), block, where.requester);
       const shuffled = feed.shuffle ? new ShuffledRows(rows.length, `${where.seed}/${name}`) : null;
       supply.#feeds.set(name, new OneFeed({ feed, rows, lease, shuffled }));
     }
@@ -114,7 +123,7 @@ export class FeedSupply {
 
   granted(lease: string, from: number, to: number, last: boolean): void {
     for (const [name, feed] of this.#feeds) {
-      if (lease.startsWith(feedLease(`${name}:`))) feed.granted(from, to, last);
+      if (lease.startsWith(feedLease(`${this.#owner}${name}:`))) feed.granted(from, to, last);
     }
   }
 }

@@ -1,6 +1,7 @@
 /** The steps of one flow on this core: their names, their numbers, and which tags tell them apart. */
 
 import type { PreparedCall } from "../protocols/protocol.ts";
+import type { WorkflowDefinition } from "../workflow/definition.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Steps that are named by their call: an address may hold an id, so they get fewer names. */
@@ -18,9 +19,9 @@ export class FlowSteps {
   readonly #numbers = new Map<string, number>();
   readonly #titles = new Set<string>();
 
-  constructor(recorder: Recorder, common: Tags, series: readonly string[]) {
+  constructor(recorder: Recorder, { series, tags }: WorkflowDefinition) {
     this.#recorder = recorder;
-    this.#common = common;
+    this.#common = tags;
     this.#series = series;
   }
 

@@ -11,12 +11,15 @@ const INTERVAL_MS = 10;
 /** With a debugger open, a loop that was away for so long was held at a breakpoint. */
 const BREAKPOINT_MS_MIN = 500;
 
-interface LagListener {
+export interface LagListener {
   /** The loop came to a timer so many milliseconds late. */
   lagged(ms: number): void;
   /** A debugger held the process for so long. */
   stoodStill(ms: number): void;
 }
+
+/** What an execution sees of it. */
+export type CoreLag = Pick<LagMonitor, "start" | "stop" | "lastTurnAt" | "vitalsOfWindow">;
 
 export class LagMonitor {
   /** When the loop last reached its timers; code that never yields leaves it behind. */

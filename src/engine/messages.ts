@@ -44,7 +44,12 @@ export type CoreCommand =
   | { readonly kind: "setup"; readonly execution: number }
   | { readonly kind: "start"; readonly execution: number; readonly setup: unknown }
   /** The last frame that was taken in: the next one is written against it. */
-  | { readonly kind: "acknowledge"; readonly execution: number; readonly frame: number }
+  | {
+      readonly kind: "acknowledge";
+      readonly execution: number;
+      readonly part: string | null;
+      readonly frame: number;
+    }
   | { readonly kind: "pause"; readonly execution: number }
   | { readonly kind: "resume"; readonly execution: number }
   | { readonly kind: "scale"; readonly execution: number; readonly factor: number }
@@ -77,6 +82,8 @@ export type CoreEvent =
   | {
       readonly kind: "frame";
       readonly execution: number;
+      /** The flow of a mix that it is of; null where there is only one. */
+      readonly part: string | null;
       readonly bytes: Uint8Array;
       readonly health: CoreVitals;
     }
@@ -94,21 +101,20 @@ export type CoreEvent =
   | {
       readonly kind: "finished";
       readonly execution: number;
-      readonly bytes: Uint8Array;
-      readonly health: CoreVitals;
       readonly provided: Readonly<Record<string, unknown>>;
       /** Remarks for the reader of the results, for example that a feed ran out. */
       readonly notes: readonly string[];
-      /** What must not have happened: the rule, and how it was broken. */
-      readonly faults: readonly { readonly gate: string; readonly text: string }[];
+      /** What must not have happened: the rule, how it was broken, and in which flow of a mix. */
+      readonly faults: readonly {
+        readonly gate: string;
+        readonly text: string;
+        readonly part: string | null;
+      }[];
     }
   | {
       readonly kind: "tornDown";
       readonly execution: number;
       readonly faults: readonly { readonly gate: string; readonly text: string }[];
-      /** A last frame: tear-down may have made calls. */
-      readonly bytes: Uint8Array;
-      readonly health: CoreVitals;
     };
 
 /** An error for people: what, and where in their file. */

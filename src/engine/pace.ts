@@ -4,7 +4,13 @@ import type { Random } from "../core/base/random.ts";
 import type { LoadPlan, Share } from "../core/run/plan/load.ts";
 import { shareOfRate, Throttle } from "../core/run/plan/throttle.ts";
 import type { PaceOptions } from "../workflow/options.ts";
-import type { VirtualUser } from "./user.ts";
+
+/** A virtual user, or a place in a mix. */
+export interface Paced {
+  readonly iteration: { readonly beganAt: number };
+  /** The throttle has let it through to the coming iteration. */
+  admitted: boolean;
+}
 
 export class Pace {
   readonly #options: PaceOptions;
@@ -17,14 +23,14 @@ export class Pace {
   }
 
   /** How long a user rests that has just ended an iteration. */
-  restMs(user: VirtualUser, now: number, random: Random): number {
+  restMs(user: Paced, now: number, random: Random): number {
     const { pacingMs, thinkMaxMs, thinkMinMs } = this.#options;
     const think = thinkMaxMs === 0 ? 0 : random.between(thinkMinMs, thinkMaxMs);
     return Math.max(think, pacingMs === 0 ? 0 : pacingMs - (now - user.iteration.beganAt));
   }
 
   /** How long a user waits that wants to begin now; it is asked for once per iteration. */
-  throttleMs(user: VirtualUser, planMs: number): number {
+  throttleMs(user: Paced, planMs: number): number {
     if (this.#throttle === null || user.admitted) return 0;
     user.admitted = true;
     return this.#throttle.admit(planMs);

@@ -255,16 +255,14 @@ export class JobRunner {
         });
         return;
       case "finished":
-        this.#frame(core, name, execution, event);
         this.#listener.coreFinished(name, core);
         for (const note of event.notes) this.#listener.note(note);
-        for (const fault of event.faults) this.#listener.fault(name, fault);
+        for (const { part, ...fault } of event.faults) this.#listener.fault(part ?? name, fault);
         running.outcomes.set(core, event);
         running.unfinished.delete(core);
         this.#advance(name, running);
         return;
       case "tornDown":
-        this.#listener.frame(name, core, event.bytes, event.health);
         for (const fault of event.faults) this.#listener.fault(name, fault);
         this.#report(name, running);
         return;
@@ -288,10 +286,10 @@ export class JobRunner {
     core: number,
     name: string,
     execution: number,
-    { bytes, health }: { readonly bytes: Uint8Array; readonly health: CoreVitals },
+    { bytes, health, part }: Extract<CoreEvent, { kind: "frame" }>,
   ): void {
-    const frame = this.#listener.frame(name, core, bytes, health);
-    this.#host.send(core, { kind: "acknowledge", execution, frame });
+    const frame = this.#listener.frame(part ?? name, core, bytes, health);
+    this.#host.send(core, { kind: "acknowledge", execution, part, frame });
   }
 
   /** Goes on to the next phase when nobody is waited for any more. */

@@ -4,7 +4,7 @@
  */
 
 import { assert } from "../core/base/assert.ts";
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import { type WorkflowManifest, withParts } from "../core/run/job/manifest.ts";
 import { isOpen, planDurationMs, planVusMax } from "../core/run/plan/load.ts";
 import { BreakpointRun, type SearchCommand } from "../core/run/results/breakpoint.ts";
 import { formatPercent } from "../core/run/results/format.ts";
@@ -43,7 +43,7 @@ import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { JobListener } from "./job-runner.ts";
 import { modelNotes, progressOf, remarksOf, scalable, scaleNotes } from "./load-figures.ts";
 import { TimelineEvents } from "./timeline-events.ts";
-import { isAside, WorkflowAggregate } from "./workflow-aggregate.ts";
+import { isAside, measuredOf, WorkflowAggregate } from "./workflow-aggregate.ts";
 import { seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
 
 interface RunAggregateOptions {
@@ -95,7 +95,7 @@ export class RunAggregate implements JobListener {
   constructor(options: RunAggregateOptions) {
     this.#options = options;
     this.#workflows = new Map(
-      options.manifests.map((manifest) => [manifest.name, new WorkflowAggregate(manifest)]),
+      measuredOf(options.manifests).map((one) => [one.name, new WorkflowAggregate(one)]),
     );
     this.#judges = judgesOf(options);
     for (const manifest of options.manifests) {
@@ -109,19 +109,19 @@ export class RunAggregate implements JobListener {
   }
 
   workflowBusy(name: string, doing: WorkflowAggregate["doing"]): void {
-    const workflow = this.#workflows.get(name);
-    if (workflow === undefined) return;
-    workflow.doing = doing;
-    workflow.doingSinceMs = this.#options.now();
+    for (const workflow of this.#named(name)) {
+      workflow.doing = doing;
+      workflow.doingSinceMs = this.#options.now();
+    }
   }
 
   workflowStarted(name: string, cores: readonly number[]): void {
     const now = this.#options.now();
     this.#firstStartMs ??= now;
-    const workflow = this.#workflows.get(name);
-    workflow?.started(cores, now);
-    if (this.#scale !== null && workflow !== undefined && scalable(workflow))
-      workflow.loadChanged(this.#scale);
+    for (const workflow of this.#named(name)) {
+      workflow.started(cores, now);
+      if (this.#scale !== null && scalable(workflow)) workflow.loadChanged(this.#scale);
+    }
   }
 
   frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number {
@@ -132,15 +132,22 @@ export class RunAggregate implements JobListener {
   }
 
   coreFinished(name: string, core: number): void {
-    this.#workflows.get(name)?.coreEnded(core);
+    for (const workflow of this.#named(name)) workflow.coreEnded(core);
   }
 
   workflowFinished(name: string, status: WorkflowStatus, error: string | null): void {
-    const workflow = this.#workflows.get(name);
-    if (workflow === undefined) return;
-    workflow.status = status;
-    workflow.error = error;
+    for (const workflow of this.#named(name)) {
+      workflow.status = status;
+      workflow.error = error;
+    }
     this.#endedMs = this.#options.now();
+  }
+
+  /** A workflow, or the flows of a mix. */
+  #named(name: string): WorkflowAggregate[] {
+    return [...this.#workflows.values()].filter(
+      ({ manifest }) => manifest.name === name || manifest.mix?.name === name,
+    );
   }
 
   workflowSkipped(name: string, becauseOf: string | null): void {
@@ -436,7 +443,7 @@ function judgesOf(options: RunAggregateOptions): ThresholdJudge[] {
       workflow: null,
     })),
     // Those of a search judge its probes instead of the whole run.
-    ...manifests.flatMap(({ load, name, thresholds: own }) =>
+    ...withParts(manifests).flatMap(({ load, name, thresholds: own }) =>
       load.kind === "search" ? [] : own.map((spec) => ({ spec, workflow: name })),
     ),
   ];

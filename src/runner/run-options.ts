@@ -25,6 +25,8 @@ export interface RunOptions {
   readonly runTimeout?: Duration | undefined;
   /** Accept any TLS certificate. */
   readonly insecure?: boolean | undefined;
+  /** Of a file: only these flows, mixes or workflows, by name. */
+  readonly only?: readonly string[] | undefined;
   /** What chance draws from. */
   readonly seed?: string | undefined;
   /** CPU cores to plan for; the physical cores of the machine by default. */
@@ -76,6 +78,7 @@ export function overridesOf(options: RunOptions): LoadOverrides {
     gracefulStopMs: milliseconds("gracefulStop", options.gracefulStop, 0),
     timeoutMs: milliseconds("timeout", options.timeout),
     insecure: options.insecure,
+    only: options.only,
     seed: options.seed,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));

@@ -10,7 +10,7 @@
 import { randomUUID } from "node:crypto";
 import os from "node:os";
 import { formatDuration } from "../core/base/duration.ts";
-import { validateManifests, type WorkflowManifest } from "../core/run/job/manifest.ts";
+import { validateManifests, type WorkflowManifest, withParts } from "../core/run/job/manifest.ts";
 import { slotsOf } from "../core/run/job/slots.ts";
 import { planVusMax } from "../core/run/plan/load.ts";
 import type { LiveRun, RunControl, RunPhase } from "../core/run/results/live.ts";
@@ -182,11 +182,11 @@ export class LocalRun {
       this.#options.on.message(`warning: ${message}`);
     }
     const ofRun = this.#options.thresholds.map((text) => ({ text, workflow: null }));
-    const ofWorkflows = manifests.flatMap(({ name, thresholds }) =>
+    const ofWorkflows = withParts(manifests).flatMap(({ name, thresholds }) =>
       thresholds.map(({ expression }) => ({ text: expression, workflow: name })),
     );
     for (const { text, workflow } of [...ofRun, ...ofWorkflows]) {
-      const problem = thresholdProblem(text, workflow, manifests, texts);
+      const problem = thresholdProblem(text, workflow, withParts(manifests), texts);
       if (problem !== null) throw new RunError(problem, 2);
     }
   }

@@ -150,6 +150,7 @@ export class WorkflowAggregate {
     const { checkNames, groupNames, stepNames } = stats;
     return {
       name: this.manifest.name,
+      mix: this.manifest.mix?.name ?? null,
       startedAtSeconds: this.startedAtMs / 1_000,
       measuredFromSeconds: (this.startedAtMs + this.manifest.warmupMs) / 1_000,
       elapsedSeconds: this.elapsedMs / 1_000,
@@ -226,6 +227,11 @@ export class WorkflowAggregate {
   loopLag(core: number): Histogram {
     return this.#merger.runOf(core)?.histograms[LOOP_LAG]?.histogram ?? new Histogram();
   }
+}
+
+/** What is measured apart: workflows, and the flows of a mix in its place. */
+export function measuredOf(manifests: readonly WorkflowManifest[]): WorkflowManifest[] {
+  return manifests.flatMap((manifest) => (manifest.parts.length > 0 ? manifest.parts : [manifest]));
 }
 
 /** Calls beside the iterations are no steps of the workflow: no total and no gate looks at them. */

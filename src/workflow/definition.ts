@@ -6,7 +6,7 @@
 import { layersOf } from "../core/run/job/graph.ts";
 import type { FlowManifest, WorkflowManifest } from "../core/run/job/manifest.ts";
 import { type Priority, parsePriority } from "../core/run/job/partition.ts";
-import { isOpen, type LoadPlan, planVusMax } from "../core/run/plan/load.ts";
+import { isOpen, type LoadPlan, planVusMax, shareOfPlan } from "../core/run/plan/load.ts";
 import { parseThreshold, type ThresholdSpec } from "../core/run/results/thresholds.ts";
 import type { CallResult, CallSettings, PreparedCall } from "../protocols/protocol.ts";
 import type { ProvideContext, SetupContext, StepContext } from "./context.ts";
@@ -68,6 +68,13 @@ interface UseDefinition {
   readonly value: (values: Readonly<Record<string, unknown>>) => unknown;
 }
 
+/** One flow of a mix. */
+interface MixPart {
+  readonly definition: WorkflowDefinition;
+  /** Its share of the iterations, relative to the others. */
+  readonly weight: number;
+}
+
 let made = 0;
 
 export class WorkflowDefinition {
@@ -97,13 +104,21 @@ export class WorkflowDefinition {
   userTeardown: ((context: AnyContext) => unknown) | undefined;
   /** Functions instead of layers: it is a flow. */
   readonly flow: FlowPart | null;
+  /** Flows that share its iterations: it is a mix. */
+  readonly mix: readonly MixPart[];
 
-  constructor(name: string, options: WorkflowOptions, flow: FlowPart | null = null) {
+  constructor(
+    name: string,
+    options: WorkflowOptions,
+    flow: FlowPart | null = null,
+    mix: readonly MixPart[] = [],
+  ) {
     if (typeof name !== "string" || name.trim() === "") {
       throw new DefinitionError('a workflow needs a name: workflow("checkout", { … })');
     }
     this.flow = flow;
-    const where = `${flow === null ? "workflow" : "flow"} "${name}"`;
+    this.mix = mix;
+    const where = `${mix.length > 0 ? "mix" : flow === null ? "workflow" : "flow"} "${name}"`;
     if (typeof options !== "object" || options === null) {
       throw new DefinitionError(
         `${where}: options are missing; write for example { vus: 10, duration: "30s" }`,
@@ -129,7 +144,8 @@ export class WorkflowDefinition {
   }
 
   get isTest(): boolean {
-    return this.flow !== null || this.steps.some((step) => step.kind === "step");
+    if (this.flow !== null || this.mix.length > 0) return true;
+    return this.steps.some((step) => step.kind === "step");
   }
 
   /** Tags of a flow's steps that make a series: those it lists, and those its thresholds select. */
@@ -208,6 +224,8 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
     priority: definition.priority,
     dependsOn: [...definition.dependsOn],
     isTest: definition.isTest,
+    parts: partsOf(definition),
+    mix: null,
     flow: flowManifestOf(definition),
     steps: definition.steps.map((step) => ({
       name: step.name,
@@ -234,6 +252,20 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
 export function protocolOf({ kind, run }: StepDefinition): string {
   if (kind === "action") return "action";
   return isPreparedCall(run) ? run.protocol : "function";
+}
+
+/** The flows of a mix: its load and times, their own names, thresholds and settings. */
+function partsOf(mix: WorkflowDefinition): WorkflowManifest[] {
+  const sum = mix.mix.reduce((all, { weight }) => all + weight, 0);
+  return mix.mix.map(({ definition, weight }) => ({
+    ...manifestOf(definition),
+    load: shareOfPlan(mix.plan, weight / sum),
+    startAfterMs: mix.startAfterMs,
+    warmupMs: mix.warmupMs,
+    gracefulStopMs: mix.gracefulStopMs,
+    corrected: isOpen(mix.plan),
+    mix: { name: mix.name, share: weight / sum },
+  }));
 }
 
 function flowManifestOf({ flow, series }: WorkflowDefinition): FlowManifest | null {

@@ -56,6 +56,22 @@ export class Flow<Name extends string = string> {
   constructor(definition: WorkflowDefinition) {
     this.definition = definition;
   }
+
+  /** Its share of the iterations of a mix, relative to the other flows: `mix([a.weight(95), …])`. */
+  weight(weight: number): WeightedFlow<Name> {
+    if (typeof weight !== "number" || !(weight > 0) || !Number.isFinite(weight)) {
+      const { name } = this.definition;
+      throw new DefinitionError(
+        `flow "${name}": weight is ${String(weight)}; it is a number above 0`,
+      );
+    }
+    return { flow: this, weight };
+  }
+}
+
+export interface WeightedFlow<Name extends string = string> {
+  readonly flow: Flow<Name>;
+  readonly weight: number;
 }
 
 export function flow<Name extends string>(

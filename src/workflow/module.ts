@@ -1,40 +1,71 @@
 /** Finds the workflows that a module exports: the default export, named ones, and arrays of them. */
 
+import { didYouMean } from "../core/base/nearest.ts";
 import type { WorkflowDefinition } from "./definition.ts";
 import { DefinitionError } from "./errors.ts";
 import { Flow } from "./flow.ts";
+import { Mix } from "./mix.ts";
 import { Workflow } from "./workflow.ts";
 
-export function workflowsOf(module: unknown): WorkflowDefinition[] {
-  const found = new Set<WorkflowDefinition>();
-  for (const value of Object.values(Object(module) as Record<string, unknown>)) {
-    for (const item of Array.isArray(value) ? value : [value]) {
-      if (item instanceof Workflow || item instanceof Flow) found.add(item.definition);
-    }
-  }
-  if (found.size === 0) {
+type Exported = Workflow | Flow | Mix;
+
+/** What a module exports and a run of it runs; `only` chooses by name, and overrules a default mix. */
+export function workflowsOf(module: unknown, only: readonly string[] = []): WorkflowDefinition[] {
+  const exported = Object(module) as Record<string, unknown>;
+  const all = Object.values(exported).flatMap((value) =>
+    (Array.isArray(value) ? value : [value]).filter(isExported),
+  );
+  if (all.length === 0) {
     throw new DefinitionError(
       "no flow or workflow is exported. End the file with: " +
         'export default flow("name", { vus: 10, duration: "30s" }, async ({ step }) => { … })',
     );
   }
-  const definitions = [...found].sort((a, b) => a.place - b.place);
-  for (const definition of definitions) {
-    const same = definitions.filter((other) => other.name === definition.name);
-    if (same.length > 1)
-      throw new DefinitionError(`two workflows are named "${definition.name}"; names must differ`);
-    if (definition.flow !== null) continue;
-    if (definition.steps.length === 0) {
-      throw new DefinitionError(
-        `workflow "${definition.name}" has no steps: add .step("name", http.get("http://…"))`,
-      );
-    }
-    if (definition.isTest && definition.plan.kind === "once") {
-      const hint = 'write for example { vus: 10, duration: "30s" }';
-      throw new DefinitionError(
-        `workflow "${definition.name}": vus and duration are missing; ${hint}`,
-      );
-    }
+  const definitions = [...new Set(all.map(({ definition }) => definition))].sort(
+    (a, b) => a.place - b.place,
+  );
+  for (const definition of definitions) check(definition, definitions);
+  if (only.length > 0) return chosen(definitions, only);
+  const { default: main } = exported;
+  if (main instanceof Mix) return [main.definition];
+  // Flows of a mix run in it, not once more beside it.
+  const mixed = new Set(definitions.flatMap(({ mix }) => mix.map((part) => part.definition)));
+  return definitions.filter((definition) => !mixed.has(definition));
+}
+
+function isExported(value: unknown): value is Exported {
+  return value instanceof Workflow || value instanceof Flow || value instanceof Mix;
+}
+
+function chosen(
+  definitions: readonly WorkflowDefinition[],
+  only: readonly string[],
+): WorkflowDefinition[] {
+  const names = definitions.map(({ name }) => name);
+  const stranger = only.find((name) => !names.includes(name));
+  if (stranger !== undefined) {
+    const hint = didYouMean(stranger, names) || `; there are: ${names.join(", ")}`;
+    throw new DefinitionError(`--only: nothing that is exported is called "${stranger}"${hint}`);
   }
-  return definitions;
+  return definitions.filter(({ name }) => only.includes(name));
+}
+
+function check(definition: WorkflowDefinition, all: readonly WorkflowDefinition[]): void {
+  const { name } = definition;
+  if (all.some((other) => other !== definition && other.name === name))
+    throw new DefinitionError(`two workflows are named "${name}"; names must differ`);
+  if (definition.mix.length > 0 && definition.plan.kind === "once")
+    throw new DefinitionError(
+      `mix "${name}": a load model is missing; write for example { rate: 100, duration: "1m" }`,
+    );
+  if (definition.flow !== null || definition.mix.length > 0) return;
+  if (definition.steps.length === 0) {
+    throw new DefinitionError(
+      `workflow "${name}" has no steps: add .step("name", http.get("http://…"))`,
+    );
+  }
+  if (definition.isTest && definition.plan.kind === "once") {
+    const hint = 'write for example { vus: 10, duration: "30s" }';
+    throw new DefinitionError(`workflow "${name}": vus and duration are missing; ${hint}`);
+  }
 }

@@ -86,10 +86,10 @@ it.each<[string, LoadPlan, LoadOverrides, LoadPlan]>([
     { ...perUser, vus: 2, durationMsMax: 7 },
   ],
   [
-    "a workflow that measures nothing stays",
+    "a flow without a load model takes that of the flags",
     { kind: "once", durationMsMax: 9 },
     { vus: 5 },
-    { kind: "once", durationMsMax: 9 },
+    { kind: "vus", stages: [{ durationMs: 10_000, from: 5, to: 5 }] },
   ],
 ])("%s", (_name, plan, overrides, expected) => {
   expect(overridePlan(plan, overrides)).toEqual(expected);

@@ -1,7 +1,7 @@
 /** Flags of the command line that replace parts of a file's load model. (`--vus`, `--duration`, `--rate`, …) */
 
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { isOpen, type LoadPlan, planVusMax } from "../core/run/plan/load.ts";
+import { isOpen, type LoadPlan, planVusMax, shareOfPlan } from "../core/run/plan/load.ts";
 import type { CallSettings } from "../protocols/protocol.ts";
 import { DefinitionError } from "./errors.ts";
 import { planOf } from "./load-options.ts";
@@ -17,6 +17,8 @@ export interface LoadOverrides {
   readonly gracefulStopMs?: number;
   readonly timeoutMs?: number;
   readonly insecure?: boolean;
+  /** Run these alone, by name. */
+  readonly only?: readonly string[];
   /** What chance draws from; the same seed gives each user the same choices. */
   readonly seed?: string;
 }
@@ -25,7 +27,9 @@ const DEFAULT_DURATION_MS = 10_000;
 
 /** The plan with the overrides in place; the same plan when none concerns it. */
 export function overridePlan(plan: LoadPlan, overrides: LoadOverrides): LoadPlan {
-  if (plan.kind === "once") return plan;
+  const { durationMs, iterations, rate, vus } = overrides;
+  const unchanged = [durationMs, iterations, rate, vus].every((one) => one === undefined);
+  if (plan.kind === "once" && unchanged) return plan;
   return bounded(reshaped(plan, overrides), overrides);
 }
 
@@ -117,12 +121,20 @@ export function overrideManifest(
   if (!manifest.isTest) return manifest;
   const load = overridePlan(manifest.load, overrides);
   const widest = manifest.connectionsMax / Math.max(1, planVusMax(manifest.load));
-  return {
-    ...manifest,
-    load,
+  const times = {
     warmupMs: overrides.warmupMs ?? manifest.warmupMs,
     gracefulStopMs: overrides.gracefulStopMs ?? manifest.gracefulStopMs,
     corrected: isOpen(load),
+  };
+  return {
+    ...manifest,
+    ...times,
+    load,
+    parts: manifest.parts.map((part) => ({
+      ...part,
+      ...times,
+      load: shareOfPlan(load, part.mix?.share ?? 1),
+    })),
     connectionsMax: Math.ceil(widest * planVusMax(load)),
   };
 }

@@ -52,6 +52,9 @@ interface RunFlags extends LogFlags {
   readonly out?: string;
   readonly csv?: true;
   readonly inspect?: true;
+  readonly only: readonly string[];
+  readonly seed?: string;
+  readonly env: readonly string[];
 }
 
 const CORES_MAX = 1_024;
@@ -86,6 +89,15 @@ export function registerRun(program: Command): void {
       "--cores <n>",
       "CPU cores to plan for (default: the physical cores of this machine)",
       whole("--cores"),
+    )
+    .optionsGroup("What of a file runs, and with what:")
+    .option("--only <name>", "only this flow, mix or workflow; may be given again", repeated, [])
+    .option("--seed <text>", "what chance, pick and pause of flows draw from")
+    .option(
+      "-e, --env <name=value>",
+      "set an environment variable; may be given again",
+      repeated,
+      [],
     )
     .optionsGroup("URL mode:")
     .addOption(new Option("--method <name>", "HTTP method").choices(URL_METHODS).default("GET"))
@@ -134,6 +146,7 @@ async function runCommand(target: string, flags: RunFlags): Promise<number> {
   let view: RunView | undefined;
   let logLines: LineWriter | undefined;
   try {
+    setEnvironment(flags.env);
     checkFlags(flags);
     await probeOutputs(flags.out);
     logLines = await openLogLines(logFileOf(flags));
@@ -224,6 +237,8 @@ function optionsOf(flags: RunFlags): RunOptions {
     method: flags.method === "GET" ? undefined : flags.method,
     headers: flags.header.length === 0 ? undefined : Object.fromEntries(flags.header.map(headerOf)),
     inspect: flags.inspect,
+    only: flags.only.length === 0 ? undefined : flags.only,
+    seed: flags.seed,
     command: `hyperscale ${maskedCommand(process.argv.slice(2))}`,
   };
 }
@@ -266,6 +281,15 @@ function explain(error: unknown): number {
   complain(`hyperscale: ${error.message}`);
   if (error.hint !== null) complain(`  ${error.hint}`);
   return error.exitCode;
+}
+
+/** Executor cores inherit the environment of this process. */
+function setEnvironment(pairs: readonly string[]): void {
+  for (const pair of pairs) {
+    const equals = pair.indexOf("=");
+    if (equals < 1) throw new RunError(`-e "${pair}": write it as NAME=value`, 2);
+    process.env[pair.slice(0, equals)] = pair.slice(equals + 1);
+  }
 }
 
 /** In the words of the command line; the rest is checked for every run alike. */

@@ -4,6 +4,7 @@
  * and the load short, so that tests can look at every message.
  */
 
+import type { WorkflowManifest } from "../../core/run/job/manifest.ts";
 import { slotsOf } from "../../core/run/job/slots.ts";
 import type { LiveRun } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
@@ -15,7 +16,7 @@ import type { WorkflowDefinition } from "../../workflow/definition.ts";
 import type { LoadOverrides } from "../../workflow/overrides.ts";
 import { JobRunner } from "../job-runner.ts";
 import { RunAggregate } from "../run-aggregate.ts";
-import { WorkflowAggregate } from "../workflow-aggregate.ts";
+import { measuredOf, WorkflowAggregate } from "../workflow-aggregate.ts";
 import { onTheTable } from "./table.ts";
 
 interface InProcessOptions {
@@ -49,6 +50,7 @@ export class InProcessRun {
   readonly workflows = new Map<string, WorkflowAggregate>();
   readonly #lost = new Set<number>();
   readonly #startedAt = performance.now();
+  #manifests: readonly WorkflowManifest[] = [];
   #aggregate: RunAggregate | undefined;
   #judging: NodeJS.Timeout | undefined;
   #job: JobRunner | undefined;
@@ -92,7 +94,9 @@ export class InProcessRun {
       if (loaded.kind !== "loaded") throw new Error(JSON.stringify(loaded));
       if (core > 0) continue;
       slots = slotsOf(loaded.manifests, cores);
-      for (const one of loaded.manifests) this.workflows.set(one.name, new WorkflowAggregate(one));
+      this.#manifests = loaded.manifests;
+      for (const one of measuredOf(loaded.manifests))
+        this.workflows.set(one.name, new WorkflowAggregate(one));
     }
     const aggregate = this.#newAggregate(slots, thresholds);
     this.#aggregate = aggregate;
@@ -114,7 +118,7 @@ export class InProcessRun {
       runId: "run",
       name: "in process",
       tags: {},
-      manifests: [...this.workflows.values()].map((workflow) => workflow.manifest),
+      manifests: this.#manifests,
       thresholds,
       abortAfterMs: null,
       environment: { ...none, cpus: cores, cores },
@@ -124,7 +128,7 @@ export class InProcessRun {
 
   #newJob(pool: number, aggregate: RunAggregate): JobRunner {
     return new JobRunner(
-      [...this.workflows.values()].map((workflow) => workflow.manifest),
+      this.#manifests,
       { slots: this.cores.map((_, core) => core), pool },
       {
         send: (core, command) => this.#send(core, command),

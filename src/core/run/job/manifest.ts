@@ -21,6 +21,10 @@ export interface WorkflowManifest {
   readonly dependsOn: readonly string[];
   /** At least one step is measured (WF-1). */
   readonly isTest: boolean;
+  /** A mix: the flows that its iterations are shared by, each measured as a workflow of its own. */
+  readonly parts: readonly WorkflowManifest[];
+  /** The mix that it is a part of. */
+  readonly mix: { readonly name: string; readonly share: number } | null;
   /** A flow: its steps, checks and groups are met while its body runs; these patterns name some. */
   readonly flow: FlowManifest | null;
   readonly steps: readonly StepManifest[];
@@ -83,6 +87,11 @@ interface ManifestProblem {
   readonly severity: "error" | "warning";
   readonly workflow: string;
   readonly message: string;
+}
+
+/** Everything that has a name and thresholds of its own: flows of a mix beside the mix. */
+export function withParts(manifests: readonly WorkflowManifest[]): WorkflowManifest[] {
+  return manifests.flatMap((manifest) => [manifest, ...manifest.parts]);
 }
 
 /** Errors first. An empty list means that the job can run as declared. */

@@ -242,3 +242,14 @@ function lineAt(stages: readonly Stage[], elapsedMs: number): number {
   }
   return stages.at(-1)?.to ?? 0;
 }
+
+/** A plan of arrivals of which only a share is wanted; users of a closed one are shared, not split. */
+export function shareOfPlan(plan: LoadPlan, share: number): LoadPlan {
+  if (plan.kind !== "rate") return plan;
+  const stages = plan.stages.map(({ durationMs, from, to }) => ({
+    durationMs,
+    from: from * share,
+    to: to * share,
+  }));
+  return { ...plan, stages };
+}

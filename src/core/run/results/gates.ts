@@ -28,7 +28,8 @@ export function implicitGates(
   const declared = (...metrics: string[]): boolean =>
     judges.some(({ threshold, workflow: declaredIn }) => {
       const about = threshold.workflow ?? declaredIn;
-      return metrics.includes(threshold.metric) && (about === null || about === workflow.name);
+      const whose = about === null || about === workflow.name || about === workflow.mix;
+      return metrics.includes(threshold.metric) && whose;
     });
   const base: Base = { workflow: workflow.name, implicit: true, aborted: false };
   return [

@@ -22,7 +22,7 @@ export function metricSource(
   errorKinds: readonly string[],
 ): MetricSource {
   const named = (workflow: string | null): readonly WorkflowData[] =>
-    workflows.filter(({ name }) => workflow === null || name === workflow);
+    workflows.filter(({ mix, name }) => workflow === null || name === workflow || mix === workflow);
   return {
     measuredMs: (workflow) => measuredSeconds(named(workflow)) * 1_000,
     ended: (workflow) => named(workflow).every(({ ended }) => ended),

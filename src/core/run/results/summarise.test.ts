@@ -94,6 +94,7 @@ function workflow(ok: number, failed: number, checks: WorkflowData["checks"] = [
   totals.failed[0] = failed;
   return {
     name: "w",
+    mix: null,
     startedAtSeconds: 0,
     measuredFromSeconds: 0,
     elapsedSeconds: 1,

@@ -30,6 +30,7 @@ function step(name: string, ok: number, timeouts: number, latencyMs: number, tag
 function data(name: string, over: Partial<WorkflowData> = {}): WorkflowData {
   return {
     name,
+    mix: null,
     startedAtSeconds: 0,
     measuredFromSeconds: 0,
     elapsedSeconds: 10,

@@ -50,7 +50,9 @@ export function unknownName(
   if (threshold.workflow !== null && !workflows.includes(threshold.workflow))
     return missing("workflow", threshold.workflow, workflows);
   const about = threshold.workflow ?? declaredIn;
-  const scope = manifests.filter(({ name }) => about === null || name === about);
+  const scope = manifests.filter(
+    ({ mix, name }) => about === null || name === about || mix?.name === about,
+  );
   if (custom) return unknownMetric(threshold, scope);
   if (metric.startsWith("arrivals") && !scope.some(({ corrected }) => corrected))
     return `there are no ${metric}: only open models (rate, rateStages) have arrivals`;

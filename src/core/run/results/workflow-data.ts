@@ -16,6 +16,8 @@ export interface Fault {
 /** What was measured of one workflow, merged over its cores. */
 export interface WorkflowData {
   readonly name: string;
+  /** The mix that it is a flow of: thresholds of the mix are about all its flows. */
+  readonly mix: string | null;
   /** Since the run began. */
   readonly startedAtSeconds: number;
   /** Behind the warm-up; and how long it has been measured. */

@@ -17,6 +17,8 @@ export function manifest(
     priority: "auto",
     dependsOn: [],
     isTest: true,
+    parts: [],
+    mix: null,
     flow: null,
     steps: [],
     checks: [],
