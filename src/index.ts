@@ -30,6 +30,8 @@ export {
   headers,
   params,
   type RequestOptions,
+  type RoutePart,
+  route,
   type TargetOptions,
   type UserCertificate,
   url,

@@ -7,4 +7,5 @@ export type { HtmlElement } from "./html.ts";
 export { auth, cookies, data, headers, params, url } from "./parts.ts";
 export type { RequestOptions } from "./request.ts";
 export { HttpResponse } from "./response.ts";
+export { type RoutePart, route } from "./route-part.ts";
 export type { HttpTarget, TargetOptions } from "./target.ts";

@@ -15,12 +15,15 @@ import { type ComposedRequest, isSuccess } from "./request.ts";
 export interface HttpVersion<Sent> {
   /** Name of the protocol in results. */
   readonly protocol: string;
-  /** Does what is the same in every call; the function it gives adds the Cookie header ("" for none). */
+  /**
+   * Does what is the same in every call; the function it gives adds the path, which may be another than
+   * the request's, and the Cookie header ("" for none).
+   */
   encoder(
     request: ComposedRequest,
     settings: CallSettings,
     origin: Origin,
-  ): (cookies: string) => Sent;
+  ): (path: string, cookies: string) => Sent;
   /** An exchange of this virtual user, to be started as often as needed. */
   exchange(
     message: HttpMessage<Sent>,
@@ -52,10 +55,28 @@ export class HttpMessage<Sent> {
   readonly upload: BodySource | null;
   /** For a virtual user without cookies. */
   readonly sent: Sent;
-  readonly #encode: (cookies: string) => Sent;
+  readonly #encode: (path: string, cookies: string) => Sent;
 
-  constructor(version: HttpVersion<Sent>, source: ComposedRequest, settings: CallSettings) {
+  /** `like` is a message of which only the path differs: the rest of its work is done already. */
+  constructor(
+    version: HttpVersion<Sent>,
+    source: ComposedRequest,
+    settings: CallSettings,
+    like: HttpMessage<Sent> | null = null,
+  ) {
     this.source = source;
+    if (like !== null) {
+      this.origin = like.origin;
+      this.timeouts = like.timeouts;
+      this.redirectsMax = like.redirectsMax;
+      this.bodyBytesMax = like.bodyBytesMax;
+      this.readBody = like.readBody;
+      this.isHead = like.isHead;
+      this.upload = like.upload;
+      this.#encode = like.#encode;
+      this.sent = this.#encode(source.path, source.cookies);
+      return;
+    }
     this.origin = originOf(source.url, source.url.route);
     if (this.origin.route?.perUser === true && settings.connections === "shared")
       throw new TypeError('a certificate for each user needs connections: "user"');
@@ -66,14 +87,14 @@ export class HttpMessage<Sent> {
     this.isHead = source.method === "HEAD";
     this.upload = isSource(source.body) ? source.body : null;
     this.#encode = version.encoder(source, settings, this.origin);
-    this.sent = this.#encode(source.cookies);
+    this.sent = this.#encode(source.path, source.cookies);
   }
 
   /** With the cookies of the virtual user's jar behind those of the request itself. */
   sentWith(fromJar: string): Sent {
     if (fromJar === "") return this.sent;
     const own = this.source.cookies;
-    return this.#encode(own === "" ? fromJar : `${own}; ${fromJar}`);
+    return this.#encode(this.source.path, own === "" ? fromJar : `${own}; ${fromJar}`);
   }
 
   /** For people: "GET https://shop.test/cart?page=2". */

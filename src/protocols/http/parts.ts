@@ -30,8 +30,19 @@ export class UrlPart implements Endpoint {
   /** How connections are made, where the address alone does not say it. */
   readonly route: Route | null;
 
-  constructor(text: string, route: Route | null = null) {
+  /** `base` is what `text` is a plain path under: nothing of it has to be parsed again. */
+  constructor(text: string, route: Route | null = null, base: UrlPart | null = null) {
     this.route = route;
+    if (base !== null) {
+      this.authorization = base.authorization;
+      this.secure = base.secure;
+      this.hostname = base.hostname;
+      this.port = base.port;
+      this.authority = base.authority;
+      this.path = text;
+      this.href = `${base.secure ? "https" : "http"}://${base.authority}${text}`;
+      return;
+    }
     const parsed = parseUrl(text);
     this.authorization = basicOf(parsed);
     // Only where there is something: each makes Node parse the address again.

@@ -4,6 +4,7 @@ import type { BoundCall, CallEnvironment, CallSettings, CallSink, Session } from
 import { IN_MEMORY_BYTES_MAX, isSource, readWhole } from "./body-source.ts";
 import { FilePart } from "./file-part.ts";
 import { HttpMessage, type HttpVersion } from "./message.ts";
+import type { UrlPart } from "./parts.ts";
 import { type ComposedRequest, compose, type Method, type RequestOptions } from "./request.ts";
 import type { Target } from "./verbs.ts";
 
@@ -13,6 +14,9 @@ export class PreparedRequest<Sent> {
   readonly #target: Target;
   readonly #options: RequestOptions;
   #composed: ComposedRequest | undefined;
+  /** A request of which only the path differs: the rest of its work is done already. */
+  readonly #like: PreparedRequest<Sent> | null;
+  readonly #title: string | null;
   /** The last one asked for, which is nearly always the only one. */
   #message: HttpMessage<Sent> | undefined;
   #settings: CallSettings | undefined;
@@ -23,11 +27,15 @@ export class PreparedRequest<Sent> {
     method: Method,
     target: Target,
     options: RequestOptions = {},
+    like: { readonly request: PreparedRequest<Sent>; readonly title: string } | null = null,
   ) {
     this.#version = version;
     this.#method = method;
     this.#target = target;
     this.#options = options;
+    this.#like = like?.request ?? null;
+    this.#title = like?.title ?? null;
+    if (like !== null) return;
     // Composed at once where nothing must be read first, so that a mistake shows the user's own line.
     if (filesOf(options).length === 0) this.#composed = compose(method, target, options);
   }
@@ -39,8 +47,20 @@ export class PreparedRequest<Sent> {
   }
 
   #compose(): ComposedRequest {
-    this.#composed ??= compose(this.#method, this.#target, this.#options);
+    this.#composed ??= this.#composeAnew();
     return this.#composed;
+  }
+
+  #composeAnew(): ComposedRequest {
+    if (this.#like === null || typeof this.#target === "string")
+      return compose(this.#method, this.#target, this.#options);
+    return { ...this.#like.#compose(), url: this.#target, path: this.#target.path };
+  }
+
+  /** The same request for another path under the same base; `title` is what its step is called. */
+  like(url: UrlPart, title: string): PreparedRequest<Sent> {
+    const like = { request: this.#like ?? this, title };
+    return new PreparedRequest(this.#version, this.#method, url, this.#options, like);
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
@@ -58,6 +78,7 @@ export class PreparedRequest<Sent> {
 
   /** "GET /items", without what differs from call to call. */
   get title(): string {
+    if (this.#title !== null) return `${this.#method} ${this.#title}`;
     const { method, path } = this.#compose();
     const query = path.indexOf("?");
     return `${method} ${query < 0 ? path : path.slice(0, query)}`;
@@ -67,7 +88,8 @@ export class PreparedRequest<Sent> {
     if (this.#message !== undefined && this.#settings === settings) return this.#message;
     let message = this.#others?.get(settings);
     if (message === undefined) {
-      message = new HttpMessage(this.#version, this.#compose(), settings);
+      const like = this.#like?.message(settings) ?? null;
+      message = new HttpMessage(this.#version, this.#compose(), settings, like);
     }
     if (this.#message !== undefined && this.#settings !== undefined) {
       this.#others ??= new WeakMap();

@@ -9,11 +9,10 @@
 
 import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
-import type { UrlPart } from "../http/parts.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
 import type { HttpResponse } from "../http/response.ts";
-import { HttpTarget, type TargetOptions } from "../http/target.ts";
+import { type CallMaker, HttpTarget, type TargetOptions } from "../http/target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type { Origin } from "../net/origin.ts";
 import type {
@@ -39,8 +38,13 @@ export class HttpRequest<Body = unknown> implements PreparedCall<HttpResponse<Bo
   readonly protocol = HTTP1.protocol;
   readonly request: PreparedRequest<Buffer>;
 
-  constructor(method: Method, target: Target, options?: RequestOptions) {
-    this.request = new PreparedRequest(HTTP1, method, target, options);
+  constructor(
+    method: Method,
+    target: Target,
+    options?: RequestOptions,
+    request?: PreparedRequest<Buffer>,
+  ) {
+    this.request = request ?? new PreparedRequest(HTTP1, method, target, options);
   }
 
   prepare(environment: CallEnvironment): Promise<void> {
@@ -94,6 +98,12 @@ export class HttpClient extends HttpVerbs<"http1Answer"> {
   }
 }
 
+const MAKER: CallMaker<"http1"> = {
+  describe: (method, url, options) => new HttpRequest(method, url, options),
+  like: (template, method, url, title) =>
+    new HttpRequest(method, url, undefined, template.request.like(url, title)),
+};
+
 class PreparedVerbs extends HttpVerbs<"http1"> {
   override request<Body = unknown>(
     method: Method,
@@ -105,13 +115,9 @@ class PreparedVerbs extends HttpVerbs<"http1"> {
 
   /** What all requests to one server have in common: base address, headers, TLS, proxy. */
   target(base: string, options: TargetOptions = {}): HttpTarget<"http1"> {
-    return new HttpTarget(base, options, describe);
+    return new HttpTarget(base, options, MAKER);
   }
 }
 
 /** Prepared requests: `step("home", http.get("https://…"))`. */
 export const http = new PreparedVerbs();
-
-function describe<Body>(method: Method, url: UrlPart, options: RequestOptions): HttpRequest<Body> {
-  return new HttpRequest<Body>(method, url, options);
-}

@@ -9,23 +9,25 @@ export function encoder(
   request: ComposedRequest,
   settings: CallSettings,
   origin: Origin,
-): (cookies: string) => Buffer {
-  const { body } = request;
-  const text = headText(request, settings.keepAlive, origin);
-  return (cookies) => {
+): (path: string, cookies: string) => Buffer {
+  const { body, method, url } = request;
+  // A proxy that reads the request itself gets the whole address. RFC 9112 §3.2.2.
+  const proxied = origin.proxy !== null && !url.secure;
+  const before = `${method} ${proxied ? `http://${origin.authorityFor(url.authority)}` : ""}`;
+  const after = ` HTTP/1.1\r\n${headersText(request, settings.keepAlive, origin)}`;
+  return (path, cookies) => {
+    const text = before + path + after;
     const head = cookies === "" ? `${text}\r\n` : `${text}cookie: ${cookies}\r\n\r\n`;
     const headBytes = Buffer.from(head, "latin1");
     return body === null || isSource(body) ? headBytes : Buffer.concat([headBytes, body]);
   };
 }
 
-function headText(request: ComposedRequest, keepAlive: boolean, origin: Origin): string {
-  const { body, headers, method, path, url } = request;
+function headersText(request: ComposedRequest, keepAlive: boolean, origin: Origin): string {
+  const { body, headers, method, url } = request;
   const names = new Set(headers.map(([name]) => name.toLowerCase()));
-  // A proxy that reads the request itself gets the whole address. RFC 9112 §3.2.2.
   const proxy = url.secure ? null : origin.proxy;
-  const target = proxy === null ? path : `http://${origin.authorityFor(url.authority)}${path}`;
-  let text = `${method} ${target} HTTP/1.1\r\n`;
+  let text = "";
   if (!names.has("host")) text += `host: ${url.authority}\r\n`;
   for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
   const needsLength = body !== null || method === "POST" || method === "PUT" || method === "PATCH";

@@ -11,10 +11,9 @@
 import type { OutgoingHttpHeaders } from "node:http2";
 import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
-import type { UrlPart } from "../http/parts.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
-import { HttpTarget, type TargetOptions } from "../http/target.ts";
+import { type CallMaker, HttpTarget, type TargetOptions } from "../http/target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type { Origin } from "../net/origin.ts";
 import type {
@@ -41,8 +40,13 @@ export class Http2Request<Body = unknown> implements PreparedCall<Http2Response<
   readonly protocol = HTTP2.protocol;
   readonly request: PreparedRequest<OutgoingHttpHeaders>;
 
-  constructor(method: Method, target: Target, options?: RequestOptions) {
-    this.request = new PreparedRequest(HTTP2, method, target, options);
+  constructor(
+    method: Method,
+    target: Target,
+    options?: RequestOptions,
+    request?: PreparedRequest<OutgoingHttpHeaders>,
+  ) {
+    this.request = request ?? new PreparedRequest(HTTP2, method, target, options);
   }
 
   prepare(environment: CallEnvironment): Promise<void> {
@@ -96,6 +100,12 @@ export class Http2Client extends HttpVerbs<"http2Answer"> {
   }
 }
 
+const MAKER: CallMaker<"http2"> = {
+  describe: (method, url, options) => new Http2Request(method, url, options),
+  like: (template, method, url, title) =>
+    new Http2Request(method, url, undefined, template.request.like(url, title)),
+};
+
 class PreparedVerbs extends HttpVerbs<"http2"> {
   override request<Body = unknown>(
     method: Method,
@@ -107,13 +117,9 @@ class PreparedVerbs extends HttpVerbs<"http2"> {
 
   /** What all requests to one server have in common: base address, headers, TLS, proxy. */
   target(base: string, options: TargetOptions = {}): HttpTarget<"http2"> {
-    return new HttpTarget(base, options, describe);
+    return new HttpTarget(base, options, MAKER);
   }
 }
 
 /** Prepared requests: `step("home", http2.get("https://…"))`. */
 export const http2 = new PreparedVerbs();
-
-function describe<Body>(method: Method, url: UrlPart, options: RequestOptions): Http2Request<Body> {
-  return new Http2Request<Body>(method, url, options);
-}

@@ -12,9 +12,14 @@ const CONNECTION_HEADERS = new Set([
   "upgrade",
 ]);
 
-export function encoder(request: ComposedRequest): (cookies: string) => OutgoingHttpHeaders {
+export function encoder(
+  request: ComposedRequest,
+): (path: string, cookies: string) => OutgoingHttpHeaders {
   const headers = headersOf(request);
-  return (cookie) => (cookie === "" ? headers : { ...headers, cookie });
+  return (path, cookie) => {
+    const own = path === request.path ? headers : { ...headers, ":path": path };
+    return cookie === "" ? own : { ...own, cookie };
+  };
 }
 
 function headersOf(request: ComposedRequest): OutgoingHttpHeaders {
