@@ -8,6 +8,7 @@ export {
   SUMMARY_SCHEMA,
   type WorkflowSummary,
 } from "./core/run/results/model.ts";
+export { type OnceCall, type OnceOptions, type OnceResult, once } from "./engine/once.ts";
 export {
   type GraphqlClient,
   type GraphqlError,
@@ -41,6 +42,7 @@ export { type Http2Client, Http2Request, Http2Response, http2 } from "./protocol
 export {
   type CallRecord,
   CallResult,
+  type CannedAnswer,
   ERROR_KINDS,
   type ErrorKind,
   type PreparedCall,

@@ -315,6 +315,7 @@ const table = {
       "protocols/graphql",
       "protocols/websocket",
       "workflow",
+      "engine",
       "runner",
     ],
   },

@@ -7,6 +7,7 @@ import { resolve as resolvePath } from "node:path";
 import { deepFreeze } from "../core/base/freeze.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
+import { unthrottled } from "../core/run/plan/load.ts";
 import { prepareCalls } from "../protocols/protocol.ts";
 import { manifestOf, type WorkflowDefinition } from "../workflow/definition.ts";
 import { setMetricSink } from "../workflow/metrics.ts";
@@ -30,6 +31,7 @@ import type { FrameOver } from "./recorder.ts";
 import type { RunnerUser } from "./runner.ts";
 import { UserSession } from "./session.ts";
 import { TimeLimit, TimeLimitError } from "./time-limit.ts";
+import { traceFlow } from "./trace.ts";
 
 type Command<Kind extends CoreCommand["kind"]> = Extract<CoreCommand, { kind: Kind }>;
 type Steering = "start" | "acknowledge" | "pause" | "resume" | "scale" | "level" | "stop" | "lease";
@@ -85,6 +87,9 @@ export class Core {
         this.#asked.get(command.id)?.(command.answer);
         this.#asked.delete(command.id);
         return;
+      case "trace":
+        void this.#trace(command);
+        return;
       case "exit":
         return;
       default:
@@ -134,6 +139,17 @@ export class Core {
       this.#send({ kind: "loaded", manifests });
     } catch (error) {
       this.#send({ kind: "loadFailed", problem: { ...problemOf(error), mistake: true } });
+    }
+  }
+
+  async #trace({ workflow }: Command<"trace">): Promise<void> {
+    const say = (line: string): void => this.#send({ kind: "log", line });
+    try {
+      const definition = this.#definition(workflow);
+      const completed = await traceFlow(definition, this.#overrides, this.#folder, say);
+      this.#send({ kind: "traced", problem: null, completed });
+    } catch (error) {
+      this.#send({ kind: "traced", problem: problemOf(error), completed: false });
     }
   }
 
@@ -193,7 +209,8 @@ export class Core {
     for (const [at, part] of definition.mix.entries()) {
       const { name } = part.definition;
       const inputs = await this.#inputs(part.definition, manifest, command, `${name}/`);
-      const own = { ...inputs, lag: mix.lagOf(at), driver: mix.driverOf(at) };
+      const plan = unthrottled(inputs.plan);
+      const own = { ...inputs, plan, lag: mix.lagOf(at), driver: mix.driverOf(at) };
       mix.parts.push(this.#newExecution(id, own, name, ended));
     }
     return mix;

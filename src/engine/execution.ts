@@ -48,6 +48,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   readonly findings: Findings;
   readonly flowSteps: FlowSteps;
   setup: unknown = undefined;
+  readonly observer = null;
   stopping = false;
   readonly #inputs: ExecutionInputs;
   readonly #host: ExecutionHost;

@@ -34,6 +34,9 @@ export class FlowCall implements CallSink {
   required = false;
   /** Made beside the iterations: in userSetup, say. */
   aside = false;
+  phase: string | null = null;
+  /** What it performs; null for code. */
+  described: PreparedCall | null = null;
   group: FlowGroup | null = null;
   startedAt = 0;
   dueAt = 0;
@@ -61,17 +64,28 @@ export class FlowCall implements CallSink {
       call.rebind === undefined
         ? call.bind(session, true, this)
         : call.rebind(session, this.#bound, this);
-    const promise = new Promise<CallResult>(this.#executor);
-    this.#promise = promise;
-    this.underWay = true;
+    const promise = this.#begin(call);
     this.#bound.start(now);
     return promise;
   }
 
-  startCode(code: () => unknown, now: number): Promise<CallResult> {
+  #begin(call: PreparedCall | null): Promise<CallResult> {
     const promise = new Promise<CallResult>(this.#executor);
     this.#promise = promise;
+    this.described = call;
     this.underWay = true;
+    return promise;
+  }
+
+  /** Nothing is sent: this is what came back. */
+  startAnswered(call: PreparedCall, answer: CallResult): Promise<CallResult> {
+    const promise = this.#begin(call);
+    setImmediate(() => this.callFinished(answer, answer));
+    return promise;
+  }
+
+  startCode(code: () => unknown, now: number): Promise<CallResult> {
+    const promise = this.#begin(null);
     void this.#runCode(code, now);
     return promise;
   }

@@ -148,9 +148,17 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
       isCode ? "custom" : (given as PreparedCall).protocol,
       options,
     );
-    return isCode
-      ? call.startCode(given as () => unknown, call.startedAt)
-      : call.start(given as PreparedCall, call.startedAt);
+    try {
+      if (isCode) return call.startCode(given as () => unknown, call.startedAt);
+      const answer = this.#host.observer?.answer(name, given as PreparedCall) ?? null;
+      return answer === null
+        ? call.start(given as PreparedCall, call.startedAt)
+        : call.startAnswered(given as PreparedCall, answer);
+    } catch (error) {
+      // What cannot begin must not be waited for: the mistake is the body's.
+      this.#forget(call, true);
+      throw error;
+    }
   }
 
   #newCall(scope: FlowScope, name: string, protocol: string, options: FlowStepOptions): FlowCall {
@@ -158,6 +166,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     const call = this.#spare.pop() ?? new FlowCall(this);
     const now = clock();
     call.name = name;
+    call.phase = scope.phase;
     call.aside = scope.phase !== null;
     call.startedAt = now;
     call.required = options.required ?? this.#flow.required;
@@ -186,6 +195,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
   callEnded(call: FlowCall, record: CallRecord, result: CallResult): void {
     const { iteration } = this.#user;
     const failed = record.errorKind !== null;
+    this.#host.observer?.called(call.name, call.phase, call.described, result);
     if (call.aside) iteration.aside(call.step, record);
     else {
       iteration.answered(record.endedAt);
@@ -243,6 +253,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
       // The content of a failed call was asked for: that failure is counted already.
       if (error instanceof IterationEnd) throw error;
     }
+    this.#host.observer?.checked(name, passed);
     if (scope.iteration === this.#iteration && scope.phase === null)
       iteration.check(this.#host.recorder.checkNumber(name), passed, iteration.dueOf(clock()));
     return passed;
@@ -363,6 +374,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     // What a body does with a call that was cut off is no mistake of its own.
     if (this.#end?.outcome === "interrupted") return "interrupted";
     this.#host.findings.bodyThrew(error);
+    this.#host.observer?.bodyThrew(error);
     return "failed";
   }
 
@@ -378,11 +390,13 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     this.#iteration++;
     const by = this.#outcome === "ended" ? (this.#end?.by ?? "") : null;
     if (by !== null) this.#host.findings.endedBy(by);
+    if (by !== null) this.#host.observer?.endedBy(by);
     this.#user.done(this.#outcome, now);
   }
 
   cut(): number {
-    const running = !this.#bodyDone || this.#underWay.size > 0;
+    // While it is set up there is no iteration to cut off.
+    const running = !this.#bodyDone || [...this.#underWay].some(({ aside }) => !aside);
     this.#iteration++;
     this.#bodyDone = true;
     this.#end = new IterationEnd("interrupted", "the graceful stop is over");

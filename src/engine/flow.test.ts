@@ -6,7 +6,7 @@ import { http } from "../protocols/http1/index.ts";
 import { InProcessRun } from "../runner/testing/in-process-run.ts";
 import { feed } from "../workflow/feed.ts";
 import { flow } from "../workflow/flow.ts";
-import type { FlowContext } from "../workflow/flow-context.ts";
+import type { FlowContext, UserSetupContext } from "../workflow/flow-context.ts";
 
 let demo: DemoTarget;
 let shop: ReturnType<typeof http.target>;
@@ -419,6 +419,34 @@ describe("at the end of the plan", () => {
     expect(run.step("f", "second").ok).toBe(2);
     expect(outcomes(run)).toEqual({ ...none, completed: 2 });
     expect(groupOf(run, "").duration.min).toBeGreaterThan(199_000);
+  });
+
+  it("a user that is cut off while it is set up has one outcome, and began nothing", async () => {
+    const body = async ({ step }: FlowContext): Promise<void> => {
+      await step("home", shop.get("/"));
+    };
+    const userSetup = async ({ step }: UserSetupContext): Promise<void> => {
+      await step("slow", shop.get("/slow?ms=3000"));
+    };
+    const open = { rate: 20, maxVus: 5, duration: "200ms", gracefulStop: "100ms" } as const;
+    const run = await InProcessRun.whole(flow("f", { ...open, userSetup }, body));
+    expect(outcomes(run)).toEqual({ ...none, interrupted: 4 });
+    expect(run.workflow("f").data().arrivals?.started).toBe(4);
+    expect(groupOf(run, "").duration.count).toBe(0);
+  });
+
+  it("a call that cannot begin is the body's mistake, and nobody waits for it", async () => {
+    const broken = { ...shop.get("/"), prepare: async () => undefined, protocol: "broken" };
+    const bind = (): never => {
+      throw new TypeError("cannot be bound");
+    };
+    const run = await InProcessRun.whole(
+      flow("f", once, async ({ step }) => {
+        await step("broken", { ...broken, bind } as never);
+      }),
+    );
+    expect(outcomes(run)).toEqual({ ...none, failed: 1 });
+    expect(run.logs.join()).toContain("cannot be bound");
   });
 
   it("a call that is cut off rejects once, is counted as interrupted, and its group in nothing", async () => {

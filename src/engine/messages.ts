@@ -68,11 +68,15 @@ export type CoreCommand =
   /** Answer to the `shared` of this number. */
   | { readonly kind: "shared"; readonly id: number; readonly answer: SharedAnswer }
   | { readonly kind: "teardown"; readonly execution: number; readonly setup: unknown }
+  /** One iteration of a flow, shown call by call; instead of a run. */
+  | { readonly kind: "trace"; readonly workflow: string }
   | { readonly kind: "exit" };
 
 export type CoreEvent =
   | { readonly kind: "loaded"; readonly manifests: readonly WorkflowManifest[] }
   | { readonly kind: "loadFailed"; readonly problem: Problem }
+  /** `completed`: and every check held. */
+  | { readonly kind: "traced"; readonly problem: Problem | null; readonly completed: boolean }
   | { readonly kind: "prepared"; readonly execution: number }
   | { readonly kind: "setupDone"; readonly execution: number; readonly value: unknown }
   /** Code of the user asks for the end of the whole run. */

@@ -1,5 +1,6 @@
 /** What drives the iterations of a virtual user, and what it knows of user and execution. */
 
+import type { CallResult, PreparedCall } from "../protocols/protocol.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
 import type { ContextHost, UserContext } from "./context.ts";
 import type { Findings } from "./findings.ts";
@@ -10,6 +11,17 @@ import type { Recorder } from "./recorder.ts";
 import type { UserSession } from "./session.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
+/** Who looks at single calls of a flow; a run under load has none. */
+export interface CallObserver {
+  /** An answer instead of the network; null to perform the call. */
+  answer(name: string, call: PreparedCall): CallResult | null;
+  /** `call` is null where code was timed. */
+  called(name: string, phase: string | null, call: PreparedCall | null, result: CallResult): void;
+  checked(name: string, passed: boolean): void;
+  endedBy(by: string): void;
+  bodyThrew(error: unknown): void;
+}
+
 /** What a runner asks of, and tells, the execution that its user belongs to. */
 export interface RunnerHost extends ContextHost {
   readonly workflow: CompiledWorkflow;
@@ -18,6 +30,7 @@ export interface RunnerHost extends ContextHost {
   readonly recorder: Recorder;
   /** Iterations begin at planned moments: an open model. */
   readonly planned: boolean;
+  readonly observer: CallObserver | null;
   /** What is not in the figures. */
   readonly findings: Findings;
   /** The steps of a flow as they are met. */

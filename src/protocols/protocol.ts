@@ -128,6 +128,20 @@ export interface PreparedCall<Result extends CallResult = CallResult> extends Pr
    * call of the same user and sink that has ended is used again where it fits.
    */
   rebind?(session: Session, spent: BoundCall | null, sink: CallSink): BoundCall;
+  /** The result that this answer would have, for those who try a flow without a network. */
+  answered?(answer: CannedAnswer): Result;
+  /** The request as it would go out, for people, and what of it was ready before. */
+  shown?(settings: CallSettings): { readonly request: string; readonly prepared: string };
+}
+
+/** An answer that somebody made up. */
+export interface CannedAnswer {
+  /** 200 by default. */
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Becomes the body, as JSON. */
+  readonly json?: unknown;
+  readonly body?: string;
 }
 
 export interface BoundCall {

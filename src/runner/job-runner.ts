@@ -201,6 +201,7 @@ export class JobRunner {
         return;
       case "loaded":
       case "loadFailed":
+      case "traced":
         return;
       case "shared": {
         const answer = this.#shared.answer(event.request);
@@ -220,7 +221,10 @@ export class JobRunner {
     core: number,
     name: string,
     running: Running,
-    event: Exclude<CoreEvent, { kind: "log" | "unhandled" | "loaded" | "loadFailed" | "shared" }>,
+    event: Exclude<
+      CoreEvent,
+      { kind: "log" | "unhandled" | "loaded" | "loadFailed" | "shared" | "traced" }
+    >,
   ): void {
     const { execution } = running;
     switch (event.kind) {

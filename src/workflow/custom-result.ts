@@ -3,6 +3,7 @@
 import { errorText } from "../core/base/error-text.ts";
 import { clock } from "../protocols/call.ts";
 import type { ErrorKind } from "../protocols/errors.ts";
+import { contentAsked } from "../protocols/failed-content.ts";
 import { CallResult } from "../protocols/protocol.ts";
 
 interface CustomMeasurement {
@@ -18,7 +19,7 @@ interface CustomMeasurement {
 
 export class CustomResult<Value = unknown> extends CallResult {
   override readonly protocol: string = "custom";
-  readonly value: Value;
+  readonly #value: Value;
 
   constructor(value: Value, measured: CustomMeasurement) {
     if (!(measured.endedAt >= measured.startedAt) || !Number.isFinite(measured.endedAt)) {
@@ -36,7 +37,13 @@ export class CustomResult<Value = unknown> extends CallResult {
       bytesOut: measured.bytesOut ?? 0,
     };
     super(record, measured.error ?? null);
-    this.value = value;
+    this.#value = value;
+  }
+
+  /** In a flow, asking a failed step for it ends the iteration because of that step. */
+  get value(): Value {
+    contentAsked(this);
+    return this.#value;
   }
 }
 

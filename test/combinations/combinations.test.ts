@@ -3,11 +3,15 @@
 import { expect, it } from "vitest";
 import { differences } from "./compare.ts";
 import { combination } from "./grammar.ts";
-import { runCombination } from "./run.ts";
+import { FORMS, runCombination } from "./run.ts";
 
 const SAMPLE = 12;
 
-it.each(Array.from({ length: SAMPLE }, (_, at) => `sample/${at}`))("%s", async (seed) => {
+const cases = Array.from({ length: SAMPLE }, (_, at) =>
+  FORMS.map((form) => [`sample/${at}`, form] as const),
+).flat();
+
+it.each(cases)("%s as %s", async (seed, form) => {
   const chosen = combination(seed);
-  expect(differences(await runCombination(chosen)), JSON.stringify(chosen)).toEqual([]);
+  expect(differences(await runCombination(chosen, form)), JSON.stringify(chosen)).toEqual([]);
 });

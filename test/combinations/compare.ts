@@ -92,7 +92,9 @@ class Comparison {
     if (this.#part.warmupMs === 0) {
       this.#equal(`${step.name} sent`, sent, log.length);
       this.#equal(`${step.name} ok`, step.ok, log.filter(({ status }) => status === 200).length);
-      this.#equal(`${step.name} exceptions`, exceptions, last ? this.#threw : 0);
+      // The body of a flow throws beside its calls: that is the outcome of the iteration.
+      const thrown = last && this.#ran.form === "layers" ? this.#threw : 0;
+      this.#equal(`${step.name} exceptions`, exceptions, thrown);
     } else if (this.#part.load.kind === "closed" || at > 0) {
       const since = (moment: number): number =>
         log.filter(({ receivedAt }) => receivedAt >= moment).length;
@@ -137,10 +139,13 @@ class Comparison {
     this.#between("checks", checked, last.requests - hair, last.requests + hair);
     if (this.#part.warmupMs === 0) this.#equal("iterations", iterations.completed, last.requests);
     const { load } = this.#part;
+    const failed = iterations.failed ?? 0;
+    if (this.#part.warmupMs === 0)
+      this.#equal("failed iterations", failed, this.#ran.form === "flow" ? this.#threw : 0);
     if (this.#whole && load.kind === "shared")
-      this.#equal("iterations", iterations.completed, load.iterations);
+      this.#equal("iterations", iterations.completed + failed, load.iterations);
     if (this.#whole && load.kind === "perUser")
-      this.#equal("iterations", iterations.completed, load.iterations * load.vus);
+      this.#equal("iterations", iterations.completed + failed, load.iterations * load.vus);
   }
 
   /** Nobody ended it before its time. */
@@ -155,8 +160,10 @@ class Comparison {
     if (this.#whole && (load.kind === "open" || load.kind === "closed"))
       this.#equal("measured time", elapsedSeconds, load.durationMs / 1_000);
     if (load.kind !== "open" || arrivals === null) return;
-    const { completed, interrupted } = iterations;
-    this.#equal("outcomes of arrivals", completed + interrupted, arrivals.started);
+    const { completed, ended = 0, failed = 0, interrupted } = iterations;
+    const outcomes = completed + ended + failed + interrupted;
+    this.#equal("outcomes of arrivals", outcomes, arrivals.started);
+    this.#between("durations", iterations.durationMs?.count ?? 0, completed, outcomes);
     this.#equal("send lags", arrivals.sendLagMs.count, arrivals.started);
     const planned = (load.rate * load.durationMs) / 1_000;
     if (this.#whole) this.#equal("arrivals", arrivals.started + arrivals.missed, planned);

@@ -4,6 +4,8 @@ import type { RunSummary } from "../../src/core/run/results/model.ts";
 import { http } from "../../src/protocols/http1/index.ts";
 import { InProcessRun } from "../../src/runner/testing/in-process-run.ts";
 import type { StepContext } from "../../src/workflow/context.ts";
+import { flow } from "../../src/workflow/flow.ts";
+import type { UserSetupContext } from "../../src/workflow/flow-context.ts";
 import type { WorkflowOptions } from "../../src/workflow/options.ts";
 import { workflow } from "../../src/workflow/workflow.ts";
 import { type Combination, PACING_MS, type Part, SLOW_SETUP_MS, WINDOW_MS } from "./grammar.ts";
@@ -11,10 +13,11 @@ import { Target } from "./target.ts";
 
 export interface Ran {
   readonly combination: Combination;
+  readonly form: Form;
   readonly target: Target;
   readonly run: InProcessRun;
   readonly summary: RunSummary;
-  /** How often the last step threw, by workflow. */
+  /** How often the last step, or the body before it, threw, by workflow. */
   readonly threw: ReadonlyMap<string, number>;
 }
 
@@ -23,21 +26,26 @@ type Context = StepContext<any, any, any, any>;
 
 export const FAILURES_THRESHOLD = `errors.rate over ${WINDOW_MS}ms < 5%`;
 
-export async function runCombination(combination: Combination): Promise<Ran> {
+/** Every linear case can be written as layers of steps and as the body of a flow. */
+export const FORMS = ["layers", "flow"] as const;
+export type Form = (typeof FORMS)[number];
+
+export async function runCombination(combination: Combination, form: Form): Promise<Ran> {
   const target = new Target(combination.workflows);
   const url = await target.listen();
   const threw = new Map<string, number>();
   try {
     const flows = combination.workflows.map((part, at) => {
-      const flow = build(part, url, target, threw);
-      return at === 1 && combination.order === "chained" ? flow.dependsOn("w0") : flow;
+      const written = (form === "flow" ? buildFlow : build)(part, url, target, threw);
+      if (at === 1 && combination.order === "chained") written.definition.dependsOn.push("w0");
+      return written;
     });
     const run = await InProcessRun.start(flows, { cores: combination.cores });
     const { stopAfterMs } = combination;
     const stop = stopAfterMs === null ? undefined : setTimeout(() => run.stop(), stopAfterMs);
     await run.done;
     clearTimeout(stop);
-    return { combination, target, run, summary: run.summary(), threw };
+    return { combination, form, target, run, summary: run.summary(), threw };
   } finally {
     target.close();
   }
@@ -61,6 +69,32 @@ function options(part: Part): WorkflowOptions {
     case "perUser":
       return { ...common, vus: load.vus, iterationsPerVu: load.iterations, pacing: PACING_MS };
   }
+}
+
+/** The same as `build`, as a function. */
+function buildFlow(part: Part, url: string, target: Target, threw: Map<string, number>) {
+  const { first, layers, name, pauseFirstMs } = part;
+  const calls = Array.from({ length: layers }, (_, at) => http.get(`${url}/${name}/s${at}`));
+  const userSetup = async ({ step }: UserSetupContext): Promise<void> => {
+    target.touch(name);
+    await step("setup", http.get(`${url}/${name}/setup`));
+    if (part.userSetup === "slow")
+      await new Promise((resolve) => setTimeout(resolve, SLOW_SETUP_MS));
+  };
+  const own = part.userSetup === "none" ? {} : { userSetup };
+  return flow(name, { ...options(part), ...own }, async ({ check, pause, step, user }) => {
+    if (pauseFirstMs > 0 || first === "action") target.touch(name);
+    if (pauseFirstMs > 0) await pause(pauseFirstMs);
+    for (const [at, call] of calls.entries()) {
+      const throws = at === layers - 1 ? part.throwEvery : 0;
+      if (throws > 0 && user.iteration % throws === throws - 1) {
+        threw.set(name, (threw.get(name) ?? 0) + 1);
+        throw new Error("as planned");
+      }
+      await step(`s${at}`, call);
+    }
+    check("last", () => true);
+  });
 }
 
 function build(part: Part, url: string, target: Target, threw: Map<string, number>) {

@@ -19,7 +19,8 @@ import {
 import { OutputError, probeOutputs, writeOutputs } from "../../reporters/file/output.ts";
 import { type Run, run } from "../../runner/api.ts";
 import { RunError } from "../../runner/errors.ts";
-import type { RunOptions } from "../../runner/run-options.ts";
+import { overridesOf, type RunOptions } from "../../runner/run-options.ts";
+import { traceRun } from "../../runner/trace.ts";
 import { URL_METHODS } from "../../runner/url-workflow.ts";
 import { createView } from "../../ui/view.ts";
 import { repeated } from "../option-values.ts";
@@ -52,6 +53,7 @@ interface RunFlags extends LogFlags {
   readonly out?: string;
   readonly csv?: true;
   readonly inspect?: true;
+  readonly trace?: true;
   readonly only: readonly string[];
   readonly seed?: string;
   readonly env: readonly string[];
@@ -122,6 +124,7 @@ export function registerRun(program: Command): void {
     .option("--tag <name=value>", "a tag of the results; may be given again", repeated, [])
     .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
+    .option("--trace", "no load: show one iteration of each flow, call by call, secrets masked")
     .option("--inspect", "open a debugger port in each executor core");
   withLogFile(command)
     .addHelpText("after", EXAMPLES)
@@ -150,6 +153,7 @@ async function runCommand(target: string, flags: RunFlags): Promise<number> {
     checkFlags(flags);
     await probeOutputs(flags.out);
     logLines = await openLogLines(logFileOf(flags));
+    if (flags.trace === true) return await trace(target, flags);
     view = createView({
       mode: flags.ui,
       stdout: process.stdout,
@@ -169,6 +173,19 @@ async function runCommand(target: string, flags: RunFlags): Promise<number> {
     return explain(error);
   } finally {
     await logLines?.drained(LAST_LINES_MS_MAX);
+  }
+}
+
+async function trace(target: string, flags: RunFlags): Promise<number> {
+  const { bundleWorkflow } = await import("../../runner/bundle.ts");
+  const bundle = await bundleWorkflow(target);
+  const say = (line: string): void => void process.stdout.write(`${line}\n`);
+  try {
+    const overrides = overridesOf(optionsOf(flags));
+    const completed = await traceRun({ bundle, overrides, inspect: flags.inspect === true, say });
+    return completed ? EXIT_PASSED : EXIT_VERDICT_FAILED;
+  } finally {
+    await bundle.remove();
   }
 }
 

@@ -1,12 +1,37 @@
 /** A request that is composed once and encoded once per settings, for every version of HTTP. */
 
-import type { BoundCall, CallEnvironment, CallSettings, CallSink, Session } from "../protocol.ts";
+import { clock } from "../call.ts";
+import {
+  type BoundCall,
+  type CallEnvironment,
+  type CallRecord,
+  type CallSettings,
+  type CallSink,
+  type CannedAnswer,
+  type Session,
+  workflowFolder,
+} from "../protocol.ts";
 import { IN_MEMORY_BYTES_MAX, isSource, readWhole } from "./body-source.ts";
+import { DecodedBodies } from "./decoded-bodies.ts";
 import { FilePart } from "./file-part.ts";
 import { HttpMessage, type HttpVersion } from "./message.ts";
 import type { UrlPart } from "./parts.ts";
-import { type ComposedRequest, compose, type Method, type RequestOptions } from "./request.ts";
+import {
+  type ComposedRequest,
+  compose,
+  isSuccess,
+  type Method,
+  type RequestOptions,
+} from "./request.ts";
+import type { KeptAnswer } from "./response.ts";
 import type { Target } from "./verbs.ts";
+
+/** What a response is made of. */
+interface AnsweredParts {
+  readonly record: CallRecord;
+  readonly error: string | null;
+  readonly kept: KeptAnswer;
+}
 
 export class PreparedRequest<Sent> {
   readonly #version: HttpVersion<Sent>;
@@ -17,6 +42,8 @@ export class PreparedRequest<Sent> {
   /** A request of which only the path differs: the rest of its work is done already. */
   readonly #like: PreparedRequest<Sent> | null;
   readonly #title: string | null;
+  /** Made while the file was loaded. */
+  readonly #atTheTop = workflowFolder() === null;
   /** The last one asked for, which is nearly always the only one. */
   #message: HttpMessage<Sent> | undefined;
   #settings: CallSettings | undefined;
@@ -74,6 +101,39 @@ export class PreparedRequest<Sent> {
     if (exchange === null) return this.#version.exchange(message, session, true, sink);
     exchange.aim(message);
     return exchange;
+  }
+
+  /** The response that this answer would be. */
+  answered(answer: CannedAnswer): AnsweredParts {
+    const { body, headers = {}, json, status = 200 } = answer;
+    const failed = !isSuccess(this.#compose(), status);
+    const now = clock();
+    const record = {
+      errorKind: failed ? ("status" as const) : null,
+      status,
+      startedAt: now,
+      firstByteAt: now,
+      endedAt: now,
+      connectMs: -1,
+      tlsMs: -1,
+      bytesIn: 0,
+      bytesOut: 0,
+    };
+    const kept: KeptAnswer = {
+      readHeaders: () => Object.entries(headers),
+      body: Buffer.from(body ?? (json === undefined ? "" : JSON.stringify(json))),
+      tooLong: false,
+      bodyBytesMax: Number.POSITIVE_INFINITY,
+      decoded: new DecodedBodies(),
+    };
+    const error = failed ? `the server answered with status ${status}` : null;
+    return { record, error, kept };
+  }
+
+  /** What was done before the call was reached. */
+  get prepared(): string {
+    if (this.#atTheTop) return "prepared before the run";
+    return this.#like === null ? "composed anew" : "prepared but for its path";
   }
 
   /** "GET /items", without what differs from call to call. */

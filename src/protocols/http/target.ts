@@ -77,7 +77,8 @@ export class HttpTarget<Kind extends HttpKind> extends HttpVerbs<Kind, string | 
     // Hosts of targets at the top of a file are looked up before the first call.
     if (atTheTop && url === undefined) {
       const origin = originOf(this.#url, this.#route);
-      prepareBeforeLoop({ prepare: () => origin.prepare() });
+      // Who is not found there fails the calls that need it, not what else the file runs.
+      prepareBeforeLoop({ prepare: () => origin.prepare().catch(() => undefined) });
     }
   }
 

@@ -11,7 +11,7 @@ import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
-import type { HttpResponse } from "../http/response.ts";
+import { HttpResponse } from "../http/response.ts";
 import { type CallMaker, HttpTarget, type TargetOptions } from "../http/target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type { Origin } from "../net/origin.ts";
@@ -20,6 +20,7 @@ import type {
   CallEnvironment,
   CallSettings,
   CallSink,
+  CannedAnswer,
   PreparedCall,
   Session,
 } from "../protocol.ts";
@@ -65,6 +66,18 @@ export class HttpRequest<Body = unknown> implements PreparedCall<HttpResponse<Bo
 
   get title(): string {
     return this.request.title;
+  }
+
+  answered(answer: CannedAnswer): HttpResponse<Body> {
+    const { error, kept, record } = this.request.answered(answer);
+    return new HttpResponse<Body>(record, error, kept);
+  }
+
+  shown(settings: CallSettings): { readonly request: string; readonly prepared: string } {
+    return {
+      request: this.request.message(settings).sent.toString("latin1"),
+      prepared: this.request.prepared,
+    };
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.

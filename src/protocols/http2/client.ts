@@ -21,11 +21,12 @@ import type {
   CallEnvironment,
   CallSettings,
   CallSink,
+  CannedAnswer,
   PreparedCall,
   Session,
 } from "../protocol.ts";
 import { HTTP2 } from "./exchange.ts";
-import type { Http2Response } from "./response.ts";
+import { Http2Response } from "./response.ts";
 
 declare module "../http/verbs.ts" {
   interface HttpOutputs<Body> {
@@ -67,6 +68,18 @@ export class Http2Request<Body = unknown> implements PreparedCall<Http2Response<
 
   get title(): string {
     return this.request.title;
+  }
+
+  answered(answer: CannedAnswer): Http2Response<Body> {
+    const { error, kept, record } = this.request.answered(answer);
+    return new Http2Response<Body>(record, error, kept);
+  }
+
+  shown(settings: CallSettings): { readonly request: string; readonly prepared: string } {
+    const lines = Object.entries(this.request.message(settings).sent).map(
+      ([name, value]) => `${name}: ${String(value)}`,
+    );
+    return { request: lines.join("\r\n"), prepared: this.request.prepared };
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.

@@ -243,6 +243,13 @@ function lineAt(stages: readonly Stage[], elapsedMs: number): number {
   return stages.at(-1)?.to ?? 0;
 }
 
+/** Without the bound on iterations per second: somebody else keeps it. */
+export function unthrottled(plan: LoadPlan): LoadPlan {
+  if (!("rateMax" in plan)) return plan;
+  const { rateMax: _kept, ...rest } = plan;
+  return rest;
+}
+
 /** A plan of arrivals of which only a share is wanted; users of a closed one are shared, not split. */
 export function shareOfPlan(plan: LoadPlan, share: number): LoadPlan {
   if (plan.kind !== "rate") return plan;

@@ -1,0 +1,189 @@
+/**
+ * One iteration of a flow as a function, for tests and for looking at it: no load, no clock of a plan,
+ * pauses are not waited for. Calls go to the network unless answers are given.
+ *
+ *   const { outcome, calls, checks } = await once(buy, { answers: { home: { status: 200 } } });
+ */
+
+import { clock } from "../protocols/call.ts";
+import type { CallResult, CannedAnswer, PreparedCall } from "../protocols/protocol.ts";
+import { prepareCalls } from "../protocols/protocol.ts";
+import { DefinitionError } from "../workflow/errors.ts";
+import type { Flow } from "../workflow/flow.ts";
+import type { FlowPart } from "../workflow/flow-part.ts";
+import { type CompiledWorkflow, compile } from "./compiled.ts";
+import { Findings } from "./findings.ts";
+import { FlowRunner } from "./flow-runner.ts";
+import { FlowSteps } from "./flow-steps.ts";
+import { Iteration } from "./iteration.ts";
+import type { Outcome } from "./outcome.ts";
+import { Recorder, type RecorderHost } from "./recorder.ts";
+import type { CallObserver, RunnerHost } from "./runner.ts";
+import { UserSession } from "./session.ts";
+import { TimeLimit } from "./time-limit.ts";
+
+export interface OnceOptions {
+  /** Rows by the names of the feeds; a feed that is left out gives its first. */
+  readonly data?: Readonly<Record<string, unknown>>;
+  /** By the name of the step; with them nothing goes to the network. */
+  readonly answers?: Readonly<Record<string, CannedAnswer>>;
+  /** What chance draws from. */
+  readonly seed?: string;
+  /** Folder that relative paths start in; the working directory by default. */
+  readonly folder?: string;
+}
+
+export interface OnceCall {
+  readonly name: string;
+  readonly result: CallResult;
+  /** "userSetup" and its kin; null for calls of the iteration. */
+  readonly phase: string | null;
+}
+
+export interface OnceResult {
+  readonly outcome: Outcome;
+  /** The step or reason that ended it; null when it did not end so. */
+  readonly endedBy: string | null;
+  /** What the body threw. */
+  readonly error: unknown;
+  readonly calls: readonly OnceCall[];
+  readonly checks: readonly { readonly name: string; readonly passed: boolean }[];
+  /** What a run would note. */
+  readonly notes: readonly string[];
+}
+
+export function once(flow: Flow, options: OnceOptions = {}): Promise<OnceResult> {
+  const part = flow?.definition?.flow ?? null;
+  if (part === null) throw new DefinitionError("once(…) takes a flow, as flow(…) gives it");
+  return new Rehearsal(compile(flow.definition, {}), part, options).run();
+}
+
+/** No time of a plan passes, and nothing is recorded in it. */
+const NO_PLAN: RecorderHost = {
+  measuredMs: () => 0,
+  clockAtMeasured: () => Number.POSITIVE_INFINITY,
+  load: { active: 0, target: 0 },
+  lag: { vitalsOfWindow: () => ({ cpuMs: 0, lagMsMax: 0 }) },
+};
+
+/** Hears every call besides; `--trace` shows them. */
+export type CallShower = (call: OnceCall, described: PreparedCall | null) => void;
+
+export class Rehearsal implements RunnerHost, CallObserver {
+  readonly workflow: CompiledWorkflow;
+  readonly recorder = new Recorder(false, NO_PLAN);
+  readonly findings: Findings;
+  readonly flowSteps: FlowSteps;
+  readonly planned = false;
+  readonly stopping = false;
+  readonly core = 0;
+  readonly used = {};
+  readonly seed: string;
+  readonly observer = this;
+  readonly signal = new AbortController().signal;
+  setup: unknown = undefined;
+  readonly #part: FlowPart;
+  readonly #options: OnceOptions;
+  readonly #show: CallShower;
+  readonly #calls: OnceCall[] = [];
+  readonly #checks: { name: string; passed: boolean }[] = [];
+  #endedBy: string | null = null;
+  #error: unknown = undefined;
+
+  constructor(
+    workflow: CompiledWorkflow,
+    part: FlowPart,
+    options: OnceOptions,
+    show: CallShower = () => undefined,
+  ) {
+    this.workflow = workflow;
+    this.#part = part;
+    this.#options = options;
+    this.#show = show;
+    this.seed = options.seed ?? "";
+    this.findings = new Findings(workflow.definition.name, () => undefined);
+    this.flowSteps = new FlowSteps(this.recorder, workflow.definition);
+  }
+
+  async run(): Promise<OnceResult> {
+    const { settings } = this.workflow;
+    const folder = this.#options.folder ?? process.cwd();
+    if (this.#options.answers === undefined) await prepareCalls([], { settings, folder });
+    const data = await this.#rows(folder);
+    const session = new UserSession(settings);
+    let finished: (outcome: Outcome) => void = () => undefined;
+    const iteration = new Iteration(this.recorder, false);
+    const user = { id: 0, host: this, session, iteration, done: (end: Outcome) => finished(end) };
+    try {
+      const limit = new TimeLimit("setup", Number.MAX_SAFE_INTEGER);
+      this.setup = await new FlowRunner(user, this.#part).beside("setup", limit);
+      const runner = new FlowRunner(user, this.#part);
+      runner.context.data = data;
+      await runner.setUp();
+      const outcome = await new Promise<Outcome>((resolve) => {
+        finished = resolve;
+        iteration.begin(clock());
+        runner.begin();
+      });
+      return this.#result(outcome);
+    } finally {
+      session.close();
+    }
+  }
+
+  #result(outcome: Outcome): OnceResult {
+    const { notes } = this.findings;
+    const [calls, checks] = [this.#calls, this.#checks];
+    return { outcome, endedBy: this.#endedBy, error: this.#error, calls, checks, notes };
+  }
+
+  async #rows(folder: string): Promise<Record<string, unknown>> {
+    const rows: Record<string, unknown> = { ...this.#options.data };
+    for (const [name, feed] of this.workflow.definition.feeds)
+      if (!(name in rows)) rows[name] = (await feed.load(folder)).row(0);
+    return rows;
+  }
+
+  answer(name: string, call: PreparedCall): CallResult | null {
+    const { answers } = this.#options;
+    if (answers === undefined) return null;
+    const answer = answers[name];
+    if (answer === undefined) throw new Error(`once: there is no answer for the step "${name}"`);
+    if (call.answered === undefined)
+      throw new Error(`once: a call of ${call.protocol} ("${name}") cannot be given an answer`);
+    return call.answered(answer);
+  }
+
+  called(name: string, phase: string | null, call: PreparedCall | null, result: CallResult): void {
+    const made = { name, result, phase };
+    this.#calls.push(made);
+    this.#show(made, call);
+  }
+
+  checked(name: string, passed: boolean): void {
+    this.#checks.push({ name, passed });
+  }
+
+  endedBy(by: string): void {
+    this.#endedBy = by;
+  }
+
+  bodyThrew(error: unknown): void {
+    this.#error = error;
+  }
+
+  /** Nobody waits for the pauses of one iteration. */
+  sleep(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  readonly abort = (reason: string): void => {
+    throw new Error(`the flow asked for the end of the run: ${reason}`);
+  };
+
+  /** Only workflows of steps do these. */
+  threw(): void {}
+  recordMetric(): void {}
+  keepLast(): void {}
+  notMeasured(): void {}
+}
