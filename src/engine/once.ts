@@ -67,7 +67,7 @@ const NO_PLAN: RecorderHost = {
 };
 
 /** Hears every call besides; `--trace` shows them. */
-export type CallShower = (call: OnceCall, described: PreparedCall | null) => void;
+type CallShower = (call: OnceCall, described: PreparedCall | null) => void;
 
 export class Rehearsal implements RunnerHost, CallObserver {
   readonly workflow: CompiledWorkflow;
@@ -80,7 +80,7 @@ export class Rehearsal implements RunnerHost, CallObserver {
   readonly used = {};
   readonly seed: string;
   readonly observer = this;
-  readonly signal = new AbortController().signal;
+  readonly signal: AbortSignal = new AbortController().signal;
   setup: unknown = undefined;
   readonly #part: FlowPart;
   readonly #options: OnceOptions;

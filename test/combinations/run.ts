@@ -28,7 +28,7 @@ export const FAILURES_THRESHOLD = `errors.rate over ${WINDOW_MS}ms < 5%`;
 
 /** Every linear case can be written as layers of steps and as the body of a flow. */
 export const FORMS = ["layers", "flow"] as const;
-export type Form = (typeof FORMS)[number];
+type Form = (typeof FORMS)[number];
 
 export async function runCombination(combination: Combination, form: Form): Promise<Ran> {
   const target = new Target(combination.workflows);
