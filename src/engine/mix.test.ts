@@ -46,7 +46,8 @@ describe("weights are shares of the iterations begun", () => {
   it.each([1, 2])("in an open model, on %s cores", async (cores) => {
     const before = demo.stats().requests;
     const thresholds = ["arrivals.missed.rate <= 100%"];
-    const options = { rate: 200, duration: "1s", maxVus: 200, thresholds } as const;
+    const load = { rate: 200, duration: "1s", maxVus: 200 } as const;
+    const options = { ...load, gracefulStop: "2m", thresholds } as const;
     const run = await InProcessRun.whole(mix([browse().weight(70), buy().weight(30)], options), {
       cores,
     });
