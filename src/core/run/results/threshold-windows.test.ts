@@ -43,6 +43,7 @@ function sourceOf(windows: readonly Told[], known: number, ended: boolean) {
   const step = { number: 0, name: "s", protocol: "http", tags: {}, totals, windows: store };
   const data: WorkflowData = {
     name: "w",
+    mix: null,
     startedAtSeconds: 0,
     measuredFromSeconds: 0,
     elapsedSeconds: known / 10,
