@@ -11,6 +11,7 @@ import type { GroupId } from "../../src/core/ledger/group/messages.ts";
 import type { Durability } from "../../src/core/ledger/job/durability.ts";
 import type { EventId, JobEvent } from "../../src/core/ledger/job/events.ts";
 import type { JobId } from "../../src/core/ledger/job/job-id.ts";
+import { SessionToken } from "../../src/core/ledger/job/session-token.ts";
 import { type IdempotencyKey, shardOf } from "../../src/core/ledger/keys/key.ts";
 import {
   type LedgerAnswer,
@@ -39,8 +40,10 @@ interface KnownKey {
 interface Session {
   readonly random: Random;
   readonly index: number;
-  /** What this client has seen or done of each job. */
-  readonly seen: Map<string, number>;
+  /** What this client carries from node to node. */
+  readonly token: SessionToken;
+  /** What it was told of each job, kept beside the token to judge it by. */
+  readonly told: Map<string, number>;
   /** The newest fence it was told of each job. */
   readonly fences: Map<string, number>;
   operations: number;
@@ -77,7 +80,8 @@ export class LedgerClients {
     this.#sessions = Array.from({ length: around.plan.clients }, (_, index) => ({
       random: random.fork(`client/${index}`),
       index,
-      seen: new Map(),
+      token: new SessionToken(),
+      told: new Map(),
       fences: new Map(),
       operations: 0,
     }));
@@ -200,9 +204,10 @@ export class LedgerClients {
   }
 
   /** Now and then an event depends on what this client knows, or thinks to know. */
-  #condition({ random, seen, fences }: Session, jobId: JobId): Pick<JobEvent, "condition"> {
+  #condition({ random, token, fences }: Session, jobId: JobId): Pick<JobEvent, "condition"> {
     if (!random.chance(0.3)) return {};
-    const ifSeq = random.chance(0.6) ? (seen.get(jobId) ?? null) : null;
+    const known = token.placeOf(jobId);
+    const ifSeq = known >= 0 && random.chance(0.6) ? known : null;
     const ifFence = random.chance(0.6) ? (fences.get(jobId) ?? null) : null;
     return ifSeq === null && ifFence === null ? {} : { condition: { ifSeq, ifFence } };
   }
@@ -253,9 +258,9 @@ export class LedgerClients {
     const { random } = session;
     const jobId = random.pick(this.jobs.slice(-this.#around.plan.jobsHot));
     const level = random.chance(0.4) ? "STRONG" : random.pick(READ_LEVELS);
-    const minSeq = level === "SESSION" ? (session.seen.get(jobId) ?? -1) : -1;
+    const need = level === "SESSION" ? session.token.need(jobId) : { level, minSeq: -1 };
     const staleMs = random.pick([500, 3_000, 8_000]);
-    this.#carry(session, { kind: "read", jobId, level, minSeq, staleMs }, done, 2);
+    this.#carry(session, { kind: "read", jobId, ...need, staleMs }, done, 2);
   }
 
   // Attempts.
@@ -280,20 +285,26 @@ export class LedgerClients {
         this.#carry(session, request, done, attempts - 1),
       );
     };
-    this.attempt(request, process, (answer) => {
+    const told = request.kind === "read" ? (session.told.get(request.jobId) ?? -1) : -1;
+    const onAnswer = (answer: LedgerAnswer | null): void => {
       if (this.#judge(session, answer) === "done") done();
       else again();
-    });
+    };
+    this.attempt(request, process, onAnswer, told);
   }
 
-  /** One request to one node; null when nothing was heard of it in time. Late answers count as well. */
+  /**
+   * One request to one node, by a client that was `told` a place; null when nothing was heard of it in time.
+   * Late answers count as well.
+   */
   attempt(
     request: LedgerRequest,
     process: LedgerProcess,
     done: (answer: LedgerAnswer | null) => void,
+    told = -1,
   ): void {
     const { world, history, tallies } = this.#around;
-    const floor = request.kind === "read" ? history.floor(request) : null;
+    const floor = request.kind === "read" ? history.floor(request, told) : null;
     const tallied = tallies.floor(request);
     let open = true;
     const finish = (answer: LedgerAnswer | null): void => {
@@ -352,9 +363,10 @@ export class LedgerClients {
   #judge(session: Session, answer: LedgerAnswer | null): Verdict {
     if (answer === null || answer.kind === "unknown" || answer.kind === "retry") return "again";
     if (answer.kind === "submitted") return answer.answer.kind === "retry" ? "again" : "done";
-    const { seen, fences } = session;
+    const { token, told, fences } = session;
     const saw = (jobId: string, seq: number, fence: number): void => {
-      seen.set(jobId, Math.max(seq, seen.get(jobId) ?? -1));
+      token.saw(jobId, seq);
+      told.set(jobId, Math.max(seq, told.get(jobId) ?? -1));
       fences.set(jobId, Math.max(fence, fences.get(jobId) ?? 0));
     };
     if (answer.kind === "committed") saw(answer.jobId, answer.seq, answer.view);

@@ -7,7 +7,8 @@
  *   C1  an event whose condition was told not to hold changes nothing, ever
  *   A2  the durability that was told is the one the disks give (DUR-2)
  *   I8  a strong read sees all that was acknowledged before it began, and never goes back
- *   S1  session reads see the session's own past; S2 bounded reads are no older than their bound
+ *   S1  session reads see all that their client did or saw, through any node
+ *   S2  bounded reads are no older than their bound
  *   S3  no read shows a state that no prefix of the log gives
  *   K1  one job per key          K2  all acks of a key name it          K3  an acked job exists in the end
  *   K4  a sound submission is never refused for good (IDEM-8, IDEM-13)
@@ -109,15 +110,15 @@ export class LedgerHistory {
     this.#refused.push([jobId, eventId]);
   }
 
-  /** To be called when a read is invoked. */
-  floor(request: ReadRequest): ReadFloor {
+  /** To be called when a read is invoked; `told`: the highest place its client was told, by any node. */
+  floor(request: ReadRequest, told: number): ReadFloor {
     const at = this.#world.now;
     const job = this.#job(request.jobId);
     switch (request.level) {
       case "STRONG":
         return { at, seq: Math.max(job.ackedSeq, job.strongSeq) };
       case "SESSION":
-        return { at, seq: request.minSeq };
+        return { at, seq: told };
       default:
         return { at, seq: -1 };
     }

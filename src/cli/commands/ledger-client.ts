@@ -13,6 +13,7 @@ import {
   type LedgerReply,
 } from "../../ledger/client.ts";
 import { EVENT_WORDS } from "../../ledger/event-json.ts";
+import { keepSession, openSession } from "../../ledger/session.ts";
 import { listed } from "../option-values.ts";
 import { complain, jsonText } from "../print.ts";
 import { type Common, runCommand, UsageError, withTarget } from "./ledger-target.ts";
@@ -28,6 +29,7 @@ import {
 
 interface PutOptions extends Common {
   readonly key?: string;
+  readonly session?: string;
   readonly spec?: string;
   readonly specFile?: string;
   readonly dc?: readonly string[];
@@ -53,6 +55,8 @@ interface PutOptions extends Common {
   readonly permille?: number;
   readonly bytes?: number;
 }
+
+const SESSION_TEXT = "what was done and seen is kept here, and never gone back behind";
 
 const PUT_HELP = `
 Without JOB a job is submitted; with JOB and --event something is said about it.
@@ -108,6 +112,7 @@ export function registerLedgerClient(ledger: Command): void {
     .description("read a job")
     .option("--level <level>", "eventual, session, bounded or strong", "session")
     .option("--min-seq <n>", "session: at least this place of its log", Number)
+    .option("--session <file>", SESSION_TEXT)
     .option("--stale <ms>", "bounded: how old the answer may be", Number)
     .addHelpText("after", GET_HELP)
     .action((job: string, options: ReadOptions) => runCommand(() => get(job, options, showJob)));
@@ -115,6 +120,7 @@ export function registerLedgerClient(ledger: Command): void {
     .description("list the events of a job: place, time, outcome")
     .option("--level <level>", "eventual, session, bounded or strong", "session")
     .option("--min-seq <n>", "session: at least this place of its log", Number)
+    .option("--session <file>", SESSION_TEXT)
     .option("--stale <ms>", "bounded: how old the answer may be", Number)
     .action((job: string, options: ReadOptions) =>
       runCommand(() => get(job, options, showHistory)),
@@ -159,6 +165,7 @@ function registerPut(ledger: Command): void {
       "datacenters of the job, or of the event; repeat or separate by commas",
       listed,
     )
+    .option("--session <file>", SESSION_TEXT)
     .option("--event <event>", EVENT_WORDS.join(", "))
     .option("--event-id <id>", "names the event over retries; made if not given")
     .option("--durability <level>", "none, local, regional or global", "none")
@@ -232,6 +239,7 @@ async function put(job: string | undefined, options: PutOptions): Promise<void> 
     const again = job === undefined ? `--key ${call.id}` : `--event-id ${call.id}`;
     throw new LedgerClientError(`${error.message}. It may have happened: ask again with ${again}`);
   });
+  keepSession(options.session, reply.body);
   show(options, reply, () => showPut(reply.body, call.id));
 }
 
@@ -308,6 +316,7 @@ function eventCall(job: string, options: PutOptions): PutCall {
 
 interface ReadOptions extends Common {
   readonly level: string;
+  readonly session?: string;
   readonly minSeq?: number;
   readonly stale?: number;
 }
@@ -319,9 +328,16 @@ async function get(
 ): Promise<void> {
   const query = new URLSearchParams({ level: options.level });
   if (options.minSeq !== undefined) query.set("minSeq", String(options.minSeq));
+  if (options.session !== undefined) {
+    if (options.level !== "session") throw new UsageError("--session: only with --level session");
+    const { level, minSeq } = openSession(options.session).need(job);
+    query.set("level", level.toLowerCase());
+    query.set("minSeq", String(minSeq));
+  }
   if (options.stale !== undefined) query.set("staleMs", String(options.stale));
   const path = `/v1/jobs/${encodeURIComponent(job)}?${query}`;
   const reply = await callLedger(options, { method: "GET", path, id: randomUUID() });
+  keepSession(options.session, reply.body);
   show(options, reply, () => view(reply.body));
 }
 

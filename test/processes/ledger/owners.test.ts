@@ -6,6 +6,8 @@
 
 import { execFile } from "node:child_process";
 import { randomBytes, randomUUID } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LedgerCluster, until } from "../../../bench/ledger/processes.ts";
@@ -99,6 +101,30 @@ describe("the jobs of a node", () => {
     const wrong = await hyperscale(...listed, "--status", "sleeping");
     expect(wrong).toMatchObject({ code: 2 });
     expect(wrong.out).toContain('status \\"sleeping\\": one of absent, created');
+  });
+});
+
+describe("a session", () => {
+  it("reads its own writes through any node, and is kept in a file", async () => {
+    const file = join(cluster.dir, "session.txt");
+    const on = (name: string): string[] => ["--api", cluster.place(name).api, "--session", file];
+    const put = await hyperscale("ledger", "put", "--spec", "x", "--json", ...on("n1"));
+    const { jobId } = JSON.parse(put.out) as { jobId: string };
+    for (const [at, name] of ["n2", "n3", "n1"].entries()) {
+      const more = ["--event", "accepted", "--workers", String(at)];
+      expect((await hyperscale("ledger", "put", jobId, ...more, ...on(name))).code).toBe(0);
+      const read = await hyperscale(
+        "ledger",
+        "get",
+        jobId,
+        "--json",
+        ...on(name === "n1" ? "n2" : "n1"),
+      );
+      expect(JSON.parse(read.out)).toMatchObject({ job: { accepted: [{ workerCount: at }] } });
+    }
+    expect(readFileSync(file, "utf8")).toMatch(new RegExp(`^1 - .*${jobId}=[3-9]`));
+    writeFileSync(file, "nonsense");
+    expect((await hyperscale("ledger", "get", jobId, ...on("n1"))).code).toBe(1);
   });
 });
 

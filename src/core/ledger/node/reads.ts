@@ -48,7 +48,7 @@ export class Reads {
       case "EVENTUAL":
         return true;
       case "SESSION":
-        return app.appliedSeq >= request.minSeq;
+        return app.appliedSeq >= request.minSeq || !this.#context.options.rules.node.sessionsWait;
       case "BOUNDED_STALENESS":
         return this.#context.now - group.freshAt <= request.staleMs;
       case "STRONG":

@@ -7,6 +7,8 @@ export interface NodeRules {
   readonly joinerWaits: boolean;
   /** An event with a condition changes its job only if the condition holds at its place. (VSR-32) */
   readonly conditionsJudged: boolean;
+  /** A session's read waits for the place its client has seen. (SESS-1, SESS-3) */
+  readonly sessionsWait: boolean;
   /** A watcher that has no room is told later what it has not seen, beginning at its own place. */
   readonly watchKeepsPlace: boolean;
   /** An event that comes again is known for a repetition, however long ago it came first. (EVT-2) */
@@ -17,6 +19,7 @@ export const NODE_RULES: NodeRules = {
   identityPinned: true,
   joinerWaits: true,
   conditionsJudged: true,
+  sessionsWait: true,
   watchKeepsPlace: true,
   oldEventsKnown: true,
 };

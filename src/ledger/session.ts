@@ -1,0 +1,28 @@
+/** A client's token in a file, so that commands through different nodes are one session. (SESS-1..3) */
+
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { SessionToken } from "../core/ledger/job/session-token.ts";
+import { type JsonObject, LedgerClientError } from "./client.ts";
+
+/** A new one where there is no file yet. */
+export function openSession(file: string): SessionToken {
+  if (!existsSync(file)) return new SessionToken();
+  const token = SessionToken.parse(readFileSync(file, "utf8"));
+  if (token === null) throw new LedgerClientError(`${file} is not the file of a session`);
+  return token;
+}
+
+/** Whatever an answer tells of a job is seen from now on. */
+export function keepSession(file: string | undefined, body: JsonObject): void {
+  if (file === undefined) return;
+  const token = openSession(file);
+  const job = body["job"] as JsonObject | undefined;
+  const told: readonly (readonly [unknown, unknown])[] = [
+    [body["jobId"], body["answer"] === "accepted" ? 0 : body["seq"]],
+    [job?.["jobId"], job?.["appliedSeq"]],
+  ];
+  for (const [jobId, seq] of told) {
+    if (typeof jobId === "string" && typeof seq === "number") token.saw(jobId, seq);
+  }
+  writeFileSync(file, `${token.toText()}\n`);
+}
