@@ -19,7 +19,7 @@ import type { JobApp } from "./job-app.ts";
 import type { LedgerAnswer, PeerRequest } from "./messages.ts";
 import type { RegisteredApp } from "./registered-app.ts";
 import type { Reply } from "./reply.ts";
-import { overdue, refused } from "./submission.ts";
+import { boundFor, overdue, refused } from "./submission.ts";
 
 type Proposed = Extract<PeerRequest, { kind: "propose" }>;
 
@@ -82,7 +82,8 @@ export class Commits {
   #propose(waiter: CommitWaiter, encode: (hlc: Hlc) => Uint8Array): void {
     const { group, eventId, reply } = waiter;
     const proposed = group.waiters.has(eventId);
-    if (!proposed && group.queue.length >= GROUP_QUEUE_MAX) {
+    const waiting = group.queue.length;
+    if (!proposed && waiting >= boundFor(waiter.request, GROUP_QUEUE_MAX)) {
       this.#answer(reply, { kind: "retry", why: "the group has too many operations waiting" });
       return;
     }

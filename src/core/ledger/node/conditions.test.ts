@@ -20,6 +20,26 @@ function started(): { readonly cluster: TestCluster; readonly jobId: string } {
   return { cluster, jobId };
 }
 
+describe("a job with too many events under way", () => {
+  it("takes a cancel when it takes nothing else any more (G-12)", () => {
+    const { cluster, jobId } = started();
+    const primary = primaryIndex(cluster, jobId);
+    for (const node of cluster.nodes) node.cut = node !== cluster.at(primary);
+    const ask = (id: string, body: typeof accepted | typeof cancel): number =>
+      cluster.request(primary, event(jobId, id, body));
+    let refused: number | null = null;
+    for (let i = 0; i < 12_000 && refused === null; i++) {
+      const token = ask(`e${i}`, accepted);
+      if (cluster.answers.get(token)?.kind === "retry") refused = i;
+    }
+    expect(refused).not.toBe(null);
+    expect(cluster.answers.has(ask("stop", cancel))).toBe(false);
+    for (const node of cluster.nodes) node.cut = false;
+    cluster.run(20_000);
+    expect(statusOf(cluster.ask(primary, read(jobId)))).toBe("CANCELLING");
+  });
+});
+
 describe("an event with a condition", () => {
   it("is applied when nothing has changed since the place its writer saw", () => {
     const { cluster, jobId } = started();

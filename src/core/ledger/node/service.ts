@@ -25,7 +25,7 @@ import type { Reply } from "./reply.ts";
 import { type Routed, Router } from "./router.ts";
 import type { ShardApp } from "./shard-app.ts";
 import { ShardService } from "./shard-service.ts";
-import { groupOf, named, overdue, prepare, refused } from "./submission.ts";
+import { boundFor, groupOf, named, overdue, prepare, refused } from "./submission.ts";
 
 type Request<Kind extends PeerRequest["kind"]> = Extract<PeerRequest, { kind: Kind }>;
 type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: Kind }>;
@@ -101,7 +101,7 @@ export class Service {
 
   onRequest(token: number, request: LedgerRequest): void {
     const reply = { kind: "client", token } as const;
-    if (this.waiting + this.forwarded >= REQUESTS_MAX) {
+    if (this.waiting + this.forwarded >= boundFor(request, REQUESTS_MAX)) {
       this.#answer(reply, { kind: "retry", why: "this node has too many requests waiting" });
       return;
     }

@@ -14,6 +14,7 @@ import type { JobId } from "../job/job-id.ts";
 import { STORED_ACK } from "../keys/ack.ts";
 import type { Admission, Submission } from "../keys/decide.ts";
 import { KEY_FORMAT_ERROR, parseKey, shardOf } from "../keys/key.ts";
+import { RESERVED_FOR_CANCELS } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
 import type { Routed } from "./router.ts";
@@ -156,6 +157,13 @@ export function founding(created: Uint8Array, members: readonly NodeId[]): Found
   const decoded = decodeEvent(created);
   if (!decoded.ok || decoded.value.kind !== "JobCreated") return null;
   return { kind: "found", members, created: decoded.value, required: "NONE" };
+}
+
+/** How full something may be for a request to find room: cancels have a part for themselves. (G-12) */
+export function boundFor(request: PeerRequest, bound: number): number {
+  const kind = request.kind === "append" ? request.event.kind : null;
+  const cancels = kind === "JobCancellationRequested" || kind === "JobAborted";
+  return cancels ? bound : Math.floor(bound * (1 - RESERVED_FOR_CANCELS));
 }
 
 /** The answer when the time of a request is over. */
