@@ -27,6 +27,8 @@ function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? `: ${error.cause.message}` : "";
   const missing = /^Cannot find package '([^']+)'/.exec(error.message);
+  if (missing !== null && /^k6(\/|$)/.test(missing[1] ?? ""))
+    return "this is a script for k6, whose modules exist only there; see docs/guide/beside-other-tools.md";
   if (missing !== null) return `${missing[0]}; install it with: npm install ${missing[1]}`;
   const message = error.message.replace(OWN_INDEX, '"hyperscale"');
   return message.includes(cause.slice(2)) ? message : `${message}${cause}`;

@@ -10,6 +10,7 @@
 import { randomUUID } from "node:crypto";
 import os from "node:os";
 import { formatDuration } from "../core/base/duration.ts";
+import { mostOnOneCore, mostToOneTarget } from "../core/run/job/connections.ts";
 import { validateManifests, type WorkflowManifest, withParts } from "../core/run/job/manifest.ts";
 import { slotsOf } from "../core/run/job/slots.ts";
 import { planVusMax } from "../core/run/plan/load.ts";
@@ -122,7 +123,7 @@ export class LocalRun {
     );
     this.#pool = Math.max(1, Math.min(this.#options.cores, needed));
     const slots = slotsOf(manifests, this.#pool);
-    this.#checkLimits(manifests, slots);
+    this.#checkLimits(manifests);
     await this.#startCores(slots - 1);
     return manifests;
   }
@@ -191,16 +192,13 @@ export class LocalRun {
     }
   }
 
-  #checkLimits(manifests: readonly WorkflowManifest[], cores: number): void {
-    const connections = Math.max(...manifests.map((manifest) => manifest.connectionsMax));
-    const descriptors = checkDescriptors(Math.ceil(connections / cores));
+  #checkLimits(manifests: readonly WorkflowManifest[]): void {
+    const descriptors = checkDescriptors(mostOnOneCore(manifests, this.#pool));
     if (!descriptors.ok) throw new RunError(descriptors.problem, 2);
-    const ports = checkPorts(connections, this.#targetsLoopback());
+    const { connections, to } = mostToOneTarget(manifests, this.#pool);
+    const loopback = to !== null && /^(127\.|localhost:|\[?::1)/.test(to);
+    const ports = checkPorts(connections, loopback);
     if (!ports.ok) throw new RunError(ports.problem, 2);
-  }
-
-  #targetsLoopback(): boolean {
-    return /^https?:\/\/(127\.|localhost|\[::1\])/.test(this.#options.name);
   }
 
   async #runJob(manifests: readonly WorkflowManifest[]): Promise<void> {

@@ -137,6 +137,11 @@ export class WorkflowDefinition {
     const graceful = options.gracefulStop ?? DEFAULT_GRACEFUL_STOP_MS;
     this.gracefulStopMs = milliseconds(graceful, "gracefulStop", where);
     this.limits = limitsOf(options, where);
+    const given: unknown = options.thresholds ?? [];
+    if (!Array.isArray(given))
+      throw new DefinitionError(
+        `${where}: thresholds are a list: thresholds: ["latency.p99 < 200ms"]`,
+      );
     this.thresholds = (options.thresholds ?? []).map((option) => thresholdOf(option, where));
     this.tags = options.tags ?? {};
     for (const [feed, source] of flow?.feeds ?? []) this.feeds.set(feed, source);
@@ -246,6 +251,7 @@ export function manifestOf(definition: WorkflowDefinition): WorkflowManifest {
     thresholds: [...definition.thresholds],
     corrected: isOpen(plan),
     connectionsMax: connectionsMax(definition, layers),
+    targets: targetsOf(definition, layers),
   };
 }
 
@@ -276,6 +282,32 @@ function onceLimit(plan: LoadPlan): number {
   return "durationMsMax" in plan
     ? plan.durationMsMax
     : plan.stages.reduce((sum, stage) => sum + stage.durationMs, 0);
+}
+
+/** By where they lead to: of each layer as many as it has steps to there, and the widest layer counts. */
+function targetsOf(
+  definition: WorkflowDefinition,
+  layers: readonly (readonly string[])[],
+): WorkflowManifest["targets"] {
+  if (!definition.isTest) return [];
+  const { settings, steps } = definition;
+  const widest = new Map<string | null, number>();
+  for (const names of definition.flow === null ? layers : [[""]]) {
+    const here = new Map<string | null, number>();
+    for (const name of names) {
+      const run = steps.find((step) => step.name === name)?.run;
+      const origin = isPreparedCall(run) ? run.origin?.(settings) : undefined;
+      const to = origin === undefined ? null : `${origin.hostname}:${origin.port}`;
+      here.set(to, (here.get(to) ?? 0) + 1);
+    }
+    for (const [to, count] of here) widest.set(to, Math.max(widest.get(to) ?? 0, count));
+  }
+  const shared = settings.connections === "shared";
+  return [...widest].map(([to, count]) => ({
+    to,
+    perUser: shared ? 0 : count,
+    perCore: shared ? settings.sharedConnectionsMax : 0,
+  }));
 }
 
 /** Sockets this workflow may hold open at once: widest layer, for every user. */

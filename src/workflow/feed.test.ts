@@ -50,7 +50,7 @@ it("makes rows without end", async () => {
 it.each([
   ["a missing file", () => feed.csv("nowhere.csv"), /cannot read the data file .*nowhere\.csv/],
   ["broken CSV", () => feed.csv("broken.csv"), /broken\.csv is not proper CSV/],
-  ["CSV without rows", () => feed.csv("empty.csv"), /empty\.csv.* has no rows/],
+  ["CSV without rows", () => feed.csv("empty.csv"), /^feed\.csv\("empty\.csv"\) has no rows/],
   ["broken JSON", () => feed.json("broken.json"), /broken\.json is not proper JSON/],
   ["JSON that is no list", () => feed.json("object.json"), /must hold a JSON array/],
   ["no rows", () => feed.rows([]), /has no rows/],

@@ -78,19 +78,20 @@ export const feed = {
     new Feed(`feed.csv("${path}")`, options, async (folder) => {
       const { parse } = await import("csv-parse/sync");
       const text = await read(path, folder);
+      let rows: Row[];
       try {
-        const rows = parse(text, {
+        rows = parse(text, {
           columns: true,
           skip_empty_lines: true,
           bom: true,
           delimiter: options.delimiter ?? ",",
         }) as Row[];
-        return arrayRows(rows, `feed.csv("${path}")`);
       } catch (cause) {
         throw new DefinitionError(`${path} is not proper CSV: ${(cause as Error).message}`, {
           cause,
         });
       }
+      return arrayRows(rows, `feed.csv("${path}")`);
     }),
 
   json: <Row = unknown>(path: string, options: FeedOptions = {}): Feed<Row> =>

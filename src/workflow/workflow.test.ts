@@ -6,6 +6,7 @@ import { http } from "../protocols/http1/index.ts";
 import { CustomResult, measure } from "./custom-result.ts";
 import { manifestOf } from "./definition.ts";
 import { DefinitionError } from "./errors.ts";
+import type { Feed } from "./feed.ts";
 import { workflowsOf } from "./module.ts";
 import type { WorkflowOptions } from "./options.ts";
 import { type Workflow, workflow } from "./workflow.ts";
@@ -363,5 +364,34 @@ describe("the manifest", () => {
       sharedConnectionsMax: 20,
     });
     expect(manifestOf(flow.step("s", home).definition).connectionsMax).toBe(20);
+  });
+});
+
+describe("slips of JavaScript", () => {
+  const load = { vus: 1, iterations: 1 } as const;
+  const make = (options: object) => () => workflow("w", { ...load, ...options });
+
+  it("are answered with what to write", () => {
+    expect(make({ thresholds: "latency.p99 < 1s" })).toThrow("thresholds are a list");
+    expect(make({ thresholds: { latency: "p99" } })).toThrow("thresholds are a list");
+    const step = workflow("w", load).step("login", http.get("http://127.0.0.1/"));
+    const after = "login" as unknown as readonly "login"[];
+    const slip = () => step.step("next", { after }, http.get("http://127.0.0.1/"));
+    expect(slip).toThrow('after is a list of names: after: ["login"]');
+    const rows = [{ user: "ada" }] as unknown as Feed<unknown>;
+    expect(() => workflow("w", load).data("user", rows)).toThrow("feed.rows([…])");
+    expect(() => http.get("/users")).toThrow("has no host: write the whole URL");
+  });
+
+  it("targets are told apart for the check of ports", () => {
+    const two = workflow("w", { vus: 3, duration: "1s" })
+      .step("a", http.get("http://127.0.0.1:8001/"))
+      .step("b", http.get("http://127.0.0.1:8002/"))
+      .step("c", { after: ["a"] }, ({ http }) => http.get("http://127.0.0.1:8003/"));
+    expect(manifestOf(two.definition).targets).toEqual([
+      { to: "127.0.0.1:8001", perUser: 1, perCore: 0 },
+      { to: "127.0.0.1:8002", perUser: 1, perCore: 0 },
+      { to: null, perUser: 1, perCore: 0 },
+    ]);
   });
 });

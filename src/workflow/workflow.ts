@@ -13,7 +13,7 @@ import {
   WorkflowDefinition,
 } from "./definition.ts";
 import { DefinitionError } from "./errors.ts";
-import type { Feed } from "./feed.ts";
+import { Feed } from "./feed.ts";
 import { declareMetric, type MetricKind } from "./metrics.ts";
 import type { WorkflowOptions } from "./options.ts";
 
@@ -112,6 +112,8 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     name: N,
     feed: Feed<Row>,
   ): Workflow<Results, Data & Record<N, Row>, Used, Setup> {
+    if (!(feed instanceof Feed))
+      throw this.#error(`data "${name}" is no feed: write .data("${name}", feed.rows([…]))`);
     if (this.definition.feeds.has(name)) throw this.#error(`there are two feeds named "${name}"`);
     this.definition.feeds.set(name, feed);
     return this as unknown as Workflow<Results, Data & Record<N, Row>, Used, Setup>;
@@ -222,6 +224,8 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
 
   /** Steps are declared in order, so a name in `after` must have been declared before. */
   #known(who: string, after: readonly string[]): void {
+    if (!Array.isArray(after))
+      throw this.#error(`${who}: after is a list of names: after: [${JSON.stringify(after)}]`);
     const names = this.definition.steps.map((step) => step.name);
     for (const name of after) {
       if (names.includes(name)) continue;

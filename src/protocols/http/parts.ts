@@ -156,6 +156,11 @@ function unescaped(text: string): string {
 export function parseUrl(text: string): URL {
   if (typeof text !== "string") throw new TypeError(`a URL is text, not ${typeof text}`);
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
+    if (text.startsWith("/"))
+      throw new TypeError(
+        `"${text}" has no host: write the whole URL, or call it of a target: ` +
+          'http.target("https://shop.example").get("/users")',
+      );
     const shown = maskCredentials(`http://${text}`).slice("http://".length);
     throw new TypeError(`"${shown}" has no scheme: write http://${shown} or https://${shown}`);
   }

@@ -236,8 +236,9 @@ function judge(row: RawRow, options: CompareOptions): RowResult {
     if (Math.abs(change) <= limit) return "within limit";
     return change > 0 === (metric === "rate") ? "improvement" : "regression";
   }
-  const inside = interval !== null && interval[0] >= -limit && interval[1] <= limit;
-  return inside || change === 0 ? "same" : "unclear";
+  // No interval: neither run varied at all.
+  if (interval === null) return change === 0 ? "same" : "unclear";
+  return interval[0] >= -limit && interval[1] <= limit ? "same" : "unclear";
 }
 
 function headOf(

@@ -37,6 +37,8 @@ export interface WorkflowManifest {
   /** Latency is measured from the intended start: open models. */
   readonly corrected: boolean;
   readonly connectionsMax: number;
+  /** Connections at once, by where they lead to. */
+  readonly targets: readonly TargetManifest[];
 }
 
 export interface FlowManifest {
@@ -44,6 +46,14 @@ export interface FlowManifest {
   readonly patterns: readonly string[];
   /** Tags of steps that are counted apart. */
   readonly series: readonly string[];
+}
+
+interface TargetManifest {
+  /** "127.0.0.1:8080"; null when only the code of a step knows it. */
+  readonly to: string | null;
+  readonly perUser: number;
+  /** Of a pool that the users of a core share. */
+  readonly perCore: number;
 }
 
 interface MetricManifest {

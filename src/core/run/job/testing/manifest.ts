@@ -28,6 +28,7 @@ export function manifest(
     thresholds: [],
     corrected: false,
     connectionsMax: 6,
+    targets: [],
     ...over,
   };
 }
