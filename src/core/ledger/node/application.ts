@@ -9,7 +9,7 @@
  * What stands on disk and on the wire knows no kinds: records and messages carry the group's name and the
  * bytes of its operations. A kind keeps its prefix and the meaning of its bytes for ever, or changes the
  * version inside them. A node that finds a group of a kind it does not have in its log does not start, and
- * does not answer others for such a group. (docs/decisions/0062-kinds-of-groups.md)
+ * does not answer others for such a group. (docs/decisions/0053-kinds-of-groups.md)
  */
 
 import { assert } from "../../base/assert.ts";
