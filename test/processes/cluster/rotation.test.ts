@@ -111,7 +111,7 @@ describe("the command line", () => {
     try {
       await until(() => agent.events.length > 0, PATIENCE_MS, "it starts");
       expect(agent.events[0]).toMatchObject({ event: "ready", encryption: "none (plaintext)" });
-      expect(agent.stderr).toContain("agent.plaintext");
+      await until(() => agent.stderr.includes("agent.plaintext"), PATIENCE_MS, "it warns");
       const table = hyperscale("members", "--api", agent.api).out;
       expect(table).toMatch(/^NAME +ADDRESS +ROLE +DATACENTER +STATE/);
       const [member] = JSON.parse(
