@@ -39,7 +39,12 @@ export default workflow("a", { vus: 1, duration: "1s", thresholds }).step("login
 `,
     /workflow "a": threshold .*: no step is called "lgin"; did you mean "login"\?/,
   ],
-  ["no export", "b.ts", `${head}workflow("a", ${load});\n`, /b\.ts: no flow or workflow is exported/],
+  [
+    "no export",
+    "b.ts",
+    `${head}workflow("a", ${load});\n`,
+    /b\.ts: no flow or workflow is exported/,
+  ],
   [
     "an unknown step in after",
     "c.js",

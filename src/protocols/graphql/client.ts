@@ -15,14 +15,7 @@ import type { RequestOptions } from "../http/request.ts";
 import type { HttpResponse } from "../http/response.ts";
 import { HttpClient, HttpRequest } from "../http1/index.ts";
 import { Http2Client, Http2Request } from "../http2/index.ts";
-import type {
-  BoundCall,
-  CallEnvironment,
-  CallSettings,
-  CallSink,
-  PreparedCall,
-  Session,
-} from "../protocol.ts";
+import type { BoundCall, CallEnvironment, CallSink, PreparedCall, Session } from "../protocol.ts";
 import { type Operation, readDocument } from "./document.ts";
 import { GraphqlResponse } from "./response.ts";
 
@@ -72,8 +65,8 @@ export class GraphqlRequest<Data = unknown> implements PreparedCall<GraphqlRespo
     return this.carrier.prepare(environment);
   }
 
-  origin(settings: CallSettings): ReturnType<HttpRequest["origin"]> {
-    return this.carrier.origin(settings);
+  origin(): ReturnType<HttpRequest["origin"]> {
+    return this.carrier.origin();
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {

@@ -1,6 +1,7 @@
 /** A request that is composed once and encoded once per settings, for every version of HTTP. */
 
 import { clock } from "../call.ts";
+import { type Origin, originOf } from "../net/origin.ts";
 import {
   type BoundCall,
   type CallEnvironment,
@@ -15,7 +16,7 @@ import { IN_MEMORY_BYTES_MAX, isSource, readWhole } from "./body-source.ts";
 import { DecodedBodies } from "./decoded-bodies.ts";
 import { FilePart } from "./file-part.ts";
 import { HttpMessage, type HttpVersion } from "./message.ts";
-import type { UrlPart } from "./parts.ts";
+import { UrlPart } from "./parts.ts";
 import {
   type ComposedRequest,
   compose,
@@ -142,6 +143,12 @@ export class PreparedRequest<Sent> {
     const { method, path } = this.#compose();
     const query = path.indexOf("?");
     return `${method} ${query < 0 ? path : path.slice(0, query)}`;
+  }
+
+  /** Where it goes: known before the files of its body are read. */
+  get origin(): Origin {
+    const url = typeof this.#target === "string" ? new UrlPart(this.#target) : this.#target;
+    return originOf(url, url.route);
   }
 
   message(settings: CallSettings): HttpMessage<Sent> {

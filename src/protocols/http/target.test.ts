@@ -58,7 +58,7 @@ it("names steps by method and route", () => {
 it("adds headers of `with` to those of the target, and keeps its connections", () => {
   const me = shop.with({ headers: { authorization: "Bearer t" } });
   expect(sent(me.get("/x"))).toContain("x-run: 7\r\nauthorization: Bearer t\r\n");
-  const origins = [shop, me].map((one) => one.get("/x").origin(DEFAULT_CALL_SETTINGS).id);
+  const origins = [shop, me].map((one) => one.get("/x").origin().id);
   expect(origins[0]).toBe(origins[1]);
 });
 

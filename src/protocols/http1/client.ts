@@ -52,8 +52,8 @@ export class HttpRequest<Body = unknown> implements PreparedCall<HttpResponse<Bo
     return this.request.prepare(environment);
   }
 
-  origin(settings: CallSettings): Origin {
-    return this.request.message(settings).origin;
+  origin(): Origin {
+    return this.request.origin;
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {

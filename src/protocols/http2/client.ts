@@ -54,8 +54,8 @@ export class Http2Request<Body = unknown> implements PreparedCall<Http2Response<
     return this.request.prepare(environment);
   }
 
-  origin(settings: CallSettings): Origin {
-    return this.request.message(settings).origin;
+  origin(): Origin {
+    return this.request.origin;
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
