@@ -7,6 +7,7 @@
  *   I7  fence tokens along a log never fall           X1  each event changes its job once
  *   C1  an event with a condition changes its job only if the condition held at its place
  *   E1  nothing follows a reconfiguration in its epoch
+ *   R1  what is archived is the end of a job, as its log gives it
  *
  * The truth about a job is folded here, from the first commit of each place, with the production fold.
  */
@@ -17,7 +18,8 @@ import type { GroupId, LogEntry } from "../../src/core/ledger/group/messages.ts"
 import { decodeEvent } from "../../src/core/ledger/job/event-codec.ts";
 import { advanceSeq, applyEvent } from "../../src/core/ledger/job/fold.ts";
 import { type JobId, parseJobId } from "../../src/core/ledger/job/job-id.ts";
-import { initialState, type JobState } from "../../src/core/ledger/job/job-state.ts";
+import { initialState, isTerminal, type JobState } from "../../src/core/ledger/job/job-state.ts";
+import { decodeJobState } from "../../src/core/ledger/job/state-codec.ts";
 import type { NodeMessage } from "../../src/core/ledger/node/messages.ts";
 import { shardIndex } from "../../src/core/ledger/node/topology.ts";
 import type { PeersWatcher } from "../../src/core/tiers/process/ledger-peers.ts";
@@ -131,9 +133,19 @@ export class LedgerCheckers implements LedgerWatcher {
         return;
       case "archive":
         this.marks.add("ledger.archived");
+        this.#onArchive(process, effect.jobId as GroupId, effect.bytes);
         return;
       default:
     }
+  }
+
+  /** R1: what leaves memory for good is a job's end, as its log gives it. */
+  #onArchive(process: LedgerProcess, jobId: GroupId, bytes: Uint8Array): void {
+    const decoded = decodeJobState(bytes);
+    const state = decoded.ok ? decoded.value : null;
+    const isEnd = state !== null && (state.jobId as string) === jobId && isTerminal(state.status);
+    this.#violations.check(isEnd, "R1", () => `${process.id} archives ${jobId} without its end`);
+    if (state !== null) this.checkState(jobId, state, () => `R1: ${process.id} archives`);
   }
 
   #onAlarm(process: LedgerProcess, group: GroupId, why: string): void {

@@ -344,8 +344,9 @@ export class LedgerClients {
       history.onAppendNotFound(request.event.jobId);
     } else if (request.kind === "read" && floor !== null) {
       if (answer.kind === "job") {
-        history.onJob(request, floor, answer.state);
-        if (request.level === "BOUNDED_STALENESS") {
+        history.onJob(request, floor, answer);
+        if (answer.archived) this.#around.checkers.marks.add("ledger.archiveRead");
+        else if (request.level === "BOUNDED_STALENESS") {
           // The bound is counted by the clock of whoever answers.
           const slackMs = 2 * request.staleMs * this.#around.plan.clockDrift + 5;
           history.onBounded(request, floor, answer.state, slackMs);

@@ -10,6 +10,7 @@ import type { Random } from "../../src/core/base/random.ts";
 import type { GroupId } from "../../src/core/ledger/group/messages.ts";
 import type { EventId, JobEvent } from "../../src/core/ledger/job/events.ts";
 import type { JobId } from "../../src/core/ledger/job/job-id.ts";
+import { isTerminal } from "../../src/core/ledger/job/job-state.ts";
 import type { Group } from "../../src/core/ledger/node/group.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import { shardGroup } from "../../src/core/ledger/node/topology.ts";
@@ -107,8 +108,18 @@ export class Finale {
       if (group !== undefined) replicas.push({ process, group });
       archived ||= process.node?.archived.has(id) === true;
     }
-    // A job that some have archived already is settled; the others follow after their own time.
-    if (archived) return null;
+    // A job that some have archived already is settled, and whoever was away learns of it.
+    if (archived) {
+      const [behind] = replicas.filter(({ group }) => {
+        const { app, replica } = group;
+        return (
+          app.kind === "job" && replica.state.status !== "retired" && !isTerminal(app.state.status)
+        );
+      });
+      if (behind === undefined) return null;
+      const text = `${behind.process.id} still runs ${id}, which others have archived`;
+      return { id: "L4", text };
+    }
     const epoch = Math.max(0, ...replicas.map(({ group }) => group.replica.state.epoch));
     const newest = replicas.filter(({ group }) => group.replica.state.epoch === epoch);
     const members = newest[0]?.group.replica.state.members ?? [];

@@ -16,7 +16,7 @@
 
 import type { GroupId } from "../../src/core/ledger/group/messages.ts";
 import { atLeast } from "../../src/core/ledger/job/durability.ts";
-import type { JobState } from "../../src/core/ledger/job/job-state.ts";
+import { isTerminal, type JobState } from "../../src/core/ledger/job/job-state.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
 import { Topology } from "../../src/core/ledger/node/topology.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
@@ -24,6 +24,7 @@ import type { World } from "../kernel/world.ts";
 import { type LedgerCheckers, sameBytes } from "./checkers.ts";
 import type { LedgerPlan } from "./swarm.ts";
 
+type JobAnswer = Extract<LedgerAnswer, { kind: "job" }>;
 type Committed = Extract<LedgerAnswer, { kind: "committed" }>;
 type ReadRequest = Extract<LedgerRequest, { kind: "read" }>;
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
@@ -124,13 +125,20 @@ export class LedgerHistory {
     }
   }
 
-  onJob(request: ReadRequest, floor: ReadFloor, state: JobState): void {
+  onJob(request: ReadRequest, floor: ReadFloor, { state, archived }: JobAnswer): void {
     this.counts.reads++;
     const { jobId, level } = request;
     const job = this.#job(jobId);
     const truth = this.#checkers.truth(jobId as string as GroupId);
     this.#checkers.checkState(truth.id, state, () => `S3: a ${level} read shows`);
     const seq = state.appliedSeq;
+    if (archived) {
+      // What came after its end changed nothing, and may be missing.
+      this.#violations.check(isTerminal(state.status), "R1", () => {
+        return `${jobId} is read from an archive as ${state.status}`;
+      });
+      return;
+    }
     const id = level === "STRONG" ? "I8" : "S1";
     this.#violations.check(seq >= floor.seq, id, () => {
       return `a ${level} read of ${jobId} shows ${seq}, ${floor.seq} was known before it began`;

@@ -37,7 +37,10 @@ import {
   storeOptions,
 } from "./storage.ts";
 
-interface LedgerSpec extends MachineSpec, StorageSpec {}
+interface LedgerSpec extends MachineSpec, StorageSpec {
+  /** So many of the sites found the ledger; the others join later. */
+  readonly foundingSites: number;
+}
 
 /** Who looks on. */
 export interface LedgerWatcher {
@@ -78,6 +81,8 @@ export class LedgerProcess implements StreamHost {
   readonly #around: LedgerSurroundings;
   readonly #random: Random;
   state: ProcessState = "down";
+  /** The first so many sites stand in its configuration; it runs once it is one of them. */
+  configured: number;
   /** Disks this name has had; each has an identity of its own. */
   #disks = 0;
   /** Counts process starts; events of an earlier process are void. */
@@ -91,7 +96,7 @@ export class LedgerProcess implements StreamHost {
   ledger: LedgerDescription;
   machine: LedgerMachine | null = null;
   /** The mark in its data directory: the first start on it is still to come. */
-  #first: "found" | "join" | null = "found";
+  #first: "found" | "join" | null;
   #turnDue = false;
   storage: Storage | null = null;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -108,8 +113,10 @@ export class LedgerProcess implements StreamHost {
     secrets: readonly string[],
   ) {
     this.#secrets = secrets;
-    this.ledger = describeLedger(spec.sites, spec.config);
+    this.configured = spec.foundingSites;
+    this.#first = spec.index < spec.foundingSites ? "found" : "join";
     this.spec = spec;
+    this.ledger = describeLedger(this.#sites, spec.config);
     this.id = spec.id;
     this.#around = around;
     this.clock = clock;
@@ -140,7 +147,8 @@ export class LedgerProcess implements StreamHost {
 
   /** All nodes, as this one is told. */
   get #sites(): readonly Site[] {
-    const { sites, index } = this.spec;
+    const { index } = this.spec;
+    const sites = this.spec.sites.slice(0, this.configured);
     if (!this.misconfigured) return sites;
     const wrong = (index + 1) % sites.length;
     return sites.map((site, i) => (i === wrong ? { ...site, region: "elsewhere" } : site));
@@ -160,7 +168,7 @@ export class LedgerProcess implements StreamHost {
   }
 
   start(): void {
-    if (this.state !== "down") return;
+    if (this.state !== "down" || this.spec.index >= this.configured) return;
     this.state = "starting";
     this.powered = true;
     this.life++;

@@ -38,6 +38,7 @@ export interface LedgerRunOptions {
 }
 
 const SAMPLE_MS = 1_000;
+const GROW_EVERY_MS = 1_000;
 
 export function runLedgerSeed(options: LedgerRunOptions): RunResult {
   const plan = drawLedgerPlan(new Random(`ledger-swarm/${options.seed}`), options.minutes);
@@ -119,10 +120,11 @@ class LedgerRun {
     const rate = 1 + (random.float() - 0.5) * plan.clockDrift;
     const clock = new NodeClock(random.float() * 1_000_000, rate);
     const disk = new LedgerDisk(plan.disk, random.fork("disk"));
-    const { sites, shards, config, wal, checkpointEveryMs, sliceGroupsMax, queue } = plan;
+    const { sites, foundingSites, shards, config, wal, checkpointEveryMs, sliceGroupsMax, queue } =
+      plan;
     const id = sites[index]?.node as NodeId;
     const spec = {
-      ...{ index, id, sites, shards, config, wal, walRules, storeRules },
+      ...{ index, id, sites, foundingSites, shards, config, wal, walRules, storeRules },
       ...{ checkpointEveryMs, sliceGroupsMax },
       ...{ rules: { vsr, idempotency, node }, checkpointsKept: 2 },
       ...{ linkRules: link, processRules: process, queue },
@@ -137,6 +139,7 @@ class LedgerRun {
       world.schedule(index * 100, "start", index, () => process.start());
     });
     world.schedule(500, "fault", 0, () => this.#faults.schedule(keep));
+    if (plan.growAt < plan.healAt) world.schedule(plan.growAt, "fault", 0, () => this.#grow());
     world.schedule(2_000, "step", 0, () => this.clients.start());
     world.schedule(2_000, "step", 0, () => this.#watchers.start());
     this.#sample();
@@ -156,6 +159,19 @@ class LedgerRun {
     }
     this.history.finale();
     return this.#violations.first;
+  }
+
+  /** All sites stand in all configurations: node by node, as an operator does it. */
+  #grow(): void {
+    const { world, processes } = this;
+    this.checkers.marks.add("ledger.grown");
+    processes.forEach((process, index) => {
+      world.schedule(world.now + index * GROW_EVERY_MS, "fault", index, () => {
+        process.configured = processes.length;
+        process.crash(false);
+        process.start();
+      });
+    });
   }
 
   #sample(): void {

@@ -79,6 +79,9 @@ interface TimedLedgerFault {
 
 export interface LedgerPlan {
   readonly sites: readonly Site[];
+  /** So many of them found the ledger; the others join at `growAt`, when all configurations change. */
+  readonly foundingSites: number;
+  readonly growAt: number;
   readonly shards: readonly number[];
   readonly config: LedgerNodeConfig;
   readonly wal: WalConfig;
@@ -133,6 +136,7 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
   const burstEvents = random.fork("burst").chance(0.1) ? TRAIL_EVENTS_MAX + 100 : 0;
   return {
     ...{ sites, disk, faults, healAt, clockDrift },
+    ...drawGrowth(random.fork("growth"), nodes, replicas, healAt),
     wallDisciplined: !bigJumps,
     shards: [random.below(32), 32 + random.below(32)],
     config: drawConfig(random.fork("config"), vsr, replicas, shortTtl),
@@ -154,6 +158,18 @@ export function drawLedgerPlan(random: Random, minutes: number): LedgerPlan {
     replaceShare: nodes > replicas && random.chance(0.6) ? 0.05 : 0,
     burstEvents,
   };
+}
+
+function drawGrowth(
+  random: Random,
+  nodes: number,
+  replicas: number,
+  healAt: number,
+): Pick<LedgerPlan, "foundingSites" | "growAt"> {
+  const grows = nodes > replicas && random.chance(0.25);
+  if (!grows) return { foundingSites: nodes, growAt: Number.POSITIVE_INFINITY };
+  const growAt = WARM_UP_MS + random.float() * 0.6 * (healAt - WARM_UP_MS);
+  return { foundingSites: replicas, growAt };
 }
 
 function drawVsr(random: Random): VsrConfig {
@@ -194,7 +210,9 @@ function drawConfig(
     ...{ vsr, replicas, idempotency },
     gateCache: { ...gate, committedTtlMs: gateTtlMs, rejectedTtlMs: Math.min(gateTtlMs, 60_000) },
     compactEntries: vsr.tailEntries + random.pick([4, 20, 400]),
-    retentionMs: random.chance(0.2) ? 60_000 : LEDGER_NODE_DEFAULTS.retentionMs,
+    retentionMs: random.chance(0.3)
+      ? random.pick([5_000, 60_000])
+      : LEDGER_NODE_DEFAULTS.retentionMs,
   };
 }
 

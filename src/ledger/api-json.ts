@@ -97,6 +97,9 @@ export interface JsonAnswer {
   readonly body: Record<string, unknown>;
 }
 
+/** Refusals that say more than that the request is wrong. */
+const REFUSAL_STATUS: Readonly<Record<string, number>> = { ARCHIVED: 410, EVENT_REPEATED: 409 };
+
 /** Whether the same request may be sent again is in the body, not only in the number. */
 export function answerJson(answer: LedgerAnswer): JsonAnswer {
   switch (answer.kind) {
@@ -114,9 +117,10 @@ export function answerJson(answer: LedgerAnswer): JsonAnswer {
     case "submitted":
       return submittedJson(answer.answer);
     case "job": {
-      const { state, servedBy, primary, view, members } = answer;
-      const body = { answer: "job", job: jobJson(state), servedBy, primary, view, members };
-      return { status: 200, body };
+      const { state, archived, servedBy, primary, view, members } = answer;
+      const job = jobJson(state);
+      const led = archived ? { archived } : { primary, view, members };
+      return { status: 200, body: { answer: "job", job, servedBy, ...led } };
     }
     case "notFound":
       return { status: 404, body: { answer: "notFound", error: `no job ${answer.jobId}` } };
@@ -125,7 +129,7 @@ export function answerJson(answer: LedgerAnswer): JsonAnswer {
     case "refused": {
       const { code, message } = answer;
       return {
-        status: code === "ARCHIVED" ? 410 : 400,
+        status: REFUSAL_STATUS[code] ?? 400,
         body: { answer: "refused", code, error: message },
       };
     }
@@ -168,7 +172,7 @@ function submittedJson(answer: Extract<LedgerAnswer, { kind: "submitted" }>["ans
   }
 }
 
-export function jobJson(state: JobState): Record<string, unknown> {
+function jobJson(state: JobState): Record<string, unknown> {
   const { spec, trail, chain, end, run, ...rest } = state;
   const ended =
     end?.kind === "completed"

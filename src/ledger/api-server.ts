@@ -28,7 +28,6 @@ import type { Log } from "../host/ports/log.ts";
 import {
   answerJson,
   type JsonAnswer,
-  jobJson,
   type Replacement,
   readJobQuery,
   readRead,
@@ -122,16 +121,10 @@ export class ApiServer {
     return new Promise((resolve) => this.#host.request(request, requester, resolve));
   }
 
-  /** From memory, else from the archive. */
   async #job(jobId: string, query: URLSearchParams, requester: AuditRequester): Promise<Answer> {
     const read = readRead(jobId, query);
     if (!read.ok) throw new HttpError(400, read.problem);
-    const answer = await this.#answer(read.value, requester);
-    if (answer.kind !== "refused" || answer.code !== "ARCHIVED")
-      return toAnswer(answerJson(answer));
-    const state = await this.#host.archived(jobId);
-    if (state === null) return toAnswer(answerJson(answer));
-    return json({ answer: "job", archived: true, job: jobJson(state) });
+    return toAnswer(answerJson(await this.#answer(read.value, requester)));
   }
 
   #jobs(query: URLSearchParams): Answer {

@@ -26,14 +26,6 @@ export class ArchiveReader {
     return this.#archive.size;
   }
 
-  /** Null: this node does not have it. */
-  async read(jobId: string): Promise<JobState | null> {
-    const waiting = this.#archive.waiting.find((one) => one.jobId === jobId);
-    if (waiting !== undefined) return waiting.state;
-    const place = this.#archive.places.get(jobId);
-    return place === undefined ? null : this.#read(jobId, place);
-  }
-
   /** Jobs with an event between these times, both included. */
   async *between(from: number, to: number): AsyncGenerator<JobState> {
     for (const { state } of [...this.#archive.waiting]) yield state;

@@ -1,7 +1,7 @@
 /**
  * What happened between two times, over jobs in memory and jobs in the archive: every event with its
- * place, its time and its outcome, in the order of time. One node answers for the jobs it replicates.
- * (LEDG-8)
+ * place, its time and its outcome, in the order of time. One node answers for the jobs it replicates; one
+ * job is read wherever it is. (LEDG-8)
  */
 
 import { compareHlc } from "../core/base/hlc.ts";
@@ -47,6 +47,17 @@ export async function auditTrail(
   for await (const state of archive.between(query.from, query.to)) {
     if (!live.has(state.jobId)) collect(state, true, query, found);
   }
+  return pageOf(found, query);
+}
+
+/** The same of a job that was read through the ledger. */
+export function auditOfJob(state: JobState, archived: boolean, query: AuditQuery): AuditPage {
+  const found: AuditEvent[] = [];
+  collect(state, archived, query, found);
+  return pageOf(found, query);
+}
+
+function pageOf(found: AuditEvent[], query: AuditQuery): AuditPage {
   found.sort((a, b) => compareHlc(a.event.hlc, b.event.hlc) || a.event.seq - b.event.seq);
   const limit = Math.min(query.limit, AUDIT_EVENTS_MAX);
   return { events: found.slice(0, limit), truncated: found.length > limit };

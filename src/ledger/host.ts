@@ -12,7 +12,8 @@ import { assertNever } from "../core/base/assert.ts";
 import { errorText } from "../core/base/error-text.ts";
 import { Random } from "../core/base/random.ts";
 import { useSha256 } from "../core/base/sha256.ts";
-import type { JobState } from "../core/ledger/job/job-state.ts";
+import type { GroupId } from "../core/ledger/group/messages.ts";
+import type { JobId } from "../core/ledger/job/job-id.ts";
 import type { FileEffect } from "../core/ledger/log/files.ts";
 import type { GroupKind } from "../core/ledger/node/application.ts";
 import { LEDGER_RULES } from "../core/ledger/node/config.ts";
@@ -30,7 +31,7 @@ import type { Clock } from "../host/ports/clock.ts";
 import type { Log } from "../host/ports/log.ts";
 import type { TcpPort } from "../host/tcp.ts";
 import { ApiServer } from "./api-server.ts";
-import { type AuditPage, type AuditQuery, auditTrail } from "./audit.ts";
+import { type AuditPage, type AuditQuery, auditOfJob, auditTrail } from "./audit.ts";
 import { cancelEntry, cancelOf } from "./audit-entries.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
 import { Driver } from "./driver.ts";
@@ -169,15 +170,26 @@ export class LedgerHost implements LedgerService {
     return () => this.#leadListeners.delete(listener);
   }
 
-  /** A job that has left memory; null when this node does not have it either. */
-  async archived(jobId: string): Promise<JobState | null> {
-    return (await this.#store?.archive.read(jobId)) ?? null;
-  }
-
   audit(query: AuditQuery): Promise<AuditPage> {
     const { node } = this;
     if (node === null || this.#store === null) throw new Error("the node is starting");
-    return auditTrail(node, this.#store.archive, query);
+    const { jobId } = query;
+    const isHere = jobId === null || node.groups.has(jobId as GroupId) || node.archived.has(jobId);
+    return isHere
+      ? auditTrail(node, this.#store.archive, query)
+      : this.#auditElsewhere(jobId, query);
+  }
+
+  /** A job that this node does not replicate is asked for where it is. */
+  #auditElsewhere(jobId: string, query: AuditQuery): Promise<AuditPage> {
+    const level = { level: "EVENTUAL", minSeq: -1, staleMs: 0 } as const;
+    return new Promise((resolve, reject) => {
+      this.#request({ kind: "read", jobId: jobId as JobId, ...level }, (answer) => {
+        if (answer.kind === "job") resolve(auditOfJob(answer.state, answer.archived, query));
+        else if (answer.kind === "notFound") resolve({ events: [], truncated: false });
+        else reject(new Error("why" in answer ? answer.why : answer.kind));
+      });
+    });
   }
 
   status(): HostStatus | null {

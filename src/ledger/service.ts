@@ -1,6 +1,5 @@
 /** What the interface of a ledger node asks of the process behind it. */
 
-import type { JobState } from "../core/ledger/job/job-state.ts";
 import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { WatchItem, WatchRequest } from "../core/ledger/node/watch.ts";
@@ -40,8 +39,6 @@ export interface LedgerService {
    * does as owner. The function that is returned ends it. (VSR-32)
    */
   onLeads(listener: OnLeads): () => void;
-  /** A job that has left memory; null when this node does not have it either. */
-  archived(jobId: string): Promise<JobState | null>;
   audit(query: AuditQuery): Promise<AuditPage>;
   status(): HostStatus | null;
   /** Into the audit log. */

@@ -137,6 +137,7 @@ export class Store {
       case "marked":
       case "flushed":
       case "forgotten":
+      case "archivedState":
       case "checkpointEnded":
       case "refused":
       case "failed":

@@ -86,7 +86,7 @@ Example:
 `;
 
 const AUDIT_HELP = `
-One node answers for the jobs it replicates, in memory and in its archive.
+One node answers for the jobs it replicates, in memory and in its archive; with --job, for any job.
 
 Examples:
   $ hyperscale ledger audit --from 2026-01-31T12:00:00Z --to 2026-01-31T13:00:00Z

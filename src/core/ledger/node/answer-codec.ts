@@ -5,6 +5,8 @@ import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
 import { EVENT_ID_BYTES_MAX, GROUP_ID_BYTES_MAX, type GroupId } from "../group/messages.ts";
 import type { ConditionFailure } from "../job/condition.ts";
+import type { JobId } from "../job/job-id.ts";
+import { initialState, type JobState } from "../job/job-state.ts";
 import { JOB_ID_BYTES_MAX, JOB_STATE_BYTES_MAX } from "../job/limits.ts";
 import { decodeJobState, encodeJobState } from "../job/state-codec.ts";
 import type { SubmissionAnswer } from "../keys/decide.ts";
@@ -71,6 +73,7 @@ export function writeAnswer(out: ByteWriter, answer: LedgerAnswer): void {
       writeOptional(out, answer.primary);
       out.varint(answer.view);
       writeTexts(out, answer.members);
+      out.uint8(answer.archived ? 1 : 0);
       return;
     case "founded":
       out.varint(answer.seq + 1);
@@ -167,14 +170,23 @@ export function readAnswer(from: ByteReader): LedgerAnswer {
 }
 
 function readJob(from: ByteReader): LedgerAnswer {
+  return {
+    kind: "job",
+    state: readJobState(from),
+    servedBy: from.text(NODE_ID_BYTES_MAX) as NodeId,
+    primary: readOptional(from) as NodeId | null,
+    view: from.varint(),
+    members: readNodes(from),
+    archived: from.uint8() === 1,
+  };
+}
+
+/** Of no job at all once the reader has failed. */
+export function readJobState(from: ByteReader): JobState {
   const decoded = decodeJobState(from.bytes(JOB_STATE_BYTES_MAX));
-  const servedBy = from.text(NODE_ID_BYTES_MAX) as NodeId;
-  const primary = readOptional(from) as NodeId | null;
-  const view = from.varint();
-  const members = readNodes(from);
-  if (decoded.ok) return { kind: "job", state: decoded.value, servedBy, primary, view, members };
+  if (decoded.ok) return decoded.value;
   from.fail(decoded.problem);
-  return { kind: "retry", why: decoded.problem };
+  return initialState("" as JobId);
 }
 
 function writeSubmission(out: ByteWriter, answer: SubmissionAnswer): void {

@@ -87,7 +87,8 @@ const answers: readonly LedgerAnswer[] = [
   { kind: "submitted", answer: { kind: "keyReused" } },
   { kind: "submitted", answer: { kind: "retry", why: "full" } },
   {
-    ...{ kind: "job", state: initialState(JOB), servedBy: nodeId("n1"), primary: null },
+    ...{ kind: "job", state: initialState(JOB), archived: false, servedBy: nodeId("n1") },
+    primary: null,
     ...{ view: 1, members },
   } as LedgerAnswer,
   { kind: "founded", seq: 0, level: "GLOBAL" },
@@ -140,6 +141,7 @@ const batch: readonly NodeMessage[] = [
   ...comparisons.map((message) => ({ kind: "compare", message }) as const),
   ...watches.map((request, id) => ({ kind: "watch", id, request }) as const),
   ...items.map((item, id) => ({ kind: "watched", id, item }) as const),
+  { kind: "archived", state: initialState(JOB) },
   { kind: "introduction" },
   { kind: "acquainted" },
 ];

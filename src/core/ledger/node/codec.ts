@@ -7,7 +7,8 @@ import { assertNever } from "../../base/assert.ts";
 import { ByteReader, type ByteWriter } from "../../base/bytes.ts";
 import { readMessage, writeMessage } from "../group/codec.ts";
 import { GROUP_ID_BYTES_MAX, type GroupId } from "../group/messages.ts";
-import { readAnswer, writeAnswer } from "./answer-codec.ts";
+import { encodeJobState } from "../job/state-codec.ts";
+import { readAnswer, readJobState, writeAnswer } from "./answer-codec.ts";
 import { readComparison, writeComparison } from "./comparison-codec.ts";
 import { BATCH_MESSAGES_MAX } from "./config.ts";
 import type { NodeMessage } from "./messages.ts";
@@ -23,6 +24,7 @@ const KINDS: readonly NodeMessage["kind"][] = [
   "acquainted",
   "watch",
   "watched",
+  "archived",
 ];
 const END_OF_BATCH = 255;
 
@@ -82,6 +84,9 @@ function writeNodeMessage(out: ByteWriter, message: NodeMessage): void {
       out.varint(message.id);
       writeItem(out, message.item);
       return;
+    case "archived":
+      out.bytes(encodeJobState(message.state));
+      return;
     case "introduction":
     case "acquainted":
       return;
@@ -123,6 +128,8 @@ function readNodeMessage(from: ByteReader, place: number): NodeMessage {
       return { kind, id: from.varint(), request: readWatch(from) };
     case "watched":
       return { kind, id: from.varint(), item: readItem(from) };
+    case "archived":
+      return { kind, state: readJobState(from) };
     case "introduction":
     case "acquainted":
       return { kind };

@@ -125,7 +125,10 @@ export class Comparison {
 
   /** A group that we should replicate and do not know: its primary is asked to invite us. */
   #ask(peer: NodeId, group: GroupId): void {
-    if (this.#context.groups.has(group) || this.#context.archived.has(group)) return;
-    this.#context.send(peer, { kind: "vsr", group, message: { kind: "unknownGroup", epoch: 1 } });
+    const message = { kind: "unknownGroup", epoch: 1 } as const;
+    if (this.#context.archived.has(group)) this.#groups.onEnded(peer, group);
+    else if (!this.#context.groups.has(group)) {
+      this.#context.send(peer, { kind: "vsr", group, message });
+    }
   }
 }

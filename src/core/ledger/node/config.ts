@@ -38,6 +38,8 @@ export const RESERVED_FOR_CANCELS = 0.1;
 export const BATCH_MESSAGES_MAX = 4_096;
 /** How often finished jobs are looked through for the archive. */
 export const ARCHIVE_EVERY_MS = 60_000;
+/** Archived jobs that are being read at once, for clients and for peers. */
+export const ARCHIVE_READS_MAX = 1_024;
 
 /** Relations between the numbers; a node with a configuration that breaks one is never made. */
 export function checkLedgerNodeConfig(config: LedgerNodeConfig): void {

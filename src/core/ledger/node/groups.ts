@@ -28,6 +28,8 @@ export type GroupEffect = Exclude<VsrEffect, { kind: "send" | "persist" }>;
 
 interface GroupListener {
   onEffect(group: Group, effect: GroupEffect): void;
+  /** A peer speaks of a group whose job we have archived. */
+  onEnded(from: NodeId, id: GroupId): void;
   /** After a step of a group in which committed events wait for their level. */
   onAcks(group: Group): void;
 }
@@ -96,7 +98,11 @@ export class Groups {
   /** A group we did not know: we become its replica when its founder or primary says so. */
   #invited(from: NodeId, id: GroupId, message: VsrMessage): Group | null {
     const { archived, mint, self, kinds } = this.#context;
-    if (archived.has(id) || message.kind === "unknownGroup") return null;
+    if (archived.has(id)) {
+      this.onEnded(from, id);
+      return null;
+    }
+    if (message.kind === "unknownGroup") return null;
     if (message.kind !== "found") {
       const reply = { kind: "unknownGroup", epoch: message.epoch } as const;
       this.#context.send(from, { kind: "vsr", group: id, message: reply });
@@ -109,8 +115,14 @@ export class Groups {
     return this.open(id, kind === "founded" ? { kind, members } : { kind, epoch, members });
   }
 
+  onEnded(peer: NodeId, id: GroupId): void {
+    this.#listener.onEnded(peer, id);
+  }
+
   onDurable(count: number): void {
     for (const [group, records] of this.#context.takeDurable(count)) {
+      // It may have left memory while its last records were on their way to the disk.
+      if (this.#context.groups.get(group.id) !== group) continue;
       const durable = group.replica.state.durable + records;
       this.step(group, { kind: "durable", count: durable });
     }
@@ -142,6 +154,7 @@ export class Groups {
 
   remove(group: Group): void {
     this.#timers.delete(group);
+    this.#context.dirty.delete(group);
     this.#context.groups.delete(group.id);
   }
 

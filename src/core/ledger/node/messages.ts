@@ -117,6 +117,8 @@ export type LedgerAnswer =
   | {
       readonly kind: "job";
       readonly state: JobState;
+      /** The job has left memory: this is how it was then, and nobody replicates it any more. */
+      readonly archived: boolean;
       readonly servedBy: NodeId;
       readonly primary: NodeId | null;
       readonly view: number;
@@ -144,6 +146,8 @@ export type NodeMessage =
   | { readonly kind: "request"; readonly id: number; readonly request: PeerRequest }
   | { readonly kind: "answer"; readonly id: number; readonly answer: LedgerAnswer }
   | { readonly kind: "compare"; readonly message: AntiEntropyMessage }
+  /** The job that you still run has long ended; this is how. */
+  | { readonly kind: "archived"; readonly state: JobState }
   /** A node that joined tells who it is; its directory stands in its link's greeting. (VSR-30) */
   | { readonly kind: "introduction" }
   /** The answer: we have written it down, durably. */

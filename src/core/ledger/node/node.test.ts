@@ -3,6 +3,7 @@ import { nodeId } from "../../base/ids.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { EventId } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
+import { decodeJobState } from "../job/state-codec.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
 import { TestCluster, WALL } from "./testing/cluster.ts";
 import {
@@ -279,6 +280,26 @@ describe("an event that comes again after more than a job remembers (EVT-2)", ()
   });
 });
 
+describe("a ledger whose list of nodes has grown (VSR-26, LEDG-2)", () => {
+  it("loses no job and no key from sight, through old nodes and new ones", () => {
+    const five = [...THREE, "use1", "euw1"];
+    const cluster = new TestCluster(five, {}, null, 3);
+    cluster.run(1_000);
+    const keys = Array.from({ length: 30 }, (_, at) => `grown:${at}:0123456789abcdef`);
+    const jobs = keys.map((key, at) => jobOf(cluster.ask(at % 3, submit(key))));
+    cluster.run(1_000);
+    cluster.grow();
+    cluster.run(15_000);
+    for (const [at, jobId] of jobs.entries()) {
+      for (const index of [at % 3, 3, 4]) {
+        expect(statusOf(cluster.ask(index, read(jobId)))).toBe("CREATED");
+      }
+      expect(jobOf(cluster.ask(3 + (at % 2), submit(keys[at])))).toBe(jobId);
+    }
+    expect(cluster.ask(4, submit()).kind).toBe("committed");
+  });
+});
+
 describe("a node that gives up what it leads (VSR-16)", () => {
   it("is followed by others at once, and requests in hand are answered by them", () => {
     const cluster = new TestCluster(THREE);
@@ -494,6 +515,58 @@ describe("finished jobs", () => {
     cluster.ask(0, event(jobId, "f", { kind: "JobFailed", error: "x", failedDc: "dc1" }));
     cluster.run(130_000);
     expect(cluster.archived).toEqual([jobId]);
-    expect(cluster.ask(0, read(jobId))).toMatchObject({ kind: "refused", code: "ARCHIVED" });
+    expect(cluster.ask(0, read(jobId))).toMatchObject({ archived: true, state: { jobId } });
+    const late = event(jobId, "late", accepted);
+    expect(cluster.ask(0, late)).toMatchObject({ kind: "refused", code: "ARCHIVED" });
+  });
+
+  const failed = { kind: "JobFailed", error: "x", failedDc: "dc1" } as const;
+
+  it("are read from the archive of a node that had them, through any node", () => {
+    const cluster = new TestCluster([...THREE, "use1", "euw1"], { retentionMs: 30_000 });
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.ask(0, event(jobId, "f", failed));
+    cluster.run(130_000);
+    expect(cluster.archived).toEqual([jobId, jobId, jobId]);
+    for (const index of cluster.nodes.keys()) {
+      const answer = cluster.ask(index, read(jobId));
+      expect(answer).toMatchObject({ kind: "job", archived: true, state: { status: "FAILED" } });
+    }
+  });
+
+  it.each(["speaks", "is only compared with"])(
+    "are told to a replica that was away for longer than the retention and %s",
+    (way) => {
+      const cluster = new TestCluster(THREE, { retentionMs: 30_000 });
+      const jobId = jobOf(cluster.ask(0, submit()));
+      cluster.ask(0, event(jobId, "a", accepted));
+      cluster.at(2).cut = true;
+      cluster.ask(primaryIndex(cluster, jobId) === 2 ? 1 : 0, event(jobId, "f", failed), 60_000);
+      cluster.run(130_000);
+      expect(cluster.archived).toEqual([jobId, jobId]);
+      const isSilent = way !== "speaks";
+      cluster.isLost = (message) => isSilent && message.kind === "vsr" && message.group === jobId;
+      cluster.at(2).cut = false;
+      cluster.run(isSilent ? 180_000 : 30_000);
+      expect(cluster.archived).toEqual([jobId, jobId, jobId]);
+      expect(cluster.at(2).node?.groups.has(jobId as GroupId)).toBe(false);
+      expect(statusOf(cluster.ask(2, read(jobId, "EVENTUAL")))).toBe("FAILED");
+    },
+  );
+
+  it("keep the longer of two ends when their nodes differ in what came after it", () => {
+    const cluster = new TestCluster(THREE, { retentionMs: 30_000 });
+    const jobId = jobOf(cluster.ask(0, submit()));
+    cluster.ask(0, event(jobId, "f", failed));
+    cluster.run(500);
+    const test = cluster.at(primaryIndex(cluster, jobId));
+    const before = test.node?.groups.get(jobId as GroupId)?.app;
+    if (before?.kind !== "job") throw new Error("no job");
+    const state = before.state;
+    cluster.ask(0, event(jobId, "late", accepted));
+    cluster.deliver(cluster.nodes.indexOf(test), { kind: "archived", state }, 1);
+    const kept = test.archive.get(jobId);
+    const decoded = kept === undefined ? null : decodeJobState(kept);
+    expect(decoded?.ok === true && decoded.value.appliedSeq).toBe(state.appliedSeq + 1);
   });
 });

@@ -19,11 +19,10 @@ import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { GroupImage } from "../group/types.ts";
-import { isTerminal } from "../job/job-state.ts";
 import { SHARD_COUNT } from "../keys/key.ts";
 import { Admission } from "./admission.ts";
+import { Archiving } from "./archiving.ts";
 import { Comparison } from "./comparison.ts";
-import { ARCHIVE_EVERY_MS } from "./config.ts";
 import { LedgerContext } from "./context.ts";
 import type { Group } from "./group.ts";
 import { Groups } from "./groups.ts";
@@ -60,14 +59,15 @@ export class LedgerNode {
   readonly #jobs = new JobIndex();
   readonly #identities: Identities;
   readonly #admission: Admission;
+  readonly #archiving: Archiving;
   /** Groups given up by this process; it gives up one at a time, or all before it ends. */
   readonly #givenUp = new Set<GroupId>();
-  #archiveAt = 0;
 
   constructor(options: LedgerOptions, random: Random) {
     this.#context = new LedgerContext(options, random);
     this.#groups = new Groups(this.#context, random, {
       onEffect: (group, effect) => this.#service.onEffect(group, effect),
+      onEnded: (from, id) => this.#archiving.tell(id, from),
       onAcks: (group) => this.#service.onAcks(group),
     });
     this.#comparison = new Comparison(this.#context, this.#groups, random.fork("comparison"));
@@ -79,6 +79,12 @@ export class LedgerNode {
         this.#jobs.onApplied(group);
       },
       onRetired: (group) => this.#watches.onGone(group),
+      readArchived: (jobId, reply) => this.#archiving.read(jobId, reply),
+      onArchived: (state) => this.#archiving.onArchived(state),
+    });
+    this.#archiving = new Archiving(this.#context, {
+      onGone: (group) => this.#onGone(group),
+      answer: (reply, answer) => this.#service.answer(reply, answer),
     });
     this.#identities = new Identities(this.#context, (from, messages) => {
       for (const message of messages) this.#onMessage(from, message);
@@ -116,7 +122,7 @@ export class LedgerNode {
   start(now: Millis, wall: number, first: "found" | "join" | null): void {
     const { self, options, topology, groups } = this.#context;
     this.#context.setTime(now, wall);
-    this.#archiveAt = now + ARCHIVE_EVERY_MS;
+    this.#archiving.start();
     this.#comparison.start();
     this.#admission.start(first === "join");
     if (first !== "found") return;
@@ -142,6 +148,9 @@ export class LedgerNode {
         return;
       case "tick":
         this.#onTick();
+        return;
+      case "archivedState":
+        this.#archiving.onState(input.jobId, input.state);
         return;
       case "giveUp":
         this.#giveUp(input.group);
@@ -176,7 +185,7 @@ export class LedgerNode {
     const service = this.#service.nextDeadline() ?? Number.POSITIVE_INFINITY;
     const comparison = this.#comparison.nextDeadline() ?? Number.POSITIVE_INFINITY;
     const admission = this.#admission.nextDeadline() ?? Number.POSITIVE_INFINITY;
-    const at = Math.min(groups, service, comparison, admission, this.#archiveAt);
+    const at = Math.min(groups, service, comparison, admission, this.#archiving.nextDeadline());
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
   }
 
@@ -270,6 +279,9 @@ export class LedgerNode {
       case "compare":
         this.#comparison.onMessage(from, message.message);
         return;
+      case "archived":
+        this.#archiving.onArchived(message.state);
+        return;
       case "watch":
       case "watched":
         return;
@@ -302,28 +314,15 @@ export class LedgerNode {
     this.#service.onTick();
     this.#comparison.onTick();
     this.#admission.onTick();
-    if (now >= this.#archiveAt) this.#archive();
+    this.#archiving.onTick();
   }
 
-  /** Finished jobs leave memory after their retention. (G-14, LEDG-8) */
-  #archive(): void {
-    const { now, wallNow, options, groups, archived } = this.#context;
-    this.#archiveAt = now + ARCHIVE_EVERY_MS;
-    const before = wallNow - options.config.retentionMs;
-    for (const [id, group] of groups) {
-      if (group.app.kind !== "job") continue;
-      const { state } = group.app;
-      const { replica } = group;
-      const settled = replica.state.commit === replica.view().lastSeq;
-      if (!isTerminal(state.status) || !settled || (state.endedAt?.wallMs ?? Infinity) > before) {
-        continue;
-      }
-      this.#context.emit({ kind: "archive", jobId: id, bytes: group.app.snapshot() });
-      archived.add(id);
-      this.#watches.onGone(group);
-      this.#jobs.onGone(group);
-      this.#comparison.onGone(group);
-      this.#groups.remove(group);
-    }
+  /** A job leaves memory. */
+  #onGone(group: Group): void {
+    this.#watches.onGone(group);
+    this.#jobs.onGone(group);
+    this.#comparison.onGone(group);
+    this.#groups.remove(group);
+    this.#service.onGone(group);
   }
 }

@@ -95,6 +95,14 @@ export class Reads {
     group.freshAt = Math.max(group.freshAt, askedAt);
   }
 
+  /** Removes and returns all who wait for this group here. */
+  releaseAll(group: Group): readonly PendingRead[] {
+    const released = [...group.reads.values()];
+    group.reads.clear();
+    for (const pending of released) this.#deadlines.delete(pending);
+    return released;
+  }
+
   onTick(now: number): void {
     for (const { group, token, reply, request } of this.#deadlines.takeDue(now)) {
       group.reads.delete(token);
@@ -112,6 +120,8 @@ export class Reads {
     if (app.kind !== "job") return;
     const { state } = app;
     const servedBy = this.#context.self;
-    this.#answer(reply, { kind: "job", state, servedBy, primary, view, members });
+    this.#answer(reply, {
+      ...{ kind: "job", state, archived: false, servedBy, primary, view, members },
+    });
   }
 }

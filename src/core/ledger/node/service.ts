@@ -10,6 +10,7 @@ import type { GroupId, LogEntry } from "../group/messages.ts";
 import { durabilityOfEvent } from "../job/durability.ts";
 import { encodeEvent } from "../job/event-codec.ts";
 import { isReplicated } from "../job/events.ts";
+import type { JobState } from "../job/job-state.ts";
 import type { GateCacheStats } from "../keys/gate-cache.ts";
 import { RECORD_TYPES } from "../log/record-types.ts";
 import { candidates, isPromisedHere, isProvenAbsent, mayExist } from "./absence.ts";
@@ -44,6 +45,10 @@ interface JobListener {
   onApplied(group: Group): void;
   /** This node is no replica of the group any more. */
   onRetired(group: Group): void;
+  /** Somebody reads a job that has left memory. */
+  readArchived(jobId: string, reply: Reply): void;
+  /** A job has left the memory of whoever answered. */
+  onArchived(state: JobState): void;
 }
 
 export class Service {
@@ -63,7 +68,7 @@ export class Service {
     this.#groups = groups;
     this.#listener = listener;
     this.#router = new Router(random.fork("requests"));
-    const answer = (reply: Reply, text: LedgerAnswer): void => this.#answer(reply, text);
+    const answer = (reply: Reply, text: LedgerAnswer): void => this.answer(reply, text);
     this.#commits = new Commits(context, answer);
     this.#reads = new Reads(context, groups, answer);
     const route = (reply: Reply, request: PeerRequest): void =>
@@ -102,11 +107,11 @@ export class Service {
   onRequest(token: number, request: LedgerRequest): void {
     const reply = { kind: "client", token } as const;
     if (this.waiting + this.forwarded >= boundFor(request, REQUESTS_MAX)) {
-      this.#answer(reply, { kind: "retry", why: "this node has too many requests waiting" });
+      this.answer(reply, { kind: "retry", why: "this node has too many requests waiting" });
       return;
     }
     const ready = prepare(request, this.#context);
-    if (ready.kind === "refused") this.#answer(reply, ready);
+    if (ready.kind === "refused") this.answer(reply, ready);
     else if (ready.kind === "submit") this.#keyCache.submit(token, ready);
     else if (ready.kind === "append" && !isReplicated(ready.event.kind)) this.#keep(reply, ready);
     else this.#route(reply, ready, this.#deadline());
@@ -120,7 +125,7 @@ export class Service {
     const levels = { level: "LOCAL", required } as const;
     const hlc = this.#context.hlc.tick(this.#context.wall);
     this.#context.append(RECORD_TYPES.JOB_PROGRESS_REPORTED, encodeEvent({ ...event, hlc }), () =>
-      this.#answer(reply, { kind: "committed", jobId, eventId, ...levels, ...what }),
+      this.answer(reply, { kind: "committed", jobId, eventId, ...levels, ...what }),
     );
   }
 
@@ -129,6 +134,8 @@ export class Service {
     const group = this.#context.groups.get(id);
     if (group !== undefined && this.#servesHere(group, request)) {
       this.#serve(group, reply, request, deadline);
+    } else if (request.kind === "read" && this.#context.archived.has(id)) {
+      this.#listener.readArchived(id, reply);
     } else this.#attempt(this.#router.add(id, reply, request, deadline));
   }
 
@@ -182,7 +189,9 @@ export class Service {
     const groupId = groupOf(request);
     const group = this.#context.groups.get(groupId) ?? this.#founded(groupId, request);
     if (group === null) {
-      this.#answer(reply, this.#absent(groupId, request));
+      if (request.kind === "read" && this.#context.archived.has(groupId)) {
+        this.#listener.readArchived(groupId, reply);
+      } else this.answer(reply, this.#absent(groupId, request));
       return;
     }
     const { acting, takeOverAt, primary } = group.replica.state;
@@ -190,7 +199,7 @@ export class Service {
     const founding = takeOverAt > 0 && founders(request).length > 0;
     if (acting || founding || this.#servesHere(group, request)) {
       this.#serve(group, reply, request, this.#deadline());
-    } else this.#answer(reply, { kind: "redirect", primary });
+    } else this.answer(reply, { kind: "redirect", primary });
   }
 
   /** A group is founded at the first replica that receives the request. (IDEM-22) */
@@ -231,7 +240,7 @@ export class Service {
         const merged = this.#context.hlc.receive(event.hlc, this.#context.wall);
         if (!merged.ok) {
           const text = `the event's time is ${merged.refusal.aheadMs} ms ahead of this node`;
-          this.#answer(reply, refused(merged.refusal.code, text));
+          this.answer(reply, refused(merged.refusal.code, text));
           return;
         }
         const required = durabilityOfEvent(event.kind, request.durability);
@@ -257,13 +266,13 @@ export class Service {
     if (app.kind !== "registered") return;
     const problem = app.application.problemOf(request.data);
     if (problem !== null) {
-      this.#answer(reply, refused("INVALID_OPERATION", problem));
+      this.answer(reply, refused("INVALID_OPERATION", problem));
       return;
     }
     const { epoch, members } = replica.state;
     // Whoever founds it with other replicas would have made a second group of this name. (VSR-26)
     if (epoch === 1 && request.members.some((member) => !members.includes(member))) {
-      this.#answer(reply, refused("BAD_MEMBERS", `${group.id} stands at ${members.join(", ")}`));
+      this.answer(reply, refused("BAD_MEMBERS", `${group.id} stands at ${members.join(", ")}`));
       return;
     }
     const asked = { reply, request, required: "NONE", deadline } as const;
@@ -275,7 +284,7 @@ export class Service {
     const { leaving, joining, eventId } = request;
     if (!members.includes(leaving) || members.includes(joining)) {
       const text = `${group.id} has the replicas ${members.join(", ")}`;
-      this.#answer(reply, refused("BAD_MEMBERS", text));
+      this.answer(reply, refused("BAD_MEMBERS", text));
       return;
     }
     const next = members.map((id) => (id === leaving ? joining : id));
@@ -373,11 +382,19 @@ export class Service {
 
   #sendOn(group: Group, reply: Reply, request: PeerRequest, deadline: number): void {
     if (reply.kind === "peer" && reply.node !== this.#context.self) {
-      this.#answer(reply, { kind: "redirect", primary: group.replica.state.primary });
+      this.answer(reply, { kind: "redirect", primary: group.replica.state.primary });
       return;
     }
     const routed = this.#router.add(group.id, reply, request, deadline);
     this.#router.wakeAt(routed, this.#context.now + this.#context.options.config.routeRetryMs);
+  }
+
+  /** The group has left memory: whoever waits for it asks those who have it, or its archive. */
+  onGone(group: Group): void {
+    this.#sendOnAll(group, this.#commits.releaseAll(group));
+    for (const { reply, request, deadline } of this.#reads.releaseAll(group)) {
+      this.#sendOn(group, reply, request, deadline);
+    }
   }
 
   /** Some levels may be reached now. */
@@ -400,7 +417,7 @@ export class Service {
         continue;
       }
       this.#router.remove(routed);
-      this.#answer(routed.reply, overdue(routed.request, routed.why));
+      this.answer(routed.reply, overdue(routed.request, routed.why));
     }
   }
 
@@ -429,8 +446,9 @@ export class Service {
         break;
     }
     this.#router.remove(routed);
-    if (answer.kind === "job") this.#onStrongAnswer(routed, answer);
-    this.#answer(routed.reply, named(routed, answer));
+    if (answer.kind === "job" && answer.archived) this.#listener.onArchived(answer.state);
+    else if (answer.kind === "job") this.#onStrongAnswer(routed, answer);
+    this.answer(routed.reply, named(routed, answer));
   }
 
   /** The primary answered with its state: if ours is as new, it was fresh when we asked. */
@@ -454,7 +472,7 @@ export class Service {
     this.#router.wakeAt(routed, this.#context.now + this.#context.options.config.routeRetryMs);
   }
 
-  #answer(reply: Reply, answer: LedgerAnswer): void {
+  answer(reply: Reply, answer: LedgerAnswer): void {
     switch (reply.kind) {
       case "client":
         this.#context.emit({ kind: "answer", token: reply.token, answer });

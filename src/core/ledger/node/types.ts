@@ -12,6 +12,7 @@ import type { VsrConfig } from "../group/config.ts";
 import type { GroupId, LogEntry } from "../group/messages.ts";
 import type { VsrRules } from "../group/rules.ts";
 import type { AntiEntropyConfig } from "../job/config.ts";
+import type { JobState } from "../job/job-state.ts";
 import type { Site } from "../job/placement.ts";
 import type { IdempotencyConfig } from "../keys/config.ts";
 import type { GateCacheStats } from "../keys/gate-cache.ts";
@@ -85,6 +86,8 @@ export type LedgerInput =
     }
   | { readonly kind: "durable"; readonly count: number }
   | { readonly kind: "tick" }
+  /** What the archive has of this job; null: nothing. */
+  | { readonly kind: "archivedState"; readonly jobId: string; readonly state: JobState | null }
   /** Let others lead this group, or, with null, all that this node leads: it is about to go. */
   | { readonly kind: "giveUp"; readonly group: GroupId | null }
   | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest }
@@ -126,6 +129,8 @@ export type LedgerEffect =
     }
   /** Keep this for ever: the job leaves memory. */
   | { readonly kind: "archive"; readonly jobId: string; readonly bytes: Uint8Array }
+  /** Read it again, and bring it as `archivedState`. */
+  | { readonly kind: "readArchive"; readonly jobId: string }
   | { readonly kind: "alarm"; readonly group: GroupId; readonly why: string };
 
 export interface LedgerStatus {

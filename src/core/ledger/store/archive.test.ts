@@ -33,6 +33,10 @@ class Bench {
     return this.files.carryOut(this.archive.flush(this.wall))?.code ?? null;
   }
 
+  read(jobId: string): JobState | null {
+    return this.files.carryOut(this.archive.read(jobId));
+  }
+
   get jobs(): string[] {
     return [...this.archive.places.keys()];
   }
@@ -63,6 +67,37 @@ describe("the archive of finished jobs", () => {
     expect(first.flush()).toBeNull();
     expect(first.files.files.get(TODAY)?.length).toBeGreaterThan(1_048_576);
     expect(new Bench(first.files).jobs).toEqual(jobs.map(({ jobId }) => jobId));
+  });
+
+  it("gives a job back as it was, before it is written and from its place in the file", () => {
+    const bench = new Bench();
+    const jobs = [endedJob("a", NOON), endedJob("b", NOON)];
+    const readAll = (): (JobState | null)[] => jobs.map(({ jobId }) => bench.read(jobId));
+    bench.put(...jobs);
+    expect(readAll()).toEqual(jobs);
+    expect(bench.files.log.filter(({ kind }) => kind === "read")).toEqual([]);
+    bench.flush();
+    expect(readAll()).toEqual(jobs);
+    expect(bench.files.log.at(-1)).toEqual({ kind: "release", path: TODAY });
+    expect(bench.read("another")).toBeNull();
+    expect(bench.problems).toEqual([]);
+  });
+
+  it("reports a job that cannot be read, and has the others", () => {
+    const bench = new Bench();
+    const [first, second] = [endedJob("a", NOON), endedJob("b", NOON)];
+    bench.put(first, second);
+    bench.flush();
+    const at = (bench.archive.places.get(first.jobId)?.offset ?? 0) + 20;
+    const file = bench.files.files.get(TODAY);
+    file?.set([(file[at] ?? 0) ^ 1], at);
+    expect([bench.read(first.jobId), bench.read(second.jobId)]).toEqual([null, second]);
+    bench.files.fault = ({ kind }) => (kind === "read" ? "EIO" : null);
+    expect(bench.read(second.jobId)).toBeNull();
+    expect(bench.problems.map((text) => text.split(": ").at(-1))).toEqual([
+      "it does not fit its checksum",
+      "injected",
+    ]);
   });
 
   it("syncs what it found in its last file before anyone relies on it", () => {

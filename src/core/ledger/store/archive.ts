@@ -61,6 +61,8 @@ export class Archive {
   readonly #places = new Map<string, ArchivePlace>();
   /** Records that no file holds yet. */
   readonly #waiting: Waiting[] = [];
+  /** Someone works on the files: a file is not released or removed under another's read or write. */
+  #busy = false;
   /** Where the next record goes; null before the first of this process. */
   #end: { readonly path: string; offset: number } | null = null;
 
@@ -105,11 +107,36 @@ export class Archive {
     this.#waiting.push({ jobId, record, state: decoded.value });
   }
 
+  /** A job as it was added; null: it is not here, or cannot be read, which is reported. */
+  *read(jobId: string): FileWork<JobState | null> {
+    return yield* this.#alone(this.#read(jobId));
+  }
+
+  *#read(jobId: string): FileWork<JobState | null> {
+    const waiting = this.#waiting.find((one) => one.jobId === jobId);
+    if (waiting !== undefined) return waiting.state;
+    const place = this.#places.get(jobId);
+    if (place === undefined) return null;
+    const { path } = place;
+    const bytes = new Uint8Array(place.bytes);
+    const read = yield* readWhole(path, place.offset, bytes);
+    yield { kind: "release", path };
+    const record = typeof read === "number" ? decodeArchived(bytes, 0, this.#checksum) : null;
+    if (record !== null && record !== "more") return record.state;
+    const problem = typeof read === "number" ? "it does not fit its checksum" : read.message;
+    this.#options.onProblem(path, `the record of ${jobId} cannot be read: ${problem}`);
+    return null;
+  }
+
   /**
    * Everything added before survives once this is done. What it could not write waits for the next one,
    * which may find space again and writes to the same place.
    */
   *flush(wall: number): FileWork<FileProblem | null> {
+    return yield* this.#alone(this.#flush(wall));
+  }
+
+  *#flush(wall: number): FileWork<FileProblem | null> {
     const batch = [...this.#waiting];
     if (batch.length === 0) return null;
     const end = yield* this.#today(wall);
@@ -132,6 +159,10 @@ export class Archive {
 
   /** Days that nobody has to keep any more are deleted; the jobs that went with them. */
   *expire(wall: number): FileWork<readonly string[] | FileProblem> {
+    return yield* this.#alone(this.#expire(wall));
+  }
+
+  *#expire(wall: number): FileWork<readonly string[] | FileProblem> {
     const { directory, keepMs } = this.#options;
     const oldest = dayText(wall - keepMs);
     const listed = yield { kind: "list", directory };
@@ -152,6 +183,14 @@ export class Archive {
       forgotten.push(jobId);
     }
     return forgotten;
+  }
+
+  *#alone<Value>(work: FileWork<Value>): FileWork<Value> {
+    yield { kind: "until", holds: () => !this.#busy };
+    this.#busy = true;
+    const value = yield* work;
+    this.#busy = false;
+    return value;
   }
 
   /** Today's file, with its header and its name on the medium. */

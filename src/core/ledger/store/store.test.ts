@@ -5,7 +5,7 @@ import { millis } from "../../base/brand.ts";
 import { nodeId } from "../../base/ids.ts";
 import { Random } from "../../base/random.ts";
 import { encodeJobState } from "../job/state-codec.ts";
-import type { FileOperation } from "../log/files.ts";
+import type { FileEffect, FileOperation } from "../log/files.ts";
 import { walConfig } from "../log/limits.ts";
 import { ANY_IDENTITY } from "../log/segment.ts";
 import { MemoryFiles, settle } from "../log/testing/memory-files.ts";
@@ -203,6 +203,39 @@ describe("a node's store", () => {
       ({ kind }) => !["list", "read", "release"].includes(kind),
     );
     expect(changes).toEqual([]);
+  });
+
+  it("reads archived jobs one at a time, and none while a checkpoint writes them", () => {
+    const bench = new Bench();
+    const jobs = ["a", "b"].map((name) => endedJob(name, WALL));
+    for (const job of jobs) bench.store.archive.add(job.jobId, encodeJobState(job), WALL);
+    bench.pass();
+    const later = endedJob("c", WALL);
+    bench.store.archive.add(later.jobId, encodeJobState(later), WALL);
+    bench.files.log.length = 0;
+    // A checkpoint and two reads at once, each answer of the disk after all that was asked before it.
+    const open: FileEffect[] = [];
+    const take = (input: StoreInput): void => {
+      for (const effect of bench.store.step(input, millis(bench.now), WALL)) {
+        if (effect.kind === "file") open.push(effect);
+        else bench.events.push(effect);
+      }
+    };
+    take({ kind: "checkpoint", id: 1 });
+    for (const { jobId } of jobs) take({ kind: "readArchive", jobId });
+    for (let count = 0; count < 1_000; count++) {
+      const effect = open.shift();
+      if (effect !== undefined) {
+        take({ kind: "done", id: effect.id, result: bench.files.perform(effect.operation) });
+      } else if (bench.store.wantsTurn) take({ kind: "turn" });
+    }
+    const states = bench.events.flatMap((event) =>
+      event.kind === "archivedState" ? [event.state] : [],
+    );
+    expect(states).toEqual(jobs);
+    expect(bench.store.archive.places.has(later.jobId)).toBe(true);
+    const used = bench.files.log.filter((one) => isArchive(pathOf(one))).map(({ kind }) => kind);
+    expect(used).toEqual(["read", "release", "read", "release", "write", "sync"]);
   });
 
   it("makes one more checkpoint when asked to, and closes behind it", () => {

@@ -184,6 +184,13 @@ export class LedgerStore {
         this.#tasks.run(this.#nextCheckpoint(), () => this.#tell({ kind: "checkpointEnded", id }));
         return;
       }
+      case "readArchive": {
+        const { jobId } = input;
+        this.#tasks.run(this.archive.read(jobId), (state) => {
+          this.#tell({ kind: "archivedState", jobId, state });
+        });
+        return;
+      }
       case "close":
         this.#tasks.run(this.#close(), () => {});
         return;

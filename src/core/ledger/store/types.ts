@@ -4,6 +4,7 @@ import type { Crc32 } from "../../base/crc32.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { GroupImage } from "../group/types.ts";
+import type { JobState } from "../job/job-state.ts";
 import type { CheckpointHeader } from "../log/checkpoint.ts";
 import type { FileAnswer, FileEffect, FileProblem } from "../log/files.ts";
 import type { WalConfig } from "../log/limits.ts";
@@ -53,6 +54,8 @@ export type StoreInput =
   | { readonly kind: "flush"; readonly id: number }
   /** A checkpoint of the state from now on, whether it is due or not. */
   | { readonly kind: "checkpoint"; readonly id: number }
+  /** `archivedState` follows. */
+  | { readonly kind: "readArchive"; readonly jobId: string }
   | { readonly kind: "close" };
 
 export type StoreRefusal =
@@ -101,6 +104,8 @@ export type StoreEvent =
   | { readonly kind: "checkpointFailed"; readonly problem: FileProblem }
   | { readonly kind: "checkpointEnded"; readonly id: number }
   | { readonly kind: "compacted"; readonly segments: number; readonly safeLsn: number }
+  /** What the archive has of a job; null: nothing, or nothing that can be read. */
+  | { readonly kind: "archivedState"; readonly jobId: string; readonly state: JobState | null }
   /** The archive has expired these jobs. */
   | { readonly kind: "forgotten"; readonly jobIds: readonly string[] }
   | {

@@ -12,6 +12,7 @@ import { walConfig } from "../../ledger/log/limits.ts";
 import { MemoryFiles } from "../../ledger/log/testing/memory-files.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../../ledger/node/config.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
+import { event, read } from "../../ledger/node/testing/requests.ts";
 import { Connection } from "../link/connection.ts";
 import { QUEUE_LIMITS } from "../link/limits.ts";
 import { LINK_RULES } from "../link/rules.ts";
@@ -285,6 +286,32 @@ describe("a node that starts again", () => {
     ledger.wallShiftMs = 0;
     ledger.pass(1_000);
     expect(ledger.said[0]).toContain("serving");
+  });
+});
+
+describe("a finished job that has left memory", () => {
+  it("is read through any node, before it is in the archive's file and from there (LEDG-8)", () => {
+    const ledger = new Ledger().open();
+    const submitted = ledger.ask(0, submit);
+    if (submitted?.kind !== "committed") throw new Error("no job");
+    const { jobId } = submitted;
+    const failed = { kind: "JobFailed", error: "x", failedDc: "dc1" } as const;
+    expect(ledger.ask(0, event(jobId, "f", failed))).toMatchObject({ kind: "committed" });
+    ledger.wallShiftMs = 2 * LEDGER_NODE_DEFAULTS.retentionMs;
+    // A running node counts by its own clock and would take days.
+    for (const index of NAMES.keys()) ledger.restart(index);
+    ledger.pass(130_000);
+    const archived = { kind: "job", archived: true, state: { jobId, status: "FAILED" } };
+    for (const index of NAMES.keys()) {
+      expect(ledger.machines[index]?.store.archive.waiting.length).toBe(1);
+      expect(ledger.ask(index, read(jobId))).toMatchObject(archived);
+    }
+    ledger.take(1, { kind: "leave" });
+    ledger.pass(5_000);
+    ledger.restart(1);
+    ledger.pass(15_000);
+    expect(ledger.machines[1]?.store.archive.places.has(jobId)).toBe(true);
+    expect(ledger.ask(1, read(jobId))).toMatchObject({ ...archived, servedBy: "n1" });
   });
 });
 

@@ -201,7 +201,7 @@ export class LedgerMachine {
 
   /** Everything that the inputs since the last call brought about, in the order to carry it out. */
   flush(): readonly ProcessEffect[] {
-    while (this.#takesPart && this.#flushNode() > 0) this.#stepStore({ kind: "tick" });
+    while (this.#takesPart && this.#flushNode()) this.#stepStore({ kind: "tick" });
     if (this.#flushFirst) {
       this.#flushFirst = false;
       this.#stepStore({ kind: "flush", id: FIRST_START });
@@ -248,18 +248,21 @@ export class LedgerMachine {
     return phase === "new" || phase === "opening" || phase === "recovered" || phase === "waiting";
   }
 
-  /** How many records the node has handed out. */
-  #flushNode(): number {
-    let [records, bytes] = [0, 0];
+  /** True: the store has got something to do, and may have said something to the node. */
+  #flushNode(): boolean {
+    let [records, bytes, reads] = [0, 0, 0];
     for (const effect of this.node.flush()) {
       if (effect.kind === "append") {
         records++;
         bytes += effect.payload.length;
         this.#append(effect);
+      } else if (effect.kind === "readArchive") {
+        reads++;
+        this.#stepStore(effect);
       } else this.#onNodeEffect(effect);
     }
     if (records > 0) this.#undurable.onAppended(records, bytes, this.#now);
-    return records;
+    return records + reads > 0;
   }
 
   #append({ type, payload, wall, logical }: Extract<LedgerEffect, { kind: "append" }>): void {
@@ -307,6 +310,9 @@ export class LedgerMachine {
         return;
       case "forgotten":
         for (const jobId of event.jobIds) this.node.forget(jobId);
+        return;
+      case "archivedState":
+        if (this.#takesPart) this.node.take(event, this.#now, this.#wall);
         return;
       case "checkpointEnded":
         if (this.#phase === "keeping") this.#stepStore({ kind: "close" });
@@ -408,7 +414,7 @@ export class LedgerMachine {
     else this.#end();
   }
 
-  #onNodeEffect(effect: Exclude<LedgerEffect, { kind: "append" }>): void {
+  #onNodeEffect(effect: Exclude<LedgerEffect, { kind: "append" | "readArchive" }>): void {
     switch (effect.kind) {
       case "archive":
         // On disk with the next checkpoint; until then the log has it.

@@ -41,7 +41,7 @@ export type ProcessEffect =
   | LinkEffect
   | FileEffect
   /** `answer` and `watched`: to whoever asked. The rest is for what acts on jobs, and for observers. */
-  | Exclude<LedgerEffect, { kind: "send" | "append" }>
+  | Exclude<LedgerEffect, { kind: "send" | "append" | "readArchive" }>
   /** What the store says: for logs, and for those who look on. */
   | { readonly kind: "store"; readonly event: StoreEvent }
   /** The disk is read; `start` is awaited. */

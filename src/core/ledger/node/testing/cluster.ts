@@ -9,6 +9,7 @@ import { ByteWriter } from "../../../base/bytes.ts";
 import type { NodeId } from "../../../base/ids.ts";
 import { nodeId } from "../../../base/ids.ts";
 import { Random } from "../../../base/random.ts";
+import { decodeJobState } from "../../job/state-codec.ts";
 import { isKnownType } from "../../log/record-types.ts";
 import type { GroupKind } from "../application.ts";
 import { decodeBatch, encodeBatch } from "../codec.ts";
@@ -39,6 +40,7 @@ interface TestNode {
   synced: number;
   checkpoint: readonly { readonly lsn: number; readonly slice: Uint8Array }[];
   boots: number;
+  readonly archive: Map<string, Uint8Array>;
   /** Of its disk. */
   identity: string;
   /** What its first start on this disk is. */
@@ -98,6 +100,7 @@ export class TestCluster {
       synced: 0,
       checkpoint: [],
       boots: 0,
+      archive: new Map(),
       identity: `disk of n${index}`,
       first: index < first ? "found" : "join",
       cut: false,
@@ -294,6 +297,15 @@ export class TestCluster {
     return true;
   }
 
+  #readArchive(test: TestNode, jobId: string): void {
+    const bytes = test.archive.get(jobId);
+    const decoded = bytes === undefined ? null : decodeJobState(bytes);
+    const state = decoded?.ok === true ? decoded.value : null;
+    const input = { kind: "archivedState", jobId, state } as const;
+    test.node?.take(input, millis(this.now), this.#wall(test));
+    this.#drain(test);
+  }
+
   #drain(test: TestNode): void {
     for (const effect of test.node?.flush() ?? []) this.#carryOut(test, effect);
   }
@@ -322,6 +334,10 @@ export class TestCluster {
         return;
       case "archive":
         this.archived.push(effect.jobId);
+        test.archive.set(effect.jobId, effect.bytes);
+        return;
+      case "readArchive":
+        this.#readArchive(test, effect.jobId);
         return;
       case "watched":
         this.watched.get(effect.token)?.push(...effect.items);
