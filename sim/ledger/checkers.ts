@@ -113,6 +113,9 @@ export class LedgerCheckers implements LedgerWatcher {
     for (const message of messages) {
       if (message.kind !== "vsr") continue;
       this.observer(process).onSend(message.group, message.message);
+      if (message.message.kind === "commit" && message.message.sleeps) {
+        this.marks.add("vsr.sleeps");
+      }
       if (message.message.kind === "logSuffix" && message.message.snapshot !== null) {
         this.marks.add("vsr.snapshotSent");
       }

@@ -327,6 +327,8 @@ function normalise(state: ReplicaState): void {
   state.held = state.held.map((held) => ({ ...held, ticket: held.ticket - durable }));
   state.electAt = NEVER;
   state.heartbeatAt = NEVER;
+  state.activeAt = 0;
+  state.wokenAt = -1;
   if (state.noticeAt < NEVER) state.noticeAt = 0;
   const { candidacy, transfer } = state;
   if (candidacy !== null) {

@@ -50,6 +50,7 @@ interface Exploration {
 
 const CONFIG: VsrConfig = {
   ...VSR_DEFAULTS,
+  idleMs: Number.POSITIVE_INFINITY,
   leaseMs: 0,
   // Time stands still: what is asked for again is sent again, and nobody notes commits on disk.
   retransmitMs: 0,

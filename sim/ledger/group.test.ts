@@ -8,7 +8,7 @@ import { walkAndHeal } from "./walk.ts";
 const QUICK_SEEDS = 60;
 const SLOW = new Set([
   ...["adoptByNormalView", "leaseFromQuorum", "readRound", "readAfterOwnCommit"],
-  ...["ackOfThisView", "epochChecked", "successorAsks"],
+  ...["ackOfThisView", "epochChecked"],
 ]);
 
 function firstViolation(walks: number, members: number, clocks: "bounded" | "wild" | "noLeases") {

@@ -68,3 +68,9 @@ export function machineOf(spec: MachineSpec, life: MachineLife): LedgerMachine {
     random,
   );
 }
+
+/** A list of nodes with a mistake in it. */
+export function wrongly(sites: readonly Site[], index: number): readonly Site[] {
+  const wrong = (index + 1) % sites.length;
+  return sites.map((site, i) => (i === wrong ? { ...site, region: "elsewhere" } : site));
+}

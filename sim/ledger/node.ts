@@ -28,7 +28,7 @@ import type { StreamHost, Streams } from "../kernel/streams.ts";
 import type { EventName, World } from "../kernel/world.ts";
 import { Askers, type OnAnswer, type OnItems } from "./askers.ts";
 import type { LedgerDisk } from "./disk.ts";
-import { type MachineSpec, machineOf } from "./machine.ts";
+import { type MachineSpec, machineOf, wrongly } from "./machine.ts";
 import {
   type LogObserver,
   type Opened,
@@ -69,7 +69,7 @@ interface Stashed {
 
 type ProcessState = "down" | "starting" | "up" | "paused" | "corrupt";
 
-/** What a node does between two slices of its store's work. */
+/** Between two slices of a store's work. */
 const TURN_MS_MAX = 3;
 const STASH_MAX = 100_000;
 
@@ -147,11 +147,8 @@ export class LedgerProcess implements StreamHost {
 
   /** All nodes, as this one is told. */
   get #sites(): readonly Site[] {
-    const { index } = this.spec;
     const sites = this.spec.sites.slice(0, this.configured);
-    if (!this.misconfigured) return sites;
-    const wrong = (index + 1) % sites.length;
-    return sites.map((site, i) => (i === wrong ? { ...site, region: "elsewhere" } : site));
+    return this.misconfigured ? wrongly(sites, this.spec.index) : sites;
   }
 
   get identity(): string {

@@ -184,6 +184,7 @@ function drawVsr(random: Random): VsrConfig {
     batchEntries: random.pick([2, 8, 256]),
     windowEntries: 1_024,
     tailEntries: random.pick([2, 8, 32]),
+    idleMs: random.pick([3_000, 8_000, VSR_DEFAULTS.idleMs]),
     // Three or four entries: proposals of one turn are refused for their bytes.
     windowBytes: random.chance(0.3) ? 700 : VSR_DEFAULTS.windowBytes,
   };

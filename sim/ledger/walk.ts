@@ -56,6 +56,7 @@ interface Weather {
   readonly compact: number;
   readonly reads: number;
   readonly giveUp: number;
+  readonly wake: number;
   readonly hurry: number;
   readonly order: number;
 }
@@ -74,6 +75,7 @@ function draw(random: Random): Weather {
     compact: some(0.7),
     reads: some(0.5),
     giveUp: some(1),
+    wake: some(0.5),
     hurry: random.pick([0.1, 0.3, 0.6]),
     order: random.pick([0.4, 0.8, 0.95]),
   };
@@ -87,7 +89,8 @@ export function walk(options: WalkOptions): Group {
   // Beyond the bound on drift nobody promises fresh reads by lease.
   const leaseReads = clocks === "bounded" && random.chance(0.5);
   const leaseMs = clocks === "noLeases" ? 0 : WALK_CONFIG.leaseMs;
-  const config = { ...WALK_CONFIG, leaseReads, leaseMs };
+  const idleMs = random.pick([300, 2_000, Number.POSITIVE_INFINITY]);
+  const config = { ...WALK_CONFIG, leaseReads, leaseMs, idleMs };
   const rules = { ...VSR_RULES, ...options.rules };
   const drift = clocks === "wild" ? 3 : WALK_CONFIG.clockDriftMax;
   const group = new Group({ seed, members, spares, config, rules, drift, damageOnly });
@@ -110,15 +113,16 @@ function wander(group: Group, weather: Weather): void {
     disturb(group, node, weather);
     return;
   }
+  const leading = nodes.filter(({ replica }) => replica?.state.acting === true);
   if (random.chance(weather.reads * 0.3)) {
-    const leading = nodes.filter(({ replica }) => replica?.state.acting === true);
     group.read(leading.length > 0 ? random.pick(leading) : node);
   } else if (random.chance(0.6) && network.length > 0) {
     group.deliver(random.chance(weather.order) ? 0 : random.below(network.length));
   } else if (node.records.length > node.durable) {
     group.sync(node, node.durable + 1 + random.below(node.records.length - node.durable));
-  } else if (random.chance(0.4)) proposeSomething(group, group.primary ?? node);
-  else {
+  } else if (random.chance(0.4)) {
+    proposeSomething(group, leading.length > 0 ? random.pick(leading) : node);
+  } else {
     const due = node.replica?.nextDeadline() ?? null;
     if (due !== null && random.chance(weather.hurry)) {
       group.now = Math.max(group.now, (due - node.offset) / node.rate);
@@ -145,6 +149,8 @@ function disturb(group: Group, node: GroupNode, weather: Weather): void {
     [weather.cut, () => cut(group, node)],
     [weather.reconfigure, () => reconfigure(group, group.primary ?? node)],
     [weather.compact, () => group.compact(node)],
+    [weather.wake, () => group.step(node, { kind: "wake" })],
+    [weather.wake, () => sleepAlone(group)],
     [weather.giveUp, () => giveUp(group, group.primary ?? node)],
   ];
   let choice = random.float() * kinds.reduce((sum, [weight]) => sum + weight, 0);
@@ -188,6 +194,16 @@ function giveUp(group: Group, node: GroupNode): void {
   node.deaf ||= group.random.chance(0.3);
 }
 
+/** A primary that sleeps hears nothing for a while: the others may go on without it. */
+function sleepAlone(group: Group): void {
+  const asleep = group.nodes.find(({ replica }) => {
+    return replica?.state.asleep === true && replica.state.acting;
+  });
+  if (asleep === undefined) return;
+  asleep.deaf = true;
+  for (const node of group.nodes) if (node !== asleep) group.step(node, { kind: "wake" });
+}
+
 /** Somebody else in for somebody; now and then one more or one less. */
 function reconfigure(group: Group, node: GroupNode): void {
   const { random } = group;
@@ -211,6 +227,7 @@ function heal(group: Group): void {
     node.deaf = false;
     node.mute = false;
     group.restart(node);
+    group.step(node, { kind: "wake" });
   }
   // All died before their first record was safe: there never was a group.
   if (nodes.every(({ durable }) => durable === 0)) return;
@@ -226,7 +243,9 @@ function heal(group: Group): void {
     const { primary } = group;
     if (primary?.replica !== undefined && event === "") event = group.propose(primary);
     // A primary that was deposed meanwhile could not keep what it took.
-    else if (primary !== undefined && step % 50 === 0) group.proposeAgain(primary, event);
+    else if (primary !== undefined && (step % 50 === 0 || network.length === 0)) {
+      group.proposeAgain(primary, event);
+    }
     if (network.length === 0) passTime(group);
   }
   group.checks.report(`LIVE: nobody leads and commits: ${describe(group)}`);

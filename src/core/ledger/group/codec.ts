@@ -277,6 +277,7 @@ export function writeMessage(out: ByteWriter, message: VsrMessage): void {
       writeSeq(out, message.last);
       out.float64(message.sentAt);
       out.varint(message.round);
+      out.uint8(message.sleeps ? 1 : 0);
       return;
     case "viewChange":
       out.varint(message.view);
@@ -389,6 +390,7 @@ function readBody(from: ByteReader, kind: VsrMessageKind, epoch: number): VsrMes
         last: readSeq(from),
         sentAt: readTime(from),
         round: from.varint(),
+        sleeps: readFlag(from),
       };
     case "viewChange":
       return { kind, epoch, view: readView(from), probe: readFlag(from) };

@@ -61,6 +61,11 @@ export interface VsrConfig {
    * suspended and resumed believes in a lease that is over, and its reads are then stale. (VSR-25)
    */
   readonly leaseReads: boolean;
+  /**
+   * Milliseconds without work after which a group sleeps: no heartbeat, no timer, until the first request
+   * or message. Lower: less to do for idle jobs, and more that have to be woken. Infinite: never.
+   */
+  readonly idleMs: number;
   /** Log entries kept below a snapshot, so that a replica slightly behind needs no snapshot. */
   readonly tailEntries: number;
 }
@@ -82,6 +87,7 @@ export const VSR_DEFAULTS: VsrConfig = {
   batchEntries: 256,
   batchBytes: 262_144,
   leaseReads: false,
+  idleMs: 30_000,
   tailEntries: 256,
 };
 
@@ -99,6 +105,7 @@ export function checkVsrConfig(config: VsrConfig): void {
   assert(config.batchEntries >= 1 && config.batchBytes > 0, "a message holds an entry");
   assert(config.batchEntries <= config.windowEntries, "a message holds no more than the window");
   assert(config.windowBytes > 0, "the window has room");
+  assert(config.idleMs >= renewMs, "a group that sleeps has been idle for a heartbeat");
   assert(config.tailEntries >= 0, "the tail of a log has a length");
   assert(!config.leaseReads || leaseMs > 0, "reads by lease need a lease");
 }

@@ -76,6 +76,8 @@ export type VsrMessage =
       readonly sentAt: number;
       /** Confirms the view for reads. (VSR-24) */
       readonly round: number;
+      /** The last one for a while: there is nothing to do. */
+      readonly sleeps: boolean;
     }
   | {
       readonly kind: "viewChange";

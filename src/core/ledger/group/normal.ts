@@ -61,6 +61,7 @@ function appendAsPrimary(
   const { state } = ctx;
   const { eventId, wall, logical, data } = operation;
   const seq = ctx.lastSeq + 1;
+  state.activeAt = ctx.now;
   const { epoch, knownView: view } = state;
   const entry = { seq, epoch, view, kind, eventId, wall, logical, data, members };
   ctx.append(entry, ctx.rules.primaryLogs);
@@ -202,6 +203,7 @@ export function hearPrimary(ctx: VsrContext, sentAt: number, round: number): voi
   const { state, config } = ctx;
   state.echoSentAt = Math.max(state.echoSentAt, sentAt);
   state.echoRound = Math.max(state.echoRound, round);
+  state.asleep = false;
   state.promisedUntil = Math.max(state.promisedUntil, ctx.now + config.leaseMs);
   state.electAt = ctx.now + ctx.patienceMs + rank(ctx) * config.rankDelayMs;
   if (state.candidacy?.probing === true) state.candidacy = null;
@@ -384,6 +386,7 @@ export function stepDown(ctx: VsrContext, why: string): void {
   state.heartbeatAt = Number.POSITIVE_INFINITY;
   state.noticeAt = Number.POSITIVE_INFINITY;
   state.giveUpBy = Number.POSITIVE_INFINITY;
+  state.asleep = false;
   // It knows best where the log is, but others may be ahead of it already.
   state.electAt = ctx.now + config.rankDelayMs * state.members.length;
   failReads(ctx);

@@ -14,10 +14,13 @@ export function read(ctx: VsrContext, token: number): void {
     return;
   }
   const byLease = ctx.config.leaseReads && ctx.now < ctx.leaseUntil();
-  if ((byLease || !rules.readRound) && ownViewCommitted(ctx)) {
+  const unconfirmed = [...state.peers.values()].every(({ sentAt }) => sentAt < state.wokenAt);
+  const trusting = !rules.readRound || (!rules.wokenAsks && state.wokenAt >= 0 && unconfirmed);
+  if ((byLease || trusting) && ownViewCommitted(ctx)) {
     ctx.emit({ kind: "readReady", token, seq: state.commit });
     return;
   }
+  state.activeAt = ctx.now;
   if (state.reads.length >= READS_MAX) {
     ctx.emit({ kind: "readFailed", token, primary: state.primary });
     return;

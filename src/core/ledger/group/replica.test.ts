@@ -320,7 +320,7 @@ describe("leases", () => {
   });
 
   it("are renewed without a new view (VSR-21, S-13)", () => {
-    const trio = new Trio();
+    const trio = new Trio({ idleMs: Number.POSITIVE_INFINITY });
     trio.advance(5 * leaseMs);
     expect(trio.at("a").view()).toMatchObject({ view: 1, primary: true });
     expect(trio.at("a").view().leaseUntil).toBeGreaterThan(trio.now);
@@ -627,5 +627,88 @@ describe("a primary that gives up (VSR-16)", () => {
     }
     expect(trio.at("c").state.primary).toBe("b");
     expect(trio.at("c").state.candidacy).toBeNull();
+  });
+});
+
+describe("a group with nothing to do (VSR-21)", () => {
+  const { idleMs } = VSR_DEFAULTS;
+
+  function asleep(): Trio {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.advance(idleMs + leaseMs + 5_000);
+    for (const name of ["a", "b", "c"]) {
+      expect(trio.at(name).state.asleep).toBe(true);
+      expect(trio.at(name).nextDeadline()).toBeNull();
+    }
+    return trio;
+  }
+
+  it("sleeps without a timer, and the first proposal wakes it in the same view", () => {
+    const trio = asleep();
+    trio.propose("a", "y");
+    trio.settle();
+    expect(trio.committed("a")).toEqual(["x", "y"]);
+    for (const name of ["a", "b", "c"]) {
+      expect(trio.at(name).state).toMatchObject({ asleep: false, knownView: 1 });
+    }
+  });
+
+  it("is woken by a backup, which leaves a primary that lives where it is", () => {
+    const trio = asleep();
+    trio.step("b", { kind: "wake" });
+    trio.advance(5_000);
+    expect(trio.at("a").state).toMatchObject({ acting: true, asleep: false, knownView: 1 });
+  });
+
+  it("has another primary soon after the first request, when its own died asleep", () => {
+    const trio = asleep();
+    trio.crash("a");
+    trio.advance(60_000);
+    expect(trio.primary).toBeNull();
+    trio.step("c", { kind: "wake" });
+    trio.advance(4_000);
+    expect(trio.primary).toBe("c");
+  });
+
+  it("sleeps on over a restart of all, and the first request finds it a primary", () => {
+    const trio = asleep();
+    for (const name of ["a", "b", "c"]) trio.crash(name);
+    for (const name of ["a", "b", "c"]) trio.restart(name);
+    trio.advance(60_000);
+    expect(trio.primary).toBeNull();
+    trio.step("b", { kind: "wake" });
+    trio.advance(4_000);
+    expect(trio.primary).toBe("b");
+    expect(trio.committed("b")).toContain("x");
+  });
+
+  it("answers no strong read from memory when it wakes: another may lead (VSR-24)", () => {
+    const trio = asleep();
+    trio.cut("a");
+    trio.step("b", { kind: "wake" });
+    trio.advance(4_000);
+    trio.propose("b", "y");
+    trio.settle();
+    expect(trio.committed("b")).toContain("y");
+    trio.step("a", { kind: "read", token: 1 });
+    trio.advance(2_000);
+    expect(trio.effects("a", "readReady")).toEqual([]);
+  });
+
+  it("stays awake while a replica lacks something, but not for ever", () => {
+    const trio = new Trio();
+    trio.cut("c");
+    trio.propose("a", "x");
+    trio.advance(2 * idleMs);
+    expect(trio.at("a").state.asleep).toBe(false);
+    trio.crash("c");
+    trio.advance(3 * idleMs);
+    expect(trio.at("a").state.asleep).toBe(true);
+    trio.mend();
+    trio.restart("c");
+    trio.step("c", { kind: "wake" });
+    trio.advance(5_000);
+    expect(trio.committed("c")).toContain("x");
   });
 });

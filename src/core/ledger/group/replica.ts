@@ -34,6 +34,7 @@ import { read } from "./reads.ts";
 import type { VsrRules } from "./rules.ts";
 import { VSR_RULES } from "./rules.ts";
 import { answerPrimary, sendCommit } from "./send.ts";
+import { fallAsleep, isLullaby, restWithPrimary, wake } from "./sleep.ts";
 import type { ReplicaState } from "./state.ts";
 import { freshState, recoveredState } from "./state.ts";
 import { takeOverWhenDurable } from "./take-over.ts";
@@ -208,6 +209,12 @@ export class Replica {
       retire(ctx);
       return;
     }
+    // All that is here is committed: whoever wants more of the group wakes it.
+    const isSettled = !state.learner && state.commit >= 0 && state.commit === ctx.lastSeq;
+    if (isSettled && config.idleMs < Number.POSITIVE_INFINITY) {
+      state.asleep = true;
+      state.electAt = Number.POSITIVE_INFINITY;
+    }
     if (!ctx.rules.restartedNeedsNewView && ctx.owner(state.lastNormalView) === ctx.self) {
       state.takeOverAt = 0;
       state.status = "normal";
@@ -217,6 +224,7 @@ export class Replica {
       state.durableView = state.lastNormalView;
       state.flushed = ctx.lastSeq;
       state.heartbeatAt = ctx.now;
+      state.asleep = false;
     }
   }
 
@@ -233,18 +241,25 @@ export class Replica {
         this.#onTick();
         return;
       case "propose":
+        wake(ctx);
         propose(ctx, input.operations);
         return;
       case "read":
+        wake(ctx);
         read(ctx, input.token);
         return;
+      case "wake":
+        wake(ctx);
+        return;
       case "reconfigure":
+        wake(ctx);
         proposeReconfiguration(ctx, input.eventId, input.members);
         return;
       case "compact":
         this.#compact(input.snapshot);
         return;
       case "giveUp":
+        wake(ctx);
         giveUp(ctx);
         return;
       case "stop":
@@ -285,7 +300,8 @@ export class Replica {
   #onTick(): void {
     const ctx = this.#ctx;
     const { state, now } = { state: ctx.state, now: ctx.now };
-    if (state.acting && (now >= state.heartbeatAt || now >= state.noticeAt)) sendCommit(ctx);
+    const isDue = now >= state.heartbeatAt || now >= state.noticeAt;
+    if (state.acting && isDue && !fallAsleep(ctx)) sendCommit(ctx);
     const { candidacy, transfer } = state;
     if (candidacy !== null) onCandidacyTick(ctx, candidacy);
     if (transfer !== null) onTransferTick(ctx, transfer);
@@ -311,6 +327,7 @@ export class Replica {
       ctx.emit({ kind: "implausible", from, why });
       return;
     }
+    if (!isLullaby(ctx, message)) wake(ctx);
     if (!this.#epochFits(from, message)) return;
     const { state } = ctx;
     switch (message.kind) {
@@ -384,7 +401,10 @@ export class Replica {
       this.#joinUnprepared(from, view);
     }
     if (kind === "prepare") onPrepare(ctx, from, message);
-    else onCommit(ctx, from, message);
+    else {
+      onCommit(ctx, from, message);
+      restWithPrimary(ctx, message);
+    }
   }
 
   /** The mutant of `leftViewNotAcked`: goes on for the primary it has given up. */

@@ -57,6 +57,8 @@ export interface VsrRules {
   readonly resignedIsOver: boolean;
   /** A successor waits for a quorum to learn what is committed, like any candidate. (VSR-13) */
   readonly successorAsks: boolean;
+  /** A primary that slept asks a quorum before its first read: another may lead by now. (VSR-24) */
+  readonly wokenAsks: boolean;
 }
 
 export const VSR_RULES: VsrRules = {
@@ -86,4 +88,5 @@ export const VSR_RULES: VsrRules = {
   epochChecked: true,
   resignedIsOver: true,
   successorAsks: true,
+  wokenAsks: true,
 };

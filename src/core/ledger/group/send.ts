@@ -11,12 +11,12 @@ export function sendPrepare(ctx: VsrContext, to: NodeId, entries: readonly LogEn
   ctx.send(to, { kind: "prepare", epoch, view, entries, commit, sentAt: ctx.now });
 }
 
-export function sendCommit(ctx: VsrContext): void {
+export function sendCommit(ctx: VsrContext, sleeps = false): void {
   const { state, config } = ctx;
   const { epoch, knownView: view, commit, round } = state;
   const last = ctx.lastSeq;
   for (const to of ctx.others()) {
-    ctx.send(to, { kind: "commit", epoch, view, commit, last, sentAt: ctx.now, round });
+    ctx.send(to, { kind: "commit", epoch, view, commit, last, sentAt: ctx.now, round, sleeps });
   }
   const waiting = commit < last || state.reads.length > 0;
   const everyMs = waiting ? config.retransmitMs : config.renewMs;

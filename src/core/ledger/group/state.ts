@@ -119,6 +119,11 @@ export interface ReplicaState {
   electAt: number;
   heartbeatAt: number;
   noticeAt: number;
+  /** Nothing is sent and nothing timed until somebody wants something. */
+  asleep: boolean;
+  /** When there was work last, and when it was woken. */
+  activeAt: number;
+  wokenAt: number;
   /** A primary that gives up does so by then, whatever is in flight; never unless it was told to. */
   giveUpBy: number;
   /** Of the newest message of the present primary. */
@@ -169,6 +174,9 @@ export function freshState(epoch: number, members: readonly NodeId[]): ReplicaSt
     electAt: NEVER,
     heartbeatAt: NEVER,
     noticeAt: NEVER,
+    asleep: false,
+    activeAt: 0,
+    wokenAt: -1,
     giveUpBy: NEVER,
     echoSentAt: -1,
     echoRound: 0,

@@ -46,6 +46,8 @@ export function takeOverWhenDurable(ctx: VsrContext): void {
   state.peers = new Map();
   state.electAt = Number.POSITIVE_INFINITY;
   state.heartbeatAt = ctx.now;
+  state.activeAt = ctx.now;
+  state.asleep = false;
   state.startSeq = ctx.lastSeq + 1;
   state.flushed = ctx.lastSeq;
   takeStock(ctx);

@@ -70,6 +70,8 @@ export type VsrInput =
   | { readonly kind: "reconfigure"; readonly eventId: string; readonly members: readonly NodeId[] }
   /** The state up to `snapshot.seq` is kept elsewhere; the log below it may go. (VSR-31) */
   | { readonly kind: "compact"; readonly snapshot: GroupSnapshot }
+  /** Somebody here wants something of the group and asks another replica for it. */
+  | { readonly kind: "wake" }
   /** Let another lead; means nothing unless this replica does. */
   | { readonly kind: "giveUp" }
   /** Someone has seen two committed histories of this group: it must not go on here. (LEDG-6) */

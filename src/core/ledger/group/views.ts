@@ -101,6 +101,7 @@ function promise(ctx: VsrContext, view: number, to: NodeId): void {
   const { state } = ctx;
   state.knownView = view;
   state.status = "viewChange";
+  state.asleep = false;
   state.primary = null;
   state.grantedTo = to;
   state.takeOverAt = 0;
@@ -125,7 +126,9 @@ export function onViewChange(ctx: VsrContext, from: NodeId, message: Message<"vi
   const { view, probe: asking } = message;
   if (!mayVote(ctx)) return;
   // The holder of the lease gives it up by asking: a restarted primary need not wait for itself.
-  const bound = ctx.leaseLeft() > 0 && from !== state.primary;
+  // Who was woken by a probe lets the primary wake as well, and hears the next probe.
+  const woken = asking && state.wokenAt === ctx.now;
+  const bound = woken || (ctx.leaseLeft() > 0 && from !== state.primary);
   const free = view > state.knownView && !bound;
   if (asking) {
     answer(ctx, from, view, { probe: true, granted: free });

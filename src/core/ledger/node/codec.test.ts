@@ -30,7 +30,7 @@ const vsr: readonly VsrMessage[] = [
     ...{ kind: "prepareResponse", epoch: 1, status: "wrongSequence", view: 4 },
     ...{ expected: 7, acked: -1, sentAt: -1, round: 3 },
   } as VsrMessage,
-  { kind: "commit", epoch: 1, view: 4, commit: -1, last: 9, sentAt: 0, round: 0 },
+  { kind: "commit", epoch: 1, view: 4, commit: -1, last: 9, sentAt: 0, round: 0, sleeps: true },
   { kind: "viewChange", epoch: 2, view: 5, probe: true },
   {
     ...{ kind: "viewChangeResponse", epoch: 1, view: 5, probe: false, granted: true },

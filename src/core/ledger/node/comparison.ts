@@ -126,9 +126,10 @@ export class Comparison {
   /** A group that we should replicate and do not know: its primary is asked to invite us. */
   #ask(peer: NodeId, group: GroupId): void {
     const message = { kind: "unknownGroup", epoch: 1 } as const;
+    const known = this.#context.groups.get(group);
     if (this.#context.archived.has(group)) this.#groups.onEnded(peer, group);
-    else if (!this.#context.groups.has(group)) {
-      this.#context.send(peer, { kind: "vsr", group, message });
-    }
+    else if (known === undefined) this.#context.send(peer, { kind: "vsr", group, message });
+    // It fell asleep, or came back asleep, before it had heard of the rest.
+    else this.#groups.wake(known);
   }
 }

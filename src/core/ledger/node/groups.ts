@@ -55,7 +55,10 @@ export class Groups {
     const { options, self, now, groups } = this.#context;
     const { config, rules } = options;
     const app = this.#appOf(id);
-    const replicaOptions = { self, config: config.vsr };
+    // A shard, or what others registered, has times of its own to keep; and there are few of them.
+    const { vsr } = config;
+    const sleepy = app.kind === "job" ? vsr : { ...vsr, idleMs: Number.POSITIVE_INFINITY };
+    const replicaOptions = { self, config: sleepy };
     const replica = new Replica(replicaOptions, origin, this.#random.fork(id), rules.vsr);
     const group = newGroup(id, replica, app);
     groups.set(id, group);
@@ -87,6 +90,11 @@ export class Groups {
   step(group: Group, input: VsrInput): void {
     this.#carryOut(group, group.replica.step(input, millis(this.#context.now)));
     this.#afterStep(group);
+  }
+
+  /** Somebody wants something of it that another replica must do. */
+  wake(group: Group): void {
+    if (group.replica.state.asleep) this.step(group, { kind: "wake" });
   }
 
   onMessage(from: NodeId, id: GroupId, message: VsrMessage): void {

@@ -298,8 +298,10 @@ export class LedgerNode {
 
   #giveUp(only: GroupId | null): void {
     for (const [id, group] of this.#context.groups) {
-      const { acting, members } = group.replica.state;
-      if (!acting || members.length === 1 || (only !== null && only !== id)) continue;
+      const { acting, asleep, members } = group.replica.state;
+      // Nobody waits for an asleep group, and who wakes it finds the next primary without a lease.
+      const isIdle = asleep && only === null;
+      if (!acting || isIdle || members.length === 1 || (only !== null && only !== id)) continue;
       this.#givenUp.add(id);
       this.#groups.step(group, { kind: "giveUp" });
     }

@@ -125,3 +125,9 @@ export class Reads {
     });
   }
 }
+
+/** A replica that cannot say how old its state is asks the primary; the answer serves later reads too. */
+export function authoritative<Kind extends PeerRequest>(request: Kind): Kind {
+  const bounded = request.kind === "read" && request.level === "BOUNDED_STALENESS";
+  return bounded ? { ...request, level: "STRONG" } : request;
+}

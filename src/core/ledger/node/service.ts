@@ -21,7 +21,7 @@ import type { CommitWaiter, Group } from "./group.ts";
 import type { GroupEffect, Groups } from "./groups.ts";
 import { KeyCache } from "./key-cache.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
-import { Reads } from "./reads.ts";
+import { authoritative, Reads } from "./reads.ts";
 import type { Reply } from "./reply.ts";
 import { type Routed, Router } from "./router.ts";
 import type { ShardApp } from "./shard-app.ts";
@@ -35,7 +35,6 @@ type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: K
 const ANSWER_PAUSES = 10;
 /** After so many redirects in a row the nodes disagree: wait before asking again. */
 const REDIRECTS_MAX = 4;
-
 /** Impossible messages of one peer are told again after this. */
 const IMPLAUSIBLE_EVERY_MS = 10_000;
 
@@ -150,6 +149,7 @@ export class Service {
       return;
     }
     const target = this.#target(routed, group);
+    if (group !== undefined) this.#groups.wake(group);
     routed.attempts++;
     routed.sentTo = target;
     if (target === null) {
@@ -199,7 +199,10 @@ export class Service {
     const founding = takeOverAt > 0 && founders(request).length > 0;
     if (acting || founding || this.#servesHere(group, request)) {
       this.#serve(group, reply, request, this.#deadline());
-    } else this.answer(reply, { kind: "redirect", primary });
+    } else {
+      this.#groups.wake(group);
+      this.answer(reply, { kind: "redirect", primary });
+    }
   }
 
   /** A group is founded at the first replica that receives the request. (IDEM-22) */
@@ -493,10 +496,4 @@ export class Service {
 /** Who found the group that a request names, should it be new; nobody when it must stand. */
 function founders(request: PeerRequest): readonly NodeId[] {
   return request.kind === "found" || request.kind === "propose" ? request.members : [];
-}
-
-/** A replica that cannot say how old its state is asks the primary; the answer serves later reads too. */
-function authoritative<Kind extends PeerRequest>(request: Kind): Kind {
-  const bounded = request.kind === "read" && request.level === "BOUNDED_STALENESS";
-  return bounded ? { ...request, level: "STRONG" } : request;
 }

@@ -1,0 +1,74 @@
+/**
+ * Sleep: a group that has had nothing to do for a while sends one last heartbeat and then nothing, at no
+ * node, until somebody wants something of it. Most jobs of a ledger are over, or wait for hours.
+ *
+ *     idle ──last heartbeat──► asleep, no timer ──request, or any word of a peer──► awake
+ *
+ * Safety knows nothing of it: an asleep primary's lease runs out like that of a silent one, so its first
+ * read asks a quorum; an asleep replica's promise ends by itself. A primary that died asleep is noticed
+ * at the first request: who is woken listens for it a moment and then stands. (VSR-21)
+ */
+
+import type { VsrContext } from "./context.ts";
+import type { VsrMessage } from "./messages.ts";
+import { rank } from "./normal.ts";
+import { sendCommit } from "./send.ts";
+
+/** Without an answer of some replica a primary stays awake for so many idle times longer. */
+const PATIENCE_TIMES = 4;
+
+/** The last heartbeat, when there is nothing to do; false when it is too early. */
+export function fallAsleep(ctx: VsrContext): boolean {
+  const { state, config } = ctx;
+  const idleMs = ctx.now - state.activeAt;
+  const isQuiet = state.commit === ctx.lastSeq && state.reads.length === 0;
+  const isBusy = !isQuiet || state.giveUpBy < Number.POSITIVE_INFINITY || state.candidacy !== null;
+  if (isBusy || idleMs < config.idleMs || ctx.quorumAcked() < ctx.lastSeq) return false;
+  const all = ctx.others().every((id) => ctx.peer(id).acked >= ctx.lastSeq);
+  if (!all && idleMs < PATIENCE_TIMES * config.idleMs) return false;
+  sendCommit(ctx, true);
+  state.heartbeatAt = Number.POSITIVE_INFINITY;
+  rest(ctx);
+  return true;
+}
+
+/** The primary's last heartbeat: nothing will come for a while, and nothing is missing here. */
+export function restWithPrimary(
+  ctx: VsrContext,
+  { sleeps, commit, last }: Extract<VsrMessage, { kind: "commit" }>,
+): void {
+  const { state } = ctx;
+  if (!sleeps || last !== ctx.lastSeq || commit !== last || state.commit !== last) return;
+  state.electAt = Number.POSITIVE_INFINITY;
+  rest(ctx);
+}
+
+function rest(ctx: VsrContext): void {
+  const { state } = ctx;
+  state.asleep = true;
+  // A restart that finds everything committed goes on sleeping.
+  if (state.marked >= state.commit) return;
+  state.marked = state.commit;
+  state.markedAt = ctx.now;
+  ctx.persist({ kind: "commitMark", seq: state.commit });
+}
+
+/** Somebody wants something of the group. */
+export function wake(ctx: VsrContext): void {
+  const { state, config } = ctx;
+  if (!state.asleep) return;
+  state.asleep = false;
+  state.activeAt = ctx.now;
+  state.wokenAt = ctx.now;
+  if (state.acting) sendCommit(ctx);
+  else if (state.status !== "retired") {
+    state.electAt = ctx.now + 2 * config.retransmitMs + rank(ctx) * config.rankDelayMs;
+  }
+}
+
+/** What an asleep replica takes in without waking: the echoes of the last heartbeat. */
+export function isLullaby(ctx: VsrContext, message: VsrMessage): boolean {
+  if (message.kind === "commit") return message.sleeps;
+  const isAck = message.kind === "prepareResponse" && message.status === "success";
+  return isAck && message.view === ctx.state.knownView;
+}
