@@ -1,15 +1,28 @@
-/** `npm run chaos:ledger`: three processes under faults for some minutes; exits non-zero on a violation. */
+/**
+ * `npm run chaos:ledger`: three processes under faults for some minutes; exits non-zero on a violation.
+ * With `--wipe`, rounds in which a node loses its disk and joins again under its old name.
+ */
 
 import { parseArgs } from "node:util";
 import { CALM_RATE_MIN, runChaos } from "../processes/ledger/chaos.ts";
+import { wipeRound } from "../processes/ledger/wipe.ts";
 
 const { values } = parseArgs({
-  options: { minutes: { type: "string", default: "3" }, seed: { type: "string" } },
+  options: {
+    minutes: { type: "string", default: "3" },
+    seed: { type: "string" },
+    wipe: { type: "boolean", default: false },
+    rounds: { type: "string", default: "10" },
+  },
 });
 const minutes = Number(values.minutes);
 const seed = values.seed === undefined ? Date.now() % 1_000_000 : Number(values.seed);
-if (!(minutes > 0) || !Number.isInteger(seed)) {
-  process.stderr.write("usage: npm run chaos:ledger -- --minutes 3 --seed 42\n");
+const rounds = Number(values.rounds);
+if (!(minutes > 0) || !Number.isInteger(seed) || !(rounds > 0)) {
+  process.stderr.write(
+    "usage: npm run chaos:ledger -- --minutes 3 --seed 42\n" +
+      "       npm run chaos:ledger -- --wipe --rounds 10 --seed 42\n",
+  );
   process.exit(2);
 }
 const started = performance.now();
@@ -17,6 +30,18 @@ const say = (text: string): void => {
   const at = ((performance.now() - started) / 1_000).toFixed(1).padStart(6);
   process.stdout.write(`${at} s  ${text}\n`);
 };
+if (values.wipe) {
+  let [keys, problems] = [0, 0];
+  for (let round = 0; round < rounds; round++) {
+    const result = await wipeRound(seed + round);
+    keys += result.keys;
+    problems += result.problems.length;
+    for (const problem of result.problems) say(`VIOLATION in round ${seed + round}: ${problem}`);
+    if ((round + 1) % 10 === 0) say(`${round + 1} rounds, ${keys} keys, ${problems} violations`);
+  }
+  say(`${rounds} disks lost, ${keys} keys: ${problems} with two jobs or lost; seed ${seed}`);
+  process.exit(problems === 0 ? 0 : 1);
+}
 say(`three processes, ${minutes} minutes, seed ${seed}`);
 const result = await runChaos({ minutes, seed, say });
 const slow = result.calmRates.filter((rate) => rate < CALM_RATE_MIN);
