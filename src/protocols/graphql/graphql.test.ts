@@ -124,6 +124,7 @@ describe("failures", () => {
     const { url } = await serve();
     const response = await client().query(url, USER, { variables: { id: 7 } });
     expect(response).toMatchObject({ ok: false, errorKind: "application", status: 200 });
+    expect(response.sent).toBe(1);
     expect(response.error).toBe("GraphQL error: no user 7");
     expect(response.errors).toEqual([{ message: "no user 7", path: ["user"] }]);
     expect(response.data).toEqual({ user: null });

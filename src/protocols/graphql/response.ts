@@ -77,8 +77,9 @@ function verdict(
   answer: Answer,
 ): Verdict {
   const { status, startedAt, firstByteAt, endedAt, connectMs, tlsMs, bytesIn, bytesOut } = http;
-  const record = { status, startedAt, firstByteAt, endedAt, connectMs, tlsMs, bytesIn, bytesOut };
-  return { ...record, errorKind, error, answer };
+  const { sent, title } = http;
+  const times = { startedAt, firstByteAt, endedAt, connectMs, tlsMs };
+  return { ...times, status, bytesIn, bytesOut, sent, title, errorKind, error, answer };
 }
 
 function answerOf(body: unknown): Answer {
