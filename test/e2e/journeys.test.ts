@@ -1,0 +1,142 @@
+/**
+ * Every journey of examples/journeys runs by the built command line against a server that counts by itself:
+ * what the run says it sent is what arrived, route by route, and nothing else arrived.
+ */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { RunSummary } from "../../src/core/run/results/model.ts";
+import { Scratch, sum } from "./cli.ts";
+import { type JourneyServer, SEATS, startJourneyServer } from "./journey-server.ts";
+
+const folder = fileURLToPath(new URL("../../examples/journeys", import.meta.url));
+
+/** The routes that each step asks for: several where a redirect is followed, or a connection opened. */
+const ROUTES: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  accounts: { "log in": ["POST /token"], profile: ["GET /profile"] },
+  breakpoint: { seat: ["GET /seat"] },
+  certificates: { account: ["GET /account"] },
+  chat: { say: ["GET /chat", "message /chat"] },
+  checkout: {
+    "login page": ["GET /login"],
+    "log in": ["POST /login", "GET /account"],
+    "look at it": ["GET /items/:id"],
+    "add to cart": ["POST /cart"],
+    pay: ["POST /orders"],
+  },
+  graphql: { read: ["POST /graphql"], rate: ["POST /graphql"] },
+  job: {
+    "hand in": ["POST /jobs"],
+    "report is ready": ["GET /jobs/:id"],
+    fetch: ["GET /jobs/:id/result"],
+  },
+  pages: { page: ["GET /items"] },
+  traffic: {
+    list: ["GET /items"],
+    item: ["GET /items/:id"],
+    search: ["GET /search"],
+    cart: ["POST /cart"],
+    order: ["POST /orders"],
+  },
+  upload: { upload: ["POST /files"], download: ["GET /files/:id"] },
+};
+
+/** What must have arrived where the journey fixes it; the rest depends on time. */
+const ARRIVED: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  accounts: { "POST /token": 5, "GET /profile": 30 },
+  certificates: { "GET /account": 24 },
+  chat: { "GET /chat": 4, "message /chat": 40 },
+  checkout: {
+    "GET /login": 40,
+    "POST /login": 40,
+    "GET /account": 40,
+    "GET /items/:id": 40,
+    "POST /cart": 40,
+    "POST /orders": 40,
+  },
+  graphql: { "POST /graphql": 60 },
+  job: { "POST /jobs": 25, "GET /jobs/:id": 75, "GET /jobs/:id/result": 25 },
+  pages: { "GET /items": 100 },
+  upload: { "POST /files": 24, "GET /files/:id": 24 },
+};
+
+let here: Scratch;
+let server: JourneyServer;
+beforeAll(async () => {
+  here = new Scratch();
+  server = await startJourneyServer();
+});
+afterAll(() => {
+  server.close();
+  here.remove();
+});
+
+async function run(
+  name: string,
+): Promise<{ summary: RunSummary; arrived: Record<string, number> }> {
+  const target = name === "certificates" ? server.tlsUrl : server.url;
+  const variables = [`HYPERSCALE_TARGET=${target}`, `CERTIFICATES=${server.certificates}`];
+  const { code, stdout, stderr } = await here.run(
+    ...["run", `${folder}/${name}.ts`, "--cores", "2", "--ui", "ci", "--out", name],
+    ...variables.flatMap((variable) => ["-e", variable]),
+  );
+  expect(code, stdout + stderr).toBe(0);
+  return { summary: here.summary(name), arrived: server.take() };
+}
+
+/** Wire requests by step name, over all workflows, calls beside the iterations included. */
+function sentByStep({ workflows }: RunSummary): Record<string, number> {
+  const sent: Record<string, number> = {};
+  for (const { steps, aside = [] } of workflows)
+    for (const step of [...steps, ...aside])
+      sent[step.name] = (sent[step.name] ?? 0) + (step.sent ?? 0);
+  return sent;
+}
+
+it("has every journey of the folder in this test, and in its README", () => {
+  const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));
+  expect(files).toEqual(Object.keys(ROUTES).map((name) => `${name}.ts`));
+  const readme = readFileSync(`${folder}/README.md`, "utf8");
+  for (const file of files) expect(readme).toContain(`[${file}](${file})`);
+});
+
+it.each(Object.keys(ROUTES))("%s: what was sent is what arrived", async (name) => {
+  const { summary, arrived } = await run(name);
+  const sent = sentByStep(summary);
+  const routes = ROUTES[name] ?? {};
+  expect(Object.keys(sent).sort()).toEqual(Object.keys(routes).sort());
+  // Steps that share a route are compared together.
+  const compared = new Set<string>();
+  for (const paths of Object.values(routes)) {
+    const steps = Object.keys(routes).filter((step) =>
+      routes[step]?.some((r) => paths.includes(r)),
+    );
+    const wire = steps.reduce((all, step) => all + (sent[step] ?? 0), 0);
+    expect(wire, paths.join(" and ")).toBe(paths.reduce((all, r) => all + (arrived[r] ?? 0), 0));
+    for (const path of paths) compared.add(path);
+  }
+  expect([...compared].sort()).toEqual(Object.keys(arrived).sort());
+  expect(summary.totals?.sent).toBe(sum(arrived));
+  if (ARRIVED[name] !== undefined) expect(arrived).toEqual(ARRIVED[name]);
+  expect(summary.thresholds.filter(({ passed }) => !passed)).toEqual([]);
+  if (name === "traffic") sharesOf(summary, arrived);
+  if (name === "breakpoint") boundOf(summary);
+});
+
+/** Weights hold on every core to within one iteration per flow. */
+function sharesOf({ workflows }: RunSummary, arrived: Record<string, number>): void {
+  const completed = workflows.map(({ iterations }) => iterations.completed);
+  for (const [at, share] of [140, 50, 10].entries())
+    expect(Math.abs((completed[at] ?? 0) - share)).toBeLessThanOrEqual(2);
+  expect([arrived["GET /items"], arrived["GET /search"], arrived["POST /orders"]]).toEqual(
+    completed,
+  );
+}
+
+/** The server says no to more than it has seats for: no load above them holds. */
+function boundOf({ workflows: [search] }: RunSummary): void {
+  expect(search?.breakpoint?.held).toBeGreaterThanOrEqual(1);
+  expect(search?.breakpoint?.held).toBeLessThanOrEqual(SEATS);
+  expect(search?.breakpoint?.broke).toBeGreaterThan(search?.breakpoint?.held ?? 0);
+}
