@@ -4,7 +4,9 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { http } from "../protocols/http1/index.ts";
+import { flow } from "../workflow/flow.ts";
 import { counter } from "../workflow/metrics.ts";
+import { mix } from "../workflow/mix.ts";
 import { workflow } from "../workflow/workflow.ts";
 import { InProcessRun } from "./testing/in-process-run.ts";
 
@@ -165,6 +167,15 @@ describe("a run does not pass", () => {
       http.get(`${url}/slow?ms=50`),
     );
     const run = await InProcessRun.whole(flow);
+    expect(failed(run)[0]).toMatch(/^every iteration was done: maxDuration \(300ms\) ended it/);
+  });
+
+  it("when maxDuration cut the iterations of a mix off", async () => {
+    const slow = flow("slow", async ({ step }) => {
+      await step("s", http.get(`${url}/slow?ms=50`));
+    });
+    const load = { vus: 1, iterations: 1_000, maxDuration: "300ms" } as const;
+    const run = await InProcessRun.whole(mix([slow.weight(1)], load));
     expect(failed(run)[0]).toMatch(/^every iteration was done: maxDuration \(300ms\) ended it/);
   });
 });
