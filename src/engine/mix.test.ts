@@ -64,6 +64,11 @@ describe("weights are shares of the iterations begun", () => {
     const options = { vus: 4, iterations: 100 };
     const run = await InProcessRun.whole(mix([browse().weight(3), buy().weight(1)], options));
     expect([begun(run, "browse"), begun(run, "buy")]).toEqual([75, 25]);
+    const shared = "100 iterations shared by 4 virtual users, at most 1h";
+    expect(run.summary().workflows.map(({ load }) => load)).toEqual([
+      `${shared}, 75 % of the iterations`,
+      `${shared}, 25 % of the iterations`,
+    ]);
   });
 
   it("of arrivals that nobody was free for, too", async () => {

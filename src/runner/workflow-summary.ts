@@ -1,6 +1,8 @@
 /** One workflow of the results model, from what its cores told. */
 
+import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { describePlan, isOpen, type LoadPlan, targetRate } from "../core/run/plan/load.ts";
+import { formatCompactPercent } from "../core/run/results/format.ts";
 import type {
   ArrivalSummary,
   BreakpointSummary,
@@ -67,7 +69,7 @@ export function workflowSummary(
     name: data.name,
     status: workflow.status,
     error: workflow.error,
-    load: describePlan(load, warmupMs, startAfterMs),
+    load: describePlan(load, warmupMs, startAfterMs) + shareText(workflow.manifest),
     model: modelOf(load),
     corrected,
     cores: workflow.cores.length,
@@ -83,6 +85,12 @@ export function workflowSummary(
     aside: data.aside.map(summarise),
     ...(detail === "all" ? inAll(workflow, data, secondsAt) : {}),
   };
+}
+
+/** Of a flow of a mix; rates are those of the flow already. */
+function shareText({ load, mix }: WorkflowManifest): string {
+  if (mix === null || load.kind === "rate") return "";
+  return `, ${formatCompactPercent(mix.share)} of the iterations`;
 }
 
 function inAll(
