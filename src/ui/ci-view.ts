@@ -81,10 +81,11 @@ export class CiView implements RunView {
 function introduction(summary: RunSummary): string[] {
   return [
     `hyperscale ${summary.environment.hyperscale}  ${summary.name}`,
-    ...summary.workflows.map(
-      ({ name, load, steps }) =>
-        `  ${name}: ${load}, ${steps.length} ${steps.length === 1 ? "step" : "steps"}`,
-    ),
+    ...summary.workflows.map(({ name, load, steps }) => {
+      // The steps of a flow are known when it takes them.
+      if (steps.length === 0) return `  ${name}: ${load}`;
+      return `  ${name}: ${load}, ${steps.length} ${steps.length === 1 ? "step" : "steps"}`;
+    }),
   ];
 }
 

@@ -116,6 +116,8 @@ describe("the margin of a threshold", () => {
     ["rate > 1k", 900, false, "10 % beyond the limit"],
     ["failed.count == 0", 3, false, ""],
     ["failed.count <= 0", 0, true, ""],
+    ["checks.rate >= 100%", 100, true, ""],
+    ["checks.rate >= 100%", 90, false, "10 % beyond the limit"],
     ["latency.p99 < 200ms", 200, false, "exactly at the limit"],
     ["latency.p99 < 200ms", null, false, "nothing was measured"],
   ])("%s with %s", (expression, actual, passed, text) => {

@@ -159,10 +159,12 @@ const UNIT_SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 };
 /** How far from the limit, as a share of it: "24 % inside", "56 % beyond". Empty when not comparable. */
 export function margin({ expression, actual, passed }: ThresholdOutcome): string {
   if (actual === null) return passed ? "" : "nothing was measured";
-  const match = /(<=|>=|==|!=|<|>)\s*(-?\d+(?:\.\d+)?)(k|M)?/.exec(expression);
+  const match = /(<=|>=|==|!=|<|>)\s*(-?\d+(?:\.\d+)?)(k|M|%)?/.exec(expression);
   if (match === null || match[1] === "==" || match[1] === "!=") return "";
   const limit = Number(match[2]) * (UNIT_SCALE[match[3] ?? ""] ?? 1);
   if (limit === 0 || !Number.isFinite(actual)) return "";
+  // All of them is as far as a share can go.
+  if (passed && match[0].endsWith("100%") && match[1] === ">=") return "";
   const distance = Math.abs(actual - limit) / Math.abs(limit);
   if (distance === 0) return "exactly at the limit";
   return `${formatCompactPercent(distance)} ${passed ? "inside" : "beyond"} the limit`;

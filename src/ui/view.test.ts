@@ -73,6 +73,15 @@ describe("plain lines", () => {
     expect(beats).toBe(Math.floor(29_500 / HEARTBEAT_MS));
   });
 
+  it("count no steps of a flow, whose steps are known when it takes them", () => {
+    const { stdout, view } = ci();
+    view.start(() => {});
+    const live = syntheticRun(0.5);
+    const workflows = live.summary.workflows.map((workflow) => ({ ...workflow, steps: [] }));
+    view.update({ ...live, summary: { ...live.summary, workflows } });
+    expect(stdout.written).toContain("  browse: 64 virtual users for 30s\n");
+  });
+
   it("stop quietly when their reader went away, and the run goes on", () => {
     const { stdout, view } = ci();
     view.start(() => {});
