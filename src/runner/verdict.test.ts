@@ -122,6 +122,18 @@ describe("a run does not pass", () => {
     expect(failed(run)).toEqual(['every step was measured: nothing was measured of "never"']);
   });
 
+  it("when every call of one step was cut off, though others succeeded", async () => {
+    const load = { vus: 2, duration: "200ms", gracefulStop: "50ms" } as const;
+    const flow = workflow("w", load)
+      .step("first", http.get(url))
+      .step("hangs", { after: ["first"] }, http.get(`${url}/slow?ms=30000`));
+    const run = await InProcessRun.whole(flow);
+    expect(run.step("w", "hangs")).toMatchObject({ requests: 0, interrupted: 2 });
+    expect(failed(run)).toEqual([
+      'every step was measured: nothing was measured of "hangs": 2 calls were cut off',
+    ]);
+  });
+
   it("when more than 1 % of the arrivals were missed, unless a threshold allows it", async () => {
     const options = { rate: 100, duration: "500ms", maxVus: 1 } as const;
     const slow = http.get(`${url}/slow?ms=100`);

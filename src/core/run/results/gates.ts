@@ -81,14 +81,16 @@ function successGate({ steps }: WorkflowData, base: Base): ThresholdOutcome[] {
   return [{ ...base, expression, passed: ok > 0, actual: ok, actualText }];
 }
 
-/** Only when it is broken: a step without a call in a workflow that is over. */
+/** Only when it is broken: a step of which no call finished, in a workflow that is over. */
 function measuredGate({ ended, measures, steps }: WorkflowData, base: Base): ThresholdOutcome[] {
-  const silent = steps.filter(({ totals }) => totals.requests + totals.interrupted === 0);
+  const silent = steps.filter(({ totals }) => totals.requests === 0);
   const nothing = measures && steps.length === 0;
   if (!ended || (silent.length === 0 && !nothing)) return [];
+  const cutOff = silent.reduce((sum, { totals }) => sum + totals.interrupted, 0);
   const names = silent.map(({ name }) => `"${name}"`).join(", ");
-  const actualText =
-    silent.length === steps.length ? "nothing was measured" : `nothing was measured of ${names}`;
+  const whose = silent.length === steps.length ? "" : ` of ${names}`;
+  const why = cutOff === 0 ? "" : `: ${formatCount(cutOff)} calls were cut off`;
+  const actualText = `nothing was measured${whose}${why}`;
   const expression = "every step was measured";
   const actual = steps.length - silent.length;
   return [{ ...base, expression, passed: false, actual, actualText }];
