@@ -285,6 +285,7 @@ export class Core {
       execution,
       provided: Object.assign({}, ...ends.map(({ provided }) => provided)),
       notes: ends.flatMap(({ notes }) => notes),
+      counts: ends.flatMap(({ counts }) => counts),
       faults: ends.flatMap(({ faults, part }) => faults.map((fault) => ({ ...fault, part }))),
     });
   }

@@ -2,6 +2,7 @@
 
 import type { LoadPlan, Share } from "../core/run/plan/load.ts";
 import type { CompiledWorkflow } from "./compiled.ts";
+import type { CountedNote } from "./counted-notes.ts";
 import type { LoadDriver } from "./drivers.ts";
 import type { FeedSupply } from "./feeds.ts";
 import type { CoreLag } from "./lag.ts";
@@ -12,6 +13,7 @@ import type { VirtualUser } from "./user.ts";
 export interface ExecutionEnd {
   readonly provided: Readonly<Record<string, unknown>>;
   readonly notes: readonly string[];
+  readonly counts: readonly CountedNote[];
   readonly faults: readonly { readonly gate: string; readonly text: string }[];
 }
 

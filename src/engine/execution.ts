@@ -428,6 +428,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
       this.#host.finished({
         provided: this.#provided(),
         notes: this.findings.notes,
+        counts: this.findings.counted.list,
         faults: this.findings.faults,
       });
     else this.#host.failed(this.#failure);

@@ -6,8 +6,8 @@
 import { errorText } from "../core/base/error-text.ts";
 import { connectionNotes } from "../protocols/protocol.ts";
 import { Complaints } from "./complaints.ts";
+import { type CountedNote, CountedNotes } from "./counted-notes.ts";
 import { Faults } from "./faults.ts";
-import { NameCounts } from "./name-counts.ts";
 import { locationOf } from "./problem.ts";
 
 const NOTES_MAX = 50;
@@ -17,9 +17,7 @@ export class Findings {
   readonly #complaints: Complaints;
   readonly #notes = new Set<string>();
   readonly #faults = new Faults();
-  readonly #unreturned = new NameCounts();
-  readonly #unawaited = new NameCounts();
-  readonly #ends = new NameCounts();
+  readonly #counted = new CountedNotes();
 
   constructor(workflow: string, log: (line: string) => void) {
     this.#workflow = workflow;
@@ -57,17 +55,17 @@ export class Findings {
   /** A function made a call that no step returned. */
   unreturned(verb: string, path: string): void {
     const query = path.indexOf("?");
-    this.#unreturned.add(`${verb} ${query < 0 ? path : path.slice(0, query)}`);
+    this.#count("unreturned", `${verb} ${query < 0 ? path : path.slice(0, query)}`);
   }
 
   /** A body ended while a call of this step was under way. */
   unawaited(step: string): void {
-    this.#unawaited.add(step);
+    this.#count("unawaited", step);
   }
 
   /** An iteration ended because of this step, or for this reason. */
   endedBy(by: string): void {
-    this.#ends.add(by);
+    this.#count("ended", by);
   }
 
   get faults(): { readonly gate: string; readonly text: string }[] {
@@ -75,26 +73,15 @@ export class Findings {
   }
 
   get notes(): string[] {
-    const about = (counts: NameCounts, text: (total: number, names: string) => string): string[] =>
-      counts.total === 0
-        ? []
-        : [`"${this.#workflow}": ${text(counts.total, counts.names.join(", "))}`];
-    return [
-      ...this.#notes,
-      ...connectionNotes(),
-      ...about(
-        this.#unreturned,
-        (total, names) =>
-          `${total} calls were made by userSetup, actions or steps that did not return them, and ` +
-          `are in no figure: ${names}`,
-      ),
-      ...about(
-        this.#unawaited,
-        (total, names) =>
-          `${total} calls were under way when the body of their iteration ended, which waited for ` +
-          `them: ${names}. Write await before step(…)`,
-      ),
-      ...about(this.#ends, (total, names) => `${total} iterations ended early, by: ${names}`),
-    ];
+    return [...this.#notes, ...connectionNotes()];
+  }
+
+  /** Remarks that count; those of other cores are to be added. */
+  get counted(): CountedNotes {
+    return this.#counted;
+  }
+
+  #count(topic: CountedNote["topic"], name: string): void {
+    this.#counted.add({ workflow: this.#workflow, topic, name, count: 1 });
   }
 }

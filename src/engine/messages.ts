@@ -22,6 +22,7 @@ import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
 import type { Share } from "../core/run/plan/load.ts";
 import type { LoadOverrides } from "../workflow/overrides.ts";
+import type { CountedNote } from "./counted-notes.ts";
 
 export type CoreCommand =
   | {
@@ -108,6 +109,8 @@ export type CoreEvent =
       readonly provided: Readonly<Record<string, unknown>>;
       /** Remarks for the reader of the results, for example that a feed ran out. */
       readonly notes: readonly string[];
+      /** Remarks that count: added to those of the other cores. */
+      readonly counts: readonly CountedNote[];
       /** What must not have happened: the rule, how it was broken, and in which flow of a mix. */
       readonly faults: readonly {
         readonly gate: string;

@@ -6,17 +6,16 @@ const OTHER = "(other)";
 export class NameCounts {
   readonly #counts = new Map<string, number>();
 
-  add(name: string): void {
+  add(name: string, times = 1): void {
     const key = this.#counts.has(name) || this.#counts.size < NAMES_MAX ? name : OTHER;
-    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + times);
   }
 
   get total(): number {
     return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** "pay (3)". */
-  get names(): string[] {
-    return [...this.#counts].map(([name, count]) => `${name} (${count})`);
+  get counts(): (readonly [name: string, count: number])[] {
+    return [...this.#counts];
   }
 }

@@ -132,7 +132,7 @@ export class Rehearsal implements RunnerHost, CallObserver {
   }
 
   #result(outcome: Outcome): OnceResult {
-    const { notes } = this.findings;
+    const notes = [...this.findings.notes, ...this.findings.counted.texts];
     const [calls, checks] = [this.#calls, this.#checks];
     return { outcome, endedBy: this.#endedBy, error: this.#error, calls, checks, notes };
   }

@@ -13,6 +13,7 @@ import { type ExecutionOutcome, Job, type JobEffect } from "../core/run/job/job.
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { SharedValues } from "../core/run/job/shared-values.ts";
 import type { Fault } from "../core/run/results/workflow-data.ts";
+import type { CountedNote } from "../engine/counted-notes.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../engine/messages.ts";
 import { LeaseAllocator } from "./lease-allocator.ts";
 
@@ -34,6 +35,7 @@ export interface JobListener {
   ): void;
   workflowSkipped(workflow: string, becauseOf: string | null): void;
   note(text: string): void;
+  countedNote(note: CountedNote): void;
   /** A rule was broken beside what is measured; null for the run. */
   fault(workflow: string | null, fault: Fault): void;
 }
@@ -261,6 +263,7 @@ export class JobRunner {
       case "finished":
         this.#listener.coreFinished(name, core);
         for (const note of event.notes) this.#listener.note(note);
+        for (const note of event.counts) this.#listener.countedNote(note);
         for (const { part, ...fault } of event.faults) this.#listener.fault(part ?? name, fault);
         running.outcomes.set(core, event);
         running.unfinished.delete(core);

@@ -38,6 +38,7 @@ import {
 import type { Fault, WorkflowData } from "../core/run/results/workflow-data.ts";
 import { Histogram } from "../core/run/stats/histogram.ts";
 import { recentOf } from "../core/run/stats/series.ts";
+import { type CountedNote, CountedNotes } from "../engine/counted-notes.ts";
 import type { CoreVitals } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { JobListener } from "./job-runner.ts";
@@ -83,6 +84,7 @@ export class RunAggregate implements JobListener {
   readonly #startedAt = new Date();
   readonly #losses: Loss[] = [];
   readonly #notes = new Set<string>();
+  readonly #counted = new CountedNotes();
   readonly #faults: Fault[] = [];
   readonly #lostCores = new Set<number>();
   readonly #events = new TimelineEvents();
@@ -175,6 +177,10 @@ export class RunAggregate implements JobListener {
 
   note(text: string): void {
     this.#notes.add(text);
+  }
+
+  countedNote(note: CountedNote): void {
+    this.#counted.add(note);
   }
 
   fault(name: string | null, fault: Fault): void {
@@ -340,6 +346,7 @@ export class RunAggregate implements JobListener {
       lost: this.#losses,
       notes: [
         ...this.#notes,
+        ...this.#counted.texts,
         ...scaleNotes(this.#scale),
         ...modelNotes(workflows),
         ...this.#events.dropped,

@@ -10,6 +10,7 @@ import type { LiveRun } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
 import { StepTotals } from "../../core/run/stats/step-stats.ts";
 import { Core } from "../../engine/core.ts";
+import { CountedNotes } from "../../engine/counted-notes.ts";
 import type { CoreCommand, CoreEvent } from "../../engine/messages.ts";
 import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../../workflow/definition.ts";
@@ -43,7 +44,8 @@ let runs = 0;
 export class InProcessRun {
   readonly cores: Core[] = [];
   readonly logs: string[] = [];
-  readonly notes: string[] = [];
+  readonly #notes: string[] = [];
+  readonly #counted = new CountedNotes();
   /** Name, status and error of each workflow, in the order they ended. */
   readonly ended: [string, string, string | null][] = [];
   readonly events: { readonly core: number; readonly event: CoreEvent }[] = [];
@@ -60,6 +62,11 @@ export class InProcessRun {
     this.#done = resolve;
   });
   #loaded: ((event: CoreEvent) => void) | undefined;
+
+  /** What the cores remarked. */
+  get notes(): string[] {
+    return [...this.#notes, ...this.#counted.texts];
+  }
 
   static async start(
     workflows: Written | readonly Written[],
@@ -165,8 +172,12 @@ export class InProcessRun {
         },
         fault: (name, fault) => aggregate.fault(name, fault),
         note: (text) => {
-          this.notes.push(text);
+          this.#notes.push(text);
           aggregate.note(text);
+        },
+        countedNote: (note) => {
+          this.#counted.add(note);
+          aggregate.countedNote(note);
         },
       },
     );
