@@ -339,6 +339,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     this.#admit(scope, "pause");
     const from = millisecondsOf(least as Duration, "pause");
     const to = most === undefined ? from : millisecondsOf(most as Duration, "pause");
+    if (to < from) throw new RangeError("pause: the second time is shorter than the first");
     const ms = to > from ? this.#stream().between(from, to) : from;
     if (scope.phase === null) this.#user.iteration.pause(ms, clock());
     await this.#rest(scope, ms);
@@ -352,10 +353,13 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
   }
 
   chance(probability: number): boolean {
+    if (!(probability >= 0 && probability <= 1))
+      throw new RangeError(`chance: ${probability} is no share from 0 to 1, such as 0.3`);
     return this.#stream().chance(probability);
   }
 
   pick<Item>(items: readonly Item[]): Item {
+    if (items.length === 0) throw new RangeError("pick: the list is empty");
     return this.#stream().pick(items);
   }
 

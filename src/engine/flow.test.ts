@@ -384,6 +384,19 @@ describe("state and data", () => {
     expect(again).toEqual(first);
     expect(other).not.toEqual(first);
   });
+
+  it.each<[string, (context: FlowContext) => unknown]>([
+    ["chance: 30 is no share from 0 to 1", ({ chance }) => chance(30)],
+    ["pick: the list is empty", ({ pick }) => pick([])],
+    ["pause: the second time is shorter", ({ pause }) => pause("30ms", "10ms")],
+  ])("refuses what cannot be drawn: %s", async (message, draw) => {
+    const body = async (context: FlowContext): Promise<void> => {
+      await context.step("x", () => 1);
+      await draw(context);
+    };
+    const run = await InProcessRun.whole(flow("f", { vus: 1, iterations: 1 }, body));
+    expect(run.summary().reasons.join()).toContain(message);
+  });
 });
 
 describe("at the end of the plan", () => {
