@@ -145,6 +145,14 @@ export class RunAggregate implements JobListener {
     this.#endedMs = this.#options.now();
   }
 
+  /** The run ends without waiting for its cores: what they had not reported is in no figure. */
+  givenUp(): void {
+    const running = [...this.#workflows.values()].filter(({ status }) => status === "running");
+    for (const workflow of running) workflow.status = "interrupted";
+    if (running.length > 0)
+      this.note("ended at once: what the cores had not reported yet is in no figure");
+  }
+
   /** A workflow, or the flows of a mix. */
   #named(name: string): WorkflowAggregate[] {
     return [...this.#workflows.values()].filter(

@@ -330,6 +330,7 @@ export class LocalRun {
   /** The first time ends gracefully, the second at once. */
   #interrupt(): void {
     if (this.#interrupted) {
+      this.#aggregate?.givenUp();
       this.#finish();
       return;
     }

@@ -87,6 +87,19 @@ describe("Ctrl-C", () => {
     expect(step).toMatchObject({ requests: 0, interrupted: 5 });
   });
 
+  it("given twice does not wait, and the result says that figures may be missing", async () => {
+    const args = ["--vus", "2", "--duration", "10m", "--graceful-stop", "5m"];
+    const run = here.start(["run", `${demo.url}/slow?ms=200000`, ...args, "--out", "twice"]);
+    await underLoad(1);
+    run.child.kill("SIGINT");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    run.child.kill("SIGINT");
+    expect((await run.done).code).toBe(130);
+    const { notes, workflows } = here.summary("twice");
+    expect(workflows[0]?.status).toBe("interrupted");
+    expect(notes.join()).toContain("had not reported yet");
+  });
+
   it("ends a workflow whose code never yields", async () => {
     here.write(
       "stuck.mjs",
