@@ -4,6 +4,8 @@
  * outermost groups open.
  */
 
+import { PausedTime } from "./paused-time.ts";
+
 /** Where groups can open: the iteration, or a group. */
 export interface Place {
   readonly group: FlowGroup | null;
@@ -19,8 +21,8 @@ export class FlowGroup implements Place {
   readonly parent: Place;
   readonly number: number;
   readonly dueAt: number;
-  /** Declared pauses of the iteration before it began. */
-  readonly pausedBeforeMs: number;
+  /** Pauses made in it; those made beside it are no rest of its own. */
+  readonly paused = new PausedTime();
   failed = false;
   /** Its body was told that the iteration is over. */
   interrupted = false;
@@ -35,13 +37,11 @@ export class FlowGroup implements Place {
   constructor(
     at: { readonly path: string; readonly parent: Place; readonly number: number },
     dueAt: number,
-    pausedBeforeMs: number,
   ) {
     this.path = at.path;
     this.parent = at.parent;
     this.number = at.number;
     this.dueAt = dueAt;
-    this.pausedBeforeMs = pausedBeforeMs;
     at.parent.open.push(this);
     // Before anything that its body may wait for.
     queueMicrotask(() => {
@@ -63,6 +63,12 @@ export class FlowGroup implements Place {
     const { open } = this.parent;
     const at = open.indexOf(this);
     if (at >= 0) open.splice(at, 1);
+  }
+
+  /** Its body rests, and so does that of every group around. */
+  pause(ms: number, now: number): void {
+    for (let group: FlowGroup | null = this; group !== null; group = group.parent.group)
+      group.paused.pause(ms, now);
   }
 
   /** A call began in it, and so in every group around. */

@@ -287,17 +287,15 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     const parent = this.#placeOf(scope.place);
     const path = parent.group === null ? name : `${parent.group.path}/${name}`;
     const { iteration } = this.#user;
-    const now = clock();
     const number = this.#host.recorder.groupNumber(path);
-    return new FlowGroup({ path, parent, number }, iteration.dueOf(now), iteration.pausedMs(now));
+    return new FlowGroup({ path, parent, number }, iteration.dueOf(clock()));
   }
 
   readonly #close = (group: FlowGroup): void => {
     const { iteration } = this.#user;
     const now = clock();
     if (group.interrupted) return;
-    const pausedMs = iteration.pausedMs(now) - group.pausedBeforeMs;
-    iteration.group(group.number, group.failed, group.dueAt, now, pausedMs);
+    iteration.group(group.number, group.failed, group.dueAt, now, group.paused.upTo(now));
   };
 
   poll(
@@ -341,7 +339,11 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     const to = most === undefined ? from : millisecondsOf(most as Duration, "pause");
     if (to < from) throw new RangeError("pause: the second time is shorter than the first");
     const ms = to > from ? this.#stream().between(from, to) : from;
-    if (scope.phase === null) this.#user.iteration.pause(ms, clock());
+    if (scope.phase === null) {
+      const now = clock();
+      this.#user.iteration.pause(ms, now);
+      innermost(scope.place)?.group?.pause(ms, now);
+    }
     await this.#rest(scope, ms);
   }
 

@@ -276,6 +276,24 @@ describe("groups", () => {
     expect(groupOf(unclear, "a").failed).toBe(0);
   });
 
+  it("leave out of their active time only the pauses that they make themselves", async () => {
+    const run = await InProcessRun.whole(
+      flow("f", once, async ({ group }) => {
+        await Promise.all([
+          group("calls", ({ step }) => step("slow", shop.get("/slow?ms=60"))),
+          group("rests", ({ group: inner }) => inner("inside", ({ pause }) => pause(50))),
+        ]);
+      }),
+    );
+    const [calls, rests, inside] = ["calls", "rests", "rests/inside"].map((at) => groupOf(run, at));
+    expect(calls?.active.min).toBe(calls?.duration.min);
+    for (const one of [rests, inside]) {
+      const pausedUs = (one?.duration.min ?? 0) - (one?.active.min ?? 0);
+      expect(pausedUs).toBeGreaterThan(48_000);
+      expect(pausedUs).toBeLessThan(50_010);
+    }
+  });
+
   it("are over when their calls are, also those nobody awaited", async () => {
     const body = async ({ group, step }: FlowContext): Promise<void> => {
       await group("g", async () => {

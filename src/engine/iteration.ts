@@ -9,6 +9,7 @@
 import { errorText } from "../core/base/error-text.ts";
 import type { CallRecord } from "../protocols/protocol.ts";
 import type { Outcome } from "./outcome.ts";
+import { PausedTime } from "./paused-time.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Pauses before the first call that are remembered one by one; those before them only as a sum. */
@@ -27,9 +28,7 @@ export class Iteration {
   /** Declared pauses before that, as pairs of beginning and end that do not overlap. */
   #pauses: number[] | null = null;
   #earlierPausesMs = 0;
-  /** All declared pauses so far, and when the last of them ends. */
-  #pausedMs = 0;
-  #pausedUntil = 0;
+  readonly #paused = new PausedTime();
   #began = false;
 
   constructor(recorder: Recorder, planned: boolean) {
@@ -51,17 +50,13 @@ export class Iteration {
   begin(now: number): void {
     this.beganAt = now;
     this.#began = true;
-    this.#pausedMs = 0;
-    this.#pausedUntil = now;
+    this.#paused.begin(now);
     if (!this.#planned) this.dueAt = now;
   }
 
   /** The user rests for so long because its author wrote so: nobody is late by that. */
   pause(ms: number, now: number): void {
-    if (ms > 0 && now + ms > this.#pausedUntil) {
-      this.#pausedMs += now + ms - Math.max(now, this.#pausedUntil);
-      this.#pausedUntil = now + ms;
-    }
+    this.#paused.pause(ms, now);
     if (!this.#planned || this.#answeredAt < now || !(ms > 0)) return;
     this.#pauses ??= [];
     const pauses = this.#pauses;
@@ -131,12 +126,8 @@ export class Iteration {
       this.#recorder.counts.iterationsInside++;
     if (!this.#recorder.measures(this.dueAt)) return;
     this.#recorder.counts[outcome]++;
-    if (this.#began) this.#recorder.wholeIteration(outcome, this.dueAt, now, this.pausedMs(now));
-  }
-
-  /** Declared pauses since it began, up to now. */
-  pausedMs(now: number): number {
-    return this.#pausedMs - Math.max(0, this.#pausedUntil - now);
+    if (this.#began)
+      this.#recorder.wholeIteration(outcome, this.dueAt, now, this.#paused.upTo(now));
   }
 
   group(index: number, failed: boolean, dueAt: number, endedAt: number, pausedMs: number): void {
