@@ -1,14 +1,17 @@
 /**
  * Every figure of a run held against a model that knows only the server's log, the plan, and what the
  * workflow's own functions did. Counts must be equal. What depends on a moment must lie between the
- * counts a little before and a little after it: both sides share one event loop, and a busy machine
- * delays one against the other.
+ * counts a little before and a little after it: both sides share one event loop, and the log says how
+ * long its turns took.
  */
 
 import type { StepSummary, WorkflowSummary } from "../../src/core/run/results/model.ts";
 import { type Part, WINDOW_MS } from "./grammar.ts";
 import { FAILURES_THRESHOLD, type Ran } from "./run.ts";
 import type { Logged } from "./target.ts";
+
+/** Microseconds are cut off. */
+const ROUNDING_MS = 0.01;
 
 /** Differences in words; none when every figure is right. */
 export function differences(ran: Ran): string[] {
@@ -53,7 +56,7 @@ class Comparison {
     this.#workflow = workflow;
     this.#beganAt = beganAt;
     this.#report = report;
-    this.#edgeMs = 15 + 2 * ran.summary.generator.lagMsP99;
+    this.#edgeMs = ran.target.apartMs();
     this.#measuredFrom = beganAt + part.warmupMs;
     this.#measuredTo = this.#measuredFrom + workflow.elapsedSeconds * 1_000;
     this.#threw = ran.threw.get(part.name) ?? 0;
@@ -105,6 +108,24 @@ class Comparison {
       this.#between(`${step.name} sent`, sent, low, high);
     }
     this.#rate(step, log, last ? this.#threw : 0);
+    this.#series(step, log, last ? this.#threw : 0);
+  }
+
+  /** What had ended by the end of each window. */
+  #series({ name, series }: StepSummary, log: readonly Logged[], threw: number): void {
+    const by = (moment: number): number =>
+      log.filter(({ answeredAt }) => answeredAt > this.#measuredFrom && answeredAt <= moment)
+        .length;
+    const { startedAtSeconds } = this.#workflow;
+    let ended = 0;
+    for (const [at, requests] of series.requests.entries()) {
+      ended += requests;
+      const beginsMs = ((series.atSeconds[at] ?? 0) - startedAtSeconds) * 1_000;
+      const until = Math.min(this.#beganAt + beginsMs + series.windowMs, this.#measuredTo);
+      const early = this.#part.warmupMs === 0 ? 0 : log.length - by(Number.POSITIVE_INFINITY);
+      const [low, high] = [by(until - this.#edgeMs) - early, by(until + this.#edgeMs)];
+      this.#between(`${name} by window ${at}`, ended, low, high + threw + early);
+    }
   }
 
   /** What was answered inside the measured time, over that time; the windows add up to it. */
@@ -178,14 +199,22 @@ class Comparison {
     const log = this.#logOf(step.name);
     const mean = (values: readonly number[]): number =>
       values.reduce((sum, value) => sum + value, 0) / values.length;
+    const { target } = this.#ran;
     const service = mean(log.map(({ answeredAt, receivedAt }) => answeredAt - receivedAt));
-    this.#between("mean service time", step.serviceMs.mean, service - 1, service + this.#edgeMs);
+    // Each call may have been seen as late as the turns of the loop around it were long.
+    const apart = mean(log.map((call) => target.apartMs(call.receivedAt, call.answeredAt)));
+    this.#between("mean service time", step.serviceMs.mean, service - ROUNDING_MS, service + apart);
     const { arrivals } = this.#workflow;
     if (load.kind !== "open" || arrivals === null || !this.#whole) return;
     if (arrivals.missed > 0 || arrivals.started !== step.requests) return;
     const due = mean(log.map((_, j) => this.#beganAt + (j * 1_000) / load.rate + pauseFirstMs));
     const expected = mean(log.map(({ answeredAt }) => answeredAt)) - due;
-    this.#between("mean latency", step.latencyMs.mean, expected - 2, expected + this.#edgeMs);
+    // The first moment that the log knows of is later than that of the plan, never earlier.
+    // Further cores may have begun a turn behind it.
+    const behind =
+      this.#ran.combination.cores === 1 ? 0 : target.apartMs(this.#beganAt, this.#beganAt);
+    const low = expected - behind - ROUNDING_MS;
+    this.#between("mean latency", step.latencyMs.mean, low, expected + apart + this.#edgeMs);
   }
 
   /** The worst stretch by the log; what is neither clearly bad nor clearly good says nothing. */

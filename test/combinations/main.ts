@@ -1,36 +1,56 @@
 /**
- * `npm run combinations`: generated combinations of features, each written as layers of steps and as
- * a flow and run against a server that keeps its own log, every figure compared with a model computed from that log.
+ * `npm run combinations`: generated combinations of features, run against a server that keeps its own
+ * log, every figure compared with a model computed from that log. Each number gives a linear case,
+ * written as layers of steps and as a flow, and a journey that only a flow can write.
  *
  *     npm run combinations -- --count 200 --seed 7
+ *     npm run combinations -- --seed 7 --from 12 --count 1     one of them again
+ *     npm run combinations -- --mutants                        planted defects must be found
+ *     npm run combinations -- --mutants --named pause          one of them
  */
 
 import { parseArgs } from "node:util";
-import { differences } from "./compare.ts";
-import { combination } from "./grammar.ts";
-import { FORMS, runCombination } from "./run.ts";
+import { CASES, type Case, differencesOf } from "./cases.ts";
+import { findMutants } from "./mutants.ts";
 
 const { values } = parseArgs({
   options: {
     count: { type: "string", default: "100" },
+    from: { type: "string", default: "0" },
     seed: { type: "string", default: String(Date.now()) },
+    only: { type: "string" },
+    first: { type: "boolean", default: false },
+    mutants: { type: "boolean", default: false },
+    named: { type: "string", default: "" },
   },
 });
-const count = Number(values.count);
-let different = 0;
-for (let at = 0; at < count; at++) {
-  const chosen = combination(`${values.seed}/${at}`);
-  for (const form of FORMS) {
-    const found = differences(await runCombination(chosen, form));
-    if (found.length === 0) continue;
-    different++;
-    process.stdout.write(
-      `\n${form} ${JSON.stringify(chosen)}\n${found.map((text) => `  ${text}\n`).join("")}`,
-    );
+
+if (values.mutants) process.exitCode = (await findMutants(values.named)) ? 0 : 1;
+else process.exitCode = (await compareAll()) === 0 ? 0 : 1;
+
+async function compareAll(): Promise<number> {
+  const [from, count] = [Number(values.from), Number(values.count)];
+  const cases = CASES.filter((one) => values.only === undefined || values.only === one);
+  const beganAt = performance.now();
+  let different = 0;
+  for (let at = from; at < from + count; at++) {
+    for (const one of cases) if (await differs(one, `${values.seed}/${at}`)) different++;
+    if (different > 0 && values.first) break;
+    if ((at + 1 - from) % 25 === 0)
+      process.stdout.write(`${at + 1 - from} combinations, ${different} differ\n`);
   }
-  if ((at + 1) % 25 === 0) process.stdout.write(`${at + 1} combinations, ${different} differ\n`);
+  const seconds = Math.round((performance.now() - beganAt) / 1_000);
+  process.stdout.write(
+    `${count} combinations as ${cases.join(", ")}, seed ${values.seed}: ${different} differ ` +
+      `(${seconds} s)\n`,
+  );
+  return different;
 }
-process.stdout.write(
-  `${count} combinations in ${FORMS.length} forms, seed ${values.seed}: ${different} differ\n`,
-);
-process.exitCode = different === 0 ? 0 : 1;
+
+async function differs(one: Case, seed: string): Promise<boolean> {
+  const { chosen, found } = await differencesOf(one, seed);
+  if (found.length === 0) return false;
+  const lines = found.map((text) => `  ${text}\n`).join("");
+  process.stdout.write(`\n${one} ${JSON.stringify(chosen)}\n${lines}`);
+  return true;
+}

@@ -8,8 +8,15 @@ import { flow } from "../../src/workflow/flow.ts";
 import type { UserSetupContext } from "../../src/workflow/flow-context.ts";
 import type { WorkflowOptions } from "../../src/workflow/options.ts";
 import { workflow } from "../../src/workflow/workflow.ts";
-import { type Combination, PACING_MS, type Part, SLOW_SETUP_MS, WINDOW_MS } from "./grammar.ts";
-import { Target } from "./target.ts";
+import {
+  type Combination,
+  PACING_MS,
+  type Part,
+  SLOW_SETUP_MS,
+  type Span,
+  WINDOW_MS,
+} from "./grammar.ts";
+import { type Answer, Target } from "./target.ts";
 
 export interface Ran {
   readonly combination: Combination;
@@ -31,7 +38,8 @@ export const FORMS = ["layers", "flow"] as const;
 type Form = (typeof FORMS)[number];
 
 export async function runCombination(combination: Combination, form: Form): Promise<Ran> {
-  const target = new Target(combination.workflows);
+  const parts = new Map(combination.workflows.map((part) => [part.name, part]));
+  const target = new Target(({ step, workflow }, atMs) => answer(parts.get(workflow), step, atMs));
   const url = await target.listen();
   const threw = new Map<string, number>();
   try {
@@ -49,6 +57,19 @@ export async function runCombination(combination: Combination, form: Form): Prom
   } finally {
     target.close();
   }
+}
+
+const ANSWER_MS = 4;
+
+/** Failures and stalls of the grammar, by the server's own clock. */
+function answer(part: Part | undefined, step: string, atMs: number): Answer {
+  const failing = part !== undefined && within(part.failures, atMs) && step !== "setup";
+  const held = part !== undefined && within(part.stall, atMs) ? (part.stall?.toMs ?? 0) - atMs : 0;
+  return { status: failing ? 500 : 200, text: "answered", afterMs: ANSWER_MS + held };
+}
+
+function within(span: Span | null, atMs: number): boolean {
+  return span !== null && atMs >= span.fromMs && atMs < span.toMs;
 }
 
 function options(part: Part): WorkflowOptions {

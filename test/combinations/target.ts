@@ -2,36 +2,58 @@
 
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Part, Span } from "./grammar.ts";
 
 export interface Logged {
   readonly workflow: string;
   readonly step: string;
+  /** What the call says of itself behind its step; empty where it says nothing. */
+  readonly key: string;
   readonly receivedAt: number;
   /** NaN until it was answered. */
   answeredAt: number;
   readonly status: number;
 }
 
-const ANSWER_MS = 4;
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  readonly afterMs: number;
+}
+
+/** How a call is answered, `atMs` after its workflow's first moment. */
+type Schedule = (call: Pick<Logged, "workflow" | "step" | "key">, atMs: number) => Answer;
+
+const TICK_MS = 5;
+/** Around a call: connecting and reading are turns of the loop that the log does not see. */
+const AROUND_MS = 50;
+/** Turns of the loop between what one side did and what the other side saw: connect, accept, read. */
+const TURNS = 3;
+const LEAST_MS = 3;
 
 export class Target {
   readonly log: Logged[] = [];
   /** The first moment at which anything of a workflow happened: its plan began then. */
   readonly began = new Map<string, number>();
-  readonly #parts: ReadonlyMap<string, Part>;
+  readonly #schedule: Schedule;
   readonly #server = createServer((request, response) => this.#heard(request.url ?? "", response));
+  /** Moments at which the loop came round: how long a turn took is how far two sides can be apart. */
+  readonly #ticks: number[] = [];
+  #ticking: NodeJS.Timeout | undefined;
 
-  constructor(parts: readonly Part[]) {
-    this.#parts = new Map(parts.map((part) => [part.name, part]));
+  constructor(schedule: Schedule) {
+    this.#schedule = schedule;
   }
 
   async listen(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    this.#ticks.push(performance.now());
+    this.#ticking = setInterval(() => this.#ticks.push(performance.now()), TICK_MS);
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   close(): void {
+    clearInterval(this.#ticking);
+    this.#ticks.push(performance.now());
     this.#server.closeAllConnections();
     this.#server.close();
   }
@@ -43,24 +65,38 @@ export class Target {
     return now - (this.began.get(workflow) ?? now);
   }
 
-  #heard(path: string, response: ServerResponse): void {
-    const [, workflow = "", step = ""] = path.split("/");
-    const part = this.#parts.get(workflow);
-    const atMs = this.touch(workflow);
-    const failing = part !== undefined && within(part.failures, atMs) && step !== "setup";
-    const status = failing ? 500 : 200;
-    const entry = { workflow, step, receivedAt: performance.now(), answeredAt: Number.NaN, status };
-    this.log.push(entry);
-    const held =
-      part !== undefined && within(part.stall, atMs) ? (part.stall?.toMs ?? 0) - atMs : 0;
-    setTimeout(() => {
-      response.statusCode = status;
-      response.end("answered");
-      entry.answeredAt = performance.now();
-    }, ANSWER_MS + held);
+  /**
+   * How far apart the two sides may have seen what happened in this time: both share one event loop,
+   * and the log says itself how long its turns took then.
+   */
+  apartMs(from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY): number {
+    let longest = 0;
+    for (let at = 1; at < this.#ticks.length; at++) {
+      const [began = 0, ended = 0] = [this.#ticks[at - 1], this.#ticks[at]];
+      if (ended < from - AROUND_MS) continue;
+      if (began > to + AROUND_MS) break;
+      longest = Math.max(longest, ended - began);
+    }
+    return LEAST_MS + TURNS * longest;
   }
-}
 
-function within(span: Span | null, atMs: number): boolean {
-  return span !== null && atMs >= span.fromMs && atMs < span.toMs;
+  /** How long the turn of the loop took in which this moment lies. */
+  turnMs(moment: number): number {
+    const after = this.#ticks.findIndex((tick) => tick >= moment);
+    return (this.#ticks[after] ?? moment) - (this.#ticks[after - 1] ?? moment);
+  }
+
+  #heard(path: string, response: ServerResponse): void {
+    const [, workflow = "", step = "", key = ""] = path.split("/");
+    const { afterMs, status, text } = this.#schedule({ workflow, step, key }, this.touch(workflow));
+    const receivedAt = performance.now();
+    const entry = { workflow, step, key, receivedAt, answeredAt: Number.NaN, status };
+    this.log.push(entry);
+    setTimeout(() => {
+      // Before the answer leaves: whoever hears it hears it later.
+      entry.answeredAt = performance.now();
+      response.statusCode = status;
+      response.end(text);
+    }, afterMs);
+  }
 }

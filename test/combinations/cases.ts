@@ -1,0 +1,24 @@
+/** The ways in which one seed is tried. */
+
+import { differences } from "./compare.ts";
+import { combination } from "./grammar.ts";
+import { journeyDifferences } from "./journey-compare.ts";
+import { journey } from "./journey-grammar.ts";
+import { runJourney } from "./journey-run.ts";
+import { FORMS, runCombination } from "./run.ts";
+
+export const CASES = [...FORMS, "journey"] as const;
+export type Case = (typeof CASES)[number];
+
+/** What was chosen, and every figure that is not as the model says. */
+export async function differencesOf(
+  one: Case,
+  seed: string,
+): Promise<{ readonly chosen: object; readonly found: readonly string[] }> {
+  if (one === "journey") {
+    const chosen = journey(seed);
+    return { chosen, found: journeyDifferences(await runJourney(chosen)) };
+  }
+  const chosen = combination(seed);
+  return { chosen, found: differences(await runCombination(chosen, one)) };
+}

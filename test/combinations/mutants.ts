@@ -1,0 +1,230 @@
+/**
+ * Planted defects: each breaks one rule of counting in a copy of the sources. The comparison must find
+ * every one of them; a mutant that survives is a hole in the model.
+ */
+
+import { spawn } from "node:child_process";
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Case } from "./cases.ts";
+
+interface Edit {
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+interface Mutant {
+  readonly name: string;
+  readonly edits: readonly Edit[];
+  /** The way of trying a seed that can show it. */
+  readonly shownBy: Case;
+  /** What must differ: a difference elsewhere does not count as found. */
+  readonly differs: RegExp;
+}
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const COPIED = ["src", "test/combinations", "package.json", "tsconfig.json"];
+const SEED = "mutants";
+const COUNT_MAX = 80;
+
+const MUTANTS: readonly Mutant[] = [
+  {
+    name: "none: the copy as it is",
+    edits: [],
+    shownBy: "journey",
+    differs: /^never$/,
+  },
+  {
+    name: "intended start shifted by set-up",
+    edits: [
+      {
+        file: "src/engine/execution.ts",
+        from: "    await this.#besideSteps.setUp(user);\n",
+        to:
+          "    const setUpAt = clock();\n    await this.#besideSteps.setUp(user);\n" +
+          "    user.iteration.dueAt += clock() - setUpAt;\n",
+      },
+    ],
+    shownBy: "layers",
+    differs: /mean latency is/,
+  },
+  {
+    name: "window base wrong by 0.5 s",
+    edits: [
+      {
+        file: "src/engine/recorder.ts",
+        from: "Math.max(0, this.#host.measuredMs(now)) / WINDOW_MS",
+        to: "Math.max(0, this.#host.measuredMs(now) + 500) / WINDOW_MS",
+      },
+    ],
+    shownBy: "layers",
+    differs: /by window \d+ is/,
+  },
+  {
+    name: "rate over wrong time",
+    edits: [
+      {
+        file: "src/core/run/results/summarise.ts",
+        from: "ratePerSecond: perSecond(totals.inside.calls, elapsedSeconds)",
+        to: "ratePerSecond: perSecond(totals.inside.calls, elapsedSeconds + 0.1)",
+      },
+    ],
+    shownBy: "layers",
+    differs: /add up to/,
+  },
+  {
+    name: "missed arrivals dropped",
+    edits: [
+      {
+        file: "src/runner/workflow-aggregate.ts",
+        from: "missed: stats.moment.arrivalsWaiting",
+        to: "missed: 0",
+      },
+    ],
+    shownBy: "layers",
+    differs: /arrivals is/,
+  },
+  {
+    name: "warm-up counted",
+    edits: [
+      {
+        file: "src/engine/recorder.ts",
+        from: "    this.#measureFrom = at - MOMENT_SLACK_MS;\n",
+        to: "    this.#measureFrom = at - 1_000;\n",
+      },
+    ],
+    shownBy: "layers",
+    differs: /sent is|arrivals is/,
+  },
+  {
+    name: "pause counted as lateness",
+    edits: [
+      {
+        file: "src/engine/iteration.ts",
+        from: "    pauses.push(from, now + ms);\n",
+        to: "    pauses.push(from, from);\n",
+      },
+    ],
+    shownBy: "journey",
+    differs: /latencies of first calls/,
+  },
+  {
+    name: "floating call lost",
+    edits: [
+      {
+        file: "src/engine/flow-runner.ts",
+        from: "    else {\n      iteration.answered(record.endedAt);\n",
+        to: "    else if (!this.#bodyDone) {\n      iteration.answered(record.endedAt);\n",
+      },
+    ],
+    shownBy: "journey",
+    differs: /sent is|results do not/,
+  },
+  {
+    name: "group closed early",
+    edits: [
+      {
+        file: "src/engine/flow-runner.ts",
+        from: "      if (group.over) this.#close(group);\n",
+        to: "      this.#close(group);\n",
+      },
+      {
+        file: "src/engine/flow-group.ts",
+        from: "      if (group.over) close(group);\n",
+        to: "      if (group.over && failed && group.dueAt < 0) close(group);\n",
+      },
+    ],
+    shownBy: "journey",
+    differs: /durations of group/,
+  },
+  {
+    name: "mix share off by 2 %",
+    edits: [
+      {
+        file: "src/core/run/plan/shares.ts",
+        from: "patternOf(wholeNumbers(weights))",
+        to:
+          "patternOf(wholeNumbers(weights.map((weight, at, all) =>" +
+          " weight + (at === 0 ? 0.0204 * all.reduce((sum, one) => sum + one, 0) : 0))))",
+      },
+    ],
+    shownBy: "journey",
+    differs: /its share is/,
+  },
+  {
+    name: "histogram cell shifted",
+    edits: [
+      {
+        file: "src/core/run/stats/cell-recorder.ts",
+        from: "const cell = cellOf(value);",
+        to: "const cell = cellOf(value) + 1;",
+      },
+    ],
+    shownBy: "journey",
+    differs: /exact values/,
+  },
+];
+
+/** Plants each of these and prints what was found of it; true when all were, and nothing in the control. */
+export async function findMutants(named: string): Promise<boolean> {
+  let all = true;
+  for (const mutant of MUTANTS.filter(({ name }) => name.includes(named))) {
+    const beganAt = performance.now();
+    const lines = await differencesOf(mutant);
+    const found = lines.find((line) => mutant.differs.test(line));
+    const right = mutant.edits.length === 0 ? lines.length === 0 : found !== undefined;
+    all &&= right;
+    const seconds = Math.round((performance.now() - beganAt) / 1_000);
+    const what = found ?? lines[0] ?? "no difference";
+    const verdict = mutant.edits.length === 0 ? "control" : right ? "found" : "NOT FOUND";
+    process.stdout.write(
+      `${verdict.padEnd(10)} ${mutant.name.padEnd(34)} ${String(seconds).padStart(4)} s  ${what}\n`,
+    );
+  }
+  return all;
+}
+
+/** The lines of the first combination that differs from the model, with this defect planted. */
+async function differencesOf(mutant: Mutant): Promise<string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "hyperscale-mutant-"));
+  try {
+    for (const path of COPIED) await cp(join(ROOT, path), join(folder, path), { recursive: true });
+    await symlink(join(ROOT, "node_modules"), join(folder, "node_modules"));
+    for (const edit of mutant.edits) await plant(folder, edit);
+    const count = mutant.edits.length === 0 ? 10 : COUNT_MAX;
+    const output = await run(folder, [
+      ...["--first", "--only", mutant.shownBy],
+      ...["--seed", SEED, "--count", String(count)],
+    ]);
+    return output.split("\n").flatMap((line) => (line.startsWith("  ") ? [line.trim()] : []));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function plant(folder: string, { file, from, to }: Edit): Promise<void> {
+  const path = join(folder, file);
+  const text = await readFile(path, "utf8");
+  if (text.split(from).length !== 2) throw new Error(`${file} has no single place "${from}"`);
+  await writeFile(
+    path,
+    text.replace(from, () => to),
+  );
+}
+
+async function run(folder: string, args: readonly string[]): Promise<string> {
+  const child = spawn(process.execPath, ["--import", "tsx", "test/combinations/main.ts", ...args], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let output = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    output += text;
+  });
+  const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
+  if (!output.includes("combinations as")) throw new Error(`a copy ended with ${code}: ${output}`);
+  return output;
+}
