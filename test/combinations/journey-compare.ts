@@ -119,6 +119,7 @@ class FlowComparison {
     );
     if (unknown !== undefined) this.#report(`the server knows ${unknown.step}, the results do not`);
     this.#required();
+    this.#floating();
     if (this.#journey.warmupMs === 0) {
       this.#outcomes();
       this.#groups();
@@ -217,6 +218,23 @@ class FlowComparison {
       const wrongly = outcome === "ended" && !failed && last !== undefined && this.#endsNever;
       if (wrongly) this.#report("ended by a required call that did not fail");
     }
+  }
+
+  /** Calls that were under way when their body ended are counted in a note of each core. */
+  #floating(): void {
+    const noted = this.#ran.notes.map((note) => {
+      const count = /^"(\w+)": (\d+) calls were under way when the body/.exec(note);
+      return count?.[1] === this.#workflow.name ? Number(count[2]) : 0;
+    });
+    const after = (moment: (call: Trail["calls"][number]) => number): number =>
+      sumOf(
+        this.#trails.map(
+          ({ calls, endedAt }) => calls.filter((call) => moment(call) > endedAt).length,
+        ),
+      );
+    const least = after(({ key }) => this.#byKey.get(key)?.answeredAt ?? 0);
+    const most = after(({ afterAt, key }) => (this.#byKey.has(key) ? afterAt : 0));
+    this.#between("calls that nobody awaited", sumOf(noted), least, most);
   }
 
   /** Its body never ends an iteration by choice. */

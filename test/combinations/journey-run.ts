@@ -57,8 +57,6 @@ export interface JourneyRan {
   readonly notes: readonly string[];
   readonly trails: readonly Trail[];
   readonly startedAt: number;
-  /** When it was stopped by hand. */
-  readonly stoppedAt: number | null;
 }
 
 /** Exact values, in milliseconds, that a workflow of its own says it measured. */
@@ -103,18 +101,12 @@ export async function runJourney(journey: Journey): Promise<JourneyRan> {
     const load = journey.mixed ? mixOf(journey, written) : written;
     const startedAt = performance.now();
     const run = await InProcessRun.start([load, exact].flat(), { cores: journey.cores });
-    let stoppedAt: number | null = null;
-    const stop =
-      journey.stopAfterMs === null
-        ? undefined
-        : setTimeout(() => {
-            stoppedAt = performance.now();
-            run.stop();
-          }, journey.stopAfterMs);
+    const { stopAfterMs } = journey;
+    const stop = stopAfterMs === null ? undefined : setTimeout(() => run.stop(), stopAfterMs);
     await run.done;
     clearTimeout(stop);
     const { notes } = run;
-    return { journey, target, summary: run.summary(), notes, trails, startedAt, stoppedAt };
+    return { journey, target, summary: run.summary(), notes, trails, startedAt };
   } finally {
     target.close();
   }
