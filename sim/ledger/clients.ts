@@ -200,7 +200,14 @@ export class LedgerClients {
     const condition = this.#condition(session, jobId);
     const event = { ...drawEvent(random, jobId, eventId), ...condition };
     const durability = random.pick<Durability>(["LOCAL", "REGIONAL", "GLOBAL"]);
-    this.#carry(session, { kind: "append", event, durability }, done);
+    // Who reads what it has just written, through another node, comes before most replicas know of it.
+    const then = random.chance(0.4) ? () => this.#readBack(session, jobId, done) : done;
+    this.#carry(session, { kind: "append", event, durability }, then);
+  }
+
+  #readBack(session: Session, jobId: JobId, done: () => void): void {
+    const need = session.token.need(jobId);
+    this.#carry(session, { kind: "read", jobId, ...need, staleMs: 0 }, done, 2);
   }
 
   /** Now and then an event depends on what this client knows, or thinks to know. */
