@@ -4,7 +4,11 @@ import { assert } from "../../base/assert.ts";
 import { checkVsrConfig, VSR_DEFAULTS } from "../group/config.ts";
 import { VSR_RULES } from "../group/rules.ts";
 import { ANTI_ENTROPY_DEFAULTS, checkAntiEntropyConfig } from "../job/config.ts";
-import { checkCacheBelowAuthority, IDEMPOTENCY_PROFILES } from "../keys/config.ts";
+import {
+  checkCacheBelowAuthority,
+  IDEMPOTENCY_PROFILES,
+  type IdempotencyConfig,
+} from "../keys/config.ts";
 import { IDEMPOTENCY_RULES } from "../keys/rules.ts";
 import { NODE_RULES } from "./rules.ts";
 import type { LedgerNodeConfig, LedgerRules } from "./types.ts";
@@ -32,7 +36,7 @@ export const LEDGER_RULES: LedgerRules = {
 export const REQUESTS_MAX = 65_536;
 /** Operations that wait for room in one group's window. */
 export const GROUP_QUEUE_MAX = 8_192;
-/** Of both: only cancels and aborts may use the last part, so that load can be stopped when all is full. */
+/** Of both, and of what the disk may be behind: only cancels and aborts may use the last part, so that load can be stopped when all is full. */
 export const RESERVED_FOR_CANCELS = 0.1;
 /** Messages of one batch to one peer. */
 export const BATCH_MESSAGES_MAX = 4_096;
@@ -53,4 +57,18 @@ export function checkLedgerNodeConfig(config: LedgerNodeConfig): void {
   assert(config.routeRetryMs > 0, "a request is not sent again at once");
   assert(config.routeRetryMs < config.requestTimeoutMs, "a request is routed more than once");
   assert(config.retentionMs >= 0, "the retention is a time");
+}
+
+/** Of the shards here: whoever waits is answered when a request's time is over, not later. (IDEM-29) */
+export function shardConfig(config: LedgerNodeConfig): IdempotencyConfig {
+  return answeredWithin(config.idempotency, config.requestTimeoutMs);
+}
+
+/** Of the cache of keys: the same. */
+export function gateConfig(config: LedgerNodeConfig): IdempotencyConfig {
+  return answeredWithin(config.gateCache, config.requestTimeoutMs);
+}
+
+function answeredWithin(config: IdempotencyConfig, timeoutMs: number): IdempotencyConfig {
+  return { ...config, pendingWaitTimeoutMs: Math.min(config.pendingWaitTimeoutMs, timeoutMs) };
 }

@@ -15,6 +15,7 @@ import type { GroupId, VsrMessage } from "../group/messages.ts";
 import { type Origin, Replica } from "../group/replica.ts";
 import type { VsrEffect, VsrInput } from "../group/types.ts";
 import type { JobId } from "../job/job-id.ts";
+import { shardConfig } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
 import { type Group, type GroupApp, newGroup } from "./group.ts";
 import { JobApp } from "./job-app.ts";
@@ -77,7 +78,7 @@ export class Groups {
       return new RegisteredApp(kind, application);
     }
     const index = shardIndex(id);
-    if (index !== null) return new ShardApp(index, config.idempotency, rules.idempotency);
+    if (index !== null) return new ShardApp(index, shardConfig(config), rules.idempotency);
     return new JobApp(id as string as JobId, rules.node);
   }
 

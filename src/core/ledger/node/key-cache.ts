@@ -5,6 +5,7 @@
 
 import { GateCache, type GateCacheStats, type GateEffect } from "../keys/gate-cache.ts";
 import { type IdempotencyKey, parseKey } from "../keys/key.ts";
+import { gateConfig } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
 import type { LedgerAnswer, LedgerRequest } from "./messages.ts";
 import type { Reply } from "./reply.ts";
@@ -22,7 +23,7 @@ export class KeyCache {
     this.#context = context;
     this.#route = route;
     const { config, rules } = context.options;
-    this.#cache = new GateCache(config.gateCache, rules.idempotency);
+    this.#cache = new GateCache(gateConfig(config), rules.idempotency);
   }
 
   get stats(): GateCacheStats {

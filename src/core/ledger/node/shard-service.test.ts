@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../../base/brand.ts";
 import { type IdempotencyKey, shardOf } from "../keys/key.ts";
+import { LEDGER_NODE_DEFAULTS } from "./config.ts";
 import type { LedgerRequest } from "./messages.ts";
 import { TestCluster, WALL } from "./testing/cluster.ts";
 import { shardGroup } from "./topology.ts";
@@ -49,6 +50,27 @@ function outcomeOf(answer: ReturnType<TestCluster["ask"]> | undefined): string {
   if (answer?.kind !== "submitted") return answer?.kind ?? "none";
   return answer.answer.kind === "retry" ? `retry: ${answer.answer.why}` : answer.answer.kind;
 }
+
+describe("a submission while no disk takes anything more", () => {
+  it("is answered when its time is over, through the shard's primary and with a duplicate too", () => {
+    const cluster = new TestCluster(THREE);
+    cluster.run(2_000);
+    const primary = cluster.nodes.findIndex(
+      ({ node }) => node?.groups.get(shardGroup(SHARD))?.replica.state.acting === true,
+    );
+    const [key = ""] = keysOfShard(1);
+    for (const node of cluster.nodes) node.slowDisk = true;
+    const { requestTimeoutMs } = LEDGER_NODE_DEFAULTS;
+    const tokens = [primary, primary, (primary + 1) % 3].map((index) =>
+      cluster.request(index, submit(key)),
+    );
+    cluster.run(requestTimeoutMs - 1_000);
+    expect(tokens.map((token) => cluster.answers.has(token))).toEqual([false, false, false]);
+    cluster.run(1_500);
+    const outcomes = tokens.map((token) => outcomeOf(cluster.answers.get(token)).split(":")[0]);
+    expect(outcomes).toEqual(["retry", "retry", "retry"]);
+  });
+});
 
 describe("a shard whose primary has a wrong wall clock", () => {
   it("forgets no key before its time (IDEM-24)", () => {
