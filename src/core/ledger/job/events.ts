@@ -214,6 +214,11 @@ export function isReplicated(kind: JobEventKind): boolean {
   return kind !== "JobProgressReported";
 }
 
+/** Whether an event asks for load to stop. */
+export function isCancel({ kind }: JobEvent): boolean {
+  return kind === "JobCancellationRequested" || kind === "JobAborted";
+}
+
 /** What is wrong with an event that comes from outside, in words for its sender; null when it may be logged. */
 export function problemOf(event: JobEvent): string | null {
   return problemOfHead(event) ?? problemOfBody(event);

@@ -36,7 +36,10 @@ export const LEDGER_RULES: LedgerRules = {
 export const REQUESTS_MAX = 65_536;
 /** Operations that wait for room in one group's window. */
 export const GROUP_QUEUE_MAX = 8_192;
-/** Of both, and of what the disk may be behind: only cancels and aborts may use the last part, so that load can be stopped when all is full. */
+/**
+ * Of both, and of what the disk may be behind: only cancels and aborts may use the last part, so that load
+ * can be stopped when all is full.
+ */
 export const RESERVED_FOR_CANCELS = 0.1;
 /** Messages of one batch to one peer. */
 export const BATCH_MESSAGES_MAX = 4_096;

@@ -9,7 +9,7 @@ import type { NodeId } from "../../base/ids.ts";
 import { sha256 } from "../../base/sha256.ts";
 import { EVENT_ID_BYTES_MAX, type GroupId, MEMBERS_MAX } from "../group/messages.ts";
 import { decodeEvent, encodeEvent } from "../job/event-codec.ts";
-import { type EventId, type JobCreated, problemOf } from "../job/events.ts";
+import { type EventId, isCancel, type JobCreated, problemOf } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
 import { STORED_ACK } from "../keys/ack.ts";
 import type { Admission, Submission } from "../keys/decide.ts";
@@ -160,10 +160,13 @@ export function founding(created: Uint8Array, members: readonly NodeId[]): Found
 }
 
 /** How full something may be for a request to find room: cancels have a part for themselves. (G-12) */
+export function shareFor(request: PeerRequest): number {
+  const cancels = request.kind === "append" && isCancel(request.event);
+  return cancels ? 1 : 1 - RESERVED_FOR_CANCELS;
+}
+
 export function boundFor(request: PeerRequest, bound: number): number {
-  const kind = request.kind === "append" ? request.event.kind : null;
-  const cancels = kind === "JobCancellationRequested" || kind === "JobAborted";
-  return cancels ? bound : Math.floor(bound * (1 - RESERVED_FOR_CANCELS));
+  return Math.floor(bound * shareFor(request));
 }
 
 /** The answer when the time of a request is over. */

@@ -8,6 +8,8 @@ import { CAPABILITIES, PROTOCOL } from "../../../wire/version.ts";
 import { millis } from "../../base/brand.ts";
 import { address, type NodeId, nodeId } from "../../base/ids.ts";
 import { Random } from "../../base/random.ts";
+import type { EventId, JobEvent } from "../../ledger/job/events.ts";
+import type { JobId } from "../../ledger/job/job-id.ts";
 import { walConfig } from "../../ledger/log/limits.ts";
 import { MemoryFiles } from "../../ledger/log/testing/memory-files.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../../ledger/node/config.ts";
@@ -188,6 +190,7 @@ class Ledger {
   }
 }
 
+const NO_HLC: JobEvent["hlc"] = { wallMs: 0, logical: 0, node: nodeId("client") };
 const submit: LedgerRequest = {
   kind: "submit",
   key: "",
@@ -235,6 +238,27 @@ describe("requests", () => {
       kind: "retry",
       why: expect.stringMatching(/going down/),
     });
+  });
+
+  it("are refused while the disk is behind, cancels last (G-12)", () => {
+    const ledger = new Ledger().open();
+    const created = ledger.ask(0, submit);
+    const jobId = (created?.kind === "committed" ? created.jobId : "") as JobId;
+    const { length } = ledger.answers;
+    ledger.slowDisk = true;
+    const head = { jobId, eventId: "e" as EventId, fenceToken: 0, hlc: NO_HLC };
+    const counts = { dcId: "dc1", completed: 1, failed: 0 };
+    const progress = { ...head, kind: "JobProgressReported", ...counts } as const;
+    const abort = { ...head, kind: "JobAborted", reason: "", requestor: "me" } as const;
+    let token = 2;
+    const append = (event: JobEvent): void => {
+      const request = { kind: "append", event, durability: "NONE" } as const;
+      ledger.take(0, { kind: "request", token: token++, request });
+    };
+    while (token < 60_000 && ledger.answers.length === length) append(progress);
+    expect(ledger.answers[length]).toEqual({ kind: "retry", why: "the disk is behind" });
+    append(abort);
+    expect(ledger.answers.length).toBe(length + 1);
   });
 
   it("under way are answered when the node goes", () => {

@@ -20,9 +20,11 @@ import { millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { FileEffect } from "../../ledger/log/files.ts";
+import { RESERVED_FOR_CANCELS } from "../../ledger/node/config.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage } from "../../ledger/node/messages.ts";
 import { LedgerNode } from "../../ledger/node/node.ts";
 import { snapshotSlices } from "../../ledger/node/recovery.ts";
+import { shareFor } from "../../ledger/node/submission.ts";
 import type { LedgerEffect, LedgerOptions } from "../../ledger/node/types.ts";
 import { LedgerStore } from "../../ledger/store/store.ts";
 import type { StoreEvent, StoreInput, StoreOptions } from "../../ledger/store/types.ts";
@@ -360,7 +362,7 @@ export class LedgerMachine {
   }
 
   #onRequest(token: number, request: LedgerRequest): void {
-    const refusal = this.#refusal();
+    const refusal = this.#refusal(request);
     if (refusal !== null) {
       this.#effects.push({ kind: "answer", token, answer: refusal });
       return;
@@ -380,14 +382,14 @@ export class LedgerMachine {
     this.#effects.push({ kind: "watched", token, items: [{ kind: "refused", why }] });
   }
 
-  #refusal(): LedgerAnswer | null {
+  #refusal(request: LedgerRequest): LedgerAnswer | null {
     if (this.#isStarting) return STARTING;
     if (this.#phase !== "serving") return GOING;
-    return this.#undurable.isTooMuch ? DISK_BEHIND : null;
+    return this.#undurable.exceeds(shareFor(request)) ? DISK_BEHIND : null;
   }
 
   #onMessages(from: NodeId, identity: string, messages: readonly NodeMessage[]): void {
-    if (!this.#takesPart || this.#undurable.isTooMuch) {
+    if (!this.#takesPart || this.#undurable.exceeds(1 - RESERVED_FOR_CANCELS)) {
       this.#counts.shed++;
       return;
     }

@@ -8,26 +8,35 @@ describe("what the disk has not taken", () => {
   it("is too much by its records, until enough are durable", () => {
     const undurable = new Undurable();
     undurable.onAppended(60_000, 1, AT);
-    expect(undurable.isTooMuch).toBe(false);
+    expect(undurable.exceeds(1)).toBe(false);
     undurable.onAppended(1, 1, AT);
-    expect(undurable.isTooMuch).toBe(true);
+    expect(undurable.exceeds(1)).toBe(true);
     undurable.onDurable(1, AT);
-    expect(undurable.isTooMuch).toBe(false);
+    expect(undurable.exceeds(1)).toBe(false);
   });
 
   it("is too much by its bytes, turn by turn", () => {
     const undurable = new Undurable();
     for (let turn = 0; turn < 3_000; turn++) {
       undurable.onAppended(1, 32 * 1_048_576, AT);
-      expect(undurable.isTooMuch).toBe(false);
+      expect(undurable.exceeds(1)).toBe(false);
       undurable.onDurable(turn + 1, AT);
     }
     undurable.onAppended(1, 65 * 1_048_576, AT);
-    expect(undurable.isTooMuch).toBe(true);
+    expect(undurable.exceeds(1)).toBe(true);
     // An old word changes nothing.
     undurable.onDurable(5, AT);
-    expect(undurable.isTooMuch).toBe(true);
+    expect(undurable.exceeds(1)).toBe(true);
     undurable.onDurable(3_001, AT);
-    expect(undurable.isTooMuch).toBe(false);
+    expect(undurable.exceeds(1)).toBe(false);
+  });
+
+  it("leaves the last part of both to those who may use it", () => {
+    const undurable = new Undurable();
+    undurable.onAppended(55_000, 1, AT);
+    expect([undurable.exceeds(0.9), undurable.exceeds(1)]).toEqual([true, false]);
+    undurable.onDurable(55_000, AT);
+    undurable.onAppended(1, 60 * 1_048_576, AT);
+    expect([undurable.exceeds(0.9), undurable.exceeds(1)]).toEqual([true, false]);
   });
 });

@@ -1,6 +1,7 @@
 /**
  * What was handed to the log and is not safe yet. When the disk falls this far behind, clients are told to
- * retry and peers are not heard: memory is bounded, and replication repeats what it needs.
+ * retry and peers are not heard: memory is bounded, and replication repeats what it needs. Cancels are taken
+ * a little longer than all else. (G-12)
  */
 
 import type { Millis } from "../../base/brand.ts";
@@ -34,8 +35,10 @@ export class Undurable {
     return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
   }
 
-  get isTooMuch(): boolean {
-    return this.#count - this.#durable > RECORDS_MAX || this.#bytes > BYTES_MAX;
+  /** More than this share of what may ever be undurable. */
+  exceeds(share: number): boolean {
+    const records = this.#count - this.#durable;
+    return records > RECORDS_MAX * share || this.#bytes > BYTES_MAX * share;
   }
 
   onAppended(records: number, bytes: number, at: Millis): void {
