@@ -205,6 +205,14 @@ export class LedgerClients {
     this.#carry(session, { kind: "append", event, durability }, then);
   }
 
+  /** Nobody confirms anything any more: the load is to stop, says the client to the node it has. */
+  #stop({ index, operations }: Session, jobId: JobId, process: LedgerProcess): void {
+    const eventId = `stop${index}/${operations}` as EventId;
+    const head = { jobId, eventId, fenceToken: 0, hlc: NO_HLC };
+    const event = { ...head, kind: "JobAborted", reason: "sim", requestor: "sim" } as const;
+    this.attempt({ kind: "append", event, durability: "NONE" }, process, () => undefined);
+  }
+
   #readBack(session: Session, jobId: JobId, done: () => void): void {
     const need = session.token.need(jobId);
     this.#carry(session, { kind: "read", jobId, ...need, staleMs: 0 }, done, 2);
@@ -294,6 +302,9 @@ export class LedgerClients {
     };
     const told = request.kind === "read" ? (session.told.get(request.jobId) ?? -1) : -1;
     const onAnswer = (answer: LedgerAnswer | null): void => {
+      if (answer?.kind === "unknown" && request.kind === "append" && random.chance(0.5)) {
+        this.#stop(session, request.event.jobId, process);
+      }
       if (this.#judge(session, answer) === "done") done();
       else again();
     };
@@ -340,6 +351,7 @@ export class LedgerClients {
       if (request.kind === "submit") this.#accepted(request, answer.jobId);
       history.onCommitted(answer);
     } else if (answer.kind === "conflict") history.onConflict(answer);
+    else if (answer.kind === "passedOn") history.onPassedOn(answer, process);
     else if (answer.kind === "submitted" && request.kind === "submit") {
       const { answer: inner } = answer;
       if (inner.kind === "accepted") this.#accepted(request, inner.jobId);

@@ -5,6 +5,7 @@
  *       that was acknowledged is never said to be absent by its own log
  *   A3  an event of an acknowledged job is never told that there is no such job
  *   C1  an event whose condition was told not to hold changes nothing, ever
+ *   G1  a cancel that was passed on is decided in the end, if the node that said so has not restarted
  *   A2  the durability that was told is the one the disks give (DUR-2)
  *   I8  a strong read sees all that was acknowledged before it began, and never goes back
  *   S1  session reads see all that their client did or saw, through any node
@@ -18,13 +19,16 @@ import type { GroupId } from "../../src/core/ledger/group/messages.ts";
 import { atLeast } from "../../src/core/ledger/job/durability.ts";
 import { isTerminal, type JobState } from "../../src/core/ledger/job/job-state.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../src/core/ledger/node/messages.ts";
+import type { LedgerNode } from "../../src/core/ledger/node/node.ts";
 import { Topology } from "../../src/core/ledger/node/topology.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import type { World } from "../kernel/world.ts";
 import { type LedgerCheckers, sameBytes } from "./checkers.ts";
+import type { LedgerProcess } from "./node.ts";
 import type { LedgerPlan } from "./swarm.ts";
 
 type JobAnswer = Extract<LedgerAnswer, { kind: "job" }>;
+type PassedOn = Extract<LedgerAnswer, { kind: "passedOn" }>;
 type Committed = Extract<LedgerAnswer, { kind: "committed" }>;
 type ReadRequest = Extract<LedgerRequest, { kind: "read" }>;
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
@@ -54,6 +58,13 @@ export class LedgerHistory {
   readonly acked = new Map<string, SubmitRequest>();
   /** Events that were told to have changed nothing: job and event. */
   readonly #refused: (readonly [jobId: string, eventId: string])[] = [];
+  /** Cancels that were passed on, by whom, in which life of its process. */
+  readonly #passedOn: {
+    readonly jobId: string;
+    readonly eventId: string;
+    readonly process: LedgerProcess;
+    readonly node: LedgerNode | null;
+  }[] = [];
   /** Job to its key; and key to the job that was founded. */
   readonly #founded = new Map<string, string>();
   counts = { acks: 0, reads: 0, submits: 0, retries: 0 };
@@ -109,6 +120,22 @@ export class LedgerHistory {
   onConflict({ jobId, eventId }: Extract<LedgerAnswer, { kind: "conflict" }>): void {
     this.#checkers.marks.add("job.conditionFailed");
     this.#refused.push([jobId, eventId]);
+  }
+
+  onPassedOn({ jobId, eventId }: PassedOn, process: LedgerProcess): void {
+    this.#checkers.marks.add("job.cancelPassedOn");
+    this.#passedOn.push({ jobId, eventId, process, node: process.node });
+  }
+
+  /** G1: a cancel that was passed on and has come to nothing. A job that has ended needs none. */
+  undecided(): string | null {
+    for (const { jobId, eventId, process, node } of this.#passedOn) {
+      const { outcomes, states } = this.#checkers.truth(jobId as GroupId);
+      const status = states.at(-1)?.status ?? "ABSENT";
+      if (process.node !== node || outcomes.has(eventId) || isTerminal(status)) continue;
+      return `${process.id} has passed on ${eventId} of ${jobId}, which is ${status} without it`;
+    }
+    return null;
   }
 
   /** To be called when a read is invoked; `told`: the highest place its client was told, by any node. */

@@ -17,7 +17,7 @@ await simulate(simCommand("sim:ledger", WHAT, "vsr.adoptLog").parse(), {
   script: "sim:ledger",
   worker: new URL("./worker.ts", import.meta.url),
   mutants: LEDGER_MUTANTS,
-  liveness: new Set(["L1", "L2", "L3", "L4", "L5"]),
+  liveness: new Set(["L1", "L2", "L3", "L4", "L5", "G1"]),
   run: runLedgerSeed,
   complete: (base) => base,
   replayFlags: [],

@@ -148,13 +148,17 @@ class LedgerRun {
     const finale = new Finale(this, world.random.fork("finale"));
     finale.begin();
     const limit = plan.healAt + LEDGER_CALM_MS;
-    while (!finale.isOver() || this.#watchers.missing() !== null) {
+    const open = (): boolean =>
+      this.#watchers.missing() !== null || this.history.undecided() !== null;
+    while (!finale.isOver() || open()) {
       if (this.#until(Math.min(world.now + 500, limit))) return this.#violations.first;
       if (world.now < limit) continue;
       const missing = finale.missing();
       if (missing !== null) this.#violations.report(missing.id, missing.text);
       const untold = this.#watchers.missing();
       if (untold !== null) this.#violations.report("L5", untold);
+      const undecided = this.history.undecided();
+      if (undecided !== null) this.#violations.report("G1", undecided);
       break;
     }
     this.history.finale();

@@ -114,6 +114,10 @@ export function answerJson(answer: LedgerAnswer): JsonAnswer {
     }
     case "unknown":
       return { status: 504, body: { ...retryable(answer.why), ...answer, answer: "unknown" } };
+    case "passedOn": {
+      const { kind: answered, ...rest } = answer;
+      return { status: 202, body: { answer: answered, ...rest } };
+    }
     case "submitted":
       return submittedJson(answer.answer);
     case "job": {

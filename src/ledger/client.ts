@@ -53,7 +53,7 @@ export async function callLedger(target: LedgerTarget, call: LedgerCall): Promis
     const api = apis[attempt % Math.max(1, apis.length)] ?? "";
     const result = await once(target, api, call, policy.attemptTimeoutMs);
     if ("status" in result && result.body["retry"] !== true) {
-      retry.onResult({ kind: result.status === 200 ? "accepted" : "rejected" });
+      retry.onResult({ kind: isAnswered(result.status) ? "accepted" : "rejected" });
       return { ...result, attempts: retry.attempt };
     }
     const why = "status" in result ? String(result.body["error"]) : result.why;
@@ -93,4 +93,9 @@ async function once(
   } finally {
     client.close();
   }
+}
+
+/** Done, or taken and under way: a cancel that no quorum has confirmed yet. (G-18) */
+export function isAnswered(status: number): boolean {
+  return status === 200 || status === 202;
 }

@@ -18,7 +18,7 @@ import type { LedgerTarget } from "./client.ts";
 import { LedgerStream } from "./stream-client.ts";
 
 /** What a follower passes on. */
-export type FollowedItem = Extract<WatchItem, { kind: "event" | "behind" | "archived" }>;
+export type FollowedItem = Extract<WatchItem, { kind: "event" | "behind" | "archived" | "stop" }>;
 
 /** What is followed, from where. */
 export interface Followed {
@@ -125,6 +125,9 @@ export class LedgerFollower {
       case "elsewhere":
         if (job === null) return null;
         return `job ${item.jobId} may be at ${item.nodes.join(", ")}`;
+      case "stop":
+        onItem(item);
+        return null;
       case "archived":
         onItem(item);
         if (job !== null) this.stop();

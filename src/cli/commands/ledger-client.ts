@@ -8,6 +8,7 @@ import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 
 import {
   callLedger,
+  isAnswered,
   type JsonObject,
   LedgerClientError,
   type LedgerReply,
@@ -74,7 +75,9 @@ Examples:
 A key reads client:sequence:nonce, the nonce 16 lower-case hex digits; without --key one is made, so that
 the retries of this command make one job. Durability is never below what the event needs (jobs: global);
 the answer says which level was really reached.
-Exit codes: 0 done, 1 refused or no answer, 2 wrong arguments.
+A cancel or abort that no quorum confirms at once is "passed on, not committed": who watches the job is told to
+stop, and the node that was asked proposes it until it commits.
+Exit codes: 0 done or passed on, 1 refused or no answer, 2 wrong arguments.
 `;
 
 const GET_HELP = `
@@ -383,8 +386,8 @@ async function audit(options: AuditOptions): Promise<void> {
 
 function show({ json }: Common, reply: LedgerReply, view: () => string): void {
   if (json === true) process.stdout.write(`${jsonText(reply.body, 2)}\n`);
-  else if (reply.status === 200) process.stdout.write(`${view()}\n`);
+  else if (isAnswered(reply.status)) process.stdout.write(`${view()}\n`);
   else complain(`hyperscale ledger: ${String(reply.body["error"])}`);
-  if (reply.status === 200) return;
+  if (isAnswered(reply.status)) return;
   process.exitCode = reply.status === 400 ? EXIT_USAGE : EXIT_FAILURE;
 }

@@ -45,6 +45,13 @@ export function showPut(body: JsonObject, id: string): string {
       ["key", id],
     ]);
   }
+  if (body["answer"] === "passedOn") {
+    return pairs([
+      ["job", text(body["jobId"])],
+      ["event", text(body["eventId"])],
+      ["outcome", text(body["why"])],
+    ]);
+  }
   const { jobId, eventId, seq, outcome, reason, level, required, duplicate, view } = body;
   const why = reason === null || reason === undefined ? "" : ` (${text(reason)})`;
   const short = atLeast(level, required) ? "" : `; ${text(required)} was not reached yet`;

@@ -88,7 +88,9 @@ function placeOf(text: string, job: string | undefined): Followed["after"][numbe
 }
 
 function itemJson(item: FollowedItem): Record<string, unknown> {
-  return item.kind === "event" ? { ...item, event: eventJson(item.event) } : item;
+  return item.kind === "event" || item.kind === "stop"
+    ? { ...item, event: eventJson(item.event) }
+    : item;
 }
 
 function textOf(item: FollowedItem): string {
@@ -96,6 +98,8 @@ function textOf(item: FollowedItem): string {
   switch (item.kind) {
     case "archived":
       return `${job}  archived`;
+    case "stop":
+      return clean(`${job}  stop, not committed yet  ${item.event.kind}  ${item.event.eventId}`);
     case "behind":
       return `${job}  behind: events up to place ${item.seq} have left the log`;
     case "event": {

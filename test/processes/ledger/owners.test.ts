@@ -256,3 +256,23 @@ describe("a watcher", () => {
     expect(wrong).toMatchObject({ code: 2 });
   });
 });
+
+describe("a cancel while most nodes are away", () => {
+  it("is passed on at once, and committed when they are back (G-18)", async () => {
+    const jobId = await submit();
+    const [asked, ...others] = cluster.places;
+    const { api = "", name = "" } = asked ?? {};
+    for (const place of others) {
+      cluster.node(place.name).kill("SIGKILL");
+      await cluster.node(place.name).ended;
+    }
+    const put = ["ledger", "put", jobId, "--api", api, "--event", "cancel", "--event-id", "stop"];
+    const { code, out } = await hyperscale(...put);
+    expect([code, out]).toEqual([0, expect.stringContaining("passed on, not committed")]);
+    for (const place of others) cluster.start(place.name);
+    await until(`what ${name} has passed on is committed`, PATIENCE_MS, async () => {
+      const body = await ask("GET", `/v1/jobs/${jobId}?level=strong`);
+      return (body["job"] as JsonObject | undefined)?.["status"] === "CANCELLING";
+    });
+  });
+});

@@ -36,6 +36,7 @@ const ANSWERS: readonly LedgerAnswer["kind"][] = [
   "refused",
   "conflict",
   "state",
+  "passedOn",
 ];
 const FAILURES: readonly ConditionFailure[] = ["SEQ_MOVED", "FENCE_MOVED"];
 const SUBMISSIONS: readonly SubmissionAnswer["kind"][] = [
@@ -62,6 +63,11 @@ export function writeAnswer(out: ByteWriter, answer: LedgerAnswer): void {
     case "unknown":
       out.text(answer.eventId);
       put(out, LEVELS, answer.level);
+      out.text(answer.why);
+      return;
+    case "passedOn":
+      out.text(answer.jobId);
+      out.text(answer.eventId);
       out.text(answer.why);
       return;
     case "submitted":
@@ -131,6 +137,13 @@ export function readAnswer(from: ByteReader): LedgerAnswer {
         kind,
         eventId: from.text(EVENT_ID_BYTES_MAX),
         level: pick(from, LEVELS),
+        why: from.text(TEXT_BYTES_MAX),
+      };
+    case "passedOn":
+      return {
+        kind,
+        jobId: from.text(JOB_ID_BYTES_MAX),
+        eventId: from.text(EVENT_ID_BYTES_MAX),
         why: from.text(TEXT_BYTES_MAX),
       };
     case "submitted":

@@ -96,6 +96,7 @@ const answers: readonly LedgerAnswer[] = [
   { kind: "redirect", primary: nodeId("n2") },
   { kind: "retry", why: "busy" },
   { kind: "refused", code: "CLOCK_SKEW", message: "ahead" },
+  { kind: "passedOn", jobId: JOB, eventId: "e", why: "no quorum" },
   { kind: "state", group, seq: -1, view: 1, bytes: data },
   {
     ...{ kind: "conflict", jobId: JOB, eventId: "e", reason: "FENCE_MOVED", seq: -1, fence: 7 },
@@ -132,6 +133,7 @@ const items: readonly WatchItem[] = [
   { kind: "archived", jobId: JOB },
   { kind: "elsewhere", jobId: JOB, nodes: members },
   { kind: "refused", why: "too many" },
+  { kind: "stop", jobId: JOB, event: event("JobAborted") },
 ];
 
 const batch: readonly NodeMessage[] = [
@@ -144,6 +146,7 @@ const batch: readonly NodeMessage[] = [
   { kind: "archived", state: initialState(JOB) },
   { kind: "introduction" },
   { kind: "acquainted" },
+  { kind: "stop", event: event("JobAborted") },
 ];
 const bytes = encodeBatch(new ByteWriter(), batch);
 

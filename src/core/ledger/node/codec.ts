@@ -7,12 +7,13 @@ import { assertNever } from "../../base/assert.ts";
 import { ByteReader, type ByteWriter } from "../../base/bytes.ts";
 import { readMessage, writeMessage } from "../group/codec.ts";
 import { GROUP_ID_BYTES_MAX, type GroupId } from "../group/messages.ts";
+import { encodeEvent } from "../job/event-codec.ts";
 import { encodeJobState } from "../job/state-codec.ts";
 import { readAnswer, readJobState, writeAnswer } from "./answer-codec.ts";
 import { readComparison, writeComparison } from "./comparison-codec.ts";
 import { BATCH_MESSAGES_MAX } from "./config.ts";
 import type { NodeMessage } from "./messages.ts";
-import { readRequest, writeRequest } from "./request-codec.ts";
+import { readEvent, readRequest, writeRequest } from "./request-codec.ts";
 import { readItem, readWatch, writeItem, writeWatch } from "./watch-codec.ts";
 
 const KINDS: readonly NodeMessage["kind"][] = [
@@ -25,6 +26,7 @@ const KINDS: readonly NodeMessage["kind"][] = [
   "watch",
   "watched",
   "archived",
+  "stop",
 ];
 const END_OF_BATCH = 255;
 
@@ -76,6 +78,9 @@ function writeNodeMessage(out: ByteWriter, message: NodeMessage): void {
     case "compare":
       writeComparison(out, message.message);
       return;
+    case "stop":
+      out.bytes(encodeEvent(message.event));
+      return;
     case "watch":
       out.varint(message.id);
       writeWatch(out, message.request);
@@ -124,6 +129,8 @@ function readNodeMessage(from: ByteReader, place: number): NodeMessage {
       return { kind, id: from.varint(), answer: readAnswer(from) };
     case "compare":
       return { kind, message: readComparison(from) };
+    case "stop":
+      return { kind, event: readEvent(from) };
     case "watch":
       return { kind, id: from.varint(), request: readWatch(from) };
     case "watched":

@@ -8,9 +8,10 @@ import type { Hlc } from "../../base/hlc.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { LogEntry } from "../group/messages.ts";
 import type { ConditionFailure } from "../job/condition.ts";
-import { atLeast, type Durability } from "../job/durability.ts";
+import { atLeast, type Durability, durabilityOfEvent } from "../job/durability.ts";
 import { encodeEvent } from "../job/event-codec.ts";
 import type { JobEvent } from "../job/events.ts";
+import { RECORD_TYPES } from "../log/record-types.ts";
 import type { Outcome } from "./application.ts";
 import { GROUP_QUEUE_MAX } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
@@ -21,6 +22,7 @@ import type { RegisteredApp } from "./registered-app.ts";
 import type { Reply } from "./reply.ts";
 import { boundFor, overdue, refused } from "./submission.ts";
 
+type Appended = Extract<PeerRequest, { kind: "append" }>;
 type Proposed = Extract<PeerRequest, { kind: "propose" }>;
 
 interface Asked {
@@ -92,6 +94,18 @@ export class Commits {
     const hlc = this.#context.hlc.tick(this.#context.wall);
     const { wallMs: wall, logical } = hlc;
     this.#context.propose(group, { eventId, wall, logical, data: encode(hlc) });
+  }
+
+  /** A data-plane event: kept in this node's own log, never replicated. (EVT-3) */
+  keep(reply: Reply, { event, durability }: Appended): void {
+    const { jobId, eventId } = event;
+    const required = durabilityOfEvent(event.kind, durability);
+    const what = { outcome: "kept", reason: null, seq: -1, duplicate: false, view: 0 };
+    const levels = { level: "LOCAL", required } as const;
+    const hlc = this.#context.hlc.tick(this.#context.wall);
+    this.#context.append(RECORD_TYPES.JOB_PROGRESS_REPORTED, encodeEvent({ ...event, hlc }), () =>
+      this.#answer(reply, { kind: "committed", jobId, eventId, ...levels, ...what }),
+    );
   }
 
   wait(waiter: CommitWaiter): void {

@@ -113,6 +113,13 @@ export type LedgerAnswer =
       readonly level: Durability;
       readonly why: string;
     }
+  /** Of a cancel: whoever watches the job was told to stop, and this node proposes it until it commits. (G-18) */
+  | {
+      readonly kind: "passedOn";
+      readonly jobId: string;
+      readonly eventId: string;
+      readonly why: string;
+    }
   | { readonly kind: "submitted"; readonly answer: SubmissionAnswer }
   | {
       readonly kind: "job";
@@ -146,6 +153,8 @@ export type NodeMessage =
   | { readonly kind: "request"; readonly id: number; readonly request: PeerRequest }
   | { readonly kind: "answer"; readonly id: number; readonly answer: LedgerAnswer }
   | { readonly kind: "compare"; readonly message: AntiEntropyMessage }
+  /** A cancel that no quorum has confirmed yet, for those who watch the job. (G-18) */
+  | { readonly kind: "stop"; readonly event: JobEvent }
   /** The job that you still run has long ended; this is how. */
   | { readonly kind: "archived"; readonly state: JobState }
   /** A node that joined tells who it is; its directory stands in its link's greeting. (VSR-30) */

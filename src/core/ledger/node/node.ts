@@ -79,6 +79,7 @@ export class LedgerNode {
         this.#jobs.onApplied(group);
       },
       onRetired: (group) => this.#watches.onGone(group),
+      onStop: (event) => this.#watches.onStop(event),
       readArchived: (jobId, reply) => this.#archiving.read(jobId, reply),
       onArchived: (state) => this.#archiving.onArchived(state),
     });
@@ -281,6 +282,9 @@ export class LedgerNode {
         return;
       case "archived":
         this.#archiving.onArchived(message.state);
+        return;
+      case "stop":
+        this.#watches.onStop(message.event);
         return;
       case "watch":
       case "watched":

@@ -8,6 +8,8 @@ export type Reply =
   | { readonly kind: "peer"; readonly node: NodeId; readonly id: number }
   /** The cache of keys, which answers all who wait for this one. */
   | { readonly kind: "keyCache"; readonly key: string; readonly token: number }
+  /** A cancel that this node keeps until it is decided. */
+  | { readonly kind: "cancel"; readonly key: string }
   /** The shard that has this job founded. */
   | {
       readonly kind: "shard";

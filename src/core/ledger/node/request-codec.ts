@@ -30,7 +30,7 @@ const REQUESTS: readonly PeerRequest["kind"][] = [
 ];
 const NO_EVENT = { kind: "JobCreated" } as JobEvent;
 
-function readEvent(from: ByteReader): JobEvent {
+export function readEvent(from: ByteReader): JobEvent {
   const decoded = decodeEvent(from.bytes(EVENT_BYTES_MAX));
   if (decoded.ok) return decoded.value;
   from.fail(decoded.problem);

@@ -9,6 +9,8 @@ export interface NodeRules {
   readonly conditionsJudged: boolean;
   /** A session's read waits for the place its client has seen. (SESS-1, SESS-3) */
   readonly sessionsWait: boolean;
+  /** A cancel that was passed on is proposed until it is decided. (G-18) */
+  readonly cancelsKept: boolean;
   /** A watcher that has no room is told later what it has not seen, beginning at its own place. */
   readonly watchKeepsPlace: boolean;
   /** An event that comes again is known for a repetition, however long ago it came first. (EVT-2) */
@@ -20,6 +22,7 @@ export const NODE_RULES: NodeRules = {
   joinerWaits: true,
   conditionsJudged: true,
   sessionsWait: true,
+  cancelsKept: true,
   watchKeepsPlace: true,
   oldEventsKnown: true,
 };

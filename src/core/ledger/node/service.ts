@@ -8,12 +8,11 @@ import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { GroupId, LogEntry } from "../group/messages.ts";
 import { durabilityOfEvent } from "../job/durability.ts";
-import { encodeEvent } from "../job/event-codec.ts";
-import { isReplicated } from "../job/events.ts";
+import { isReplicated, type JobEvent } from "../job/events.ts";
 import type { JobState } from "../job/job-state.ts";
 import type { GateCacheStats } from "../keys/gate-cache.ts";
-import { RECORD_TYPES } from "../log/record-types.ts";
 import { candidates, isPromisedHere, isProvenAbsent, mayExist } from "./absence.ts";
+import { Cancels } from "./cancels.ts";
 import { Commits } from "./commits.ts";
 import { REQUESTS_MAX } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
@@ -26,7 +25,7 @@ import type { Reply } from "./reply.ts";
 import { type Routed, Router } from "./router.ts";
 import type { ShardApp } from "./shard-app.ts";
 import { ShardService } from "./shard-service.ts";
-import { boundFor, groupOf, named, overdue, prepare, refused } from "./submission.ts";
+import { boundFor, founders, groupOf, named, overdue, prepare, refused } from "./submission.ts";
 
 type Request<Kind extends PeerRequest["kind"]> = Extract<PeerRequest, { kind: Kind }>;
 type Answer<Kind extends LedgerAnswer["kind"]> = Extract<LedgerAnswer, { kind: Kind }>;
@@ -44,6 +43,8 @@ interface JobListener {
   onApplied(group: Group): void;
   /** This node is no replica of the group any more. */
   onRetired(group: Group): void;
+  /** Somebody wants a job to stop, and it is not committed. */
+  onStop(event: JobEvent): void;
   /** Somebody reads a job that has left memory. */
   readArchived(jobId: string, reply: Reply): void;
   /** A job has left the memory of whoever answered. */
@@ -58,6 +59,7 @@ export class Service {
   readonly #commits: Commits;
   readonly #shards: ShardService;
   readonly #keyCache: KeyCache;
+  readonly #cancels: Cancels;
   readonly #reads: Reads;
   /** Peers whose impossible messages were told lately; as many as there are nodes. */
   readonly #quietUntil = new Map<NodeId, number>();
@@ -74,6 +76,7 @@ export class Service {
       this.#route(reply, request, this.#deadline());
     this.#shards = new ShardService(context, { answer, route });
     this.#keyCache = new KeyCache(context, route);
+    this.#cancels = new Cancels(context, { route, stop: (event) => listener.onStop(event) });
   }
 
   get waiting(): number {
@@ -94,6 +97,7 @@ export class Service {
       this.#router.nextDeadline(),
       this.#reads.nextDeadline(),
       this.#keyCache.nextDeadline(),
+      this.#cancels.nextDeadline(),
     ];
     const at = Math.min(...parts.map((deadline) => deadline ?? Number.POSITIVE_INFINITY));
     return at === Number.POSITIVE_INFINITY ? null : at;
@@ -105,27 +109,17 @@ export class Service {
 
   onRequest(token: number, request: LedgerRequest): void {
     const reply = { kind: "client", token } as const;
-    if (this.waiting + this.forwarded >= boundFor(request, REQUESTS_MAX)) {
+    const held = this.waiting + this.forwarded + this.#cancels.waiting;
+    if (held >= boundFor(request, REQUESTS_MAX)) {
       this.answer(reply, { kind: "retry", why: "this node has too many requests waiting" });
       return;
     }
     const ready = prepare(request, this.#context);
     if (ready.kind === "refused") this.answer(reply, ready);
     else if (ready.kind === "submit") this.#keyCache.submit(token, ready);
-    else if (ready.kind === "append" && !isReplicated(ready.event.kind)) this.#keep(reply, ready);
-    else this.#route(reply, ready, this.#deadline());
-  }
-
-  /** A data-plane event: kept in this node's own log, never replicated. (EVT-3) */
-  #keep(reply: Reply, { event, durability }: Request<"append">): void {
-    const { jobId, eventId } = event;
-    const required = durabilityOfEvent(event.kind, durability);
-    const what = { outcome: "kept", reason: null, seq: -1, duplicate: false, view: 0 };
-    const levels = { level: "LOCAL", required } as const;
-    const hlc = this.#context.hlc.tick(this.#context.wall);
-    this.#context.append(RECORD_TYPES.JOB_PROGRESS_REPORTED, encodeEvent({ ...event, hlc }), () =>
-      this.answer(reply, { kind: "committed", jobId, eventId, ...levels, ...what }),
-    );
+    else if (ready.kind === "append" && !isReplicated(ready.event.kind)) {
+      this.#commits.keep(reply, ready);
+    } else if (!this.#cancels.take(token, ready)) this.#route(reply, ready, this.#deadline());
   }
 
   #route(reply: Reply, request: PeerRequest, deadline: number): void {
@@ -413,6 +407,7 @@ export class Service {
     const { now } = this.#context;
     this.#commits.onTick(now);
     this.#keyCache.onTick();
+    this.#cancels.onTick(now);
     this.#reads.onTick(now);
     for (const routed of this.#router.takeDue(now)) {
       if (now < routed.deadline) {
@@ -487,13 +482,11 @@ export class Service {
       case "keyCache":
         this.#keyCache.onAnswer(reply, answer);
         return;
+      case "cancel":
+        this.#cancels.onAnswer(reply, answer);
+        return;
       case "shard":
         if (answer.kind === "founded") this.#shards.onFounded(reply);
     }
   }
-}
-
-/** Who found the group that a request names, should it be new; nobody when it must stand. */
-function founders(request: PeerRequest): readonly NodeId[] {
-  return request.kind === "found" || request.kind === "propose" ? request.members : [];
 }

@@ -49,6 +49,11 @@ export function groupOf(request: PeerRequest): GroupId {
   }
 }
 
+/** Who found the group that a request names, should it be new; nobody when it must stand. */
+export function founders(request: PeerRequest): readonly NodeId[] {
+  return request.kind === "found" || request.kind === "propose" ? request.members : [];
+}
+
 /** A client's request, ready to be sent to a group; or why it cannot be. */
 export function prepare(request: LedgerRequest, context: LedgerContext): PeerRequest | Refused {
   switch (request.kind) {

@@ -6,6 +6,7 @@ import { NODE_ID_BYTES_MAX, type NodeId } from "../../base/ids.ts";
 import { decodeEvent, encodeEvent } from "../job/event-codec.ts";
 import type { JobId } from "../job/job-id.ts";
 import { EVENT_BYTES_MAX, JOB_ID_BYTES_MAX } from "../job/limits.ts";
+import { readEvent } from "./request-codec.ts";
 import { WATCH_PLACES_MAX, type WatchItem, type WatchPlace, type WatchRequest } from "./watch.ts";
 
 const TEXT_BYTES_MAX = 1_024;
@@ -18,6 +19,7 @@ const ITEMS: readonly WatchItem["kind"][] = [
   "archived",
   "elsewhere",
   "refused",
+  "stop",
 ];
 
 export function writeWatch(out: ByteWriter, request: WatchRequest | null): void {
@@ -75,6 +77,9 @@ export function writeItem(out: ByteWriter, item: WatchItem): void {
     case "archived":
       out.text(item.jobId);
       return;
+    case "stop":
+      out.bytes(encodeEvent(item.event));
+      return;
     case "elsewhere":
       out.text(item.jobId);
       out.varint(item.nodes.length);
@@ -103,6 +108,10 @@ export function readItem(from: ByteReader): WatchItem {
       return { kind, jobId: jobId(), nodes: readNodes(from) };
     case "refused":
       return { kind, why: from.text(TEXT_BYTES_MAX) };
+    case "stop": {
+      const event = readEvent(from);
+      return { kind, jobId: event.jobId, event };
+    }
     default:
       from.fail("an unknown value of a fixed list");
       return { kind: "refused", why: "" };

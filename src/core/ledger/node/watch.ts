@@ -45,6 +45,11 @@ export type WatchItem =
   | { readonly kind: "behind"; readonly jobId: JobId; readonly seq: number }
   /** The job is told of from here on, as was asked; it counts as seen up to `seq`. */
   | { readonly kind: "from"; readonly jobId: JobId; readonly seq: number }
+  /**
+   * Somebody wants the job to stop, and no quorum has confirmed it yet: whoever makes load for it stops now.
+   * The event follows when it is committed. Told at most once by each node, and not to who has no room.
+   */
+  | { readonly kind: "stop"; readonly jobId: JobId; readonly event: JobEvent }
   /** The job has left memory for the archive: nothing follows. */
   | { readonly kind: "archived"; readonly jobId: JobId }
   /** This node does not replicate the job, or does not any more; these may. */

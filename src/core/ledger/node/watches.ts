@@ -9,7 +9,7 @@
 
 import type { GroupId, LogEntry } from "../group/messages.ts";
 import { decodeEvent } from "../job/event-codec.ts";
-import type { EventId } from "../job/events.ts";
+import { type EventId, isCancel, type JobEvent } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
 import { findInTrail } from "../job/trail.ts";
 import { candidates } from "./absence.ts";
@@ -113,6 +113,19 @@ export class Watches {
       if (watcher.scope.kind === "jobs" && group.id.startsWith(watcher.scope.prefix)) {
         this.#open(watcher, group);
       }
+    }
+  }
+
+  /** A cancel that is not committed: for those who can hear it at once, since nothing is queued. (G-18) */
+  onStop(event: JobEvent): void {
+    if (!isCancel(event)) return;
+    const { jobId } = event;
+    for (const watcher of this.#watchers.values()) {
+      const { scope, token } = watcher;
+      const ours = scope.kind === "job" ? scope.jobId === jobId : jobId.startsWith(scope.prefix);
+      if (!ours || watcher.room <= 0) continue;
+      watcher.room--;
+      this.#emit(token, [{ kind: "stop", jobId, event }]);
     }
   }
 
