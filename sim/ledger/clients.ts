@@ -21,6 +21,7 @@ import {
 import { shardGroup } from "../../src/core/ledger/node/topology.ts";
 import type { World } from "../kernel/world.ts";
 import type { LedgerCheckers } from "./checkers.ts";
+import { DCS, drawEvent, NO_HLC } from "./events.ts";
 import type { LedgerHistory, ReadFloor } from "./history.ts";
 import type { LedgerProcess } from "./node.ts";
 import type { LedgerPlan } from "./swarm.ts";
@@ -28,8 +29,6 @@ import { TALLIES, type Tallies } from "./tallies.ts";
 
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
 type Verdict = "done" | "again";
-
-type EventHead = Pick<JobEvent, "jobId" | "eventId" | "fenceToken" | "hlc">;
 
 interface KnownKey {
   readonly request: SubmitRequest;
@@ -51,8 +50,9 @@ interface Session {
 
 const ATTEMPTS_MAX = 4;
 const ATTEMPT_MS = 7_000;
-const NO_HLC = { wallMs: 0, logical: 0, node: "client" } as JobEvent["hlc"];
-const DCS = ["dc1", "dc2"];
+/** In some seeds only every other node takes jobs for it. */
+const NEW_DC = "dc3";
+const ASK_AGAIN_MS_MAX = 8_000;
 const BURST_PAUSE_MS = 1_000;
 const BURST_IN_FLIGHT = 40;
 
@@ -176,7 +176,8 @@ export class LedgerClients {
       key = `sim:${this.#keyCount++}:${nonce}`;
     } while (!inShards(key, shard === null ? plan.shards : [shard]));
     const spec = specOf(key, random.below(1_000));
-    const request: SubmitRequest = { kind: "submit", key, spec, assignedDcs: DCS };
+    const assignedDcs = shard === null && random.chance(0.2) ? [...DCS, NEW_DC] : DCS;
+    const request: SubmitRequest = { kind: "submit", key, spec, assignedDcs };
     this.#keys.push({ request, until: world.now + plan.keyWindowMs });
     return request;
   }
@@ -356,7 +357,10 @@ export class LedgerClients {
       const { answer: inner } = answer;
       if (inner.kind === "accepted") this.#accepted(request, inner.jobId);
       else this.#around.checkers.marks.add(`submit.${inner.kind}`);
-      if (inner.kind === "rejected") history.onRejected(request);
+      if (inner.kind === "rejected") {
+        history.onRejected(request);
+        this.#askAgain(request);
+      }
     } else if (answer.kind === "refused" && answer.code === "EVENT_REPEATED") {
       this.#around.checkers.marks.add("job.eventLong");
     } else if (request.kind === "append" && answer.kind === "notFound") {
@@ -373,6 +377,19 @@ export class LedgerClients {
       } else if (answer.kind === "notFound") history.onNotFound(request, floor);
     }
     world.note(`${process.id} answers ${describe(request)}: ${textOf(answer)}`);
+  }
+
+  /** While the key is remembered: whoever decides by then may know more datacenters. */
+  #askAgain(request: SubmitRequest): void {
+    const { world, processes } = this.#around;
+    const { random, index } = this.#sessions[0] ?? {};
+    const known = this.#keys.find((one) => one.request.key === request.key);
+    if (random === undefined || index === undefined || known === undefined) return;
+    const at = world.now + random.float() * ASK_AGAIN_MS_MAX;
+    if (at > known.until) return;
+    world.schedule(at, "step", index, () => {
+      if (!this.#stopped) this.attempt(request, random.pick(processes), () => undefined);
+    });
   }
 
   #accepted(request: SubmitRequest, jobId: string): void {
@@ -405,51 +422,6 @@ function inShards(key: string, shards: readonly number[]): boolean {
 /** The key stands in the spec, so that a job's key is known from its log. */
 function specOf(key: string, payload: number): Uint8Array {
   return encodeUtf8(`${key}|${payload}`);
-}
-
-function drawEvent(random: Random, jobId: JobId, eventId: string): JobEvent {
-  const head = { jobId, eventId: eventId as EventId, fenceToken: 0, hlc: NO_HLC };
-  const dcId = random.pick(DCS);
-  if (random.chance(0.3)) return drawRunEvent(random, head, dcId);
-  const draw = random.float();
-  if (draw < 0.7) return { ...head, kind: "JobAccepted", dcId, workerCount: random.below(100) };
-  if (draw < 0.8) {
-    return { ...head, kind: "JobCancellationAcked", dcId, workflowsCancelled: random.below(9) };
-  }
-  if (draw < 0.9) {
-    return { ...head, kind: "JobCancellationRequested", reason: "sim", requestor: "sim" };
-  }
-  if (draw < 0.94) {
-    return {
-      ...head,
-      kind: "JobCompleted",
-      finalStatus: "ok",
-      aggregateMetrics: new Uint8Array(3),
-    };
-  }
-  if (draw < 0.97) return { ...head, kind: "JobFailed", error: "sim", failedDc: dcId };
-  return { ...head, kind: "JobTimedOut", timeoutType: "sim", lastProgressHlc: null };
-}
-
-const DIGEST = new Uint8Array(32).fill(1);
-
-function drawRunEvent(random: Random, head: EventHead, dcId: string): JobEvent {
-  const requestor = "sim";
-  const shares = [{ dcId, cores: 1 }];
-  const workflow = random.pick(["buy", "browse"]);
-  const counts = { bytes: 3, completed: random.below(100), failed: 0 };
-  return random.pick<JobEvent>([
-    { ...head, kind: "JobQueued", reason: "sim" },
-    { ...head, kind: "JobDispatched", dcId, cores: 1, attempt: 1, digest: DIGEST },
-    { ...head, kind: "JobSetUpValue", workflow, value: DIGEST },
-    { ...head, kind: "JobStarted", startAtMs: 1, planDigest: DIGEST, shares },
-    { ...head, kind: "JobStarted", startAtMs: 2, planDigest: DIGEST, shares },
-    { ...head, kind: "JobPaused", requestor },
-    { ...head, kind: "JobResumed", requestor },
-    { ...head, kind: "JobScaled", permille: random.below(2_000), requestor },
-    { ...head, kind: "JobDcResult", dcId, finalStatus: "ok", digest: DIGEST, ...counts },
-    { ...head, kind: "JobAborted", reason: "sim", requestor },
-  ]);
 }
 
 function describe(request: LedgerRequest): string {

@@ -13,6 +13,7 @@
  *   S3  no read shows a state that no prefix of the log gives
  *   K1  one job per key          K2  all acks of a key name it          K3  an acked job exists in the end
  *   K4  a sound submission is never refused for good (IDEM-8, IDEM-13)
+ *   K5  a key is accepted or rejected, and stays what it is, whoever decides next (IDEM-23)
  */
 
 import type { GroupId } from "../../src/core/ledger/group/messages.ts";
@@ -54,6 +55,9 @@ export class LedgerHistory {
   readonly #jobs = new Map<string, JobHistory>();
   /** Key to the job it was acked as. */
   readonly #keys = new Map<string, string>();
+  /** Keys that were rejected. */
+  readonly #rejected = new Set<string>();
+  readonly #datacenters: readonly string[];
   /** Jobs that were acked, with what was asked for. */
   readonly acked = new Map<string, SubmitRequest>();
   /** Events that were told to have changed nothing: job and event. */
@@ -73,7 +77,8 @@ export class LedgerHistory {
     this.#world = world;
     this.#checkers = checkers;
     this.#violations = violations;
-    const { replicas, fewGates } = plan.config;
+    const { replicas, fewGates, datacenters } = plan.config;
+    this.#datacenters = datacenters;
     this.#topology = new Topology(plan.sites, { replicas, fewGates });
   }
 
@@ -212,11 +217,22 @@ export class LedgerHistory {
       return `${request.key} was acked as ${known} and as ${jobId}`;
     });
     this.#keys.set(request.key, jobId);
+    this.#checkDecided(request.key);
   }
 
-  /** K4: nothing here deserves a refusal that is remembered. */
-  onRejected(request: SubmitRequest): void {
-    this.#violations.report("K4", `${request.key} is sound and was rejected for good`);
+  /** K4: only a datacenter that somebody does not know deserves a refusal that is remembered. */
+  onRejected({ key, assignedDcs }: SubmitRequest): void {
+    this.#checkers.marks.add("submit.rejected");
+    const sound = assignedDcs.every((dc) => this.#datacenters.includes(dc));
+    const deserved = !sound && this.#datacenters.length > 0;
+    this.#violations.check(deserved, "K4", () => `${key} is sound and was rejected for good`);
+    this.#rejected.add(key);
+    this.#checkDecided(key);
+  }
+
+  #checkDecided(key: string): void {
+    const both = this.#keys.has(key) && this.#rejected.has(key);
+    this.#violations.check(!both, "K5", () => `${key} was accepted and rejected`);
   }
 
   /** The job's log has its first entry: whose key is it? `spec` begins with the key. */

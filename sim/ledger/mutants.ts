@@ -71,7 +71,8 @@ export const ELSEWHERE: Readonly<Record<string, string>> = {
   "wal.unknownTypeRefused": "nobody here writes such records: src/core/ledger/log/recovery.test.ts",
   "idempotency.transientNeverStored":
     "admission never defers here: src/core/ledger/keys/shard-waiters.test.ts",
-  "idempotency.terminalImmutable": "nothing is rejected here: src/core/ledger/keys/shard.test.ts",
+  "idempotency.terminalImmutable":
+    "no two primaries differ about one key in flight: src/core/ledger/keys/shard.test.ts",
 };
 
 /** Names such as `vsr.adoptLog` or `variant.A`. */

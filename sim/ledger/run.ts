@@ -123,8 +123,11 @@ class LedgerRun {
     const { sites, foundingSites, shards, config, wal, checkpointEveryMs, sliceGroupsMax, queue } =
       plan;
     const id = sites[index]?.node as NodeId;
+    // Every other node has the next list of datacenters already, or still: any one.
+    const datacenters = index % 2 === 0 ? config.datacenters : [];
     const spec = {
-      ...{ index, id, sites, foundingSites, shards, config, wal, walRules, storeRules },
+      ...{ index, id, sites, foundingSites, shards, wal, walRules, storeRules },
+      config: { ...config, datacenters },
       ...{ checkpointEveryMs, sliceGroupsMax },
       ...{ rules: { vsr, idempotency, node }, checkpointsKept: 2 },
       ...{ linkRules: link, processRules: process, queue },

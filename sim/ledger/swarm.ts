@@ -18,6 +18,7 @@ import { QUEUE_LIMITS, type QueueLimits } from "../../src/core/tiers/link/limits
 import { CALM_LINKS, type LinkFaults } from "../kernel/network.ts";
 import type { StreamFaults } from "../kernel/streams.ts";
 import type { DiskSpace, LedgerDiskFaults } from "./disk.ts";
+import { DCS } from "./events.ts";
 
 export type LedgerFault =
   | {
@@ -210,6 +211,7 @@ function drawConfig(
     ...LEDGER_NODE_DEFAULTS,
     ...{ vsr, replicas, idempotency },
     gateCache: { ...gate, committedTtlMs: gateTtlMs, rejectedTtlMs: Math.min(gateTtlMs, 60_000) },
+    datacenters: random.fork("datacenters").chance(0.5) ? DCS : [],
     compactEntries: vsr.tailEntries + random.pick([4, 20, 400]),
     retentionMs: random.chance(0.3)
       ? random.pick([5_000, 60_000])

@@ -11,6 +11,7 @@ import { errorText } from "../core/base/error-text.ts";
 import { type Address, type NodeId, nodeId } from "../core/base/ids.ts";
 import { MEMBERS_MAX } from "../core/ledger/group/messages.ts";
 import { GATE_ID_CHARACTERS_MAX, REGION_CODE_CHARACTERS_MAX } from "../core/ledger/job/job-id.ts";
+import { JOB_DCS_MAX } from "../core/ledger/job/limits.ts";
 import type { Site } from "../core/ledger/job/placement.ts";
 import {
   checkIdempotencyProfile,
@@ -88,6 +89,8 @@ const schema = z.strictObject({
     .default(LEDGER_NODE_DEFAULTS.replicas),
   /** With fewer than three nodes: groups of one, or no jobs at all. */
   fewNodes: z.enum(["single", "refuse"]).default("single"),
+  /** Where jobs may run; empty: anywhere. */
+  datacenters: z.array(z.string().min(1)).max(JOB_DCS_MAX).default([]),
   leaseMs: z.number().int().min(LEASE_MS_MIN).max(LEASE_MS_MAX).default(10_000),
   requestTimeoutMs: z.number().int().min(100).max(120_000).default(5_000),
   idempotency: z.enum(["development", "production", "multiDatacenter"]).default("production"),
@@ -245,6 +248,7 @@ function nodeConfig(data: ConfigFile): LedgerNodeConfig {
     gateCache: IDEMPOTENCY_PROFILES[idempotency].gate,
     replicas: data.replicas,
     fewGates: data.fewNodes,
+    datacenters: data.datacenters,
     requestTimeoutMs: data.requestTimeoutMs,
     routeRetryMs: Math.min(
       LEDGER_NODE_DEFAULTS.routeRetryMs,

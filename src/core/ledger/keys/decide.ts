@@ -88,6 +88,9 @@ export function decideSubmission(
       return { kind: "propose", entry: { kind: "reserved", ...entry } };
     }
     case "refuse": {
+      if (!state.rules.refusalsStored) {
+        return answer({ kind: "rejected", result: admission.result, duplicate: false });
+      }
       const entry = { key, fingerprint, result: admission.result, at: time } as const;
       return { kind: "propose", entry: { kind: "rejected", ...entry } };
     }

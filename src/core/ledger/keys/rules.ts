@@ -18,6 +18,8 @@ export interface IdempotencyRules {
   readonly canonicalJob: boolean;
   /** Capacity, open circuits and lost quorums are never stored as rejections. (IDEM-8) */
   readonly transientNeverStored: boolean;
+  /** A refusal is an entry like a reservation: whoever leads the shard next gives the same answer. (IDEM-23) */
+  readonly refusalsStored: boolean;
   /** Entries within their TTL are never dropped for space. (IDEM-19) */
   readonly noEvictionWithinTtl: boolean;
   /** A new primary founds the jobs whose reservations it inherited. (IDEM-22) */
@@ -34,6 +36,7 @@ export const IDEMPOTENCY_RULES: IdempotencyRules = {
   answerAfterApply: true,
   canonicalJob: true,
   transientNeverStored: true,
+  refusalsStored: true,
   noEvictionWithinTtl: true,
   inheritedFounded: true,
   retryNeverCached: true,

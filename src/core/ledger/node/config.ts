@@ -20,6 +20,7 @@ export const LEDGER_NODE_DEFAULTS: LedgerNodeConfig = {
   antiEntropy: ANTI_ENTROPY_DEFAULTS,
   replicas: 3,
   fewGates: "single",
+  datacenters: [],
   requestTimeoutMs: 5_000,
   routeRetryMs: 100,
   compactEntries: 512,

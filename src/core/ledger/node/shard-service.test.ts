@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../../base/brand.ts";
+import { encodeUtf8 } from "../../base/bytes.ts";
 import { type IdempotencyKey, shardOf } from "../keys/key.ts";
 import { LEDGER_NODE_DEFAULTS } from "./config.ts";
 import type { LedgerRequest } from "./messages.ts";
@@ -102,5 +103,34 @@ describe("a shard whose primary has a wrong wall clock", () => {
     );
     expect(leads).toBe(true);
     expect(keys.map(ask)).toEqual(first);
+  });
+});
+
+describe("a submission for a datacenter that the shard's primary does not know (IDEM-23)", () => {
+  it("is rejected, and stays so for its key when the datacenter is known", () => {
+    const datacenters = ["dc1"];
+    const cluster = new TestCluster(THREE, { datacenters });
+    cluster.run(2_000);
+    const ask = (index: number, key: string): ReturnType<TestCluster["ask"]> =>
+      cluster.ask(index, {
+        ...{ kind: "submit", key, spec: Uint8Array.of(1), assignedDcs: ["dc1", "dc9"] },
+      });
+    const rejected = (duplicate: boolean): unknown => {
+      const result = encodeUtf8("no datacenter dc9 is configured; there are dc1");
+      return { kind: "submitted", answer: { kind: "rejected", result, duplicate } };
+    };
+    const key = "me:1:0123456789abcdef";
+    expect(ask(0, key)).toEqual(rejected(false));
+    expect(ask(0, "")).toMatchObject({ kind: "refused", code: "UNKNOWN_DC" });
+    datacenters.push("dc9");
+    expect(ask(1, key)).toEqual(rejected(true));
+    // Whoever leads after a restart has it from its log.
+    for (const node of cluster.nodes) {
+      cluster.kill(node);
+      cluster.start(node);
+    }
+    cluster.run(30_000);
+    expect(ask(2, key)).toEqual(rejected(true));
+    expect(outcomeOf(ask(2, "me:2:0123456789abcdef"))).toBe("accepted");
   });
 });

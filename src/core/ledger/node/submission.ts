@@ -24,6 +24,9 @@ type Refused = Extract<LedgerAnswer, { kind: "refused" }>;
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
 type FoundRequest = Extract<PeerRequest, { kind: "found" }>;
 
+/** What a shard remembers of why it has refused a key. */
+const REFUSAL_CHARACTERS_MAX = 500;
+
 export function refused(code: string, message: string): Refused {
   return { kind: "refused", code, message };
 }
@@ -63,7 +66,9 @@ export function prepare(request: LedgerRequest, context: LedgerContext): PeerReq
       const created = jobCreated(request, "" as JobId, context);
       const problem = problemOf({ ...created, jobId: "x" as JobId });
       if (problem !== null) return refused("INVALID_JOB", problem);
-      return key.kind === "none" ? foundNew(request, context) : request;
+      if (key.kind === "key") return request;
+      const stranger = unknownDatacenter(request, context);
+      return stranger === null ? foundNew(request, context) : refused("UNKNOWN_DC", stranger);
     }
     case "append": {
       const problem = problemOf(request.event);
@@ -107,6 +112,18 @@ function checkRegistered(
   return refused("BAD_MEMBERS", `at most ${MEMBERS_MAX} replicas, each named once`);
 }
 
+/** Why a job cannot run where it shall; null when it can, as far as this node's configuration says. */
+function unknownDatacenter(
+  { assignedDcs }: SubmitRequest,
+  { options }: LedgerContext,
+): string | null {
+  const { datacenters } = options.config;
+  const stranger = assignedDcs.find((dc) => !datacenters.includes(dc));
+  if (datacenters.length === 0 || stranger === undefined) return null;
+  const text = `no datacenter ${stranger} is configured; there are ${datacenters.join(", ")}`;
+  return text.slice(0, REFUSAL_CHARACTERS_MAX);
+}
+
 /** Without a key: a job of its own for every request. */
 function foundNew(request: SubmitRequest, context: LedgerContext): FoundRequest | Refused {
   const jobId = context.mint.next(context.wall);
@@ -135,6 +152,8 @@ export function keyed(request: SubmitRequest, context: LedgerContext): Submissio
   const parsed = parseKey(request.key);
   if (parsed.kind !== "key") return null;
   const admit = (): Admission => {
+    const stranger = unknownDatacenter(request, context);
+    if (stranger !== null) return { kind: "refuse", result: encodeUtf8(stranger) };
     const founding = foundNew(request, context);
     if (founding.kind === "refused") return { kind: "defer", why: founding.message };
     const { created, members: replicaSet } = founding;

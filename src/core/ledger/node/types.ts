@@ -41,6 +41,11 @@ export interface LedgerNodeConfig {
   /** With fewer than three nodes: run groups of one, which survive no loss, or refuse jobs. (VSR-28) */
   readonly fewGates: "single" | "refuse";
   /**
+   * Where jobs may run; none named: anywhere. A submission that names another is rejected, and a keyed one
+   * for good, whatever another node's list says. Nodes may differ while the list is changed. (IDEM-23)
+   */
+  readonly datacenters: readonly string[];
+  /**
    * Milliseconds after which a request that could not be answered is answered with "unknown" or "retry".
    * Keep it above the time that a view change takes, or every failover is seen by clients.
    */
