@@ -128,7 +128,8 @@ function stepTable(rows: readonly StepRow[], { columns, cells }: StepColumns): T
     if (row.step === null) return several ? [[span(row.workflow.name, Style.bold)]] : [];
     const lines = [cells(row)];
     const hasTimes = columns.some(({ title }) => title === "p50");
-    if (hasTimes && row.workflow.corrected) lines.push(serviceCells(row.step, columns));
+    if (hasTimes && row.workflow.corrected && differs(row.step))
+      lines.push(serviceCells(row.step, columns));
     return lines;
   });
   return { columns, rows: body };
@@ -174,6 +175,11 @@ const TIME_COLUMNS = [
 
 function timeCells({ step }: StepRow): readonly Cell[] {
   return step === null ? [] : [stepName(step), ...distributionCells(step.latencyMs)];
+}
+
+/** Later calls of a flow are due when they are reached: their latency is their service time. */
+function differs({ latencyMs, serviceMs }: StepSummary): boolean {
+  return distributionCells(latencyMs).join() !== distributionCells(serviceMs).join();
 }
 
 function serviceCells(step: StepSummary, columns: readonly Column[]): readonly Cell[] {
@@ -316,10 +322,9 @@ const TREND_SHOWN = ["count", "min", "mean", "p50", "p95", "p99", "max"];
 function metricValues({ kind, values }: MetricSummary): string {
   return Object.entries(values)
     .filter(([name]) => kind !== "trend" || TREND_SHOWN.includes(name))
-    .map(([name, value]) =>
-      kind === "rate" && name === "rate"
-        ? `${name} ${formatPercent(value)}`
-        : `${name} ${formatNumber(value)}`,
-    )
+    .map(([name, value]) => {
+      if (name === "ratePerSecond") return formatRate(value);
+      return `${name} ${kind === "rate" && name === "rate" ? formatPercent(value) : formatNumber(value)}`;
+    })
     .join("  ");
 }

@@ -47,6 +47,25 @@ describe("the end result", () => {
     expect(lines.at(-1)).toBe(" FAILED   ✗ latency.p99 < 50ms: 61.4 ms");
   });
 
+  it("shows service times where they are not the latencies", () => {
+    const summary = syntheticSummary(30);
+    const services = (of: RunSummary) => text(of, 160).match(/^ +service /gm)?.length ?? 0;
+    expect(services(summary)).toBeGreaterThan(0);
+    const workflows = summary.workflows.map((workflow) => ({
+      ...workflow,
+      steps: workflow.steps.map((step) => ({ ...step, serviceMs: step.latencyMs })),
+    }));
+    expect(services({ ...summary, workflows })).toBe(0);
+  });
+
+  it("shows a counter with its rate", () => {
+    const summary = syntheticSummary(30);
+    const values = { count: 240, ratePerSecond: 30 };
+    const metrics = [{ name: "paid", kind: "counter", tags: {}, values }] as const;
+    const workflows = summary.workflows.map((workflow) => ({ ...workflow, metrics }));
+    expect(text({ ...summary, workflows }, 80)).toMatch(/ paid +counter +count 240 {2}30\/s\n/);
+  });
+
   it("does not say a failed threshold twice, but says every other reason", () => {
     const summary = {
       ...syntheticSummary(30),
