@@ -13,7 +13,7 @@ export default flow(
     thresholds: [
       "errors.rate < 1%",
       'duration{group="report is ready"}.p95 < 60s',
-      "iterations.count == 25",
+      "iterations.count >= 25",
     ],
   },
   async ({ step, poll, check }) => {
