@@ -15,7 +15,10 @@ export {
   type GraphqlOptions,
   GraphqlRequest,
   GraphqlResponse,
+  type GraphqlTarget,
+  type GraphqlTargetOptions,
   graphql,
+  type TypedDocument,
 } from "./protocols/graphql/index.ts";
 export {
   auth,

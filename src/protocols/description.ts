@@ -12,10 +12,11 @@ export type NotAwaitable = (
 export class DescriptionAwaited extends Error {
   override readonly name = "DescriptionAwaited";
 
-  constructor(title: string) {
+  /** `inSteps` is what to write in a workflow of steps. */
+  constructor(title: string, inSteps = "return http.send(…) in a step") {
     super(
       `${title} is only described, nothing was sent: write await step("name", …) in a flow, ` +
-        "or return http.send(…) in a step of a workflow",
+        `or ${inSteps} of a workflow`,
     );
   }
 }

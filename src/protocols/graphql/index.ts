@@ -3,8 +3,11 @@
 import { registerProtocol } from "../protocol.ts";
 import { GraphqlClient } from "./client.ts";
 
-export { GraphqlClient, type GraphqlOptions, GraphqlRequest, graphql } from "./client.ts";
+export { GraphqlClient, graphql } from "./client.ts";
+export { type GraphqlOptions, GraphqlRequest } from "./request.ts";
 export { type GraphqlError, GraphqlResponse } from "./response.ts";
+export type { GraphqlTarget, GraphqlTargetOptions } from "./target.ts";
+export type { TypedDocument } from "./typed-document.ts";
 
 declare module "../protocol.ts" {
   interface Clients {

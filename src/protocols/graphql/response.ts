@@ -2,6 +2,7 @@
 
 import { errorText } from "../../core/base/error-text.ts";
 import type { ErrorKind } from "../errors.ts";
+import { contentAsked } from "../failed-content.ts";
 import { HttpResponse } from "../http/response.ts";
 import type { CallRecord } from "../protocol.ts";
 
@@ -19,22 +20,28 @@ interface Answer {
 
 const NOTHING: Answer = { data: null, errors: [] };
 
-export class GraphqlResponse<Data = unknown> extends HttpResponse {
+/** `Answered` is what `data` may be: without null where asking a failed call for it ends the iteration. */
+export class GraphqlResponse<Data = unknown, Answered = Data | null> extends HttpResponse {
   override readonly protocol: string = "graphql";
-  /** Null when there is none; partial when there are errors too. */
-  readonly data: Data | null;
   readonly errors: readonly GraphqlError[];
   readonly #http: HttpResponse;
+  readonly #data: unknown;
 
   private constructor(verdict: Verdict, http: HttpResponse) {
     super(verdict, verdict.error, null);
     this.#http = http;
-    this.data = verdict.answer.data as Data | null;
+    this.#data = verdict.answer.data;
     this.errors = verdict.answer.errors;
   }
 
-  static of<Data>(http: HttpResponse): GraphqlResponse<Data> {
-    return new GraphqlResponse<Data>(judge(http), http);
+  static of<Data, Answered = Data | null>(http: HttpResponse): GraphqlResponse<Data, Answered> {
+    return new GraphqlResponse<Data, Answered>(judge(http), http);
+  }
+
+  /** Null when there is none; partial when there are errors too. In a flow a failed call has none. */
+  get data(): Answered {
+    contentAsked(this);
+    return this.#data as Answered;
   }
 
   override get headers(): ReadonlyMap<string, string> {
@@ -64,6 +71,8 @@ function judge(http: HttpResponse): Verdict {
     return verdict(http, "protocol", `no GraphQL answer: ${problem}`, NOTHING);
   }
   const [first] = answer.errors;
+  if (first === undefined && answer.data === null && http.errorKind === null)
+    return verdict(http, "protocol", 'no GraphQL answer: "data" is null without "errors"', answer);
   if (first === undefined) return verdict(http, http.errorKind, http.error, answer);
   const more = answer.errors.length > 1 ? ` (and ${answer.errors.length - 1} more)` : "";
   const kind = http.errorKind ?? "application";

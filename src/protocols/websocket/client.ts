@@ -14,6 +14,7 @@
 import type { Duration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
 import { type CallTimeouts, clock } from "../call.ts";
+import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import type { UrlPart } from "../http/parts.ts";
 import type { Origin } from "../net/origin.ts";
 import type {
@@ -74,6 +75,11 @@ export class WebsocketExchange implements PreparedCall<WebsocketResponse> {
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
     return new BoundExchange(this, session.state(websocketSessions), keep, sink);
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.
+  get then(): NotAwaitable {
+    throw new DescriptionAwaited("a WebSocket exchange", '.step("name", exchange)');
   }
 }
 

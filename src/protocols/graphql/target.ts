@@ -1,0 +1,92 @@
+/**
+ * A GraphQL server as a target: what all requests to it have in common. It has no user and sends
+ * nothing; its verbs describe requests, which steps perform.
+ *
+ *   const api = graphql.target("https://shop.test/graphql");
+ *   const me = api.with({ headers: { authorization: `Bearer ${token}` } });
+ *   (await step("cart", me.query<Cart>("query($id: ID!) { cart(id: $id) { total } }", { id }))).data.cart
+ */
+
+import type { HttpTarget, TargetOptions } from "../http/target.ts";
+import { http } from "../http1/index.ts";
+import { http2 } from "../http2/index.ts";
+import { type GraphqlOptions, GraphqlRequest, type OperationKind, withAccept } from "./request.ts";
+import { type TypedDocument, textOf } from "./typed-document.ts";
+
+export interface GraphqlTargetOptions extends Omit<TargetOptions, "readBody"> {
+  /** What carries the requests; HTTP/1.1 by default. */
+  readonly over?: "http1" | "http2";
+}
+
+type Variables = Readonly<Record<string, unknown>>;
+
+/** What one request of a target says besides document and variables. */
+type TargetRequestOptions = Omit<GraphqlOptions, "variables" | "over">;
+
+/** Variables may be left out where none is required. */
+type Given<Wanted> =
+  Record<string, never> extends Wanted
+    ? [variables?: Wanted, options?: TargetRequestOptions]
+    : [variables: Wanted, options?: TargetRequestOptions];
+
+/** Asking a failed call for `data` ends the iteration, so whoever has it has all of it. */
+type Described<Data> = GraphqlRequest<Data, Data>;
+
+export class GraphqlTarget {
+  readonly #carriers: HttpTarget<"http1"> | HttpTarget<"http2">;
+
+  constructor(
+    url: string,
+    options: GraphqlTargetOptions = {},
+    carriers?: HttpTarget<"http1"> | HttpTarget<"http2">,
+  ) {
+    const { over, ...rest } = options;
+    if (over !== undefined && over !== "http1" && over !== "http2")
+      throw new TypeError(`over: "http1" or "http2", not ${JSON.stringify(over)}`);
+    const all = { ...rest, headers: withAccept(rest.headers) };
+    this.#carriers =
+      carriers ?? (over === "http2" ? http2.target(url, all) : http.target(url, all));
+  }
+
+  query<Data = unknown>(
+    document: string,
+    variables?: Variables,
+    options?: TargetRequestOptions,
+  ): Described<Data>;
+  query<Data, Wanted>(
+    document: TypedDocument<Data, Wanted>,
+    ...given: Given<Wanted>
+  ): Described<Data>;
+  query(document: string | TypedDocument<unknown, unknown>, ...given: Given<unknown>) {
+    return this.#describe("query", document, given);
+  }
+
+  mutation<Data = unknown>(
+    document: string,
+    variables?: Variables,
+    options?: TargetRequestOptions,
+  ): Described<Data>;
+  mutation<Data, Wanted>(
+    document: TypedDocument<Data, Wanted>,
+    ...given: Given<Wanted>
+  ): Described<Data>;
+  mutation(document: string | TypedDocument<unknown, unknown>, ...given: Given<unknown>) {
+    return this.#describe("mutation", document, given);
+  }
+
+  #describe(
+    kind: OperationKind,
+    document: string | TypedDocument<unknown, unknown>,
+    [variables, options]: readonly [variables?: unknown, options?: TargetRequestOptions],
+  ): Described<unknown> {
+    const given = variables === undefined ? {} : { variables: variables as Variables };
+    return new GraphqlRequest(kind, textOf(document), { ...options, ...given }, (method, carried) =>
+      this.#carriers.request(method, "", carried),
+    );
+  }
+
+  /** The same target with other options; the same connections where only headers differ. */
+  with(options: Omit<GraphqlTargetOptions, "over">): GraphqlTarget {
+    return new GraphqlTarget("", {}, this.#carriers.with(options));
+  }
+}
