@@ -53,13 +53,18 @@ export {
 export {
   type ConnectOptions,
   type ExchangeOptions,
+  type SocketWaitOptions,
+  type TargetConnectOptions,
   type WaitOptions,
   type WebsocketClient,
+  type WebsocketConnection,
   WebsocketExchange,
   type WebsocketMessage,
   WebsocketResponse,
   type WebsocketSocket,
+  type WebsocketTarget,
   websocket,
+  ws,
 } from "./protocols/websocket/index.ts";
 export { type Run, type RunEvent, run } from "./runner/api.ts";
 export { RunError } from "./runner/errors.ts";

@@ -56,6 +56,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     this.#user = user;
     this.#host = user.host;
     this.session = user.session;
+    user.session.onUnasked = (name, result) => this.#unasked(name, result);
     this.#flow = flow;
   }
 
@@ -212,6 +213,15 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
       call.resolve(result);
     } else this.#failed(call, result);
     if (this.#bodyDone && this.#underWay.size === 0 && !call.aside) this.#done(record.endedAt);
+  }
+
+  /** A message that no step waited for: it was due when it says that it was sent. */
+  #unasked(name: string, result: CallResult): void {
+    const { endedAt, protocol, startedAt } = result;
+    this.#host.observer?.called(name, null, null, result);
+    const step = this.#host.flowSteps.number(name, protocol, undefined);
+    const dueAt = Number.isNaN(startedAt) ? endedAt : startedAt;
+    this.#user.iteration.call(step, result, dueAt, dueAt, endedAt);
   }
 
   #failed(call: FlowCall, result: CallResult): void {
@@ -376,7 +386,11 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
   }
 
   #outcomeOf(error: unknown): Outcome {
-    if (error instanceof IterationEnd) return this.#end?.outcome ?? error.outcome;
+    if (error instanceof IterationEnd) {
+      // Content of a call that failed in an earlier iteration, or in userSetup, was asked for.
+      this.#end ??= error;
+      return this.#end.outcome;
+    }
     // What a body does with a call that was cut off is no mistake of its own.
     if (this.#end?.outcome === "interrupted") return "interrupted";
     this.#host.findings.bodyThrew(error);

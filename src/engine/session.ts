@@ -14,6 +14,8 @@ export class UserSession implements Session {
   closed = false;
   /** Set by who wants to hear of calls that functions make. */
   onCall: (result: CallResult, verb: string, path: string) => void = unheard;
+  /** Set by who wants to hear of messages that nobody asked for. */
+  onUnasked: (name: string, result: CallResult) => void = unheard;
   /** Few per user: a list is smaller and faster than a map. */
   readonly #keys: SessionKey<SessionState>[] = [];
   readonly #states: SessionState[] = [];
@@ -34,6 +36,10 @@ export class UserSession implements Session {
 
   called(result: CallResult, verb: string, path: string): void {
     this.onCall(result, verb, path);
+  }
+
+  unasked(name: string, result: CallResult): void {
+    this.onUnasked(name, result);
   }
 
   reset(): void {

@@ -90,6 +90,7 @@ export interface CallRecord {
   readonly errorKind: ErrorKind | null;
   /** Protocol status such as 200; 0 where there is none. */
   readonly status: number;
+  /** NaN for what nobody began: it is counted and has no duration. */
   readonly startedAt: number;
   readonly firstByteAt: number;
   readonly endedAt: number;
@@ -207,6 +208,8 @@ export interface Session {
   readonly closed: boolean;
   /** A call that a function made by a client has ended: "GET", "/path". */
   called?(result: CallResult, verb: string, path: string): void;
+  /** Something came that no call had asked for; it is counted under this name. */
+  unasked?(name: string, result: CallResult): void;
 }
 
 export interface SessionState {

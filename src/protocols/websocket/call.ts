@@ -12,7 +12,7 @@ export interface WaitedSocket extends WebsocketSocket {
   /** The call has given up. */
   abandon(call: WebsocketCall): void;
   /** Gives the call all bytes since the last call ended: sums over calls are exact. */
-  account(measure: MeasuredCall): void;
+  account(measure: { bytesIn: number; bytesOut: number }): void;
 }
 
 export class WebsocketCall implements CallOwner {

@@ -2,6 +2,7 @@
  * WebSocket as users write it.
  *
  *   step("echo", websocket.exchange("wss://…", "hello"))         a prepared request and its answer
+ *   step("open", ws.target("wss://…").connect())                 in a flow: see target.ts
  *
  *   step("open", ({ ws }) => ws.connect("wss://…"))              the handshake, measured
  *   step("ask", ({ ws }) => ws.request({ id: 7 }, { match: (m) => m.json<Answer>().id === 7 }))
@@ -26,6 +27,7 @@ import type {
   Session,
 } from "../protocol.ts";
 import { WebsocketCall } from "./call.ts";
+import { type ConnectOptions, Handshake, timeoutsFor } from "./handshake.ts";
 import {
   encodeMessage,
   type Match,
@@ -36,7 +38,7 @@ import {
 } from "./message.ts";
 import type { WebsocketResponse } from "./response.ts";
 import type { UserSocket } from "./socket.ts";
-import { type ConnectOptions, timeoutsFor, WebsocketTarget } from "./target.ts";
+import { SWITCHING_PROTOCOLS, WebsocketTarget, type WebsocketTargetOptions } from "./target.ts";
 import { type WebsocketUser, websocketSessions } from "./user.ts";
 
 export interface ExchangeOptions extends ConnectOptions {
@@ -48,13 +50,13 @@ export interface ExchangeOptions extends ConnectOptions {
 export class WebsocketExchange implements PreparedCall<WebsocketResponse> {
   declare readonly resultType?: WebsocketResponse;
   readonly protocol = "websocket";
-  readonly target: WebsocketTarget;
+  readonly handshake: Handshake;
   readonly payload: string | Buffer;
   readonly matches: Matcher | null;
   readonly #timeout: Duration | undefined;
 
   constructor(target: string | UrlPart, message: OutgoingMessage, options: ExchangeOptions = {}) {
-    this.target = new WebsocketTarget(target, options);
+    this.handshake = new Handshake(target, options);
     this.payload = encodeMessage(message);
     this.matches = matcherOf(options.match);
     this.#timeout = options.timeout;
@@ -66,11 +68,11 @@ export class WebsocketExchange implements PreparedCall<WebsocketResponse> {
 
   async prepare({ settings }: CallEnvironment): Promise<void> {
     this.timeouts(settings);
-    await this.target.origin.prepare();
+    await this.handshake.origin.prepare();
   }
 
   origin(): Origin {
-    return this.target.origin;
+    return this.handshake.origin;
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
@@ -101,13 +103,13 @@ class BoundExchange implements BoundCall {
   }
 
   start(now: number): void {
-    const { matches, payload, target } = this.#exchange;
+    const { handshake, matches, payload } = this.#exchange;
     // What goes on after its virtual user has ended makes no more load.
     if (this.#user.closed) return;
     this.#call.begin(now, this.#timeouts);
     let socket: UserSocket;
     try {
-      socket = this.#user.persistent(target);
+      socket = this.#user.persistent(handshake);
     } catch (error) {
       // In a turn of its own: a loop of calls that fail at once must not hold up everything else.
       setImmediate(() => this.#call.fail("resources", errorText(error), clock()));
@@ -120,7 +122,7 @@ class BoundExchange implements BoundCall {
   #closingSink(sink: CallSink): CallSink {
     return {
       callFinished: (record, result) => {
-        this.#user.release(this.#exchange.target);
+        this.#user.release(this.#exchange.handshake);
         sink.callFinished(record, result);
       },
     };
@@ -140,7 +142,7 @@ export class WebsocketClient {
     target: string | UrlPart,
     options: ConnectOptions = {},
   ): Promise<WebsocketResponse> => {
-    const prepared = new WebsocketTarget(target, options);
+    const prepared = new Handshake(target, options);
     const timeouts = timeoutsFor(options.timeout, this.#user.settings);
     return new Promise((resolve, reject) => {
       const call = new WebsocketCall(this.#user, true, {
@@ -161,9 +163,9 @@ export class WebsocketClient {
     });
   };
 
-  #open(target: WebsocketTarget, call: WebsocketCall, now: number): void {
+  #open(handshake: Handshake, call: WebsocketCall, now: number): void {
     const user = this.#user;
-    const socket = user.open(target);
+    const socket = user.open(handshake);
     socket.whenOpen(call, now, (openNow) => {
       user.latest = socket;
       call.measure.status = SWITCHING_PROTOCOLS;
@@ -194,10 +196,13 @@ export class WebsocketClient {
   }
 }
 
-const SWITCHING_PROTOCOLS = 101;
-
 /** Prepared calls: `step("echo", websocket.exchange("wss://…", "hello"))`. */
 export const websocket = {
   exchange: (target: string | UrlPart, message: OutgoingMessage, options?: ExchangeOptions) =>
     new WebsocketExchange(target, message, options),
+  /** What all connections to one server have in common, for flows. */
+  target: (url: string, options?: WebsocketTargetOptions) => new WebsocketTarget(url, options),
 };
+
+/** The same, by the name that its client has in functions. */
+export const ws = websocket;

@@ -18,11 +18,14 @@ export interface WaitOptions {
 export class WebsocketMessage {
   readonly bytes: Buffer;
   readonly isBinary: boolean;
+  /** When it came, by the clock of calls. */
+  readonly arrivedAt: number;
   #text: string | undefined;
 
-  constructor(bytes: Buffer, isBinary: boolean) {
+  constructor(bytes: Buffer, isBinary: boolean, arrivedAt: number) {
     this.bytes = bytes;
     this.isBinary = isBinary;
+    this.arrivedAt = arrivedAt;
   }
 
   text(): string {

@@ -1,3 +1,4 @@
+import { contentAsked } from "../failed-content.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
 import type { OutgoingMessage, WaitOptions, WebsocketMessage } from "./message.ts";
@@ -25,9 +26,9 @@ export interface WebsocketSocket {
 
 /**
  * The measured end of one WebSocket call: a handshake, a send, or a message that was waited for.
- * `status` is that of the handshake, and 0 for everything behind it.
+ * `status` is that of the handshake, and 0 for everything behind it. `Body` is what `json()` gives.
  */
-export class WebsocketResponse extends CallResult {
+export class WebsocketResponse<Body = unknown> extends CallResult {
   override readonly protocol: string = "websocket";
   /** The message that was waited for. */
   readonly message: WebsocketMessage | null;
@@ -46,6 +47,7 @@ export class WebsocketResponse extends CallResult {
   }
 
   bytes(): Buffer {
+    contentAsked(this);
     if (this.message === null) throw new Error(this.error ?? "this call has no message");
     return this.message.bytes;
   }
@@ -55,7 +57,7 @@ export class WebsocketResponse extends CallResult {
   }
 
   /** Throws when the message is not JSON; the step then counts as failed. */
-  json<Value = unknown>(): Value {
+  json<Value = Body>(): Value {
     return parseJsonBody(this.text(), "the message");
   }
 }

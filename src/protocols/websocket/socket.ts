@@ -15,13 +15,14 @@ import type net from "node:net";
 import WebSocket from "ws";
 import type { Duration } from "../../core/base/duration.ts";
 import { errorText } from "../../core/base/error-text.ts";
-import { clock, type MeasuredCall } from "../call.ts";
+import { clock } from "../call.ts";
 import type { Failure } from "../errors.ts";
 import { openSocket, secure } from "../net/open-socket.ts";
 import { openTunnel } from "../net/tunnel.ts";
 import type { CallSettings } from "../protocol.ts";
 import { type WaitedSocket, WebsocketCall } from "./call.ts";
 import { failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
+import { type Handshake, timeoutsFor } from "./handshake.ts";
 import { CLOSE_TIMEOUT_MS, SEND_BUFFER_BYTES_MAX, WAITING_CALLS_MAX } from "./limits.ts";
 import {
   encodeMessage,
@@ -33,7 +34,6 @@ import {
 } from "./message.ts";
 import type { MessageQueue } from "./message-queue.ts";
 import type { WebsocketResponse } from "./response.ts";
-import { timeoutsFor, type WebsocketTarget } from "./target.ts";
 
 interface Waiting {
   readonly call: WebsocketCall;
@@ -43,11 +43,21 @@ interface Waiting {
 }
 
 const NEVER: Matcher = () => false;
+const NORMAL_CLOSURE = 1000;
+const LEFT =
+  'the connection was closed when its iteration ended: connect with keep: "user" to keep it';
 
-/** The virtual user it belongs to. */
 /** How Node hears of a socket that takes its time. */
 type SocketCallback = (error: Error | null, socket?: net.Socket) => void;
 
+/** Hears the messages that no call waits for. */
+export interface Listener {
+  heard(message: WebsocketMessage): void;
+  /** The connection ended, and not because its user wanted that. */
+  lost(failure: Failure, now: number): void;
+}
+
+/** The virtual user it belongs to. */
 export interface SocketOwner {
   readonly settings: CallSettings;
   readonly closed: boolean;
@@ -55,7 +65,7 @@ export interface SocketOwner {
 }
 
 export class UserSocket implements WaitedSocket {
-  readonly target: WebsocketTarget;
+  readonly handshake: Handshake;
   readonly #owner: SocketOwner;
   readonly #settings: CallSettings;
   /** Null where nobody can receive, as with prepared exchanges. */
@@ -71,11 +81,14 @@ export class UserSocket implements WaitedSocket {
   readonly #opening = new Map<WebsocketCall, (now: number) => void>();
   readonly #waiting: Waiting[] = [];
   #closing: WebsocketCall | null = null;
+  #listener: Listener | null = null;
+  /** Its iteration is over, and it closes: how long it may take for that. */
+  #leaving: NodeJS.Timeout | null = null;
   #readBefore = 0;
   #writtenBefore = 0;
 
-  constructor(target: WebsocketTarget, owner: SocketOwner, queue: MessageQueue | null) {
-    this.target = target;
+  constructor(handshake: Handshake, owner: SocketOwner, queue: MessageQueue | null) {
+    this.handshake = handshake;
     this.#owner = owner;
     this.#settings = owner.settings;
     this.#queue = queue;
@@ -83,7 +96,11 @@ export class UserSocket implements WaitedSocket {
   }
 
   get open(): boolean {
-    return this.#open && !this.#closed;
+    return this.#open && !this.#closed && this.#leaving === null;
+  }
+
+  get leaving(): boolean {
+    return this.#leaving !== null;
   }
 
   get closed(): boolean {
@@ -111,24 +128,30 @@ export class UserSocket implements WaitedSocket {
     options: Pick<WaitOptions, "timeout"> = {},
   ): Promise<WebsocketResponse> {
     const payload = encodeMessage(message);
-    return this.#measured(options.timeout, (call, now) => {
-      call.awaited = "not sent";
-      this.whenOpen(call, now, () => {
-        this.#waiting.push({ call, matches: NEVER, answer: false });
-        this.#write(payload, call, true);
-      });
+    return this.#measured(options.timeout, (call, now) => this.deliver(call, payload, now));
+  }
+
+  /** Sends the payload as soon as the connection is open; the call ends when its bytes have left. */
+  deliver(call: WebsocketCall, payload: string | Buffer, now: number): void {
+    call.awaited = "not sent";
+    this.whenOpen(call, now, () => {
+      this.#waiting.push({ call, matches: NEVER, answer: false });
+      this.#write(payload, call, true);
     });
   }
 
   receive(options: WaitOptions = {}): Promise<WebsocketResponse> {
     const matches = matcherOf(options.match);
-    return this.#measured(options.timeout, (call, now) => {
-      // What came before the connection closed can still be received.
-      if (this.#takeQueued(call, matches, now)) return;
-      this.whenOpen(call, now, () => {
-        call.awaited = "no message";
-        this.#waiting.push({ call, matches, answer: false });
-      });
+    return this.#measured(options.timeout, (call, now) => this.await(call, matches, now));
+  }
+
+  /** The call ends with a message that came already and was not taken, or the next that matches. */
+  await(call: WebsocketCall, matches: Matcher | null, now: number): void {
+    // What came before the connection closed can still be received.
+    if (this.#takeQueued(call, matches, now)) return;
+    this.whenOpen(call, now, () => {
+      call.awaited = "no message";
+      this.#waiting.push({ call, matches, answer: false });
     });
   }
 
@@ -144,15 +167,37 @@ export class UserSocket implements WaitedSocket {
     return true;
   }
 
-  close(code = 1000, reason = ""): Promise<WebsocketResponse> {
-    return this.#measured(CLOSE_TIMEOUT_MS, (call, now) => {
-      this.whenOpen(call, now, () => {
-        call.awaited = "no close";
-        this.#closing = call;
-        this.#waiting.push({ call, matches: NEVER, answer: false });
-        this.#ws.close(code, reason);
-      });
+  close(code = NORMAL_CLOSURE, reason = ""): Promise<WebsocketResponse> {
+    return this.#measured(CLOSE_TIMEOUT_MS, (call, now) => this.finish(call, code, reason, now));
+  }
+
+  /** Closes in order; the call ends when the server has agreed. */
+  finish(call: WebsocketCall, code: number, reason: string, now: number): void {
+    this.whenOpen(call, now, () => {
+      call.awaited = "no close";
+      this.#closing = call;
+      this.#waiting.push({ call, matches: NEVER, answer: false });
+      this.#ws.close(code, reason);
     });
+  }
+
+  /** From now on, and for what came already, messages that no call waits for are this one's. */
+  listen(listener: Listener): void {
+    if (this.#listener !== null) throw new Error("this connection is listened to already");
+    this.#listener = listener;
+    for (let message = this.#queue?.take(null); message; message = this.#queue?.take(null))
+      listener.heard(message);
+  }
+
+  /** Its iteration is over: closes in order, which nobody waits for. */
+  leave(): void {
+    if (this.#closed || this.#leaving !== null) return;
+    if (!this.#open) {
+      this.terminate();
+      return;
+    }
+    this.#leaving = setTimeout(() => this.terminate(), CLOSE_TIMEOUT_MS).unref();
+    this.#ws.close(NORMAL_CLOSURE);
   }
 
   /** Sends the payload as soon as the connection is open; the call ends with the matching message. */
@@ -172,7 +217,8 @@ export class UserSocket implements WaitedSocket {
 
   whenOpen(call: WebsocketCall, now: number, then: (now: number) => void): void {
     call.waitOn(this);
-    if (this.#closed) call.fail("reset", "the connection is closed", now);
+    if (this.#leaving !== null) call.fail("reset", LEFT, now);
+    else if (this.#closed) call.fail("reset", "the connection is closed", now);
     else if (this.#opening.size + this.#waiting.length >= WAITING_CALLS_MAX)
       call.fail("resources", `more than ${WAITING_CALLS_MAX} calls wait on one connection`, now);
     else if (this.#open) then(now);
@@ -201,7 +247,7 @@ export class UserSocket implements WaitedSocket {
     this.#end();
   }
 
-  account(measure: MeasuredCall): void {
+  account(measure: { bytesIn: number; bytesOut: number }): void {
     const raw = this.#raw;
     if (raw === null) return;
     measure.bytesIn = raw.bytesRead - this.#readBefore;
@@ -211,7 +257,7 @@ export class UserSocket implements WaitedSocket {
   }
 
   #connect(): WebSocket {
-    const { compress, headers, href, protocols } = this.target;
+    const { compress, headers, href, protocols } = this.handshake;
     const ws = new WebSocket(href, [...protocols], {
       headers,
       perMessageDeflate: compress,
@@ -229,7 +275,7 @@ export class UserSocket implements WaitedSocket {
 
   /** A socket of our own: to the address looked up before, and with connecting and TLS timed apart. */
   #connectRaw(done: SocketCallback): net.Socket | undefined {
-    const { origin } = this.target;
+    const { origin } = this.handshake;
     const options = { insecure: this.#settings.insecure, user: 0 };
     if (origin.proxy === null) {
       const raw = openSocket(origin, options);
@@ -257,7 +303,7 @@ export class UserSocket implements WaitedSocket {
   }
 
   get #inTls(): boolean {
-    return this.target.origin.secure && this.#tcpConnectedAt > 0 && this.#secureAt === 0;
+    return this.handshake.origin.secure && this.#tcpConnectedAt > 0 && this.#secureAt === 0;
   }
 
   #onOpen(): void {
@@ -277,8 +323,8 @@ export class UserSocket implements WaitedSocket {
   }
 
   #onMessage(data: Buffer, isBinary: boolean): void {
-    const message = new WebsocketMessage(data, isBinary);
     const now = clock();
+    const message = new WebsocketMessage(data, isBinary, now);
     for (const { call, matches } of [...this.#waiting]) {
       try {
         if (matches !== null && !matches(message)) continue;
@@ -291,7 +337,8 @@ export class UserSocket implements WaitedSocket {
       call.succeed(message, now);
       return;
     }
-    this.#queue?.add(message);
+    if (this.#listener === null) this.#queue?.add(message);
+    else if (this.#leaving === null) this.#listener.heard(message);
   }
 
   #onRefusal(request: ClientRequest, response: IncomingMessage): void {
@@ -334,14 +381,17 @@ export class UserSocket implements WaitedSocket {
     const calls = [...this.#opening.keys(), ...this.#waiting.map(({ call }) => call)];
     this.#opening.clear();
     this.#waiting.length = 0;
+    const listener = this.#closed || this.#leaving !== null ? null : this.#listener;
     this.#end();
     const now = clock();
     for (const call of calls) call.fail(failure.kind, failure.text, now);
+    listener?.lost(failure, now);
   }
 
   #end(): void {
     if (this.#closed) return;
     this.#closed = true;
+    if (this.#leaving !== null) clearTimeout(this.#leaving);
     this.#ws.terminate();
     this.#owner.gone(this);
   }

@@ -1,66 +1,175 @@
-/** Where a WebSocket goes and what its handshake says, made once per call site. */
+/**
+ * A server of WebSockets as a target. It has no user and sends nothing; `connect` and what its
+ * result offers describe calls, which steps of a flow perform.
+ *
+ *   const room = ws.target("wss://chat.test/room");
+ *   const socket = await step("connect", room.connect({ params: { ticket }, keep: "user" }));
+ *   const echo = await step("say", socket.request<Said>({ id }, { match: …, within: "2s" }));
+ */
 
-import type { Duration } from "../../core/base/duration.ts";
-import { type CallTimeouts, timeoutsOf } from "../call.ts";
-import type {
-  AuthPart,
-  CookiesPart,
-  HeadersPart,
-  HeaderValues,
-  ParamValues,
-} from "../http/parts.ts";
-import { type ParamsPart, UrlPart } from "../http/parts.ts";
-import { compose, timeoutMsOf } from "../http/request.ts";
-import { type Origin, originOf } from "../net/origin.ts";
-import type { CallSettings } from "../protocol.ts";
+import { errorText } from "../../core/base/error-text.ts";
+import { type CallTimeouts, clock } from "../call.ts";
+import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
+import { HeadersPart, type HeaderValues } from "../http/parts.ts";
+import type { Origin } from "../net/origin.ts";
+import {
+  type BoundCall,
+  type CallEnvironment,
+  type CallRecord,
+  type CallSink,
+  type CannedAnswer,
+  type PreparedCall,
+  prepareBeforeLoop,
+  type Session,
+  workflowFolder,
+} from "../protocol.ts";
+import { WebsocketCall } from "./call.ts";
+import { answeredRecord, Connection } from "./connection.ts";
+import { type ConnectOptions, Handshake, timeoutsFor } from "./handshake.ts";
+import { LaterSink } from "./later-sink.ts";
+import type { WebsocketResponse } from "./response.ts";
+import type { UserSocket } from "./socket.ts";
+import { type WebsocketUser, websocketSessions } from "./user.ts";
 
-export interface ConnectOptions {
-  readonly headers?: HeaderValues | HeadersPart;
-  readonly params?: ParamValues | ParamsPart;
-  readonly auth?: AuthPart;
-  readonly cookies?: CookiesPart;
-  /** Subprotocols to offer, the preferred one first. */
-  readonly protocols?: readonly string[];
-  /** Offer compression of messages (permessage-deflate). */
-  readonly compress?: boolean;
-  /** For the whole call; overrides the workflow's. */
-  readonly timeout?: Duration;
+export type WebsocketTargetOptions = Omit<ConnectOptions, "params">;
+
+export interface TargetConnectOptions extends ConnectOptions {
+  /** "user" keeps it for the user's further iterations; else it closes with the one it is opened in. */
+  readonly keep?: "user" | "iteration";
 }
 
-export class WebsocketTarget {
-  readonly origin: Origin;
-  /** Same key, same connection of the virtual user. */
-  readonly key: string;
-  readonly href: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly protocols: readonly string[];
-  readonly compress: boolean;
+export const SWITCHING_PROTOCOLS = 101;
 
-  constructor(target: string | UrlPart, options: ConnectOptions) {
-    const url = typeof target === "string" ? new UrlPart(websocketUrl(target)) : target;
-    const { headers, params, auth, cookies } = options;
-    // The same rules and checks as for any HTTP request.
-    const request = compose("GET", url, {
-      ...(headers === undefined ? {} : { headers }),
-      ...(params === undefined ? {} : { params }),
-      ...(auth === undefined ? {} : { auth }),
-    });
-    const fromParts = cookies === undefined ? [] : [["cookie", cookies.text] as const];
-    this.origin = originOf(url);
-    this.href = `${url.secure ? "wss" : "ws"}://${url.authority}${request.path}`;
-    this.headers = Object.fromEntries([...request.headers, ...fromParts]);
-    this.protocols = options.protocols ?? [];
-    this.compress = options.compress ?? false;
-    this.key = JSON.stringify([this.href, this.headers, this.protocols, this.compress]);
+export class WebsocketTarget {
+  readonly #url: string;
+  readonly #options: WebsocketTargetOptions;
+
+  constructor(url: string, options: WebsocketTargetOptions = {}) {
+    this.#url = url;
+    this.#options = options;
+    // What is wrong with it shows at the user's own line.
+    const { origin } = new Handshake(url, options);
+    // Hosts of targets at the top of a file are looked up before the first call.
+    if (workflowFolder() === null)
+      prepareBeforeLoop({ prepare: () => origin.prepare().catch(() => undefined) });
+  }
+
+  /** Describes a connection; performed by a step, its result speaks on it. */
+  connect(options: TargetConnectOptions = {}): WebsocketConnect {
+    const headers = { ...valuesOf(this.#options.headers), ...valuesOf(options.headers) };
+    return new WebsocketConnect(this.#url, { ...this.#options, ...options, headers });
   }
 }
 
-function websocketUrl(text: string): string {
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
-  throw new TypeError(`"${text}" has no scheme: write ws://${text} or wss://${text}`);
+/** Names are the same whatever their case. */
+function valuesOf(headers: HeaderValues | HeadersPart | undefined): HeaderValues {
+  const entries = headers instanceof HeadersPart ? headers.entries : Object.entries(headers ?? {});
+  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-/** Throws for a time-out that is none, as any mistake in a workflow does. */
-export function timeoutsFor(timeout: Duration | undefined, settings: CallSettings): CallTimeouts {
-  return timeoutsOf(timeout === undefined ? null : timeoutMsOf(timeout), settings);
+/** One opening handshake that a step performs. */
+class WebsocketConnect implements PreparedCall<Connection> {
+  declare readonly resultType?: Connection;
+  readonly protocol = "websocket";
+  readonly title: string;
+  readonly #handshake: Handshake;
+  readonly #options: TargetConnectOptions;
+
+  constructor(url: string, options: TargetConnectOptions) {
+    const { keep = "iteration" } = options;
+    if (keep !== "user" && keep !== "iteration")
+      throw new TypeError(`keep: "user" or "iteration", not ${JSON.stringify(keep)}`);
+    this.#handshake = new Handshake(url, options);
+    this.#options = options;
+    this.title = `connect ${new URL(this.#handshake.href).pathname}`;
+  }
+
+  async prepare({ settings }: CallEnvironment): Promise<void> {
+    timeoutsFor(this.#options.timeout, settings);
+    await this.#handshake.origin.prepare();
+  }
+
+  origin(): Origin {
+    return this.#handshake.origin;
+  }
+
+  bind(session: Session, _keep: boolean, sink: CallSink): BoundCall {
+    return new BoundConnect(session, this.#handshake, this.#options, sink);
+  }
+
+  answered(answer: CannedAnswer): Connection {
+    const record = answeredRecord(answer.status ?? SWITCHING_PROTOCOLS);
+    return new Connection(record, null, null);
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.
+  get then(): NotAwaitable {
+    throw new DescriptionAwaited(this.title, "return ws.connect(…) in a step");
+  }
+}
+
+class BoundConnect implements BoundCall {
+  readonly #session: Session;
+  readonly #user: WebsocketUser;
+  readonly #handshake: Handshake;
+  readonly #keeps: boolean;
+  readonly #timeouts: CallTimeouts;
+  readonly #sink: LaterSink;
+  readonly #call: WebsocketCall;
+  #socket: UserSocket | null = null;
+
+  constructor(
+    session: Session,
+    handshake: Handshake,
+    { keep, timeout }: TargetConnectOptions,
+    sink: CallSink,
+  ) {
+    this.#session = session;
+    this.#user = session.state(websocketSessions);
+    this.#handshake = handshake;
+    this.#keeps = keep === "user";
+    this.#timeouts = timeoutsFor(timeout, session.settings);
+    this.#sink = new LaterSink({
+      callFinished: (record, result) => {
+        const connection = this.#connection(record, result as WebsocketResponse);
+        sink.callFinished(connection, connection);
+      },
+    });
+    this.#call = new WebsocketCall(this.#user, true, this.#sink);
+  }
+
+  #connection(record: CallRecord, { error }: WebsocketResponse): Connection {
+    const socket = record.errorKind === null ? this.#socket : null;
+    return new Connection(record, error, socket === null ? null : [this.#session, socket]);
+  }
+
+  get sent(): number {
+    return this.#call.measure.sent;
+  }
+
+  start(now: number): void {
+    // What goes on after its virtual user has ended makes no more load.
+    if (this.#user.closed) return;
+    this.#sink.during(() => {
+      this.#call.begin(now, this.#timeouts);
+      const { origin } = this.#handshake;
+      if (origin.address !== undefined) this.#open(now);
+      else this.#call.lookUp(origin, now, (lookedUp) => this.#open(lookedUp));
+    });
+  }
+
+  #open(now: number): void {
+    try {
+      this.#socket = this.#keeps
+        ? this.#user.open(this.#handshake)
+        : this.#user.openForIteration(this.#handshake);
+    } catch (error) {
+      this.#call.fail("resources", errorText(error), clock());
+      return;
+    }
+    this.#socket.whenOpen(this.#call, now, (openNow) => {
+      this.#call.measure.status = SWITCHING_PROTOCOLS;
+      this.#call.succeed(null, openNow);
+    });
+  }
 }

@@ -1,10 +1,10 @@
 /** One virtual user's WebSockets: those that its functions opened, and those of prepared exchanges. */
 
 import type { CallSettings, SessionKey, SessionState } from "../protocol.ts";
+import type { Handshake } from "./handshake.ts";
 import { SOCKETS_PER_USER_MAX } from "./limits.ts";
 import { MessageQueue } from "./message-queue.ts";
 import { type SocketOwner, UserSocket } from "./socket.ts";
-import type { WebsocketTarget } from "./target.ts";
 
 export class WebsocketUser implements SessionState, SocketOwner {
   readonly settings: CallSettings;
@@ -13,6 +13,8 @@ export class WebsocketUser implements SessionState, SocketOwner {
   readonly #all = new Set<UserSocket>();
   /** Connections of prepared exchanges by target; they stay open over iterations. */
   readonly #persistent = new Map<string, UserSocket>();
+  /** Connections that close with the iteration they were opened in. */
+  readonly #ofIteration = new Set<UserSocket>();
   closed = false;
 
   constructor(settings: CallSettings) {
@@ -20,45 +22,59 @@ export class WebsocketUser implements SessionState, SocketOwner {
   }
 
   /** A new connection for functions, with a queue for what comes unasked. */
-  open(target: WebsocketTarget): UserSocket {
-    return this.#open(target, new MessageQueue());
+  open(handshake: Handshake): UserSocket {
+    return this.#open(handshake, new MessageQueue());
+  }
+
+  /** One that closes with its iteration. */
+  openForIteration(handshake: Handshake): UserSocket {
+    const socket = this.open(handshake);
+    this.#ofIteration.add(socket);
+    return socket;
   }
 
   /** The connection that all prepared exchanges with this target use. */
-  persistent(target: WebsocketTarget): UserSocket {
-    let socket = this.#persistent.get(target.key);
+  persistent(handshake: Handshake): UserSocket {
+    let socket = this.#persistent.get(handshake.key);
     if (socket === undefined) {
-      socket = this.#open(target, null);
-      this.#persistent.set(target.key, socket);
+      socket = this.#open(handshake, null);
+      this.#persistent.set(handshake.key, socket);
     }
     return socket;
   }
 
   /** Closes the connection of prepared exchanges with this target, if there is one. */
-  release(target: WebsocketTarget): void {
-    this.#persistent.get(target.key)?.terminate();
+  release(handshake: Handshake): void {
+    this.#persistent.get(handshake.key)?.terminate();
   }
 
-  #open(target: WebsocketTarget, queue: MessageQueue | null): UserSocket {
+  #open(handshake: Handshake, queue: MessageQueue | null): UserSocket {
     if (this.closed) throw new Error("the virtual user has ended");
+    // A server that does not answer the end of a connection must not hold up the next one.
+    if (this.#all.size >= SOCKETS_PER_USER_MAX)
+      [...this.#all].find(({ leaving }) => leaving)?.terminate();
     if (this.#all.size >= SOCKETS_PER_USER_MAX) {
       throw new Error(
         `this virtual user has ${SOCKETS_PER_USER_MAX} WebSockets open: close them with ws.close()`,
       );
     }
-    const socket = new UserSocket(target, this, queue);
+    const socket = new UserSocket(handshake, this, queue);
     this.#all.add(socket);
     return socket;
   }
 
   gone(socket: UserSocket): void {
     this.#all.delete(socket);
-    if (this.#persistent.get(socket.target.key) === socket)
-      this.#persistent.delete(socket.target.key);
+    this.#ofIteration.delete(socket);
+    if (this.#persistent.get(socket.handshake.key) === socket)
+      this.#persistent.delete(socket.handshake.key);
   }
 
-  /** Connections outlive iterations, as those of HTTP do. */
-  reset(): void {}
+  /** Connections outlive iterations, as those of HTTP do, unless they were opened for one. */
+  reset(): void {
+    for (const socket of this.#ofIteration) socket.leave();
+    this.#ofIteration.clear();
+  }
 
   close(): void {
     this.closed = true;

@@ -1,0 +1,66 @@
+/** Where a WebSocket goes and what its handshake says, made once per call site. */
+
+import type { Duration } from "../../core/base/duration.ts";
+import { type CallTimeouts, timeoutsOf } from "../call.ts";
+import type {
+  AuthPart,
+  CookiesPart,
+  HeadersPart,
+  HeaderValues,
+  ParamValues,
+} from "../http/parts.ts";
+import { type ParamsPart, UrlPart } from "../http/parts.ts";
+import { compose, timeoutMsOf } from "../http/request.ts";
+import { type Origin, originOf } from "../net/origin.ts";
+import type { CallSettings } from "../protocol.ts";
+
+export interface ConnectOptions {
+  readonly headers?: HeaderValues | HeadersPart;
+  readonly params?: ParamValues | ParamsPart;
+  readonly auth?: AuthPart;
+  readonly cookies?: CookiesPart;
+  /** Subprotocols to offer, the preferred one first. */
+  readonly protocols?: readonly string[];
+  /** Offer compression of messages (permessage-deflate). */
+  readonly compress?: boolean;
+  /** For the whole call; overrides the workflow's. */
+  readonly timeout?: Duration;
+}
+
+export class Handshake {
+  readonly origin: Origin;
+  /** Same key, same connection of the virtual user. */
+  readonly key: string;
+  readonly href: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly protocols: readonly string[];
+  readonly compress: boolean;
+
+  constructor(target: string | UrlPart, options: ConnectOptions) {
+    const url = typeof target === "string" ? new UrlPart(websocketUrl(target)) : target;
+    const { headers, params, auth, cookies } = options;
+    // The same rules and checks as for any HTTP request.
+    const request = compose("GET", url, {
+      ...(headers === undefined ? {} : { headers }),
+      ...(params === undefined ? {} : { params }),
+      ...(auth === undefined ? {} : { auth }),
+    });
+    const fromParts = cookies === undefined ? [] : [["cookie", cookies.text] as const];
+    this.origin = originOf(url);
+    this.href = `${url.secure ? "wss" : "ws"}://${url.authority}${request.path}`;
+    this.headers = Object.fromEntries([...request.headers, ...fromParts]);
+    this.protocols = options.protocols ?? [];
+    this.compress = options.compress ?? false;
+    this.key = JSON.stringify([this.href, this.headers, this.protocols, this.compress]);
+  }
+}
+
+function websocketUrl(text: string): string {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
+  throw new TypeError(`"${text}" has no scheme: write ws://${text} or wss://${text}`);
+}
+
+/** Throws for a time-out that is none, as any mistake in a workflow does. */
+export function timeoutsFor(timeout: Duration | undefined, settings: CallSettings): CallTimeouts {
+  return timeoutsOf(timeout === undefined ? null : timeoutMsOf(timeout), settings);
+}
