@@ -72,6 +72,53 @@ class OneUserContext {
 
 const NOTHING = Object.freeze({});
 
+/** The context of one step's function: all of its user's, and clients whose calls are known as its own. */
+class OneStepContext {
+  readonly #user: OneUserContext;
+  readonly #clients: SessionClients;
+  readonly sleep: OneUserContext["sleep"];
+  static readonly addClients = clientGetters(
+    OneStepContext.prototype,
+    (context) => context.#clients,
+  );
+
+  constructor(user: OneUserContext, session: Session) {
+    OneStepContext.addClients();
+    this.#user = user;
+    this.#clients = new SessionClients(session);
+    this.sleep = user.sleep;
+  }
+
+  get results(): Record<string, unknown> {
+    return this.#user.results;
+  }
+  get data(): Readonly<Record<string, unknown>> {
+    return this.#user.data;
+  }
+  get used(): Readonly<Record<string, unknown>> {
+    return this.#user.used;
+  }
+  get setup(): unknown {
+    return this.#user.setup;
+  }
+  get vars(): Record<string, unknown> {
+    return this.#user.vars;
+  }
+  get user(): UserInfo {
+    return this.#user.user;
+  }
+  get signal(): AbortSignal {
+    return this.#user.signal;
+  }
+  get abort(): (reason: string) => void {
+    return this.#user.abort;
+  }
+}
+
+export function stepContext(user: UserContext, session: Session): OneStepContext & Clients {
+  return new OneStepContext(user, session) as OneStepContext & Clients;
+}
+
 export type UserContext = OneUserContext & Clients;
 
 export function userContext(

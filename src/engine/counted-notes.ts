@@ -4,8 +4,7 @@ import { NameCounts } from "./name-counts.ts";
 
 const TEXTS = {
   unreturned: (total: number, names: string) =>
-    `${total} calls were made by userSetup, actions or steps that did not return them, and ` +
-    `are in no figure: ${names}`,
+    `${total} calls were made by userSetup or actions, and are in no figure: ${names}`,
   unawaited: (total: number, names: string) =>
     `${total} calls were under way when the body of their iteration ended, which waited for ` +
     `them: ${names}. Write await before step(…)`,

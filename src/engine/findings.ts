@@ -52,10 +52,9 @@ export class Findings {
     this.#faults.add("no body of a flow threw", `${errorText(error)}${where}`);
   }
 
-  /** A function made a call that no step returned. */
-  unreturned(verb: string, path: string): void {
-    const query = path.indexOf("?");
-    this.#count("unreturned", `${verb} ${query < 0 ? path : path.slice(0, query)}`);
+  /** Code beside the steps made a call that no step returned. */
+  unreturned(title: string): void {
+    this.#count("unreturned", title);
   }
 
   /** A body ended while a call of this step was under way. */

@@ -15,20 +15,30 @@ import {
 } from "../protocols/protocol.ts";
 import { CustomResult } from "../workflow/custom-result.ts";
 import type { CompiledStep } from "./compiled.ts";
-import { type UserContext, userContext } from "./context.ts";
+import { stepContext, type UserContext, userContext } from "./context.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
+import { FunctionSession } from "./session.ts";
 
 /** Calls of one iteration that may wait for a step to return them. */
 const CALLS_HEARD_MAX = 256;
+
+/** A call that a function made by a client. */
+interface HeardCall {
+  /** Whose function made it; null for userSetup and its kin. */
+  readonly step: CompiledStep | null;
+  readonly result: CallResult;
+  readonly verb: string;
+  readonly path: string;
+}
 
 export class LayersRunner implements Runner {
   readonly context: UserContext;
   readonly #user: RunnerUser;
   readonly #host: RunnerHost;
   readonly #slots: (StepSlot | undefined)[] = [];
-  /** Calls of functions that no step has returned so far: result, verb and path of each. */
-  #calls: { readonly result: CallResult; readonly verb: string; readonly path: string }[] = [];
+  /** Calls of functions that no step has returned so far. */
+  #calls: HeardCall[] = [];
   #layer = 0;
   /** When the steps of this layer were due. */
   #layerDueAt = 0;
@@ -37,7 +47,7 @@ export class LayersRunner implements Runner {
   constructor(user: RunnerUser) {
     this.#user = user;
     this.#host = user.host;
-    user.session.onCall = (result, verb, path) => this.#heard(result, verb, path);
+    user.session.onCall = (result, verb, path) => this.#heard({ step: null, result, verb, path });
     this.context = userContext(user.id, user.host, user.session, user.iteration);
   }
 
@@ -92,11 +102,42 @@ export class LayersRunner implements Runner {
     this.#stepFinished(slot.step, record, result, record.endedAt);
   }
 
-  #heard(result: CallResult, verb: string, path: string): void {
-    this.#calls.push({ result, verb, path });
+  /** The function of a step with what it is given: clients whose calls are known as this step's. */
+  functionOf(step: CompiledStep): (() => unknown) | null {
+    const { run } = step;
+    if (run === null) return null;
+    const called = (result: CallResult, verb: string, path: string): void =>
+      this.#heard({ step, result, verb, path });
+    const context = stepContext(this.context, new FunctionSession(this.#user.session, called));
+    return () => run(context);
+  }
+
+  #heard(call: HeardCall): void {
+    if (call.step !== null) this.#user.iteration.answered(call.result.endedAt);
+    this.#calls.push(call);
     if (this.#calls.length <= CALLS_HEARD_MAX) return;
     const oldest = this.#calls.shift();
-    if (oldest !== undefined) this.#host.findings.unreturned(oldest.verb, oldest.path);
+    if (oldest !== undefined) this.#unreturned(oldest);
+  }
+
+  /** No step returned it: it is a step of its own beside that which made it. */
+  #unreturned({ path, result, step, verb }: HeardCall): void {
+    const query = path.indexOf("?");
+    const title = `${verb} ${query < 0 ? path : path.slice(0, query)}`;
+    if (step === null || step.index < 0) {
+      this.#host.findings.unreturned(title);
+      return;
+    }
+    const { iteration } = this.#user;
+    const { endedAt, protocol, startedAt } = result;
+    const number = this.#host.flowSteps.number(`${step.name} > ${title}`, protocol, undefined);
+    iteration.call(number, result, startedAt, iteration.dueOf(startedAt), endedAt);
+  }
+
+  #countUnreturned(): void {
+    if (this.#calls.length === 0) return;
+    for (const call of this.#calls) this.#unreturned(call);
+    this.#calls = [];
   }
 
   /** A result may wrap that of the call which carried it: its times are the same. */
@@ -185,13 +226,13 @@ export class LayersRunner implements Runner {
     const host = this.#host;
     if (outcome === "completed")
       for (let at = 0; at < host.workflow.metrics.length; at++) host.recordMetric(at, this.context);
-    for (const { path, verb } of this.#calls) host.findings.unreturned(verb, path);
-    if (this.#calls.length > 0) this.#calls = [];
+    this.#countUnreturned();
     this.#user.done(outcome, now);
   }
 
   cut(): number {
     let cut = 0;
+    this.#countUnreturned();
     for (const slot of this.#slots) {
       if (slot?.cut() !== true) continue;
       cut++;
@@ -207,6 +248,7 @@ class StepSlot implements CallSink {
   readonly step: CompiledStep;
   readonly #user: LayersRunner;
   readonly #call: BoundCall | null;
+  readonly #run: (() => unknown) | null;
   readonly #resolved: ((value: unknown) => void) | null;
   readonly #rejected: ((error: unknown) => void) | null;
   #running = false;
@@ -217,7 +259,8 @@ class StepSlot implements CallSink {
     this.#user = user;
     this.step = step;
     this.#call = user.bind(step, this);
-    const isFunction = step.run !== null;
+    this.#run = user.functionOf(step);
+    const isFunction = this.#run !== null;
     this.#resolved = isFunction ? (value) => this.#returned(value) : null;
     this.#rejected = isFunction ? (error) => this.#threw(error) : null;
   }
@@ -230,7 +273,7 @@ class StepSlot implements CallSink {
       return;
     }
     try {
-      const value = this.step.run?.(this.#user.context);
+      const value = this.#run?.();
       // Values and promises take the same way, one turn of the microtask queue later.
       Promise.resolve(value).then(this.#resolved, this.#rejected);
     } catch (error) {

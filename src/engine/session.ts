@@ -52,4 +52,32 @@ export class UserSession implements Session {
   }
 }
 
+/**
+ * The session of a user as one of its functions sees it: the same connections and cookies, and calls
+ * that are known to be this function's, whatever runs beside it.
+ */
+export class FunctionSession implements Session {
+  readonly #session: UserSession;
+  readonly called: NonNullable<Session["called"]>;
+
+  constructor(session: UserSession, called: NonNullable<Session["called"]>) {
+    this.#session = session;
+    this.called = called;
+  }
+
+  get settings(): CallSettings {
+    return this.#session.settings;
+  }
+  get user(): number {
+    return this.#session.user;
+  }
+  get closed(): boolean {
+    return this.#session.closed;
+  }
+
+  state<State extends SessionState>(key: SessionKey<State>): State {
+    return this.#session.state(key);
+  }
+}
+
 function unheard(): void {}

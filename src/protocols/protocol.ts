@@ -206,7 +206,7 @@ export interface Session {
   state<State extends SessionState>(key: SessionKey<State>): State;
   /** The user has ended: nothing new may be started, and what still finishes is not heard. */
   readonly closed: boolean;
-  /** A call that a function made by a client has ended: "GET", "/path". */
+  /** A call that a function made by a client has ended: "GET", "/path", or "ws", "request". */
   called?(result: CallResult, verb: string, path: string): void;
   /** Something came that no call had asked for; it is counted under this name. */
   unasked?(name: string, result: CallResult): void;

@@ -132,8 +132,10 @@ class BoundExchange implements BoundCall {
 /** One virtual user's client, for use inside functions. */
 export class WebsocketClient {
   readonly #user: WebsocketUser;
+  readonly #session: Session;
 
   constructor(session: Session) {
+    this.#session = session;
     this.#user = session.state(websocketSessions);
   }
 
@@ -144,7 +146,7 @@ export class WebsocketClient {
   ): Promise<WebsocketResponse> => {
     const prepared = new Handshake(target, options);
     const timeouts = timeoutsFor(options.timeout, this.#user.settings);
-    return new Promise((resolve, reject) => {
+    const connected = new Promise<WebsocketResponse>((resolve, reject) => {
       const call = new WebsocketCall(this.#user, true, {
         callFinished: (_record, result) => resolve(result as WebsocketResponse),
       });
@@ -161,7 +163,15 @@ export class WebsocketClient {
       if (prepared.origin.address !== undefined) open(now);
       else call.lookUp(prepared.origin, now, open);
     });
+    return this.#told("connect", connected);
   };
+
+  /** Whoever made the call may not return it. */
+  async #told(verb: string, call: Promise<WebsocketResponse>): Promise<WebsocketResponse> {
+    const response = await call;
+    this.#session.called?.(response, "ws", verb);
+    return response;
+  }
 
   #open(handshake: Handshake, call: WebsocketCall, now: number): void {
     const user = this.#user;
@@ -175,19 +185,19 @@ export class WebsocketClient {
 
   /** Sends a message and waits for its answer. */
   request = (message: OutgoingMessage, options?: WaitOptions): Promise<WebsocketResponse> =>
-    this.#latest("request").request(message, options);
+    this.#told("request", this.#latest("request").request(message, options));
 
   send = (
     message: OutgoingMessage,
     options?: Pick<WaitOptions, "timeout">,
-  ): Promise<WebsocketResponse> => this.#latest("send").send(message, options);
+  ): Promise<WebsocketResponse> => this.#told("send", this.#latest("send").send(message, options));
 
   /** Waits for a message: one that came already and was not taken, or the next. */
   receive = (options?: WaitOptions): Promise<WebsocketResponse> =>
-    this.#latest("receive").receive(options);
+    this.#told("receive", this.#latest("receive").receive(options));
 
   close = (code?: number, reason?: string): Promise<WebsocketResponse> =>
-    this.#latest("close").close(code, reason);
+    this.#told("close", this.#latest("close").close(code, reason));
 
   #latest(verb: string): UserSocket {
     const socket = this.#user.latest;
