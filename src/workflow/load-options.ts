@@ -11,8 +11,10 @@ import {
   atLeastZero,
   milliseconds,
   oneOf,
+  perSecond,
   positive,
   RATE_MAX,
+  type Rate,
   required,
   VUS_MAX,
   whole,
@@ -20,7 +22,7 @@ import {
 
 interface Throttled {
   /** All users together begin at most so many iterations per second. */
-  readonly maxRate?: number;
+  readonly maxRate?: Rate;
 }
 interface Arrivals {
   /** At most so many users at once; later arrivals wait, and their waiting is measured. */
@@ -41,13 +43,14 @@ interface UserStages extends Throttled {
 }
 /** Open: so many iterations begin per second, however long each takes. */
 interface ConstantRate extends Arrivals {
-  readonly rate: number;
+  /** Per second: 300, "300/s", "20/m", "5/h". */
+  readonly rate: Rate;
   readonly duration: Duration;
 }
 /** Open, with a rate that ramps linearly through the stages. */
 interface RateStages extends Arrivals {
-  readonly rateStages: readonly { readonly duration: Duration; readonly rate: number }[];
-  readonly startRate?: number;
+  readonly rateStages: readonly { readonly duration: Duration; readonly rate: Rate }[];
+  readonly startRate?: Rate;
 }
 /** So many iterations in all, shared by the users. */
 interface SharedIterations extends Throttled {
@@ -149,7 +152,7 @@ export function checkModel(options: object, where: string): void {
 /** `where` opens each message: `workflow "checkout"`. */
 export function planOf(options: LoadModel, where: string): LoadPlan {
   if ("rate" in options) {
-    const rate = positive(options.rate, "rate", where, RATE_MAX);
+    const rate = positive(perSecond(options.rate), "rate", where, RATE_MAX);
     const durationMs = required(options.duration, "duration", where);
     return open([{ durationMs, from: rate, to: rate }], options, where);
   }
@@ -274,21 +277,24 @@ function searchOf({ breakpoint, ...options }: Breakpoint, where: string): LoadPl
 }
 
 function throttleOf({ maxRate }: Throttled, where: string): { readonly rateMax?: number } {
-  return maxRate === undefined ? {} : { rateMax: positive(maxRate, "maxRate", where, RATE_MAX) };
+  return maxRate === undefined
+    ? {}
+    : { rateMax: positive(perSecond(maxRate), "maxRate", where, RATE_MAX) };
 }
 
 function stagesOf(
-  given: readonly { readonly duration: Duration; readonly vus?: number; readonly rate?: number }[],
+  given: readonly { readonly duration: Duration; readonly vus?: number; readonly rate?: Rate }[],
   key: "vus" | "rate",
-  start: number,
+  start: Rate,
   where: string,
 ): Stage[] {
   const name = key === "vus" ? "stages" : "rateStages";
   if (!Array.isArray(given) || given.length === 0)
     throw new DefinitionError(`${where}: ${name} is empty`);
-  let from = atLeastZero(start, key === "vus" ? "startVus" : "startRate", where);
+  const read = (value: unknown): unknown => (key === "rate" ? perSecond(value) : value);
+  let from = atLeastZero(read(start), key === "vus" ? "startVus" : "startRate", where);
   const stages = given.map((stage, i) => {
-    const to = atLeastZero(stage[key], `${name}[${i}].${key}`, where);
+    const to = atLeastZero(read(stage[key]), `${name}[${i}].${key}`, where);
     const durationMs = milliseconds(stage.duration, `${name}[${i}].duration`, where);
     const made = { durationMs, from, to };
     from = to;

@@ -43,10 +43,22 @@ export function whole(value: unknown, name: string, where: string, most: number)
   return value;
 }
 
+/** Per second as a number, or as text with its unit. */
+export type Rate = number | `${number}/s` | `${number}/m` | `${number}/h`;
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+
+/** What is no rate is left as it is, for whoever checks the number. */
+export function perSecond(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\/([smh])$/.exec(value) ?? [];
+  return amount === undefined ? `"${value}"` : Number(amount) / (SECONDS[unit] ?? 1);
+}
+
 export function positive(value: unknown, name: string, where: string, most: number): number {
   if (typeof value !== "number" || !Number.isFinite(value) || value <= 0 || value > most) {
     throw new DefinitionError(
-      `${where}: ${name} is ${String(value)}; it must be a number above 0 (per second)`,
+      `${where}: ${name} is ${String(value)}; it must be a number above 0 (per second), or text such as "300/s"`,
     );
   }
   return value;
