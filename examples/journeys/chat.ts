@@ -1,14 +1,15 @@
-// Users of one room. Each keeps one connection, says something, and waits until the room has told it to
-// everybody, itself included: what others say meanwhile is not taken for the answer.
+// Users of one room. Each keeps a connection, says something, and waits until the room has told it to
+// everybody, itself included. What comes unasked is "heard", and measured from the moment it was sent.
 
-import { flow, websocket } from "hyperscale";
+import { flow, ws } from "hyperscale";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090";
-const room = `${target.replace(/^http/, "ws")}/chat`;
+const room = ws.target(`${target.replace(/^http/, "ws")}/chat`);
 
 interface Said {
   readonly id: string;
   readonly by: string;
+  readonly at: number;
 }
 
 export default flow(
@@ -17,18 +18,24 @@ export default flow(
     vus: 4,
     iterationsPerVu: 10,
     thresholds: ["errors.rate < 1%", "checks.rate == 100%", "latency{step=say}.p95 < 10s"],
+    userSetup: async ({ step }) => {
+      const socket = await step("enter", room.connect({ keep: "user" }), { required: true });
+      socket.listen("heard", (message) => message.json<Said>().at);
+      return { socket };
+    },
   },
-  async ({ step, check, pause, user }) => {
+  async ({ step, check, pause, state, user }) => {
     const id = `${user.id}-${user.iteration}`;
-    const heard = await step(
+    const by = `user ${user.id}`;
+    const told = await step(
       "say",
-      websocket.exchange(
-        room,
-        { id, by: `user ${user.id}` },
-        { match: (message) => message.json<Said>().id === id },
+      state.socket.request<Said>(
+        { id, by, at: Date.now() },
+        { match: (message) => message.json<Said>().id === id, within: "30s" },
       ),
     );
-    check("told with its author", () => heard.json<Said>().by === `user ${user.id}`);
+    check("told with its author", () => told.json().by === by);
+    await step("wave", state.socket.send({ id: `wave of ${id}`, by, at: Date.now() }));
     await pause("5ms", "20ms");
   },
 );

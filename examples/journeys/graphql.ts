@@ -3,7 +3,8 @@
 
 import { flow, graphql } from "hyperscale";
 
-const api = `${process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090"}/graphql`;
+const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8090";
+const api = graphql.target(`${target}/graphql`);
 
 interface Product {
   readonly id: string;
@@ -18,16 +19,10 @@ export default flow(
   { vus: 4, iterations: 30, thresholds: ["errors.rate < 1%", "checks.rate == 100%"] },
   async ({ step, check, pick }) => {
     const id = pick(["7", "8", "9"]);
-    const read = await step(
-      "read",
-      graphql.query<{ product: Product }>(api, PRODUCT, { variables: { id } }),
-    );
-    check("the product asked for", () => read.data?.product.id === id);
+    const read = await step("read", api.query<{ product: Product }>(PRODUCT, { id }));
+    check("the product asked for", () => read.data.product.id === id);
     const stars = pick([3, 4, 5]);
-    const rated = await step(
-      "rate",
-      graphql.mutation<{ rate: Product }>(api, RATE, { variables: { id, stars } }),
-    );
-    check("rated", () => rated.data?.rate.stars === stars);
+    const rated = await step("rate", api.mutation<{ rate: Product }>(RATE, { id, stars }));
+    check("rated", () => rated.data.rate.stars === stars);
   },
 );

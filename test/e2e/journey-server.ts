@@ -51,6 +51,8 @@ export interface JourneyServer {
   readonly tlsUrl: string;
   /** ca.pem, and user-N.pem with user-N.key. */
   readonly certificates: string;
+  /** Users in the room: what they said before they left has arrived. */
+  chatting(): number;
   /** What has arrived since the last `take`, by route; messages as "message /chat". */
   take(): Record<string, number>;
   close(): void;
@@ -77,6 +79,7 @@ export async function startJourneyServer(
     url: `http://127.0.0.1:${port}`,
     tlsUrl: `https://127.0.0.1:${tlsPort}`,
     certificates,
+    chatting: () => chat.clients.size,
     take: () => {
       const taken = Object.fromEntries(counts);
       counts.clear();

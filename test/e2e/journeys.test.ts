@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { RunSummary } from "../../src/core/run/results/model.ts";
-import { Scratch, sum } from "./cli.ts";
+import { Scratch, sum, until } from "./cli.ts";
 import { type JourneyServer, SEATS, startJourneyServer } from "./journey-server.ts";
 
 const folder = fileURLToPath(new URL("../../examples/journeys", import.meta.url));
@@ -17,7 +17,7 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, readonly string[]>
   accounts: { "log in": ["POST /token"], profile: ["GET /profile"] },
   breakpoint: { seat: ["GET /seat"] },
   certificates: { account: ["GET /account"] },
-  chat: { say: ["GET /chat", "message /chat"] },
+  chat: { enter: ["GET /chat"], say: ["message /chat"], wave: ["message /chat"], heard: [] },
   checkout: {
     "login page": ["GET /login"],
     "log in": ["POST /login", "GET /account"],
@@ -46,7 +46,7 @@ const ROUTES: Readonly<Record<string, Readonly<Record<string, readonly string[]>
 const ARRIVED: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   accounts: { "POST /token": 5, "GET /profile": 30 },
   certificates: { "GET /account": 24 },
-  chat: { "GET /chat": 4, "message /chat": 40 },
+  chat: { "GET /chat": 4, "message /chat": 80 },
   checkout: {
     "GET /login": 40,
     "POST /login": 40,
@@ -82,6 +82,7 @@ async function run(
     ...variables.flatMap((variable) => ["-e", variable]),
   );
   expect(code, stdout + stderr).toBe(0);
+  await until(() => server.chatting() === 0);
   return { summary: here.summary(name), arrived: server.take() };
 }
 
