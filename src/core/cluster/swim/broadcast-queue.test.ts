@@ -6,7 +6,7 @@ import type { Update } from "./messages.ts";
 import { updateBytesMax } from "./messages.ts";
 import { alive, dead, left, record, suspect } from "./testing/bench.ts";
 
-const take = { budgetBytes: 1_000, overheadBytes: 0, sendsMax: 4, updatesMax: 255 };
+const take = { budgetBytes: 1_000, overheadBytes: 0, sendsMax: 4, updatesMax: 255, counted: true };
 const user = (sequence: number, bytes: number): Update => ({
   kind: "user",
   origin: nodeId("o"),
@@ -28,6 +28,17 @@ describe("the broadcast queue", () => {
     );
     expect(told).toHaveLength(4);
     expect(told.flat().every((update) => update.kind === "alive")).toBe(true);
+  });
+
+  it("what rides to a stranger is not counted as told", () => {
+    const queue = new BroadcastQueue(updateBytesMax);
+    queue.push(suspect("a", 1, "x"));
+    for (let at = 0; at < 20; at++) {
+      expect(queue.take({ ...take, counted: false })).toHaveLength(1);
+    }
+    const told = Array.from({ length: 6 }, () => queue.take(take)).flat();
+    expect(told).toHaveLength(4);
+    expect(queue.length).toBe(0);
   });
 
   it.each([

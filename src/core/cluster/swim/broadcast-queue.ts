@@ -26,6 +26,8 @@ interface Item {
   readonly order: number;
   sends: number;
   queued: boolean;
+  /** The packet that it was last put into, so that none carries it twice. */
+  packet: number;
 }
 
 /** Lane per kind, in order of priority. */
@@ -46,10 +48,13 @@ interface TakeOptions {
   readonly overheadBytes: number;
   readonly sendsMax: number;
   readonly updatesMax: number;
+  /** Whether the receiver is somebody we have reached: otherwise nothing was told. */
+  readonly counted: boolean;
 }
 
 /** One packet being filled. */
 interface Load {
+  readonly packet: number;
   readonly chosen: Item[];
   readonly options: TakeOptions;
   left: number;
@@ -62,6 +67,7 @@ export class BroadcastQueue {
   /** lanes[kind][sends]: items told that often; entries that left the queue are skipped lazily. */
   readonly #lanes: Item[][][] = Array.from({ length: LANE_COUNT }, () => []);
   #order = 0;
+  #packets = 0;
   #dropped = 0;
 
   /** `ownKey` is the id of the member whose queue this is. */
@@ -91,6 +97,7 @@ export class BroadcastQueue {
       order: this.#order++,
       sends: 0,
       queued: true,
+      packet: 0,
     };
     // Re-insertion keeps the map in order of age, which pruning relies on.
     this.#items.delete(key);
@@ -122,10 +129,15 @@ export class BroadcastQueue {
     return this.#items.has(key);
   }
 
-  /** The riders of one packet; each counts as told once more. */
+  /** The riders of one packet; each counts as told once more, if the packet counts. */
   take(options: TakeOptions): Update[] {
     if (this.#items.size === 0) return [];
-    const load: Load = { chosen: [], left: options.budgetBytes, options };
+    const load: Load = {
+      packet: ++this.#packets,
+      chosen: [],
+      left: options.budgetBytes,
+      options,
+    };
     const own = this.#ownKey === null ? undefined : this.#items.get(this.#ownKey);
     if (own !== undefined) board(load, own);
     const accusation = this.#oldestAccusation();
@@ -135,7 +147,7 @@ export class BroadcastQueue {
     this.#fill(load, 0, LANE_USER, 0);
     // What membership left over is user gossip's as well.
     this.#fill(load, LANE_USER, LANE_COUNT, 0);
-    for (const item of load.chosen) this.#told(item, options.sendsMax);
+    if (options.counted) for (const item of load.chosen) this.#told(item, options.sendsMax);
     return load.chosen.map((item) => item.update);
   }
 
@@ -157,12 +169,8 @@ export class BroadcastQueue {
   #told(item: Item, sendsMax: number): void {
     assert(this.#items.get(item.key) === item, "only queued updates are told");
     item.sends++;
-    if (item.sends >= sendsMax) {
-      this.#items.delete(item.key);
-      return;
-    }
-    item.queued = true;
-    this.#file(item);
+    if (item.sends >= sendsMax) this.forget(item.key);
+    else this.#file(item);
   }
 
   /** The least told, then the longest waiting. */
@@ -192,8 +200,9 @@ export class BroadcastQueue {
 function board(load: Load, item: Item): void {
   const { overheadBytes, updatesMax } = load.options;
   const bytes = item.bytes + overheadBytes;
-  if (!item.queued || bytes > load.left || load.chosen.length >= updatesMax) return;
-  item.queued = false;
+  if (!item.queued || item.packet === load.packet) return;
+  if (bytes > load.left || load.chosen.length >= updatesMax) return;
+  item.packet = load.packet;
   load.left -= bytes;
   load.chosen.push(item);
 }

@@ -175,6 +175,18 @@ export class SwimContext {
 
   /** One datagram with as many riders as fit; `first` rides in any case. */
   send(to: Address, message: DatagramMessage, first: Update | null = null): void {
+    this.#send(to, message, first, true);
+  }
+
+  /**
+   * To an address that may be nobody's. What rides along does not count as told: a member that knows
+   * many names without a body would spend a suspicion on them, and the suspect never hear of it.
+   */
+  sendToStranger(to: Address, message: DatagramMessage): void {
+    this.#send(to, message, null, !this.rules.strangersDoNotCount);
+  }
+
+  #send(to: Address, message: DatagramMessage, first: Update | null, counted: boolean): void {
     const exchange = message.kind === "ping" || message.kind === "ack";
     const state = exchange ? this.state : null;
     // Workers neither send nor use coordinates. (AD-35)
@@ -188,6 +200,7 @@ export class SwimContext {
       overheadBytes: 0,
       sendsMax: this.#sendsMax,
       updatesMax: UPDATES_PER_PACKET_MAX - 1,
+      counted,
     });
     const updates = first === null ? riders : [first, ...riders];
     const { id: from, address: fromAddress } = this.self;

@@ -233,7 +233,11 @@ export class Prober {
       target: message.target,
       deadline: now + NACK_SHARE * waitMs,
     });
-    context.send(message.targetAddress, { kind: "ping", sequence, target: message.target });
+    context.sendToStranger(message.targetAddress, {
+      kind: "ping",
+      sequence,
+      target: message.target,
+    });
   }
 
   onAck(message: Message<"ack">, packet: SwimDatagram): void {
@@ -308,7 +312,7 @@ export class Prober {
       if (fresh && this.#greetings.size <= GREETINGS_OPEN_MAX) break;
       this.#greetings.delete(oldest);
     }
-    context.send(member.record.address, { kind: "ping", sequence, target: member.id });
+    context.sendToStranger(member.record.address, { kind: "ping", sequence, target: member.id });
   }
 
   #expireRelays(): void {
