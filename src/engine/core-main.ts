@@ -5,9 +5,9 @@
 
 import { format } from "node:util";
 import { Defect } from "../core/base/assert.ts";
+import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
 import { Complaints } from "./complaints.ts";
 import { Core } from "./core.ts";
-import type { CoreCommand, CoreEvent } from "./messages.ts";
 
 const send = (event: CoreEvent): void => {
   if (process.connected) process.send?.(event);

@@ -5,6 +5,7 @@
 
 import { resolve as resolvePath } from "node:path";
 import { deepFreeze } from "../core/base/freeze.ts";
+import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../core/run/job/core-messages.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
 import { unthrottled } from "../core/run/plan/load.ts";
@@ -24,7 +25,6 @@ import { FlowRunner } from "./flow-runner.ts";
 import { Iteration } from "./iteration.ts";
 import { LagMonitor } from "./lag.ts";
 import type { LeaseRequester } from "./leases.ts";
-import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "./messages.ts";
 import { MixExecution } from "./mix-execution.ts";
 import { problemOf } from "./problem.ts";
 import type { FrameOver } from "./recorder.ts";

@@ -1,13 +1,13 @@
 /** What an execution is given, and whom it tells. */
 
+import type { Problem } from "../core/run/job/core-messages.ts";
+import type { CountedNote } from "../core/run/job/counted-notes.ts";
 import type { LoadPlan, Share } from "../core/run/plan/load.ts";
 import type { CompiledWorkflow } from "./compiled.ts";
-import type { CountedNote } from "./counted-notes.ts";
 import type { LoadDriver } from "./drivers.ts";
 import type { FeedSupply } from "./feeds.ts";
 import type { CoreLag } from "./lag.ts";
 import type { LeaseRequester } from "./leases.ts";
-import type { Problem } from "./messages.ts";
 import type { VirtualUser } from "./user.ts";
 
 export interface ExecutionEnd {

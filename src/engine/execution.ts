@@ -10,6 +10,7 @@
 
 import { deepFreeze } from "../core/base/freeze.ts";
 import { Random } from "../core/base/random.ts";
+import { ITERATIONS_LEASE, type Problem } from "../core/run/job/core-messages.ts";
 import { isOpen, isOpenEnded, planDurationMs } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
 import { BesideSteps } from "./beside-steps.ts";
@@ -22,7 +23,6 @@ import { FlowSteps } from "./flow-steps.ts";
 import { recordMetric } from "./iteration-metric.ts";
 import type { CoreLag } from "./lag.ts";
 import { type IndexLease, ticketLease } from "./leases.ts";
-import { ITERATIONS_LEASE, type Problem } from "./messages.ts";
 import { Pace } from "./pace.ts";
 import { PlanClock } from "./plan-clock.ts";
 import { problemOf } from "./problem.ts";

@@ -1,9 +1,9 @@
 /** The rows of a workflow's feeds on this core. Which row is next is leased, so that no two cores use one twice. */
 
 import type { Random } from "../core/base/random.ts";
+import { feedLease } from "../core/run/job/core-messages.ts";
 import type { Feed, RowSource } from "../workflow/feed.ts";
 import { IndexLease, type LeaseRequester } from "./leases.ts";
-import { feedLease } from "./messages.ts";
 import { ShuffledRows } from "./shuffled-rows.ts";
 
 const LEASE_BLOCK_MAX = 256;

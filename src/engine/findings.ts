@@ -4,9 +4,9 @@
  */
 
 import { errorText } from "../core/base/error-text.ts";
+import { type CountedNote, CountedNotes } from "../core/run/job/counted-notes.ts";
 import { connectionNotes } from "../protocols/protocol.ts";
 import { Complaints } from "./complaints.ts";
-import { type CountedNote, CountedNotes } from "./counted-notes.ts";
 import { Faults } from "./faults.ts";
 import { locationOf } from "./problem.ts";
 

@@ -4,8 +4,8 @@
  */
 
 import inspector from "node:inspector";
+import type { CoreVitals } from "../core/run/job/core-messages.ts";
 import { clock } from "../protocols/call.ts";
-import type { CoreVitals } from "./messages.ts";
 
 const INTERVAL_MS = 10;
 /** With a debugger open, a loop that was away for so long was held at a breakpoint. */

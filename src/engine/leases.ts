@@ -4,7 +4,7 @@
  * faster than the manager, users wait for the block instead of taking an index twice.
  */
 
-import { ITERATIONS_LEASE } from "./messages.ts";
+import { ITERATIONS_LEASE } from "../core/run/job/core-messages.ts";
 
 export interface LeaseRequester {
   request(name: string, size: number): void;

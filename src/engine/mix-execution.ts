@@ -11,6 +11,7 @@
  */
 
 import { Random } from "../core/base/random.ts";
+import { ITERATIONS_LEASE } from "../core/run/job/core-messages.ts";
 import { isOpen, isOpenEnded, type LoadPlan, type Share } from "../core/run/plan/load.ts";
 import { Shares } from "../core/run/plan/shares.ts";
 import { clock } from "../protocols/call.ts";
@@ -19,7 +20,6 @@ import { type Driven, type DriverHost, driverOf, type LoadDriver } from "./drive
 import type { Execution } from "./execution.ts";
 import type { CoreLag, LagListener, LagMonitor } from "./lag.ts";
 import { type IndexLease, type LeaseRequester, ticketLease } from "./leases.ts";
-import { ITERATIONS_LEASE } from "./messages.ts";
 import { Pace, type Paced } from "./pace.ts";
 import type { VirtualUser } from "./user.ts";
 

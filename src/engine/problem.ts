@@ -3,8 +3,8 @@
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { maskCredentials } from "../core/base/mask-credentials.ts";
+import type { Problem } from "../core/run/job/core-messages.ts";
 import { DefinitionError } from "../workflow/errors.ts";
-import type { Problem } from "./messages.ts";
 
 /** Folders of this package's code, built and as the source maps name it; frames there are not the user's. */
 const PACKAGE = fileURLToPath(new URL("../..", import.meta.url));

@@ -1,7 +1,7 @@
 /** An executor core as a child process: commands in, events out, and the news of its death. */
 
 import { type ChildProcess, fork } from "node:child_process";
-import type { CoreCommand, CoreEvent } from "../engine/messages.ts";
+import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
 import { coreEntry } from "./bundle.ts";
 
 interface CoreProcessOptions {

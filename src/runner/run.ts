@@ -11,23 +11,23 @@ import { randomUUID } from "node:crypto";
 import os from "node:os";
 import { formatDuration } from "../core/base/duration.ts";
 import { mostOnOneCore, mostToOneTarget } from "../core/run/job/connections.ts";
+import type { CoreEvent, Problem } from "../core/run/job/core-messages.ts";
+import { JobRunner } from "../core/run/job/execution.ts";
 import { validateManifests, type WorkflowManifest, withParts } from "../core/run/job/manifest.ts";
 import { slotsOf } from "../core/run/job/slots.ts";
 import { planVusMax } from "../core/run/plan/load.ts";
 import type { LiveRun, RunControl, RunPhase } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
+import { RunAggregate } from "../core/run/results/run-aggregate.ts";
 import { unknownName, type WrittenTexts } from "../core/run/results/threshold-names.ts";
 import { parseThreshold } from "../core/run/results/thresholds.ts";
-import type { CoreEvent, Problem } from "../engine/messages.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { LoadOverrides } from "../workflow/overrides.ts";
 import type { Bundle } from "./bundle.ts";
 import { CoreProcess } from "./core-process.ts";
 import { RunError } from "./errors.ts";
-import { JobRunner } from "./job-runner.ts";
 import { checkDescriptors, checkPorts } from "./limits.ts";
 import { cpuModel } from "./machine.ts";
-import { RunAggregate } from "./run-aggregate.ts";
 import { writtenTexts } from "./written-texts.ts";
 
 /** What happens, for whoever watches. */

@@ -1,6 +1,6 @@
 /** `run --trace`: one iteration of each flow of a file in one executor core, instead of a run. */
 
-import type { CoreEvent } from "../engine/messages.ts";
+import type { CoreEvent } from "../core/run/job/core-messages.ts";
 import type { LoadOverrides } from "../workflow/overrides.ts";
 import type { Bundle } from "./bundle.ts";
 import { CoreProcess } from "./core-process.ts";

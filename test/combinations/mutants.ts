@@ -80,7 +80,7 @@ const MUTANTS: readonly Mutant[] = [
     name: "missed arrivals dropped",
     edits: [
       {
-        file: "src/runner/workflow-aggregate.ts",
+        file: "src/core/run/results/workflow-aggregate.ts",
         from: "missed: stats.moment.arrivalsWaiting",
         to: "missed: 0",
       },

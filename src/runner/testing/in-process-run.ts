@@ -4,20 +4,20 @@
  * and the load short, so that tests can look at every message.
  */
 
+import type { CoreCommand, CoreEvent } from "../../core/run/job/core-messages.ts";
+import { CountedNotes } from "../../core/run/job/counted-notes.ts";
+import { JobRunner } from "../../core/run/job/execution.ts";
 import type { WorkflowManifest } from "../../core/run/job/manifest.ts";
 import { slotsOf } from "../../core/run/job/slots.ts";
 import type { LiveRun } from "../../core/run/results/live.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
+import { RunAggregate } from "../../core/run/results/run-aggregate.ts";
+import { measuredOf, WorkflowAggregate } from "../../core/run/results/workflow-aggregate.ts";
 import { StepTotals } from "../../core/run/stats/step-stats.ts";
 import { Core } from "../../engine/core.ts";
-import { CountedNotes } from "../../engine/counted-notes.ts";
-import type { CoreCommand, CoreEvent } from "../../engine/messages.ts";
 import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../../workflow/definition.ts";
 import type { LoadOverrides } from "../../workflow/overrides.ts";
-import { JobRunner } from "../job-runner.ts";
-import { RunAggregate } from "../run-aggregate.ts";
-import { measuredOf, WorkflowAggregate } from "../workflow-aggregate.ts";
 import { onTheTable } from "./table.ts";
 
 interface InProcessOptions {

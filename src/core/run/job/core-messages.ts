@@ -18,11 +18,11 @@
  *     teardown (to one core) ────────────▶
  */
 
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
-import type { Share } from "../core/run/plan/load.ts";
-import type { LoadOverrides } from "../workflow/overrides.ts";
+import type { LoadOverrides } from "../../../workflow/overrides.ts";
+import type { Share } from "../plan/load.ts";
 import type { CountedNote } from "./counted-notes.ts";
+import type { WorkflowManifest } from "./manifest.ts";
+import type { SharedAnswer, SharedRequest } from "./shared-values.ts";
 
 export type CoreCommand =
   | {

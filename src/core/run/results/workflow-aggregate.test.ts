@@ -1,10 +1,10 @@
 /** Frames of several cores become one workflow: by name, whatever the numbers. */
 
 import { expect, it } from "vitest";
-import { manifest } from "../core/run/job/testing/manifest.ts";
-import { Recorder } from "../engine/recorder.ts";
-import { recorderHost } from "../engine/testing/recorder-host.ts";
-import type { CallRecord } from "../protocols/protocol.ts";
+import { Recorder } from "../../../engine/recorder.ts";
+import { recorderHost } from "../../../engine/testing/recorder-host.ts";
+import type { CallRecord } from "../../../protocols/protocol.ts";
+import { manifest } from "../job/testing/manifest.ts";
 import { WorkflowAggregate } from "./workflow-aggregate.ts";
 
 const MOMENT = { measuredMs: 1_000, warmingUp: false, target: 0, arrivalsWaiting: 0 };

@@ -1,7 +1,7 @@
 /** What happens to a run, kept for its time axis. */
 
-import type { TimelineEvent } from "../core/run/results/model.ts";
-import type { ThresholdJudge } from "../core/run/results/thresholds.ts";
+import type { TimelineEvent } from "./model.ts";
+import type { ThresholdJudge } from "./thresholds.ts";
 
 /** Later ones are counted only. */
 const EVENTS_MAX = 500;

@@ -1,8 +1,11 @@
 /** One workflow of the results model, from what its cores told. */
 
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { describePlan, isOpen, type LoadPlan, targetRate } from "../core/run/plan/load.ts";
-import { formatCompactPercent } from "../core/run/results/format.ts";
+import { ERROR_KINDS } from "../../../protocols/protocol.ts";
+import type { WorkflowManifest } from "../job/manifest.ts";
+import { describePlan, isOpen, type LoadPlan, targetRate } from "../plan/load.ts";
+import { GroupTotals, WHOLE_ITERATION } from "../stats/group-stats.ts";
+import type { FailureSample } from "../stats/samples.ts";
+import { formatCompactPercent } from "./format.ts";
 import type {
   ArrivalSummary,
   BreakpointSummary,
@@ -11,20 +14,11 @@ import type {
   IterationCounts,
   StepSummary,
   WorkflowSummary,
-} from "../core/run/results/model.ts";
-import { latencyWindows, loadSeries, type SecondsAt } from "../core/run/results/over-time.ts";
-import {
-  distribution,
-  perSecond,
-  summariseMetrics,
-  summariseStep,
-  totalsOf,
-} from "../core/run/results/summarise.ts";
-import type { StepData, WorkflowData } from "../core/run/results/workflow-data.ts";
-import { GroupTotals, WHOLE_ITERATION } from "../core/run/stats/group-stats.ts";
-import type { FailureSample } from "../core/run/stats/samples.ts";
-import { ERROR_KINDS } from "../protocols/protocol.ts";
+} from "./model.ts";
+import { latencyWindows, loadSeries, type SecondsAt } from "./over-time.ts";
+import { distribution, perSecond, summariseMetrics, summariseStep, totalsOf } from "./summarise.ts";
 import type { WorkflowAggregate } from "./workflow-aggregate.ts";
+import type { StepData, WorkflowData } from "./workflow-data.ts";
 
 const MODELS = {
   vus: "closed",

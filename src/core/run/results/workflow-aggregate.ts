@@ -1,18 +1,18 @@
 /** The numbers of one workflow as its cores report them, and where its measured time lies in the run. */
 
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import type { WorkflowStatus } from "../core/run/results/model.ts";
-import type { Fault, WorkflowData } from "../core/run/results/workflow-data.ts";
-import { FrameMerger } from "../core/run/stats/frame-merger.ts";
-import { Histogram } from "../core/run/stats/histogram.ts";
-import { type Name, NameTable, NO_TAGS } from "../core/run/stats/names.ts";
-import type { FailureSample } from "../core/run/stats/samples.ts";
-import type { WindowStore } from "../core/run/stats/window-store.ts";
-import type { LoadWindow, StepWindow } from "../core/run/stats/windows.ts";
-import { RUN_HISTOGRAMS, type WorkflowStats } from "../core/run/stats/workflow-stats.ts";
-import type { CoreVitals } from "../engine/messages.ts";
-import type { Outcome } from "../engine/outcome.ts";
-import { ERROR_KINDS } from "../protocols/protocol.ts";
+import type { Outcome } from "../../../engine/outcome.ts";
+import { ERROR_KINDS } from "../../../protocols/protocol.ts";
+import type { CoreVitals } from "../job/core-messages.ts";
+import type { WorkflowManifest } from "../job/manifest.ts";
+import { FrameMerger } from "../stats/frame-merger.ts";
+import { Histogram } from "../stats/histogram.ts";
+import { type Name, NameTable, NO_TAGS } from "../stats/names.ts";
+import type { FailureSample } from "../stats/samples.ts";
+import type { WindowStore } from "../stats/window-store.ts";
+import type { LoadWindow, StepWindow } from "../stats/windows.ts";
+import { RUN_HISTOGRAMS, type WorkflowStats } from "../stats/workflow-stats.ts";
+import type { WorkflowStatus } from "./model.ts";
+import type { Fault, WorkflowData } from "./workflow-data.ts";
 
 const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
 const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);

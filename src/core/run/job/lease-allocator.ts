@@ -1,6 +1,6 @@
 /** The runner's side of leases: hands out blocks of indices, each index once over all cores. */
 
-import { ITERATIONS_LEASE } from "../engine/messages.ts";
+import { ITERATIONS_LEASE } from "./core-messages.ts";
 
 interface Granted {
   readonly from: number;

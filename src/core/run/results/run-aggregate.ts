@@ -3,14 +3,21 @@
  * model for all that is shown (`src/core/run/results/model.ts`).
  */
 
-import { assert } from "../core/base/assert.ts";
-import { type WorkflowManifest, withParts } from "../core/run/job/manifest.ts";
-import { isOpen, planDurationMs, planVusMax } from "../core/run/plan/load.ts";
-import { BreakpointRun, type SearchCommand } from "../core/run/results/breakpoint.ts";
-import { formatPercent } from "../core/run/results/format.ts";
-import { faultGates, implicitGates } from "../core/run/results/gates.ts";
-import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
-import { type GeneratorData, metricSource } from "../core/run/results/metric-source.ts";
+import { ERROR_KINDS } from "../../../protocols/protocol.ts";
+import { assert } from "../../base/assert.ts";
+import type { CoreVitals } from "../job/core-messages.ts";
+import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
+import type { JobListener } from "../job/execution.ts";
+import { type WorkflowManifest, withParts } from "../job/manifest.ts";
+import { isOpen, planDurationMs, planVusMax } from "../plan/load.ts";
+import { Histogram } from "../stats/histogram.ts";
+import { recentOf } from "../stats/series.ts";
+import { BreakpointRun, type SearchCommand } from "./breakpoint.ts";
+import { formatPercent } from "./format.ts";
+import { faultGates, implicitGates } from "./gates.ts";
+import type { LiveRun, LiveWorkflow, RunPhase } from "./live.ts";
+import { modelNotes, progressOf, remarksOf, scalable, scaleNotes } from "./load-figures.ts";
+import { type GeneratorData, metricSource } from "./metric-source.ts";
 import {
   type CoreHealth,
   type Loss,
@@ -20,31 +27,18 @@ import {
   type Totals,
   type WorkflowStatus,
   type WorkflowSummary,
-} from "../core/run/results/model.ts";
-import { coreSeries, stallsOf } from "../core/run/results/over-time.ts";
-import {
-  distribution,
-  generatorHealth,
-  judge,
-  thresholdOutcome,
-  totalsOf,
-} from "../core/run/results/summarise.ts";
+} from "./model.ts";
+import { coreSeries, stallsOf } from "./over-time.ts";
+import { distribution, generatorHealth, judge, thresholdOutcome, totalsOf } from "./summarise.ts";
 import {
   type MetricSource,
   parseThreshold,
   ThresholdJudge,
   type ThresholdSpec,
-} from "../core/run/results/thresholds.ts";
-import type { Fault, WorkflowData } from "../core/run/results/workflow-data.ts";
-import { Histogram } from "../core/run/stats/histogram.ts";
-import { recentOf } from "../core/run/stats/series.ts";
-import { type CountedNote, CountedNotes } from "../engine/counted-notes.ts";
-import type { CoreVitals } from "../engine/messages.ts";
-import { ERROR_KINDS } from "../protocols/protocol.ts";
-import type { JobListener } from "./job-runner.ts";
-import { modelNotes, progressOf, remarksOf, scalable, scaleNotes } from "./load-figures.ts";
+} from "./thresholds.ts";
 import { TimelineEvents } from "./timeline-events.ts";
 import { isAside, measuredOf, WorkflowAggregate } from "./workflow-aggregate.ts";
+import type { Fault, WorkflowData } from "./workflow-data.ts";
 import { seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
 
 interface RunAggregateOptions {

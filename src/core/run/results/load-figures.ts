@@ -1,11 +1,11 @@
 /** What the results say of the load itself: its model, how far it is, what was asked for and reached. */
 
-import { isOpenEnded, planDurationMs } from "../core/run/plan/load.ts";
-import { formatCount, formatPercent, formatRate } from "../core/run/results/format.ts";
-import type { WorkflowSummary } from "../core/run/results/model.ts";
-import type { WorkflowData } from "../core/run/results/workflow-data.ts";
-import { NAMES_MAX, OTHER_NAME } from "../core/run/stats/names.ts";
+import { isOpenEnded, planDurationMs } from "../plan/load.ts";
+import { NAMES_MAX, OTHER_NAME } from "../stats/names.ts";
+import { formatCount, formatPercent, formatRate } from "./format.ts";
+import type { WorkflowSummary } from "./model.ts";
 import type { WorkflowAggregate } from "./workflow-aggregate.ts";
+import type { WorkflowData } from "./workflow-data.ts";
 
 export function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs: number): number {
   if (workflow.status === "waiting" || workflow.status === "not run") return 0;

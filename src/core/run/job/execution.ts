@@ -8,14 +8,14 @@
  *   prepare on all ─▶ setup on one ─▶ start on all ─▶ frames … ─▶ finished by all ─▶ teardown on one
  */
 
-import { assertNever } from "../core/base/assert.ts";
-import { type ExecutionOutcome, Job, type JobEffect } from "../core/run/job/job.ts";
-import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import { SharedValues } from "../core/run/job/shared-values.ts";
-import type { Fault } from "../core/run/results/workflow-data.ts";
-import type { CountedNote } from "../engine/counted-notes.ts";
-import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../engine/messages.ts";
+import { assertNever } from "../../base/assert.ts";
+import type { Fault } from "../results/workflow-data.ts";
+import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "./core-messages.ts";
+import type { CountedNote } from "./counted-notes.ts";
+import { type ExecutionOutcome, Job, type JobEffect } from "./job.ts";
 import { LeaseAllocator } from "./lease-allocator.ts";
+import type { WorkflowManifest } from "./manifest.ts";
+import { SharedValues } from "./shared-values.ts";
 
 type Finished = Extract<CoreEvent, { kind: "finished" }>;
 
