@@ -26,6 +26,12 @@ const table = {
     imports: ["core/base", "core/run/plan", "core/run/job", "core/run/stats"],
     pure: true,
   },
+  /** The executions of a job and their figures: what a local runner and a manager drive. */
+  "core/run/execution": {
+    path: "src/core/run/execution/",
+    imports: ["core/base", "core/run/job", "core/run/results"],
+    pure: true,
+  },
   "core/cluster/swim": {
     path: "src/core/cluster/swim/",
     imports: ["core/base", "core/cluster/vivaldi"],
@@ -98,6 +104,12 @@ const table = {
     pure: true,
   },
   "core/tiers/worker": { path: "src/core/tiers/worker/", imports: ["core/base"], pure: true },
+  /** What managers, workers and clients say to each other. */
+  "core/tiers": {
+    path: "src/core/tiers/",
+    imports: ["core/run/job", "core/run/results"],
+    pure: true,
+  },
   /** One pure machine per process: what production and the simulator drive. */
   "core/tiers/process": {
     path: "src/core/tiers/process/",
@@ -269,11 +281,9 @@ const table = {
       "core/base",
       "core/run/plan",
       "core/run/job",
-      "core/run/stats",
       "core/run/results",
+      "core/run/execution",
       "protocols",
-      "workflow",
-      "engine",
     ],
   },
   reporters: { path: "src/reporters/", imports: ["core/base", "core/run/results"] },
@@ -345,6 +355,8 @@ const planned: Readonly<Record<string, string>> = {
     "gates: failures of many datacenters at once are our own",
   "src/core/cluster/health/detector.ts": "managers: suspicion of a worker for one job only",
   "src/core/cluster/health/federated.ts": "gates: probing the leaders of other datacenters",
+  "src/core/base/plain-value.ts": "managers and workers: entries and messages with values of users",
+  "src/core/tiers/messages.ts": "managers, workers and clients: their schemas in wire/messages",
   "src/core/tiers/gate/": "gates: the breaker between datacenters",
   "src/core/tiers/manager/": "managers: dispatches confirmed within an ack window",
   "src/core/tiers/worker/": "workers: orders of deposed managers are refused by fences",

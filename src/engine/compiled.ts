@@ -1,5 +1,6 @@
 /** A workflow definition in the form the loop wants: layers of steps with indices instead of names. */
 
+import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import { NameTable } from "../core/run/stats/names.ts";
 import type { CallSettings, PreparedCall } from "../protocols/protocol.ts";
 import {
@@ -11,7 +12,7 @@ import {
   type WorkflowDefinition,
 } from "../workflow/definition.ts";
 import type { FlowPart } from "../workflow/flow-part.ts";
-import { type LoadOverrides, overrideSettings } from "../workflow/overrides.ts";
+import { overrideSettings } from "../workflow/overrides.ts";
 
 export interface CompiledStep {
   readonly name: string;

@@ -6,6 +6,7 @@
 import { resolve as resolvePath } from "node:path";
 import { deepFreeze } from "../core/base/freeze.ts";
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../core/run/job/core-messages.ts";
+import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
 import { unthrottled } from "../core/run/plan/load.ts";
@@ -13,7 +14,7 @@ import { prepareCalls } from "../protocols/protocol.ts";
 import { manifestOf, type WorkflowDefinition } from "../workflow/definition.ts";
 import { setMetricSink } from "../workflow/metrics.ts";
 import { workflowsOf } from "../workflow/module.ts";
-import { type LoadOverrides, overrideManifest } from "../workflow/overrides.ts";
+import { overrideManifest } from "../workflow/overrides.ts";
 import { setSharedPort } from "../workflow/shared.ts";
 import { compile } from "./compiled.ts";
 import { setupContext } from "./context.ts";

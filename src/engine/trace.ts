@@ -5,9 +5,9 @@
 
 import { formatDuration } from "../core/base/duration.ts";
 import { errorText } from "../core/base/error-text.ts";
+import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { CallResult, CallSettings, PreparedCall } from "../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../workflow/definition.ts";
-import type { LoadOverrides } from "../workflow/overrides.ts";
 import { compile } from "./compiled.ts";
 import { type OnceCall, Rehearsal } from "./once.ts";
 import { locationOf } from "./problem.ts";

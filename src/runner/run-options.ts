@@ -1,8 +1,8 @@
 /** What a run takes beside its workflows: names and meanings are those of the flags of `hyperscale run`. */
 
 import { type Duration, parseDuration } from "../core/base/duration.ts";
+import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import { parseThreshold } from "../core/run/results/thresholds.ts";
-import type { LoadOverrides } from "../workflow/overrides.ts";
 import { RunError } from "./errors.ts";
 
 export interface RunOptions {

@@ -2,27 +2,27 @@
  * One run on this machine, from the first core to the summary.
  *
  *   bundle ─▶ core 0 loads it ─▶ manifests ─▶ checks (graph, descriptors, ports) ─▶ more cores
- *          ─▶ JobRunner drives the workflows ─▶ RunAggregate keeps the numbers ─▶ summary
+ *          ─▶ RunMachine drives the workflows and keeps the numbers ─▶ summary
  *
  * User code runs only in the cores. The coordinator, this process, plans, merges and draws.
  */
 
 import { randomUUID } from "node:crypto";
 import os from "node:os";
-import { formatDuration } from "../core/base/duration.ts";
+import { Agreement } from "../core/run/execution/agreement.ts";
+import { type RunEffect, type RunInput, RunMachine } from "../core/run/execution/run-machine.ts";
 import { mostOnOneCore, mostToOneTarget } from "../core/run/job/connections.ts";
 import type { CoreEvent, Problem } from "../core/run/job/core-messages.ts";
-import { JobRunner } from "../core/run/job/execution.ts";
+import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import { validateManifests, type WorkflowManifest, withParts } from "../core/run/job/manifest.ts";
 import { slotsOf } from "../core/run/job/slots.ts";
 import { planVusMax } from "../core/run/plan/load.ts";
-import type { LiveRun, RunControl, RunPhase } from "../core/run/results/live.ts";
+import type { LiveRun, RunControl } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
 import { RunAggregate } from "../core/run/results/run-aggregate.ts";
 import { unknownName, type WrittenTexts } from "../core/run/results/threshold-names.ts";
 import { parseThreshold } from "../core/run/results/thresholds.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
-import type { LoadOverrides } from "../workflow/overrides.ts";
 import type { Bundle } from "./bundle.ts";
 import { CoreProcess } from "./core-process.ts";
 import { RunError } from "./errors.ts";
@@ -66,11 +66,6 @@ interface LocalRunOptions {
 /** How long a core may take to import the workflow. */
 const LOAD_TIMEOUT_MS = 30_000;
 const LIVE_INTERVAL_MS = 100;
-/** Behind the graceful stop: what does not end by then is ended. */
-const STOP_SLACK_MS = 1_500;
-/** A core that runs a workflow speaks ten times a second; after so long a silence it is given up. */
-const SILENCE_MS_MAX = 30_000;
-
 export class LocalRun {
   readonly #options: LocalRunOptions;
   readonly #cores: CoreProcess[] = [];
@@ -80,34 +75,20 @@ export class LocalRun {
   #loading: ((core: number, event: CoreEvent) => void) | undefined;
   /** Ends the loading of the workflow with an error. */
   #loadingFailed: (error: RunError) => void = () => {};
-  readonly #heardAt = new Map<number, number>();
-  #stopTimer: NodeJS.Timeout | undefined;
-  #aggregate: RunAggregate | undefined;
-  #job: JobRunner | undefined;
-  #phaseReached: RunPhase = "starting";
-  #interrupted = false;
-  #gracefulStopMs = 0;
-  /** The first mistake of the user that kept a workflow from starting. */
-  #mistake: Problem | undefined;
+  #machine: RunMachine | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
 
   constructor(options: LocalRunOptions) {
     this.#options = options;
   }
 
-  get #phase(): RunPhase {
-    const begun = this.#phaseReached === "starting" && this.#aggregate?.anyStarted === true;
-    return begun ? "running" : this.#phaseReached;
-  }
-
   async run(): Promise<RunSummary> {
     try {
       const manifests = await this.#load();
-      await this.#runJob(manifests);
-      return this.#summary();
+      return await this.#runJob(manifests);
     } finally {
-      clearTimeout(this.#stopTimer);
-      this.#job?.end();
+      clearTimeout(this.#timer);
       await Promise.all(this.#cores.map((core) => core.end()));
     }
   }
@@ -157,7 +138,9 @@ export class LocalRun {
           inspect,
           onEvent: (event) => this.#onEvent(number, event),
           onLost: (what) =>
-            this.#job === undefined ? reject(new RunError(what, 1)) : this.#onLost(number, what),
+            this.#machine === undefined
+              ? reject(new RunError(what, 1))
+              : this.#take({ kind: "coreLost", core: number, what }),
         });
         this.#cores.push(core);
         core.send({
@@ -201,158 +184,76 @@ export class LocalRun {
     if (!ports.ok) throw new RunError(ports.problem, 2);
   }
 
-  async #runJob(manifests: readonly WorkflowManifest[]): Promise<void> {
-    this.#gracefulStopMs = Math.max(...manifests.map(({ gracefulStopMs }) => gracefulStopMs));
-    const { abortAfterMs, name, on, thresholds } = this.#options;
-    const cores = this.#cores.map((core) => core.number);
+  async #runJob(manifests: readonly WorkflowManifest[]): Promise<RunSummary> {
+    const { abortAfterMs, inspect, name, on, tags, thresholds, timeoutMs, title, watched } =
+      this.#options;
+    const slots = this.#cores.map((core) => core.number);
     const aggregate = new RunAggregate({
       runId: randomUUID(),
-      name,
-      title: this.#options.title,
-      tags: this.#options.tags,
-      manifests,
-      thresholds,
-      abortAfterMs,
-      environment: this.#environment(cores.length),
-      now: () => performance.now() - this.#startedAt,
+      ...{ name, title, tags, manifests, thresholds, abortAfterMs },
+      errorKinds: ERROR_KINDS,
+      environment: this.#environment(slots.length),
+      startedAt: new Date().toISOString(),
     });
-    this.#aggregate = aggregate;
-    this.#job = new JobRunner(
-      manifests,
-      { slots: cores, pool: this.#pool },
-      {
-        send: (core, command) => this.#cores[core]?.send(command),
-        now: () => performance.now(),
-        log: (line) => on.message(line),
-        abort: (workflow, reason) => {
-          on.message(`"${workflow}" ends the run: ${reason}`);
-          this.#stop();
-        },
-        problem: (problem) => {
-          this.#mistake ??= problem;
-        },
-        done: () => this.#finish(),
-      },
-      aggregate,
-    );
-    await this.#untilDone(aggregate);
-    // Nothing ran at all: that is an error, not a result.
-    if (this.#mistake !== undefined && !aggregate.anyStarted)
-      throw new RunError(placed(this.#mistake), 2);
-  }
-
-  #untilDone(aggregate: RunAggregate): Promise<void> {
-    const { on, watched } = this.#options;
+    const machine = new RunMachine({
+      ...{ manifests, aggregate, timeoutMs },
+      cores: { slots, pool: this.#pool },
+      agreement: new Agreement(manifests),
+      limited: !inspect,
+      beganAt: this.#startedAt,
+    });
+    this.#machine = machine;
     on.started();
     const draw = setInterval(() => {
-      if (watched()) on.live(aggregate.live(this.#phase));
+      if (watched()) on.live(machine.live(performance.now()));
     }, LIVE_INTERVAL_MS);
-    const judge = setInterval(() => this.#judge(aggregate), aggregate.judgeEveryMs);
-    const limit = this.#armLimit(aggregate);
-    return new Promise<void>((resolve) => {
+    await new Promise<void>((resolve) => {
       this.#finish = resolve;
-      this.#job?.start();
-    }).finally(() => {
-      clearInterval(draw);
-      clearInterval(judge);
-      clearTimeout(limit);
-      this.#phaseReached = "done";
-    });
+      this.#take({ kind: "start" });
+    }).finally(() => clearInterval(draw));
+    // Nothing ran at all: that is an error, not a result.
+    if (machine.mistake !== undefined) throw new RunError(placed(machine.mistake), 2);
+    return machine.summary();
   }
 
-  /** Not under a debugger, as all limits. */
-  #armLimit(aggregate: RunAggregate): NodeJS.Timeout | undefined {
-    const { inspect, on, timeoutMs } = this.#options;
-    if (timeoutMs === null || inspect) return undefined;
-    return setTimeout(() => {
-      const text = `it took longer than ${formatDuration(timeoutMs)}`;
-      aggregate.fault(null, { gate: "the run ended within its time limit", text });
-      on.message(`the run is ended: ${text}, its limit`);
-      this.#stop();
-    }, timeoutMs);
+  #take(input: RunInput): void {
+    const machine = this.#machine;
+    if (machine === undefined) return;
+    for (const effect of machine.step(input, performance.now())) this.#perform(effect);
+    clearTimeout(this.#timer);
+    const deadline = machine.nextDeadline();
+    if (deadline === null) return;
+    const waitMs = Math.max(1, deadline - performance.now());
+    // Timers hold at most 2^31 ms and may come early: then it is armed again.
+    this.#timer = setTimeout(() => this.#take({ kind: "tick" }), Math.min(waitMs, 2e9));
   }
 
-  #judge(aggregate: RunAggregate): void {
-    const silentSince = performance.now() - SILENCE_MS_MAX;
-    for (const core of this.#job?.stuckCores() ?? []) this.#giveUp(core);
-    for (const core of this.#job?.loadingCores() ?? [])
-      if ((this.#heardAt.get(core) ?? Number.POSITIVE_INFINITY) < silentSince) this.#giveUp(core);
-    const { abort, searches } = aggregate.decide();
-    for (const { command, workflow } of searches) {
-      if (command.kind === "level") this.#job?.level(workflow, command.load);
-      else this.#job?.finish(workflow);
+  #perform(effect: RunEffect): void {
+    switch (effect.kind) {
+      case "send":
+        this.#cores[effect.core]?.send(effect.command);
+        return;
+      case "kill":
+        this.#cores[effect.core]?.kill();
+        return;
+      case "message":
+        this.#options.on.message(effect.line);
+        return;
+      case "done":
+        this.#finish();
     }
-    if (abort) this.#stop();
   }
 
-  /** Gracefully, but not for ever: code that never waits cannot be asked to end. */
-  #stop(): void {
-    if (this.#stopTimer !== undefined) return;
-    this.#phaseReached = "stopping";
-    this.#job?.stop();
-    this.#stopTimer = setTimeout(() => {
-      for (const core of this.#job?.stoppedCores() ?? []) this.#giveUp(core);
-    }, this.#gracefulStopMs + STOP_SLACK_MS);
-  }
-
-  /** Not under a debugger: whoever is silent there may be held at a breakpoint. */
-  #giveUp(core: number): void {
-    if (this.#options.inspect) return;
-    this.#options.on.message(
-      `executor core ${core} does not answer: code in the workflow keeps it busy or never ends`,
-    );
-    this.#cores[core]?.kill();
-  }
-
+  /** Before the job begins there is nothing to steer, and only its loading to end. */
   control(command: RunControl): void {
-    switch (command.kind) {
-      case "pause":
-        if (this.#phase !== "running") return;
-        this.#phaseReached = "paused";
-        this.#job?.steer("pause");
-        this.#aggregate?.paused();
-        return;
-      case "resume":
-        if (this.#phase !== "paused") return;
-        this.#phaseReached = "running";
-        this.#job?.steer("resume");
-        this.#aggregate?.resumed();
-        return;
-      case "scale":
-        this.#job?.scale(command.factor);
-        this.#aggregate?.scaled(command.factor);
-        return;
-      case "stop":
-        this.#interrupt();
-    }
-  }
-
-  /** The first time ends gracefully, the second at once. */
-  #interrupt(): void {
-    if (this.#interrupted) {
-      this.#aggregate?.givenUp();
-      this.#finish();
-      return;
-    }
-    this.#interrupted = true;
-    if (this.#job === undefined) {
+    if (this.#machine !== undefined) this.#take({ kind: "control", control: command });
+    else if (command.kind === "stop")
       this.#loadingFailed(new RunError("interrupted before the run began", 130));
-      return;
-    }
-    this.#options.on.message("stopping: waiting for work in flight (again to stop at once)");
-    this.#stop();
   }
 
   #onEvent(core: number, event: CoreEvent): void {
-    this.#heardAt.set(core, performance.now());
-    if (this.#job === undefined) this.#loading?.(core, event);
-    else this.#job.onEvent(core, event);
-  }
-
-  #onLost(core: number, what: string): void {
-    this.#aggregate?.coreLost(core, what);
-    this.#options.on.message(what);
-    this.#job?.coreLost(core);
+    if (this.#machine === undefined) this.#loading?.(core, event);
+    else this.#take({ kind: "event", core, event });
   }
 
   #environment(cores: number): RunSummary["environment"] {
@@ -366,11 +267,6 @@ export class LocalRun {
       cores,
       command,
     };
-  }
-
-  #summary(): RunSummary {
-    if (this.#aggregate === undefined) throw new RunError("the run ended before it began", 1);
-    return this.#aggregate.summary({ interrupted: this.#interrupted, ended: true });
   }
 }
 

@@ -1,15 +1,11 @@
 /** Flags of the command line against every load model. */
 
 import { expect, it } from "vitest";
+import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { LoadPlan } from "../core/run/plan/load.ts";
 import { http } from "../protocols/http1/index.ts";
 import { manifestOf } from "./definition.ts";
-import {
-  type LoadOverrides,
-  overrideManifest,
-  overridePlan,
-  overrideSettings,
-} from "./overrides.ts";
+import { overrideManifest, overridePlan, overrideSettings } from "./overrides.ts";
 import { workflow } from "./workflow.ts";
 
 const closed: LoadPlan = { kind: "vus", stages: [{ durationMs: 1_000, from: 5, to: 5 }] };

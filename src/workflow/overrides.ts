@@ -1,27 +1,11 @@
 /** Flags of the command line that replace parts of a file's load model. (`--vus`, `--duration`, `--rate`, …) */
 
+import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { isOpen, type LoadPlan, planVusMax, shareOfPlan } from "../core/run/plan/load.ts";
 import type { CallSettings } from "../protocols/protocol.ts";
 import { DefinitionError } from "./errors.ts";
 import { planOf } from "./load-options.ts";
-
-export interface LoadOverrides {
-  readonly vus?: number;
-  readonly durationMs?: number;
-  readonly rate?: number;
-  readonly maxVus?: number;
-  readonly iterations?: number;
-  readonly maxRate?: number;
-  readonly warmupMs?: number;
-  readonly gracefulStopMs?: number;
-  readonly timeoutMs?: number;
-  readonly insecure?: boolean;
-  /** Run these alone, by name. */
-  readonly only?: readonly string[];
-  /** What chance draws from; the same seed gives each user the same choices. */
-  readonly seed?: string;
-}
 
 const DEFAULT_DURATION_MS = 10_000;
 

@@ -4,20 +4,21 @@
  * and the load short, so that tests can look at every message.
  */
 
-import type { CoreCommand, CoreEvent } from "../../core/run/job/core-messages.ts";
-import { CountedNotes } from "../../core/run/job/counted-notes.ts";
-import { JobRunner } from "../../core/run/job/execution.ts";
+import { Agreement } from "../../core/run/execution/agreement.ts";
+import { type RunInput, RunMachine } from "../../core/run/execution/run-machine.ts";
+import type { CoreCommand, CoreEvent, CoreVitals } from "../../core/run/job/core-messages.ts";
+import { type CountedNote, CountedNotes } from "../../core/run/job/counted-notes.ts";
+import type { LoadOverrides } from "../../core/run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../../core/run/job/manifest.ts";
 import { slotsOf } from "../../core/run/job/slots.ts";
 import type { LiveRun } from "../../core/run/results/live.ts";
-import type { RunSummary } from "../../core/run/results/model.ts";
+import type { RunSummary, WorkflowStatus } from "../../core/run/results/model.ts";
 import { RunAggregate } from "../../core/run/results/run-aggregate.ts";
 import { measuredOf, WorkflowAggregate } from "../../core/run/results/workflow-aggregate.ts";
 import { StepTotals } from "../../core/run/stats/step-stats.ts";
 import { Core } from "../../engine/core.ts";
 import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../../workflow/definition.ts";
-import type { LoadOverrides } from "../../workflow/overrides.ts";
 import { onTheTable } from "./table.ts";
 
 interface InProcessOptions {
@@ -44,8 +45,8 @@ let runs = 0;
 export class InProcessRun {
   readonly cores: Core[] = [];
   readonly logs: string[] = [];
-  readonly #notes: string[] = [];
-  readonly #counted = new CountedNotes();
+  readonly noted: string[] = [];
+  readonly counted = new CountedNotes();
   /** Name, status and error of each workflow, in the order they ended. */
   readonly ended: [string, string, string | null][] = [];
   readonly events: { readonly core: number; readonly event: CoreEvent }[] = [];
@@ -53,9 +54,8 @@ export class InProcessRun {
   readonly #lost = new Set<number>();
   readonly #startedAt = performance.now();
   #manifests: readonly WorkflowManifest[] = [];
-  #aggregate: RunAggregate | undefined;
-  #judging: NodeJS.Timeout | undefined;
-  #job: JobRunner | undefined;
+  #machine: RunMachine | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #done: () => void = () => {};
   /** Resolves when the job is over. */
   readonly done = new Promise<void>((resolve) => {
@@ -65,7 +65,7 @@ export class InProcessRun {
 
   /** What the cores remarked. */
   get notes(): string[] {
-    return [...this.#notes, ...this.#counted.texts];
+    return [...this.noted, ...this.counted.texts];
   }
 
   static async start(
@@ -103,84 +103,52 @@ export class InProcessRun {
       slots = slotsOf(loaded.manifests, cores);
       this.#manifests = loaded.manifests;
       for (const one of measuredOf(loaded.manifests))
-        this.workflows.set(one.name, new WorkflowAggregate(one));
+        this.workflows.set(one.name, new WorkflowAggregate(one, ERROR_KINDS));
     }
     const aggregate = this.#newAggregate(slots, thresholds);
-    this.#aggregate = aggregate;
-    this.#job = this.#newJob(cores, aggregate);
-    this.#judging = setInterval(() => {
-      const { abort, searches } = aggregate.decide();
-      for (const { command, workflow } of searches) {
-        if (command.kind === "level") this.#job?.level(workflow, command.load);
-        else this.#job?.finish(workflow);
-      }
-      if (abort) this.#job?.stop();
-    }, aggregate.judgeEveryMs);
-    this.#job.start();
+    this.#machine = new RunMachine({
+      manifests: this.#manifests,
+      cores: { slots: this.cores.map((_, core) => core), pool: cores },
+      aggregate,
+      agreement: new Agreement(this.#manifests),
+      timeoutMs: null,
+      limited: false,
+      beganAt: this.#startedAt,
+    });
+    this.#take({ kind: "start" });
   }
 
   #newAggregate(cores: number, thresholds: readonly string[]): RunAggregate {
     const none = { hyperscale: "0", node: "", platform: "", cpuModel: "", command: "" };
-    return new RunAggregate({
-      runId: "run",
-      name: "in process",
-      tags: {},
-      manifests: this.#manifests,
-      thresholds,
-      abortAfterMs: null,
-      environment: { ...none, cpus: cores, cores },
-      now: () => performance.now() - this.#startedAt,
-    });
+    return new WatchedAggregate(
+      {
+        runId: "run",
+        name: "in process",
+        tags: {},
+        manifests: this.#manifests,
+        thresholds,
+        abortAfterMs: null,
+        errorKinds: ERROR_KINDS,
+        environment: { ...none, cpus: cores, cores },
+        startedAt: new Date().toISOString(),
+      },
+      this,
+    );
   }
 
-  #newJob(pool: number, aggregate: RunAggregate): JobRunner {
-    return new JobRunner(
-      this.#manifests,
-      { slots: this.cores.map((_, core) => core), pool },
-      {
-        send: (core, command) => this.#send(core, command),
-        now: () => performance.now(),
-        log: (line) => this.logs.push(line),
-        abort: () => this.#job?.stop(),
-        problem: () => undefined,
-        done: () => {
-          clearInterval(this.#judging);
-          this.#done();
-        },
-      },
-      {
-        workflowBusy: (name, doing) => aggregate.workflowBusy(name, doing),
-        workflowStarted: (name, members) => {
-          this.workflows.get(name)?.started(members, performance.now());
-          aggregate.workflowStarted(name, members);
-        },
-        frame: (name, core, bytes, health) => {
-          this.workflows.get(name)?.frame(core, bytes, health);
-          return aggregate.frame(name, core, bytes, health);
-        },
-        coreFinished: (name, core) => {
-          this.workflows.get(name)?.coreEnded(core);
-          aggregate.coreFinished(name, core);
-        },
-        workflowFinished: (name, status, error) => {
-          this.ended.push([name, status, error]);
-          aggregate.workflowFinished(name, status, error);
-        },
-        workflowSkipped: (name, becauseOf) => {
-          this.ended.push([name, "not run", becauseOf]);
-          aggregate.workflowSkipped(name, becauseOf);
-        },
-        fault: (name, fault) => aggregate.fault(name, fault),
-        note: (text) => {
-          this.#notes.push(text);
-          aggregate.note(text);
-        },
-        countedNote: (note) => {
-          this.#counted.add(note);
-          aggregate.countedNote(note);
-        },
-      },
-    );
+  #take(input: RunInput): void {
+    const machine = this.#machine;
+    if (machine === undefined) return;
+    for (const effect of machine.step(input, performance.now())) {
+      if (effect.kind === "send") this.#send(effect.core, effect.command);
+      if (effect.kind === "message") this.logs.push(effect.line);
+      if (effect.kind === "done") this.#done();
+    }
+    clearTimeout(this.#timer);
+    const deadline = machine.nextDeadline();
+    if (deadline === null) return;
+    const waitMs = Math.max(1, deadline - performance.now());
+    this.#timer = setTimeout(() => this.#take({ kind: "tick" }), waitMs);
   }
 
   #send(core: number, command: CoreCommand): void {
@@ -196,42 +164,41 @@ export class InProcessRun {
     setImmediate(() => {
       if (this.#lost.has(core)) return;
       if (copy.kind === "loaded" || copy.kind === "loadFailed") this.#loaded?.(copy);
-      else this.#job?.onEvent(core, copy);
+      else this.#take({ kind: "event", core, event: copy });
     });
   }
 
   stop(): void {
-    this.#job?.stop();
+    this.#take({ kind: "control", control: { kind: "stop" } });
   }
   pause(): void {
-    this.#job?.steer("pause");
-    this.#aggregate?.paused();
+    this.#take({ kind: "control", control: { kind: "pause" } });
   }
   resume(): void {
-    this.#job?.steer("resume");
-    this.#aggregate?.resumed();
+    this.#take({ kind: "control", control: { kind: "resume" } });
   }
   scale(factor: number): void {
-    this.#job?.scale(factor);
-    this.#aggregate?.scaled(factor);
+    this.#take({ kind: "control", control: { kind: "scale", factor } });
   }
   /** As when the core's process is killed: nothing more is heard of it. */
   lose(core: number): void {
     this.#lost.add(core);
-    this.#aggregate?.coreLost(core, `executor core ${core} ended`);
-    this.#job?.coreLost(core);
+    this.#take({ kind: "coreLost", core, what: `executor core ${core} ended` });
   }
 
   /** What a terminal would show now. */
   live(): LiveRun {
-    if (this.#aggregate === undefined) throw new Error("the run has not begun");
-    return this.#aggregate.live(this.#aggregate.anyStarted ? "running" : "starting");
+    return this.#begun.live(performance.now());
   }
 
   /** What the run would write down. */
   summary(): RunSummary {
-    if (this.#aggregate === undefined) throw new Error("the run has not begun");
-    return this.#aggregate.summary({ interrupted: false, ended: true });
+    return this.#begun.summary();
+  }
+
+  get #begun(): RunMachine {
+    if (this.#machine === undefined) throw new Error("the run has not begun");
+    return this.#machine;
   }
 
   workflow(name: string): WorkflowAggregate {
@@ -252,6 +219,52 @@ export class InProcessRun {
     );
     const { failedCount: failed, interrupted, ok, requests } = totals;
     return { requests, ok, failed, interrupted, errors, totals };
+  }
+}
+
+/** The figures of a run, and what tests want to look at apart. */
+class WatchedAggregate extends RunAggregate {
+  readonly #run: InProcessRun;
+
+  constructor(options: ConstructorParameters<typeof RunAggregate>[0], run: InProcessRun) {
+    super(options);
+    this.#run = run;
+  }
+
+  override workflowStarted(name: string, cores: readonly number[]): void {
+    this.#run.workflows.get(name)?.started(cores, performance.now());
+    super.workflowStarted(name, cores);
+  }
+
+  override frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number {
+    this.#run.workflows.get(name)?.frame(core, bytes, vitals);
+    return super.frame(name, core, bytes, vitals);
+  }
+
+  override coreFinished(name: string, core: number): void {
+    this.#run.workflows.get(name)?.coreEnded(core);
+    super.coreFinished(name, core);
+  }
+
+  override workflowFinished(name: string, status: WorkflowStatus, error: string | null): void {
+    // Those that never ran come by here, too.
+    if (status !== "not run") this.#run.ended.push([name, status, error]);
+    super.workflowFinished(name, status, error);
+  }
+
+  override workflowSkipped(name: string, becauseOf: string | null): void {
+    this.#run.ended.push([name, "not run", becauseOf]);
+    super.workflowSkipped(name, becauseOf);
+  }
+
+  override note(text: string): void {
+    this.#run.noted.push(text);
+    super.note(text);
+  }
+
+  override countedNote(note: CountedNote): void {
+    this.#run.counted.add(note);
+    super.countedNote(note);
   }
 }
 

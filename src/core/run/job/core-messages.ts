@@ -18,9 +18,9 @@
  *     teardown (to one core) ────────────▶
  */
 
-import type { LoadOverrides } from "../../../workflow/overrides.ts";
 import type { Share } from "../plan/load.ts";
 import type { CountedNote } from "./counted-notes.ts";
+import type { LoadOverrides } from "./load-overrides.ts";
 import type { WorkflowManifest } from "./manifest.ts";
 import type { SharedAnswer, SharedRequest } from "./shared-values.ts";
 

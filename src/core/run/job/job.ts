@@ -69,7 +69,7 @@ export type JobEffect =
   | { readonly kind: "skip"; readonly workflow: string; readonly becauseOf: string | null }
   | { readonly kind: "jobDone"; readonly status: JobStatus };
 
-type JobStatus = "completed" | "failed" | "partial" | "interrupted";
+export type JobStatus = "completed" | "failed" | "partial" | "interrupted";
 
 interface JobWorkflowView {
   readonly name: string;

@@ -3,11 +3,9 @@
  * model for all that is shown (`src/core/run/results/model.ts`).
  */
 
-import { ERROR_KINDS } from "../../../protocols/protocol.ts";
 import { assert } from "../../base/assert.ts";
 import type { CoreVitals } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
-import type { JobListener } from "../job/execution.ts";
 import { type WorkflowManifest, withParts } from "../job/manifest.ts";
 import { isOpen, planDurationMs, planVusMax } from "../plan/load.ts";
 import { Histogram } from "../stats/histogram.ts";
@@ -53,8 +51,10 @@ interface RunAggregateOptions {
   /** Every threshold that fails after so much measured time ends the run; null: those that say so. */
   readonly abortAfterMs: number | null;
   readonly environment: RunSummary["environment"];
-  /** Milliseconds since the run began. */
-  readonly now: () => number;
+  /** Names of the kinds of failures, in the order that the cores number them. */
+  readonly errorKinds: readonly string[];
+  /** As ISO 8601. */
+  readonly startedAt: string;
 }
 
 /** What "now" means for rates and for percentiles on the screen. */
@@ -71,17 +71,17 @@ interface Decision {
   readonly searches: readonly { readonly workflow: string; readonly command: SearchCommand }[];
 }
 
-export class RunAggregate implements JobListener {
+export class RunAggregate {
   readonly #options: RunAggregateOptions;
   readonly #workflows: ReadonlyMap<string, WorkflowAggregate>;
   readonly #judges: readonly ThresholdJudge[];
-  readonly #startedAt = new Date();
   readonly #losses: Loss[] = [];
   readonly #notes = new Set<string>();
   readonly #counted = new CountedNotes();
   readonly #faults: Fault[] = [];
   readonly #lostCores = new Set<number>();
   readonly #events = new TimelineEvents();
+  #now = 0;
   #firstStartMs: number | undefined;
   #endedMs: number | undefined;
   /** By hand; null when nobody changed the load. */
@@ -91,13 +91,21 @@ export class RunAggregate implements JobListener {
   constructor(options: RunAggregateOptions) {
     this.#options = options;
     this.#workflows = new Map(
-      measuredOf(options.manifests).map((one) => [one.name, new WorkflowAggregate(one)]),
+      measuredOf(options.manifests).map((one) => [
+        one.name,
+        new WorkflowAggregate(one, options.errorKinds),
+      ]),
     );
     this.#judges = judgesOf(options);
     for (const manifest of options.manifests) {
       const { load, name } = manifest;
       if (load.kind === "search") this.#searches.set(name, new BreakpointRun(manifest, load));
     }
+  }
+
+  /** Milliseconds since the run began; said before anything else is, when it has changed. */
+  setTime(now: number): void {
+    this.#now = now;
   }
 
   get anyStarted(): boolean {
@@ -107,12 +115,12 @@ export class RunAggregate implements JobListener {
   workflowBusy(name: string, doing: WorkflowAggregate["doing"]): void {
     for (const workflow of this.#named(name)) {
       workflow.doing = doing;
-      workflow.doingSinceMs = this.#options.now();
+      workflow.doingSinceMs = this.#now;
     }
   }
 
   workflowStarted(name: string, cores: readonly number[]): void {
-    const now = this.#options.now();
+    const now = this.#now;
     this.#firstStartMs ??= now;
     for (const workflow of this.#named(name)) {
       workflow.started(cores, now);
@@ -136,7 +144,7 @@ export class RunAggregate implements JobListener {
       workflow.status = status;
       workflow.error = error;
     }
-    this.#endedMs = this.#options.now();
+    this.#endedMs = this.#now;
   }
 
   /** The run ends without waiting for its cores: what they had not reported is in no figure. */
@@ -191,12 +199,12 @@ export class RunAggregate implements JobListener {
   }
 
   paused(): void {
-    for (const workflow of this.#workflows.values()) workflow.paused(this.#options.now());
+    for (const workflow of this.#workflows.values()) workflow.paused(this.#now);
     this.#event("pause", "the run was paused");
   }
 
   resumed(): void {
-    for (const workflow of this.#workflows.values()) workflow.resumed(this.#options.now());
+    for (const workflow of this.#workflows.values()) workflow.resumed(this.#now);
     this.#event("resume", "the run went on");
   }
 
@@ -288,7 +296,7 @@ export class RunAggregate implements JobListener {
   #liveWorkflow(workflow: WorkflowAggregate): LiveWorkflow {
     const { load, warmupMs } = workflow.manifest;
     const running = workflow.status === "running";
-    const now = workflow.knownUntilMs(this.#options.now());
+    const now = workflow.knownUntilMs(this.#now);
     const steps = workflow.steps.flatMap((step, at) => {
       if (isAside(step)) return [];
       const windows = workflow.windowsOf(at);
@@ -308,8 +316,8 @@ export class RunAggregate implements JobListener {
       name: workflow.manifest.name,
       status: workflow.status,
       warmingUp: workflow.warmingUp,
-      doing: doingText(workflow, this.#options.now()),
-      progress: progressOf(workflow, warmupMs, this.#options.now()),
+      doing: doingText(workflow, this.#now),
+      progress: progressOf(workflow, warmupMs, this.#now),
       activeVus: running ? workflow.activeUsers : 0,
       targetVus: running ? targetUsers : 0,
       ratePerSecond: running ? steps.reduce((all, step) => all + step.ratePerSecond, 0) : 0,
@@ -337,7 +345,7 @@ export class RunAggregate implements JobListener {
       title: this.#options.title,
       tags: this.#options.tags,
       ...judge({ thresholds, workflows, interrupted: how.interrupted, remarks: remarksOf(data) }),
-      startedAt: this.#startedAt.toISOString(),
+      startedAt: this.#options.startedAt,
       durationSeconds: this.#durationSeconds(how.ended),
       thresholds,
       generator: generatorHealth(
@@ -378,7 +386,7 @@ export class RunAggregate implements JobListener {
     for (const workflow of this.#workflows.values())
       for (const core of workflow.cores) lag.merge(workflow.loopLag(core));
     const generator: GeneratorData = { cpu: Math.max(0, ...cores.map(({ cpu }) => cpu)), lag };
-    return metricSource(data, generator, ERROR_KINDS);
+    return metricSource(data, generator, this.#options.errorKinds);
   }
 
   #workflowSummary(data: WorkflowData, detail: "all" | "figures"): WorkflowSummary {
@@ -420,11 +428,11 @@ export class RunAggregate implements JobListener {
 
   /** Milliseconds since the first workflow began. */
   #sinceStart(): number {
-    return Math.max(0, this.#options.now() - (this.#firstStartMs ?? this.#options.now()));
+    return Math.max(0, this.#now - (this.#firstStartMs ?? this.#now));
   }
 
   #durationSeconds(ended: boolean): number {
-    const end = ended && this.#endedMs !== undefined ? this.#endedMs : this.#options.now();
+    const end = ended && this.#endedMs !== undefined ? this.#endedMs : this.#now;
     return Math.max(0, end - (this.#firstStartMs ?? end)) / 1_000;
   }
 

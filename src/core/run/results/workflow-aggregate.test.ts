@@ -3,7 +3,7 @@
 import { expect, it } from "vitest";
 import { Recorder } from "../../../engine/recorder.ts";
 import { recorderHost } from "../../../engine/testing/recorder-host.ts";
-import type { CallRecord } from "../../../protocols/protocol.ts";
+import { type CallRecord, ERROR_KINDS } from "../../../protocols/protocol.ts";
 import { manifest } from "../job/testing/manifest.ts";
 import { WorkflowAggregate } from "./workflow-aggregate.ts";
 
@@ -35,6 +35,7 @@ it("steps, checks and groups that cores saw in another order are merged by name"
   const known = { name: "home", kind: "step", protocol: "http", after: [], layer: 0, tags: {} };
   const workflow = new WorkflowAggregate(
     manifest("w", { steps: [{ ...known, kind: "step" }], checks: ["fine"] }),
+    ERROR_KINDS,
   );
   const [one, two] = [core(), core()];
   call(one, "pay");

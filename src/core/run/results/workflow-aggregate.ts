@@ -1,7 +1,5 @@
 /** The numbers of one workflow as its cores report them, and where its measured time lies in the run. */
 
-import type { Outcome } from "../../../engine/outcome.ts";
-import { ERROR_KINDS } from "../../../protocols/protocol.ts";
 import type { CoreVitals } from "../job/core-messages.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { FrameMerger } from "../stats/frame-merger.ts";
@@ -23,6 +21,8 @@ const WINDOWS_LATE_MS_MAX = 1_000;
 
 export class WorkflowAggregate {
   readonly manifest: WorkflowManifest;
+  /** Names of the kinds of failures, in the order that the cores number them. */
+  readonly errorKinds: readonly string[];
   status: WorkflowStatus = "waiting";
   error: string | null = null;
   startedAtMs = 0;
@@ -40,11 +40,12 @@ export class WorkflowAggregate {
   readonly #pauses: { readonly atMs: number; ms: number }[] = [];
   #pausedAtMs: number | undefined;
 
-  constructor(manifest: WorkflowManifest) {
+  constructor(manifest: WorkflowManifest, errorKinds: readonly string[]) {
     this.manifest = manifest;
+    this.errorKinds = errorKinds;
     const checks = manifest.checks.map((name) => ({ name, protocol: "", tags: NO_TAGS }));
     this.#merger = new FrameMerger(
-      { errorKinds: ERROR_KINDS.length, corrected: manifest.corrected },
+      { errorKinds: errorKinds.length, corrected: manifest.corrected },
       {
         steps: new NameTable(manifest.steps.filter(({ kind }) => kind === "step")),
         checks: new NameTable(checks),
@@ -219,7 +220,7 @@ export class WorkflowAggregate {
   }
 
   /** Iterations that ended so. */
-  outcome(outcome: Outcome): number {
+  outcome(outcome: "completed" | "ended" | "failed" | "interrupted"): number {
     return this.#stats.runCount(outcome);
   }
 

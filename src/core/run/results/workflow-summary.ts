@@ -1,6 +1,5 @@
 /** One workflow of the results model, from what its cores told. */
 
-import { ERROR_KINDS } from "../../../protocols/protocol.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { describePlan, isOpen, type LoadPlan, targetRate } from "../plan/load.ts";
 import { GroupTotals, WHOLE_ITERATION } from "../stats/group-stats.ts";
@@ -47,23 +46,26 @@ export function workflowSummary(
   firstMs: number,
   { search, detail }: SummaryInputs,
 ): WorkflowSummary {
-  const { corrected, load, startAfterMs, warmupMs } = workflow.manifest;
+  const { errorKinds, manifest } = workflow;
+  const { corrected, load, startAfterMs, warmupMs } = manifest;
   const { elapsedSeconds } = data;
   const secondsAt = secondsOf(workflow, firstMs);
   const all = [...data.steps, ...data.aside];
   const summarise = (step: StepData): StepSummary => {
     const { name, number, protocol, tags, totals, windows } = step;
     const time = { windows, secondsAt };
-    const figures = summariseStep(name, protocol, tags, totals, time, elapsedSeconds, ERROR_KINDS);
+    const figures = summariseStep(name, protocol, tags, totals, time, elapsedSeconds, errorKinds);
     if (detail === "figures") return figures;
-    const samples = workflow.samplesOf(number).map((sample) => sampleOf(sample, secondsAt));
+    const samples = workflow
+      .samplesOf(number)
+      .map((sample) => sampleOf(sample, secondsAt, errorKinds));
     return { ...figures, windows: latencyWindows(windows, secondsAt, all.length), samples };
   };
   return {
     name: data.name,
     status: workflow.status,
     error: workflow.error,
-    load: describePlan(load, warmupMs, startAfterMs) + shareText(workflow.manifest),
+    load: describePlan(load, warmupMs, startAfterMs) + shareText(manifest),
     model: modelOf(load),
     corrected,
     cores: workflow.cores.length,
@@ -109,9 +111,13 @@ export function secondsOf(workflow: WorkflowAggregate, firstMs: number): Seconds
   return (ms) => seconds(workflow.momentOf(ms) - firstMs);
 }
 
-function sampleOf(sample: FailureSample, secondsAt: SecondsAt): ErrorSample {
+function sampleOf(
+  sample: FailureSample,
+  secondsAt: SecondsAt,
+  errorKinds: readonly string[],
+): ErrorSample {
   const { atMs, call, kind, status, text } = sample;
-  return { atSeconds: secondsAt(atMs), kind: ERROR_KINDS[kind] ?? "", status, call, text };
+  return { atSeconds: secondsAt(atMs), kind: errorKinds[kind] ?? "", status, call, text };
 }
 
 /** To the millisecond: more digits only bloat the file. */

@@ -1,12 +1,7 @@
-/** The runner's side of leases: hands out blocks of indices, each index once over all cores. */
+/** Leases: hands out blocks of indices, each index once over all cores. */
 
-import { ITERATIONS_LEASE } from "./core-messages.ts";
-
-interface Granted {
-  readonly from: number;
-  readonly to: number;
-  readonly last: boolean;
-}
+import { ITERATIONS_LEASE } from "../job/core-messages.ts";
+import type { Granted } from "./phase-types.ts";
 
 export class LeaseAllocator {
   readonly #next = new Map<string, number>();

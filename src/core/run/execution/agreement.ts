@@ -1,0 +1,26 @@
+/** Agrees to every step at once: of a driver that nothing has to outlive. */
+
+import type { WorkflowManifest } from "../job/manifest.ts";
+import { LeaseAllocator } from "./lease-allocator.ts";
+import type { AgreedStep, PhaseStep } from "./phase-types.ts";
+
+export class Agreement {
+  readonly #leases: ReadonlyMap<string, LeaseAllocator>;
+  #executions = 0;
+
+  constructor(manifests: readonly WorkflowManifest[]) {
+    this.#leases = new Map(
+      manifests.map(({ load, name }) => [
+        name,
+        new LeaseAllocator(load.kind === "shared" ? load.iterations : 0),
+      ]),
+    );
+  }
+
+  agree(step: PhaseStep): AgreedStep | null {
+    if (step.kind === "place") return { ...step, execution: this.#executions++ };
+    if (step.kind !== "grant") return step;
+    const granted = this.#leases.get(step.workflow)?.grant(step.name, step.size);
+    return granted === undefined ? null : { ...step, ...granted };
+  }
+}

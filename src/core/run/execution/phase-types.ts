@@ -1,0 +1,85 @@
+/** What the executions of a job hear and ask for; see `phases.ts`. */
+
+import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../job/core-messages.ts";
+import type { CountedNote } from "../job/counted-notes.ts";
+import type { JobStatus } from "../job/job.ts";
+import type { Fault } from "../results/workflow-data.ts";
+
+/** What happens to the workflows and what they measure. As pure as this machine. */
+export interface PhasesListener {
+  /** It is being set up or torn down, or neither any more. */
+  workflowBusy(workflow: string, doing: "setting up" | "tearing down" | null): void;
+  workflowStarted(workflow: string, cores: readonly number[]): void;
+  /** The answer is the number of the frame that is held now. */
+  frame(workflow: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number;
+  /** A core has sent its last frame. */
+  coreFinished(workflow: string, core: number): void;
+  workflowFinished(
+    workflow: string,
+    status: "completed" | "failed" | "interrupted",
+    error: string | null,
+  ): void;
+  workflowSkipped(workflow: string, becauseOf: string | null): void;
+  note(text: string): void;
+  countedNote(note: CountedNote): void;
+  /** A rule was broken beside what is measured; null for the run. */
+  fault(workflow: string | null, fault: Fault): void;
+}
+
+/** What takes effect only when the driver has agreed to it. */
+export type PhaseStep =
+  /** These cores get the workflow; agreed to with the number of the execution. */
+  | { readonly kind: "place"; readonly workflow: string; readonly cores: readonly number[] }
+  /** Set-up is about to begin on a core. */
+  | { readonly kind: "setup"; readonly workflow: string; readonly core: number }
+  /** Set-up is over, with this value for all cores. */
+  | { readonly kind: "setupDone"; readonly workflow: string; readonly value: unknown }
+  | { readonly kind: "teardown"; readonly workflow: string; readonly core: number }
+  /** So many rows or iterations are asked for; agreed to with the block that is the core's. */
+  | {
+      readonly kind: "grant";
+      readonly workflow: string;
+      readonly core: number;
+      readonly name: string;
+      readonly size: number;
+    };
+
+/** A step with what the driver has to say to it. */
+export type AgreedStep =
+  | (Extract<PhaseStep, { kind: "place" }> & { readonly execution: number })
+  | Extract<PhaseStep, { kind: "setup" | "setupDone" | "teardown" }>
+  | (Extract<PhaseStep, { kind: "grant" }> & Granted);
+
+/** Indices [from, to); `last`: there are no more. */
+export interface Granted {
+  readonly from: number;
+  readonly to: number;
+  readonly last: boolean;
+}
+
+export type PhasesInput =
+  | { readonly kind: "start" }
+  | { readonly kind: "agreed"; readonly step: AgreedStep }
+  | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
+  /** The core is gone for good, with whatever ran on it. */
+  | { readonly kind: "coreLost"; readonly core: number }
+  /** Steers whatever runs now, and what begins later. */
+  | { readonly kind: "pause" }
+  | { readonly kind: "resume" }
+  | { readonly kind: "scale"; readonly factor: number }
+  /** A search goes on to another load. */
+  | { readonly kind: "level"; readonly workflow: string; readonly load: number }
+  /** A search has its answer: the workflow ends as when its time is over. */
+  | { readonly kind: "finish"; readonly workflow: string }
+  | { readonly kind: "stop" }
+  | { readonly kind: "tick" };
+
+export type PhasesEffect =
+  | { readonly kind: "send"; readonly core: number; readonly command: CoreCommand }
+  | { readonly kind: "agree"; readonly step: PhaseStep }
+  | { readonly kind: "log"; readonly line: string }
+  /** Code of a workflow asks for the end of the run. */
+  | { readonly kind: "abort"; readonly workflow: string; readonly reason: string }
+  /** Of a preparation that failed: whether the user can mend it. */
+  | { readonly kind: "problem"; readonly problem: Problem }
+  | { readonly kind: "done"; readonly status: JobStatus };

@@ -1,0 +1,483 @@
+/**
+ * The executions of a job as a pure machine: `Job` decides what runs where, this one carries it through
+ * with messages to the cores and tells it what came of it. The local runner and a cluster's manager drive
+ * the same object, over pipes and over the network.
+ *
+ * One workflow's way over its cores:
+ *
+ *   place ─▶ prepare on all ─▶ setup on one ─▶ start on all ─▶ frames … ─▶ finished by all ─▶ teardown on one
+ *
+ * What must outlive the driver is a step that the driver agrees to before it takes effect: `agree` goes
+ * out, `agreed` comes back. A manager has it committed by a quorum in between, the local runner agrees at
+ * once. Steps of a workflow that is over by then are ignored.
+ */
+
+import { assertNever } from "../../base/assert.ts";
+import type { CoreCommand, CoreEvent, Problem } from "../job/core-messages.ts";
+import { type ExecutionOutcome, Job, type JobEffect } from "../job/job.ts";
+import type { WorkflowManifest } from "../job/manifest.ts";
+import { SharedValues } from "../job/shared-values.ts";
+import type {
+  AgreedStep,
+  PhaseStep,
+  PhasesEffect,
+  PhasesInput,
+  PhasesListener,
+} from "./phase-types.ts";
+import { type Dispatch, type Finished, newRunning, type Running } from "./running.ts";
+
+/** What a core may take beyond a limit to say that it is over. */
+const LIMIT_SLACK_MS = 2_000;
+
+export class Phases {
+  readonly #job: Job;
+  readonly #manifests: ReadonlyMap<string, WorkflowManifest>;
+  readonly #listener: PhasesListener;
+  readonly #running = new Map<string, Running>();
+  readonly #shared = new SharedValues();
+  /** By hand; what begins later begins paused, and with the load as it was changed. */
+  #paused = false;
+  #scale = 1;
+  #effects: PhasesEffect[] = [];
+  #now = 0;
+
+  /** `slots` are the cores, `pool` those of them that priorities share out. */
+  constructor(
+    manifests: readonly WorkflowManifest[],
+    cores: { readonly slots: readonly number[]; readonly pool: number },
+    listener: PhasesListener,
+  ) {
+    this.#manifests = new Map(manifests.map((manifest) => [manifest.name, manifest]));
+    this.#job = new Job(manifests, cores.slots, cores.pool);
+    this.#listener = listener;
+  }
+
+  /** Total: anything unexpected, late or repeated changes nothing. */
+  step(input: PhasesInput, now: number): readonly PhasesEffect[] {
+    this.#now = now;
+    this.#effects = [];
+    switch (input.kind) {
+      case "start":
+      case "stop":
+      case "tick":
+        this.#advanceJob(input);
+        break;
+      case "agreed":
+        this.#onAgreed(input.step);
+        break;
+      case "event":
+        this.#onEvent(input.core, input.event);
+        break;
+      case "coreLost":
+        this.#onCoreLost(input.core);
+        break;
+      case "pause":
+      case "resume":
+        this.#steer(input.kind);
+        break;
+      case "scale":
+        this.#onScale(input.factor);
+        break;
+      case "level":
+        this.#onLevel(input.workflow, input.load);
+        break;
+      case "finish":
+        this.#stopWorkflow(input.workflow);
+        break;
+      default:
+        assertNever(input);
+    }
+    return this.#effects;
+  }
+
+  /** When a workflow's delay is over; null when none runs. */
+  nextDeadline(): number | null {
+    return this.#job.nextDeadline();
+  }
+
+  /** Cores that should speak ten times a second: they make load. */
+  loadingCores(): number[] {
+    return this.#busyCores(({ phase }) => phase === "running");
+  }
+
+  /** Cores that were to end what they do when the run was stopped; a tear-down has its own limit. */
+  stoppedCores(): number[] {
+    return this.#busyCores(({ phase }) => phase !== "teardown");
+  }
+
+  /** Cores whose set-up or tear-down did not even end at its limit: code there never waits. */
+  stuckCores(now: number): number[] {
+    return this.#busyCores(({ aside, asideAt, manifest, phase }) => {
+      if (aside === undefined || (phase !== "setup" && phase !== "teardown")) return false;
+      const limitMs = phase === "setup" ? manifest.setupMsMax : manifest.teardownMsMax;
+      return now - asideAt > limitMs + LIMIT_SLACK_MS;
+    });
+  }
+
+  #busyCores(which: (running: Running) => boolean): number[] {
+    return [...this.#running.values()].filter(which).flatMap((running) => {
+      if (running.phase === "running") return [...running.unfinished];
+      if (running.phase === "preparing") return [...running.preparing];
+      return running.aside === undefined ? [] : [running.aside];
+    });
+  }
+
+  #send(core: number, command: CoreCommand): void {
+    this.#effects.push({ kind: "send", core, command });
+  }
+
+  #agree(step: PhaseStep): void {
+    this.#effects.push({ kind: "agree", step });
+  }
+
+  #steer(kind: "pause" | "resume"): void {
+    this.#paused = kind === "pause";
+    for (const [name, running] of this.#running) {
+      const { cores, execution, phase } = running;
+      if (phase === "held" && !this.#paused) this.#start(name, running);
+      else if (phase === "running") for (const core of cores) this.#send(core, { kind, execution });
+    }
+    this.#advanceJob({ kind });
+  }
+
+  #onScale(factor: number): void {
+    this.#scale *= factor;
+    for (const { cores, execution, manifest, phase } of this.#running.values()) {
+      if (phase !== "running" || manifest.load.kind === "search") continue;
+      for (const core of cores) this.#send(core, { kind: "scale", execution, factor });
+    }
+  }
+
+  #onLevel(workflow: string, load: number): void {
+    const running = this.#running.get(workflow);
+    if (running?.phase !== "running") return;
+    const { cores, execution } = running;
+    for (const core of cores) this.#send(core, { kind: "level", execution, load });
+  }
+
+  #onCoreLost(core: number): void {
+    for (const [name, running] of this.#running) {
+      if (!running.cores.delete(core)) continue;
+      running.preparing.delete(core);
+      running.unfinished.delete(core);
+      if (running.aside === core) this.#asideLost(name, running);
+      else this.#advance(name, running);
+    }
+    this.#advanceJob({ kind: "coreLost", core });
+  }
+
+  /** The core that was setting up or tearing down is gone. */
+  #asideLost(name: string, running: Running): void {
+    this.#listener.workflowBusy(name, null);
+    if (running.phase === "setup") {
+      const message = "the executor core that ran the set-up was lost";
+      this.#fail(name, running, { message, location: null, mistake: false });
+      return;
+    }
+    this.#listener.note(`the executor core that tore down "${name}" was lost`);
+    this.#report(name, running);
+  }
+
+  #onAgreed(step: AgreedStep): void {
+    const name = step.workflow;
+    const running = this.#running.get(name);
+    if (running === undefined) return;
+    switch (step.kind) {
+      case "place":
+        this.#prepare(running, step.execution);
+        this.#advance(name, running);
+        return;
+      case "setup":
+        this.#onSetUpAgreed(name, running, step.core);
+        return;
+      case "setupDone":
+        this.#onSetUp(name, running, step.value);
+        return;
+      case "teardown":
+        this.#onTearDownAgreed(name, running, step.core);
+        return;
+      case "grant": {
+        const { core, from, last, name: lease, to } = step;
+        if (!running.cores.has(core)) return;
+        const { execution } = running;
+        this.#send(core, { kind: "lease", execution, name: lease, from, to, last });
+        return;
+      }
+      default:
+        assertNever(step);
+    }
+  }
+
+  #prepare(running: Running, execution: number): void {
+    if (running.phase !== "placing") return;
+    running.phase = "preparing";
+    running.execution = execution;
+    const { context, cores, users, workflow } = running.dispatch;
+    cores.forEach((core, index) => {
+      const share = { index, count: cores.length, users };
+      if (running.cores.has(core))
+        this.#send(core, { kind: "prepare", execution, workflow, share, context });
+    });
+  }
+
+  #onSetUpAgreed(name: string, running: Running, core: number): void {
+    if (running.phase !== "setup" || running.aside !== core) return;
+    if (running.stopped) {
+      this.#abandon(name, running);
+      return;
+    }
+    this.#beginAside(name, running);
+    this.#send(core, { kind: "setup", execution: running.execution });
+  }
+
+  #onTearDownAgreed(name: string, running: Running, core: number): void {
+    if (running.phase !== "teardown" || running.aside !== core) return;
+    const { execution, setup } = running;
+    this.#beginAside(name, running);
+    this.#send(core, { kind: "teardown", execution, setup });
+  }
+
+  #onSetUp(name: string, running: Running, value: unknown): void {
+    if (running.phase !== "setup") return;
+    const [first] = running.cores;
+    running.setup = value;
+    running.phase = "held";
+    running.aside = undefined;
+    this.#listener.workflowBusy(name, null);
+    if (running.stopped && first !== undefined) this.#tearDown(name, running, first);
+    else if (!this.#paused) this.#start(name, running);
+  }
+
+  #onEvent(core: number, event: CoreEvent): void {
+    switch (event.kind) {
+      case "log":
+        this.#effects.push({ kind: "log", line: event.line });
+        return;
+      case "unhandled":
+        this.#effects.push({ kind: "log", line: event.line });
+        this.#listener.fault(null, { gate: "no error was left unhandled", text: event.line });
+        return;
+      case "loaded":
+      case "loadFailed":
+      case "traced":
+        return;
+      case "shared": {
+        const answer = this.#shared.answer(event.request);
+        this.#send(core, { kind: "shared", id: event.id, answer });
+        return;
+      }
+      default: {
+        const name = this.#nameOf(event.execution);
+        const running = name === undefined ? undefined : this.#running.get(name);
+        if (name !== undefined && running?.cores.has(core) === true)
+          this.#onExecutionEvent(core, name, running, event);
+      }
+    }
+  }
+
+  #onExecutionEvent(
+    core: number,
+    name: string,
+    running: Running,
+    event: Exclude<
+      CoreEvent,
+      { kind: "log" | "unhandled" | "loaded" | "loadFailed" | "shared" | "traced" }
+    >,
+  ): void {
+    switch (event.kind) {
+      case "prepared":
+        running.preparing.delete(core);
+        this.#advance(name, running);
+        return;
+      case "failed":
+        this.#fail(name, running, event.problem);
+        return;
+      case "abort":
+        this.#listener.fault(name, { gate: "no code asked for the end", text: event.reason });
+        this.#effects.push({ kind: "abort", workflow: name, reason: event.reason });
+        return;
+      case "setupDone":
+        this.#agree({ kind: "setupDone", workflow: name, value: event.value });
+        return;
+      case "frame":
+        this.#frame(core, name, running.execution, event);
+        return;
+      case "lease": {
+        const { name: lease, size } = event;
+        this.#agree({ kind: "grant", workflow: name, core, name: lease, size });
+        return;
+      }
+      case "finished":
+        this.#onFinished(core, name, running, event);
+        return;
+      case "tornDown":
+        for (const fault of event.faults) this.#listener.fault(name, fault);
+        this.#report(name, running);
+        return;
+      default:
+        assertNever(event);
+    }
+  }
+
+  #onFinished(core: number, name: string, running: Running, event: Finished): void {
+    this.#listener.coreFinished(name, core);
+    for (const note of event.notes) this.#listener.note(note);
+    for (const note of event.counts) this.#listener.countedNote(note);
+    for (const { part, ...fault } of event.faults) this.#listener.fault(part ?? name, fault);
+    running.outcomes.set(core, event);
+    running.unfinished.delete(core);
+    this.#advance(name, running);
+  }
+
+  #start(name: string, running: Running): void {
+    const { cores, execution, manifest, setup } = running;
+    running.phase = "running";
+    for (const core of cores) {
+      this.#send(core, { kind: "start", execution, setup });
+      if (this.#scale !== 1 && manifest.load.kind !== "search")
+        this.#send(core, { kind: "scale", execution, factor: this.#scale });
+    }
+    this.#listener.workflowStarted(name, [...cores]);
+  }
+
+  #frame(
+    core: number,
+    name: string,
+    execution: number,
+    { bytes, health, part }: Extract<CoreEvent, { kind: "frame" }>,
+  ): void {
+    const frame = this.#listener.frame(part ?? name, core, bytes, health);
+    this.#send(core, { kind: "acknowledge", execution, part, frame });
+  }
+
+  /** Goes on to the next phase when nobody is waited for any more. */
+  #advance(name: string, running: Running): void {
+    const [first] = running.cores;
+    if (first === undefined) {
+      this.#running.delete(name);
+      return;
+    }
+    if (running.phase === "preparing" && running.preparing.size === 0) {
+      running.phase = "setup";
+      this.#askAside(running, first);
+      this.#agree({ kind: "setup", workflow: name, core: first });
+    } else if (running.phase === "running" && running.unfinished.size === 0) {
+      this.#tearDown(name, running, first);
+    }
+  }
+
+  #tearDown(name: string, running: Running, core: number): void {
+    running.phase = "teardown";
+    this.#askAside(running, core);
+    this.#agree({ kind: "teardown", workflow: name, core });
+  }
+
+  /** Its limit counts from when it begins. */
+  #askAside(running: Running, core: number): void {
+    running.aside = core;
+    running.asideAt = Number.POSITIVE_INFINITY;
+  }
+
+  #beginAside(name: string, running: Running): void {
+    running.asideAt = this.#now;
+    const doing = running.phase === "setup" ? "setting up" : "tearing down";
+    this.#listener.workflowBusy(name, doing);
+  }
+
+  #fail(name: string, running: Running, problem: Problem): void {
+    if (running.failed) return;
+    running.failed = true;
+    this.#running.delete(name);
+    this.#listener.workflowBusy(name, null);
+    if (running.stopped) {
+      // A set-up that was told to end may end in any way.
+      this.#abandon(name, running);
+      return;
+    }
+    this.#effects.push({ kind: "problem", problem });
+    const error =
+      problem.location === null ? problem.message : `${problem.location}: ${problem.message}`;
+    for (const core of running.cores) this.#settle(name, core, { ok: false, error });
+  }
+
+  #report(name: string, running: Running): void {
+    this.#running.delete(name);
+    this.#listener.workflowBusy(name, null);
+    for (const core of running.cores) {
+      const contextUpdates = running.outcomes.get(core)?.provided ?? {};
+      this.#settle(name, core, { ok: true, contextUpdates });
+    }
+  }
+
+  #settle(workflow: string, core: number, outcome: ExecutionOutcome): void {
+    this.#advanceJob({ kind: "executionFinished", workflow, core, outcome });
+  }
+
+  #advanceJob(input: Parameters<Job["step"]>[0]): void {
+    for (const effect of this.#job.step(input, this.#now)) this.#perform(effect);
+  }
+
+  #perform(effect: JobEffect): void {
+    switch (effect.kind) {
+      case "dispatch":
+        this.#dispatch(effect);
+        return;
+      case "stopWorkflow":
+        this.#stopWorkflow(effect.workflow);
+        return;
+      case "finishWorkflow":
+        this.#listener.workflowFinished(effect.workflow, effect.status, effect.error);
+        return;
+      case "skip":
+        this.#listener.workflowSkipped(effect.workflow, effect.becauseOf);
+        return;
+      case "jobDone":
+        this.#effects.push({ kind: "done", status: effect.status });
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #stopWorkflow(name: string): void {
+    const running = this.#running.get(name);
+    if (running === undefined || running.phase === "teardown") return;
+    if (running.phase === "running") {
+      for (const core of running.cores)
+        this.#send(core, { kind: "stop", execution: running.execution });
+      return;
+    }
+    const [first] = running.cores;
+    if (running.phase === "setup" && running.aside !== undefined) {
+      running.stopped = true;
+      if (Number.isFinite(running.asideAt))
+        this.#send(running.aside, { kind: "stop", execution: running.execution });
+      return;
+    }
+    if (running.phase === "held" && first !== undefined) {
+      this.#tearDown(name, running, first);
+      return;
+    }
+    this.#abandon(name, running);
+  }
+
+  /** Stopped before it began: nothing was measured. */
+  #abandon(name: string, running: Running): void {
+    this.#running.delete(name);
+    for (const core of running.cores) this.#settle(name, core, { ok: true, contextUpdates: {} });
+  }
+
+  #dispatch(dispatch: Dispatch): void {
+    const { cores, workflow } = dispatch;
+    const manifest = this.#manifests.get(workflow);
+    if (manifest === undefined) return;
+    this.#running.set(workflow, newRunning(manifest, dispatch));
+    this.#agree({ kind: "place", workflow, cores });
+  }
+
+  #nameOf(execution: number): string | undefined {
+    for (const [name, running] of this.#running)
+      if (running.phase !== "placing" && running.execution === execution) return name;
+    return undefined;
+  }
+}

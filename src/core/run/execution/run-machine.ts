@@ -1,0 +1,299 @@
+/**
+ * A whole run as a pure machine: the executions of its job, their figures and verdicts, and the patience
+ * with cores that do not answer. The driver carries messages, starts and kills cores, and says `tick` at
+ * `nextDeadline`; it holds no rule.
+ *
+ *     events of cores ─▶ phases ─▶ commands to cores
+ *                          │
+ *                       aggregate ─▶ live view, summary, verdicts that end the run
+ */
+
+import { assertNever } from "../../base/assert.ts";
+import { formatDuration } from "../../base/duration.ts";
+import type { CoreCommand, CoreEvent, Problem } from "../job/core-messages.ts";
+import type { JobStatus } from "../job/job.ts";
+import type { WorkflowManifest } from "../job/manifest.ts";
+import type { LiveRun, RunControl, RunPhase } from "../results/live.ts";
+import type { RunSummary } from "../results/model.ts";
+import type { RunAggregate } from "../results/run-aggregate.ts";
+import type { Agreement } from "./agreement.ts";
+import type { AgreedStep, PhaseStep, PhasesEffect, PhasesInput } from "./phase-types.ts";
+import { Phases } from "./phases.ts";
+
+interface RunMachineOptions {
+  readonly manifests: readonly WorkflowManifest[];
+  /** `slots` are the cores, `pool` those of them that priorities share out. */
+  readonly cores: { readonly slots: readonly number[]; readonly pool: number };
+  readonly aggregate: RunAggregate;
+  /** Who agrees to steps at once; null when the driver does, with `agreed`. */
+  readonly agreement: Agreement | null;
+  /** Ends the run however far it is; null for no limit. */
+  readonly timeoutMs: number | null;
+  /** False under a debugger: whoever is silent there may be held at a breakpoint. */
+  readonly limited: boolean;
+  /** When the run began, on the clock of `step`. */
+  readonly beganAt: number;
+}
+
+export type RunInput =
+  | { readonly kind: "start" }
+  | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
+  /** `what` says of whom and why, for people. */
+  | { readonly kind: "coreLost"; readonly core: number; readonly what: string }
+  | { readonly kind: "agreed"; readonly step: AgreedStep }
+  /** The second stop ends at once. */
+  | { readonly kind: "control"; readonly control: RunControl }
+  | { readonly kind: "tick" };
+
+export type RunEffect =
+  | { readonly kind: "send"; readonly core: number; readonly command: CoreCommand }
+  | { readonly kind: "agree"; readonly step: PhaseStep }
+  /** It does not answer any more; its end comes as `coreLost`. */
+  | { readonly kind: "kill"; readonly core: number }
+  /** A line from the run or from user code. */
+  | { readonly kind: "message"; readonly line: string }
+  | { readonly kind: "done"; readonly status: JobStatus };
+
+/** Behind the graceful stop: what does not end by then is ended. */
+const STOP_SLACK_MS = 1_500;
+/** A core that runs a workflow speaks ten times a second; after so long a silence it is given up. */
+const SILENCE_MS_MAX = 30_000;
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class RunMachine {
+  readonly #options: RunMachineOptions;
+  readonly #phases: Phases;
+  readonly #aggregate: RunAggregate;
+  readonly #heardAt = new Map<number, number>();
+  #phaseReached: RunPhase = "starting";
+  #interrupted = false;
+  #mistake: Problem | undefined;
+  #judgeAt = NEVER;
+  #limitAt = NEVER;
+  /** When cores that were told to stop are given up. */
+  #giveUpAt = NEVER;
+  #stopped = false;
+  #effects: RunEffect[] = [];
+  #now = 0;
+
+  constructor(options: RunMachineOptions) {
+    const { aggregate, cores, manifests } = options;
+    this.#options = options;
+    this.#aggregate = aggregate;
+    this.#phases = new Phases(manifests, cores, aggregate);
+  }
+
+  /** Total: anything unexpected, late or repeated changes nothing. */
+  step(input: RunInput, now: number): readonly RunEffect[] {
+    this.#effects = [];
+    if (this.#phaseReached === "done") return [];
+    this.#setTime(now);
+    switch (input.kind) {
+      case "start":
+        this.#start();
+        break;
+      case "event":
+        this.#heardAt.set(input.core, now);
+        this.#step(input);
+        break;
+      case "coreLost":
+        this.#onLost(input.core, input.what);
+        break;
+      case "agreed":
+        this.#step(input);
+        break;
+      case "control":
+        this.#onControl(input.control);
+        break;
+      case "tick":
+        this.#onTick();
+        break;
+      default:
+        assertNever(input);
+    }
+    return this.#effects;
+  }
+
+  nextDeadline(): number | null {
+    if (this.#phaseReached === "done") return null;
+    const phases = this.#phases.nextDeadline() ?? NEVER;
+    const at = Math.min(phases, this.#judgeAt, this.#limitAt, this.#giveUpAt);
+    return at === NEVER ? null : at;
+  }
+
+  get phase(): RunPhase {
+    const begun = this.#phaseReached === "starting" && this.#aggregate.anyStarted;
+    return begun ? "running" : this.#phaseReached;
+  }
+
+  /** The first mistake of the user that kept a workflow from starting, when none started at all. */
+  get mistake(): Problem | undefined {
+    return this.#aggregate.anyStarted ? undefined : this.#mistake;
+  }
+
+  /** What a screen shows now. */
+  live(now: number): LiveRun {
+    this.#setTime(now);
+    return this.#aggregate.live(this.phase);
+  }
+
+  summary(): RunSummary {
+    return this.#aggregate.summary({ interrupted: this.#interrupted, ended: true });
+  }
+
+  #setTime(now: number): void {
+    this.#now = now;
+    this.#aggregate.setTime(now - this.#options.beganAt);
+  }
+
+  #message(line: string): void {
+    this.#effects.push({ kind: "message", line });
+  }
+
+  #start(): void {
+    const { limited, timeoutMs } = this.#options;
+    this.#judgeAt = this.#now + this.#aggregate.judgeEveryMs;
+    if (timeoutMs !== null && limited) this.#limitAt = this.#now + timeoutMs;
+    this.#step({ kind: "start" });
+  }
+
+  /** A step of the executions, with whatever follows from it. */
+  #step(input: PhasesInput): void {
+    for (const effect of this.#phases.step(input, this.#now)) this.#perform(effect);
+  }
+
+  #perform(effect: PhasesEffect): void {
+    switch (effect.kind) {
+      case "send":
+        this.#effects.push(effect);
+        return;
+      case "agree":
+        this.#onAgree(effect.step);
+        return;
+      case "log":
+        this.#message(effect.line);
+        return;
+      case "abort":
+        this.#message(`"${effect.workflow}" ends the run: ${effect.reason}`);
+        this.#stop();
+        return;
+      case "problem":
+        this.#mistake ??= effect.problem;
+        return;
+      case "done":
+        this.#end(effect.status);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #onAgree(step: PhaseStep): void {
+    const { agreement } = this.#options;
+    const agreed = agreement?.agree(step) ?? null;
+    if (agreed !== null) this.#step({ kind: "agreed", step: agreed });
+    else if (agreement === null) this.#effects.push({ kind: "agree", step });
+  }
+
+  #end(status: JobStatus): void {
+    if (this.#phaseReached === "done") return;
+    this.#phaseReached = "done";
+    this.#effects.push({ kind: "done", status });
+  }
+
+  #onLost(core: number, what: string): void {
+    this.#aggregate.coreLost(core, what);
+    this.#message(what);
+    this.#step({ kind: "coreLost", core });
+  }
+
+  #onTick(): void {
+    const now = this.#now;
+    if (now >= (this.#phases.nextDeadline() ?? NEVER)) this.#step({ kind: "tick" });
+    if (now >= this.#limitAt) this.#onLimit();
+    if (now >= this.#giveUpAt) {
+      this.#giveUpAt = NEVER;
+      for (const core of this.#phases.stoppedCores()) this.#giveUp(core);
+    }
+    if (now < this.#judgeAt) return;
+    this.#judgeAt = now + this.#aggregate.judgeEveryMs;
+    this.#judge();
+  }
+
+  #onLimit(): void {
+    this.#limitAt = NEVER;
+    const text = `it took longer than ${formatDuration(this.#options.timeoutMs ?? 0)}`;
+    this.#aggregate.fault(null, { gate: "the run ended within its time limit", text });
+    this.#message(`the run is ended: ${text}, its limit`);
+    this.#stop();
+  }
+
+  #judge(): void {
+    const silentSince = this.#now - SILENCE_MS_MAX;
+    for (const core of this.#phases.stuckCores(this.#now)) this.#giveUp(core);
+    for (const core of this.#phases.loadingCores())
+      if ((this.#heardAt.get(core) ?? NEVER) < silentSince) this.#giveUp(core);
+    const { abort, searches } = this.#aggregate.decide();
+    for (const { command, workflow } of searches) {
+      if (command.kind === "level") this.#step({ kind: "level", workflow, load: command.load });
+      else this.#step({ kind: "finish", workflow });
+    }
+    if (abort) this.#stop();
+  }
+
+  /** Gracefully, but not for ever: code that never waits cannot be asked to end. */
+  #stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#phaseReached = "stopping";
+    const graceMs = Math.max(...this.#options.manifests.map((one) => one.gracefulStopMs));
+    this.#giveUpAt = this.#now + graceMs + STOP_SLACK_MS;
+    this.#step({ kind: "stop" });
+  }
+
+  #giveUp(core: number): void {
+    if (!this.#options.limited) return;
+    this.#message(
+      `executor core ${core} does not answer: code in the workflow keeps it busy or never ends`,
+    );
+    this.#effects.push({ kind: "kill", core });
+  }
+
+  #onControl(control: RunControl): void {
+    switch (control.kind) {
+      case "pause":
+        if (this.phase !== "running") return;
+        this.#phaseReached = "paused";
+        this.#step(control);
+        this.#aggregate.paused();
+        return;
+      case "resume":
+        if (this.phase !== "paused") return;
+        this.#phaseReached = "running";
+        this.#step(control);
+        this.#aggregate.resumed();
+        return;
+      case "scale":
+        this.#step(control);
+        this.#aggregate.scaled(control.factor);
+        return;
+      case "stop":
+        this.#interrupt();
+        return;
+      default:
+        assertNever(control);
+    }
+  }
+
+  /** The first time ends gracefully, the second at once. */
+  #interrupt(): void {
+    if (this.#interrupted) {
+      this.#aggregate.givenUp();
+      this.#end("interrupted");
+      return;
+    }
+    this.#interrupted = true;
+    this.#message("stopping: waiting for work in flight (again to stop at once)");
+    this.#stop();
+  }
+}

@@ -1,0 +1,341 @@
+/**
+ * What managers, workers and clients of one datacenter say to each other, as plain data.
+ *
+ *     client ── requests ──▶ any manager             answers; who leads a job is told, not guessed
+ *     worker ── heartbeat ──▶ every manager
+ *     manager ── orders ───▶ worker                  taken in order, or refused with the reason
+ *     worker ── events ────▶ the manager whose orders it takes
+ *
+ * Orders and events are two numbered rows of the same kind, one pair per job and view: the sender repeats
+ * from the first number that was not confirmed, the receiver takes each number once and in order. So a
+ * broken connection loses nothing and repeats nothing. Numbers begin at 0 with each view of the job.
+ *
+ * A frame is an event like any other; one that still waits is replaced by the next of the same core,
+ * attempt and part, since each is written against the last that was acknowledged.
+ *
+ * The execution in commands to cores and in their events is the token of the attempt: an execution is
+ * (job, token, core). What crosses a process border is checked where it is decoded.
+ */
+
+import type { CoreCommand, CoreEvent } from "../run/job/core-messages.ts";
+import type { LoadOverrides } from "../run/job/load-overrides.ts";
+import type { WorkflowManifest } from "../run/job/manifest.ts";
+import type { LiveRun } from "../run/results/live.ts";
+import type { RunSummary } from "../run/results/model.ts";
+
+/** Of its whole content, sha-256 in 64 lower-case hexadecimal digits. */
+export type BlobHash = string;
+
+/** A file of a job. */
+export interface Artifact {
+  /** Relative, with forward slashes, below the folder that workers make for the job. */
+  readonly path: string;
+  readonly hash: BlobHash;
+  readonly bytes: number;
+}
+
+// ---- worker and manager
+
+/**
+ * To every manager at once, when connected and then every `HEARTBEAT_MS`: the first is the registration.
+ * A worker that starts again has a higher incarnation, and nothing of the one before runs any more.
+ */
+export interface WorkerHeartbeat {
+  readonly kind: "heartbeat";
+  readonly worker: string;
+  readonly incarnation: number;
+  /** How many jobs' cores it can run at once. */
+  readonly cores: number;
+  readonly version: string;
+  /** It takes no new cores any more. */
+  readonly draining: boolean;
+}
+
+export const HEARTBEAT_MS = 500;
+
+/**
+ * Who leads the job from now on, from the new leader to every worker it knows. The worker promises, durably,
+ * to refuse lower views of this job, and says what it runs of it. Its events go to this manager from now on,
+ * beginning with those that nobody has confirmed.
+ */
+export interface Announce {
+  readonly kind: "announce";
+  readonly job: string;
+  readonly view: number;
+}
+
+export interface Announced {
+  readonly kind: "announced";
+  readonly cores: readonly RunningCore[];
+}
+
+/** What is open at a worker for a job. */
+export interface RunningCore {
+  readonly core: number;
+  /** The attempt that it was last given; null when it only has loaded the job. */
+  readonly token: number | null;
+}
+
+/** Orders of the job's leader to one worker, in order. The answer is `Taken` or a `Refusal`. */
+export interface Orders {
+  readonly kind: "orders";
+  readonly job: string;
+  readonly view: number;
+  /** Of the worker as the placement knew it: a restarted worker refuses them. */
+  readonly incarnation: number;
+  /** Number of the first. */
+  readonly first: number;
+  readonly orders: readonly Order[];
+}
+
+export type Order =
+  /**
+   * Starts executor cores for the job, each an own process with the files of the job in its folder. Cores
+   * are numbered by the leader, over all workers of the job. Each says `loaded` or `loadFailed`.
+   */
+  | {
+      readonly kind: "open";
+      readonly cores: readonly number[];
+      /** The path among the files that is imported. */
+      readonly entry: string;
+      readonly files: readonly Artifact[];
+      readonly overrides: LoadOverrides;
+    }
+  /** One of the commands of `core-messages.ts`; the token is the attempt's where the command has one. */
+  | {
+      readonly kind: "command";
+      readonly core: number;
+      readonly token: number | null;
+      readonly command: CoreCommand;
+    }
+  /** Ends these cores and gives them back; without a word of loss. */
+  | { readonly kind: "release"; readonly cores: readonly number[] }
+  /** Ends a core that does not answer: its loss is told as `coreLost`. */
+  | { readonly kind: "kill"; readonly core: number };
+
+/** Events of one worker's cores of a job, in order. The answer is `Taken` or a `Refusal`. */
+export interface Events {
+  readonly kind: "events";
+  readonly worker: string;
+  readonly incarnation: number;
+  readonly job: string;
+  readonly view: number;
+  readonly first: number;
+  readonly events: readonly WorkerEvent[];
+}
+
+export type WorkerEvent =
+  | { readonly kind: "core"; readonly core: number; readonly event: CoreEvent }
+  /** It is gone without having been released. */
+  | { readonly kind: "coreLost"; readonly core: number; readonly what: string };
+
+/** Everything before this number was taken. */
+export interface Taken {
+  readonly kind: "taken";
+  readonly next: number;
+}
+
+export interface Refusal {
+  readonly kind: "refused";
+  readonly reason: RefusalReason;
+  /** For people. */
+  readonly message: string;
+}
+
+export type RefusalReason =
+  /** Somebody with a higher view leads this job. */
+  | "staleView"
+  /** A higher token was given to this core. */
+  | "staleToken"
+  /** The worker has started again since. */
+  | "wrongIncarnation"
+  /** More cores than it has. */
+  | "noCapacity"
+  | "draining"
+  /** The job is over, or never was. */
+  | "unknownJob"
+  /** Ask the one that `message` names, or any other. */
+  | "notLeader"
+  | "unknownBlob"
+  /** Too large, malformed, or against the rules; sending it again changes nothing. */
+  | "invalid"
+  /** The same idempotency key came with another submission. */
+  | "keyReused"
+  /** Nothing was decided: ask again. */
+  | "retry";
+
+// ---- blobs: between any two of client, manager and worker, over the bulk connection
+
+export const BLOB_CHUNK_BYTES_MAX = 262_144;
+
+export interface BlobGet {
+  readonly kind: "blobGet";
+  readonly hash: BlobHash;
+  readonly offset: number;
+}
+
+/** The answer to `BlobGet`: at most `BLOB_CHUNK_BYTES_MAX` from the offset. */
+export interface BlobChunk {
+  readonly kind: "blobChunk";
+  readonly total: number;
+  readonly bytes: Uint8Array;
+}
+
+/** The answer is `BlobHeld`; the last chunk is only confirmed when the whole has this hash. */
+export interface BlobPut {
+  readonly kind: "blobPut";
+  readonly hash: BlobHash;
+  readonly offset: number;
+  readonly total: number;
+  readonly bytes: Uint8Array;
+}
+
+export interface BlobHeld {
+  readonly kind: "blobHeld";
+  /** Up to where it is there: where the next chunk begins, or the whole. */
+  readonly bytes: number;
+}
+
+// ---- client and manager
+
+export type ClientRequest =
+  | Submit
+  | { readonly kind: "status"; readonly job: string }
+  | Watch
+  | {
+      readonly kind: "control";
+      readonly job: string;
+      readonly by: string;
+      readonly control: Control;
+    }
+  | { readonly kind: "jobs" }
+  | { readonly kind: "nodes" };
+
+export type ClientAnswer =
+  | { readonly kind: "accepted"; readonly job: string; readonly duplicate: boolean }
+  /** These blobs must be put first. */
+  | { readonly kind: "missing"; readonly hashes: readonly BlobHash[] }
+  | { readonly kind: "job"; readonly job: JobView }
+  | Progress
+  /** The control is committed. */
+  | { readonly kind: "controlled" }
+  | { readonly kind: "jobs"; readonly jobs: readonly JobView[] }
+  | { readonly kind: "nodes"; readonly nodes: readonly NodeView[] }
+  | Refusal;
+
+/** Accepted once per key, however often it is sent: it is on a quorum of managers when it is accepted. */
+export interface Submit {
+  readonly kind: "submit";
+  /** 1 to 128 characters. */
+  readonly key: string;
+  readonly submission: Submission;
+}
+
+/**
+ * A job as its client describes it. The client has loaded the workflows to know their manifests, as `run`
+ * does, so that mistakes are told before anything is sent; managers never load them.
+ */
+export interface Submission {
+  /** File or URL, as the user named it. */
+  readonly name: string;
+  readonly title: string | null;
+  readonly tags: Readonly<Record<string, string>>;
+  /** With the overrides in place. */
+  readonly manifests: readonly WorkflowManifest[];
+  readonly entry: string;
+  readonly files: readonly Artifact[];
+  readonly overrides: LoadOverrides;
+  /** Of the whole run, besides those of the workflows. */
+  readonly thresholds: readonly string[];
+  readonly abortAfterMs: number | null;
+  /** From acceptance; null for no limit. */
+  readonly timeoutMs: number | null;
+  /** CPU cores that it needs; null: as many as are free and of use. */
+  readonly cores: number | null;
+  /** As it was typed. */
+  readonly command: string;
+  /** Of the client. */
+  readonly version: string;
+}
+
+export type Control =
+  | { readonly kind: "cancel"; readonly reason: string }
+  | { readonly kind: "pause" }
+  | { readonly kind: "resume" }
+  /** Of the plan: 1 is as planned. */
+  | { readonly kind: "scale"; readonly factor: number };
+
+/** Asked again and again with the number that the last answer gave: nothing is missed or told twice. */
+export interface Watch {
+  readonly kind: "watch";
+  readonly job: string;
+  /** Lines from this number on. */
+  readonly line: number;
+  /** Whether the live figures are wanted, which cost something to work out. */
+  readonly live: boolean;
+}
+
+export interface Progress {
+  readonly kind: "progress";
+  readonly status: JobStatus;
+  /** Why it waits, failed or ended. */
+  readonly reason: string | null;
+  /** While it runs. */
+  readonly live: LiveRun | null;
+  /** What was said, by the run and by user code. */
+  readonly lines: readonly string[];
+  /** The number to ask for next. */
+  readonly nextLine: number;
+  /** When it has ended and left a result. */
+  readonly summary: RunSummary | null;
+}
+
+export type JobStatus =
+  | "QUEUED"
+  | "STARTING"
+  | "RUNNING"
+  | "PAUSED"
+  | "CANCELLING"
+  /** Ended: what came of it stands in its summary, whether thresholds held or not. */
+  | "COMPLETED"
+  | "PARTIAL"
+  | "FAILED"
+  | "CANCELLED";
+
+export interface JobView {
+  readonly id: string;
+  readonly name: string;
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  /** Milliseconds of the wall clock. */
+  readonly createdAt: number;
+  /** The manager that leads it, as far as this one knows. */
+  readonly leader: string | null;
+  /** The leader's view. */
+  readonly fence: number;
+  readonly cores: number;
+  readonly workflows: readonly WorkflowView[];
+}
+
+export interface WorkflowView {
+  readonly name: string;
+  readonly status: string;
+  readonly attempts: readonly AttemptView[];
+}
+
+export interface AttemptView {
+  readonly worker: string;
+  readonly core: number;
+  readonly token: number;
+  readonly status: "running" | "finished" | "lost";
+}
+
+export interface NodeView {
+  readonly name: string;
+  readonly role: "manager" | "worker";
+  readonly incarnation: number;
+  readonly version: string;
+  readonly status: "alive" | "draining" | "lost";
+  readonly cores: number;
+  readonly coresUsed: number;
+}
