@@ -16,13 +16,26 @@ const WAIT_MS_MAX = 60_000;
 /** Memory that changes by less between samples is taken as settled. */
 const STEADY_SHARE = 0.01;
 
-export async function measureIdle(log: (line: string) => void): Promise<Figure> {
-  const name = `memory per idle VU, KiB (${MANY} VUs, one host)`;
-  const goals = { name, must: 8, aim: 3 };
+const FLOWS = [
+  { what: "prepared step", file: "idle.mjs", must: 3, aim: 2 },
+  { what: "flow", file: "idle-flow.mjs", must: 4, aim: 3 },
+];
+
+export async function measureIdle(log: (line: string) => void): Promise<readonly Figure[]> {
+  const figures: Figure[] = [];
+  for (const flow of FLOWS) figures.push(await measureFlow(flow, log));
+  return figures;
+}
+
+async function measureFlow(
+  { aim, file, must, what }: (typeof FLOWS)[number],
+  log: (line: string) => void,
+): Promise<Figure> {
+  const goals = { name: `memory per idle user, ${what}, KiB (${MANY} users)`, must, aim };
   const target = await startTarget(undefined);
   try {
-    const few = await settledBytes(FEW, target.url, log);
-    const many = await settledBytes(MANY, target.url, log);
+    const few = await settledBytes(file, FEW, target.url, log);
+    const many = await settledBytes(file, MANY, target.url, log);
     if (typeof few === "string") return { ...goals, measured: null, text: `not measured: ${few}` };
     if (typeof many === "string")
       return { ...goals, measured: null, text: `not measured: ${many}` };
@@ -35,14 +48,12 @@ export async function measureIdle(log: (line: string) => void): Promise<Figure> 
 
 /** Bytes of the whole tree once they stay the same, or why there are none. */
 async function settledBytes(
+  file: string,
   vus: number,
   url: string,
   log: (line: string) => void,
 ): Promise<number | string> {
-  const command = hyperscale("idle.mjs", url, {
-    cores: 1,
-    args: ["--vus", String(vus)],
-  });
+  const command = hyperscale(file, url, { cores: 1, args: ["--vus", String(vus)] });
   if ("skip" in command) return command.skip;
   const run = new Measured(command);
   try {
@@ -54,7 +65,7 @@ async function settledBytes(
       const bytes = run.residentBytes();
       steady = Math.abs(bytes - last) < bytes * STEADY_SHARE ? steady + 1 : 0;
       last = bytes;
-      log(`${vus} idle VUs: ${(bytes / 1_048_576).toFixed(0)} MiB`);
+      log(`${vus} idle users: ${(bytes / 1_048_576).toFixed(0)} MiB`);
     }
     return last;
   } finally {

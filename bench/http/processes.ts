@@ -3,7 +3,7 @@
  * their CPU time to the nanosecond (schedstat of every thread), their memory.
  */
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface Command {
@@ -126,6 +126,15 @@ function treeOf(root: number): readonly number[] {
     for (const [child, parent] of parents) if (parent === pid) tree.push(child);
   }
   return tree;
+}
+
+export function isOnPath(name: string): boolean {
+  return spawnSync("sh", ["-c", `command -v ${name}`]).status === 0;
+}
+
+/** The core to pin a process to, as a part of its command. */
+export function pinned(core: number | undefined): Pick<Command, "core"> {
+  return core === undefined ? {} : { core };
 }
 
 export function sleep(ms: number): Promise<void> {

@@ -1,36 +1,54 @@
 /** Builds and starts the target server, and reads its count of requests. */
 
 import { spawnSync } from "node:child_process";
-import { request } from "node:http";
+import http from "node:http";
+import https from "node:https";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Measured } from "./processes.ts";
+import { Measured, pinned } from "./processes.ts";
 import { temporaryFolder } from "./temporary.ts";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 
 export interface Target {
   readonly url: string;
-  /** What it is made of: "C" or "Node". */
+  /** What it is made of: "C", "nginx", "Node". */
   readonly made: string;
   count(): Promise<number>;
   close(): Promise<void>;
 }
 
+/** Files that a server needs to speak TLS. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
 export async function startTarget(core: number | undefined): Promise<Target> {
   const binary = compile();
-  const [file, args] =
-    binary === null ? [process.execPath, [join(here, "target-server.mjs")]] : [binary, []];
-  const server = new Measured({ file, args, ...(core === undefined ? {} : { core }) });
+  if (binary === null) return startNodeTarget(core, null);
+  return started(new Measured({ file: binary, args: [], ...pinned(core) }), "http", "C");
+}
+
+export async function startNodeTarget(
+  core: number | undefined,
+  files: TlsFiles | null,
+): Promise<Target> {
+  const args = files === null ? [] : [files.certificate, files.key];
+  const server = new Measured({
+    file: process.execPath,
+    args: [join(here, "target-server.mjs"), ...args],
+    ...pinned(core),
+  });
+  return started(server, files === null ? "http" : "https", "Node");
+}
+
+async function started(server: Measured, scheme: string, made: string): Promise<Target> {
   const port = Number(await server.firstLine());
   if (!(port > 0)) throw new Error(`the target did not start: ${server.ended ?? "no port"}`);
-  const url = `http://127.0.0.1:${port}/`;
-  return {
-    url,
-    made: binary === null ? "Node (no C compiler found)" : "C",
-    count: () => readCount(port),
-    close: () => server.kill(),
-  };
+  const url = `${scheme}://127.0.0.1:${port}/`;
+  const count = async (): Promise<number> => Number(await textOf(`${url}count`));
+  return { url, made, count, close: () => server.kill() };
 }
 
 /** Null without a C compiler. */
@@ -45,17 +63,18 @@ function compile(): string | null {
   return null;
 }
 
-function readCount(port: number): Promise<number> {
+/** The body of an answer, on a connection of its own. */
+export function textOf(url: string): Promise<string> {
+  const { get } = url.startsWith("https:") ? https : http;
   return new Promise((resolve, reject) => {
-    const sent = request({ host: "127.0.0.1", port, path: "/count", agent: false }, (response) => {
+    const sent = get(url, { agent: false, rejectUnauthorized: false }, (response) => {
       response.setEncoding("utf8");
       let text = "";
       response.on("data", (part: string) => {
         text += part;
       });
-      response.on("end", () => resolve(Number(text)));
+      response.on("end", () => resolve(text));
     });
     sent.on("error", reject);
-    sent.end();
   });
 }

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Command } from "./processes.ts";
+import { type Command, isOnPath, pinned } from "./processes.ts";
 import type { Tool } from "./rotation.ts";
 import { temporaryFolder } from "./temporary.ts";
 
@@ -20,26 +20,32 @@ const root = join(here, "..", "..");
 export const WRK = "wrk";
 export const AUTOCANNON = "autocannon";
 export const K6 = "k6";
+export const BARE_NODE = "bare Node loop";
 export const PREPARED = "hyperscale, prepared step";
 export const FUNCTION_STEP = "hyperscale, function step + check";
+export const FLOW_CONSTANT = "hyperscale, flow of 3 constant calls";
+export const FLOW_TOKEN = "hyperscale, flow: token, route, JSON";
 
 export function peersAndOurs(url: string, core: number | undefined): readonly Tool[] {
   const environment = { BENCH_URL: url, BENCH_VUS: String(CONNECTIONS) };
-  const pinned = core === undefined ? {} : { core };
   const onPath = (name: string, args: readonly string[]): Tool => ({
     name,
     start: isOnPath(name)
-      ? { file: name, args, environment, ...pinned }
+      ? { file: name, args, environment, ...pinned(core) }
       : { skip: "not on the PATH" },
   });
   const node = (name: string, args: readonly string[]): Tool => ({
     name,
-    start: { file: process.execPath, args, environment, ...pinned },
+    start: { file: process.execPath, args, environment, ...pinned(core) },
   });
   const c = String(CONNECTIONS);
-  installWrk();
+  const ours = (name: string, flow: string): Tool => ({
+    name,
+    start: hyperscale(flow, url, { ...pinned(core), cores: 1 }),
+  });
   return [
-    onPath(WRK, ["-t1", `-c${c}`, `-d${SECONDS}s`, "--timeout", `${TIMEOUT_SECONDS}s`, url]),
+    wrk(url, core),
+    node(BARE_NODE, [join(here, "peers", "bare-node.mjs"), url, c]),
     node(AUTOCANNON, [
       join(root, "node_modules", "autocannon", "autocannon.js"),
       ...["-c", c, "-d", String(SECONDS), "-t", String(TIMEOUT_SECONDS), "--no-progress", url],
@@ -47,9 +53,25 @@ export function peersAndOurs(url: string, core: number | undefined): readonly To
     node("undici dispatch", [join(here, "peers", "undici-dispatch.mjs"), url, c]),
     onPath(K6, ["run", "--quiet", "--no-usage-report", join(here, "peers", "k6.js")]),
     onPath("artillery", ["run", "--quiet", join(here, "peers", "artillery.yml")]),
-    { name: PREPARED, start: hyperscale("prepared.mjs", url, { ...pinned, cores: 1 }) },
-    { name: FUNCTION_STEP, start: hyperscale("function-step.mjs", url, { ...pinned, cores: 1 }) },
+    ours(PREPARED, "prepared.mjs"),
+    ours(FUNCTION_STEP, "function-step.mjs"),
+    ours(FLOW_CONSTANT, "flow-constant.mjs"),
+    ours(FLOW_TOKEN, "flow-token.mjs"),
   ];
+}
+
+/** Over TLS: who sends the same over and over. */
+export function secureTools(url: string, core: number | undefined): readonly Tool[] {
+  const prepared = hyperscale("prepared-tls.mjs", url, { ...pinned(core), cores: 1 });
+  return [wrk(url, core), { name: PREPARED, start: prepared }];
+}
+
+function wrk(url: string, core: number | undefined): Tool {
+  installWrk();
+  if (!isOnPath(WRK)) return { name: WRK, start: { skip: "not on the PATH" } };
+  const times = [`-d${SECONDS}s`, "--timeout", `${TIMEOUT_SECONDS}s`];
+  const args = ["-t1", `-c${CONNECTIONS}`, ...times, url];
+  return { name: WRK, start: { file: WRK, args, ...pinned(core) } };
 }
 
 interface HyperscaleOptions {
@@ -77,12 +99,8 @@ export function hyperscale(
       ...args,
     ],
     environment: { BENCH_URL: url },
-    ...(core === undefined ? {} : { core }),
+    ...pinned(core),
   };
-}
-
-export function isOnPath(name: string): boolean {
-  return spawnSync("sh", ["-c", `command -v ${name}`]).status === 0;
 }
 
 /** From Debian where we may; otherwise wrk is skipped by name like any other. */
