@@ -1,9 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { HLC_WALL_MS_MAX } from "../../base/hlc.ts";
 import { decodeEvent, EVENT_VERSION, encodeEvent } from "./event-codec.ts";
 import { EVENT_KINDS, EVENT_TYPES, type EventId, type JobEvent, problemOf } from "./events.ts";
 import { applyEvent } from "./fold.ts";
-import type { JobId } from "./job-id.ts";
+import {
+  formatJobId,
+  GATE_ID_CHARACTERS_MAX,
+  type JobId,
+  REGION_CODE_CHARACTERS_MAX,
+} from "./job-id.ts";
 import { initialState } from "./job-state.ts";
 import { DC_ID_BYTES_MAX, EVENT_BYTES_MAX, JOB_DCS_MAX, JOB_SPEC_BYTES_MAX } from "./limits.ts";
 import { decodeJobState, encodeJobState } from "./state-codec.ts";
@@ -86,6 +92,17 @@ describe("event codec", () => {
     const bytes = encodeEvent(largest);
     expect(bytes.length).toBeLessThanOrEqual(EVENT_BYTES_MAX);
     expect(decodeEvent(bytes).ok).toBe(true);
+  });
+
+  it("keeps the creation of a job of the node with the longest name", () => {
+    const jobId = formatJobId({
+      region: "r".repeat(REGION_CODE_CHARACTERS_MAX),
+      gate: "n".repeat(GATE_ID_CHARACTERS_MAX),
+      timestampMs: HLC_WALL_MS_MAX,
+      sequence: 99_999,
+    });
+    const created = event("JobCreated", { jobId, eventId: `create/${jobId}` as EventId });
+    expect(decodeEvent(encodeEvent(created))).toEqual({ ok: true, value: created });
   });
 
   it("answers any bytes with an event it can write again, or with a problem", () => {

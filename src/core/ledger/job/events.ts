@@ -224,6 +224,11 @@ export function problemOf(event: JobEvent): string | null {
   return problemOfHead(event) ?? problemOfBody(event);
 }
 
+/** Why nothing can be called so; null when a job may be. */
+export function jobIdProblem(jobId: string): string | null {
+  return textProblem("jobId", jobId, 1, limits.JOB_ID_BYTES_MAX);
+}
+
 function problemOfHead({
   jobId,
   eventId,
@@ -233,7 +238,7 @@ function problemOfHead({
   kind,
 }: JobEvent): string | null {
   return (
-    textProblem("jobId", jobId, 1, limits.JOB_ID_BYTES_MAX) ??
+    jobIdProblem(jobId) ??
     textProblem("eventId", eventId, 1, limits.EVENT_ID_BYTES_MAX) ??
     countProblem("fenceToken", fenceToken) ??
     hlcProblem("hlc", hlc) ??

@@ -6,8 +6,9 @@
 import { NODE_ID_BYTES_MAX } from "../../base/ids.ts";
 
 /** Text sizes are UTF-8 bytes. */
-export const EVENT_ID_BYTES_MAX = 64;
 export const JOB_ID_BYTES_MAX = 96;
+/** The creation of a job is named after it: `create/` and its id. */
+export const EVENT_ID_BYTES_MAX = 7 + JOB_ID_BYTES_MAX;
 export const DC_ID_BYTES_MAX = 64;
 export const REASON_BYTES_MAX = 1_024;
 export const REQUESTOR_BYTES_MAX = 256;
