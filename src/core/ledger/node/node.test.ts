@@ -91,6 +91,20 @@ describe("a ledger of three nodes in three regions", () => {
     expect(cluster.ask(0, empty)).toMatchObject({ code: "INVALID_JOB" });
   });
 
+  it.each([
+    ["an id longer than any job's", { jobId: "x".repeat(97) as JobId }],
+    ["no id", { jobId: "" as JobId }],
+    ["a place that no log reaches", { minSeq: Number.MAX_SAFE_INTEGER }],
+    ["a place before the first", { minSeq: -2 }],
+    ["an age that is none", { staleMs: -1 }],
+    ["an age beyond all times", { staleMs: Number.MAX_SAFE_INTEGER }],
+    ["no age at all", { staleMs: Number.NaN }],
+  ])("refuses a read with %s, and sends nobody anything of it", (_, wrong) => {
+    const cluster = new TestCluster(THREE);
+    const unknown = { ...read("use1-1600000000000-n0-00077"), ...wrong } as LedgerRequest;
+    expect(cluster.ask(0, unknown)).toMatchObject({ code: "INVALID_READ" });
+  });
+
   it("knows that a job does not exist only from a quorum of those who would know", () => {
     const cluster = new TestCluster(THREE);
     const unknown = "use1-1600000000000-n0-00077";

@@ -7,9 +7,10 @@ import { assertNever } from "../../base/assert.ts";
 import { ByteWriter, encodeUtf8 } from "../../base/bytes.ts";
 import type { NodeId } from "../../base/ids.ts";
 import { sha256 } from "../../base/sha256.ts";
+import { SEQ_MAX, TIME_MS_MAX } from "../group/limits.ts";
 import { EVENT_ID_BYTES_MAX, type GroupId, MEMBERS_MAX } from "../group/messages.ts";
 import { decodeEvent, encodeEvent } from "../job/event-codec.ts";
-import { type EventId, isCancel, type JobCreated, problemOf } from "../job/events.ts";
+import { type EventId, isCancel, type JobCreated, jobIdProblem, problemOf } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
 import { STORED_ACK } from "../keys/ack.ts";
 import type { Admission, Submission } from "../keys/decide.ts";
@@ -22,6 +23,7 @@ import { shardGroup } from "./topology.ts";
 
 type Refused = Extract<LedgerAnswer, { kind: "refused" }>;
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
+type ReadRequest = Extract<LedgerRequest, { kind: "read" }>;
 type FoundRequest = Extract<PeerRequest, { kind: "found" }>;
 
 /** What a shard remembers of why it has refused a key. */
@@ -80,11 +82,22 @@ export function prepare(request: LedgerRequest, context: LedgerContext): PeerReq
     case "propose":
     case "inspect":
       return checkRegistered(request, context);
-    case "read":
-      return request;
+    case "read": {
+      const problem = jobIdProblem(request.jobId) ?? rangeProblem(request);
+      return problem === null ? request : refused("INVALID_READ", problem);
+    }
     default:
       return assertNever(request);
   }
+}
+
+/** What a peer would not decode, it must not be sent: it would end the link. */
+function rangeProblem({ minSeq, staleMs }: ReadRequest): string | null {
+  if (!Number.isSafeInteger(minSeq) || minSeq < -1 || minSeq > SEQ_MAX) {
+    return `minSeq: ${minSeq} is not a whole number from -1 to ${SEQ_MAX}`;
+  }
+  if (staleMs >= 0 && staleMs <= TIME_MS_MAX) return null;
+  return `staleMs: ${staleMs} is not from 0 to ${TIME_MS_MAX}`;
 }
 
 function checkRegistered(
