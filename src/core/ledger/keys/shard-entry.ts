@@ -13,8 +13,8 @@ import { FINGERPRINT_BYTES, type IdempotencyKey, isKey, KEY_BYTES_MAX } from "./
 export const JOB_ID_BYTES_MAX = 128;
 /** An ack or a rejection as the client will see it. Fits a table record with everything beside it. */
 export const ACK_BYTES_MAX = 2_048;
-/** The JobCreated event with the submission in it; a quarter of the window of one group. (VSR-33) */
-export const CREATED_BYTES_MAX = 1_048_576;
+/** The JobCreated event: the largest submission there is, and all that is written around it. */
+export const CREATED_BYTES_MAX = 1_048_576 + 65_536;
 const REPLICA_SET_MAX = 9;
 /** Removals of one EXPIRE: some milliseconds of work at most, on every replica. */
 export const EXPIRE_COUNT_MAX = 4_096;
@@ -76,6 +76,7 @@ export function encodeShardEntry(entry: ShardEntry): Uint8Array {
   switch (entry.kind) {
     case "reserved":
       assert(entry.fingerprint.length === FINGERPRINT_BYTES, "a fingerprint has 32 bytes");
+      assert(entry.created.length <= CREATED_BYTES_MAX, "a creation is within its bound");
       writer.text(entry.key);
       writer.raw(entry.fingerprint);
       writer.text(entry.jobId);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { millis } from "../../base/brand.ts";
 import { encodeUtf8 } from "../../base/bytes.ts";
+import { JOB_SPEC_BYTES_MAX } from "../job/limits.ts";
 import { type IdempotencyKey, shardOf } from "../keys/key.ts";
 import { LEDGER_NODE_DEFAULTS } from "./config.ts";
 import type { LedgerRequest } from "./messages.ts";
@@ -20,9 +21,20 @@ function keysOfShard(count: number): string[] {
   return keys;
 }
 
-function submit(key: string): LedgerRequest {
-  return { kind: "submit", key, spec: new Uint8Array(LARGE_BYTES), assignedDcs: ["dc1"] };
+function submit(key: string, specBytes = LARGE_BYTES): LedgerRequest {
+  return { kind: "submit", key, spec: new Uint8Array(specBytes), assignedDcs: ["dc1"] };
 }
+
+describe("the largest submission that is allowed", () => {
+  it("is accepted, and is one job however often it is sent", () => {
+    const cluster = new TestCluster(THREE, {}, [SHARD]);
+    cluster.run(2_000);
+    const [key = ""] = keysOfShard(1);
+    for (const index of [0, 1, 2]) {
+      expect(outcomeOf(cluster.ask(index, submit(key, JOB_SPEC_BYTES_MAX)))).toBe("accepted");
+    }
+  });
+});
 
 describe("more submissions in one turn than the window of a shard has bytes for", () => {
   it("are told to retry, and their keys are free when they do (IDEM-21)", () => {

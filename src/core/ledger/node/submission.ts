@@ -3,7 +3,7 @@
  * checked before anything is written. (IDEM-3, IDEM-21..23, LEDG-1)
  */
 
-import { assertNever } from "../../base/assert.ts";
+import { assert, assertNever } from "../../base/assert.ts";
 import { ByteWriter, encodeUtf8 } from "../../base/bytes.ts";
 import type { NodeId } from "../../base/ids.ts";
 import { sha256 } from "../../base/sha256.ts";
@@ -12,9 +12,11 @@ import { EVENT_ID_BYTES_MAX, type GroupId, MEMBERS_MAX } from "../group/messages
 import { decodeEvent, encodeEvent } from "../job/event-codec.ts";
 import { type EventId, isCancel, type JobCreated, jobIdProblem, problemOf } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
+import { EVENT_BYTES_MAX } from "../job/limits.ts";
 import { STORED_ACK } from "../keys/ack.ts";
 import type { Admission, Submission } from "../keys/decide.ts";
 import { KEY_FORMAT_ERROR, parseKey, shardOf } from "../keys/key.ts";
+import { CREATED_BYTES_MAX } from "../keys/shard-entry.ts";
 import { RESERVED_FOR_CANCELS } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
@@ -25,6 +27,8 @@ type Refused = Extract<LedgerAnswer, { kind: "refused" }>;
 type SubmitRequest = Extract<LedgerRequest, { kind: "submit" }>;
 type ReadRequest = Extract<LedgerRequest, { kind: "read" }>;
 type FoundRequest = Extract<PeerRequest, { kind: "found" }>;
+
+assert(EVENT_BYTES_MAX <= CREATED_BYTES_MAX, "a shard's entry holds the creation of any job");
 
 /** What a shard remembers of why it has refused a key. */
 const REFUSAL_CHARACTERS_MAX = 500;
