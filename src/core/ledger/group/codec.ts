@@ -21,7 +21,8 @@ import type { GroupImage, VsrRecord } from "./types.ts";
 
 /** Data of one entry: a job's description, or a reservation with one in it. */
 const ENTRY_DATA_BYTES_MAX = 2 * 1_048_576;
-const SNAPSHOT_BYTES_MAX = 12 * 1_048_576;
+/** With a window of entries beside it it must fit one record of the log. */
+export const SNAPSHOT_BYTES_MAX = 12 * 1_048_576;
 /** Entries of one message or record. */
 const ENTRIES_MAX = 65_536;
 /** Of a text of at most `BROKEN_TEXT_MAX` characters. */

@@ -30,8 +30,11 @@ import { type Waiting, WaitList } from "./wait-list.ts";
 
 /** Submissions of one shard that wait for an answer. */
 export const WAITERS_MAX = 16_384;
-/** JobCreated events held by one shard, in flight and not founded: 64 shards stay below a gigabyte. */
-export const CREATED_BYTES_HELD_MAX = 16 * 1_048_576;
+/**
+ * JobCreated events held by one shard, in flight and not founded: as much as a window. They are part of its
+ * snapshot, which has to fit one record of the log together with all of its keys.
+ */
+export const CREATED_BYTES_HELD_MAX = 4 * 1_048_576;
 /** Jobs of one shard being founded at the same time. */
 export const FOUNDINGS_MAX = 512;
 /** A founding without an answer is tried again after this. */

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { nodeId } from "../../base/ids.ts";
 import { Random } from "../../base/random.ts";
-import { IDEMPOTENCY_PROFILES } from "../keys/config.ts";
+import { SNAPSHOT_BYTES_MAX } from "../group/codec.ts";
+import { IDEMPOTENCY_PROFILES, shardEntriesMax } from "../keys/config.ts";
+import { ShardState } from "../keys/shard.ts";
+import { CREATED_BYTES_MAX, type ShardEntry } from "../keys/shard-entry.ts";
+import { encodeShardState } from "../keys/shard-snapshot.ts";
+import { CREATED_BYTES_HELD_MAX } from "../keys/shard-waiters.ts";
+import { committed, rejected, reserved, sampleKey } from "../keys/testing/samples.ts";
 import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "./config.ts";
 import { LedgerNode } from "./node.ts";
 import type { LedgerNodeConfig } from "./types.ts";
@@ -36,5 +42,30 @@ describe("a configuration of a ledger node", () => {
   it("checks how nodes compare before they start to", () => {
     const subject = () => node({ antiEntropy: { ...antiEntropy, fetchesMax: 0 } });
     expect(subject).toThrow("a divergent job can be fetched");
+  });
+});
+
+describe("a shard that is as full as it may be", () => {
+  const { authority } = IDEMPOTENCY_PROFILES.multiDatacenter;
+  const jobId = "x".repeat(80);
+  const longKey = (sequence: number) => sampleKey(sequence, "c".repeat(128));
+
+  it.each(["committed", "rejected"])("fits a group's snapshot, its keys %s", (ended) => {
+    const state = new ShardState();
+    let seq = 0;
+    const apply = (entry: ShardEntry): unknown => state.apply(entry, seq++);
+    const pending = Math.floor(CREATED_BYTES_HELD_MAX / CREATED_BYTES_MAX);
+    for (let i = 0; i < shardEntriesMax(authority); i++) {
+      const where = { key: longKey(i), at: i };
+      const created = new Uint8Array(i < pending ? CREATED_BYTES_MAX : 1);
+      if (i < pending) apply(reserved(i, jobId, { ...where, created }));
+      else if (ended === "rejected") apply({ ...rejected(i, "x".repeat(200)), ...where });
+      else {
+        apply(reserved(i, jobId, { ...where, created }));
+        apply({ ...committed(i, jobId), ...where });
+      }
+    }
+    expect(state.size).toBe(shardEntriesMax(authority));
+    expect(encodeShardState(state).length).toBeLessThanOrEqual(SNAPSHOT_BYTES_MAX);
   });
 });

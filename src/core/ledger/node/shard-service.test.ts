@@ -38,7 +38,8 @@ describe("the largest submission that is allowed", () => {
 
 describe("more submissions in one turn than the window of a shard has bytes for", () => {
   it("are told to retry, and their keys are free when they do (IDEM-21)", () => {
-    const cluster = new TestCluster(THREE);
+    const vsr = { ...LEDGER_NODE_DEFAULTS.vsr, windowBytes: 2 * LARGE_BYTES };
+    const cluster = new TestCluster(THREE, { vsr });
     cluster.run(2_000);
     const primary = cluster.nodes.findIndex(
       ({ node }) => node?.groups.get(shardGroup(SHARD))?.replica.state.acting === true,

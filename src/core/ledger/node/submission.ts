@@ -30,8 +30,8 @@ type FoundRequest = Extract<PeerRequest, { kind: "found" }>;
 
 assert(EVENT_BYTES_MAX <= CREATED_BYTES_MAX, "a shard's entry holds the creation of any job");
 
-/** What a shard remembers of why it has refused a key. */
-const REFUSAL_CHARACTERS_MAX = 500;
+/** What a shard remembers of why it has refused a key; all of them are part of its snapshot. */
+const REFUSAL_CHARACTERS_MAX = 200;
 
 export function refused(code: string, message: string): Refused {
   return { kind: "refused", code, message };
