@@ -5,14 +5,11 @@ import { feed, workflow } from "hyperscale";
 
 const target = process.env["HYPERSCALE_TARGET"] ?? "http://127.0.0.1:8089";
 
-interface Account {
-  readonly user: string;
-  readonly password: string;
-  readonly page: string;
-}
+// The types of rows, and what the file is held to before the run.
+const columns = { user: String, password: String, page: Number };
 
 export default workflow("data-feed", { vus: 4, iterationsPerVu: 100, maxDuration: "10s" })
-  .data("account", feed.csv<Account>("data/users.csv", { order: "once" }))
+  .data("account", feed.csv("data/users.csv", { columns, order: "once" }))
   .data(
     "order",
     feed.generate((n) => ({ id: 1_000 + n, amount: (n % 7) + 1 })),

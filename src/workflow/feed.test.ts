@@ -12,6 +12,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "feeds-"));
   const files = {
     "users.csv": '\uFEFFname,note\nada,"hi, there"\n\nbob,"two\nlines"\n',
+    "people.csv": "name,age,admin,note\nada, 36 ,true,x\nbob,7.5,false,\n",
+    "unsure.csv": "name,age,admin\nada,36,true\nbob,old,yes\n",
     "users.tsv": "name\tage\nada\t36\n",
     "broken.csv": 'name\n"ada\n',
     "empty.csv": "name\n",
@@ -33,6 +35,43 @@ it("reads CSV with quotes, line ends inside them, a byte order mark and other de
   ]);
   const tabs = await feed.csv("users.tsv", { delimiter: "\t" }).load(folder);
   expect(tabs.row(0)).toEqual({ name: "ada", age: "36" });
+});
+
+it("gives CSV rows the columns that are asked for, as what they stand for", async () => {
+  const people = feed.csv("people.csv", { columns: { age: Number, name: String, admin: Boolean } });
+  const rows = await people.load(folder);
+  expect([rows.row(0), rows.row(1)]).toEqual([
+    { age: 36, name: "ada", admin: true },
+    { age: 7.5, name: "bob", admin: false },
+  ]);
+});
+
+it.each([
+  [
+    feed.csv("people.csv", { columns: { nmae: String } }),
+    'people.csv has no column "nmae"; did you mean "name"? (its columns: name, age, admin, note)',
+  ],
+  [
+    feed.csv("empty.csv", { columns: { password: String } }),
+    'empty.csv has no column "password" (its columns: name)',
+  ],
+  [
+    feed.csv("unsure.csv", { columns: { age: Number } }),
+    'unsure.csv: row 2: age is "old"; it must be a number',
+  ],
+  [
+    feed.csv("unsure.csv", { columns: { admin: Boolean } }),
+    'unsure.csv: row 2: admin is "yes"; it must be true or false',
+  ],
+])("refuses a CSV file without what its columns say", async (source, message) => {
+  await expect((source as ReturnType<typeof feed.json>).load(folder)).rejects.toThrow(message);
+});
+
+it("refuses columns that say nothing", () => {
+  for (const columns of [["name"], { name: "string" }, null])
+    expect(() => feed.csv("people.csv", { columns: columns as never })).toThrow(
+      'feed.csv("people.csv"): columns are names, each with String, Number or Boolean: columns: { user: String }',
+    );
 });
 
 it("reads JSON arrays and lines of JSON, and begins again at the end", async () => {

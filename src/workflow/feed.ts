@@ -15,6 +15,7 @@
 import { readFile } from "node:fs/promises";
 import { extname, resolve } from "node:path";
 import { deepFreeze } from "../core/base/freeze.ts";
+import { didYouMean } from "../core/base/nearest.ts";
 import { DefinitionError } from "./errors.ts";
 
 type FeedOrder = "sequential" | "random" | "once";
@@ -70,29 +71,87 @@ export interface RowSource<Row> {
 /** Columns are named by the first line; every value is text. */
 export type CsvRow = Readonly<Record<string, string>>;
 
+/** What the text of a column stands for: itself, a number, or "true" and "false". */
+type ColumnKind = StringConstructor | NumberConstructor | BooleanConstructor;
+type Columns = Readonly<Record<string, ColumnKind>>;
+
+interface CsvOptions<Given> extends FeedOptions {
+  readonly delimiter?: string;
+  /** The columns that rows have, each with what its text stands for; a file without one is refused. */
+  readonly columns: Given;
+}
+
+function csv<Row = CsvRow>(path: string, options?: Partial<CsvOptions<never>>): Feed<Row>;
+function csv<Given extends Columns>(
+  path: string,
+  options: CsvOptions<Given>,
+): Feed<{ readonly [Name in keyof Given]: ReturnType<Given[Name]> }>;
+function csv(path: string, options: Partial<CsvOptions<Columns>> = {}): Feed<unknown> {
+  const source = `feed.csv("${path}")`;
+  const { columns, delimiter = "," } = options;
+  if (columns !== undefined) checkColumns(columns, source);
+  return new Feed(source, options, async (folder) => {
+    const { parse } = await import("csv-parse/sync");
+    const text = await read(path, folder);
+    let names: readonly string[] = [];
+    const header = (given: string[]): string[] => {
+      names = given;
+      return given;
+    };
+    let rows: CsvRow[];
+    try {
+      rows = parse(text, { columns: header, skip_empty_lines: true, bom: true, delimiter });
+    } catch (cause) {
+      throw new DefinitionError(`${path} is not proper CSV: ${(cause as Error).message}`, {
+        cause,
+      });
+    }
+    if (columns === undefined) return arrayRows(rows, source);
+    const missing = Object.keys(columns).find((name) => !names.includes(name));
+    if (missing !== undefined)
+      throw new DefinitionError(
+        `${path} has no column "${missing}"${didYouMean(missing, names)} (its columns: ${names.join(", ")})`,
+      );
+    return arrayRows(
+      rows.map((row, at) => typedRow(row, columns, `${path}: row ${at + 1}`)),
+      source,
+    );
+  });
+}
+
+function checkColumns(columns: unknown, source: string): void {
+  const kinds: readonly unknown[] = [String, Number, Boolean];
+  const isObject = typeof columns === "object" && columns !== null && !Array.isArray(columns);
+  if (!isObject || !Object.values(columns).every((kind) => kinds.includes(kind)))
+    throw new DefinitionError(
+      `${source}: columns are names, each with String, Number or Boolean: columns: { user: String }`,
+    );
+}
+
+function typedRow(row: CsvRow, columns: Columns, where: string): Readonly<Record<string, unknown>> {
+  const entries = Object.entries(columns).map(([name, kind]) => {
+    const text = row[name] ?? "";
+    const value = readAs(kind, text);
+    if (value === undefined) {
+      const wanted = kind === Number ? "a number" : "true or false";
+      throw new DefinitionError(`${where}: ${name} is "${text}"; it must be ${wanted}`);
+    }
+    return [name, value] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Undefined where the text is none of the kind. */
+function readAs(kind: ColumnKind, text: string): string | number | boolean | undefined {
+  if (kind === String) return text;
+  const trimmed = text.trim();
+  if (kind === Boolean) return /^(true|false)$/.test(trimmed) ? trimmed === "true" : undefined;
+  const number = Number(trimmed);
+  return trimmed === "" || !Number.isFinite(number) ? undefined : number;
+}
+
 export const feed = {
-  csv: <Row = CsvRow>(
-    path: string,
-    options: FeedOptions & { readonly delimiter?: string } = {},
-  ): Feed<Row> =>
-    new Feed(`feed.csv("${path}")`, options, async (folder) => {
-      const { parse } = await import("csv-parse/sync");
-      const text = await read(path, folder);
-      let rows: Row[];
-      try {
-        rows = parse(text, {
-          columns: true,
-          skip_empty_lines: true,
-          bom: true,
-          delimiter: options.delimiter ?? ",",
-        }) as Row[];
-      } catch (cause) {
-        throw new DefinitionError(`${path} is not proper CSV: ${(cause as Error).message}`, {
-          cause,
-        });
-      }
-      return arrayRows(rows, `feed.csv("${path}")`);
-    }),
+  csv,
 
   json: <Row = unknown>(path: string, options: FeedOptions = {}): Feed<Row> =>
     new Feed(`feed.json("${path}")`, options, async (folder) => {
