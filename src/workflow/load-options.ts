@@ -43,7 +43,7 @@ interface UserStages extends Throttled {
 }
 /** Open: so many iterations begin per second, however long each takes. */
 interface ConstantRate extends Arrivals {
-  /** Per second: 300, "300/s", "20/m", "5/h". */
+  /** Per second: 300, "300/s", "20/min", "5/h". */
   readonly rate: Rate;
   readonly duration: Duration;
 }
@@ -73,15 +73,15 @@ interface Breakpoint {
   /** Upper bound of the whole search; an hour by default. */
   readonly maxDuration?: Duration;
 }
-interface Range {
+interface Range<Level> {
   /** The first level, which must hold. */
-  readonly from: number;
+  readonly from: Level;
   /** The highest level that is tried. */
-  readonly to: number;
+  readonly to: Level;
 }
 type BreakpointOptions = (
-  | { readonly rate: Range; readonly vus?: never }
-  | { readonly vus: Range; readonly rate?: never }
+  | { readonly rate: Range<Rate>; readonly vus?: never }
+  | { readonly vus: Range<number>; readonly rate?: never }
 ) & {
   /** How long each level is judged; 20s by default. */
   readonly hold?: Duration;
@@ -258,7 +258,7 @@ function searchOf({ breakpoint, ...options }: Breakpoint, where: string): LoadPl
   const level = (key: "from" | "to"): number =>
     of === "vus"
       ? whole(range[key], name(`vus.${key}`), where, VUS_MAX)
-      : positive(range[key], name(`rate.${key}`), where, RATE_MAX);
+      : positive(perSecond(range[key]), name(`rate.${key}`), where, RATE_MAX);
   const [from, to] = [level("from"), level("to")];
   if (to < from) throw new DefinitionError(`${where}: breakpoint: to is less than from`);
   if (of === "vus" && options.maxVus !== undefined)

@@ -36,22 +36,23 @@ export function whole(value: unknown, name: string, where: string, most: number)
   if (value === undefined)
     throw new DefinitionError(`${where}: ${name} is missing; write for example ${name}: 10`);
   if (typeof value !== "number" || !Number.isInteger(value) || value < 1 || value > most) {
+    const shown = typeof value === "string" ? `"${value}"` : String(value);
     throw new DefinitionError(
-      `${where}: ${name} is ${String(value)}; it must be a whole number of at least 1`,
+      `${where}: ${name} is ${shown}; it must be a whole number of at least 1`,
     );
   }
   return value;
 }
 
 /** Per second as a number, or as text with its unit. */
-export type Rate = number | `${number}/s` | `${number}/m` | `${number}/h`;
+export type Rate = number | `${number}/${"s" | "m" | "min" | "h"}`;
 
-const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3_600 };
 
 /** What is no rate is left as it is, for whoever checks the number. */
 export function perSecond(value: unknown): unknown {
   if (typeof value !== "string") return value;
-  const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\/([smh])$/.exec(value) ?? [];
+  const [, amount, unit = ""] = /^(\d+(?:\.\d+)?)\/(s|m|min|h)$/.exec(value) ?? [];
   return amount === undefined ? `"${value}"` : Number(amount) / (SECONDS[unit] ?? 1);
 }
 

@@ -70,7 +70,7 @@ describe("the compiler refuses, and so does the run", () => {
 
   it("load options that mean nothing, where it can know", () => {
     // @ts-expect-error Users are a number.
-    expect(() => workflow("a", { vus: "10", duration: "1s" })).toThrow(/vus is 10/);
+    expect(() => workflow("a", { vus: "10", duration: "1s" })).toThrow(/vus is "10"/);
     // @ts-expect-error There is no such priority.
     expect(() => workflow("a", { ...load, priority: "urgent" })).toThrow(/urgent/);
     // @ts-expect-error There is no such cookie mode.
