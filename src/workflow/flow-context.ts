@@ -16,13 +16,11 @@ export interface FlowStepOptions {
   readonly tags?: Readonly<Record<string, string>>;
 }
 
-/** Performs a described call and gives its result; a failed call is a result, too. */
+/**
+ * Performs a described call and gives its result; a failed call is a result, too. The form that is
+ * written most stands last: it is the one that the compiler explains when none fits.
+ */
 export interface Step {
-  <Result extends CallResult>(
-    name: string,
-    call: PreparedCall<Result>,
-    options?: FlowStepOptions,
-  ): Promise<Result>;
   /** Named by the call itself: "GET /items". */
   <Result extends CallResult>(
     call: PreparedCall<Result>,
@@ -34,6 +32,11 @@ export interface Step {
     code: () => Value | Promise<Value>,
     options?: FlowStepOptions,
   ): Promise<CustomResult<Value>>;
+  <Result extends CallResult>(
+    name: string,
+    call: PreparedCall<Result>,
+    options?: FlowStepOptions,
+  ): Promise<Result>;
 }
 
 export interface PollOptions<Result> {
