@@ -34,7 +34,8 @@ export const buy = flow("buy", async ({ check, group, pick, poll, step }) => {
 });
 
 export default mix([browse.weight(95), buy.weight(5)], {
-  rate: 100,
+  rate: "100/s",
   duration: "10s",
+  metrics: [bought],
   thresholds: ["latency.p95 < 1s", "buy.duration{group=checkout}.p99 < 5s", "bought.count > 1"],
 });

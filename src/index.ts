@@ -81,8 +81,9 @@ export type {
   PollOptions,
   UserSetupContext,
 } from "./workflow/flow-context.ts";
-export { counter, gauge, rate, trend } from "./workflow/metrics.ts";
+export { counter, gauge, type Metric, rate, trend } from "./workflow/metrics.ts";
 export { Mix, type MixOptions, mix } from "./workflow/mix.ts";
-export type { ThresholdOption, WorkflowOptions } from "./workflow/options.ts";
+export type { WorkflowOptions } from "./workflow/options.ts";
 export { shared } from "./workflow/shared.ts";
+export type { ThresholdOption } from "./workflow/threshold-types.ts";
 export { Workflow, workflow } from "./workflow/workflow.ts";

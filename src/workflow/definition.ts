@@ -3,18 +3,23 @@
  * part that travels to a manager, who plans from it alone without running user code. (WF-6)
  */
 
+import { didYouMean } from "../core/base/nearest.ts";
 import { layersOf } from "../core/run/job/graph.ts";
 import type { FlowManifest, WorkflowManifest } from "../core/run/job/manifest.ts";
 import { type Priority, parsePriority } from "../core/run/job/partition.ts";
 import { isOpen, type LoadPlan, planVusMax, shareOfPlan } from "../core/run/plan/load.ts";
-import { parseThreshold, type ThresholdSpec } from "../core/run/results/thresholds.ts";
+import {
+  type KnownNames,
+  parseThreshold,
+  type ThresholdSpec,
+} from "../core/run/results/thresholds.ts";
 import type { CallResult, CallSettings, PreparedCall } from "../protocols/protocol.ts";
 import type { ProvideContext, SetupContext, StepContext } from "./context.ts";
 import { DefinitionError } from "./errors.ts";
 import type { Feed } from "./feed.ts";
 import type { FlowPart } from "./flow-part.ts";
 import { planOf } from "./load-options.ts";
-import { declaredMetrics, type MetricKind } from "./metrics.ts";
+import { declaredMetrics, Metric, type MetricKind } from "./metrics.ts";
 import { milliseconds } from "./option-values.ts";
 import {
   checkOptions,
@@ -26,6 +31,7 @@ import {
   settingsOf,
   type WorkflowOptions,
 } from "./options.ts";
+import type { ThresholdList, ThresholdOption } from "./threshold-types.ts";
 
 /** Inside the engine names are checked and types are erased. */
 // biome-ignore lint/suspicious/noExplicitAny: user functions of any result and data types meet here.
@@ -89,7 +95,7 @@ export class WorkflowDefinition {
   readonly warmupMs: number;
   readonly gracefulStopMs: number;
   readonly limits: Limits;
-  readonly thresholds: readonly ThresholdSpec[];
+  readonly thresholds: ThresholdSpec[] = [];
   readonly tags: Readonly<Record<string, string>>;
   readonly dependsOn: string[] = [];
   readonly steps: StepDefinition[] = [];
@@ -106,6 +112,10 @@ export class WorkflowDefinition {
   readonly flow: FlowPart | null;
   /** Flows that share its iterations: it is a mix. */
   readonly mix: readonly MixPart[];
+  /** Opens each message: `workflow "checkout"`. */
+  readonly #where: string;
+  /** Names of the metrics that it says to have; undefined: any of the file. */
+  readonly #metricNames: readonly string[] | undefined;
 
   constructor(
     name: string,
@@ -137,15 +147,34 @@ export class WorkflowDefinition {
     const graceful = options.gracefulStop ?? DEFAULT_GRACEFUL_STOP_MS;
     this.gracefulStopMs = milliseconds(graceful, "gracefulStop", where);
     this.limits = limitsOf(options, where);
-    const given: unknown = options.thresholds ?? [];
-    if (!Array.isArray(given))
-      throw new DefinitionError(
-        `${where}: thresholds are a list: thresholds: ["latency.p99 < 200ms"]`,
-      );
-    this.thresholds = (options.thresholds ?? []).map((option) => thresholdOf(option, where));
+    this.#where = where;
+    this.#metricNames = options.metrics && namesOf(options.metrics, where);
+    this.judge(options.thresholds ?? []);
     this.tags = options.tags ?? {};
     for (const [feed, source] of flow?.feeds ?? []) this.feeds.set(feed, source);
-    if (this.plan.kind === "search") checkSearch(this.thresholds, where);
+    if (this.plan.kind === "search" && this.thresholds.length === 0)
+      throw new DefinitionError(
+        `${where}: a search for the breakpoint needs thresholds that can break, for example ` +
+          'thresholds: ["latency.p99 < 250ms", "errors.rate < 1%"]',
+      );
+  }
+
+  /** Further thresholds, beside those of the options. */
+  judge(given: ThresholdList): void {
+    if (!Array.isArray(given))
+      throw new DefinitionError(
+        `${this.#where}: thresholds are a list: thresholds: ["latency.p99 < 200ms"]`,
+      );
+    const own = this.metrics.map(({ name }) => name);
+    const known = this.#metricNames && { customMetrics: [...this.#metricNames, ...own] };
+    for (const option of given) {
+      const threshold = thresholdOf(option, known, this.#where);
+      if (this.plan.kind === "search" && threshold.abortOnFail)
+        throw new DefinitionError(
+          `${this.#where}: abortOnFail would end the search at its first answer`,
+        );
+      this.thresholds.push(threshold);
+    }
   }
 
   get isTest(): boolean {
@@ -178,22 +207,29 @@ function flowSettings({ readBody }: FlowPart): Partial<CallSettings> {
   return { readBody, connectionsPerOriginMax: FLOW_CONNECTIONS_PER_ORIGIN_MAX };
 }
 
-function checkSearch(thresholds: readonly ThresholdSpec[], where: string): void {
-  if (thresholds.length === 0)
+function namesOf(metrics: unknown, where: string): readonly string[] {
+  const isMetric = (one: unknown): one is Metric => one instanceof Metric;
+  if (!Array.isArray(metrics) || !metrics.every(isMetric))
     throw new DefinitionError(
-      `${where}: a search for the breakpoint needs thresholds that can break, for example ` +
-        'thresholds: ["latency.p99 < 250ms", "errors.rate < 1%"]',
+      `${where}: metrics are a list of those that it has: metrics: [counter("paid")]`,
     );
-  if (thresholds.some(({ abortOnFail }) => abortOnFail))
-    throw new DefinitionError(`${where}: abortOnFail would end the search at its first answer`);
+  return metrics.map(({ name }) => name);
 }
 
+const THRESHOLD_OPTIONS = ["threshold", "abortOnFail", "after"];
+
 function thresholdOf(
-  option: WorkflowOptions["thresholds"] extends readonly (infer Item)[] | undefined ? Item : never,
+  option: ThresholdOption,
+  known: KnownNames | undefined,
   where: string,
 ): ThresholdSpec {
   const given = typeof option === "string" ? { threshold: option } : option;
-  const parsed = parseThreshold(given.threshold);
+  const stray = Object.keys(given).find((name) => !THRESHOLD_OPTIONS.includes(name));
+  if (stray !== undefined)
+    throw new DefinitionError(
+      `${where}: a threshold has no option "${stray}"${didYouMean(stray, THRESHOLD_OPTIONS)}`,
+    );
+  const parsed = parseThreshold(given.threshold, known);
   if (!parsed.ok)
     throw new DefinitionError(
       `${where}: threshold "${String(given.threshold)}": ${parsed.problem}`,

@@ -13,7 +13,15 @@ import { DefinitionError } from "./errors.ts";
 import type { Feed } from "./feed.ts";
 import type { CallingContext, FlowContext, UserSetupContext } from "./flow-context.ts";
 import { commonOptionsOf, flowPartOf, type OwnFlowOptions } from "./flow-part.ts";
-import type { WorkflowOptions } from "./options.ts";
+import type { LoadOptions } from "./load-options.ts";
+import type { CommonOptions, JudgedOptions, WorkflowOptions } from "./options.ts";
+import type {
+  CheckedThresholds,
+  KnownNames,
+  MetricList,
+  MetricsOf,
+  ThresholdList,
+} from "./threshold-types.ts";
 
 type MaybePromise<Value> = Value | Promise<Value>;
 type Feeds = Readonly<Record<string, Feed<unknown>>>;
@@ -40,9 +48,12 @@ interface FlowFunctions<Data, Setup, State> {
   ) => MaybePromise<unknown>;
 }
 
-export type FlowOptions<Data = None, Setup = undefined, State = undefined> = WorkflowOptions &
-  OwnFlowOptions &
-  FlowFunctions<Data, Setup, State>;
+export type FlowOptions<
+  Data = None,
+  Setup = undefined,
+  State = undefined,
+  Judged = JudgedOptions,
+> = LoadOptions & CommonOptions & Judged & OwnFlowOptions & FlowFunctions<Data, Setup, State>;
 
 type Body<Data, Setup, State> = (
   context: FlowContext<Rows<Data>, State, Setup>,
@@ -83,7 +94,21 @@ export function flow<
   Data extends Feeds = None,
   Setup = undefined,
   State = undefined,
->(name: Name, options: FlowOptions<Data, Setup, State>, body: Body<Data, Setup, State>): Flow<Name>;
+  const Metrics extends MetricList = MetricList,
+  const Thresholds extends ThresholdList = ThresholdList,
+>(
+  name: Name,
+  options: FlowOptions<
+    Data,
+    Setup,
+    State,
+    JudgedOptions<
+      CheckedThresholds<Thresholds, KnownNames<string, string, MetricsOf<Metrics>>>,
+      Metrics
+    >
+  >,
+  body: Body<Data, Setup, State>,
+): Flow<Name>;
 export function flow(name: string, ...rest: readonly unknown[]): Flow {
   const [options, body] = rest.length > 1 ? rest : [{}, rest[0]];
   if (typeof name !== "string" || name.trim() === "")

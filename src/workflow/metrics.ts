@@ -23,11 +23,15 @@ export function setMetricSink(next: MetricSink | undefined): void {
 
 const declared = new Map<string, MetricKind>();
 
-class Metric<Value extends number | boolean> {
-  readonly name: string;
-  readonly kind: MetricKind;
+export class Metric<
+  Value extends number | boolean = never,
+  Name extends string = string,
+  Kind extends MetricKind = MetricKind,
+> {
+  readonly name: Name;
+  readonly kind: Kind;
 
-  constructor(name: string, kind: MetricKind) {
+  constructor(name: Name, kind: Kind) {
     declareMetric(name, kind);
     this.name = name;
     this.kind = kind;
@@ -57,10 +61,14 @@ export function declaredMetrics(): { readonly name: string; readonly kind: Metri
 }
 
 /** Adds up. */
-export const counter = (name: string): Metric<number> => new Metric(name, "counter");
+export const counter = <Name extends string>(name: Name): Metric<number, Name, "counter"> =>
+  new Metric(name, "counter");
 /** Keeps the last value, with minimum and maximum. */
-export const gauge = (name: string): Metric<number> => new Metric(name, "gauge");
+export const gauge = <Name extends string>(name: Name): Metric<number, Name, "gauge"> =>
+  new Metric(name, "gauge");
 /** Share of true among all. */
-export const rate = (name: string): Metric<boolean> => new Metric(name, "rate");
+export const rate = <Name extends string>(name: Name): Metric<boolean, Name, "rate"> =>
+  new Metric(name, "rate");
 /** Distribution with percentiles, of values of zero or more. */
-export const trend = (name: string): Metric<number> => new Metric(name, "trend");
+export const trend = <Name extends string>(name: Name): Metric<number, Name, "trend"> =>
+  new Metric(name, "trend");

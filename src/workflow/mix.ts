@@ -9,12 +9,22 @@
 import { WorkflowDefinition } from "./definition.ts";
 import { DefinitionError } from "./errors.ts";
 import { Flow, type WeightedFlow } from "./flow.ts";
-import type { WorkflowOptions } from "./options.ts";
+import type { LoadOptions } from "./load-options.ts";
+import type { CommonOptions, JudgedOptions, WorkflowOptions } from "./options.ts";
+import type {
+  CheckedThresholds,
+  KnownNames,
+  MetricList,
+  MetricsOf,
+  ThresholdList,
+} from "./threshold-types.ts";
 
-export type MixOptions = WorkflowOptions & {
-  /** In results and thresholds; "mix" by default. */
-  readonly name?: string;
-};
+export type MixOptions<Name extends string = string, Judged = JudgedOptions> = LoadOptions &
+  CommonOptions &
+  Judged & {
+    /** In results and thresholds; "mix" by default. */
+    readonly name?: Name;
+  };
 
 export class Mix {
   readonly definition: WorkflowDefinition;
@@ -24,7 +34,21 @@ export class Mix {
   }
 }
 
-export function mix(flows: readonly WeightedFlow[], options: MixOptions): Mix {
+export function mix<
+  Name extends string,
+  Own extends string = "mix",
+  const Metrics extends MetricList = MetricList,
+  const Thresholds extends ThresholdList = ThresholdList,
+>(
+  flows: readonly WeightedFlow<Name>[],
+  options: MixOptions<
+    Own,
+    JudgedOptions<
+      CheckedThresholds<Thresholds, KnownNames<Name | Own, string, MetricsOf<Metrics>>>,
+      Metrics
+    >
+  >,
+): Mix {
   const { name = "mix", ...load } = options ?? {};
   const where = `mix "${name}"`;
   if (!Array.isArray(flows) || flows.length === 0)

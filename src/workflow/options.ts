@@ -6,17 +6,7 @@ import { type CallSettings, DEFAULT_CALL_SETTINGS } from "../protocols/protocol.
 import { DefinitionError } from "./errors.ts";
 import { checkModel, type LoadOptions, MODEL_KEYS } from "./load-options.ts";
 import { atLeastZero, milliseconds, oneOf, required, VUS_MAX, whole } from "./option-values.ts";
-
-export type ThresholdOption =
-  | string
-  | {
-      /** For example "latency.p99 < 200ms". */
-      readonly threshold: string;
-      /** End the run as soon as it fails. */
-      readonly abortOnFail?: boolean;
-      /** Not judged before so much of the run is over. */
-      readonly after?: Duration;
-    };
+import type { MetricList, ThresholdList } from "./threshold-types.ts";
 
 /** The signal of the code is aborted shortly before its limit is over. */
 interface LimitOptions {
@@ -26,7 +16,7 @@ interface LimitOptions {
   readonly userTeardown?: Duration;
 }
 
-interface CommonOptions {
+export interface CommonOptions {
   /** Begins so long after the workflows that begin with it; 0 by default. */
   readonly startAfter?: Duration;
   /** Load before the measured time; its results are left out. */
@@ -40,7 +30,6 @@ interface CommonOptions {
   /** A user begins at most one iteration per this time. */
   readonly pacing?: Duration;
   readonly priority?: "low" | "normal" | "high" | "exclusive" | "auto" | Uppercase<string>;
-  readonly thresholds?: readonly ThresholdOption[];
   /** Tags of every step. */
   readonly tags?: Readonly<Record<string, string>>;
   /** Whole call. */
@@ -60,7 +49,14 @@ interface CommonOptions {
   readonly insecure?: boolean;
 }
 
-export type WorkflowOptions = LoadOptions & CommonOptions;
+/** What is judged; the lists are types of their own where the compiler reads them. */
+export interface JudgedOptions<Thresholds = ThresholdList, Metrics = MetricList> {
+  /** The custom metrics that its thresholds name; without it any of the file. */
+  readonly metrics?: Metrics;
+  readonly thresholds?: Thresholds;
+}
+
+export type WorkflowOptions = LoadOptions & CommonOptions & JudgedOptions;
 
 export const DEFAULT_GRACEFUL_STOP_MS = 5_000;
 const OPTION_NAMES = new Set([
@@ -80,6 +76,7 @@ const OPTION_NAMES = new Set([
   "think",
   "pacing",
   "priority",
+  "metrics",
   "thresholds",
   "tags",
   "timeout",

@@ -14,8 +14,16 @@ import {
 } from "./definition.ts";
 import { DefinitionError } from "./errors.ts";
 import { Feed } from "./feed.ts";
+import type { LoadOptions } from "./load-options.ts";
 import { declareMetric, type MetricKind } from "./metrics.ts";
-import type { WorkflowOptions } from "./options.ts";
+import type { CommonOptions, JudgedOptions, WorkflowOptions } from "./options.ts";
+import type {
+  CheckedThresholds,
+  KnownNames,
+  MetricList,
+  MetricsOf,
+  ThresholdList,
+} from "./threshold-types.ts";
 
 type Empty = Record<never, never>;
 type Name<Results> = keyof Results & string;
@@ -104,6 +112,14 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
     this.#fresh("metric", name);
     declareMetric(name, kind);
     this.definition.metrics.push({ name, kind, value: value as StepFunction });
+    return this;
+  }
+
+  /** What must hold, written after the steps: here the compiler knows their names. */
+  thresholds<const Thresholds extends ThresholdList>(
+    ...thresholds: CheckedThresholds<Thresholds, KnownNames<string, Name<Results>>>
+  ): this {
+    this.definition.judge(thresholds as ThresholdList);
     return this;
   }
 
@@ -243,6 +259,17 @@ export class Workflow<Results = Empty, Data = Empty, Used = Empty, Setup = undef
 }
 
 /** Begins a workflow: a name, and how much load it makes. */
-export function workflow(name: string, options: WorkflowOptions): Workflow {
-  return new Workflow(new WorkflowDefinition(name, options));
+export function workflow<
+  const Metrics extends MetricList = MetricList,
+  const Thresholds extends ThresholdList = ThresholdList,
+>(
+  name: string,
+  options: LoadOptions &
+    CommonOptions &
+    JudgedOptions<
+      CheckedThresholds<Thresholds, KnownNames<string, string, MetricsOf<Metrics>>>,
+      Metrics
+    >,
+): Workflow {
+  return new Workflow(new WorkflowDefinition(name, options as WorkflowOptions));
 }

@@ -14,6 +14,7 @@ const FIGURES_OF_KIND = {
   rate: ["rate", "count"],
   trend: ["min", "mean", "max", "count", "percentile"],
 } as const;
+export type FiguresOfKind = typeof FIGURES_OF_KIND;
 
 /** Metrics of ours whose tags choose among steps. */
 const OF_STEPS = [

@@ -37,44 +37,46 @@ export interface KnownNames {
 
 type Family = "distribution" | "count" | "share" | "value" | "missed";
 
-/** The metrics every run has. */
-const METRICS: ReadonlyMap<string, Family> = new Map<string, Family>([
-  ["latency", "distribution"],
-  ["service", "distribution"],
-  ["firstByte", "distribution"],
-  ["connect", "distribution"],
-  ["tls", "distribution"],
-  ["requests", "count"],
-  ["errors", "share"],
-  ["checks", "share"],
-  ["iterations", "count"],
-  ["duration", "distribution"],
-  ["active", "distribution"],
-  ["bytesIn", "count"],
-  ["bytesOut", "count"],
-  ["arrivals", "count"],
-  ["arrivals.missed", "missed"],
-  ["arrivals.lag", "distribution"],
-  ["generator.cpu", "value"],
-  ["generator.lag", "distribution"],
-]);
+/** The metrics every run has. The compiler reads this table and the next, too. */
+const METRICS = {
+  latency: "distribution",
+  service: "distribution",
+  firstByte: "distribution",
+  connect: "distribution",
+  tls: "distribution",
+  requests: "count",
+  errors: "share",
+  checks: "share",
+  iterations: "count",
+  duration: "distribution",
+  active: "distribution",
+  bytesIn: "count",
+  bytesOut: "count",
+  arrivals: "count",
+  "arrivals.missed": "missed",
+  "arrivals.lag": "distribution",
+  "generator.cpu": "value",
+  "generator.lag": "distribution",
+} as const satisfies Record<string, Family>;
 
-export const THRESHOLD_METRICS: readonly string[] = [...METRICS.keys()];
+export type ThresholdMetrics = typeof METRICS;
+const FAMILIES: ReadonlyMap<string, Family> = new Map(Object.entries(METRICS));
+export const THRESHOLD_METRICS: readonly string[] = [...FAMILIES.keys()];
 
-const FIGURES: Readonly<Record<Family, readonly string[]>> = {
+const FIGURES = {
   distribution: ["min", "mean", "max", "p50", "p95", "p99", "p99.9", "count"],
   count: ["count", "rate"],
   share: ["count", "rate"],
   value: [],
   /** One number by itself, and a share of all. */
   missed: ["rate"],
-};
-const CUSTOM_FIGURES = [...FIGURES.distribution, "rate", "last"];
-const ALIASES: ReadonlyMap<string, string> = new Map([
-  ["avg", "mean"],
-  ["med", "p50"],
-  ["median", "p50"],
-]);
+} as const satisfies Record<Family, readonly string[]>;
+
+export type ThresholdFigures = typeof FIGURES;
+const CUSTOM_FIGURES = [...FIGURES.distribution, "rate", "last"] as const;
+const ALIASES = { avg: "mean", med: "p50", median: "p50" } as const;
+export type ThresholdAlias = keyof typeof ALIASES;
+const ALIAS_OF: ReadonlyMap<string, string> = new Map(Object.entries(ALIASES));
 const TEXT_MAX = 1_000;
 
 export function parseThreshold(text: string, known: KnownNames = {}): ThresholdResult {
@@ -167,7 +169,7 @@ function valueTarget(metric: string): Target {
 }
 
 function missingFigure(only: Segment): Refusal {
-  const family = METRICS.get(only.text);
+  const family = FAMILIES.get(only.text);
   const figures = family === undefined ? CUSTOM_FIGURES : FIGURES[family];
   const metric = family === undefined ? "latency" : only.text;
   const example = family === "count" || family === "share" ? "rate" : "p99";
@@ -186,7 +188,7 @@ function longestKnown(
     const tail = path.slice(-length);
     if (tail.some(({ quoted }) => quoted)) continue;
     const metric = tail.map(({ text }) => text).join(".");
-    const family = METRICS.get(metric);
+    const family = FAMILIES.get(metric);
     if (family !== undefined && accept(family)) return { metric, family, length };
   }
   return null;
@@ -236,7 +238,7 @@ function parseFigure(
   metric: string,
   figures: readonly string[],
 ): Figure | Refusal {
-  const name = ALIASES.get(text) ?? text;
+  const name = ALIAS_OF.get(text) ?? text;
   const percentile = /^p(\d{1,3})(?:[._](\d{1,6}))?$/.exec(name);
   if (percentile !== null && figures.includes("p99")) {
     const percent = Number(`${percentile[1]}.${percentile[2] ?? 0}`);
