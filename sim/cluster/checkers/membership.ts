@@ -28,6 +28,8 @@ interface Observer {
   readonly states: Map<NodeId, { boot: number; version: number }>;
   readonly userEvents: Set<string>;
   leaving: boolean;
+  /** The incarnation that its farewell is said at. */
+  farewell: number;
   /** A refutation that nobody has been told of yet, and how many packets left without it. */
   untold: { readonly incarnation: number; packets: number } | null;
 }
@@ -81,7 +83,10 @@ export class MembershipChecker {
       );
     const rose = incarnation > observer.incarnation;
     observer.incarnation = incarnation;
-    if (input.kind === "leave") observer.leaving = true;
+    if (input.kind === "leave" && !observer.leaving) {
+      observer.leaving = true;
+      observer.farewell = incarnation;
+    }
     for (const effect of effects) this.#onEffect(node, observer, input, effect);
     if (input.kind === "datagram") {
       const { updates } = input.packet;
@@ -131,6 +136,7 @@ export class MembershipChecker {
       states: new Map(),
       userEvents: new Set(),
       leaving: false,
+      farewell: 0,
       untold: null,
     };
     this.#observers.set(node.id, fresh);
@@ -226,7 +232,9 @@ export class MembershipChecker {
       const alive =
         (update.kind === "alive" || update.kind === "join") && update.node.id === node.id;
       if (!alive) continue;
-      if (observer.leaving) this.#violations.report("F1", `${node.id} returns while leaving`);
+      // What waited for the disk since before the farewell has its number at most, and loses to it.
+      if (observer.leaving && update.incarnation > observer.farewell)
+        this.#violations.report("F1", `${node.id} returns while leaving`);
       if (observer.untold !== null && update.incarnation >= observer.untold.incarnation) {
         observer.untold = null;
       }
