@@ -241,6 +241,18 @@ describe("a round", () => {
     expect(world.agrees).toBe(true);
   });
 
+  it("asks again at once when what it asked was lost with the connection (AE-4)", () => {
+    const world = new World();
+    world.add(jobOf(1), 3, 5);
+    world.lose = () => true;
+    world.step(world.us, { kind: "peers", peers: [EU] });
+    world.advance(2);
+    world.lose = () => false;
+    world.step(world.us, { kind: "healed", peer: EU });
+    world.advance(config.roundGapMs + 2);
+    expect(world.agrees).toBe(true);
+  });
+
   it("tells a peer of a whole job that it lacks", () => {
     const world = new World();
     world.add(jobOf(1), 3, 0);

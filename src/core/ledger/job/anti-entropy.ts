@@ -61,7 +61,7 @@ export type AntiEntropyMessage =
 
 export type AntiEntropyInput =
   | { readonly kind: "peers"; readonly peers: readonly NodeId[] }
-  /** A partition to this peer healed. */
+  /** This peer is connected again. */
   | { readonly kind: "healed"; readonly peer: NodeId }
   | { readonly kind: "message"; readonly from: NodeId; readonly message: AntiEntropyMessage }
   /** `fetch` was carried out: what could be had is on its way, or in the tree already. */
@@ -145,7 +145,7 @@ export class AntiEntropy {
         this.#onPeers(input.peers, now);
         break;
       case "healed":
-        this.#hurry(input.peer, now);
+        this.#onHealed(input.peer, now);
         break;
       case "message":
         this.#onMessage(input.from, input.message, now);
@@ -181,6 +181,14 @@ export class AntiEntropy {
         peerIsBehind: false,
       });
     }
+  }
+
+  /** What was asked before is lost with the old connection, and its answer with it. */
+  #onHealed(name: NodeId, now: Millis): void {
+    const peer = this.#peers.get(name);
+    if (peer === undefined) return;
+    if (peer.state !== "CONSISTENT") this.#end(name, peer, now);
+    this.#hurry(name, now);
   }
 
   #hurry(name: NodeId, now: Millis): void {

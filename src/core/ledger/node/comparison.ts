@@ -69,6 +69,11 @@ export class Comparison {
     if (peer !== undefined) this.#step(from, peer, { kind: "message", from, message });
   }
 
+  onReached(id: NodeId): void {
+    const peer = this.#peers.get(id);
+    if (peer !== undefined) this.#step(id, peer, { kind: "healed", peer: id });
+  }
+
   nextDeadline(): number | null {
     let at = Number.POSITIVE_INFINITY;
     for (const { machine } of this.#peers.values()) {

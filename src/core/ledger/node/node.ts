@@ -144,6 +144,9 @@ export class LedgerNode {
         if (!this.#context.topology.knows(input.from)) return;
         this.#identities.take(input.from, input.identity, input.messages);
         return;
+      case "reached":
+        this.#comparison.onReached(input.peer);
+        return;
       case "durable":
         this.#groups.onDurable(input.count);
         return;

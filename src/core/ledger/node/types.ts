@@ -82,6 +82,8 @@ export interface LedgerRules {
 }
 
 export type LedgerInput =
+  /** The connection to a peer stands, for the first time or again. (AE-4) */
+  | { readonly kind: "reached"; readonly peer: NodeId }
   | {
       readonly kind: "messages";
       readonly from: NodeId;

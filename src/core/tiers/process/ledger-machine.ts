@@ -109,6 +109,7 @@ export class LedgerMachine {
       {
         emit: (effect) => this.#effects.push(effect),
         onMessages: (from, identity, messages) => this.#onMessages(from, identity, messages),
+        onReached: (peer) => this.#onReached(peer),
         refuseIdentity: (peer, identity) => this.node.refuseIdentity(peer, identity),
       },
       random.fork("links"),
@@ -394,6 +395,10 @@ export class LedgerMachine {
       return;
     }
     this.node.take({ kind: "messages", from, identity, messages }, this.#now, this.#wall);
+  }
+
+  #onReached(peer: NodeId): void {
+    if (this.#takesPart) this.node.take({ kind: "reached", peer }, this.#now, this.#wall);
   }
 
   #onTick(): void {

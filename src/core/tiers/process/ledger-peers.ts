@@ -61,6 +61,7 @@ interface PeersHandlers {
   readonly emit: (effect: ProcessEffect) => void;
   /** `identity`: of the sender's data directory. */
   readonly onMessages: (from: NodeId, identity: string, messages: readonly NodeMessage[]) => void;
+  readonly onReached: (peer: NodeId) => void;
   /** Why a peer with this data directory is not heard; null when it is. */
   readonly refuseIdentity: (peer: NodeId, identity: string) => string | null;
 }
@@ -178,6 +179,7 @@ export class LedgerPeers {
     const { address } = this.#byName.get(peer) as LedgerPeer;
     this.#handlers.emit(logged("info", "peer.up", { peer, address }));
     this.#handlers.emit({ kind: "peer", peer, up: true });
+    this.#handlers.onReached(peer);
   }
 
   #onDown(peer: NodeId, problem: string): void {
