@@ -1,5 +1,5 @@
 /**
- * The files of the archive: one per day, append-only.
+ * The files of the archive: one per day, append-only; a further one where the first cannot be used.
  *
  *     archive_20260131.log    "HSAR" · version u16 · 0 u16, then records
  *     record                  bytes u32 · crc u32 · varint archivedAt · text job · state of the job
@@ -16,7 +16,7 @@ export const ARCHIVE_HEADER = Uint8Array.of(0x48, 0x53, 0x41, 0x52, 1, 0, 0, 0);
 const RECORD_HEAD_BYTES = 8;
 const RECORD_BYTES_MAX = JOB_STATE_BYTES_MAX + 256;
 const DAY_MS = 86_400_000;
-const NAME = /^archive_(\d{8})\.log$/;
+const NAME = /^archive_(\d{8})(?:_\d{1,6})?\.log$/;
 
 interface ArchivedJob {
   readonly jobId: string;
@@ -64,8 +64,9 @@ export function decodeArchived(
   return { jobId, state: decoded.value, bytes: RECORD_HEAD_BYTES + length };
 }
 
-export function archiveName(day: string): string {
-  return `archive_${day}.log`;
+/** A day has further files where the first one cannot be used. */
+export function archiveName(day: string, number: number): string {
+  return number === 1 ? `archive_${day}.log` : `archive_${day}_${number}.log`;
 }
 
 export function archiveDayOf(name: string): string | null {

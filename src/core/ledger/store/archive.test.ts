@@ -164,11 +164,54 @@ describe("the archive of finished jobs", () => {
     },
   );
 
-  it("reports a file that is none of its own and leaves it", () => {
+  it("reports a file that is none of its own, leaves it and writes to another one", () => {
     const files = new MemoryFiles();
     files.files.set(TODAY, new Uint8Array(100));
     const bench = new Bench(files);
     expect(bench.problems.join()).toContain("not an archive of this version");
-    expect(files.files.get(TODAY)?.length).toBe(100);
+    const job = endedJob("a", NOON);
+    bench.put(job);
+    expect(bench.flush()).toBeNull();
+    expect(files.files.get(TODAY)).toEqual(new Uint8Array(100));
+    expect([...files.files.keys()]).toEqual([TODAY, "archive/archive_20260131_2.log"]);
+    expect(new Bench(files).jobs).toEqual([job.jobId]);
+  });
+
+  it("begins a file again whose header did not reach the disk", () => {
+    const files = new MemoryFiles();
+    files.files.set(TODAY, new Uint8Array(8));
+    const bench = new Bench(files);
+    const job = endedJob("a", NOON);
+    bench.put(job);
+    expect(bench.flush()).toBeNull();
+    expect(new Bench(files).jobs).toEqual([job.jobId]);
+  });
+
+  it("writes behind the whole records of a day that is not the last one", () => {
+    const bench = new Bench();
+    const [first, tomorrow, late] = ["a", "b", "c"].map((name) => endedJob(name, NOON));
+    bench.put(first as JobState);
+    bench.flush();
+    bench.wall += DAY_MS;
+    bench.put(tomorrow as JobState);
+    bench.flush();
+    const whole = bench.files.files.get(TODAY) ?? new Uint8Array(0);
+    bench.files.files.set(TODAY, Uint8Array.of(...whole, 9, 9, 9));
+    // The clock went back.
+    const again = new Bench(bench.files);
+    again.put(late as JobState);
+    expect(again.flush()).toBeNull();
+    expect(new Bench(bench.files).jobs).toHaveLength(3);
+  });
+
+  it("makes the names of what it found safe before anyone relies on them", () => {
+    const first = new Bench();
+    first.put(endedJob("a", NOON));
+    first.files.fault = ({ kind }) => (kind === "syncDirectory" ? "EIO" : null);
+    expect(first.flush()).toBe("EIO");
+    first.files.fault = () => null;
+    first.files.log.length = 0;
+    new Bench(first.files);
+    expect(first.files.log.at(-1)).toEqual({ kind: "syncDirectory", directory: "archive" });
   });
 });

@@ -3,7 +3,8 @@
  * record with its length and checksum, old days deleted as a whole. (LEDG-8, VSR-31)
  *
  * A torn last record (the process died while writing it) is cut off: the job is in the log still, which
- * is only given up after the archive was synced. Anything else that does not fit is reported and left.
+ * is only given up after the archive was synced. Anything else that does not fit is reported and left:
+ * what comes after it goes to another file of the day.
  */
 
 import { type Crc32, crc32 } from "../../base/crc32.ts";
@@ -44,6 +45,12 @@ interface Waiting {
   readonly state: JobState;
 }
 
+interface End {
+  readonly day: string;
+  readonly path: string;
+  offset: number;
+}
+
 interface ArchiveOptions {
   readonly directory: string;
   readonly keepMs: number;
@@ -63,8 +70,10 @@ export class Archive {
   readonly #waiting: Waiting[] = [];
   /** Someone works on the files: a file is not released or removed under another's read or write. */
   #busy = false;
+  /** Files with a header of ours, and where their last whole record ends. */
+  readonly #ends = new Map<string, number>();
   /** Where the next record goes; null before the first of this process. */
-  #end: { readonly path: string; offset: number } | null = null;
+  #end: End | null = null;
 
   constructor(options: ArchiveOptions) {
     this.#options = options;
@@ -93,10 +102,12 @@ export class Archive {
       .filter(({ name }) => archiveDayOf(name) !== null)
       .sort((a, b) => (a.name < b.name ? -1 : 1));
     for (const file of files) {
-      const problem = yield* this.#scan(file, file === files.at(-1));
+      const problem = yield* this.#scan(file);
       if (problem !== null) return problem;
     }
-    return null;
+    if (files.length === 0) return null;
+    // A process that died between making a file and this left a name that power would take.
+    return yield* inOrder([{ kind: "syncDirectory", directory: this.#options.directory }]);
   }
 
   /** Written and synced by the next `flush`. */
@@ -153,6 +164,7 @@ export class Archive {
       this.#keep(jobId, { path: end.path, offset: end.offset, bytes: record.length }, state);
       end.offset += record.length;
     }
+    this.#ends.set(end.path, end.offset);
     this.#waiting.splice(0, batch.length);
     return null;
   }
@@ -174,6 +186,7 @@ export class Archive {
       if (day === null || day >= oldest || path === this.#end?.path) continue;
       const removed = yield { kind: "remove", path };
       if (!removed.ok) return removed;
+      this.#ends.delete(path);
       gone.add(path);
     }
     const forgotten: string[] = [];
@@ -194,21 +207,26 @@ export class Archive {
   }
 
   /** Today's file, with its header and its name on the medium. */
-  *#today(wall: number): FileWork<{ readonly path: string; offset: number } | FileProblem> {
+  *#today(wall: number): FileWork<End | FileProblem> {
     const { directory } = this.#options;
-    const name = archiveName(dayText(wall));
-    const path = pathIn(directory, name);
-    if (this.#end?.path === path) return this.#end;
+    const day = dayText(wall);
+    if (this.#end?.day === day) return this.#end;
     const listed = yield { kind: "list", directory };
     if (!listed.ok) return listed;
     if (this.#end !== null) yield { kind: "release", path: this.#end.path };
     this.#end = null;
-    const bytes = listed.files.find((file) => file.name === name)?.bytes ?? 0;
-    const begun = bytes >= ARCHIVE_HEADER.length;
-    const problem = begun ? null : yield* this.#begin(path);
-    if (problem !== null) return problem;
-    this.#end = { path, offset: begun ? bytes : ARCHIVE_HEADER.length };
-    return this.#end;
+    const sizes = new Map(listed.files.map(({ name, bytes }) => [pathIn(directory, name), bytes]));
+    for (let number = 1; ; number++) {
+      const path = pathIn(directory, archiveName(day, number));
+      const known = this.#ends.get(path);
+      // Another version's, or damaged: nothing that is written there would be found again.
+      if (known === undefined && (sizes.get(path) ?? 0) > ARCHIVE_HEADER.length) continue;
+      const problem = known === undefined ? yield* this.#begin(path) : null;
+      if (problem !== null) return problem;
+      this.#end = { day, path, offset: known ?? ARCHIVE_HEADER.length };
+      this.#ends.set(path, this.#end.offset);
+      return this.#end;
+    }
   }
 
   *#begin(path: string): FileWork<FileProblem | null> {
@@ -224,7 +242,7 @@ export class Archive {
     );
   }
 
-  *#scan({ name, bytes }: FileEntry, last: boolean): FileWork<FileProblem | null> {
+  *#scan({ name, bytes }: FileEntry): FileWork<FileProblem | null> {
     const path = pathIn(this.#options.directory, name);
     const end = yield* this.#records(path, name, bytes);
     const release = { kind: "release", path } as const;
@@ -233,12 +251,13 @@ export class Archive {
       return end;
     }
     const cut: FileOperation[] = [];
+    if (end > 0) this.#ends.set(path, end);
     if (end > 0 && end < bytes) {
       this.#options.onProblem(name, `${bytes - end} bytes at ${end} are no whole record`);
-      if (last) cut.push({ kind: "resize", path, bytes: end });
+      cut.push({ kind: "resize", path, bytes: end });
     }
     // What was found may be in the page cache only of a process that was killed, and is relied on now.
-    if (last) cut.push({ kind: "sync", path });
+    if (end > 0) cut.push({ kind: "sync", path });
     return yield* inOrder([...cut, release]);
   }
 
