@@ -102,17 +102,17 @@ export class LedgerCheckers implements LedgerWatcher {
     return {
       onSend: (to, messages, batches) => {
         links.onSend(process, to, batches);
-        this.#onSend(process, messages);
+        this.#onSend(process, to, messages);
       },
       onSent: (stream, message) => links.onSent(process, stream, message),
       onTaken: (stream, batch) => links.onTaken(process, stream, batch),
     };
   }
 
-  #onSend(process: LedgerProcess, messages: readonly NodeMessage[]): void {
+  #onSend(process: LedgerProcess, to: NodeId, messages: readonly NodeMessage[]): void {
     for (const message of messages) {
       if (message.kind !== "vsr") continue;
-      this.observer(process).onSend(message.group, message.message);
+      this.observer(process).onSend(to, message.group, message.message);
       if (message.message.kind === "commit" && message.message.sleeps) {
         this.marks.add("vsr.sleeps");
       }

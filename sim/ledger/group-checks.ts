@@ -23,7 +23,11 @@ interface Promised {
   readonly to: NodeId;
   readonly until: number;
   readonly view: number;
+  /** The newest message it was promised by, on the primary's clock. */
+  readonly sentAt: number;
 }
+
+type LeadMessage = Extract<VsrMessage, { kind: "prepare" | "commit" }>;
 
 interface CheckOptions {
   readonly leaseMs: number;
@@ -198,10 +202,18 @@ export class GroupChecks {
     }
   }
 
-  /** Promised to a primary: no other view before that is over, on the replica's own clock. */
-  promised(observed: Observed, to: NodeId): void {
-    const until = observed.clock + this.#options.leaseMs;
-    this.#promises.set(observed.id, { to, until, view: observed.state.knownView });
+  /**
+   * Promised to a primary: no other view before that is over, on the replica's own clock. Its last
+   * heartbeat before it sleeps, unless it spoke again since, is the end of that.
+   */
+  promised({ id, state, clock }: Observed, to: NodeId, message: LeadMessage): void {
+    const { knownView: view } = state;
+    const before = this.#promises.get(id);
+    const known = before?.to === to && before.view === view ? before.sentAt : -1;
+    const sentAt = Math.max(known, message.sentAt);
+    const isLast = message.kind === "commit" && message.sleeps && state.asleep;
+    if (isLast && message.sentAt === sentAt) this.#promises.delete(id);
+    else this.#promises.set(id, { to, until: clock + this.#options.leaseMs, view, sentAt });
   }
 
   /** Whoever it was promised to has given up that view. */
@@ -214,7 +226,7 @@ export class GroupChecks {
   restarted(id: NodeId, clock: number): void {
     if (!this.#options.leaseReads) return;
     const until = clock + this.#options.leaseMs;
-    this.#promises.set(id, { to: "" as NodeId, until, view: 0 });
+    this.#promises.set(id, { to: "" as NodeId, until, view: 0, sentAt: -1 });
   }
 
   #checkViews({ id, state, clock }: Observed): void {

@@ -241,11 +241,9 @@ export class Group {
     }
     this.checks.after(observed, effects);
     if (input?.kind !== "message") return;
-    const { kind } = input.message;
-    const fromPrimary = kind === "prepare" || kind === "commit";
-    const follows = state.status === "normal" && state.primary === input.from;
-    if (fromPrimary && follows && input.message.view === state.knownView) {
-      this.checks.promised(observed, input.from);
-    }
+    const { from, message } = input;
+    if (message.kind !== "prepare" && message.kind !== "commit") return;
+    const follows = state.status === "normal" && state.primary === from;
+    if (follows && message.view === state.knownView) this.checks.promised(observed, from, message);
   }
 }

@@ -14,6 +14,7 @@
  *   I6  an ack of n means 0..n are durable; a granted view is durable (VSR-3, VSR-4)
  */
 
+import type { NodeId } from "../../src/core/base/ids.ts";
 import type { GroupId, LogEntry, VsrMessage } from "../../src/core/ledger/group/messages.ts";
 import { ImageFold } from "../../src/core/ledger/group/state.ts";
 import type { GroupImage } from "../../src/core/ledger/group/types.ts";
@@ -39,7 +40,8 @@ export class NodeObserver implements LogObserver {
   #folds = new Map<GroupId, ImageFold>();
   /** What a disk held that is gone: acks of it may still be under way, and count. */
   #gone = new Map<GroupId, ImageFold>();
-  readonly #resigned = new Map<GroupId, number>();
+  /** By peer and group, the view that it was told is given up. */
+  readonly #resigned = new Map<string, number>();
   /** Groups that were durable here and have left memory. */
   readonly #archived = new Set<GroupId>();
   /** Files that a bit was flipped in. */
@@ -200,10 +202,12 @@ export class NodeObserver implements LogObserver {
   }
 
   /** I6: no message that rests on a record is sent before the record is durable. */
-  onSend(group: GroupId, message: VsrMessage): void {
-    if (message.kind === "resign") this.#resigned.set(group, message.view);
+  onSend(to: NodeId, group: GroupId, message: VsrMessage): void {
+    // One peer after the other gets what a turn brought, so the order counts for each.
+    const told = `${to} ${group}`;
+    if (message.kind === "resign") this.#resigned.set(told, message.view);
     if (message.kind === "prepare" || message.kind === "commit") {
-      this.#violations.check(this.#resigned.get(group) !== message.view, "I3", () => {
+      this.#violations.check(this.#resigned.get(told) !== message.view, "I3", () => {
         return `${this.#name} has given up view ${message.view} of ${group} and leads on`;
       });
     }

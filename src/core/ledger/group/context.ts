@@ -179,6 +179,8 @@ export class VsrContext {
     if (leaseMs === 0) return Number.NEGATIVE_INFINITY;
     if (!this.rules.leaseFromQuorum) return this.now + leaseMs;
     const base = this.#quorumth("sentAt", this.now);
+    // Whoever heard that we sleep is free.
+    if (base <= this.state.restedAt) return Number.NEGATIVE_INFINITY;
     return base + leaseMs * (1 - clockDriftMax) - leaseMarginMs;
   }
 

@@ -1,30 +1,39 @@
 /**
- * A primary that goes in good order: it takes nothing new, waits a moment for what is in flight, names
- * the backup that holds most of its log, frees the others from their promises and leads no more. The
- * successor asks for its view like any candidate, only at once: safety rests on the grants of a quorum
- * here too, and a lost word costs no more than the lease that a dead primary would have cost. (VSR-16)
+ * A primary that goes in good order: it takes nothing new, waits a moment for what is in flight and for
+ * somebody who answers, names the backup that holds most of its log, frees the others from their promises
+ * and leads no more. The successor asks for its view like any candidate, only at once: safety rests on the
+ * grants of a quorum here too, and a lost word costs no more than the lease that a dead primary would have
+ * cost. (VSR-16)
  *
- *     giveUp ──all committed, or time is over──► resign ──► successor stands ──grants──► leads
+ *     giveUp ──all committed and somebody answers──► resign ──► successor stands ──grants──► leads
+ *       └──time is over: resign to whoever answers, or lead on and be told again
  */
 
 import type { NodeId } from "../../base/ids.ts";
 import type { VsrContext } from "./context.ts";
 import type { VsrMessage } from "./messages.ts";
 import { rank, stepDown } from "./normal.ts";
+import { sendCommit } from "./send.ts";
 import { succeed } from "./views.ts";
 
 export function giveUp(ctx: VsrContext): void {
   const { state, config } = ctx;
-  if (state.acting) state.giveUpBy = Math.min(state.giveUpBy, ctx.now + config.retransmitMs);
+  if (!state.acting) return;
+  state.giveUpBy = Math.min(state.giveUpBy, ctx.now + config.retransmitMs);
+  if (successorOf(ctx) !== null) return;
+  // An idle primary may not have asked anybody yet, or not for a while.
+  state.asleep = false;
+  sendCommit(ctx);
 }
 
-/** At the end of every step: nothing is in flight any more, or it has taken too long. */
+/** At the end of every step: nothing is in flight and somebody answers, or it has taken too long. */
 export function resignWhenSettled(ctx: VsrContext): void {
   const { state } = ctx;
   if (!state.acting || state.giveUpBy === Number.POSITIVE_INFINITY) return;
-  if (state.commit < ctx.lastSeq && ctx.now < state.giveUpBy) return;
-  state.giveUpBy = Number.POSITIVE_INFINITY;
   const successor = successorOf(ctx);
+  const isSettled = successor !== null && state.commit >= ctx.lastSeq;
+  if (!isSettled && ctx.now < state.giveUpBy) return;
+  state.giveUpBy = Number.POSITIVE_INFINITY;
   // Nobody answers: leading on is better than leaving nobody.
   if (successor === null) return;
   const { epoch, knownView: view } = state;
@@ -32,16 +41,20 @@ export function resignWhenSettled(ctx: VsrContext): void {
   if (ctx.rules.resignedIsOver) stepDown(ctx, "gave up");
 }
 
-/** Of those who answer, who holds the most of our log; the next in line among equals. */
+/**
+ * Of those who answered one of the last two heartbeats, who holds the most of our log; the next in line
+ * among equals.
+ */
 function successorOf(ctx: VsrContext): NodeId | null {
   const { members } = ctx.state;
+  const patienceMs = 2 * ctx.config.renewMs;
   const own = members.indexOf(ctx.self);
   let best: NodeId | null = null;
   for (let place = 1; place < members.length; place++) {
     const id = members[(own + place) % members.length];
     if (id === undefined) continue;
     const { acked, sentAt } = ctx.peer(id);
-    if (ctx.now - sentAt > ctx.patienceMs) continue;
+    if (ctx.now - sentAt > patienceMs) continue;
     if (best === null || acked > ctx.peer(best).acked) best = id;
   }
   return best;

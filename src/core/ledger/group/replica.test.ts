@@ -552,6 +552,15 @@ describe("compaction and snapshots", () => {
   });
 });
 
+describe("a group whose first primary never spoke (VSR-26)", () => {
+  it("has another after two heartbeats: nobody promised it a lease", () => {
+    const trio = new Trio({ leaseMs: 600_000 });
+    trio.crash("a");
+    trio.advance(2 * VSR_DEFAULTS.renewMs + 3 * rankDelayMs);
+    expect(trio.primary).toBe("b");
+  });
+});
+
 describe("a primary that gives up (VSR-16)", () => {
   it("is followed at once by a backup that has its log, though leases run", () => {
     const trio = new Trio();
@@ -610,8 +619,18 @@ describe("a primary that gives up (VSR-16)", () => {
     empty.settle();
     expect(empty.primary).toBe("b");
     const alone = new Trio();
+    alone.cut("a");
     alone.step("a", { kind: "giveUp" });
+    alone.advance(2 * retransmitMs);
     expect(alone.primary).toBe("a");
+  });
+
+  it("asks who answers, when nobody has had reason to yet", () => {
+    const trio = new Trio({ leaseMs: 600_000 });
+    expect(trio.at("a").state.peers.size).toBe(0);
+    trio.step("a", { kind: "giveUp" });
+    trio.settle();
+    expect(trio.primary).toBe("b");
   });
 
   it("frees nobody from a promise to another primary", () => {
@@ -669,6 +688,49 @@ describe("a group with nothing to do (VSR-21)", () => {
     trio.step("c", { kind: "wake" });
     trio.advance(4_000);
     expect(trio.primary).toBe("c");
+  });
+
+  it("is not bound by a lease to a primary that went just after it fell asleep (VSR-20)", () => {
+    const trio = new Trio({ leaseMs: 600_000 });
+    trio.propose("a", "x");
+    while (!trio.at("a").state.asleep) trio.advance(100);
+    expect(trio.at("a").isAwaited).toBe(false);
+    expect(trio.at("a").view().leaseUntil).toBe(Number.NEGATIVE_INFINITY);
+    trio.crash("a");
+    trio.step("c", { kind: "wake" });
+    trio.advance(4_000);
+    expect(trio.primary).toBe("c");
+  });
+
+  it("is awaited for a lease by a backup that did not hear its last heartbeat", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.lost = ({ to, message }) => to === "c" && message.kind === "commit" && message.sleeps;
+    while (!trio.at("a").state.asleep) trio.advance(100);
+    expect(trio.at("a").isAwaited).toBe(true);
+    trio.step("a", { kind: "giveUp" });
+    trio.settle();
+    expect(trio.primary).toBe("b");
+  });
+
+  it("takes no old last heartbeat for an end of the lease (VSR-20)", () => {
+    const trio = new Trio();
+    const old: Sent[] = [];
+    trio.propose("a", "x");
+    trio.lost = (sent) => {
+      if (sent.message.kind === "commit" && sent.message.sleeps) old.push(sent);
+      return false;
+    };
+    while (!trio.at("a").state.asleep) trio.advance(100);
+    trio.step("a", { kind: "wake" });
+    trio.advance(200);
+    for (const { from, to, message } of old) {
+      trio.step(to, { kind: "message", from: nodeId(from), message });
+    }
+    expect(trio.at("a").view().leaseUntil).toBeGreaterThan(trio.now);
+    for (const name of ["b", "c"]) {
+      expect(trio.at(name).state.promisedUntil).toBeGreaterThan(trio.now);
+    }
   });
 
   it("sleeps on over a restart of all, and the first request finds it a primary", () => {

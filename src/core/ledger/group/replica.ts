@@ -34,7 +34,7 @@ import { read } from "./reads.ts";
 import type { VsrRules } from "./rules.ts";
 import { VSR_RULES } from "./rules.ts";
 import { answerPrimary, sendCommit } from "./send.ts";
-import { fallAsleep, isLullaby, restWithPrimary, wake } from "./sleep.ts";
+import { fallAsleep, isLeftAlone, isLullaby, restWithPrimary, wake } from "./sleep.ts";
 import type { ReplicaState } from "./state.ts";
 import { freshState, recoveredState } from "./state.ts";
 import { takeOverWhenDurable } from "./take-over.ts";
@@ -129,6 +129,13 @@ export class Replica {
     };
   }
 
+  /** Others would wait for this primary, or for what is about to be one, if it went without a word. */
+  get isAwaited(): boolean {
+    const { state } = this.#ctx;
+    if (state.members.length === 1) return false;
+    return state.takeOverAt > 0 || (state.acting && !isLeftAlone(this.#ctx));
+  }
+
   /** Room for more operations in flight. (VSR-33) */
   get room(): number {
     const { state, config, lastSeq } = this.#ctx;
@@ -188,7 +195,8 @@ export class Replica {
     state.status = "normal";
     state.primary = ctx.owner(1);
     state.durableView = 1;
-    state.electAt = ctx.now + ctx.patienceMs + place * config.rankDelayMs;
+    // Nothing is promised to a primary that we have not heard: a lease is no reason to wait for it.
+    state.electAt = ctx.now + 2 * config.renewMs + place * config.rankDelayMs;
   }
 
   #resume(image: GroupImage): void {
@@ -259,7 +267,6 @@ export class Replica {
         this.#compact(input.snapshot);
         return;
       case "giveUp":
-        wake(ctx);
         giveUp(ctx);
         return;
       case "stop":

@@ -4,9 +4,9 @@
  *
  *     idle ──last heartbeat──► asleep, no timer ──request, or any word of a peer──► awake
  *
- * Safety knows nothing of it: an asleep primary's lease runs out like that of a silent one, so its first
- * read asks a quorum; an asleep replica's promise ends by itself. A primary that died asleep is noticed
- * at the first request: who is woken listens for it a moment and then stands. (VSR-21)
+ * The last heartbeat takes the lease with it: who falls asleep by it is free from its promise, and the
+ * primary counts on none that was given before. A primary that died or went asleep is noticed at the first
+ * request: who is woken listens for it a moment and then stands. (VSR-21)
  */
 
 import type { VsrContext } from "./context.ts";
@@ -28,6 +28,7 @@ export function fallAsleep(ctx: VsrContext): boolean {
   if (!all && idleMs < PATIENCE_TIMES * config.idleMs) return false;
   sendCommit(ctx, true);
   state.heartbeatAt = Number.POSITIVE_INFINITY;
+  state.restedAt = ctx.now;
   rest(ctx);
   return true;
 }
@@ -35,12 +36,22 @@ export function fallAsleep(ctx: VsrContext): boolean {
 /** The primary's last heartbeat: nothing will come for a while, and nothing is missing here. */
 export function restWithPrimary(
   ctx: VsrContext,
-  { sleeps, commit, last }: Extract<VsrMessage, { kind: "commit" }>,
+  { sleeps, commit, last, sentAt }: Extract<VsrMessage, { kind: "commit" }>,
 ): void {
   const { state } = ctx;
   if (!sleeps || last !== ctx.lastSeq || commit !== last || state.commit !== last) return;
   state.electAt = Number.POSITIVE_INFINITY;
+  // An old one, after which it spoke again, ends nothing.
+  if (sentAt >= state.echoSentAt) state.promisedUntil = Math.min(state.promisedUntil, ctx.now);
   rest(ctx);
+}
+
+/** Whether all know that this primary sleeps, or any promise to it is over: nobody waits for it then. */
+export function isLeftAlone(ctx: VsrContext): boolean {
+  const { state, config } = ctx;
+  if (!state.asleep) return false;
+  if (ctx.now - state.restedAt > 2 * config.leaseMs) return true;
+  return ctx.others().every((id) => ctx.peer(id).sentAt >= state.restedAt);
 }
 
 function rest(ctx: VsrContext): void {

@@ -121,8 +121,9 @@ export interface ReplicaState {
   noticeAt: number;
   /** Nothing is sent and nothing timed until somebody wants something. */
   asleep: boolean;
-  /** When there was work last, and when it was woken. */
+  /** When there was work last, when a primary fell asleep last, and when it was woken. */
   activeAt: number;
+  restedAt: number;
   wokenAt: number;
   /** A primary that gives up does so by then, whatever is in flight; never unless it was told to. */
   giveUpBy: number;
@@ -176,6 +177,7 @@ export function freshState(epoch: number, members: readonly NodeId[]): ReplicaSt
     noticeAt: NEVER,
     asleep: false,
     activeAt: 0,
+    restedAt: Number.NEGATIVE_INFINITY,
     wokenAt: -1,
     giveUpBy: NEVER,
     echoSentAt: -1,
