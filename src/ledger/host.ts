@@ -94,7 +94,7 @@ export class LedgerHost implements LedgerService {
   #closing = false;
   #failed = false;
   #starting: Starting | null = null;
-  #onLeft: () => void = () => undefined;
+  #onLeft: (leading: number) => void = () => undefined;
 
   private constructor(config: LedgerConfig, handlers: HostHandlers) {
     this.config = config;
@@ -216,20 +216,22 @@ export class LedgerHost implements LedgerService {
     }
   }
 
-  /** Lets others lead, what is under way finish, writes a checkpoint, ends. */
-  async stop(requester: AuditRequester): Promise<void> {
-    if (this.#closing) return;
+  /** Lets others lead, what is under way finish, writes a checkpoint, ends. Says what nobody else leads. */
+  async stop(requester: AuditRequester): Promise<{ readonly leading: number }> {
+    let leading = 0;
+    if (this.#closing) return { leading };
     this.note({ kind: "node.leaving", subject: this.config.name, requester });
     this.#closing = true;
     // A node that broke an invariant is not written down.
     if (this.#started && !this.#failed) {
-      const left = new Promise<void>((resolve) => {
+      const left = new Promise<number>((resolve) => {
         this.#onLeft = resolve;
       });
       this.#driver?.take({ kind: "leave" });
-      await left;
+      leading = await left;
     }
     await this.#closeAll();
+    return { leading };
   }
 
   async #open(): Promise<void> {
@@ -334,7 +336,7 @@ export class LedgerHost implements LedgerService {
         this.#handlers.onEvent({ event: "peer", peer: effect.peer, up: effect.up });
         return;
       case "left":
-        this.#onLeft();
+        this.#onLeft(effect.leading);
         return;
       case "applied":
       case "archive":
@@ -370,7 +372,7 @@ export class LedgerHost implements LedgerService {
 
   #fail(reason: string, error: unknown): void {
     this.#failed = true;
-    this.#onLeft();
+    this.#onLeft(0);
     this.#api?.abandon();
     this.#handlers.onFatal(reason, error);
   }

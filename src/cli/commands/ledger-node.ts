@@ -75,10 +75,7 @@ async function runNode(
       onFatal: (reason, error) => service.fatal(reason, error),
     });
     service.serve({
-      stop: async (requester) => {
-        await host.stop(requester);
-        return undefined;
-      },
+      stop: (requester) => host.stop(requester),
       stopMsMax: STOP_MS_MAX,
       reload: (requester) => {
         host.reloadKeys(requester);

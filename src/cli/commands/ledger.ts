@@ -40,9 +40,10 @@ Guide: docs/operate/ledger.md
 const START_HELP = `
 Logs are JSON lines on stderr. On stdout there is one line when the node serves, {"event":"ready",…},
 then one per event: peers that come and go, groups it leads, alarms.
-SIGTERM and Ctrl-C let work under way finish, write a checkpoint and end with 0; a second one ends at
-once. SIGHUP reads the secrets again. Exit 70: the disk failed or an invariant broke; start again and
-the node recovers what is durable.
+SIGTERM and Ctrl-C let other nodes lead and work under way finish, write a checkpoint and end with 0; the
+last line, {"event":"stopped",…}, says how many groups nobody else leads. A second one ends at once.
+SIGHUP reads the secrets again. Exit 70: the disk failed or an invariant broke; start again and the node
+recovers what is durable.
 `;
 
 export function registerLedger(program: Command): void {

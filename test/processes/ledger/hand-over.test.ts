@@ -28,7 +28,8 @@ async function ask(
 ): Promise<JsonObject> {
   const id = randomBytes(8).toString("hex");
   const api = names.map((name) => cluster.place(name).api).join(",");
-  const retry = { retriesMax: 30, delayMs: 100, jitter: 0.5, attemptTimeoutMs: 30_000 };
+  // Pauses double: so many add up to a minute and a half, and a group without a primary is told as such.
+  const retry = { retriesMax: 10, delayMs: 100, jitter: 0.5, attemptTimeoutMs: 30_000 };
   const call = { method, path, id, retry, ...(body === undefined ? {} : { body }) };
   const answer = await callLedger({ api }, call);
   expect(answer.status, JSON.stringify(answer.body)).toBe(200);
@@ -46,6 +47,7 @@ it("lets others lead its jobs and its shards before it ends at SIGTERM", async (
   const primary = String(first["primary"]);
   cluster.node(primary).kill("SIGTERM");
   expect(await cluster.node(primary).ended).toBe(0);
+  expect(cluster.node(primary).events.at(-1)).toMatchObject({ event: "stopped", leading: 0 });
   const others = ["n1", "n2", "n3"].filter((name) => name !== primary);
   for (const jobId of jobs) {
     const event = { event: "accepted", eventId: "a1", dc: "dc1", workers: 4 };

@@ -4,6 +4,7 @@ import type { GroupId } from "../group/messages.ts";
 import type { EventId } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
 import { decodeJobState } from "../job/state-codec.ts";
+import { LEDGER_NODE_DEFAULTS } from "./config.ts";
 import type { LedgerAnswer, LedgerRequest, PeerRequest } from "./messages.ts";
 import { TestCluster, WALL } from "./testing/cluster.ts";
 import {
@@ -331,6 +332,48 @@ describe("a node that gives up what it leads (VSR-16)", () => {
       // Far less than a lease.
       expect(cluster.ask(1, event(jobId, "b", accepted), 500).kind).toBe("committed");
     }
+  });
+});
+
+describe("a node that goes (VSR-16)", () => {
+  const vsr = { ...LEDGER_NODE_DEFAULTS.vsr, leaseMs: 600_000 };
+
+  it("is followed in groups that nobody has had reason to speak of yet", () => {
+    const cluster = new TestCluster(THREE, { vsr });
+    const test = cluster.at(0);
+    expect(test.node?.status().leading).toBeGreaterThan(1);
+    cluster.giveUp(test);
+    expect(test.node?.status().leading).toBe(0);
+  });
+
+  it("lets others lead a job whose founding was on its way to the disk", () => {
+    const cluster = new TestCluster(THREE, { vsr });
+    cluster.run(1_000);
+    const test = cluster.at(0);
+    test.slowDisk = true;
+    const token = cluster.request(0, submit());
+    cluster.giveUp(test);
+    expect(test.node?.handingOver).toBeGreaterThan(0);
+    test.slowDisk = false;
+    cluster.run(1_000);
+    expect(test.node?.handingOver).toBe(0);
+    cluster.kill(test);
+    const answer = cluster.answers.get(token);
+    if (answer === undefined) throw new Error("a job was submitted");
+    expect(cluster.ask(1, event(jobOf(answer), "a", accepted), 500).kind).toBe("committed");
+  });
+
+  it("says it again when its word is lost and it leads once more", () => {
+    const cluster = new TestCluster(THREE, { vsr });
+    cluster.run(1_000);
+    const test = cluster.at(0);
+    cluster.isLost = (message) => message.kind === "vsr" && message.message.kind === "resign";
+    cluster.giveUp(test);
+    expect(test.node?.handingOver).toBeGreaterThan(0);
+    cluster.isLost = () => false;
+    cluster.run(2_500);
+    expect(test.node?.handingOver).toBe(0);
+    expect(test.node?.status().leading).toBe(0);
   });
 });
 

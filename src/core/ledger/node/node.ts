@@ -60,13 +60,20 @@ export class LedgerNode {
   readonly #identities: Identities;
   readonly #admission: Admission;
   readonly #archiving: Archiving;
-  /** Groups given up by this process; it gives up one at a time, or all before it ends. */
-  readonly #givenUp = new Set<GroupId>();
+  /** Groups given up by this process that nobody else leads yet, as far as it knows. */
+  readonly #givenUp = new Set<Group>();
+  /** This node goes: what it comes to lead is given up as well. */
+  #isLeaving = false;
 
   constructor(options: LedgerOptions, random: Random) {
     this.#context = new LedgerContext(options, random);
     this.#groups = new Groups(this.#context, random, {
-      onEffect: (group, effect) => this.#service.onEffect(group, effect),
+      onEffect: (group, effect) => {
+        if (effect.kind === "tookOver" && this.#isLeaving && group.replica.isAwaited) {
+          this.#givenUp.add(group);
+        }
+        this.#service.onEffect(group, effect);
+      },
       onEnded: (from, id) => this.#archiving.tell(id, from),
       onAcks: (group) => this.#service.onAcks(group),
     });
@@ -157,7 +164,7 @@ export class LedgerNode {
         this.#archiving.onState(input.jobId, input.state);
         return;
       case "giveUp":
-        this.#giveUp(input.group);
+        this.#giveUp();
         return;
       case "request":
         if (this.#admission.isMember) this.#service.onRequest(input.token, input.request);
@@ -179,6 +186,7 @@ export class LedgerNode {
 
   /** All effects since the last call. */
   flush(): readonly LedgerEffect[] {
+    this.#handOver();
     this.#groups.propose();
     this.#watches.deliver();
     return this.#context.takeEffects();
@@ -214,13 +222,7 @@ export class LedgerNode {
 
   /** Groups that this node has given up and nobody else leads yet, as far as it knows. */
   get handingOver(): number {
-    const { self, groups } = this.#context;
-    let count = 0;
-    for (const id of this.#givenUp) {
-      const primary = groups.get(id)?.replica.state.primary ?? null;
-      if (groups.has(id) && (primary === null || primary === self)) count++;
-    }
-    return count;
+    return this.#givenUp.size;
   }
 
   /** The jobs that this node replicates, by status and owner. */
@@ -303,14 +305,27 @@ export class LedgerNode {
     }
   }
 
-  #giveUp(only: GroupId | null): void {
-    for (const [id, group] of this.#context.groups) {
-      const { acting, asleep, members } = group.replica.state;
-      // Nobody waits for an asleep group, and who wakes it finds the next primary without a lease.
-      const isIdle = asleep && only === null;
-      if (!acting || isIdle || members.length === 1 || (only !== null && only !== id)) continue;
-      this.#givenUp.add(id);
-      this.#groups.step(group, { kind: "giveUp" });
+  #giveUp(): void {
+    this.#isLeaving = true;
+    for (const group of this.#context.groups.values()) {
+      if (group.replica.isAwaited) this.#givenUp.add(group);
+    }
+  }
+
+  /**
+   * A group that found no successor in time leads on, and one that was named successor or came to stand
+   * meanwhile leads as well: a node that goes tells them again.
+   */
+  #handOver(): void {
+    const { self, groups } = this.#context;
+    for (const group of this.#givenUp) {
+      const { acting, giveUpBy, primary, status } = group.replica.state;
+      const isOver = status === "retired" || status === "broken";
+      const isFollowed = primary !== null && primary !== self;
+      if (groups.get(group.id) !== group || isOver || isFollowed) this.#givenUp.delete(group);
+      else if (acting && giveUpBy === Number.POSITIVE_INFINITY) {
+        this.#groups.step(group, { kind: "giveUp" });
+      }
     }
   }
 

@@ -95,8 +95,8 @@ export type LedgerInput =
   | { readonly kind: "tick" }
   /** What the archive has of this job; null: nothing. */
   | { readonly kind: "archivedState"; readonly jobId: string; readonly state: JobState | null }
-  /** Let others lead this group, or, with null, all that this node leads: it is about to go. */
-  | { readonly kind: "giveUp"; readonly group: GroupId | null }
+  /** Let others lead all that this node leads, and comes to lead: it is about to go. */
+  | { readonly kind: "giveUp" }
   | { readonly kind: "request"; readonly token: number; readonly request: LedgerRequest }
   /** Begin to tell what is committed; `room` says how many items may come before there is more. */
   | {

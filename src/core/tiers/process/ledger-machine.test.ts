@@ -120,6 +120,12 @@ class Ledger {
     this.take(index, { kind: "open", first: null, identity: `disk ${index}` });
   }
 
+  /** The process is killed. */
+  stop(index: number): void {
+    this.pipes.breakAll();
+    this.machines[index] = this.#machine(index, this.#regions(index));
+  }
+
   open(): this {
     this.machines.forEach((_, index) => {
       this.take(index, { kind: "open", first: "found", identity: `disk ${index}` });
@@ -184,6 +190,9 @@ class Ledger {
       case "log":
         this.said[index]?.push(`${effect.event} ${Object.values(effect.fields).join(" ")}`);
         return;
+      case "left":
+        this.said[index]?.push(`left ${effect.leading}`);
+        return;
       default:
         this.said[index]?.push(effect.kind);
     }
@@ -233,7 +242,7 @@ describe("requests", () => {
     const ledger = new Ledger().open();
     ledger.take(0, { kind: "leave" });
     ledger.pass(10_000);
-    expect(ledger.said[0]?.filter((line) => line === "left")).toEqual(["left"]);
+    expect(ledger.said[0]?.filter((line) => line.startsWith("left"))).toEqual(["left 0"]);
     expect(ledger.ask(0, submit)).toMatchObject({
       kind: "retry",
       why: expect.stringMatching(/going down/),
@@ -273,13 +282,34 @@ describe("requests", () => {
   });
 });
 
+describe("a node that goes", () => {
+  it("waits for as long as others come to lead, and no longer", () => {
+    const ledger = new Ledger().open();
+    const leader = ledger.machines.findIndex(({ node }) => node.status().leading > 0);
+    ledger.take(leader, { kind: "leave" });
+    ledger.pass(500);
+    expect(ledger.said[leader]).toContain("left 0");
+    expect(ledger.said[leader]?.join()).not.toContain("notHandedOver");
+  });
+
+  it("says how many groups it leads still, when nobody else can", () => {
+    const ledger = new Ledger().open();
+    const leader = ledger.machines.findIndex(({ node }) => node.status().leading > 0);
+    for (const index of NAMES.keys()) if (index !== leader) ledger.stop(index);
+    ledger.take(leader, { kind: "leave" });
+    ledger.pass(10_000);
+    expect(ledger.said[leader]).toContain("ledger.notHandedOver 1");
+    expect(ledger.said[leader]?.at(-1)).toBe("left 1");
+  });
+});
+
 describe("a node that starts again", () => {
   it("has what it kept, after an orderly leave from its checkpoint alone", () => {
     const ledger = new Ledger().open();
     expect(ledger.ask(1, submit)).toMatchObject({ kind: "committed" });
     ledger.take(1, { kind: "leave" });
     ledger.pass(5_000);
-    expect(ledger.said[1]).toContain("left");
+    expect(ledger.said[1]).toContain("left 0");
     const groups = ledger.machines[1]?.node.groups.size;
     ledger.restart(1);
     expect(ledger.machines[1]?.node.groups.size).toBe(groups);

@@ -28,15 +28,13 @@ import { shareFor } from "../../ledger/node/submission.ts";
 import type { LedgerEffect, LedgerOptions } from "../../ledger/node/types.ts";
 import { LedgerStore } from "../../ledger/store/store.ts";
 import type { StoreEvent, StoreInput, StoreOptions } from "../../ledger/store/types.ts";
+import { HandOver } from "./hand-over.ts";
+import { LeadChanges } from "./lead-changes.ts";
 import { LedgerPeers, type LedgerPeersOptions, type PeersWatcher } from "./ledger-peers.ts";
 import type { LogLevel, PeerView, ProcessCounts, ProcessEffect, ProcessInput } from "./types.ts";
 import { Undurable } from "./undurable.ts";
 
-/** Changes of who leads are told together this long after the first. */
-const LEADS_EVERY_MS = 1_000;
-/** The groups this node leads find another primary, for so long, before it goes. */
-const HAND_OVER_MS_MAX = 3_000;
-/** After that, requests under way may finish for so long. */
+/** Once others lead, requests under way may finish for so long. */
 const DRAIN_MS_MAX = 1_000;
 /** After that, the last checkpoint may take so long; the log has what it does not. */
 const KEEP_MS_MAX = 30_000;
@@ -86,12 +84,13 @@ export class LedgerMachine {
   /** Tokens of requests without an answer yet. */
   readonly #waiting = new Set<number>();
   readonly #counts = { requests: 0, answers: 0, commits: 0, alarms: 0, shed: 0 };
-  readonly #leads = { gained: 0, lost: 0, tellAt: Number.POSITIVE_INFINITY };
+  readonly #leads = new LeadChanges();
   #effects: ProcessEffect[] = [];
   #files: FileEffect[] = [];
   #phase: Phase = "new";
   /** What the phase waits for is looked at, or given up, by then. */
   #phaseEndsAt = Number.POSITIVE_INFINITY;
+  #handOver: HandOver | null = null;
   #opening: Extract<ProcessInput, { kind: "open" }> | null = null;
   /** The first start's records are to be made durable without waiting for more. */
   #flushFirst = false;
@@ -209,8 +208,9 @@ export class LedgerMachine {
       this.#flushFirst = false;
       this.#stepStore({ kind: "flush", id: FIRST_START });
     }
-    if (this.#phase === "handingOver" && this.node.handingOver === 0) this.#drain();
-    if (this.#phase === "draining" && this.#waiting.size === 0) this.#keep();
+    if (this.#handOver !== null) this.#followHandOver(this.#handOver);
+    const isBusy = this.#waiting.size > 0 || this.node.handingOver > 0;
+    if (this.#phase === "draining" && !isBusy) this.#keep();
     const effects = this.#effects;
     this.#effects = [];
     for (const effect of this.takeFiles()) effects.push(effect);
@@ -439,7 +439,7 @@ export class LedgerMachine {
         this.#counts.commits++;
         break;
       case "leads":
-        this.#onLeads(effect.leads);
+        this.#leads.note(effect.leads, this.#now);
         break;
       case "alarm": {
         this.#counts.alarms++;
@@ -452,15 +452,8 @@ export class LedgerMachine {
     this.#effects.push(effect);
   }
 
-  #onLeads(leads: boolean): void {
-    if (leads) this.#leads.gained++;
-    else this.#leads.lost++;
-    this.#leads.tellAt = Math.min(this.#leads.tellAt, this.#now + LEADS_EVERY_MS);
-  }
-
   #tellLeads(): void {
-    const { gained, lost } = this.#leads;
-    Object.assign(this.#leads, { gained: 0, lost: 0, tellAt: Number.POSITIVE_INFINITY });
+    const { gained, lost } = this.#leads.take();
     const { leading } = this.node.status();
     this.#effects.push({ kind: "leading", leading, gained, lost });
     this.#log("info", "ledger.leads", { leading, gained, lost });
@@ -469,12 +462,20 @@ export class LedgerMachine {
   #leave(): void {
     if (this.#phase !== "serving") return;
     this.#phase = "handingOver";
-    this.#phaseEndsAt = this.#now + HAND_OVER_MS_MAX;
-    this.node.take({ kind: "giveUp", group: null }, this.#now, this.#wall);
+    this.#handOver = new HandOver(this.#now);
+    this.node.take({ kind: "giveUp" }, this.#now, this.#wall);
+  }
+
+  #followHandOver(handOver: HandOver): void {
+    const left = this.node.handingOver;
+    handOver.see(left, this.#now);
+    this.#phaseEndsAt = handOver.endsAt;
+    if (left === 0) this.#drain();
   }
 
   #drain(): void {
     this.#phase = "draining";
+    this.#handOver = null;
     this.#phaseEndsAt = this.#now + DRAIN_MS_MAX;
   }
 
@@ -482,6 +483,8 @@ export class LedgerMachine {
   #keep(): void {
     this.#phase = "keeping";
     this.#phaseEndsAt = this.#now + KEEP_MS_MAX;
+    const groups = this.node.handingOver;
+    if (groups > 0) this.#log("warn", "ledger.notHandedOver", { groups });
     for (const token of this.#waiting) this.#effects.push({ kind: "answer", token, answer: GOING });
     this.#waiting.clear();
     this.#stepStore({ kind: "checkpoint", id: LAST_CHECKPOINT });
@@ -491,7 +494,7 @@ export class LedgerMachine {
     if (this.#phase !== "keeping") return;
     this.#phase = "left";
     this.#phaseEndsAt = Number.POSITIVE_INFINITY;
-    this.#effects.push({ kind: "left" });
+    this.#effects.push({ kind: "left", leading: this.node.handingOver });
   }
 
   #log(level: LogLevel, event: string, fields: Readonly<Record<string, string | number>>): void {

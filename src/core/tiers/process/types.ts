@@ -64,8 +64,11 @@ export type ProcessEffect =
       readonly event: string;
       readonly fields: Readonly<Record<string, string | number>>;
     }
-  /** Others lead, nothing is under way, what is kept is kept, or the time for that is over. */
-  | { readonly kind: "left" };
+  /**
+   * Others lead, nothing is under way, what is kept is kept, or the time for that is over. `leading`: so
+   * many groups found nobody else, and wait for this node or for the end of its lease.
+   */
+  | { readonly kind: "left"; readonly leading: number };
 
 export interface ProcessCounts {
   readonly requests: number;

@@ -171,7 +171,7 @@ export class TestCluster {
 
   /** As at SIGTERM: others lead what this node has led. */
   giveUp(test: TestNode): void {
-    test.node?.take({ kind: "giveUp", group: null }, millis(this.now), this.#wall(test));
+    test.node?.take({ kind: "giveUp" }, millis(this.now), this.#wall(test));
     this.#drain(test);
     this.settle();
   }
