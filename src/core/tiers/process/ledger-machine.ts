@@ -15,8 +15,7 @@
  */
 
 import { assert, assertNever } from "../../base/assert.ts";
-import type { Millis } from "../../base/brand.ts";
-import { millis } from "../../base/brand.ts";
+import { type Millis, millis } from "../../base/brand.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import type { FileEffect } from "../../ledger/log/files.ts";
@@ -38,7 +37,6 @@ import { Undurable } from "./undurable.ts";
 const DRAIN_MS_MAX = 1_000;
 /** After that, the last checkpoint may take so long; the log has what it does not. */
 const KEEP_MS_MAX = 30_000;
-
 /** A clock that is behind is looked at this often. */
 const CLOCK_LOOK_MS = 1_000;
 /** Requests to the store, each made once. */
@@ -108,7 +106,9 @@ export class LedgerMachine {
       {
         emit: (effect) => this.#effects.push(effect),
         onMessages: (from, identity, messages) => this.#onMessages(from, identity, messages),
-        onReached: (peer) => this.#onReached(peer),
+        onReached: (peer) => {
+          if (this.#takesPart) this.node.take({ kind: "reached", peer }, this.#now, this.#wall);
+        },
         refuseIdentity: (peer, identity) => this.node.refuseIdentity(peer, identity),
       },
       random.fork("links"),
@@ -395,10 +395,6 @@ export class LedgerMachine {
       return;
     }
     this.node.take({ kind: "messages", from, identity, messages }, this.#now, this.#wall);
-  }
-
-  #onReached(peer: NodeId): void {
-    if (this.#takesPart) this.node.take({ kind: "reached", peer }, this.#now, this.#wall);
   }
 
   #onTick(): void {
