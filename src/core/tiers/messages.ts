@@ -26,6 +26,9 @@ import type { RunSummary } from "../run/results/model.ts";
 /** Of its whole content, sha-256 in 64 lower-case hexadecimal digits. */
 export type BlobHash = string;
 
+/** Files of one job. */
+export const JOB_FILES_MAX = 4_096;
+
 /** A file of a job. */
 export interface Artifact {
   /** Relative, with forward slashes, below the folder that workers make for the job. */
@@ -100,13 +103,15 @@ export type Order =
       readonly entry: string;
       readonly files: readonly Artifact[];
       readonly overrides: LoadOverrides;
+      /** Variables for the code of the job, over those of the worker. */
+      readonly environment: Readonly<Record<string, string>>;
     }
   /** One of the commands of `core-messages.ts`; the token is the attempt's where the command has one. */
   | {
       readonly kind: "command";
       readonly core: number;
       readonly token: number | null;
-      readonly command: CoreCommand;
+      readonly command: RelayedCommand;
     }
   /** Ends these cores and gives them back; without a word of loss. */
   | { readonly kind: "release"; readonly cores: readonly number[] }
@@ -125,9 +130,13 @@ export interface Events {
 }
 
 export type WorkerEvent =
-  | { readonly kind: "core"; readonly core: number; readonly event: CoreEvent }
+  | { readonly kind: "core"; readonly core: number; readonly event: RelayedEvent }
   /** It is gone without having been released. */
   | { readonly kind: "coreLost"; readonly core: number; readonly what: string };
+
+/** Loading and ending a core are the worker's own affair. */
+export type RelayedCommand = Exclude<CoreCommand, { kind: "load" | "trace" | "exit" }>;
+export type RelayedEvent = Exclude<CoreEvent, { kind: "traced" }>;
 
 /** Everything before this number was taken. */
 export interface Taken {
@@ -142,27 +151,30 @@ export interface Refusal {
   readonly message: string;
 }
 
-export type RefusalReason =
+export const REFUSAL_REASONS = [
   /** Somebody with a higher view leads this job. */
-  | "staleView"
+  "staleView",
   /** A higher token was given to this core. */
-  | "staleToken"
+  "staleToken",
   /** The worker has started again since. */
-  | "wrongIncarnation"
+  "wrongIncarnation",
   /** More cores than it has. */
-  | "noCapacity"
-  | "draining"
+  "noCapacity",
+  "draining",
   /** The job is over, or never was. */
-  | "unknownJob"
+  "unknownJob",
   /** Ask the one that `message` names, or any other. */
-  | "notLeader"
-  | "unknownBlob"
+  "notLeader",
+  "unknownBlob",
   /** Too large, malformed, or against the rules; sending it again changes nothing. */
-  | "invalid"
+  "invalid",
   /** The same idempotency key came with another submission. */
-  | "keyReused"
+  "keyReused",
   /** Nothing was decided: ask again. */
-  | "retry";
+  "retry",
+] as const;
+
+export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
 // ---- blobs: between any two of client, manager and worker, over the bulk connection
 
@@ -245,6 +257,8 @@ export interface Submission {
   readonly entry: string;
   readonly files: readonly Artifact[];
   readonly overrides: LoadOverrides;
+  /** Variables for the code of the job, over those of the workers. */
+  readonly environment: Readonly<Record<string, string>>;
   /** Of the whole run, besides those of the workflows. */
   readonly thresholds: readonly string[];
   readonly abortAfterMs: number | null;
@@ -290,17 +304,20 @@ export interface Progress {
   readonly summary: RunSummary | null;
 }
 
-export type JobStatus =
-  | "QUEUED"
-  | "STARTING"
-  | "RUNNING"
-  | "PAUSED"
-  | "CANCELLING"
+export const JOB_STATUSES = [
+  "QUEUED",
+  "STARTING",
+  "RUNNING",
+  "PAUSED",
+  "CANCELLING",
   /** Ended: what came of it stands in its summary, whether thresholds held or not. */
-  | "COMPLETED"
-  | "PARTIAL"
-  | "FAILED"
-  | "CANCELLED";
+  "COMPLETED",
+  "PARTIAL",
+  "FAILED",
+  "CANCELLED",
+] as const;
+
+export type JobStatus = (typeof JOB_STATUSES)[number];
 
 export interface JobView {
   readonly id: string;

@@ -1,0 +1,114 @@
+/**
+ * What a manager hears and asks for. It stands over the ledger node of its process: `propose` goes to that
+ * node as a request, and what the node says (`leads`, `applied`, `answer`) comes back as input, in the order
+ * in which the node said it.
+ */
+
+import type { NodeId } from "../../base/ids.ts";
+import type { GroupId, LogEntry } from "../../ledger/group/messages.ts";
+import type { Application } from "../../ledger/node/application.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
+import type {
+  Announce,
+  Announced,
+  BlobHash,
+  ClientAnswer,
+  ClientRequest,
+  Events,
+  Orders,
+  Refusal,
+  Taken,
+  WorkerHeartbeat,
+} from "../messages.ts";
+
+export interface ManagerOptions {
+  readonly self: NodeId;
+  /** Lower-case letters, digits and dashes. */
+  readonly datacenter: string;
+  /** All managers of the datacenter, this one included, in the same order everywhere; one, three or five. */
+  readonly managers: readonly NodeId[];
+  /** Of this process, to make event ids of its own; never the same twice. */
+  readonly boot: string;
+  /** Names of the kinds of failures, in the order that the cores number them. */
+  readonly errorKinds: readonly string[];
+  readonly version: string;
+  readonly config: ManagerConfig;
+}
+
+export interface ManagerConfig {
+  /**
+   * Milliseconds without a word after which a worker is taken for lost and its shares are dealt again.
+   * Shorter than the pauses of a busy worker's event loop: shares move for nothing.
+   */
+  readonly workerTimeoutMs: number;
+  /** Milliseconds that a core may take from its order to `loaded`, fetching the files included. */
+  readonly loadTimeoutMs: number;
+  /** Milliseconds before an order without an answer is sent again. */
+  readonly orderRetryMs: number;
+  /** Milliseconds before an entry that was not committed is proposed again. */
+  readonly proposeRetryMs: number;
+  /** Executor processes per core of a worker: more when workflows of a job need them side by side. */
+  readonly processesPerCoreMax: number;
+}
+
+export const MANAGER_DEFAULTS: ManagerConfig = {
+  workerTimeoutMs: 3_000,
+  loadTimeoutMs: 60_000,
+  orderRetryMs: 1_000,
+  proposeRetryMs: 500,
+  processesPerCoreMax: 8,
+};
+
+export type ManagerInput =
+  /** Of the ledger node of this process. */
+  | {
+      readonly kind: "leads";
+      readonly group: GroupId;
+      readonly view: number;
+      readonly leads: boolean;
+    }
+  | { readonly kind: "applied"; readonly group: GroupId; readonly entry: LogEntry }
+  /** The answer to `propose`. */
+  | { readonly kind: "proposed"; readonly token: number; readonly answer: LedgerAnswer }
+  | { readonly kind: "heartbeat"; readonly heartbeat: WorkerHeartbeat }
+  /** Answered with the same id. */
+  | { readonly kind: "events"; readonly id: number; readonly events: Events }
+  | { readonly kind: "client"; readonly id: number; readonly request: ClientRequest }
+  /** The answer to `worker`; null when none came. */
+  | {
+      readonly kind: "workerAnswer";
+      readonly id: number;
+      readonly answer: Announced | Taken | Refusal | null;
+    }
+  /** Blobs that are complete here: all at the start, then each as it comes. */
+  | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
+  /** The answer to `readBlob`; null when it is not there any more. */
+  | { readonly kind: "blobRead"; readonly hash: BlobHash; readonly bytes: Uint8Array | null }
+  | { readonly kind: "tick" };
+
+export type ManagerEffect =
+  | { readonly kind: "propose"; readonly token: number; readonly request: LedgerRequest }
+  /** A request over the control connection to that worker. */
+  | {
+      readonly kind: "worker";
+      readonly id: number;
+      readonly worker: string;
+      readonly message: Announce | Orders;
+    }
+  | {
+      readonly kind: "answer";
+      readonly id: number;
+      readonly answer: ClientAnswer | Taken | Refusal;
+    }
+  /** Keep it as any other blob, durably, and say `blobsHeld`. */
+  | { readonly kind: "keepBlob"; readonly hash: BlobHash; readonly bytes: Uint8Array }
+  | { readonly kind: "readBlob"; readonly hash: BlobHash }
+  | {
+      readonly kind: "log";
+      readonly level: "info" | "warn" | "error";
+      readonly event: string;
+      readonly fields: Readonly<Record<string, string | number>>;
+    };
+
+/** The folded state of a group that this node replicates; null when it replicates none of that name. */
+export type GroupLookup = (group: GroupId) => Application | null;
