@@ -100,7 +100,17 @@ const table = {
   "core/tiers/gate": { path: "src/core/tiers/gate/", imports: ["core/base"], pure: true },
   "core/tiers/manager": {
     path: "src/core/tiers/manager/",
-    imports: ["core/base", "core/ledger/job"],
+    imports: [
+      "core/base",
+      "core/run/plan",
+      "core/run/job",
+      "core/run/results",
+      "core/run/execution",
+      "core/ledger/group",
+      "core/ledger/job",
+      "core/ledger/node",
+      "core/tiers",
+    ],
     pure: true,
   },
   "core/tiers/worker": { path: "src/core/tiers/worker/", imports: ["core/base"], pure: true },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { civilDate } from "./civil.ts";
+import { civilDate, isoText } from "./civil.ts";
 
 describe("a date by hand", () => {
   it("is that of the platform's calendar, over leap years and centuries", () => {
@@ -10,6 +10,12 @@ describe("a date by hand", () => {
         month: date.getUTCMonth() + 1,
         dayOfMonth: date.getUTCDate(),
       });
+    }
+  });
+
+  it("is written with the time of day as the platform does", () => {
+    for (let ms = -3e12; ms < 5e12; ms += 86_399_999_937) {
+      expect(isoText(ms)).toBe(new Date(ms).toISOString());
     }
   });
 });

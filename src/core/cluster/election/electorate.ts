@@ -4,6 +4,7 @@
  */
 
 import { encodeUtf8 } from "../../base/bytes.ts";
+import { hexOf } from "../../base/hex.ts";
 import type { NodeId } from "../../base/ids.ts";
 import { sha256 } from "../../base/sha256.ts";
 
@@ -13,6 +14,5 @@ export const ELECTORATE_DIGEST_CHARACTERS = 2 * DIGEST_BYTES;
 /** The same for the same voters in any order. */
 export function electorateDigest(voters: readonly NodeId[]): string {
   const digest = sha256(encodeUtf8([...voters].sort().join("\n")));
-  const bytes = [...digest.subarray(0, DIGEST_BYTES)];
-  return bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hexOf(digest.subarray(0, DIGEST_BYTES));
 }

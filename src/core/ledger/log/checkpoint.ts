@@ -16,6 +16,7 @@
 
 import { assert } from "../../base/assert.ts";
 import { type Crc32, crc32 } from "../../base/crc32.ts";
+import { hexOf } from "../../base/hex.ts";
 import { type FileProblem, type FileWork, readWhole } from "./files.ts";
 import { getUint64, setUint64, viewOf } from "./record.ts";
 
@@ -103,8 +104,8 @@ function decodeHeader(bytes: Uint8Array): Verdict<DecodedHeader> {
   const [createdAt = 0, localLsn = 0, through = 0, count = 0, length = 0] = numbers;
   if (!numbers.every(Number.isSafeInteger)) return no("a number is too large");
   const old = version === 1;
-  const id = toHex(bytes.subarray(8, 24));
-  const identity = toHex(bytes.subarray(24, 32));
+  const id = hexOf(bytes.subarray(8, 24));
+  const identity = hexOf(bytes.subarray(24, 32));
   const [throughLsn, slices] = old ? [localLsn, 1] : [through, count];
   return {
     ok: true,
@@ -236,8 +237,4 @@ export function checkpointIdOf(name: string): string | null {
 function fromHex(text: string): Uint8Array {
   const digits = text.match(/../g) ?? [];
   return Uint8Array.from(digits, (pair) => Number.parseInt(pair, 16));
-}
-
-function toHex(bytes: Uint8Array): string {
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -14,6 +14,7 @@
 import { assert } from "../../base/assert.ts";
 import { encodeUtf8 } from "../../base/bytes.ts";
 import { crc32 } from "../../base/crc32.ts";
+import { hexOf } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
 import { getUint64, setUint64, viewOf } from "./record.ts";
 
@@ -94,10 +95,6 @@ export function isHeaderBegun(bytes: Uint8Array, header: SegmentHeader): boolean
   const whole = encodeSegmentHeader({ ...header, identity });
   const length = found.findLastIndex((byte) => byte !== 0) + 1;
   return found.subarray(0, length).every((byte, index) => byte === whole[index]);
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function isPowerOfTwo(value: number): boolean {

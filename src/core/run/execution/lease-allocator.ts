@@ -4,12 +4,18 @@ import { ITERATIONS_LEASE } from "../job/core-messages.ts";
 import type { Granted } from "./phase-types.ts";
 
 export class LeaseAllocator {
-  readonly #next = new Map<string, number>();
+  readonly #next: Map<string, number>;
   readonly #iterations: number;
 
-  /** How many iterations are shared; 0 when there is no such limit. */
-  constructor(iterations: number) {
+  /** How many iterations are shared, 0 when there is no such limit; and where each lease stands. */
+  constructor(iterations: number, next: Readonly<Record<string, number>> = {}) {
     this.#iterations = iterations;
+    this.#next = new Map(Object.entries(next));
+  }
+
+  /** The next index of each lease. */
+  get next(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#next);
   }
 
   grant(name: string, size: number): Granted {

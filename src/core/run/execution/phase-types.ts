@@ -26,6 +26,8 @@ export interface PhasesListener {
   fault(workflow: string | null, fault: Fault): void;
 }
 
+export type Finished = Extract<CoreEvent, { kind: "finished" }>;
+
 /** What takes effect only when the driver has agreed to it. */
 export type PhaseStep =
   /** These cores get the workflow; agreed to with the number of the execution. */
@@ -35,6 +37,15 @@ export type PhaseStep =
   /** Set-up is over, with this value for all cores. */
   | { readonly kind: "setupDone"; readonly workflow: string; readonly value: unknown }
   | { readonly kind: "teardown"; readonly workflow: string; readonly core: number }
+  /** A core has made its load; what it provides stays when the core does not. */
+  | {
+      readonly kind: "finished";
+      readonly workflow: string;
+      readonly core: number;
+      readonly finished: Finished;
+    }
+  /** The workflow is over on all its cores, well or with an error: what follows it may begin. */
+  | { readonly kind: "report"; readonly workflow: string; readonly error: string | null }
   /** So many rows or iterations are asked for; agreed to with the block that is the core's. */
   | {
       readonly kind: "grant";
@@ -47,7 +58,7 @@ export type PhaseStep =
 /** A step with what the driver has to say to it. */
 export type AgreedStep =
   | (Extract<PhaseStep, { kind: "place" }> & { readonly execution: number })
-  | Extract<PhaseStep, { kind: "setup" | "setupDone" | "teardown" }>
+  | Extract<PhaseStep, { kind: "setup" | "setupDone" | "finished" | "teardown" | "report" }>
   | (Extract<PhaseStep, { kind: "grant" }> & Granted);
 
 /** Indices [from, to); `last`: there are no more. */

@@ -5,7 +5,7 @@
  *
  * One workflow's way over its cores:
  *
- *   place ─▶ prepare on all ─▶ setup on one ─▶ start on all ─▶ frames … ─▶ finished by all ─▶ teardown on one
+ *   place ─▶ prepare on all ─▶ setup on one ─▶ start on all ─▶ frames … ─▶ finished by all ─▶ teardown on one ─▶ report
  *
  * What must outlive the driver is a step that the driver agrees to before it takes effect: `agree` goes
  * out, `agreed` comes back. A manager has it committed by a quorum in between, the local runner agrees at
@@ -19,15 +19,23 @@ import type { WorkflowManifest } from "../job/manifest.ts";
 import { SharedValues } from "../job/shared-values.ts";
 import type {
   AgreedStep,
+  Finished,
   PhaseStep,
   PhasesEffect,
   PhasesInput,
   PhasesListener,
 } from "./phase-types.ts";
-import { type Dispatch, type Finished, newRunning, type Running } from "./running.ts";
-
-/** What a core may take beyond a limit to say that it is over. */
-const LIMIT_SLACK_MS = 2_000;
+import {
+  busyCores,
+  type Dispatch,
+  isStuck,
+  nameOf,
+  newRunning,
+  prepareCommands,
+  type Running,
+  type Told,
+  toldCommands,
+} from "./running.ts";
 
 export class Phases {
   readonly #job: Job;
@@ -107,19 +115,19 @@ export class Phases {
 
   /** Cores whose set-up or tear-down did not even end at its limit: code there never waits. */
   stuckCores(now: number): number[] {
-    return this.#busyCores(({ aside, asideAt, manifest, phase }) => {
-      if (aside === undefined || (phase !== "setup" && phase !== "teardown")) return false;
-      const limitMs = phase === "setup" ? manifest.setupMsMax : manifest.teardownMsMax;
-      return now - asideAt > limitMs + LIMIT_SLACK_MS;
-    });
+    return this.#busyCores((running) => isStuck(running, now));
   }
 
   #busyCores(which: (running: Running) => boolean): number[] {
-    return [...this.#running.values()].filter(which).flatMap((running) => {
-      if (running.phase === "running") return [...running.unfinished];
-      if (running.phase === "preparing") return [...running.preparing];
-      return running.aside === undefined ? [] : [running.aside];
-    });
+    return [...this.#running.values()].filter(which).flatMap(busyCores);
+  }
+
+  /**
+   * Everything again that the cores were told and may not have heard: whoever carries it drops what a core
+   * has had. For a driver that took the steps of another one again.
+   */
+  repeat(): readonly Told[] {
+    return [...this.#running.values()].flatMap((running) => toldCommands(running, this.#paused));
   }
 
   #send(core: number, command: CoreCommand): void {
@@ -196,6 +204,12 @@ export class Phases {
       case "teardown":
         this.#onTearDownAgreed(name, running, step.core);
         return;
+      case "report":
+        this.#onReported(name, running, step.error);
+        return;
+      case "finished":
+        this.#onFinished(step.core, name, running, step.finished);
+        return;
       case "grant": {
         const { core, from, last, name: lease, to } = step;
         if (!running.cores.has(core)) return;
@@ -212,12 +226,7 @@ export class Phases {
     if (running.phase !== "placing") return;
     running.phase = "preparing";
     running.execution = execution;
-    const { context, cores, users, workflow } = running.dispatch;
-    cores.forEach((core, index) => {
-      const share = { index, count: cores.length, users };
-      if (running.cores.has(core))
-        this.#send(core, { kind: "prepare", execution, workflow, share, context });
-    });
+    for (const { command, core } of prepareCommands(running)) this.#send(core, command);
   }
 
   #onSetUpAgreed(name: string, running: Running, core: number): void {
@@ -267,7 +276,7 @@ export class Phases {
         return;
       }
       default: {
-        const name = this.#nameOf(event.execution);
+        const name = nameOf(this.#running, event.execution);
         const running = name === undefined ? undefined : this.#running.get(name);
         if (name !== undefined && running?.cores.has(core) === true)
           this.#onExecutionEvent(core, name, running, event);
@@ -308,7 +317,8 @@ export class Phases {
         return;
       }
       case "finished":
-        this.#onFinished(core, name, running, event);
+        if (running.unfinished.has(core))
+          this.#agree({ kind: "finished", workflow: name, core, finished: event });
         return;
       case "tornDown":
         for (const fault of event.faults) this.#listener.fault(name, fault);
@@ -320,12 +330,12 @@ export class Phases {
   }
 
   #onFinished(core: number, name: string, running: Running, event: Finished): void {
+    if (!running.unfinished.delete(core)) return;
     this.#listener.coreFinished(name, core);
     for (const note of event.notes) this.#listener.note(note);
     for (const note of event.counts) this.#listener.countedNote(note);
     for (const { part, ...fault } of event.faults) this.#listener.fault(part ?? name, fault);
     running.outcomes.set(core, event);
-    running.unfinished.delete(core);
     this.#advance(name, running);
   }
 
@@ -385,9 +395,7 @@ export class Phases {
   }
 
   #fail(name: string, running: Running, problem: Problem): void {
-    if (running.failed) return;
-    running.failed = true;
-    this.#running.delete(name);
+    if (running.phase === "reporting") return;
     this.#listener.workflowBusy(name, null);
     if (running.stopped) {
       // A set-up that was told to end may end in any way.
@@ -397,15 +405,26 @@ export class Phases {
     this.#effects.push({ kind: "problem", problem });
     const error =
       problem.location === null ? problem.message : `${problem.location}: ${problem.message}`;
-    for (const core of running.cores) this.#settle(name, core, { ok: false, error });
+    running.phase = "reporting";
+    this.#agree({ kind: "report", workflow: name, error });
   }
 
   #report(name: string, running: Running): void {
-    this.#running.delete(name);
+    if (running.phase === "reporting") return;
+    running.phase = "reporting";
     this.#listener.workflowBusy(name, null);
+    this.#agree({ kind: "report", workflow: name, error: null });
+  }
+
+  #onReported(name: string, running: Running, error: string | null): void {
+    this.#running.delete(name);
     for (const core of running.cores) {
       const contextUpdates = running.outcomes.get(core)?.provided ?? {};
-      this.#settle(name, core, { ok: true, contextUpdates });
+      this.#settle(
+        name,
+        core,
+        error === null ? { ok: true, contextUpdates } : { ok: false, error },
+      );
     }
   }
 
@@ -441,7 +460,8 @@ export class Phases {
 
   #stopWorkflow(name: string): void {
     const running = this.#running.get(name);
-    if (running === undefined || running.phase === "teardown") return;
+    if (running === undefined) return;
+    if (running.phase === "teardown" || running.phase === "reporting") return;
     if (running.phase === "running") {
       for (const core of running.cores)
         this.#send(core, { kind: "stop", execution: running.execution });
@@ -473,11 +493,5 @@ export class Phases {
     if (manifest === undefined) return;
     this.#running.set(workflow, newRunning(manifest, dispatch));
     this.#agree({ kind: "place", workflow, cores });
-  }
-
-  #nameOf(execution: number): string | undefined {
-    for (const [name, running] of this.#running)
-      if (running.phase !== "placing" && running.execution === execution) return name;
-    return undefined;
   }
 }

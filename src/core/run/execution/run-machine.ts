@@ -114,6 +114,11 @@ export class RunMachine {
     return this.#effects;
   }
 
+  /** Everything again that cores were told and may not have heard; see `Phases`. */
+  repeat(): readonly RunEffect[] {
+    return this.#phases.repeat().map((told) => ({ kind: "send", ...told }));
+  }
+
   nextDeadline(): number | null {
     if (this.#phaseReached === "done") return null;
     const phases = this.#phases.nextDeadline() ?? NEVER;

@@ -32,6 +32,12 @@ export interface ManagerOptions {
   /** Names of the kinds of failures, in the order that the cores number them. */
   readonly errorKinds: readonly string[];
   readonly version: string;
+  /** Of this manager, for the results. */
+  readonly machine: {
+    readonly node: string;
+    readonly platform: string;
+    readonly cpuModel: string;
+  };
   readonly config: ManagerConfig;
 }
 
@@ -56,7 +62,7 @@ export const MANAGER_DEFAULTS: ManagerConfig = {
   loadTimeoutMs: 60_000,
   orderRetryMs: 1_000,
   proposeRetryMs: 500,
-  processesPerCoreMax: 8,
+  processesPerCoreMax: 4,
 };
 
 export type ManagerInput =
@@ -110,5 +116,12 @@ export type ManagerEffect =
       readonly fields: Readonly<Record<string, string | number>>;
     };
 
-/** The folded state of a group that this node replicates; null when it replicates none of that name. */
-export type GroupLookup = (group: GroupId) => Application | null;
+/** A group that this node replicates; null when it replicates none of that name. */
+export type GroupLookup = (group: GroupId) => GroupView | null;
+
+interface GroupView {
+  /** Its folded state. */
+  readonly application: Application;
+  /** Who leads it, as far as this node knows. */
+  readonly primary: NodeId | null;
+}

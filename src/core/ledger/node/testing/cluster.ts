@@ -68,6 +68,9 @@ export class TestCluster {
   readonly watched = new Map<number, WatchItem[]>();
   /** Sees every batch on its way. */
   onSend: (from: NodeId, to: NodeId, messages: readonly NodeMessage[]) => void = () => undefined;
+  /** Hears what a node says to its own process. */
+  onSaid: (index: number, effect: Extract<LedgerEffect, { kind: "applied" | "leads" }>) => void =
+    () => undefined;
   /** Messages that never arrive. */
   isLost: (message: NodeMessage) => boolean = () => false;
   readonly #regions: readonly string[];
@@ -75,7 +78,7 @@ export class TestCluster {
   readonly #shards: readonly number[] | null;
   #configured: number;
   /** Of nodes that start from now on. */
-  kinds: readonly GroupKind[] = [TALLY];
+  kinds: readonly GroupKind[];
   #net: Flight[] = [];
   #tokens = 0;
   readonly #writer = new ByteWriter(256);
@@ -87,7 +90,9 @@ export class TestCluster {
     changes: Partial<LedgerNodeConfig> = {},
     shards: readonly number[] | null = null,
     first = regions.length,
+    kinds: readonly GroupKind[] = [TALLY],
   ) {
+    this.kinds = kinds;
     this.#regions = regions;
     this.#configured = first;
     this.#shards = shards;
@@ -344,6 +349,7 @@ export class TestCluster {
         return;
       case "applied":
       case "leads":
+        this.onSaid(this.nodes.indexOf(test), effect);
         return;
     }
   }

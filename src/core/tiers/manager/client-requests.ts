@@ -1,0 +1,298 @@
+/** What clients ask a manager: answered from the folded state, or by whoever leads the job here. */
+
+import { assertNever } from "../../base/assert.ts";
+import { validateManifests } from "../../run/job/manifest.ts";
+import type { RunSummary } from "../../run/results/model.ts";
+import {
+  type BlobHash,
+  type ClientAnswer,
+  type ClientRequest,
+  type Control,
+  JOB_FILES_MAX,
+  type JobView,
+  type NodeView,
+  type Refusal,
+  type RefusalReason,
+  type Submit,
+  type WorkflowView,
+} from "../messages.ts";
+import type { ManagerContext } from "./context.ts";
+import {
+  type DatacenterJob,
+  encodeDatacenterEntry,
+  SUBMISSION_BYTES_MAX,
+} from "./datacenter-state.ts";
+import type { Proposed } from "./proposals.ts";
+import type { RunLeader } from "./run-leader.ts";
+import { decodeSubmission, encodeSubmission, type RunState } from "./run-state.ts";
+import { decodeShape, isAnything } from "./shapes.ts";
+
+const KEY_CHARACTERS_MAX = 128;
+/** Results of ended jobs that stay in memory. */
+const SUMMARIES_MAX = 20;
+/** Answers that wait for a blob to be read. */
+const READERS_MAX = 1_000;
+
+/** What only the manager as a whole knows. */
+interface RequestsHost {
+  leaderOf(job: string): RunLeader | null;
+  /** Why a job waits. */
+  reasonOf(job: string): string | null;
+  nodes(): readonly NodeView[];
+}
+
+export class ClientRequests {
+  readonly #context: ManagerContext;
+  readonly #host: RequestsHost;
+  readonly #summaries = new Map<BlobHash, RunSummary>();
+  /** Who waits for a blob. */
+  readonly #readers = new Map<BlobHash, { readonly id: number; readonly job: DatacenterJob }[]>();
+  #jobs = 0;
+
+  constructor(context: ManagerContext, host: RequestsHost) {
+    this.#context = context;
+    this.#host = host;
+  }
+
+  take(id: number, request: ClientRequest): void {
+    switch (request.kind) {
+      case "submit":
+        this.#submit(id, request);
+        return;
+      case "status":
+        this.#withJob(id, request.job, (job) =>
+          this.#answer(id, { kind: "job", job: this.#view(job) }),
+        );
+        return;
+      case "watch":
+        this.#withJob(id, request.job, (job) => this.#watch(id, job, request.line, request.live));
+        return;
+      case "control":
+        this.#withJob(id, request.job, (job) =>
+          this.#control(id, job, request.control, request.by),
+        );
+        return;
+      case "jobs": {
+        const jobs = [...(this.#context.datacenter()?.jobs.values() ?? [])];
+        this.#answer(id, { kind: "jobs", jobs: jobs.map((job) => this.#view(job)) });
+        return;
+      }
+      case "nodes":
+        this.#answer(id, { kind: "nodes", nodes: this.#host.nodes() });
+        return;
+      default:
+        assertNever(request);
+    }
+  }
+
+  /** A result is at hand: it is kept for those who ask soon. */
+  keep(hash: BlobHash, summary: RunSummary): void {
+    this.#summaries.set(hash, summary);
+    const [oldest] = this.#summaries.keys();
+    if (this.#summaries.size > SUMMARIES_MAX && oldest !== undefined)
+      this.#summaries.delete(oldest);
+  }
+
+  onBlobRead(hash: BlobHash, bytes: Uint8Array | null): void {
+    const summary = bytes === null ? null : decodeShape<RunSummary>(bytes, isAnything);
+    if (summary !== null) this.keep(hash, summary);
+    const readers = this.#readers.get(hash) ?? [];
+    this.#readers.delete(hash);
+    for (const { id, job } of readers) this.#progress(id, job, summary);
+  }
+
+  #answer(id: number, answer: ClientAnswer): void {
+    this.#context.emit({ kind: "answer", id, answer });
+  }
+
+  #refuse(id: number, reason: RefusalReason, message: string): void {
+    this.#answer(id, { kind: "refused", reason, message });
+  }
+
+  #withJob(id: number, name: string, then: (job: DatacenterJob) => void): void {
+    const job = this.#context.datacenter()?.jobs.get(name);
+    if (job === undefined) this.#refuse(id, "unknownJob", `there is no job ${name}`);
+    else then(job);
+  }
+
+  #submit(id: number, { key, submission }: Submit): void {
+    const data = encodeSubmission(submission);
+    const problem = problemOf(key, data);
+    if (problem !== null) {
+      this.#refuse(id, "invalid", problem);
+      return;
+    }
+    const hashes = [...new Set(submission.files.map(({ hash }) => hash))];
+    const missing = hashes.filter((hash) => !this.#context.blobs.has(hash));
+    if (missing.length > 0) {
+      this.#answer(id, { kind: "missing", hashes: missing });
+      return;
+    }
+    const { datacenter, managers, self } = this.#context.options;
+    const createdAt = Math.floor(this.#context.wall);
+    const job = `${datacenter}-${createdAt}-${jobName(self)}-${this.#jobs++}`;
+    const entry = encodeDatacenterEntry({
+      ...{ kind: "submit", job, key, createdAt },
+      name: submission.name,
+      submission: data,
+    });
+    const done = (proposed: Proposed): void => this.#answer(id, submitted(proposed));
+    const eventId = this.#context.newEventId();
+    this.#context.propose(this.#context.datacenterGroup, eventId, entry, done, managers);
+  }
+
+  #watch(id: number, job: DatacenterJob, line: number, wantsLive: boolean): void {
+    const leader = this.#host.leaderOf(job.job);
+    if (leader === null || (job.phase === "ended" && leader.summary === null)) {
+      if (job.phase === "admitted") this.#sendOn(id, job);
+      else if (job.summary === null) this.#progress(id, job, null);
+      else this.#readSummary(id, job, job.summary);
+      return;
+    }
+    const isOver = job.phase === "ended";
+    this.#answer(id, {
+      kind: "progress",
+      status: isOver ? job.status : leader.status,
+      reason: isOver ? job.reason : null,
+      live: wantsLive && !isOver ? leader.live() : null,
+      lines: leader.lines.from(line),
+      nextLine: leader.lines.next,
+      summary: isOver ? leader.summary : null,
+    });
+  }
+
+  #readSummary(id: number, job: DatacenterJob, hash: BlobHash): void {
+    const known = this.#summaries.get(hash);
+    if (known !== undefined) {
+      this.#progress(id, job, known);
+      return;
+    }
+    const readers = this.#readers.get(hash) ?? [];
+    if (readers.length >= READERS_MAX) {
+      this.#refuse(id, "retry", "too many ask for this result");
+      return;
+    }
+    this.#readers.set(hash, [...readers, { id, job }]);
+    if (readers.length === 0) this.#context.emit({ kind: "readBlob", hash });
+  }
+
+  /** Of a job that waits or has ended. */
+  #progress(id: number, job: DatacenterJob, summary: RunSummary | null): void {
+    const { reason, status } = job;
+    this.#answer(id, {
+      ...{ kind: "progress", status, summary },
+      reason: reason ?? this.#host.reasonOf(job.job),
+      live: null,
+      lines: [],
+      nextLine: 0,
+    });
+  }
+
+  #control(id: number, job: DatacenterJob, control: Control, by: string): void {
+    const done = (proposed: Proposed): void => this.#answer(id, controlled(proposed));
+    if (job.phase === "ended") {
+      this.#refuse(id, "unknownJob", `${job.job} has ended: ${job.status}`);
+      return;
+    }
+    const leader = this.#host.leaderOf(job.job);
+    if (leader !== null) {
+      leader.control(control, by, done);
+      return;
+    }
+    if (job.phase === "admitted") {
+      this.#sendOn(id, job);
+      return;
+    }
+    if (control.kind !== "cancel") {
+      this.#refuse(id, "invalid", `${job.job} has not begun: it can only be cancelled`);
+      return;
+    }
+    const over = { status: "CANCELLED", summary: null, onlyQueued: true } as const;
+    const entry = { kind: "end", job: job.job, reason: control.reason, ...over } as const;
+    const data = encodeDatacenterEntry(entry);
+    this.#context.propose(this.#context.datacenterGroup, this.#context.newEventId(), data, done);
+  }
+
+  #sendOn(id: number, { job }: DatacenterJob): void {
+    const primary = this.#context.runOf(job)?.primary ?? null;
+    if (primary === null || primary === this.#context.options.self)
+      this.#refuse(id, "retry", "nobody leads the job at the moment");
+    else this.#refuse(id, "notLeader", primary);
+  }
+
+  #view(job: DatacenterJob): JobView {
+    const run = this.#context.runOf(job.job);
+    const leader = this.#host.leaderOf(job.job);
+    const ended = job.phase === "ended";
+    return {
+      id: job.job,
+      name: job.name,
+      status: ended ? job.status : (leader?.status ?? job.status),
+      reason: job.reason ?? this.#host.reasonOf(job.job),
+      createdAt: job.createdAt,
+      leader: run?.primary ?? null,
+      fence: leader?.view ?? 0,
+      cores: job.grants.reduce((sum, { cores }) => sum + cores, 0),
+      workflows: run === null ? [] : workflowViews(run.state),
+    };
+  }
+}
+
+/** Why a submission cannot be taken, for its sender. */
+function problemOf(key: string, data: Uint8Array): string | null {
+  if (key.length === 0 || key.length > KEY_CHARACTERS_MAX)
+    return `an idempotency key has 1 to ${KEY_CHARACTERS_MAX} characters`;
+  if (data.length > SUBMISSION_BYTES_MAX)
+    return `the job takes ${data.length} bytes without its files; at most ${SUBMISSION_BYTES_MAX} are allowed`;
+  const submission = decodeSubmission(data);
+  if (submission === null) return "the submission lacks something or is of another version";
+  if (submission.manifests.length === 0) return "the job has no workflow";
+  if (submission.files.length > JOB_FILES_MAX)
+    return `the job has ${submission.files.length} files; at most ${JOB_FILES_MAX} are allowed`;
+  if (!submission.files.some(({ path }) => path === submission.entry))
+    return `the files of the job lack ${submission.entry}`;
+  const [problem] = validateManifests(submission.manifests);
+  return problem?.severity === "error" ? problem.message : null;
+}
+
+function submitted(proposed: Proposed): ClientAnswer {
+  if (proposed.kind === "refused") return refusal("invalid", proposed.message);
+  const { outcome, reason } = proposed;
+  if (outcome === "queued" || outcome === "duplicate")
+    return { kind: "accepted", job: reason ?? "", duplicate: outcome === "duplicate" };
+  if (reason === "KEY_REUSED")
+    return refusal("keyReused", "this idempotency key came with another submission");
+  return refusal("retry", reason === "QUEUE_FULL" ? "too many jobs wait" : (reason ?? outcome));
+}
+
+function controlled(proposed: Proposed): ClientAnswer {
+  if (proposed.kind === "refused") return refusal("invalid", proposed.message);
+  if (proposed.outcome !== "rejected") return { kind: "controlled" };
+  return refusal("retry", proposed.reason ?? "it was rejected");
+}
+
+function refusal(reason: RefusalReason, message: string): Refusal {
+  return { kind: "refused", reason, message };
+}
+
+function workflowViews({ attempts, history, submission }: RunState): readonly WorkflowView[] {
+  return (submission?.manifests ?? []).map(({ name }) => {
+    const own = attempts.filter(({ workflow }) => workflow === name);
+    const report = history.find(
+      (one) => one.kind === "step" && one.step.kind === "report" && one.step.workflow === name,
+    );
+    const failed =
+      report?.kind === "step" && report.step.kind === "report" && report.step.error !== null;
+    const over = failed ? "failed" : "completed";
+    const status = report === undefined ? (own.length === 0 ? "waiting" : "running") : over;
+    return { name, status, attempts: own.map(({ workflow: _, ...attempt }) => attempt) };
+  });
+}
+
+/** What may stand in a group's name. */
+function jobName(self: string): string {
+  return self
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "")
+    .slice(0, 32);
+}

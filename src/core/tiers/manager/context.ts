@@ -1,0 +1,101 @@
+/** What the parts of a manager share: the time, what is asked for, who is there, and what is committed. */
+
+import type { NodeId } from "../../base/ids.ts";
+import type { GroupId } from "../../ledger/group/messages.ts";
+import type { BlobHash } from "../messages.ts";
+import { DATACENTER_PREFIX, DatacenterState } from "./datacenter-state.ts";
+import { Proposals, type Proposed } from "./proposals.ts";
+import { RUN_PREFIX, RunState } from "./run-state.ts";
+import type { GroupLookup, ManagerEffect, ManagerOptions } from "./types.ts";
+import { WorkerTable } from "./worker-table.ts";
+
+export class ManagerContext {
+  readonly options: ManagerOptions;
+  readonly workers: WorkerTable;
+  readonly proposals: Proposals;
+  /** Complete here. */
+  readonly blobs = new Set<BlobHash>();
+  readonly datacenterGroup: GroupId;
+  now = 0;
+  wall = 0;
+  readonly #lookup: GroupLookup;
+  #heardAllAt: number | null = null;
+  #requests = 0;
+  #events = 0;
+  #effects: ManagerEffect[] = [];
+
+  constructor(options: ManagerOptions, lookup: GroupLookup) {
+    const { config, datacenter } = options;
+    this.options = options;
+    this.#lookup = lookup;
+    this.datacenterGroup = `${DATACENTER_PREFIX}${datacenter}` as GroupId;
+    this.workers = new WorkerTable(config.workerTimeoutMs);
+    this.proposals = new Proposals(this, config.proposeRetryMs);
+  }
+
+  setTime(now: number, wall: number): void {
+    this.now = now;
+    this.wall = wall;
+    this.#heardAllAt ??= now + this.options.config.workerTimeoutMs;
+  }
+
+  /** By then every worker that lives has been heard by this process. */
+  get heardAllAt(): number {
+    return this.#heardAllAt ?? 0;
+  }
+
+  emit(effect: ManagerEffect): void {
+    this.#effects.push(effect);
+  }
+
+  takeEffects(): readonly ManagerEffect[] {
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  /** A number for a request to a worker. */
+  newRequest(): number {
+    return ++this.#requests;
+  }
+
+  /** A name for an entry, never given twice. */
+  newEventId(): string {
+    return `${this.options.self}/${this.options.boot}/${this.#events++}`;
+  }
+
+  propose(
+    group: GroupId,
+    eventId: string,
+    data: Uint8Array,
+    done: (proposed: Proposed) => void,
+    members: readonly NodeId[] = [],
+  ): void {
+    this.proposals.propose({ group, eventId, data, members, done });
+  }
+
+  /** The standing group's state; null until it is founded. */
+  datacenter(): DatacenterState | null {
+    const application = this.#lookup(this.datacenterGroup)?.application;
+    return application instanceof DatacenterState ? application : null;
+  }
+
+  /** The state of a job's group, and who leads it as far as this node knows. */
+  runOf(job: string): { readonly state: RunState; readonly primary: NodeId | null } | null {
+    const found = this.#lookup(runGroup(job));
+    if (found === null || !(found.application instanceof RunState)) return null;
+    return { state: found.application, primary: found.primary };
+  }
+
+  log(
+    level: "info" | "warn" | "error",
+    event: string,
+    fields: Readonly<Record<string, string | number>>,
+  ): void {
+    this.emit({ kind: "log", level, event, fields });
+  }
+}
+
+export function runGroup(job: string): GroupId {
+  return `${RUN_PREFIX}${job}` as GroupId;
+}

@@ -1,0 +1,146 @@
+/**
+ * The manager that leads the datacenter: it gives cores to the job that has waited longest, all that it needs
+ * or none, and has the group of an admitted job founded.
+ */
+
+import { formatDuration } from "../../base/duration.ts";
+import type { NodeId } from "../../base/ids.ts";
+import { planVusMax } from "../../run/plan/load.ts";
+import type { Submission } from "../messages.ts";
+import { type ManagerContext, runGroup } from "./context.ts";
+import {
+  type DatacenterEntry,
+  type DatacenterJob,
+  type DatacenterState,
+  encodeDatacenterEntry,
+  type Grant,
+} from "./datacenter-state.ts";
+import type { Proposed } from "./proposals.ts";
+import { decodeSubmission, encodeRunEntry } from "./run-state.ts";
+
+/** How often jobs that wait are looked through for those that have waited too long. */
+const LOOK_MS = 1_000;
+
+export class DatacenterLeader {
+  readonly #context: ManagerContext;
+  readonly #state: DatacenterState;
+  /** Jobs whose next entry is on its way. */
+  readonly #underWay = new Set<string>();
+  /** Why the first of the queue waits. */
+  #reason: string | null = null;
+  #lookAt = Number.POSITIVE_INFINITY;
+
+  constructor(state: DatacenterState, context: ManagerContext) {
+    this.#state = state;
+    this.#context = context;
+  }
+
+  /** Why a job waits, with its place in the queue; null when it does not. */
+  reasonOf(job: string): string | null {
+    const place = this.#queued().findIndex((one) => one.job === job);
+    if (place < 0) return null;
+    return place === 0 ? this.#reason : `${place} jobs are before it`;
+  }
+
+  nextDeadline(): number | null {
+    return this.#lookAt === Number.POSITIVE_INFINITY ? null : this.#lookAt;
+  }
+
+  /** Something has changed: an entry, a worker, or the time. */
+  look(): void {
+    for (const job of this.#state.jobs.values())
+      if (job.phase === "admitted" && job.submission !== null) this.#found(job, job.submission);
+    for (const job of this.#queued()) this.#giveUpLate(job);
+    const [first] = this.#queued();
+    this.#lookAt = first === undefined ? Number.POSITIVE_INFINITY : this.#context.now + LOOK_MS;
+    // One at a time: what it gets is not free for the next.
+    const admitting = this.#queued().some(({ job }) => this.#underWay.has(job));
+    if (first === undefined || admitting) return;
+    const submission = decodeSubmission(first.submission ?? new Uint8Array());
+    if (submission === null) return;
+    const offer = this.#offer(submission);
+    this.#reason = offer.reason;
+    if (offer.grants.length > 0) this.#admit(first.job, offer.grants);
+  }
+
+  #queued(): DatacenterJob[] {
+    return [...this.#state.jobs.values()].filter(({ phase }) => phase === "queued");
+  }
+
+  #offer({ cores, manifests }: Submission): {
+    readonly grants: readonly Grant[];
+    readonly reason: string | null;
+  } {
+    const workers = this.#context.workers.available().map((heartbeat) => ({
+      ...heartbeat,
+      free: heartbeat.cores - this.#state.usedCores(heartbeat.worker, heartbeat.incarnation),
+      given: 0,
+    }));
+    const free = workers.reduce((sum, one) => sum + Math.max(0, one.free), 0);
+    const all = workers.reduce((sum, one) => sum + one.cores, 0);
+    const useful = manifests.reduce(
+      (sum, { isTest, load }) => sum + (isTest ? planVusMax(load) : 1),
+      0,
+    );
+    const wanted = Math.max(1, Math.min(cores ?? Math.max(1, free), useful));
+    if (wanted > free) return { grants: [], reason: waitsFor(wanted, free, all) };
+    for (let given = 0; given < wanted; given++) {
+      // From whoever has most left, so that load is spread.
+      const most = workers.reduce((best, one) =>
+        one.free - one.given > best.free - best.given ? one : best,
+      );
+      most.given++;
+    }
+    const grants = workers
+      .filter(({ given }) => given > 0)
+      .map(({ cores: capacity, given, incarnation, worker }) => ({
+        ...{ worker, incarnation, capacity },
+        cores: given,
+      }));
+    return { grants, reason: null };
+  }
+
+  #admit(job: string, grants: readonly Grant[]): void {
+    this.#propose(job, this.#context.newEventId(), {
+      ...{ kind: "admit", job, grants },
+      members: this.#context.options.managers,
+    });
+  }
+
+  /** A job that has waited longer than it may run at all. */
+  #giveUpLate({ createdAt, job, submission }: DatacenterJob): void {
+    const timeoutMs = decodeSubmission(submission ?? new Uint8Array())?.timeoutMs ?? null;
+    if (timeoutMs === null || this.#context.wall - createdAt < timeoutMs) return;
+    const reason = `no cores were free within ${formatDuration(timeoutMs)}, its limit`;
+    const over = { status: "FAILED", reason, summary: null, onlyQueued: true } as const;
+    this.#propose(job, `late/${job}`, { kind: "end", job, ...over });
+  }
+
+  #propose(job: string, eventId: string, entry: DatacenterEntry): void {
+    if (this.#underWay.has(job)) return;
+    this.#underWay.add(job);
+    const data = encodeDatacenterEntry(entry);
+    const done = (): void => {
+      this.#underWay.delete(job);
+      this.look();
+    };
+    this.#context.propose(this.#context.datacenterGroup, eventId, data, done);
+  }
+
+  /** Its group begins with its submission; until then the datacenter keeps it. */
+  #found({ createdAt, grants, job, members }: DatacenterJob, submission: Uint8Array): void {
+    if (this.#underWay.has(job)) return;
+    this.#underWay.add(job);
+    const data = encodeRunEntry({ kind: "begin", createdAt, submission, grants });
+    const begun = (proposed: Proposed): void => {
+      this.#underWay.delete(job);
+      if (proposed.kind === "committed") this.#propose(job, `begun/${job}`, { kind: "begun", job });
+    };
+    this.#context.propose(runGroup(job), `begin/${job}`, data, begun, members as readonly NodeId[]);
+  }
+}
+
+function waitsFor(wanted: number, free: number, all: number): string {
+  const short = `it needs ${wanted} cores, ${free} are free`;
+  return wanted > all ? `${short}; the datacenter has ${all}` : short;
+}

@@ -1,0 +1,275 @@
+/**
+ * The standing group of a datacenter: which jobs there are, in which order they wait, and whose cores are
+ * whose. Cores are given here and nowhere else, all that a job needs or none. (`dc/NAME`)
+ *
+ *     submit ─▶ queued ─admit─▶ admitted (cores, members of its group) ─end─▶ ended
+ *                  └────────────cancel / end without cores───────────────────▶
+ *
+ * A job's group is founded only by its admission, with the members that stand there. (VSR-26)
+ */
+
+import { hexOf } from "../../base/hex.ts";
+import { encodePlain } from "../../base/plain-value.ts";
+import { sha256 } from "../../base/sha256.ts";
+import type { Application, GroupKind, Operation } from "../../ledger/node/application.ts";
+import { type BlobHash, JOB_STATUSES, type JobStatus } from "../messages.ts";
+import {
+  decodeShape,
+  isBoolean,
+  isBytes,
+  isText,
+  isWhole,
+  listOf,
+  oneOf,
+  orNull,
+  record,
+  variant,
+} from "./shapes.ts";
+
+export const DATACENTER_PREFIX = "dc/";
+/** Of one submission: manifests, options and names of files; the files are blobs. */
+export const SUBMISSION_BYTES_MAX = 262_144;
+/** Of all submissions that wait. */
+const WAITING_BYTES_MAX = 1_048_576;
+const WAITING_MAX = 1_000;
+/** Ended jobs that are remembered, with their keys. */
+const ENDED_MAX = 1_000;
+const NAME = /^[a-z0-9-]{1,32}$/;
+
+/** Cores of one worker that a job may use. */
+export interface Grant {
+  readonly worker: string;
+  readonly incarnation: number;
+  /** All that the worker has. */
+  readonly capacity: number;
+  readonly cores: number;
+}
+
+export interface DatacenterJob {
+  readonly job: string;
+  readonly key: string;
+  readonly name: string;
+  /** Of the submission. */
+  readonly digest: string;
+  /** Milliseconds of the wall clock. */
+  readonly createdAt: number;
+  readonly phase: "queued" | "admitted" | "ended";
+  /** Until its group has it. */
+  readonly submission: Uint8Array | null;
+  readonly grants: readonly Grant[];
+  /** Of its group, in order. */
+  readonly members: readonly string[];
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  readonly summary: BlobHash | null;
+}
+
+export type DatacenterEntry =
+  | {
+      readonly kind: "submit";
+      readonly job: string;
+      readonly key: string;
+      readonly name: string;
+      readonly createdAt: number;
+      readonly submission: Uint8Array;
+    }
+  | {
+      readonly kind: "admit";
+      readonly job: string;
+      readonly grants: readonly Grant[];
+      readonly members: readonly string[];
+    }
+  /** Its group holds the submission. */
+  | { readonly kind: "begun"; readonly job: string }
+  /** Cores of a lost worker are replaced. */
+  | {
+      readonly kind: "regrant";
+      readonly job: string;
+      readonly lost: string;
+      readonly incarnation: number;
+      readonly grants: readonly Grant[];
+    }
+  | {
+      readonly kind: "end";
+      readonly job: string;
+      readonly status: JobStatus;
+      readonly reason: string | null;
+      readonly summary: BlobHash | null;
+      /** Only if it still waits: for a cancel, which otherwise is the business of its group. */
+      readonly onlyQueued: boolean;
+    };
+
+const grant = record({ worker: isText, incarnation: isWhole, capacity: isWhole, cores: isWhole });
+
+const isEntry = variant({
+  submit: record({
+    job: isText,
+    key: isText,
+    name: isText,
+    createdAt: isWhole,
+    submission: isBytes,
+  }),
+  admit: record({ job: isText, grants: listOf(grant), members: listOf(isText) }),
+  begun: record({ job: isText }),
+  regrant: record({ job: isText, lost: isText, incarnation: isWhole, grants: listOf(grant) }),
+  end: record({
+    job: isText,
+    status: oneOf(...JOB_STATUSES),
+    reason: orNull(isText),
+    summary: orNull(isText),
+    onlyQueued: isBoolean,
+  }),
+});
+
+const isJob = record({
+  job: isText,
+  key: isText,
+  name: isText,
+  digest: isText,
+  createdAt: isWhole,
+  phase: oneOf("queued", "admitted", "ended"),
+  submission: orNull(isBytes),
+  grants: listOf(grant),
+  members: listOf(isText),
+  status: oneOf(...JOB_STATUSES),
+  reason: orNull(isText),
+  summary: orNull(isText),
+});
+
+type Outcome = { readonly outcome: string; readonly reason: string | null };
+
+const rejected = (reason: string): Outcome => ({ outcome: "rejected", reason });
+
+export function encodeDatacenterEntry(entry: DatacenterEntry): Uint8Array {
+  return encodePlain(entry);
+}
+
+export class DatacenterState implements Application {
+  /** In the order of submission. */
+  #jobs = new Map<string, DatacenterJob>();
+  #byKey = new Map<string, string>();
+
+  get jobs(): ReadonlyMap<string, DatacenterJob> {
+    return this.#jobs;
+  }
+
+  /** Cores of a worker that jobs hold. */
+  usedCores(worker: string, incarnation: number): number {
+    let used = 0;
+    for (const { grants, phase } of this.#jobs.values()) {
+      if (phase !== "admitted") continue;
+      for (const one of grants)
+        if (one.worker === worker && one.incarnation === incarnation) used += one.cores;
+    }
+    return used;
+  }
+
+  problemOf(data: Uint8Array): string | null {
+    return decodeShape(data, isEntry) === null ? "not an entry of a datacenter" : null;
+  }
+
+  apply({ data }: Operation): Outcome {
+    const entry = decodeShape<DatacenterEntry>(data, isEntry);
+    if (entry === null) return rejected("UNREADABLE");
+    if (entry.kind === "submit") return this.#submit(entry);
+    const job = this.#jobs.get(entry.job);
+    if (job === undefined) return rejected("UNKNOWN_JOB");
+    switch (entry.kind) {
+      case "admit":
+        return this.#admit(job, entry);
+      case "begun":
+        this.#jobs.set(job.job, { ...job, submission: null });
+        return { outcome: "begun", reason: null };
+      case "regrant":
+        return this.#regrant(job, entry);
+      case "end":
+        return this.#end(job, entry);
+    }
+  }
+
+  /** The reason is the id of the job, which is another one when the key was used before. */
+  #submit(entry: Extract<DatacenterEntry, { kind: "submit" }>): Outcome {
+    const { createdAt, job, key, name, submission } = entry;
+    const digest = hexOf(sha256(submission));
+    const known = this.#jobs.get(this.#byKey.get(key) ?? "");
+    if (known !== undefined) {
+      if (known.digest !== digest) return rejected("KEY_REUSED");
+      return { outcome: "duplicate", reason: known.job };
+    }
+    if (this.#jobs.has(job)) return rejected("ID_TAKEN");
+    const waiting = [...this.#jobs.values()].filter((one) => one.submission !== null);
+    const bytes = waiting.reduce((sum, one) => sum + (one.submission?.length ?? 0), 0);
+    if (waiting.length >= WAITING_MAX || bytes + submission.length > WAITING_BYTES_MAX)
+      return rejected("QUEUE_FULL");
+    const waits = { phase: "queued", status: "QUEUED", reason: null, summary: null } as const;
+    this.#jobs.set(job, {
+      ...{ job, key, name, digest, createdAt, submission },
+      ...waits,
+      grants: [],
+      members: [],
+    });
+    this.#byKey.set(key, job);
+    return { outcome: "queued", reason: job };
+  }
+
+  #admit(job: DatacenterJob, entry: Extract<DatacenterEntry, { kind: "admit" }>): Outcome {
+    const { grants, members } = entry;
+    if (job.phase !== "queued") return rejected("NOT_QUEUED");
+    if (!this.#fits(grants)) return rejected("NO_CAPACITY");
+    this.#jobs.set(job.job, { ...job, phase: "admitted", status: "STARTING", grants, members });
+    return { outcome: "admitted", reason: null };
+  }
+
+  #regrant(job: DatacenterJob, entry: Extract<DatacenterEntry, { kind: "regrant" }>): Outcome {
+    if (job.phase !== "admitted") return rejected("NOT_ADMITTED");
+    if (!this.#fits(entry.grants)) return rejected("NO_CAPACITY");
+    const kept = job.grants.filter(
+      ({ incarnation, worker }) => worker !== entry.lost || incarnation !== entry.incarnation,
+    );
+    if (kept.length === job.grants.length) return rejected("NOT_HELD");
+    this.#jobs.set(job.job, { ...job, grants: [...kept, ...entry.grants] });
+    return { outcome: "granted", reason: null };
+  }
+
+  #fits(grants: readonly Grant[]): boolean {
+    return grants.every(({ capacity, cores, incarnation, worker }) => {
+      const together = grants
+        .filter((one) => one.worker === worker && one.incarnation === incarnation)
+        .reduce((sum, one) => sum + one.cores, 0);
+      return cores > 0 && this.usedCores(worker, incarnation) + together <= capacity;
+    });
+  }
+
+  #end(job: DatacenterJob, entry: Extract<DatacenterEntry, { kind: "end" }>): Outcome {
+    const { onlyQueued, reason, status, summary } = entry;
+    if (job.phase === "ended") return { outcome: "ended", reason: null };
+    if (onlyQueued && job.phase !== "queued") return rejected("NOT_QUEUED");
+    const over = { phase: "ended", submission: null, grants: [] } as const;
+    this.#jobs.set(job.job, { ...job, ...over, status, reason, summary });
+    const ended = [...this.#jobs.values()].filter(({ phase }) => phase === "ended");
+    for (const old of ended.slice(0, -ENDED_MAX)) {
+      this.#jobs.delete(old.job);
+      this.#byKey.delete(old.key);
+    }
+    return { outcome: "ended", reason: null };
+  }
+
+  snapshot(): Uint8Array {
+    return encodePlain([...this.#jobs.values()]);
+  }
+
+  restore(bytes: Uint8Array): boolean {
+    const jobs = decodeShape<readonly DatacenterJob[]>(bytes, listOf(isJob));
+    if (jobs === null) return false;
+    this.#jobs = new Map(jobs.map((job) => [job.job, job]));
+    this.#byKey = new Map(jobs.map(({ job, key }) => [key, job]));
+    return true;
+  }
+}
+
+export const DATACENTER_KIND: GroupKind = {
+  prefix: DATACENTER_PREFIX,
+  operationBytesMax: SUBMISSION_BYTES_MAX + 65_536,
+  snapshotBytesMax: 2_097_152,
+  found: (name) => (NAME.test(name) ? new DatacenterState() : null),
+};

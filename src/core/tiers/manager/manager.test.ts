@@ -1,0 +1,128 @@
+import { describe, expect, it } from "vitest";
+import { manifest } from "../../run/job/testing/manifest.ts";
+import { BUNDLE, submission, World } from "./testing/world.ts";
+
+function requests(summary: NonNullable<ReturnType<World["end"]>["summary"]>): number {
+  return summary.totals?.requests ?? -1;
+}
+
+describe("a job on one manager and one worker", () => {
+  it("runs from submission to result, and gives its cores back", () => {
+    const world = new World();
+    const job = world.submit();
+    const { reason, status, summary } = world.end(job);
+    expect([status, reason]).toEqual(["COMPLETED", null]);
+    expect(summary?.workflows.map(({ cores, name }) => [name, cores])).toEqual([["shop", 2]]);
+    expect(summary === null ? 0 : requests(summary)).toBe(world.calls());
+    expect(world.calls()).toBe(20);
+    world.run(1_000);
+    expect(world.workers[0]?.jobs.get(job)?.cores.size).toBe(0);
+    const nodes = world.ask({ kind: "nodes" });
+    expect(nodes).toMatchObject({ nodes: [{ role: "manager" }, { name: "w0", coresUsed: 0 }] });
+  });
+
+  it("is accepted once per key, and refused when the key comes with another job", () => {
+    const world = new World();
+    const job = world.submit();
+    const again = world.ask({ kind: "submit", key: "key", submission: submission() });
+    expect(again).toEqual({ kind: "accepted", job, duplicate: true });
+    const other = submission({ name: "other.ts" });
+    expect(world.ask({ kind: "submit", key: "key", submission: other })).toMatchObject({
+      kind: "refused",
+      reason: "keyReused",
+    });
+  });
+
+  it("is refused without its files, without a workflow, or with a circle of them", () => {
+    const world = new World();
+    const ask = (changes: Parameters<typeof submission>[0]) =>
+      world.ask({ kind: "submit", key: "other", submission: submission(changes) });
+    const hash = "cd".repeat(32);
+    const files = [
+      { path: "bundle.mjs", hash: BUNDLE, bytes: 1 },
+      { path: "rows.csv", hash, bytes: 9 },
+    ];
+    expect(ask({ files })).toEqual({ kind: "missing", hashes: [hash] });
+    expect(ask({ manifests: [] })).toMatchObject({ reason: "invalid" });
+    expect(ask({ entry: "else.mjs" })).toMatchObject({ reason: "invalid" });
+    const circle = [manifest("a", { dependsOn: ["b"] }), manifest("b", { dependsOn: ["a"] })];
+    expect(ask({ manifests: circle })).toMatchObject({ reason: "invalid" });
+    expect(ask({ name: "x".repeat(300_000) })).toMatchObject({ reason: "invalid" });
+  });
+
+  it("hands what one layer provides to the next", () => {
+    const world = new World();
+    const give = { provides: [{ key: "made", to: ["second"] }] };
+    const take = {
+      dependsOn: ["first"],
+      uses: [{ name: "made", from: ["first"], keys: ["made"] }],
+    };
+    const job = world.submit({ manifests: [manifest("first", give), manifest("second", take)] });
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    expect(summary?.workflows.map((one) => one.status)).toEqual(["completed", "completed"]);
+    expect(world.workers[0]?.opened[0]?.context).toEqual({ first: { made: 10 } });
+  });
+
+  it("waits for cores in the order of submission, with the reason", () => {
+    const world = new World();
+    const first = world.submit({}, "1");
+    const second = world.submit({ cores: 2 }, "2");
+    const third = world.submit({ cores: 1 }, "3");
+    expect(world.progress(second)).toMatchObject({
+      status: "QUEUED",
+      reason: "it needs 2 cores, 0 are free",
+    });
+    expect(world.progress(third)?.reason).toBe("1 jobs are before it");
+    expect(world.end(first).status).toBe("COMPLETED");
+    expect(world.end(second).status).toBe("COMPLETED");
+    expect(world.end(third).status).toBe("COMPLETED");
+  });
+
+  it("that is larger than the datacenter says so, and is ended by its limit", () => {
+    const world = new World();
+    const job = world.submit({ cores: 3, timeoutMs: 2_000 });
+    expect(world.progress(job)?.reason).toBe("it needs 3 cores, 2 are free; the datacenter has 2");
+    expect(world.end(job)).toMatchObject({
+      status: "FAILED",
+      reason: "no cores were free within 2s, its limit",
+    });
+  });
+
+  it("is cancelled while it waits and while it runs", () => {
+    const world = new World({ loadMs: 20_000 });
+    const [running, waiting] = [world.submit({}, "1"), world.submit({}, "2")];
+    world.until(() => world.progress(running)?.status === "RUNNING");
+    const cancel = (job: string) =>
+      world.ask({
+        kind: "control",
+        job,
+        by: "ada",
+        control: { kind: "cancel", reason: "not now" },
+      });
+    expect(cancel(waiting)).toEqual({ kind: "controlled" });
+    expect(world.end(waiting)).toMatchObject({ status: "CANCELLED", reason: "not now" });
+    world.run(2_000);
+    cancel(running);
+    const end = world.end(running);
+    expect(end).toMatchObject({ status: "CANCELLED", reason: "not now" });
+    expect(end.summary?.workflows[0]?.status).toBe("interrupted");
+    expect(requests(end.summary as never)).toBe(world.calls());
+    expect(cancel(running)).toMatchObject({ reason: "unknownJob" });
+  });
+
+  it("is paused and goes on", () => {
+    const world = new World({ loadMs: 4_000 });
+    const job = world.submit();
+    world.until(() => world.progress(job)?.status === "RUNNING");
+    world.ask({ kind: "control", job, by: "ada", control: { kind: "pause" } });
+    world.run(200);
+    const calls = world.calls();
+    expect(world.progress(job)).toMatchObject({ status: "PAUSED" });
+    world.run(1_000);
+    expect(world.calls()).toBe(calls);
+    world.ask({ kind: "control", job, by: "ada", control: { kind: "resume" } });
+    expect(world.end(job).status).toBe("COMPLETED");
+    expect(world.calls()).toBeGreaterThan(calls);
+  });
+});

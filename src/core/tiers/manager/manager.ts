@@ -1,0 +1,184 @@
+/**
+ * The machine of a manager, over the ledger node of its process.
+ *
+ *     clients ── submit ──▶ dc/NAME: queue, cores ── admission ──▶ run/ID: one group per job
+ *                              │ its primary: DatacenterLeader        │ its primary: RunLeader
+ *     workers ── heartbeats ──▶ who is there                          └─▶ orders ─▶ workers ─▶ events
+ *
+ * Every manager hears all workers and answers any client; who leads a job answers for it, the others say who
+ * does. Nothing is acted upon before it is committed; a manager never loads a workflow.
+ */
+
+import { assertNever } from "../../base/assert.ts";
+import { type Millis, millis } from "../../base/brand.ts";
+import type { GroupId } from "../../ledger/group/messages.ts";
+import type { Announced, Events, NodeView, Refusal, Taken } from "../messages.ts";
+import { ClientRequests } from "./client-requests.ts";
+import { ManagerContext } from "./context.ts";
+import { DatacenterLeader } from "./datacenter-leader.ts";
+import { encodeDatacenterEntry } from "./datacenter-state.ts";
+import { RunLeader } from "./run-leader.ts";
+import { RUN_PREFIX, type RunEnd } from "./run-state.ts";
+import type { GroupLookup, ManagerEffect, ManagerInput, ManagerOptions } from "./types.ts";
+
+/** Jobs that this manager has led to their end and still knows the words of. */
+const ENDED_RUNS_MAX = 20;
+
+export class Manager {
+  readonly #context: ManagerContext;
+  readonly #requests: ClientRequests;
+  /** The jobs that it leads, and the last ones that it led to their end. */
+  readonly #runs = new Map<string, RunLeader>();
+  #datacenter: DatacenterLeader | null = null;
+
+  constructor(options: ManagerOptions, lookup: GroupLookup) {
+    this.#context = new ManagerContext(options, lookup);
+    this.#requests = new ClientRequests(this.#context, {
+      leaderOf: (job) => this.#runs.get(job) ?? null,
+      reasonOf: (job) => this.#datacenter?.reasonOf(job) ?? null,
+      nodes: () => this.#nodes(),
+    });
+  }
+
+  /** Total: anything unexpected, late or repeated changes nothing. */
+  step(input: ManagerInput, now: Millis, wall: number): readonly ManagerEffect[] {
+    this.#context.setTime(now, wall);
+    this.#take(input);
+    return this.#context.takeEffects();
+  }
+
+  nextDeadline(): Millis | null {
+    const { proposals, workers } = this.#context;
+    const deadlines = [workers, proposals, this.#datacenter, ...this.#runs.values()];
+    const at = Math.min(...deadlines.map((one) => one?.nextDeadline() ?? Number.POSITIVE_INFINITY));
+    return at === Number.POSITIVE_INFINITY ? null : millis(at);
+  }
+
+  #take(input: ManagerInput): void {
+    const { blobs, proposals } = this.#context;
+    switch (input.kind) {
+      case "leads":
+        this.#onLeads(input.group, input.view, input.leads);
+        return;
+      case "applied":
+        this.#onApplied(input);
+        return;
+      case "proposed":
+        proposals.onAnswer(input.token, input.answer);
+        return;
+      case "heartbeat":
+        this.#onHeartbeat(input);
+        return;
+      case "events":
+        this.#onEvents(input.id, input.events);
+        return;
+      case "client":
+        this.#requests.take(input.id, input.request);
+        return;
+      case "workerAnswer":
+        this.#onWorkerAnswer(input.id, input.answer);
+        return;
+      case "blobsHeld":
+        for (const hash of input.hashes) blobs.add(hash);
+        return;
+      case "blobRead":
+        this.#requests.onBlobRead(input.hash, input.bytes);
+        return;
+      case "tick":
+        this.#onTick();
+        return;
+      default:
+        assertNever(input);
+    }
+  }
+
+  #onLeads(group: GroupId, view: number, leads: boolean): void {
+    const context = this.#context;
+    if (group === context.datacenterGroup) {
+      const state = leads ? context.datacenter() : null;
+      this.#datacenter = state === null ? null : new DatacenterLeader(state, context);
+      this.#datacenter?.look();
+      return;
+    }
+    if (!group.startsWith(RUN_PREFIX)) return;
+    const job = group.slice(RUN_PREFIX.length);
+    if (!leads) {
+      context.proposals.forget(group);
+      this.#runs.delete(job);
+      return;
+    }
+    const run = context.runOf(job);
+    // An ended job that its datacenter has heard of needs nobody any more.
+    if (run === null || context.datacenter()?.jobs.get(job)?.phase === "ended") return;
+    const ended = (end: RunEnd): void => this.#onEnded(job, end);
+    this.#runs.set(job, new RunLeader(job, view, run.state, context, ended));
+  }
+
+  #onApplied({ entry, group }: Extract<ManagerInput, { kind: "applied" }>): void {
+    if (group === this.#context.datacenterGroup) this.#datacenter?.look();
+    else if (group.startsWith(RUN_PREFIX))
+      this.#runs.get(group.slice(RUN_PREFIX.length))?.onApplied(entry);
+  }
+
+  #onHeartbeat({ heartbeat }: Extract<ManagerInput, { kind: "heartbeat" }>): void {
+    if (!this.#context.workers.onHeartbeat(heartbeat, this.#context.now)) return;
+    const { cores, incarnation, version, worker } = heartbeat;
+    this.#context.log("info", "worker.heard", { worker, incarnation, cores, version });
+    for (const run of this.#runs.values()) run.onWorkerHeard(worker);
+    this.#datacenter?.look();
+  }
+
+  #onEvents(id: number, events: Events): void {
+    const { incarnation, job, worker } = events;
+    this.#context.workers.onHeard(worker, incarnation, this.#context.now);
+    const answer = this.#runs.get(job)?.onEvents(events) ?? this.#whoTakes(job);
+    this.#context.emit({ kind: "answer", id, answer });
+  }
+
+  #whoTakes(job: string): Refusal {
+    const over = this.#context.datacenter()?.jobs.get(job)?.phase === "ended";
+    const reason = over ? "unknownJob" : "notLeader";
+    return { kind: "refused", reason, message: this.#context.runOf(job)?.primary ?? "" };
+  }
+
+  #onWorkerAnswer(id: number, answer: Announced | Taken | Refusal | null): void {
+    for (const run of this.#runs.values()) if (run.onWorkerAnswer(id, answer)) break;
+  }
+
+  #onTick(): void {
+    const { now, proposals, workers } = this.#context;
+    const lost = workers.takeLost(now);
+    for (const { incarnation, worker } of lost) {
+      this.#context.log("warn", "worker.lost", { worker, incarnation });
+      for (const run of this.#runs.values()) run.onWorkerLost(worker);
+    }
+    proposals.onTick();
+    for (const run of this.#runs.values()) run.onTick();
+    if (lost.length > 0 || (this.#datacenter?.nextDeadline() ?? now + 1) <= now)
+      this.#datacenter?.look();
+  }
+
+  /** The group of a job has its end: the datacenter takes its cores back. */
+  #onEnded(job: string, end: RunEnd): void {
+    const data = encodeDatacenterEntry({ kind: "end", job, ...end, onlyQueued: false });
+    const group = this.#context.datacenterGroup;
+    this.#context.propose(group, `end/${job}`, data, () => undefined);
+    const over = [...this.#runs.values()].filter((run) => run.isDone);
+    for (const old of over.slice(0, -ENDED_RUNS_MAX)) this.#runs.delete(old.job);
+  }
+
+  #nodes(): readonly NodeView[] {
+    const { managers, self, version } = this.#context.options;
+    const state = this.#context.datacenter();
+    const { workers } = this.#context;
+    return [
+      ...managers.map(
+        (name): NodeView => ({
+          ...{ name, role: "manager", incarnation: 0, status: "alive" },
+          ...{ version: name === self ? version : "", cores: 0, coresUsed: 0 },
+        }),
+      ),
+      ...workers.views((worker, incarnation) => state?.usedCores(worker, incarnation) ?? 0),
+    ];
+  }
+}

@@ -1,0 +1,62 @@
+/** What a job begins with in its datacenter: its cores, and the machine that drives them. */
+
+import { isoText } from "../../base/civil.ts";
+import { RunMachine } from "../../run/execution/run-machine.ts";
+import type { WorkflowManifest } from "../../run/job/manifest.ts";
+import { slotsOf } from "../../run/job/slots.ts";
+import { RunAggregate } from "../../run/results/run-aggregate.ts";
+import type { Submission } from "../messages.ts";
+import type { Grant } from "./datacenter-state.ts";
+import type { RunCore } from "./run-state.ts";
+import type { ManagerOptions } from "./types.ts";
+
+/** As many processes as the workflows can use side by side, over the granted cores in turn. */
+export function coresOf(
+  grants: readonly Grant[],
+  manifests: readonly WorkflowManifest[],
+  processesPerCoreMax: number,
+): readonly RunCore[] {
+  const turns = grants.flatMap(({ cores, incarnation, worker }) =>
+    Array.from({ length: cores }, () => ({ worker, incarnation })),
+  );
+  const slots = Math.min(slotsOf(manifests, turns.length), turns.length * processesPerCoreMax);
+  return Array.from({ length: slots }).flatMap((_, core) => {
+    const turn = turns[core % turns.length];
+    return turn === undefined ? [] : [{ core, ...turn }];
+  });
+}
+
+interface RunFacts {
+  readonly job: string;
+  readonly cores: readonly RunCore[];
+  readonly grants: readonly Grant[];
+  /** Milliseconds of the wall clock. */
+  readonly createdAt: number;
+  readonly now: number;
+  /** Since it was accepted. */
+  readonly elapsedMs: number;
+}
+
+export function newRunMachine(
+  submission: Submission,
+  { errorKinds, machine, version }: ManagerOptions,
+  { cores, createdAt, elapsedMs, grants, job, now }: RunFacts,
+): RunMachine {
+  const { abortAfterMs, command, manifests, name, tags, thresholds, timeoutMs, title } = submission;
+  const slots = cores.map(({ core }) => core);
+  const pool = grants.reduce((sum, one) => sum + one.cores, 0);
+  const cpus = grants.reduce((sum, { capacity }) => sum + capacity, 0);
+  const aggregate = new RunAggregate({
+    runId: job,
+    ...{ name, tags, manifests, thresholds, abortAfterMs, errorKinds },
+    title: title ?? undefined,
+    startedAt: isoText(createdAt),
+    environment: { ...machine, hyperscale: version, cpus, cores: slots.length, command },
+  });
+  return new RunMachine({
+    ...{ manifests, aggregate, agreement: null, limited: true },
+    cores: { slots, pool: Math.min(pool, slots.length) },
+    timeoutMs: timeoutMs === null ? null : Math.max(1, timeoutMs - elapsedMs),
+    beganAt: now - elapsedMs,
+  });
+}

@@ -1,0 +1,51 @@
+/** Checks of plain data that was read from bytes: a shape says whether a value has it. */
+
+import { ByteReader } from "../../base/bytes.ts";
+import { readPlain } from "../../base/plain-value.ts";
+
+type Shape = (value: unknown) => boolean;
+
+export const isText: Shape = (value) => typeof value === "string";
+export const isWhole: Shape = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
+export const isNumber: Shape = (value) => typeof value === "number";
+export const isBytes: Shape = (value) => value instanceof Uint8Array;
+export const isAnything: Shape = () => true;
+export const isBoolean: Shape = (value) => typeof value === "boolean";
+
+export function orNull(shape: Shape): Shape {
+  return (value) => value === null || shape(value);
+}
+
+export function listOf(shape: Shape): Shape {
+  return (value) => Array.isArray(value) && value.every(shape);
+}
+
+export function oneOf(...texts: readonly string[]): Shape {
+  return (value) => typeof value === "string" && texts.includes(value);
+}
+
+/** With these fields at least. */
+export function record(fields: Readonly<Record<string, Shape>>): Shape {
+  return (value) => {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+    if (value instanceof Uint8Array) return false;
+    const found: Readonly<Record<string, unknown>> = { ...value };
+    return Object.entries(fields).every(([name, shape]) => shape(found[name]));
+  };
+}
+
+/** A record whose `kind` is one of these, with the fields of that kind. */
+export function variant(kinds: Readonly<Record<string, Shape>>): Shape {
+  return (value) => {
+    const kind = record({ kind: isText })(value) ? (value as { kind: string }).kind : "";
+    return Object.hasOwn(kinds, kind) && kinds[kind]?.(value) === true;
+  };
+}
+
+/** The whole of the bytes, as one value of this shape; null otherwise. */
+export function decodeShape<Value>(bytes: Uint8Array, shape: Shape): Value | null {
+  const from = new ByteReader(bytes);
+  const value = readPlain(from);
+  if (from.failed || from.remaining > 0 || !shape(value)) return null;
+  return value as Value;
+}

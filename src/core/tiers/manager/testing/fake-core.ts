@@ -1,0 +1,116 @@
+/** An executor core as a manager sees it: it answers commands, and its load is one call a window. */
+
+import type { CoreCommand, CoreEvent } from "../../../run/job/core-messages.ts";
+import { StatsRecorder } from "../../../run/stats/stats-recorder.ts";
+
+export const ERROR_KINDS = ["timeout", "status"] as const;
+const WINDOW_MS = 100;
+const VITALS = { cpu: 0.1, residentBytes: 1, activeUsers: 1 };
+
+type Prepare = Extract<CoreCommand, { kind: "prepare" }>;
+
+interface Load {
+  readonly execution: number;
+  readonly recorder: StatsRecorder;
+  readonly startedAt: number;
+  readonly endsAt: number;
+  windows: number;
+  stopped: boolean;
+  paused: boolean;
+}
+
+export class FakeCore {
+  readonly events: CoreEvent[] = [{ kind: "loaded", manifests: [] }];
+  readonly commands: string[] = [];
+  /** Calls that it really made. */
+  calls = 0;
+  readonly #loadMs: number;
+  #prepared: Prepare | null = null;
+  #load: Load | null = null;
+
+  constructor(loadMs: number) {
+    this.#loadMs = loadMs;
+  }
+
+  get isLoading(): boolean {
+    return this.#load !== null;
+  }
+
+  get context(): Prepare["context"] {
+    return this.#prepared?.context ?? {};
+  }
+
+  handle(command: CoreCommand, now: number): void {
+    if (command.kind !== "acknowledge") this.commands.push(command.kind);
+    switch (command.kind) {
+      case "prepare":
+        this.#prepared = command;
+        this.events.push({ kind: "prepared", execution: command.execution });
+        return;
+      case "setup":
+        this.events.push({ kind: "setupDone", execution: command.execution, value: { token: 7 } });
+        return;
+      case "start":
+        this.#load ??= this.#newLoad(command.execution, now);
+        return;
+      case "stop":
+        if (this.#load !== null) this.#load.stopped = true;
+        return;
+      case "pause":
+      case "resume":
+        if (this.#load !== null) this.#load.paused = command.kind === "pause";
+        return;
+      case "acknowledge":
+        this.#load?.recorder.acknowledged(command.frame);
+        return;
+      case "teardown":
+        this.events.push({ kind: "tornDown", execution: command.execution, faults: [] });
+        return;
+      default:
+    }
+  }
+
+  #newLoad(execution: number, now: number): Load {
+    return {
+      execution,
+      recorder: new StatsRecorder({ errorKinds: ERROR_KINDS.length, corrected: false }),
+      startedAt: now,
+      endsAt: now + this.#loadMs,
+      windows: 0,
+      stopped: false,
+      paused: false,
+    };
+  }
+
+  tick(now: number): void {
+    const load = this.#load;
+    if (load === null) return;
+    while ((load.windows + 1) * WINDOW_MS <= now - load.startedAt) this.#window(load);
+    if (now < load.endsAt && !load.stopped) return;
+    this.#load = null;
+    this.events.push({
+      kind: "finished",
+      execution: load.execution,
+      provided: { made: load.windows },
+      notes: [],
+      counts: [],
+      faults: [],
+    });
+  }
+
+  #window(load: Load): void {
+    const { execution, recorder } = load;
+    if (!load.paused) {
+      this.calls++;
+      const number = recorder.stepNumber("home", "http");
+      recorder.step(number).record(-1, 200, 1_000, 1_000, -1, -1, -1, 3, 4);
+      recorder.counts.completed++;
+    }
+    load.windows++;
+    recorder.seal(load.windows, { users: 1, target: 1, cpuMs: 1, lagMsMax: 0 });
+    const measuredMs = load.windows * WINDOW_MS;
+    const moment = { measuredMs, warmingUp: false, target: 1, arrivalsWaiting: 0 };
+    const bytes = recorder.frame(moment, false);
+    this.events.push({ kind: "frame", execution, part: null, bytes, health: VITALS });
+  }
+}

@@ -1,0 +1,144 @@
+/** A worker as managers see it: it takes orders of the highest view in order, and repeats its events. */
+
+import { type Announce, HEARTBEAT_MS, type Orders, type WorkerEvent } from "../../messages.ts";
+import type { ManagerInput } from "../types.ts";
+import { FakeCore } from "./fake-core.ts";
+
+type Answer = Extract<ManagerInput, { kind: "workerAnswer" }>["answer"];
+
+interface Held {
+  view: number;
+  manager: number;
+  nextOrder: number;
+  nextEvent: number;
+  waiting: WorkerEvent[];
+  underWay: boolean;
+  readonly cores: Map<number, FakeCore>;
+  /** What each core was last given, and what of it. */
+  readonly had: Map<number, Set<string>>;
+  readonly tokens: Map<number, number>;
+  /** The last event of each core that a new leader must hear again. */
+  readonly milestones: Map<number, WorkerEvent>;
+}
+
+const ONCE = ["prepare", "setup", "start", "teardown"];
+const MILESTONES = ["loaded", "prepared", "setupDone", "finished", "tornDown", "failed"];
+
+export class FakeWorker {
+  readonly name: string;
+  readonly coreCount: number;
+  readonly jobs = new Map<string, Held>();
+  /** Everything that was ever opened, also when it is gone. */
+  readonly opened: FakeCore[] = [];
+  incarnation = 1;
+  alive = true;
+  /** Nothing is heard from it or reaches it. */
+  cut = false;
+  beatAt = 0;
+  readonly #loadMs: number;
+
+  constructor(name: string, cores: number, loadMs: number) {
+    this.name = name;
+    this.coreCount = cores;
+    this.#loadMs = loadMs;
+  }
+
+  restart(): void {
+    this.incarnation++;
+    this.jobs.clear();
+    this.alive = true;
+  }
+
+  take(message: Announce | Orders, manager: number, now: number): Answer {
+    const { job: name, kind, view } = message;
+    const known = this.jobs.get(name);
+    if (kind === "orders" && message.incarnation !== this.incarnation)
+      return { kind: "refused", reason: "wrongIncarnation", message: "started again" };
+    if (known !== undefined && view < known.view)
+      return { kind: "refused", reason: "staleView", message: `view ${known.view}` };
+    const held = known ?? newHeld(view, manager);
+    this.jobs.set(name, held);
+    if (view > held.view) follow(held, view, manager);
+    if (message.kind === "announce") {
+      const cores = [...held.cores.keys()];
+      const token = (core: number): number | null => held.tokens.get(core) ?? null;
+      return { kind: "announced", cores: cores.map((core) => ({ core, token: token(core) })) };
+    }
+    for (const [at, order] of message.orders.entries()) {
+      if (message.first + at !== held.nextOrder) continue;
+      held.nextOrder++;
+      this.#carryOut(held, order, now);
+    }
+    return { kind: "taken", next: held.nextOrder };
+  }
+
+  #carryOut(held: Held, order: Orders["orders"][number], now: number): void {
+    if (order.kind === "open") {
+      for (const core of order.cores) {
+        if (held.cores.has(core)) continue;
+        const opened = new FakeCore(this.#loadMs);
+        held.cores.set(core, opened);
+        this.opened.push(opened);
+      }
+    } else if (order.kind === "release") for (const core of order.cores) held.cores.delete(core);
+    else if (order.kind === "kill") this.lose(held, order.core);
+    else this.#command(held, order, now);
+  }
+
+  #command(
+    held: Held,
+    { command, core, token }: Extract<Orders["orders"][number], { kind: "command" }>,
+    now: number,
+  ): void {
+    if (token !== null && held.tokens.get(core) !== token) {
+      held.tokens.set(core, token);
+      held.had.set(core, new Set());
+    }
+    const had = held.had.get(core) ?? new Set();
+    if (ONCE.includes(command.kind) && had.has(command.kind)) return;
+    had.add(command.kind);
+    held.cores.get(core)?.handle(command, now);
+  }
+
+  lose(held: Held, core: number): void {
+    if (held.cores.delete(core))
+      held.waiting.push({ kind: "coreLost", core, what: `core ${core} ended with SIGKILL` });
+  }
+
+  tick(now: number): void {
+    for (const held of this.jobs.values()) {
+      for (const [core, fake] of held.cores) {
+        fake.tick(now);
+        for (const event of fake.events.splice(0)) {
+          const told: WorkerEvent = { kind: "core", core, event: event as never };
+          held.waiting.push(told);
+          if (MILESTONES.includes(event.kind)) held.milestones.set(core, told);
+        }
+      }
+    }
+  }
+
+  isBeatDue(now: number): boolean {
+    if (now < this.beatAt) return false;
+    this.beatAt = now + HEARTBEAT_MS;
+    return true;
+  }
+}
+
+function newHeld(view: number, manager: number): Held {
+  return {
+    ...{ view, manager, nextOrder: 0, nextEvent: 0, waiting: [], underWay: false },
+    ...{ cores: new Map(), had: new Map(), tokens: new Map(), milestones: new Map() },
+  };
+}
+
+/** Numbers begin again; what nobody confirmed and the last milestones come first. */
+function follow(held: Held, view: number, manager: number): void {
+  held.view = view;
+  held.manager = manager;
+  held.nextOrder = 0;
+  held.nextEvent = 0;
+  held.underWay = false;
+  const again = [...held.milestones.values()].filter((one) => !held.waiting.includes(one));
+  held.waiting = [...again, ...held.waiting];
+}

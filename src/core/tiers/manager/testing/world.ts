@@ -1,0 +1,272 @@
+/**
+ * A datacenter in one virtual time: real managers over real ledger nodes, workers and cores that stand for
+ * real ones, and clients that ask. Managers and workers can be lost and come back.
+ */
+
+import { millis } from "../../../base/brand.ts";
+import { TestCluster, WALL } from "../../../ledger/node/testing/cluster.ts";
+import type { WorkflowManifest } from "../../../run/job/manifest.ts";
+import { manifest } from "../../../run/job/testing/manifest.ts";
+import type { ClientAnswer, ClientRequest, Progress, Submission } from "../../messages.ts";
+import { DATACENTER_KIND } from "../datacenter-state.ts";
+import { Manager } from "../manager.ts";
+import { RUN_KIND } from "../run-state.ts";
+import {
+  type GroupLookup,
+  MANAGER_DEFAULTS,
+  type ManagerEffect,
+  type ManagerInput,
+} from "../types.ts";
+import { ERROR_KINDS } from "./fake-core.ts";
+import { FakeWorker } from "./fake-worker.ts";
+
+const STEP_MS = 20;
+export const BUNDLE = "ab".repeat(32);
+
+interface WorldOptions {
+  readonly managers?: number;
+  readonly workers?: number;
+  /** Of each worker. */
+  readonly cores?: number;
+  /** How long each core makes load. */
+  readonly loadMs?: number;
+}
+
+export class World {
+  readonly cluster: TestCluster;
+  readonly workers: FakeWorker[];
+  readonly logs: string[] = [];
+  readonly #managers: (Manager | null)[] = [];
+  readonly #blobs = new Map<string, Uint8Array>();
+  readonly #answers = new Map<number, ClientAnswer>();
+  /** Who waits for an answer of the ledger: its token there, and the manager's own. */
+  readonly #proposed = new Map<number, { readonly manager: number; readonly token: number }>();
+  readonly #queue: { readonly manager: number; readonly input: ManagerInput }[] = [];
+  readonly #events = new Map<number, { readonly worker: FakeWorker; readonly job: string }>();
+  #ids = 0;
+  #boots = 0;
+
+  constructor({ cores = 2, loadMs = 1_000, managers = 1, workers = 1 }: WorldOptions = {}) {
+    const kinds = [DATACENTER_KIND, RUN_KIND];
+    this.cluster = new TestCluster(Array(managers).fill("here"), {}, [0], managers, kinds);
+    this.cluster.onSaid = (index, effect) => this.#push(index, effect);
+    this.workers = Array.from(
+      { length: workers },
+      (_, at) => new FakeWorker(`w${at}`, cores, loadMs),
+    );
+    this.#blobs.set(BUNDLE, new Uint8Array(1));
+    for (const index of this.cluster.nodes.keys()) this.#boot(index);
+    this.run(100);
+  }
+
+  get now(): number {
+    return this.cluster.now;
+  }
+
+  #boot(index: number): void {
+    const lookup: GroupLookup = (group) => {
+      const found = this.cluster.at(index).node?.groups.get(group);
+      if (found === undefined || found.app.kind !== "registered") return null;
+      return { application: found.app.application, primary: found.replica.state.primary };
+    };
+    this.#managers[index] = new Manager(
+      {
+        self: this.cluster.at(index).id,
+        datacenter: "dc1",
+        managers: this.cluster.nodes.map(({ id }) => id),
+        boot: `b${this.#boots++}`,
+        errorKinds: ERROR_KINDS,
+        version: "1.0.0",
+        machine: { node: "", platform: "", cpuModel: "" },
+        config: MANAGER_DEFAULTS,
+      },
+      lookup,
+    );
+    this.#push(index, { kind: "blobsHeld", hashes: [...this.#blobs.keys()] });
+  }
+
+  kill(index: number): void {
+    this.#managers[index] = null;
+    this.cluster.kill(this.cluster.at(index));
+  }
+
+  start(index: number): void {
+    this.#boot(index);
+    this.cluster.start(this.cluster.at(index));
+    this.cluster.settle();
+  }
+
+  /** The manager that leads a job; -1 for none. */
+  leaderOf(job: string): number {
+    return this.cluster.nodes.findIndex(({ node }) =>
+      [...(node?.groups ?? [])].some(
+        ([id, group]) => id === `run/${job}` && group.replica.state.acting,
+      ),
+    );
+  }
+
+  #push(manager: number, input: ManagerInput): void {
+    this.#queue.push({ manager, input });
+  }
+
+  run(ms: number): void {
+    for (const end = this.now + ms; this.now < end; ) {
+      this.cluster.run(STEP_MS);
+      for (const worker of this.workers) this.#tickWorker(worker);
+      for (const [index, manager] of this.#managers.entries())
+        if ((manager?.nextDeadline() ?? Number.POSITIVE_INFINITY) <= this.now)
+          this.#push(index, { kind: "tick" });
+      this.#pump();
+    }
+  }
+
+  until(condition: () => boolean, withinMs = 60_000): void {
+    for (const end = this.now + withinMs; !condition(); this.run(STEP_MS))
+      if (this.now >= end) throw new Error(`it did not come about within ${withinMs} ms`);
+  }
+
+  #tickWorker(worker: FakeWorker): void {
+    if (!worker.alive) return;
+    worker.tick(this.now);
+    if (worker.cut) return;
+    const { coreCount: cores, incarnation, name } = worker;
+    if (worker.isBeatDue(this.now)) {
+      const heartbeat = { kind: "heartbeat", worker: name, incarnation, cores } as const;
+      const input = { ...heartbeat, version: "1.0.0", draining: false };
+      for (const index of this.#managers.keys())
+        this.#push(index, { kind: "heartbeat", heartbeat: input });
+    }
+    for (const [job, held] of worker.jobs) {
+      if (held.underWay || held.waiting.length === 0) continue;
+      held.underWay = true;
+      const id = ++this.#ids;
+      this.#events.set(id, { worker, job });
+      const { nextEvent: first, view } = held;
+      const row = { first, events: held.waiting.slice(0, 50) };
+      const events = { kind: "events", worker: name, incarnation, job, view, ...row } as const;
+      if (this.#managers[held.manager] === null) this.#onEventsAnswer(id, null);
+      else this.#push(held.manager, { kind: "events", id, events });
+    }
+  }
+
+  #onEventsAnswer(id: number, next: number | null): void {
+    const asked = this.#events.get(id);
+    this.#events.delete(id);
+    const held = asked?.worker.jobs.get(asked.job);
+    if (held === undefined) return;
+    held.underWay = false;
+    if (next === null) return;
+    held.waiting.splice(0, next - held.nextEvent);
+    held.nextEvent = next;
+  }
+
+  #pump(): void {
+    for (;;) {
+      this.#hearLedger();
+      const next = this.#queue.shift();
+      if (next === undefined) return;
+      const manager = this.#managers[next.manager];
+      const effects = manager?.step(next.input, millis(this.now), WALL + this.now) ?? [];
+      for (const effect of effects) this.#perform(next.manager, effect);
+    }
+  }
+
+  #hearLedger(): void {
+    for (const [asked, { manager, token }] of this.#proposed) {
+      const answer = this.cluster.answers.get(asked);
+      if (answer === undefined) continue;
+      this.#proposed.delete(asked);
+      this.#push(manager, { kind: "proposed", token, answer });
+    }
+  }
+
+  #perform(manager: number, effect: ManagerEffect): void {
+    switch (effect.kind) {
+      case "propose": {
+        const asked = this.cluster.request(manager, effect.request);
+        this.#proposed.set(asked, { manager, token: effect.token });
+        return;
+      }
+      case "worker": {
+        const worker = this.workers.find(({ name }) => name === effect.worker);
+        const reached = worker?.alive === true && !worker.cut;
+        const answer = reached ? worker.take(effect.message, manager, this.now) : null;
+        this.#push(manager, { kind: "workerAnswer", id: effect.id, answer });
+        return;
+      }
+      case "answer":
+        this.#onAnswer(effect);
+        return;
+      case "keepBlob":
+        this.#blobs.set(effect.hash, effect.bytes);
+        this.#push(manager, { kind: "blobsHeld", hashes: [effect.hash] });
+        return;
+      case "readBlob": {
+        const bytes = this.#blobs.get(effect.hash) ?? null;
+        this.#push(manager, { kind: "blobRead", hash: effect.hash, bytes });
+        return;
+      }
+      case "log":
+        this.logs.push(`${effect.event} ${JSON.stringify(effect.fields)}`);
+    }
+  }
+
+  #onAnswer({ answer, id }: Extract<ManagerEffect, { kind: "answer" }>): void {
+    if (this.#events.has(id))
+      this.#onEventsAnswer(id, answer.kind === "taken" ? answer.next : null);
+    else if (answer.kind !== "taken") this.#answers.set(id, answer);
+  }
+
+  ask(request: ClientRequest, manager = 0): ClientAnswer {
+    const id = ++this.#ids;
+    this.#push(manager, { kind: "client", id, request });
+    this.#pump();
+    this.until(() => this.#answers.has(id));
+    const answer = this.#answers.get(id);
+    if (answer === undefined) throw new Error("no answer");
+    return answer;
+  }
+
+  submit(changes: Partial<Submission> = {}, key = "key", manager = 0): string {
+    const answer = this.ask({ kind: "submit", key, submission: submission(changes) }, manager);
+    if (answer.kind !== "accepted") throw new Error(JSON.stringify(answer));
+    return answer.job;
+  }
+
+  /** Asked of whoever can tell. */
+  progress(job: string): Progress | null {
+    for (const [index, manager] of this.#managers.entries()) {
+      if (manager === null) continue;
+      const answer = this.ask({ kind: "watch", job, line: 0, live: true }, index);
+      if (answer.kind === "progress") return answer;
+    }
+    return null;
+  }
+
+  end(job: string): Progress {
+    let last: Progress | null = null;
+    this.until(() => {
+      last = this.progress(job);
+      return ["COMPLETED", "PARTIAL", "FAILED", "CANCELLED"].includes(last?.status ?? "");
+    });
+    if (last === null) throw new Error("no progress");
+    return last;
+  }
+
+  /** Calls that the cores of all workers really made. */
+  calls(): number {
+    const cores = this.workers.flatMap(({ opened }) => opened);
+    return cores.reduce((sum, { calls }) => sum + calls, 0);
+  }
+}
+
+export function submission(changes: Partial<Submission> = {}): Submission {
+  const manifests: readonly WorkflowManifest[] = [manifest("shop")];
+  return {
+    ...{ name: "flow.ts", title: null, tags: {}, manifests, entry: "bundle.mjs" },
+    files: [{ path: "bundle.mjs", hash: BUNDLE, bytes: 1 }],
+    ...{ overrides: {}, environment: {}, thresholds: [], abortAfterMs: null, timeoutMs: null },
+    ...{ cores: null, command: "submit flow.ts", version: "1.0.0" },
+    ...changes,
+  };
+}

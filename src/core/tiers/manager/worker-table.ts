@@ -1,0 +1,78 @@
+/** The workers that this manager hears, and since when it does not. */
+
+import type { NodeView, WorkerHeartbeat } from "../messages.ts";
+
+/** Workers that are remembered, the lost ones included. */
+const WORKERS_MAX = 10_000;
+
+interface Known {
+  heartbeat: WorkerHeartbeat;
+  heardAt: number;
+  lost: boolean;
+}
+
+export class WorkerTable {
+  readonly #timeoutMs: number;
+  readonly #workers = new Map<string, Known>();
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** True when it is new, has started again, or was lost. */
+  onHeartbeat(heartbeat: WorkerHeartbeat, now: number): boolean {
+    const { incarnation, worker } = heartbeat;
+    const known = this.#workers.get(worker);
+    if (known !== undefined && incarnation < known.heartbeat.incarnation) return false;
+    if (known === undefined && this.#workers.size >= WORKERS_MAX) return false;
+    const isNew = known === undefined || known.lost || incarnation > known.heartbeat.incarnation;
+    this.#workers.set(worker, { heartbeat, heardAt: now, lost: false });
+    return isNew;
+  }
+
+  /** Any other word of it is a sign of life, too. */
+  onHeard(worker: string, incarnation: number, now: number): void {
+    const known = this.#workers.get(worker);
+    if (known !== undefined && known.heartbeat.incarnation === incarnation) known.heardAt = now;
+  }
+
+  /** Those that have been silent for too long since the last call. */
+  takeLost(now: number): readonly WorkerHeartbeat[] {
+    const lost: WorkerHeartbeat[] = [];
+    for (const known of this.#workers.values()) {
+      if (known.lost || now - known.heardAt < this.#timeoutMs) continue;
+      known.lost = true;
+      lost.push(known.heartbeat);
+    }
+    return lost;
+  }
+
+  nextDeadline(): number | null {
+    let at = Number.POSITIVE_INFINITY;
+    for (const { heardAt, lost } of this.#workers.values())
+      if (!lost) at = Math.min(at, heardAt + this.#timeoutMs);
+    return at === Number.POSITIVE_INFINITY ? null : at;
+  }
+
+  /** Whether this very life of it is heard. */
+  isAlive(worker: string, incarnation: number): boolean {
+    const known = this.#workers.get(worker);
+    return known !== undefined && !known.lost && known.heartbeat.incarnation === incarnation;
+  }
+
+  /** Those that may be given more. */
+  available(): readonly WorkerHeartbeat[] {
+    return [...this.#workers.values()]
+      .filter(({ heartbeat, lost }) => !lost && !heartbeat.draining)
+      .map(({ heartbeat }) => heartbeat);
+  }
+
+  views(usedCores: (worker: string, incarnation: number) => number): readonly NodeView[] {
+    return [...this.#workers.values()].map(({ heartbeat, lost }) => {
+      const { cores, draining, incarnation, version, worker } = heartbeat;
+      const status = lost ? "lost" : draining ? "draining" : "alive";
+      const coresUsed = lost ? 0 : usedCores(worker, incarnation);
+      return { name: worker, role: "worker", incarnation, version, status, cores, coresUsed };
+    });
+  }
+}
