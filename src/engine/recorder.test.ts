@@ -5,7 +5,7 @@ import { FrameMerger } from "../core/run/stats/frame-merger.ts";
 import type { StepTotals } from "../core/run/stats/step-stats.ts";
 import type { WorkflowStats } from "../core/run/stats/workflow-stats.ts";
 import { type CallRecord, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
-import { Recorder } from "./recorder.ts";
+import { type FrameOver, Recorder } from "./recorder.ts";
 import { recorderHost } from "./testing/recorder-host.ts";
 
 const MOMENT = { measuredMs: 1_000, warmingUp: false, target: 0, arrivalsWaiting: 0 };
@@ -77,4 +77,35 @@ it("calls are in the window of the measured time that they end in", () => {
   ]);
   expect(windows[2]?.content).toMatchObject({ failed: 1 });
   expect(windows[2]?.content.kinds[ERROR_KINDS.indexOf("status")]).toBe(1);
+});
+
+it("a frame tells iterations, checks, groups and metrics as far as it tells their calls", () => {
+  const { call, recorder } = recorded();
+  const check = recorder.checkNumber("c");
+  const merger = new FrameMerger({ errorKinds: ERROR_KINDS.length, corrected: false });
+  const told = (at: number, over: FrameOver) => {
+    merger.receive(0, recorder.frame(MOMENT, at, over));
+    const { metrics, stats } = { metrics: merger.stats.metrics.list(), stats: merger.stats };
+    return [
+      stats.step(0).requests,
+      stats.runCount("completed"),
+      stats.check(0).counts[0],
+      stats.group(0).ok,
+      metrics[0]?.count ?? 0,
+    ];
+  };
+  const iterate = (startedAt: number, endedAt: number) => {
+    call(startedAt, endedAt);
+    recorder.check(check, true);
+    recorder.counts.completed++;
+    recorder.wholeIteration("completed", startedAt, endedAt, 0);
+    recorder.add("orders", "counter", 1, {});
+  };
+  iterate(1_000, 1_050);
+  expect(told(1_060, "window")).toEqual([0, 0, 0, 0, 0]);
+  expect(told(1_100, "window")).toEqual([1, 1, 1, 1, 1]);
+  // Frame after frame without an acknowledgement: all are written against nothing.
+  iterate(1_100, 1_150);
+  expect(told(1_160, "window")).toEqual([1, 1, 1, 1, 1]);
+  expect(told(1_160, "load")).toEqual([2, 2, 2, 2, 2]);
 });

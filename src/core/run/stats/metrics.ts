@@ -190,11 +190,14 @@ export function findMetric(
 /** One series on its core. Keep the handle: adding to it costs no lookup. */
 class MetricSeries {
   readonly #total: MetricTotal;
+  /** Up to now; the total is as of the last fold. */
+  readonly #now: MetricTotal;
   readonly #trend: CellRecorder | null;
   #changed = false;
 
   constructor(total: MetricTotal) {
     this.#total = total;
+    this.#now = { ...total };
     this.#trend = total.kind === "trend" ? new CellRecorder() : null;
   }
 
@@ -203,7 +206,7 @@ class MetricSeries {
    * nothing recorded, for anything else.
    */
   add(value: number, nowMs: number): boolean {
-    const total = this.#total;
+    const total = this.#now;
     if (!Number.isFinite(value) || (value < 0 && total.kind !== "gauge")) return false;
     switch (total.kind) {
       case "counter":
@@ -227,7 +230,8 @@ class MetricSeries {
   fold(frame: number): void {
     if (!this.#changed) return;
     this.#changed = false;
-    this.#total.changedIn = frame;
+    const { at, count, hits, last, max, min, total } = this.#now;
+    Object.assign(this.#total, { at, count, hits, last, max, min, total, changedIn: frame });
     this.#trend?.fold(this.#total.trend, frame);
   }
 }

@@ -11,9 +11,19 @@ import { MetricRecorder } from "./metrics.ts";
 import type { Tags } from "./names.ts";
 import type { FailureSamples } from "./samples.ts";
 import { StepRecorder } from "./step-stats.ts";
+import type { Tally } from "./tally.ts";
 import type { TrackedHistogram } from "./tracked-histogram.ts";
 import { WINDOW_MS } from "./window-store.ts";
-import { type Moment, RUN_COUNTS, type StatsShape, WorkflowStats } from "./workflow-stats.ts";
+import {
+  CHECK_SHAPE,
+  type Moment,
+  RUN_COUNTS,
+  RUN_HISTOGRAMS,
+  type StatsShape,
+  WorkflowStats,
+} from "./workflow-stats.ts";
+
+const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
 
 /** Windows that one stall may leave behind; a longer one leaves a gap in the load. */
 const STALLED_WINDOWS_MAX = 1_000;
@@ -47,6 +57,7 @@ export class StatsRecorder {
   readonly #frames: FrameWriter;
   readonly #steps: StepRecorder[] = [];
   readonly #groups: GroupRecorder[] = [];
+  readonly #checks: CheckRecorder[] = [];
   /** The window that is recorded into. */
   #window = 0;
   /** What earlier windows have counted. */
@@ -87,10 +98,8 @@ export class StatsRecorder {
   }
 
   check(number: number, passed: boolean): void {
-    const check = this.#stats.check(number);
-    const at = passed ? 0 : 1;
-    check.counts[at] = (check.counts[at] ?? 0) + 1;
-    check.changedIn = this.#stats.nextFrame;
+    while (this.#checks.length <= number) this.#checks.push(new CheckRecorder());
+    this.#checks[number]?.record(passed);
   }
 
   /** What some failures looked like. */
@@ -103,7 +112,10 @@ export class StatsRecorder {
     return this.#window;
   }
 
-  /** Time has come to another window: what was recorded is the content of the one before. */
+  /**
+   * Time has come to another window: what was recorded is the content of the one before. All counts
+   * are told as they were then, so that no frame has an iteration without its calls.
+   */
   seal(next: number, load: LoadSample): void {
     const stats = this.#stats;
     for (const [number, step] of this.#steps.entries()) {
@@ -111,6 +123,12 @@ export class StatsRecorder {
       if (content === null) continue;
       stats.addWindow(number, { startMs: this.#window * WINDOW_MS, widthMs: WINDOW_MS, content });
     }
+    stats.run.counts.set(RUN_COUNTS.map((name) => this.counts[name]));
+    for (const [at, recorder] of [this.sendLag, this.waited].entries())
+      recorder.fold(stats.run.histograms[at] as TrackedHistogram, stats.nextFrame);
+    for (const [at, check] of this.#checks.entries()) check.fold(stats.check(at), stats.nextFrame);
+    for (const [at, group] of this.#groups.entries()) group.fold(stats.group(at), stats.nextFrame);
+    this.metrics.fold(stats.nextFrame);
     this.#sealLoad(next, load);
     this.#window = next;
     stats.horizonMs = next * WINDOW_MS;
@@ -144,11 +162,26 @@ export class StatsRecorder {
   frame(moment: Moment, full: boolean): Uint8Array {
     const { nextFrame, run } = this.#stats;
     this.#stats.moment = moment;
-    run.counts.set(RUN_COUNTS.map((name) => this.counts[name]));
-    for (const [at, recorder] of [this.sendLag, this.waited, this.loopLag].entries())
-      recorder.fold(run.histograms[at] as TrackedHistogram, nextFrame);
-    for (const [at, group] of this.#groups.entries()) group.fold(this.#stats.group(at), nextFrame);
-    this.metrics.fold(nextFrame);
+    // Health of the core, in a warm-up too.
+    this.loopLag.fold(run.histograms[LOOP_LAG] as TrackedHistogram, nextFrame);
     return this.#frames.write(full);
+  }
+}
+
+class CheckRecorder {
+  readonly #counts = new Float64Array(CHECK_SHAPE.counts);
+  #changed = false;
+
+  record(passed: boolean): void {
+    const at = passed ? 0 : 1;
+    this.#counts[at] = (this.#counts[at] as number) + 1;
+    this.#changed = true;
+  }
+
+  fold(into: Tally, frame: number): void {
+    if (!this.#changed) return;
+    this.#changed = false;
+    into.counts.set(this.#counts);
+    into.changedIn = frame;
   }
 }
