@@ -56,6 +56,8 @@ export interface LoadDriver<User extends Driven> {
   readonly active: number;
   begin(now: number): void;
   tick(now: number): void;
+  /** Before the stop: what was due up to now is begun, not missed. */
+  serveDue(now: number): void;
   iterationDone(user: User, now: number): void;
   scale(factor: number, now: number): void;
   /** A search goes on to another load, from the one it began with. */
@@ -166,6 +168,9 @@ class UserDriver<User extends Driven> implements LoadDriver<User> {
     for (const user of [...this.#active].reverse()) user.retiring = surplus-- > 0;
   }
 
+  /** Users loop: nobody is due at the end. */
+  serveDue(): void {}
+
   #startSome(): void {
     this.#starting = false;
     if (this.#host.stopping || this.#host.paused) return;
@@ -248,8 +253,11 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
     this.#serve(now);
   }
 
+  serveDue(now: number): void {
+    this.#serve(now);
+  }
+
   tick(now: number): void {
-    // The last tick is at the end of the plan: what fell due since the timer is begun, not missed.
     this.#serve(now);
     const planMs = this.#host.planMs(now);
     const rate = targetRate({ kind: "rate", stages: this.#stages, vusMax: this.#usersMax }, planMs);
@@ -370,6 +378,7 @@ class IterationDriver<User extends Driven> implements LoadDriver<User> {
   }
 
   tick(): void {}
+  serveDue(): void {}
 
   iterationDone(user: User, now: number): void {
     if (this.#perUser !== null && user.context.iteration >= this.#perUser) this.#host.retire(user);

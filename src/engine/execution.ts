@@ -131,6 +131,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   }
 
   start(setup: unknown, now = clock()): void {
+    if (this.stopping) return;
     this.setup = deepFreeze(setup);
     this.lag.start({
       lagged: (ms) => this.recorder.lagged(ms),
@@ -239,6 +240,11 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   /** No new step begins; what is under way may finish within the graceful stop. */
   stop(): void {
     if (this.stopping) return;
+    if (!this.#clock.started) {
+      // Its set-up may be under way; no user will follow it.
+      this.stopping = true;
+      return;
+    }
     if (this.paused) this.resume();
     const now = clock();
     this.recorder.measureUntil(Math.min(now, this.clockAt(this.#durationMs)));
@@ -246,7 +252,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
       0,
       Math.min(this.planMs(now), this.#durationMs) - this.#inputs.warmupMs,
     );
-    this.#driver.tick(now);
+    this.#driver.serveDue(now);
     this.stopping = true;
     clearTimeout(this.#endTimer);
     this.#driver.stop(now);

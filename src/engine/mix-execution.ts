@@ -68,6 +68,9 @@ class FlowDriver implements LoadDriver<VirtualUser> {
   tick(now: number): void {
     this.#mix.tick(now);
   }
+  serveDue(now: number): void {
+    this.#mix.serveDue(now);
+  }
   iterationDone(user: VirtualUser, now: number): void {
     const place = this.places.get(user);
     this.places.delete(user);
@@ -185,6 +188,10 @@ export class MixExecution implements DriverHost<MixPlace> {
     this.#driver.tick(now);
     const ahead = this.#shares.ahead(this.#driver.missed, this.parts.length);
     for (const [flow, driver] of this.#drivers.entries()) driver.missed = ahead[flow] ?? 0;
+  }
+
+  serveDue(now: number): void {
+    if (!this.#driverStopped) this.#driver.serveDue(now);
   }
 
   pause(): void {

@@ -7,6 +7,10 @@ export class PlanClock {
   #pausedMs = 0;
   paused = false;
 
+  get started(): boolean {
+    return this.#startedAt < Number.POSITIVE_INFINITY;
+  }
+
   start(now: number): void {
     this.#startedAt = now;
   }

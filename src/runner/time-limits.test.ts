@@ -142,23 +142,32 @@ describe("a stop", () => {
     expect(run.ended).toEqual([["w", "interrupted", null]]);
   });
 
-  it("lets a set-up that ends well be torn down", async () => {
-    const log: string[] = [];
-    const flow = workflow("w", once)
-      .setup(async ({ signal }) => {
-        log.push("begun");
-        await told(signal);
-        return "database";
-      })
-      .step("s", one)
-      .teardown(({ setup }) => log.push(`dropped ${setup}`));
-    const run = await InProcessRun.start(flow, { cores: 2 });
-    await until(() => log.length === 1);
-    run.stop();
-    await run.done;
-    expect(log).toEqual(["begun", "dropped database"]);
-    expect(run.ended).toEqual([["w", "interrupted", null]]);
-  });
+  it.each([
+    ["iterations", once],
+    ["users", { vus: 3, duration: "1h" }],
+    ["a rate", { rate: 100, duration: "1h" }],
+  ] as const)(
+    "lets a set-up that ends well be torn down, and no user begins: %s",
+    async (...the) => {
+      const log: string[] = [];
+      const flow = workflow("w", the[1])
+        .setup(async ({ signal }) => {
+          log.push("begun");
+          await told(signal);
+          return "database";
+        })
+        .userSetup(() => log.push("a user begins"))
+        .step("s", one)
+        .userTeardown(() => log.push("a user ends"))
+        .teardown(({ setup }) => log.push(`dropped ${setup}`));
+      const run = await InProcessRun.start(flow, { cores: 2 });
+      await until(() => log.length === 1);
+      run.stop();
+      await run.done;
+      expect(log).toEqual(["begun", "dropped database"]);
+      expect(run.ended).toEqual([["w", "interrupted", null]]);
+    },
+  );
 });
 
 describe("abort(reason)", () => {
