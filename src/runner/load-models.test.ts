@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { stairs } from "../core/run/plan/stairs.ts";
 import { http } from "../protocols/http1/index.ts";
 import { measure } from "../workflow/custom-result.ts";
 import type { WorkflowOptions } from "../workflow/options.ts";
@@ -196,6 +197,13 @@ describe("random arrivals", () => {
     expect(three).toBe(one);
     expect([one, other]).not.toEqual([30, 30]);
   });
+});
+
+it("stairs ask for the mean of their levels, exactly", async () => {
+  const rateStages = stairs.rate({ from: 20, to: 100, steps: 3, hold: "200ms" });
+  const flow = workflow("w", { rateStages }).step("s", () => measure(() => 1));
+  const run = await InProcessRun.whole(flow, { cores: 2 });
+  expect(run.summary().workflows[0]?.arrivals?.targetPerSecond).toBe(60);
 });
 
 it("a load changed by hand is the target, with one note", async () => {

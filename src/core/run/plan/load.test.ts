@@ -6,6 +6,7 @@ import {
   describePlan,
   type LoadPlan,
   planDurationMs,
+  plannedArrivals,
   planVusMax,
   type Share,
   type Stage,
@@ -54,6 +55,22 @@ describe("a plan", () => {
     expect([0, 500, 1_500, 9_000].map((ms) => targetRate(open, ms))).toEqual([0, 25, 50, 50]);
     expect(targetRate(ramp, 5_000)).toBe(0);
     expect(targetUsers(open, 0)).toBe(200);
+  });
+
+  it("has the area under its rate, exactly, at any moment of any steps and ramps", () => {
+    const steps: LoadPlan = {
+      kind: "rate",
+      stages: [0, 20, 60, 100]
+        .flatMap((rate) => [constant(rate, 0), constant(rate, 1_000)])
+        .slice(2),
+      vusMax: 1,
+    };
+    expect([0, 500, 1_000, 3_000, 9_000].map((ms) => plannedArrivals(steps, ms))).toEqual([
+      0, 10, 20, 180, 180,
+    ]);
+    const up: LoadPlan = { ...steps, stages: [{ durationMs: 2_000, from: 0, to: 50 }] };
+    expect([1_000, 2_000].map((ms) => plannedArrivals(up, ms))).toEqual([12.5, 50]);
+    expect(plannedArrivals(ramp, 10_000)).toBe(0);
   });
 
   it("has no length when iterations end it", () => {

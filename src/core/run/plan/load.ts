@@ -112,6 +112,23 @@ export function targetRate(plan: LoadPlan, elapsedMs: number): number {
   return plan.kind === "rate" ? lineAt(plan.stages, elapsedMs) : 0;
 }
 
+/** Arrivals asked for up to that time: the area under the rate. */
+export function plannedArrivals(plan: LoadPlan, untilMs: number): number {
+  if (plan.kind === "search") return (targetRate(plan, 0) * untilMs) / 1_000;
+  if (plan.kind !== "rate") return 0;
+  let area = 0;
+  let start = 0;
+  for (const { durationMs, from, to } of plan.stages) {
+    const inside = Math.min(durationMs, untilMs - start);
+    // One of no length only says at which height the next begins.
+    if (inside <= 0) continue;
+    const reached = from + ((to - from) * inside) / durationMs;
+    area += (((from + reached) / 2) * inside) / 1_000;
+    start += durationMs;
+  }
+  return area;
+}
+
 /**
  * This core's part of a total that changes: over all cores it sums to the total, it is
  * `users[index]` when the total is their sum, and it never shrinks while the total grows (so a ramp

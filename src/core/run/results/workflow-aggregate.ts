@@ -2,6 +2,7 @@
 
 import type { CoreVitals } from "../job/core-messages.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
+import { plannedArrivals } from "../plan/load.ts";
 import { FrameMerger } from "../stats/frame-merger.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { type Name, NameTable, NO_TAGS } from "../stats/names.ts";
@@ -126,9 +127,14 @@ export class WorkflowAggregate {
     this.#factors.push({ fromMs: this.elapsedMs, factor });
   }
 
-  /** How many times the load of the plan was asked for at a measured moment. */
-  loadFactor(measuredMs: number): number {
-    return this.#factors.findLast(({ fromMs }) => fromMs <= measuredMs)?.factor ?? 1;
+  /** Asked for in the measured time so far. */
+  get plannedArrivals(): number {
+    const { load } = this.manifest;
+    const changes = [{ fromMs: 0, factor: 1 }, ...this.#factors];
+    return changes.reduce((sum, { factor, fromMs }, at) => {
+      const untilMs = changes[at + 1]?.fromMs ?? this.elapsedMs;
+      return sum + factor * (plannedArrivals(load, untilMs) - plannedArrivals(load, fromMs));
+    }, 0);
   }
 
   /** The load that was made, over all cores or by one. */

@@ -1,7 +1,7 @@
 /** One workflow of the results model, from what its cores told. */
 
 import type { WorkflowManifest } from "../job/manifest.ts";
-import { describePlan, isOpen, type LoadPlan, targetRate } from "../plan/load.ts";
+import { describePlan, isOpen, type LoadPlan } from "../plan/load.ts";
 import { GroupTotals, WHOLE_ITERATION } from "../stats/group-stats.ts";
 import type { FailureSample } from "../stats/samples.ts";
 import { formatCompactPercent } from "./format.ts";
@@ -156,24 +156,10 @@ function arrivalsOf(
 ): ArrivalSummary | null {
   if (arrivals === null) return null;
   return {
-    targetPerSecond: perSecond(plannedArrivals(workflow, elapsedSeconds), elapsedSeconds),
+    targetPerSecond: perSecond(workflow.plannedArrivals, elapsedSeconds),
     achievedPerSecond: perSecond(arrivals.started, elapsedSeconds),
     started: arrivals.started,
     missed: arrivals.missed,
     sendLagMs: distribution(arrivals.lag),
   };
-}
-
-/** The integral of the rate over the measured time so far, by the trapezoid rule in small steps. */
-function plannedArrivals(workflow: WorkflowAggregate, elapsedSeconds: number): number {
-  const { load } = workflow.manifest;
-  const slices = 1_000;
-  const width = elapsedSeconds / slices;
-  let sum = 0;
-  for (let i = 0; i < slices; i++) {
-    const [from, to] = [i * width * 1_000, (i + 1) * width * 1_000];
-    const rate = (targetRate(load, from) + targetRate(load, to)) / 2;
-    sum += rate * workflow.loadFactor((from + to) / 2) * width;
-  }
-  return sum;
 }
