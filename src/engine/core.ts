@@ -5,7 +5,13 @@
 
 import { resolve as resolvePath } from "node:path";
 import { deepFreeze } from "../core/base/freeze.ts";
-import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../core/run/job/core-messages.ts";
+import type {
+  CoreCommand,
+  CoreEvent,
+  CoreVitals,
+  PartFault,
+  Problem,
+} from "../core/run/job/core-messages.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
@@ -297,37 +303,43 @@ export class Core {
 
   async #setup({ execution }: Command<"setup">): Promise<void> {
     try {
-      const value = await this.#besides("setup", undefined);
+      const value = await this.#setups();
       this.#send({ kind: "setupDone", execution, value });
     } catch (error) {
       this.#send({ kind: "failed", execution, problem: setupProblem(error) });
     }
   }
 
-  async #teardown({ execution, setup }: Command<"teardown">): Promise<void> {
-    const faults = new Faults();
-    try {
-      await this.#besides("teardown", setup);
-    } catch (error) {
-      faults.failed("teardown", error);
+  /** Of every flow of a mix, whatever becomes of the others. */
+  async #teardown({ execution: id, setup }: Command<"teardown">): Promise<void> {
+    const execution = this.#execution ?? unprepared();
+    const told: PartFault[] = [];
+    for (const made of execution.parts) {
+      const { name } = made.workflow.definition;
+      const [part, own] =
+        execution instanceof Execution
+          ? [null, setup]
+          : [name, (Object(setup) as Readonly<Record<string, unknown>>)[name]];
+      const faults = new Faults();
+      try {
+        await this.#beside(made, "teardown", own);
+      } catch (error) {
+        faults.failed("teardown", error);
+      }
+      told.push(...faults.list.map((fault) => ({ ...fault, part })));
+      // It may have made calls.
+      this.#frame(id, made, part, "all");
     }
-    const { parts } = this.#execution ?? unprepared();
-    // It may have made calls.
-    for (const part of parts)
-      this.#frame(execution, part, parts.length > 1 ? part.workflow.definition.name : null, "all");
-    this.#send({ kind: "tornDown", execution, faults: faults.list() });
+    this.#send({ kind: "tornDown", execution: id, faults: told });
   }
 
   /** Of every flow of a mix, one after the other: what each gave, by its name. */
-  async #besides(what: "setup" | "teardown", setup: unknown): Promise<unknown> {
+  async #setups(): Promise<unknown> {
     const execution = this.#execution ?? unprepared();
-    if (execution instanceof Execution) return this.#beside(execution, what, setup);
+    if (execution instanceof Execution) return this.#beside(execution, "setup", undefined);
     const values: Record<string, unknown> = {};
-    for (const part of execution.parts) {
-      const { name } = part.workflow.definition;
-      const own = (Object(setup) as Readonly<Record<string, unknown>>)[name];
-      values[name] = await this.#beside(part, what, own);
-    }
+    for (const part of execution.parts)
+      values[part.workflow.definition.name] = await this.#beside(part, "setup", undefined);
     return values;
   }
 

@@ -2,6 +2,7 @@
 
 import type { Problem } from "../core/run/job/core-messages.ts";
 import type { CountedNote } from "../core/run/job/counted-notes.ts";
+import type { Fault } from "../core/run/job/faults.ts";
 import type { LoadPlan, Share } from "../core/run/plan/load.ts";
 import type { CompiledWorkflow } from "./compiled.ts";
 import type { LoadDriver } from "./drivers.ts";
@@ -14,7 +15,7 @@ export interface ExecutionEnd {
   readonly provided: Readonly<Record<string, unknown>>;
   readonly notes: readonly string[];
   readonly counts: readonly CountedNote[];
-  readonly faults: readonly { readonly gate: string; readonly text: string }[];
+  readonly faults: readonly Fault[];
 }
 
 export interface ExecutionHost extends LeaseRequester {

@@ -166,7 +166,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
 
   #timeIsUp(): void {
     const fault = timeIsUpFault(this.#inputs.plan);
-    if (fault !== null) this.findings.fault(fault.gate, fault.text);
+    if (fault !== null) this.findings.fault(fault);
     this.stop();
   }
 

@@ -1,34 +1,27 @@
 /** What went wrong beside the steps, counted: it is in no figure, so the run must not pass. */
 
 import { errorText } from "../core/base/error-text.ts";
+import { type Fault, FaultCounts } from "../core/run/job/faults.ts";
 import { TimeLimitError } from "./time-limit.ts";
 
 const NOTHING_THREW_GATE = "no code beside the steps threw";
 const IN_TIME_GATE = "no code beside the steps took too long";
-const TEXTS_MAX = 20;
 
 export class Faults {
-  readonly #times = new Map<
-    string,
-    { readonly gate: string; readonly text: string; count: number }
-  >();
+  readonly #counts = new FaultCounts();
 
-  add(gate: string, text: string): void {
-    const known = this.#times.get(text);
-    if (known !== undefined) known.count++;
-    else if (this.#times.size < TEXTS_MAX) this.#times.set(text, { gate, text, count: 1 });
+  add(fault: Fault): void {
+    this.#counts.add(fault);
   }
 
   /** Code beside the steps threw, or was given up. */
   failed(what: string, error: unknown): void {
-    if (error instanceof TimeLimitError) this.add(IN_TIME_GATE, error.message);
-    else this.add(NOTHING_THREW_GATE, `${what} threw: ${errorText(error)}`);
+    const late = error instanceof TimeLimitError;
+    const text = late ? error.message : `${what} threw: ${errorText(error)}`;
+    this.add({ gate: late ? IN_TIME_GATE : NOTHING_THREW_GATE, text, count: 1 });
   }
 
-  list(): { readonly gate: string; readonly text: string }[] {
-    return [...this.#times.values()].map(({ count, gate, text }) => ({
-      gate,
-      text: count === 1 ? text : `${text} (${count} times)`,
-    }));
+  get list(): readonly Fault[] {
+    return this.#counts.list;
   }
 }

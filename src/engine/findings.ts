@@ -5,6 +5,7 @@
 
 import { errorText } from "../core/base/error-text.ts";
 import { type CountedNote, CountedNotes } from "../core/run/job/counted-notes.ts";
+import type { Fault } from "../core/run/job/faults.ts";
 import { connectionNotes } from "../protocols/protocol.ts";
 import { Complaints } from "./complaints.ts";
 import { Faults } from "./faults.ts";
@@ -34,8 +35,8 @@ export class Findings {
     this.#complaints.add(what, error);
   }
 
-  fault(gate: string, text: string): void {
-    this.#faults.add(gate, text);
+  fault(fault: Fault): void {
+    this.#faults.add(fault);
   }
 
   /** Code beside the steps threw, or was given up: the run must not pass. */
@@ -49,7 +50,8 @@ export class Findings {
     const location = locationOf(error);
     const where = location === null ? "" : ` (${location})`;
     this.#complaints.add("the body threw", error);
-    this.#faults.add("no body of a flow threw", `${errorText(error)}${where}`);
+    const text = `${errorText(error)}${where}`;
+    this.#faults.add({ gate: "no body of a flow threw", text, count: 1 });
   }
 
   /** Code beside the steps made a call that no step returned. */
@@ -67,8 +69,8 @@ export class Findings {
     this.#count("ended", by);
   }
 
-  get faults(): { readonly gate: string; readonly text: string }[] {
-    return this.#faults.list();
+  get faults(): readonly Fault[] {
+    return this.#faults.list;
   }
 
   get notes(): string[] {

@@ -1,14 +1,14 @@
 /** What it means that time, not the work itself, ended a plan: the rule that is broken, and how. */
 
 import { formatDuration } from "../core/base/duration.ts";
+import type { Fault } from "../core/run/job/faults.ts";
 import type { LoadPlan } from "../core/run/plan/load.ts";
 
-export function timeIsUpFault(
-  plan: LoadPlan,
-): { readonly gate: string; readonly text: string } | null {
+/** Every core says the same: it is one fault. */
+export function timeIsUpFault(plan: LoadPlan): Fault | null {
   if (plan.kind !== "shared" && plan.kind !== "perUser" && plan.kind !== "search") return null;
   const ended = `maxDuration (${formatDuration(plan.durationMsMax)}) ended it before`;
   return plan.kind === "search"
-    ? { gate: "the search was decided", text: `${ended} the breakpoint was found` }
-    : { gate: "every iteration was done", text: `${ended} all iterations were done` };
+    ? { gate: "the search was decided", text: `${ended} the breakpoint was found`, count: 0 }
+    : { gate: "every iteration was done", text: `${ended} all iterations were done`, count: 0 };
 }

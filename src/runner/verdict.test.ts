@@ -161,25 +161,58 @@ describe("a run does not pass", () => {
     expect(failed(run)).toContain("every step was measured: nothing was measured");
   });
 
-  it("when userSetup threw", async () => {
-    const flow = workflow("w", { vus: 2, iterations: 4 })
+  it.each([1, 2])("when userSetup threw, counted over %d cores", async (cores) => {
+    const flow = workflow("w", { vus: 4, iterationsPerVu: 1 })
       .userSetup(() => {
         throw new Error("no account");
       })
       .step("s", http.get(url));
-    const run = await InProcessRun.whole(flow);
+    const run = await InProcessRun.whole(flow, { cores });
     expect(failed(run)).toEqual([
-      "no code beside the steps threw: userSetup threw: no account (2 times)",
+      "no code beside the steps threw: userSetup threw: no account (4 times)",
     ]);
   });
 
-  it("when maxDuration cut its iterations off", async () => {
-    const flow = workflow("w", { vus: 1, iterations: 1_000, maxDuration: "300ms" }).step(
+  it("when the tear-down of a flow of a mix threw; that of the others is run all the same", async () => {
+    const tornDown: string[] = [];
+    const part = (name: string) =>
+      flow(
+        name,
+        {
+          teardown: () => {
+            tornDown.push(name);
+            if (name === "first") throw new Error("still in use");
+          },
+        },
+        async ({ step }) => {
+          await step("s", http.get(url));
+        },
+      );
+    const parts = [part("first").weight(1), part("second").weight(1)];
+    const run = await InProcessRun.whole(mix(parts, { vus: 2, iterations: 4 }));
+    expect(tornDown).toEqual(["first", "second"]);
+    expect(failed(run)).toEqual(["no code beside the steps threw: teardown threw: still in use"]);
+  });
+
+  it("when code of a mix asked for the end", async () => {
+    const part = flow("part", async ({ abort, step }) => {
+      await step("s", http.get(url));
+      abort("enough");
+    });
+    const run = await InProcessRun.whole(mix([part.weight(1)], { vus: 1, duration: "1h" }));
+    expect(run.summary().verdict).toBe("failed");
+    expect(failed(run)[0]).toMatch(/^no code asked for the end: enough/);
+  });
+
+  it("when maxDuration cut its iterations off, on whichever cores", async () => {
+    const flow = workflow("w", { vus: 2, iterations: 1_000, maxDuration: "300ms" }).step(
       "s",
       http.get(`${url}/slow?ms=50`),
     );
-    const run = await InProcessRun.whole(flow);
-    expect(failed(run)[0]).toMatch(/^every iteration was done: maxDuration \(300ms\) ended it/);
+    const run = await InProcessRun.whole(flow, { cores: 2 });
+    expect(failed(run)).toEqual([
+      "every iteration was done: maxDuration (300ms) ended it before all iterations were done",
+    ]);
   });
 
   it("when maxDuration cut the iterations of a mix off", async () => {

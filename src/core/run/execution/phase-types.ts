@@ -2,8 +2,8 @@
 
 import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../job/core-messages.ts";
 import type { CountedNote } from "../job/counted-notes.ts";
+import type { Fault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
-import type { Fault } from "../results/workflow-data.ts";
 
 /** What happens to the workflows and what they measure. As pure as this machine. */
 export interface PhasesListener {

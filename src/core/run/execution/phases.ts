@@ -14,6 +14,7 @@
 
 import { assertNever } from "../../base/assert.ts";
 import type { CoreCommand, CoreEvent, Problem } from "../job/core-messages.ts";
+import type { Fault } from "../job/faults.ts";
 import { type ExecutionOutcome, Job, type JobEffect } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { SharedValues } from "../job/shared-values.ts";
@@ -264,7 +265,7 @@ export class Phases {
         return;
       case "unhandled":
         this.#effects.push({ kind: "log", line: event.line });
-        this.#listener.fault(null, { gate: "no error was left unhandled", text: event.line });
+        this.#listener.fault(null, fault("no error was left unhandled", event.line));
         return;
       case "loaded":
       case "loadFailed":
@@ -302,7 +303,7 @@ export class Phases {
         this.#fail(name, running, event.problem);
         return;
       case "abort":
-        this.#listener.fault(name, { gate: "no code asked for the end", text: event.reason });
+        this.#listener.fault(name, fault("no code asked for the end", event.reason));
         this.#effects.push({ kind: "abort", workflow: name, reason: event.reason });
         return;
       case "setupDone":
@@ -321,7 +322,7 @@ export class Phases {
           this.#agree({ kind: "finished", workflow: name, core, finished: event });
         return;
       case "tornDown":
-        for (const fault of event.faults) this.#listener.fault(name, fault);
+        for (const { part, ...one } of event.faults) this.#listener.fault(part ?? name, one);
         this.#report(name, running);
         return;
       default:
@@ -334,7 +335,7 @@ export class Phases {
     this.#listener.coreFinished(name, core);
     for (const note of event.notes) this.#listener.note(note);
     for (const note of event.counts) this.#listener.countedNote(note);
-    for (const { part, ...fault } of event.faults) this.#listener.fault(part ?? name, fault);
+    for (const { part, ...one } of event.faults) this.#listener.fault(part ?? name, one);
     running.outcomes.set(core, event);
     this.#advance(name, running);
   }
@@ -494,4 +495,8 @@ export class Phases {
     this.#running.set(workflow, newRunning(manifest, dispatch));
     this.#agree({ kind: "place", workflow, cores });
   }
+}
+
+function fault(gate: string, text: string): Fault {
+  return { gate, text, count: 1 };
 }

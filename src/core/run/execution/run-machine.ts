@@ -228,7 +228,7 @@ export class RunMachine {
   #onLimit(): void {
     this.#limitAt = NEVER;
     const text = `it took longer than ${formatDuration(this.#options.timeoutMs ?? 0)}`;
-    this.#aggregate.fault(null, { gate: "the run ended within its time limit", text });
+    this.#aggregate.fault(null, { gate: "the run ended within its time limit", text, count: 1 });
     this.#message(`the run is ended: ${text}, its limit`);
     this.#stop();
   }

@@ -20,6 +20,7 @@
 
 import type { Share } from "../plan/load.ts";
 import type { CountedNote } from "./counted-notes.ts";
+import type { Fault } from "./faults.ts";
 import type { LoadOverrides } from "./load-overrides.ts";
 import type { WorkflowManifest } from "./manifest.ts";
 import type { SharedAnswer, SharedRequest } from "./shared-values.ts";
@@ -112,17 +113,18 @@ export type CoreEvent =
       /** Remarks that count: added to those of the other cores. */
       readonly counts: readonly CountedNote[];
       /** What must not have happened: the rule, how it was broken, and in which flow of a mix. */
-      readonly faults: readonly {
-        readonly gate: string;
-        readonly text: string;
-        readonly part: string | null;
-      }[];
+      readonly faults: readonly PartFault[];
     }
   | {
       readonly kind: "tornDown";
       readonly execution: number;
-      readonly faults: readonly { readonly gate: string; readonly text: string }[];
+      readonly faults: readonly PartFault[];
     };
+
+/** Of the flow of a mix; null where there is only one. */
+export interface PartFault extends Fault {
+  readonly part: string | null;
+}
 
 /** An error for people: what, and where in their file. */
 export interface Problem {

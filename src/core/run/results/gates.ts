@@ -10,10 +10,11 @@
  * What was not measured, or not done, must not look like success.
  */
 
+import type { Fault } from "../job/faults.ts";
 import { formatCount, formatPercent } from "./format.ts";
 import type { ThresholdOutcome } from "./model.ts";
 import type { ThresholdJudge } from "./threshold-judge.ts";
-import type { Fault, WorkflowData } from "./workflow-data.ts";
+import type { WorkflowData } from "./workflow-data.ts";
 
 /** Share of the arrivals that may be missed without failing the run. */
 const MISSED_SHARE_MAX = 0.01;
@@ -45,8 +46,10 @@ export function implicitGates(
 export function faultGates(faults: readonly Fault[], workflow: string | null): ThresholdOutcome[] {
   const gates = [...new Set(faults.map(({ gate }) => gate))];
   return gates.map((expression) => {
-    const texts = faults.filter(({ gate }) => gate === expression).map(({ text }) => text);
-    const actualText = [...new Set(texts)].join("; ");
+    const actualText = faults
+      .filter(({ gate }) => gate === expression)
+      .map(({ count, text }) => (count <= 1 ? text : `${text} (${formatCount(count)} times)`))
+      .join("; ");
     const base = { workflow, implicit: true, aborted: false };
     return { ...base, expression, passed: false, actual: null, actualText };
   });

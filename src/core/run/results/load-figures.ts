@@ -1,6 +1,6 @@
 /** What the results say of the load itself: its model, how far it is, what was asked for and reached. */
 
-import { isOpenEnded, planDurationMs } from "../plan/load.ts";
+import { isOpen, isOpenEnded, planDurationMs } from "../plan/load.ts";
 import { NAMES_MAX, OTHER_NAME } from "../stats/names.ts";
 import { formatCount, formatPercent, formatRate } from "./format.ts";
 import type { WorkflowSummary } from "./model.ts";
@@ -38,6 +38,35 @@ export function scaleNotes(scale: number | null): string[] {
   if (scale === null) return [];
   const end = `in the end to ${formatPercent(scale)} of the plan`;
   return [`the load was changed by hand during the run, ${end}`];
+}
+
+export function doingText(
+  { doing, doingSinceMs }: WorkflowAggregate,
+  nowMs: number,
+): string | null {
+  const seconds = Math.floor((nowMs - doingSinceMs) / 1_000);
+  return doing === null ? null : `${doing} for ${seconds} s`;
+}
+
+/** What the loss of a core means for what ran on it. */
+export function costOf(core: number, running: WorkflowAggregate | undefined): string {
+  if (running === undefined) return "nothing was running on it";
+  const { load, name } = running.manifest;
+  const others = running.cores.length - 1;
+  const share = `1 of ${running.cores.length} cores of "${name}"`;
+  const what = isOpen(load) ? "its share of the arrivals" : "its virtual users";
+  const rest =
+    others === 0 ? "no core is left, so the workflow ends" : `the run goes on with ${others}`;
+  return `${share}: ${what} are gone from here on and the last 0.2 s of core ${core}'s counts are lost; ${rest}`;
+}
+
+/** Of a run that did not wait for its cores. */
+export function givenUpNote(users: number): string {
+  const underWay = users === 1 ? "1 virtual user" : `${formatCount(users)} virtual users`;
+  return (
+    `ended at once: the last 0.2 s of the counts, and what ${underWay} had under way, ` +
+    "are in no figure"
+  );
 }
 
 export function modelNotes(workflows: readonly WorkflowSummary[]): string[] {

@@ -6,6 +6,7 @@
 import { assert } from "../../base/assert.ts";
 import type { CoreVitals } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
+import { type Fault, FaultCounts } from "../job/faults.ts";
 import { type WorkflowManifest, withParts } from "../job/manifest.ts";
 import { isOpen, planDurationMs, planVusMax } from "../plan/load.ts";
 import { Histogram } from "../stats/histogram.ts";
@@ -14,7 +15,16 @@ import { BreakpointRun, type SearchCommand } from "./breakpoint.ts";
 import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "./live.ts";
-import { modelNotes, progressOf, remarksOf, scalable, scaleNotes } from "./load-figures.ts";
+import {
+  costOf,
+  doingText,
+  givenUpNote,
+  modelNotes,
+  progressOf,
+  remarksOf,
+  scalable,
+  scaleNotes,
+} from "./load-figures.ts";
 import { type GeneratorData, metricSource } from "./metric-source.ts";
 import {
   type CoreHealth,
@@ -36,7 +46,7 @@ import {
 } from "./thresholds.ts";
 import { TimelineEvents } from "./timeline-events.ts";
 import { isAside, measuredOf, WorkflowAggregate } from "./workflow-aggregate.ts";
-import type { Fault, WorkflowData } from "./workflow-data.ts";
+import type { WorkflowData } from "./workflow-data.ts";
 import { seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
 
 interface RunAggregateOptions {
@@ -78,7 +88,8 @@ export class RunAggregate {
   readonly #losses: Loss[] = [];
   readonly #notes = new Set<string>();
   readonly #counted = new CountedNotes();
-  readonly #faults: Fault[] = [];
+  /** Of the run (null) and of mixes, whose flows have their own. */
+  readonly #faults = new Map<string | null, FaultCounts>();
   readonly #lostCores = new Set<number>();
   readonly #events = new TimelineEvents();
   #now = 0;
@@ -151,8 +162,8 @@ export class RunAggregate {
   givenUp(): void {
     const running = [...this.#workflows.values()].filter(({ status }) => status === "running");
     for (const workflow of running) workflow.status = "interrupted";
-    if (running.length > 0)
-      this.note("ended at once: what the cores had not reported yet is in no figure");
+    if (running.length === 0) return;
+    this.note(givenUpNote(running.reduce((sum, { activeUsers }) => sum + activeUsers, 0)));
   }
 
   /** A workflow, or the flows of a mix. */
@@ -194,8 +205,10 @@ export class RunAggregate {
   }
 
   fault(name: string | null, fault: Fault): void {
-    if (name === null) this.#faults.push(fault);
-    else this.#workflows.get(name)?.faults.push(fault);
+    const own = name === null ? undefined : this.#workflows.get(name)?.faults;
+    const faults = own ?? this.#faults.get(name) ?? new FaultCounts();
+    if (own === undefined) this.#faults.set(name, faults);
+    faults.add(fault);
   }
 
   paused(): void {
@@ -335,7 +348,7 @@ export class RunAggregate {
       ...this.#judges.map((one) => thresholdOutcome(one, source)),
       ...[...this.#searches.values()].flatMap((one) => one.outcomes()),
       ...data.flatMap((one) => implicitGates(one, this.#judges, this.#searches.has(one.name))),
-      ...faultGates(this.#faults, null),
+      ...[...this.#faults].flatMap(([name, faults]) => faultGates(faults.list, name)),
     ];
     const missed = data.reduce((all, { arrivals }) => all + (arrivals?.missed ?? 0), 0);
     return {
@@ -469,22 +482,6 @@ function judgesOf(options: RunAggregateOptions): ThresholdJudge[] {
     // A threshold of one workflow needs no name in front when it is the only one.
     return parsed.ok ? [new ThresholdJudge(parsed.threshold, aborting(spec), workflow)] : [];
   });
-}
-
-function doingText({ doing, doingSinceMs }: WorkflowAggregate, nowMs: number): string | null {
-  const seconds = Math.floor((nowMs - doingSinceMs) / 1_000);
-  return doing === null ? null : `${doing} for ${seconds} s`;
-}
-
-function costOf(core: number, running: WorkflowAggregate | undefined): string {
-  if (running === undefined) return "nothing was running on it";
-  const { load, name } = running.manifest;
-  const others = running.cores.length - 1;
-  const share = `1 of ${running.cores.length} cores of "${name}"`;
-  const what = isOpen(load) ? "its share of the arrivals" : "its virtual users";
-  const rest =
-    others === 0 ? "no core is left, so the workflow ends" : `the run goes on with ${others}`;
-  return `${share}: ${what} are gone from here on and the last 0.2 s of core ${core}'s counts are lost; ${rest}`;
 }
 
 function mergedLag(aggregates: readonly WorkflowAggregate[], core: number): Histogram {

@@ -1,6 +1,7 @@
 /** The numbers of one workflow as its cores report them, and where its measured time lies in the run. */
 
 import type { CoreVitals } from "../job/core-messages.ts";
+import { FaultCounts } from "../job/faults.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { plannedArrivals } from "../plan/load.ts";
 import { FrameMerger } from "../stats/frame-merger.ts";
@@ -11,7 +12,7 @@ import type { WindowStore } from "../stats/window-store.ts";
 import type { LoadWindow, StepWindow } from "../stats/windows.ts";
 import { RUN_HISTOGRAMS, type WorkflowStats } from "../stats/workflow-stats.ts";
 import type { WorkflowStatus } from "./model.ts";
-import type { Fault, WorkflowData } from "./workflow-data.ts";
+import type { WorkflowData } from "./workflow-data.ts";
 
 const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
 const OVER: ReadonlySet<WorkflowStatus> = new Set(["completed", "failed", "interrupted"]);
@@ -31,7 +32,7 @@ export class WorkflowAggregate {
   doing: "setting up" | "tearing down" | null = null;
   doingSinceMs = 0;
   cores: readonly number[] = [];
-  readonly faults: Fault[] = [];
+  readonly faults = new FaultCounts();
   /** From which measured moment on how many times the load of the plan was asked for. */
   readonly #factors: { readonly fromMs: number; readonly factor: number }[] = [];
   readonly #merger: FrameMerger;
@@ -182,7 +183,7 @@ export class WorkflowAggregate {
         .filter(({ kind }) => kind === "counter")
         .map(({ name }) => name),
       ended: OVER.has(this.status),
-      faults: this.faults,
+      faults: this.faults.list,
     };
   }
 

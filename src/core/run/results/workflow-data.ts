@@ -1,17 +1,12 @@
 /** What was measured of one workflow, as thresholds, gates and results read it. */
 
+import type { Fault } from "../job/faults.ts";
 import type { GroupTotals } from "../stats/group-stats.ts";
 import type { Histogram } from "../stats/histogram.ts";
 import type { MetricTotals } from "../stats/metrics.ts";
 import type { StepTotals } from "../stats/step-stats.ts";
 import type { WindowStore } from "../stats/window-store.ts";
 import type { StepWindow } from "../stats/windows.ts";
-
-/** Something that must not happen did, beside what is measured: `gate` is the rule it broke. */
-export interface Fault {
-  readonly gate: string;
-  readonly text: string;
-}
 
 /** What was measured of one workflow, merged over its cores. */
 export interface WorkflowData {
