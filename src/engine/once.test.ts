@@ -76,3 +76,10 @@ it("performs calls when no answers are given", async () => {
   expect(demo.stats().requests - before).toBe(2);
   await demo.close();
 });
+
+it("refuses an option that does not exist", () => {
+  const options: object = { answer: {} };
+  expect(() => once(buy, options)).toThrow(
+    'once: there is no option "answer"; did you mean "answers"?',
+  );
+});

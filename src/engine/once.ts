@@ -5,6 +5,7 @@
  *   const { outcome, calls, checks } = await once(buy, { answers: { home: { status: 200 } } });
  */
 
+import { didYouMean } from "../core/base/nearest.ts";
 import { clock } from "../protocols/call.ts";
 import type { CallResult, CannedAnswer, PreparedCall } from "../protocols/protocol.ts";
 import { prepareCalls } from "../protocols/protocol.ts";
@@ -52,9 +53,21 @@ export interface OnceResult {
   readonly notes: readonly string[];
 }
 
+const OPTION_NAMES = Object.keys({
+  data: true,
+  answers: true,
+  seed: true,
+  folder: true,
+} satisfies Record<keyof OnceOptions, true>);
+
 export function once(flow: Flow, options: OnceOptions = {}): Promise<OnceResult> {
   const part = flow?.definition?.flow ?? null;
   if (part === null) throw new DefinitionError("once(…) takes a flow, as flow(…) gives it");
+  const stray = Object.keys(options).find((name) => !OPTION_NAMES.includes(name));
+  if (stray !== undefined)
+    throw new DefinitionError(
+      `once: there is no option "${stray}"${didYouMean(stray, OPTION_NAMES)}`,
+    );
   return new Rehearsal(compile(flow.definition, {}), part, options).run();
 }
 

@@ -1,6 +1,7 @@
 /** What a run takes beside its workflows: names and meanings are those of the flags of `hyperscale run`. */
 
 import { type Duration, parseDuration } from "../core/base/duration.ts";
+import { didYouMean } from "../core/base/nearest.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import { parseThreshold } from "../core/run/results/thresholds.ts";
 import { RunError } from "./errors.ts";
@@ -53,8 +54,36 @@ export interface RunOptions {
 
 const CORES_MAX = 1_024;
 
+const OPTION_NAMES = Object.keys({
+  vus: true,
+  duration: true,
+  rate: true,
+  maxVus: true,
+  maxRate: true,
+  iterations: true,
+  warmup: true,
+  gracefulStop: true,
+  timeout: true,
+  runTimeout: true,
+  insecure: true,
+  only: true,
+  seed: true,
+  cores: true,
+  thresholds: true,
+  abortOnFail: true,
+  title: true,
+  tags: true,
+  method: true,
+  headers: true,
+  body: true,
+  inspect: true,
+  signal: true,
+  command: true,
+} satisfies Record<keyof RunOptions, true>);
+
 /** Refuses, before anything starts, what means nothing. */
 export function overridesOf(options: RunOptions): LoadOverrides {
+  checkShape(options);
   if (options.rate !== undefined && options.vus !== undefined)
     throw new RunError("rate and vus exclude each other; with a rate, maxVus bounds the users", 2);
   if (options.iterations !== undefined && options.rate !== undefined)
@@ -82,6 +111,18 @@ export function overridesOf(options: RunOptions): LoadOverrides {
     seed: options.seed,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+/** As the compiler would: programs may be JavaScript. */
+function checkShape(options: RunOptions): void {
+  const stray = Object.keys(options).find((name) => !OPTION_NAMES.includes(name));
+  if (stray !== undefined)
+    throw new RunError(`run: there is no option "${stray}"${didYouMean(stray, OPTION_NAMES)}`, 2);
+  for (const name of ["only", "thresholds"] as const) {
+    const list: unknown = options[name];
+    const texts = Array.isArray(list) && list.every((one) => typeof one === "string");
+    if (list !== undefined && !texts) throw new RunError(`${name} must be a list of texts`, 2);
+  }
 }
 
 /** When failing thresholds begin to end the run; null when they do not. */
