@@ -296,7 +296,7 @@ const table = {
       "protocols",
     ],
   },
-  reporters: { path: "src/reporters/", imports: ["core/base", "core/run/results"] },
+  reporters: { path: "src/reporters/", imports: ["core/base", "core/run/results", "host"] },
   ui: { path: "src/ui/", imports: ["core/base", "core/run/results"] },
   demo: { path: "src/demo/", imports: [] },
   cli: {

@@ -57,7 +57,7 @@ export async function openLogLines(
   try {
     return await openLogFile(options);
   } catch (error) {
-    throw new RunError(`--log ${options.path}: ${errorText(error)}`, EXIT_USAGE);
+    throw new RunError(`--log ${options.path}: cannot be opened: ${errorText(error)}`, EXIT_USAGE);
   }
 }
 

@@ -1,10 +1,11 @@
 /** `hyperscale new [file]`: a first workflow that runs against the bundled demo target, in a project that finds us. */
 
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { type Command, Option } from "commander";
 import { errorText } from "../../core/base/error-text.ts";
+import { makeFolder } from "../../host/folders.ts";
 import { packageVersion } from "../../runner/version.ts";
 import { projectFiles } from "../new/project.ts";
 import { TEMPLATE_NAMES, type TemplateName, templates } from "../new/templates.ts";
@@ -67,7 +68,7 @@ async function write(given: string, flags: NewFlags): Promise<string | null> {
   const folder = dirname(resolve(file));
   const around = projectFiles(folder, basename(file), packageVersion());
   try {
-    mkdirSync(folder, { recursive: true });
+    await makeFolder(folder);
     writeFileSync(file, text, { flag: flags.force === true ? "w" : "wx" });
     // What is there belongs to somebody.
     for (const one of around)

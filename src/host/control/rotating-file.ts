@@ -10,9 +10,10 @@
  */
 
 import type { FileHandle } from "node:fs/promises";
-import { mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { open, readdir, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errorText } from "../../core/base/error-text.ts";
+import { makeFolder } from "../folders.ts";
 import { type ByteSink, Descriptor, LineWriter, type Taken } from "./line-writer.ts";
 
 export interface LogFileOptions {
@@ -67,7 +68,7 @@ export class RotatingFile implements ByteSink {
     onProblem: (problem: string) => void,
   ): Promise<RotatingFile> {
     const file = new RotatingFile(options, onProblem);
-    await mkdir(dirname(options.path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(options.path), { mode: 0o700 });
     await file.#ready(0);
     return file;
   }

@@ -69,6 +69,8 @@ describe("before a run", () => {
     const file = join(place, "taken");
     await writeFile(file, "mine");
     await expect(probeOutputs(join(file, "x"))).rejects.toThrow(/file where the folder should be/);
+    if (process.platform === "linux")
+      await expect(probeOutputs("/proc/hyperscale/out")).rejects.toThrow(/no folder can be made/);
     await probeOutputs(join(place, "new", "er"));
     await probeOutputs(place);
     expect(await readdir(place)).toEqual(["taken"]);

@@ -7,6 +7,7 @@ import { mkdir, mkdtemp, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import type { RunSummary } from "../../core/run/results/model.ts";
+import { makeFolder } from "../../host/folders.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
 import { reportHtml } from "./html.ts";
 import { junitXml } from "./junit.ts";
@@ -48,7 +49,7 @@ export async function writeOutputs(
   const folder = options.folder ?? (await newResultsFolder(summary));
   let written: string[];
   try {
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     written = await writeTogether(folder, files);
   } catch (error) {
     const problem = explain(error, folder);
@@ -67,7 +68,11 @@ export async function writeOutputs(
 export async function probeOutputs(folder: string = RESULTS_FOLDER): Promise<void> {
   let made: string | undefined;
   try {
-    made = await mkdir(folder, { recursive: true });
+    made = await makeFolder(folder);
+  } catch (error) {
+    throw explain(error, folder);
+  }
+  try {
     const probe = join(folder, `.probe.${process.pid}.tmp`);
     await writeFile(probe, "");
     await rm(probe, { force: true });
@@ -110,7 +115,7 @@ export async function newResultsFolder(
   const second = new Date(startedAt).toISOString().slice(0, 19).replaceAll(":", "-");
   const base = join(under, `${second}Z-${slug(name)}`);
   try {
-    await mkdir(under, { recursive: true });
+    await makeFolder(under);
     for (let attempt = 1; attempt <= SAME_SECOND_MAX; attempt++) {
       const folder = attempt === 1 ? base : `${base}-${attempt}`;
       if (await created(folder)) return folder;
@@ -175,6 +180,8 @@ function reasonOf(code: string | undefined, folder: string): string | undefined 
       return `no permission; choose another folder with --out DIR, or make ${folder} writable`;
     case "EROFS":
       return "the file system is read-only; choose another folder with --out DIR";
+    case "ENOENT":
+      return "no folder can be made there; choose another one with --out DIR";
     case "ENOSPC":
     case "EDQUOT":
       return "the disk is full; free some space or choose another folder with --out DIR";

@@ -1,0 +1,33 @@
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { makeFolder } from "./folders.ts";
+
+let place: string;
+
+beforeAll(async () => {
+  place = await mkdtemp(join(tmpdir(), "hyperscale-folders-"));
+});
+afterAll(() => rm(place, { recursive: true, force: true }));
+
+it("makes what is missing, says where that begins, and takes what is there as it is", async () => {
+  const deep = join(place, "a", "b", "c");
+  expect(await makeFolder(deep, { mode: 0o700 })).toBe(join(place, "a"));
+  expect((await stat(deep)).mode & 0o777).toBe(0o700);
+  expect(await makeFolder(deep)).toBeUndefined();
+  expect((await Promise.all([1, 2, 3].map(() => makeFolder(join(place, "x", "y"))))).length).toBe(
+    3,
+  );
+});
+
+it("refuses a file in the way", async () => {
+  const file = join(place, "file");
+  await writeFile(file, "");
+  await expect(makeFolder(file)).rejects.toThrow("EEXIST");
+  await expect(makeFolder(join(file, "inside"))).rejects.toThrow("ENOTDIR");
+});
+
+it.skipIf(process.platform !== "linux")("ends where no folder can be made", async () => {
+  await expect(makeFolder("/proc/hyperscale/logs")).rejects.toThrow("ENOENT");
+});
