@@ -5,11 +5,11 @@ import {
   formatBytes,
   formatCount,
   formatMs,
-  formatNumber,
   formatPercent,
   formatRate,
   formatSeconds,
 } from "../core/run/results/format.ts";
+import { metricFigures } from "../core/run/results/metric-figures.ts";
 import type {
   Distribution,
   MetricSummary,
@@ -319,12 +319,9 @@ function metricName({ name, tags }: MetricSummary): string {
 /** What of a trend fits on a line; the files have the rest. */
 const TREND_SHOWN = ["count", "min", "mean", "p50", "p95", "p99", "max"];
 
-function metricValues({ kind, values }: MetricSummary): string {
-  return Object.entries(values)
-    .filter(([name]) => kind !== "trend" || TREND_SHOWN.includes(name))
-    .map(([name, value]) => {
-      if (name === "ratePerSecond") return formatRate(value);
-      return `${name} ${kind === "rate" && name === "rate" ? formatPercent(value) : formatNumber(value)}`;
-    })
+function metricValues(metric: MetricSummary): string {
+  return metricFigures(metric)
+    .filter(({ label }) => metric.kind !== "trend" || TREND_SHOWN.includes(label))
+    .map(({ label, text }) => `${label} ${text}`)
     .join("  ");
 }

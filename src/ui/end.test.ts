@@ -63,7 +63,9 @@ describe("the end result", () => {
     const values = { count: 240, ratePerSecond: 30 };
     const metrics = [{ name: "paid", kind: "counter", tags: {}, values }] as const;
     const workflows = summary.workflows.map((workflow) => ({ ...workflow, metrics }));
-    expect(text({ ...summary, workflows }, 80)).toMatch(/ paid +counter +count 240 {2}30\/s\n/);
+    expect(text({ ...summary, workflows }, 80)).toMatch(
+      / paid +counter +count 240 {2}rate 30\/s\n/,
+    );
   });
 
   it("does not say a failed threshold twice, but says every other reason", () => {

@@ -12,6 +12,7 @@ import {
   formatRate,
   formatSeconds,
 } from "../../src/core/run/results/format.ts";
+import { metricFigures } from "../../src/core/run/results/metric-figures.ts";
 import type {
   ArrivalSummary,
   BreakpointSummary,
@@ -248,9 +249,9 @@ function Metrics({ metrics }: { readonly metrics: readonly MetricSummary[] }) {
     metric.kind,
     <Tags key="tags" tags={metric.tags} />,
     <span key="values" class="values">
-      {Object.entries(metric.values).map(([name, value]) => (
-        <span key={name}>
-          <i>{name.replace("_", ".")}</i> {formatNumber(value)}
+      {metricFigures(metric).map(({ label, text }) => (
+        <span key={label}>
+          <i>{label}</i> {text}
         </span>
       ))}
     </span>,

@@ -97,6 +97,7 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
       "target missed",
       "search finds something",
       "results_per_search",
+      "rate 73.5 %",
       "no complete answer in time",
       "503",
       "AMD EPYC 7B13",
