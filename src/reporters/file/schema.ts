@@ -112,7 +112,9 @@ const stepSchema = z
     interrupted: count.describe("Cut off at the end of the graceful stop; not in requests."),
     errors: countByName.describe("failed, by kind; sums to failed."),
     statuses: countByName.describe("Answers by protocol status."),
-    ratePerSecond: amount.describe("requests over the measured time of the workflow."),
+    ratePerSecond: amount.describe(
+      "Calls that ended inside the measured time of the workflow, over that time.",
+    ),
     bytesIn: amount,
     bytesOut: amount,
     latencyMs: distributionSchema.describe(
