@@ -14,7 +14,7 @@
 
 import { assertNever } from "../../base/assert.ts";
 import type { CoreCommand, CoreEvent, Problem } from "../job/core-messages.ts";
-import type { Fault } from "../job/faults.ts";
+import { singleFault } from "../job/faults.ts";
 import { type ExecutionOutcome, Job, type JobEffect } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { SharedValues } from "../job/shared-values.ts";
@@ -265,7 +265,7 @@ export class Phases {
         return;
       case "unhandled":
         this.#effects.push({ kind: "log", line: event.line });
-        this.#listener.fault(null, fault("no error was left unhandled", event.line));
+        this.#listener.fault(null, singleFault("no error was left unhandled", event.line));
         return;
       case "loaded":
       case "loadFailed":
@@ -303,7 +303,7 @@ export class Phases {
         this.#fail(name, running, event.problem);
         return;
       case "abort":
-        this.#listener.fault(name, fault("no code asked for the end", event.reason));
+        this.#listener.fault(name, singleFault("no code asked for the end", event.reason));
         this.#effects.push({ kind: "abort", workflow: name, reason: event.reason });
         return;
       case "setupDone":
@@ -495,8 +495,4 @@ export class Phases {
     this.#running.set(workflow, newRunning(manifest, dispatch));
     this.#agree({ kind: "place", workflow, cores });
   }
-}
-
-function fault(gate: string, text: string): Fault {
-  return { gate, text, count: 1 };
 }

@@ -35,3 +35,7 @@ export class FaultCounts {
 function keyOf(gate: string, text: string): string {
   return `${gate}\n${text}`;
 }
+
+export function singleFault(gate: string, text: string): Fault {
+  return { gate, text, count: 1 };
+}
