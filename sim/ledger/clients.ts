@@ -298,7 +298,7 @@ export class LedgerClients {
       history.counts.retries++;
       const pauseMs = random.float() * 2_000;
       world.schedule(world.now + pauseMs, "step", session.index, () =>
-        this.#carry(session, request, done, attempts - 1),
+        this.#carry(session, this.#renewed(session, request), done, attempts - 1),
       );
     };
     const told = request.kind === "read" ? (session.told.get(request.jobId) ?? -1) : -1;
@@ -310,6 +310,12 @@ export class LedgerClients {
       else again();
     };
     this.attempt(request, process, onAnswer, told);
+  }
+
+  /** A session's read names what the client has been told by now, of its other requests too. */
+  #renewed({ token }: Session, request: LedgerRequest): LedgerRequest {
+    if (request.kind !== "read" || request.level !== "SESSION") return request;
+    return { ...request, ...token.need(request.jobId) };
   }
 
   /**
