@@ -1,0 +1,72 @@
+import { describe, expect, it } from "vitest";
+import { manifest } from "../../run/job/testing/manifest.ts";
+import { World } from "./testing/world.ts";
+
+function commands(world: World): readonly (readonly string[])[] {
+  return world.workers.flatMap(({ opened }) => opened.map(({ commands: all }) => all));
+}
+
+const ONCE = ["prepare", "start"];
+
+describe("the manager that leads a job", () => {
+  it("is followed by another that goes on with what runs, and counts it all (FAIL-M5)", () => {
+    const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 40_000 });
+    const job = world.submit();
+    world.until(() => world.progress(job)?.status === "RUNNING");
+    world.run(2_000);
+    const first = world.leaderOf(job);
+    world.kill(first);
+    world.until(() => world.leaderOf(job) >= 0);
+    world.start(first);
+    world.run(2_000);
+    expect(world.workers.map(({ opened }) => opened[0]?.isLoading)).toEqual([true, true]);
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    expect(summary?.totals?.requests).toBe(world.calls());
+    expect(summary?.lost).toEqual([]);
+    for (const had of commands(world)) {
+      expect(had.filter((one) => ONCE.includes(one))).toEqual(ONCE);
+    }
+    expect(
+      commands(world)
+        .flat()
+        .filter((one) => one === "setup"),
+    ).toHaveLength(1);
+  });
+
+  it("may go at any moment: the job ends once, and its cores go back", () => {
+    for (const afterMs of [0, 20, 40, 60, 80, 100, 140, 200, 300, 1_200, 2_000]) {
+      const world = new World({ managers: 3, cores: 2, loadMs: 1_000 });
+      const second = { dependsOn: ["first"] };
+      const job = world.submit({ manifests: [manifest("first"), manifest("second", second)] });
+      world.run(afterMs);
+      const gone = Math.max(0, world.leaderOf(job));
+      world.kill(gone);
+      world.run(15_000);
+      world.start(gone);
+      const { status, summary } = world.end(job);
+      expect([afterMs, status]).toEqual([afterMs, "COMPLETED"]);
+      expect(summary?.workflows.map((one) => one.status)).toEqual(["completed", "completed"]);
+      world.run(2_000);
+      expect(world.workers[0]?.jobs.get(job)?.cores.size).toBe(0);
+      const had = commands(world).flat();
+      for (const kind of ["setup", "teardown"])
+        expect([afterMs, kind, had.filter((one) => one === kind).length]).toEqual([
+          afterMs,
+          kind,
+          2,
+        ]);
+    }
+  });
+
+  it("comes back after all power was gone, and the job goes on", () => {
+    const world = new World({ managers: 3, cores: 2, loadMs: 30_000 });
+    const job = world.submit();
+    world.until(() => world.progress(job)?.status === "RUNNING");
+    for (const index of [0, 1, 2]) world.kill(index);
+    world.run(5_000);
+    for (const index of [0, 1, 2]) world.start(index);
+    expect(world.end(job).status).toBe("COMPLETED");
+    expect(world.end(job).summary?.totals?.requests).toBe(world.calls());
+  });
+});
