@@ -134,6 +134,7 @@ export class ClientRequests {
     const entry = encodeDatacenterEntry({
       ...{ kind: "submit", job, key, createdAt },
       name: submission.name,
+      takenBy: self,
       submission: data,
     });
     const done = (proposed: Proposed): void => this.#answer(id, submitted(proposed));

@@ -60,7 +60,7 @@ export class DatacenterLeader {
     if (submission === null) return;
     const offer = this.#offer(submission);
     this.#reason = offer.reason;
-    if (offer.grants.length > 0) this.#admit(first.job, offer.grants);
+    if (offer.grants.length > 0) this.#admit(first, offer.grants);
   }
 
   #queued(): DatacenterJob[] {
@@ -100,11 +100,13 @@ export class DatacenterLeader {
     return { grants, reason: null };
   }
 
-  #admit(job: string, grants: readonly Grant[]): void {
-    this.#propose(job, this.#context.newEventId(), {
-      ...{ kind: "admit", job, grants },
-      members: this.#context.options.managers,
-    });
+  #admit({ job, takenBy }: DatacenterJob, grants: readonly Grant[]): void {
+    const { managers } = this.#context.options;
+    // The first member leads the first view; the workers fetch the files from whoever leads.
+    const others = managers.filter((one) => one !== takenBy);
+    const members = others.length < managers.length ? [takenBy, ...others] : managers;
+    const entry = { kind: "admit", job, grants, members } as const;
+    this.#propose(job, this.#context.newEventId(), entry);
   }
 
   /** A job that has waited longer than it may run at all. */

@@ -49,6 +49,8 @@ export interface DatacenterJob {
   readonly job: string;
   readonly key: string;
   readonly name: string;
+  /** The manager that holds its files: it leads the job first. */
+  readonly takenBy: string;
   /** Of the submission. */
   readonly digest: string;
   /** Milliseconds of the wall clock. */
@@ -70,6 +72,7 @@ export type DatacenterEntry =
       readonly job: string;
       readonly key: string;
       readonly name: string;
+      readonly takenBy: string;
       readonly createdAt: number;
       readonly submission: Uint8Array;
     }
@@ -106,6 +109,7 @@ const isEntry = variant({
     job: isText,
     key: isText,
     name: isText,
+    takenBy: isText,
     createdAt: isWhole,
     submission: isBytes,
   }),
@@ -125,6 +129,7 @@ const isJob = record({
   job: isText,
   key: isText,
   name: isText,
+  takenBy: isText,
   digest: isText,
   createdAt: isWhole,
   phase: oneOf("queued", "admitted", "ended"),
@@ -189,7 +194,7 @@ export class DatacenterState implements Application {
 
   /** The reason is the id of the job, which is another one when the key was used before. */
   #submit(entry: Extract<DatacenterEntry, { kind: "submit" }>): Outcome {
-    const { createdAt, job, key, name, submission } = entry;
+    const { createdAt, job, key, name, submission, takenBy } = entry;
     const digest = hexOf(sha256(submission));
     const known = this.#jobs.get(this.#byKey.get(key) ?? "");
     if (known !== undefined) {
@@ -203,7 +208,7 @@ export class DatacenterState implements Application {
       return rejected("QUEUE_FULL");
     const waits = { phase: "queued", status: "QUEUED", reason: null, summary: null } as const;
     this.#jobs.set(job, {
-      ...{ job, key, name, digest, createdAt, submission },
+      ...{ job, key, name, takenBy, digest, createdAt, submission },
       ...waits,
       grants: [],
       members: [],

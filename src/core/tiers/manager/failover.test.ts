@@ -34,6 +34,16 @@ describe("the manager that leads a job", () => {
     ).toHaveLength(1);
   });
 
+  it("is at first the one that took the submission, which has its files", () => {
+    const world = new World({ managers: 3 });
+    for (const index of [2, 0, 1]) {
+      const job = world.submit({ cores: 1 }, `key ${index}`, index);
+      world.until(() => world.leaderOf(job) >= 0);
+      expect(world.leaderOf(job)).toBe(index);
+      world.end(job);
+    }
+  });
+
   it("may go at any moment: the job ends once, and its cores go back", () => {
     for (const afterMs of [0, 20, 40, 60, 80, 100, 140, 200, 300, 1_200, 2_000]) {
       const world = new World({ managers: 3, cores: 2, loadMs: 1_000 });
@@ -68,5 +78,48 @@ describe("the manager that leads a job", () => {
     for (const index of [0, 1, 2]) world.start(index);
     expect(world.end(job).status).toBe("COMPLETED");
     expect(world.end(job).summary?.totals?.requests).toBe(world.calls());
+  });
+});
+
+describe("a worker that is lost", () => {
+  it("costs its cores; the run goes on with the others, and says so", () => {
+    const world = new World({ workers: 2, cores: 1, loadMs: 8_000 });
+    const job = world.submit();
+    world.until(() => world.progress(job)?.status === "RUNNING");
+    world.run(1_000);
+    const [gone, kept] = world.workers;
+    if (gone === undefined || kept === undefined) throw new Error("there are two workers");
+    gone.alive = false;
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    expect(summary?.lost.map(({ what }) => what)).toEqual(["worker w0 was lost with core 0"]);
+    const counted = summary?.totals?.requests ?? 0;
+    expect(counted).toBeGreaterThan(kept.opened[0]?.calls ?? 0);
+    expect(counted).toBeLessThanOrEqual(world.calls());
+  });
+
+  it("and starts again has nothing of the job, which it refuses to know", () => {
+    const world = new World({ workers: 2, cores: 1, loadMs: 4_000 });
+    const job = world.submit();
+    world.until(() => world.progress(job)?.status === "RUNNING");
+    world.workers[0]?.restart();
+    const { status, summary } = world.end(job);
+    expect([status, summary?.lost.length]).toEqual(["COMPLETED", 1]);
+    expect(world.workers[0]?.jobs.get(job)?.cores.size ?? 0).toBe(0);
+    world.run(1_000);
+    expect(world.submit({ cores: 2 }, "next")).not.toBe(job);
+  });
+
+  it("and was the only one fails the job with the reason, and frees the queue", () => {
+    const world = new World({ loadMs: 8_000 });
+    const job = world.submit();
+    world.until(() => world.progress(job)?.status === "RUNNING");
+    const worker = world.workers[0];
+    if (worker === undefined) throw new Error("there is a worker");
+    worker.alive = false;
+    expect(world.end(job)).toMatchObject({ status: "FAILED" });
+    worker.restart();
+    world.run(1_000);
+    expect(world.end(world.submit({}, "next")).status).toBe("COMPLETED");
   });
 });
