@@ -13,6 +13,17 @@ export function listed(value: string, before: readonly string[] = []): readonly 
   return [...before, ...value.split(",").filter((part) => part !== "")];
 }
 
+/** `NAME=value`, given again for further ones. */
+export function variables(
+  pair: string,
+  before: readonly (readonly [string, string])[] = [],
+): readonly (readonly [string, string])[] {
+  const [, name, value] = /^([^=\s]+)=(.*)$/s.exec(pair) ?? [];
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError("write it as NAME=value");
+  return [...before, [name, value]];
+}
+
 export function bytesFrom(min: number): (text: string) => number {
   return (text) => {
     const value = Number(text);

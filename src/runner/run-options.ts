@@ -30,6 +30,8 @@ export interface RunOptions {
   readonly only?: readonly string[] | undefined;
   /** What chance draws from. */
   readonly seed?: string | undefined;
+  /** Environment variables that the file finds in `process.env`. */
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** CPU cores to plan for; the physical cores of the machine by default. */
   readonly cores?: number | undefined;
   /** What must hold for the whole run, besides the thresholds of the workflows. */
@@ -68,6 +70,7 @@ const OPTION_NAMES = Object.keys({
   insecure: true,
   only: true,
   seed: true,
+  env: true,
   cores: true,
   thresholds: true,
   abortOnFail: true,
@@ -109,6 +112,7 @@ export function overridesOf(options: RunOptions): LoadOverrides {
     insecure: options.insecure,
     only: options.only,
     seed: options.seed,
+    env: options.env,
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }

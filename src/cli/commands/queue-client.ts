@@ -17,6 +17,7 @@ import type {
   Task,
   TaskEvent,
 } from "../../queue/index.ts";
+import { variables } from "../option-values.ts";
 import { complain, jsonText } from "../print.ts";
 
 /** In a node's data directory: the token of a node that was given none. */
@@ -128,6 +129,11 @@ function registerSubmit(queue: Command): void {
       parseJson,
     )
     .option("--depends-on <id...>", "tasks that must succeed first")
+    .option(
+      "-e, --env <name=value>",
+      "of a loadtest: an environment variable of the file's code; may be given again",
+      variables,
+    )
     .option("--wait", "follow it to its end; exit 3 when it does not succeed")
     .action(
       run(
@@ -137,7 +143,10 @@ function registerSubmit(queue: Command): void {
           executor: string,
           input?: string,
         ) => {
-          const request: Record<string, unknown> = { executor, input: readInput(input) };
+          const request: Record<string, unknown> = {
+            executor,
+            input: withVariables(executor, readInput(input), options["env"] as Variables),
+          };
           const names = {
             key: "idempotency_key",
             unique: "unique_key",
@@ -160,6 +169,17 @@ function registerSubmit(queue: Command): void {
         },
       ),
     );
+}
+
+type Variables = readonly (readonly [string, string])[] | undefined;
+
+/** `-e` is short for `env` in the input of a load test, and wins over it. */
+function withVariables(executor: string, input: unknown, given: Variables): unknown {
+  if (given === undefined) return input;
+  if (executor !== "loadtest")
+    throw new Error(`-e sets variables of a loadtest; "${executor}" gets what is in its input`);
+  const { env, ...rest } = Object(input) as { readonly env?: object };
+  return { ...rest, env: { ...env, ...Object.fromEntries(given) } };
 }
 
 function registerList(queue: Command): void {

@@ -23,7 +23,7 @@ import { overridesOf, type RunOptions } from "../../runner/run-options.ts";
 import { traceRun } from "../../runner/trace.ts";
 import { URL_METHODS } from "../../runner/url-workflow.ts";
 import { createView } from "../../ui/view.ts";
-import { repeated } from "../option-values.ts";
+import { repeated, variables } from "../option-values.ts";
 import { complain } from "../print.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { LoggedView } from "./run-log.ts";
@@ -56,7 +56,7 @@ interface RunFlags extends LogFlags {
   readonly trace?: true;
   readonly only: readonly string[];
   readonly seed?: string;
-  readonly env: readonly string[];
+  readonly env: readonly (readonly [string, string])[];
 }
 
 const CORES_MAX = 1_024;
@@ -97,8 +97,8 @@ export function registerRun(program: Command): void {
     .option("--seed <text>", "what chance, pick and pause of flows draw from")
     .option(
       "-e, --env <name=value>",
-      "set an environment variable; may be given again",
-      repeated,
+      "set an environment variable of the file's code; may be given again",
+      variables,
       [],
     )
     .optionsGroup("URL mode:")
@@ -149,7 +149,6 @@ async function runCommand(target: string, flags: RunFlags): Promise<number> {
   let view: RunView | undefined;
   let logLines: LineWriter | undefined;
   try {
-    setEnvironment(flags.env);
     checkFlags(flags);
     await probeOutputs(flags.out);
     logLines = await openLogLines(logFileOf(flags));
@@ -256,6 +255,7 @@ function optionsOf(flags: RunFlags): RunOptions {
     inspect: flags.inspect,
     only: flags.only.length === 0 ? undefined : flags.only,
     seed: flags.seed,
+    env: flags.env.length === 0 ? undefined : Object.fromEntries(flags.env),
     command: `hyperscale ${maskedCommand(process.argv.slice(2))}`,
   };
 }
@@ -298,15 +298,6 @@ function explain(error: unknown): number {
   complain(`hyperscale: ${error.message}`);
   if (error.hint !== null) complain(`  ${error.hint}`);
   return error.exitCode;
-}
-
-/** Executor cores inherit the environment of this process. */
-function setEnvironment(pairs: readonly string[]): void {
-  for (const pair of pairs) {
-    const equals = pair.indexOf("=");
-    if (equals < 1) throw new RunError(`-e "${pair}": write it as NAME=value`, 2);
-    process.env[pair.slice(0, equals)] = pair.slice(equals + 1);
-  }
 }
 
 /** In the words of the command line; the rest is checked for every run alike. */

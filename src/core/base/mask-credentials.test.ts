@@ -23,6 +23,9 @@ it("masks secrets in the words of a command", () => {
     "Authorization: Bearer x",
     "--header=X-Api-Key: k",
   ];
+  expect(maskedCommand(["run", "f.ts", "-e", "API_TOKEN=abc", "--env=SHOP=http://h/"])).toBe(
+    "run f.ts -e API_TOKEN=*** --env=SHOP=http://h/",
+  );
   expect(maskedCommand([...words, "--header", "accept: text/html", "Cookie: a=b"])).toBe(
     "run http://***@h/ --header Authorization: *** --header=X-Api-Key: *** --header accept: text/html Cookie: ***",
   );

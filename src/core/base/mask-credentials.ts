@@ -28,13 +28,13 @@ export function maskSecrets(text: string): string {
 const SECRET_HEADER =
   /^((?:proxy-)?authorization|(?:set-)?cookie|[\w-]*(?:token|secret|password|api-?key)[\w-]*)\s*:.*$/is;
 
-/** The words of a command line: addresses without credentials, headers that carry secrets without value. */
+/** The words of a command line without the secrets in its addresses, headers and variables. */
 export function maskedCommand(words: readonly string[]): string {
   return words
     .map((word) => {
       const [flag, value] = /^(--header=)(.+)$/s.exec(word)?.slice(1) ?? ["", word];
       const secret = SECRET_HEADER.exec(value ?? "");
-      return secret === null ? maskCredentials(word) : `${flag}${secret[1]}: ***`;
+      return secret === null ? maskSecrets(word) : `${flag}${secret[1]}: ***`;
     })
     .join(" ");
 }

@@ -1,6 +1,6 @@
 /** The built-in executors against real servers and real processes. */
 
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -180,6 +180,42 @@ describe("loadtest", () => {
       expect(await refusalOf(input)).toMatch(/is not taken here/);
     },
   );
+
+  it("hands variables to the code of a file, and to nothing that starts", async () => {
+    const server = createServer((_, response) => response.end("ok"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as { port: number };
+    const allowed = join(folder, "with-variables");
+    mkdirSync(allowed);
+    writeFileSync(
+      join(allowed, "shop.ts"),
+      'import { flow, http } from "hyperscale";\n' +
+        'const shop = http.target(process.env["SHOP"] ?? "http://127.0.0.1:9");\n' +
+        'export default flow(process.env["CALLED"] ?? "f", { vus: 1, iterations: 3 }, async ({ step }) => {\n' +
+        '  await step("home", shop.get("/"));\n});\n',
+    );
+    const marker = join(folder, "it-ran");
+    const code = `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(marker)}, "");`;
+    const env = {
+      SHOP: `http://127.0.0.1:${port}`,
+      CALLED: "a=b, c",
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}`,
+    };
+    try {
+      const done = await policy(allowed)({ file: "shop.ts", env }, context());
+      expect(done).toMatchObject({
+        verdict: "passed",
+        summary: { workflows: [{ name: "a=b, c", totals: { requests: 3 } }] },
+      });
+      expect(existsSync(marker)).toBe(false);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+    expect(await refusalOf({ file: "http://127.0.0.1:9/", env: { "A B": "x" } })).toMatch(
+      /input\.env/,
+    );
+  });
 
   it("returns the whole summary of a run, and fails a task whose threshold failed", async () => {
     const server = createServer((_, response) => response.end("ok"));

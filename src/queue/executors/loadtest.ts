@@ -21,6 +21,8 @@ export interface LoadtestPolicy {
   readonly workflows: string | undefined;
 }
 
+const VARIABLES_MAX = 100;
+
 const schema = z.strictObject({
   /** A workflow file in the node's folder of workflows, or a URL to load. */
   file: z.string().min(1).max(2_048),
@@ -29,6 +31,20 @@ const schema = z.strictObject({
     .array(z.string().max(64 * 1024))
     .max(100)
     .default([]),
+  /**
+   * Environment variables for the code of the file. They reach it after its processes have started,
+   * so that a task cannot change which code a node runs.
+   */
+  env: z
+    .record(
+      z
+        .string()
+        .regex(/^[^=\s]+$/)
+        .max(256),
+      z.string().max(64 * 1024),
+    )
+    .refine((env) => Object.keys(env).length <= VARIABLES_MAX, `at most ${VARIABLES_MAX}`)
+    .default({}),
   /** What a failed threshold makes of the task. */
   on_failed_threshold: z.enum(["fail", "succeed"]).default("fail"),
 });
@@ -56,6 +72,8 @@ const ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--header": 1,
   "--body": 1,
   "--threshold": 1,
+  "--only": 1,
+  "--seed": 1,
   "--csv": 0,
 };
 
@@ -74,7 +92,8 @@ export function loadtestExecutor(policy: LoadtestPolicy): Executor {
     const name = `task-${context.taskId}-attempt-${context.attempt}`;
     const out = resolve(policy.resultsDirectory, name);
     mkdirSync(out, { recursive: true, mode: 0o700 });
-    const run = ["run", ...input.args, "--ui", "none", "--out", out, "--", target];
+    const variables = Object.entries(input.env).map(([key, value]) => `--env=${key}=${value}`);
+    const run = ["run", ...input.args, ...variables, "--ui", "none", "--out", out, "--", target];
     const args = ["--import", endWithParent, program, ...run];
     const outcome = await runProgram(process.execPath, args, {
       signal: context.signal,

@@ -89,6 +89,23 @@ describe("hyperscale queue", needs(TestPostgres.available(), NO_POSTGRES), () =>
     expect(outcomes[3]?.stderr).toMatch(/cannot reach the queue node at http:\/\/127\.0\.0\.1:9/);
   });
 
+  it("puts variables of a load test into its input, and refuses them for anything else", async () => {
+    const input = '{"file": "shop.ts", "env": {"A": "0", "C": "3"}}';
+    const [loadtest, sleep, broken] = await Promise.all([
+      hyperscale(["submit", "loadtest", input, "-e", "A=1", "--env", "B=x=y", "--json"], at),
+      hyperscale(["submit", "sleep", '{"ms": 0}', "-e", "A=1"], at),
+      hyperscale(["submit", "loadtest", input, "-e", "A"], at),
+    ]);
+    expect(JSON.parse(loadtest?.stdout ?? "")).toMatchObject({
+      input: { file: "shop.ts", env: { A: "1", B: "x=y", C: "3" } },
+    });
+    expect([sleep?.code, sleep?.stderr]).toEqual([
+      2,
+      'hyperscale queue: -e sets variables of a loadtest; "sleep" gets what is in its input\n',
+    ]);
+    expect(broken?.stderr).toMatch(/write it as NAME=value/);
+  });
+
   it("lets no escape code of a task reach the terminal", async () => {
     const input = JSON.stringify({
       ms: 0,

@@ -15,4 +15,9 @@ export interface LoadOverrides {
   readonly only?: readonly string[];
   /** What chance draws from; the same seed gives each user the same choices. */
   readonly seed?: string;
+  /**
+   * Environment variables for the code of the file. A core sets them before it loads the file and
+   * after it has started, so that none of them can change how a process starts.
+   */
+  readonly env?: Readonly<Record<string, string>>;
 }
