@@ -6,7 +6,7 @@
  */
 
 import type { StepSummary, WorkflowSummary } from "../../src/core/run/results/model.ts";
-import { type Part, WINDOW_MS } from "./grammar.ts";
+import { arrivalsOf, dueMs, type Part, ROWS_FEW, WINDOW_MS } from "./grammar.ts";
 import { FAILURES_THRESHOLD, type Ran } from "./run.ts";
 import type { Logged } from "./target.ts";
 
@@ -63,10 +63,12 @@ class Comparison {
   }
 
   all(): void {
-    for (const [at, step] of this.#workflow.steps.entries()) this.#step(step, at);
+    for (const step of this.#workflow.steps) this.#step(step);
     this.#iterations();
+    this.#rows();
+    this.#aside();
     this.#arrivals();
-    this.#firstLatency();
+    for (const step of this.#workflow.steps) if (this.#isFirst(step.name)) this.#firstLatency(step);
     this.#window();
   }
 
@@ -84,9 +86,18 @@ class Comparison {
     return log.filter((entry) => entry.workflow === this.#part.name && entry.step === step);
   }
 
-  #step(step: StepSummary, at: number): void {
+  get #lastName(): string {
+    return `s${this.#part.layers - 1}`;
+  }
+
+  /** It begins an iteration, alone or beside others. */
+  #isFirst(step: string): boolean {
+    return step === "s0" || step.startsWith("p");
+  }
+
+  #step(step: StepSummary): void {
     const log = this.#logOf(step.name);
-    const last = at === this.#part.layers - 1;
+    const last = step.name === this.#lastName;
     const exceptions = step.errors["exception"] ?? 0;
     const sent = step.requests - exceptions;
     this.#equal(`${step.name} latencies`, step.latencyMs.count, sent);
@@ -98,7 +109,7 @@ class Comparison {
       // The body of a flow throws beside its calls: that is the outcome of the iteration.
       const thrown = last && this.#ran.form === "layers" ? this.#threw : 0;
       this.#equal(`${step.name} exceptions`, exceptions, thrown);
-    } else if (this.#part.load.kind === "closed" || at > 0) {
+    } else if (this.#part.load.kind === "closed" || !this.#isFirst(step.name)) {
       const since = (moment: number): number =>
         log.filter(({ receivedAt }) => receivedAt >= moment).length;
       const [low, high] = [
@@ -151,7 +162,7 @@ class Comparison {
 
   #iterations(): void {
     const { checks, iterations, steps } = this.#workflow;
-    const last = steps.at(-1);
+    const last = steps.find(({ name }) => name === this.#lastName);
     const [check] = checks;
     if (last === undefined || check === undefined) return;
     const checked = check.passed + check.failed;
@@ -169,8 +180,42 @@ class Comparison {
       this.#equal("iterations", iterations.completed + failed, load.iterations * load.vus);
   }
 
-  /** Nobody ended it before its time. */
+  /** A row of a user is its own in all iterations; one of order "once" is used once, as long as there are any. */
+  #rows(): void {
+    const { load, name, rows } = this.#part;
+    const used = this.#ran.rows.filter(({ workflow }) => workflow === name);
+    if (rows === "none") return;
+    const { completed, failed = 0 } = this.#workflow.iterations;
+    const ofUsers = new Map(used.map(({ number, user }) => [user, number]));
+    if (rows === "user") {
+      const other = used.find(({ number, user }) => ofUsers.get(user) !== number);
+      if (other !== undefined) this.#report(`user ${other.user} had more than one row`);
+    }
+    const numbers = rows === "user" ? [...ofUsers.values()] : used.map(({ number }) => number);
+    if (new Set(numbers).size !== numbers.length) this.#report(`a row of ${rows} was used twice`);
+    if (rows !== "few" || this.#part.warmupMs > 0) return;
+    this.#between("iterations with a row", completed + failed, 0, ROWS_FEW);
+    // A core may end with rows that it has taken and no iteration needs.
+    if (!this.#untouched || this.#ran.combination.cores > 1) return;
+    if (load.kind === "shared" || load.kind === "perUser") {
+      const planned = load.iterations * (load.kind === "perUser" ? load.vus : 1);
+      this.#equal("iterations with a row", completed + failed, Math.min(planned, ROWS_FEW));
+    }
+  }
+
+  /** Calls of `userSetup` are counted apart, and only there. */
+  #aside(): void {
+    if (this.#ran.form !== "flow" || this.#part.userSetup === "none") return;
+    const setup = this.#workflow.aside?.find(({ name }) => name === "setup");
+    this.#equal("calls of userSetup", setup?.sent ?? 0, this.#logOf("setup").length);
+  }
+
+  /** Nobody ended it before its time, and it had rows to the end. */
   get #whole(): boolean {
+    return this.#untouched && this.#part.rows !== "few";
+  }
+
+  get #untouched(): boolean {
     const aborted = this.#ran.summary.thresholds.some((threshold) => threshold.aborted);
     return this.#ran.combination.stopAfterMs === null && !aborted;
   }
@@ -186,15 +231,14 @@ class Comparison {
     this.#equal("outcomes of arrivals", outcomes, arrivals.started);
     this.#between("durations", iterations.durationMs?.count ?? 0, completed, outcomes);
     this.#equal("send lags", arrivals.sendLagMs.count, arrivals.started);
-    const planned = (load.rate * load.durationMs) / 1_000;
-    if (this.#whole) this.#equal("arrivals", arrivals.started + arrivals.missed, planned);
+    const all = arrivals.started + arrivals.missed;
+    if (this.#whole) this.#equal("arrivals", all, arrivalsOf(load));
   }
 
   /** The mean latency of the first calls, from the planned moments to the server's answers. */
-  #firstLatency(): void {
+  #firstLatency(step: StepSummary): void {
     const { load, pauseFirstMs, throwEvery, layers, warmupMs } = this.#part;
-    const [step] = this.#workflow.steps;
-    if (step === undefined || step.requests === 0 || warmupMs > 0) return;
+    if (step.requests === 0 || warmupMs > 0) return;
     if (throwEvery > 0 && layers === 1) return;
     const log = this.#logOf(step.name);
     const mean = (values: readonly number[]): number =>
@@ -203,18 +247,29 @@ class Comparison {
     const service = mean(log.map(({ answeredAt, receivedAt }) => answeredAt - receivedAt));
     // Each call may have been seen as late as the turns of the loop around it were long.
     const apart = mean(log.map((call) => target.apartMs(call.receivedAt, call.answeredAt)));
-    this.#between("mean service time", step.serviceMs.mean, service - ROUNDING_MS, service + apart);
+    const { name } = step;
+    this.#between(
+      `${name} mean service`,
+      step.serviceMs.mean,
+      service - ROUNDING_MS,
+      service + apart,
+    );
     const { arrivals } = this.#workflow;
     if (load.kind !== "open" || arrivals === null || !this.#whole) return;
     if (arrivals.missed > 0 || arrivals.started !== step.requests) return;
-    const due = mean(log.map((_, j) => this.#beganAt + (j * 1_000) / load.rate + pauseFirstMs));
+    const due = mean(log.map((_, j) => this.#beganAt + dueMs(load, j) + pauseFirstMs));
     const expected = mean(log.map(({ answeredAt }) => answeredAt)) - due;
     // The first moment that the log knows of is later than that of the plan, never earlier.
     // Further cores may have begun a turn behind it.
     const behind =
       this.#ran.combination.cores === 1 ? 0 : target.apartMs(this.#beganAt, this.#beganAt);
     const low = expected - behind - ROUNDING_MS;
-    this.#between("mean latency", step.latencyMs.mean, low, expected + apart + this.#edgeMs);
+    this.#between(
+      `${name} mean latency`,
+      step.latencyMs.mean,
+      low,
+      expected + apart + this.#edgeMs,
+    );
   }
 
   /** The worst stretch by the log; what is neither clearly bad nor clearly good says nothing. */
@@ -229,7 +284,13 @@ class Comparison {
       ({ receivedAt }) => receivedAt >= this.#measuredFrom - this.#edgeMs,
     );
     const anyFailed = measured.some(({ status }) => status !== 200);
-    if (!anyFailed && this.#threw === 0 && outcome.actual !== 0)
+    // A run that others ended may have measured nothing of this one.
+    const anyMeasured = log.some(
+      ({ answeredAt, receivedAt }) =>
+        receivedAt > this.#measuredFrom + this.#edgeMs &&
+        answeredAt < this.#measuredTo - this.#edgeMs,
+    );
+    if (anyMeasured && !anyFailed && this.#threw === 0 && outcome.actual !== 0)
       this.#report(`nothing failed, and ${FAILURES_THRESHOLD} is ${outcome.actualText}`);
     // Calls of an open model may be due in the warm-up and sent later: the log cannot tell.
     const certain = this.#part.warmupMs === 0 || this.#part.load.kind === "closed";

@@ -17,6 +17,10 @@ export interface Part {
   readonly load: Load;
   /** Steps one behind the other. */
   readonly layers: number;
+  /** Calls of the first layer, at the same time: s0, and p1 and so on beside it. */
+  readonly parallel: number;
+  /** Rows of a feed: one per user, each once, or each once and too few of them. */
+  readonly rows: Rows;
   readonly first: "prepared" | "function" | "action";
   readonly userSetup: "none" | "quick" | "slow";
   readonly pauseFirstMs: number;
@@ -32,11 +36,21 @@ export interface Part {
   readonly abortOnFail: boolean;
 }
 
+export type Rows = "none" | "user" | "once" | "few";
+
 type Load =
-  | { readonly kind: "closed"; readonly vus: number; readonly durationMs: number }
+  | {
+      readonly kind: "closed";
+      readonly vus: number;
+      /** Where its users are in the middle, if it ramps there and back. */
+      readonly peak: number | null;
+      readonly durationMs: number;
+    }
   | {
       readonly kind: "open";
       readonly rate: number;
+      /** Its rate in the middle, if it ramps there and back. */
+      readonly peak: number | null;
       readonly maxVus: number;
       readonly durationMs: number;
     }
@@ -52,22 +66,63 @@ export const SLOW_SETUP_MS = 150;
 const DURATION_MS = 1_200;
 export const PACING_MS = 20;
 
+/** Rows of a feed that are enough for every iteration, and of one that runs out. */
+export const ROWS_ENOUGH = 2_000;
+export const ROWS_FEW = 9;
+
+/** The two stages of a load that ramps to its peak and back. */
+export function ramp(
+  from: number,
+  peak: number,
+  durationMs: number,
+): readonly [readonly [number, number], readonly [number, number]] {
+  return [
+    [durationMs / 2, peak],
+    [durationMs / 2, from],
+  ];
+}
+
+interface Ramp {
+  readonly rate: number;
+  readonly peak: number | null;
+  readonly durationMs: number;
+}
+
+/** How many arrivals an open load has. */
+export function arrivalsOf({ durationMs, peak, rate }: Ramp): number {
+  return Math.ceil((((rate + (peak ?? rate)) / 2) * durationMs) / 1_000 - 1e-9);
+}
+
+/** When arrival `number` is due, after the first: where the area under the rate has grown to it. */
+export function dueMs({ durationMs, peak, rate }: Ramp, number: number): number {
+  if (peak === null) return (number * 1_000) / rate;
+  const half = durationMs / 2_000;
+  const rising = ((rate + peak) / 2) * half;
+  const after = (start: number, slope: number, area: number): number =>
+    (Math.sqrt(start * start + 2 * slope * area) - start) / slope;
+  const slope = (peak - rate) / half;
+  const seconds =
+    number <= rising ? after(rate, slope, number) : half + after(peak, -slope, number - rising);
+  return seconds * 1_000;
+}
+
 export function combination(seed: string): Combination {
   const random = new Random(`combination/${seed}`);
   const order = pick(random, ["alone", "alone", "together", "chained"] as const);
   const names = order === "alone" ? ["w0"] : ["w0", "w1"];
+  const further = new Random(`combination/${seed}/further`);
   return {
     seed,
     cores: pick(random, [1, 2]),
     order,
-    workflows: names.map((name) => part(name, random)),
+    workflows: names.map((name) => withFurther(part(name, random), further)),
     stopAfterMs: random.chance(0.15) ? 800 : null,
   };
 }
 
 function part(name: string, random: Random): Part {
   const load = pick(random, [
-    () => ({ kind: "closed" as const, vus: pick(random, [1, 2, 4]), durationMs: DURATION_MS }),
+    () => closed(random),
     () => open(random),
     () => open(random),
     () => ({ kind: "shared" as const, vus: pick(random, [1, 3]), iterations: 20 }),
@@ -80,6 +135,8 @@ function part(name: string, random: Random): Part {
     name,
     load,
     layers,
+    parallel: 1,
+    rows: "none",
     first: pick(random, ["prepared", "function", "action"] as const),
     userSetup: pick(random, ["none", "none", "quick", "slow"] as const),
     pauseFirstMs: random.chance(0.3) ? 60 : 0,
@@ -92,9 +149,30 @@ function part(name: string, random: Random): Part {
   };
 }
 
+/** Drawn apart from the rest, so that what a seed gave before it still gives. */
+function withFurther(made: Part, random: Random): Part {
+  const { load, warmupMs } = made;
+  const ramps = random.chance(0.3) && warmupMs === 0;
+  const timed = load.kind === "closed" || load.kind === "open";
+  const rows = random.pick<Rows>(["none", "none", "user", "once", "few"]);
+  return {
+    ...made,
+    load: ramps && timed ? { ...load, peak: load.kind === "closed" ? 5 : 61 } : load,
+    parallel: random.pick([1, 1, 2, 3]),
+    // Arrivals that no row is left for belong to nobody: the plan of an open load is over then.
+    rows: rows === "few" && load.kind === "open" ? "once" : rows,
+  };
+}
+
+function closed(random: Random): Load {
+  const vus = pick(random, [1, 2, 4]);
+  return { kind: "closed", vus, peak: null, durationMs: DURATION_MS };
+}
+
 function open(random: Random): Load {
   const rate = pick(random, [20, 50, 100]);
-  return { kind: "open", rate, maxVus: pick(random, [2, 10, 60]), durationMs: DURATION_MS };
+  const maxVus = pick(random, [2, 10, 60]);
+  return { kind: "open", rate, peak: null, maxVus, durationMs: DURATION_MS };
 }
 
 /** In the warm-up, in the first moments, in the middle, in the last moments, or never. */

@@ -9,8 +9,16 @@ import type {
   StepSummary,
   WorkflowSummary,
 } from "../../src/core/run/results/model.ts";
-import type { Deed, Journey } from "./journey-grammar.ts";
-import { EXACT, EXACT_MS, type JourneyRan, type Trail, type TrailGroup } from "./journey-run.ts";
+import { arrivalsOf, ROWS_FEW } from "./grammar.ts";
+import type { Deed, Journey, JourneyFlow } from "./journey-grammar.ts";
+import {
+  EXACT,
+  EXACT_MS,
+  type JourneyRan,
+  SETUP,
+  type Trail,
+  type TrailGroup,
+} from "./journey-run.ts";
 import type { Logged } from "./target.ts";
 
 /** Figures are kept in microseconds, percentiles in cells that are at most 0.05 % off their middle. */
@@ -115,9 +123,12 @@ class FlowComparison {
   all(): void {
     for (const step of this.#workflow.steps) this.#step(step);
     const unknown = this.#log.find(
-      ({ step }) => !this.#workflow.steps.some(({ name }) => name === step),
+      ({ step }) => step !== SETUP && !this.#workflow.steps.some(({ name }) => name === step),
     );
     if (unknown !== undefined) this.#report(`the server knows ${unknown.step}, the results do not`);
+    const setup = this.#workflow.aside?.find(({ name }) => name === SETUP);
+    const asked = this.#log.filter(({ step }) => step === SETUP).length;
+    this.#equal("calls of userSetup", setup?.sent ?? 0, asked);
     this.#required();
     this.#floating();
     if (this.#journey.warmupMs === 0) {
@@ -167,25 +178,36 @@ class FlowComparison {
    */
   #firstCalls(): void {
     const { arrivals } = this.#workflow;
-    const deeds = this.#journey.flows.find(({ name }) => name === this.#workflow.name)?.deeds ?? [];
+    const { deeds = [], userSetup } = this.#own ?? {};
     const first = deeds.find(({ kind }) => kind !== "pause");
-    if (first?.kind !== "call" || arrivals === null) return;
-    const step = this.#workflow.steps.find(({ name }) => name === first.name);
-    if (step === undefined || step.requests !== this.#trails.length) return;
+    // How late an arrival began is known before its user is set up.
+    if (first === undefined || arrivals === null || userSetup) return;
+    const names =
+      first.kind === "call" ? [first.name] : first.kind === "parallel" ? first.names : [];
     const before = deeds.slice(0, deeds.indexOf(first));
     const pausedMs = sumOf(before.map((deed) => (deed.kind === "pause" ? deed.ms : 0)));
     const late = arrivals.sendLagMs.mean * arrivals.sendLagMs.count;
+    for (const step of this.#workflow.steps)
+      if (names.includes(step.name) && step.requests === this.#trails.length)
+        this.#firstCall(step, { late, pausedMs, pauses: before.length });
+  }
+
+  #firstCall(
+    step: StepSummary,
+    before: { readonly late: number; readonly pausedMs: number; readonly pauses: number },
+  ): void {
+    const { late, pausedMs, pauses } = before;
     const bounds = this.#trails.map(({ beganAt, calls }) => {
-      const [call] = calls;
+      const call = calls.find((one) => one.step === step.name);
       const answeredAt = this.#byKey.get(call?.key ?? "")?.answeredAt ?? Number.NaN;
       const most = (call?.afterAt ?? Number.NaN) - beganAt + this.#ran.target.turnMs(beganAt);
-      return [answeredAt - beganAt - pausedMs, most - pausedMs + before.length * TIMER_EARLY_MS];
+      return [answeredAt - beganAt - pausedMs, most - pausedMs + pauses * TIMER_EARLY_MS];
     });
     const [low, high] = [
       sumOf(bounds.map(([one = 0]) => one)),
       sumOf(bounds.map(([, one = 0]) => one)),
     ];
-    this.#sum("latencies of first calls", step.latencyMs, late + low, late + high);
+    this.#sum(`latencies of first calls ${step.name}`, step.latencyMs, late + low, late + high);
   }
 
   /** NaN as an upper bound: somebody never heard of the end, and nothing can be said. */
@@ -237,24 +259,28 @@ class FlowComparison {
     this.#between("calls that nobody awaited", sumOf(noted), least, most);
   }
 
+  get #own(): JourneyFlow | undefined {
+    return this.#journey.flows.find(({ name }) => name === this.#workflow.name);
+  }
+
   /** Its body never ends an iteration by choice. */
   get #endsNever(): boolean {
-    const own = this.#journey.flows.find(({ name }) => name === this.#workflow.name);
-    return !JSON.stringify(own?.deeds ?? []).includes('"end"');
+    return !JSON.stringify(this.#own?.deeds ?? []).includes('"end"');
   }
 
   #outcomes(): void {
     const { checks, iterations } = this.#workflow;
     const count = (outcome: Trail["outcome"]): number =>
       this.#trails.filter((trail) => trail.outcome === outcome).length;
-    for (const outcome of ["completed", "ended", "failed", "interrupted"] as const)
+    for (const outcome of ["completed", "ended", "failed"] as const)
       this.#equal(`iterations ${outcome}`, iterations[outcome] ?? 0, count(outcome));
+    this.#begun("iterations interrupted", iterations.interrupted, count("interrupted"));
     this.#equal("checks", checks[0]?.passed ?? 0, count("completed"));
     this.#equal("completed durations", iterations.okDurationMs?.count ?? 0, count("completed"));
     const { durationMs } = iterations;
     if (durationMs === undefined) return;
-    this.#equal("durations", durationMs.count, this.#trails.length);
-    if (this.#planned) return;
+    this.#begun("durations", durationMs.count, this.#trails.length);
+    if (this.#planned || durationMs.count !== this.#trails.length) return;
     const low = this.#trails.map((trail) => this.#lastEnd(trail) - trail.beganAt);
     // An iteration begins in the turn of the loop in which its body does.
     const high = this.#trails.map(
@@ -264,6 +290,12 @@ class FlowComparison {
         this.#ran.target.apartMs(trail.beganAt, trail.beganAt),
     );
     this.#sum("durations", durationMs, sumOf(low), sumOf(high));
+  }
+
+  /** An iteration whose user was still being set up at the end has begun without its body. */
+  #begun(what: string, actual: number, bodies: number): void {
+    const most = this.#own?.userSetup ? Number.POSITIVE_INFINITY : bodies;
+    this.#between(what, actual, bodies, most);
   }
 
   /** The server's answer to its last call, or the end of its body. */
@@ -307,7 +339,6 @@ class FlowComparison {
   }
 
   #sideBySide(path: string): boolean {
-    const own = this.#journey.flows.find(({ name }) => name === this.#workflow.name);
     const within = (deeds: readonly Deed[], inside: boolean): boolean =>
       deeds.some((deed) => {
         if (deed.kind === "together")
@@ -315,7 +346,7 @@ class FlowComparison {
         if (deed.kind !== "group") return false;
         return within(deed.deeds, inside || path.split("/").at(-1) === deed.name);
       });
-    return within(own?.deeds ?? [], false);
+    return within(this.#own?.deeds ?? [], false);
   }
 
   /** A group lasts until its body and every call that began in it have ended. */
@@ -356,8 +387,13 @@ class FlowComparison {
     const cut = this.#trails.filter(({ outcome }) => outcome === "interrupted");
     if (load.kind === "shared" || load.kind === "perUser") {
       if (cut.length > 0) this.#report(`${cut.length} were cut off without an end of the plan`);
-      const expected = load.iterations * (load.kind === "perUser" ? load.vus : 1);
-      if (!this.#journey.mixed) this.#equal("iterations begun", this.#trails.length, expected);
+      const planned = load.iterations * (load.kind === "perUser" ? load.vus : 1);
+      if (this.#journey.mixed) return;
+      const rows = this.#own?.rows === "few" ? ROWS_FEW : Number.POSITIVE_INFINITY;
+      const expected = Math.min(planned, rows);
+      // A core may end with rows that it has taken and no iteration needs.
+      const least = rows < planned && this.#journey.cores > 1 ? 1 : expected;
+      this.#between("iterations begun", this.#trails.length, least, expected);
       return;
     }
     if (load.kind !== "closed" && load.kind !== "open") return;
@@ -371,9 +407,9 @@ class FlowComparison {
     const load = this.#load;
     if (load?.kind !== "open" || arrivals === null) return;
     if (this.#journey.warmupMs > 0) return;
-    this.#equal("arrivals started", arrivals.started, this.#trails.length);
+    this.#begun("arrivals started", arrivals.started, this.#trails.length);
     if (!whole(this.#ran) || this.#journey.mixed) return;
-    const planned = (load.rate * load.durationMs) / 1_000;
+    const planned = arrivalsOf(load);
     const all = arrivals.started + arrivals.missed;
     if (load.poisson) {
       const spread = 6 * Math.sqrt(planned);
@@ -398,7 +434,7 @@ class FlowComparison {
 
   /** A row of a user is its own in all iterations; a row of order "once" is used once. */
   #rows(): void {
-    const own = this.#journey.flows.find(({ name }) => name === this.#workflow.name);
+    const own = this.#own;
     if (own === undefined || own.rows === "none") return;
     const users = new Map<number, number | null>();
     for (const { row, user } of this.#trails) {

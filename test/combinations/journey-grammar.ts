@@ -1,10 +1,13 @@
 /** Journeys that only a flow can write, drawn from the seed alone: what a body does, under which load. */
 
 import { Random } from "../../src/core/base/random.ts";
+import type { Rows } from "./grammar.ts";
 
 /** What a body does, in order. */
 export type Deed =
   | { readonly kind: "call"; readonly name: string; readonly required: boolean }
+  /** Calls at the same time, without groups. */
+  | { readonly kind: "parallel"; readonly names: readonly string[] }
   /** A call that the body does not wait for. */
   | { readonly kind: "floating"; readonly name: string }
   | { readonly kind: "pause"; readonly ms: number }
@@ -21,12 +24,16 @@ type JourneyLoad =
       readonly kind: "closed";
       readonly vus: number;
       readonly durationMs: number;
+      /** Where its users are in the middle, if it ramps there and back. */
+      readonly peak: number | null;
       /** All users together begin at most so many a second. */
       readonly maxRate: number | null;
     }
   | {
       readonly kind: "open";
       readonly rate: number;
+      /** Its rate in the middle, if it ramps there and back. */
+      readonly peak: number | null;
       readonly poisson: boolean;
       readonly maxVus: number;
       readonly durationMs: number;
@@ -38,7 +45,9 @@ export interface JourneyFlow {
   readonly deeds: readonly Deed[];
   /** Of a mix. */
   readonly weight: number;
-  readonly rows: "user" | "once" | "none";
+  readonly rows: Rows;
+  /** Each user makes a call before its first iteration. */
+  readonly userSetup: boolean;
 }
 
 export interface Journey {
@@ -71,7 +80,7 @@ export function journey(seed: string): Journey {
   const weights = mixed ? random.pick([...WEIGHTS]) : random.pick([[1], [1], [1, 1]]);
   const loads = weights.map(() => (mixed ? mixLoad(random) : load(random)));
   const timed = loads.every(({ kind }) => kind === "closed" || kind === "open");
-  return {
+  return withFurther({
     seed,
     cores: random.pick([1, 2]),
     mixed,
@@ -80,6 +89,7 @@ export function journey(seed: string): Journey {
       deeds: [...rest(random), ...deeds(random, 2, "", mixed ? "short" : "any")],
       weight,
       rows: random.pick(["none", "none", "user", "once"] as const),
+      userSetup: false,
     })),
     loads: mixed ? loads.slice(0, 1) : loads,
     warmupMs: timed && random.chance(0.3) ? 250 : 0,
@@ -87,7 +97,35 @@ export function journey(seed: string): Journey {
     failEvery: random.pick([0, 0, 4, 7]),
     stopAfterMs: random.chance(0.15) ? 500 : null,
     abortOnFail: random.chance(0.15),
-  };
+  });
+}
+
+/** Drawn apart from the rest, so that what a seed gave before it still gives. */
+function withFurther(made: Journey): Journey {
+  const random = new Random(`journey/${made.seed}/further`);
+  const flows = made.flows.map((one, at) => {
+    const kind = made.loads[at]?.kind;
+    const few = random.chance(0.25) && !made.mixed && kind !== "open";
+    return {
+      ...one,
+      deeds: random.chance(0.25) ? withParallel(one.deeds, random.pick([2, 3])) : one.deeds,
+      rows: few ? "few" : one.rows,
+      userSetup: random.chance(0.3) && !made.mixed,
+    };
+  });
+  const loads = made.loads.map((one): JourneyLoad => {
+    const ramps = random.chance(0.3) && made.warmupMs === 0;
+    if (ramps && one.kind === "closed") return { ...one, peak: 4 };
+    return ramps && one.kind === "open" ? { ...one, peak: one.rate + 41 } : one;
+  });
+  return { ...made, flows, loads };
+}
+
+/** Behind the pause that it may begin with. */
+function withParallel(deeds: readonly Deed[], length: number): Deed[] {
+  const resting = deeds[0]?.kind === "pause" ? 1 : 0;
+  const names = Array.from({ length }, (_, at) => `side${at}`);
+  return [...deeds.slice(0, resting), { kind: "parallel", names }, ...deeds.slice(resting)];
 }
 
 function load(random: Random): JourneyLoad {
@@ -95,8 +133,21 @@ function load(random: Random): JourneyLoad {
   const maxVus = random.pick([2, 40]);
   const vus = random.pick([1, 3]);
   return random.pick<() => JourneyLoad>([
-    () => ({ kind: "closed", vus, durationMs: DURATION_MS, maxRate: random.pick([null, 15]) }),
-    () => ({ kind: "open", rate, poisson: random.chance(0.4), maxVus, durationMs: DURATION_MS }),
+    () => ({
+      kind: "closed",
+      vus,
+      peak: null,
+      durationMs: DURATION_MS,
+      maxRate: random.pick([null, 15]),
+    }),
+    () => ({
+      kind: "open",
+      rate,
+      peak: null,
+      poisson: random.chance(0.4),
+      maxVus,
+      durationMs: DURATION_MS,
+    }),
     () => ({ kind: "shared", vus, iterations: 15 }),
     () => ({ kind: "perUser", vus, iterations: 6 }),
   ])();
@@ -105,7 +156,7 @@ function load(random: Random): JourneyLoad {
 function mixLoad(random: Random): JourneyLoad {
   return random.chance(0.5)
     ? { kind: "shared", vus: 16, iterations: MIX_ITERATIONS }
-    : { kind: "open", rate: 160, poisson: false, maxVus: 60, durationMs: DURATION_MS };
+    : { kind: "open", rate: 160, peak: null, poisson: false, maxVus: 60, durationMs: DURATION_MS };
 }
 
 /** Many visitors look first and act later. */

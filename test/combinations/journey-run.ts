@@ -9,10 +9,11 @@ import { InProcessRun } from "../../src/runner/testing/in-process-run.ts";
 import { CustomResult } from "../../src/workflow/custom-result.ts";
 import { feed } from "../../src/workflow/feed.ts";
 import { type Flow, flow } from "../../src/workflow/flow.ts";
-import type { FlowContext } from "../../src/workflow/flow-context.ts";
+import type { FlowContext, UserSetupContext } from "../../src/workflow/flow-context.ts";
 import { mix } from "../../src/workflow/mix.ts";
 import type { WorkflowOptions } from "../../src/workflow/options.ts";
 import { workflow } from "../../src/workflow/workflow.ts";
+import { ROWS_ENOUGH, ROWS_FEW, ramp } from "./grammar.ts";
 import type { Deed, Journey, JourneyFlow } from "./journey-grammar.ts";
 import { Target } from "./target.ts";
 
@@ -69,7 +70,8 @@ const ANSWER_MS = 4;
 const FLOATING_MS = 25;
 const POLL_EVERY_MS = 6;
 const POLL_WITHIN_MS = 30;
-const ROWS = 2_000;
+/** The call of `userSetup`. */
+export const SETUP = "setup";
 
 export async function runJourney(journey: Journey): Promise<JourneyRan> {
   const asked = new Map<string, number>();
@@ -127,16 +129,22 @@ function options(journey: Journey, at: number): WorkflowOptions {
     ...(load.kind === "open" ? ["arrivals.missed.rate <= 100%"] : []),
   ];
   const startAfter = at === 1 ? journey.startAfterMs : 0;
-  const common = { startAfter, warmup: journey.warmupMs, thresholds, gracefulStop: "10s" } as const;
+  const common = { startAfter, warmup: journey.warmupMs, thresholds, gracefulStop: "60s" } as const;
   switch (load.kind) {
     case "closed": {
       const throttle = load.maxRate === null ? {} : { maxRate: load.maxRate };
-      return { ...common, vus: load.vus, duration: load.durationMs, pacing: 15, ...throttle };
+      const own = { ...common, ...throttle, pacing: 15 };
+      const { durationMs: duration, peak, vus } = load;
+      if (peak === null) return { ...own, vus, duration };
+      const stages = ramp(vus, peak, duration).map(([ms, to]) => ({ duration: ms, vus: to }));
+      return { ...own, stages, startVus: vus };
     }
     case "open": {
       const arrivals = load.poisson ? "poisson" : "even";
-      const { durationMs: duration, maxVus, rate } = load;
-      return { ...common, rate, arrivals, maxVus, duration };
+      const { durationMs: duration, maxVus, peak, rate } = load;
+      if (peak === null) return { ...common, rate, arrivals, maxVus, duration };
+      const rateStages = ramp(rate, peak, duration).map(([ms, to]) => ({ duration: ms, rate: to }));
+      return { ...common, rateStages, startRate: rate, arrivals, maxVus };
     }
     case "shared":
       return { ...common, vus: load.vus, iterations: load.iterations };
@@ -155,10 +163,12 @@ function write(journey: Journey, part: JourneyFlow, around: Surroundings): Flow 
   const { name, rows } = part;
   const at = journey.flows.indexOf(part);
   const own = journey.mixed ? {} : options(journey, at);
-  const numbers = Array.from({ length: ROWS }, (_, number) => ({ number }));
-  const order = rows === "once" ? ({ order: "once" } as const) : ({ per: "user" } as const);
-  const data = rows === "none" ? {} : { data: { row: feed.rows(numbers, order) } };
-  const all = { ...own, ...data } as WorkflowOptions;
+  const data = rows === "none" ? {} : { data: { row: rowsOf(rows) } };
+  const userSetup = async ({ step }: UserSetupContext): Promise<void> => {
+    around.target.touch(name);
+    await step(SETUP, http.get(`${around.url}/${name}/${SETUP}/`));
+  };
+  const all = { ...own, ...data, ...(part.userSetup ? { userSetup } : {}) } as WorkflowOptions;
   return flow(name, all, async (context) => {
     around.target.touch(name);
     const { row } = context.data as { readonly row?: { readonly number: number } };
@@ -186,6 +196,12 @@ function write(journey: Journey, part: JourneyFlow, around: Surroundings): Flow 
       trail.endedAt = performance.now();
     }
   });
+}
+
+function rowsOf(rows: "user" | "once" | "few") {
+  const length = rows === "few" ? ROWS_FEW : ROWS_ENOUGH;
+  const numbers = Array.from({ length }, (_, number) => ({ number }));
+  return feed.rows(numbers, rows === "user" ? { per: "user" } : { order: "once" });
 }
 
 const AS_PLANNED = "as planned";
@@ -217,6 +233,11 @@ class Walker {
     switch (deed.kind) {
       case "call":
         return this.#call(deed, context, groups);
+      case "parallel": {
+        const calls = deed.names.map((name) => ({ kind: "call", name, required: false }) as const);
+        await Promise.all(calls.map((call) => this.#call(call, context, groups)));
+        return;
+      }
       case "floating": {
         const call = this.#newCall(deed.name, groups, { afterMs: FLOATING_MS });
         void this.#sent(call, context.step(deed.name, this.#get(call)));

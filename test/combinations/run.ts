@@ -4,6 +4,7 @@ import type { RunSummary } from "../../src/core/run/results/model.ts";
 import { http } from "../../src/protocols/http1/index.ts";
 import { InProcessRun } from "../../src/runner/testing/in-process-run.ts";
 import type { StepContext } from "../../src/workflow/context.ts";
+import { type Feed, feed } from "../../src/workflow/feed.ts";
 import { flow } from "../../src/workflow/flow.ts";
 import type { UserSetupContext } from "../../src/workflow/flow-context.ts";
 import type { WorkflowOptions } from "../../src/workflow/options.ts";
@@ -12,6 +13,9 @@ import {
   type Combination,
   PACING_MS,
   type Part,
+  ROWS_ENOUGH,
+  ROWS_FEW,
+  ramp,
   SLOW_SETUP_MS,
   type Span,
   WINDOW_MS,
@@ -26,6 +30,22 @@ export interface Ran {
   readonly summary: RunSummary;
   /** How often the last step, or the body before it, threw, by workflow. */
   readonly threw: ReadonlyMap<string, number>;
+  /** Which rows the iterations had that came to their end. */
+  readonly rows: readonly UsedRow[];
+}
+
+interface UsedRow {
+  readonly workflow: string;
+  readonly user: number;
+  readonly number: number;
+}
+
+/** What the workflows of a combination have around them. */
+interface Surroundings {
+  readonly url: string;
+  readonly target: Target;
+  readonly threw: Map<string, number>;
+  readonly rows: UsedRow[];
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the chain of a generated workflow has no static names.
@@ -41,10 +61,10 @@ export async function runCombination(combination: Combination, form: Form): Prom
   const parts = new Map(combination.workflows.map((part) => [part.name, part]));
   const target = new Target(({ step, workflow }, atMs) => answer(parts.get(workflow), step, atMs));
   const url = await target.listen();
-  const threw = new Map<string, number>();
+  const around: Surroundings = { url, target, threw: new Map(), rows: [] };
   try {
     const flows = combination.workflows.map((part, at) => {
-      const written = (form === "flow" ? buildFlow : build)(part, url, target, threw);
+      const written = (form === "flow" ? buildFlow : build)(part, around);
       if (at === 1 && combination.order === "chained") written.definition.dependsOn.push("w0");
       return written;
     });
@@ -53,7 +73,8 @@ export async function runCombination(combination: Combination, form: Form): Prom
     const stop = stopAfterMs === null ? undefined : setTimeout(() => run.stop(), stopAfterMs);
     await run.done;
     clearTimeout(stop);
-    return { combination, form, target, run, summary: run.summary(), threw };
+    const { rows, threw } = around;
+    return { combination, form, target, run, summary: run.summary(), threw, rows };
   } finally {
     target.close();
   }
@@ -79,12 +100,20 @@ function options(part: Part): WorkflowOptions {
     "arrivals.missed.rate <= 100%",
   ].slice(0, load.kind === "open" ? 2 : 1);
   const { startAfterMs: startAfter, warmupMs: warmup } = part;
-  const common = { startAfter, warmup, gracefulStop: "5s", thresholds } as const;
+  const common = { startAfter, warmup, gracefulStop: "60s", thresholds } as const;
   switch (load.kind) {
-    case "closed":
-      return { ...common, vus: load.vus, duration: load.durationMs, pacing: PACING_MS };
-    case "open":
-      return { ...common, rate: load.rate, maxVus: load.maxVus, duration: load.durationMs };
+    case "closed": {
+      const { durationMs: duration, peak, vus } = load;
+      if (peak === null) return { ...common, vus, duration, pacing: PACING_MS };
+      const stages = ramp(vus, peak, duration).map(([ms, to]) => ({ duration: ms, vus: to }));
+      return { ...common, stages, startVus: vus, pacing: PACING_MS };
+    }
+    case "open": {
+      const { durationMs: duration, maxVus, peak, rate } = load;
+      if (peak === null) return { ...common, rate, maxVus, duration };
+      const rateStages = ramp(rate, peak, duration).map(([ms, to]) => ({ duration: ms, rate: to }));
+      return { ...common, rateStages, startRate: rate, maxVus };
+    }
     case "shared":
       return { ...common, vus: load.vus, iterations: load.iterations, pacing: PACING_MS };
     case "perUser":
@@ -92,18 +121,48 @@ function options(part: Part): WorkflowOptions {
   }
 }
 
+interface Row {
+  readonly number: number;
+}
+
+function feedOf({ rows }: Part): Feed<Row> | null {
+  if (rows === "none") return null;
+  const length = rows === "few" ? ROWS_FEW : ROWS_ENOUGH;
+  const numbers = Array.from({ length }, (_, number) => ({ number }));
+  return feed.rows(numbers, rows === "user" ? { per: "user" } : { order: "once" });
+}
+
+/** Called once per iteration that came so far. */
+function noteRow(part: Part, around: Surroundings, data: unknown, user: number): true {
+  const { row } = data as { readonly row?: Row };
+  if (row !== undefined) around.rows.push({ workflow: part.name, user, number: row.number });
+  return true;
+}
+
+/** Names of the calls that begin an iteration beside s0. */
+function besideFirst({ parallel }: Part): string[] {
+  return Array.from({ length: parallel - 1 }, (_, at) => `p${at + 1}`);
+}
+
 /** The same as `build`, as a function. */
-function buildFlow(part: Part, url: string, target: Target, threw: Map<string, number>) {
+function buildFlow(part: Part, around: Surroundings) {
   const { first, layers, name, pauseFirstMs } = part;
-  const calls = Array.from({ length: layers }, (_, at) => http.get(`${url}/${name}/s${at}`));
+  const { target, threw, url } = around;
+  const get = (step: string) => http.get(`${url}/${name}/${step}`);
+  const calls = Array.from({ length: layers }, (_, at) => get(`s${at}`));
+  const beside = besideFirst(part).map((step) => [step, get(step)] as const);
   const userSetup = async ({ step }: UserSetupContext): Promise<void> => {
     target.touch(name);
     await step("setup", http.get(`${url}/${name}/setup`));
     if (part.userSetup === "slow")
       await new Promise((resolve) => setTimeout(resolve, SLOW_SETUP_MS));
   };
-  const own = part.userSetup === "none" ? {} : { userSetup };
-  return flow(name, { ...options(part), ...own }, async ({ check, pause, step, user }) => {
+  const rows = feedOf(part);
+  const own = {
+    ...(rows === null ? {} : { data: { row: rows } }),
+    ...(part.userSetup === "none" ? {} : { userSetup }),
+  };
+  return flow(name, { ...options(part), ...own }, async ({ check, data, pause, step, user }) => {
     if (pauseFirstMs > 0 || first === "action") target.touch(name);
     if (pauseFirstMs > 0) await pause(pauseFirstMs);
     for (const [at, call] of calls.entries()) {
@@ -112,14 +171,16 @@ function buildFlow(part: Part, url: string, target: Target, threw: Map<string, n
         threw.set(name, (threw.get(name) ?? 0) + 1);
         throw new Error("as planned");
       }
-      await step(`s${at}`, call);
+      const others = at === 0 ? beside : [];
+      await Promise.all([step(`s${at}`, call), ...others.map((other) => step(...other))]);
     }
-    check("last", () => true);
+    check("last", () => noteRow(part, around, data, user.id));
   });
 }
 
-function build(part: Part, url: string, target: Target, threw: Map<string, number>) {
+function build(part: Part, around: Surroundings) {
   const { first, layers, name, pauseFirstMs } = part;
+  const { target, threw, url } = around;
   let flow = workflow(name, options(part));
   if (part.userSetup !== "none")
     flow = flow.userSetup(async ({ http }) => {
@@ -131,15 +192,18 @@ function build(part: Part, url: string, target: Target, threw: Map<string, numbe
   const pausing = pauseFirstMs > 0 || first === "action";
   // Names are made here, so the typed chain cannot follow them.
   let chain = flow as unknown as Chain;
+  const rows = feedOf(part);
+  if (rows !== null) chain = chain.data("row", rows);
   if (pausing)
     chain = chain.action("before", async ({ sleep }) => {
       target.touch(name);
       if (pauseFirstMs > 0) await sleep(pauseFirstMs);
     });
+  const beside = besideFirst(part);
   for (let at = 0; at < layers; at++) {
     const step = `s${at}`;
-    const before = at > 0 ? `s${at - 1}` : pausing ? "before" : null;
-    const after = before === null ? {} : { after: [before] };
+    const start = pausing ? ["before"] : [];
+    const after = { after: at === 0 ? start : at === 1 ? ["s0", ...beside] : [`s${at - 1}`] };
     const address = `${url}/${name}/${step}`;
     const throws = at === layers - 1 ? part.throwEvery : 0;
     chain =
@@ -153,8 +217,13 @@ function build(part: Part, url: string, target: Target, threw: Map<string, numbe
             }
             return http.get(address);
           });
+    if (at > 0) continue;
+    for (const other of beside)
+      chain = chain.step(other, after, http.get(`${url}/${name}/${other}`));
   }
-  return chain.check("last", { after: [`s${layers - 1}`] }, () => true);
+  return chain.check("last", { after: [`s${layers - 1}`] }, ({ data, user }) =>
+    noteRow(part, around, data, user.id),
+  );
 }
 
 interface Chain {
@@ -162,5 +231,6 @@ interface Chain {
   dependsOn(name: string): Chain;
   action(name: string, run: (context: Context) => unknown): Chain;
   step(name: string, options: object, run: unknown): Chain;
-  check(name: string, options: object, test: () => boolean): Chain;
+  check(name: string, options: object, test: (context: Context) => boolean): Chain;
+  data(name: string, rows: Feed<Row>): Chain;
 }

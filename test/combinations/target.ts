@@ -45,6 +45,8 @@ export class Target {
   }
 
   async listen(): Promise<string> {
+    // On a busy machine connections rest for long: one that is closed then fails the next call.
+    this.#server.keepAliveTimeout = 0;
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     this.#ticks.push(performance.now());
     this.#ticking = setInterval(() => this.#ticks.push(performance.now()), TICK_MS);
