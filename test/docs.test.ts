@@ -116,7 +116,10 @@ describe("TypeScript in the documents", () => {
 describe("what the documents say to the product", () => {
   const own = pages
     .flatMap(blocksOf)
-    .filter(({ code }) => !/from "(?!hyperscale"|node:)/.test(code) && /workflow\(/.test(code));
+    .filter(
+      ({ code }) =>
+        !/from "(?!hyperscale"|node:)/.test(code) && /\b(workflow|flow|mix)\(/.test(code),
+    );
 
   it.each(own)("$file:$line is a workflow that loads", async ({ code, file, line }) => {
     const path = join(scratch, `${file.replace(/\W/g, "-")}-${line}.load.ts`);
