@@ -10,6 +10,7 @@ import { type NodeId, nodeId } from "../../base/ids.ts";
 import type { GroupId } from "../group/messages.ts";
 import type { EventId, JobEvent } from "../job/events.ts";
 import type { JobId } from "../job/job-id.ts";
+import { encodeJobState } from "../job/state-codec.ts";
 import { type IdempotencyKey, shardOf } from "../keys/key.ts";
 import { decodeBatch, encodeBatch } from "./codec.ts";
 import { LEDGER_NODE_DEFAULTS } from "./config.ts";
@@ -173,6 +174,37 @@ describe("a message with a number at its extreme", { timeout: 120_000 }, () => {
     cluster.run(30_000);
     for (const { node } of cluster.nodes) {
       expect(node?.groups.get(jobId)?.replica.state.knownView).toBeLessThan(100);
+    }
+  });
+
+  it.each([
+    ["of a later place", { appliedSeq: 2 ** 40 }],
+    ["of another job", { jobId: "use1-1-n9-00001" as JobId }],
+    ["that is none", null],
+  ])("is refused with an alarm when it is a snapshot %s", (_, wrong) => {
+    const cluster = newCluster(THREE);
+    const jobId = jobOf(cluster.ask(0, submit())) as GroupId;
+    cluster.ask(0, event(jobId, "a"));
+    const primary = cluster.nodes.findIndex(
+      ({ node }) => node?.groups.get(jobId)?.replica.state.acting === true,
+    );
+    const { app, replica } = cluster.at(primary).node?.groups.get(jobId) ?? {};
+    if (app?.kind !== "job" || replica === undefined) throw new Error("a job has a primary");
+    const { epoch, members, knownView: view, commit } = replica.state;
+    const state = { ...app.state, appliedSeq: commit + 3, ...wrong };
+    const bytes = wrong === null ? Uint8Array.of(9) : encodeJobState(state);
+    const snapshot = { seq: commit + 3, bytes };
+    const log = { snapshot, entries: [], lastSeq: commit + 3, commit: commit + 3 };
+    const from = { epoch, members, view, lastNormalView: view };
+    const message = { kind: "logSuffix", ...from, ...log } as const;
+    const follower = (primary + 1) % 3;
+    cluster.deliver(follower, { kind: "vsr", group: jobId, message }, primary);
+    expect(cluster.alarms.join()).toContain("SNAPSHOT_UNREADABLE");
+    // The follower has to serve what it has, and to lead the next.
+    cluster.kill(cluster.at(primary));
+    cluster.run(25_000);
+    for (const id of ["b", "c", "d", "e"]) {
+      expect(cluster.ask(follower, event(jobId, id), 40_000).kind).toBe("committed");
     }
   });
 

@@ -11,7 +11,7 @@ import { ByteWriter } from "../../base/bytes.ts";
 import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
-import type { GroupId, VsrMessage } from "../group/messages.ts";
+import type { GroupId, GroupSnapshot, VsrMessage } from "../group/messages.ts";
 import { type Origin, Replica } from "../group/replica.ts";
 import type { VsrEffect, VsrInput } from "../group/types.ts";
 import type { JobId } from "../job/job-id.ts";
@@ -101,7 +101,17 @@ export class Groups {
   onMessage(from: NodeId, id: GroupId, message: VsrMessage): void {
     const group = this.#context.groups.get(id) ?? this.#invited(from, id, message);
     if (group === null) return;
+    if (message.kind === "logSuffix" && !this.#isReadable(id, message.snapshot)) {
+      const why = `SNAPSHOT_UNREADABLE: at place ${message.snapshot?.seq}`;
+      this.#listener.onEffect(group, { kind: "implausible", from, why });
+      return;
+    }
     this.step(group, { kind: "message", from, message });
+  }
+
+  /** Tried by an application of its own: once a replica has taken it, it is on our disk and all there is. */
+  #isReadable(id: GroupId, snapshot: GroupSnapshot | null): boolean {
+    return snapshot === null || this.#appOf(id).restore(snapshot);
   }
 
   /** A group we did not know: we become its replica when its founder or primary says so. */

@@ -60,7 +60,9 @@ export class JobApp {
 
   restore(snapshot: GroupSnapshot): boolean {
     const decoded = decodeJobState(snapshot.bytes);
-    if (!decoded.ok) return false;
+    if (!decoded.ok || decoded.value.jobId !== this.state.jobId) return false;
+    // The next place to be folded in is the one behind the snapshot.
+    if (decoded.value.appliedSeq !== snapshot.seq) return false;
     this.state = decoded.value;
     return true;
   }

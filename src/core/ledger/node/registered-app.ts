@@ -84,7 +84,7 @@ export class RegisteredApp {
     return out.take();
   }
 
-  restore({ bytes }: GroupSnapshot): boolean {
+  restore({ seq: snapshotSeq, bytes }: GroupSnapshot): boolean {
     const from = new ByteReader(bytes);
     if (from.uint8() !== VERSION) from.fail("a snapshot of another version");
     const appliedSeq = from.varint() - 1;
@@ -100,6 +100,7 @@ export class RegisteredApp {
     }
     const state = from.bytes(SNAPSHOT_BYTES_MAX).slice();
     if (from.remaining > 0) from.fail("bytes after the end of a snapshot");
+    if (appliedSeq !== snapshotSeq) from.fail("a snapshot of another place");
     if (from.problem !== null || !this.application.restore(state)) return false;
     this.#remembered = remembered;
     this.#appliedSeq = appliedSeq;

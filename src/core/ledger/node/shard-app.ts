@@ -56,7 +56,8 @@ export class ShardApp {
 
   restore(snapshot: GroupSnapshot): boolean {
     const state = decodeShardState(snapshot.bytes, this.#rules);
-    if (state === null) return false;
+    // What is no operation moves the log and not the shard.
+    if (state === null || state.appliedSeq > snapshot.seq) return false;
     this.state = state;
     this.waiters = new ShardWaiters(state, this.#config);
     this.#appliedSeq = snapshot.seq;
