@@ -61,13 +61,8 @@ const MATRIX: Readonly<Record<PeerRole, readonly PeerRole[]>> = {
   worker: ["manager"],
 };
 
-export function mayConnect(
-  initiator: PeerRole,
-  target: PeerRole,
-  allowDirectClients = false,
-): string | null {
+export function mayConnect(initiator: PeerRole, target: PeerRole): string | null {
   if (MATRIX[initiator].includes(target)) return null;
-  if (allowDirectClients && initiator === "client" && target === "manager") return null;
   return `Connection denied: role '${initiator}' cannot connect to '${target}'`;
 }
 
