@@ -36,7 +36,7 @@ import { VSR_RULES } from "./rules.ts";
 import { answerPrimary, sendCommit } from "./send.ts";
 import { fallAsleep, isLeftAlone, isLullaby, restWithPrimary, wake } from "./sleep.ts";
 import type { ReplicaState } from "./state.ts";
-import { freshState, recoveredState } from "./state.ts";
+import { freshState, recoveredState, withinTail } from "./state.ts";
 import { takeOverWhenDurable } from "./take-over.ts";
 import {
   fetchCommitted,
@@ -323,8 +323,9 @@ export class Replica {
     if (snapshot.seq > state.commit || snapshot.seq <= (state.snapshot?.seq ?? -1)) return;
     state.snapshot = snapshot;
     const first = Math.max(state.firstSeq, snapshot.seq + 1 - config.tailEntries);
-    state.entries.splice(0, first - state.firstSeq);
-    state.firstSeq = first;
+    const kept = withinTail(state.entries.slice(first - state.firstSeq), snapshot.seq);
+    state.firstSeq += state.entries.length - kept.length;
+    state.entries = kept;
   }
 
   #onMessage(from: NodeId, message: VsrMessage): void {

@@ -4,6 +4,7 @@
  */
 
 import type { NodeId } from "../../base/ids.ts";
+import { TAIL_BYTES_MAX } from "./limits.ts";
 import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
 import type { GroupImage, VsrRecord, VsrStatus } from "./types.ts";
 
@@ -43,6 +44,8 @@ export interface Transfer {
   snapshot: GroupSnapshot | null;
   /** Above the commit number, or above that snapshot. */
   entries: LogEntry[];
+  /** Of both. */
+  bytes: number;
   /** What the source or others know to be committed. */
   commit: number;
   retryAt: number;
@@ -281,4 +284,17 @@ export class ImageFold {
       }
     }
   }
+}
+
+/** Without the oldest below the snapshot, until the rest of those is small enough. */
+export function withinTail(entries: LogEntry[], snapshotSeq: number): LogEntry[] {
+  let bytes = 0;
+  let from = entries.findIndex(({ seq }) => seq > snapshotSeq);
+  if (from < 0) from = entries.length;
+  while (from > 0) {
+    bytes += entries[from - 1]?.data.length ?? 0;
+    if (bytes > TAIL_BYTES_MAX) break;
+    from--;
+  }
+  return entries.slice(from);
 }

@@ -6,7 +6,12 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { VsrContext } from "./context.ts";
-import { FETCH_TRIES_MAX, STAGED_ENTRIES_MAX } from "./limits.ts";
+import {
+  ENTRY_OVERHEAD_BYTES,
+  FETCH_TRIES_MAX,
+  STAGED_BYTES_MAX,
+  STAGED_ENTRIES_MAX,
+} from "./limits.ts";
 import type { GroupSnapshot, LogEntry, VsrMessage } from "./messages.ts";
 import { beginEpoch, breakDown, commitUpTo, hearPrimary, sameAsOurs, stepDown } from "./normal.ts";
 import { answerPrimary, sendLogSuffix } from "./send.ts";
@@ -61,6 +66,7 @@ function begin(
     ...what,
     snapshot: null,
     entries: [],
+    bytes: 0,
     commit: -1,
     retryAt,
     tries: 0,
@@ -145,6 +151,7 @@ export function onLogSuffix(ctx: VsrContext, from: NodeId, message: Message<"log
   if (snapshot !== null && snapshot.seq >= nextSeq(ctx, transfer)) {
     transfer.snapshot = snapshot;
     transfer.entries = [];
+    transfer.bytes = snapshot.bytes.length;
   }
   stage(ctx, transfer, message.entries, message.commit);
   if (state.transfer !== transfer) return;
@@ -288,9 +295,12 @@ function stage(
   transfer.commit = Math.max(transfer.commit, commit);
   if (transfer.snapshot === null) learn(ctx, entries, commit, transfer.view);
   for (const entry of entries) {
-    if (entry.seq === nextSeq(ctx, transfer)) transfer.entries.push(entry);
+    if (entry.seq !== nextSeq(ctx, transfer)) continue;
+    transfer.entries.push(entry);
+    transfer.bytes += entry.data.length + ENTRY_OVERHEAD_BYTES;
   }
-  if (transfer.entries.length > STAGED_ENTRIES_MAX) ctx.state.transfer = null;
+  const tooMuch = transfer.bytes > STAGED_BYTES_MAX;
+  if (tooMuch || transfer.entries.length > STAGED_ENTRIES_MAX) ctx.state.transfer = null;
 }
 
 /** All of the log is here, up to `lastSeq`, or the next page is asked for. */

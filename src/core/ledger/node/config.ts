@@ -42,6 +42,11 @@ export const GROUP_QUEUE_MAX = 8_192;
  * can be stopped when all is full.
  */
 export const RESERVED_FOR_CANCELS = 0.1;
+/**
+ * Bytes by which a group's log grows before it is folded into a snapshot, however few its entries are: a
+ * replica that gets the snapshot writes both into one record, a window that is not committed beside them.
+ */
+export const COMPACT_BYTES = 2 * 1_048_576;
 /** Messages of one batch to one peer. */
 export const BATCH_MESSAGES_MAX = 4_096;
 /** How often finished jobs are looked through for the archive. */

@@ -57,6 +57,8 @@ export interface Group {
    */
   freshAt: number;
   compactedSeq: number;
+  /** Of the entries that were committed since. */
+  uncompactedBytes: number;
   /** When the timer of this group goes off, at the latest; it may be early. */
   armedAt: number;
 }
@@ -72,6 +74,7 @@ export function newGroup(id: GroupId, replica: Replica, app: GroupApp): Group {
     reads: new Map(),
     freshAt: Number.NEGATIVE_INFINITY,
     compactedSeq: -1,
+    uncompactedBytes: 0,
     armedAt: Number.POSITIVE_INFINITY,
   };
 }

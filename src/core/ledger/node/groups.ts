@@ -15,7 +15,7 @@ import type { GroupId, GroupSnapshot, VsrMessage } from "../group/messages.ts";
 import { type Origin, Replica } from "../group/replica.ts";
 import type { VsrEffect, VsrInput } from "../group/types.ts";
 import type { JobId } from "../job/job-id.ts";
-import { shardConfig } from "./config.ts";
+import { COMPACT_BYTES, shardConfig } from "./config.ts";
 import type { LedgerContext } from "./context.ts";
 import { type Group, type GroupApp, newGroup } from "./group.ts";
 import { JobApp } from "./job-app.ts";
@@ -196,9 +196,11 @@ export class Groups {
   #compact(group: Group): void {
     const { commit, status } = group.replica.state;
     const { now, options } = this.#context;
-    if (commit - group.compactedSeq < options.config.compactEntries) return;
+    const isShort = commit - group.compactedSeq < options.config.compactEntries;
+    if (isShort && group.uncompactedBytes < COMPACT_BYTES) return;
     if (status === "broken" || group.app.appliedSeq !== commit) return;
     group.compactedSeq = commit;
+    group.uncompactedBytes = 0;
     const snapshot = { seq: commit, bytes: group.app.snapshot() };
     group.replica.step({ kind: "compact", snapshot }, millis(now));
   }
@@ -217,6 +219,10 @@ export class Groups {
           this.#context.append(recordType(record), payload, group);
           break;
         }
+        case "committed":
+          group.uncompactedBytes += effect.entry.data.length;
+          this.#listener.onEffect(group, effect);
+          break;
         default:
           this.#listener.onEffect(group, effect);
       }

@@ -36,6 +36,27 @@ describe("the largest submission that is allowed", () => {
   });
 });
 
+describe("a replica of a shard that was away for many large submissions", () => {
+  it("gets them with a snapshot, in records that the log takes", () => {
+    const vsr = { ...LEDGER_NODE_DEFAULTS.vsr, tailEntries: 8 };
+    const cluster = new TestCluster(THREE, { vsr, compactEntries: 48 }, [SHARD]);
+    cluster.run(2_000);
+    const away = cluster.nodes.findIndex(
+      ({ node }) => node?.groups.get(shardGroup(SHARD))?.replica.state.acting === false,
+    );
+    const asked = (away + 1) % 3;
+    cluster.at(away).cut = true;
+    keysOfShard(46).forEach((key, index) => {
+      const answer = cluster.ask(asked, submit(key, index < 25 ? 1 : LARGE_BYTES), 40_000);
+      expect(outcomeOf(answer)).toBe("accepted");
+    });
+    cluster.at(away).cut = false;
+    cluster.run(20_000);
+    const placeAt = (index: number) => cluster.at(index).node?.groups.get(shardGroup(SHARD));
+    expect(placeAt(away)?.app.appliedSeq).toBe(placeAt(asked)?.app.appliedSeq);
+  });
+});
+
 describe("more submissions in one turn than the window of a shard has bytes for", () => {
   it("are told to retry, and their keys are free when they do (IDEM-21)", () => {
     const vsr = { ...LEDGER_NODE_DEFAULTS.vsr, windowBytes: 2 * LARGE_BYTES };

@@ -10,6 +10,7 @@ import type { NodeId } from "../../../base/ids.ts";
 import { nodeId } from "../../../base/ids.ts";
 import { Random } from "../../../base/random.ts";
 import { decodeJobState } from "../../job/state-codec.ts";
+import { WAL_DEFAULTS } from "../../log/limits.ts";
 import { isKnownType } from "../../log/record-types.ts";
 import type { GroupKind } from "../application.ts";
 import { decodeBatch, encodeBatch } from "../codec.ts";
@@ -328,6 +329,7 @@ export class TestCluster {
       case "append":
         // The real log would end the process.
         assert(isKnownType(effect.type), `record type ${effect.type} is in the registry`);
+        assert(effect.payload.length <= WAL_DEFAULTS.payloadBytesMax, "a record fits the log");
         test.pending.push({ type: effect.type, payload: effect.payload });
         return;
       case "answer":
