@@ -66,15 +66,35 @@ const seriesSchema = z
   )
   .meta({ id: "Series", description: "Parallel arrays, one entry per window." });
 
+const meanMs = z.array(amount.nullable());
+const phasesSchema = z
+  .looseObject({
+    connectMs: meanMs.describe("0 where no connection was opened; null where no answer began."),
+    tlsMs: meanMs,
+    waitingMs: meanMs.describe("From there to the first byte."),
+    bodyMs: meanMs.describe("From the first byte to the end."),
+  })
+  .meta({ id: "PhaseMeans", description: "Where the time of an answered call went, as means." });
+
+function phaseLists({ connectMs, tlsMs, waitingMs, bodyMs }: z.infer<typeof phasesSchema>) {
+  return [connectMs, tlsMs, waitingMs, bodyMs];
+}
+
 const windowsSchema = z
   .looseObject({
     windowMs: z.number().positive().describe("Width of one window, a second or more."),
     atSeconds: z.array(z.number()).describe("Start of each window that holds anything."),
     histograms: z.array(histogramSchema).describe("Latencies of each window."),
+    failures: z.array(histogramSchema).optional().describe("Of failures among them."),
+    phases: phasesSchema.optional(),
   })
-  .refine(({ atSeconds, histograms }) => atSeconds.length === histograms.length, {
-    message: "atSeconds and histograms must have the same length",
-  })
+  .refine(
+    ({ atSeconds, histograms, failures = histograms, phases }) =>
+      [histograms, failures, ...(phases === undefined ? [] : phaseLists(phases))].every(
+        ({ length }) => length === atSeconds.length,
+      ),
+    { message: "all arrays of the windows must have the same length" },
+  )
   .meta({ id: "LatencyWindows", description: "Parallel arrays, one entry per window." });
 
 const sampleSchema = z

@@ -299,6 +299,19 @@ export interface LatencyWindows {
   readonly atSeconds: readonly number[];
   /** Three significant digits. */
   readonly histograms: readonly HistogramSummary[];
+  /** Of failures among them; results of earlier versions have none, nor what follows. */
+  readonly failures?: readonly HistogramSummary[] | undefined;
+  readonly phases?: PhaseMeans | undefined;
+}
+
+/** Where the time of a call of which an answer began went, as means; together its service time. */
+export interface PhaseMeans {
+  /** 0 where no connection was opened; null where no answer began. */
+  readonly connectMs: readonly (number | null)[];
+  readonly tlsMs: readonly (number | null)[];
+  /** From there to the first byte. */
+  readonly waitingMs: readonly (number | null)[];
+  readonly bodyMs: readonly (number | null)[];
 }
 
 /** Up to five of each kind and status of a step. */

@@ -5,7 +5,13 @@ import type { SparseCells } from "../stats/sparse-cells.ts";
 import type { Window, WindowStore } from "../stats/window-store.ts";
 import { type LoadWindow, STEP_RULES, type StepWindow } from "../stats/windows.ts";
 import { formatMs } from "./format.ts";
-import type { CoreHealth, HistogramSummary, LatencyWindows, LoadSeries } from "./model.ts";
+import type {
+  CoreHealth,
+  HistogramSummary,
+  LatencyWindows,
+  LoadSeries,
+  PhaseMeans,
+} from "./model.ts";
 
 /** Latencies of all steps of a run together, in cells: about 6 MB of text. With more, windows become wider. */
 const CELLS_TOLD_MAX = 400_000;
@@ -27,7 +33,7 @@ export function latencyWindows(
   let widthMs = Math.ceil(WINDOW_MS_MIN / store.widthMs) * store.widthMs;
   let windows = widened(store.folded(), widthMs);
   const cells = (): number =>
-    windows.reduce((sum, one) => sum + one.content.latency.cells.length, 0);
+    windows.reduce((sum, { content }) => sum + STEP_RULES.size(content), 0);
   while (cells() > CELLS_TOLD_MAX / steps && windows.length > 1) {
     widthMs *= 2;
     windows = widened(windows, widthMs);
@@ -37,6 +43,22 @@ export function latencyWindows(
     windowMs: widthMs,
     atSeconds: told.map(({ startMs }) => secondsAt(startMs)),
     histograms: told.map(({ content }) => cellsSummary(content.latency)),
+    failures: told.map(({ content }) => cellsSummary(content.failedLatency)),
+    phases: phaseMeans(told.map(({ content }) => content)),
+  };
+}
+
+function phaseMeans(windows: readonly StepWindow[]): PhaseMeans {
+  const mean = (us: (window: StepWindow) => number): (number | null)[] =>
+    windows.map((one) =>
+      // Connections of calls that were never answered may be more than the answered ones waited.
+      one.answers === 0 ? null : rounded(Math.max(0, us(one)) / one.answers / 1_000),
+    );
+  return {
+    connectMs: mean(({ connectUs }) => connectUs),
+    tlsMs: mean(({ tlsUs }) => tlsUs),
+    waitingMs: mean(({ connectUs, firstByteUs, tlsUs }) => firstByteUs - connectUs - tlsUs),
+    bodyMs: mean(({ answeredUs, firstByteUs }) => answeredUs - firstByteUs),
   };
 }
 

@@ -65,7 +65,7 @@ describe("a step", () => {
       totals.service.record(1_000);
     }
     const windows = new WindowStore(STEP_RULES);
-    const content = stepWindow([10, 3], [], SparseCells.EMPTY, SparseCells.EMPTY);
+    const content = stepWindow({ calls: 10, failed: 3 }, [], SparseCells.EMPTY, SparseCells.EMPTY);
     windows.add({ startMs: 0, widthMs: 100, content });
     const time = { windows, secondsAt: (ms: number) => ms / 1_000 };
     const step = summariseStep("home", "http", { a: "b" }, totals, time, 4, ["reset", "timeout"]);

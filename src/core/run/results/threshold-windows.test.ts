@@ -27,7 +27,7 @@ const told = fc.record({
 
 function content({ calls, failed, latencyUs }: Told): StepWindow {
   const cells = new SparseCells(Uint16Array.of(cellOf(latencyUs)), Float64Array.of(calls));
-  return stepWindow([calls, failed, 0, 0, calls], [failed], cells, SparseCells.EMPTY);
+  return stepWindow({ calls, failed, requests: calls }, [failed], cells, SparseCells.EMPTY);
 }
 
 /** What is known of the workflow when `known` windows are complete. */

@@ -22,7 +22,7 @@ function cells(latenciesUs: readonly number[]): SparseCells {
 
 function content(calls: number, failed: number, latencyUs: number): StepWindow {
   return stepWindow(
-    [calls, failed],
+    { calls, failed },
     [0, failed],
     cells(new Array(calls).fill(latencyUs)),
     SparseCells.EMPTY,

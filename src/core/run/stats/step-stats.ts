@@ -73,6 +73,8 @@ export class StepRecorder {
   readonly #tls = new CellRecorder();
   /** Failures are few: latencies of successes are all without these. */
   readonly #failedLatency = new CellRecorder();
+  /** Service time of the window's calls of which an answer began, in microseconds. */
+  readonly #answeredUs = new Float64Array(1);
   #changed = false;
 
   constructor(errorKinds: number, corrected: boolean) {
@@ -107,7 +109,10 @@ export class StepRecorder {
       if (this.#corrected) this.#service.record(serviceUs);
       if (errorKind >= 0) this.#failedLatency.record(latencyUs);
     }
-    if (firstByteUs >= 0) this.#firstByte.record(firstByteUs);
+    if (firstByteUs >= 0) {
+      this.#firstByte.record(firstByteUs);
+      this.#answeredUs[0] = (this.#answeredUs[0] as number) + serviceUs;
+    }
     if (connectUs >= 0) this.#connect.record(connectUs);
     if (tlsUs >= 0) this.#tls.record(tlsUs);
   }
@@ -149,6 +154,8 @@ export class StepRecorder {
     const before = into.inside;
     const failedBefore = Array.from(into.failed);
     const requestsBefore = into.requests;
+    const answersBefore = into.firstByte.count;
+    const timesBefore = [into.firstByte, into.connect, into.tls].map(({ sum }) => sum);
     const { counts, histograms, keyed } = into.tally;
     counts.set(this.#counts);
     this.#foldStatuses(keyed);
@@ -162,14 +169,26 @@ export class StepRecorder {
     const failedLatency = fold(this.#failedLatency, FAILED_LATENCY);
     if (this.#corrected) fold(this.#service, SERVICE);
     const after = into.inside;
+    const [firstByteUs = 0, connectUs = 0, tlsUs = 0] = [
+      into.firstByte,
+      into.connect,
+      into.tls,
+    ].map(({ sum }, at) => Math.round(sum - (timesBefore[at] ?? 0)));
+    const answeredUs = Math.round(this.#answeredUs[0] as number);
+    this.#answeredUs[0] = 0;
     return stepWindow(
-      [
-        after.calls - before.calls,
-        after.failed - before.failed,
-        after.bytesIn - before.bytesIn,
-        after.bytesOut - before.bytesOut,
-        into.requests - requestsBefore,
-      ],
+      {
+        calls: after.calls - before.calls,
+        failed: after.failed - before.failed,
+        bytesIn: after.bytesIn - before.bytesIn,
+        bytesOut: after.bytesOut - before.bytesOut,
+        requests: into.requests - requestsBefore,
+        answers: into.firstByte.count - answersBefore,
+        answeredUs,
+        firstByteUs,
+        connectUs,
+        tlsUs,
+      },
       into.failed.map((count, kind) => count - (failedBefore[kind] ?? 0)),
       latency,
       failedLatency,

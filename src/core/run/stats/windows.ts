@@ -18,6 +18,12 @@ export interface StepWindow {
   readonly bytesOut: number;
   /** All that were recorded: not those of the warm-up, but those of the graceful stop. */
   readonly requests: number;
+  /** Calls of which an answer began, and where their time went: sums of microseconds. */
+  readonly answers: number;
+  readonly answeredUs: number;
+  readonly firstByteUs: number;
+  readonly connectUs: number;
+  readonly tlsUs: number;
   /** All failures that were recorded, by kind; those of the graceful stop too. */
   readonly kinds: readonly number[];
   /** Latencies in microseconds, and those of failures among them. */
@@ -25,22 +31,40 @@ export interface StepWindow {
   readonly failedLatency: SparseCells;
 }
 
-const COUNTS = ["calls", "failed", "bytesIn", "bytesOut", "requests"] as const;
+const COUNTS = [
+  ...(["calls", "failed", "bytesIn", "bytesOut", "requests"] as const),
+  ...(["answers", "answeredUs", "firstByteUs", "connectUs", "tlsUs"] as const),
+] as const;
+type Counts = Readonly<Record<(typeof COUNTS)[number], number>>;
 const NO_KINDS: readonly number[] = [];
 
 export function stepWindow(
-  [calls = 0, failed = 0, bytesIn = 0, bytesOut = 0, requests = 0]: readonly number[],
+  counts: Partial<Counts>,
   kinds: Iterable<number>,
   latency: SparseCells,
   failedLatency: SparseCells,
 ): StepWindow {
   const byKind = [...kinds];
-  const counts = { calls, failed, bytesIn, bytesOut, requests };
   return {
-    ...counts,
+    ...countsOf((key) => counts[key] ?? 0),
     kinds: byKind.some((count) => count > 0) ? byKind : NO_KINDS,
     latency,
     failedLatency,
+  };
+}
+
+function countsOf(count: (key: (typeof COUNTS)[number]) => number): Counts {
+  return {
+    calls: count("calls"),
+    failed: count("failed"),
+    bytesIn: count("bytesIn"),
+    bytesOut: count("bytesOut"),
+    requests: count("requests"),
+    answers: count("answers"),
+    answeredUs: count("answeredUs"),
+    firstByteUs: count("firstByteUs"),
+    connectUs: count("connectUs"),
+    tlsUs: count("tlsUs"),
   };
 }
 
@@ -55,7 +79,7 @@ export interface WindowRules<Content> {
 function addSteps(a: StepWindow, b: StepWindow): StepWindow {
   const kinds = a.kinds.length > b.kinds.length ? a.kinds : b.kinds;
   return stepWindow(
-    COUNTS.map((key) => a[key] + b[key]),
+    countsOf((key) => a[key] + b[key]),
     kinds.map((_, kind) => (a.kinds[kind] ?? 0) + (b.kinds[kind] ?? 0)),
     a.latency.plus(b.latency),
     a.failedLatency.plus(b.failedLatency),
@@ -77,7 +101,8 @@ export function writeStepWindow(writer: ByteWriter, window: StepWindow): void {
 
 /** Undefined when the bytes are no window of a step. */
 export function readStepWindow(reader: ByteReader): StepWindow | undefined {
-  const counts = COUNTS.map(() => reader.varint());
+  // In the order of COUNTS, as they were written.
+  const counts = countsOf(() => reader.varint());
   const length = reader.varint();
   if (reader.failed || length > KINDS_MAX) return undefined;
   const kinds = Array.from({ length }, () => reader.varint());

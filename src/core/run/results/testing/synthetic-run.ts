@@ -17,6 +17,7 @@ import {
   type WorkflowSummary,
 } from "../model.ts";
 import { distribution, histogramSummary } from "../summarise.ts";
+import { coreSeries, latencyWindows, loadSeries, windowMsOf } from "./synthetic-series.ts";
 
 export interface SyntheticOptions {
   readonly seed?: string | number;
@@ -33,6 +34,8 @@ export interface SyntheticOptions {
   readonly memory?: number;
   /** Everything goes well: thresholds hold, no stall, no loss. */
   readonly healthy?: boolean;
+  /** Each workflow has its steps so many times over, under names of their own. */
+  readonly copies?: number;
 }
 
 interface StepPlan {
@@ -59,7 +62,6 @@ const CHECKOUT: readonly StepPlan[] = [
   plan("pay", 60, 140, 0.5, { status: 0.012, timeout: 0.003, tls: 0.0004 }, 1_200),
 ];
 
-const WINDOW_MS = 250;
 const SETTLED: Required<SyntheticOptions> = {
   seed: "synthetic",
   seconds: 60,
@@ -69,6 +71,7 @@ const SETTLED: Required<SyntheticOptions> = {
   drift: 0.06,
   memory: 0.7,
   healthy: false,
+  copies: 1,
 };
 
 const LOST: TimelineEvent = {
@@ -113,6 +116,7 @@ export function syntheticRun(options: SyntheticOptions = {}): RunSummary {
         lagMsMax: healthy ? 6.1 : 41 + core * 77,
         residentBytes: 148_000_000 + core * 9_000_000,
         alive: healthy || core === 0,
+        series: coreSeries(settled, core),
       })),
     },
     lost: healthy
@@ -154,8 +158,16 @@ function plan(
   return { name, protocol: "http", perSecond, medianMs, spread, failures, status: "200", bytesIn };
 }
 
+function copied(steps: readonly StepPlan[], { copies }: Required<SyntheticOptions>): StepPlan[] {
+  return Array.from({ length: copies }, (_, copy) =>
+    steps.map((step) => (copy === 0 ? step : { ...step, name: `${step.name} ${copy + 1}` })),
+  ).flat();
+}
+
 function browse(options: Required<SyntheticOptions>, random: Random): WorkflowSummary {
-  const steps = BROWSE.map((step) => syntheticStep(step, options, random.fork(step.name), false));
+  const steps = copied(BROWSE, options).map((step) =>
+    syntheticStep(step, options, random.fork(step.name), false),
+  );
   const searches = steps[1]?.ok ?? 0;
   return {
     name: "browse",
@@ -173,6 +185,7 @@ function browse(options: Required<SyntheticOptions>, random: Random): WorkflowSu
       { name: "home page is complete", passed: steps[0]?.requests ?? 0, failed: 0 },
       { name: "search finds something", passed: searches, failed: options.healthy ? 0 : 118 },
     ],
+    loadSeries: loadSeries(options, 64, false),
     metrics: [
       {
         name: "results_per_search",
@@ -192,7 +205,9 @@ function browse(options: Required<SyntheticOptions>, random: Random): WorkflowSu
 }
 
 function checkout(options: Required<SyntheticOptions>, random: Random): WorkflowSummary {
-  const steps = CHECKOUT.map((step) => syntheticStep(step, options, random.fork(step.name), true));
+  const steps = copied(CHECKOUT, options).map((step) =>
+    syntheticStep(step, options, random.fork(step.name), true),
+  );
   const lag = new Histogram();
   const lags = random.fork("lag");
   for (let i = 0; i < 4_000; i++) lag.record(Math.round(lags.between(20, 900)));
@@ -225,6 +240,7 @@ function checkout(options: Required<SyntheticOptions>, random: Random): Workflow
         failed: options.healthy ? 0 : (pay?.failed ?? 0),
       },
     ],
+    loadSeries: loadSeries(options, 60, true),
     metrics: [
       {
         name: "orders",
@@ -291,6 +307,7 @@ function syntheticTotals(workflows: readonly WorkflowSummary[], seconds: number)
 
 interface Tally {
   readonly latency: Histogram;
+  readonly failures: Histogram;
   readonly errors: Record<string, number>;
   readonly statuses: Record<string, number>;
   requests: number;
@@ -305,7 +322,8 @@ function syntheticStep(
 ): StepSummary {
   const total = newTally();
   const windows: Tally[] = [];
-  const count = Math.round((options.seconds * 1_000) / WINDOW_MS);
+  const windowMs = windowMsOf(options.seconds);
+  const count = Math.round((options.seconds * 1_000) / windowMs);
   let drift = 0;
   for (let i = 0; i < count; i++) {
     const { memory } = options;
@@ -336,8 +354,8 @@ function syntheticStep(
     tlsMs: distribution(new Histogram()),
     histogram: histogramSummary(latency),
     series: {
-      windowMs: WINDOW_MS,
-      atSeconds: windows.map((_, i) => 5 + (i * WINDOW_MS) / 1_000),
+      windowMs,
+      atSeconds: windows.map((_, i) => 5 + (i * windowMs) / 1_000),
       requests: windows.map(({ requests }) => requests),
       failed: windows.map(({ failed }) => failed),
       p50: windows.map((window) => quantileMs(window, 0.5)),
@@ -350,6 +368,7 @@ function syntheticStep(
         ]),
       ),
     },
+    windows: latencyWindows(windows, windowMs),
     sent: total.requests + 3,
     samples: Object.keys(total.errors).map((kind) => ({
       atSeconds: 5.5,
@@ -378,7 +397,7 @@ function fillWindow(
   const window = newTally();
   // Half-way the target stalls: a closed model sends less, an open one queues.
   const stalled = !options.healthy && progress > 0.5 && progress < 0.57;
-  const mean = (step.perSecond * options.rate * WINDOW_MS) / 1_000;
+  const mean = (step.perSecond * options.rate * windowMsOf(options.seconds)) / 1_000;
   const expected = stalled && !open ? mean * 0.12 : mean * Math.exp(-drift * 0.5);
   const requests = Math.max(0, Math.round(expected + Math.sqrt(expected) * gauss(random) * 0.6));
   for (let i = 0; i < requests; i++) {
@@ -396,6 +415,7 @@ function record(tally: Tally, us: number, kind: string | null, status: string): 
   tally.latency.record(us);
   if (kind !== null) {
     tally.failed++;
+    tally.failures.record(us);
     tally.errors[kind] = (tally.errors[kind] ?? 0) + 1;
   }
   const answered = kind === null ? status : kind === "status" ? "503" : null;
@@ -412,7 +432,8 @@ function failureOf(step: StepPlan, factor: number, random: Random): string | nul
 }
 
 function newTally(): Tally {
-  return { latency: new Histogram(), errors: {}, statuses: {}, requests: 0, failed: 0 };
+  const [latency, failures] = [new Histogram(), new Histogram()];
+  return { latency, failures, errors: {}, statuses: {}, requests: 0, failed: 0 };
 }
 
 /** Box-Muller. */
