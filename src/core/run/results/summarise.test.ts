@@ -177,7 +177,8 @@ describe("the generator", () => {
   it.each([
     ["idle", [core(0, 0.2, 1)], 5, null],
     ["busy", [core(0, 0.2, 1), core(1, 0.9, 1)], 0, "executor core 1 used 90 % of its CPU"],
-    ["late", [core(0, 0.2, 50.1)], 0, "executor core 0 was 50.1 ms late (p99)"],
+    ["late for others", [core(0, 0.2, 50.1)], 0, "other programs kept this machine busy"],
+    ["late by itself", [core(0, 0.6, 50.1)], 0, "executor core 0 was 50.1 ms late (p99) and used"],
     ["at the border of late", [core(0, 0.2, 50)], 0, null],
     ["missing arrivals while busy", [core(0, 0.8, 1)], 12, "12 arrivals were never started"],
     ["busy without missing", [core(0, 0.89, 1)], 0, null],

@@ -216,6 +216,11 @@ export function generatorHealth(
   return { cpu, lagMsP99, limited: reason !== null, reason, cores };
 }
 
+/** A core that was late though it used less than this of a CPU waited for other programs. */
+const IDLE_CPU = 0.5;
+/** What to do when the generator itself is the limit. */
+const MORE_ROOM = "use more cores (--cores), a smaller load, or a larger machine";
+
 function limitReason(
   cores: readonly CoreHealth[],
   cpu: number,
@@ -225,18 +230,25 @@ function limitReason(
   const percent = formatPercent(cpu);
   const core = cores.find((one) => one.cpu === cpu)?.core ?? 0;
   if (cpu >= LIMITED_CPU) {
-    return `executor core ${core} used ${percent} of its CPU: the generator, not the target, set the pace`;
+    return `executor core ${core} used ${percent} of its CPU; ${MORE_ROOM}`;
   }
-  if (lagMsP99 > LIMITED_LAG_MS) {
-    const slow = cores.find((one) => one.lagMsP99 === lagMsP99)?.core ?? 0;
-    const late = `${formatMs(lagMsP99)} late (p99)`;
-    return `the event loop of executor core ${slow} was ${late}: times include waiting in the generator`;
-  }
+  if (lagMsP99 > LIMITED_LAG_MS) return lateReason(cores, lagMsP99);
   if (arrivalsMissed > 0 && cpu >= LIMITED_CPU_MISSED) {
-    const missed = formatCount(arrivalsMissed);
-    return `${missed} arrivals were never started while executor core ${core} used ${percent} of its CPU`;
+    const missed = `${formatCount(arrivalsMissed)} arrivals were never started`;
+    return `${missed} while executor core ${core} used ${percent} of its CPU; ${MORE_ROOM}`;
   }
   return null;
+}
+
+/** Whoever is late without working was kept waiting: by other programs, not by the load. */
+function lateReason(cores: readonly CoreHealth[], lagMsP99: number): string {
+  const slow = cores.find((one) => one.lagMsP99 === lagMsP99);
+  const share = formatPercent(slow?.cpu ?? 0);
+  const late = `executor core ${slow?.core ?? 0} was ${formatMs(lagMsP99)} late (p99)`;
+  return (slow?.cpu ?? 0) < IDLE_CPU
+    ? `other programs kept this machine busy: ${late} though it used ${share} of a CPU, and all ` +
+        "times include that wait; end them, or use another machine"
+    : `${late} and used ${share} of its CPU, and all times include that wait; ${MORE_ROOM}`;
 }
 
 /** Each process may look idle while together they have all of the machine. */
@@ -245,7 +257,7 @@ function crowded(cores: readonly CoreHealth[], cpus: number): string | null {
   if (cores.length <= cpus || used < LIMITED_CPU * cpus) return null;
   const share = `${formatPercent(used / cpus)} of ${cpus} CPUs`;
   const who = `${cores.length} executor cores together used ${share}`;
-  return `${who}: the generator, not the target, set the pace`;
+  return `${who}; use fewer cores (--cores), a smaller load, or a larger machine`;
 }
 
 interface VerdictInput {

@@ -285,13 +285,15 @@ function thresholds(
   ];
 }
 
-/** As a run's, but for percentiles: those of the largest step stand for all. */
 function syntheticTotals(workflows: readonly WorkflowSummary[], seconds: number): Totals {
   const steps = workflows.flatMap((workflow) => workflow.steps);
   const sum = (value: (step: StepSummary) => number): number =>
     steps.reduce((all, step) => all + value(step), 0);
-  const largest = steps.toSorted((a, b) => b.requests - a.requests)[0]?.latencyMs;
-  const latencyMs = largest ?? distribution(new Histogram());
+  const latency = new Histogram();
+  for (const histogram of steps.flatMap((step) => step.windows?.histograms ?? []))
+    for (const [at, ms] of histogram.upToMs.entries())
+      latency.record(ms * 1_000, histogram.count[at]);
+  const latencyMs = distribution(latency);
   return {
     requests: sum((step) => step.requests),
     ok: sum((step) => step.ok),

@@ -1,0 +1,27 @@
+/** How far from its limit a threshold came out. */
+
+import { formatCompactPercent } from "./format.ts";
+import type { ThresholdOutcome } from "./model.ts";
+
+const UNIT_SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 };
+
+/** The distance as a share of the limit; null when the two cannot be compared. */
+export function marginShare({ actual, expression }: ThresholdOutcome): number | null {
+  if (actual === null || !Number.isFinite(actual)) return null;
+  const match = /(<=|>=|==|!=|<|>)\s*(-?\d+(?:\.\d+)?)(k|M|%)?/.exec(expression);
+  if (match === null || match[1] === "==" || match[1] === "!=") return null;
+  const limit = Number(match[2]) * (UNIT_SCALE[match[3] ?? ""] ?? 1);
+  return limit === 0 ? null : Math.abs(actual - limit) / Math.abs(limit);
+}
+
+/** "24 % inside the limit", "56 % beyond the limit". Empty when not comparable. */
+export function marginText(outcome: ThresholdOutcome): string {
+  const { actual, expression, passed } = outcome;
+  if (actual === null) return passed ? "" : "nothing was measured";
+  // All of them is as far as a share can go.
+  if (passed && />=\s*100%$/.test(expression)) return "";
+  const share = marginShare(outcome);
+  if (share === null) return "";
+  if (share === 0) return "exactly at the limit";
+  return `${formatCompactPercent(share)} ${passed ? "inside" : "beyond"} the limit`;
+}
