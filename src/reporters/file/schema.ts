@@ -52,6 +52,10 @@ const seriesSchema = z
     p50: z.array(amount.nullable()).describe("Median in ms; null when nothing finished."),
     p95: z.array(amount.nullable()),
     p99: z.array(amount.nullable()),
+    steady: z
+      .looseObject({ p95: z.array(amount.nullable()), p99: z.array(amount.nullable()) })
+      .optional()
+      .describe("Only while a run is under way."),
     errors: z
       .record(z.string(), z.array(count))
       .optional()

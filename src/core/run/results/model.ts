@@ -299,8 +299,9 @@ export interface LatencyWindows {
   readonly atSeconds: readonly number[];
   /** Three significant digits. */
   readonly histograms: readonly HistogramSummary[];
-  /** Of failures among them; results of earlier versions have none, nor what follows. */
+  /** Of failures among them, if there are any. */
   readonly failures?: readonly HistogramSummary[] | undefined;
+  /** Results of earlier versions have none. */
   readonly phases?: PhaseMeans | undefined;
 }
 
@@ -361,6 +362,12 @@ export interface HistogramSummary {
   readonly count: readonly number[];
 }
 
+/** Null where there were never enough. */
+interface SteadyPercentiles {
+  readonly p95: readonly (number | null)[];
+  readonly p99: readonly (number | null)[];
+}
+
 /** Parallel arrays, one entry per window; windows start as 100 ms and fold to stay bounded. */
 export interface Series {
   readonly windowMs: number;
@@ -371,6 +378,8 @@ export interface Series {
   readonly p50: readonly (number | null)[];
   readonly p95: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
+  /** p95 and p99 of enough values each, for the charts of a run under way: files hold `windows` instead. */
+  readonly steady?: SteadyPercentiles | undefined;
   /** Failures by kind, those of the graceful stop included; kinds that never happened are left out. */
   readonly errors?: Readonly<Record<string, readonly number[]>> | undefined;
 }

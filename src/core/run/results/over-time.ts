@@ -43,7 +43,9 @@ export function latencyWindows(
     windowMs: widthMs,
     atSeconds: told.map(({ startMs }) => secondsAt(startMs)),
     histograms: told.map(({ content }) => cellsSummary(content.latency)),
-    failures: told.map(({ content }) => cellsSummary(content.failedLatency)),
+    ...(told.some(({ content }) => content.failedLatency.cells.length > 0)
+      ? { failures: told.map(({ content }) => cellsSummary(content.failedLatency)) }
+      : {}),
     phases: phaseMeans(told.map(({ content }) => content)),
   };
 }

@@ -59,7 +59,9 @@ export function workflowSummary(
     const samples = workflow
       .samplesOf(number)
       .map((sample) => sampleOf(sample, secondsAt, errorKinds));
-    return { ...figures, windows: latencyWindows(windows, secondsAt, all.length), samples };
+    // In a file the windows say it, and more.
+    const { steady: _, ...series } = figures.series;
+    return { ...figures, series, windows: latencyWindows(windows, secondsAt, all.length), samples };
   };
   return {
     name: data.name,

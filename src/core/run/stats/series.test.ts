@@ -134,3 +134,25 @@ describe("windows over time", () => {
     expect(recentOf(store, 10_000, 6_000).ratePerSecond).toBeCloseTo(1_000 / 6, 6);
   });
 });
+
+describe("percentiles for charts", () => {
+  it("are of 20 values for p95 and of 100 for p99: a dozen have neither", () => {
+    const store = newStore();
+    for (let at = 0; at < 40; at++)
+      store.add({ startMs: at * 100, widthMs: 100, content: content(12, 0, 1_000 * (at + 1)) });
+    const { p95, p99, steady } = summariseSeries(store, secondsAt, KINDS);
+    // Window by window both are the longest of twelve.
+    expect(p95).toEqual(p99);
+    expect(new Set(p95).size).toBe(40);
+    expect(new Set(steady.p95).size).toBe(20);
+    expect(new Set(steady.p99).size).toBe(4);
+    expect(steady.p99.every((value) => value !== null)).toBe(true);
+  });
+
+  it("are not said of fewer values than that in all", () => {
+    const store = newStore();
+    fill(store, 0, 500, 3, 1_000);
+    const { steady } = summariseSeries(store, secondsAt, KINDS);
+    expect(steady).toEqual({ p95: Array(5).fill(null), p99: Array(5).fill(null) });
+  });
+});

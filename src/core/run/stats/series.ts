@@ -1,7 +1,8 @@
 /** What is shown of a step's windows: columns over time, and the last seconds. */
 
 import { SparseCells } from "./sparse-cells.ts";
-import { WINDOW_MS, type Window, type WindowStore } from "./window-store.ts";
+import { steadyPercentile } from "./steady-percentiles.ts";
+import { WINDOW_MS, type WindowStore } from "./window-store.ts";
 import type { StepWindow } from "./windows.ts";
 
 /** The shape of a series in results: parallel arrays, one entry per window, latencies in milliseconds. */
@@ -13,6 +14,11 @@ interface SeriesSummary {
   readonly p50: readonly (number | null)[];
   readonly p95: readonly (number | null)[];
   readonly p99: readonly (number | null)[];
+  /** p95 and p99 of enough values each, over wider stretches where calls are few: for charts. */
+  readonly steady: {
+    readonly p95: readonly (number | null)[];
+    readonly p99: readonly (number | null)[];
+  };
   /** By kind; kinds that never happened are left out. */
   readonly errors: Readonly<Record<string, readonly number[]>>;
 }
@@ -60,10 +66,13 @@ export function summariseSeries(
     p99: [] as (number | null)[],
   };
   const kinds: number[][] = errorKinds.map(() => []);
+  const cells: SparseCells[] = [];
   const first = Math.floor(windows.startMs / widthMs) * widthMs;
   for (let startMs = first; startMs < endMs; startMs += widthMs) {
     const window = windows.foldedAt(startMs);
-    const [p50, p95, p99] = quantilesMs(window?.latency ?? SparseCells.EMPTY);
+    const latency = window?.latency ?? SparseCells.EMPTY;
+    cells.push(latency);
+    const [p50, p95, p99] = quantilesMs(latency);
     columns.atSeconds.push(secondsAt(startMs));
     columns.requests.push(window?.calls ?? 0);
     columns.failed.push(window?.failed ?? 0);
@@ -75,7 +84,14 @@ export function summariseSeries(
   const errors = errorKinds
     .map((name, kind) => [name, kinds[kind] ?? []] as const)
     .filter(([, counts]) => counts.some((count) => count > 0));
-  return { windowMs: widthMs, ...columns, errors: Object.fromEntries(errors) };
+  // No two windows have a gap between them here: empty ones are in the list.
+  const steady = (percentile: "p95" | "p99") => steadyPercentile(cells, percentile, () => true);
+  return {
+    windowMs: widthMs,
+    ...columns,
+    steady: { p95: steady("p95"), p99: steady("p99") },
+    errors: Object.fromEntries(errors),
+  };
 }
 
 /** The last `ms` before a moment, in whole windows; less when it all began later. */
@@ -86,7 +102,9 @@ export function recentOf(windows: WindowStore<StepWindow>, ms: number, nowMs: nu
   const sum = (value: (content: StepWindow) => number): number =>
     within.reduce((all, { content }) => all + value(content), 0);
   const seconds = Math.max(WINDOW_MS, toMs - fromMs) / 1_000;
-  const [p50, p95, p99] = quantilesMs(latencyOver(within));
+  const [p50, p95, p99] = quantilesMs(
+    SparseCells.sum(within.map(({ content }) => content.latency)),
+  );
   return {
     ratePerSecond: sum(({ calls }) => calls) / seconds,
     failedPerSecond: sum(({ failed }) => failed) / seconds,
@@ -94,16 +112,4 @@ export function recentOf(windows: WindowStore<StepWindow>, ms: number, nowMs: nu
     p95,
     p99,
   };
-}
-
-/** Two and two, so that no cell is copied more often than the logarithm of the windows. */
-function latencyOver(windows: readonly Window<StepWindow>[]): SparseCells {
-  let cells = windows.map(({ content }) => content.latency);
-  while (cells.length > 1) {
-    const pairs: SparseCells[] = [];
-    for (let at = 0; at < cells.length; at += 2)
-      pairs.push(cells[at]?.plus(cells[at + 1] ?? SparseCells.EMPTY) ?? SparseCells.EMPTY);
-    cells = pairs;
-  }
-  return cells[0] ?? SparseCells.EMPTY;
 }

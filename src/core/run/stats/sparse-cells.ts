@@ -12,6 +12,8 @@ export class SparseCells {
   readonly cells: Uint16Array;
   /** Of each cell, in the same order. */
   readonly counts: Float64Array;
+  /** Below zero until it is asked for. */
+  #total = -1;
   static readonly EMPTY = new SparseCells(new Uint16Array(0), new Float64Array(0));
 
   constructor(cells: Uint16Array, counts: Float64Array) {
@@ -20,9 +22,8 @@ export class SparseCells {
   }
 
   get total(): number {
-    let sum = 0;
-    for (const count of this.counts) sum += count;
-    return sum;
+    if (this.#total < 0) this.#total = this.counts.reduce((sum, count) => sum + count, 0);
+    return this.#total;
   }
 
   /** What both hold together. */
@@ -40,6 +41,18 @@ export class SparseCells {
         (a <= b ? (this.counts[here++] ?? 0) : 0) + (b <= a ? (other.counts[there++] ?? 0) : 0);
     }
     return new SparseCells(cells.slice(0, length), counts.slice(0, length));
+  }
+
+  /** Two and two, so that no cell is copied more often than the logarithm of their number. */
+  static sum(all: readonly SparseCells[]): SparseCells {
+    let cells = all;
+    while (cells.length > 1) {
+      const pairs: SparseCells[] = [];
+      for (let at = 0; at < cells.length; at += 2)
+        pairs.push(cells[at]?.plus(cells[at + 1] ?? SparseCells.EMPTY) ?? SparseCells.EMPTY);
+      cells = pairs;
+    }
+    return cells[0] ?? SparseCells.EMPTY;
   }
 
   /** Smallest value that at least `fraction` of all do not exceed, as its cell's middle; null when empty. */
