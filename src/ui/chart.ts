@@ -1,14 +1,15 @@
 /**
- * The two charts: requests per second as a filled area of eighth blocks, with failures in red from
- * the bottom and the target as a dashed line; latency as braille lines on a logarithmic axis, four
+ * The two charts: requests per second as a filled area of eighth blocks, with failures in a strip
+ * below it and the target as a dashed line; latency as braille lines on a logarithmic axis, four
  * dots high and two wide per cell. Both share the time axis below and the labels at the left.
  */
 
 import { padded, textWidth } from "../core/base/terminal-text.ts";
 import { asTick, formatCompactNumber, formatMs } from "../core/run/results/format.ts";
 import type { Series } from "../core/run/results/model.ts";
+import { linearTicks, logTicks } from "../core/run/results/ticks.ts";
 import type { Grid, Rect } from "./grid.ts";
-import { GAP, logRange, logTicks, peakColumns, rateColumns, roundUp } from "./series.ts";
+import { GAP, logRange, peakColumns, rateColumns } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
 
 /** Room for "1.23 ms" and the axis. */
@@ -34,36 +35,64 @@ interface RateAxis extends TimeAxis {
   readonly targets: readonly TargetPoint[];
 }
 
-/** The rate area in `area`, its last row the time labels. */
+/** The rate area in `area`; below it a strip of failures when there are any, and the time labels. */
 export function drawRateChart(
   grid: Grid,
   area: Rect,
   all: readonly Series[],
   axis: RateAxis,
 ): void {
-  const plot = plotOf(area);
-  if (plot === null) return;
-  const { requests, failed } = rateColumns(all, plot.width, axis.untilSeconds, axis.nowSeconds);
-  let most = 0;
-  for (const rate of requests) if (rate > most) most = rate;
-  for (const { perSecond } of axis.targets) if (perSecond > most) most = perSecond;
-  const top = roundUp(most);
+  const whole = plotOf(area);
+  if (whole === null) return;
+  const { requests, failed } = rateColumns(all, whole.width, axis.untilSeconds, axis.nowSeconds);
+  const failing = highest(failed) > 0 && whole.height >= STRIP_HEIGHT_MIN;
+  const plot = failing ? { ...whole, height: whole.height - 1 } : whole;
+  const most = Math.max(highest(requests), ...axis.targets.map(({ perSecond }) => perSecond || 0));
+  drawTimeLabels(grid, whole, axis.untilSeconds);
+  // Nothing measured has no scale.
+  if (most === 0) {
+    drawLabels(grid, plot, []);
+    return;
+  }
+  const ticks = linearTicks(most, plot.height >= 8 ? 4 : plot.height >= 3 ? 2 : 1);
+  const top = ticks.at(-1) ?? 1;
   const targets = targetColumns(axis, plot.width);
   for (let column = 0; column < plot.width; column++) {
     drawTarget(grid, plot, column, (targets[column] ?? GAP) / top);
-    drawColumn(grid, plot, column, {
-      filled: (requests[column] ?? 0) / top,
-      failed: (failed[column] ?? 0) / top,
-    });
+    drawColumn(grid, plot, column, (requests[column] ?? 0) / top);
   }
-  const labels =
-    plot.height >= 8 ? [0, 0.25, 0.5, 0.75, 1] : plot.height >= 3 ? [0, 0.5, 1] : [0, 1];
   drawLabels(
     grid,
     plot,
-    labels.map((share) => ({ share, text: formatCompactNumber(top * share) })),
+    ticks.map((tick) => ({ share: tick / top, text: formatCompactNumber(tick) })),
   );
-  drawTimeLabels(grid, plot, axis.untilSeconds);
+  if (failing) drawFailedStrip(grid, { ...whole, y: plot.y + plot.height, height: 1 }, failed);
+}
+
+/** With fewer rows there is no room for a strip of failures. */
+const STRIP_HEIGHT_MIN = 3;
+
+function highest(values: Float64Array): number {
+  let most = 0;
+  for (const value of values) if (value > most) most = value;
+  return most;
+}
+
+/**
+ * Failures on a scale of their own, with their peak in figures: on the scale of all requests one in a
+ * hundred is either invisible or, in whole cells, drawn as many times what it is.
+ */
+function drawFailedStrip(grid: Grid, strip: Rect, failed: Float64Array): void {
+  const most = highest(failed);
+  const label = padded(`✗ ${formatCompactNumber(most)}`, LABEL_WIDTH - 1, "right");
+  grid.text(strip.x - LABEL_WIDTH, strip.y, label, Style.failed);
+  grid.set(strip.x - 1, strip.y, AXIS, Style.rule);
+  for (let column = 0; column < strip.width; column++) {
+    const value = failed[column] ?? GAP;
+    if (!(value > 0)) continue;
+    const eighths = Math.max(1, Math.round((value / most) * 8));
+    grid.set(strip.x + column, strip.y, EIGHTHS[eighths] ?? 0x2588, Style.failed);
+  }
 }
 
 export function plotOf({ x, y, width, height }: Rect): Rect | null {
@@ -101,25 +130,12 @@ function drawTarget(grid: Grid, plot: Rect, column: number, share: number): void
   grid.set(plot.x + column, plot.y + plot.height - 1 - row, DASH, Style.target);
 }
 
-interface ColumnShares {
-  readonly filled: number;
-  readonly failed: number;
-}
-
-function drawColumn(
-  grid: Grid,
-  plot: Rect,
-  column: number,
-  { filled, failed }: ColumnShares,
-): void {
+function drawColumn(grid: Grid, plot: Rect, column: number, filled: number): void {
   if (!(filled > 0)) return;
   const eighths = Math.max(1, Math.round(Math.min(1, filled) * plot.height * 8));
-  // One failure in thousands must be seen: any at all colours the lowest cell.
-  const failedCells = failed > 0 ? Math.max(1, Math.round(Math.min(1, failed) * plot.height)) : 0;
   for (let row = 0; row * 8 < eighths; row++) {
     const code = EIGHTHS[Math.min(8, eighths - row * 8)] ?? 0x2588;
-    const filling = (row + 1) * 8 < eighths;
-    const style = row < failedCells ? Style.failed : filling ? Style.rateFill : Style.rate;
+    const style = (row + 1) * 8 < eighths ? Style.rateFill : Style.rate;
     grid.set(plot.x + column, plot.y + plot.height - 1 - row, code, style);
   }
 }
@@ -178,15 +194,21 @@ function timeLabel(seconds: number): string {
     .join("");
 }
 
-/** p50, p95 and p99 of one step over time. */
+/** p50, p95 and p99 of one step over time, the latter two where there are enough values to say them. */
 export function drawLatencyChart(grid: Grid, area: Rect, series: Series, axis: TimeAxis): void {
   const plot = plotOf(area);
   if (plot === null) return;
   const dots = plot.width * 2;
   const lines = [
     { values: peakColumns(series, series.p50, dots, axis.untilSeconds), style: Style.p50 },
-    { values: peakColumns(series, series.p95, dots, axis.untilSeconds), style: Style.p95 },
-    { values: peakColumns(series, series.p99, dots, axis.untilSeconds), style: Style.p99 },
+    {
+      values: peakColumns(series, series.steady?.p95 ?? series.p95, dots, axis.untilSeconds),
+      style: Style.p95,
+    },
+    {
+      values: peakColumns(series, series.steady?.p99 ?? series.p99, dots, axis.untilSeconds),
+      style: Style.p99,
+    },
   ];
   let low = Infinity;
   let high = 0;

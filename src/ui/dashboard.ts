@@ -4,7 +4,7 @@
  *   HYPERSCALE  checkout.ts                       RUNNING  00:12 / 00:30
  *   ✓ latency.p99 < 200ms  48.1 ms    ✗ failed.rate < 1%  1.4 %
  *   browse    ██████████░░░░  42 %  64 VUs   1,031/s
- *   ── requests per second ────────  ── latency of login ──────────
+ *   ── per second ── requests failed  ── latency of login ──────────
  *    …                                …
  *   ── steps ──────────── requests   failed   rate   p50   p95   p99
  *    …
@@ -40,6 +40,7 @@ import {
   drawMessages,
   errorEntries,
   type ListPanel,
+  limitLines,
   statusEntries,
 } from "./side-panels.ts";
 import { drawSteps } from "./steps-panel.ts";
@@ -94,6 +95,7 @@ function drawFull(grid: Grid, live: LiveRun, scene: Scene): Rect {
       ...lists.map(({ entries }) => entries.length),
     ),
     messages: scene.messages.length,
+    warning: limitLines(live, Math.floor(width / (lists.length + 1)) - 4).length,
   });
   const workflowsAt = 1 + heights.verdicts + heights.gap;
   let y = workflowsAt + heights.workflows + heights.gap;
@@ -128,9 +130,11 @@ interface Needs {
   readonly steps: number;
   readonly list: number;
   readonly messages: number;
+  /** Lines that must be seen, beside the lists. */
+  readonly warning?: number;
 }
 
-interface Heights extends Needs {
+interface Heights extends Omit<Needs, "warning"> {
   readonly charts: number;
   /** Blank rows between groups. */
   readonly gap: number;
@@ -169,6 +173,7 @@ export function shareRows(rows: number, needs: Needs): Heights {
   };
   if (left < 0) heights.workflows = Math.max(1, heights.workflows + left);
   left = Math.max(0, rows - used());
+  if ((needs.warning ?? 0) > 0) grow("list", (needs.warning ?? 0) + 1);
   grow("steps", Math.min(needs.steps + 1, 5));
   grow("list", Math.min(needs.list + 1, 4));
   if (rows >= 20) grow("charts", 8);
@@ -205,7 +210,8 @@ function drawCharts(grid: Grid, area: Rect, live: LiveRun, scene: Scene): void {
     untilSeconds: timeSpan(live.elapsedSeconds, live.totalSeconds),
     nowSeconds: live.elapsedSeconds,
   };
-  drawTitle(grid, left, "requests per second", [
+  drawTitle(grid, left, "per second", [
+    ["requests", Style.rate],
     ["failed", Style.failed],
     ...(scene.targets.some(({ perSecond }) => perSecond > 0) ? TARGET_LEGEND : []),
   ]);

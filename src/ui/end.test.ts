@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { clean } from "../core/base/terminal-text.ts";
+import { marginText } from "../core/run/results/margin.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
-import { endLines, margin } from "./end.ts";
+import { endLines } from "./end.ts";
 import { linesToText, lineWidth } from "./lines.ts";
 import { sgrTable } from "./style.ts";
 import { anySummary } from "./testing/arbitrary.ts";
@@ -119,7 +120,7 @@ describe("the end result", () => {
 
 describe("the margin of a threshold", () => {
   const outcome = (expression: string, actual: number | null, passed: boolean) =>
-    margin({
+    marginText({
       expression,
       actual,
       passed,

@@ -5,8 +5,8 @@
  */
 
 import { clean, shorten, wrap } from "../core/base/terminal-text.ts";
+import { doubtOf } from "../core/run/results/doubt.ts";
 import {
-  formatCompactPercent,
   formatCount,
   formatMs,
   formatPercent,
@@ -14,6 +14,7 @@ import {
   formatSeconds,
 } from "../core/run/results/format.ts";
 import type { RunEnd } from "../core/run/results/live.ts";
+import { marginText } from "../core/run/results/margin.ts";
 import type {
   Loss,
   RunSummary,
@@ -39,13 +40,13 @@ interface KeptMessages {
 export function endLines(end: RunEnd | undefined, columns: number, messages: KeptMessages): Line[] {
   const width = Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, columns));
   if (end === undefined) return messageLines(messages, width);
-  const { summary, files } = end;
+  const { summary } = end;
   const lines = [
     ...verdictLines(summary, width),
     ...trustLines(summary, width),
     ...detailLines(summary, width),
     ...messageLines(messages, width),
-    ...fileLines(files),
+    ...fileLines(end),
   ];
   return lines.length > SCREEN_ROWS ? [...lines, [], echo(summary, width)] : lines;
 }
@@ -54,9 +55,11 @@ const EVENTS_SHOWN_MAX = 5;
 /** More than this scrolls the verdict away on a common terminal, so its head is said again at the end. */
 const SCREEN_ROWS = 23;
 
-function echo({ verdict, thresholds }: RunSummary, width: number): Line {
+function echo(summary: RunSummary, width: number): Line {
+  const { thresholds, verdict } = summary;
   const failed = thresholds.filter(({ passed }) => !passed);
-  const badge = span(` ${verdict.toUpperCase()} `, BADGES[verdict]);
+  const doubtful = doubtOf(summary) === null ? "" : ", not to be trusted";
+  const badge = span(` ${verdict.toUpperCase()}${doubtful} `, BADGES[verdict]);
   if (thresholds.length === 0) return line(badge, "  no thresholds were set");
   if (failed.length === 0) {
     return line(badge, span(`  all ${formatCount(thresholds.length)} thresholds held`, Style.good));
@@ -64,7 +67,7 @@ function echo({ verdict, thresholds }: RunSummary, width: number): Line {
   const [first] = failed;
   const more = failed.length > 1 ? `, and ${failed.length - 1} more` : "";
   const text = clean(`✗ ${first?.expression ?? ""}: ${first?.actualText ?? ""}`);
-  return line(badge, span(`  ${shorten(text, width - 30)}${more}`, Style.bad));
+  return line(badge, span(`  ${shorten(text, width - 30 - doubtful.length)}${more}`, Style.bad));
 }
 
 const BADGES: Readonly<Record<Verdict, StyleId>> = {
@@ -112,6 +115,7 @@ function verdictLines(summary: RunSummary, width: number): Line[] {
       span(` ${summary.verdict.toUpperCase()} `, BADGES[summary.verdict]),
       span(`  ${shorten(clean(nameOf(summary)), width - 17)}`, Style.bold),
     ),
+    ...doubtLines(summary, width),
     line(`  ${shorten(figures, width - 2)}`),
   ];
   for (const { breakpoint, name } of summary.workflows) {
@@ -126,6 +130,12 @@ function verdictLines(summary: RunSummary, width: number): Line[] {
   const style = summary.verdict === "interrupted" ? Style.warn : Style.bad;
   for (const reason of reasons) lines.push(...bullet("•", reason, style, width));
   return lines;
+}
+
+/** Passed or failed: what speaks against the figures speaks against the verdict. */
+function doubtLines(summary: RunSummary, width: number): Line[] {
+  const doubt = doubtOf(summary);
+  return doubt === null ? [] : bullet("!", `not to be trusted: ${doubt}`, Style.warn, width);
 }
 
 /** Reasons that only repeat a threshold of the list above are not said twice. */
@@ -143,7 +153,7 @@ function thresholdLines(thresholds: readonly ThresholdOutcome[], width: number):
     return [
       span(`${threshold.passed ? "✓" : "✗"} ${threshold.expression}${scope}`, style),
       span(threshold.actualText, style),
-      span(margin(threshold) + (threshold.aborted ? "; ended the run" : ""), Style.dim),
+      span(marginText(threshold) + (threshold.aborted ? "; ended the run" : ""), Style.dim),
     ];
   });
   const columns = [
@@ -152,22 +162,6 @@ function thresholdLines(thresholds: readonly ThresholdOutcome[], width: number):
     { title: "margin", align: "left" },
   ] as const;
   return tableLines({ columns, rows }, width);
-}
-
-const UNIT_SCALE: Readonly<Record<string, number>> = { k: 1e3, M: 1e6 };
-
-/** How far from the limit, as a share of it: "24 % inside", "56 % beyond". Empty when not comparable. */
-export function margin({ expression, actual, passed }: ThresholdOutcome): string {
-  if (actual === null) return passed ? "" : "nothing was measured";
-  const match = /(<=|>=|==|!=|<|>)\s*(-?\d+(?:\.\d+)?)(k|M|%)?/.exec(expression);
-  if (match === null || match[1] === "==" || match[1] === "!=") return "";
-  const limit = Number(match[2]) * (UNIT_SCALE[match[3] ?? ""] ?? 1);
-  if (limit === 0 || !Number.isFinite(actual)) return "";
-  // All of them is as far as a share can go.
-  if (passed && match[0].endsWith("100%") && match[1] === ">=") return "";
-  const distance = Math.abs(actual - limit) / Math.abs(limit);
-  if (distance === 0) return "exactly at the limit";
-  return `${formatCompactPercent(distance)} ${passed ? "inside" : "beyond"} the limit`;
 }
 
 /** May the numbers be believed: the generator, what was lost, remarks. */
@@ -220,11 +214,14 @@ function messageLines({ lines, dropped }: KeptMessages, width: number): Line[] {
   ];
 }
 
-function fileLines(files: readonly string[]): Line[] {
+function fileLines({ files, reportUrl }: RunEnd): Line[] {
   if (files.length === 0) return [];
   return [
     [],
     line(span("Files", Style.heading)),
-    ...files.map((file) => line("  ", span(file, Style.key))),
+    ...files.map((file) => {
+      const name = span(file, Style.key);
+      return line("  ", file.endsWith("report.html") ? { ...name, link: reportUrl } : name);
+    }),
   ];
 }

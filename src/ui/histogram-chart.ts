@@ -6,9 +6,10 @@
 import { textWidth } from "../core/base/terminal-text.ts";
 import { asTick, formatMs, formatPercent } from "../core/run/results/format.ts";
 import type { StepSummary } from "../core/run/results/model.ts";
+import { logTicks } from "../core/run/results/ticks.ts";
 import { drawLabels, EIGHTHS, plotOf } from "./chart.ts";
 import type { Grid, Rect } from "./grid.ts";
-import { logRange, logTicks } from "./series.ts";
+import { logRange } from "./series.ts";
 import { Style, type StyleId } from "./style.ts";
 
 export function drawHistogramChart(grid: Grid, area: Rect, step: StepSummary): void {

@@ -6,6 +6,8 @@ import { Style, type StyleId } from "./style.ts";
 export interface Span {
   readonly text: string;
   readonly style: StyleId;
+  /** Where a click leads, in terminals that can (OSC 8). */
+  readonly link?: string | undefined;
 }
 
 export type Line = readonly Span[];
@@ -27,13 +29,19 @@ export function linesToText(lines: readonly Line[], sgr: readonly string[] | nul
   let out = "";
   for (const spans of lines) {
     let row = "";
-    for (const { text, style } of spans) {
+    for (const { link, text, style } of spans) {
       const safe = clean(text);
       if (safe === "") continue;
       const plain = sgr === null || style === Style.text;
-      row += plain ? safe : `${sgr[style] ?? ""}${safe}\x1b[0m`;
+      const styled = plain ? safe : `${sgr[style] ?? ""}${safe}\x1b[0m`;
+      row += sgr === null || link === undefined ? styled : linked(styled, link);
     }
     out += `${sgr === null ? row.trimEnd() : row}\n`;
   }
   return out;
+}
+
+/** A URL has no escape codes: it is percent-encoded. */
+function linked(text: string, url: string): string {
+  return `\x1b]8;;${clean(url)}\x1b\\${text}\x1b]8;;\x1b\\`;
 }

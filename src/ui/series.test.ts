@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Series } from "../core/run/results/model.ts";
-import { logRange, logTicks, peakColumns, rateColumns, roundUp, timeSpan } from "./series.ts";
+import { logTicks } from "../core/run/results/ticks.ts";
+import { logRange, peakColumns, rateColumns, timeSpan } from "./series.ts";
 
 function seriesOf(
   windowMs: number,
@@ -78,16 +79,6 @@ describe("axes", () => {
     [7_201, null, 14_400],
   ])("after %d s of %s the time axis ends at %d s", (elapsed, total, end) => {
     expect(timeSpan(elapsed, total)).toBe(end);
-  });
-
-  it.each([
-    [0, 1],
-    [1, 1],
-    [1_031, 1_200],
-    [0.7, 0.8],
-    [9_999, 10_000],
-  ])("the axis above %d ends at %d", (value, top) => {
-    expect(roundUp(value)).toBeCloseTo(top, 9);
   });
 
   it("a logarithmic axis holds its values, spans a decade and has at least two labels", () => {

@@ -112,16 +112,6 @@ export function timeSpan(elapsedSeconds: number, totalSeconds: number | null): n
   return Math.max(1, Math.min(round, totalSeconds));
 }
 
-const RATE_STEPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
-
-/** Top of a linear axis: the next round figure. */
-export function roundUp(value: number): number {
-  if (!(value > 0)) return 1;
-  const power = 10 ** Math.floor(Math.log10(value));
-  for (const step of RATE_STEPS) if (step * power >= value) return step * power;
-  return value;
-}
-
 /** Ends of a logarithmic axis on 1-2-5 figures, at least one decade apart. */
 export function logRange(low: number, high: number): readonly [number, number] {
   let from = stepDown(Math.min(LOG_MS_MAX, Math.max(low, LOG_MS_MIN)));
@@ -148,23 +138,4 @@ function stepDown(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   for (const step of [5, 2, 1]) if (step * power <= value * 1.000_001) return step * power;
   return value;
-}
-
-/** At most about `most` labels of a logarithmic axis: 1-2-5 figures, else decades, else its ends. */
-export function logTicks(low: number, high: number, most: number): number[] {
-  const fine = ticksOf(low, high, [1, 2, 5]);
-  if (fine.length <= most) return fine;
-  const decades = ticksOf(low, high, [1]);
-  return decades.length >= 2 ? decades : [...new Set([low, ...decades, high])];
-}
-
-function ticksOf(low: number, high: number, steps: readonly number[]): number[] {
-  const ticks: number[] = [];
-  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high * 1.001; power *= 10) {
-    for (const step of steps) {
-      const tick = step * power;
-      if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
-    }
-  }
-  return ticks;
 }

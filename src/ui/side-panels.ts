@@ -109,28 +109,33 @@ export function drawList(grid: Grid, area: Rect, panel: ListPanel, scene: Scene)
 const CPU_HIGH = 0.85;
 const LAG_MS_HIGH = 20;
 
+/** The most important warning there is: told whole, in as many lines as it takes. */
+export function limitLines(live: LiveRun, width: number): string[] {
+  const { limited, reason } = live.summary.generator;
+  if (!limited) return [];
+  return wrap(`! the limit is here: ${clean(reason ?? "generator saturated")}`, width);
+}
+
 export function drawGenerator(grid: Grid, area: Rect, live: LiveRun): void {
   drawRule(grid, area, "load generator");
-  const { cpu, lagMsP99, limited, reason, cores } = live.summary.generator;
+  const { cpu, lagMsP99, limited, cores } = live.summary.generator;
   const inner = { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: 1 };
   const bottom = area.y + area.height;
-  const lines: ((row: Rect) => void)[] = [];
-  if (limited) {
-    lines.push((row) =>
-      drawSpans(grid, row, [
-        ["! the limit is here: ", Style.bad],
-        [clean(reason ?? "generator saturated"), Style.bad],
-      ]),
-    );
-  }
+  // A process that runs has memory: before its first word nothing is known of it.
+  const measured = cores.some(({ residentBytes }) => residentBytes > 0);
+  const lines: ((row: Rect) => void)[] = limitLines(live, inner.width).map(
+    (text) => (row) => drawSpans(grid, row, [[text, Style.bad]]),
+  );
   lines.push((row) =>
-    drawMeter(grid, row, "busiest core", cpu, cpu >= CPU_HIGH ? Style.bad : Style.good),
+    measured
+      ? drawMeter(grid, row, "busiest core", cpu, cpu >= CPU_HIGH ? Style.bad : Style.good)
+      : drawSpans(grid, row, [["busiest core –", Style.dim]]),
   );
   const lagStyle = lagMsP99 >= LAG_MS_HIGH ? Style.bad : Style.good;
   lines.push((row) =>
     drawSpans(grid, row, [
       ["loop lag p99 ", Style.text],
-      [formatMs(lagMsP99), lagStyle],
+      [measured ? formatMs(lagMsP99) : "–", measured ? lagStyle : Style.dim],
     ]),
   );
   const alive = cores.filter((core) => core.alive).length;
@@ -139,7 +144,7 @@ export function drawGenerator(grid: Grid, area: Rect, live: LiveRun): void {
     drawSpans(grid, row, [
       ["cores ", Style.text],
       [`${alive}/${cores.length}`, alive < cores.length ? Style.bad : Style.text],
-      [`   memory ${formatBytes(memory)}`, Style.dim],
+      [`   memory ${measured ? formatBytes(memory) : "–"}`, Style.dim],
     ]),
   );
   if (!limited && cores.length > 1) {

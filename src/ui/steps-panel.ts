@@ -12,6 +12,7 @@ import {
   formatMs,
 } from "../core/run/results/format.ts";
 import type { LiveRun } from "../core/run/results/live.ts";
+import type { Distribution } from "../core/run/results/model.ts";
 import { drawSpark } from "./chart.ts";
 import { drawRule } from "./draw.ts";
 import type { Grid, Rect } from "./grid.ts";
@@ -51,22 +52,22 @@ const STEP_COLUMNS: readonly StepColumn[] = [
     style: Style.bold,
     text: ({ live }) => formatCompactRate(live.ratePerSecond),
   },
-  { title: "p50", worth: 3, width: 9, style: Style.p50, text: ({ live }) => formatMs(live.p50) },
-  { title: "p95", worth: 2, width: 9, style: Style.p95, text: ({ live }) => formatMs(live.p95) },
-  { title: "p99", worth: 1, width: 9, style: Style.p99, text: ({ live }) => formatMs(live.p99) },
+  { title: "p50", worth: 3, width: 9, style: Style.p50, text: ({ live }) => known(live.p50) },
+  { title: "p95", worth: 2, width: 9, style: Style.p95, text: ({ live }) => known(live.p95) },
+  { title: "p99", worth: 1, width: 9, style: Style.p99, text: ({ live }) => known(live.p99) },
   {
     title: "max",
     worth: 7,
     width: 9,
     style: Style.text,
-    text: ({ total }) => ms(total?.latencyMs.max),
+    text: ({ total }) => ofMeasured(total?.latencyMs, "max"),
   },
   {
     title: "first byte",
     worth: 10,
     width: 11,
     style: Style.dim,
-    text: ({ total }) => ms(total?.firstByteMs.p50),
+    text: ({ total }) => ofMeasured(total?.firstByteMs, "p50"),
   },
   {
     title: "received",
@@ -92,8 +93,13 @@ function count(value: number | undefined): string {
   return value === undefined ? "–" : value < 1e9 ? formatCount(value) : formatCompact(value);
 }
 
-function ms(value: number | undefined): string {
-  return value === undefined ? "–" : formatMs(value);
+/** Nothing takes no time: a zero is a step without calls. */
+function known(ms: number): string {
+  return ms === 0 ? "–" : formatMs(ms);
+}
+
+function ofMeasured(times: Distribution | undefined, figure: "p50" | "max"): string {
+  return times === undefined || times.count === 0 ? "–" : formatMs(times[figure]);
 }
 
 function bytes(value: number | undefined): string {
@@ -185,7 +191,12 @@ function drawTrend(
   if (spark === 0 || total === null) return;
   const figures = columns.reduce((sum, { width }) => sum + width, 0);
   const x = line.x + MARK_CELLS + nameWidth + figures + SPARK_GAP - 1;
-  const values = peakColumns(total.series, total.series.p95, spark, untilSeconds);
+  const values = peakColumns(
+    total.series,
+    total.series.steady?.p95 ?? total.series.p95,
+    spark,
+    untilSeconds,
+  );
   drawSpark(grid, { ...line, x, width: spark }, values, Style.p95);
 }
 

@@ -17,12 +17,13 @@ const BOLD = 1;
 const DIM = 2;
 const INVERSE = 7;
 
-const GREEN = { rgb: [52, 168, 83], ansi: 32 } as const;
-const RED = { rgb: [229, 72, 77], ansi: 31 } as const;
-const AMBER = { rgb: [214, 146, 18], ansi: 33 } as const;
-const BLUE = { rgb: [66, 133, 244], ansi: 34 } as const;
-const TEAL = { rgb: [18, 165, 148], ansi: 36 } as const;
-const MAGENTA = { rgb: [200, 80, 192], ansi: 35 } as const;
+/** Equally far from white and from black: 4.4:1 on a light terminal, 4:1 on a dark one. */
+const GREEN = { rgb: [42, 136, 67], ansi: 32 } as const;
+const RED = { rgb: [212, 67, 71], ansi: 31 } as const;
+const AMBER = { rgb: [160, 109, 13], ansi: 33 } as const;
+const BLUE = { rgb: [58, 117, 215], ansi: 34 } as const;
+const TEAL = { rgb: [15, 134, 120], ansi: 36 } as const;
+const MAGENTA = { rgb: [185, 74, 178], ansi: 35 } as const;
 
 const looks = {
   text: {},
@@ -48,7 +49,8 @@ const looks = {
   rate: BLUE,
   rateFill: { rgb: [41, 84, 156], ansi: 34 },
   failed: RED,
-  target: AMBER,
+  /** Neither a figure nor a judgement: the colour of text. */
+  target: { attributes: [BOLD] },
   p50: TEAL,
   p95: AMBER,
   p99: MAGENTA,

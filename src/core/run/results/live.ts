@@ -75,4 +75,6 @@ export interface RunEnd {
   readonly summary: RunSummary;
   /** Files written, relative to the working directory. */
   readonly files: readonly string[];
+  /** Where a terminal may lead to when the name of the report is clicked. */
+  readonly reportUrl?: string | undefined;
 }
