@@ -9,9 +9,9 @@ const ALL = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools
  */
 const SYSTEM = [
   "src/{audit,cli,demo,engine,host,ledger,protocols,queue,runner,tiers}/**/*.test.ts",
-  // The terminal of a real process, and a page in a real browser.
+  // The terminal of a real process, and pages in a real browser.
   "src/ui/exit-paths.test.ts",
-  "src/reporters/file/report-page.test.ts",
+  "test/web/*-page.test.ts",
   "sim/**/*.test.ts",
   "test/{combinations,e2e,processes}/**/*.test.ts",
   "test/*.test.ts",

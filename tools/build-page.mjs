@@ -12,7 +12,7 @@ export async function buildPage(folder, entry) {
     minify: true,
     write: false,
     outdir: folder,
-    format: "iife",
+    format: "esm",
     target: "es2022",
     jsx: "automatic",
     jsxImportSource: "preact",
@@ -25,5 +25,5 @@ export async function buildPage(folder, entry) {
   const script = output(".js").replaceAll("</script", "<\\/script");
   return readFileSync(join(folder, "index.html"), "utf8")
     .replace("<!-- styles -->", () => `<style>${output(".css")}</style>`)
-    .replace("<!-- script -->", () => `<script>${script}</script>`);
+    .replace("<!-- script -->", () => `<script type="module">${script}</script>`);
 }

@@ -296,7 +296,10 @@ const table = {
       "protocols",
     ],
   },
-  reporters: { path: "src/reporters/", imports: ["core/base", "core/run/results", "host"] },
+  reporters: {
+    path: "src/reporters/",
+    imports: ["core/base", "core/run/stats", "core/run/results", "host"],
+  },
   ui: { path: "src/ui/", imports: ["core/base", "core/run/results"] },
   demo: { path: "src/demo/", imports: [] },
   cli: {

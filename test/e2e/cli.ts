@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { inflateRawSync } from "node:zlib";
 import type { RunSummary, StepSummary } from "../../src/core/run/results/model.ts";
 
 const bin = fileURLToPath(new URL("../../bin/hyperscale.js", import.meta.url));
@@ -41,6 +42,13 @@ export class Scratch {
 
   summary(folder = "out"): RunSummary {
     return JSON.parse(this.read(join(folder, "summary.json"))) as RunSummary;
+  }
+
+  /** What the page of a run holds, as JSON. */
+  pageData(folder = "out"): string {
+    const html = this.read(join(folder, "report.html"));
+    const [, data = ""] = /id="data">([^<]*)</.exec(html) ?? [];
+    return inflateRawSync(Buffer.from(data, "base64")).toString("utf8");
   }
 
   start(args: readonly string[]): Running {

@@ -41,7 +41,7 @@ it("--insecure leaves a note in the terminal, the summary and the report", async
   const note = `TLS certificates of 127.0.0.1:${port} were NOT verified (insecure)`;
   expect(here.summary().notes.join("\n")).toContain(note);
   expect(stdout).toContain(note);
-  expect(here.read("out/report.html")).toContain("were NOT verified (insecure)");
+  expect(here.pageData()).toContain("were NOT verified (insecure)");
 });
 
 it("a target with files for its authority and its forms runs from functions and prepared", async () => {

@@ -1,11 +1,12 @@
 /** Latencies of one step: bars over a logarithmic axis, with the percentiles marked. */
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { asTick, formatCount, formatMs } from "../../src/core/run/results/format.ts";
 import type { StepSummary } from "../../src/core/run/results/model.ts";
+import { logTicks } from "../../src/core/run/results/ticks.ts";
 import { type Bucket, bucketsOf } from "../../src/reporters/file/quantiles.ts";
-import { useNear } from "./near.ts";
-import { useTheme } from "./theme.ts";
+import { useNear, useWidth } from "../shared/near.ts";
+import { Table, TableToggle } from "../shared/table.tsx";
 
 const HEIGHT = 200;
 /** Above the bars there is room for three lines of labels. */
@@ -26,17 +27,42 @@ export function Histogram({ step }: { readonly step: StepSummary }) {
   const near = useNear(holder);
   const width = useWidth(holder);
   const buckets = bucketsOf(step.histogram);
+  const [asTable, setAsTable] = useState(false);
   return (
     <figure class="chart">
       <figcaption>
         <span class="chart-title">Latency histogram</span>
-        <span class="legend">logarithmic axis, {formatCount(step.latencyMs.count)} requests</span>
+        <span class="legend">whole run, {formatCount(step.latencyMs.count)} requests</span>
+        <span class="chart-side">
+          <TableToggle of={"the histogram"} on={asTable} set={setAsTable} />
+        </span>
       </figcaption>
       <div class="canvas" ref={holder} style={{ minHeight: `${HEIGHT}px` }}>
         {near && width > 0 && buckets.length > 0 && (
           <Bars step={step} buckets={buckets} width={width} />
         )}
       </div>
+      {asTable && (
+        <div class="chart-table">
+          <Table
+            caption={`Latencies of ${step.name}`}
+            captioned
+            columns={[
+              { title: "Above" },
+              { title: "Up to", numeric: true },
+              { title: "Requests", numeric: true },
+            ]}
+            rows={buckets.map(({ count, fromMs, upToMs }) => ({
+              key: String(upToMs),
+              cells: [
+                { text: formatMs(fromMs) },
+                { text: formatMs(upToMs) },
+                { text: formatCount(count) },
+              ],
+            }))}
+          />
+        </div>
+      )}
     </figure>
   );
 }
@@ -71,7 +97,7 @@ function Bars(props: { step: StepSummary; buckets: readonly Bucket[]; width: num
         </rect>
       ))}
       <line class="axis" x1={MARGIN.left} x2={width - MARGIN.right} y1={floor} y2={floor} />
-      {ticks(low, high).map((ms) => (
+      {logTicks(low, high, Math.max(3, inner / 56)).map((ms) => (
         <g key={ms}>
           <line class="axis" x1={x(ms)} x2={x(ms)} y1={floor} y2={floor + 4} />
           <text
@@ -148,34 +174,4 @@ function rebin(buckets: readonly Bucket[], low: number, high: number, wanted: nu
     }
   }
   return bars.filter((bar) => bar.count > 0);
-}
-
-/** 1, 2, 5 per decade; only powers of ten when that would crowd. */
-function ticks(low: number, high: number): number[] {
-  const decades = Math.log10(high / low);
-  const steps = decades > 3.5 ? [1] : decades > 2 ? [1, 3] : [1, 2, 5];
-  const found: number[] = [];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
-    for (const step of steps) {
-      const ms = step * 10 ** power;
-      if (ms >= low && ms <= high) found.push(Number(ms.toPrecision(1)));
-    }
-  }
-  return found;
-}
-
-/** Measured before each paint that a new theme makes, so that paper gets its own width. */
-function useWidth(holder: { readonly current: HTMLElement | null }): number {
-  const theme = useTheme();
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const element = holder.current;
-    if (element === null) return;
-    const measure = () => setWidth(element.clientWidth);
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    measure();
-    return () => observer.disconnect();
-  }, [holder, theme]);
-  return width;
 }

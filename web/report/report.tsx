@@ -1,69 +1,131 @@
-/** The order of the page: verdict, warnings, figures, thresholds, time, workflows, details. */
+/** The order of the page: verdict, figures, thresholds, time, steps, errors, workflows, generator. */
 
-import { useState } from "preact/hooks";
-import type { RunSummary } from "../../src/core/run/results/model.ts";
-import { Errors, Generator, RunFacts, Statuses } from "./details.tsx";
-import { Events, Headline, Notes, Overview, Thresholds, Verdict, Warnings } from "./overview.tsx";
-import { Segments } from "./parts.tsx";
-import { type Choice, ThemeContext, useThemeChoice } from "./theme.ts";
-import { type Scale, ScaleContext } from "./time-chart.tsx";
-import { WorkflowSection } from "./workflow.tsx";
+import { useMemo } from "preact/hooks";
+import type { RunSummary, TimelineEvent } from "../../src/core/run/results/model.ts";
+import type { PageBaseline } from "../../src/reporters/file/page-data.ts";
+import { clockAt } from "../shared/axes.ts";
+import { ChartsContext, type ChartsState, moved, zoomed } from "../shared/charts.ts";
+import { type Fragment, FragmentContext, useFragmentState } from "../shared/fragment.ts";
+import { Frame, type FrameSection } from "../shared/frame.tsx";
+import { ThemeContext, useThemeChoice } from "../shared/theme.ts";
+import { type Range, snapRange } from "../shared/tracks.ts";
+import { Compare } from "./compare.tsx";
+import { Errors } from "./errors.tsx";
+import { Generator } from "./generator.tsx";
+import { RunFacts } from "./run-facts.tsx";
+import { type RunView, runView } from "./run-view.ts";
+import { Steps } from "./steps.tsx";
+import { Headline, Notes, Thresholds, Verdict, Warnings } from "./summary.tsx";
+import { OverTime } from "./time.tsx";
+import { Workflows } from "./workflows.tsx";
 
-const CHOICES: readonly Choice[] = ["auto", "light", "dark"];
+interface Props {
+  readonly summary: RunSummary;
+  readonly baseline: (Omit<PageBaseline, "run"> & { readonly summary: RunSummary }) | null;
+}
 
-export function Report({ summary }: { readonly summary: RunSummary }) {
+export function Report({ baseline, summary }: Props) {
   const [theme, choice, choose] = useThemeChoice();
-  const [scale, setScale] = useState<Scale>("logarithmic");
+  const fragment = useFragmentState();
+  const view = useMemo(() => runView(summary), [summary]);
+  const before = useMemo(() => (baseline === null ? null : runView(baseline.summary)), [baseline]);
+  const charts = useChartsState(view, fragment);
+  const sections = useMemo(() => sectionsOf(summary, baseline !== null), [summary]);
   return (
     <ThemeContext.Provider value={theme}>
-      <header class="top">
-        <span class="brand">
-          <Mark />
-          Hyperscale
-        </span>
-        <nav aria-label="Sections">
-          <a href="#thresholds">Thresholds</a>
-          <a href="#time">Over time</a>
-          {summary.workflows.map(({ name }, index) => (
-            <a key={name} href={`#workflow-${index}`}>
-              {name}
-            </a>
-          ))}
-          <a href="#errors">Errors</a>
-          <a href="#generator">Generator</a>
-          <a href="#run">Run</a>
-        </nav>
-        <Segments title="Colours" choices={CHOICES} chosen={choice} choose={choose} />
-      </header>
-      <ScaleContext.Provider value={scale}>
-        <main>
-          <Verdict summary={summary} />
-          <Warnings summary={summary} />
-          <Headline summary={summary} />
-          <Events summary={summary} />
-          <Notes summary={summary} />
-          <Thresholds summary={summary} />
-          <Overview summary={summary} scale={scale} setScale={setScale} />
-          {summary.workflows.map((workflow, index) => (
-            <WorkflowSection key={workflow.name} workflow={workflow} id={`workflow-${index}`} />
-          ))}
-          <Errors summary={summary} />
-          <Statuses summary={summary} />
-          <Generator generator={summary.generator} />
-          <RunFacts summary={summary} />
-        </main>
-      </ScaleContext.Provider>
+      <FragmentContext.Provider value={fragment}>
+        <ChartsContext.Provider value={charts}>
+          <Frame
+            sections={sections}
+            theme={{ choice, choose }}
+            bar={<RangeBar charts={charts} view={view} />}
+          >
+            <div id="summary">
+              <Verdict summary={summary} />
+              <Warnings summary={summary} />
+              <Headline view={view} />
+              <Notes summary={summary} />
+            </div>
+            <Thresholds view={view} />
+            {baseline !== null && <Compare baseline={baseline} />}
+            <OverTime view={view} baseline={before} />
+            <Steps view={view} baseline={before} />
+            <Errors view={view} />
+            <Workflows summary={summary} />
+            <Generator view={view} />
+            <RunFacts summary={summary} />
+          </Frame>
+        </ChartsContext.Provider>
+      </FragmentContext.Provider>
     </ThemeContext.Provider>
   );
 }
 
-function Mark() {
+function sectionsOf({ thresholds, workflows }: RunSummary, compared: boolean): FrameSection[] {
+  const broken = thresholds.filter(({ passed }) => !passed).length;
+  const kinds = new Set(
+    workflows.flatMap(({ steps }) => steps.flatMap(({ errors }) => Object.keys(errors))),
+  ).size;
+  const steps = workflows.reduce((sum, workflow) => sum + workflow.steps.length, 0);
+  return [
+    { id: "summary", title: "Summary" },
+    { id: "thresholds", title: "Thresholds", ...(broken > 0 ? { mark: `✗ ${broken}` } : {}) },
+    ...(compared ? [{ id: "compare", title: "Compare" }] : []),
+    { id: "time", title: "Over time" },
+    { id: "steps", title: "Steps", mark: String(steps) },
+    { id: "errors", title: "Errors", ...(kinds > 0 ? { mark: String(kinds) } : {}) },
+    { id: "workflows", title: "Workflows" },
+    { id: "generator", title: "Generator" },
+    { id: "run", title: "Run" },
+  ];
+}
+
+const NO_EVENTS: readonly TimelineEvent[] = [];
+
+/** The stretch that is looked at is in the address, moved to whole windows. */
+function useChartsState(view: RunView, fragment: Fragment): ChartsState {
+  const text = fragment.get("t");
+  const range = useMemo((): Range | null => {
+    const match = /^(-?[\d.]+)-(-?[\d.]+)$/.exec(text ?? "");
+    if (match === null) return null;
+    const [from, to] = [Number(match[1]), Number(match[2])];
+    return to > from ? snapRange(view.track, [from, to]) : null;
+  }, [text, view]);
+  const scale = fragment.get("y") === "linear" ? "linear" : "logarithmic";
+  return useMemo(() => {
+    const setRange = (next: Range | null) => {
+      const snapped = next === null ? null : snapRange(view.track, next);
+      const digits = (seconds: number) => String(Number(seconds.toFixed(3)));
+      fragment.set({ t: snapped === null ? null : snapped.map(digits).join("-") });
+    };
+    const { full, summary } = view;
+    return { full, range, setRange, scale, events: summary.events ?? NO_EVENTS };
+  }, [view, range, scale, fragment]);
+}
+
+/** What is looked at, and how to look elsewhere; there from the start, so that nothing moves. */
+function RangeBar({ charts, view }: { readonly charts: ChartsState; readonly view: RunView }) {
+  const { full, range, setRange } = charts;
+  const [from, to] = range ?? full;
+  const middle = (from + to) / 2;
+  const width = view.track.windowSeconds;
+  const text = range === null ? "whole run" : `${clockAt(from, width)} – ${clockAt(to, width)}`;
+  const buttons: [string, string, boolean, () => void][] = [
+    ["‹", "Earlier", range === null, () => setRange(moved(charts, -0.5))],
+    ["›", "Later", range === null, () => setRange(moved(charts, 0.5))],
+    ["+", "Zoom in", to - from <= 2 * width, () => setRange(zoomed(charts, 0.5, middle))],
+    ["−", "Zoom out", range === null, () => setRange(zoomed(charts, 2, middle))],
+    ["all", "Show the whole run", range === null, () => setRange(null)],
+  ];
   return (
-    <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true" class="mark">
-      <rect x="1" y="11" width="3" height="6" rx="1" />
-      <rect x="5.3" y="8" width="3" height="9" rx="1" />
-      <rect x="9.6" y="4.5" width="3" height="12.5" rx="1" />
-      <rect x="14" y="1" width="3" height="16" rx="1" />
-    </svg>
+    <fieldset class="range">
+      <legend class="hidden">Stretch of time</legend>
+      <output class={range === null ? "quiet" : undefined}>{text}</output>
+      {buttons.map(([label, title, disabled, onClick]) => (
+        <button key={label} type="button" {...{ title, disabled, onClick }} aria-label={title}>
+          {label}
+        </button>
+      ))}
+    </fieldset>
   );
 }

@@ -1,12 +1,16 @@
 /** `hyperscale compare before.json after.json`: what changed between two runs, and is it chance? */
 
-import { readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { RunSummary } from "../../core/run/results/model.ts";
-import { compareRuns, METRICS, type Metric } from "../../reporters/compare/compare.ts";
+import {
+  compareRuns,
+  DEFAULT_LIMITS,
+  METRICS,
+  type Metric,
+} from "../../reporters/compare/compare.ts";
 import { type ComparedRun, comparisonText } from "../../reporters/compare/comparison-text.ts";
 import { complain, jsonText } from "../print.ts";
+import { readSummary } from "../read-summary.ts";
 
 const EXIT_BAD_INPUT = 2;
 const EXIT_REGRESSION = 99;
@@ -42,12 +46,12 @@ export function registerCompare(program: Command): void {
     .addOption(
       new Option("--limit <percent>", "change of rate or latency that is tolerated")
         .argParser(percent)
-        .default(0.05, "5%"),
+        .default(DEFAULT_LIMITS.limit, "5%"),
     )
     .addOption(
       new Option("--error-limit <points>", "rise of the failed share, in percentage points")
         .argParser(percent)
-        .default(0.001, "0.1"),
+        .default(DEFAULT_LIMITS.errorLimit, "0.1"),
     )
     .addOption(
       new Option("--metric <name>", `only this: ${METRICS.join(", ")}; may be repeated`)
@@ -95,30 +99,6 @@ async function compare(
       : comparisonText(comparison, { ...runs, color }),
   );
   return comparison.regressions > 0 ? EXIT_REGRESSION : 0;
-}
-
-type Read =
-  | { readonly ok: true; readonly summary: RunSummary }
-  | { readonly ok: false; readonly problem: string };
-
-/** A file, or a results folder with a summary.json in it. */
-async function readSummary(path: string): Promise<Read> {
-  // Loaded here: no other command should wait for a decoder it does not use.
-  const { decodeSummary } = await import("../../reporters/file/schema.ts");
-  try {
-    const folder = (await stat(path)).isDirectory();
-    const decoded = decodeSummary(
-      await readFile(folder ? join(path, "summary.json") : path, "utf8"),
-    );
-    return decoded.ok ? decoded : { ok: false, problem: `${path} ${decoded.problem}` };
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const reason = code === "ENOENT" ? "there is no such file" : message;
-    return {
-      ok: false,
-      problem: `cannot read ${path}: ${reason}. Give the summary.json of a run; \`--out DIR\` writes one.`,
-    };
-  }
 }
 
 function describe(file: string, { name, startedAt, verdict }: RunSummary): ComparedRun {

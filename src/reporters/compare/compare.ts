@@ -33,6 +33,13 @@ export interface CompareOptions {
   readonly metrics: readonly Metric[];
 }
 
+/** What `compare` tolerates unless told otherwise. */
+export const DEFAULT_LIMITS: CompareOptions = {
+  limit: 0.05,
+  errorLimit: 0.001,
+  metrics: METRICS,
+};
+
 export type RowResult =
   | "regression"
   | "improvement"

@@ -25,12 +25,12 @@ interface TextOptions {
 
 const HEADERS = ["step", "metric", "before", "after", "change", "95 % interval", "p", "result"];
 const ALIGNS: readonly Align[] = HEADERS.map((_, at) => (at >= 2 && at <= 6 ? "right" : "left"));
-const NAMES: Readonly<Record<Metric, string>> = {
+export const METRIC_NAMES: Readonly<Record<Metric, string>> = {
   rate: "rate",
   p50: "p50",
   p95: "p95",
   p99: "p99",
-  errors: "failed",
+  errors: "errors",
 };
 const RED = 31;
 const GREEN = 32;
@@ -70,25 +70,30 @@ function cellsOf(row: ComparedRow): string[] {
   const { metric, before, after, change, interval, p } = row;
   return [
     `${row.workflow} / ${row.step}`,
-    NAMES[metric],
+    METRIC_NAMES[metric],
     valueText(metric, before),
     valueText(metric, after),
     change === null ? "new" : changeText(metric, change),
     interval === null
       ? ""
       : `${changeText(metric, interval[0])} … ${changeText(metric, interval[1])}`,
-    p === null ? "" : p < 0.001 ? "<0.001" : p.toFixed(3),
+    pText(p),
     `${markOf(row.result)} ${row.result}`,
   ];
 }
 
-function valueText(metric: Metric, value: number): string {
+/** Empty when there is too little data. */
+export function pText(p: number | null): string {
+  return p === null ? "" : p < 0.001 ? "<0.001" : p.toFixed(3);
+}
+
+export function valueText(metric: Metric, value: number): string {
   if (metric === "rate") return formatRate(value);
   return metric === "errors" ? formatPercent(value) : formatMs(value);
 }
 
 /** Per cent; of error rates percentage points. */
-function changeText(metric: Metric, change: number): string {
+export function changeText(metric: Metric, change: number): string {
   const percent = change * 100;
   const digits = metric === "errors" ? 3 : 1;
   const rounded = Number(percent.toFixed(digits));

@@ -6,7 +6,7 @@ import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { newResultsFolder, OutputError, probeOutputs, writeOutputs } from "./output.ts";
 
 const run = syntheticRun({ seconds: 2 });
-const page = '<title></title><script type="application/json" id="summary">null</script>';
+const page = '<title></title><script type="text/plain" id="data"></script>';
 let place = "";
 
 beforeEach(async () => {

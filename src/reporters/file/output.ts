@@ -37,7 +37,7 @@ export async function writeOutputs(
   summary: RunSummary,
   options: OutputOptions = {},
 ): Promise<string[]> {
-  const html = await reportHtml(summary, options.page).catch((error: Error) => error);
+  const html = await reportHtml(summary, { page: options.page }).catch((error: Error) => error);
   const files: [string, string][] = [
     ["summary.json", summaryJson(summary)],
     ...(html instanceof Error ? [] : [["report.html", html] satisfies [string, string]]),

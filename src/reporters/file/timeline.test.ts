@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Series } from "../../core/run/results/model.ts";
-import { sumTimelines, timelineOf, worstOn } from "./timeline.ts";
+import { sumErrors, sumTimelines, timelineOf } from "./timeline.ts";
 
 function series(windowMs: number, at: number[], requests: number[]): Series {
   const p = requests.map((count) => (count === 0 ? null : count));
@@ -30,7 +30,8 @@ describe("a series as a chart needs it", () => {
     const total = sumTimelines([fine, coarse]);
     expect(total.windowMs).toBe(200);
     expect(total.ratePerSecond).toEqual([65, 135]);
-    expect(worstOn(total, fine, "p99")).toEqual([2, 4]);
+    const errors = { reset: [1, 0, 0, 2] };
+    expect(sumErrors([{ ...fine, errors }, coarse], total)).toEqual(new Map([["reset", [5, 10]]]));
   });
 
   it("is empty for a step that never ran, and bounded for a damaged one", () => {

@@ -5,7 +5,7 @@
 
 import type { Series } from "../../core/run/results/model.ts";
 
-interface Timeline {
+export interface Timeline {
   readonly windowMs: number;
   readonly atSeconds: readonly number[];
   /** Finished per second, failed ones included. */
@@ -61,21 +61,22 @@ export function sumTimelines(all: readonly Series[]): Timeline {
   };
 }
 
-/** Values of one step at the windows of a wider grid: the worst of those that fall into each. */
-export function worstOn(
-  timeline: Timeline,
-  series: Series,
-  percentile: "p50" | "p95" | "p99",
-): (number | null)[] {
-  const worst = new Array<number | null>(timeline.atSeconds.length).fill(null);
+/** Failures per second by kind, of several steps together, at the windows of their timeline. */
+export function sumErrors(all: readonly Series[], timeline: Timeline): Map<string, number[]> {
+  const kinds = new Map<string, number[]>();
   const start = timeline.atSeconds[0] ?? 0;
-  series.atSeconds.forEach((seconds, index) => {
-    const slot = slotOf(seconds, start, timeline.windowMs);
-    const value = series[percentile][index] ?? null;
-    if (value === null || slot < 0 || slot >= worst.length) return;
-    worst[slot] = Math.max(worst[slot] ?? 0, value);
-  });
-  return worst;
+  const perWindow = 1_000 / timeline.windowMs;
+  for (const { atSeconds, errors = {} } of all) {
+    for (const [kind, counts] of Object.entries(errors)) {
+      const sums = kinds.get(kind) ?? new Array<number>(timeline.atSeconds.length).fill(0);
+      kinds.set(kind, sums);
+      counts.forEach((count, index) => {
+        const slot = slotOf(atSeconds[index] ?? 0, start, timeline.windowMs);
+        sums[slot] = (sums[slot] ?? 0) + count * perWindow;
+      });
+    }
+  }
+  return kinds;
 }
 
 interface Grid {

@@ -1,0 +1,68 @@
+/** The last results of one workflow side by side: one point per run, oldest first. */
+
+import { doubtOf } from "../../core/run/results/doubt.ts";
+import type { RunSummary, Verdict } from "../../core/run/results/model.ts";
+
+export interface TrendPoint {
+  /** The folder of the run, as it was found. */
+  readonly folder: string;
+  readonly startedAt: string;
+  readonly title: string | null;
+  readonly verdict: Verdict;
+  /** Why its figures may be wrong. */
+  readonly doubt: string | null;
+  readonly requests: number;
+  readonly ratePerSecond: number;
+  /** Share of all requests, 0 … 1. */
+  readonly failed: number;
+  /** Milliseconds; null when nothing finished, or in results of earlier versions. */
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly p99: number | null;
+  readonly steps: readonly TrendStep[];
+}
+
+interface TrendStep {
+  readonly name: string;
+  readonly p95: number | null;
+}
+
+export interface Trends {
+  /** What was run: file or URL. */
+  readonly name: string;
+  readonly points: readonly TrendPoint[];
+}
+
+export function trendPoint(folder: string, summary: RunSummary): TrendPoint {
+  const steps = summary.workflows.flatMap((workflow) =>
+    workflow.steps.map((step) => ({ workflow, step })),
+  );
+  const requests = steps.reduce((sum, { step }) => sum + step.requests, 0);
+  const failed = steps.reduce((sum, { step }) => sum + step.failed, 0);
+  const rate = steps.reduce((sum, { step }) => sum + step.ratePerSecond, 0);
+  const latency = summary.totals?.latencyMs;
+  const measured = latency !== undefined && latency.count > 0 ? latency : null;
+  return {
+    folder,
+    startedAt: summary.startedAt,
+    title: summary.title ?? null,
+    verdict: summary.verdict,
+    doubt: doubtOf(summary),
+    requests,
+    ratePerSecond: summary.totals?.ratePerSecond ?? rate,
+    failed: requests === 0 ? 0 : failed / requests,
+    p50: measured?.p50 ?? null,
+    p95: measured?.p95 ?? null,
+    p99: measured?.p99 ?? null,
+    steps: steps.map(({ step, workflow }) => ({
+      name: summary.workflows.length > 1 ? `${workflow.name} / ${step.name}` : step.name,
+      p95: step.latencyMs.count === 0 ? null : step.latencyMs.p95,
+    })),
+  };
+}
+
+/** The change from the run before, as a share; null where either has no figure. */
+export function changeOf(points: readonly TrendPoint[], at: number): number | null {
+  const [before, now] = [points[at - 1]?.p95 ?? null, points[at]?.p95 ?? null];
+  return before === null || now === null || before === 0 ? null : now / before - 1;
+}

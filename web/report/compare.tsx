@@ -1,0 +1,94 @@
+/** This run beside an earlier one: the table of `hyperscale compare`, with its intervals. */
+
+import { formatPercent } from "../../src/core/run/results/format.ts";
+import type { ComparedRow, RowResult } from "../../src/reporters/compare/compare.ts";
+import {
+  changeText,
+  METRIC_NAMES,
+  pText,
+  valueText,
+} from "../../src/reporters/compare/comparison-text.ts";
+import type { PageBaseline } from "../../src/reporters/file/page-data.ts";
+import { Alert, Chip, Section, type Tone } from "../shared/parts.tsx";
+import { Table } from "../shared/table.tsx";
+
+const TONES: Readonly<Record<RowResult, Tone>> = {
+  regression: "bad",
+  improvement: "good",
+  "within limit": "plain",
+  same: "plain",
+  unclear: "plain",
+  "too little data": "plain",
+};
+const MARKS: Readonly<Partial<Record<RowResult, string>>> = { regression: "✗ ", improvement: "✓ " };
+
+export function Compare({ baseline }: { readonly baseline: Omit<PageBaseline, "run"> }) {
+  const { comparison, file, startedAt } = baseline;
+  const { improvements, limit, onlyAfter, onlyBefore, regressions, rows, warnings } = comparison;
+  const chip =
+    regressions > 0 ? (
+      <Chip tone="bad">
+        ✗ {regressions} regression{regressions === 1 ? "" : "s"}
+      </Chip>
+    ) : (
+      <Chip tone="good">✓ no significant regression</Chip>
+    );
+  const remarks = [
+    ...warnings,
+    ...onlyBefore.map((step) => `Only before: ${step}.`),
+    ...onlyAfter.map((step) => `Only now: ${step}.`),
+  ];
+  return (
+    <Section id="compare" title="Compared with the baseline" aside={chip}>
+      <p class="lead">
+        Before: {file}, {startedAt.slice(0, 19).replace("T", " ")} UTC. A regression is worse,
+        beyond {formatPercent(limit)}, and significant; {improvements} improvement
+        {improvements === 1 ? "" : "s"}. In the charts the baseline is dotted.
+      </p>
+      {remarks.length > 0 && (
+        <Alert tone="warn" title="The two runs may not be comparable">
+          <ul>
+            {remarks.map((remark) => (
+              <li key={remark}>{remark}</li>
+            ))}
+          </ul>
+        </Alert>
+      )}
+      <Table
+        caption="Change of each step"
+        sortKey="compare"
+        columns={[
+          { title: "Step" },
+          { title: "Metric" },
+          { title: "Before", numeric: true },
+          { title: "Now", numeric: true },
+          { title: "Change", numeric: true },
+          { title: "95 % interval", numeric: true, unsorted: true },
+          { title: "p", numeric: true },
+          { title: "Result" },
+        ]}
+        rows={rows.map(rowOf)}
+      />
+    </Section>
+  );
+}
+
+function rowOf(row: ComparedRow) {
+  const { after, before, change, interval, metric, p, result, step, workflow } = row;
+  return {
+    key: `${workflow} ${step} ${metric}`,
+    cells: [
+      { text: `${workflow} / ${step}`, order: `${workflow} / ${step}` },
+      { text: METRIC_NAMES[metric], order: METRIC_NAMES[metric] },
+      { text: valueText(metric, before), order: before },
+      { text: valueText(metric, after), order: after },
+      { text: change === null ? "new" : changeText(metric, change), order: change },
+      { text: interval === null ? "" : interval.map((end) => changeText(metric, end)).join(" … ") },
+      { text: pText(p), order: p },
+      {
+        text: <Chip tone={TONES[result]}>{`${MARKS[result] ?? ""}${result}`}</Chip>,
+        order: result,
+      },
+    ],
+  };
+}

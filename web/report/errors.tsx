@@ -1,0 +1,162 @@
+/** What went wrong: by kind and step, by status, and what the target said. */
+
+import { formatCount } from "../../src/core/run/results/format.ts";
+import type { ErrorSample } from "../../src/core/run/results/model.ts";
+import { clockAt } from "../shared/axes.ts";
+import { useCharts } from "../shared/charts.ts";
+import { useFragment } from "../shared/fragment.ts";
+import { Section, Share, Spark, thinned } from "../shared/parts.tsx";
+import { Table } from "../shared/table.tsx";
+import type { RunView, StepView } from "./run-view.ts";
+
+const KINDS: Readonly<Record<string, string>> = {
+  dns: "the name could not be resolved",
+  refused: "the connection was refused",
+  reset: "the connection was cut",
+  timeout: "no complete answer in time",
+  tls: "the TLS handshake failed",
+  protocol: "the answer broke the protocol",
+  status: "the answer had a failure status",
+};
+const SPARK_POINTS = 48;
+
+export function Errors({ view }: { readonly view: RunView }) {
+  const { link } = useFragment();
+  const rows = view.steps.flatMap((shown) =>
+    Object.entries(shown.step.errors)
+      .filter(([, count]) => count > 0)
+      .map(([kind, count]) => {
+        const share = shown.step.requests === 0 ? 0 : count / shown.step.requests;
+        const course = shown.step.series.errors?.[kind] ?? [];
+        return {
+          count,
+          key: `${shown.id} ${kind}`,
+          cells: [
+            {
+              order: kind,
+              text: (
+                <span>
+                  <b>{kind}</b>{" "}
+                  {KINDS[kind] !== undefined && <span class="quiet explained">{KINDS[kind]}</span>}
+                </span>
+              ),
+            },
+            {
+              order: shown.name,
+              text: <a href={link({ open: shown.id }, `step-${shown.id}`)}>{shown.name}</a>,
+            },
+            { text: formatCount(count), order: count },
+            { text: <Share share={share} tone="bad" />, order: share },
+            { text: <Spark values={thinned(course, SPARK_POINTS)} color="--fail" /> },
+          ],
+        };
+      }),
+  );
+  const columns = [
+    { title: "Kind" },
+    { title: "Step" },
+    { title: "Count", numeric: true },
+    { title: "Share of its requests" },
+    { title: "Over time", unsorted: true },
+  ];
+  return (
+    <Section id="errors" title="Errors">
+      {rows.length === 0 ? (
+        <p class="empty">No request failed.</p>
+      ) : (
+        <>
+          <Table
+            caption="Errors by kind and step"
+            columns={columns}
+            rows={rows.toSorted((a, b) => b.count - a.count)}
+            sortKey="errors"
+          />
+          <Samples steps={view.steps} caption="What failures looked like" />
+        </>
+      )}
+      <Statuses view={view} />
+    </Section>
+  );
+}
+
+interface SamplesProps {
+  readonly steps: readonly StepView[];
+  readonly caption: string;
+}
+
+/** More than this only fill the page; the cards of the steps have all. */
+const SAMPLES_SHOWN_MAX = 40;
+
+/** Up to five of each kind and status are kept of a run. */
+export function Samples({ caption, steps }: SamplesProps) {
+  const { full, range } = useCharts();
+  const [from, to] = range ?? [Math.min(0, full[0]), Number.POSITIVE_INFINITY];
+  const found = steps
+    .flatMap(({ name, step }) => (step.samples ?? []).map((sample) => ({ name, sample })))
+    .filter(({ sample: { atSeconds } }) => atSeconds >= from && atSeconds <= to)
+    .toSorted((a, b) => a.sample.atSeconds - b.sample.atSeconds);
+  if (found.length === 0) return null;
+  const shown = steps.length === 1 ? found : found.slice(0, SAMPLES_SHOWN_MAX);
+  const columns = [
+    { title: "At" },
+    ...(steps.length > 1 ? [{ title: "Step" }] : []),
+    { title: "Kind" },
+    { title: "Status", numeric: true },
+    { title: "Call and what was said" },
+  ];
+  const rows = shown.map(({ name, sample }, index) => ({
+    key: String(index),
+    cells: [
+      { text: clockAt(sample.atSeconds, 0.1) },
+      ...(steps.length > 1 ? [{ text: name }] : []),
+      { text: sample.kind },
+      { text: sample.status === 0 ? "–" : String(sample.status) },
+      { text: <Said sample={sample} /> },
+    ],
+  }));
+  const more = found.length - shown.length;
+  return (
+    <>
+      <Table caption={caption} captioned columns={columns} rows={rows} />
+      {more > 0 && <p class="remark">{formatCount(more)} more are in the cards of the steps.</p>}
+    </>
+  );
+}
+
+function Said({ sample: { call, text } }: { readonly sample: ErrorSample }) {
+  return (
+    <span class="said">
+      {call !== "" && <code>{call}</code>}
+      <span>{text}</span>
+    </span>
+  );
+}
+
+function Statuses({ view }: { readonly view: RunView }) {
+  const steps = view.steps.filter(({ step }) => Object.keys(step.statuses).length > 0);
+  const codes = [...new Set(steps.flatMap(({ step }) => Object.keys(step.statuses)))].sort();
+  if (codes.length === 0) return null;
+  const columns = [{ title: "Step" }, ...codes.map((title) => ({ title, numeric: true }))];
+  const rows = steps.map(({ id, name, step }) => ({
+    key: id,
+    cells: [
+      { text: name, order: name },
+      ...codes.map((code) => {
+        const count = step.statuses[code] ?? 0;
+        return {
+          text: count === 0 ? <span class="quiet">0</span> : formatCount(count),
+          order: count,
+        };
+      }),
+    ],
+  }));
+  return (
+    <Table
+      caption="Answers by status code"
+      captioned
+      columns={columns}
+      rows={rows}
+      sortKey="statuses"
+    />
+  );
+}

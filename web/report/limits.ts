@@ -1,0 +1,65 @@
+/** Thresholds as lines of charts: which limit belongs to which latencies. */
+
+import type { RunSummary, ThresholdOutcome } from "../../src/core/run/results/model.ts";
+import { parseThreshold, type Threshold } from "../../src/core/run/results/thresholds.ts";
+import type { Limit } from "../shared/plot.ts";
+import type { StepView } from "./run-view.ts";
+
+interface Parsed {
+  readonly outcome: ThresholdOutcome;
+  readonly threshold: Threshold;
+}
+
+/** Percentiles and other figures of latencies; gates that only people can read have none. */
+function latencyThresholds({ thresholds }: RunSummary): Parsed[] {
+  return thresholds.flatMap((outcome) => {
+    const parsed = parseThreshold(outcome.expression);
+    if (!parsed.ok || parsed.threshold.metric !== "latency") return [];
+    const { figure, op } = parsed.threshold;
+    if (figure.kind === "count" || (op !== "<" && op !== "<=")) return [];
+    return [{ outcome, threshold: parsed.threshold }];
+  });
+}
+
+function limitsOf(found: readonly Parsed[]): Limit[] {
+  return found.map(({ outcome, threshold }) => ({
+    label: outcome.expression,
+    value: threshold.value,
+  }));
+}
+
+/** Of all steps together. */
+export function runLimits(summary: RunSummary): Limit[] {
+  const several = summary.workflows.length > 1;
+  return limitsOf(
+    latencyThresholds(summary).filter(
+      ({ outcome, threshold }) =>
+        threshold.tags["step"] === undefined && !(several && outcome.workflow !== null),
+    ),
+  );
+}
+
+/** Of one step: those that name it, and those of every step of its workflow. */
+export function stepLimits(summary: RunSummary, { step, workflow }: StepView): Limit[] {
+  return limitsOf(
+    latencyThresholds(summary).filter(
+      ({ outcome, threshold }) =>
+        threshold.tags["step"] === step.name &&
+        (outcome.workflow === null || outcome.workflow === workflow.name),
+    ),
+  );
+}
+
+/** The step that a threshold is about, if it is about one. */
+export function stepOf(
+  outcome: ThresholdOutcome,
+  steps: readonly StepView[],
+): StepView | undefined {
+  const parsed = parseThreshold(outcome.expression);
+  const name = parsed.ok ? parsed.threshold.tags["step"] : undefined;
+  if (name === undefined) return undefined;
+  return steps.find(
+    ({ step, workflow }) =>
+      step.name === name && (outcome.workflow === null || outcome.workflow === workflow.name),
+  );
+}

@@ -1,0 +1,97 @@
+/** Lines of the charts that more than one place draws. */
+
+import { formatMs, formatRate } from "../../src/core/run/results/format.ts";
+import type { Distribution, PhaseMeans } from "../../src/core/run/results/model.ts";
+import type { Percentile } from "../../src/core/run/stats/steady-percentiles.ts";
+import type { Timeline } from "../../src/reporters/file/timeline.ts";
+import type { Line } from "../shared/plot.ts";
+import { PERCENTILES, percentileLine, type Track } from "../shared/tracks.ts";
+import { middles, type RunView, valuesAt, windowsText } from "./run-view.ts";
+
+/** Lines of different colour; as many again are dashed, then dotted. */
+const COLORS = 6;
+const DASHES: readonly (readonly number[] | undefined)[] = [undefined, [6, 3], [2, 3]];
+
+export function lineStyle(index: number): Pick<Line, "color"> & { dash?: readonly number[] } {
+  const dash = DASHES[Math.floor(index / COLORS) % DASHES.length];
+  return { color: `--line-${index % COLORS}`, ...(dash === undefined ? {} : { dash }) };
+}
+
+export function rateLines(timeline: Timeline, perSecond: number, failedPerSecond: number): Line[] {
+  return [
+    {
+      label: "requests",
+      values: timeline.ratePerSecond,
+      color: "--rate",
+      filled: true,
+      rest: formatRate(perSecond),
+    },
+    {
+      label: "failed",
+      values: timeline.failedPerSecond,
+      color: "--fail",
+      filled: true,
+      rest: formatRate(failedPerSecond),
+    },
+  ];
+}
+
+const LOOKS: Readonly<Record<Percentile, Partial<Line>>> = {
+  p50: { width: 2 },
+  p95: {},
+  // Dashed and on top: where few are measured p95 and p99 are the same.
+  p99: { dash: [5, 3] },
+};
+
+/** p50, p95 and p99 of a track, each where there is enough to say it. */
+export function percentileLines(track: Track, whole: Distribution): Line[] {
+  return PERCENTILES.map((percentile) => ({
+    label: percentile,
+    values: percentileLine(track, percentile),
+    color: `--${percentile}`,
+    rest: whole.count === 0 ? "–" : formatMs(whole[percentile]),
+    ...LOOKS[percentile],
+  }));
+}
+
+/** The same run earlier, at the moments of this one since each began. */
+export function baselineLine(
+  moments: readonly number[],
+  baseline: Track,
+  whole: Distribution,
+): Line {
+  const values = valuesAt(moments, baseline, percentileLine(baseline, "p95"));
+  const rest = formatMs(whole.p95);
+  return { label: "baseline p95", values, color: "--baseline", dash: [2, 3], rest };
+}
+
+export function baselineRate(moments: readonly number[], { timeline }: RunView): Line {
+  const grid = { starts: timeline.atSeconds, windowSeconds: timeline.windowMs / 1_000 };
+  const values = valuesAt(moments, grid, timeline.ratePerSecond);
+  return { label: "baseline requests", values, color: "--baseline", dash: [2, 3] };
+}
+
+/** What is said of a percentile's windows. */
+export function percentileNote({ windowSeconds }: Track): string {
+  return `${windowsText(windowSeconds)}, wider where requests are few`;
+}
+
+const PHASES = [
+  ["connect", "connectMs", 4],
+  ["TLS", "tlsMs", 3],
+  ["first byte", "waitingMs", 0],
+  ["body", "bodyMs", 2],
+] as const satisfies readonly (readonly [string, keyof PhaseMeans, number])[];
+
+/** Mean times of answered calls, by what they waited for; phases that never took time are left out. */
+export function phaseLines(phases: PhaseMeans): Line[] {
+  return PHASES.map(([label, key, color]) => ({
+    label,
+    values: phases[key],
+    color: `--line-${color}`,
+  })).filter(({ values }) => values.some((value) => value !== null && value > 0));
+}
+
+export function trackMiddles({ starts, windowSeconds }: Track): number[] {
+  return middles(starts, windowSeconds);
+}

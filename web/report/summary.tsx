@@ -1,0 +1,334 @@
+/** The first screen: what came out, whether to believe it, the figures, and the thresholds. */
+
+import { doubtOf } from "../../src/core/run/results/doubt.ts";
+import {
+  formatBytes,
+  formatCount,
+  formatMs,
+  formatPercent,
+  formatRate,
+  formatSeconds,
+} from "../../src/core/run/results/format.ts";
+import { marginShare, marginText } from "../../src/core/run/results/margin.ts";
+import type {
+  Distribution,
+  RunSummary,
+  ThresholdOutcome,
+} from "../../src/core/run/results/model.ts";
+import { bucketsOf, mergeHistograms, quantileOf } from "../../src/reporters/file/quantiles.ts";
+import { clockAt } from "../shared/axes.ts";
+import { useCharts } from "../shared/charts.ts";
+import { useFragment } from "../shared/fragment.ts";
+import { Alert, Chip, FAILED_MANY, Folded, Section } from "../shared/parts.tsx";
+import { Table } from "../shared/table.tsx";
+import { type Range, stretchOf } from "../shared/tracks.ts";
+import { stepOf } from "./limits.ts";
+import { countsIn, type RunView } from "./run-view.ts";
+
+type SummaryProps = { readonly summary: RunSummary };
+type ViewProps = { readonly view: RunView };
+
+const VERDICTS = {
+  passed: { word: "Passed", tone: "good", icon: "M4 10.5 8.2 15 16 5.5" },
+  failed: { word: "Failed", tone: "bad", icon: "M5 5 15 15 M15 5 5 15" },
+  interrupted: { word: "Interrupted", tone: "warn", icon: "M7 5 V15 M13 5 V15" },
+} as const;
+
+export function Verdict({ summary }: SummaryProps) {
+  const { word, tone, icon } = VERDICTS[summary.verdict];
+  const held = summary.thresholds.filter(({ passed }) => passed).length;
+  const doubt = doubtOf(summary);
+  return (
+    <section class={`verdict ${tone}`} aria-label="Verdict">
+      <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">
+        <path d={icon} />
+      </svg>
+      <div>
+        <h1>
+          {word} <span class="run-name">{summary.name}</span>
+        </h1>
+        {doubt !== null && <p class="doubt">Not to be trusted: {doubt}.</p>}
+        <p class="when">
+          <time dateTime={summary.startedAt}>{dateText(summary.startedAt)}</time>
+          <span>{formatSeconds(summary.durationSeconds)}</span>
+          {summary.title !== undefined && <span>{summary.title}</span>}
+          {summary.thresholds.length > 0 && (
+            <span>
+              {held} of {summary.thresholds.length} thresholds held
+            </span>
+          )}
+        </p>
+        {summary.reasons.length > 0 && (
+          <ul class="reasons">
+            {summary.reasons.map((reason) => (
+              <li key={reason}>{reason}</li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </section>
+  );
+}
+
+export function Warnings({ summary }: SummaryProps) {
+  const { generator, lost } = summary;
+  return (
+    <>
+      {generator.limited && (
+        <Alert tone="warn" title="The load generator was the limit, not the target">
+          <p>
+            {sentence(
+              generator.reason ?? "the target might have done better than these figures say",
+            )}
+          </p>
+        </Alert>
+      )}
+      {lost.length > 0 && (
+        <Alert tone="bad" title="Parts of this run were lost">
+          <ul>
+            {lost.map(({ core, atSeconds, what, cost }) => (
+              <li key={`${core} ${atSeconds}`}>
+                At {formatSeconds(atSeconds)}: {sentence(what)} Lost: {sentence(cost)}
+              </li>
+            ))}
+          </ul>
+        </Alert>
+      )}
+    </>
+  );
+}
+
+/** Texts of a run begin as parts of a sentence. */
+function sentence(text: string): string {
+  const whole = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(whole) ? whole : `${whole}.`;
+}
+
+/** What a reader needs once, and need not read again in each run. */
+export function Notes({ summary }: SummaryProps) {
+  const { notes } = summary;
+  if (notes.length === 0) return null;
+  const title = `${notes.length === 1 ? "A remark" : `${notes.length} remarks`} on reading these numbers`;
+  return (
+    <Folded title={title}>
+      <ul>
+        {notes.map((note) => (
+          <li key={note}>{sentence(note)}</li>
+        ))}
+      </ul>
+    </Folded>
+  );
+}
+
+interface Figure {
+  readonly name: string;
+  readonly value: string;
+  readonly remark: string;
+  readonly bad?: boolean;
+}
+
+/** Of the whole run, or of the stretch that is looked at. */
+export function Headline({ view }: ViewProps) {
+  const { range } = useCharts();
+  const figures = range === null ? wholeFigures(view) : stretchFigures(view, range);
+  return (
+    <dl class="figures" aria-label="Figures">
+      {figures.map(({ bad, name, remark, value }) => (
+        <div key={name} class={bad === true ? "bad" : undefined}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+          <dd class="remark">{remark}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function wholeFigures({ steps, summary }: RunView): Figure[] {
+  const sum = (value: (view: (typeof steps)[number]) => number) =>
+    steps.reduce((total, step) => total + value(step), 0);
+  const requests = sum(({ step }) => step.requests);
+  const failed = sum(({ step }) => step.failed);
+  const { totals } = summary;
+  const iterations = summary.workflows.reduce((n, each) => n + each.iterations.completed, 0);
+  const [received, sent] = [sum(({ step }) => step.bytesIn), sum(({ step }) => step.bytesOut)];
+  const perSecond = totals?.ratePerSecond ?? sum(({ step }) => step.ratePerSecond);
+  return [
+    ...countFigures(
+      requests,
+      failed,
+      perSecond,
+      {
+        requests: `${formatCount(iterations)} iterations`,
+        rate: "all steps together",
+      },
+      erring(summary),
+    ),
+    ...latencyFigures(totals?.latencyMs ?? earlierLatency(steps), "latency of all steps"),
+    { name: "Received", value: formatBytes(received), remark: `${formatBytes(sent)} sent` },
+  ];
+}
+
+/** Results of earlier versions have only histograms of two digits. */
+function earlierLatency(steps: RunView["steps"]): LatencyFigures {
+  const buckets = bucketsOf(mergeHistograms(steps.map(({ step }) => step.histogram)));
+  const count = buckets.reduce((sum, bucket) => sum + bucket.count, 0);
+  const quantile = (fraction: number) => Number(quantileOf(buckets, fraction).toPrecision(2));
+  return { count, p50: quantile(0.5), p95: quantile(0.95), p99: quantile(0.99) };
+}
+
+function stretchFigures({ steps, track }: RunView, range: Range): Figure[] {
+  let [requests, failed] = [0, 0];
+  for (const { step } of steps) {
+    const counts = countsIn(step, range);
+    requests += counts.requests;
+    failed += counts.failed;
+  }
+  const { all } = stretchOf(track, range);
+  const seconds = range[1] - range[0];
+  const remark = `${clockAt(range[0], track.windowSeconds)} to ${clockAt(range[1], track.windowSeconds)}`;
+  return [
+    ...countFigures(
+      requests,
+      failed,
+      requests / seconds,
+      { requests: remark, rate: remark },
+      false,
+    ),
+    ...latencyFigures(all, remark),
+    { name: "Max", value: all.count === 0 ? "–" : formatMs(all.max), remark },
+  ];
+}
+
+function countFigures(
+  requests: number,
+  failed: number,
+  perSecond: number,
+  remarks: { readonly requests: string; readonly rate: string },
+  alarming: boolean,
+): Figure[] {
+  const share = requests === 0 ? 0 : failed / requests;
+  return [
+    { name: "Requests", value: formatCount(requests), remark: remarks.requests },
+    { name: "Rate", value: formatRate(perSecond), remark: remarks.rate },
+    {
+      name: "Failed",
+      value: requests === 0 ? "–" : formatPercent(share),
+      remark: `${formatCount(failed)} requests`,
+      bad: failed > 0 && (alarming || share >= FAILED_MANY),
+    },
+  ];
+}
+
+type LatencyFigures = Pick<Distribution, "count" | "p50" | "p95" | "p99">;
+
+function latencyFigures(latency: LatencyFigures, remark: string): Figure[] {
+  const value = (ms: number) => (latency.count === 0 ? "–" : formatMs(ms));
+  return [
+    { name: "Median", value: value(latency.p50), remark },
+    { name: "p95", value: value(latency.p95), remark },
+    { name: "p99", value: value(latency.p99), remark },
+  ];
+}
+
+/** Failures that a threshold did not tolerate stand out however few they are. */
+function erring({ thresholds }: RunSummary): boolean {
+  return thresholds.some(({ expression, passed }) => !passed && /\berrors\b/.test(expression));
+}
+
+export function Thresholds({ view }: ViewProps) {
+  const { thresholds } = view.summary;
+  const order = (threshold: ThresholdOutcome) => (threshold.passed ? 1 : 0);
+  const rows = thresholds
+    .toSorted((a, b) => order(a) - order(b))
+    .map((threshold, index) => ({
+      key: `${index} ${threshold.expression}`,
+      cells: [
+        { text: <ThresholdName {...{ threshold, view }} /> },
+        {
+          text: threshold.passed ? (
+            <Chip tone="good">✓ held</Chip>
+          ) : (
+            <Chip tone="bad">✗ failed</Chip>
+          ),
+        },
+        { text: <b>{threshold.actualText}</b> },
+        { text: <Margin threshold={threshold} /> },
+        { text: threshold.workflow ?? "whole run" },
+      ],
+    }));
+  const columns = [
+    { title: "Threshold" },
+    { title: "Result" },
+    { title: "Actual", numeric: true },
+    { title: "Margin" },
+    { title: "Applies to" },
+  ];
+  return (
+    <Section id="thresholds" title="Thresholds">
+      {rows.length === 0 ? (
+        <p class="empty">
+          This run has no thresholds. Add one with <code>--threshold "latency.p99&lt;200ms"</code>.
+        </p>
+      ) : (
+        <Table caption="Thresholds and their actual values" columns={columns} rows={rows} />
+      )}
+    </Section>
+  );
+}
+
+/** As it was written, with a way to where it is drawn. */
+function ThresholdName({ threshold, view }: ViewProps & { readonly threshold: ThresholdOutcome }) {
+  const fragment = useFragment();
+  const step = stepOf(threshold, view.steps);
+  const remarks = [
+    threshold.implicit ? "built-in gate" : "",
+    threshold.aborted ? "ended the run early" : "",
+  ].filter((text) => text !== "");
+  const target =
+    step !== undefined
+      ? fragment.link({ open: step.id }, `step-${step.id}`)
+      : /^latency/.test(threshold.expression)
+        ? fragment.link({}, "time")
+        : /^errors/.test(threshold.expression)
+          ? fragment.link({}, "errors")
+          : null;
+  return (
+    <>
+      <code>{threshold.expression}</code>
+      {remarks.length > 0 && <span class="quiet"> ({remarks.join(", ")})</span>}{" "}
+      {target !== null && (
+        <a class="show" href={target}>
+          show<span class="hidden"> {threshold.expression}</span>
+        </a>
+      )}
+    </>
+  );
+}
+
+/** The limit is the middle of the bar: to its left there is room, to its right it is broken. */
+function Margin({ threshold }: { readonly threshold: ThresholdOutcome }) {
+  const share = marginShare(threshold);
+  const text = marginText(threshold);
+  if (text === "") return <span class="quiet">–</span>;
+  const length = Math.min(share ?? 0, 1) * 50;
+  const place = threshold.passed
+    ? { right: "50%", width: `${length}%` }
+    : { left: "50%", width: `${length}%` };
+  return (
+    <span class="share">
+      {share !== null && (
+        <span class={`margin ${threshold.passed ? "good" : "bad"}`} aria-hidden="true">
+          <span style={place} />
+        </span>
+      )}
+      {text}
+    </span>
+  );
+}
+
+function dateText(iso: string): string {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return iso;
+  return date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+}

@@ -1,0 +1,83 @@
+/** The frame of every page: brand, colours, a rail of sections (a bar at the bottom of a phone). */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { useFragment } from "./fragment.ts";
+import { Segments } from "./parts.tsx";
+import type { Choice } from "./theme.ts";
+
+export interface FrameSection {
+  readonly id: string;
+  readonly title: string;
+  /** Worth a look: shown beside the title. */
+  readonly mark?: string;
+}
+
+interface FrameProps {
+  readonly sections: readonly FrameSection[];
+  readonly theme: { readonly choice: Choice; readonly choose: (choice: Choice) => void };
+  /** Stays at the top while the page scrolls. */
+  readonly bar?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+const CHOICES: readonly Choice[] = ["auto", "light", "dark"];
+
+export function Frame({ bar, children, sections, theme }: FrameProps) {
+  const { link } = useFragment();
+  const current = useCurrentSection(sections);
+  return (
+    <>
+      <a class="skip" href={link({}, sections[0]?.id ?? "")}>
+        Skip to the content
+      </a>
+      <header class="top">
+        <span class="brand">
+          <Mark />
+          Hyperscale
+        </span>
+        <div class="top-bar">{bar}</div>
+        <Segments title="Colours" choices={CHOICES} chosen={theme.choice} choose={theme.choose} />
+      </header>
+      <div class="frame">
+        <nav class="rail" aria-label="Sections">
+          {sections.map(({ id, mark, title }) => (
+            <a key={id} href={link({}, id)} aria-current={current === id ? "location" : undefined}>
+              {title}
+              {mark !== undefined && <span class="rail-mark">{mark}</span>}
+            </a>
+          ))}
+        </nav>
+        <main>{children}</main>
+      </div>
+    </>
+  );
+}
+
+/** The section that is at the top of the window. */
+function useCurrentSection(sections: readonly FrameSection[]): string | null {
+  const [current, setCurrent] = useState<string | null>(sections[0]?.id ?? null);
+  useEffect(() => {
+    const look = () => {
+      const passed = sections.filter(({ id }) => {
+        const top = document.getElementById(id)?.getBoundingClientRect().top;
+        return top !== undefined && top < innerHeight / 3;
+      });
+      setCurrent(passed.at(-1)?.id ?? sections[0]?.id ?? null);
+    };
+    addEventListener("scroll", look, { passive: true });
+    return () => removeEventListener("scroll", look);
+  }, [sections]);
+  return current;
+}
+
+function Mark() {
+  return (
+    <svg width="18" height="18" viewBox="0 0 18 18" aria-hidden="true" class="mark">
+      <rect x="1" y="11" width="3" height="6" rx="1" />
+      <rect x="5.3" y="8" width="3" height="9" rx="1" />
+      <rect x="9.6" y="4.5" width="3" height="12.5" rx="1" />
+      <rect x="14" y="1" width="3" height="16" rx="1" />
+    </svg>
+  );
+}

@@ -1,0 +1,10 @@
+/** The data of a page: JSON, deflated and written in base64 into an element of the page itself. */
+
+/** Null where the element is empty: the page as it was built, without data. */
+export async function readPageData(): Promise<unknown> {
+  const text = document.getElementById("data")?.textContent?.trim() ?? "";
+  if (text === "") return null;
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const inflated = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return JSON.parse(await new Response(inflated).text());
+}
