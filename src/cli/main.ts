@@ -3,7 +3,7 @@
  * the command that is called is loaded; the list below is what `--help` shows of the others.
  */
 
-import { Command, CommanderError } from "commander";
+import { Command, CommanderError, Help, type Option } from "commander";
 import { errorText } from "../core/base/error-text.ts";
 import { EXIT_FAILURE, EXIT_USAGE } from "../host/exit-codes.ts";
 import { RunError } from "../runner/errors.ts";
@@ -13,84 +13,116 @@ import { complain } from "./print.ts";
 type Register = (program: Command) => void;
 
 interface Listed {
+  readonly group: string;
   readonly usage: string;
   readonly summary: string;
   readonly load: () => Promise<Register>;
 }
 
+const LOAD = "Load testing:";
+const QUEUE = "Task queue:";
+const CLUSTER = "Cluster and ledger:";
+
 /** In the order of `--help`. Usage and summary are those of the command itself (cli/main.test.ts). */
 export const COMMANDS: Readonly<Record<string, Listed>> = {
   run: {
+    group: LOAD,
     usage: "[options] <file|url>",
     summary: "run a workflow file, or load a URL",
     load: async () => (await import("./commands/run.ts")).registerRun,
   },
   new: {
+    group: LOAD,
     usage: "[options] [file]",
     summary: "write a first workflow that runs against the bundled demo target",
     load: async () => (await import("./commands/new.ts")).registerNew,
   },
   ping: {
+    group: LOAD,
     usage: "[options] <url>",
     summary: "send one request and show where its time went",
     load: async () => (await import("./commands/ping.ts")).registerPing,
   },
   "demo-target": {
+    group: LOAD,
     usage: "[options]",
     summary: "start the bundled server to load: fast, slow, failing and stalling endpoints",
     load: async () => (await import("./commands/demo-target.ts")).registerDemoTarget,
   },
   compare: {
+    group: LOAD,
     usage: "[options] <before> <after>",
     summary: "compare two runs and fail on a regression",
     load: async () => (await import("./commands/compare.ts")).registerCompare,
   },
+  report: {
+    group: LOAD,
+    usage: "[options] <results>",
+    summary: "write the report of a run again, or lay it over an earlier one",
+    load: async () => (await import("./commands/report.ts")).registerReport,
+  },
+  trends: {
+    group: LOAD,
+    usage: "[options] <directory>",
+    summary: "show the last runs of a workflow side by side",
+    load: async () => (await import("./commands/trends.ts")).registerTrends,
+  },
   queue: {
+    group: QUEUE,
     usage: "[options] [command]",
     summary: "the durable task queue: run a node, submit work, see and cancel it",
     load: async () => (await import("./commands/queue.ts")).registerQueue,
   },
   agent: {
+    group: CLUSTER,
     usage: "[options]",
     summary: "run a member of a cluster in the foreground",
     load: async () => (await import("./commands/agent.ts")).registerAgent,
   },
   members: {
+    group: CLUSTER,
     usage: "[options]",
     summary: "list the members of a cluster",
     load: async () => (await import("./commands/members.ts")).registerMembers,
   },
   monitor: {
+    group: CLUSTER,
     usage: "[options]",
     summary: "follow membership and leadership events; Ctrl-C ends",
     load: async () => (await import("./commands/monitor.ts")).registerMonitor,
   },
   leave: {
+    group: CLUSTER,
     usage: "[options]",
     summary: "make an agent leave its cluster and end",
     load: async () => (await import("./commands/leave.ts")).registerLeave,
   },
   keygen: {
+    group: CLUSTER,
     usage: "[options]",
     summary: "print a new cluster secret: 256 random bits",
     load: async () => (await import("./commands/keygen.ts")).registerKeygen,
   },
   keys: {
+    group: CLUSTER,
     usage: "[options] [command]",
     summary: "see and rotate the keys of a running agent",
     load: async () => (await import("./commands/keygen.ts")).registerKeys,
   },
   ledger: {
+    group: CLUSTER,
     usage: "[options] [command]",
     summary: "the replicated job ledger: run a node, submit and read jobs",
     load: async () => (await import("./commands/ledger.ts")).registerLedger,
   },
   audit: {
+    group: CLUSTER,
     usage: "[options] <directory>",
     summary: "who asked a node for what, and when",
     load: async () => (await import("./commands/audit.ts")).registerAudit,
   },
   wal: {
+    group: CLUSTER,
     usage: "[options] [command]",
     summary: "look at a write-ahead log: inspect, verify, dump",
     load: async () => (await import("./commands/wal.ts")).registerWal,
@@ -104,8 +136,12 @@ export async function main(argv: readonly string[]): Promise<void> {
   );
   program.version(packageVersion(), "-V, --version");
   program.showHelpAfterError("(add --help for the options)");
-  program.addHelpText("after", START_HERE);
-  program.configureHelp({ subcommandTerm: (command) => `${command.name()} ${command.usage()}` });
+  program.addHelpText("before", START_HERE);
+  program.addHelpText("after", EXIT_CODES);
+  program.configureHelp({
+    subcommandTerm: (command) => `${command.name()} ${command.usage()}`,
+    optionDescription,
+  });
   try {
     const called = commandIn(argv);
     await register(program, called);
@@ -129,7 +165,8 @@ function commandIn(argv: readonly string[]): string | undefined {
 
 /** The called command for real, the others by name. */
 async function register(program: Command, called: string | undefined): Promise<void> {
-  for (const [name, { usage, summary, load }] of Object.entries(COMMANDS)) {
+  for (const [name, { group, usage, summary, load }] of Object.entries(COMMANDS)) {
+    program.commandsGroup(group);
     if (name === called) (await load())(program);
     else program.command(name).usage(usage).summary(summary);
   }
@@ -150,12 +187,18 @@ function throwInsteadOfExit(command: Command): void {
   for (const child of command.commands) throwInsteadOfExit(child);
 }
 
-const START_HERE = `
-Start here:
+/** That a list begins empty is no news. */
+function optionDescription(this: Help, option: Option): string {
+  return Help.prototype.optionDescription.call(this, option).replace(" (default: [])", "");
+}
+
+const START_HERE = `Start here:
   hyperscale demo-target                 a safe server on this machine to practise on
   hyperscale run http://127.0.0.1:8089   load a URL, no file needed
   hyperscale new flow.ts                 write a first workflow
   hyperscale run flow.ts                 run it
+`;
 
+const EXIT_CODES = `
 Exit codes: 0 passed, 99 a threshold or check failed, 2 wrong workflow or arguments,
             130 interrupted (results are written), 1 anything else.`;

@@ -1,5 +1,7 @@
 /** `hyperscale run FILE|URL`: the main command. Reads flags, runs, writes files, sets the exit code. */
 
+import { basename } from "node:path";
+import { pathToFileURL } from "node:url";
 import { type Command, Option } from "commander";
 import { assertNever } from "../../core/base/assert.ts";
 import { parseDuration } from "../../core/base/duration.ts";
@@ -23,6 +25,7 @@ import { overridesOf, type RunOptions } from "../../runner/run-options.ts";
 import { traceRun } from "../../runner/trace.ts";
 import { URL_METHODS } from "../../runner/url-workflow.ts";
 import { createView } from "../../ui/view.ts";
+import { openPage } from "../open-page.ts";
 import { repeated, variables } from "../option-values.ts";
 import { complain } from "../print.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
@@ -49,9 +52,10 @@ interface RunFlags extends LogFlags {
   readonly threshold: readonly string[];
   readonly title?: string;
   readonly tag: readonly string[];
-  readonly ui: "auto" | "full" | "ci" | "none";
+  readonly ui: (typeof UI_MODES)[number];
   readonly out?: string;
   readonly csv?: true;
+  readonly open?: true;
   readonly inspect?: true;
   readonly trace?: true;
   readonly only: readonly string[];
@@ -59,6 +63,7 @@ interface RunFlags extends LogFlags {
   readonly env: readonly (readonly [string, string])[];
 }
 
+const UI_MODES = ["auto", "full", "ci", "none"] as const;
 const CORES_MAX = 1_024;
 /** How long the last lines of the log may take. */
 const LAST_LINES_MS_MAX = 1_000;
@@ -118,11 +123,12 @@ export function registerRun(program: Command): void {
       duration("--abort-on-fail"),
     )
     .addOption(
-      new Option("--ui <mode>", "terminal").choices(["auto", "full", "ci", "none"]).default("auto"),
+      new Option("--ui <mode>", "what is shown meanwhile").choices(UI_MODES).default("auto"),
     )
     .option("--title <text>", "what to call this run in its results")
     .option("--tag <name=value>", "a tag of the results; may be given again", repeated, [])
-    .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
+    .option("--out <dir>", "folder for the results (default: a new one in hyperscale-results)")
+    .option("--open", "show the report in the browser when the run is over")
     .option("--csv", "also write steps.csv and series.csv")
     .option("--trace", "no load: show one iteration of each flow, call by call, secrets masked")
     .option("--inspect", "open a debugger port in each executor core");
@@ -269,7 +275,12 @@ async function finish(summary: RunSummary, flags: RunFlags, view: RunView): Prom
     if (!(error instanceof OutputError)) throw error;
     problem = error.message;
   }
-  view.finish({ summary, files });
+  const report = files.find((file) => basename(file) === "report.html");
+  // What people open first stands first.
+  const ordered = [...(report === undefined ? [] : [report]), ...files.filter((f) => f !== report)];
+  const reportUrl = report === undefined ? undefined : pathToFileURL(report).href;
+  view.finish({ summary, files: ordered, reportUrl });
+  if (flags.open === true && report !== undefined) await openPage(report);
   if (problem !== undefined) {
     complain(`hyperscale: ${problem}`);
     return EXIT_FAILURE;

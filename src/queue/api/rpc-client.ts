@@ -48,7 +48,8 @@ export class RpcClient {
 
 function unreachable(error: unknown): never {
   if (!(error instanceof UnreachableError)) throw error;
-  const problem = `cannot reach the queue node at ${error.address}: ${error.message}`;
+  const hint = error.reason === "ECONNREFUSED" ? "; `hyperscale queue start` starts a node" : "";
+  const problem = `cannot reach the queue node at ${error.address}: ${error.message}${hint}`;
   throw new QueueError("UNAVAILABLE", problem, { cause: error });
 }
 
