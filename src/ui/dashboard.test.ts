@@ -48,6 +48,56 @@ describe("the picture on a real terminal", () => {
     );
   });
 
+  it.each([
+    [80, 24],
+    [120, 40],
+    [200, 60],
+  ])("tells the limit of the generator whole at %d×%d", (columns, rows) => {
+    const live = syntheticRun(16, SHOP);
+    const reason =
+      "other programs kept this machine busy: executor core 1 was 67.0 ms late (p99) though it used " +
+      "4 % of a CPU, and all times include that wait; end them, or use another machine";
+    const generator = { ...live.summary.generator, limited: true, reason };
+    const summary = { ...live.summary, generator };
+    const lines = renderDashboard({ ...live, summary }, columns, rows).lines();
+    const from = lines.findIndex((text) => text.includes("load generator"));
+    const left = lines[from]?.lastIndexOf("─ load generator") ?? 0;
+    const panel = lines.slice(from + 1, -1).map((text) => text.slice(left).trim());
+    expect(panel.join(" ")).toContain(`! the limit is here: ${reason}`);
+  });
+
+  it("claims nothing before anything was measured", () => {
+    const live = syntheticRun(16, SHOP);
+    const empty = { atSeconds: [], requests: [], failed: [], p50: [], p95: [], p99: [] };
+    const none = { count: 0, min: 0, mean: 0, p50: 0, p75: 0, p90: 0, p95: 0 };
+    const times = { ...none, p99: 0, p99_9: 0, p99_99: 0, max: 0 };
+    const { generator, workflows } = live.summary;
+    const cores = generator.cores.map((core) => ({ ...core, cpu: 0, residentBytes: 0 }));
+    const summary = {
+      ...live.summary,
+      generator: { ...generator, cpu: 0, lagMsP99: 0, cores },
+      workflows: workflows.map((workflow) => ({
+        ...workflow,
+        steps: workflow.steps.map((step) => ({
+          ...step,
+          latencyMs: times,
+          firstByteMs: times,
+          series: { ...step.series, ...empty },
+        })),
+      })),
+    };
+    const quiet = live.workflows.map((workflow) => ({
+      ...workflow,
+      steps: workflow.steps.map((step) => ({ ...step, p50: 0, p95: 0, p99: 0 })),
+    }));
+    const text = renderDashboard({ ...live, summary, workflows: quiet }, 200, 60)
+      .lines()
+      .join("\n");
+    expect(text).not.toMatch(/0 ms|0 B|0\.25|0\.75/);
+    expect(text).toContain("memory –");
+    expect(text).toContain("busiest core –");
+  });
+
   it("shows the target of an open model as a line in the chart", async () => {
     const history = new History();
     for (let elapsed = 0.5; elapsed <= 12; elapsed += 0.5)

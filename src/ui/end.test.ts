@@ -146,3 +146,32 @@ describe("the margin of a threshold", () => {
     expect(outcome(expression, actual, passed)).toBe(text);
   });
 });
+
+describe("what may be doubted", () => {
+  const summary = syntheticSummary(30);
+  const generator = { ...summary.generator, limited: true, reason: "executor core 0 was busy" };
+
+  it.each(["passed", "failed"] as const)("stands in the verdict of a run that %s", (verdict) => {
+    const doubtful = { ...summary, verdict, generator };
+    const lines = linesToText(endLines({ summary: doubtful, files: [] }, 100, NO_MESSAGES), null);
+    const [, head, second] = lines.split("\n");
+    expect(head).toContain(verdict.toUpperCase());
+    expect(second).toContain("not to be trusted: the load generator was the limit");
+    expect(lines.trimEnd().split("\n").at(-1)).toContain(", not to be trusted");
+  });
+});
+
+describe("the files", () => {
+  const end = {
+    summary: syntheticSummary(30),
+    files: ["out/report.html", "out/summary.json"],
+    reportUrl: "file:///tmp/out/report.html",
+  };
+
+  it("have a link on the report in colour, and none in plain lines", () => {
+    const lines = endLines(end, 100, NO_MESSAGES);
+    const link = "\x1b]8;;file:///tmp/out/report.html\x1b\\";
+    expect(linesToText(lines, sgrTable("16")).split(link)).toHaveLength(2);
+    expect(linesToText(lines, null)).not.toContain("\x1b");
+  });
+});

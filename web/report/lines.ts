@@ -73,7 +73,7 @@ export function baselineRate(moments: readonly number[], { timeline }: RunView):
 
 /** What is said of a percentile's windows. */
 export function percentileNote({ windowSeconds }: Track): string {
-  return `${windowsText(windowSeconds)}, wider where requests are few`;
+  return `${windowsText(windowSeconds)} and wider`;
 }
 
 const PHASES = [
