@@ -4,11 +4,12 @@ import { useMemo } from "preact/hooks";
 import type uPlot from "uplot";
 import { formatMs } from "../../src/core/run/results/format.ts";
 import type { Distribution } from "../../src/core/run/results/model.ts";
+import { useCharts } from "../shared/charts.ts";
 import type { Limit } from "../shared/plot.ts";
 import { cssColor, useTheme } from "../shared/theme.ts";
 import { TimeChart } from "../shared/time-chart.tsx";
 import { bandEdgeMs, type HeatMap, heatMapOf, type Track } from "../shared/tracks.ts";
-import { percentileLines, trackMiddles } from "./lines.ts";
+import { percentileLines, percentileTexts, trackMiddles } from "./lines.ts";
 import { windowsText } from "./run-view.ts";
 
 interface Props {
@@ -29,6 +30,8 @@ export function LatencyHeatMap({ height, id, limits, of, track, whole }: Props) 
   );
   const moments = useMemo(() => trackMiddles(track), [track]);
   const paint = useMemo(() => (chart: uPlot) => paintHeat(chart, track, heat), [heat, theme]);
+  const { range } = useCharts();
+  const stretch = useMemo(() => percentileTexts(range, track), [range, track]);
   if (track.starts.length === 0) return null;
   return (
     <TimeChart
@@ -38,7 +41,7 @@ export function LatencyHeatMap({ height, id, limits, of, track, whole }: Props) 
       description={`All latencies of ${of} over time, logarithmic; the lines are percentiles.`}
       windowSeconds={track.windowSeconds}
       atSeconds={moments}
-      {...{ lines, limits, paint }}
+      {...{ lines, limits, paint, stretch }}
       format={formatMs}
       formatTick={formatMs}
       height={height ?? 230}

@@ -5,7 +5,13 @@ import type { Distribution, PhaseMeans } from "../../src/core/run/results/model.
 import type { Percentile } from "../../src/core/run/stats/steady-percentiles.ts";
 import type { Timeline } from "../../src/reporters/file/timeline.ts";
 import type { Line } from "../shared/plot.ts";
-import { PERCENTILES, percentileLine, type Track } from "../shared/tracks.ts";
+import {
+  PERCENTILES,
+  percentileLine,
+  type Range,
+  stretchOf,
+  type Track,
+} from "../shared/tracks.ts";
 import { middles, type RunView, valuesAt, windowsText } from "./run-view.ts";
 
 /** Lines of different colour; as many again are dashed, then dotted. */
@@ -52,6 +58,32 @@ export function percentileLines(track: Track, whole: Distribution): Line[] {
     rest: whole.count === 0 ? "–" : formatMs(whole[percentile]),
     ...LOOKS[percentile],
   }));
+}
+
+/** What the legend says of percentiles in a stretch: those of its calls. */
+export function stretchTexts(
+  range: Range | null,
+  tracks: readonly (readonly [label: string, track: Track, percentile: Percentile])[],
+): ReadonlyMap<string, string> | undefined {
+  if (range === null) return undefined;
+  return new Map(
+    tracks.map(([label, track, percentile]) => {
+      const { all } = stretchOf(track, range);
+      return [label, all.count === 0 ? "–" : formatMs(all[percentile])];
+    }),
+  );
+}
+
+/** The labels of `percentileLines`, and of a baseline's line. */
+export function percentileTexts(
+  range: Range | null,
+  track: Track,
+  baseline: Track | null = null,
+): ReadonlyMap<string, string> | undefined {
+  return stretchTexts(range, [
+    ...PERCENTILES.map((percentile) => [percentile, track, percentile] as const),
+    ...(baseline === null ? [] : [["baseline p95", baseline, "p95"] as const]),
+  ]);
 }
 
 /** The same run earlier, at the moments of this one since each began. */

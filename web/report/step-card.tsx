@@ -20,7 +20,14 @@ import { Samples } from "./errors.tsx";
 import { LatencyHeatMap } from "./heat-map.tsx";
 import { Histogram } from "./histogram.tsx";
 import { stepLimits } from "./limits.ts";
-import { baselineLine, percentileLines, percentileNote, rateLines, trackMiddles } from "./lines.ts";
+import {
+  baselineLine,
+  percentileLines,
+  percentileNote,
+  percentileTexts,
+  rateLines,
+  trackMiddles,
+} from "./lines.ts";
 import { middles, type RunView, type StepView, widened, windowsText } from "./run-view.ts";
 import { LoadScatter } from "./scatter.tsx";
 import { KindsOverTime, PhasesOverTime } from "./time.tsx";
@@ -78,12 +85,17 @@ function useStepLines({ baseline, step: shown, view }: Props) {
     ],
     [track, baseline],
   );
-  return { latencies, limits, moments, rateMoments, rates, timeline, windowSeconds };
+  const { range } = useCharts();
+  const stretch = useMemo(
+    () => percentileTexts(range, track, baseline?.track),
+    [range, track, baseline],
+  );
+  return { latencies, stretch, limits, moments, rateMoments, rates, timeline, windowSeconds };
 }
 
 function StepCharts(props: Props) {
   const { id, name, step, track } = props.step;
-  const { latencies, limits, moments, rateMoments, rates, timeline, windowSeconds } =
+  const { latencies, limits, moments, rateMoments, rates, stretch, timeline, windowSeconds } =
     useStepLines(props);
   const series = useMemo(() => [step.series], [step]);
   return (
@@ -108,7 +120,7 @@ function StepCharts(props: Props) {
           windowSeconds={track.windowSeconds}
           atSeconds={moments}
           lines={latencies}
-          limits={limits}
+          {...{ limits, stretch }}
           format={formatMs}
           formatTick={formatMs}
           latency

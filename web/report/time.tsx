@@ -27,8 +27,10 @@ import {
   lineStyle,
   percentileLines,
   percentileNote,
+  percentileTexts,
   phaseLines,
   rateLines,
+  stretchTexts,
   trackMiddles,
 } from "./lines.ts";
 import {
@@ -267,6 +269,11 @@ function Latencies({ baseline, view }: Props) {
     ],
     [view, baseline],
   );
+  const { range } = useCharts();
+  const stretch = useMemo(
+    () => percentileTexts(range, track, baseline?.track),
+    [range, track, baseline],
+  );
   if (track.starts.length === 0) return null;
   return (
     <>
@@ -278,7 +285,7 @@ function Latencies({ baseline, view }: Props) {
         description="Percentiles of all requests together over the run."
         windowSeconds={track.windowSeconds}
         atSeconds={moments}
-        {...{ lines, limits }}
+        {...{ lines, limits, stretch }}
         format={formatMs}
         formatTick={formatMs}
         height={210}
@@ -319,6 +326,15 @@ function BySteps({
       ),
     [view, percentile],
   );
+  const { range } = useCharts();
+  const stretch = useMemo(
+    () =>
+      stretchTexts(
+        range,
+        worstSteps(steps).map(({ name, track: own }) => [name, own, percentile] as const),
+      ),
+    [range, steps, percentile],
+  );
   if (steps.length < 2 || track.starts.length === 0) return null;
   const some =
     steps.length > STEP_LINES_MAX
@@ -332,7 +348,7 @@ function BySteps({
       description={`${percentile} of the latency of each step over the run.`}
       windowSeconds={track.windowSeconds}
       atSeconds={moments}
-      lines={lines}
+      {...{ lines, stretch }}
       format={formatMs}
       formatTick={formatMs}
       height={210}

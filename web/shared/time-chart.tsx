@@ -13,6 +13,7 @@ import { useNear } from "./near.ts";
 import { type Limit, type Line, listenToTouch, newPlot, type PlotProps } from "./plot.ts";
 import { Table, TableToggle } from "./table.tsx";
 import { useTheme } from "./theme.ts";
+import type { Range } from "./tracks.ts";
 
 interface TimeChartProps {
   /** Of the whole page: its place in the address. */
@@ -26,6 +27,8 @@ interface TimeChartProps {
   /** The middle of each window. */
   readonly atSeconds: readonly number[];
   readonly lines: readonly Line[];
+  /** What the legend says of lines of the stretch that is looked at, by label; else their means. */
+  readonly stretch?: ReadonlyMap<string, string> | undefined;
   readonly limits?: readonly Limit[];
   readonly format: (value: number) => string;
   /** For the axis, which is narrow. */
@@ -45,6 +48,7 @@ const NO_LIMITS: readonly Limit[] = [];
 export function TimeChart(props: TimeChartProps) {
   const { atSeconds, description, format, id, lines, note, title, windowSeconds } = props;
   const fragment = useFragment();
+  const { range } = useCharts();
   const [pointed, setPointed] = useState<{ index: number; left: number } | null>(null);
   const [asTable, setAsTable] = useState(false);
   const only = fragment.get(`only.${id}`);
@@ -64,7 +68,7 @@ export function TimeChart(props: TimeChartProps) {
             <LegendItem
               key={line.label}
               line={line}
-              text={textAt(line, index, format)}
+              text={index === null ? textAtRest(props, line, range) : textAt(line, index, format)}
               faded={isolated !== null && isolated !== line.label}
               pressed={isolated === line.label}
               onClick={lines.length > 1 ? () => isolate(line.label) : null}
@@ -252,16 +256,23 @@ function LegendItem({ faded, line, onClick, pressed, text }: LegendItemProps) {
   );
 }
 
-function textAt(line: Line, index: number | null, format: (value: number) => string): string {
-  if (index === null) return line.rest ?? meanText(line.values, format);
+function textAt(line: Line, index: number, format: (value: number) => string): string {
   const value = line.values[index] ?? null;
   return value === null ? "–" : format(value);
 }
 
-function meanText(values: readonly (number | null)[], format: (value: number) => string): string {
-  const known = values.filter((value) => value !== null);
-  if (known.length === 0) return "–";
-  return `mean ${format(known.reduce((sum, value) => sum + value, 0) / known.length)}`;
+/** Of the whole run, or of the stretch that is looked at. */
+function textAtRest(props: TimeChartProps, line: Line, range: Range | null): string {
+  const { atSeconds, format, stretch } = props;
+  const told = range === null ? line.rest : stretch?.get(line.label);
+  if (told !== undefined) return told;
+  const [from, to] = range ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const known = line.values.filter((value, at) => {
+    const seconds = atSeconds[at] ?? 0;
+    return value !== null && seconds >= from && seconds <= to;
+  });
+  const sum = known.reduce<number>((all, value) => all + (value ?? 0), 0);
+  return known.length === 0 ? "–" : `mean ${format(sum / known.length)}`;
 }
 
 function spoken(
