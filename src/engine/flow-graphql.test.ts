@@ -162,3 +162,17 @@ it("documents, variables and kinds are checked when they are written", () => {
   expect(() => api.query(USER)).toThrow(/"\$id" is required/);
   expect(() => graphql.target("http://x/graphql", { over: "spdy" as "http2" })).toThrow(/over:/);
 });
+
+it("an answer with errors has its call and its message among the samples", async () => {
+  const server = await serve('{"errors":[{"message":"no such room"}]}');
+  const room = graphql.target(server.url);
+  const load = { vus: 1, iterations: 1, thresholds: ["errors.rate <= 100%"] } as const;
+  const chat = flow("chat", load, async ({ step }) => {
+    await step("enter", room.query("{ room }"));
+  });
+  const run = await InProcessRun.whole(chat);
+  server.close();
+  expect(run.summary().workflows[0]?.steps[0]?.samples).toMatchObject([
+    { kind: "application", call: `POST ${server.url}`, text: "GraphQL error: no such room" },
+  ]);
+});

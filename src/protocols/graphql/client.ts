@@ -65,9 +65,11 @@ export class GraphqlClient {
   async send<Data, Answered>({
     carrier,
   }: GraphqlRequest<Data, Answered>): Promise<GraphqlResponse<Data>> {
-    if (carrier instanceof HttpRequest) return GraphqlResponse.of(await this.#http1.send(carrier));
+    const { title } = carrier;
+    if (carrier instanceof HttpRequest)
+      return GraphqlResponse.of(await this.#http1.send(carrier), title);
     this.#http2 ??= new Http2Client(this.#session);
-    return GraphqlResponse.of(await this.#http2.send(carrier));
+    return GraphqlResponse.of(await this.#http2.send(carrier), title);
   }
 }
 

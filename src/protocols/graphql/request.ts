@@ -87,7 +87,7 @@ export class GraphqlRequest<Data = unknown, Answered = Data | null>
   }
 
   answered(answer: CannedAnswer): GraphqlResponse<Data, Answered> {
-    return GraphqlResponse.of(this.carrier.answered(answer));
+    return GraphqlResponse.of(this.carrier.answered(answer), this.carrier.title);
   }
 
   shown(settings: CallSettings): { readonly request: string; readonly prepared: string } {
@@ -119,8 +119,8 @@ class BoundRequest implements BoundCall, CallSink {
     return this.carried?.sent ?? 0;
   }
 
-  callFinished(_record: CallRecord, result: CallResult | undefined): void {
-    const response = GraphqlResponse.of(result as HttpResponse);
+  callFinished({ title = "" }: CallRecord, result: CallResult | undefined): void {
+    const response = GraphqlResponse.of(result as HttpResponse, title);
     this.#sink.callFinished(response, this.#keep ? response : undefined);
   }
 }

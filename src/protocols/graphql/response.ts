@@ -34,8 +34,12 @@ export class GraphqlResponse<Data = unknown, Answered = Data | null> extends Htt
     this.errors = verdict.answer.errors;
   }
 
-  static of<Data, Answered = Data | null>(http: HttpResponse): GraphqlResponse<Data, Answered> {
-    return new GraphqlResponse<Data, Answered>(judge(http), http);
+  /** `title` is what was called: an answer that HTTP has nothing against does not say it. */
+  static of<Data, Answered = Data | null>(
+    http: HttpResponse,
+    title: string,
+  ): GraphqlResponse<Data, Answered> {
+    return new GraphqlResponse<Data, Answered>({ ...judge(http), title }, http);
   }
 
   /** Null when there is none; partial when there are errors too. In a flow a failed call has none. */
@@ -86,9 +90,9 @@ function verdict(
   answer: Answer,
 ): Verdict {
   const { status, startedAt, firstByteAt, endedAt, connectMs, tlsMs, bytesIn, bytesOut } = http;
-  const { sent, title } = http;
+  const { sent } = http;
   const times = { startedAt, firstByteAt, endedAt, connectMs, tlsMs };
-  return { ...times, status, bytesIn, bytesOut, sent, title, errorKind, error, answer };
+  return { ...times, status, bytesIn, bytesOut, sent, errorKind, error, answer };
 }
 
 function answerOf(body: unknown): Answer {
