@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
 import { http } from "../protocols/http1/index.ts";
-import { InProcessRun } from "../runner/testing/in-process-run.ts";
+import { InProcessRun, until } from "../runner/testing/in-process-run.ts";
 import { feed } from "../workflow/feed.ts";
 import { flow } from "../workflow/flow.ts";
 import { mix } from "../workflow/mix.ts";
@@ -154,6 +154,16 @@ describe("a mix", () => {
     );
     expect(begun(over, "once")).toBe(3);
     expect(over.notes.join()).toContain("ran out of rows");
+  });
+
+  it("asks for no number of users of one flow: they are where the work is", async () => {
+    const run = await InProcessRun.start(
+      mix([browse().weight(1), buy().weight(1)], { vus: 4, duration: "1h" }),
+    );
+    await until(() => run.live().workflows.some(({ activeVus }) => activeVus > 0));
+    expect(run.live().workflows.map(({ targetVus }) => targetVus)).toEqual([null, null]);
+    run.stop();
+    await run.done;
   });
 
   it("runs alone when it is the default export; flows beside it only by name", () => {

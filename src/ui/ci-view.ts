@@ -7,13 +7,13 @@
 import { clean } from "../core/base/terminal-text.ts";
 import {
   formatClock,
-  formatCompact,
   formatCompactPercent,
   formatCount,
   formatMs,
   formatNumber,
   formatPercent,
   formatRate,
+  virtualUsers,
 } from "../core/run/results/format.ts";
 import type { LiveRun, RunControl, RunEnd, RunPhase, RunView } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
@@ -103,7 +103,7 @@ export function heartbeat(live: LiveRun): string {
   if (targets.length > 0) parts.push(`target ${formatNumber(target)} arrivals/s`);
   parts.push(...percentiles(live), failures(live));
   const active = live.workflows.reduce((sum, { activeVus }) => sum + activeVus, 0);
-  parts.push(`${formatCompact(active)} VUs`);
+  parts.push(virtualUsers(active));
   if (live.phase !== "running") parts.push(live.phase);
   for (const { doing, name } of live.workflows)
     if (doing !== null) parts.push(`"${name}" is ${doing}`);

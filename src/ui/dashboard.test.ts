@@ -98,6 +98,19 @@ describe("the picture on a real terminal", () => {
     expect(text).toContain("busiest core –");
   });
 
+  it.each([
+    [1, 1, "1 VU "],
+    [12, 14, "12/14 VUs "],
+    [16, 14, "16→14 VUs "],
+    [0, 1, "0/1 VU "],
+    [16, null, "16 VUs "],
+  ])("shows %d users of which %s are asked for", (activeVus, targetVus, expected) => {
+    const live = syntheticRun(16, OPEN);
+    const workflows = live.workflows.map((one) => ({ ...one, activeVus, targetVus }));
+    const grid = renderDashboard({ ...live, workflows }, 120, 40, EMPTY_SCENE);
+    expect(grid.lines().join("\n")).toContain(` ${expected}`);
+  });
+
   it("shows the target of an open model as a line in the chart", async () => {
     const history = new History();
     for (let elapsed = 0.5; elapsed <= 12; elapsed += 0.5)

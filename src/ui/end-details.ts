@@ -113,7 +113,14 @@ function workflowLines(workflows: readonly WorkflowSummary[], width: number): Li
       ? []
       : wrap(`${name}: ${error}`, width - 4).map((text) => line(span(`  ! ${text}`, Style.bad))),
   );
-  return [...tableLines({ columns, rows }, width), ...errors];
+  const table = { columns, rows };
+  if (tableWidth(table) <= width) return [...tableLines(table, width), ...errors];
+  // A load that is cut says nothing: it gets lines of its own.
+  const loads = workflows.flatMap(({ load, name }) =>
+    wrap(`${name}: ${load}`, width - 4).map((text) => line(span(`    ${text}`, Style.dim))),
+  );
+  const figures = { columns: columns.slice(0, -1), rows: rows.map((row) => row.slice(0, -1)) };
+  return [...tableLines(figures, width), ...loads, ...errors];
 }
 
 interface StepColumns {

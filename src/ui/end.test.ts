@@ -59,6 +59,18 @@ describe("the end result", () => {
     expect(services({ ...summary, workflows })).toBe(0);
   });
 
+  it("shows the whole load of every workflow, however narrow", () => {
+    const summary = syntheticSummary(30);
+    const load = "10 to 500 virtual users in 30s, then 500 for 5m, then 500 to 0 in 30s";
+    const workflows = summary.workflows.map((workflow) => ({ ...workflow, load }));
+    for (const columns of [80, 160]) {
+      const shown = text({ ...summary, workflows }, columns).replace(/\s+/g, " ");
+      for (const { name } of columns === 80 ? workflows : [])
+        expect(shown).toContain(`${name}: ${load}`);
+      expect(shown).toContain(load);
+    }
+  });
+
   it("shows a counter with its rate", () => {
     const summary = syntheticSummary(30);
     const values = { count: 240, ratePerSecond: 30 };

@@ -10,6 +10,7 @@ import {
   formatCompact,
   formatCompactNumber,
   formatCompactRate,
+  virtualUsers,
 } from "../core/run/results/format.ts";
 import type { LiveRun, LiveWorkflow, RunPhase } from "../core/run/results/live.ts";
 import { drawBar, drawSpans, type Ink, spansWidth } from "./draw.ts";
@@ -159,15 +160,18 @@ function workflowDetails(live: LiveRun, workflow: LiveWorkflow, scene: Scene): r
   }
   if (workflow.doing !== null) return [[workflow.doing, Style.warn]];
   if (status !== "running") return [[status, status === "completed" ? Style.good : Style.dim]];
-  const vus =
-    activeVus === targetVus
-      ? formatCompact(activeVus)
-      : `${formatCompact(activeVus)}/${formatCompact(targetVus)}`;
-  const spans: Ink[] = [[`${vus} VUs`, Style.text]];
+  const spans: Ink[] = [[usersText(activeVus, targetVus), Style.text]];
   spans.push([`   ${formatCompactNumber(workflow.ratePerSecond)} req/s`, Style.bold]);
   if (targetPerSecond !== null) spans.push(...targetSpans(workflow, targetPerSecond, scene));
   if (warmingUp) spans.push(["   warming up", Style.warn]);
   return spans;
+}
+
+/** "12/14 VUs" while they come, "16→14 VUs" while those too many end their iterations. */
+function usersText(active: number, target: number | null): string {
+  if (target === null || active === target) return virtualUsers(active);
+  const mark = active > target ? "→" : "/";
+  return `${formatCompact(active)}${mark}${virtualUsers(target)}`;
 }
 
 /** Below this share of its target a rate is shown as missing it. */

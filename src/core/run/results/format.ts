@@ -158,3 +158,8 @@ function significant(value: number, digits: 2 | 3): string {
 function twoPlaces(value: number): string {
   return String(value).padStart(2, "0");
 }
+
+/** "1 VU", "64 VUs". */
+export function virtualUsers(count: number): string {
+  return `${formatCompact(count)} VU${count === 1 ? "" : "s"}`;
+}

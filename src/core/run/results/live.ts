@@ -36,7 +36,8 @@ export interface LiveWorkflow {
   /** 0 … 1. */
   readonly progress: number;
   readonly activeVus: number;
-  readonly targetVus: number;
+  /** Asked for, or at most; null for a flow of a mix, which has users by what they are busy with. */
+  readonly targetVus: number | null;
   readonly ratePerSecond: number;
   /** Open models: the rate asked for now; null otherwise. */
   readonly targetPerSecond: number | null;

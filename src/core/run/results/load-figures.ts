@@ -1,6 +1,6 @@
 /** What the results say of the load itself: its model, how far it is, what was asked for and reached. */
 
-import { isOpen, isOpenEnded, planDurationMs } from "../plan/load.ts";
+import { isOpen, isOpenEnded, planDurationMs, planVusMax } from "../plan/load.ts";
 import { NAMES_MAX, OTHER_NAME } from "../stats/names.ts";
 import { formatCount, formatPercent, formatRate } from "./format.ts";
 import type { WorkflowSummary } from "./model.ts";
@@ -17,6 +17,14 @@ export function progressOf(workflow: WorkflowAggregate, warmupMs: number, nowMs:
   const length = planDurationMs(load);
   if (length === null) return 0;
   return Math.min(1, (nowMs - workflow.startedAtMs) / (length + warmupMs));
+}
+
+/** How many users are asked for now; with a rate, how many there may be. */
+export function targetUsersOf({ activeUsers, manifest, target }: WorkflowAggregate): number | null {
+  const { load, mix } = manifest;
+  // A load raised by hand raises the bound.
+  if (isOpen(load)) return Math.max(planVusMax(load), activeUsers);
+  return mix === null ? Math.round(target) : null;
 }
 
 export function remarksOf(data: readonly WorkflowData[]): string[] {

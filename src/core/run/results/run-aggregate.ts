@@ -8,7 +8,7 @@ import type { CoreVitals } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
 import { type WorkflowManifest, withParts } from "../job/manifest.ts";
-import { isOpen, planDurationMs, planVusMax } from "../plan/load.ts";
+import { isOpen, planDurationMs } from "../plan/load.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { recentOf } from "../stats/series.ts";
 import { BreakpointRun, type SearchCommand } from "./breakpoint.ts";
@@ -24,6 +24,7 @@ import {
   remarksOf,
   scalable,
   scaleNotes,
+  targetUsersOf,
 } from "./load-figures.ts";
 import { type GeneratorData, metricSource } from "./metric-source.ts";
 import {
@@ -324,7 +325,6 @@ export class RunAggregate {
         p99: p99 ?? 0,
       };
     });
-    const targetUsers = isOpen(load) ? planVusMax(load) : Math.round(workflow.target);
     return {
       name: workflow.manifest.name,
       status: workflow.status,
@@ -332,7 +332,7 @@ export class RunAggregate {
       doing: doingText(workflow, this.#now),
       progress: progressOf(workflow, warmupMs, this.#now),
       activeVus: running ? workflow.activeUsers : 0,
-      targetVus: running ? targetUsers : 0,
+      targetVus: running ? targetUsersOf(workflow) : 0,
       ratePerSecond: running ? steps.reduce((all, step) => all + step.ratePerSecond, 0) : 0,
       targetPerSecond: isOpen(load) ? workflow.target : null,
       steps,
