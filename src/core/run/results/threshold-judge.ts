@@ -5,8 +5,10 @@
  * workflows and the time after its end are in no stretch.
  *
  * Stretches are made of the workflow's windows where those tell the metric, and judged when they
- * are complete. Where they do not (checks, custom metrics, several workflows at once), the judge
- * keeps about ten earlier readings of the totals and subtracts the one from a stretch ago.
+ * are complete. Where they do not (checks, groups, arrivals, custom metrics, several workflows at
+ * once), the judge keeps about ten earlier readings of the totals and subtracts the newest that is a
+ * whole stretch old: such a stretch ends at a look and is at most a fifth longer than asked for, and
+ * rates are over its true length.
  */
 
 import type { ThresholdSpec } from "../job/manifest.ts";

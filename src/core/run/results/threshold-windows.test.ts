@@ -9,7 +9,7 @@ import { StepTotals } from "../stats/step-stats.ts";
 import { WindowStore } from "../stats/window-store.ts";
 import { STEP_RULES, type StepWindow, stepWindow } from "../stats/windows.ts";
 import { metricSource } from "./metric-source.ts";
-import { ThresholdJudge } from "./threshold-judge.ts";
+import { type MetricSource, ThresholdJudge } from "./threshold-judge.ts";
 import { parseThreshold } from "./thresholds.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 
@@ -120,3 +120,44 @@ it("a stretch has the percentile of its own calls, and ends the run when it is c
 function sum(part: readonly Told[], key: "calls" | "failed"): number {
   return part.reduce((all, one) => all + one[key], 0);
 }
+
+it("where windows do not tell it, stretches end at every look and are at most a fifth too long", () => {
+  const parsed = parseThreshold("orders.count over 1s < 1");
+  if (!parsed.ok) throw new Error(parsed.problem);
+  const { threshold } = parsed;
+  const spec = { expression: "", abortOnFail: false, afterMs: 0 };
+  fc.assert(
+    fc.property(
+      fc.array(fc.nat(9), { minLength: 200, maxLength: 400 }),
+      fc.array(fc.integer({ min: 1, max: 10 }), { minLength: 100, maxLength: 100 }),
+      (perTenMs, gaps) => {
+        /** Orders up to a moment, in steps of 10 ms. */
+        const upTo = [0];
+        for (const count of perTenMs) upTo.push((upTo.at(-1) ?? 0) + count);
+        const between = (from: number, to: number) =>
+          (upTo[to] ?? 0) - (upTo[Math.max(0, from)] ?? 0);
+        const judge = new ThresholdJudge(threshold, spec, null);
+        const sourceAt = (at: number): MetricSource => ({
+          measuredMs: () => at * 10,
+          read: () => {
+            const count = upTo[at] ?? 0;
+            return { kind: "count", count, inside: count, seconds: at / 100 };
+          },
+        });
+        let [at, least, most] = [0, 0, 0];
+        for (const gap of gaps) {
+          if (at + gap > perTenMs.length) break;
+          at += gap;
+          judge.observe(sourceAt(at));
+          if (at < 100) continue;
+          least = Math.max(least, between(at - 100, at));
+          most = Math.max(most, between(at - 120, at));
+        }
+        fc.pre(at >= 100);
+        const worst = judge.judge(sourceAt(at)).actual ?? Number.NaN;
+        expect(worst).toBeGreaterThanOrEqual(least);
+        expect(worst).toBeLessThanOrEqual(most);
+      },
+    ),
+  );
+});
