@@ -20,8 +20,8 @@ import { Iteration } from "./iteration.ts";
 import type { Outcome } from "./outcome.ts";
 import { Recorder, type RecorderHost } from "./recorder.ts";
 import type { CallObserver, RunnerHost } from "./runner.ts";
-import { UserSession } from "./session.ts";
 import { TimeLimit } from "./time-limit.ts";
+import { TracedSession } from "./traced-session.ts";
 
 export interface OnceOptions {
   /** Rows by the names of the feeds; a feed that is left out gives its first. */
@@ -39,6 +39,13 @@ export interface OnceCall {
   readonly result: CallResult;
   /** "userSetup" and its kin; null for calls of the iteration. */
   readonly phase: string | null;
+}
+
+/** What of a call only `--trace` shows. */
+export interface ShownCall {
+  readonly described: PreparedCall | null;
+  /** The requests as they went out; null where that is not known of this call alone. */
+  readonly sent: readonly string[] | null;
 }
 
 export interface OnceResult {
@@ -80,7 +87,7 @@ const NO_PLAN: RecorderHost = {
 };
 
 /** Hears every call besides; `--trace` shows them. */
-type CallShower = (call: OnceCall, described: PreparedCall | null) => void;
+type CallShower = (call: OnceCall, shown: ShownCall) => void;
 
 export class Rehearsal implements RunnerHost, CallObserver {
   readonly workflow: CompiledWorkflow;
@@ -100,6 +107,7 @@ export class Rehearsal implements RunnerHost, CallObserver {
   readonly #show: CallShower;
   readonly #calls: OnceCall[] = [];
   readonly #checks: { name: string; passed: boolean }[] = [];
+  #session: TracedSession | undefined;
   #endedBy: string | null = null;
   #error: unknown = undefined;
 
@@ -123,7 +131,8 @@ export class Rehearsal implements RunnerHost, CallObserver {
     const folder = this.#options.folder ?? process.cwd();
     if (this.#options.answers === undefined) await prepareCalls([], { settings, folder });
     const data = await this.#rows(folder);
-    const session = new UserSession(settings);
+    const session = new TracedSession(settings);
+    this.#session = session;
     let finished: (outcome: Outcome) => void = () => undefined;
     const iteration = new Iteration(this.recorder, false);
     const user = { id: 0, host: this, session, iteration, done: (end: Outcome) => finished(end) };
@@ -170,7 +179,8 @@ export class Rehearsal implements RunnerHost, CallObserver {
   called(name: string, phase: string | null, call: PreparedCall | null, result: CallResult): void {
     const made = { name, result, phase };
     this.#calls.push(made);
-    this.#show(made, call);
+    const sent = this.#session?.takeSent(result.sent) ?? null;
+    this.#show(made, { described: call, sent });
   }
 
   checked(name: string, passed: boolean): void {

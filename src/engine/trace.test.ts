@@ -1,8 +1,12 @@
 /** What `run --trace` shows of one iteration. */
 
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
 import { startDemoTarget } from "../demo/server.ts";
+import { graphql } from "../protocols/graphql/index.ts";
 import { http } from "../protocols/http1/index.ts";
+import { ws } from "../protocols/websocket/index.ts";
 import { flow } from "../workflow/flow.ts";
 import { traceFlow } from "./trace.ts";
 
@@ -32,4 +36,36 @@ it("shows every call, says what was prepared, and masks secrets", async () => {
   expect(text).toMatch(/^fails {2}FAILED \(status\): the server answered with status 500/m);
   expect(text).toContain("check FAILED: never true");
   expect(text).toContain("outcome: ended, fails");
+});
+
+it("shows what GraphQL and WebSocket send, and every hop of a redirect with its cookies", async () => {
+  const demo = await startDemoTarget({ port: 0 });
+  const server = createServer((request, response) => {
+    if (request.url === "/end") response.end("there");
+    else response.writeHead(302, { location: "/end", "set-cookie": "seen=yes" }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const api = graphql.target(`${demo.url}/graphql`);
+  const room = ws.target(`${demo.url.replace("http", "ws")}/ws`);
+  const journey = flow("journey", async ({ step }) => {
+    await step("moved", http.get(`http://127.0.0.1:${port}/begin`, { redirects: 3 }));
+    await step("user", api.query("query User($id: ID!) { user(id: $id) { id } }", { id: 1 }));
+    const socket = await step("connect", room.connect({ headers: { "x-room": "7" } }));
+    await step("say", socket.request({ hello: "room" }));
+  });
+  const lines: string[] = [];
+  await traceFlow(journey.definition, {}, ".", (line) => lines.push(line));
+  await demo.close();
+  server.close();
+  const text = lines.join("\n");
+  const requests = lines.filter((line) => line.startsWith("  > "));
+  expect(requests.filter((line) => line.includes("GET /"))).toEqual([
+    "  > GET /begin HTTP/1.1",
+    "  > GET /end HTTP/1.1",
+  ]);
+  expect(text).toContain("  > cookie: ***");
+  expect(text).toMatch(/^ {2}> .*"variables":\{"id":1\}/m);
+  expect(text).toContain("  > x-room: 7");
+  expect(text).toContain('  > {"hello":"room"}');
 });

@@ -6,10 +6,10 @@
 import { formatDuration } from "../core/base/duration.ts";
 import { errorText } from "../core/base/error-text.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import type { CallResult, CallSettings, PreparedCall } from "../protocols/protocol.ts";
+import type { CallResult, CallSettings } from "../protocols/protocol.ts";
 import type { WorkflowDefinition } from "../workflow/definition.ts";
 import { compile } from "./compiled.ts";
-import { type OnceCall, Rehearsal } from "./once.ts";
+import { type OnceCall, Rehearsal, type ShownCall } from "./once.ts";
 import { locationOf } from "./problem.ts";
 
 /** Of a body, either way. */
@@ -29,8 +29,8 @@ export async function traceFlow(
     return false;
   }
   const workflow = compile(definition, overrides);
-  const show = (call: OnceCall, described: PreparedCall | null): void => {
-    for (const line of linesOf(call, described, workflow.settings)) say(line);
+  const show = (call: OnceCall, shown: ShownCall): void => {
+    for (const line of linesOf(call, shown, workflow.settings)) say(line);
   };
   const seed = overrides.seed === undefined ? {} : { seed: overrides.seed };
   const rehearsal = new Rehearsal(workflow, flow, { folder, ...seed }, show);
@@ -47,15 +47,16 @@ export async function traceFlow(
   return outcome === "completed" && checks.every(({ passed }) => passed);
 }
 
-function linesOf(call: OnceCall, described: PreparedCall | null, settings: CallSettings): string[] {
+function linesOf(call: OnceCall, made: ShownCall, settings: CallSettings): string[] {
   const { name, phase, result } = call;
-  const shown = described?.shown?.(settings);
+  const shown = made.described?.shown?.(settings);
+  const requests = made.sent ?? (shown === undefined ? [] : [shown.request]);
   const how = shown === undefined ? result.protocol : `${result.protocol}, ${shown.prepared}`;
   const what = result.ok ? `ok` : `FAILED (${result.errorKind}): ${result.error}`;
   return [
     "",
     `${phase === null ? "" : `${phase}: `}${name}  ${what}  ${formatDuration(Math.round(result.durationMs))}  (${how})`,
-    ...indented("> ", shown?.request ?? ""),
+    ...requests.flatMap((request) => indented("> ", request)),
     ...indented("< ", answerText(result)),
   ];
 }

@@ -208,6 +208,8 @@ export interface Session {
   readonly closed: boolean;
   /** A call that a function made by a client has ended: "GET", "/path", or "ws", "request". */
   called?(result: CallResult, verb: string, path: string): void;
+  /** There for who wants to see HTTP requests as they go out. */
+  requestSent?(text: string): void;
   /** Something came that no call had asked for; it is counted under this name. */
   unasked?(name: string, result: CallResult): void;
 }

@@ -33,7 +33,35 @@ export class UserCookies implements SessionState {
   close(): void {}
 }
 
+/** Every request passes here for its cookies, so here it can be shown with them. */
+class ShownCookies extends UserCookies {
+  readonly #show: (text: string) => void;
+
+  constructor(lifetime: CallSettings["cookies"], show: (text: string) => void) {
+    super(lifetime);
+    this.#show = show;
+  }
+
+  override apply<Sent>(message: HttpMessage<Sent>): Sent {
+    const sent = super.apply(message);
+    this.#show(textOf(sent));
+    return sent;
+  }
+}
+
+/** HTTP/1.1 is bytes; HTTP/2 is a list of headers. */
+function textOf(sent: unknown): string {
+  if (Buffer.isBuffer(sent)) return sent.toString("latin1");
+  const lines = Object.entries(Object(sent)).map(([name, value]) => `${name}: ${String(value)}`);
+  return lines.join("\r\n");
+}
+
 export const userCookies: SessionKey<UserCookies> = {
   name: "cookies",
-  create: (session) => new UserCookies(session.settings.cookies),
+  create: (session) => {
+    const { cookies } = session.settings;
+    return session.requestSent === undefined
+      ? new UserCookies(cookies)
+      : new ShownCookies(cookies, (text) => session.requestSent?.(text));
+  },
 };

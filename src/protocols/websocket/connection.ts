@@ -67,9 +67,8 @@ export class Connection extends CallResult {
   ): SocketCall<Body> {
     const payload = encodeMessage(message);
     const matches = matcherOf(match);
-    return this.#call("request", within, (socket, call, now) =>
-      socket.exchange(call, payload, matches, now),
-    );
+    const act: Act = (socket, call, now) => socket.exchange(call, payload, matches, now);
+    return this.#call("request", within, act, payload);
   }
 
   /** Describes a message; the call ends when its bytes have been handed to the network. */
@@ -78,7 +77,8 @@ export class Connection extends CallResult {
     { within }: Pick<SocketWaitOptions, "within"> = {},
   ): SocketCall<never> {
     const payload = encodeMessage(message);
-    return this.#call("send", within, (socket, call, now) => socket.deliver(call, payload, now));
+    const act: Act = (socket, call, now) => socket.deliver(call, payload, now);
+    return this.#call("send", within, act, payload);
   }
 
   /** Describes the wait for a message: one that came already and was not taken, or the next. */
@@ -94,9 +94,14 @@ export class Connection extends CallResult {
     );
   }
 
-  #call<Body>(verb: string, within: Duration | undefined, act: Act): SocketCall<Body> {
+  #call<Body>(
+    verb: string,
+    within: Duration | undefined,
+    act: Act,
+    payload: string | Buffer = "",
+  ): SocketCall<Body> {
     contentAsked(this);
-    return new SocketCall<Body>(verb, within, act, this.#speaking);
+    return new SocketCall<Body>(verb, within, act, this.#speaking, payload);
   }
 
   /**
@@ -120,8 +125,16 @@ class SocketCall<Body> implements PreparedCall<WebsocketResponse<Body>> {
   readonly #within: Duration | undefined;
   readonly #act: Act;
   readonly #speaking: Speaking | null;
+  readonly #payload: string | Buffer;
 
-  constructor(verb: string, within: Duration | undefined, act: Act, speaking: Speaking | null) {
+  constructor(
+    verb: string,
+    within: Duration | undefined,
+    act: Act,
+    speaking: Speaking | null,
+    payload: string | Buffer,
+  ) {
+    this.#payload = payload;
     this.title = `ws ${verb}`;
     this.#within = within;
     this.#act = act;
@@ -152,6 +165,11 @@ class SocketCall<Body> implements PreparedCall<WebsocketResponse<Body>> {
     const message =
       text === null ? null : new WebsocketMessage(Buffer.from(text), false, record.endedAt);
     return new WebsocketResponse<Body>(record, null, message, null);
+  }
+
+  /** A message is a body without a head. */
+  shown(): { readonly request: string; readonly prepared: string } {
+    return { request: `\r\n\r\n${this.#payload.toString()}`, prepared: "composed anew" };
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.

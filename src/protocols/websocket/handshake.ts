@@ -53,6 +53,20 @@ export class Handshake {
     this.compress = options.compress ?? false;
     this.key = JSON.stringify([this.href, this.headers, this.protocols, this.compress]);
   }
+
+  /** For people. */
+  get shown(): string {
+    return requestText(this);
+  }
+}
+
+/** Without what the WebSocket itself adds. */
+function requestText({ headers, href, protocols }: Handshake): string {
+  const offered = protocols.length === 0 ? [] : [["sec-websocket-protocol", protocols.join(", ")]];
+  const lines = [...Object.entries(headers), ...offered].map(
+    ([name, value]) => `${name}: ${value}`,
+  );
+  return [`GET ${href}`, ...lines].join("\r\n");
 }
 
 function websocketUrl(text: string): string {

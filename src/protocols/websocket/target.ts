@@ -102,6 +102,10 @@ class WebsocketConnect implements PreparedCall<Connection> {
     return new Connection(record, null, null);
   }
 
+  shown(): { readonly request: string; readonly prepared: string } {
+    return { request: this.#handshake.shown, prepared: "composed anew" };
+  }
+
   // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.
   get then(): NotAwaitable {
     throw new DescriptionAwaited(this.title, "return ws.connect(…) in a step");
