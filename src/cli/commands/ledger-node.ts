@@ -22,7 +22,7 @@ import { formatAddress } from "../../wire/address.ts";
 import { complain } from "../print.ts";
 import { openLogLines } from "./log-options.ts";
 
-const STOP_MS_MAX = 20_000;
+const STOP_MS_MAX = 30_000;
 
 /** What the process tells its node. */
 export type NodeOrder =

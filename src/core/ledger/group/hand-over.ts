@@ -7,6 +7,9 @@
  *
  *     giveUp ──all committed and somebody answers──► resign ──► successor stands ──grants──► leads
  *       └──time is over: resign to whoever answers, or lead on and be told again
+ *
+ * Its process ends after that, so it stands for nothing any more: it repeats its word until it hears of
+ * another primary, and whoever names it as successor waits for the next in line.
  */
 
 import type { NodeId } from "../../base/ids.ts";
@@ -18,6 +21,7 @@ import { succeed } from "./views.ts";
 
 export function giveUp(ctx: VsrContext): void {
   const { state, config } = ctx;
+  state.leaving = true;
   if (!state.acting) return;
   state.giveUpBy = Math.min(state.giveUpBy, ctx.now + config.retransmitMs);
   if (successorOf(ctx) !== null) return;
@@ -36,9 +40,27 @@ export function resignWhenSettled(ctx: VsrContext): void {
   state.giveUpBy = Number.POSITIVE_INFINITY;
   // Nobody answers: leading on is better than leaving nobody.
   if (successor === null) return;
-  const { epoch, knownView: view } = state;
+  resign(ctx, successor);
+  if (!ctx.rules.resignedIsOver) return;
+  stepDown(ctx, "gave up");
+  state.electAt = ctx.now + ctx.config.retransmitMs;
+}
+
+function resign(ctx: VsrContext, successor: NodeId): void {
+  const { epoch, knownView: view } = ctx.state;
   for (const to of ctx.others()) ctx.send(to, { kind: "resign", epoch, view, successor });
-  if (ctx.rules.resignedIsOver) stepDown(ctx, "gave up");
+}
+
+/** When another would stand: nobody follows us yet, so our word may be lost. Who had it ignores it now. */
+export function insist(ctx: VsrContext): void {
+  const { state, config } = ctx;
+  const { knownView, lastNormalView, status, members } = state;
+  const isOpen = status === "viewChange" && knownView === lastNormalView;
+  state.electAt = Number.POSITIVE_INFINITY;
+  if (!isOpen || ctx.owner(knownView) !== ctx.self) return;
+  state.electAt = ctx.now + config.retransmitMs;
+  const next = members[(members.indexOf(ctx.self) + 1) % members.length] ?? ctx.self;
+  resign(ctx, successorOf(ctx) ?? next);
 }
 
 /**
@@ -72,5 +94,5 @@ export function onResign(
   state.promisedUntil = Math.min(state.promisedUntil, ctx.now);
   state.electAt = ctx.now + (rank(ctx) + 1) * config.rankDelayMs;
   state.primary = null;
-  if (successor === ctx.self) succeed(ctx);
+  if (successor === ctx.self && !state.leaving) succeed(ctx);
 }

@@ -15,7 +15,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { Random } from "../../base/random.ts";
 import { checkVsrConfig, type VsrConfig } from "./config.ts";
 import { VsrContext } from "./context.ts";
-import { giveUp, onResign, resignWhenSettled } from "./hand-over.ts";
+import { giveUp, insist, onResign, resignWhenSettled } from "./hand-over.ts";
 import type { GroupSnapshot, VsrMessage } from "./messages.ts";
 import {
   advanceCommit,
@@ -314,6 +314,7 @@ export class Replica {
     if (transfer !== null) onTransferTick(ctx, transfer);
     if (now < state.electAt) return;
     if (state.acting || state.candidacy !== null) state.electAt = Number.POSITIVE_INFINITY;
+    else if (state.leaving) insist(ctx);
     else probe(ctx);
   }
 

@@ -128,6 +128,8 @@ export interface ReplicaState {
   activeAt: number;
   restedAt: number;
   wokenAt: number;
+  /** Its process is about to end: it stands for no view any more. */
+  leaving: boolean;
   /** A primary that gives up does so by then, whatever is in flight; never unless it was told to. */
   giveUpBy: number;
   /** Of the newest message of the present primary. */
@@ -182,6 +184,7 @@ export function freshState(epoch: number, members: readonly NodeId[]): ReplicaSt
     activeAt: 0,
     restedAt: Number.NEGATIVE_INFINITY,
     wokenAt: -1,
+    leaving: false,
     giveUpBy: NEVER,
     echoSentAt: -1,
     echoRound: 0,

@@ -45,6 +45,9 @@ interface RecoveredLedger {
 /** More than clocks are ever set back. */
 const RECOVERED_AHEAD_MS_MAX = 86_400_000;
 
+/** A peer that gives up its groups is gone after this, or back. */
+const LEAVING_MS_MAX = 30_000;
+
 const NOT_JOINED: LedgerAnswer = {
   kind: "retry",
   why: "this node has joined and its peers do not know it yet; ask another",
@@ -62,6 +65,8 @@ export class LedgerNode {
   readonly #archiving: Archiving;
   /** Groups given up by this process that nobody else leads yet, as far as it knows. */
   readonly #givenUp = new Set<Group>();
+  /** When each peer gave something up last; as many as there are nodes. */
+  readonly #resignedAt = new Map<NodeId, number>();
   /** This node goes: what it comes to lead is given up as well. */
   #isLeaving = false;
 
@@ -225,6 +230,12 @@ export class LedgerNode {
     return this.#givenUp.size;
   }
 
+  /** Whether a peer has said lately that it gives up what it leads: it goes as well. */
+  isLeaving(peer: NodeId): boolean {
+    const at = this.#resignedAt.get(peer) ?? Number.NEGATIVE_INFINITY;
+    return this.#context.now - at < LEAVING_MS_MAX;
+  }
+
   /** The jobs that this node replicates, by status and owner. */
   list(query: JobQuery): ReturnType<JobIndex["list"]> {
     return this.#jobs.list(query);
@@ -274,6 +285,7 @@ export class LedgerNode {
     if (!this.#admission.mayHear(message)) return;
     switch (message.kind) {
       case "vsr":
+        if (message.message.kind === "resign") this.#resignedAt.set(from, this.#context.now);
         this.#groups.onMessage(from, message.group, message.message);
         return;
       case "request":
@@ -309,12 +321,13 @@ export class LedgerNode {
     this.#isLeaving = true;
     for (const group of this.#context.groups.values()) {
       if (group.replica.isAwaited) this.#givenUp.add(group);
+      else if (!group.replica.state.asleep) this.#groups.step(group, { kind: "giveUp" });
     }
   }
 
   /**
-   * A group that found no successor in time leads on, and one that was named successor or came to stand
-   * meanwhile leads as well: a node that goes tells them again.
+   * A group that found no successor in time leads on, and one that was founded or had enough grants leads
+   * as well: a node that goes tells them again.
    */
   #handOver(): void {
     const { self, groups } = this.#context;

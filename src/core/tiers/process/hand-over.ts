@@ -1,24 +1,24 @@
-/** How long a node that goes waits until others lead what it has led. */
+/**
+ * How long a node that goes waits until others lead what it has led. They may be slow, and whoever wanted
+ * one of these groups would wait for a lease. Where nobody is left to lead there is little to wait for.
+ */
 
-/** Altogether. */
-const HAND_OVER_MS_MAX = 10_000;
-/** For one more group to be followed: where nobody is left to lead, this is all it waits. */
-const STALL_MS_MAX = 3_000;
+const HAND_OVER_MS_MAX = 15_000;
+/** Since somebody could have led. */
+const ALONE_MS_MAX = 3_000;
 
 export class HandOver {
-  readonly #by: number;
-  #left = Number.POSITIVE_INFINITY;
-  endsAt: number;
+  #by = Number.POSITIVE_INFINITY;
+  #aloneSince = Number.POSITIVE_INFINITY;
 
-  constructor(now: number) {
+  begin(now: number): void {
     this.#by = now + HAND_OVER_MS_MAX;
-    this.endsAt = now + STALL_MS_MAX;
+    this.#aloneSince = now;
   }
 
-  /** So many groups have nobody else who leads them. */
-  see(left: number, now: number): void {
-    if (left >= this.#left) return;
-    this.#left = left;
-    this.endsAt = Math.min(now + STALL_MS_MAX, this.#by);
+  /** When to go whoever leads; `hasSuccessor`: somebody is there who does not go as well. */
+  endsAt(hasSuccessor: boolean, now: number): number {
+    if (hasSuccessor) this.#aloneSince = now;
+    return Math.min(this.#by, this.#aloneSince + ALONE_MS_MAX);
   }
 }

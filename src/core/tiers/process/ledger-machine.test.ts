@@ -292,12 +292,23 @@ describe("a node that goes", () => {
     expect(ledger.said[leader]?.join()).not.toContain("notHandedOver");
   });
 
+  it("waits for a slow successor that is there, for a while", () => {
+    const ledger = new Ledger().open();
+    const leader = ledger.machines.findIndex(({ node }) => node.status().leading > 0);
+    ledger.slowDisk = true;
+    ledger.take(leader, { kind: "leave" });
+    ledger.pass(12_000);
+    expect(ledger.said[leader]?.join()).not.toContain("notHandedOver");
+    ledger.pass(5_000);
+    expect(ledger.said[leader]).toContain("ledger.notHandedOver 1");
+  });
+
   it("says how many groups it leads still, when nobody else can", () => {
     const ledger = new Ledger().open();
     const leader = ledger.machines.findIndex(({ node }) => node.status().leading > 0);
     for (const index of NAMES.keys()) if (index !== leader) ledger.stop(index);
     ledger.take(leader, { kind: "leave" });
-    ledger.pass(10_000);
+    ledger.pass(20_000);
     expect(ledger.said[leader]).toContain("ledger.notHandedOver 1");
     expect(ledger.said[leader]?.at(-1)).toBe("left 1");
   });

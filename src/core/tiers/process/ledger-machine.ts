@@ -88,7 +88,7 @@ export class LedgerMachine {
   #phase: Phase = "new";
   /** What the phase waits for is looked at, or given up, by then. */
   #phaseEndsAt = Number.POSITIVE_INFINITY;
-  #handOver: HandOver | null = null;
+  readonly #handOver = new HandOver();
   #opening: Extract<ProcessInput, { kind: "open" }> | null = null;
   /** The first start's records are to be made durable without waiting for more. */
   #flushFirst = false;
@@ -208,7 +208,7 @@ export class LedgerMachine {
       this.#flushFirst = false;
       this.#stepStore({ kind: "flush", id: FIRST_START });
     }
-    if (this.#handOver !== null) this.#followHandOver(this.#handOver);
+    if (this.#phase === "handingOver") this.#followHandOver();
     const isBusy = this.#waiting.size > 0 || this.node.handingOver > 0;
     if (this.#phase === "draining" && !isBusy) this.#keep();
     const effects = this.#effects;
@@ -412,7 +412,7 @@ export class LedgerMachine {
 
   #onPhaseEnd(): void {
     if (this.#phase === "waiting") this.#lookAtClock(false);
-    else if (this.#phase === "handingOver") this.#drain();
+    else if (this.#phase === "handingOver") this.#followHandOver();
     else if (this.#phase === "draining") this.#keep();
     else this.#end();
   }
@@ -458,20 +458,19 @@ export class LedgerMachine {
   #leave(): void {
     if (this.#phase !== "serving") return;
     this.#phase = "handingOver";
-    this.#handOver = new HandOver(this.#now);
+    this.#handOver.begin(this.#now);
     this.node.take({ kind: "giveUp" }, this.#now, this.#wall);
   }
 
-  #followHandOver(handOver: HandOver): void {
-    const left = this.node.handingOver;
-    handOver.see(left, this.#now);
-    this.#phaseEndsAt = handOver.endsAt;
-    if (left === 0) this.#drain();
+  #followHandOver(): void {
+    const isSuccessor = ({ name, up }: PeerView): boolean => up && !this.node.isLeaving(name);
+    const left = this.node.handingOver > 0;
+    this.#phaseEndsAt = this.#handOver.endsAt(this.peers().some(isSuccessor), this.#now);
+    if (!left || this.#phaseEndsAt <= this.#now) this.#drain();
   }
 
   #drain(): void {
     this.#phase = "draining";
-    this.#handOver = null;
     this.#phaseEndsAt = this.#now + DRAIN_MS_MAX;
   }
 

@@ -1,0 +1,27 @@
+import { describe, expect, it } from "vitest";
+import { HandOver } from "./hand-over.ts";
+
+describe("a node that hands over", () => {
+  it("waits for somebody who is there, but not for ever", () => {
+    const handOver = new HandOver();
+    handOver.begin(1_000);
+    for (let now = 1_000; now < 16_000; now += 1_000) {
+      expect(handOver.endsAt(true, now)).toBeGreaterThan(now);
+    }
+    expect(handOver.endsAt(true, 16_000)).toBe(16_000);
+  });
+
+  it("goes a moment after the last of them has gone, or said that it goes as well", () => {
+    const handOver = new HandOver();
+    handOver.begin(1_000);
+    expect(handOver.endsAt(true, 5_000)).toBe(8_000);
+    expect(handOver.endsAt(false, 7_000)).toBe(8_000);
+    expect(handOver.endsAt(false, 9_000)).toBe(8_000);
+  });
+
+  it("counts a stop of its own process against nobody", () => {
+    const handOver = new HandOver();
+    handOver.begin(1_000);
+    expect(handOver.endsAt(true, 9_000)).toBe(12_000);
+  });
+});
