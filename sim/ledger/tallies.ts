@@ -2,7 +2,7 @@
  * Groups of a registered kind beside the jobs: clients add to them through any node, and look.
  *
  *   T1  what a tally shows at a place is the sum of its log up to there, each operation once, and holds
- *       all that was acknowledged before the look began
+ *       all that was acknowledged before the look began; an operation has one place, however often it is sent
  */
 
 import type { NodeId } from "../../src/core/base/ids.ts";
@@ -25,6 +25,8 @@ export class Tallies {
   readonly #members: readonly NodeId[];
   /** Of each group: the highest place that was acknowledged. */
   readonly #acked = new Map<GroupId, number>();
+  /** Of each operation: the place it was acknowledged at. */
+  readonly #places = new Map<string, number>();
 
   /** `members`: of every tally, from the configuration and therefore the same wherever it is founded. */
   constructor(checkers: LedgerCheckers, violations: Violations, members: readonly NodeId[]) {
@@ -50,8 +52,14 @@ export class Tallies {
 
   learn(request: LedgerRequest, floor: number, answer: LedgerAnswer): void {
     if (request.kind === "propose" && answer.kind === "committed") {
-      const { group } = request;
-      this.#acked.set(group, Math.max(answer.seq, this.#acked.get(group) ?? -1));
+      const { group, eventId } = request;
+      const { seq } = answer;
+      const place = this.#places.get(eventId) ?? seq;
+      this.#violations.check(place === seq, "T1", () => {
+        return `${eventId} of ${group} is at ${place} and at ${seq}`;
+      });
+      this.#places.set(eventId, place);
+      this.#acked.set(group, Math.max(seq, this.#acked.get(group) ?? -1));
     }
     if (request.kind !== "inspect") return;
     const { group } = request;

@@ -75,7 +75,7 @@ export class Groups {
     if (kind !== null) {
       const application = kinds.found(id);
       assert(application !== null, `${id} names a group of its kind`);
-      return new RegisteredApp(kind, application);
+      return new RegisteredApp(kind, application, rules.node);
     }
     const index = shardIndex(id);
     if (index !== null) return new ShardApp(index, shardConfig(config), rules.idempotency);

@@ -5,6 +5,7 @@ import { GroupKinds } from "./application.ts";
 import { LEDGER_NODE_DEFAULTS } from "./config.ts";
 import type { LedgerAnswer, LedgerRequest } from "./messages.ts";
 import { RegisteredApp } from "./registered-app.ts";
+import { NODE_RULES } from "./rules.ts";
 import { TestCluster } from "./testing/cluster.ts";
 import { THREE } from "./testing/requests.ts";
 import { decodeTally, encodeAmount, TALLY, type Tally } from "./testing/tally.ts";
@@ -130,7 +131,7 @@ describe("kinds of groups", () => {
     const fresh = (): RegisteredApp => {
       const application = TALLY.found("x");
       if (application === null) throw new Error("no application");
-      return new RegisteredApp(TALLY, application);
+      return new RegisteredApp(TALLY, application, NODE_RULES);
     };
     const app = fresh();
     const entry = { kind: "op", epoch: 1, view: 3, wall: 0, logical: 0, members: [] } as const;

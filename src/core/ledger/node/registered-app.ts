@@ -13,6 +13,7 @@ import {
   type Outcome,
   SNAPSHOT_BYTES_MAX,
 } from "./application.ts";
+import type { NodeRules } from "./rules.ts";
 
 const VERSION = 1;
 /** Operations whose outcome is remembered: more than come between an operation and its last retry. */
@@ -29,13 +30,15 @@ export class RegisteredApp {
   readonly kind = "registered";
   readonly of: GroupKind;
   readonly application: Application;
+  readonly #rules: NodeRules;
   /** By event, oldest first. */
   #remembered = new Map<string, Remembered>();
   #appliedSeq = -1;
 
-  constructor(of: GroupKind, application: Application) {
+  constructor(of: GroupKind, application: Application, rules: NodeRules) {
     this.of = of;
     this.application = application;
+    this.#rules = rules;
   }
 
   get appliedSeq(): number {
@@ -54,7 +57,7 @@ export class RegisteredApp {
 
   outcomeOf(eventId: string): Outcome | null {
     const known = this.#remembered.get(eventId);
-    if (known === undefined) return null;
+    if (known === undefined || !this.#rules.operationsOnce) return null;
     const { outcome: kind, reason, seq } = known;
     return { kind, reason, seq, duplicate: true };
   }

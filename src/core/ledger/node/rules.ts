@@ -15,6 +15,8 @@ export interface NodeRules {
   readonly watchKeepsPlace: boolean;
   /** An event that comes again is known for a repetition, however long ago it came first. (EVT-2) */
   readonly oldEventsKnown: boolean;
+  /** An operation of a registered kind that comes again changes its group once. (EVT-2) */
+  readonly operationsOnce: boolean;
 }
 
 export const NODE_RULES: NodeRules = {
@@ -25,4 +27,5 @@ export const NODE_RULES: NodeRules = {
   cancelsKept: true,
   watchKeepsPlace: true,
   oldEventsKnown: true,
+  operationsOnce: true,
 };
