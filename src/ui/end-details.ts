@@ -139,7 +139,14 @@ function stepTable(rows: readonly StepRow[], { columns, cells }: StepColumns): T
       lines.push(serviceCells(row.step, columns));
     return lines;
   });
-  return { columns, rows: body };
+  return { columns, rows: several ? body : body.map(unindented) };
+}
+
+/** Steps stand below the name of their workflow, where there is one. */
+function unindented([first, ...rest]: readonly Cell[]): readonly Cell[] {
+  if (first === undefined) return rest;
+  const cut = (text: string): string => text.replace(/^ {2}/, "");
+  return [typeof first === "string" ? cut(first) : { ...first, text: cut(first.text) }, ...rest];
 }
 
 const COUNT_COLUMNS = [

@@ -173,6 +173,18 @@ describe("what may be doubted", () => {
   });
 });
 
+describe("the steps of a single workflow", () => {
+  it("stand at the left edge of their table, below its heading", () => {
+    const [first] = SHOP.workflows;
+    const one = { ...SHOP, workflows: first === undefined ? [] : [first] };
+    const end = { summary: syntheticSummary(30, one), files: [] };
+    const lines = linesToText(endLines(end, 160, NO_MESSAGES), null).split("\n");
+    const heading = lines.find((text) => /^ *step +requests/.test(text)) ?? "";
+    const row = lines.find((text) => /^ *home +[\d,]+ /.test(text)) ?? "";
+    expect(row.indexOf("home")).toBe(heading.indexOf("step"));
+  });
+});
+
 describe("the files", () => {
   const end = {
     summary: syntheticSummary(30),
