@@ -133,10 +133,11 @@ async function draw(from: Browser, screen: string): Promise<void> {
 
 async function photographReport(from: Browser): Promise<void> {
   const page = await from.newPage({
-    viewport: { width: 1200, height: 1000 },
+    viewport: { width: 1320, height: 1560 },
     colorScheme: "light",
   });
   await page.goto(pathToFileURL(join(results, "report.html")).href);
+  await page.waitForFunction('document.querySelectorAll("canvas").length >= 3');
   await page.waitForTimeout(500);
   await page.screenshot({ path: join(images, "report.png") });
   await page.close();
