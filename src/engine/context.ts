@@ -65,6 +65,10 @@ class OneUserContext {
     return this.#host.abort;
   }
   readonly sleep = (ms: number): Promise<void> => {
+    if (typeof ms !== "number" || Number.isNaN(ms))
+      throw new TypeError(
+        `sleep takes milliseconds, such as sleep(1000), not ${JSON.stringify(ms)}`,
+      );
     this.#iteration.pause(ms, clock());
     return this.#host.sleep(ms);
   };

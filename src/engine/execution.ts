@@ -99,6 +99,8 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     const seed = `${inputs.seed}/${workflow.definition.name}/arrivals`;
     this.#driver = inputs.driver ?? driverOf(plan, { share, warmupMs, seed }, this);
     this.#pace = new Pace(workflow.definition.pace, plan, share);
+    if (this.planned && this.#pace.rests)
+      this.findings.note("think and pacing are without effect where a rate begins the iterations");
   }
 
   get seed(): string {
@@ -475,6 +477,10 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   recordMetric(at: number, context: UserContext): void {
     const metric = this.workflow.metrics[at];
     if (metric !== undefined) recordMetric(metric, context, this.recorder, this.findings);
+  }
+
+  metricRefused(name: string): void {
+    this.findings.note(`metric "${name}" was given values below 0 or no numbers: left out`);
   }
 
   keepLast(step: CompiledStep, result: unknown): void {

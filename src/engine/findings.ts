@@ -25,6 +25,14 @@ export class Findings {
     this.#complaints = new Complaints(log);
   }
 
+  /** A check that gives neither true nor false counts as failed, which its author may not expect. */
+  checked(name: string, value: unknown): boolean {
+    if (typeof value === "boolean") return value;
+    const given = value instanceof Promise ? "a promise" : JSON.stringify(value);
+    this.note(`the check "${name}" gave ${given}, which is not true: it counts as failed`);
+    return false;
+  }
+
   /** Said once, however often it happens. */
   note(text: string): void {
     if (this.#notes.size < NOTES_MAX) this.#notes.add(`"${this.#workflow}": ${text}`);

@@ -258,7 +258,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     const { iteration } = this.#user;
     let passed = false;
     try {
-      passed = test() === true;
+      passed = this.#host.findings.checked(name, test());
     } catch (error) {
       // The content of a failed call was asked for: that failure is counted already.
       if (error instanceof IterationEnd) throw error;

@@ -14,6 +14,7 @@ import {
   type CallSink,
 } from "../protocols/protocol.ts";
 import { CustomResult } from "../workflow/custom-result.ts";
+import type { CheckDefinition } from "../workflow/definition.ts";
 import type { CompiledStep } from "./compiled.ts";
 import { stepContext, type UserContext, userContext } from "./context.ts";
 import type { Outcome } from "./outcome.ts";
@@ -205,7 +206,7 @@ export class LayersRunner implements Runner {
     const checks = host.workflow.checks[this.#layer];
     if (checks !== undefined && checks.length > 0) {
       for (const { definition, index } of checks)
-        this.#user.iteration.check(index, this.#test(definition.test), this.#layerDueAt);
+        this.#user.iteration.check(index, this.#test(definition), this.#layerDueAt);
     }
     this.#layer++;
     const last = this.#layer === host.workflow.layers.length;
@@ -214,9 +215,9 @@ export class LayersRunner implements Runner {
     else this.#runLayer(now);
   }
 
-  #test(test: (context: UserContext) => unknown): boolean {
+  #test({ name, test }: CheckDefinition): boolean {
     try {
-      return test(this.context) === true;
+      return this.#host.findings.checked(name, test(this.context));
     } catch {
       return false;
     }

@@ -22,6 +22,11 @@ export class Pace {
     this.#throttle = rateMax === undefined ? null : new Throttle(shareOfRate(rateMax, share));
   }
 
+  /** Its author wants users to rest. */
+  get rests(): boolean {
+    return this.#options.pacingMs > 0 || this.#options.thinkMaxMs > 0;
+  }
+
   /** How long a user rests that has just ended an iteration. */
   restMs(user: Paced, now: number, random: Random): number {
     const { pacingMs, thinkMaxMs, thinkMinMs } = this.#options;

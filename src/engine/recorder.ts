@@ -38,6 +38,8 @@ export interface RecorderHost {
   /** Users at work, and what the plan asks this core for: users or arrivals per second. */
   readonly load: { readonly active: number; readonly target: number };
   readonly lag: Pick<LagMonitor, "vitalsOfWindow">;
+  /** A custom metric was given a value that it cannot hold. */
+  metricRefused?(name: string): void;
 }
 
 /**
@@ -215,7 +217,9 @@ export class Recorder implements MetricSink {
   /** A value of a custom metric; those of the warm-up are left out like everything else. */
   add(name: string, kind: MetricKind, value: number, tags: MetricTags): void {
     const now = clock();
-    if (this.measures(now)) this.#stats.metrics.series(name, kind, tags).add(value, now);
+    if (!this.measures(now)) return;
+    if (!this.#stats.metrics.series(name, kind, tags).add(value, now))
+      this.#host.metricRefused?.(name);
   }
 
   arrivalStarted(lagMs: number): void {

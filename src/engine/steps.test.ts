@@ -5,6 +5,7 @@ import { type DemoTarget, startDemoTarget } from "../demo/server.ts";
 import { http } from "../protocols/http1/index.ts";
 import { InProcessRun, until } from "../runner/testing/in-process-run.ts";
 import { CustomResult, measure } from "../workflow/custom-result.ts";
+import { counter } from "../workflow/metrics.ts";
 import { workflow } from "../workflow/workflow.ts";
 
 let demo: DemoTarget;
@@ -216,6 +217,35 @@ describe("checks and metrics", () => {
       { name: "throws", passed: 0, failed: 4 },
       { name: "truthy is not true", passed: 0, failed: 4 },
     ]);
+    expect(run.notes).toEqual([
+      '"w": the check "truthy is not true" gave 1, which is not true: it counts as failed',
+    ]);
+  });
+
+  it("that mean nothing are noted: promises, values below zero, pauses of an open model", async () => {
+    const debt = counter("debt");
+    const flow = workflow("w", { rate: 100, duration: "50ms", think: "1s" })
+      .step("s", () => {
+        debt.add(-1);
+        return measure(() => 1);
+      })
+      .check("later", (async () => true) as never);
+    const run = await InProcessRun.whole(flow);
+    expect(run.notes.toSorted()).toEqual([
+      '"w": metric "debt" was given values below 0 or no numbers: left out',
+      '"w": the check "later" gave a promise, which is not true: it counts as failed',
+      '"w": think and pacing are without effect where a rate begins the iterations',
+    ]);
+  });
+
+  it("sleep takes milliseconds", async () => {
+    const flow = workflow("w", { vus: 1, iterations: 1 }).step("s", async ({ sleep }) => {
+      await sleep("1s" as never);
+      return measure(() => 1);
+    });
+    const run = await InProcessRun.whole(flow);
+    expect(run.step("w", "s").errors).toEqual({ exception: 1 });
+    expect(run.logs.join()).toContain('sleep takes milliseconds, such as sleep(1000), not "1s"');
   });
 
   it("run after the layer they look at", async () => {

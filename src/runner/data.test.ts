@@ -56,6 +56,15 @@ describe("rows per user", () => {
   });
 });
 
+it("arrivals without a row have not begun", async () => {
+  const flow = workflow("w", { rate: 200, duration: "2s", maxVus: 50 })
+    .data("row", feed.rows(rows.slice(0, 3), { order: "once" }))
+    .step("s", one);
+  const run = await InProcessRun.whole(flow);
+  expect(run.workflow("w").data().arrivals?.started).toBe(3);
+  expect(run.step("w", "s").ok).toBe(3);
+});
+
 describe("shuffled rows", () => {
   const drawn = async (seed: string, cores: number, order: "sequential" | "once") => {
     const taken: number[] = [];
