@@ -98,6 +98,31 @@ describe("a worker that is lost", () => {
     expect(counted).toBeLessThanOrEqual(world.calls());
   });
 
+  it("before the set-up leaves the job to the others", () => {
+    for (const afterMs of [0, 20]) {
+      const world = new World({ workers: 2, cores: 1 });
+      const job = world.submit();
+      world.run(afterMs);
+      if (world.workers[0] !== undefined) world.workers[0].alive = false;
+      const { status, summary } = world.end(job);
+      expect([afterMs, status]).toEqual([afterMs, "COMPLETED"]);
+      expect(summary?.lost).toHaveLength(1);
+      expect(summary?.totals?.requests).toBeGreaterThan(0);
+    }
+  });
+
+  it("in the set-up fails the workflow: nobody knows how far it came (T11)", () => {
+    const world = new World({ workers: 2, cores: 1 });
+    const job = world.submit();
+    const worker = world.workers[0];
+    world.until(() => worker?.opened[0]?.commands.includes("setup") === true);
+    if (worker !== undefined) worker.alive = false;
+    expect(world.end(job)).toMatchObject({
+      status: "FAILED",
+      reason: "the executor core that ran the set-up was lost",
+    });
+  });
+
   it("and starts again has nothing of the job, which it refuses to know", () => {
     const world = new World({ workers: 2, cores: 1, loadMs: 4_000 });
     const job = world.submit();

@@ -216,7 +216,11 @@ export class RunLeader {
 
   #onCoreLost(core: number, what: string): void {
     if (this.#driver !== null) this.#driver.step({ kind: "coreLost", core, what });
-    else if (this.#phase === "loading") this.#fail(what);
+    else if (this.#phase === "loading") {
+      this.#loading.delete(core);
+      if (this.#cores().length === 0) this.#fail(what);
+      else this.#startLoaded();
+    }
   }
 
   #coreLost(core: number, what: string): void {
@@ -334,6 +338,9 @@ export class RunLeader {
       // The predecessor may have gone before its order arrived; cores that are open stay so.
       this.#phase = "opening";
       this.#openCores(this.#cores());
+      for (const { core, worker } of this.#cores())
+        if (!this.#rows.workers.includes(worker))
+          this.#coreLost(core, `worker ${worker} was lost with core ${core}`);
       return;
     }
     const gone = this.#cores().filter((one) => !has(one));
@@ -360,15 +367,22 @@ export class RunLeader {
       const { location, message } = event.problem;
       this.#fail(location === null ? message : `${location}: ${message}`);
     }
-    if (event.kind !== "loaded" || !this.#loading.delete(core) || this.#loading.size > 0) return;
-    const { submission } = this.#state;
-    if (submission === null || this.#phase !== "loading") return;
-    this.#start(submission).step({ kind: "start" });
+    if (event.kind === "loaded" && this.#loading.delete(core)) this.#startLoaded();
+  }
+
+  /** When every core that is left has loaded the job. */
+  #startLoaded(): void {
+    const { history, submission } = this.#state;
+    if (submission === null || this.#phase !== "loading" || this.#loading.size > 0) return;
+    const driver = this.#start(submission);
+    driver.step({ kind: "start" });
+    for (const one of history) if (one.kind === "coreLost") driver.step(one);
   }
 
   #start(submission: Submission): RunDriver {
-    const { cores, createdAt, grants } = this.#state;
+    const { createdAt, grants } = this.#state;
     const { now, options, wall } = this.#context;
+    const cores = coresAtStart(this.#state);
     this.#phase = "running";
     this.#loadBy = Number.POSITIVE_INFINITY;
     const elapsedMs = Math.max(0, wall - createdAt);
@@ -456,6 +470,14 @@ export class RunLeader {
   ): void {
     this.#context.log(level, event, { job: this.job, ...fields });
   }
+}
+
+/** Those that were not lost before the job began to run. */
+function coresAtStart({ cores, history }: RunState): readonly RunCore[] {
+  const first = history.findIndex(({ kind }) => kind === "step");
+  const before = first < 0 ? history : history.slice(0, first);
+  const lost = new Set(before.flatMap((one) => (one.kind === "coreLost" ? [one.core] : [])));
+  return cores.filter(({ core }) => !lost.has(core));
 }
 
 function refusal(reason: Refusal["reason"], message: string): Refusal {
