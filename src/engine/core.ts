@@ -35,6 +35,7 @@ import type { LeaseRequester } from "./leases.ts";
 import { MixExecution } from "./mix-execution.ts";
 import { problemOf } from "./problem.ts";
 import type { FrameOver } from "./recorder.ts";
+import { Repeats } from "./repeats.ts";
 import type { RunnerUser } from "./runner.ts";
 import { UserSession } from "./session.ts";
 import { TimeLimit, TimeLimitError } from "./time-limit.ts";
@@ -64,8 +65,13 @@ export class Core {
   readonly #asked = new Map<number, (answer: SharedAnswer) => void>();
   #asks = 0;
 
+  readonly #repeats = new Repeats();
+
   constructor(send: (event: CoreEvent) => void) {
-    this.#send = send;
+    this.#send = (event) => {
+      this.#repeats.onEvent(event);
+      send(event);
+    };
   }
 
   #ask(request: SharedRequest): Promise<SharedAnswer> {
@@ -77,6 +83,12 @@ export class Core {
   }
 
   handle(command: CoreCommand): void {
+    const again = this.#repeats.again(command);
+    if (again === null) this.#carryOut(command);
+    else for (const event of again) this.#send(event);
+  }
+
+  #carryOut(command: CoreCommand): void {
     switch (command.kind) {
       case "load":
         void this.#load(command);
