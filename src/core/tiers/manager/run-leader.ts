@@ -335,8 +335,9 @@ export class RunLeader {
       this.#running.get(worker)?.has(core) === true;
     const begun = this.#state.history.some(({ kind }) => kind === "step");
     if (!begun) {
-      // The predecessor may have gone before its order arrived; cores that are open stay so.
+      // Nothing runs, and what is open may or may not have loaded the job: it is opened anew.
       this.#phase = "opening";
+      for (const worker of this.#rows.workers) this.#releaseAt(worker);
       this.#openCores(this.#cores());
       for (const { core, worker } of this.#cores())
         if (!this.#rows.workers.includes(worker))
@@ -450,12 +451,14 @@ export class RunLeader {
     const { end } = this.#state;
     if (end === null || this.#phase === "over") return;
     this.#phase = "over";
-    for (const worker of this.#rows.workers) {
-      const cores = this.#state.cores.filter((one) => one.worker === worker);
-      if (cores.length > 0)
-        this.#rows.push(worker, { kind: "release", cores: cores.map(({ core }) => core) });
-    }
+    for (const worker of this.#rows.workers) this.#releaseAt(worker);
     this.#onEnded(end);
+  }
+
+  #releaseAt(worker: string): void {
+    const cores = this.#state.cores.filter((one) => one.worker === worker);
+    if (cores.length > 0)
+      this.#rows.push(worker, { kind: "release", cores: cores.map(({ core }) => core) });
   }
 
   /** Over, and every worker has heard it: nothing is left to do. */

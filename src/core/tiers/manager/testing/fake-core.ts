@@ -1,5 +1,6 @@
 /** An executor core as a manager sees it: it answers commands, and its load is one call a window. */
 
+import { Repeats } from "../../../../engine/repeats.ts";
 import type { CoreCommand, CoreEvent } from "../../../run/job/core-messages.ts";
 import { StatsRecorder } from "../../../run/stats/stats-recorder.ts";
 
@@ -20,7 +21,8 @@ interface Load {
 }
 
 export class FakeCore {
-  readonly events: CoreEvent[] = [{ kind: "loaded", manifests: [] }];
+  readonly #events: CoreEvent[] = [{ kind: "loaded", manifests: [] }];
+  readonly #repeats = new Repeats();
   readonly commands: string[] = [];
   /** Calls that it really made. */
   calls = 0;
@@ -40,15 +42,30 @@ export class FakeCore {
     return this.#prepared?.context ?? {};
   }
 
+  takeEvents(): readonly CoreEvent[] {
+    return this.#events.splice(0);
+  }
+
+  #say(event: CoreEvent): void {
+    this.#repeats.onEvent(event);
+    this.#events.push(event);
+  }
+
   handle(command: CoreCommand, now: number): void {
+    const again = this.#repeats.again(command);
+    if (again === null) this.#carryOut(command, now);
+    else this.#events.push(...again);
+  }
+
+  #carryOut(command: CoreCommand, now: number): void {
     if (command.kind !== "acknowledge") this.commands.push(command.kind);
     switch (command.kind) {
       case "prepare":
         this.#prepared = command;
-        this.events.push({ kind: "prepared", execution: command.execution });
+        this.#say({ kind: "prepared", execution: command.execution });
         return;
       case "setup":
-        this.events.push({ kind: "setupDone", execution: command.execution, value: { token: 7 } });
+        this.#say({ kind: "setupDone", execution: command.execution, value: { token: 7 } });
         return;
       case "start":
         this.#load ??= this.#newLoad(command.execution, now);
@@ -64,7 +81,7 @@ export class FakeCore {
         this.#load?.recorder.acknowledged(command.frame);
         return;
       case "teardown":
-        this.events.push({ kind: "tornDown", execution: command.execution, faults: [] });
+        this.#say({ kind: "tornDown", execution: command.execution, faults: [] });
         return;
       default:
     }
@@ -88,7 +105,7 @@ export class FakeCore {
     while ((load.windows + 1) * WINDOW_MS <= now - load.startedAt) this.#window(load);
     if (now < load.endsAt && !load.stopped) return;
     this.#load = null;
-    this.events.push({
+    this.#say({
       kind: "finished",
       execution: load.execution,
       provided: { made: load.windows },
@@ -111,6 +128,6 @@ export class FakeCore {
     const measuredMs = load.windows * WINDOW_MS;
     const moment = { measuredMs, warmingUp: false, target: 1, arrivalsWaiting: 0 };
     const bytes = recorder.frame(moment, false);
-    this.events.push({ kind: "frame", execution, part: null, bytes, health: VITALS });
+    this.#say({ kind: "frame", execution, part: null, bytes, health: VITALS });
   }
 }

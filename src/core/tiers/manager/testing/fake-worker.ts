@@ -14,15 +14,8 @@ interface Held {
   waiting: WorkerEvent[];
   underWay: boolean;
   readonly cores: Map<number, FakeCore>;
-  /** What each core was last given, and what of it. */
-  readonly had: Map<number, Set<string>>;
   readonly tokens: Map<number, number>;
-  /** The last event of each core that a new leader must hear again. */
-  readonly milestones: Map<number, WorkerEvent>;
 }
-
-const ONCE = ["prepare", "setup", "start", "teardown"];
-const MILESTONES = ["loaded", "prepared", "setupDone", "finished", "tornDown", "failed"];
 
 export class FakeWorker {
   readonly name: string;
@@ -90,13 +83,7 @@ export class FakeWorker {
     { command, core, token }: Extract<Orders["orders"][number], { kind: "command" }>,
     now: number,
   ): void {
-    if (token !== null && held.tokens.get(core) !== token) {
-      held.tokens.set(core, token);
-      held.had.set(core, new Set());
-    }
-    const had = held.had.get(core) ?? new Set();
-    if (ONCE.includes(command.kind) && had.has(command.kind)) return;
-    had.add(command.kind);
+    if (token !== null) held.tokens.set(core, token);
     held.cores.get(core)?.handle(command, now);
   }
 
@@ -109,11 +96,8 @@ export class FakeWorker {
     for (const held of this.jobs.values()) {
       for (const [core, fake] of held.cores) {
         fake.tick(now);
-        for (const event of fake.events.splice(0)) {
-          const told: WorkerEvent = { kind: "core", core, event: event as never };
-          held.waiting.push(told);
-          if (MILESTONES.includes(event.kind)) held.milestones.set(core, told);
-        }
+        for (const event of fake.takeEvents())
+          held.waiting.push({ kind: "core", core, event: event as never });
       }
     }
   }
@@ -128,17 +112,15 @@ export class FakeWorker {
 function newHeld(view: number, manager: number): Held {
   return {
     ...{ view, manager, nextOrder: 0, nextEvent: 0, waiting: [], underWay: false },
-    ...{ cores: new Map(), had: new Map(), tokens: new Map(), milestones: new Map() },
+    ...{ cores: new Map(), tokens: new Map() },
   };
 }
 
-/** Numbers begin again; what nobody confirmed and the last milestones come first. */
+/** Numbers begin again, with what nobody has confirmed. */
 function follow(held: Held, view: number, manager: number): void {
   held.view = view;
   held.manager = manager;
   held.nextOrder = 0;
   held.nextEvent = 0;
   held.underWay = false;
-  const again = [...held.milestones.values()].filter((one) => !held.waiting.includes(one));
-  held.waiting = [...again, ...held.waiting];
 }
