@@ -7,6 +7,7 @@
  */
 
 import { CELLS_PER_PAGE, cellOf, PAGES_MAX } from "./histogram.ts";
+import { NOTHING_RECORDED, type Recorded } from "./recorded.ts";
 import { SparseCells } from "./sparse-cells.ts";
 import type { TrackedHistogram } from "./tracked-histogram.ts";
 
@@ -37,7 +38,14 @@ export class CellRecorder {
 
   /** Adds what was recorded since the last time, to be told by this frame; and what it was. */
   fold(into: TrackedHistogram, frame: number): SparseCells {
-    if (this.#touchedCount === 0) return SparseCells.EMPTY;
+    const recorded = this.take();
+    into.add(recorded, frame);
+    return recorded.cells;
+  }
+
+  /** What was recorded since the last time, which is then forgotten. */
+  take(): Recorded {
+    if (this.#touchedCount === 0) return NOTHING_RECORDED;
     const cells = this.#touched.slice(0, this.#touchedCount).sort();
     const counts = new Float64Array(cells.length);
     for (let i = 0; i < cells.length; i++) {
@@ -47,12 +55,10 @@ export class CellRecorder {
       counts[i] = page[at] as number;
       page[at] = 0;
     }
-    const recorded = new SparseCells(cells, counts);
     const [sum = 0, min = 0, max = 0] = this.#moments;
-    into.add(recorded, sum, min, max, frame);
     this.#touchedCount = 0;
     this.#moments.set([0, Number.POSITIVE_INFINITY, 0]);
-    return recorded;
+    return { cells: new SparseCells(cells, counts), sum, min, max };
   }
 
   #touch(cell: number): void {

@@ -1,9 +1,9 @@
 /** How long groups of calls took: the whole of an iteration, and the groups its author named. */
 
-import { CellRecorder } from "./cell-recorder.ts";
 import type { Histogram } from "./histogram.ts";
 import { Tally, type TallyShape } from "./tally.ts";
 import type { TrackedHistogram } from "./tracked-histogram.ts";
+import { TwinRecorder } from "./twin-recorder.ts";
 
 /** The group that is the whole iteration. */
 export const WHOLE_ITERATION = "";
@@ -18,23 +18,18 @@ const FAILED_ACTIVE = 3;
 
 export class GroupRecorder {
   readonly #counts = new Float64Array(GROUP_SHAPE.counts);
-  readonly #duration = new CellRecorder();
-  readonly #active = new CellRecorder();
+  readonly #all = new TwinRecorder();
   /** Of those that failed: durations of the others are all without these. */
-  readonly #failedDuration = new CellRecorder();
-  readonly #failedActive = new CellRecorder();
+  readonly #failed = new TwinRecorder();
   #changed = false;
 
   /** Microseconds; `active` leaves declared pauses out. An iteration fails by not completing. */
   record(failed: boolean, durationUs: number, activeUs: number): void {
     const outcome = failed ? FAILED : OK;
     this.#counts[outcome] = (this.#counts[outcome] ?? 0) + 1;
-    this.#duration.record(durationUs);
-    this.#active.record(activeUs);
+    this.#all.record(durationUs, activeUs);
     this.#changed = true;
-    if (!failed) return;
-    this.#failedDuration.record(durationUs);
-    this.#failedActive.record(activeUs);
+    if (failed) this.#failed.record(durationUs, activeUs);
   }
 
   /** Adds what was recorded since the last time to the totals, to be told by this frame. */
@@ -43,9 +38,9 @@ export class GroupRecorder {
     this.#changed = false;
     tally.counts.set(this.#counts);
     tally.changedIn = frame;
-    const recorders = [this.#duration, this.#active, this.#failedDuration, this.#failedActive];
-    for (const [at, recorder] of recorders.entries())
-      recorder.fold(tally.histograms[at] as TrackedHistogram, frame);
+    const at = (index: number) => tally.histograms[index] as TrackedHistogram;
+    this.#all.fold(at(DURATION), at(ACTIVE), frame);
+    this.#failed.fold(at(FAILED_DURATION), at(FAILED_ACTIVE), frame);
   }
 }
 

@@ -12,6 +12,7 @@ import { CellRecorder } from "./cell-recorder.ts";
 import type { Histogram } from "./histogram.ts";
 import { Tally, type TallyShape } from "./tally.ts";
 import type { TrackedHistogram } from "./tracked-histogram.ts";
+import { TwinRecorder } from "./twin-recorder.ts";
 import { type StepWindow, stepWindow } from "./windows.ts";
 
 /** Statuses below this have a counter of their own; rarer ones share a map. */
@@ -66,9 +67,10 @@ export class StepRecorder {
   readonly #statuses = new Float64Array(STATUS_TABLE);
   readonly #statusTouched = new Uint8Array(STATUS_TABLE);
   readonly #rareStatuses = new Map<number, number>();
+  /** Only where latency and service time differ. */
   readonly #latency = new CellRecorder();
-  readonly #service = new CellRecorder();
-  readonly #firstByte = new CellRecorder();
+  /** Service time and time to first byte: the same for an answer that comes in one piece. */
+  readonly #service = new TwinRecorder();
   readonly #connect = new CellRecorder();
   readonly #tls = new CellRecorder();
   /** Failures are few: latencies of successes are all without these. */
@@ -83,8 +85,8 @@ export class StepRecorder {
   }
 
   /**
-   * Times in microseconds, negative where there was none (no latency: never on the wire);
-   * `errorKind` -1 for success; `status` 0 for none.
+   * Times in microseconds, negative where there was none (no latency: never on the wire, and no first
+   * byte); `errorKind` -1 for success; `status` 0 for none.
    */
   record(
     errorKind: number,
@@ -105,14 +107,11 @@ export class StepRecorder {
     counts[BYTES_OUT] = (counts[BYTES_OUT] as number) + bytesOut;
     if (status > 0) this.#countStatus(status);
     if (latencyUs >= 0) {
-      this.#latency.record(latencyUs);
-      if (this.#corrected) this.#service.record(serviceUs);
+      this.#service.record(this.#corrected ? serviceUs : latencyUs, firstByteUs);
+      if (this.#corrected) this.#latency.record(latencyUs);
       if (errorKind >= 0) this.#failedLatency.record(latencyUs);
     }
-    if (firstByteUs >= 0) {
-      this.#firstByte.record(firstByteUs);
-      this.#answeredUs[0] = (this.#answeredUs[0] as number) + serviceUs;
-    }
+    if (firstByteUs >= 0) this.#answeredUs[0] = (this.#answeredUs[0] as number) + serviceUs;
     if (connectUs >= 0) this.#connect.record(connectUs);
     if (tlsUs >= 0) this.#tls.record(tlsUs);
   }
@@ -162,12 +161,15 @@ export class StepRecorder {
     into.tally.changedIn = frame;
     const fold = (recorder: CellRecorder, at: number) =>
       recorder.fold(histograms[at] as TrackedHistogram, frame);
-    const latency = fold(this.#latency, LATENCY);
-    fold(this.#firstByte, FIRST_BYTE);
+    const service = this.#service.fold(
+      histograms[this.#corrected ? SERVICE : LATENCY] as TrackedHistogram,
+      histograms[FIRST_BYTE] as TrackedHistogram,
+      frame,
+    );
+    const latency = this.#corrected ? fold(this.#latency, LATENCY) : service;
     fold(this.#connect, CONNECT);
     fold(this.#tls, TLS);
     const failedLatency = fold(this.#failedLatency, FAILED_LATENCY);
-    if (this.#corrected) fold(this.#service, SERVICE);
     const after = into.inside;
     const [firstByteUs = 0, connectUs = 0, tlsUs = 0] = [
       into.firstByte,

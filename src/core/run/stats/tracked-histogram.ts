@@ -9,7 +9,7 @@
 
 import type { ByteReader, ByteWriter } from "../../base/bytes.ts";
 import { CELLS_MAX, Histogram } from "./histogram.ts";
-import type { SparseCells } from "./sparse-cells.ts";
+import type { Recorded } from "./recorded.ts";
 
 /** Changed cells that are remembered one by one; with more, the next frame carries all. */
 const REMEMBERED_MAX = 4_096;
@@ -29,13 +29,14 @@ export class TrackedHistogram {
   /** What changed in frames up to this one is not known cell by cell. */
   #forgotten = 0;
 
-  /** More was recorded, to be told by this frame; moments are those of what is added. */
-  add(cells: SparseCells, sum: number, min: number, max: number, frame: number): void {
-    this.histogram.addCells(cells.cells, cells.counts);
+  /** More was recorded, to be told by this frame. */
+  add({ cells: { cells, counts }, max, min, sum }: Recorded, frame: number): void {
+    if (cells.length === 0) return;
+    this.histogram.addCells(cells, counts);
     this.histogram.addMoments(sum, min, max);
     this.changedIn = frame;
-    this.#changed.push({ frame, cells: cells.cells });
-    this.#remember(cells.cells.length, frame);
+    this.#changed.push({ frame, cells });
+    this.#remember(cells.length, frame);
   }
 
   /** Raises it to what a frame says, and by as much whatever this is a part of. */

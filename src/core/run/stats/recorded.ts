@@ -1,0 +1,30 @@
+/** What was recorded in a stretch of time, on its way into a histogram. */
+
+import { SparseCells } from "./sparse-cells.ts";
+
+/** Values by their cells, with what their cells do not tell. */
+export interface Recorded {
+  readonly cells: SparseCells;
+  readonly sum: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+export const NOTHING_RECORDED: Recorded = {
+  cells: SparseCells.EMPTY,
+  sum: 0,
+  min: Number.POSITIVE_INFINITY,
+  max: 0,
+};
+
+/** What both are together. */
+export function together(a: Recorded, b: Recorded): Recorded {
+  if (a.cells.cells.length === 0) return b;
+  if (b.cells.cells.length === 0) return a;
+  return {
+    cells: a.cells.plus(b.cells),
+    sum: a.sum + b.sum,
+    min: Math.min(a.min, b.min),
+    max: Math.max(a.max, b.max),
+  };
+}
