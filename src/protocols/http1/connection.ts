@@ -33,6 +33,7 @@ import {
 } from "./head.ts";
 import { HeadCache } from "./head-cache.ts";
 import { HEAD_BYTES_MAX, INTERIM_ANSWERS_MAX, READ_BUFFER_BYTES } from "./limits.ts";
+import { RepeatedText } from "./repeated-text.ts";
 
 const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 const readWords = new Uint32Array(readBuffer.buffer, readBuffer.byteOffset, READ_BUFFER_BYTES / 4);
@@ -59,6 +60,7 @@ export class Http1Connection implements CarryingConnection {
   /** To the proxy, as long as its tunnel is not open. */
   #socket: net.Socket;
   readonly #heads: HeadCache;
+  readonly #texts: RepeatedText;
   readonly #ownHead = new Head();
   /** Of the answer that is being read: our own, or the cache's, which is not ours to change. */
   #head = this.#ownHead;
@@ -77,7 +79,9 @@ export class Http1Connection implements CarryingConnection {
   constructor(origin: Origin, owner: ConnectionOwner, exchange: CarriedExchange, now: number) {
     this.origin = origin;
     this.#owner = owner;
-    this.#heads = headsOf(origin);
+    const { heads, texts } = repeatedBy(origin);
+    this.#heads = heads;
+    this.#texts = texts;
     this.#exchange = exchange;
     exchange.connection = this;
     exchange.call.connecting(now);
@@ -232,10 +236,10 @@ export class Http1Connection implements CarryingConnection {
       this.#partial = null;
     }
     const { isHead } = exchange.message;
-    const repeated =
+    const known =
       buffer === readBuffer ? this.#heads.find(readBuffer, readWords, end, isHead) : null;
-    if (repeated !== null) {
-      this.#head = repeated;
+    if (known !== null) {
+      this.#head = known;
       this.#gotHead(exchange, buffer, 0, this.#heads.length, end, now);
       return;
     }
@@ -292,13 +296,13 @@ export class Http1Connection implements CarryingConnection {
       exchange.location = headerOf(buffer.toString("latin1", from, headEnd), "location");
     }
     if (head.bodyKind === BODY_NONE) {
-      if (exchange.keep) exchange.keepWhole(buffer, from, headEnd, headEnd);
+      if (exchange.keep) exchange.keepWhole(this.#texts, buffer, from, headEnd, headEnd);
       this.#finish(exchange, headEnd === end, now);
       return;
     }
     if (head.bodyKind === BODY_LENGTH && end - headEnd >= head.bodyLength) {
       const bodyEnd = headEnd + head.bodyLength;
-      if (exchange.keep) exchange.keepWhole(buffer, from, headEnd, bodyEnd);
+      if (exchange.keep) exchange.keepWhole(this.#texts, buffer, from, headEnd, bodyEnd);
       this.#finish(exchange, bodyEnd === end, now);
       return;
     }
@@ -403,15 +407,21 @@ export class Http1Connection implements CarryingConnection {
   }
 }
 
-const headCaches = new Map<Origin, HeadCache>();
+/** What an origin says again and again. */
+interface Repeated {
+  readonly heads: HeadCache;
+  readonly texts: RepeatedText;
+}
 
-function headsOf(origin: Origin): HeadCache {
-  let cache = headCaches.get(origin);
-  if (cache === undefined) {
-    cache = new HeadCache();
-    headCaches.set(origin, cache);
+const repeated = new Map<Origin, Repeated>();
+
+function repeatedBy(origin: Origin): Repeated {
+  let found = repeated.get(origin);
+  if (found === undefined) {
+    found = { heads: new HeadCache(), texts: new RepeatedText(readBuffer, readWords) };
+    repeated.set(origin, found);
   }
-  return cache;
+  return found;
 }
 
 /** Value of the first header of that name in a raw head. */

@@ -4,6 +4,7 @@ import type { MeasuredCall } from "../call.ts";
 import type { DecodedBodies } from "../http/decoded-bodies.ts";
 import type { HttpMessage } from "../http/message.ts";
 import type { CallSettings } from "../protocol.ts";
+import type { RepeatedText } from "./repeated-text.ts";
 
 /** An exchange as the connection that carries it, and the pool in which it waits, see it. */
 export interface CarriedExchange {
@@ -19,7 +20,7 @@ export interface CarriedExchange {
   location: string | null;
   readonly wantsLocation: boolean;
   /** The whole answer lies in one piece of the read buffer: one copy serves head and body. */
-  keepWhole(buffer: Buffer, from: number, headEnd: number, end: number): void;
+  keepWhole(texts: RepeatedText, buffer: Buffer, from: number, headEnd: number, end: number): void;
   keepHead(buffer: Buffer, from: number, end: number): void;
   keepPiece(buffer: Buffer, from: number, end: number): void;
   /** The answer is complete; the connection is back in its pool. */

@@ -15,6 +15,7 @@ import type { CarriedExchange, CarryingConnection, ConnectionSource } from "./co
 import { encoder } from "./encode.ts";
 import { type Keeping, PiecedAnswer, TEXT_BYTES_MAX, TextAnswer } from "./kept.ts";
 import { http1Sessions } from "./pool.ts";
+import type { RepeatedText } from "./repeated-text.ts";
 
 export const HTTP1: HttpVersion<Buffer> = {
   protocol: "http",
@@ -99,12 +100,11 @@ class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange, Keep
     else this.call.lookUp(origin, now, (later) => this.source.acquire(this, later));
   }
 
-  keepWhole(buffer: Buffer, from: number, headEnd: number, end: number): void {
+  keepWhole(texts: RepeatedText, buffer: Buffer, from: number, headEnd: number, end: number): void {
     const keptEnd = this.keepsBody ? end : headEnd;
     const fits = keptEnd - headEnd <= this.#first.bodyBytesMax;
     if (fits && end - from <= TEXT_BYTES_MAX) {
-      const text = buffer.toString("latin1", from, keptEnd);
-      this.#kept = new TextAnswer(text, headEnd - from, this);
+      this.#kept = new TextAnswer(texts.of(buffer, from, keptEnd), headEnd - from, this);
       return;
     }
     const body = this.keepsBody && fits ? Buffer.from(buffer.subarray(headEnd, end)) : null;
