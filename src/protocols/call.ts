@@ -31,7 +31,18 @@ export interface CallTimeouts {
 
 /** `ownMs` is what the call itself asks for; null leaves it to the workflow's settings. */
 export function timeoutsOf(ownMs: number | null, settings: CallSettings): CallTimeouts {
-  const timeoutMs = ownMs ?? settings.timeoutMs;
+  if (ownMs !== null) return timeoutsWithin(ownMs, settings);
+  let timeouts = ofSettings.get(settings);
+  if (timeouts === undefined) {
+    timeouts = timeoutsWithin(settings.timeoutMs, settings);
+    ofSettings.set(settings, timeouts);
+  }
+  return timeouts;
+}
+
+const ofSettings = new WeakMap<CallSettings, CallTimeouts>();
+
+function timeoutsWithin(timeoutMs: number, settings: CallSettings): CallTimeouts {
   return {
     timeoutMs,
     firstByteTimeoutMs: Math.min(timeoutMs, settings.firstByteTimeoutMs),

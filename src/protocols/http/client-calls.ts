@@ -58,7 +58,7 @@ export class ClientCalls<Sent, Response extends HttpResponse> {
 
   send(request: PreparedRequest<Sent>): Promise<Response> {
     const message = request.message(this.#session.settings);
-    return new Promise((resolve) => this.#call(message).start(message, clock(), resolve));
+    return this.#call(message).start(message, clock());
   }
 
   #call(message: HttpMessage<Sent>): ClientCall<Sent, Response> {
@@ -78,6 +78,9 @@ class ClientCall<Sent, Response extends HttpResponse> implements CallSink {
   readonly #session: Session;
   #message: HttpMessage<Sent> | undefined;
   #resolve: (response: Response) => void = unasked;
+  readonly #executor = (resolve: (response: Response) => void): void => {
+    this.#resolve = resolve;
+  };
 
   constructor(
     spare: ClientCall<Sent, Response>[],
@@ -89,11 +92,12 @@ class ClientCall<Sent, Response extends HttpResponse> implements CallSink {
     this.#exchange = exchangeFor(this);
   }
 
-  start(message: HttpMessage<Sent>, now: number, resolve: (response: Response) => void): void {
-    this.#resolve = resolve;
+  start(message: HttpMessage<Sent>, now: number): Promise<Response> {
+    const answered = new Promise(this.#executor);
     this.#message = message;
     this.#exchange.aim(message);
     this.#exchange.start(now);
+    return answered;
   }
 
   callFinished(_record: CallRecord, result: CallResult | undefined): void {

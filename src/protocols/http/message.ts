@@ -53,8 +53,7 @@ export class HttpMessage<Sent> {
   readonly isHead: boolean;
   /** Sent piece by piece behind what `sent` holds; null nearly always. */
   readonly upload: BodySource | null;
-  /** For a virtual user without cookies. */
-  readonly sent: Sent;
+  #sent: Sent | undefined;
   readonly #encode: (path: string, cookies: string) => Sent;
 
   /** `like` is a message of which only the path differs: the rest of its work is done already. */
@@ -74,7 +73,6 @@ export class HttpMessage<Sent> {
       this.isHead = like.isHead;
       this.upload = like.upload;
       this.#encode = like.#encode;
-      this.sent = this.#encode(source.path, source.cookies);
       return;
     }
     this.origin = originOf(source.url, source.url.route);
@@ -87,7 +85,12 @@ export class HttpMessage<Sent> {
     this.isHead = source.method === "HEAD";
     this.upload = isSource(source.body) ? source.body : null;
     this.#encode = version.encoder(source, settings, this.origin);
-    this.sent = this.#encode(source.path, source.cookies);
+  }
+
+  /** For a virtual user without cookies; made when the first one sends it. */
+  get sent(): Sent {
+    this.#sent ??= this.#encode(this.source.path, this.source.cookies);
+    return this.#sent;
   }
 
   /** With the cookies of the virtual user's jar behind those of the request itself. */

@@ -62,12 +62,9 @@ export class UrlPart implements Endpoint {
 
 export class HeadersPart {
   readonly entries: readonly (readonly [string, string])[];
-  /** "Name: value\r\n" for every header. */
-  readonly text: string;
 
   constructor(values: HeaderValues) {
     this.entries = headerEntries(values);
-    this.text = this.entries.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   }
 }
 

@@ -170,9 +170,11 @@ export class PreparedRequest<Sent> {
 
 /** What must be looked at on disk before the request can be composed. */
 function filesOf({ body, form }: RequestOptions): readonly FilePart[] {
-  const values = form === undefined ? [body] : [body, ...Object.values(form).flat()];
-  return values.filter((value) => value instanceof FilePart);
+  if (form === undefined) return body instanceof FilePart ? [body] : NO_FILES;
+  return [body, ...Object.values(form).flat()].filter((value) => value instanceof FilePart);
 }
+
+const NO_FILES: readonly FilePart[] = [];
 
 /** Short bodies that can be read again and again are read once: the loop then writes bytes. */
 async function inMemory(request: ComposedRequest): Promise<ComposedRequest> {

@@ -65,7 +65,21 @@ export interface ComposedRequest {
   readonly bodyBytesMax: number | null;
 }
 
-const USER_AGENT = "hyperscale";
+type Header = readonly [name: string, value: string];
+
+const USER_AGENT: Header = ["user-agent", "hyperscale"];
+const ACCEPT: Header = ["accept", "*/*"];
+
+/** `name` is in lower case. A request has few headers: looking through them costs less than a set. */
+export function namesHeader(headers: readonly Header[], name: string): boolean {
+  for (const [given] of headers)
+    if (given.length === name.length && given.toLowerCase() === name) return true;
+  return false;
+}
+
+function addMissing(headers: Header[], header: Header): void {
+  if (!namesHeader(headers, header[0])) headers.push(header);
+}
 
 export function compose(
   method: string,
@@ -74,26 +88,14 @@ export function compose(
 ): ComposedRequest {
   checkOptions(options);
   const address = typeof target === "string" ? new UrlPart(target) : target;
-  const headers: (readonly [string, string])[] = [];
-  const given = new Set<string>();
-  const add = (name: string, value: string): void => {
-    given.add(name.toLowerCase());
-    headers.push([name, value]);
-  };
   const own = options.headers;
-  if (own !== undefined) {
-    const entries = own instanceof HeadersPart ? own.entries : headerEntries(own);
-    for (const [name, value] of entries) add(name, value);
-  }
-  const addMissing = (name: string, value: string): void => {
-    if (!given.has(name)) add(name, value);
-  };
+  const headers = own instanceof HeadersPart ? [...own.entries] : headerEntries(own ?? {});
   const body = bodyOf(options);
   const authorization = options.auth?.text ?? address.authorization;
-  if (authorization !== "") addMissing("authorization", authorization);
-  addMissing("user-agent", USER_AGENT);
-  addMissing("accept", "*/*");
-  if (body !== null) addContentType(body, given, add);
+  if (authorization !== "") addMissing(headers, ["authorization", authorization]);
+  addMissing(headers, USER_AGENT);
+  addMissing(headers, ACCEPT);
+  if (body !== null) addContentType(body, headers);
   return {
     method,
     url: address,
@@ -152,13 +154,9 @@ function bodyOf(options: RequestOptions): EncodedBody | null {
   return body instanceof DataPart || body instanceof FilePart ? body : new DataPart(body);
 }
 
-function addContentType(
-  { contentType }: EncodedBody,
-  given: ReadonlySet<string>,
-  add: (name: string, value: string) => void,
-): void {
-  if (!given.has("content-type")) {
-    if (contentType !== "") add(...checkedHeader("content-type", contentType));
+function addContentType({ contentType }: EncodedBody, headers: Header[]): void {
+  if (!namesHeader(headers, "content-type")) {
+    if (contentType !== "") headers.push(checkedHeader("content-type", contentType));
     return;
   }
   if (contentType.startsWith("multipart/")) {

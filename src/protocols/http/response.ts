@@ -16,6 +16,8 @@ export interface KeptAnswer {
   /** Header lines as name and value, in order. Called at most once. */
   readHeaders(): readonly (readonly [string, string])[];
   readonly body: Buffer | null;
+  /** The body as text, where that is known without looking at its bytes: it is plain ASCII. */
+  readonly plainText?: string | null;
   /** The body was to be kept, but was longer than `bodyBytesMax`. */
   readonly tooLong: boolean;
   /** Holds for the body as it came and as it is once decompressed. */
@@ -86,7 +88,7 @@ export class HttpResponse<Body = unknown> extends CallResult {
   }
 
   text(): string {
-    return this.bytes().toString("utf8");
+    return this.#kept?.plainText ?? this.bytes().toString("utf8");
   }
 
   /** Throws when the body is not JSON; the step then counts as failed. */

@@ -66,7 +66,7 @@ export class HttpTarget<Kind extends HttpKind> extends HttpVerbs<Kind, string | 
   ) {
     super();
     checkTarget(base, options, url === undefined);
-    this.#base = base.replace(/\/+$/, "");
+    this.#base = url === undefined ? base.replace(/\/+$/, "") : base;
     this.#options = options;
     this.#headers = options.headers === undefined ? undefined : new HeadersPart(options.headers);
     this.#maker = maker;

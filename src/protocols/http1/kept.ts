@@ -17,6 +17,12 @@ export interface Keeping {
   readonly decoded: DecodedBodies;
 }
 
+const ASCII = /^[\x00-\x7f]*$/;
+const ENCODED = /\r\ncontent-encoding[ \t]*:/i;
+/** The last answer that was read as text, and that text: answers repeat themselves. */
+let lastText = "";
+let lastPlain: string | null = null;
+
 /** Head and body in one latin1 string, which holds every byte as it came. */
 export class TextAnswer implements KeptAnswer {
   readonly tooLong = false;
@@ -36,6 +42,17 @@ export class TextAnswer implements KeptAnswer {
 
   readHeaders(): readonly (readonly [string, string])[] {
     return splitHeaderLines(this.#text.slice(0, this.#headLength));
+  }
+
+  get plainText(): string | null {
+    if (!this.#hasBody) return null;
+    if (this.#text !== lastText) {
+      const body = this.#text.slice(this.#headLength);
+      const head = this.#text.slice(0, this.#headLength);
+      lastText = this.#text;
+      lastPlain = ASCII.test(body) && !ENCODED.test(head) ? body : null;
+    }
+    return lastPlain;
   }
 
   get body(): Buffer | null {

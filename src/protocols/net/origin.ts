@@ -113,9 +113,18 @@ export class Origin implements Endpoint {
 /** Distinct origins of one run; a workflow that invents host names must not grow memory for ever. */
 const ORIGINS_MAX = 4_096;
 const origins = new Map<string, Origin>();
+let lastOrigin: Origin | undefined;
 
 export function originOf(endpoint: Endpoint, route: Route | null = null): Origin {
   const { hostname, port, secure } = endpoint;
+  // Calls that are made anew in a loop nearly always go where the last one went.
+  if (
+    lastOrigin?.hostname === hostname &&
+    lastOrigin.port === port &&
+    lastOrigin.secure === secure &&
+    lastOrigin.route === route
+  )
+    return lastOrigin;
   const key = `${secure ? "s" : "p"}:${hostname}:${port}:${route?.id ?? 0}`;
   let origin = origins.get(key);
   if (origin === undefined) {
@@ -124,5 +133,6 @@ export function originOf(endpoint: Endpoint, route: Route | null = null): Origin
     origin = new Origin(origins.size, endpoint, route);
     origins.set(key, origin);
   }
+  lastOrigin = origin;
   return origin;
 }
