@@ -302,7 +302,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
       this.#waiting.set(user, intendedAt);
       return;
     }
-    const wait = this.#pace.throttleMs(user, this.planMs(now));
+    const wait = this.#pace.throttled ? this.#pace.throttleMs(user, this.planMs(now)) : 0;
     if (wait > 0) {
       this.#beginLater(user, wait);
       return;

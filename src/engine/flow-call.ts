@@ -41,6 +41,9 @@ export class FlowCall implements CallSink {
   startedAt = 0;
   dueAt = 0;
   underWay = false;
+  /** Neighbours among the calls of its user that are under way, or that can be used again. */
+  previous: FlowCall | null = null;
+  next: FlowCall | null = null;
   readonly #owner: CallOwner;
   #bound: BoundCall | null = null;
   #promise: Promise<CallResult> | null = null;

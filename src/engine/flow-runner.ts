@@ -15,7 +15,8 @@ import type { UserInfo } from "../workflow/context.ts";
 import { isPreparedCall } from "../workflow/definition.ts";
 import type { FlowStepOptions, PollOptions } from "../workflow/flow-context.ts";
 import type { FlowPart } from "../workflow/flow-part.ts";
-import { type CallOwner, FlowCall } from "./flow-call.ts";
+import type { CallOwner, FlowCall } from "./flow-call.ts";
+import { FlowCalls } from "./flow-calls.ts";
 import { FlowGroup, innermost, type Place } from "./flow-group.ts";
 import { FlowScope, type ScopeOwner } from "./flow-scope.ts";
 import { IterationEnd } from "./iteration-end.ts";
@@ -37,8 +38,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
   readonly #user: RunnerUser;
   readonly #host: RunnerHost;
   readonly #flow: FlowPart;
-  readonly #spare: FlowCall[] = [];
-  readonly #underWay = new Set<FlowCall>();
+  readonly #calls: FlowCalls;
   #random: Random | undefined;
   #info: UserInfo | undefined;
   /** Counts up with every iteration that begins or is cut off: scopes of earlier ones are refused. */
@@ -54,6 +54,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
 
   constructor(user: RunnerUser, flow: FlowPart) {
     this.#user = user;
+    this.#calls = new FlowCalls(this);
     this.#host = user.host;
     this.session = user.session;
     user.session.onUnasked = (name, result) => this.#unasked(name, result);
@@ -164,7 +165,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
 
   #newCall(scope: FlowScope, name: string, protocol: string, options: FlowStepOptions): FlowCall {
     const steps = this.#host.flowSteps;
-    const call = this.#spare.pop() ?? new FlowCall(this);
+    const call = this.#calls.take();
     const now = clock();
     call.name = name;
     call.phase = scope.phase;
@@ -179,7 +180,6 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     const place = scope.place.open.length === 0 ? scope.place : this.#placeOf(scope.place);
     call.group = place.group;
     call.group?.callBegan();
-    this.#underWay.add(call);
     return call;
   }
 
@@ -212,7 +212,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
       this.#forget(call, false);
       call.resolve(result);
     } else this.#failed(call, result);
-    if (this.#bodyDone && this.#underWay.size === 0 && !call.aside) this.#done(record.endedAt);
+    if (this.#bodyDone && this.#calls.none && !call.aside) this.#done(record.endedAt);
   }
 
   /** A message that no step waited for: it was due when it says that it was sent. */
@@ -243,12 +243,11 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
   codeThrew(call: FlowCall, error: Error): void {
     this.#forget(call, true);
     call.reject(error);
-    if (this.#bodyDone && this.#underWay.size === 0 && !call.aside) this.#done(clock());
+    if (this.#bodyDone && this.#calls.none && !call.aside) this.#done(clock());
   }
 
   #forget(call: FlowCall, failed: boolean): void {
-    this.#underWay.delete(call);
-    this.#spare.push(call);
+    this.#calls.giveBack(call);
     call.group?.callEnded(failed, this.#close);
   }
 
@@ -402,8 +401,8 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     if (this.#bodyDone) return;
     this.#bodyDone = true;
     this.#outcome = outcome;
-    if (this.#underWay.size === 0) this.#done(clock());
-    else for (const call of this.#underWay) this.#host.findings.unawaited(call.name);
+    if (this.#calls.none) this.#done(clock());
+    else for (const call of this.#calls.underWay()) this.#host.findings.unawaited(call.name);
   }
 
   #done(now: number): void {
@@ -415,16 +414,17 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
   }
 
   cut(): number {
+    const underWay = this.#calls.underWay();
     // While it is set up there is no iteration to cut off.
-    const running = !this.#bodyDone || [...this.#underWay].some(({ aside }) => !aside);
+    const running = !this.#bodyDone || underWay.some(({ aside }) => !aside);
     this.#iteration++;
     this.#bodyDone = true;
     this.#end = new IterationEnd("interrupted", "the graceful stop is over");
-    for (const call of this.#underWay) {
+    for (const call of underWay) {
       if (!call.aside) this.#user.iteration.cutOff(call.step, call.dueAt, call.sent);
       call.reject(this.#end);
     }
-    this.#underWay.clear();
+    this.#calls.forgetAll();
     return running ? 1 : 0;
   }
 }

@@ -37,7 +37,7 @@ export class LayersRunner implements Runner {
   readonly context: UserContext;
   readonly #user: RunnerUser;
   readonly #host: RunnerHost;
-  readonly #slots: (StepSlot | undefined)[] = [];
+  readonly #slots: (StepSlot | undefined)[];
   /** Calls of functions that no step has returned so far. */
   #calls: HeardCall[] = [];
   #layer = 0;
@@ -48,6 +48,8 @@ export class LayersRunner implements Runner {
   constructor(user: RunnerUser) {
     this.#user = user;
     this.#host = user.host;
+    // As many as there are steps: a list that grows would take room for 17, for every user.
+    this.#slots = new Array(user.host.workflow.steps.length);
     user.session.onCall = (result, verb, path) => this.#heard({ step: null, result, verb, path });
     this.context = userContext(user.id, user.host, user.session, user.iteration);
   }
@@ -143,10 +145,15 @@ export class LayersRunner implements Runner {
 
   /** A result may wrap that of the call which carried it: its times are the same. */
   #returned({ endedAt, startedAt }: CallResult): void {
-    const at = this.#calls.findIndex(
-      ({ result }) => result.endedAt === endedAt && result.startedAt === startedAt,
-    );
-    if (at >= 0) this.#calls.splice(at, 1);
+    const calls = this.#calls;
+    // Backwards: nearly always it is the last one.
+    for (let at = calls.length - 1; at >= 0; at--) {
+      const { result } = calls[at] as HeardCall;
+      if (result.endedAt !== endedAt || result.startedAt !== startedAt) continue;
+      if (at === calls.length - 1) calls.pop();
+      else calls.splice(at, 1);
+      return;
+    }
   }
 
   /** A function gave the result of a call that it began itself, at a moment of its own choice. */

@@ -34,6 +34,10 @@ export class Pace {
     return Math.max(think, pacingMs === 0 ? 0 : pacingMs - (now - user.iteration.beganAt));
   }
 
+  get throttled(): boolean {
+    return this.#throttle !== null;
+  }
+
   /** How long a user waits that wants to begin now; it is asked for once per iteration. */
   throttleMs(user: Paced, planMs: number): number {
     if (this.#throttle === null || user.admitted) return 0;

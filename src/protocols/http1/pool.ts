@@ -19,8 +19,8 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
   readonly decoded = new DecodedBodies();
   /** Idle connections by origin id; nearly always at most one each. */
   readonly #idle: (Http1Connection[] | undefined)[] = [];
-  /** All of them, idle or not. */
-  readonly #open = new Set<Http1Connection>();
+  /** All of them, idle or not; null until the first, because many users only share those of others. */
+  #open: Set<Http1Connection> | null = null;
   /** Calls of its own that want more connections at once than it may have. */
   readonly #waiting: CarriedExchange[] = [];
   readonly #shared: SharedConnections | null;
@@ -51,6 +51,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
       return;
     }
     whenFresh(exchange, now, (later) => {
+      this.#open ??= new Set();
       this.#open.add(new Http1Connection(exchange.message.origin, this, exchange, later));
     });
   }
@@ -58,7 +59,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
   /** Counted only where there is a limit: walking through a handful costs less than keeping count. */
   #full({ id }: Origin): boolean {
     const { connectionsPerOriginMax } = this.settings;
-    if (this.#open.size < connectionsPerOriginMax) return false;
+    if (this.#open === null || this.#open.size < connectionsPerOriginMax) return false;
     let open = 0;
     for (const { origin } of this.#open) if (origin.id === id) open++;
     return open >= connectionsPerOriginMax;
@@ -96,7 +97,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
   }
 
   gone(connection: Http1Connection): void {
-    this.#open.delete(connection);
+    this.#open?.delete(connection);
     const list = this.#idle[connection.origin.id];
     const at = list?.indexOf(connection) ?? -1;
     if (at >= 0) list?.splice(at, 1);
@@ -121,13 +122,13 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
   close(): void {
     this.closed = true;
     this.decoded.drop();
-    for (const connection of this.#open) {
+    for (const connection of this.#open ?? []) {
       connection.exchange?.call.cancel();
       connection.close();
     }
     for (const { call } of this.#waiting.splice(0)) call.cancel();
     this.#idle.length = 0;
-    this.#open.clear();
+    this.#open = null;
     this.#shared?.leave(this);
   }
 }
