@@ -38,34 +38,28 @@ type RingResult = { readonly ok: true; readonly ring: KeyRing } | RingRefusal;
 export class KeyRing {
   /** The first seals. */
   readonly keys: readonly RingKey[];
+  /** Open greetings of clients on streams, and nothing else: whoever holds one is no member. */
+  readonly clientKeys: readonly RingKey[];
   /** What separates this cluster's keys from another's under the same secret. */
   readonly scope: string;
 
-  private constructor(keys: readonly RingKey[], scope: string) {
+  private constructor(keys: readonly RingKey[], clientKeys: readonly RingKey[], scope: string) {
     this.keys = keys;
+    this.clientKeys = clientKeys;
     this.scope = scope;
   }
 
   /** The first secret seals; the others only open. */
   static create(aead: Aead, secrets: readonly string[], scope: string): RingResult {
     if (secrets.length === 0) return { ok: false, problem: "a key ring needs at least one secret" };
-    if (secrets.length > RING_KEYS_MAX) {
-      return {
-        ok: false,
-        problem: `${secrets.length} secrets in the ring; at most ${RING_KEYS_MAX} are allowed`,
-      };
-    }
-    const keys: RingKey[] = [];
-    for (const text of secrets) {
-      const problem = text === PLAINTEXT ? null : weakness(text);
-      if (problem !== null) return { ok: false, problem };
-      const key = keyOf(aead, text);
-      if (keys.some(({ id }) => id === key.id)) {
-        return { ok: false, problem: `the secret ${formatKeyId(key.id)} is in the ring twice` };
-      }
-      keys.push(key);
-    }
-    return { ok: true, ring: new KeyRing(keys, scope) };
+    const read = keysOf(aead, secrets, []);
+    return read.ok ? { ok: true, ring: new KeyRing(read.keys, [], scope) } : read;
+  }
+
+  /** The same ring for a node that clients may call, each with one of these secrets. */
+  withClients(aead: Aead, secrets: readonly string[]): RingResult {
+    const read = keysOf(aead, secrets, this.keys);
+    return read.ok ? { ok: true, ring: new KeyRing(this.keys, read.keys, this.scope) } : read;
   }
 
   get current(): RingKey {
@@ -75,6 +69,10 @@ export class KeyRing {
   find(id: number): RingKey | undefined {
     for (const key of this.keys) if (key.id === id) return key;
     return undefined;
+  }
+
+  findOfClient(id: number): RingKey | undefined {
+    return this.clientKeys.find((key) => key.id === id);
   }
 
   /** Everything, nothing, or something in between during a migration. */
@@ -102,6 +100,28 @@ export function sessionKey(
 
 export function formatKeyId(id: number): string {
   return id === PLAINTEXT_ID ? PLAINTEXT : id.toString(16).padStart(8, "0");
+}
+
+type KeysResult = { readonly ok: true; readonly keys: readonly RingKey[] } | RingRefusal;
+
+function keysOf(aead: Aead, secrets: readonly string[], others: readonly RingKey[]): KeysResult {
+  if (secrets.length > RING_KEYS_MAX) {
+    return {
+      ok: false,
+      problem: `${secrets.length} secrets in the ring; at most ${RING_KEYS_MAX} are allowed`,
+    };
+  }
+  const keys: RingKey[] = [];
+  for (const text of secrets) {
+    const problem = text === PLAINTEXT ? null : weakness(text);
+    if (problem !== null) return { ok: false, problem };
+    const key = keyOf(aead, text);
+    if ([...others, ...keys].some(({ id }) => id === key.id)) {
+      return { ok: false, problem: `the secret ${formatKeyId(key.id)} is in the ring twice` };
+    }
+    keys.push(key);
+  }
+  return { ok: true, keys };
 }
 
 function keyOf(aead: Aead, text: string): RingKey {

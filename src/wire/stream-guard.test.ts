@@ -52,6 +52,46 @@ function greet(
 const problemOf = (event: StreamEvent | null): string =>
   event?.kind === "refused" ? event.problem : "";
 
+/** A node that clients may call with a secret of their own. */
+function openToClients(secret: string): StreamGuard {
+  const made = KeyRing.create(checksumAead, [SECRET], "unused");
+  const opened = made.ok ? made.ring.withClients(checksumAead, [secret]) : made;
+  if (!opened.ok) throw new Error(opened.problem);
+  const entropy = (count: number) => Uint8Array.from({ length: count }, () => random.below(256));
+  const server = { ...ours, node: "n2", role: "manager" } as const;
+  return new StreamGuard({
+    ring: opened.ring,
+    entropy,
+    side: "server",
+    hello: server,
+    claims: null,
+  });
+}
+
+describe("a client's credential", () => {
+  const CLIENT = "client-credential-7Tz4Lq";
+
+  it("is answered under its own key, and data flows both ways", () => {
+    const client = guard("client", { role: "client" }, null, [CLIENT]);
+    const server = openToClients(CLIENT);
+    const { s, c } = greet(client, server);
+    expect([s.kind, c?.kind]).toEqual(["ready", "ready"]);
+    expect(server.push(client.seal(Uint8Array.of(1))).kind).toBe("data");
+    expect(client.push(server.seal(Uint8Array.of(2))).kind).toBe("data");
+  });
+
+  it.each(["gate", "manager", "worker"] as const)("never speaks for a %s", (role) => {
+    const { s, c } = greet(guard("client", { role }, null, [CLIENT]), openToClients(CLIENT));
+    expect(problemOf(s)).toBe("a client's credential speaks for clients only");
+    expect(problemOf(c)).toBe("a client's credential speaks for clients only");
+  });
+
+  it("answers for nobody: it cannot even read the greeting of a node", () => {
+    const impostor = guard("server", { role: "manager" }, null, [CLIENT]);
+    expect(problemOf(impostor.push(guard("client").greet()))).toBe("a greeting under another key");
+  });
+});
+
 describe("the stream guard", () => {
   it("lets data flow both ways after one greeting and one answer", () => {
     const client = guard("client");

@@ -7,6 +7,8 @@
  *       ←  introduction · welcome or refusal
  *       data 1, data 2, …           ⇄              data 1, data 2, …
  *
+ * A client has a key of its own kind: the server answers it under that key, and hears nobody else with it.
+ *
  * A replayed greeting earns an answer and nothing more: what follows cannot be bound to a session that
  * was drawn a moment ago. A frame lost, repeated, reordered or changed ends the connection.
  */
@@ -15,7 +17,7 @@ import { assert } from "../core/base/assert.ts";
 import type { Aead } from "../host/ports/aead.ts";
 import type { Claims } from "./claims.ts";
 import { type Hello, type HelloAnswer, hello, helloAnswer, judgeHello } from "./hello.ts";
-import { type KeyRing, sessionKey } from "./key-ring.ts";
+import { type KeyRing, type RingKey, sessionKey } from "./key-ring.ts";
 import { decode, encode } from "./schema.ts";
 import {
   type Entropy,
@@ -53,11 +55,17 @@ export type StreamEvent =
   /** Send the reply, if any, and close. */
   | { readonly kind: "refused"; readonly problem: string; readonly reply: Uint8Array | null };
 
+const CLIENT_AS_NODE = {
+  code: "ROLE",
+  text: "a client's credential speaks for clients only",
+} as const;
+
 export class StreamGuard {
   readonly #options: StreamGuardOptions;
   readonly #session: Uint8Array;
   readonly #tag: Uint8Array;
-  readonly #sealKey: Uint8Array;
+  /** What we seal with: the ring's first key, or the key of the client who greeted. */
+  #seals: { readonly key: RingKey; readonly session: Uint8Array };
   #sent = 0;
   #received = 0;
   #state: "new" | "greeted" | "ready" | "ended" = "new";
@@ -69,8 +77,7 @@ export class StreamGuard {
     this.#options = options;
     this.#session = options.entropy(SESSION_BYTES);
     this.#tag = peerTag(this.#session);
-    const { ring } = options;
-    this.#sealKey = sessionKey(ring, ring.current, "stream", this.#session);
+    this.#seals = this.#sealing(options.ring.current);
   }
 
   get ready(): boolean {
@@ -106,17 +113,20 @@ export class StreamGuard {
 
   #onGreeting(packet: Uint8Array, header: Heading): StreamEvent {
     if (header.kind !== "greeting") return this.#end("a connection begins with a greeting");
-    const plain = this.#meet(packet, header);
+    const { ring } = this.#options;
+    const clientKey = ring.findOfClient(header.keyId);
+    const plain = this.#meet(packet, header, clientKey ?? ring.find(header.keyId));
     if (plain === null) return this.#end("a greeting under another key");
     const theirs = decode(hello, plain);
     if (!theirs.ok) return this.#end(theirs.problem);
+    if (clientKey !== undefined) {
+      this.#seals = this.#sealing(clientKey);
+      if (theirs.value.role !== "client") return this.#refuse(CLIENT_AS_NODE);
+    }
     const { hello: ours, claims } = this.#options;
     const judged = judgeHello(ours, theirs.value, claims);
-    const answer: HelloAnswer = judged.ok
-      ? { kind: "welcome", hello: ours }
-      : { kind: "refused", code: judged.code, text: judged.text };
-    const reply = this.#seal("introduction", encode(helloAnswer, answer));
-    if (!judged.ok) return this.#end(judged.text, reply);
+    if (!judged.ok) return this.#refuse(judged);
+    const reply = this.#introduce({ kind: "welcome", hello: ours });
     this.#state = "ready";
     return { kind: "ready", peer: theirs.value, features: judged.features, reply };
   }
@@ -125,7 +135,7 @@ export class StreamGuard {
     if (header.kind !== "introduction" || !this.#meantForUs(packet)) {
       return this.#end("an answer to another greeting");
     }
-    const plain = this.#meet(packet, header);
+    const plain = this.#meet(packet, header, this.#options.ring.find(header.keyId));
     if (plain === null) return this.#end("an answer under another key");
     const answer = decode(helloAnswer, plain);
     if (!answer.ok) return this.#end(answer.problem);
@@ -153,9 +163,8 @@ export class StreamGuard {
   }
 
   /** Opens the other side's first frame and remembers who it is. */
-  #meet(packet: Uint8Array, header: Heading): Uint8Array | null {
+  #meet(packet: Uint8Array, header: Heading, ringKey: RingKey | undefined): Uint8Array | null {
     const { ring } = this.#options;
-    const ringKey = ring.find(header.keyId);
     if (ringKey === undefined || header.counter !== 0) return null;
     if (isFrom(packet, this.#session)) return null;
     const { aead } = ringKey;
@@ -171,8 +180,21 @@ export class StreamGuard {
     return isFor(packet, this.#tag);
   }
 
+  #sealing(key: RingKey): { readonly key: RingKey; readonly session: Uint8Array } {
+    return { key, session: sessionKey(this.#options.ring, key, "stream", this.#session) };
+  }
+
+  #introduce(answer: HelloAnswer): Uint8Array {
+    return this.#seal("introduction", encode(helloAnswer, answer));
+  }
+
+  #refuse({ code, text }: Omit<Extract<HelloAnswer, { kind: "refused" }>, "kind">): StreamEvent {
+    return this.#end(text, this.#introduce({ kind: "refused", code, text }));
+  }
+
   #seal(kind: PacketKind, plain: Uint8Array): Uint8Array {
-    const { id: keyId, aead } = this.#options.ring.current;
+    const { key, session: sealKey } = this.#seals;
+    const { id: keyId, aead } = key;
     const header = {
       kind,
       keyId,
@@ -180,7 +202,7 @@ export class StreamGuard {
       peer: this.#peer === null ? NO_PEER : peerTag(this.#peer.session),
       counter: this.#sent++,
     };
-    return sealPacket(aead, this.#sealKey, header, plain);
+    return sealPacket(aead, sealKey, header, plain);
   }
 
   #end(problem: string, reply: Uint8Array | null = null): StreamEvent {
