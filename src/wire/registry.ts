@@ -5,10 +5,13 @@
 
 import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
 import type { PeerRole } from "./claims.ts";
+import * as artifacts from "./messages/artifacts.ts";
+import * as client from "./messages/client.ts";
 import { keepAlive } from "./messages/keep-alive.ts";
 import * as ledger from "./messages/ledger.ts";
 import { swimStreamPacket } from "./messages/membership.ts";
 import { refusal } from "./messages/refusal.ts";
+import * as worker from "./messages/worker.ts";
 import type { Decoded, Type, ValueOf } from "./schema.ts";
 
 export type Priority = "critical" | "high" | "normal" | "low";
@@ -40,6 +43,24 @@ export const MESSAGES = {
   ledgerOpening: kind(64, ledger.opening, "critical", "gate>gate", "manager>manager"),
   ledgerOpened: kind(65, ledger.opened, "critical", "gate>gate", "manager>manager"),
   ledgerBatch: kind(66, ledger.batch, "high", "gate>gate", "manager>manager"),
+
+  heartbeat: kind(80, worker.heartbeat, "critical", "worker>manager"),
+  opened: kind(81, worker.opened, "critical", "manager>worker", "manager>client"),
+  announce: kind(82, worker.announce, "critical", "manager>worker"),
+  announced: kind(83, worker.announced, "critical", "worker>manager"),
+  orders: kind(84, worker.orders, "critical", "manager>worker"),
+  events: kind(85, worker.events, "high", "worker>manager"),
+  taken: kind(86, worker.taken, "high", "worker>manager", "manager>worker"),
+  denial: kind(87, worker.denial, "high", "worker>manager", "manager>worker", "manager>client"),
+
+  blobGet: kind(96, artifacts.blobGet, "low", "worker>manager"),
+  blobChunk: kind(97, artifacts.blobChunk, "low", "manager>worker"),
+  blobPut: kind(98, artifacts.blobPut, "low", "client>manager", "manager>manager"),
+  blobHeld: kind(99, artifacts.blobHeld, "low", "manager>client", "manager>manager"),
+
+  clientOpening: kind(112, client.clientOpening, "high", "client>manager"),
+  clientRequest: kind(113, client.clientRequest, "normal", "client>manager"),
+  clientAnswer: kind(114, client.clientAnswer, "normal", "manager>client"),
 } as const;
 
 export type MessageName = keyof typeof MESSAGES;

@@ -30,6 +30,7 @@ export type Shape =
   | { readonly kind: "counter"; readonly max: number }
   | { readonly kind: "text"; readonly bytesMin: number; readonly bytesMax: number }
   | { readonly kind: "bytes"; readonly bytesMax: number }
+  | { readonly kind: "json"; readonly bytesMax: number }
   | { readonly kind: "oneOf"; readonly words: readonly string[] }
   | { readonly kind: "list"; readonly item: Shape; readonly countMax: number }
   | { readonly kind: "dictionary"; readonly value: Shape; readonly countMax: number }

@@ -280,7 +280,7 @@ export type Control =
   | { readonly kind: "scale"; readonly factor: number };
 
 /** Asked again and again with the number that the last answer gave: nothing is missed or told twice. */
-export interface Watch {
+interface Watch {
   readonly kind: "watch";
   readonly job: string;
   /** Lines from this number on. */
@@ -318,6 +318,8 @@ export const JOB_STATUSES = [
 ] as const;
 
 export type JobStatus = (typeof JOB_STATUSES)[number];
+
+export const ENDED_STATUSES: readonly JobStatus[] = ["COMPLETED", "PARTIAL", "FAILED", "CANCELLED"];
 
 export interface JobView {
   readonly id: string;

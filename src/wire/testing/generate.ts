@@ -27,6 +27,8 @@ function draw(shape: Shape, random: Random): unknown {
       return textOf(shape, random);
     case "bytes":
       return bytesOf(Math.min(shape.bytesMax, random.pick([0, 1, 7, 200])), random);
+    case "json":
+      return random.pick([null, true, 7, "größe", [1, "a"], { a: { b: [] } }]);
     case "oneOf":
       return random.pick(shape.words);
     case "list":
@@ -59,7 +61,8 @@ function fieldsOf(fields: readonly FieldShape[], random: Random): readonly [stri
 }
 
 function textOf({ bytesMin, bytesMax }: Extract<Shape, { kind: "text" }>, random: Random): string {
-  const fitting = TEXTS.filter((text) => text.length * 3 <= bytesMax);
+  const fitting = TEXTS.filter((text) => text.length * 3 <= bytesMax && text.length >= bytesMin);
+  if (fitting.length === 0 && bytesMin > 0) return "f".repeat(bytesMin);
   if (bytesMin === 0 && (fitting.length === 0 || random.chance(0.1))) return "";
   return random.pick(fitting);
 }

@@ -12,6 +12,12 @@ const TEXTS = {
 };
 
 type Topic = keyof typeof TEXTS;
+/** In the order of their numbers on the wire. */
+export const COUNTED_TOPICS = [
+  "unreturned",
+  "unawaited",
+  "ended",
+] as const satisfies readonly Topic[];
 
 export interface CountedNote {
   readonly workflow: string;

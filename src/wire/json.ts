@@ -1,0 +1,28 @@
+/** JSON as a field of a message. */
+
+import { type ByteReader, decodeUtf8 } from "../core/base/bytes.ts";
+import { type Type, text } from "./schema.ts";
+
+/**
+ * Plain data whose shape is not the wire's affair: what user code hands on, descriptions of workflows,
+ * results. JSON holds nothing that could run, and its parser makes own properties only. Whoever acts on
+ * it looks at it first. `undefined` travels as nothing.
+ */
+export function json<Value>(bytesMax: number): Type<Value> {
+  return {
+    wire: text(bytesMax).wire,
+    shape: { kind: "json", bytesMax },
+    write: (out, value) => out.text(JSON.stringify(value) ?? ""),
+    read: (from) => parsed(from, decodeUtf8(from.bytes(bytesMax))) as Value,
+  };
+}
+
+function parsed(from: ByteReader, source: string): unknown {
+  if (source === "") return undefined;
+  try {
+    return JSON.parse(source) as unknown;
+  } catch {
+    from.fail("a value is not JSON");
+    return undefined;
+  }
+}

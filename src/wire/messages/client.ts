@@ -1,0 +1,158 @@
+/** What clients ask of managers, and what they are answered. Results travel as the JSON that files hold. */
+
+import { COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
+import {
+  type AttemptView,
+  type ClientAnswer,
+  type ClientRequest,
+  type Control,
+  JOB_FILES_MAX,
+  JOB_STATUSES,
+  type JobView,
+  type NodeView,
+  REFUSAL_REASONS,
+  type Submission,
+  type WorkflowView,
+} from "../../core/tiers/messages.ts";
+import { json } from "../json.ts";
+import { ID_BYTES_MAX } from "../limits.ts";
+import {
+  bool,
+  counter,
+  float,
+  list,
+  nullable,
+  oneOf,
+  optional,
+  required,
+  struct,
+  text,
+  union,
+} from "../schema.ts";
+import { blobHash } from "./artifacts.ts";
+import { artifacts, CORES_MAX, LINE_BYTES_MAX, PATH_BYTES_MAX } from "./worker.ts";
+
+const MANIFESTS_BYTES_MAX = 8 * 1_048_576;
+const RESULTS_BYTES_MAX = 32 * 1_048_576;
+const THRESHOLDS_MAX = 1_024;
+const LINES_MAX = 4_096;
+const JOBS_MAX = 1_000;
+const WORKFLOWS_MAX = 1_024;
+const ATTEMPTS_MAX = 65_536;
+const NODES_MAX = 20_000;
+
+const count = counter(COUNTER_MAX);
+const name = text(LINE_BYTES_MAX);
+const line = text(LINE_BYTES_MAX);
+const job = text(ID_BYTES_MAX, 1);
+const node = text(NODE_ID_BYTES_MAX);
+const status = oneOf(JOB_STATUSES);
+
+const submission = struct<Submission>("Submission", {
+  name: required(1, line),
+  title: optional(2, nullable(line), null),
+  tags: required(3, json(LINE_BYTES_MAX)),
+  manifests: required(4, json(MANIFESTS_BYTES_MAX)),
+  entry: required(5, text(PATH_BYTES_MAX, 1)),
+  files: required(6, artifacts),
+  overrides: required(7, json(LINE_BYTES_MAX)),
+  environment: optional(8, json(MANIFESTS_BYTES_MAX), {}),
+  thresholds: required(9, list(line, THRESHOLDS_MAX)),
+  abortAfterMs: optional(10, nullable(count), null),
+  timeoutMs: optional(11, nullable(count), null),
+  cores: optional(12, nullable(counter(CORES_MAX)), null),
+  command: required(13, line),
+  version: required(14, text(ID_BYTES_MAX)),
+});
+
+const control = union<Control>("Control", {
+  cancel: { number: 1, fields: { reason: required(1, line) } },
+  pause: { number: 2, fields: {} },
+  resume: { number: 3, fields: {} },
+  scale: { number: 4, fields: { factor: required(1, float) } },
+});
+
+export const clientRequest = union<ClientRequest>("ClientRequest", {
+  submit: {
+    number: 1,
+    fields: { key: required(1, text(ID_BYTES_MAX, 1)), submission: required(2, submission) },
+  },
+  status: { number: 2, fields: { job: required(1, job) } },
+  watch: {
+    number: 3,
+    fields: { job: required(1, job), line: required(2, count), live: required(3, bool) },
+  },
+  control: {
+    number: 4,
+    fields: { job: required(1, job), by: required(2, line), control: required(3, control) },
+  },
+  jobs: { number: 5, fields: {} },
+  nodes: { number: 6, fields: {} },
+});
+
+const attempt = struct<AttemptView>("AttemptView", {
+  worker: required(1, node),
+  core: required(2, count),
+  token: required(3, count),
+  status: required(4, oneOf(["running", "finished", "lost"])),
+});
+
+const workflow = struct<WorkflowView>("WorkflowView", {
+  name: required(1, name),
+  status: required(2, line),
+  attempts: required(3, list(attempt, ATTEMPTS_MAX)),
+});
+
+const jobView = struct<JobView>("JobView", {
+  id: required(1, job),
+  name: required(2, line),
+  status: required(3, status),
+  reason: optional(4, nullable(line), null),
+  createdAt: required(5, count),
+  leader: optional(6, nullable(node), null),
+  fence: required(7, count),
+  cores: required(8, count),
+  workflows: required(9, list(workflow, WORKFLOWS_MAX)),
+});
+
+const nodeView = struct<NodeView>("NodeView", {
+  name: required(1, node),
+  role: required(2, oneOf(["manager", "worker"])),
+  incarnation: required(3, count),
+  version: required(4, text(ID_BYTES_MAX)),
+  status: required(5, oneOf(["alive", "draining", "lost"])),
+  cores: required(6, count),
+  coresUsed: required(7, count),
+});
+
+export const clientAnswer = union<ClientAnswer>("ClientAnswer", {
+  accepted: { number: 1, fields: { job: required(1, job), duplicate: required(2, bool) } },
+  missing: { number: 2, fields: { hashes: required(1, list(blobHash, JOB_FILES_MAX)) } },
+  job: { number: 3, fields: { job: required(1, jobView) } },
+  progress: {
+    number: 4,
+    fields: {
+      status: required(1, status),
+      reason: optional(2, nullable(line), null),
+      live: optional(3, nullable(json(RESULTS_BYTES_MAX)), null),
+      lines: required(4, list(line, LINES_MAX)),
+      nextLine: required(5, count),
+      summary: optional(6, nullable(json(RESULTS_BYTES_MAX)), null),
+    },
+  },
+  controlled: { number: 5, fields: {} },
+  jobs: { number: 6, fields: { jobs: required(1, list(jobView, JOBS_MAX)) } },
+  nodes: { number: 7, fields: { nodes: required(1, list(nodeView, NODES_MAX)) } },
+  refused: {
+    number: 8,
+    fields: {
+      reason: required(1, oneOf(REFUSAL_REASONS)),
+      message: required(2, line),
+    },
+  },
+});
+
+/** What a client's link begins with. */
+export const clientOpening = struct<{ readonly client: string }>("ClientOpening", {
+  client: required(1, text(NODE_ID_BYTES_MAX, 1)),
+});

@@ -1,0 +1,281 @@
+/**
+ * What workers and managers say to each other. Values of user code and descriptions of workflows travel
+ * as JSON; all else has a shape. Field numbers are for ever. (CODEC-1)
+ */
+
+import { COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
+import type { CoreVitals, PartFault, Problem } from "../../core/run/job/core-messages.ts";
+import { COUNTED_TOPICS, type CountedNote } from "../../core/run/job/counted-notes.ts";
+import type { SharedAnswer, SharedRequest } from "../../core/run/job/shared-values.ts";
+import type { Share } from "../../core/run/plan/load.ts";
+import {
+  type Announce,
+  type Announced,
+  type Artifact,
+  type Events,
+  JOB_FILES_MAX,
+  type Order,
+  type Orders,
+  REFUSAL_REASONS,
+  type Refusal,
+  type RelayedCommand,
+  type RelayedEvent,
+  type RunningCore,
+  type Taken,
+  type WorkerEvent,
+  type WorkerHeartbeat,
+} from "../../core/tiers/messages.ts";
+import { json } from "../json.ts";
+import { ERROR_BYTES_MAX, ID_BYTES_MAX } from "../limits.ts";
+import {
+  bool,
+  bytes,
+  counter,
+  float,
+  list,
+  nullable,
+  oneOf,
+  optional,
+  required,
+  struct,
+  text,
+  union,
+} from "../schema.ts";
+import { blobBytes, blobHash } from "./artifacts.ts";
+
+/** Cores of one worker or one job. */
+export const CORES_MAX = 65_536;
+/** Of one message; the sender begins another when it has more. */
+export const ROW_ENTRIES_MAX = 1_024;
+/** What people wrote: lines, names, problems. Senders clip them. */
+export const LINE_BYTES_MAX = 16_384;
+/** A value that user code hands on; the contexts of a job together. */
+const VALUE_BYTES_MAX = 8 * 1_048_576;
+const MANIFESTS_BYTES_MAX = 8 * 1_048_576;
+const FRAME_BYTES_MAX = 8 * 1_048_576;
+const NOTES_MAX = 4_096;
+const USERS_MAX = 65_536;
+export const PATH_BYTES_MAX = 1_024;
+
+const count = counter(COUNTER_MAX);
+const core = counter(CORES_MAX);
+const name = text(LINE_BYTES_MAX);
+const line = text(LINE_BYTES_MAX);
+const job = text(ID_BYTES_MAX, 1);
+const worker = text(NODE_ID_BYTES_MAX, 1);
+const execution = required(1, count);
+
+export const artifact = struct<Artifact>("Artifact", {
+  path: required(1, text(PATH_BYTES_MAX, 1)),
+  hash: required(2, blobHash),
+  bytes: required(3, blobBytes),
+});
+export const artifacts = list(artifact, JOB_FILES_MAX);
+
+const share = struct<Share>("Share", {
+  index: required(1, core),
+  count: required(2, core),
+  users: required(3, list(count, USERS_MAX)),
+});
+
+const sharedAnswer = union<SharedAnswer>("SharedAnswer", {
+  numbers: { number: 1, fields: { from: required(1, count), to: required(2, count) } },
+  pushed: { number: 2, fields: { ok: required(1, bool) } },
+  taken: {
+    number: 3,
+    fields: { empty: required(1, bool), value: optional(2, json(VALUE_BYTES_MAX), undefined) },
+  },
+});
+
+const sharedRequest = union<SharedRequest>("SharedRequest", {
+  numbers: { number: 1, fields: { name: required(1, name), count: required(2, count) } },
+  push: {
+    number: 2,
+    fields: { name: required(1, name), value: required(2, json(VALUE_BYTES_MAX)) },
+  },
+  take: { number: 3, fields: { name: required(1, name) } },
+});
+
+const setup = optional(2, json(VALUE_BYTES_MAX), undefined);
+const command = union<RelayedCommand>("CoreCommand", {
+  prepare: {
+    number: 1,
+    fields: {
+      execution,
+      workflow: required(2, name),
+      share: required(3, share),
+      context: required(4, json(VALUE_BYTES_MAX)),
+    },
+  },
+  setup: { number: 2, fields: { execution } },
+  start: { number: 3, fields: { execution, setup } },
+  acknowledge: {
+    number: 4,
+    fields: { execution, part: optional(2, nullable(name), null), frame: required(3, count) },
+  },
+  pause: { number: 5, fields: { execution } },
+  resume: { number: 6, fields: { execution } },
+  scale: { number: 7, fields: { execution, factor: required(2, float) } },
+  level: { number: 8, fields: { execution, load: required(2, float) } },
+  stop: { number: 9, fields: { execution } },
+  lease: {
+    number: 10,
+    fields: {
+      execution,
+      name: required(2, name),
+      from: required(3, count),
+      to: required(4, count),
+      last: required(5, bool),
+    },
+  },
+  shared: { number: 11, fields: { id: required(1, count), answer: required(2, sharedAnswer) } },
+  teardown: { number: 12, fields: { execution, setup } },
+});
+
+const problem = struct<Problem>("Problem", {
+  message: required(1, line),
+  location: optional(2, nullable(line), null),
+  mistake: required(3, bool),
+});
+
+const vitals = struct<CoreVitals>("CoreVitals", {
+  cpu: required(1, float),
+  residentBytes: required(2, count),
+  activeUsers: required(3, count),
+});
+
+const counted = struct<CountedNote>("CountedNote", {
+  workflow: required(1, name),
+  topic: required(2, oneOf(COUNTED_TOPICS)),
+  name: required(3, name),
+  count: required(4, count),
+});
+
+const fault = struct<PartFault>("Fault", {
+  gate: required(1, line),
+  text: required(2, line),
+  count: required(3, count),
+  part: optional(4, nullable(name), null),
+});
+
+const event = union<RelayedEvent>("CoreEvent", {
+  loaded: { number: 1, fields: { manifests: required(1, json(MANIFESTS_BYTES_MAX)) } },
+  loadFailed: { number: 2, fields: { problem: required(1, problem) } },
+  prepared: { number: 3, fields: { execution } },
+  setupDone: {
+    number: 4,
+    fields: { execution, value: optional(2, json(VALUE_BYTES_MAX), undefined) },
+  },
+  abort: { number: 5, fields: { execution, reason: required(2, line) } },
+  failed: { number: 6, fields: { execution, problem: required(2, problem) } },
+  frame: {
+    number: 7,
+    fields: {
+      execution,
+      part: optional(2, nullable(name), null),
+      bytes: required(3, bytes(FRAME_BYTES_MAX)),
+      health: required(4, vitals),
+    },
+  },
+  lease: {
+    number: 8,
+    fields: { execution, name: required(2, name), size: required(3, count) },
+  },
+  shared: { number: 9, fields: { id: required(1, count), request: required(2, sharedRequest) } },
+  log: { number: 10, fields: { line: required(1, line) } },
+  unhandled: { number: 11, fields: { line: required(1, line) } },
+  finished: {
+    number: 12,
+    fields: {
+      execution,
+      provided: required(2, json(VALUE_BYTES_MAX)),
+      notes: optional(3, list(line, NOTES_MAX), []),
+      counts: optional(4, list(counted, NOTES_MAX), []),
+      faults: optional(5, list(fault, NOTES_MAX), []),
+    },
+  },
+  tornDown: {
+    number: 13,
+    fields: { execution, faults: optional(2, list(fault, NOTES_MAX), []) },
+  },
+});
+
+export const heartbeat = struct<Omit<WorkerHeartbeat, "kind">>("WorkerHeartbeat", {
+  worker: required(1, worker),
+  incarnation: required(2, count),
+  cores: required(3, core),
+  version: required(4, text(ID_BYTES_MAX)),
+  draining: optional(5, bool, false),
+});
+
+/** The answer to the opening of a worker's or a client's link. */
+export const opened = struct<{ readonly manager: string }>("ManagerOpened", {
+  manager: required(1, worker),
+});
+
+export const announce = struct<Omit<Announce, "kind">>("Announce", {
+  job: required(1, job),
+  view: required(2, count),
+});
+
+const runningCore = struct<RunningCore>("RunningCore", {
+  core: required(1, core),
+  token: optional(2, nullable(count), null),
+});
+
+export const announced = struct<Omit<Announced, "kind">>("Announced", {
+  cores: required(1, list(runningCore, CORES_MAX)),
+});
+
+const order = union<Order>("Order", {
+  open: {
+    number: 1,
+    fields: {
+      cores: required(1, list(core, CORES_MAX)),
+      entry: required(2, text(PATH_BYTES_MAX, 1)),
+      files: required(3, artifacts),
+      overrides: required(4, json(LINE_BYTES_MAX)),
+      environment: optional(5, json(VALUE_BYTES_MAX), {}),
+    },
+  },
+  command: {
+    number: 2,
+    fields: {
+      core: required(1, core),
+      token: optional(2, nullable(count), null),
+      command: required(3, command),
+    },
+  },
+  release: { number: 3, fields: { cores: required(1, list(core, CORES_MAX)) } },
+  kill: { number: 4, fields: { core: required(1, core) } },
+});
+
+export const orders = struct<Omit<Orders, "kind">>("Orders", {
+  job: required(1, job),
+  view: required(2, count),
+  incarnation: required(3, count),
+  first: required(4, count),
+  orders: required(5, list(order, ROW_ENTRIES_MAX)),
+});
+
+const workerEvent = union<WorkerEvent>("WorkerEvent", {
+  core: { number: 1, fields: { core: required(1, core), event: required(2, event) } },
+  coreLost: { number: 2, fields: { core: required(1, core), what: required(2, line) } },
+});
+
+export const events = struct<Omit<Events, "kind">>("Events", {
+  worker: required(1, worker),
+  incarnation: required(2, count),
+  job: required(3, job),
+  view: required(4, count),
+  first: required(5, count),
+  events: required(6, list(workerEvent, ROW_ENTRIES_MAX)),
+});
+
+export const taken = struct<Omit<Taken, "kind">>("Taken", { next: required(1, count) });
+
+/** Not the refusal of a connection: whoever asked hears why, and goes on. */
+export const denial = struct<Omit<Refusal, "kind">>("Denial", {
+  reason: required(1, oneOf(REFUSAL_REASONS)),
+  message: required(2, text(ERROR_BYTES_MAX * 8)),
+});
