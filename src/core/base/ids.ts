@@ -18,9 +18,6 @@ export type Incarnation = Brand<number, "Incarnation">;
 /** One election's number. At most one leader exists per term. */
 export type Term = Brand<number, "Term">;
 
-/** term x 2^20 + sequence: the order of everything a line of leaders ever commanded. */
-export type FenceToken = Brand<number, "FenceToken">;
-
 export type Role = "gate" | "manager" | "worker";
 
 export const ROLES: readonly Role[] = ["gate", "manager", "worker"];

@@ -48,7 +48,7 @@ export function plainProblem(value: unknown, depth = 0): string | null {
 }
 
 /** The value must be plain: see `plainProblem`. */
-export function writePlain(out: ByteWriter, value: unknown): void {
+function writePlain(out: ByteWriter, value: unknown): void {
   switch (typeof value) {
     case "undefined":
       out.uint8(TAG.undefined);

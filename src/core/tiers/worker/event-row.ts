@@ -1,0 +1,125 @@
+/**
+ * The events of one job on their way to its leader: numbered from zero in each view, sent one message at a
+ * time, repeated from the first that was not confirmed. A frame that waits is replaced by the next one
+ * of the same core, execution and part, since each is written against the last that was acknowledged.
+ */
+
+import type { WorkerEvent } from "../messages.ts";
+
+/** Of one message; a single larger event travels alone. */
+const MESSAGE_BYTES_MAX = 1_048_576;
+const MESSAGE_EVENTS_MAX = 256;
+/** Lines of user code that wait for a leader; what comes on top is counted. */
+const LINES_MAX = 2_000;
+/** What an event takes beside its bytes, about. */
+const EVENT_BYTES = 256;
+
+export class EventRow {
+  #events: WorkerEvent[] = [];
+  /** Number of the first that waits. */
+  #first = 0;
+  /** Handed to the network in the message that is not answered yet. */
+  #underWay = 0;
+  #lines = 0;
+  #droppedLines = 0;
+
+  get waiting(): number {
+    return this.#events.length;
+  }
+
+  get isUnderWay(): boolean {
+    return this.#underWay > 0;
+  }
+
+  push(event: WorkerEvent): void {
+    if (isLine(event)) {
+      if (this.#lines >= LINES_MAX) {
+        this.#droppedLines++;
+        return;
+      }
+      this.#lines++;
+    }
+    const place = this.#placeOf(event);
+    if (place < 0) this.#events.push(event);
+    else this.#events[place] = event;
+  }
+
+  /** The next message; null when nothing waits or one is under way. */
+  next(): { readonly first: number; readonly events: readonly WorkerEvent[] } | null {
+    if (this.#underWay > 0) return null;
+    this.#tellDropped();
+    if (this.#events.length === 0) return null;
+    let bytes = 0;
+    let count = 0;
+    for (const event of this.#events) {
+      bytes += bytesOf(event);
+      if (count > 0 && (bytes > MESSAGE_BYTES_MAX || count === MESSAGE_EVENTS_MAX)) break;
+      count++;
+    }
+    this.#underWay = count;
+    return { first: this.#first, events: this.#events.slice(0, count) };
+  }
+
+  /** Everything before `next` is with the leader. */
+  taken(next: number): void {
+    this.#underWay = 0;
+    const count = Math.max(0, Math.min(this.#events.length, next - this.#first));
+    for (const event of this.#events.splice(0, count)) if (isLine(event)) this.#lines--;
+    this.#first += count;
+  }
+
+  /** No answer will come: the same is sent again. */
+  lost(): void {
+    this.#underWay = 0;
+  }
+
+  /** Another leader counts from zero, with what nobody has confirmed. */
+  restart(): void {
+    this.#underWay = 0;
+    this.#first = 0;
+  }
+
+  /** Nobody wants them. */
+  clear(): void {
+    this.#events = [];
+    this.#underWay = 0;
+    this.#lines = 0;
+    this.#droppedLines = 0;
+  }
+
+  /** A frame of the same kind that has not been sent; -1 where there is none. */
+  #placeOf(event: WorkerEvent): number {
+    const key = frameKey(event);
+    if (key === null) return -1;
+    for (let at = this.#events.length - 1; at >= this.#underWay; at--) {
+      const other = this.#events[at];
+      if (other !== undefined && frameKey(other) === key) return at;
+    }
+    return -1;
+  }
+
+  #tellDropped(): void {
+    if (this.#droppedLines === 0 || this.#lines >= LINES_MAX) return;
+    const line = `${this.#droppedLines} lines were dropped: more than could be sent`;
+    this.#droppedLines = 0;
+    this.#lines++;
+    this.#events.push({ kind: "core", core: 0, event: { kind: "log", line } });
+  }
+}
+
+function isLine(event: WorkerEvent): boolean {
+  return event.kind === "core" && event.event.kind === "log";
+}
+
+function frameKey(row: WorkerEvent): string | null {
+  if (row.kind !== "core" || row.event.kind !== "frame") return null;
+  return `${row.core} ${row.event.execution} ${row.event.part ?? ""}`;
+}
+
+function bytesOf(row: WorkerEvent): number {
+  if (row.kind !== "core") return EVENT_BYTES;
+  const { event } = row;
+  if (event.kind === "frame") return EVENT_BYTES + event.bytes.length;
+  if (event.kind === "log") return EVENT_BYTES + event.line.length;
+  return EVENT_BYTES;
+}

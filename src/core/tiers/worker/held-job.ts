@@ -1,0 +1,91 @@
+/** What a worker knows of a job that it has cores for: who leads it, what its cores do, what is to be told. */
+
+import type { RelayedCommand, RelayedEvent, RunningCore } from "../messages.ts";
+import { EventRow } from "./event-row.ts";
+
+/** One core of a job, in a process of its own. */
+class HeldCore {
+  readonly slot: number;
+  /** Of the attempt that it was last given. */
+  token: number | null = null;
+  /** Executions that were begun and have not ended. */
+  readonly #running = new Set<number>();
+
+  constructor(slot: number) {
+    this.slot = slot;
+  }
+
+  get isIdle(): boolean {
+    return this.#running.size === 0;
+  }
+
+  onCommand(command: RelayedCommand): void {
+    if (command.kind === "prepare") this.#running.add(command.execution);
+  }
+
+  onEvent(event: RelayedEvent): void {
+    if (event.kind === "finished" || event.kind === "failed") this.#running.delete(event.execution);
+  }
+
+  /** What asks everything that runs here to end. */
+  stops(): readonly RelayedCommand[] {
+    return [...this.#running].map((execution) => ({ kind: "stop", execution }));
+  }
+}
+
+export class HeldJob {
+  readonly name: string;
+  readonly cores = new Map<number, HeldCore>();
+  readonly events = new EventRow();
+  /** The manager whose orders it takes, and its view. */
+  #leader: string;
+  #view: number;
+  /** The leader has not refused to hear of it. */
+  isHeard = true;
+  /** Nothing of it runs here, and nothing is to be told. */
+  isClosed = false;
+  /** Number of the order that comes next in this view. */
+  nextOrder = 0;
+  /** The longest that work in flight may take at its end. */
+  gracefulStopMs = 0;
+
+  constructor(name: string, leader: string, view: number) {
+    this.name = name;
+    this.#leader = leader;
+    this.#view = view;
+  }
+
+  get leader(): string {
+    return this.#leader;
+  }
+
+  get view(): number {
+    return this.#view;
+  }
+
+  /** Orders and events are counted from zero in each view. */
+  follow(leader: string, view: number): void {
+    this.isHeard = true;
+    if (view === this.#view) return;
+    this.#leader = leader;
+    this.#view = view;
+    this.nextOrder = 0;
+    this.events.restart();
+  }
+
+  open(core: number, slot: number): void {
+    this.cores.set(core, new HeldCore(slot));
+  }
+
+  onEvent(core: number, event: RelayedEvent): void {
+    this.cores.get(core)?.onEvent(event);
+    if (event.kind !== "loaded") return;
+    for (const { gracefulStopMs } of event.manifests) {
+      this.gracefulStopMs = Math.max(this.gracefulStopMs, gracefulStopMs);
+    }
+  }
+
+  running(): readonly RunningCore[] {
+    return [...this.cores].map(([core, { token }]) => ({ core, token }));
+  }
+}

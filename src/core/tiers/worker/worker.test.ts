@@ -1,0 +1,266 @@
+import { describe, expect, it } from "vitest";
+import { millis } from "../../base/brand.ts";
+import type { CoreEvent } from "../../run/job/core-messages.ts";
+import type { Order, Orders } from "../messages.ts";
+import type { WorkerEffect, WorkerInput } from "./types.ts";
+import { PROCESSES_PER_CORE_MAX, Worker } from "./worker.ts";
+
+const CONFIG = { name: "w1", incarnation: 7, cores: 2, version: "1", isolationMs: 60_000 };
+const JOB = "job-1";
+
+/** A worker in contact with m1, whose disk keeps what it is told at once. */
+class Bench {
+  readonly worker: Worker;
+  now = 0;
+  ids = 0;
+  readonly disk: { keeps: boolean };
+
+  constructor({ keeps = true, contact = true } = {}) {
+    this.worker = new Worker(CONFIG, [["old", 5]]);
+    this.disk = { keeps };
+    if (contact) this.step({ kind: "link", manager: "m1", up: true });
+  }
+
+  step(input: WorkerInput): WorkerEffect[] {
+    const effects = [...this.worker.step(input, millis(this.now))];
+    if (this.disk.keeps && effects.some(({ kind }) => kind === "keepViews"))
+      effects.push(...this.step({ kind: "viewsKept" }));
+    return effects;
+  }
+
+  orders(orders: readonly Order[], over: Partial<Orders> & { readonly from?: string } = {}) {
+    const { from = "m1", ...rest } = over;
+    const request = {
+      ...({ kind: "orders", job: JOB, view: 1, incarnation: 7, first: 0, orders } as const),
+      ...rest,
+    };
+    return this.step({ kind: "request", manager: from, id: ++this.ids, request });
+  }
+
+  core(slot: number, event: CoreEvent): WorkerEffect[] {
+    return this.step({ kind: "core", slot, event });
+  }
+
+  taken(next: number): WorkerEffect[] {
+    return this.step({ kind: "answered", job: JOB, answer: { kind: "taken", next } });
+  }
+}
+
+function open(...cores: number[]): Order {
+  return { kind: "open", cores, entry: "flow.mjs", files: [], overrides: {}, environment: {} };
+}
+
+function start(core: number, token: number): Order {
+  return { kind: "command", core, token, command: { kind: "prepare", ...prepared(token) } };
+}
+
+function prepared(execution: number) {
+  return { execution, workflow: "w", share: { index: 0, count: 1, users: [1] }, context: {} };
+}
+
+function frame(execution: number, byte: number): CoreEvent {
+  const health = { cpu: 0, residentBytes: 0, activeUsers: 0 };
+  return { kind: "frame", execution, part: null, bytes: Uint8Array.of(byte), health };
+}
+
+const finished = (execution: number): CoreEvent => ({
+  ...{ kind: "finished", execution, provided: {}, notes: [], counts: [], faults: [] },
+});
+
+const answers = (effects: readonly WorkerEffect[]): unknown[] =>
+  effects.flatMap((effect) => (effect.kind === "answer" ? [effect.answer] : []));
+const kinds = (effects: readonly WorkerEffect[]): string[] => effects.map(({ kind }) => kind);
+const rows = (effects: readonly WorkerEffect[]) =>
+  effects.flatMap((effect) => (effect.kind === "events" ? [effect] : []));
+
+describe("orders", () => {
+  it("are carried out in order, once, however often they come", () => {
+    const bench = new Bench();
+    const first = bench.orders([open(0, 1)]);
+    expect(kinds(first)).toEqual(["keepViews", "open", "answer"]);
+    expect(answers(first)).toEqual([{ kind: "taken", next: 1 }]);
+    expect(answers(bench.orders([open(0, 1), start(0, 9)]))).toEqual([{ kind: "taken", next: 2 }]);
+    expect(kinds(bench.orders([open(0, 1), start(0, 9)]))).toEqual(["answer"]);
+    // One is missing in between: nothing is carried out, and the sender hears where to go on.
+    expect(answers(bench.orders([start(1, 9)], { first: 3 }))).toEqual([
+      { kind: "taken", next: 2 },
+    ]);
+  });
+
+  it.each([
+    ["of another incarnation", { incarnation: 6 }, "wrongIncarnation"],
+    ["of a view that was kept on disk by a former process", { job: "old", view: 4 }, "staleView"],
+    ["of a deposed leader", { view: 0 }, "staleView"],
+  ] as const)("%s are refused", (_what, over, reason) => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    expect(answers(bench.orders([start(0, 3)], over))).toMatchObject([{ kind: "refused", reason }]);
+  });
+
+  it("of a new view wait until it is on disk; those of an older one that waited are refused", () => {
+    const bench = new Bench({ keeps: false });
+    expect(kinds(bench.orders([open(0)], { view: 2 }))).toEqual(["keepViews"]);
+    expect(kinds(bench.orders([open(0)], { view: 3, from: "m2" }))).toEqual(["keepViews"]);
+    expect(kinds(bench.step({ kind: "viewsKept" }))).toEqual([]);
+    const kept = bench.step({ kind: "viewsKept" });
+    expect(answers(kept)).toMatchObject([
+      { kind: "refused", reason: "staleView" },
+      { kind: "taken", next: 1 },
+    ]);
+  });
+
+  it("with a lower token than the core has are refused", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    const refused = answers(bench.orders([start(0, 8)], { first: 2 }));
+    expect(refused).toMatchObject([{ kind: "refused", reason: "staleToken" }]);
+  });
+
+  it("for more cores than there is room for are refused; cores that ended make room", () => {
+    const bench = new Bench();
+    const all = Array.from({ length: CONFIG.cores * PROCESSES_PER_CORE_MAX }, (_, i) => i);
+    bench.orders([open(...all)]);
+    const refused = answers(bench.orders([open(100)], { first: 1 }));
+    expect(refused).toMatchObject([{ kind: "refused", reason: "noCapacity" }]);
+    bench.orders([{ kind: "release", cores: [0] }], { first: 1 });
+    expect(answers(bench.orders([open(100)], { first: 2 }))).toMatchObject([{ kind: "refused" }]);
+    bench.step({ kind: "coreGone", slot: 1, what: null });
+    expect(answers(bench.orders([open(100)], { first: 2 }))).toEqual([{ kind: "taken", next: 3 }]);
+  });
+
+  it("that are repeated after the job has gone from here start nothing again", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    const released = bench.orders([{ kind: "release", cores: [0] }], { first: 1 });
+    expect(kinds(released)).toEqual(["endCore", "answer", "closed"]);
+    expect(kinds(bench.orders([open(0), { kind: "release", cores: [0] }]))).toEqual(["answer"]);
+    expect(bench.worker.jobs).toEqual([]);
+  });
+});
+
+describe("events", () => {
+  it("are numbered, sent one message at a time, and repeated until they are taken", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    expect(rows(bench.core(1, { kind: "log", line: "a" }))[0]?.events).toMatchObject({ first: 0 });
+    expect(rows(bench.core(1, { kind: "log", line: "b" }))).toEqual([]);
+    const again = rows(bench.step({ kind: "answered", job: JOB, answer: null }));
+    expect(again[0]?.events).toMatchObject({ first: 0, events: [{ core: 0 }, { core: 0 }] });
+    expect(rows(bench.taken(2))).toEqual([]);
+    expect(rows(bench.core(1, { kind: "log", line: "c" }))[0]?.events).toMatchObject({ first: 2 });
+  });
+
+  it("of frames that wait are replaced by the next, those of other cores and executions are not", () => {
+    const bench = new Bench();
+    bench.orders([open(0, 1)]);
+    bench.core(1, { kind: "log", line: "under way" });
+    bench.core(1, frame(9, 1));
+    bench.core(2, frame(9, 2));
+    bench.core(1, frame(9, 3));
+    bench.core(1, finished(9));
+    const [row] = rows(bench.taken(1));
+    const told = row?.events.events.map((one) =>
+      one.kind === "core" && one.event.kind === "frame" ? [...one.event.bytes] : one.kind,
+    );
+    expect(told).toEqual([[3], [2], "core"]);
+  });
+
+  it("that nobody confirmed go to the next leader, counted from zero, and what runs is not touched", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.core(1, { kind: "log", line: "a" });
+    bench.taken(1);
+    bench.core(1, { kind: "log", line: "b" });
+    bench.step({ kind: "link", manager: "m2", up: true });
+    const request = { kind: "announce", job: JOB, view: 2 } as const;
+    const effects = bench.step({ kind: "request", manager: "m2", id: 50, request });
+    expect(answers(effects)).toEqual([{ kind: "announced", cores: [{ core: 0, token: 9 }] }]);
+    expect(rows(effects)).toMatchObject([{ to: "m2", events: { view: 2, first: 0 } }]);
+    expect(kinds(effects)).not.toContain("endCore");
+  });
+
+  it("of a lost core say so; one that was released is not lost", () => {
+    const bench = new Bench();
+    bench.orders([open(0, 1)]);
+    const [row] = rows(bench.step({ kind: "coreGone", slot: 1, what: "SIGKILL" }));
+    expect(row?.events.events).toEqual([{ kind: "coreLost", core: 0, what: "SIGKILL" }]);
+    bench.taken(1);
+    bench.orders([{ kind: "release", cores: [1] }], { first: 1 });
+    expect(rows(bench.step({ kind: "coreGone", slot: 2, what: null }))).toEqual([]);
+  });
+
+  it("of a job that its leader does not know end what runs of it", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    bench.core(1, { kind: "log", line: "a" });
+    const answer = { kind: "refused", reason: "unknownJob", message: "over" } as const;
+    const effects = bench.step({ kind: "answered", job: JOB, answer });
+    expect(kinds(effects)).toEqual(["log", "endCore", "closed"]);
+  });
+
+  it("are clipped where user code says more than a message carries", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    const [row] = rows(bench.core(1, { kind: "log", line: "x".repeat(100_000) }));
+    const [told] = row?.events.events ?? [];
+    expect(told?.kind === "core" && told.event.kind === "log" ? told.event.line.length : 0).toBe(
+      5_002,
+    );
+  });
+});
+
+describe("a worker without managers", () => {
+  it("goes on for a minute, ends its load gracefully, and keeps what it measured", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.now = 1_000;
+    bench.step({ kind: "link", manager: "m1", up: false });
+    bench.now = 60_999;
+    expect(kinds(bench.step({ kind: "tick" }))).toEqual([]);
+    bench.now = 61_000;
+    const stopped = bench.step({ kind: "tick" });
+    expect(stopped[0]).toMatchObject({ kind: "command", command: { kind: "stop", execution: 9 } });
+    bench.core(1, frame(9, 1));
+    expect(kinds(bench.core(1, finished(9)))).toEqual(["endCore"]);
+    const back = rows(bench.step({ kind: "link", manager: "m1", up: true }));
+    expect(back[0]?.events.events).toMatchObject([
+      { event: { kind: "frame" } },
+      { event: { kind: "finished" } },
+      { kind: "coreLost" },
+    ]);
+  });
+
+  it("kills what does not end in time", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.step({ kind: "link", manager: "m1", up: false });
+    bench.now = 60_000;
+    bench.step({ kind: "tick" });
+    bench.now = 61_500;
+    expect(bench.step({ kind: "tick" })).toMatchObject([{ kind: "endCore", kill: true }]);
+  });
+
+  it("is left alone when one answers again in time", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    bench.step({ kind: "link", manager: "m1", up: false });
+    bench.now = 59_000;
+    bench.step({ kind: "link", manager: "m2", up: true });
+    bench.now = 600_000;
+    expect(kinds(bench.step({ kind: "tick" }))).toEqual(["heartbeat"]);
+  });
+});
+
+describe("a worker that drains", () => {
+  it("takes no more cores, says so, and is done when the last has ended", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    const [beat] = bench.step({ kind: "drain" });
+    expect(beat).toMatchObject({ kind: "heartbeat", heartbeat: { draining: true } });
+    expect(answers(bench.orders([open(1)], { first: 1 }))).toMatchObject([{ reason: "draining" }]);
+    expect(kinds(bench.orders([{ kind: "release", cores: [0] }], { first: 1 }))).not.toContain(
+      "drained",
+    );
+    expect(kinds(bench.step({ kind: "coreGone", slot: 1, what: null }))).toContain("drained");
+  });
+});

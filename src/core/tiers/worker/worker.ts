@@ -1,0 +1,406 @@
+/**
+ * The machine of a worker: executor cores for jobs, at the orders of whoever leads each of them.
+ *
+ *   announce, orders ─▶ view and incarnation current? kept on disk? ─▶ cores opened, commanded, released
+ *   events of cores  ─▶ one numbered row per job ─▶ the leader, repeated until it has confirmed them
+ *
+ * - Orders of a view below the highest it has seen of a job are refused; so are those for another
+ *   incarnation of this worker, which had other cores. (AD-10)
+ * - A change of leader touches nothing that runs: the new one announces its view, hears what runs, and gets
+ *   the events that nobody has confirmed. (FAIL-M5)
+ * - What was measured is kept until it is confirmed, also when its cores have ended.
+ * - When no manager has said anything for a minute, load is ended gracefully and its results are kept: load
+ *   that nobody can stop is worse than a gap.
+ */
+
+import { assertNever } from "../../base/assert.ts";
+import type { Millis } from "../../base/brand.ts";
+import type { CoreEvent } from "../../run/job/core-messages.ts";
+import {
+  type Announce,
+  HEARTBEAT_MS,
+  type Order,
+  type Orders,
+  type Refusal,
+  type RefusalReason,
+  type Taken,
+} from "../messages.ts";
+import { bounded } from "./bounded-event.ts";
+import { HeldJob } from "./held-job.ts";
+import type { WorkerConfig, WorkerEffect, WorkerInput } from "./types.ts";
+import { type FencedViews, ViewFence } from "./view-fence.ts";
+
+/** Processes for each CPU core: shares of a lost worker, and workflows beside each other, may share one. */
+export const PROCESSES_PER_CORE_MAX = 8;
+/** Behind the graceful stop of load that is ended here: what does not end by then is killed. */
+const STOP_SLACK_MS = 1_500;
+
+/** Jobs that are over here and whose rows are remembered. */
+const CLOSED_JOBS_MAX = 1_000;
+
+/** A request that waits for its view to be on disk. */
+interface Held {
+  readonly manager: string;
+  readonly id: number;
+  readonly request: Announce | Orders;
+}
+
+export class Worker {
+  readonly #config: WorkerConfig;
+  readonly #fence: ViewFence;
+  readonly #jobs = new Map<string, HeldJob>();
+  /** Who holds each process. */
+  readonly #slots = new Map<number, { readonly job: HeldJob; readonly core: number }>();
+  readonly #links = new Set<string>();
+  #slotCount = 0;
+  /** Processes that were told to end and have not. */
+  readonly #ending = new Set<number>();
+  #held: Held[] = [];
+  /** Writes of promises that are not on disk yet. */
+  #keeping = 0;
+  #draining = false;
+  #drained = false;
+  #beatAt = Number.POSITIVE_INFINITY;
+  #heardAt: Millis | null = null;
+  /** Load is being ended for want of managers, by then at the latest. */
+  #isolatedUntil: number | null = null;
+  #effects: WorkerEffect[] = [];
+
+  constructor(config: WorkerConfig, views: FencedViews) {
+    this.#config = config;
+    this.#fence = new ViewFence(views);
+  }
+
+  get usedCores(): number {
+    return this.#slots.size + this.#ending.size;
+  }
+
+  get jobs(): readonly string[] {
+    return [...this.#jobs.values()].filter((job) => !job.isClosed).map(({ name }) => name);
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  step(input: WorkerInput, now: Millis): readonly WorkerEffect[] {
+    switch (input.kind) {
+      case "link":
+        this.#onLink(input.manager, input.up, now);
+        break;
+      case "request":
+        this.#heardAt = now;
+        this.#onRequest(input);
+        break;
+      case "answered":
+        if (input.answer !== null) this.#heardAt = now;
+        this.#onAnswered(input.job, input.answer);
+        break;
+      case "core":
+        this.#onCore(input.slot, input.event);
+        break;
+      case "coreGone":
+        this.#onCoreGone(input.slot, input.what);
+        break;
+      case "viewsKept":
+        this.#onViewsKept();
+        break;
+      case "drain":
+        this.#draining = true;
+        this.#beat();
+        break;
+      case "tick":
+        break;
+      default:
+        assertNever(input);
+    }
+    this.#pass(now);
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  nextDeadline(): Millis | null {
+    const at = Math.min(this.#beatAt, this.#isolationAt());
+    return at === Number.POSITIVE_INFINITY ? null : (at as Millis);
+  }
+
+  #isolationAt(): number {
+    if (this.#isolatedUntil !== null) return this.#isolatedUntil;
+    const alone = this.#links.size === 0 && this.#slots.size > 0 && this.#heardAt !== null;
+    return alone ? (this.#heardAt ?? 0) + this.#config.isolationMs : Number.POSITIVE_INFINITY;
+  }
+
+  /** What time and state ask for after every input. */
+  #pass(now: Millis): void {
+    if (this.#beatAt <= now) {
+      this.#beat();
+      this.#beatAt = this.#links.size === 0 ? Number.POSITIVE_INFINITY : now + HEARTBEAT_MS;
+    }
+    if (this.#isolationAt() <= now) this.#onIsolated(now);
+    for (const job of this.#jobs.values()) this.#send(job);
+    if (this.#draining && !this.#drained && this.usedCores === 0) {
+      this.#drained = true;
+      this.#emit({ kind: "drained" });
+    }
+  }
+
+  #onLink(manager: string, up: boolean, now: Millis): void {
+    this.#heardAt = now;
+    if (!up) {
+      this.#links.delete(manager);
+      for (const job of this.#jobs.values()) if (job.leader === manager) job.events.lost();
+      return;
+    }
+    this.#links.add(manager);
+    if (this.#isolatedUntil !== null) this.#log("warn", "worker.inContact", { manager });
+    this.#isolatedUntil = null;
+    this.#beatAt = Math.min(this.#beatAt, now + HEARTBEAT_MS);
+  }
+
+  #beat(): void {
+    const { name: worker, incarnation, cores, version } = this.#config;
+    const draining = this.#draining;
+    const heartbeat = { kind: "heartbeat", worker, incarnation, cores, version, draining } as const;
+    for (const to of this.#links) this.#emit({ kind: "heartbeat", to, heartbeat });
+  }
+
+  #onRequest(held: Held): void {
+    const { request } = held;
+    if (request.kind === "orders" && request.incarnation !== this.#config.incarnation) {
+      const text = `this is incarnation ${this.#config.incarnation} of ${this.#config.name}`;
+      this.#refuse(held.id, "wrongIncarnation", text);
+      return;
+    }
+    const admitted = this.#fence.admit(request.job, request.view);
+    if (admitted === "stale") {
+      const view = this.#fence.viewOf(request.job);
+      this.#refuse(held.id, "staleView", `view ${view} of ${request.job} was announced here`);
+      return;
+    }
+    this.#held.push(held);
+    if (admitted === "raised") this.#keep();
+    else if (this.#keeping === 0) this.#takeHeld();
+  }
+
+  #keep(): void {
+    this.#keeping++;
+    this.#emit({ kind: "keepViews", views: this.#fence.views });
+  }
+
+  #onViewsKept(): void {
+    this.#keeping--;
+    if (this.#keeping === 0) this.#takeHeld();
+  }
+
+  #takeHeld(): void {
+    const held = this.#held;
+    this.#held = [];
+    for (const one of held) {
+      // A higher view may have come while it waited.
+      if (one.request.view !== this.#fence.viewOf(one.request.job)) {
+        this.#refuse(one.id, "staleView", "a higher view was announced meanwhile");
+      } else if (one.request.kind === "announce") this.#onAnnounce(one, one.request);
+      else this.#onOrders(one, one.request);
+    }
+  }
+
+  #onAnnounce({ id, manager }: Held, { job: name, view }: Announce): void {
+    const job = this.#jobs.get(name);
+    job?.follow(manager, view);
+    this.#emit({ kind: "answer", id, answer: { kind: "announced", cores: job?.running() ?? [] } });
+  }
+
+  #onOrders({ id, manager }: Held, { job: name, view, first, orders }: Orders): void {
+    let job = this.#jobs.get(name);
+    if (job === undefined) {
+      job = new HeldJob(name, manager, view);
+      this.#jobs.set(name, job);
+    }
+    job.follow(manager, view);
+    for (const [at, order] of orders.entries()) {
+      if (first + at !== job.nextOrder) continue;
+      const refusal = this.#carryOut(job, order, manager);
+      if (refusal !== null) {
+        this.#emit({ kind: "answer", id, answer: refusal });
+        this.#close(job);
+        return;
+      }
+      job.nextOrder++;
+    }
+    const taken: Taken = { kind: "taken", next: job.nextOrder };
+    this.#emit({ kind: "answer", id, answer: taken });
+    this.#close(job);
+  }
+
+  /** Null when it was taken. */
+  #carryOut(job: HeldJob, order: Order, from: string): Refusal | null {
+    switch (order.kind) {
+      case "open":
+        return this.#open(job, order, from);
+      case "command": {
+        const core = job.cores.get(order.core);
+        // A core that is gone: its loss is on its way to the leader.
+        if (core === undefined) return null;
+        if (order.token !== null && order.token < (core.token ?? -1)) {
+          return refusal("staleToken", `core ${order.core} runs under token ${core.token}`);
+        }
+        core.token = order.token ?? core.token;
+        core.onCommand(order.command);
+        this.#emit({ kind: "command", slot: core.slot, command: order.command });
+        return null;
+      }
+      case "release":
+        for (const core of order.cores) this.#end(job, core, false);
+        return null;
+      case "kill": {
+        const slot = job.cores.get(order.core)?.slot;
+        if (slot !== undefined) this.#emit({ kind: "endCore", slot, kill: true });
+        return null;
+      }
+      default:
+        return assertNever(order);
+    }
+  }
+
+  #open(job: HeldJob, order: Extract<Order, { kind: "open" }>, from: string): Refusal | null {
+    if (this.#draining) return refusal("draining", `${this.#config.name} takes no more cores`);
+    const room = this.#config.cores * PROCESSES_PER_CORE_MAX - this.usedCores;
+    const fresh = order.cores.filter((core) => !job.cores.has(core));
+    if (fresh.length > room) {
+      return refusal("noCapacity", `${this.#config.name} has room for ${room} cores`);
+    }
+    const opened = fresh.map((core) => {
+      const slot = ++this.#slotCount;
+      this.#slots.set(slot, { job, core });
+      job.open(core, slot);
+      return { slot, core };
+    });
+    job.isClosed = false;
+    if (opened.length > 0) this.#emit({ kind: "open", job: job.name, from, opened, order });
+    return null;
+  }
+
+  /** Gives a core back without a word of loss. */
+  #end(job: HeldJob, core: number, kill: boolean): void {
+    const held = job.cores.get(core);
+    if (held === undefined) return;
+    job.cores.delete(core);
+    this.#slots.delete(held.slot);
+    this.#ending.add(held.slot);
+    this.#emit({ kind: "endCore", slot: held.slot, kill });
+  }
+
+  #onCore(slot: number, event: CoreEvent): void {
+    const held = this.#slots.get(slot);
+    if (held === undefined || event.kind === "traced") return;
+    const { core, job } = held;
+    job.onEvent(core, event);
+    job.events.push({ kind: "core", core, event: bounded(event) });
+    if (this.#isolatedUntil !== null && job.cores.get(core)?.isIdle === true)
+      this.#abandon(job, core);
+  }
+
+  #onCoreGone(slot: number, what: string | null): void {
+    this.#ending.delete(slot);
+    const held = this.#slots.get(slot);
+    if (held === undefined) return;
+    const { core, job } = held;
+    this.#slots.delete(slot);
+    job.cores.delete(core);
+    job.events.push({ kind: "coreLost", core, what: what ?? "it was ended" });
+    this.#log("warn", "core.lost", { job: job.name, core, what: what ?? "" });
+  }
+
+  #send(job: HeldJob): void {
+    if (!job.isHeard || !this.#links.has(job.leader)) return;
+    const row = job.events.next();
+    if (row === null) {
+      this.#close(job);
+      return;
+    }
+    const { name: worker, incarnation } = this.#config;
+    const { name, view, leader: to } = job;
+    const events = { kind: "events", worker, incarnation, job: name, view, ...row } as const;
+    this.#emit({ kind: "events", to, events });
+  }
+
+  #onAnswered(name: string, answer: Taken | Refusal | null): void {
+    const job = this.#jobs.get(name);
+    if (job === undefined) return;
+    if (answer === null) job.events.lost();
+    else if (answer.kind === "taken") job.events.taken(answer.next);
+    else this.#onEventsRefused(job, answer);
+  }
+
+  /** Whoever refuses leads the job no more, or knows that it is over. */
+  #onEventsRefused(job: HeldJob, { message, reason }: Refusal): void {
+    this.#log("warn", "events.refused", { job: job.name, reason, message });
+    if (reason !== "unknownJob") {
+      // The next leader announces itself, and gets them.
+      job.isHeard = false;
+      return;
+    }
+    for (const core of [...job.cores.keys()]) this.#end(job, core, true);
+    job.events.clear();
+    this.#close(job);
+  }
+
+  /**
+   * A job without cores and without events that somebody must still hear is over here, until its leader says
+   * otherwise. Where its orders stand is kept: one that is repeated must not be carried out again.
+   */
+  #close(job: HeldJob): void {
+    if (job.cores.size > 0 || job.events.waiting > 0 || job.isClosed) return;
+    job.isClosed = true;
+    this.#emit({ kind: "closed", job: job.name });
+    const closed = [...this.#jobs.values()].filter(({ isClosed }) => isClosed);
+    for (const { name } of closed.slice(0, -CLOSED_JOBS_MAX)) this.#jobs.delete(name);
+  }
+
+  /** First asked to end, then made to; what was measured stays for whoever leads later. */
+  #onIsolated(now: Millis): void {
+    if (this.#isolatedUntil === null) {
+      let graceMs = 0;
+      for (const { core, job } of this.#slots.values()) {
+        graceMs = Math.max(graceMs, job.gracefulStopMs);
+        for (const command of job.cores.get(core)?.stops() ?? []) {
+          const slot = job.cores.get(core)?.slot ?? 0;
+          this.#emit({ kind: "command", slot, command });
+        }
+      }
+      this.#isolatedUntil = now + graceMs + STOP_SLACK_MS;
+      this.#log("warn", "worker.isolated", { afterMs: this.#config.isolationMs });
+      return;
+    }
+    for (const { core, job } of [...this.#slots.values()]) this.#abandon(job, core);
+    this.#isolatedUntil = null;
+  }
+
+  #abandon(job: HeldJob, core: number): void {
+    const seconds = this.#config.isolationMs / 1_000;
+    const what = `no manager answered for ${seconds} s: the worker ended its load`;
+    job.events.push({ kind: "coreLost", core, what });
+    this.#end(job, core, true);
+  }
+
+  #refuse(id: number, reason: RefusalReason, message: string): void {
+    this.#emit({ kind: "answer", id, answer: refusal(reason, message) });
+  }
+
+  #log(
+    level: "info" | "warn",
+    event: string,
+    fields: Readonly<Record<string, string | number>>,
+  ): void {
+    this.#emit({ kind: "log", level, event, fields });
+  }
+
+  #emit(effect: WorkerEffect): void {
+    this.#effects.push(effect);
+  }
+}
+
+function refusal(reason: RefusalReason, message: string): Refusal {
+  return { kind: "refused", reason, message };
+}
