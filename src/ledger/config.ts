@@ -33,7 +33,7 @@ const DAY_SECONDS = 86_400;
 const LEASE_MS_MIN = 300;
 const LEASE_MS_MAX = 600_000;
 
-const name = (charactersMax: number) =>
+export const name = (charactersMax: number) =>
   z
     .string()
     .regex(
@@ -41,10 +41,10 @@ const name = (charactersMax: number) =>
       "lower-case letters and digits only, as in n1: it becomes part of job ids",
     )
     .max(charactersMax, `at most ${charactersMax} characters`);
-const label = z
+export const label = z
   .string()
   .regex(/^[A-Za-z0-9._-]{1,64}$/, "1 to 64 letters, digits, dots, dashes, underscores");
-const place = z.string().superRefine((text, context) => {
+export const place = z.string().superRefine((text, context) => {
   const parsed = parseAddress(text, 0);
   const problem = !parsed.ok
     ? `"${text}" is not an address: write 127.0.0.1:7101`
@@ -127,6 +127,12 @@ interface Listen {
 
 export interface LedgerConfig {
   readonly file: string;
+  /** As what it greets: nodes of the job ledger are gates, those below a manager are managers. */
+  readonly role: "gate" | "manager";
+  /** The command that starts it. */
+  readonly service: "ledger" | "manager";
+  /** What clients may greet with; null: they may not. */
+  readonly readClientSecrets: (() => readonly string[]) | null;
   readonly name: NodeId;
   readonly region: string;
   readonly cluster: string;
@@ -152,7 +158,12 @@ type LedgerConfigResult =
 export function readLedgerConfig(file: string): LedgerConfigResult {
   const read = readJson(file);
   if (typeof read === "string") return { ok: false, problems: [read] };
-  const parsed = schema.safeParse(read.value);
+  return checkLedgerConfig(file, read.value);
+}
+
+/** `file`: where the value is from, and where its paths begin. */
+export function checkLedgerConfig(file: string, value: unknown): LedgerConfigResult {
+  const parsed = schema.safeParse(value);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => {
       const at = issue.path.length === 0 ? "the file" : issue.path.join(".");
@@ -165,7 +176,7 @@ export function readLedgerConfig(file: string): LedgerConfigResult {
   return problems.length === 0 ? { ok: true, config } : { ok: false, problems };
 }
 
-function readJson(file: string): { readonly value: unknown } | string {
+export function readJson(file: string): { readonly value: unknown } | string {
   let text: string;
   try {
     text = readFileSync(file, "utf8");
@@ -202,6 +213,9 @@ function assemble(
   }
   return {
     file,
+    role: "gate",
+    service: "ledger",
+    readClientSecrets: null,
     name: nodeId(data.name),
     region: data.region,
     cluster: data.cluster,
@@ -289,8 +303,8 @@ function apiToken(
   }
 }
 
-function secretSource(
-  data: ConfigFile,
+export function secretSource(
+  data: Pick<ConfigFile, "secretFile" | "insecurePlaintext">,
   at: (path: string) => string,
   complain: (problem: string) => void,
 ): () => readonly string[] {

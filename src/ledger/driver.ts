@@ -1,21 +1,32 @@
 /**
- * The ledger's machine in the loop, over real streams and files: what one turn of the event loop brings
- * shares one message per peer and one write. What the disk has done is told at once, and it gets its next
- * operation at once: it would stand idle until the turn ends.
+ * The ledger's machine, alone or below another one, in the loop, over real streams and files: what one turn of
+ * the event loop brings shares one message per peer and one write. What the disk has done is told at once, and
+ * it gets its next operation at once: it would stand idle until the turn ends.
  */
 
 import type { FileEffect, FileResult } from "../core/ledger/log/files.ts";
 import type { LinkEffect } from "../core/tiers/link/types.ts";
-import type { LedgerMachine } from "../core/tiers/process/ledger-machine.ts";
+import type { AboveEffect, AboveInput } from "../core/tiers/process/manager-process.ts";
 import type { ProcessEffect, ProcessInput } from "../core/tiers/process/types.ts";
-import { type BatchDriven, Loop } from "../host/loop.ts";
+import { type BatchDriven, type BatchMachine, Loop } from "../host/loop.ts";
 import type { ByteStreamPort } from "../host/ports/byte-stream.ts";
 import type { Clock } from "../host/ports/clock.ts";
 import { StreamDriver } from "../host/stream-driver.ts";
 
+/** A ledger's machine, or one that has it inside. */
+export interface DrivenMachine
+  extends BatchMachine<ProcessInput | AboveInput, ProcessEffect | AboveEffect> {
+  /** Work on files waits for a turn. */
+  readonly wantsTurn: boolean;
+  /** File operations that need not wait for the end of the turn. */
+  takeFiles(): readonly FileEffect[];
+}
+
+/** What is neither the network's nor the disk's. */
+export type HostEffect = AboveEffect | Exclude<ProcessEffect, LinkEffect | FileEffect>;
+
 interface DriverHandlers {
-  /** What is neither the network's nor the disk's. */
-  readonly run: (effect: Exclude<ProcessEffect, LinkEffect | FileEffect>) => void;
+  readonly run: (effect: HostEffect) => void;
   readonly runFile: (effect: FileEffect, done: (result: FileResult) => void) => void;
   /** A broken invariant: the process must end. */
   readonly onDefect: (error: unknown) => void;
@@ -25,9 +36,9 @@ interface DriverHandlers {
 const TURN_MS_MAX = 5;
 
 export class Driver {
-  readonly machine: LedgerMachine;
+  readonly #machine: DrivenMachine;
   readonly loop: Loop;
-  readonly #driven: BatchDriven<ProcessInput>;
+  readonly #driven: BatchDriven<ProcessInput | AboveInput>;
   readonly #handlers: DriverHandlers;
   readonly #streams: StreamDriver;
   #turnDue = false;
@@ -35,12 +46,12 @@ export class Driver {
   turns = 0;
 
   constructor(
-    machine: LedgerMachine,
+    machine: DrivenMachine,
     clock: Clock,
     port: ByteStreamPort,
     handlers: DriverHandlers,
   ) {
-    this.machine = machine;
+    this.#machine = machine;
     this.#handlers = handlers;
     this.loop = new Loop(clock, handlers.onDefect);
     this.#streams = new StreamDriver(port, (input) => this.take(input));
@@ -57,7 +68,7 @@ export class Driver {
     );
   }
 
-  take(input: ProcessInput): void {
+  take(input: ProcessInput | AboveInput): void {
     this.#driven.push(input);
   }
 
@@ -71,7 +82,7 @@ export class Driver {
     this.loop.stop();
   }
 
-  #run(effect: ProcessEffect): void {
+  #run(effect: ProcessEffect | AboveEffect): void {
     switch (effect.kind) {
       case "dial":
       case "write":
@@ -95,17 +106,17 @@ export class Driver {
     });
   }
 
-  #step(input: ProcessInput): void {
+  #step(input: ProcessInput | AboveInput): void {
     this.#driven.push(input);
-    for (const next of this.machine.takeFiles()) this.#runFile(next);
+    for (const next of this.#machine.takeFiles()) this.#runFile(next);
   }
 
   #scheduleTurn(): void {
-    if (this.#turnDue || !this.machine.wantsTurn) return;
+    if (this.#turnDue || !this.#machine.wantsTurn) return;
     this.#turnDue = true;
     setImmediate(() => {
       const until = performance.now() + TURN_MS_MAX;
-      while (this.machine.wantsTurn && !this.#stopped) {
+      while (this.#machine.wantsTurn && !this.#stopped) {
         this.#step({ kind: "turn" });
         if (performance.now() >= until) break;
       }

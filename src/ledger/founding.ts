@@ -38,10 +38,13 @@ export async function allowFirstStart(dataDir: string, way: FirstStart): Promise
 }
 
 /** How a first start was allowed; null when there is a log to go on with. Throws when neither is there. */
-export async function firstStart(dataDir: string, configFile: string): Promise<FirstStart | null> {
+export async function firstStart(
+  dataDir: string,
+  { file, service }: { readonly file: string; readonly service: string },
+): Promise<FirstStart | null> {
   for (const way of WAYS) if (existsSync(join(dataDir, MARKS[way]))) return way;
   if (await hasLog(dataDir)) return null;
-  const command = (way: FirstStart): string => `"hyperscale ledger ${way} --config ${configFile}"`;
+  const command = (way: FirstStart): string => `"hyperscale ${service} ${way} --config ${file}"`;
   throw new WalError(
     "WAL_MISSING",
     `${dataDir} holds no log. Is the ledger new? Then run ${command("found")} once on every node. ` +

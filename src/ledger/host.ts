@@ -14,15 +14,14 @@ import { Random } from "../core/base/random.ts";
 import { useSha256 } from "../core/base/sha256.ts";
 import type { GroupId } from "../core/ledger/group/messages.ts";
 import type { JobId } from "../core/ledger/job/job-id.ts";
-import type { FileEffect } from "../core/ledger/log/files.ts";
 import type { GroupKind } from "../core/ledger/node/application.ts";
 import { LEDGER_RULES } from "../core/ledger/node/config.ts";
 import type { LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { WatchRequest } from "../core/ledger/node/watch.ts";
 import type { StoreEvent } from "../core/ledger/store/types.ts";
-import type { LinkEffect } from "../core/tiers/link/types.ts";
 import { LedgerMachine } from "../core/tiers/process/ledger-machine.ts";
+import type { AboveEffect, AboveInput } from "../core/tiers/process/manager-process.ts";
 import type { ProcessEffect } from "../core/tiers/process/types.ts";
 import type { Background } from "../host/background.ts";
 import type { ControlServer } from "../host/control/server.ts";
@@ -34,7 +33,7 @@ import { ApiServer } from "./api-server.ts";
 import { type AuditPage, type AuditQuery, auditOfJob, auditTrail } from "./audit.ts";
 import { cancelEntry, cancelOf } from "./audit-entries.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
-import { Driver } from "./driver.ts";
+import { type DrivenMachine, Driver, type HostEffect } from "./driver.ts";
 import { firstStart, firstStartDone } from "./founding.ts";
 import { identityOfDirectory } from "./identity.ts";
 import { listen, peersOptions, readRing } from "./network.ts";
@@ -61,12 +60,19 @@ interface HostHandlers {
   readonly version: string;
   /** Kinds of groups that whoever embeds the node brings along. */
   readonly kinds?: readonly GroupKind[];
+  /** What stands above the node in the same process. */
+  readonly above?: Above;
   readonly onEvent: (event: HostEvent) => void;
   /** The process must end: the log failed, or an invariant broke. */
   readonly onFatal: (reason: string, error: unknown) => void;
 }
 
-type HostEffect = Exclude<ProcessEffect, LinkEffect | FileEffect>;
+/** A machine that has the ledger's inside; see `ManagerProcess`. */
+interface Above {
+  readonly compose: (ledger: LedgerMachine) => DrivenMachine;
+  readonly run: (effect: AboveEffect) => void;
+}
+
 type StartStep = Extract<ProcessEffect, { kind: "recovered" | "serving" }>;
 
 /** Whoever waits for a step of the start. */
@@ -86,6 +92,7 @@ export class LedgerHost implements LedgerService {
   readonly #leadListeners = new Set<OnLeads>();
   #network: TcpPort | null = null;
   #driver: Driver | null = null;
+  #machine: LedgerMachine | null = null;
   #store: Store | null = null;
   #audit: OpenAudit | null = null;
   #api: ControlServer | null = null;
@@ -119,7 +126,7 @@ export class LedgerHost implements LedgerService {
   }
 
   get node(): LedgerNode | null {
-    return this.#started ? (this.#driver?.machine.node ?? null) : null;
+    return this.#started ? (this.#machine?.node ?? null) : null;
   }
 
   get background(): Background {
@@ -131,7 +138,7 @@ export class LedgerHost implements LedgerService {
   }
 
   get encryption(): string {
-    return this.#driver?.machine.encryption ?? "";
+    return this.#machine?.encryption ?? "";
   }
 
   /** `onAnswer` is called once. */
@@ -193,14 +200,19 @@ export class LedgerHost implements LedgerService {
   }
 
   status(): HostStatus | null {
-    const [driver, audit] = [this.#driver, this.#audit];
-    if (!this.#started || driver === null || audit === null) return null;
-    return hostStatus({ config: this.config, driver, audit: audit.counts });
+    const [driver, machine, audit] = [this.#driver, this.#machine, this.#audit];
+    if (!this.#started || driver === null || machine === null || audit === null) return null;
+    return hostStatus({ config: this.config, driver, machine, audit: audit.counts });
   }
 
   /** Into the audit log; before it is open there is nobody who could have asked for something. */
   note(event: AuditEvent): void {
     this.#audit?.record(event);
+  }
+
+  /** What the machine above the node hears beside it. */
+  tell(input: AboveInput): void {
+    this.#driver?.take(input);
   }
 
   /** Throws when the new keys cannot be used; the old ones stay then. */
@@ -238,12 +250,12 @@ export class LedgerHost implements LedgerService {
     const { config } = this;
     const { clock, log } = this.#handlers;
     this.#network = await listen(config);
-    const driver = this.#drive(this.#network);
+    const { driver, machine } = this.#drive(this.#network);
     this.#api = await ApiServer.listen(config.api, { host: this, log });
-    const first = await firstStart(config.dataDir, config.file);
+    const first = await firstStart(config.dataDir, config);
     const identity = await identityOfDirectory(config.dataDir);
     const openedAt = clock.now();
-    this.#store = await Store.prepare(config, driver.machine.store, log);
+    this.#store = await Store.prepare(config, machine.store, log);
     const { groups, replayed } = await this.#awaited("recovered", () => {
       driver.take({ kind: "open", first, identity });
     });
@@ -268,9 +280,9 @@ export class LedgerHost implements LedgerService {
     });
   }
 
-  #drive(network: TcpPort): Driver {
+  #drive(network: TcpPort): { readonly driver: Driver; readonly machine: LedgerMachine } {
     const { config } = this;
-    const { clock, log, version } = this.#handlers;
+    const { above, clock, log, version } = this.#handlers;
     const node = {
       self: config.name,
       sites: sitesOf(config),
@@ -282,13 +294,14 @@ export class LedgerHost implements LedgerService {
     const peers = peersOptions(config, readRing(config, log), version);
     const store = storeOptions(config);
     const machine = new LedgerMachine({ node, peers, store }, new Random(randomUUID()));
-    const driver = new Driver(machine, clock, network, {
+    const driver = new Driver(above?.compose(machine) ?? machine, clock, network, {
       run: (effect) => this.#run(effect),
       runFile: (effect, done) => this.#store?.run(effect, done),
       onDefect: (error) => this.#fail("an invariant of the ledger is broken", error),
     });
     this.#driver = driver;
-    return driver;
+    this.#machine = machine;
+    return { driver, machine };
   }
 
   #run(effect: HostEffect): void {
@@ -338,6 +351,14 @@ export class LedgerHost implements LedgerService {
       case "left":
         this.#onLeft(effect.leading);
         return;
+      case "keepBlob":
+      case "readBlob":
+      case "blobGet":
+      case "blobPut":
+        this.#handlers.above?.run(effect);
+        return;
+      case "called":
+      case "callerGone":
       case "applied":
       case "archive":
         // Watches tell who acts on jobs; these are for observers.

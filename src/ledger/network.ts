@@ -19,6 +19,8 @@ import { type LedgerConfig, sitesOf } from "./config.ts";
 
 /** A peer keeps one connection to us, and a second while it replaces it; strangers have the rest. */
 const PLACES = { total: 256, perHost: 128, forMembers: 128 };
+/** Every worker of a datacenter and its clients keep one, too; many may live on one host. */
+const MANAGER_PLACES = { total: 4_096, perHost: 1_024, forMembers: 128 };
 
 /** Connections are closed at once until somebody drives the port. */
 export function listen(config: LedgerConfig): Promise<TcpPort> {
@@ -26,7 +28,12 @@ export function listen(config: LedgerConfig): Promise<TcpPort> {
     config.tls === null ? null : readTlsMaterial(config.tls as NonNullable<typeof config.tls>);
   const hosts = new Set(config.peers.map(({ address }) => hostOf(address)));
   const isMember = (host: string): boolean => hosts.has(host);
-  return TcpPort.listen({ ...config.bind, tls, places: PLACES, isMember });
+  return TcpPort.listen({
+    ...config.bind,
+    tls,
+    places: config.role === "manager" ? MANAGER_PLACES : PLACES,
+    isMember,
+  });
 }
 
 /** Throws when the secrets cannot be used. */
@@ -35,7 +42,10 @@ export function readRing(config: LedgerConfig, log: Log): KeyRing {
   warnOfExposure(secretFile, log);
   const made = KeyRing.create(nodeAead, readSecrets(), `${cluster}/${environment}`);
   if (!made.ok) throw new Error(made.problem);
-  return made.ring;
+  if (config.readClientSecrets === null) return made.ring;
+  const opened = made.ring.withClients(nodeAead, config.readClientSecrets());
+  if (!opened.ok) throw new Error(`secrets of clients: ${opened.problem}`);
+  return opened.ring;
 }
 
 export function peersOptions(
@@ -54,7 +64,7 @@ export function peersOptions(
       nodeVersion: version,
       node: config.name,
       address: formatAddress(config.bind.host, config.bind.port),
-      role: "gate",
+      role: config.role,
       datacenter: config.region,
     },
     ledger: describeLedger(sitesOf(config), config.node),

@@ -6,6 +6,7 @@ import type { LogView } from "../core/ledger/log/log.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { LedgerStatus } from "../core/ledger/node/types.ts";
 import { describeLedger } from "../core/tiers/process/describe-ledger.ts";
+import type { LedgerMachine } from "../core/tiers/process/ledger-machine.ts";
 import type { PeerView, ProcessCounts } from "../core/tiers/process/types.ts";
 import type { AuditCounts } from "../host/ports/audit.ts";
 import { type LedgerConfig, sitesOf } from "./config.ts";
@@ -56,10 +57,10 @@ interface GroupView {
 export function hostStatus(parts: {
   readonly config: LedgerConfig;
   readonly driver: Driver;
+  readonly machine: LedgerMachine;
   readonly audit: AuditCounts;
 }): HostStatus {
-  const { config, driver, audit } = parts;
-  const { machine } = driver;
+  const { config, driver, machine, audit } = parts;
   const { counts, waiting, encryption } = machine;
   const { digest, described } = describeLedger(sitesOf(config), config.node);
   const ledger = machine.node.status();

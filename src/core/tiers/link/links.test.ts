@@ -73,6 +73,7 @@ class Side {
         refuseOpened: (_peer, { name: said }) => (said === "ledgerOpened" ? null : `says ${said}`),
         onSent: () => this.sent++,
         onUp: (peer) => this.heard.push(`up ${peer}`),
+        onPush: (peer, message) => this.heard.push(`${peer} says ${textOf(message)}`),
         onDown: (peer, problem) => this.heard.push(`down ${peer}: ${problem}`),
         onDropped: (peer, count) => this.heard.push(`dropped ${count} to ${peer}`),
         onRequest: (incoming) => this.#onRequest(incoming, answer),

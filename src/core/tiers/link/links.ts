@@ -53,6 +53,8 @@ interface LinksHandlers {
   /** Handed to the network on this stream: said of nothing that was given up. */
   readonly onSent: (stream: StreamId, message: Uint8Array) => void;
   readonly onUp: (peer: string) => void;
+  /** What a kept peer says by itself, once the link is up. */
+  readonly onPush: (peer: string, message: StreamEnvelope) => void;
   readonly onDown: (peer: string, problem: string) => void;
   /** Messages to a peer that is slow were given up. */
   readonly onDropped: (peer: string, count: number) => void;
@@ -272,7 +274,10 @@ export class Links {
         connection.send({ ...opening, correlation: OPENING_CORRELATION }, this.#now);
         this.#arm(link);
       },
-      onMessage: (connection, _hello, message) => this.#onAnswer(link, connection, message),
+      onMessage: (connection, hello, message) => {
+        if (link.isOpening) this.#onAnswer(link, connection, message);
+        else this.#onPush(link, connection, hello, message);
+      },
       onEnd: ({ stream }, problem) => {
         this.#forget(stream);
         this.#down(link, problem ?? "the connection closed");
@@ -286,7 +291,7 @@ export class Links {
       return;
     }
     // What nobody asked for is nobody's. (FRAME-8)
-    if (!link.isOpening || answer.correlation !== OPENING_CORRELATION) return;
+    if (answer.correlation !== OPENING_CORRELATION) return;
     const problem = this.#handlers.refuseOpened(link.peer, answer);
     if (problem !== null) {
       connection.destroy(problem);
@@ -295,6 +300,13 @@ export class Links {
     link.onUp(this.#now);
     this.#arm(link);
     this.#handlers.onUp(link.peer);
+  }
+
+  #onPush(link: KeptLink, connection: Connection, hello: Hello, message: StreamEnvelope): void {
+    const misdirected = directionProblem(message.name, hello.role, this.#options.hello.role);
+    if (misdirected !== null) connection.destroy(misdirected);
+    else if (message.name === "refusal") connection.destroy(message.value.text);
+    else this.#handlers.onPush(link.peer, message);
   }
 
   #incoming(): ConnectionHandlers {

@@ -42,7 +42,6 @@ const CLOCK_LOOK_MS = 1_000;
 /** Requests to the store, each made once. */
 const FIRST_START = 1;
 const LAST_CHECKPOINT = 1;
-
 const STARTING = { kind: "retry", why: "the node is starting; ask another" } as const;
 const GOING = { kind: "retry", why: "the node is going down; ask another" } as const;
 const DISK_BEHIND: LedgerAnswer = { kind: "retry", why: "the disk is behind" };
@@ -189,6 +188,7 @@ export class LedgerMachine {
       case "tick":
         this.#onTick();
         return;
+      case "say":
       case "opened":
       case "dialFailed":
       case "bytes":

@@ -21,7 +21,7 @@ import type { LinkRules } from "../link/rules.ts";
 import type { LinkInput, StreamId } from "../link/types.ts";
 import type { LedgerDescription } from "./describe-ledger.ts";
 import type { ProcessRules } from "./rules.ts";
-import type { LogLevel, PeerView, ProcessEffect } from "./types.ts";
+import type { LogLevel, PeerView, ProcessEffect, ProcessInput } from "./types.ts";
 
 /** One frame's worth of messages; more go into the next. */
 const BATCH_BYTES = 524_288;
@@ -107,6 +107,7 @@ export class LedgerPeers {
           name === "ledgerOpened" ? null : `a ledger does not answer with ${name}`,
         onSent: (stream, message) => this.watcher?.onSent(stream, message),
         onUp: (peer) => this.#onUp(peer as NodeId),
+        onPush: () => undefined,
         onDown: (peer, problem) => this.#onDown(peer as NodeId, problem),
         onDropped: (peer, count) => {
           this.#say(
@@ -152,9 +153,11 @@ export class LedgerPeers {
     }
   }
 
-  take(input: LinkInput, now: Millis): void {
+  /** `say`: to a worker or client that has called. */
+  take(input: LinkInput | Extract<ProcessInput, { kind: "say" }>, now: Millis): void {
     this.#now = now;
-    this.#links.take(input, now);
+    if (input.kind === "say") this.#links.answer(input.stream, input.message, now);
+    else this.#links.take(input, now);
   }
 
   tick(now: Millis): void {
@@ -193,10 +196,20 @@ export class LedgerPeers {
     if (caller !== undefined && this.#heard.get(caller.name) === stream) {
       this.#heard.delete(caller.name);
     }
+    if (caller === undefined) this.#handlers.emit({ kind: "callerGone", stream });
     if (problem !== null) this.#say("warn", "peer.refused", name, problem);
   }
 
-  #onBatch({ stream, message }: Incoming): void {
+  /** Workers and clients call a manager where its peers do; what they say is for whoever stands above. */
+  #isForOthers({ stream, peer, message }: Incoming): boolean {
+    if (peer.role !== "worker" && peer.role !== "client") return false;
+    this.#handlers.emit({ kind: "called", stream, role: peer.role, name: peer.node, message });
+    return true;
+  }
+
+  #onBatch(incoming: Incoming): void {
+    if (this.#isForOthers(incoming)) return;
+    const { stream, message } = incoming;
     const caller = this.#callers.get(stream);
     if (caller === undefined || message.name !== "ledgerBatch") {
       const problem =
@@ -219,6 +232,7 @@ export class LedgerPeers {
 
   /** A caller that belongs to this ledger is heard from now on. */
   #onRequest(incoming: Incoming): void {
+    if (this.#isForOthers(incoming)) return;
     const { stream, peer, message } = incoming;
     const known = this.#byName.get(peer.node);
     const problem = this.#openingProblem(message, peer, known);

@@ -1,12 +1,13 @@
 /** What a ledger's process hears and asks for; what its driver has to do is written beside each effect. */
 
 import type { KeyRing } from "../../../wire/key-ring.ts";
+import type { StreamEnvelope } from "../../../wire/registry.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { FileAnswer, FileEffect } from "../../ledger/log/files.ts";
 import type { LedgerEffect, LedgerInput } from "../../ledger/node/types.ts";
 import type { StoreEvent } from "../../ledger/store/types.ts";
 import type { KeptLinkView } from "../link/kept-link.ts";
-import type { LinkEffect, LinkInput } from "../link/types.ts";
+import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
 
 export type ProcessInput =
   | LinkInput
@@ -29,6 +30,8 @@ export type ProcessInput =
   | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" }>
   /** Nobody will take the next start for the first one: the peers may be called. */
   | { readonly kind: "founded" }
+  /** To a worker or client that has called. */
+  | { readonly kind: "say"; readonly stream: StreamId; readonly message: StreamEnvelope }
   /** Keys for the connections to come. */
   | { readonly kind: "keys"; readonly ring: KeyRing }
   /** Takes no more requests, lets others lead and what is under way finish, keeps its state, says `left`. */
@@ -58,6 +61,15 @@ export type ProcessEffect =
       readonly lost: number;
     }
   | { readonly kind: "peer"; readonly peer: NodeId; readonly up: boolean }
+  /** A worker or client says something to a manager; see `say`. */
+  | {
+      readonly kind: "called";
+      readonly stream: StreamId;
+      readonly role: "worker" | "client";
+      readonly name: string;
+      readonly message: StreamEnvelope;
+    }
+  | { readonly kind: "callerGone"; readonly stream: StreamId }
   | {
       readonly kind: "log";
       readonly level: LogLevel;

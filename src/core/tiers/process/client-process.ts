@@ -1,0 +1,188 @@
+/**
+ * A client of managers as one machine: a link to each of them, and requests that go to one that is connected.
+ * Every request ends: with an answer, or without one when its connection breaks or its time is over. Whoever
+ * asks decides whether to ask again; what must happen once carries a key.
+ */
+
+import type { Compressor } from "../../../host/ports/compressor.ts";
+import type { Hello } from "../../../wire/hello.ts";
+import type { KeyRing } from "../../../wire/key-ring.ts";
+import { encodeStreamMessage, type StreamEnvelope } from "../../../wire/registry.ts";
+import type { Entropy } from "../../../wire/seal.ts";
+import type { Millis } from "../../base/brand.ts";
+import { Deadlines } from "../../base/deadlines.ts";
+import type { Address } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import { QUEUE_LIMITS } from "../link/limits.ts";
+import { Links } from "../link/links.ts";
+import { LINK_RULES } from "../link/rules.ts";
+import type { LinkEffect, LinkInput } from "../link/types.ts";
+
+interface ClientProcessOptions {
+  readonly hello: Hello;
+  readonly managers: readonly Address[];
+  readonly ring: KeyRing;
+  readonly entropy: Entropy;
+  readonly compressor: Compressor;
+}
+
+export type ClientInput =
+  | LinkInput
+  | { readonly kind: "start" }
+  /** To this manager; null: to one that is connected, the same as long as it is. */
+  | {
+      readonly kind: "ask";
+      readonly id: number;
+      readonly to: Address | null;
+      readonly message: StreamEnvelope;
+      readonly timeoutMs: number;
+    }
+  /** Another manager is asked from now on. */
+  | { readonly kind: "turnAway" }
+  | { readonly kind: "tick" };
+
+export type ClientEffect =
+  | LinkEffect
+  /** Null: none came. */
+  | { readonly kind: "answered"; readonly id: number; readonly answer: StreamEnvelope | null }
+  | {
+      readonly kind: "link";
+      readonly manager: Address;
+      readonly up: boolean;
+      readonly problem: string | null;
+    };
+
+interface Asked {
+  readonly to: Address;
+}
+
+export class ClientProcess {
+  readonly #links: Links;
+  readonly #managers: readonly Address[];
+  readonly #up = new Set<Address>();
+  readonly #asked = new Map<number, Asked>();
+  /** Requests that wait for a connection. */
+  #waiting: Extract<ClientInput, { kind: "ask" }>[] = [];
+  readonly #deadlines = new Deadlines<number>();
+  #preferred: Address | null = null;
+  #effects: ClientEffect[] = [];
+  #now = 0 as Millis;
+
+  constructor(options: ClientProcessOptions, random: Random) {
+    const { hello, ring, entropy, compressor, managers } = options;
+    this.#managers = managers;
+    this.#links = new Links(
+      {
+        ...{ hello, ring, entropy, compressor },
+        ...{ limits: QUEUE_LIMITS, rules: LINK_RULES },
+        emit: (effect) => this.#effects.push(effect),
+      },
+      {
+        refusePeer: (_peer, { node, role }) =>
+          role === "manager" ? null : `"${node}" is a ${role}, not a manager`,
+        opening: () => ({ name: "clientOpening", correlation: 1, value: { client: hello.node } }),
+        refuseOpened: (_peer, { name }) =>
+          name === "opened" ? null : `a manager does not answer with ${name}`,
+        onSent: () => undefined,
+        onUp: (peer) => this.#onUp(peer as Address),
+        onDown: (peer, problem) => this.#onDown(peer as Address, problem),
+        onPush: (_peer, message) => this.#settle(message.correlation, message),
+        onDropped: () => undefined,
+        onRequest: (incoming) =>
+          this.#links.refuse(incoming, "ROLE", "a client is not called", this.#now),
+        onMessage: ({ stream }) => this.#links.destroy(stream, "a client is not called", this.#now),
+        onGone: () => undefined,
+      },
+      random,
+    );
+    for (const address of managers) this.#links.keep(address, address);
+  }
+
+  /** Why each manager is not connected. */
+  problems(): readonly string[] {
+    return this.#managers.flatMap((manager) => {
+      const { problem } = this.#links.view(manager);
+      return problem === null ? [] : [`${manager}: ${problem}`];
+    });
+  }
+
+  get connected(): readonly Address[] {
+    return [...this.#up];
+  }
+
+  step(input: ClientInput, now: Millis): readonly ClientEffect[] {
+    this.#now = now;
+    switch (input.kind) {
+      case "start":
+        this.#links.call(now);
+        break;
+      case "ask":
+        this.#deadlines.set(input.id, now + input.timeoutMs);
+        this.#ask(input);
+        break;
+      case "turnAway":
+        this.#turnAway();
+        break;
+      case "tick":
+        this.#links.tick(now);
+        for (const id of this.#deadlines.takeDue(now)) this.#settle(id, null);
+        break;
+      default:
+        this.#links.take(input, now);
+    }
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  nextDeadline(): Millis | null {
+    const never = Number.POSITIVE_INFINITY;
+    const at = Math.min(this.#links.nextDeadline() ?? never, this.#deadlines.next() ?? never);
+    return at === never ? null : (at as Millis);
+  }
+
+  #ask(ask: Extract<ClientInput, { kind: "ask" }>): void {
+    const to = ask.to ?? this.#chosen();
+    if (to === null || !this.#up.has(to)) {
+      this.#waiting.push(ask);
+      return;
+    }
+    this.#asked.set(ask.id, { to });
+    this.#links.send(to, encodeStreamMessage({ ...ask.message, correlation: ask.id }), this.#now);
+  }
+
+  #chosen(): Address | null {
+    if (this.#preferred === null || !this.#up.has(this.#preferred))
+      this.#preferred = this.#up.values().next().value ?? null;
+    return this.#preferred;
+  }
+
+  #turnAway(): void {
+    const up = [...this.#up];
+    const at = this.#preferred === null ? -1 : up.indexOf(this.#preferred);
+    this.#preferred = up[(at + 1) % up.length] ?? null;
+  }
+
+  #onUp(manager: Address): void {
+    this.#up.add(manager);
+    this.#effects.push({ kind: "link", manager, up: true, problem: null });
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const ask of waiting) this.#ask(ask);
+  }
+
+  #onDown(manager: Address, problem: string): void {
+    this.#up.delete(manager);
+    this.#effects.push({ kind: "link", manager, up: false, problem });
+    for (const [id, { to }] of [...this.#asked]) if (to === manager) this.#settle(id, null);
+  }
+
+  #settle(id: number, answer: StreamEnvelope | null): void {
+    const asked = this.#asked.delete(id);
+    const waited = this.#waiting.some((ask) => ask.id === id);
+    if (!asked && !waited) return;
+    this.#waiting = this.#waiting.filter((ask) => ask.id !== id);
+    this.#deadlines.delete(id);
+    this.#effects.push({ kind: "answered", id, answer });
+  }
+}

@@ -1,0 +1,352 @@
+/**
+ * The process of a manager as one machine: the ledger node that managers replicate with, and above it the
+ * manager, its workers and its clients.
+ *
+ *   bytes ─▶ LedgerMachine ─┬─ leads, applied, answers ─▶ Manager ─┬─▶ propose ─▶ LedgerMachine
+ *                           └─ called: workers, clients ─▶    │    └─▶ orders, answers ─▶ say ─▶ bytes
+ *   blobs on disk ────────────────────────────────────────────┘
+ *
+ * Workers and clients call; a manager answers on the connection they keep. Every request to a worker ends,
+ * by its deadline or with its connection at the latest.
+ */
+
+import type { StreamEnvelope } from "../../../wire/registry.ts";
+import { assertNever } from "../../base/assert.ts";
+import type { Millis } from "../../base/brand.ts";
+import { Deadlines } from "../../base/deadlines.ts";
+import type { FileEffect } from "../../ledger/log/files.ts";
+import type { StreamId } from "../link/types.ts";
+import type { ManagerEffect, ManagerInput } from "../manager/types.ts";
+import type { Announced, BlobHash, Refusal, Taken } from "../messages.ts";
+import type { LedgerMachine } from "./ledger-machine.ts";
+import type { ProcessEffect, ProcessInput } from "./types.ts";
+
+/** What stands above the ledger; the manager itself, pure. */
+interface ManagerMachine {
+  step(input: ManagerInput, now: Millis, wall: number): readonly ManagerEffect[];
+  nextDeadline(): Millis | null;
+}
+
+/** A worker that has not answered by then is taken for silent; the manager asks again. */
+const ANSWER_MS_MAX = 5_000;
+
+/** Beside what the ledger hears. */
+export type AboveInput =
+  | Extract<ManagerInput, { kind: "blobsHeld" | "blobRead" }>
+  /** Of `blobGet`: null bytes when it is not here. */
+  | {
+      readonly kind: "blobPart";
+      readonly id: number;
+      readonly total: number;
+      readonly bytes: Uint8Array | null;
+    }
+  /** Of `blobPut`: up to where it is here, or why it is not taken. */
+  | {
+      readonly kind: "blobPutDone";
+      readonly id: number;
+      readonly held: number;
+      readonly problem: string | null;
+    };
+
+/** Beside what the ledger asks for. */
+export type AboveEffect =
+  | Extract<ManagerEffect, { kind: "keepBlob" | "readBlob" }>
+  | {
+      readonly kind: "blobGet";
+      readonly id: number;
+      readonly hash: BlobHash;
+      readonly offset: number;
+    }
+  | {
+      readonly kind: "blobPut";
+      readonly id: number;
+      readonly hash: BlobHash;
+      readonly offset: number;
+      readonly total: number;
+      readonly bytes: Uint8Array;
+    };
+
+type ManagerProcessInput = ProcessInput | AboveInput;
+type ManagerProcessEffect = ProcessEffect | AboveEffect;
+
+interface Caller {
+  readonly role: "worker" | "client";
+  readonly name: string;
+}
+
+/** Where an answer goes. */
+interface Asker {
+  readonly stream: StreamId;
+  readonly correlation: number;
+  readonly what: "events" | "client" | "blob";
+}
+
+export class ManagerProcess {
+  readonly ledger: LedgerMachine;
+  readonly #name: string;
+  readonly #manager: ManagerMachine;
+  readonly #callers = new Map<StreamId, Caller>();
+  /** The connection that each worker keeps to us; a newer one replaces it. */
+  readonly #workers = new Map<string, StreamId>();
+  readonly #askers = new Map<number, Asker>();
+  /** Requests to workers, by their number: on which connection. */
+  readonly #asked = new Map<number, StreamId>();
+  readonly #deadlines = new Deadlines<number>();
+  #ids = 0;
+  #heard: ManagerInput[] = [];
+  #effects: ManagerProcessEffect[] = [];
+  #now = 0 as Millis;
+  #wall = 0;
+
+  constructor(name: string, ledger: LedgerMachine, manager: ManagerMachine) {
+    this.#name = name;
+    this.ledger = ledger;
+    this.#manager = manager;
+  }
+
+  get wantsTurn(): boolean {
+    return this.ledger.wantsTurn;
+  }
+
+  /** Callers that have said who they are. */
+  get callers(): { readonly workers: number; readonly clients: number } {
+    const workers = this.#workers.size;
+    return { workers, clients: this.#callers.size - workers };
+  }
+
+  take(input: ManagerProcessInput, now: Millis, wall: number): void {
+    this.#now = now;
+    this.#wall = wall;
+    switch (input.kind) {
+      case "blobsHeld":
+      case "blobRead":
+        this.#heard.push(input);
+        return;
+      case "blobPart":
+        this.#onBlobPart(input);
+        return;
+      case "blobPutDone":
+        this.#onBlobPut(input);
+        return;
+      case "tick":
+        for (const id of this.#deadlines.takeDue(now)) this.#answered(id, null);
+        this.#heard.push({ kind: "tick" });
+        this.ledger.take(input, now, wall);
+        return;
+      default:
+        this.ledger.take(input, now, wall);
+    }
+  }
+
+  flush(): readonly ManagerProcessEffect[] {
+    for (;;) {
+      for (const effect of this.ledger.flush()) this.#onLedger(effect);
+      if (this.#heard.length === 0) break;
+      const heard = this.#heard;
+      this.#heard = [];
+      for (const input of heard)
+        for (const effect of this.#manager.step(input, this.#now, this.#wall))
+          this.#perform(effect);
+    }
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  takeFiles(): readonly FileEffect[] {
+    return this.ledger.takeFiles();
+  }
+
+  nextDeadline(): Millis | null {
+    const never = Number.POSITIVE_INFINITY;
+    const at = Math.min(
+      this.ledger.nextDeadline() ?? never,
+      this.#manager.nextDeadline() ?? never,
+      this.#deadlines.next() ?? never,
+    );
+    return at === never ? null : (at as Millis);
+  }
+
+  #onLedger(effect: ProcessEffect): void {
+    switch (effect.kind) {
+      case "answer":
+        // Those of the manager count down; the others are of whoever asks the node itself.
+        if (effect.token >= 0) break;
+        this.#heard.push({ kind: "proposed", token: -effect.token, answer: effect.answer });
+        return;
+      case "leads": {
+        const { group, leads, view } = effect;
+        this.#heard.push({ kind: "leads", group, view, leads });
+        break;
+      }
+      case "applied": {
+        const { group, entry } = effect;
+        this.#heard.push({ kind: "applied", group, entry });
+        break;
+      }
+      case "called":
+        this.#onCalled(effect);
+        return;
+      case "callerGone":
+        this.#onCallerGone(effect.stream);
+        return;
+      default:
+    }
+    this.#effects.push(effect);
+  }
+
+  #onCalled({ message, name, role, stream }: Extract<ProcessEffect, { kind: "called" }>): void {
+    const { correlation } = message;
+    switch (message.name) {
+      case "heartbeat": {
+        this.#meet(stream, { role, name });
+        if (correlation !== 0) this.#welcome(stream, correlation);
+        const heartbeat = { kind: "heartbeat", ...message.value } as const;
+        if (heartbeat.worker === name) this.#heard.push({ kind: "heartbeat", heartbeat });
+        return;
+      }
+      case "clientOpening":
+        this.#meet(stream, { role, name });
+        this.#welcome(stream, correlation);
+        return;
+      case "events": {
+        const id = this.#ask({ stream, correlation, what: "events" });
+        this.#heard.push({ kind: "events", id, events: { kind: "events", ...message.value } });
+        return;
+      }
+      case "clientRequest": {
+        const id = this.#ask({ stream, correlation, what: "client" });
+        this.#heard.push({ kind: "client", id, request: message.value });
+        return;
+      }
+      case "blobGet":
+      case "blobPut": {
+        const id = this.#ask({ stream, correlation, what: "blob" });
+        if (message.name === "blobGet")
+          this.#effects.push({ kind: "blobGet", id, ...message.value });
+        else this.#effects.push({ kind: "blobPut", id, ...message.value });
+        return;
+      }
+      case "announced":
+        this.#answered(correlation, { kind: "announced", ...message.value }, stream);
+        return;
+      case "taken":
+        this.#answered(correlation, { kind: "taken", ...message.value }, stream);
+        return;
+      case "denial":
+        this.#answered(correlation, { kind: "refused", ...message.value }, stream);
+        return;
+      default:
+    }
+  }
+
+  #meet(stream: StreamId, caller: Caller): void {
+    this.#callers.set(stream, caller);
+    if (caller.role === "worker") this.#workers.set(caller.name, stream);
+  }
+
+  #welcome(stream: StreamId, correlation: number): void {
+    this.#say(stream, { name: "opened", correlation, value: { manager: this.#name } });
+  }
+
+  #onCallerGone(stream: StreamId): void {
+    const caller = this.#callers.get(stream);
+    this.#callers.delete(stream);
+    if (caller !== undefined && this.#workers.get(caller.name) === stream)
+      this.#workers.delete(caller.name);
+    for (const [id, on] of [...this.#asked]) if (on === stream) this.#answered(id, null);
+    for (const [id, asker] of [...this.#askers])
+      if (asker.stream === stream) this.#askers.delete(id);
+  }
+
+  #ask(asker: Asker): number {
+    const id = ++this.#ids;
+    this.#askers.set(id, asker);
+    return id;
+  }
+
+  /** `on`: the connection that it came on, which must be the one that was asked. */
+  #answered(id: number, answer: Announced | Taken | Refusal | null, on?: StreamId): void {
+    const asked = this.#asked.get(id);
+    if (asked === undefined || (on !== undefined && on !== asked)) return;
+    this.#asked.delete(id);
+    this.#deadlines.delete(id);
+    this.#heard.push({ kind: "workerAnswer", id, answer });
+  }
+
+  #perform(effect: ManagerEffect): void {
+    switch (effect.kind) {
+      case "propose": {
+        const { request, token } = effect;
+        this.ledger.take({ kind: "request", token: -token, request }, this.#now, this.#wall);
+        return;
+      }
+      case "worker":
+        this.#order(effect);
+        return;
+      case "answer":
+        this.#answer(effect);
+        return;
+      case "keepBlob":
+      case "readBlob":
+      case "log":
+        this.#effects.push(effect);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #order({ id, message, worker }: Extract<ManagerEffect, { kind: "worker" }>): void {
+    const stream = this.#workers.get(worker);
+    if (stream === undefined) {
+      this.#heard.push({ kind: "workerAnswer", id, answer: null });
+      return;
+    }
+    this.#asked.set(id, stream);
+    this.#deadlines.set(id, this.#now + ANSWER_MS_MAX);
+    const { kind: name, ...value } = message;
+    this.#say(stream, { name, correlation: id, value } as StreamEnvelope);
+  }
+
+  #answer({ answer, id }: Extract<ManagerEffect, { kind: "answer" }>): void {
+    const asker = this.#askers.get(id);
+    this.#askers.delete(id);
+    if (asker === undefined) return;
+    const { correlation, stream, what } = asker;
+    if (what === "client" && answer.kind !== "taken")
+      this.#say(stream, { name: "clientAnswer", correlation, value: answer });
+    else if (answer.kind === "taken")
+      this.#say(stream, { name: "taken", correlation, value: { next: answer.next } });
+    else if (answer.kind === "refused") this.#deny({ correlation, stream }, answer);
+  }
+
+  #deny(
+    { correlation, stream }: Omit<Asker, "what">,
+    { message, reason }: Omit<Refusal, "kind">,
+  ): void {
+    this.#say(stream, { name: "denial", correlation, value: { reason, message } });
+  }
+
+  #onBlobPart({ bytes, id, total }: Extract<AboveInput, { kind: "blobPart" }>): void {
+    const asker = this.#askers.get(id);
+    this.#askers.delete(id);
+    if (asker === undefined) return;
+    const { correlation, stream } = asker;
+    if (bytes === null) this.#deny(asker, { reason: "unknownBlob", message: "it is not here" });
+    else this.#say(stream, { name: "blobChunk", correlation, value: { total, bytes } });
+  }
+
+  #onBlobPut({ held, id, problem }: Extract<AboveInput, { kind: "blobPutDone" }>): void {
+    const asker = this.#askers.get(id);
+    this.#askers.delete(id);
+    if (asker === undefined) return;
+    const { correlation, stream } = asker;
+    if (problem !== null) this.#deny(asker, { reason: "invalid", message: problem });
+    else this.#say(stream, { name: "blobHeld", correlation, value: { bytes: held } });
+  }
+
+  #say(stream: StreamId, message: StreamEnvelope): void {
+    this.ledger.take({ kind: "say", stream, message }, this.#now, this.#wall);
+  }
+}

@@ -1,0 +1,358 @@
+/**
+ * The process of a worker as one machine: its links to all managers, the files of jobs, and the worker itself.
+ *
+ *   bytes ─▶ links ─▶ orders of managers ─┐            ┌─▶ events, heartbeats ─▶ links ─▶ bytes
+ *   executor processes ─▶ events ─────────┼─▶ Worker ──┼─▶ open, command, end ─▶ executor processes
+ *   disk ─▶ views kept, files found ──────┘            └─▶ views, files ─▶ disk
+ */
+
+import type { Compressor } from "../../../host/ports/compressor.ts";
+import type { Hello } from "../../../wire/hello.ts";
+import type { KeyRing } from "../../../wire/key-ring.ts";
+import { encodeStreamMessage, type StreamEnvelope } from "../../../wire/registry.ts";
+import type { Entropy } from "../../../wire/seal.ts";
+import { assertNever } from "../../base/assert.ts";
+import type { Millis } from "../../base/brand.ts";
+import { Deadlines } from "../../base/deadlines.ts";
+import type { Address } from "../../base/ids.ts";
+import type { Random } from "../../base/random.ts";
+import { type FetchEffect, Fetches } from "../artifacts/fetches.ts";
+import type { KeptLinkView } from "../link/kept-link.ts";
+import { QUEUE_LIMITS } from "../link/limits.ts";
+import { Links } from "../link/links.ts";
+import { LINK_RULES } from "../link/rules.ts";
+import type { LinkEffect, LinkInput } from "../link/types.ts";
+import type { Artifact } from "../messages.ts";
+import type { WorkerConfig, WorkerEffect, WorkerInput } from "../worker/types.ts";
+import type { FencedViews } from "../worker/view-fence.ts";
+import { Worker } from "../worker/worker.ts";
+
+/** A manager that has not answered by then is asked again. */
+const ANSWER_MS_MAX = 5_000;
+
+interface ManagerAddress {
+  readonly name: string;
+  readonly address: Address;
+}
+
+interface WorkerProcessOptions {
+  readonly worker: WorkerConfig;
+  /** What a former process has promised. */
+  readonly views: FencedViews;
+  readonly hello: Hello;
+  readonly managers: readonly ManagerAddress[];
+  readonly ring: KeyRing;
+  readonly entropy: Entropy;
+  readonly compressor: Compressor;
+}
+
+export type WorkerProcessInput =
+  | LinkInput
+  /** Calls the managers. */
+  | { readonly kind: "start" }
+  | Extract<WorkerInput, { kind: "core" | "coreGone" | "viewsKept" | "drain" | "tick" }>
+  /** Of `lookUp`: what is not here. */
+  | { readonly kind: "lookedUp"; readonly job: string; readonly missing: readonly Artifact[] }
+  /** Of `keep`. */
+  | {
+      readonly kind: "kept";
+      readonly job: string;
+      readonly hash: string;
+      readonly problem: string | null;
+    };
+
+export type WorkerProcessEffect =
+  | LinkEffect
+  | Exclude<WorkerEffect, { kind: "heartbeat" | "answer" | "events" }>
+  | Extract<FetchEffect, { kind: "lookUp" | "keep" }>;
+
+type OpenEffect = Extract<WorkerEffect, { kind: "open" }>;
+
+/** What we asked of a manager. */
+type Asked =
+  | { readonly kind: "events"; readonly manager: string; readonly job: string }
+  | {
+      readonly kind: "get";
+      readonly manager: string;
+      readonly job: string;
+      readonly hash: string;
+    };
+
+export class WorkerProcess {
+  readonly worker: Worker;
+  readonly #links: Links;
+  readonly #managers: readonly ManagerAddress[];
+  readonly #fetches = new Fetches();
+  /** Cores that wait for the files of their job. */
+  readonly #opening = new Map<string, OpenEffect[]>();
+  readonly #asked = new Map<number, Asked>();
+  readonly #deadlines = new Deadlines<number>();
+  /** Where the answer to a request of a manager goes. */
+  readonly #requests = new Map<
+    number,
+    { readonly manager: string; readonly correlation: number }
+  >();
+  readonly #heartbeat: Extract<StreamEnvelope, { name: "heartbeat" }>["value"];
+  #ids = 0;
+  #effects: WorkerProcessEffect[] = [];
+  #now = 0 as Millis;
+
+  constructor(options: WorkerProcessOptions, random: Random) {
+    const { worker, views, hello, ring, entropy, compressor, managers } = options;
+    this.worker = new Worker(worker, views);
+    this.#managers = managers;
+    const { name, incarnation, cores, version } = worker;
+    this.#heartbeat = { worker: name, incarnation, cores, version, draining: false };
+    this.#links = new Links(
+      {
+        ...{ hello, ring, entropy, compressor },
+        ...{ limits: QUEUE_LIMITS, rules: LINK_RULES },
+        emit: (effect) => this.#effects.push(effect),
+      },
+      {
+        refusePeer: (peer, { node, role }) =>
+          node === peer && role === "manager" ? null : `${role} "${node}" answers for ${peer}`,
+        opening: () => ({
+          name: "heartbeat",
+          correlation: 1,
+          value: { ...this.#heartbeat, draining: this.worker.draining },
+        }),
+        refuseOpened: (_peer, { name: said }) =>
+          said === "opened" ? null : `a manager does not answer with ${said}`,
+        onSent: () => undefined,
+        onUp: (manager) => this.#onLink(manager, true, null),
+        onDown: (manager, problem) => this.#onLink(manager, false, problem),
+        onPush: (manager, message) => this.#onMessage(manager, message),
+        onDropped: () => undefined,
+        onRequest: (incoming) =>
+          this.#links.refuse(incoming, "ROLE", "a worker is not called", this.#now),
+        onMessage: ({ stream }) => this.#links.destroy(stream, "a worker is not called", this.#now),
+        onGone: () => undefined,
+      },
+      random,
+    );
+    for (const { name: manager, address } of managers) this.#links.keep(manager, address);
+  }
+
+  get encryption(): string {
+    return this.#links.ring.encryption;
+  }
+
+  managers(): readonly (ManagerAddress & KeptLinkView)[] {
+    return this.#managers.map((one) => ({ ...one, ...this.#links.view(one.name) }));
+  }
+
+  step(input: WorkerProcessInput, now: Millis): readonly WorkerProcessEffect[] {
+    this.#now = now;
+    switch (input.kind) {
+      case "start":
+        this.#links.call(now);
+        break;
+      case "core":
+      case "coreGone":
+      case "viewsKept":
+      case "drain":
+        this.#step(input);
+        break;
+      case "tick":
+        this.#onTick();
+        break;
+      case "lookedUp":
+        this.#fetch(this.#fetches.lookedUp(input.job, input.missing));
+        break;
+      case "kept":
+        this.#fetch(this.#fetches.kept(input.job, input.hash, input.problem));
+        break;
+      default:
+        this.#links.take(input, now);
+    }
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  nextDeadline(): Millis | null {
+    const never = Number.POSITIVE_INFINITY;
+    const at = Math.min(
+      this.#links.nextDeadline() ?? never,
+      this.worker.nextDeadline() ?? never,
+      this.#deadlines.next() ?? never,
+    );
+    return at === never ? null : (at as Millis);
+  }
+
+  #onTick(): void {
+    this.#links.tick(this.#now);
+    for (const id of this.#deadlines.takeDue(this.#now)) this.#onAnswer(id, null);
+    this.#step({ kind: "tick" });
+  }
+
+  #onLink(manager: string, up: boolean, problem: string | null): void {
+    if (!up) {
+      for (const [id, asked] of [...this.#asked])
+        if (asked.manager === manager) this.#onAnswer(id, null);
+    }
+    const fields = problem === null ? { manager } : { manager, problem };
+    const event = up ? "manager.up" : "manager.down";
+    this.#effects.push({ kind: "log", level: up ? "info" : "warn", event, fields });
+    this.#step({ kind: "link", manager, up });
+  }
+
+  #onMessage(manager: string, { name, correlation, value }: StreamEnvelope): void {
+    switch (name) {
+      case "announce":
+      case "orders": {
+        const id = ++this.#ids;
+        this.#requests.set(id, { manager, correlation });
+        const request =
+          name === "announce"
+            ? ({ kind: name, ...value } as const)
+            : ({ kind: name, ...value } as const);
+        this.#step({ kind: "request", manager, id, request });
+        return;
+      }
+      case "taken":
+      case "denial":
+      case "blobChunk":
+        this.#onAnswer(correlation, { name, correlation, value } as StreamEnvelope);
+        return;
+      default:
+    }
+  }
+
+  /** Null: none came. */
+  #onAnswer(id: number, answer: StreamEnvelope | null): void {
+    const asked = this.#asked.get(id);
+    if (asked === undefined) return;
+    this.#asked.delete(id);
+    this.#deadlines.delete(id);
+    const { job } = asked;
+    if (asked.kind === "get") {
+      const bytes = answer?.name === "blobChunk" ? answer.value.bytes : null;
+      this.#fetch(this.#fetches.part(job, asked.hash, bytes));
+    } else if (answer?.name === "taken") {
+      this.#step({ kind: "answered", job, answer: { kind: "taken", ...answer.value } });
+    } else if (answer?.name === "denial") {
+      this.#step({ kind: "answered", job, answer: { kind: "refused", ...answer.value } });
+    } else this.#step({ kind: "answered", job, answer: null });
+  }
+
+  #ask(asked: Asked, message: StreamEnvelope): void {
+    const id = ++this.#ids;
+    this.#asked.set(id, asked);
+    this.#deadlines.set(id, this.#now + ANSWER_MS_MAX);
+    this.#send(asked.manager, { ...message, correlation: id });
+  }
+
+  #send(manager: string, message: StreamEnvelope): void {
+    this.#links.send(manager, encodeStreamMessage(message), this.#now);
+  }
+
+  #step(input: WorkerInput): void {
+    for (const effect of this.worker.step(input, this.#now)) this.#perform(effect);
+  }
+
+  #perform(effect: WorkerEffect): void {
+    switch (effect.kind) {
+      case "heartbeat": {
+        const { kind: _, ...value } = effect.heartbeat;
+        this.#send(effect.to, { name: "heartbeat", correlation: 0, value });
+        return;
+      }
+      case "answer":
+        this.#answer(effect);
+        return;
+      case "events": {
+        const { kind: _, ...value } = effect.events;
+        const asked = { kind: "events", manager: effect.to, job: value.job } as const;
+        this.#ask(asked, { name: "events", correlation: 0, value });
+        return;
+      }
+      case "open":
+        this.#open(effect);
+        return;
+      case "closed":
+        this.#opening.delete(effect.job);
+        this.#fetches.forget(effect.job);
+        break;
+      case "command":
+      case "endCore":
+      case "keepViews":
+      case "log":
+      case "drained":
+        break;
+      default:
+        assertNever(effect);
+    }
+    this.#effects.push(effect);
+  }
+
+  #answer({ answer, id }: Extract<WorkerEffect, { kind: "answer" }>): void {
+    const asked = this.#requests.get(id);
+    this.#requests.delete(id);
+    if (asked === undefined) return;
+    const { correlation, manager } = asked;
+    switch (answer.kind) {
+      case "announced":
+        this.#send(manager, { name: "announced", correlation, value: { cores: answer.cores } });
+        return;
+      case "taken":
+        this.#send(manager, { name: "taken", correlation, value: { next: answer.next } });
+        return;
+      case "refused": {
+        const { message, reason } = answer;
+        this.#send(manager, { name: "denial", correlation, value: { reason, message } });
+        return;
+      }
+      default:
+        assertNever(answer);
+    }
+  }
+
+  /** Cores are opened when the files of their job are here; a job has one set of files. */
+  #open(effect: OpenEffect): void {
+    const { from, job, order } = effect;
+    const waiting = this.#opening.get(job);
+    if (waiting !== undefined) {
+      waiting.push(effect);
+      return;
+    }
+    this.#opening.set(job, [effect]);
+    this.#fetch(this.#fetches.want(job, from, order.files));
+  }
+
+  #fetch(effects: readonly FetchEffect[]): void {
+    for (const effect of effects) {
+      const { job } = effect;
+      switch (effect.kind) {
+        case "lookUp":
+        case "keep":
+          this.#effects.push(effect);
+          break;
+        case "get": {
+          const { from: manager, hash, offset } = effect;
+          const asked = { kind: "get", manager, job, hash } as const;
+          this.#ask(asked, { name: "blobGet", correlation: 0, value: { hash, offset } });
+          break;
+        }
+        case "ready":
+          for (const open of this.#takeOpening(job)) this.#effects.push(open);
+          break;
+        case "failed":
+          for (const { opened } of this.#takeOpening(job)) {
+            for (const { slot } of opened)
+              this.#step({ kind: "coreGone", slot, what: effect.problem });
+          }
+          break;
+        default:
+          assertNever(effect);
+      }
+    }
+  }
+
+  #takeOpening(job: string): readonly OpenEffect[] {
+    const opening = this.#opening.get(job) ?? [];
+    this.#opening.delete(job);
+    return opening;
+  }
+}
