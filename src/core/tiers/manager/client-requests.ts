@@ -8,7 +8,9 @@ import {
   type ClientAnswer,
   type ClientRequest,
   type Control,
+  ENDED_STATUSES,
   JOB_FILES_MAX,
+  type JobStatus,
   type JobView,
   type NodeView,
   type Refusal,
@@ -153,7 +155,8 @@ export class ClientRequests {
     const isOver = job.phase === "ended";
     this.#answer(id, {
       kind: "progress",
-      status: isOver ? job.status : leader.status,
+      // Over is what the datacenter has heard of: until then the result may not be there for all.
+      status: isOver ? job.status : stillUnderWay(leader.status),
       reason: isOver ? job.reason : null,
       live: wantsLive && !isOver ? leader.live() : null,
       lines: leader.lines.from(line),
@@ -296,4 +299,8 @@ function jobName(self: string): string {
     .toLowerCase()
     .replace(/[^a-z0-9]/g, "")
     .slice(0, 32);
+}
+
+function stillUnderWay(status: JobStatus): JobStatus {
+  return ENDED_STATUSES.includes(status) ? "RUNNING" : status;
 }

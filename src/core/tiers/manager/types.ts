@@ -41,7 +41,7 @@ export interface ManagerOptions {
   readonly config: ManagerConfig;
 }
 
-export interface ManagerConfig {
+interface ManagerConfig {
   /**
    * Milliseconds without a word after which a worker is taken for lost and its shares are dealt again.
    * Shorter than the pauses of a busy worker's event loop: shares move for nothing.
