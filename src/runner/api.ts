@@ -14,7 +14,9 @@ import { RunError } from "./errors.ts";
 import { EventQueue } from "./event-queue.ts";
 import {
   abortAfterMs,
+  checkFileOptions,
   checkThresholds,
+  isUrl,
   overridesOf,
   type RunOptions,
   runTimeoutMs,
@@ -130,21 +132,14 @@ export function run(target: string, options: RunOptions = {}): Run {
 
 async function load(
   target: string,
-  { body, headers, method }: RunOptions,
+  options: RunOptions,
   overrides: LoadOverrides,
 ): Promise<Bundle> {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) {
-    if (body !== undefined || headers !== undefined || method !== undefined)
-      throw new RunError("method, headers and body only go with a URL, not with a file", 2);
+  if (!isUrl(target)) {
+    checkFileOptions(options);
     const { bundleWorkflow } = await import("./bundle.ts");
     return bundleWorkflow(target);
   }
-  const { parseTargetUrl } = await import("./target-url.ts");
-  const { URL_METHODS, urlWorkflow } = await import("./url-workflow.ts");
-  const parsed = parseTargetUrl(target);
-  if (!parsed.ok) throw new RunError(parsed.problem, 2);
-  if (method !== undefined && !URL_METHODS.includes(method))
-    throw new RunError(`method is "${method}"; it must be one of ${URL_METHODS.join(", ")}`, 2);
-  const request = { url: parsed.url.href, method: method ?? "GET", headers: headers ?? {} };
-  return urlWorkflow({ ...request, body: body ?? null }, overrides);
+  const { urlRequest, urlWorkflow } = await import("./url-workflow.ts");
+  return urlWorkflow(urlRequest(target, options), overrides);
 }

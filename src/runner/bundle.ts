@@ -10,8 +10,9 @@ import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, dirname, extname, join, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
 import type { BuildFailure, Message, Plugin } from "esbuild";
+import { OWN_PACKAGE } from "../engine/own-package.ts";
 import { RunError } from "./errors.ts";
 
 export interface Bundle {
@@ -30,6 +31,34 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
   await checkFile(file, path);
   const folder = await bundleFolder(path);
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  const index = new URL("../index.js", import.meta.url).href;
+  // Where the bundle will lie: the source map names its sources relative to that.
+  const outfile = join(folder, "bundle.mjs");
+  const bytes = await bundled(path, outfile, [ownPackage(index), installedPackages]).catch(
+    async (error: unknown) => {
+      await remove();
+      throw error;
+    },
+  );
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const target = join(folder, `${basename(path, extname(path))}.mjs`);
+  await writeFile(target, bytes);
+  return { address: pathToFileURL(target).href, folder: dirname(path), sha256, remove };
+}
+
+/** The same module for cores anywhere: npm packages are inside, and this package has a name of its own. */
+export async function portableBundle(file: string): Promise<Uint8Array> {
+  const path = resolve(file);
+  await checkFile(file, path);
+  const outfile = join(dirname(path), "bundle.mjs");
+  return bundled(path, outfile, [ownPackage(OWN_PACKAGE), noAddons]);
+}
+
+async function bundled(
+  path: string,
+  outfile: string,
+  plugins: readonly Plugin[],
+): Promise<Uint8Array> {
   const { build } = await import("esbuild");
   const result = await build({
     entryPoints: [path],
@@ -41,32 +70,35 @@ export async function bundleWorkflow(file: string): Promise<Bundle> {
     sourcemap: "inline",
     sourcesContent: true,
     logLevel: "silent",
-    // Where the bundle will lie: the source map names its sources relative to that.
-    outfile: join(folder, "bundle.mjs"),
-    plugins: [ownPackage, installedPackages, ownAddresses],
+    outfile,
+    plugins: [...plugins, ownAddresses],
     define: Object.fromEntries(Object.entries(ADDRESSES).map(([meta, { name }]) => [meta, name])),
     // CommonJS habits keep working inside the bundle.
     banner: { js: REQUIRE_BANNER },
-  }).catch(async (failure: BuildFailure) => {
-    await remove();
+  }).catch((failure: BuildFailure) => {
     throw new RunError(describe(failure.errors), 2);
   });
-  const bytes = result.outputFiles[0]?.contents ?? new Uint8Array();
-  const sha256 = createHash("sha256").update(bytes).digest("hex");
-  const target = join(folder, `${basename(path, extname(path))}.mjs`);
-  await writeFile(target, bytes);
-  return { address: pathToFileURL(target).href, folder: dirname(path), sha256, remove };
+  return result.outputFiles[0]?.contents ?? new Uint8Array();
 }
 
 const REQUIRE_BANNER =
   'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
 
 /** `import … from "hyperscale"` means the package that runs, wherever it is installed. */
-const ownPackage: Plugin = {
+const ownPackage = (path: string): Plugin => ({
   name: "hyperscale",
   setup(build) {
-    const index = new URL("../index.js", import.meta.url).href;
-    build.onResolve({ filter: /^hyperscale$/ }, () => ({ path: index, external: true }));
+    build.onResolve({ filter: /^hyperscale$/ }, () => ({ path, external: true }));
+  },
+});
+
+/** Machine code cannot travel: the worker may be another machine. */
+const noAddons: Plugin = {
+  name: "addons",
+  setup(build) {
+    build.onLoad({ filter: /\.node$/ }, ({ path }) => ({
+      errors: [{ text: `${basename(path)} is a native addon: a cluster cannot run it` }],
+    }));
   },
 };
 
@@ -175,10 +207,4 @@ function describe(errors: readonly Message[]): string {
       return `${location.file}:${location.line}:${location.column + 1}: ${text}\n\n  ${location.lineText}\n  ${mark}`;
     })
     .join("\n\n");
-}
-
-/** Where the executor core's entry is: beside us when built, in dist/ when tests run from source. */
-export function coreEntry(): string {
-  const here = fileURLToPath(new URL("../engine/core-main.js", import.meta.url));
-  return existsSync(here) ? here : here.replace(/\/src\/engine\//, "/dist/engine/");
 }

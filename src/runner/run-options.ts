@@ -146,6 +146,16 @@ export function checkThresholds(expressions: readonly string[]): void {
   }
 }
 
+/** A URL has a scheme; everything else names a file. */
+export function isUrl(target: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(target);
+}
+
+export function checkFileOptions({ body, headers, method }: RunOptions): void {
+  if (body !== undefined || headers !== undefined || method !== undefined)
+    throw new RunError("method, headers and body only go with a URL, not with a file", 2);
+}
+
 function milliseconds(
   name: string,
   value: Duration | undefined,

@@ -12,19 +12,24 @@ import os from "node:os";
 import { Agreement } from "../core/run/execution/agreement.ts";
 import { type RunEffect, type RunInput, RunMachine } from "../core/run/execution/run-machine.ts";
 import { mostOnOneCore, mostToOneTarget } from "../core/run/job/connections.ts";
-import type { CoreEvent, Problem } from "../core/run/job/core-messages.ts";
+import type { CoreEvent } from "../core/run/job/core-messages.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
-import { validateManifests, type WorkflowManifest, withParts } from "../core/run/job/manifest.ts";
+import type { WorkflowManifest } from "../core/run/job/manifest.ts";
 import { slotsOf } from "../core/run/job/slots.ts";
 import { planVusMax } from "../core/run/plan/load.ts";
 import type { LiveRun, RunControl } from "../core/run/results/live.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
 import { RunAggregate } from "../core/run/results/run-aggregate.ts";
-import { unknownName, type WrittenTexts } from "../core/run/results/threshold-names.ts";
-import { parseThreshold } from "../core/run/results/thresholds.ts";
+import { CoreProcess } from "../engine/core-process.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
 import type { Bundle } from "./bundle.ts";
-import { CoreProcess } from "./core-process.ts";
+import {
+  checkManifests,
+  LOAD_TIMEOUT_MS,
+  loadedTooLate,
+  placed,
+  placedIn,
+} from "./check-manifests.ts";
 import { RunError } from "./errors.ts";
 import { checkDescriptors, checkPorts } from "./limits.ts";
 import { cpuModel } from "./machine.ts";
@@ -63,8 +68,6 @@ interface LocalRunOptions {
   readonly on: RunListener;
 }
 
-/** How long a core may take to import the workflow. */
-const LOAD_TIMEOUT_MS = 30_000;
 const LIVE_INTERVAL_MS = 100;
 export class LocalRun {
   readonly #options: LocalRunOptions;
@@ -97,7 +100,9 @@ export class LocalRun {
   async #load(): Promise<readonly WorkflowManifest[]> {
     const [manifests] = await this.#startCores(1);
     if (manifests === undefined) throw new RunError("the executor core did not start", 1);
-    this.#validate(manifests, await writtenTexts(this.#options.bundle.address));
+    const texts = await writtenTexts(this.#options.bundle.address);
+    const { on, thresholds } = this.#options;
+    checkManifests({ manifests, thresholds, texts, warn: (line) => on.message(line) });
     const needed = manifests.reduce(
       (sum, { isTest, load }) => sum + (isTest ? planVusMax(load) : 1),
       0,
@@ -119,14 +124,13 @@ export class LocalRun {
       if (count === 0) resolve([]);
       this.#loadingFailed = reject;
       timer = setTimeout(() => {
-        if (inspect) return;
-        const seconds = LOAD_TIMEOUT_MS / 1_000;
-        reject(new RunError(`the workflow did not load within ${seconds} s`, 1, LOAD_HINT));
+        if (!inspect) reject(loadedTooLate());
       }, LOAD_TIMEOUT_MS);
       this.#loading = (core, event) => {
         if (event.kind === "log" || event.kind === "unhandled")
           this.#options.on.message(event.line);
-        if (event.kind === "loadFailed") reject(new RunError(this.#inFile(event.problem), 2));
+        if (event.kind === "loadFailed")
+          reject(new RunError(placedIn(this.#options.name, event.problem), 2));
         if (event.kind !== "loaded") return;
         manifests.push(event.manifests);
         awaited.delete(core);
@@ -153,26 +157,6 @@ export class LocalRun {
       }
     });
     return loaded.finally(() => clearTimeout(timer));
-  }
-
-  /** A mistake that has no line is at least somewhere in the file. */
-  #inFile(problem: Problem): string {
-    return placed({ ...problem, location: problem.location ?? this.#options.name });
-  }
-
-  #validate(manifests: readonly WorkflowManifest[], texts: WrittenTexts): void {
-    for (const { message, severity } of validateManifests(manifests)) {
-      if (severity === "error") throw new RunError(message, 2);
-      this.#options.on.message(`warning: ${message}`);
-    }
-    const ofRun = this.#options.thresholds.map((text) => ({ text, workflow: null }));
-    const ofWorkflows = withParts(manifests).flatMap(({ name, thresholds }) =>
-      thresholds.map(({ expression }) => ({ text: expression, workflow: name })),
-    );
-    for (const { text, workflow } of [...ofRun, ...ofWorkflows]) {
-      const problem = thresholdProblem(text, workflow, withParts(manifests), texts);
-      if (problem !== null) throw new RunError(problem, 2);
-    }
   }
 
   #checkLimits(manifests: readonly WorkflowManifest[]): void {
@@ -268,26 +252,4 @@ export class LocalRun {
       command,
     };
   }
-}
-
-function thresholdProblem(
-  text: string,
-  workflow: string | null,
-  manifests: readonly WorkflowManifest[],
-  texts: WrittenTexts,
-): string | null {
-  const parsed = parseThreshold(text);
-  const problem = parsed.ok
-    ? unknownName(parsed.threshold, workflow, { manifests, errorKinds: ERROR_KINDS, texts })
-    : parsed.problem;
-  if (problem === null) return null;
-  const where = workflow === null ? "--threshold" : `workflow "${workflow}": threshold`;
-  return `${where} "${text}": ${problem}`;
-}
-
-const LOAD_HINT =
-  "Code at the top of a workflow file runs when it is loaded: does something there wait for ever?";
-
-function placed({ location, message }: Problem): string {
-  return location === null ? message : `${location}: ${message}`;
 }

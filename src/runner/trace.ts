@@ -2,8 +2,9 @@
 
 import type { CoreEvent } from "../core/run/job/core-messages.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
+import { CoreProcess } from "../engine/core-process.ts";
 import type { Bundle } from "./bundle.ts";
-import { CoreProcess } from "./core-process.ts";
+import { placed } from "./check-manifests.ts";
 import { RunError } from "./errors.ts";
 
 interface TraceOptions {
@@ -58,14 +59,4 @@ export async function traceRun({
   } finally {
     await core.end();
   }
-}
-
-function placed({
-  location,
-  message,
-}: {
-  readonly location: string | null;
-  readonly message: string;
-}): string {
-  return location === null ? message : `${location}: ${message}`;
 }

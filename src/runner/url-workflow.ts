@@ -6,6 +6,9 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { Bundle } from "./bundle.ts";
+import { RunError } from "./errors.ts";
+import type { RunOptions } from "./run-options.ts";
+import { parseTargetUrl } from "./target-url.ts";
 
 interface UrlRequest {
   readonly url: string;
@@ -19,20 +22,36 @@ export const URL_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OP
 const URL_MODE_VUS = 64;
 const URL_MODE_DURATION_MS = 10_000;
 
-export async function urlWorkflow(request: UrlRequest, overrides: LoadOverrides): Promise<Bundle> {
+/** What the options ask of the URL; throws when it is none that can be asked. */
+export function urlRequest(target: string, { body, headers, method }: RunOptions): UrlRequest {
+  const parsed = parseTargetUrl(target);
+  if (!parsed.ok) throw new RunError(parsed.problem, 2);
+  if (method !== undefined && !URL_METHODS.includes(method))
+    throw new RunError(`method is "${method}"; it must be one of ${URL_METHODS.join(", ")}`, 2);
+  const { href: url } = parsed.url;
+  return { url, method: method ?? "GET", headers: headers ?? {}, body: body ?? null };
+}
+
+/** The text of the module; `index`: where it finds this package. */
+export function urlModule(request: UrlRequest, overrides: LoadOverrides, index: string): string {
   const { body, headers, method, url } = request;
-  const index = new URL("../index.js", import.meta.url).href;
   const options = { headers, ...(body === null ? {} : { body }) };
   const load =
     overrides.rate === undefined
       ? { vus: URL_MODE_VUS, duration: URL_MODE_DURATION_MS }
       : { rate: overrides.rate, duration: URL_MODE_DURATION_MS };
   const { host, pathname } = new URL(url);
-  const source =
+  return (
     `import { http, workflow } from ${JSON.stringify(index)};\n` +
     `export default workflow(${JSON.stringify(host)}, ${JSON.stringify(load)})\n` +
     `  .step(${JSON.stringify(`${method} ${pathname}`)}, ` +
-    `http.${method.toLowerCase()}(${JSON.stringify(url)}, ${JSON.stringify(options)}));\n`;
+    `http.${method.toLowerCase()}(${JSON.stringify(url)}, ${JSON.stringify(options)}));\n`
+  );
+}
+
+export async function urlWorkflow(request: UrlRequest, overrides: LoadOverrides): Promise<Bundle> {
+  const index = new URL("../index.js", import.meta.url).href;
+  const source = urlModule(request, overrides, index);
   const folder = await mkdtemp(join(tmpdir(), "hyperscale-url-"));
   const file = join(folder, "url.mjs");
   await writeFile(file, source);

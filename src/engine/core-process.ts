@@ -1,8 +1,9 @@
 /** An executor core as a child process: commands in, events out, and the news of its death. */
 
 import { type ChildProcess, fork } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import type { CoreCommand, CoreEvent } from "../core/run/job/core-messages.ts";
-import { coreEntry } from "./bundle.ts";
 
 interface CoreProcessOptions {
   readonly number: number;
@@ -97,4 +98,10 @@ function lastLine(stderr: string): string {
     .filter((text) => text.trim() !== "")
     .at(-1);
   return line === undefined ? "" : `: ${line.trim()}`;
+}
+
+/** Where the executor core's entry is: beside us when built, in dist/ when tests run from source. */
+function coreEntry(): string {
+  const here = fileURLToPath(new URL("./core-main.js", import.meta.url));
+  return existsSync(here) ? here : here.replace(/\/src\/engine\//, "/dist/engine/");
 }

@@ -1,0 +1,75 @@
+/**
+ * Executor cores that have started and wait for something to load: a job that is given one does not wait for
+ * a process to begin. A core that was used is ended, never given again: what user code left in it
+ * stays with its job.
+ */
+
+import type { CoreEvent } from "../core/run/job/core-messages.ts";
+import { CoreProcess } from "./core-process.ts";
+
+interface CoreHandlers {
+  readonly onEvent: (event: CoreEvent) => void;
+  /** Told once, when the process has ended without having been asked to. */
+  readonly onLost: (what: string) => void;
+}
+
+interface Warm {
+  readonly core: CoreProcess;
+  /** Whoever has it now. */
+  handlers: CoreHandlers | null;
+}
+
+export class CorePool {
+  readonly #size: number;
+  readonly #warm: Warm[] = [];
+  #numbers = 0;
+  #closed = false;
+
+  /** Keeps so many waiting. */
+  constructor(size: number) {
+    this.#size = size;
+    this.#fill();
+  }
+
+  get warm(): number {
+    return this.#warm.length;
+  }
+
+  take(handlers: CoreHandlers): CoreProcess {
+    const one = this.#warm.shift() ?? this.#start();
+    one.handlers = handlers;
+    setImmediate(() => this.#fill());
+    return one.core;
+  }
+
+  /** Ends those that wait. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#warm.splice(0).map(({ core }) => core.end()));
+  }
+
+  #fill(): void {
+    while (!this.#closed && this.#warm.length < this.#size) this.#warm.push(this.#start());
+  }
+
+  #start(): Warm {
+    const number = this.#numbers++;
+    const one: Warm = {
+      core: new CoreProcess({
+        number,
+        inspect: false,
+        onEvent: (event) => one.handlers?.onEvent(event),
+        onLost: (what) => this.#onLost(one, what),
+      }),
+      handlers: null,
+    };
+    return one;
+  }
+
+  /** One that nobody has yet is replaced when the next is taken, so that a broken one does not spin. */
+  #onLost(one: Warm, what: string): void {
+    const place = this.#warm.indexOf(one);
+    if (place >= 0) this.#warm.splice(place, 1);
+    one.handlers?.onLost(what);
+  }
+}

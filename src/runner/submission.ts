@@ -1,0 +1,164 @@
+/**
+ * A job for a cluster, made from a file or URL as `run` takes it: one module with everything inside, and the
+ * manifests of its workflows, which one executor core here tells. So mistakes are found before anything
+ * is sent, in the same words as by `run`.
+ */
+
+import { createHash } from "node:crypto";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { maskCredentials } from "../core/base/mask-credentials.ts";
+import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
+import type { WorkflowManifest } from "../core/run/job/manifest.ts";
+import type { Artifact, Submission } from "../core/tiers/messages.ts";
+import { CoreProcess } from "../engine/core-process.ts";
+import { OWN_PACKAGE } from "../engine/own-package.ts";
+import { portableBundle } from "./bundle.ts";
+import { checkManifests, LOAD_TIMEOUT_MS, loadedTooLate, placedIn } from "./check-manifests.ts";
+import { RunError } from "./errors.ts";
+import {
+  abortAfterMs,
+  checkFileOptions,
+  checkThresholds,
+  isUrl,
+  overridesOf,
+  type RunOptions,
+  runTimeoutMs,
+} from "./run-options.ts";
+import { urlModule, urlRequest } from "./url-workflow.ts";
+import { packageVersion } from "./version.ts";
+import { writtenTexts } from "./written-texts.ts";
+
+interface PreparedJob {
+  readonly submission: Submission;
+  /** By their hash. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+}
+
+interface Around {
+  /** For the code of the job, here and on the workers. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly warn: (line: string) => void;
+}
+
+export async function prepareJob(
+  target: string,
+  options: RunOptions,
+  { environment, warn }: Around,
+): Promise<PreparedJob> {
+  const overrides = overridesOf(options);
+  const { cores, tags = {}, thresholds = [], title } = options;
+  checkThresholds(thresholds);
+  const module = await moduleOf(target, options, overrides);
+  const manifests = await manifestsOf(module, {
+    name: maskCredentials(target),
+    ...{ overrides, environment, thresholds, warn },
+  });
+  const files = [module.artifact];
+  return {
+    files: new Map([[module.artifact.hash, module.bytes]]),
+    submission: {
+      name: maskCredentials(target),
+      title: title ?? null,
+      ...{
+        tags,
+        manifests,
+        entry: module.artifact.path,
+        files,
+        overrides,
+        environment,
+        thresholds,
+      },
+      abortAfterMs: abortAfterMs(options),
+      timeoutMs: runTimeoutMs(options),
+      cores: cores ?? null,
+      command: options.command ?? `submit(${JSON.stringify(maskCredentials(target))})`,
+      version: packageVersion(),
+    },
+  };
+}
+
+interface Module {
+  readonly artifact: Artifact;
+  readonly bytes: Uint8Array;
+  /** Where paths in the code begin. */
+  readonly folder: string;
+}
+
+async function moduleOf(
+  target: string,
+  options: RunOptions,
+  overrides: LoadOverrides,
+): Promise<Module> {
+  if (isUrl(target)) {
+    const text = urlModule(urlRequest(target, options), overrides, OWN_PACKAGE);
+    return moduleFrom("url.mjs", Buffer.from(text), process.cwd());
+  }
+  checkFileOptions(options);
+  const path = resolve(target);
+  const name = `${basename(path, extname(path))}.mjs`;
+  return moduleFrom(name, await portableBundle(target), dirname(path));
+}
+
+function moduleFrom(path: string, bytes: Uint8Array, folder: string): Module {
+  const hash = createHash("sha256").update(bytes).digest("hex");
+  return { artifact: { path, hash, bytes: bytes.length }, bytes, folder };
+}
+
+interface Loading {
+  readonly name: string;
+  readonly overrides: LoadOverrides;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly thresholds: readonly string[];
+  readonly warn: (line: string) => void;
+}
+
+/** Loaded as a worker will load it. */
+async function manifestsOf(
+  { artifact, bytes, folder }: Module,
+  loading: Loading,
+): Promise<readonly WorkflowManifest[]> {
+  const place = await mkdtemp(join(tmpdir(), "hyperscale-submit-"));
+  try {
+    const file = join(place, artifact.path);
+    const own = new URL("../index.js", import.meta.url).href;
+    await writeFile(file, Buffer.from(bytes).toString("utf8").replaceAll(OWN_PACKAGE, own));
+    const address = pathToFileURL(file).href;
+    const manifests = await load(address, folder, loading);
+    const { thresholds, warn } = loading;
+    checkManifests({ manifests, thresholds, texts: await writtenTexts(address), warn });
+    return manifests;
+  } finally {
+    await rm(place, { recursive: true, force: true });
+  }
+}
+
+async function load(
+  bundle: string,
+  folder: string,
+  { environment, name, overrides, warn }: Loading,
+): Promise<readonly WorkflowManifest[]> {
+  let core: CoreProcess | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise((resolve, reject) => {
+      timer = setTimeout(() => reject(loadedTooLate()), LOAD_TIMEOUT_MS);
+      core = new CoreProcess({
+        number: 0,
+        inspect: false,
+        onEvent: (event) => {
+          if (event.kind === "log" || event.kind === "unhandled") warn(event.line);
+          if (event.kind === "loaded") resolve(event.manifests);
+          if (event.kind === "loadFailed") reject(new RunError(placedIn(name, event.problem), 2));
+        },
+        onLost: (what) => reject(new RunError(what, 1)),
+      });
+      core.send({ kind: "load", bundle, folder, overrides, core: 0, environment });
+    });
+  } finally {
+    clearTimeout(timer);
+    await core?.end();
+  }
+}
