@@ -20,7 +20,8 @@ const HANDSHAKE_MS_MAX = 5_000;
 const BACKLOG = 511;
 
 interface TcpOptions {
-  readonly host: string;
+  /** Null for one who only dials. */
+  readonly host: string | null;
   readonly port: number;
   readonly tls: TlsMaterial | null;
   /** How many connections may be open: in all, per host, and kept for members. */
@@ -89,11 +90,20 @@ export class TcpPort implements ByteStreamPort {
     const port = new TcpPort(options);
     return new Promise((resolve, reject) => {
       port.#server.once("error", reject);
-      port.#server.listen({ host: options.host, port: options.port, backlog: BACKLOG }, () => {
-        port.#server.removeListener("error", reject);
-        resolve(port);
-      });
+      port.#server.listen(
+        { host: options.host ?? "", port: options.port, backlog: BACKLOG },
+        () => {
+          port.#server.removeListener("error", reject);
+          resolve(port);
+        },
+      );
     });
+  }
+
+  /** For a process that calls others and is not called. */
+  static dialer(tls: TlsMaterial | null): TcpPort {
+    const places = { total: 1, perHost: 1, forMembers: 0 };
+    return new TcpPort({ host: null, port: 0, tls, places, isMember: () => false });
   }
 
   dial(
@@ -107,9 +117,10 @@ export class TcpPort implements ByteStreamPort {
       done(null, "failed");
       return;
     }
-    const { tls, host: localAddress } = this.#options;
+    const { tls, host } = this.#options;
     // Leaving from the bound address keeps source checks and per-host limits honest.
-    const common = { host: target.host, port: target.port, localAddress, timeout: timeoutMs };
+    const local = host === null ? {} : { localAddress: host };
+    const common = { host: target.host, port: target.port, timeout: timeoutMs, ...local };
     const socket: Socket =
       tls === null
         ? dialPlain(common)

@@ -1,0 +1,262 @@
+/**
+ * A program's way to a cluster: submit jobs, follow them, steer them, and see the nodes. Managers may come and
+ * go meanwhile: what is asked is asked again of another, and what must happen once happens once.
+ */
+
+import { randomBytes, randomUUID } from "node:crypto";
+import { assertNever } from "../core/base/assert.ts";
+import type { Address } from "../core/base/ids.ts";
+import { Random } from "../core/base/random.ts";
+import {
+  BLOB_CHUNK_BYTES_MAX,
+  type BlobHash,
+  type ClientAnswer,
+  type ClientRequest,
+  type Control,
+  ENDED_STATUSES,
+  type JobStatus,
+  type JobView,
+  type NodeView,
+  type Progress,
+  type RefusalReason,
+  type Submission,
+} from "../core/tiers/messages.ts";
+import {
+  type ClientEffect,
+  type ClientInput,
+  ClientProcess,
+} from "../core/tiers/process/client-process.ts";
+import { Background } from "../host/background.ts";
+import { deflate } from "../host/deflate.ts";
+import { type Driven, Loop } from "../host/loop.ts";
+import { nodeAead } from "../host/node-aead.ts";
+import { nodeClock } from "../host/node-clock.ts";
+import { StreamDriver } from "../host/stream-driver.ts";
+import { TcpPort } from "../host/tcp.ts";
+import { KeyRing } from "../wire/key-ring.ts";
+import type { StreamEnvelope } from "../wire/registry.ts";
+import { CAPABILITIES, PROTOCOL } from "../wire/version.ts";
+
+interface ClusterAddress {
+  /** "127.0.0.1:7700": all managers that are known; one that answers is enough. */
+  readonly managers: readonly string[];
+  /** A client's secret, or the cluster's. */
+  readonly secret: string;
+  readonly cluster?: string;
+  readonly environment?: string;
+}
+
+/** What a cluster does not do, with the reason it gives. */
+export class ClusterError extends Error {
+  override readonly name = "ClusterError";
+  /** Null: nobody answered. */
+  readonly reason: RefusalReason | null;
+
+  constructor(message: string, reason: RefusalReason | null) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** One attempt at one manager. */
+const ATTEMPT_MS = 5_000;
+/** All attempts together, when nobody answers or nobody leads. */
+const PATIENCE_MS = 30_000;
+const PAUSE_MS = 200;
+
+export function hasEnded(status: JobStatus): boolean {
+  return ENDED_STATUSES.includes(status);
+}
+
+export class ClusterClient {
+  readonly #machine: ClientProcess;
+  readonly #managers: readonly Address[];
+  readonly #port = TcpPort.dialer(null);
+  readonly #loop: Loop;
+  readonly #driven: Driven<ClientInput>;
+  readonly #streams: StreamDriver;
+  readonly #background = new Background(() => undefined);
+  readonly #waiting = new Map<number, (answer: StreamEnvelope | null) => void>();
+  #ids = 1;
+
+  private constructor(to: ClusterAddress) {
+    const { cluster = "hyperscale", environment = "default", managers, secret } = to;
+    const made = KeyRing.create(nodeAead, [secret], `${cluster}/${environment}`);
+    if (!made.ok) throw new ClusterError(made.problem, "invalid");
+    this.#managers = managers as readonly Address[];
+    this.#machine = new ClientProcess(
+      {
+        hello: {
+          ...{ cluster, environment, datacenter: "", role: "client", address: "" },
+          node: `client-${randomBytes(4).toString("hex")}`,
+          ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
+          ...{ capabilities: CAPABILITIES, nodeVersion: "" },
+        },
+        managers: this.#managers,
+        ring: made.ring,
+        entropy: randomBytes,
+        compressor: deflate,
+      },
+      new Random(randomUUID()),
+    );
+    this.#loop = new Loop(nodeClock, (error) => {
+      throw error;
+    });
+    this.#driven = this.#loop.add(this.#machine, { kind: "tick" }, (effect) => this.#run(effect));
+    this.#streams = new StreamDriver(this.#port, (input) => this.#driven.push(input));
+    this.#driven.push({ kind: "start" });
+  }
+
+  /** Connects in the background; the first question waits for it. */
+  static open(to: ClusterAddress): ClusterClient {
+    return new ClusterClient(to);
+  }
+
+  /** Accepted once per key, however often it is sent; the job's id. `files`: by their hash. */
+  async submit(
+    submission: Submission,
+    files: ReadonlyMap<BlobHash, Uint8Array>,
+    key: string = randomUUID(),
+  ): Promise<string> {
+    await this.#putFiles(files);
+    for (let attempt = 0; ; attempt++) {
+      const answer = await this.#request({ kind: "submit", key, submission });
+      if (answer.kind === "accepted") return answer.job;
+      if (answer.kind !== "missing" || attempt >= 3) throw unexpected(answer);
+      const missing = answer.hashes.map((hash) => [hash, files.get(hash)] as const);
+      const unknown = missing.find(([, bytes]) => bytes === undefined);
+      if (unknown !== undefined) throw new ClusterError(`file ${unknown[0]} is wanted`, "invalid");
+      await this.#putFiles(new Map(missing as [BlobHash, Uint8Array][]));
+    }
+  }
+
+  async status(job: string): Promise<JobView> {
+    const answer = await this.#request({ kind: "status", job });
+    if (answer.kind !== "job") throw unexpected(answer);
+    return answer.job;
+  }
+
+  /** What has happened since `line`, and the figures of now. */
+  async progress(job: string, line: number, live: boolean): Promise<Progress> {
+    const answer = await this.#request({ kind: "watch", job, line, live });
+    if (answer.kind !== "progress") throw unexpected(answer);
+    return answer;
+  }
+
+  async control(job: string, control: Control, by: string): Promise<void> {
+    const answer = await this.#request({ kind: "control", job, by, control });
+    if (answer.kind !== "controlled") throw unexpected(answer);
+  }
+
+  async jobs(): Promise<readonly JobView[]> {
+    const answer = await this.#request({ kind: "jobs" });
+    if (answer.kind !== "jobs") throw unexpected(answer);
+    return answer.jobs;
+  }
+
+  async nodes(): Promise<readonly NodeView[]> {
+    const answer = await this.#request({ kind: "nodes" });
+    if (answer.kind !== "nodes") throw unexpected(answer);
+    return answer.nodes;
+  }
+
+  async close(): Promise<void> {
+    this.#loop.stop();
+    for (const answered of this.#waiting.values()) answered(null);
+    this.#waiting.clear();
+    await this.#background.stop(0);
+    await this.#port.close();
+  }
+
+  #run(effect: ClientEffect): void {
+    switch (effect.kind) {
+      case "answered": {
+        const answered = this.#waiting.get(effect.id);
+        this.#waiting.delete(effect.id);
+        answered?.(effect.answer);
+        return;
+      }
+      case "link":
+        return;
+      case "dial":
+      case "write":
+      case "prove":
+      case "end":
+      case "destroy":
+        this.#streams.run(effect);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #ask(message: StreamEnvelope, to: Address | null): Promise<StreamEnvelope | null> {
+    const id = ++this.#ids;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#driven.push({ kind: "ask", id, to, message, timeoutMs: ATTEMPT_MS });
+    });
+  }
+
+  /** Asks one manager after the other until one decides. */
+  async #request(value: ClientRequest): Promise<ClientAnswer> {
+    const until = performance.now() + PATIENCE_MS;
+    for (;;) {
+      const message = { name: "clientRequest", correlation: 0, value } as const;
+      const answer = await this.#ask(message, null);
+      const decided = answer?.name === "clientAnswer" ? answer.value : null;
+      const again =
+        decided === null ||
+        (decided.kind === "refused" &&
+          (decided.reason === "retry" || decided.reason === "notLeader"));
+      if (!again) {
+        if (decided.kind === "refused") throw new ClusterError(decided.message, decided.reason);
+        return decided;
+      }
+      if (performance.now() > until) throw this.#unanswered(decided);
+      this.#driven.push({ kind: "turnAway" });
+      await this.#background.pause(PAUSE_MS);
+    }
+  }
+
+  #unanswered(last: ClientAnswer | null): ClusterError {
+    if (last?.kind === "refused") return new ClusterError(last.message, last.reason);
+    const problems = this.#machine.problems();
+    const detail = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
+    return new ClusterError(`no manager answers${detail}`, null);
+  }
+
+  /** To every manager: a job is taken when a quorum of them has its files. */
+  async #putFiles(files: ReadonlyMap<BlobHash, Uint8Array>): Promise<void> {
+    const puts = this.#managers.map(async (manager) => {
+      for (const [hash, bytes] of files) await this.#put(manager, hash, bytes);
+    });
+    const ended = await Promise.allSettled(puts);
+    const held = ended.filter(({ status }) => status === "fulfilled").length;
+    if (held * 2 > this.#managers.length) return;
+    const failed = ended.find((one) => one.status === "rejected");
+    if (failed?.reason instanceof Error) throw failed.reason;
+  }
+
+  async #put(manager: Address, hash: BlobHash, bytes: Uint8Array): Promise<void> {
+    const total = bytes.length;
+    let offset = 0;
+    for (let failures = 0; ; ) {
+      const part = bytes.subarray(offset, offset + BLOB_CHUNK_BYTES_MAX);
+      const value = { hash, offset, total, bytes: part };
+      const answer = await this.#ask({ name: "blobPut", correlation: 0, value }, manager);
+      if (answer?.name === "denial")
+        throw new ClusterError(answer.value.message, answer.value.reason);
+      if (answer?.name !== "blobHeld") {
+        if (++failures >= 2) throw this.#unanswered(null);
+        continue;
+      }
+      offset = answer.value.bytes;
+      if (offset >= total) return;
+    }
+  }
+}
+
+function unexpected(answer: ClientAnswer): ClusterError {
+  return new ClusterError(`a manager answered with ${answer.kind}`, null);
+}

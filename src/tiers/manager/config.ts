@@ -1,0 +1,104 @@
+/**
+ * What a manager is told at its start: one JSON file, or the same as flags. All mistakes are named at once,
+ * before a socket opens or a byte is written. (CFG-1)
+ */
+
+import { existsSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { z } from "zod";
+import {
+  checkLedgerConfig,
+  type LedgerConfig,
+  label,
+  name,
+  place,
+  readJson,
+  secretSource,
+} from "../../ledger/config.ts";
+
+/** Names become parts of job ids and group names. */
+const NAME_CHARACTERS_MAX = 16;
+/** A dead leader is replaced after this; safety does not rest on it. */
+const LEASE_MS = 3_000;
+const GIB = 1_073_741_824;
+
+const schema = z.strictObject({
+  name: name(NAME_CHARACTERS_MAX),
+  datacenter: name(NAME_CHARACTERS_MAX).default("dc1"),
+  cluster: label.default("hyperscale"),
+  environment: label.default("default"),
+  bind: place,
+  api: place,
+  apiTokenFile: z.string().min(1).optional(),
+  peers: z
+    .array(z.strictObject({ name: name(NAME_CHARACTERS_MAX), address: place }))
+    .max(6)
+    .default([]),
+  dataDir: z.string().min(1, "a path"),
+  secretFile: z.string().min(1).optional(),
+  clientSecretFile: z.string().min(1).optional(),
+  insecurePlaintext: z.boolean().default(false),
+  leaseMs: z.number().int().default(LEASE_MS),
+  /** Of files that jobs bring; the longest unused go. */
+  blobBytesMax: z
+    .number()
+    .int()
+    .min(1_048_576)
+    .default(10 * GIB),
+  logLevel: z.string().optional(),
+});
+
+export interface ManagerNodeConfig {
+  readonly ledger: LedgerConfig;
+  readonly datacenter: string;
+  readonly blobBytesMax: number;
+}
+
+type ManagerConfigResult =
+  | { readonly ok: true; readonly config: ManagerNodeConfig }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+export function readManagerConfig(file: string): ManagerConfigResult {
+  const read = readJson(file);
+  if (typeof read === "string") return { ok: false, problems: [read] };
+  return checkManagerConfig(file, read.value);
+}
+
+/** `file`: where the value is from, and where its paths begin. */
+export function checkManagerConfig(file: string, value: unknown): ManagerConfigResult {
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => {
+      const at = issue.path.length === 0 ? "the file" : issue.path.join(".");
+      return `${file}: ${at}: ${issue.message}`;
+    });
+    return { ok: false, problems };
+  }
+  const { blobBytesMax, clientSecretFile, datacenter, peers, ...rest } = parsed.data;
+  const node = peers.map((peer) => ({ ...peer, region: datacenter }));
+  const read = checkLedgerConfig(file, { ...rest, region: datacenter, peers: node });
+  if (!read.ok) return read;
+  const problems: string[] = [];
+  const readClientSecrets = clientSecrets(file, clientSecretFile, problems);
+  if (problems.length > 0) return { ok: false, problems };
+  const own = { role: "manager", service: "manager", readClientSecrets } as const;
+  return { ok: true, config: { ledger: { ...read.config, ...own }, datacenter, blobBytesMax } };
+}
+
+function clientSecrets(
+  file: string,
+  secretFile: string | undefined,
+  problems: string[],
+): (() => readonly string[]) | null {
+  if (secretFile === undefined) return null;
+  const path = resolve(dirname(file), secretFile);
+  if (!existsSync(path)) {
+    problems.push(`${file}: clientSecretFile: ${path}: no such file`);
+    return null;
+  }
+  return secretSource(
+    { secretFile: path, insecurePlaintext: false },
+    (one) => one,
+    (problem) => problems.push(`${file}: clients: ${problem}`),
+  );
+}

@@ -1,0 +1,58 @@
+/** A worker's control interface: whether it is well, and its numbers. */
+
+import { errorText } from "../../core/base/error-text.ts";
+import type { Background } from "../../host/background.ts";
+import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
+import { type ControlLimits, ControlServer, json } from "../../host/control/server.ts";
+import type { Log } from "../../host/ports/log.ts";
+import type { WorkerHost, WorkerStatus } from "./worker-host.ts";
+
+const LIMITS: ControlLimits = {
+  bodyBytesMax: 65_536,
+  connectionsMax: 64,
+  streamsMax: 0,
+  requestMsMax: 10_000,
+  keepAliveMs: 5_000,
+};
+
+interface Around {
+  readonly log: Log;
+  readonly background: Background;
+}
+
+/** Null where the configuration names no address. */
+export async function serveWorker(
+  host: WorkerHost,
+  { background, log }: Around,
+): Promise<ControlServer | null> {
+  const { api } = host.config;
+  if (api === null) return null;
+  return ControlServer.listen(api, {
+    routes: { "GET /v1/status": () => json(host.status()) },
+    limits: LIMITS,
+    alive: () => ({ ok: true, ready: host.ready }),
+    ready: () => ({ ready: host.ready }),
+    metrics: () => workerMetrics(host.status()),
+    work: () => background.list(),
+    onFailure: (route, error) =>
+      log.event("error", "request.failed", { route, problem: errorText(error) }),
+  });
+}
+
+const { gauge, labelled } = metricFamily("hyperscale_worker_");
+
+function workerMetrics(status: WorkerStatus): readonly Metric[] {
+  return [
+    gauge("cores", "Cores that jobs may use", status.cores),
+    gauge("used_processes", "Executor processes that jobs have", status.usedProcesses),
+    gauge("warm_processes", "Executor processes that wait for a job", status.warmProcesses),
+    gauge("jobs", "Jobs with something here", status.jobs.length),
+    gauge("draining", "1 while no new cores are taken", status.draining ? 1 : 0),
+    gauge("cache_bytes", "Files of jobs that are kept, in bytes", status.cacheBytes),
+    labelled("gauge", "manager_up", {
+      help: "1 while the connection to a manager stands",
+      label: "manager",
+      values: status.managers.map(({ name, up }) => [name, up ? 1 : 0]),
+    }),
+  ];
+}

@@ -1,0 +1,110 @@
+/**
+ * What a worker is told at its start: one JSON file, or the same as flags. All mistakes are named at once,
+ * before a connection is made or a byte is written. (CFG-1)
+ */
+
+import { dirname, resolve } from "node:path";
+import { z } from "zod";
+import type { Address } from "../../core/base/ids.ts";
+import { ISOLATION_MS } from "../../core/tiers/worker/types.ts";
+import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
+import { label, place, readJson, secretSource } from "../../ledger/config.ts";
+import { parseAddress } from "../../wire/address.ts";
+
+const MANAGERS_MAX = 7;
+const CORES_MAX = 1_024;
+const GIB = 1_073_741_824;
+
+const schema = z.strictObject({
+  name: label,
+  datacenter: label.default("dc1"),
+  cluster: label.default("hyperscale"),
+  environment: label.default("default"),
+  /** All managers of the datacenter. */
+  managers: z
+    .array(z.strictObject({ name: label, address: place }))
+    .min(1, "at least one manager")
+    .max(MANAGERS_MAX),
+  /** CPU cores that jobs may use. */
+  cores: z.number().int().min(1).max(CORES_MAX),
+  api: place.optional(),
+  dataDir: z.string().min(1, "a path"),
+  secretFile: z.string().min(1).optional(),
+  insecurePlaintext: z.boolean().default(false),
+  /** Load is ended when no manager has answered for so long. */
+  isolationSeconds: z
+    .number()
+    .positive()
+    .default(ISOLATION_MS / 1_000),
+  /** SIGTERM waits so long for jobs that run here. */
+  drainSeconds: z.number().positive().default(30),
+  /** Of files that jobs brought; the longest unused go. */
+  cacheBytesMax: z
+    .number()
+    .int()
+    .min(1_048_576)
+    .default(2 * GIB),
+  logLevel: z.enum(LOG_THRESHOLDS).default("info"),
+});
+
+export interface WorkerNodeConfig {
+  readonly name: string;
+  readonly datacenter: string;
+  readonly cluster: string;
+  readonly environment: string;
+  readonly managers: readonly { readonly name: string; readonly address: Address }[];
+  readonly cores: number;
+  readonly api: { readonly host: string; readonly port: number; readonly token: null } | null;
+  readonly dataDir: string;
+  readonly secretFile: string | null;
+  readonly readSecrets: () => readonly string[];
+  readonly isolationMs: number;
+  readonly drainMs: number;
+  readonly cacheBytesMax: number;
+  readonly logLevel: LogThreshold;
+}
+
+type WorkerConfigResult =
+  | { readonly ok: true; readonly config: WorkerNodeConfig }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+export function readWorkerConfig(file: string): WorkerConfigResult {
+  const read = readJson(file);
+  if (typeof read === "string") return { ok: false, problems: [read] };
+  return checkWorkerConfig(file, read.value);
+}
+
+/** `file`: where the value is from, and where its paths begin. */
+export function checkWorkerConfig(file: string, value: unknown): WorkerConfigResult {
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => {
+      const at = issue.path.length === 0 ? "the file" : issue.path.join(".");
+      return `${file}: ${at}: ${issue.message}`;
+    });
+    return { ok: false, problems };
+  }
+  const { data } = parsed;
+  const problems: string[] = [];
+  const at = (path: string): string => resolve(dirname(file), path);
+  const readSecrets = secretSource(data, at, (problem) => problems.push(`${file}: ${problem}`));
+  const api = data.api === undefined ? null : parseAddress(data.api);
+  if (problems.length > 0) return { ok: false, problems };
+  const config: WorkerNodeConfig = {
+    name: data.name,
+    datacenter: data.datacenter,
+    cluster: data.cluster,
+    environment: data.environment,
+    managers: data.managers.map((one) => ({ name: one.name, address: one.address as Address })),
+    cores: data.cores,
+    api: api?.ok === true ? { host: api.host, port: api.port, token: null } : null,
+    dataDir: at(data.dataDir),
+    secretFile: data.secretFile === undefined ? null : at(data.secretFile),
+    readSecrets,
+    isolationMs: data.isolationSeconds * 1_000,
+    drainMs: data.drainSeconds * 1_000,
+    cacheBytesMax: data.cacheBytesMax,
+    logLevel: data.logLevel,
+  };
+  return { ok: true, config };
+}

@@ -1,0 +1,266 @@
+/**
+ * A worker as a process: its machine in the loop, over real connections, files and executor processes.
+ *
+ *     network, executor processes, disk ─▶ Loop ─▶ WorkerProcess ─▶ effects ─▶ the same
+ */
+
+import { randomBytes, randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { assertNever } from "../../core/base/assert.ts";
+import { errorText } from "../../core/base/error-text.ts";
+import { Random } from "../../core/base/random.ts";
+import type { RelayedCommand } from "../../core/tiers/messages.ts";
+import {
+  WorkerProcess,
+  type WorkerProcessEffect,
+  type WorkerProcessInput,
+} from "../../core/tiers/process/worker-process.ts";
+import { CorePool } from "../../engine/core-pool.ts";
+import type { CoreProcess } from "../../engine/core-process.ts";
+import type { Background } from "../../host/background.ts";
+import { BlobStore } from "../../host/blob-store.ts";
+import { deflate } from "../../host/deflate.ts";
+import { type Driven, Loop } from "../../host/loop.ts";
+import { nodeAead } from "../../host/node-aead.ts";
+import type { Clock } from "../../host/ports/clock.ts";
+import type { Log } from "../../host/ports/log.ts";
+import { warnOfExposure } from "../../host/secret-exposure.ts";
+import { StreamDriver } from "../../host/stream-driver.ts";
+import { TcpPort } from "../../host/tcp.ts";
+import { KeyRing } from "../../wire/key-ring.ts";
+import { CAPABILITIES, PROTOCOL } from "../../wire/version.ts";
+import type { WorkerNodeConfig } from "./config.ts";
+import { JobFolders } from "./job-folder.ts";
+import { Promises } from "./promises.ts";
+
+interface WorkerHandlers {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly background: Background;
+  readonly version: string;
+  /** The process must end: an invariant broke, or its promises cannot be kept. */
+  readonly onFatal: (reason: string, error: unknown) => void;
+}
+
+interface Parts {
+  readonly promises: Promises;
+  readonly blobs: BlobStore;
+  readonly folders: JobFolders;
+}
+
+type Opened = Extract<WorkerProcessEffect, { kind: "open" }>;
+
+export interface WorkerStatus {
+  readonly name: string;
+  readonly incarnation: number;
+  readonly cores: number;
+  readonly usedProcesses: number;
+  readonly warmProcesses: number;
+  readonly draining: boolean;
+  readonly jobs: readonly string[];
+  readonly cacheBytes: number;
+  readonly managers: readonly { readonly name: string; readonly up: boolean }[];
+}
+
+export class WorkerHost {
+  readonly config: WorkerNodeConfig;
+  readonly #handlers: WorkerHandlers;
+  readonly #parts: Parts;
+  readonly #machine: WorkerProcess;
+  readonly #port: TcpPort;
+  readonly #loop: Loop;
+  readonly #driven: Driven<WorkerProcessInput>;
+  readonly #streams: StreamDriver;
+  readonly #pool: CorePool;
+  readonly #cores = new Map<number, CoreProcess>();
+  /** Ended before their process was there. */
+  readonly #unopened = new Set<number>();
+  #onDrained: () => void = () => undefined;
+  #upOnce: () => void = () => undefined;
+
+  private constructor(config: WorkerNodeConfig, handlers: WorkerHandlers, parts: Parts) {
+    this.config = config;
+    this.#handlers = handlers;
+    this.#parts = parts;
+    this.#port = TcpPort.dialer(null);
+    const { clock, onFatal } = handlers;
+    this.#loop = new Loop(clock, (error) => onFatal("an invariant of the worker is broken", error));
+    this.#machine = new WorkerProcess(this.#options(), new Random(randomUUID()));
+    this.#driven = this.#loop.add(this.#machine, { kind: "tick" }, (effect) => this.#run(effect));
+    this.#streams = new StreamDriver(this.#port, (input) => this.#driven.push(input));
+    this.#pool = new CorePool(config.cores);
+  }
+
+  /** Resolves when one manager has taken it in. */
+  static async start(config: WorkerNodeConfig, handlers: WorkerHandlers): Promise<WorkerHost> {
+    const promises = await Promises.open(config.dataDir);
+    const blobs = await BlobStore.open(join(config.dataDir, "blobs"), config.cacheBytesMax);
+    const folders = await JobFolders.open(join(config.dataDir, "jobs"), blobs);
+    warnOfExposure(config.secretFile, handlers.log);
+    const host = new WorkerHost(config, handlers, { promises, blobs, folders });
+    await new Promise<void>((resolve) => {
+      host.#upOnce = resolve;
+      host.#driven.push({ kind: "start" });
+    });
+    return host;
+  }
+
+  get encryption(): string {
+    return this.#machine.encryption;
+  }
+
+  get ready(): boolean {
+    return this.#machine.managers().some(({ up }) => up) && !this.#machine.worker.draining;
+  }
+
+  status(): WorkerStatus {
+    const { worker } = this.#machine;
+    return {
+      name: this.config.name,
+      incarnation: this.#parts.promises.incarnation,
+      cores: this.config.cores,
+      usedProcesses: worker.usedCores,
+      warmProcesses: this.#pool.warm,
+      draining: worker.draining,
+      jobs: worker.jobs,
+      cacheBytes: this.#parts.blobs.bytes,
+      managers: this.#machine.managers().map(({ name, up }) => ({ name, up })),
+    };
+  }
+
+  /** Waits for the jobs that run here, for as long as the configuration says; then ends. */
+  async stop(): Promise<void> {
+    const drained = new Promise<void>((resolve) => {
+      this.#onDrained = resolve;
+    });
+    this.#driven.push({ kind: "drain" });
+    const late = this.#handlers.background.pause(this.config.drainMs);
+    await Promise.race([drained, late]);
+    this.#loop.stop();
+    await this.#pool.close();
+    await Promise.all([...this.#cores.values()].map((core) => core.end()));
+    await this.#port.close();
+  }
+
+  #options(): ConstructorParameters<typeof WorkerProcess>[0] {
+    const { config } = this;
+    const { name, datacenter, cluster, environment, cores, isolationMs, managers } = config;
+    const { incarnation, views } = this.#parts.promises;
+    const { version } = this.#handlers;
+    const made = KeyRing.create(nodeAead, config.readSecrets(), `${cluster}/${environment}`);
+    if (!made.ok) throw new Error(made.problem);
+    return {
+      worker: { name, incarnation, cores, version, isolationMs },
+      views,
+      managers,
+      hello: {
+        ...{ cluster, environment, datacenter, node: name, role: "worker", address: "" },
+        ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
+        ...{ capabilities: CAPABILITIES, nodeVersion: version },
+      },
+      ring: made.ring,
+      entropy: randomBytes,
+      compressor: deflate,
+    };
+  }
+
+  #run(effect: WorkerProcessEffect): void {
+    const { background, log } = this.#handlers;
+    switch (effect.kind) {
+      case "dial":
+      case "write":
+      case "prove":
+      case "end":
+      case "destroy":
+        this.#streams.run(effect);
+        return;
+      case "endCore":
+        this.#end(effect.slot, effect.kill);
+        return;
+      case "lookUp": {
+        const missing = effect.files.filter(({ hash }) => !this.#parts.blobs.has(hash));
+        this.#driven.push({ kind: "lookedUp", job: effect.job, missing });
+        return;
+      }
+      case "keep": {
+        const { bytes, hash, job } = effect;
+        background.run("keep a file", async () => {
+          const problem = await this.#parts.blobs.keep(hash, bytes);
+          this.#driven.push({ kind: "kept", job, hash, problem });
+        });
+        return;
+      }
+      case "open":
+        background.run("open cores", () => this.#open(effect));
+        return;
+      case "command":
+        this.#cores.get(effect.slot)?.send(effect.command satisfies RelayedCommand);
+        return;
+      case "closed":
+        background.run("remove the files of a job", () => this.#parts.folders.remove(effect.job));
+        return;
+      case "keepViews":
+        background.run("keep promises", () => this.#keep(effect.views));
+        return;
+      case "log":
+        log.event(effect.level, effect.event, effect.fields);
+        if (effect.event === "manager.up") this.#upOnce();
+        return;
+      case "drained":
+        this.#onDrained();
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  async #keep(views: Parameters<Promises["keep"]>[0]): Promise<void> {
+    try {
+      await this.#parts.promises.keep(views);
+      this.#driven.push({ kind: "viewsKept" });
+    } catch (error) {
+      this.#handlers.onFatal("a promise cannot be kept on disk", error);
+    }
+  }
+
+  async #open({ job, opened, order }: Opened): Promise<void> {
+    const laid = await this.#parts.folders.layOut(job, order).catch((error: unknown) => {
+      const what = `the files of the job cannot be laid out: ${errorText(error)}`;
+      for (const { slot } of opened) this.#driven.push({ kind: "coreGone", slot, what });
+      return null;
+    });
+    if (laid === null) return;
+    for (const { core, slot } of opened) {
+      if (this.#unopened.delete(slot)) continue;
+      const process = this.#pool.take({
+        onEvent: (event) => this.#driven.push({ kind: "core", slot, event }),
+        onLost: (what) => {
+          this.#cores.delete(slot);
+          this.#driven.push({ kind: "coreGone", slot, what });
+        },
+      });
+      this.#cores.set(slot, process);
+      const { environment, overrides } = order;
+      const { address: bundle, folder } = laid;
+      process.send({ kind: "load", bundle, folder, overrides, core, environment });
+    }
+  }
+
+  #end(slot: number, kill: boolean): void {
+    const core = this.#cores.get(slot);
+    if (core === undefined) {
+      this.#unopened.add(slot);
+      this.#driven.push({ kind: "coreGone", slot, what: null });
+      return;
+    }
+    if (kill) {
+      core.kill();
+      return;
+    }
+    this.#cores.delete(slot);
+    this.#handlers.background.run("end a core", async () => {
+      await core.end();
+      this.#driven.push({ kind: "coreGone", slot, what: null });
+    });
+  }
+}
