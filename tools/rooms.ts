@@ -113,7 +113,17 @@ const table = {
     ],
     pure: true,
   },
-  "core/tiers/worker": { path: "src/core/tiers/worker/", imports: ["core/base"], pure: true },
+  "core/tiers/worker": {
+    path: "src/core/tiers/worker/",
+    imports: ["core/base", "core/run/job", "core/tiers"],
+    pure: true,
+  },
+  /** Files of jobs on their way. */
+  "core/tiers/artifacts": {
+    path: "src/core/tiers/artifacts/",
+    imports: ["core/tiers"],
+    pure: true,
+  },
   /** What managers, workers and clients say to each other. */
   "core/tiers": {
     path: "src/core/tiers/",
@@ -134,6 +144,10 @@ const table = {
       "core/ledger/node",
       "core/ledger/store",
       "core/tiers/link",
+      "core/tiers/artifacts",
+      "core/tiers/manager",
+      "core/tiers/worker",
+      "core/tiers",
       "wire",
       "host/ports",
     ],
@@ -149,6 +163,9 @@ const table = {
       "core/cluster/vivaldi",
       "core/cluster/election",
       "core/cluster/health",
+      "core/run/plan",
+      "core/run/job",
+      "core/tiers",
       "host/ports",
     ],
     pure: true,
@@ -197,6 +214,40 @@ const table = {
       "host",
       "ledger/log",
     ],
+  },
+  "tiers/manager": {
+    path: "src/tiers/manager/",
+    imports: [
+      "core/base",
+      "core/ledger/node",
+      "core/tiers/manager",
+      "core/tiers/process",
+      "core/tiers",
+      "host/ports",
+      "host",
+      "ledger",
+      "protocols",
+    ],
+  },
+  "tiers/worker": {
+    path: "src/tiers/worker/",
+    imports: [
+      "core/base",
+      "core/tiers/worker",
+      "core/tiers/process",
+      "core/tiers",
+      "wire",
+      "host/ports",
+      "host/control",
+      "host",
+      "ledger",
+      "engine",
+    ],
+  },
+  /** A program's way to a cluster. */
+  client: {
+    path: "src/client/",
+    imports: ["core/base", "core/tiers/process", "core/tiers", "wire", "host"],
   },
   /** Who asked for what, on a write-ahead log of its own. */
   audit: {
@@ -293,7 +344,9 @@ const table = {
       "core/run/job",
       "core/run/results",
       "core/run/execution",
+      "core/tiers",
       "protocols",
+      "engine",
     ],
   },
   reporters: {
@@ -314,6 +367,10 @@ const table = {
       "host/control",
       "host",
       "tiers/agent",
+      "tiers/manager",
+      "tiers/worker",
+      "client",
+      "core/tiers",
       "ledger/log",
       "audit",
       "ledger",
@@ -368,11 +425,8 @@ const planned: Readonly<Record<string, string>> = {
     "gates: failures of many datacenters at once are our own",
   "src/core/cluster/health/detector.ts": "managers: suspicion of a worker for one job only",
   "src/core/cluster/health/federated.ts": "gates: probing the leaders of other datacenters",
-  "src/core/base/plain-value.ts": "managers and workers: entries and messages with values of users",
-  "src/core/tiers/messages.ts": "managers, workers and clients: their schemas in wire/messages",
   "src/core/tiers/gate/": "gates: the breaker between datacenters",
-  "src/core/tiers/manager/": "managers: dispatches confirmed within an ack window",
-  "src/core/tiers/worker/": "workers: orders of deposed managers are refused by fences",
+  "src/core/tiers/manager/ack-window.ts": "managers: dispatches confirmed within an ack window",
 };
 
 export function isPlanned(file: string): boolean {

@@ -73,6 +73,42 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "the durable task queue: run a node, submit work, see and cancel it",
     load: async () => (await import("./commands/queue.ts")).registerQueue,
   },
+  cluster: {
+    group: CLUSTER,
+    usage: "[options] [command]",
+    summary: "a cluster on this machine: managers and workers, each a process of its own",
+    load: async () => (await import("./commands/cluster.ts")).registerCluster,
+  },
+  submit: {
+    group: CLUSTER,
+    usage: "[options] <file|url>",
+    summary: "run a workflow file, or load a URL, on a cluster",
+    load: async () => (await import("./commands/submit.ts")).registerSubmit,
+  },
+  jobs: {
+    group: CLUSTER,
+    usage: "[options] [command]",
+    summary: "jobs of a cluster: see, follow and steer them",
+    load: async () => (await import("./commands/jobs.ts")).registerJobs,
+  },
+  nodes: {
+    group: CLUSTER,
+    usage: "[options]",
+    summary: "managers and workers of a cluster",
+    load: async () => (await import("./commands/jobs.ts")).registerNodes,
+  },
+  manager: {
+    group: CLUSTER,
+    usage: "[options] [command]",
+    summary: "a manager of a datacenter: places jobs on workers, and merges what they measure",
+    load: async () => (await import("./commands/manager.ts")).registerManager,
+  },
+  worker: {
+    group: CLUSTER,
+    usage: "[options] [command]",
+    summary: "a worker of a datacenter: runs the load of jobs in executor cores",
+    load: async () => (await import("./commands/worker.ts")).registerWorker,
+  },
   agent: {
     group: CLUSTER,
     usage: "[options]",

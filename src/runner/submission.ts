@@ -37,16 +37,10 @@ interface PreparedJob {
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
 
-interface Around {
-  /** For the code of the job, here and on the workers. */
-  readonly environment: Readonly<Record<string, string>>;
-  readonly warn: (line: string) => void;
-}
-
 export async function prepareJob(
   target: string,
   options: RunOptions,
-  { environment, warn }: Around,
+  warn: (line: string) => void,
 ): Promise<PreparedJob> {
   const overrides = overridesOf(options);
   const { cores, tags = {}, thresholds = [], title } = options;
@@ -54,7 +48,7 @@ export async function prepareJob(
   const module = await moduleOf(target, options, overrides);
   const manifests = await manifestsOf(module, {
     name: maskCredentials(target),
-    ...{ overrides, environment, thresholds, warn },
+    ...{ overrides, thresholds, warn },
   });
   const files = [module.artifact];
   return {
@@ -68,9 +62,10 @@ export async function prepareJob(
         entry: module.artifact.path,
         files,
         overrides,
-        environment,
         thresholds,
       },
+      // What the user sets is among the overrides.
+      environment: {},
       abortAfterMs: abortAfterMs(options),
       timeoutMs: runTimeoutMs(options),
       cores: cores ?? null,
@@ -110,7 +105,6 @@ function moduleFrom(path: string, bytes: Uint8Array, folder: string): Module {
 interface Loading {
   readonly name: string;
   readonly overrides: LoadOverrides;
-  readonly environment: Readonly<Record<string, string>>;
   readonly thresholds: readonly string[];
   readonly warn: (line: string) => void;
 }
@@ -138,7 +132,7 @@ async function manifestsOf(
 async function load(
   bundle: string,
   folder: string,
-  { environment, name, overrides, warn }: Loading,
+  { name, overrides, warn }: Loading,
 ): Promise<readonly WorkflowManifest[]> {
   let core: CoreProcess | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -155,7 +149,7 @@ async function load(
         },
         onLost: (what) => reject(new RunError(what, 1)),
       });
-      core.send({ kind: "load", bundle, folder, overrides, core: 0, environment });
+      core.send({ kind: "load", bundle, folder, overrides, core: 0 });
     });
   } finally {
     clearTimeout(timer);

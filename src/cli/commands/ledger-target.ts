@@ -23,13 +23,13 @@ export function withTarget(command: Command): Command {
 /** The caller's mistake; what to write instead is in its message. */
 export class UsageError extends Error {}
 
-export async function runCommand(work: () => Promise<void>): Promise<void> {
+export async function runCommand(work: () => Promise<void>, command = "ledger"): Promise<void> {
   try {
     await work();
   } catch (error) {
     const usage = error instanceof UsageError;
     if (!usage && !(error instanceof LedgerClientError)) throw error;
-    complain(`hyperscale ledger: ${error.message}`);
+    complain(`hyperscale ${command}: ${error.message}`);
     process.exitCode = usage ? EXIT_USAGE : EXIT_FAILURE;
   }
 }

@@ -31,7 +31,7 @@ import { complain } from "../print.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
 import { LoggedView } from "./run-log.ts";
 
-interface RunFlags extends LogFlags {
+export interface RunFlags extends LogFlags {
   readonly vus?: number;
   readonly duration?: number;
   readonly rate?: number;
@@ -74,7 +74,17 @@ export function registerRun(program: Command): void {
     .summary("run a workflow file, or load a URL")
     .description(
       "Runs a workflow file (.ts, .mts, .js, .mjs) or loads one URL on this machine, at full speed.",
-    )
+    );
+  withLogFile(withRunFlags(command))
+    .addHelpText("after", EXAMPLES)
+    .action(async (target: string, flags: RunFlags) => {
+      process.exitCode = await runCommand(target, flags);
+    });
+}
+
+/** What `run` and `submit` share. */
+export function withRunFlags(command: Command): Command {
+  return command
     .argument("<file|url>", "workflow file, or http(s) URL")
     .optionsGroup("Load (overrides what the file says):")
     .option("--vus <n>", "virtual users", whole("--vus"))
@@ -132,11 +142,6 @@ export function registerRun(program: Command): void {
     .option("--csv", "also write steps.csv and series.csv")
     .option("--trace", "no load: show one iteration of each flow, call by call, secrets masked")
     .option("--inspect", "open a debugger port in each executor core");
-  withLogFile(command)
-    .addHelpText("after", EXAMPLES)
-    .action(async (target: string, flags: RunFlags) => {
-      process.exitCode = await runCommand(target, flags);
-    });
 }
 
 const EXAMPLES = `
@@ -240,7 +245,7 @@ function tagOf(text: string): [string, string] {
   return [name, value];
 }
 
-function optionsOf(flags: RunFlags): RunOptions {
+export function optionsOf(flags: RunFlags): RunOptions {
   const { abortOnFail, body, cores, duration, gracefulStop, insecure, iterations } = flags;
   const { maxRate, maxVus, rate, runTimeout, timeout, vus, warmup } = flags;
   const load = { duration, gracefulStop, iterations, maxRate, maxVus, rate, vus, warmup };
@@ -266,7 +271,11 @@ function optionsOf(flags: RunFlags): RunOptions {
   };
 }
 
-async function finish(summary: RunSummary, flags: RunFlags, view: RunView): Promise<number> {
+export async function finish(
+  summary: RunSummary,
+  flags: Pick<RunFlags, "out" | "csv" | "open">,
+  view: RunView,
+): Promise<number> {
   let files: readonly string[] = [];
   let problem: string | undefined;
   try {
@@ -300,7 +309,7 @@ async function finish(summary: RunSummary, flags: RunFlags, view: RunView): Prom
   }
 }
 
-function explain(error: unknown): number {
+export function explain(error: unknown): number {
   if (error instanceof OutputError) {
     complain(`hyperscale: ${error.message}`);
     return EXIT_USAGE;
@@ -312,7 +321,7 @@ function explain(error: unknown): number {
 }
 
 /** In the words of the command line; the rest is checked for every run alike. */
-function checkFlags(flags: RunFlags): void {
+export function checkFlags(flags: RunFlags): void {
   if (flags.rate !== undefined && flags.vus !== undefined) {
     throw new RunError(
       "--rate and --vus exclude each other; with --rate, --max-vus bounds the users",

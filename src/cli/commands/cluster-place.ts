@@ -1,0 +1,101 @@
+/** Where a cluster is and what a client shows to it: flags, the environment, or the directory of a local one. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Command } from "commander";
+import { ClusterClient, ClusterError } from "../../client/client.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
+import { parseAddress } from "../../wire/address.ts";
+import { parseSecrets } from "../../wire/secret.ts";
+import { listed } from "../option-values.ts";
+import { complain } from "../print.ts";
+import { UsageError } from "./ledger-target.ts";
+
+export const CLUSTER_DIR = join(".hyperscale", "cluster");
+/** In its directory: what `cluster up` has started. */
+export const CLUSTER_FILE = "cluster.json";
+
+export interface PlaceFlags {
+  readonly manager?: readonly string[];
+  readonly dir?: string;
+  readonly credentials?: string;
+  readonly cluster: string;
+  readonly environment: string;
+}
+
+interface LocalCluster {
+  /** Of the process that started the others. */
+  readonly pid: number;
+  readonly managers: readonly string[];
+  readonly credentials: string;
+}
+
+export function withPlace(command: Command): Command {
+  return command
+    .option("--manager <host:port>", "managers to ask; repeat or separate by commas", listed)
+    .option("--dir <dir>", `directory of a local cluster (${CLUSTER_DIR})`)
+    .option("--credentials <file>", "a client's secret; HYPERSCALE_CREDENTIALS by default")
+    .option("--cluster <name>", "its name", "hyperscale")
+    .option("--environment <name>", "its environment", "default");
+}
+
+export function readLocalCluster(dir: string): LocalCluster | null {
+  try {
+    return JSON.parse(readFileSync(join(dir, CLUSTER_FILE), "utf8")) as LocalCluster;
+  } catch {
+    return null;
+  }
+}
+
+export function openCluster(flags: PlaceFlags): ClusterClient {
+  const { cluster, dir = CLUSTER_DIR, environment } = flags;
+  const named = flags.manager ?? listed(process.env["HYPERSCALE_MANAGERS"] ?? "", []);
+  const local = named.length > 0 && flags.dir === undefined ? null : readLocalCluster(dir);
+  const managers = named.length > 0 ? named : (local?.managers ?? []);
+  if (managers.length === 0)
+    throw new UsageError(
+      `no cluster: there is none in ${dir}. Start one with "hyperscale cluster up", or name managers ` +
+        "with --manager",
+    );
+  for (const text of managers) {
+    const parsed = parseAddress(text);
+    if (!parsed.ok) throw new UsageError(`--manager ${text}: ${parsed.problem}`);
+  }
+  const file =
+    flags.credentials ?? process.env["HYPERSCALE_CREDENTIALS"] ?? local?.credentials ?? null;
+  if (file === null)
+    throw new UsageError("--credentials is missing: the file of a client's secret");
+  return ClusterClient.open({ managers, secret: secretIn(file), cluster, environment });
+}
+
+function secretIn(file: string): string {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch {
+    throw new UsageError(`--credentials ${file}: cannot be read`);
+  }
+  const [secret] = parseSecrets(text);
+  if (secret === undefined) throw new UsageError(`--credentials ${file}: holds no secret`);
+  return secret;
+}
+
+/** Runs a command against a cluster; what it refuses is one line and exit code 1, or 2 when it is the caller's. */
+export async function withCluster(
+  command: string,
+  flags: PlaceFlags,
+  work: (client: ClusterClient) => Promise<void>,
+): Promise<void> {
+  let client: ClusterClient | undefined;
+  try {
+    client = openCluster(flags);
+    await work(client);
+  } catch (error) {
+    if (!(error instanceof UsageError) && !(error instanceof ClusterError)) throw error;
+    complain(`hyperscale ${command}: ${error.message}`);
+    const mistake = error instanceof UsageError || error.reason === "invalid";
+    process.exitCode = mistake ? EXIT_USAGE : EXIT_FAILURE;
+  } finally {
+    await client?.close();
+  }
+}

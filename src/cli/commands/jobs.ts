@@ -1,0 +1,127 @@
+/** `hyperscale jobs` and `hyperscale nodes`: what a cluster runs, and what it is made of. */
+
+import { userInfo } from "node:os";
+import type { Command } from "commander";
+import type { ClusterClient } from "../../client/client.ts";
+import type { Control, JobView } from "../../core/tiers/messages.ts";
+import { createView } from "../../ui/view.ts";
+import { jsonText } from "../print.ts";
+import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
+import { followJob } from "./follow-job.ts";
+import { UsageError } from "./ledger-target.ts";
+
+interface JobsFlags extends PlaceFlags {
+  readonly json?: true;
+}
+
+interface AttachFlags extends PlaceFlags {
+  readonly ui: "auto" | "full" | "ci" | "none";
+  readonly out?: string;
+  readonly csv?: true;
+}
+
+export function registerJobs(program: Command): void {
+  const jobs = program.command("jobs").description("jobs of a cluster: see, follow and steer them");
+  withJson(jobs.command("list"))
+    .description("all jobs that are known")
+    .action((flags: JobsFlags) => withCluster("jobs list", flags, (client) => list(client, flags)));
+  withJson(jobs.command("show <job>"))
+    .description("one job: its status, leader, workflows and attempts")
+    .action((job: string, flags: JobsFlags) =>
+      withCluster("jobs show", flags, async (client) => {
+        const view = await client.status(job);
+        process.stdout.write(flags.json === true ? `${jsonText(view)}\n` : textOf(view));
+      }),
+    );
+  withPlace(jobs.command("attach <job>"))
+    .description("follow a job as if it had been submitted here")
+    .option("--ui <mode>", "auto, full, ci or none", "auto")
+    .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
+    .option("--csv", "also write steps.csv and series.csv")
+    .action((job: string, flags: AttachFlags) =>
+      withCluster("jobs attach", flags, async (client) => {
+        const { env, stdin, stdout } = process;
+        const view = createView({ mode: flags.ui, stdout, stdin, env });
+        const live = flags.ui !== "none";
+        process.exitCode = await followJob({ client, job, flags, view, live });
+      }),
+    );
+  control(jobs.command("cancel <job>"), "end it gracefully, with results", () => ({
+    kind: "cancel",
+    reason: "cancelled by hand",
+  }));
+  control(jobs.command("pause <job>"), "users stop after their present iteration", () => ({
+    kind: "pause",
+  }));
+  control(jobs.command("resume <job>"), "go on after a pause", () => ({ kind: "resume" }));
+  control(
+    jobs.command("scale <job> <factor>"),
+    "multiply the planned users or rate: 1 is as planned",
+    (text) => {
+      const factor = Number(text);
+      if (!Number.isFinite(factor) || factor <= 0)
+        throw new UsageError(`"${text}" is not a number above 0`);
+      return { kind: "scale", factor };
+    },
+  );
+}
+
+export function registerNodes(program: Command): void {
+  withJson(program.command("nodes"))
+    .description("managers and workers of a cluster")
+    .action((flags: JobsFlags) =>
+      withCluster("nodes", flags, async (client) => {
+        const nodes = await client.nodes();
+        if (flags.json === true) process.stdout.write(`${jsonText({ nodes })}\n`);
+        else
+          for (const { cores, coresUsed, name, role, status } of nodes)
+            process.stdout.write(
+              `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${coresUsed}/${cores} cores\n`,
+            );
+      }),
+    );
+}
+
+function withJson(command: Command): Command {
+  return withPlace(command).option("--json", "the answer as JSON");
+}
+
+function control(command: Command, description: string, of: (argument: string) => Control): void {
+  withPlace(command)
+    .description(description)
+    .action((...given: unknown[]) => {
+      const [job, argument] = given as [string, string];
+      // Commander gives the arguments, the flags and itself.
+      const flags = given.at(-2) as PlaceFlags;
+      return withCluster(`jobs ${command.name()}`, flags, (client) =>
+        client.control(job, of(argument), userInfo().username),
+      );
+    });
+}
+
+async function list(client: ClusterClient, { json }: JobsFlags): Promise<void> {
+  const jobs = await client.jobs();
+  if (json === true) {
+    process.stdout.write(`${jsonText({ jobs })}\n`);
+    return;
+  }
+  for (const { createdAt, id, name, reason, status } of jobs) {
+    const why = reason === null ? "" : `  (${reason})`;
+    const at = new Date(createdAt).toISOString();
+    process.stdout.write(`${id}  ${status.padEnd(10)} ${at}  ${name}${why}\n`);
+  }
+}
+
+function textOf({ cores, fence, id, leader, name, reason, status, workflows }: JobView): string {
+  const lines = [
+    `${id}  ${name}`,
+    `  ${status}${reason === null ? "" : `: ${reason}`}`,
+    `  led by ${leader ?? "nobody now"} (fence ${fence}), ${cores} cores`,
+  ];
+  for (const workflow of workflows) {
+    lines.push(`  ${workflow.name}: ${workflow.status}`);
+    for (const { core, status: how, token, worker } of workflow.attempts)
+      lines.push(`    core ${core} on ${worker}, token ${token}: ${how}`);
+  }
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,86 @@
+/** `hyperscale submit FILE|URL`: the same load as `run`, on a cluster. */
+
+import type { Command } from "commander";
+import { ClusterError } from "../../client/client.ts";
+import { JsonLog } from "../../host/control/json-log.ts";
+import { EXIT_FAILURE, EXIT_PASSED, EXIT_USAGE } from "../../host/exit-codes.ts";
+import { probeOutputs } from "../../reporters/file/output.ts";
+import { RunError } from "../../runner/errors.ts";
+import { prepareJob } from "../../runner/submission.ts";
+import { createView } from "../../ui/view.ts";
+import { complain } from "../print.ts";
+import { openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
+import { followJob } from "./follow-job.ts";
+import { UsageError } from "./ledger-target.ts";
+import { logFileOf, openLogLines, withLogFile } from "./log-options.ts";
+import { checkFlags, explain, optionsOf, type RunFlags, withRunFlags } from "./run.ts";
+import { LoggedView } from "./run-log.ts";
+
+interface SubmitFlags extends RunFlags, PlaceFlags {
+  readonly idempotencyKey?: string;
+  readonly detach?: true;
+}
+
+const EXAMPLES = `
+Examples:
+  hyperscale cluster up --demo-target            in another terminal
+  hyperscale submit examples/quickstart.ts
+  hyperscale submit flow.ts --manager 10.0.0.1:7700,10.0.0.2:7700 --credentials client.key --out results
+
+Ctrl-C cancels the job, with results. A client that dies leaves the job running: "hyperscale jobs attach ID".
+Exit codes: those of run; 1 also when a part of the load was lost.`;
+
+export function registerSubmit(program: Command): void {
+  const command = program
+    .command("submit")
+    .summary("run a workflow file, or load a URL, on a cluster")
+    .description("Runs a workflow file or loads one URL on a cluster, with the meaning of run.");
+  withLogFile(withPlace(withRunFlags(command)))
+    .option("--idempotency-key <key>", "submitted once, however often it is sent with this key")
+    .option("--detach", "print the job's id and end")
+    .addHelpText("after", EXAMPLES)
+    .action(async (target: string, flags: SubmitFlags) => {
+      process.exitCode = await submitCommand(target, flags);
+    });
+}
+
+async function submitCommand(target: string, flags: SubmitFlags): Promise<number> {
+  try {
+    checkFlags(flags);
+    await probeOutputs(flags.out);
+    return await submit(target, flags);
+  } catch (error) {
+    if (error instanceof UsageError || error instanceof ClusterError) {
+      complain(`hyperscale submit: ${error.message}`);
+      const mistake = error instanceof UsageError || error.reason === "invalid";
+      return mistake ? EXIT_USAGE : EXIT_FAILURE;
+    }
+    if (error instanceof RunError) return explain(error);
+    throw error;
+  }
+}
+
+async function submit(target: string, flags: SubmitFlags): Promise<number> {
+  const logLines = await openLogLines(logFileOf(flags));
+  const client = openCluster(flags);
+  try {
+    const { files, submission } = await prepareJob(target, optionsOf(flags), complain);
+    const job = await client.submit(submission, files, flags.idempotencyKey);
+    if (flags.detach === true) {
+      process.stdout.write(`${job}\n`);
+      return EXIT_PASSED;
+    }
+    const { env, stdin, stdout } = process;
+    const plain = createView({ mode: flags.ui, stdout, stdin, env });
+    const view =
+      logLines === undefined
+        ? plain
+        : new LoggedView(new JsonLog("info", { run: target, job }, logLines), plain);
+    view.message(`submitted as ${job}`);
+    const live = flags.ui !== "none" || logLines !== undefined;
+    return await followJob({ client, job, flags, view, live });
+  } finally {
+    await client.close();
+    await logLines?.drained(1_000);
+  }
+}

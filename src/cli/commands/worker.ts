@@ -1,0 +1,124 @@
+/** `hyperscale worker`: executor cores for the jobs of a datacenter, in the foreground. */
+
+import { userInfo } from "node:os";
+import type { Command } from "commander";
+import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
+import { EXIT_USAGE } from "../../host/exit-codes.ts";
+import { nodeClock } from "../../host/node-clock.ts";
+import { physicalCores } from "../../runner/machine.ts";
+import { packageVersion } from "../../runner/version.ts";
+import { serveWorker } from "../../tiers/worker/api.ts";
+import {
+  checkWorkerConfig,
+  readWorkerConfig,
+  type WorkerNodeConfig,
+} from "../../tiers/worker/config.ts";
+import { WorkerHost } from "../../tiers/worker/worker-host.ts";
+import { formatAddress } from "../../wire/address.ts";
+import { listed } from "../option-values.ts";
+import { complain } from "../print.ts";
+import { runCommand } from "./ledger-target.ts";
+import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
+import {
+  configValue,
+  FLAGS_PLACE,
+  type NodeFlags,
+  namedAddresses,
+  withNodeFlags,
+} from "./node-flags.ts";
+
+/** Beyond the time that jobs get to end. */
+const STOP_SLACK_MS = 5_000;
+
+const HELP = `
+Examples:
+  $ hyperscale worker start --config w1.json
+  $ hyperscale worker start --name w1 --join m1=10.0.0.1:7700 --cores 8 --secret-file cluster.key
+
+A worker runs the code of jobs with its own rights: start it as a user that may do no harm. Logs are JSON lines
+on stderr; stdout has one line when a manager has taken it in. SIGTERM takes no more cores, waits for the jobs
+that run here and ends; a second one ends at once.
+`;
+
+interface WorkerFlags extends NodeFlags, LogFlags {
+  readonly join?: readonly string[];
+  readonly cores?: number;
+}
+
+export function registerWorker(program: Command): void {
+  const worker = program
+    .command("worker")
+    .description("a worker of a datacenter: runs the load of jobs in executor cores")
+    .addHelpText("after", HELP);
+  withLogFile(withNodeFlags(worker.command("start")))
+    .description("run a worker in the foreground")
+    .option(
+      "--join <name=host:port>",
+      "a manager; repeat or separate by commas, all of them",
+      listed,
+    )
+    .option("--cores <n>", "CPU cores that jobs may use", Number)
+    .action((flags: WorkerFlags) =>
+      runCommand(async () => {
+        const config = configOf(flags);
+        if (config !== null) await runWorker(config, flags);
+      }, "worker"),
+    );
+}
+
+function configOf(flags: WorkerFlags): WorkerNodeConfig | null {
+  const { config: file, cores, join = [] } = flags;
+  const read =
+    file !== undefined
+      ? readWorkerConfig(file)
+      : checkWorkerConfig(FLAGS_PLACE, {
+          ...configValue(flags),
+          managers: namedAddresses("--join", join),
+          cores: cores ?? physicalCores(),
+        });
+  if (read.ok) return read.config;
+  for (const problem of read.problems) complain(`hyperscale worker start: ${problem}`);
+  process.exitCode = EXIT_USAGE;
+  return null;
+}
+
+async function runWorker(config: WorkerNodeConfig, flags: WorkerFlags): Promise<void> {
+  const { drainMs, logLevel, name: node } = config;
+  const logLines = await openLogLines(logFileOf(flags));
+  const service = new ServiceProcess({ service: "worker", node, logLevel, logLines });
+  onSignals(service);
+  const { background, log } = service;
+  try {
+    const host = await WorkerHost.start(config, {
+      ...{ clock: nodeClock, log, background, version: packageVersion() },
+      onFatal: (reason, error) => service.fatal(reason, error),
+    });
+    const api = await serveWorker(host, { log, background });
+    service.serve({
+      stop: async () => {
+        await host.stop();
+        await api?.close();
+        return undefined;
+      },
+      stopMsMax: drainMs + STOP_SLACK_MS,
+    });
+    announce(config, host, service);
+  } catch (error) {
+    service.failed("worker start", startProblem(error, "api of its configuration"));
+  }
+}
+
+function announce(config: WorkerNodeConfig, host: WorkerHost, service: ServiceProcess): void {
+  const { api, cluster, cores, datacenter, environment, name } = config;
+  const { encryption } = host;
+  const { incarnation } = host.status();
+  if (encryption !== "aes-256-gcm") service.log.event("warn", "worker.plaintext", { encryption });
+  const ready = {
+    ...{ name, role: "worker", datacenter, cluster, environment, encryption, cores, incarnation },
+    ...{ version: packageVersion(), pid: process.pid },
+    api: api === null ? null : formatAddress(api.host, api.port),
+  };
+  service.say({ event: "ready", ...ready, at: new Date().toISOString() });
+  // As whom the code of jobs runs.
+  service.log.event("info", "worker.ready", { ...ready, runsAs: userInfo().username });
+}
