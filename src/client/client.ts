@@ -63,6 +63,8 @@ const ATTEMPT_MS = 5_000;
 /** All attempts together, when nobody answers or nobody leads. */
 const PATIENCE_MS = 30_000;
 const PAUSE_MS = 200;
+/** A manager that follows may hear of a job this much later than the one that took it. */
+const BEHIND_MS = 3_000;
 
 export function hasEnded(status: JobStatus): boolean {
   return ENDED_STATUSES.includes(status);
@@ -200,20 +202,17 @@ export class ClusterClient {
 
   /** Asks one manager after the other until one decides. */
   async #request(value: ClientRequest): Promise<ClientAnswer> {
-    const until = performance.now() + PATIENCE_MS;
+    const began = performance.now();
     for (;;) {
       const message = { name: "clientRequest", correlation: 0, value } as const;
       const answer = await this.#ask(message, null);
       const decided = answer?.name === "clientAnswer" ? answer.value : null;
-      const again =
-        decided === null ||
-        (decided.kind === "refused" &&
-          (decided.reason === "retry" || decided.reason === "notLeader"));
-      if (!again) {
+      const waitedMs = performance.now() - began;
+      if (decided !== null && !isOpen(decided, waitedMs)) {
         if (decided.kind === "refused") throw new ClusterError(decided.message, decided.reason);
         return decided;
       }
-      if (performance.now() > until) throw this.#unanswered(decided);
+      if (waitedMs > PATIENCE_MS) throw this.#unanswered(decided);
       this.#driven.push({ kind: "turnAway" });
       await this.#background.pause(PAUSE_MS);
     }
@@ -255,6 +254,17 @@ export class ClusterClient {
       if (offset >= total) return;
     }
   }
+}
+
+/** Nothing is decided yet: another may know more. */
+function isOpen(answer: ClientAnswer, waitedMs: number): boolean {
+  if (answer.kind !== "refused") return false;
+  const { reason } = answer;
+  return (
+    reason === "retry" ||
+    reason === "notLeader" ||
+    (reason === "unknownJob" && waitedMs < BEHIND_MS)
+  );
 }
 
 function unexpected(answer: ClientAnswer): ClusterError {
