@@ -21,6 +21,11 @@ function latencyThresholds({ thresholds }: RunSummary): Parsed[] {
   });
 }
 
+/** Those that choose among steps; `ok` chooses among calls. */
+function tagsOf({ tags }: Threshold): [string, string][] {
+  return Object.entries(tags).filter(([key]) => key !== "ok");
+}
+
 function limitsOf(found: readonly Parsed[]): Limit[] {
   return found.map(({ outcome, threshold }) => ({
     label: outcome.expression,
@@ -34,17 +39,20 @@ export function runLimits(summary: RunSummary): Limit[] {
   return limitsOf(
     latencyThresholds(summary).filter(
       ({ outcome, threshold }) =>
-        threshold.tags["step"] === undefined && !(several && outcome.workflow !== null),
+        tagsOf(threshold).length === 0 && !(several && outcome.workflow !== null),
     ),
   );
 }
 
-/** Of one step: those that name it, and those of every step of its workflow. */
+/** Of one step: those that name it, or a tag that it has. */
 export function stepLimits(summary: RunSummary, { step, workflow }: StepView): Limit[] {
   return limitsOf(
     latencyThresholds(summary).filter(
       ({ outcome, threshold }) =>
-        threshold.tags["step"] === step.name &&
+        tagsOf(threshold).length > 0 &&
+        tagsOf(threshold).every(([key, value]) =>
+          key === "step" ? value === step.name : value === step.tags[key],
+        ) &&
         (outcome.workflow === null || outcome.workflow === workflow.name),
     ),
   );
