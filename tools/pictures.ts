@@ -137,7 +137,7 @@ async function photographReport(from: Browser): Promise<void> {
     colorScheme: "light",
   });
   await page.goto(pathToFileURL(join(results, "report.html")).href);
-  await page.waitForFunction('document.querySelectorAll("canvas").length >= 3');
+  await page.locator("canvas").nth(2).waitFor();
   await page.waitForTimeout(500);
   await page.screenshot({ path: join(images, "report.png") });
   await page.close();
