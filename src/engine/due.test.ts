@@ -47,7 +47,9 @@ describe("in an open model", () => {
       .step("s", { after: ["first"] }, http.get(`${demo.url}/slow?ms=100`));
     const run = await InProcessRun.whole(flow);
     const arrivals = run.workflow("w").data().arrivals;
-    expect(arrivals?.started).toBe(run.step("w", "s").requests);
+    // The plan may end between the action and the step.
+    const { interruptedIterations } = run.workflow("w");
+    expect(arrivals?.started).toBe(run.step("w", "s").requests + interruptedIterations);
     // What an arrival waited for a user is the least that its call is late.
     const waitedMs = (arrivals?.lag.mean ?? 0) / 1_000;
     expect(waitedMs).toBeGreaterThan(200);
@@ -66,7 +68,7 @@ describe("in an open model", () => {
     const { requests, totals } = run.step("w", "s");
     expect(requests).toBeGreaterThan(4);
     // One pause that is taken for lateness would be 400 ms for every call.
-    expect(totals.latency.quantile(0.5) / 1_000).toBeLessThan(400);
+    expect(totals.latency.min / 1_000).toBeLessThan(400);
   });
 
   it("own code before the first call is lateness, and later calls are due when reached", async () => {

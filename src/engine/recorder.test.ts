@@ -81,6 +81,8 @@ it("calls are in the window of the measured time that they end in", () => {
 
 it("a frame tells iterations, checks, groups and metrics as far as it tells their calls", () => {
   const { call, recorder } = recorded();
+  // Metrics are given no moment: theirs is the present, and it is measured.
+  recorder.measureFrom(0);
   const check = recorder.checkNumber("c");
   const merger = new FrameMerger({ errorKinds: ERROR_KINDS.length, corrected: false });
   const told = (at: number, over: FrameOver) => {
