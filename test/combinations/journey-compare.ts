@@ -255,7 +255,11 @@ class FlowComparison {
         ),
       );
     const least = after(({ key }) => this.#byKey.get(key)?.answeredAt ?? 0);
-    const most = after(({ afterAt, key }) => (this.#byKey.has(key) ? afterAt : 0));
+    // The code behind a call that was cut off never ran.
+    const most = after(({ afterAt, key }) => {
+      if (!this.#byKey.has(key)) return 0;
+      return Number.isNaN(afterAt) ? Number.POSITIVE_INFINITY : afterAt;
+    });
     this.#between("calls that nobody awaited", sumOf(noted), least, most);
   }
 
