@@ -114,6 +114,11 @@ export class RunMachine {
     return this.#effects;
   }
 
+  /** A remark for the reader of the results. */
+  note(text: string): void {
+    this.#aggregate.note(text);
+  }
+
   /** Everything again that cores were told and may not have heard; see `Phases`. */
   repeat(): readonly RunEffect[] {
     return this.#phases.repeat().map((told) => ({ kind: "send", ...told }));

@@ -346,7 +346,13 @@ export class RunLeader {
     }
     const gone = this.#cores().filter((one) => !has(one));
     this.#adoptedSeq = this.#state.seq;
-    this.#start(submission).adopt();
+    const driver = this.#start(submission);
+    driver.adopt();
+    const ended = this.#state.attempts.filter(({ status }) => status !== "running").length;
+    if (ended > 0)
+      driver.machine.note(
+        `another manager leads the job since: figures of ${ended} shares that had ended are missing`,
+      );
     for (const { core, worker } of gone)
       this.#coreLost(core, `worker ${worker} has lost core ${core}`);
     this.#log("info", "run.adopted", { job: this.job, view: this.view, lost: gone.length });

@@ -105,6 +105,7 @@ export class FakeCore {
     while ((load.windows + 1) * WINDOW_MS <= now - load.startedAt) this.#window(load);
     if (now < load.endsAt && !load.stopped) return;
     this.#load = null;
+    this.#frame(load, true);
     this.#say({
       kind: "finished",
       execution: load.execution,
@@ -116,7 +117,7 @@ export class FakeCore {
   }
 
   #window(load: Load): void {
-    const { execution, recorder } = load;
+    const { recorder } = load;
     if (!load.paused) {
       this.calls++;
       const number = recorder.stepNumber("home", "http");
@@ -125,9 +126,14 @@ export class FakeCore {
     }
     load.windows++;
     recorder.seal(load.windows, { users: 1, target: 1, cpuMs: 1, lagMsMax: 0 });
-    const measuredMs = load.windows * WINDOW_MS;
+    this.#frame(load, false);
+  }
+
+  /** The last one tells all: nobody may be there to be asked again. */
+  #frame({ execution, recorder, windows }: Load, full: boolean): void {
+    const measuredMs = windows * WINDOW_MS;
     const moment = { measuredMs, warmingUp: false, target: 1, arrivalsWaiting: 0 };
-    const bytes = recorder.frame(moment, false);
+    const bytes = recorder.frame(moment, full);
     this.#say({ kind: "frame", execution, part: null, bytes, health: VITALS });
   }
 }
