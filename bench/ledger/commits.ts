@@ -12,6 +12,9 @@ import { LedgerStream } from "../../src/ledger/stream-client.ts";
 import { Meter, type Metered } from "./meter.ts";
 import { LedgerCluster } from "./processes.ts";
 
+const CREATE_MS_MAX = 60_000;
+const CREATE_PAUSE_MS = 100;
+
 interface CommitsOptions {
   readonly jobs: number;
   readonly seconds: number;
@@ -65,10 +68,7 @@ export async function createJobs(streams: readonly LedgerStream[], count: number
   const created = await Promise.all(
     Array.from({ length: count }, async (_, at) => {
       const stream = streams[at % streams.length] as LedgerStream;
-      const spec = new Uint8Array(64);
-      const answer = await stream.ask({ kind: "submit", key: "", spec, assignedDcs: ["dc1"] });
-      if (answer?.kind !== "committed") throw new Error(`no job: ${JSON.stringify(answer)}`);
-      const id = answer.jobId as JobId;
+      const id = await createJob(stream);
       const read = { kind: "read", jobId: id, level: "STRONG", minSeq: -1, staleMs: 0 } as const;
       const job = await stream.ask(read);
       return { id, primary: job?.kind === "job" ? job.primary : null };
@@ -78,6 +78,20 @@ export async function createJobs(streams: readonly LedgerStream[], count: number
     const at = Math.max(0, Number((primary ?? "n1").slice(1)) - 1);
     return { id, stream: streams[at] as LedgerStream, node: `n${at + 1}` as NodeId };
   });
+}
+
+/** Nodes that serve may not have reached each other yet: until they have, a submission finds no quorum. */
+async function createJob(stream: LedgerStream): Promise<JobId> {
+  const spec = new Uint8Array(64);
+  for (const since = performance.now(); ; await pause(CREATE_PAUSE_MS)) {
+    const answer = await stream.ask({ kind: "submit", key: "", spec, assignedDcs: ["dc1"] });
+    if (answer?.kind === "committed") return answer.jobId as JobId;
+    const isOpen = answer?.kind === "retry" || answer?.kind === "unknown";
+    if (isOpen && performance.now() - since < CREATE_MS_MAX) continue;
+    throw new Error(
+      `no job: ${answer === null ? "the node has closed its stream" : JSON.stringify(answer)}`,
+    );
+  }
 }
 
 class Load {

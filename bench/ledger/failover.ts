@@ -41,7 +41,8 @@ async function endOnce(cluster: LedgerCluster, leaseMs: number, by: Signal): Pro
   const event = acceptedEvent(job, "after");
   for (;;) {
     const answer = await survivor.ask({ kind: "append", event, durability: "NONE" });
-    if (answer?.kind === "committed") break;
+    if (answer === null) throw new Error(`${job.node} was ended, and another closed its stream`);
+    if (answer.kind === "committed") break;
     await pause(10);
   }
   const tookMs = performance.now() - endedAt;
