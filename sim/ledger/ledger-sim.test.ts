@@ -36,7 +36,7 @@ describe("a whole ledger", { timeout: 120_000 }, () => {
     ["vsr.majorityQuorum", ["V3"]],
     ["wal.ackAfterSync", ["W1"]],
     ["idempotency.canonicalJob", ["K2"]],
-    ["node.conditionsJudged", ["C1"]],
+    ["node.conditionsJudged", ["C1", "A1"]],
     ["node.watchKeepsPlace", ["O1"]],
     ["variant.A", ["V3", "I2", "I6"]],
   ])("is caught without %s", (mutant, ids) => {
