@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
 import { audit } from "./audit.ts";
-import { eventually, fastEnvironment, NodeProcess, startNode } from "./fixtures.ts";
+import { eventually, fastEnvironment, hasBegun, NodeProcess, startNode } from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const echo = { echo: (_: unknown, context: { attempt: number }) => ({ attempt: context.attempt }) };
@@ -217,7 +217,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     const { client, nodes } = await cluster(2, { ...echo, stubborn } as never);
     expect(nodes).toHaveLength(2);
     const task = await client.submit({ executor: "stubborn" });
-    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    await hasBegun(client, task.id);
     await client.cancel(task.id);
     await eventually("the signal arrives", async () => aborted);
     expect(await client.get(task.id)).toMatchObject({ state: "CANCELED", result: null });
@@ -247,7 +247,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
       executors: { only: () => new Promise(() => undefined) },
     });
     const task = await client.submit({ executor: "only" });
-    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    await hasBegun(client, task.id);
     expect(await leaving.stop(50)).toBe(1);
     expect(await client.get(task.id)).toMatchObject({ state: "QUEUED", attempt_id: 2 });
     keep(await startNode({ database, role: "worker", executors: { only: () => "finished" } }));

@@ -6,6 +6,7 @@ import {
   builtinExecutors,
   defaultSettings,
   type Executors,
+  type QueueClient,
   QueueNode,
   type QueueSettings,
   type Role,
@@ -137,4 +138,11 @@ export async function eventually<Value>(
     if (Date.now() > deadline) throw new Error(`${what} did not happen within ${withinMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** A task is RUNNING when it is handed out; its worker says a moment later that it began. */
+export async function hasBegun(client: QueueClient, id: string): Promise<void> {
+  await eventually("it began", async () =>
+    (await client.events(id)).some((event) => event.event_type === "started"),
+  );
 }

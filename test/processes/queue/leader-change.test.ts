@@ -3,7 +3,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
-import { calmSettings, eventually, fastEnvironment, NodeProcess, startNode } from "./fixtures.ts";
+import {
+  calmSettings,
+  eventually,
+  fastEnvironment,
+  hasBegun,
+  NodeProcess,
+  startNode,
+} from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 /** Executions that wait until they are let go. */
@@ -88,7 +95,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     const { client, kill } = await trio({ hold });
     const task = await client.submit({ executor: "hold" });
     const waiting = client.wait(task.id);
-    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    await hasBegun(client, task.id);
     await kill();
     release();
     expect(await waiting).toMatchObject({ state: "SUCCEEDED", attempt_id: 1 });
@@ -127,7 +134,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
       executors: { hold },
     });
     const task = await client.submit({ executor: "hold", max_attempts: 1 });
-    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    await hasBegun(client, task.id);
     keep(
       await startNode({ database, nodeId: "twin", role: "worker", executors: { mine: () => 2 } }),
     );
@@ -149,7 +156,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     const doomed = keep(new NodeProcess(["--database", database, "--role", "worker"]));
     await doomed.ready;
     const task = await client.submit({ executor: "sleep", input: { ms: 600_000 } });
-    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    await hasBegun(client, task.id);
     await doomed.end("SIGKILL");
     await eventually("it is back", async () => (await client.get(task.id)).state === "QUEUED");
     expect(await client.get(task.id)).toMatchObject({ attempt_id: 2 });
@@ -167,7 +174,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     );
     await paused.ready;
     const task = await client.submit({ executor: "sleep", input: { ms: 2_500, result: "done" } });
-    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    await hasBegun(client, task.id);
     paused.signal("SIGSTOP");
     await eventually("it is back", async () => (await client.get(task.id)).attempt_id === 2);
     // Three leases more. One ask may have been under way when the worker stood still; a second is not.

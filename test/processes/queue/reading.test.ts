@@ -3,7 +3,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { QueueClient, type QueueNode, type QueueSettings } from "../../../src/queue/index.ts";
 import { needs } from "../../needs.ts";
-import { calmSettings, eventually, fastEnvironment, NodeProcess, startNode } from "./fixtures.ts";
+import {
+  calmSettings,
+  eventually,
+  fastEnvironment,
+  hasBegun,
+  NodeProcess,
+  startNode,
+} from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const LARGE = 1_000_000;
@@ -53,7 +60,7 @@ describe("reading the queue", needs(TestPostgres.available(), NO_POSTGRES), () =
       input: { ms: 600_000 },
       max_attempts: 1,
     });
-    await eventually("it runs", async () => (await client.get(task.id)).state === "RUNNING");
+    await hasBegun(client, task.id);
     await doomed.end("SIGKILL");
     const again = new NodeProcess(args, fastEnvironment);
     open.push(again);
