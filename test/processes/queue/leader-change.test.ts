@@ -65,7 +65,7 @@ describe("leaders and workers that go away", needs(TestPostgres.available(), NO_
     const { open: release, hold } = gate();
     const { client, kill } = await trio({ hold });
     const tasks = await Promise.all([1, 2, 3, 4].map(() => client.submit({ executor: "hold" })));
-    await eventually("they run", async () => (await client.status()).counts.RUNNING === 4);
+    await Promise.all(tasks.map(({ id }) => hasBegun(client, id)));
     await kill();
     // Longer than the leases that the new leader found.
     await new Promise((resolve) => setTimeout(resolve, 4_000));
