@@ -183,7 +183,7 @@ export class SwimContext {
    * many names without a body would spend a suspicion on them, and the suspect never hear of it.
    */
   sendToStranger(to: Address, message: DatagramMessage): void {
-    this.#send(to, message, null, !this.rules.strangersDoNotCount);
+    this.#send(to, message, null, false);
   }
 
   #send(to: Address, message: DatagramMessage, first: Update | null, counted: boolean): void {

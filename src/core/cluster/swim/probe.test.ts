@@ -21,6 +21,27 @@ function failOnce(bench: Bench, victim: string, help: "nack" | "ack" | "silent")
   }
 }
 
+describe("strangers", () => {
+  it("take none of the times that a suspicion is told to members", () => {
+    const bench = new Bench().meet(...peers);
+    const names = Array.from({ length: 60 }, (_, number) => `nobody${number}`);
+    for (let from = 0; from < names.length; from += 6) {
+      const some = names.slice(from, from + 6).map((name) => alive(name, 1));
+      bench.hear("a", { kind: "gossip" }, some);
+    }
+    bench.advance(3_000, bench.answering(...peers));
+    bench.hear("b", { kind: "gossip" }, [suspect("c", 1, "b")]);
+    bench.advance(3_000, bench.answering(...peers));
+    const members = new Set(peers.map(at));
+    const told = (["gossip", "ping", "ack"] as const)
+      .flatMap((kind) => bench.sent(kind))
+      .filter(({ to, packet }) => {
+        return members.has(to) && packet.updates.some((one) => one.kind === "suspect");
+      });
+    expect(told.length).toBeGreaterThanOrEqual(8);
+  });
+});
+
 describe("local health", () => {
   it("B-10: a good probe takes a point away", () => {
     const bench = new Bench().meet(...peers);

@@ -38,8 +38,6 @@ export interface SwimRules {
   readonly lagDiscounted: boolean;
   /** Each update is told up to its limit, not once. */
   readonly retransmit: boolean;
-  /** What rides to somebody never reached does not count as told. */
-  readonly strangersDoNotCount: boolean;
   /** Stale embedded states are refused. (EMB-5) */
   readonly statesVersioned: boolean;
   /** The suspicion timeout waits for its deadline. */
@@ -68,7 +66,6 @@ export const SWIM_RULES: SwimRules = {
   unconfirmedProtected: true,
   lagDiscounted: true,
   retransmit: true,
-  strangersDoNotCount: true,
   statesVersioned: true,
   suspicionWaits: true,
   boundsHeld: true,
