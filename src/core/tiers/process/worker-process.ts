@@ -82,6 +82,8 @@ export class WorkerProcess {
   readonly worker: Worker;
   readonly #links: Links;
   readonly #managers: readonly ManagerAddress[];
+  /** As it was last told: every failed call says again that a link is down. */
+  readonly #up = new Map<string, boolean>();
   readonly #fetches = new Fetches();
   /** Cores that wait for the files of their job. */
   readonly #opening = new Map<string, OpenEffect[]>();
@@ -188,6 +190,8 @@ export class WorkerProcess {
   }
 
   #onLink(manager: string, up: boolean, problem: string | null): void {
+    if (this.#up.get(manager) === up) return;
+    this.#up.set(manager, up);
     if (!up) {
       for (const [id, asked] of [...this.#asked])
         if (asked.manager === manager) this.#onAnswer(id, null);

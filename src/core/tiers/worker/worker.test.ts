@@ -47,7 +47,7 @@ class Bench {
 }
 
 function open(...cores: number[]): Order {
-  return { kind: "open", cores, entry: "flow.mjs", files: [], overrides: {}, environment: {} };
+  return { kind: "open", cores, entry: "flow.mjs", files: [], overrides: {} };
 }
 
 function start(core: number, token: number): Order {
@@ -238,6 +238,17 @@ describe("a worker without managers", () => {
     bench.step({ kind: "tick" });
     bench.now = 61_500;
     expect(bench.step({ kind: "tick" })).toMatchObject([{ kind: "endCore", kill: true }]);
+  });
+
+  it("is alone though it calls and calls", () => {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 9)]);
+    for (let at = 0; at < 60_000; at += 1_000) {
+      bench.now = at;
+      bench.step({ kind: "link", manager: "m1", up: false });
+    }
+    bench.now = 60_000;
+    expect(kinds(bench.step({ kind: "tick" }))).toContain("command");
   });
 
   it("is left alone when one answers again in time", () => {

@@ -146,12 +146,14 @@ export class Worker {
   }
 
   #onLink(manager: string, up: boolean, now: Millis): void {
-    this.#heardAt = now;
     if (!up) {
-      this.#links.delete(manager);
+      // Calls that fail while it is away are no sign of life.
+      if (!this.#links.delete(manager)) return;
+      this.#heardAt = now;
       for (const job of this.#jobs.values()) if (job.leader === manager) job.events.lost();
       return;
     }
+    this.#heardAt = now;
     this.#links.add(manager);
     if (this.#isolatedUntil !== null) this.#log("warn", "worker.inContact", { manager });
     this.#isolatedUntil = null;
