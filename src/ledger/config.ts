@@ -26,6 +26,7 @@ import { readTokenFile } from "../host/control/token.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../host/ports/log.ts";
 import { parseAddress } from "../wire/address.ts";
 import { PLAINTEXT, parseSecrets, secretsProblem } from "../wire/secret.ts";
+import { type ConfigResult, checkSchema, readConfigFile } from "./config-file.ts";
 
 const PEERS_MAX = 64;
 const DAY_SECONDS = 86_400;
@@ -151,43 +152,18 @@ export interface LedgerConfig {
   readonly logLevel: LogThreshold;
 }
 
-type LedgerConfigResult =
-  | { readonly ok: true; readonly config: LedgerConfig }
-  | { readonly ok: false; readonly problems: readonly string[] };
-
-export function readLedgerConfig(file: string): LedgerConfigResult {
-  const read = readJson(file);
-  if (typeof read === "string") return { ok: false, problems: [read] };
-  return checkLedgerConfig(file, read.value);
+export function readLedgerConfig(file: string): ConfigResult<LedgerConfig> {
+  const advice = '"hyperscale ledger init --nodes 3 --dir D" writes examples';
+  return readConfigFile(file, advice, checkLedgerConfig);
 }
 
 /** `file`: where the value is from, and where its paths begin. */
-export function checkLedgerConfig(file: string, value: unknown): LedgerConfigResult {
-  const parsed = schema.safeParse(value);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => {
-      const at = issue.path.length === 0 ? "the file" : issue.path.join(".");
-      return `${file}: ${at}: ${issue.message}`;
-    });
-    return { ok: false, problems };
-  }
+export function checkLedgerConfig(file: string, value: unknown): ConfigResult<LedgerConfig> {
+  const parsed = checkSchema(schema, file, value);
+  if (!parsed.ok) return parsed;
   const problems: string[] = [];
-  const config = assemble(file, parsed.data, (text) => problems.push(`${file}: ${text}`));
+  const config = assemble(file, parsed.config, (text) => problems.push(`${file}: ${text}`));
   return problems.length === 0 ? { ok: true, config } : { ok: false, problems };
-}
-
-export function readJson(file: string): { readonly value: unknown } | string {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch {
-    return `${file}: cannot be read; "hyperscale ledger init --nodes 3 --dir D" writes examples`;
-  }
-  try {
-    return { value: JSON.parse(text) as unknown };
-  } catch (error) {
-    return `${file}: not JSON: ${errorText(error)}`;
-  }
 }
 
 function assemble(

@@ -12,9 +12,9 @@ import {
   label,
   name,
   place,
-  readJson,
   secretSource,
 } from "../../ledger/config.ts";
+import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
 
 /** Names become parts of job ids and group names. */
 const NAME_CHARACTERS_MAX = 16;
@@ -54,27 +54,16 @@ export interface ManagerNodeConfig {
   readonly blobBytesMax: number;
 }
 
-type ManagerConfigResult =
-  | { readonly ok: true; readonly config: ManagerNodeConfig }
-  | { readonly ok: false; readonly problems: readonly string[] };
-
-export function readManagerConfig(file: string): ManagerConfigResult {
-  const read = readJson(file);
-  if (typeof read === "string") return { ok: false, problems: [read] };
-  return checkManagerConfig(file, read.value);
+export function readManagerConfig(file: string): ConfigResult<ManagerNodeConfig> {
+  const advice = '"hyperscale cluster up" writes examples';
+  return readConfigFile(file, advice, checkManagerConfig);
 }
 
 /** `file`: where the value is from, and where its paths begin. */
-export function checkManagerConfig(file: string, value: unknown): ManagerConfigResult {
-  const parsed = schema.safeParse(value);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => {
-      const at = issue.path.length === 0 ? "the file" : issue.path.join(".");
-      return `${file}: ${at}: ${issue.message}`;
-    });
-    return { ok: false, problems };
-  }
-  const { blobBytesMax, clientSecretFile, datacenter, peers, ...rest } = parsed.data;
+export function checkManagerConfig(file: string, value: unknown): ConfigResult<ManagerNodeConfig> {
+  const parsed = checkSchema(schema, file, value);
+  if (!parsed.ok) return parsed;
+  const { blobBytesMax, clientSecretFile, datacenter, peers, ...rest } = parsed.config;
   const node = peers.map((peer) => ({ ...peer, region: datacenter }));
   const read = checkLedgerConfig(file, { ...rest, region: datacenter, peers: node });
   if (!read.ok) return read;

@@ -8,7 +8,8 @@ import { z } from "zod";
 import type { Address } from "../../core/base/ids.ts";
 import { ISOLATION_MS } from "../../core/tiers/worker/types.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
-import { label, place, readJson, secretSource } from "../../ledger/config.ts";
+import { label, place, secretSource } from "../../ledger/config.ts";
+import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
 import { parseAddress } from "../../wire/address.ts";
 
 const MANAGERS_MAX = 7;
@@ -64,27 +65,16 @@ export interface WorkerNodeConfig {
   readonly logLevel: LogThreshold;
 }
 
-type WorkerConfigResult =
-  | { readonly ok: true; readonly config: WorkerNodeConfig }
-  | { readonly ok: false; readonly problems: readonly string[] };
-
-export function readWorkerConfig(file: string): WorkerConfigResult {
-  const read = readJson(file);
-  if (typeof read === "string") return { ok: false, problems: [read] };
-  return checkWorkerConfig(file, read.value);
+export function readWorkerConfig(file: string): ConfigResult<WorkerNodeConfig> {
+  const advice = '"hyperscale cluster up" writes examples';
+  return readConfigFile(file, advice, checkWorkerConfig);
 }
 
 /** `file`: where the value is from, and where its paths begin. */
-export function checkWorkerConfig(file: string, value: unknown): WorkerConfigResult {
-  const parsed = schema.safeParse(value);
-  if (!parsed.success) {
-    const problems = parsed.error.issues.map((issue) => {
-      const at = issue.path.length === 0 ? "the file" : issue.path.join(".");
-      return `${file}: ${at}: ${issue.message}`;
-    });
-    return { ok: false, problems };
-  }
-  const { data } = parsed;
+export function checkWorkerConfig(file: string, value: unknown): ConfigResult<WorkerNodeConfig> {
+  const parsed = checkSchema(schema, file, value);
+  if (!parsed.ok) return parsed;
+  const { config: data } = parsed;
   const problems: string[] = [];
   const at = (path: string): string => resolve(dirname(file), path);
   const readSecrets = secretSource(data, at, (problem) => problems.push(`${file}: ${problem}`));
