@@ -151,7 +151,7 @@ export class Core {
     this.#folder = resolvePath(command.folder);
     this.#overrides = command.overrides;
     setSharedPort((request) => this.#ask(request));
-    Object.assign(process.env, command.overrides.env, command.environment);
+    Object.assign(process.env, command.overrides.env);
     try {
       const module: unknown = await import(command.bundle);
       this.#definitions = workflowsOf(module, command.overrides.only);

@@ -65,7 +65,6 @@ export async function prepareJob(
         thresholds,
       },
       // What the user sets is among the overrides.
-      environment: {},
       abortAfterMs: abortAfterMs(options),
       timeoutMs: runTimeoutMs(options),
       cores: cores ?? null,

@@ -103,8 +103,6 @@ export type Order =
       readonly entry: string;
       readonly files: readonly Artifact[];
       readonly overrides: LoadOverrides;
-      /** Variables for the code of the job, over those of the worker. */
-      readonly environment: Readonly<Record<string, string>>;
     }
   /** One of the commands of `core-messages.ts`; the token is the attempt's where the command has one. */
   | {
@@ -257,8 +255,6 @@ export interface Submission {
   readonly entry: string;
   readonly files: readonly Artifact[];
   readonly overrides: LoadOverrides;
-  /** Variables for the code of the job, over those of the workers. */
-  readonly environment: Readonly<Record<string, string>>;
   /** Of the whole run, besides those of the workflows. */
   readonly thresholds: readonly string[];
   readonly abortAfterMs: number | null;

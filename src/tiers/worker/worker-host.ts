@@ -240,9 +240,9 @@ export class WorkerHost {
         },
       });
       this.#cores.set(slot, process);
-      const { environment, overrides } = order;
+      const { overrides } = order;
       const { address: bundle, folder } = laid;
-      process.send({ kind: "load", bundle, folder, overrides, core, environment });
+      process.send({ kind: "load", bundle, folder, overrides, core });
     }
   }
 

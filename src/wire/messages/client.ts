@@ -56,7 +56,6 @@ const submission = struct<Submission>("Submission", {
   entry: required(5, text(PATH_BYTES_MAX, 1)),
   files: required(6, artifacts),
   overrides: required(7, json(LINE_BYTES_MAX)),
-  environment: optional(8, json(MANIFESTS_BYTES_MAX), {}),
   thresholds: required(9, list(line, THRESHOLDS_MAX)),
   abortAfterMs: optional(10, nullable(count), null),
   timeoutMs: optional(11, nullable(count), null),

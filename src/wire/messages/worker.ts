@@ -235,7 +235,6 @@ const order = union<Order>("Order", {
       entry: required(2, text(PATH_BYTES_MAX, 1)),
       files: required(3, artifacts),
       overrides: required(4, json(LINE_BYTES_MAX)),
-      environment: optional(5, json(VALUE_BYTES_MAX), {}),
     },
   },
   command: {

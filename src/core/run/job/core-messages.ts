@@ -34,8 +34,6 @@ export type CoreCommand =
       readonly folder: string;
       readonly overrides: LoadOverrides;
       readonly core: number;
-      /** Set before the code is loaded, over what the process has. */
-      readonly environment?: Readonly<Record<string, string>>;
     }
   | {
       readonly kind: "prepare";

@@ -1,7 +1,6 @@
 /** What clients ask a manager: answered from the folded state, or by whoever leads the job here. */
 
 import { assertNever } from "../../base/assert.ts";
-import { validateManifests } from "../../run/job/manifest.ts";
 import type { RunSummary } from "../../run/results/model.ts";
 import {
   type BlobHash,
@@ -9,7 +8,6 @@ import {
   type ClientRequest,
   type Control,
   ENDED_STATUSES,
-  JOB_FILES_MAX,
   type JobStatus,
   type JobView,
   type NodeView,
@@ -26,8 +24,9 @@ import {
 } from "./datacenter-state.ts";
 import type { Proposed } from "./proposals.ts";
 import type { RunLeader } from "./run-leader.ts";
-import { decodeSubmission, encodeSubmission, type RunState } from "./run-state.ts";
+import type { RunState } from "./run-state.ts";
 import { decodeShape, isAnything } from "./shapes.ts";
+import { encodeSubmission, submissionProblem } from "./submission.ts";
 
 const KEY_CHARACTERS_MAX = 128;
 /** Results of ended jobs that stay in memory. */
@@ -118,10 +117,15 @@ export class ClientRequests {
   }
 
   #submit(id: number, { key, submission }: Submit): void {
-    const data = encodeSubmission(submission);
-    const problem = problemOf(key, data);
+    const problem = keyProblem(key) ?? submissionProblem(submission);
     if (problem !== null) {
       this.#refuse(id, "invalid", problem);
+      return;
+    }
+    const data = encodeSubmission(submission);
+    if (data.length > SUBMISSION_BYTES_MAX) {
+      const most = `at most ${SUBMISSION_BYTES_MAX} are allowed`;
+      this.#refuse(id, "invalid", `the job takes ${data.length} bytes without its files; ${most}`);
       return;
     }
     const hashes = [...new Set(submission.files.map(({ hash }) => hash))];
@@ -242,21 +246,9 @@ export class ClientRequests {
   }
 }
 
-/** Why a submission cannot be taken, for its sender. */
-function problemOf(key: string, data: Uint8Array): string | null {
-  if (key.length === 0 || key.length > KEY_CHARACTERS_MAX)
-    return `an idempotency key has 1 to ${KEY_CHARACTERS_MAX} characters`;
-  if (data.length > SUBMISSION_BYTES_MAX)
-    return `the job takes ${data.length} bytes without its files; at most ${SUBMISSION_BYTES_MAX} are allowed`;
-  const submission = decodeSubmission(data);
-  if (submission === null) return "the submission lacks something or is of another version";
-  if (submission.manifests.length === 0) return "the job has no workflow";
-  if (submission.files.length > JOB_FILES_MAX)
-    return `the job has ${submission.files.length} files; at most ${JOB_FILES_MAX} are allowed`;
-  if (!submission.files.some(({ path }) => path === submission.entry))
-    return `the files of the job lack ${submission.entry}`;
-  const [problem] = validateManifests(submission.manifests);
-  return problem?.severity === "error" ? problem.message : null;
+function keyProblem({ length }: string): string | null {
+  if (length > 0 && length <= KEY_CHARACTERS_MAX) return null;
+  return `an idempotency key has 1 to ${KEY_CHARACTERS_MAX} characters`;
 }
 
 function submitted(proposed: Proposed): ClientAnswer {

@@ -16,7 +16,8 @@ import {
   type Grant,
 } from "./datacenter-state.ts";
 import type { Proposed } from "./proposals.ts";
-import { decodeSubmission, encodeRunEntry } from "./run-state.ts";
+import { encodeRunEntry } from "./run-state.ts";
+import { decodeSubmission } from "./submission.ts";
 
 /** How often jobs that wait are looked through for those that have waited too long. */
 const LOOK_MS = 1_000;

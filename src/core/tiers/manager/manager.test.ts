@@ -50,6 +50,25 @@ describe("a job on one manager and one worker", () => {
     expect(ask({ name: "x".repeat(300_000) })).toMatchObject({ reason: "invalid" });
   });
 
+  it("is refused whatever lacks in it or is of another kind, and ends no manager", () => {
+    const world = new World();
+    const whole = submission();
+    const [shop] = whole.manifests;
+    const refused = (value: unknown): void => {
+      const answer = world.ask({ kind: "submit", key: "odd", submission: value as typeof whole });
+      expect(answer).toMatchObject({ kind: "refused", reason: "invalid" });
+    };
+    for (const name of Object.keys(whole)) refused({ ...whole, [name]: undefined });
+    for (const name of Object.keys(shop ?? {}))
+      for (const value of [undefined, Number.NaN, { kind: "later" }])
+        refused({ ...whole, manifests: [{ ...shop, [name]: value }] });
+    refused({ ...whole, thresholds: ["nonsense"] });
+    let deep: unknown = [];
+    for (let at = 0; at < 100_000; at++) deep = [deep];
+    refused({ ...whole, overrides: { deep } });
+    expect(world.end(world.submit()).status).toBe("COMPLETED");
+  });
+
   it("hands what one layer provides to the next", () => {
     const world = new World();
     const give = { provides: [{ key: "made", to: ["second"] }] };

@@ -319,10 +319,10 @@ export class RunLeader {
   }
 
   #orderOpen(cores: readonly RunCore[], submission: Submission): void {
-    const { entry, environment, files, overrides } = submission;
+    const { entry, files, overrides } = submission;
     for (const worker of new Set(cores.map((one) => one.worker))) {
       const own = cores.filter((one) => one.worker === worker).map(({ core }) => core);
-      const order = { kind: "open", cores: own, entry, files, overrides, environment } as const;
+      const order = { kind: "open", cores: own, entry, files, overrides } as const;
       this.#rows.push(worker, order);
     }
   }

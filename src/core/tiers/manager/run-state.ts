@@ -35,6 +35,7 @@ import {
   record,
   variant,
 } from "./shapes.ts";
+import { decodeSubmission } from "./submission.ts";
 
 export const RUN_PREFIX = "run/";
 /** Of one entry: a value that a workflow provides, or a submission. */
@@ -158,37 +159,12 @@ const isSnapshot = record({
   end: orNull(record(end)),
 });
 
-const isSubmission = record({
-  name: isText,
-  title: orNull(isText),
-  tags: record({}),
-  manifests: listOf(record({ name: isText, load: record({ kind: isText }) })),
-  entry: isText,
-  files: listOf(record({ path: isText, hash: isText, bytes: isWhole })),
-  overrides: record({}),
-  environment: record({}),
-  thresholds: listOf(isText),
-  abortAfterMs: orNull(isNumber),
-  timeoutMs: orNull(isNumber),
-  cores: orNull(isWhole),
-  command: isText,
-  version: isText,
-});
-
 type Outcome = { readonly outcome: string; readonly reason: string | null };
 
 const rejected = (reason: string): Outcome => ({ outcome: "rejected", reason });
 
 export function encodeRunEntry(entry: RunEntry): Uint8Array {
   return encodePlain(entry);
-}
-
-export function encodeSubmission(submission: Submission): Uint8Array {
-  return encodePlain(submission);
-}
-
-export function decodeSubmission(bytes: Uint8Array): Submission | null {
-  return decodeShape<Submission>(bytes, isSubmission);
 }
 
 export class RunState implements Application {

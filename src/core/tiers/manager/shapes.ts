@@ -3,17 +3,23 @@
 import { ByteReader } from "../../base/bytes.ts";
 import { readPlain } from "../../base/plain-value.ts";
 
-type Shape = (value: unknown) => boolean;
+export type Shape = (value: unknown) => boolean;
 
 export const isText: Shape = (value) => typeof value === "string";
 export const isWhole: Shape = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
 export const isNumber: Shape = (value) => typeof value === "number";
+export const isFiniteNumber: Shape = (value) => Number.isFinite(value);
 export const isBytes: Shape = (value) => value instanceof Uint8Array;
 export const isAnything: Shape = () => true;
 export const isBoolean: Shape = (value) => typeof value === "boolean";
 
 export function orNull(shape: Shape): Shape {
   return (value) => value === null || shape(value);
+}
+
+/** A field that may be left out. */
+export function optional(shape: Shape): Shape {
+  return (value) => value === undefined || shape(value);
 }
 
 export function listOf(shape: Shape): Shape {
@@ -32,6 +38,12 @@ export function record(fields: Readonly<Record<string, Shape>>): Shape {
     const found: Readonly<Record<string, unknown>> = { ...value };
     return Object.entries(fields).every(([name, shape]) => shape(found[name]));
   };
+}
+
+/** A record with any keys, all of one shape. */
+export function mapOf(shape: Shape): Shape {
+  const isRecord = record({});
+  return (value) => isRecord(value) && Object.values(value as object).every(shape);
 }
 
 /** A record whose `kind` is one of these, with the fields of that kind. */

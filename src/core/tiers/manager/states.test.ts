@@ -7,7 +7,8 @@ import {
   encodeDatacenterEntry,
   type Grant,
 } from "./datacenter-state.ts";
-import { encodeRunEntry, encodeSubmission, type RunEntry, RunState } from "./run-state.ts";
+import { encodeRunEntry, type RunEntry, RunState } from "./run-state.ts";
+import { encodeSubmission } from "./submission.ts";
 import { submission } from "./testing/world.ts";
 
 const BYTES = Uint8Array.of(1, 2, 3);

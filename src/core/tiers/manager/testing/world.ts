@@ -265,7 +265,7 @@ export function submission(changes: Partial<Submission> = {}): Submission {
   return {
     ...{ name: "flow.ts", title: null, tags: {}, manifests, entry: "bundle.mjs" },
     files: [{ path: "bundle.mjs", hash: BUNDLE, bytes: 1 }],
-    ...{ overrides: {}, environment: {}, thresholds: [], abortAfterMs: null, timeoutMs: null },
+    ...{ overrides: {}, thresholds: [], abortAfterMs: null, timeoutMs: null },
     ...{ cores: null, command: "submit flow.ts", version: "1.0.0" },
     ...changes,
   };

@@ -1,0 +1,135 @@
+/**
+ * Submissions as bytes, and what makes one fit: its shape down to the last field that a manager
+ * reads. A client sends it as JSON, and may be of another version or mean harm: what passes here
+ * can be ordered, placed, driven and summed up, so that no committed job ends the managers that
+ * lead it.
+ */
+
+import { encodePlain, plainProblem } from "../../base/plain-value.ts";
+import { validateManifests, withParts } from "../../run/job/manifest.ts";
+import { PRIORITIES } from "../../run/job/partition.ts";
+import { parseThreshold } from "../../run/results/thresholds.ts";
+import { JOB_FILES_MAX, type Submission } from "../messages.ts";
+import {
+  decodeShape,
+  isBoolean,
+  isFiniteNumber,
+  isText,
+  isWhole,
+  listOf,
+  mapOf,
+  oneOf,
+  optional,
+  orNull,
+  record,
+  type Shape,
+  variant,
+} from "./shapes.ts";
+
+const stages = listOf(
+  record({ durationMs: isFiniteNumber, from: isFiniteNumber, to: isFiniteNumber }),
+);
+const throttle = { rateMax: optional(isFiniteNumber) };
+const iterations = record({
+  vus: isWhole,
+  iterations: isWhole,
+  durationMsMax: isFiniteNumber,
+  ...throttle,
+});
+
+const load = variant({
+  vus: record({ stages, ...throttle }),
+  rate: record({ stages, vusMax: isWhole, poisson: optional(isBoolean) }),
+  search: record({
+    ...{ vusMax: isWhole, durationMsMax: isFiniteNumber, of: oneOf("vus", "rate") },
+    ...{
+      from: isFiniteNumber,
+      to: isFiniteNumber,
+      settleMs: isFiniteNumber,
+      holdMs: isFiniteNumber,
+      precision: isFiniteNumber,
+    },
+  }),
+  shared: iterations,
+  perUser: iterations,
+  once: record({ durationMsMax: isFiniteNumber }),
+});
+
+const step = record({
+  ...{ name: isText, kind: oneOf("step", "action"), protocol: isText },
+  ...{ after: listOf(isText), layer: isWhole, tags: mapOf(isText) },
+});
+
+const manifestFields = {
+  ...{
+    name: isText,
+    load,
+    startAfterMs: isFiniteNumber,
+    warmupMs: isFiniteNumber,
+    gracefulStopMs: isFiniteNumber,
+  },
+  ...{ setupMsMax: isFiniteNumber, teardownMsMax: isFiniteNumber, priority: oneOf(...PRIORITIES) },
+  ...{ dependsOn: listOf(isText), isTest: isBoolean, corrected: isBoolean },
+  mix: orNull(record({ name: isText, share: isFiniteNumber })),
+  flow: orNull(record({ patterns: listOf(isText), series: listOf(isText) })),
+  steps: listOf(step),
+  checks: listOf(isText),
+  metrics: listOf(record({ name: isText, kind: oneOf("counter", "gauge", "rate", "trend") })),
+  provides: listOf(record({ key: isText, to: listOf(isText) })),
+  uses: listOf(record({ name: isText, from: listOf(isText), keys: listOf(isText) })),
+  thresholds: listOf(
+    record({ expression: isText, abortOnFail: isBoolean, afterMs: isFiniteNumber }),
+  ),
+  connectionsMax: isFiniteNumber,
+  targets: listOf(record({ to: orNull(isText), perUser: isFiniteNumber, perCore: isFiniteNumber })),
+};
+
+const manifest: Shape = record({
+  ...manifestFields,
+  // A flow of a mix has no flows of its own.
+  parts: listOf(record({ ...manifestFields, parts: listOf(() => false) })),
+});
+
+const isSubmission: Shape = record({
+  ...{ name: isText, title: orNull(isText), tags: mapOf(isText), command: isText, version: isText },
+  manifests: listOf(manifest),
+  entry: isText,
+  files: listOf(record({ path: isText, hash: isText, bytes: isWhole })),
+  overrides: record({}),
+  thresholds: listOf(isText),
+  ...{
+    abortAfterMs: orNull(isFiniteNumber),
+    timeoutMs: orNull(isFiniteNumber),
+    cores: orNull(isWhole),
+  },
+});
+
+export function encodeSubmission(submission: Submission): Uint8Array {
+  return encodePlain(submission);
+}
+
+export function decodeSubmission(bytes: Uint8Array): Submission | null {
+  return decodeShape<Submission>(bytes, isSubmission);
+}
+
+/** Why a submission cannot be taken, for its sender. */
+export function submissionProblem(submission: Submission): string | null {
+  if (plainProblem(submission) !== null || !isSubmission(submission))
+    return "the submission lacks something or is of another version";
+  const { entry, files, manifests } = submission;
+  if (manifests.length === 0) return "the job has no workflow";
+  if (files.length > JOB_FILES_MAX)
+    return `the job has ${files.length} files; at most ${JOB_FILES_MAX} are allowed`;
+  if (!files.some(({ path }) => path === entry)) return `the files of the job lack ${entry}`;
+  const [problem] = validateManifests(manifests);
+  return problem?.severity === "error" ? problem.message : thresholdProblem(submission);
+}
+
+function thresholdProblem({ manifests, thresholds }: Submission): string | null {
+  const own = withParts(manifests).flatMap((one) => one.thresholds);
+  for (const text of [...thresholds, ...own.map(({ expression }) => expression)]) {
+    const parsed = parseThreshold(text);
+    if (!parsed.ok) return `threshold "${text}": ${parsed.problem}`;
+  }
+  return null;
+}
