@@ -17,6 +17,7 @@ import type { EntryKind, LogEntry, VsrMessage } from "./messages.ts";
 import { MEMBERS_MAX } from "./messages.ts";
 import { confirmReads, failReads, startReadRound } from "./reads.ts";
 import { answerPrimary, sendCommit, sendLogSuffix, sendPrepare } from "./send.ts";
+import type { Replaced } from "./state.ts";
 import type { Operation, RefusalReason } from "./types.ts";
 
 /** A replica notes on disk how far the log is committed, after this many entries or a lease renewal. */
@@ -342,6 +343,7 @@ export function beginEpoch(ctx: VsrContext, members: readonly NodeId[], wasPrima
   state.learner = learner;
   state.epoch++;
   state.members = members;
+  state.replacedSay = new Map();
   state.grantedTo = null;
   state.reconfigureSeq = -1;
   state.candidacy = null;
@@ -361,6 +363,26 @@ export function beginEpoch(ctx: VsrContext, members: readonly NodeId[], wasPrima
   state.seenView = Math.max(state.seenView, state.knownView);
   const place = wasPrimary ? 0 : 1 + members.indexOf(ctx.self);
   state.electAt = ctx.now + place * ctx.config.rankDelayMs;
+}
+
+/**
+ * A member says that this replica was replaced. One word may be a lie of somebody who holds the
+ * keys, and would stop this replica for good: it takes as many as cannot all be faulty. Who was
+ * replaced and hears fewer goes on asking for votes, which no quorum of the old epoch gives.
+ */
+export function onReplaced(ctx: VsrContext, from: NodeId, said: Replaced): void {
+  const { state } = ctx;
+  if (!state.members.includes(from)) return;
+  const { epoch, members } = said;
+  state.replacedSay.set(from, { epoch, members });
+  const faulty = Math.floor((state.members.length - 1) / 2);
+  if (state.replacedSay.size <= faulty) return;
+  const first = [...state.replacedSay.values()].reduce((a, b) => (b.epoch < a.epoch ? b : a));
+  state.replacedSay = new Map();
+  state.epoch = first.epoch;
+  state.members = first.members;
+  ctx.persist({ kind: "epoch", epoch: first.epoch, members: first.members, learner: false });
+  if (state.status !== "retired") retire(ctx);
 }
 
 export function retire(ctx: VsrContext): void {

@@ -408,6 +408,24 @@ describe("strong reads", () => {
 });
 
 describe("membership", () => {
+  it("is not given up on the word of one member, which may lie (VSR-27)", () => {
+    const trio = new Trio();
+    trio.propose("a", "x");
+    trio.settle();
+    const lie = { kind: "newerEpoch", epoch: 2, members: ids("a", "d", "e") } as const;
+    for (const replica of ["b", "c"]) {
+      for (let word = 0; word < 3; word++) {
+        trio.step(replica, { kind: "message", from: nodeId("a"), message: lie });
+      }
+    }
+    expect(trio.at("b").view()).toMatchObject({ epoch: 1, status: "normal" });
+    trio.propose("a", "y");
+    trio.advance(200);
+    expect(trio.committed("b")).toEqual(trio.committed("a"));
+    trio.step("c", { kind: "message", from: nodeId("b"), message: lie });
+    expect(trio.at("c").view()).toMatchObject({ epoch: 2, status: "retired" });
+  });
+
   it("replaces one member; the newcomer votes only with the log (VSR-27)", () => {
     const trio = new Trio();
     trio.propose("a", "x");

@@ -24,6 +24,7 @@ import {
   onCommit,
   onPrepare,
   onPrepareResponse,
+  onReplaced,
   propose,
   proposeReconfiguration,
   retire,
@@ -455,10 +456,7 @@ export class Replica {
       return false;
     }
     if (kind === "newerEpoch" && !message.members.includes(ctx.self)) {
-      state.epoch = epoch;
-      state.members = message.members;
-      ctx.persist({ kind: "epoch", epoch, members: state.members, learner: false });
-      if (state.status !== "retired") retire(ctx);
+      onReplaced(ctx, from, message);
       return false;
     }
     if (kind === "prepare" || kind === "commit" || kind === "newView") {

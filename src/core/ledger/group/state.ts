@@ -72,9 +72,16 @@ interface PendingRead {
   round: number;
 }
 
+export interface Replaced {
+  readonly epoch: number;
+  readonly members: readonly NodeId[];
+}
+
 export interface ReplicaState {
   epoch: number;
   members: readonly NodeId[];
+  /** Members that say this replica was replaced, with the epoch from which on. */
+  replacedSay: Map<NodeId, Replaced>;
   learner: boolean;
   knownView: number;
   lastNormalView: number;
@@ -146,6 +153,7 @@ export function freshState(epoch: number, members: readonly NodeId[]): ReplicaSt
   return {
     epoch,
     members,
+    replacedSay: new Map(),
     learner: false,
     knownView: 0,
     lastNormalView: 0,

@@ -259,6 +259,7 @@ function followEpoch(ctx: VsrContext, from: NodeId, message: Message<"logSuffix"
   const { members, view } = message;
   if (members[(view - 1) % members.length] !== from || !members.includes(ctx.self)) return false;
   state.epoch = message.epoch;
+  state.replacedSay = new Map();
   state.members = members;
   ctx.emit({ kind: "epochChanged", epoch: message.epoch, members });
   return true;
