@@ -1,6 +1,6 @@
 /** A client's token in a file, so that commands through different nodes are one session. (SESS-1..3) */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { SessionToken } from "../core/ledger/job/session-token.ts";
 import { type JsonObject, LedgerClientError } from "./client.ts";
 
@@ -24,5 +24,8 @@ export function keepSession(file: string | undefined, body: JsonObject): void {
   for (const [jobId, seq] of told) {
     if (typeof jobId === "string" && typeof seq === "number") token.saw(jobId, seq);
   }
-  writeFileSync(file, `${token.toText()}\n`);
+  // Beside it and renamed: a process that ends in between leaves the session as it was.
+  const written = `${file}.${process.pid}`;
+  writeFileSync(written, `${token.toText()}\n`);
+  renameSync(written, file);
 }

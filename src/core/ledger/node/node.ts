@@ -50,7 +50,7 @@ const LEAVING_MS_MAX = 30_000;
 
 const NOT_JOINED: LedgerAnswer = {
   kind: "retry",
-  why: "this node has joined and its peers do not know it yet; ask another",
+  why: "its peers do not know this node by its data directory (yet, or no more: see its log); ask another",
 };
 
 export class LedgerNode {
