@@ -3,9 +3,9 @@
  * questions: "was this event id here before?" and "what happened to this job?". Of older events only
  * the first can be answered.
  *
- *     open, at most 32, newest last │ sealed chunks of 32, by event id │ forgotten: fingerprints only
+ *     open, at most 32, newest first │ sealed chunks of 32, by event id │ forgotten: fingerprints only
  *
- * A value like the rest of the state: adding makes a new trail and copies at most one open chunk.
+ * A value like the rest of the state: adding makes a new trail, and copies nothing of an open chunk.
  */
 
 import type { Hlc } from "../../base/hlc.ts";
@@ -25,8 +25,15 @@ export interface TrailEntry {
   readonly reason: string | null;
 }
 
+/** A list whose tail is shared by every trail that was made from it. */
+interface Open {
+  readonly entry: TrailEntry;
+  readonly older: Open | null;
+  readonly count: number;
+}
+
 export interface Trail {
-  readonly open: readonly TrailEntry[];
+  readonly open: Open | null;
   readonly sealed: readonly ReadonlyMap<EventId, TrailEntry>[];
   readonly forgotten: Forgotten;
 }
@@ -34,21 +41,26 @@ export interface Trail {
 export const CHUNK_EVENTS = 32;
 const SEALED_MAX = TRAIL_EVENTS_MAX / CHUNK_EVENTS - 1;
 
-export const EMPTY_TRAIL: Trail = { open: [], sealed: [], forgotten: [] };
+export const EMPTY_TRAIL: Trail = { open: null, sealed: [], forgotten: [] };
 
 export function addToTrail(trail: Trail, entry: TrailEntry): Trail {
-  const open = [...trail.open, entry];
-  if (open.length < CHUNK_EVENTS) return { ...trail, open };
-  const chunk = new Map(open.map((one) => [one.eventId, one]));
+  const older = trail.open;
+  const open = { entry, older, count: (older?.count ?? 0) + 1 };
+  if (open.count < CHUNK_EVENTS) {
+    return { open, sealed: trail.sealed, forgotten: trail.forgotten };
+  }
+  const chunk = new Map(oldestFirst(open).map((one) => [one.eventId, one]));
   const sealed = [...trail.sealed, chunk];
   const oldest = sealed.length > SEALED_MAX ? sealed.shift() : undefined;
-  if (oldest === undefined) return { open: [], sealed, forgotten: trail.forgotten };
+  if (oldest === undefined) return { open: null, sealed, forgotten: trail.forgotten };
   const forgotten = forget(trail.forgotten, [...oldest.keys()].map(fingerprintOf));
-  return { open: [], sealed, forgotten };
+  return { open: null, sealed, forgotten };
 }
 
 export function findInTrail(trail: Trail, eventId: EventId): TrailEntry | undefined {
-  for (const entry of trail.open) if (entry.eventId === eventId) return entry;
+  for (let open = trail.open; open !== null; open = open.older) {
+    if (open.entry.eventId === eventId) return open.entry;
+  }
   for (const chunk of trail.sealed) {
     const entry = chunk.get(eventId);
     if (entry !== undefined) return entry;
@@ -59,5 +71,11 @@ export function findInTrail(trail: Trail, eventId: EventId): TrailEntry | undefi
 /** Oldest first. */
 export function* trailEntries(trail: Trail): Generator<TrailEntry> {
   for (const chunk of trail.sealed) yield* chunk.values();
-  yield* trail.open;
+  yield* oldestFirst(trail.open);
+}
+
+function oldestFirst(newest: Open | null): TrailEntry[] {
+  const entries: TrailEntry[] = [];
+  for (let open = newest; open !== null; open = open.older) entries.push(open.entry);
+  return entries.reverse();
 }

@@ -108,6 +108,8 @@ export class Watches {
 
   /** A job has moved on. */
   onApplied(group: Group): void {
+    // Called for every event of every job, mostly without anybody who watches.
+    if (this.#watchers.size === 0) return;
     for (const watcher of this.#byJob.get(group.id) ?? []) this.#open(watcher, group);
     for (const watcher of this.#ofMany) {
       if (watcher.scope.kind === "jobs" && group.id.startsWith(watcher.scope.prefix)) {
