@@ -3,10 +3,19 @@
  * taken the last, so that a slow server costs time and no memory.
  */
 
-import type { Writable } from "node:stream";
 import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
 import type { BodySource } from "./body-source.ts";
+
+/** Where the pieces go: a socket, or a stream of HTTP/2. */
+export interface PumpTarget {
+  /** False when it has enough for now: `drain` tells when it wants more. */
+  write(piece: Uint8Array | string): boolean;
+  cork(): void;
+  uncork(): void;
+  on(event: "drain", listener: () => void): unknown;
+  off(event: "drain", listener: () => void): unknown;
+}
 
 /** Hears of the pieces, and of exactly one end unless the pump is stopped. */
 interface PumpOwner {
@@ -22,7 +31,7 @@ const LAST_CHUNK = "0\r\n\r\n";
 
 export class BodyPump {
   readonly #source: BodySource;
-  readonly #writable: Writable;
+  readonly #target: PumpTarget;
   /** HTTP/1.1 without a length: each piece goes as a chunk (RFC 9112 §7.1). */
   readonly #chunked: boolean;
   readonly #owner: PumpOwner;
@@ -30,9 +39,9 @@ export class BodyPump {
   #iterator: AsyncIterator<Uint8Array> | null = null;
   #resume: (() => void) | null = null;
 
-  constructor(source: BodySource, writable: Writable, chunked: boolean, owner: PumpOwner) {
+  constructor(source: BodySource, target: PumpTarget, chunked: boolean, owner: PumpOwner) {
     this.#source = source;
-    this.#writable = writable;
+    this.#target = target;
     this.#chunked = chunked;
     this.#owner = owner;
     void this.#run();
@@ -88,7 +97,7 @@ export class BodyPump {
     }
     this.#iterator = null;
     if (length !== null && sent < length) throw new Error(notAsLong(length, "shorter"));
-    if (this.#chunked) this.#writable.write(LAST_CHUNK);
+    if (this.#chunked) this.#target.write(LAST_CHUNK);
     if (this.#chunked) this.#owner.bodyPiece(LAST_CHUNK.length);
   }
 
@@ -96,15 +105,15 @@ export class BodyPump {
   #write(piece: Uint8Array): boolean {
     if (!this.#chunked) {
       this.#owner.bodyPiece(piece.length);
-      return this.#writable.write(piece);
+      return this.#target.write(piece);
     }
     const head = `${piece.length.toString(16)}\r\n`;
     this.#owner.bodyPiece(head.length + piece.length + CHUNK_END.length);
-    this.#writable.cork();
-    this.#writable.write(head);
-    this.#writable.write(piece);
-    const more = this.#writable.write(CHUNK_END);
-    this.#writable.uncork();
+    this.#target.cork();
+    this.#target.write(head);
+    this.#target.write(piece);
+    const more = this.#target.write(CHUNK_END);
+    this.#target.uncork();
     return more;
   }
 
@@ -112,11 +121,11 @@ export class BodyPump {
     return new Promise((resolve) => {
       const resume = (): void => {
         this.#resume = null;
-        this.#writable.off("drain", resume);
+        this.#target.off("drain", resume);
         resolve();
       };
       this.#resume = resume;
-      this.#writable.on("drain", resume);
+      this.#target.on("drain", resume);
     });
   }
 }

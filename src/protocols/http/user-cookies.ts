@@ -49,11 +49,9 @@ class ShownCookies extends UserCookies {
   }
 }
 
-/** HTTP/1.1 is bytes; HTTP/2 is a list of headers. */
+/** HTTP/1.1 is bytes; HTTP/2 shows itself. */
 function textOf(sent: unknown): string {
-  if (Buffer.isBuffer(sent)) return sent.toString("latin1");
-  const lines = Object.entries(Object(sent)).map(([name, value]) => `${name}: ${String(value)}`);
-  return lines.join("\r\n");
+  return Buffer.isBuffer(sent) ? sent.toString("latin1") : String(sent);
 }
 
 export const userCookies: SessionKey<UserCookies> = {

@@ -8,7 +8,6 @@
  * https:// is agreed on by ALPN; http:// speaks HTTP/2 from the first byte (prior knowledge).
  */
 
-import type { OutgoingHttpHeaders } from "node:http2";
 import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
@@ -25,6 +24,7 @@ import type {
   PreparedCall,
   Session,
 } from "../protocol.ts";
+import type { Http2Head } from "./encode.ts";
 import { HTTP2 } from "./exchange.ts";
 import { Http2Response } from "./response.ts";
 
@@ -39,13 +39,13 @@ declare module "../http/verbs.ts" {
 export class Http2Request<Body = unknown> implements PreparedCall<Http2Response<Body>> {
   declare readonly resultType?: Http2Response<Body>;
   readonly protocol = HTTP2.protocol;
-  readonly request: PreparedRequest<OutgoingHttpHeaders>;
+  readonly request: PreparedRequest<Http2Head>;
 
   constructor(
     method: Method,
     target: Target,
     options?: RequestOptions,
-    request?: PreparedRequest<OutgoingHttpHeaders>,
+    request?: PreparedRequest<Http2Head>,
   ) {
     this.request = request ?? new PreparedRequest(HTTP2, method, target, options);
   }
@@ -76,10 +76,8 @@ export class Http2Request<Body = unknown> implements PreparedCall<Http2Response<
   }
 
   shown(settings: CallSettings): { readonly request: string; readonly prepared: string } {
-    const lines = Object.entries(this.request.message(settings).sent).map(
-      ([name, value]) => `${name}: ${String(value)}`,
-    );
-    return { request: lines.join("\r\n"), prepared: this.request.prepared };
+    const request = String(this.request.message(settings).sent);
+    return { request, prepared: this.request.prepared };
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.
@@ -92,7 +90,7 @@ const plainRequests = new PlainRequests(HTTP2);
 
 /** One virtual user's client, for use inside functions. */
 export class Http2Client extends HttpVerbs<"http2Answer"> {
-  readonly #calls: ClientCalls<OutgoingHttpHeaders, Http2Response>;
+  readonly #calls: ClientCalls<Http2Head, Http2Response>;
 
   constructor(session: Session) {
     super();

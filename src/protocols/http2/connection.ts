@@ -1,6 +1,6 @@
 /**
- * One HTTP/2 connection: a socket of our own, so that connecting and TLS are measured apart, handed
- * to node:http2 once it is open.
+ * One HTTP/2 connection: the socket, and the session that speaks over it once it is open. Connecting and
+ * TLS are measured apart.
  *
  *   connecting ──▶ open ──GOAWAY, time-out──▶ retired ──last stream ends──▶ closed
  *
@@ -12,7 +12,6 @@
  * streams overlap.
  */
 
-import http2 from "node:http2";
 import type net from "node:net";
 import tls from "node:tls";
 import { clock, type MeasuredCall } from "../call.ts";
@@ -20,8 +19,9 @@ import type { Failure } from "../errors.ts";
 import { openSocket, type SocketOptions, secure } from "../net/open-socket.ts";
 import type { Origin } from "../net/origin.ts";
 import { openTunnel } from "../net/tunnel.ts";
-import { CLOSED, connectionFailure, goawayFailure, NO_HTTP2 } from "./failure.ts";
-import { RECEIVE_WINDOW_BYTES, STREAMS_PER_CONNECTION_MAX } from "./limits.ts";
+import { CLOSED, connectionFailure, NO_HTTP2 } from "./failure.ts";
+import { READ_BUFFER_BYTES, STREAMS_PER_CONNECTION_MAX } from "./limits.ts";
+import { Http2Session, type SessionOwner } from "./session.ts";
 import { WireShare } from "./wire-share.ts";
 
 /** A call as the connection that carries it, or that it waits for, sees it. */
@@ -31,7 +31,7 @@ export interface CarriedStream {
   readonly payloadIn: number;
   readonly payloadOut: number;
   /** May send now. */
-  opened(session: http2.ClientHttp2Session, now: number): void;
+  opened(session: Http2Session, now: number): void;
   /** The connection ended before it could send. */
   connectionFailed(failure: Failure, now: number): void;
 }
@@ -40,19 +40,21 @@ export interface Http2ConnectionOwner {
   gone(connection: Http2Connection): void;
 }
 
-export class Http2Connection {
+/** All connections of a core read into one buffer, and are done with it before the next one reads. */
+const readBuffer = Buffer.allocUnsafe(READ_BUFFER_BYTES);
+
+export class Http2Connection implements SessionOwner {
   readonly origin: Origin;
   /** Streams under way and calls that wait for the connection to open. */
   active = 0;
-  /** A GOAWAY came: streams refused from now on were never looked at by the server. */
-  goneAway = false;
-  failure: Failure | null = null;
+  /** Streams under way. */
+  #open = 0;
   readonly #owner: Http2ConnectionOwner;
   readonly #startedAt: number;
   /** To the proxy, as long as its tunnel is not open. */
   #socket: net.Socket;
-  #session: http2.ClientHttp2Session | null = null;
-  /** Calls that wait for the connection, or for the server's word on how many may be under way. */
+  #session: Http2Session | null = null;
+  /** Calls that wait for the connection, for the server's word on how many streams it allows, or for one of them. */
   readonly #waiting = new Set<CarriedStream>();
   #settingsKnown = false;
   #retired = false;
@@ -73,11 +75,6 @@ export class Http2Connection {
     return this.#session !== null;
   }
 
-  /** Also before the session has told so itself. */
-  get ended(): boolean {
-    return this.#closed || this.#session?.destroyed === true;
-  }
-
   /** Takes new streams. */
   get usable(): boolean {
     return !this.#retired && !this.#closed;
@@ -85,8 +82,10 @@ export class Http2Connection {
 
   /** How many streams may be under way at once. */
   get capacity(): number {
-    const limit = this.#session?.remoteSettings?.maxConcurrentStreams;
-    return Math.min(limit ?? STREAMS_PER_CONNECTION_MAX, STREAMS_PER_CONNECTION_MAX);
+    return Math.min(
+      this.#session?.streamsMax ?? STREAMS_PER_CONNECTION_MAX,
+      STREAMS_PER_CONNECTION_MAX,
+    );
   }
 
   get bytesRead(): number {
@@ -98,23 +97,29 @@ export class Http2Connection {
     this.active++;
     this.#out.payload(stream.payloadOut);
     const session = this.#session;
-    // Until the server's settings are here, more than one stream might be refused for being too many.
-    if (session !== null && (this.#settingsKnown || this.active === 1)) {
+    if (session !== null && this.#mayOpen()) {
+      this.#open++;
       stream.opened(session, now);
       return;
     }
     this.#waiting.add(stream);
-    stream.call.connecting(now);
+    if (!this.#settingsKnown) stream.call.connecting(now);
+  }
+
+  /** Until the server's settings are here, more than one stream might be refused for being too many. */
+  #mayOpen(): boolean {
+    return this.#open < (this.#settingsKnown ? this.capacity : 1);
   }
 
   /** The call has ended, or has given up. */
   remove(stream: CarriedStream): void {
-    this.#waiting.delete(stream);
+    if (!this.#waiting.delete(stream)) this.#open--;
     const { active } = this;
     stream.call.bytesIn += this.#in.take(this.#socket.bytesRead, stream.payloadIn, active);
     stream.call.bytesOut += this.#out.take(this.#socket.bytesWritten, stream.payloadOut, active);
     this.active--;
     if (this.#retired && this.active === 0) this.close();
+    else if (this.#waiting.size > 0) this.#openWaiting();
   }
 
   /** So many bytes of content came for one of the streams. */
@@ -136,13 +141,21 @@ export class Http2Connection {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#session?.destroy();
     this.#socket.destroy();
     this.#owner.gone(this);
   }
 
   #connect(options: SocketOptions): net.Socket {
-    const socket = openSocket(this.origin, options);
+    const socket = openSocket(this.origin, {
+      ...options,
+      onread: {
+        buffer: readBuffer,
+        callback: (count: number): boolean => {
+          this.#session?.receive(readBuffer, 0, count);
+          return true;
+        },
+      },
+    });
     socket.on("connect", () => {
       this.#tcpConnectedAt = clock();
       if (!this.origin.secure) this.#secured();
@@ -155,6 +168,8 @@ export class Http2Connection {
       tunnelOpen: (tunnel) => {
         this.#tcpConnectedAt = clock();
         this.#socket = this.#listen(secure(tunnel, this.origin, options));
+        // Node reads into our buffer only where the socket is its own.
+        this.#socket.on("data", (piece: Buffer) => this.#session?.receive(piece, 0, piece.length));
         if (!this.origin.secure) this.#secured();
       },
       tunnelFailed: (error) => this.#broke(error),
@@ -168,53 +183,52 @@ export class Http2Connection {
         else this.#fail({ kind: "protocol", text: NO_HTTP2 });
       });
     }
-    socket.on("error", this.#onSocketError);
-    socket.on("close", this.#onSocketClose);
+    socket.on("error", (error) => this.#broke(error));
+    socket.on("close", () => this.#broke(null));
+    socket.on("end", () => this.#broke(null));
+    socket.on("drain", () => this.#session?.resume());
     return socket;
   }
-
-  readonly #onSocketError = (error: Error): void => this.#broke(error);
-  readonly #onSocketClose = (): void => this.#broke(null);
 
   #secured(): void {
     if (this.#closed) return;
     const now = clock();
-    // From here on the session hears of the socket's end first and tells its streams.
-    this.#socket.off("error", this.#onSocketError);
-    this.#socket.off("close", this.#onSocketClose);
-    const session = http2.connect(this.origin.secure ? "https://h2" : "http://h2", {
-      createConnection: () => this.#socket,
-      settings: { enablePush: false, initialWindowSize: RECEIVE_WINDOW_BYTES },
-    });
-    session.setLocalWindowSize(RECEIVE_WINDOW_BYTES);
-    session.on("error", (error) => this.#broke(error));
-    session.on("close", () => this.#broke(null));
-    session.on("goaway", (code) => this.#onGoaway(code));
-    this.#session = session;
+    this.#session = new Http2Session(this);
     const connectMs = this.#tcpConnectedAt - this.#startedAt;
     const tlsMs = this.origin.secure ? now - this.#tcpConnectedAt : -1;
     for (const stream of this.#waiting) {
       stream.call.connectMs = connectMs;
       stream.call.tlsMs = tlsMs;
     }
-    const [first] = this.#waiting;
-    if (first !== undefined) this.#send(first, session, now);
-    session.once("remoteSettings", () => {
-      this.#settingsKnown = true;
-      for (const stream of [...this.#waiting]) this.#send(stream, session, clock());
-    });
+    this.#openWaiting();
   }
 
-  #send(stream: CarriedStream, session: http2.ClientHttp2Session, now: number): void {
-    this.#waiting.delete(stream);
-    stream.opened(session, now);
+  #openWaiting(): void {
+    const session = this.#session;
+    if (session === null) return;
+    for (const stream of [...this.#waiting]) {
+      if (!this.#mayOpen() || this.#closed) return;
+      if (!this.#waiting.delete(stream)) continue;
+      this.#open++;
+      stream.opened(session, clock());
+    }
   }
 
-  /** Streams up to the last one that the server names go on; the others end as refused. */
-  #onGoaway(code: number): void {
-    this.goneAway = true;
-    if (code !== http2.constants.NGHTTP2_NO_ERROR) this.failure ??= goawayFailure(code);
+  write(bytes: Buffer): boolean {
+    return this.#closed || this.#socket.write(bytes);
+  }
+
+  settingsCame(): void {
+    this.#settingsKnown = true;
+    this.#openWaiting();
+  }
+
+  goingAway(): void {
     this.retire();
+  }
+
+  sessionFailed(failure: Failure): void {
+    this.#fail(failure);
   }
 
   #broke(error: Error | null): void {
@@ -226,13 +240,13 @@ export class Http2Connection {
     else this.#fail(CLOSED);
   }
 
-  /** Ends the connection. Streams hear of it from their session, waiting calls from here. */
+  /** Ends the connection with everything that it carries or that waits for it. */
   #fail(failure: Failure): void {
-    this.failure ??= failure;
     this.#retired = true;
     const waiting = [...this.#waiting];
     this.close();
+    this.#session?.fail(failure);
     const now = clock();
-    for (const stream of waiting) stream.connectionFailed(this.failure, now);
+    for (const stream of waiting) stream.connectionFailed(failure, now);
   }
 }

@@ -1,48 +1,59 @@
-/** A composed request as HTTP/2 wants it: one header object with lower-case names, made once. (OPT-8) */
+/** A composed request as HTTP/2 sends it: fields with lower-case names, put together once. (OPT-8) */
 
-import type { OutgoingHttpHeaders } from "node:http2";
 import type { ComposedRequest } from "../http/request.ts";
+import type { RequestHead } from "./frame-writer.ts";
+import type { ConstantFields } from "./hpack/encoder.ts";
+import { CONNECTION_FIELDS } from "./hpack/header-list.ts";
 
-/** Headers about one connection; HTTP/2 forbids them (RFC 9113 §8.2.2). */
-const CONNECTION_HEADERS = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-connection",
-  "transfer-encoding",
-  "upgrade",
-]);
+export class Http2Head implements RequestHead {
+  readonly constant: ConstantFields;
+  readonly path: string;
+  readonly cookies: string;
+  readonly isHead: boolean;
 
-export function encoder(
-  request: ComposedRequest,
-): (path: string, cookies: string) => OutgoingHttpHeaders {
-  const headers = headersOf(request);
-  return (path, cookie) => {
-    const own = path === request.path ? headers : { ...headers, ":path": path };
-    return cookie === "" ? own : { ...own, cookie };
-  };
+  constructor(constant: ConstantFields, path: string, cookies: string, isHead: boolean) {
+    this.constant = constant;
+    this.path = path;
+    this.cookies = cookies;
+    this.isHead = isHead;
+  }
+
+  /** For people. */
+  toString(): string {
+    const { pseudo, rest } = this.constant;
+    const cookies = this.cookies === "" ? [] : [["cookie", this.cookies] as const];
+    const fields = [...pseudo, [":path", this.path] as const, ...rest, ...cookies];
+    return fields.map(([name, value]) => `${name}: ${value}`).join("\r\n");
+  }
 }
 
-function headersOf(request: ComposedRequest): OutgoingHttpHeaders {
-  const { body, method, path, url } = request;
-  const headers: Record<string, string | string[]> = {
-    ":method": method,
-    ":scheme": url.secure ? "https" : "http",
-    ":authority": url.authority,
-    ":path": path,
-  };
-  for (const [name, value] of request.headers) add(headers, name.toLowerCase(), value);
-  if (body !== null && body.length !== null && headers["content-length"] === undefined)
-    headers["content-length"] = String(body.length);
-  return headers;
+export function encoder(request: ComposedRequest): (path: string, cookies: string) => Http2Head {
+  const constant = constantFields(request);
+  const isHead = request.method === "HEAD";
+  return (path, cookies) => new Http2Head(constant, path, cookies, isHead);
 }
 
-function add(headers: Record<string, string | string[]>, name: string, value: string): void {
-  if (CONNECTION_HEADERS.has(name))
-    throw new TypeError(`the header "${name}" has no place in HTTP/2: leave it out`);
-  if (name === "te" && value !== "trailers")
-    throw new TypeError('the header "te" may only say "trailers" in HTTP/2');
-  const key = name === "host" ? ":authority" : name;
-  const before = headers[key];
-  if (before === undefined || key === ":authority") headers[key] = value;
-  else headers[key] = Array.isArray(before) ? [...before, value] : [before, value];
+function constantFields(request: ComposedRequest): ConstantFields {
+  const { body, method, url } = request;
+  let authority = url.authority;
+  const rest: (readonly [string, string])[] = [];
+  for (const [given, value] of request.headers) {
+    const name = given.toLowerCase();
+    if (CONNECTION_FIELDS.has(name))
+      throw new TypeError(`the header "${name}" has no place in HTTP/2: leave it out`);
+    if (name === "te" && value !== "trailers")
+      throw new TypeError('the header "te" may only say "trailers" in HTTP/2');
+    if (name === "host") authority = value;
+    else rest.push([name, value]);
+  }
+  const hasLength = rest.some(([name]) => name === "content-length");
+  if (body !== null && body.length !== null && !hasLength)
+    rest.push(["content-length", String(body.length)]);
+  const scheme = url.secure ? "https" : "http";
+  const pseudo = [
+    [":method", method],
+    [":scheme", scheme],
+    [":authority", authority],
+  ] as const;
+  return { pseudo, rest };
 }

@@ -3,8 +3,6 @@
  * bound to its virtual user and started again and again.
  */
 
-import http2, { type OutgoingHttpHeaders } from "node:http2";
-import { errorText } from "../../core/base/error-text.ts";
 import { type CallOwner, clock, MeasuredCall } from "../call.ts";
 import type { Failure } from "../errors.ts";
 import { BodyCollector } from "../http/body-collector.ts";
@@ -14,15 +12,20 @@ import { type HttpExchange, HttpMessage, type HttpVersion } from "../http/messag
 import { redirectOf } from "../http/redirect.ts";
 import type { CallSink } from "../protocol.ts";
 import type { CarriedStream, Http2Connection } from "./connection.ts";
-import { encoder } from "./encode.ts";
-import { failureOf } from "./failure.ts";
+import { encoder, type Http2Head } from "./encode.ts";
+import { resetFailure } from "./failure.ts";
+import { CANCEL } from "./frames.ts";
+import type { HeaderList } from "./hpack/header-list.ts";
 import { UNSEEN_RETRIES_MAX } from "./limits.ts";
 import { Http2Response } from "./response.ts";
+import type { Http2Session } from "./session.ts";
+import type { Http2Stream, StreamListener } from "./stream.ts";
+import { StreamUpload } from "./stream-upload.ts";
 import { type Http2User, http2Sessions } from "./user.ts";
 
-type Message = HttpMessage<OutgoingHttpHeaders>;
+type Message = HttpMessage<Http2Head>;
 
-export const HTTP2: HttpVersion<OutgoingHttpHeaders> = {
+export const HTTP2: HttpVersion<Http2Head> = {
   protocol: "http2",
   encoder,
   exchange: (message, session, keep, sink) =>
@@ -30,7 +33,7 @@ export const HTTP2: HttpVersion<OutgoingHttpHeaders> = {
   exchangeOf: (bound) => (bound instanceof Http2Exchange ? bound : null),
 };
 
-class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, CarriedStream {
+class Http2Exchange implements HttpExchange<Http2Head>, CallOwner, CarriedStream, StreamListener {
   readonly call: MeasuredCall;
   /** Content of the current stream, without framing. */
   payloadIn = 0;
@@ -44,10 +47,11 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
   #redirectsLeft = 0;
   #retriesLeft = 0;
   #connection: Http2Connection | null = null;
-  #stream: http2.ClientHttp2Stream | null = null;
+  #session: Http2Session | null = null;
+  #stream: Http2Stream | null = null;
   /** Bytes the connection had read when the stream began: silence since then makes it suspect. */
   #readAtStart = 0;
-  #headers: http2.IncomingHttpHeaders | null = null;
+  #headers: HeaderList | null = null;
   #body: BodyCollector | null = null;
   /** Sends a body that is not in memory. */
   #pump: BodyPump | null = null;
@@ -106,50 +110,36 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
     else this.call.lookUp(origin, now, (later) => this.#connect(later));
   }
 
-  opened(session: http2.ClientHttp2Session, now: number): void {
-    this.call.awaitFirstByte(now);
-    this.#readAtStart = this.#connection?.bytesRead ?? 0;
-    const body = this.#message.source.body;
-    let stream: http2.ClientHttp2Stream;
-    try {
-      stream = session.request(this.#user.cookies.apply(this.#message), {
-        endStream: body === null,
-      });
-    } catch (error) {
-      this.#notSent(error);
+  opened(session: Http2Session, now: number): void {
+    if (!session.usable) {
+      this.#notSent();
       return;
     }
-    this.#stream = stream;
+    this.call.awaitFirstByte(now);
+    this.#readAtStart = this.#connection?.bytesRead ?? 0;
+    const { body } = this.#message.source;
+    const head = this.#user.cookies.apply(this.#message);
+    this.#session = session;
     this.call.sent++;
-    let failed: unknown = null;
-    stream.on("response", (headers) => this.#onResponse(stream, headers));
-    stream.on("end", () => {
-      // A reset also ends the body; then the close that follows tells.
-      if (stream.rstCode === http2.constants.NGHTTP2_NO_ERROR) this.#onEnd(stream);
-    });
-    stream.on("error", (error) => {
-      failed = error;
-    });
-    stream.on("close", () => this.#onClose(stream, failed));
-    stream.on("data", (piece: Buffer) => this.#onData(stream, piece));
-    if (isSource(body)) this.#sendBody(body, stream);
-    else if (body !== null) stream.end(body);
+    const stream = session.request(head, isSource(body) ? "later" : body, this);
+    this.#stream = stream;
+    if (isSource(body)) this.#sendBody(body, session, stream);
   }
 
-  #sendBody(body: BodySource, stream: http2.ClientHttp2Stream): void {
+  #sendBody(body: BodySource, session: Http2Session, stream: Http2Stream): void {
     this.call.uploading();
-    this.#pump = new BodyPump(body, stream, false, {
+    this.#pump = new BodyPump(body, new StreamUpload(session, stream), false, {
       bodyPiece: (bytes) => {
         this.payloadOut += bytes;
         this.#connection?.sent(bytes);
       },
       bodySent: (now) => {
         this.#pump = null;
-        stream.end();
+        session.endContent(stream);
         if (this.call.firstByteAt === 0) this.call.awaitFirstByte(now);
       },
       bodyFailed: (problem, now) => {
-        this.#leave(http2.constants.NGHTTP2_CANCEL);
+        this.#leave();
         this.call.fail("exception", problem, now);
       },
     });
@@ -171,36 +161,34 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
     const silent = connection !== null && connection.bytesRead === this.#readAtStart;
     // Whoever has not sent a byte since may be gone for good: the next call gets another connection.
     if (silent || connection?.open === false) connection?.retire();
-    this.#leave(http2.constants.NGHTTP2_CANCEL);
+    this.#leave();
     return missing;
   }
 
   cancel(): void {
     this.call.cancel();
-    this.#leave(http2.constants.NGHTTP2_CANCEL);
+    this.#leave();
   }
 
-  #onResponse(stream: http2.ClientHttp2Stream, headers: http2.IncomingHttpHeaders): void {
-    if (stream !== this.#stream) return;
+  headersCame(headers: HeaderList): void {
     this.call.firstByte(clock());
-    this.call.status = Number(headers[http2.constants.HTTP2_HEADER_STATUS] ?? 0);
+    this.call.status = headers.status;
     this.#headers = headers;
     if (this.#keepBody) this.#body = new BodyCollector(this.#first.bodyBytesMax);
-    const cookies = headers["set-cookie"];
-    if (cookies !== undefined) this.#user.cookies.arrived(this.#message, cookies);
+    if (headers.setCookies.length > 0)
+      this.#user.cookies.arrived(this.#message, headers.setCookies);
   }
 
-  #onData(stream: http2.ClientHttp2Stream, piece: Buffer): void {
-    if (stream !== this.#stream) return;
-    this.payloadIn += piece.length;
-    this.#connection?.received(piece.length);
-    this.#body?.add(piece, 0, piece.length);
+  contentCame(bytes: Buffer, from: number, end: number): void {
+    this.payloadIn += end - from;
+    this.#connection?.received(end - from);
+    this.#body?.add(bytes, from, end);
   }
 
-  #onEnd(stream: http2.ClientHttp2Stream): void {
-    if (stream !== this.#stream || this.#headers === null) return;
+  streamEnded(): void {
     const now = clock();
-    const location = this.#redirectsLeft > 0 ? (this.#headers["location"] ?? null) : null;
+    const location = this.#redirectsLeft > 0 ? (this.#headers?.location ?? null) : null;
+    this.#stream = null;
     this.#leave();
     const { status } = this.call;
     const target = redirectOf(this.#message.source, status, location);
@@ -213,30 +201,31 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
     else this.call.fail("status", `the server answered with status ${status}`, now);
   }
 
-  /** The stream closed before the answer was complete. */
-  #onClose(stream: http2.ClientHttp2Stream, error: unknown): void {
-    const connection = this.#connection;
-    if (stream !== this.#stream || connection === null) return;
-    const code = stream.rstCode ?? http2.constants.NGHTTP2_NO_ERROR;
-    const failure = connection.failure ?? failureOf(code, error, connection.ended);
+  streamReset(code: number, unseen: boolean): void {
+    this.#stream = null;
     this.#leave();
-    const refused = code === http2.constants.NGHTTP2_REFUSED_STREAM;
-    if (refused && connection.goneAway && this.#retriesLeft > 0) {
+    if (unseen && this.#retriesLeft > 0) {
       this.#retriesLeft--;
       this.#again(this.#message, clock());
       return;
     }
-    this.call.fail(failure.kind, failure.text, clock());
+    const { kind, text } = resetFailure(code);
+    this.call.fail(kind, text, clock());
   }
 
-  /** The session took no new stream: it is closing, or has used up its stream numbers. */
-  #notSent(error: unknown): void {
+  streamFailed(failure: Failure): void {
+    this.#stream = null;
+    this.connectionFailed(failure, clock());
+  }
+
+  /** The connection takes no new stream: it is closing, or has used up its stream numbers. */
+  #notSent(): void {
     this.#connection?.retire();
     this.#leave();
     if (this.#retriesLeft > 0) {
       this.#retriesLeft--;
       this.#again(this.#message, clock());
-    } else this.call.fail("reset", errorText(error), clock());
+    } else this.call.fail("reset", "the connection took no further request", clock());
   }
 
   /** The same call goes on with another stream. */
@@ -246,17 +235,17 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
   }
 
   /** Lets go of stream and connection, so that nothing they do later can be heard as a second end. */
-  #leave(cancelCode?: number): void {
+  #leave(): void {
     const stream = this.#stream;
+    const session = this.#session;
     const connection = this.#connection;
     const pump = this.#pump;
     this.#stream = null;
+    this.#session = null;
     this.#connection = null;
     this.#pump = null;
     pump?.stop();
-    // An answer that came before the body was sent: the rest is not wanted.
-    const code = cancelCode ?? (pump === null ? undefined : http2.constants.NGHTTP2_CANCEL);
-    if (code !== undefined) stream?.close(code);
+    if (stream !== null) session?.letGo(stream, CANCEL);
     if (connection === null) return;
     if (!this.#user.settings.keepAlive) connection.retire();
     connection.remove(this);
@@ -271,7 +260,7 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
       headers === null
         ? null
         : {
-            readHeaders: () => linesOf(headers),
+            readHeaders: () => headers.lines,
             body,
             tooLong: this.#body !== null && body === null,
             bodyBytesMax: this.#first.bodyBytesMax,
@@ -279,13 +268,4 @@ class Http2Exchange implements HttpExchange<OutgoingHttpHeaders>, CallOwner, Car
           };
     return new Http2Response(this.call, this.call.error, kept);
   }
-}
-
-function linesOf(headers: http2.IncomingHttpHeaders): (readonly [string, string])[] {
-  const lines: (readonly [string, string])[] = [];
-  for (const [name, value] of Object.entries(headers)) {
-    if (name.startsWith(":") || value === undefined) continue;
-    for (const item of Array.isArray(value) ? value : [value]) lines.push([name, item]);
-  }
-  return lines;
 }

@@ -55,7 +55,7 @@ export class Http2Pool implements Http2ConnectionOwner {
       if (connection.active < connection.capacity) return connection;
       if (least === null || connection.active < least.active) least = connection;
     }
-    // At the bound, streams wait inside node:http2 until the server allows them.
+    // At the bound, calls wait on a connection until the server allows another stream.
     if (least !== null && connections.size >= this.#settings.sharedConnectionsMax) return least;
     if (origin.stale) return null;
     const { insecure } = this.#settings;

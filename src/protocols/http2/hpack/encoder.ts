@@ -1,0 +1,194 @@
+/**
+ * Blocks of fields as we send them. What is the same in every request is kept in the server's table by
+ * the first one, and is a few ready bytes from the second on. Paths and cookies go as they are.
+ *
+ * Fields enter the table as long as there is room and stay: none is pushed out, so that ready bytes stay
+ * right for the life of a connection.
+ */
+
+import { fieldBytes } from "./dynamic-table.ts";
+import { encodeHuffman, huffmanBytes } from "./huffman.ts";
+import { type Field, STATIC_TABLE, staticField, staticName } from "./static-table.ts";
+
+const TABLE_BYTES_MAX = 4096;
+/** Distinct requests whose bytes are kept ready on one connection. */
+const READY_MAX = 64;
+
+const INDEXED = 0x80;
+const KEPT = 0x40;
+const RESIZED = 0x20;
+const NEVER_KEPT = 0x10;
+const PATH_NAME = staticName(":path");
+const COOKIE_NAME = staticName("cookie");
+const ROOT_PATH = INDEXED | staticField(":path", "/");
+/** Differ from request to request: they would only fill the table. */
+const CHANGING: ReadonlySet<string> = new Set([
+  ...["age", "content-length", "etag", "if-modified-since", "if-none-match", "location"],
+]);
+
+/** What does not change from request to request. */
+export interface ConstantFields {
+  /** Those that begin with ":", but for the path. */
+  readonly pseudo: readonly Field[];
+  readonly rest: readonly Field[];
+}
+
+interface ReadyBytes {
+  readonly pseudo: Uint8Array;
+  readonly rest: Uint8Array;
+}
+
+export class HpackEncoder {
+  #bytesMax = TABLE_BYTES_MAX;
+  #bytes = 0;
+  /** Name and value to place, counted from the oldest. */
+  readonly #places = new Map<string, number>();
+  /** The server wants a smaller table; told with the next block. */
+  #resize: number | null = null;
+  readonly #ready = new Map<ConstantFields, ReadyBytes>();
+  #last: ConstantFields | null = null;
+  #lastReady: ReadyBytes | null = null;
+
+  /** The server's word on how large the table may be. */
+  limit(bytesMax: number): void {
+    const wanted = Math.min(bytesMax, TABLE_BYTES_MAX);
+    if (wanted === this.#bytesMax) return;
+    this.#bytesMax = wanted;
+    this.#resize = wanted;
+    // To zero and back drops what both sides hold, so that no place has to be counted anew.
+    this.#bytes = 0;
+    this.#places.clear();
+    this.#ready.clear();
+    this.#last = null;
+  }
+
+  /** The block for these fields, path and cookies ("" for none), behind so many free bytes. */
+  encode(constant: ConstantFields, path: string, cookies: string, free: number): Buffer {
+    const prefix = this.#sizeUpdates();
+    const ready = this.#readyFor(constant);
+    const pathBytes = path === "/" ? 1 : 1 + textBytes(path);
+    const cookieBytes = cookies === "" ? 0 : 2 + textBytes(cookies);
+    const { pseudo, rest } = ready;
+    const block = Buffer.allocUnsafe(
+      free + prefix.length + pseudo.length + pathBytes + rest.length + cookieBytes,
+    );
+    block.set(prefix, free);
+    let at = free + prefix.length;
+    block.set(pseudo, at);
+    at += pseudo.length;
+    if (path === "/") block[at++] = ROOT_PATH;
+    else {
+      block[at++] = PATH_NAME;
+      at = writeText(block, at, path);
+    }
+    block.set(rest, at);
+    at += rest.length;
+    if (cookies !== "") {
+      block[at++] = NEVER_KEPT | 0x0f;
+      block[at++] = COOKIE_NAME - 0x0f;
+      writeText(block, at, cookies);
+    }
+    return block;
+  }
+
+  #readyFor(constant: ConstantFields): ReadyBytes {
+    if (constant === this.#last && this.#lastReady !== null) return this.#lastReady;
+    let ready = this.#ready.get(constant);
+    if (ready === undefined) {
+      const held = this.#places.size;
+      const pseudo = this.#fields(constant.pseudo);
+      ready = { pseudo, rest: this.#fields(constant.rest) };
+      // Places move while fields enter the table: only bytes that added nothing can be sent again.
+      if (this.#places.size !== held) return ready;
+      if (this.#ready.size >= READY_MAX) this.#ready.clear();
+      this.#ready.set(constant, ready);
+    }
+    this.#last = constant;
+    this.#lastReady = ready;
+    return ready;
+  }
+
+  #sizeUpdates(): Uint8Array {
+    if (this.#resize === null) return NOTHING;
+    const bytes: number[] = [RESIZED];
+    pushInteger(bytes, RESIZED, 5, this.#resize);
+    this.#resize = null;
+    return Uint8Array.from(bytes);
+  }
+
+  #fields(fields: readonly Field[]): Uint8Array {
+    const bytes: number[] = [];
+    for (const [name, value] of fields) this.#field(bytes, name, value);
+    return Uint8Array.from(bytes);
+  }
+
+  #field(bytes: number[], name: string, value: string): void {
+    const key = `${name}\0${value}`;
+    const place = this.#places.get(key);
+    const index =
+      place === undefined
+        ? staticField(name, value)
+        : STATIC_TABLE.length + this.#places.size - place;
+    if (index > 0) {
+      pushInteger(bytes, INDEXED, 7, index);
+      return;
+    }
+    const size = fieldBytes(name, value);
+    const isSecret = name === "authorization" || name === "cookie";
+    const kept = !isSecret && !CHANGING.has(name) && this.#bytes + size <= this.#bytesMax;
+    if (kept) pushInteger(bytes, KEPT, 6, staticName(name));
+    else pushInteger(bytes, isSecret ? NEVER_KEPT : 0, 4, staticName(name));
+    if (staticName(name) === 0) pushText(bytes, name);
+    pushText(bytes, value);
+    if (!kept) return;
+    this.#places.set(key, this.#places.size);
+    this.#bytes += size;
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+
+function pushInteger(bytes: number[], flags: number, prefixBits: number, value: number): void {
+  const mask = 2 ** prefixBits - 1;
+  if (value < mask) {
+    bytes.push(flags | value);
+    return;
+  }
+  bytes.push(flags | mask);
+  let rest = value - mask;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+  bytes.push(rest);
+}
+
+/** Huffman code where it is shorter: made once, sent often. */
+function pushText(bytes: number[], text: string): void {
+  const coded = huffmanBytes(text);
+  if (coded < text.length) {
+    pushInteger(bytes, 0x80, 7, coded);
+    encodeHuffman(text, bytes);
+    return;
+  }
+  pushInteger(bytes, 0, 7, text.length);
+  for (let i = 0; i < text.length; i++) bytes.push(text.charCodeAt(i));
+}
+
+/** Of a text that is made anew for every request, and so goes as it is. */
+function textBytes(text: string): number {
+  if (text.length < 0x7f) return 1 + text.length;
+  let bytes = 2 + text.length;
+  for (let rest = text.length - 0x7f; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes++;
+  return bytes;
+}
+
+function writeText(into: Buffer, at: number, text: string): number {
+  const { length } = text;
+  let next = at;
+  if (length < 0x7f) into[next++] = length;
+  else {
+    into[next++] = 0x7f;
+    let rest = length - 0x7f;
+    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) into[next++] = (rest % 0x80) | 0x80;
+    into[next++] = rest;
+  }
+  return next + into.write(text, next, "latin1");
+}
