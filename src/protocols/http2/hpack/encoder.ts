@@ -2,8 +2,8 @@
  * Blocks of fields as we send them. What is the same in every request is kept in the server's table by
  * the first one, and is a few ready bytes from the second on. Paths and cookies go as they are.
  *
- * Fields enter the table as long as there is room and stay: none is pushed out, so that ready bytes stay
- * right for the life of a connection.
+ * Fields enter the table as long as there is room and stay: none is pushed out, so that the table comes to
+ * rest. Each one that enters moves the places of all others, and ready bytes have to be made anew.
  */
 
 import { fieldBytes } from "./dynamic-table.ts";
@@ -34,6 +34,8 @@ export interface ConstantFields {
 }
 
 interface ReadyBytes {
+  /** Fields in the table when they were made. */
+  readonly held: number;
   readonly pseudo: Uint8Array;
   readonly rest: Uint8Array;
 }
@@ -92,13 +94,13 @@ export class HpackEncoder {
   }
 
   #readyFor(constant: ConstantFields): ReadyBytes {
-    if (constant === this.#last && this.#lastReady !== null) return this.#lastReady;
+    const held = this.#places.size;
+    if (constant === this.#last && this.#lastReady?.held === held) return this.#lastReady;
     let ready = this.#ready.get(constant);
-    if (ready === undefined) {
-      const held = this.#places.size;
+    if (ready?.held !== held) {
       const pseudo = this.#fields(constant.pseudo);
-      ready = { pseudo, rest: this.#fields(constant.rest) };
-      // Places move while fields enter the table: only bytes that added nothing can be sent again.
+      ready = { held, pseudo, rest: this.#fields(constant.rest) };
+      // Only bytes that added nothing can be sent again.
       if (this.#places.size !== held) return ready;
       if (this.#ready.size >= READY_MAX) this.#ready.clear();
       this.#ready.set(constant, ready);
