@@ -308,6 +308,7 @@ export class Http2Session implements FrameListener {
     const stream = this.#streams.get(id);
     if (stream === undefined) return true;
     const code = bytes.readUInt32BE(from);
+    this.#idleFrames = 0;
     this.#drop(stream);
     stream.listener?.streamReset(code, this.#goneAway && code === f.REFUSED_STREAM);
     return !this.#over;
