@@ -3,13 +3,11 @@
  * block, so one that cannot be read ends the connection.
  */
 
-import { DynamicTable, fieldBytes } from "./dynamic-table.ts";
+import { DynamicTable, fieldBytes, TABLE_BYTES_MAX } from "./dynamic-table.ts";
 import { type DecodedField, decodedField, HeaderList } from "./header-list.ts";
 import { decodeHuffman } from "./huffman.ts";
 import { STATIC_TABLE } from "./static-table.ts";
 
-/** What we let servers keep; the default of HTTP/2, so that nothing has to be said. */
-export const TABLE_BYTES_MAX = 4096;
 /** Bounds what a small block can unfold to. */
 export const LIST_BYTES_MAX = 64 * 1024;
 

@@ -1,5 +1,7 @@
 /** The dynamic table of HPACK: the fields sent last, newest first, bounded by their size (RFC 7541 §4). */
 
+/** The default of HTTP/2, so that nothing has to be said; also what we use where a server allows more. */
+export const TABLE_BYTES_MAX = 4096;
 /** What every entry counts for besides its text. */
 const ENTRY_OVERHEAD_BYTES = 32;
 

@@ -6,11 +6,10 @@
  * rest. Each one that enters moves the places of all others, and ready bytes have to be made anew.
  */
 
-import { fieldBytes } from "./dynamic-table.ts";
+import { fieldBytes, TABLE_BYTES_MAX } from "./dynamic-table.ts";
 import { encodeHuffman, huffmanBytes } from "./huffman.ts";
 import { type Field, STATIC_TABLE, staticField, staticName } from "./static-table.ts";
 
-const TABLE_BYTES_MAX = 4096;
 /** Distinct requests whose bytes are kept ready on one connection. */
 const READY_MAX = 64;
 
