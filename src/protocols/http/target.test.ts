@@ -67,8 +67,12 @@ it("works for HTTP/2 alike", () => {
   const [first, second] = [target.get("/a"), target.get(route`/b/${1}`)].map((call) =>
     call.request.message(DEFAULT_CALL_SETTINGS),
   );
-  expect(first?.sent).toMatchObject({ ":path": "/a", "x-run": "7" });
-  expect(second?.sent).toMatchObject({ ":path": "/b/1", "x-run": "7" });
+  expect(String(first?.sent).split("\r\n")).toEqual(
+    expect.arrayContaining([":path: /a", "x-run: 7"]),
+  );
+  expect(String(second?.sent).split("\r\n")).toEqual(
+    expect.arrayContaining([":path: /b/1", "x-run: 7"]),
+  );
 });
 
 it("throws the line to write when a description is awaited", async () => {

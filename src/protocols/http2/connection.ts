@@ -170,6 +170,8 @@ export class Http2Connection implements SessionOwner {
         this.#socket = this.#listen(secure(tunnel, this.origin, options));
         // Node reads into our buffer only where the socket is its own.
         this.#socket.on("data", (piece: Buffer) => this.#session?.receive(piece, 0, piece.length));
+        // It may hold what a server said at once, and is paused then.
+        this.#socket.resume();
         if (!this.origin.secure) this.#secured();
       },
       tunnelFailed: (error) => this.#broke(error),
