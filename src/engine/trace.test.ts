@@ -32,7 +32,8 @@ it("shows every call, says what was prepared, and masks secrets", async () => {
   expect(text).toContain('"token":"***"');
   expect(text).toContain("  > authorization: ***");
   expect(text).not.toMatch(/hunter2|Bearer/);
-  expect(text).toMatch(/^login {2}ok .*composed anew\)$/m);
+  expect(text).toMatch(/^login {2}ok .*prepared but for its path and content\)$/m);
+  expect(text).toMatch(/^users {2}ok .*prepared but for its path and headers\)$/m);
   expect(text).toMatch(/^fails {2}FAILED \(status\): the server answered with status 500/m);
   expect(text).toContain("check FAILED: never true");
   expect(text).toContain("outcome: ended, fails");

@@ -31,8 +31,8 @@ function requestTo<Data>(
   const headers = withAccept(options.headers);
   return new GraphqlRequest<Data>(kind, document, { ...options, headers }, (method, http) =>
     options.over === "http2"
-      ? new Http2Request(method, target, http)
-      : new HttpRequest(method, target, http),
+      ? Http2Request.of(method, target, http)
+      : HttpRequest.of(method, target, http),
   );
 }
 

@@ -103,7 +103,7 @@ class ClientCall<Sent, Response extends HttpResponse> implements CallSink {
   callFinished(_record: CallRecord, result: CallResult | undefined): void {
     const resolve = this.#resolve;
     this.#resolve = unasked;
-    const { method = "", path = "" } = this.#message?.source ?? {};
+    const { method = "", path = "" } = this.#message ?? {};
     if (result !== undefined) this.#session.called?.(result, method, path);
     this.#spare.push(this);
     resolve(result as Response);

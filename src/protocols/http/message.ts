@@ -10,20 +10,14 @@ import type { BoundCall, CallSettings, CallSink, Session } from "../protocol.ts"
 import { type BodySource, isSource } from "./body-source.ts";
 import type { CookieOrigin } from "./cookie-jar.ts";
 import { type ComposedRequest, isSuccess } from "./request.ts";
+import { type Template, unvaried, type Variation, varied } from "./variation.ts";
 
 /** What one version of HTTP adds to the requests and clients that all versions share. */
 export interface HttpVersion<Sent> {
   /** Name of the protocol in results. */
   readonly protocol: string;
-  /**
-   * Does what is the same in every call; the function it gives adds the path, which may be another than
-   * the request's, and the Cookie header ("" for none).
-   */
-  encoder(
-    request: ComposedRequest,
-    settings: CallSettings,
-    origin: Origin,
-  ): (path: string, cookies: string) => Sent;
+  /** Does what is the same in every call of a template. */
+  encoder(template: Template, settings: CallSettings, origin: Origin): Encode<Sent>;
   /** An exchange of this virtual user, to be started as often as needed. */
   exchange(
     message: HttpMessage<Sent>,
@@ -35,13 +29,15 @@ export interface HttpVersion<Sent> {
   exchangeOf(bound: BoundCall | null): HttpExchange<Sent> | null;
 }
 
+/** `cookies` is the Cookie header, "" for none; `lasting` says that what it gives is sent again and again. */
+export type Encode<Sent> = (variation: Variation, cookies: string, lasting: boolean) => Sent;
+
 export interface HttpExchange<Sent> extends BoundCall {
   /** The next start sends this message: a client uses one exchange for many. */
   aim(message: HttpMessage<Sent>): void;
 }
 
 export class HttpMessage<Sent> {
-  readonly source: ComposedRequest;
   readonly origin: Origin;
   readonly timeouts: CallTimeouts;
   readonly redirectsMax: number;
@@ -53,65 +49,98 @@ export class HttpMessage<Sent> {
   readonly isHead: boolean;
   /** Sent piece by piece behind what `sent` holds; null nearly always. */
   readonly upload: BodySource | null;
+  readonly #template: Template;
+  readonly #variation: Variation;
+  readonly #encode: Encode<Sent>;
+  #source: ComposedRequest | undefined;
   #sent: Sent | undefined;
-  readonly #encode: (path: string, cookies: string) => Sent;
+  #wasSent = false;
 
-  /** `like` is a message of which only the path differs: the rest of its work is done already. */
+  /** `given` may be a message of the same template: then what their settings ask for is known already. */
   constructor(
     version: HttpVersion<Sent>,
-    source: ComposedRequest,
-    settings: CallSettings,
-    like: HttpMessage<Sent> | null = null,
+    template: Template,
+    variation: Variation,
+    given: CallSettings | HttpMessage<Sent>,
   ) {
-    this.source = source;
-    if (like !== null) {
-      this.origin = like.origin;
-      this.timeouts = like.timeouts;
-      this.redirectsMax = like.redirectsMax;
-      this.bodyBytesMax = like.bodyBytesMax;
-      this.readBody = like.readBody;
-      this.isHead = like.isHead;
-      this.upload = like.upload;
-      this.#encode = like.#encode;
+    this.#template = template;
+    this.#variation = variation;
+    if (given instanceof HttpMessage) {
+      this.origin = given.origin;
+      this.timeouts = given.timeouts;
+      this.redirectsMax = given.redirectsMax;
+      this.bodyBytesMax = given.bodyBytesMax;
+      this.readBody = given.readBody;
+      this.isHead = given.isHead;
+      this.upload = given.upload;
+      this.#encode = given.#encode;
       return;
     }
-    this.origin = originOf(source.url, source.url.route);
-    if (this.origin.route?.perUser === true && settings.connections === "shared")
+    const { request } = template;
+    this.origin = originOf(request.url, request.url.route);
+    if (this.origin.route?.perUser === true && given.connections === "shared")
       throw new TypeError('a certificate for each user needs connections: "user"');
-    this.timeouts = timeoutsOf(source.timeoutMs, settings);
-    this.redirectsMax = source.redirects ?? settings.redirectsMax;
-    this.bodyBytesMax = source.bodyBytesMax ?? settings.bodyBytesMax;
-    this.readBody = source.readBody ?? (settings.readBody ? null : false);
-    this.isHead = source.method === "HEAD";
-    this.upload = isSource(source.body) ? source.body : null;
-    this.#encode = version.encoder(source, settings, this.origin);
+    this.timeouts = timeoutsOf(request.timeoutMs, given);
+    this.redirectsMax = request.redirects ?? given.redirectsMax;
+    this.bodyBytesMax = request.bodyBytesMax ?? given.bodyBytesMax;
+    this.readBody = request.readBody ?? (given.readBody ? null : false);
+    this.isHead = request.method === "HEAD";
+    this.upload = isSource(request.body) ? request.body : null;
+    this.#encode = version.encoder(template, given, this.origin);
   }
 
-  /** For a virtual user without cookies; made when the first one sends it. */
+  /** A request that is no variation of another. */
+  static of<Sent>(
+    version: HttpVersion<Sent>,
+    request: ComposedRequest,
+    settings: CallSettings,
+  ): HttpMessage<Sent> {
+    const template = { request, varying: [] };
+    return new HttpMessage(version, template, unvaried(template), settings);
+  }
+
+  /** The whole request; put together only where somebody asks for more than what is sent. */
+  get source(): ComposedRequest {
+    this.#source ??= varied(this.#template, this.#variation);
+    return this.#source;
+  }
+
+  get method(): string {
+    return this.#template.request.method;
+  }
+
+  get path(): string {
+    return this.#variation.path;
+  }
+
+  /** For a virtual user without cookies. What is sent a second time is worth being kept. */
   get sent(): Sent {
-    this.#sent ??= this.#encode(this.source.path, this.source.cookies);
-    return this.#sent;
+    if (this.#sent !== undefined) return this.#sent;
+    const sent = this.#encode(this.#variation, this.#template.request.cookies, this.#wasSent);
+    if (this.#wasSent) this.#sent = sent;
+    this.#wasSent = true;
+    return sent;
   }
 
   /** With the cookies of the virtual user's jar behind those of the request itself. */
   sentWith(fromJar: string): Sent {
     if (fromJar === "") return this.sent;
-    const own = this.source.cookies;
-    return this.#encode(this.source.path, own === "" ? fromJar : `${own}; ${fromJar}`);
+    const own = this.#template.request.cookies;
+    return this.#encode(this.#variation, own === "" ? fromJar : `${own}; ${fromJar}`, false);
   }
 
   /** For people: "GET https://shop.test/cart?page=2". */
   get title(): string {
-    const { method, path, url } = this.source;
-    return `${method} ${url.secure ? "https" : "http"}://${url.authority}${path}`;
+    const { method, url } = this.#template.request;
+    return `${method} ${url.secure ? "https" : "http"}://${url.authority}${this.path}`;
   }
 
   get cookieOrigin(): CookieOrigin {
-    const { path, url } = this.source;
-    return { host: url.hostname, path, secure: url.secure };
+    const { url } = this.#template.request;
+    return { host: url.hostname, path: this.path, secure: url.secure };
   }
 
   succeeded(status: number): boolean {
-    return isSuccess(this.source, status);
+    return isSuccess(this.#template.request, status);
   }
 }

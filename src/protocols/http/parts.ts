@@ -188,9 +188,13 @@ export function headerEntries(values: HeaderValues): (readonly [string, string])
 export function checkedHeader(name: string, value: string): readonly [string, string] {
   if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name))
     throw new TypeError(`"${name}" is not a header name`);
+  return [name, checkedHeaderValue(name, value)];
+}
+
+export function checkedHeaderValue(name: string, value: string): string {
   // Tab and everything from space on, as in RFC 9110; bytes above 255 cannot be sent.
   if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
     throw new TypeError(`the value of header "${name}" holds a character that cannot be sent`);
   }
-  return [name, value];
+  return value;
 }

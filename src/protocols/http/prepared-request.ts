@@ -25,6 +25,7 @@ import {
   type RequestOptions,
 } from "./request.ts";
 import type { KeptAnswer } from "./response.ts";
+import { type Template, unvaried, type Variation } from "./variation.ts";
 import type { Target } from "./verbs.ts";
 
 /** What a response is made of. */
@@ -34,15 +35,21 @@ interface AnsweredParts {
   readonly kept: KeptAnswer;
 }
 
+/** The request that another is a variation of, and how it differs. */
+interface Likeness<Sent> {
+  readonly template: PreparedRequest<Sent>;
+  readonly variation: Variation;
+  /** What its step is called: "/orders/{}". */
+  readonly title: string;
+}
+
 export class PreparedRequest<Sent> {
   readonly #version: HttpVersion<Sent>;
   readonly #method: Method;
   readonly #target: Target;
   readonly #options: RequestOptions;
-  #composed: ComposedRequest | undefined;
-  /** A request of which only the path differs: the rest of its work is done already. */
-  readonly #like: PreparedRequest<Sent> | null;
-  readonly #title: string | null;
+  readonly #like: Likeness<Sent> | null;
+  #template: Template | undefined;
   /** Made while the file was loaded. */
   readonly #atTheTop = workflowFolder() === null;
   /** The last one asked for, which is nearly always the only one. */
@@ -54,41 +61,48 @@ export class PreparedRequest<Sent> {
     version: HttpVersion<Sent>,
     method: Method,
     target: Target,
-    options: RequestOptions = {},
-    like: { readonly request: PreparedRequest<Sent>; readonly title: string } | null = null,
+    options: RequestOptions = NO_OPTIONS,
+    like: Likeness<Sent> | null = null,
   ) {
     this.#version = version;
     this.#method = method;
     this.#target = target;
     this.#options = options;
-    this.#like = like?.request ?? null;
-    this.#title = like?.title ?? null;
+    this.#like = like;
     if (like !== null) return;
     // Composed at once where nothing must be read first, so that a mistake shows the user's own line.
-    if (filesOf(options).length === 0) this.#composed = compose(method, target, options);
+    if (filesOf(options).length === 0) this.#composed();
   }
 
   async prepare(environment: CallEnvironment): Promise<void> {
     for (const file of filesOf(this.#options)) await file.prepare(environment);
-    this.#composed = await inMemory(this.#compose());
+    if (this.#like === null) {
+      const { request, varying } = this.#composed();
+      this.#template = { request: await inMemory(request), varying };
+    }
     await this.message(environment.settings).origin.prepare();
   }
 
-  #compose(): ComposedRequest {
-    this.#composed ??= this.#composeAnew();
-    return this.#composed;
+  /** What it is composed to, or what the request is composed to that it is a variation of. */
+  #composed(): Template {
+    if (this.#like !== null) return this.#like.template.#composed();
+    this.#template ??= { request: compose(this.#method, this.#target, this.#options), varying: [] };
+    return this.#template;
   }
 
-  #composeAnew(): ComposedRequest {
-    if (this.#like === null || typeof this.#target === "string")
-      return compose(this.#method, this.#target, this.#options);
-    return { ...this.#like.#compose(), url: this.#target, path: this.#target.path };
+  /** Says which headers, by their names, will have other values in the requests that are like this one. */
+  vary(names: readonly string[]): boolean {
+    const { request } = this.#composed();
+    const varying = names.map((name) => request.headers.findIndex(([given]) => given === name));
+    const inOrder = varying.every((place, at) => place > (varying[at - 1] ?? -1));
+    if (inOrder) this.#template = { request, varying };
+    return inOrder;
   }
 
-  /** The same request for another path under the same base; `title` is what its step is called. */
-  like(url: UrlPart, title: string): PreparedRequest<Sent> {
-    const like = { request: this.#like ?? this, title };
-    return new PreparedRequest(this.#version, this.#method, url, this.#options, like);
+  /** The same request but for what varies; `title` is what its step is called. */
+  like(variation: Variation, title: string): PreparedRequest<Sent> {
+    const like = { template: this, variation, title };
+    return new PreparedRequest(this.#version, this.#method, this.#target, this.#options, like);
   }
 
   bind(session: Session, keep: boolean, sink: CallSink): BoundCall {
@@ -107,7 +121,7 @@ export class PreparedRequest<Sent> {
   /** The response that this answer would be. */
   answered(answer: CannedAnswer): AnsweredParts {
     const { body, headers = {}, json, status = 200 } = answer;
-    const failed = !isSuccess(this.#compose(), status);
+    const failed = !isSuccess(this.#composed().request, status);
     const now = clock();
     const record = {
       errorKind: failed ? ("status" as const) : null,
@@ -134,13 +148,19 @@ export class PreparedRequest<Sent> {
   /** What was done before the call was reached. */
   get prepared(): string {
     if (this.#atTheTop) return "prepared before the run";
-    return this.#like === null ? "composed anew" : "prepared but for its path";
+    if (this.#like === null) return "composed anew";
+    const { headerValues, json } = this.#like.variation;
+    const more = [
+      ...(headerValues.length > 0 ? ["headers"] : []),
+      ...(json === null ? [] : ["content"]),
+    ];
+    return `prepared but for its ${["path", ...more].join(" and ")}`;
   }
 
   /** "GET /items", without what differs from call to call. */
   get title(): string {
-    if (this.#title !== null) return `${this.#method} ${this.#title}`;
-    const { method, path } = this.#compose();
+    if (this.#like !== null) return `${this.#method} ${this.#like.title}`;
+    const { method, path } = this.#composed().request;
     const query = path.indexOf("?");
     return `${method} ${query < 0 ? path : path.slice(0, query)}`;
   }
@@ -153,11 +173,7 @@ export class PreparedRequest<Sent> {
 
   message(settings: CallSettings): HttpMessage<Sent> {
     if (this.#message !== undefined && this.#settings === settings) return this.#message;
-    let message = this.#others?.get(settings);
-    if (message === undefined) {
-      const like = this.#like?.message(settings) ?? null;
-      message = new HttpMessage(this.#version, this.#compose(), settings, like);
-    }
+    const message = this.#others?.get(settings) ?? this.#newMessage(settings);
     if (this.#message !== undefined && this.#settings !== undefined) {
       this.#others ??= new WeakMap();
       this.#others.set(this.#settings, this.#message);
@@ -166,7 +182,17 @@ export class PreparedRequest<Sent> {
     this.#settings = settings;
     return message;
   }
+
+  #newMessage(settings: CallSettings): HttpMessage<Sent> {
+    const template = this.#composed();
+    if (this.#like === null)
+      return new HttpMessage(this.#version, template, unvaried(template), settings);
+    const like = this.#like.template.message(settings);
+    return new HttpMessage(this.#version, template, this.#like.variation, like);
+  }
 }
+
+const NO_OPTIONS: RequestOptions = {};
 
 /** What must be looked at on disk before the request can be composed. */
 function filesOf({ body, form }: RequestOptions): readonly FilePart[] {

@@ -6,33 +6,43 @@
 export class RoutePart {
   /** With the values put in. */
   readonly path: string;
-  /** "/orders/{}": what a step is called that was given no name. */
-  readonly title: string;
+  readonly template: RouteTemplate;
 
-  constructor(path: string, title: string) {
+  constructor(path: string, template: RouteTemplate) {
     this.path = path;
-    this.title = title;
+    this.template = template;
   }
 }
 
+interface RouteTemplate {
+  /** "/orders/{}": what a step is called that was given no name. */
+  readonly title: string;
+  /** Whatever its values, the path needs no parsing: nothing to escape, and no dots that would go up. */
+  readonly plain: boolean;
+}
+
+/** Dots of the constants could make up ".." together with those of a value. */
+const PLAIN_CONSTANT = /^[\w\-~!$&()*+,;=:@/?%]*$/;
+
 /** By template: a place in the source has one for ever. */
-const titles = new WeakMap<readonly string[], string>();
+const templates = new WeakMap<readonly string[], RouteTemplate>();
 
 export function route(
   constants: TemplateStringsArray,
   ...values: readonly (string | number)[]
 ): RoutePart {
-  let title = titles.get(constants);
-  if (title === undefined) {
+  let template = templates.get(constants);
+  if (template === undefined) {
     const [first = ""] = constants;
     if (!first.startsWith("/")) throw new TypeError('route`…` begins with "/"');
-    title = constants.join("{}");
-    titles.set(constants, title);
+    const plain = constants.every((constant) => PLAIN_CONSTANT.test(constant));
+    template = { title: constants.join("{}"), plain };
+    templates.set(constants, template);
   }
   let path = constants[0] as string;
   for (let at = 0; at < values.length; at++)
     path += encoded(values[at]) + (constants[at + 1] as string);
-  return new RoutePart(path, title);
+  return new RoutePart(path, template);
 }
 
 function encoded(value: string | number | undefined): string {

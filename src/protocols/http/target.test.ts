@@ -1,7 +1,8 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { http } from "../http1/index.ts";
 import { http2 } from "../http2/index.ts";
 import { DEFAULT_CALL_SETTINGS } from "../protocol.ts";
+import type { RequestOptions } from "./request.ts";
 import { route } from "./route-part.ts";
 
 const sent = (call: ReturnType<typeof http.get>): string =>
@@ -46,6 +47,9 @@ it("escapes the values of a route, so that none leaves its place", () => {
   expect(line(shop.get(route`/orders/${"a/b?c"}/x`))).toBe("GET /api/orders/a%2Fb%3Fc/x HTTP/1.1");
   expect(line(shop.get(route`/orders/${".."}/x`))).toBe("GET /api/orders/%2E%2E/x HTTP/1.1");
   expect(() => route`/orders/${undefined as never}`).toThrow(/a value is undefined/);
+  expect(line(shop.get(route`/a.${"."}/x`))).toBe("GET /api/a.%2E/x HTTP/1.1");
+  expect(line(shop.get(route`/a b/${1}`))).toBe("GET /api/a%20b/1 HTTP/1.1");
+  expect(line(shop.get(route`/a/${""}../${1}`))).toBe("GET /api/1 HTTP/1.1");
   expect(() => route`orders/${1}`).toThrow(/begins with/);
 });
 
@@ -60,6 +64,124 @@ it("adds headers of `with` to those of the target, and keeps its connections", (
   expect(sent(me.get("/x"))).toContain("x-run: 7\r\nauthorization: Bearer t\r\n");
   const origins = [shop, me].map((one) => one.get("/x").origin().id);
   expect(origins[0]).toBe(origins[1]);
+});
+
+describe("a request that differs from its template", () => {
+  /** The same, composed by itself. */
+  const alone = (method: "GET" | "POST", path: string, options: RequestOptions): string =>
+    sent(
+      http.request(method, `http://ada:secret@shop.test:8080/api${path}`, {
+        ...options,
+        headers: { "x-run": "7", ...options.headers },
+      }),
+    );
+  const token = (text: string): { authorization: string } => ({ authorization: `Bearer ${text}` });
+
+  it("sends what it would send if it were composed by itself, whatever came before", () => {
+    for (const text of ["first", "second ümlaut", ""]) {
+      const me = shop.with({ headers: token(text) });
+      const headers = token(text);
+      const json = { text, list: [1, null] };
+      expect(sent(me.get(route`/a/${text.length}`))).toBe(
+        alone("GET", `/a/${text.length}`, { headers }),
+      );
+      expect(sent(me.post("/b", { json }))).toBe(alone("POST", "/b", { headers, json }));
+      expect(sent(shop.post("/b", { json }))).toBe(alone("POST", "/b", { json }));
+      expect(sent(shop.post("/b", { headers, json }))).toBe(alone("POST", "/b", { headers, json }));
+      expect(sent(me.post("/b", { body: "x" }))).toBe(alone("POST", "/b", { headers, body: "x" }));
+    }
+  });
+
+  it("sends JSON of any length and alphabet, with its length in bytes", () => {
+    for (const json of ["日本", "é", "a".repeat(20_000), {}, null, "\u2028"]) {
+      const body = JSON.stringify(json);
+      const request = sent(shop.post("/x", { json }));
+      expect(request).toContain(`\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`);
+      expect(request.endsWith(`\r\n\r\n${body}`)).toBe(true);
+    }
+  });
+
+  it("takes the place of a header whatever its case, and may name those that are added", () => {
+    const own = { "X-Run": "8", "user-agent": "mine", "content-type": "text/json", accept: "a/b" };
+    for (const run of ["8", "9"]) {
+      const me = shop.with({ headers: { ...own, "X-Run": run } });
+      const request = sent(me.post("/x", { json: 1 }));
+      expect(request).toContain(
+        `\r\nX-Run: ${run}\r\nuser-agent: mine\r\ncontent-type: text/json\r\naccept: a/b\r\n`,
+      );
+      expect(request).not.toContain("x-run");
+      expect(request.match(/content-type/gi)).toHaveLength(1);
+    }
+    const without = shop.with({ headers: { "x-run": undefined } });
+    expect(sent(without.get("/x"))).not.toContain("x-run");
+  });
+
+  it("is told apart by the order and number of its headers", () => {
+    const twice = [1, 2].flatMap((n) => [
+      sent(shop.with({ headers: { a: n, b: "x" } }).get("/")),
+      sent(shop.with({ headers: { b: "x", a: n } }).get("/")),
+      sent(shop.with({ headers: { a: n } }).get("/")),
+    ]);
+    expect(twice.map((text) => /x-run: 7\r\n(.*)authorization/s.exec(text)?.[1])).toEqual([
+      "a: 1\r\nb: x\r\n",
+      "b: x\r\na: 1\r\n",
+      "a: 1\r\n",
+      "a: 2\r\nb: x\r\n",
+      "b: x\r\na: 2\r\n",
+      "a: 2\r\n",
+    ]);
+  });
+
+  it("is as it was when it was described, whatever becomes of the values", () => {
+    const headers = token("mine");
+    const json = { count: 1 };
+    const me = shop.with({ headers });
+    const described = me.post("/x", { json });
+    headers.authorization = "Bearer other";
+    json.count = 2;
+    expect(sent(described)).toContain("Bearer mine");
+    expect(sent(described)).toContain('{"count":1}');
+    expect(sent(me.post("/x", { body: "x" }))).toContain("Bearer mine");
+  });
+
+  it.each([
+    [{ authorization: "a\r\nx: y" }, /the value of header "authorization" holds/],
+    [{ authorization: null }, /header "authorization" is null/],
+    [{ "a b": "c" }, /"a b" is not a header name/],
+  ])("refuses what breaks a request apart, also the second time: %o", (headers, problem) => {
+    shop.with({ headers: token("fine") });
+    const given = headers as unknown as { authorization: string };
+    for (let time = 0; time < 2; time++) {
+      expect(() => shop.with({ headers: given })).toThrow(problem);
+      expect(() => shop.get("/x", { headers: given })).toThrow(problem);
+    }
+    expect(() => shop.post("/x", { json: new Map() })).toThrow(/json is a Map/);
+    expect(() => shop.post("/x", { json: 1, body: "x" })).toThrow(/one content/);
+    expect(() => shop.get("/x", { jsn: 1 } as RequestOptions)).toThrow(/no option "jsn"/);
+  });
+
+  it("is the whole request for who looks at more than its bytes", () => {
+    const me = shop.with({ headers: token("t") });
+    const { source } = me.post("/x?a=1", { json: { b: 2 } }).request.message(DEFAULT_CALL_SETTINGS);
+    expect(source).toMatchObject({ method: "POST", path: "/api/x?a=1" });
+    expect(source.url.href).toBe("http://shop.test:8080/api/x?a=1");
+    expect(source.headers).toContainEqual(["authorization", "Bearer t"]);
+    expect(String(source.body)).toBe('{"b":2}');
+  });
+
+  it("holds for HTTP/2 alike", () => {
+    const target = http2.target("https://shop.test");
+    for (const text of ["first", "second"]) {
+      const { request } = target.with({ headers: token(text) }).post("/x", { json: [text] });
+      const message = request.message(DEFAULT_CALL_SETTINGS);
+      expect(message.sent).toMatchObject({
+        ":path": "/x",
+        authorization: `Bearer ${text}`,
+        "content-length": String(text.length + 4),
+      });
+      expect(String(message.source.body)).toBe(JSON.stringify([text]));
+    }
+  });
 });
 
 it("works for HTTP/2 alike", () => {

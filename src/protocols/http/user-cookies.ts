@@ -49,7 +49,7 @@ class ShownCookies extends UserCookies {
   }
 }
 
-/** HTTP/1.1 is bytes; HTTP/2 shows itself. */
+/** HTTP/1.1 is bytes, or a string of them; HTTP/2 shows itself. */
 function textOf(sent: unknown): string {
   return Buffer.isBuffer(sent) ? sent.toString("latin1") : String(sent);
 }

@@ -12,7 +12,7 @@ import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
 import { HttpResponse } from "../http/response.ts";
-import { type CallMaker, HttpTarget, type TargetOptions } from "../http/target.ts";
+import { type CallMaker, type HttpTarget, type TargetOptions, targetOf } from "../http/target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type { Origin } from "../net/origin.ts";
 import type {
@@ -24,6 +24,7 @@ import type {
   PreparedCall,
   Session,
 } from "../protocol.ts";
+import type { Http1Bytes } from "./encode.ts";
 import { HTTP1 } from "./exchange.ts";
 
 declare module "../http/verbs.ts" {
@@ -37,15 +38,14 @@ declare module "../http/verbs.ts" {
 export class HttpRequest<Body = unknown> implements PreparedCall<HttpResponse<Body>> {
   declare readonly resultType?: HttpResponse<Body>;
   readonly protocol = HTTP1.protocol;
-  readonly request: PreparedRequest<Buffer>;
+  readonly request: PreparedRequest<Http1Bytes>;
 
-  constructor(
-    method: Method,
-    target: Target,
-    options?: RequestOptions,
-    request?: PreparedRequest<Buffer>,
-  ) {
-    this.request = request ?? new PreparedRequest(HTTP1, method, target, options);
+  constructor(request: PreparedRequest<Http1Bytes>) {
+    this.request = request;
+  }
+
+  static of<Body>(method: Method, target: Target, options?: RequestOptions): HttpRequest<Body> {
+    return new HttpRequest<Body>(new PreparedRequest(HTTP1, method, target, options));
   }
 
   prepare(environment: CallEnvironment): Promise<void> {
@@ -90,7 +90,7 @@ const plainRequests = new PlainRequests(HTTP1);
 
 /** One virtual user's client, for use inside functions. */
 export class HttpClient extends HttpVerbs<"http1Answer"> {
-  readonly #calls: ClientCalls<Buffer, HttpResponse>;
+  readonly #calls: ClientCalls<Http1Bytes, HttpResponse>;
 
   constructor(session: Session) {
     super();
@@ -112,9 +112,9 @@ export class HttpClient extends HttpVerbs<"http1Answer"> {
 }
 
 const MAKER: CallMaker<"http1"> = {
-  describe: (method, url, options) => new HttpRequest(method, url, options),
-  like: (template, method, url, title) =>
-    new HttpRequest(method, url, undefined, template.request.like(url, title)),
+  describe: (method, url, options) => HttpRequest.of(method, url, options),
+  vary: ({ request }, names) => request.vary(names),
+  like: ({ request }, variation, title) => new HttpRequest(request.like(variation, title)),
 };
 
 class PreparedVerbs extends HttpVerbs<"http1"> {
@@ -123,12 +123,12 @@ class PreparedVerbs extends HttpVerbs<"http1"> {
     target: Target,
     options?: RequestOptions,
   ): HttpRequest<Body> {
-    return new HttpRequest<Body>(method, target, options);
+    return HttpRequest.of<Body>(method, target, options);
   }
 
   /** What all requests to one server have in common: base address, headers, TLS, proxy. */
   target(base: string, options: TargetOptions = {}): HttpTarget<"http1"> {
-    return new HttpTarget(base, options, MAKER);
+    return targetOf(base, options, MAKER);
   }
 }
 

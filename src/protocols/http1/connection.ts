@@ -170,7 +170,8 @@ export class Http1Connection implements CarryingConnection {
     exchange.call.awaitFirstByte(now);
     this.#state = IN_HEAD;
     this.#interim = 0;
-    this.#socket.write(bytes);
+    if (typeof bytes === "string") this.#socket.write(bytes, "latin1");
+    else this.#socket.write(bytes);
     const { upload } = exchange.message;
     if (upload !== null) this.#sendBody(upload, exchange);
   }

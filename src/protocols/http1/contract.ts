@@ -4,13 +4,14 @@ import type { MeasuredCall } from "../call.ts";
 import type { DecodedBodies } from "../http/decoded-bodies.ts";
 import type { HttpMessage } from "../http/message.ts";
 import type { CallSettings } from "../protocol.ts";
+import type { Http1Bytes } from "./encode.ts";
 import type { RepeatedText } from "./repeated-text.ts";
 
 /** An exchange as the connection that carries it, and the pool in which it waits, see it. */
 export interface CarriedExchange {
   readonly call: MeasuredCall;
   /** What is being sent now; a redirect replaces it. */
-  readonly message: HttpMessage<Buffer>;
+  readonly message: HttpMessage<Http1Bytes>;
   /** Somebody can look at the answer: keep its head, and make a response of it. */
   readonly keep: boolean;
   readonly source: ConnectionSource;
@@ -45,6 +46,6 @@ export interface ConnectionSource {
   acquire(exchange: CarriedExchange, now: number): void;
   /** The exchange gives up: its connection, or its place in the queue, is closed. */
   abandon(exchange: CarriedExchange): void;
-  bytesFor(message: HttpMessage<Buffer>): Buffer;
-  cookiesArrived(message: HttpMessage<Buffer>, head: string): void;
+  bytesFor(message: HttpMessage<Http1Bytes>): Http1Bytes;
+  cookiesArrived(message: HttpMessage<Http1Bytes>, head: string): void;
 }

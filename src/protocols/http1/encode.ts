@@ -1,46 +1,92 @@
-/** A composed request as the bytes of HTTP/1.1: one Buffer, so that each send is one write. */
+/**
+ * A composed request as HTTP/1.1 sends it, in one piece, so that each send is one write. What is sent once
+ * is a string of its bytes: Node writes that without a buffer in between. What is sent again and again
+ * is a buffer.
+ */
 
 import { isSource } from "../http/body-source.ts";
+import type { Encode } from "../http/message.ts";
 import { type ComposedRequest, namesHeader } from "../http/request.ts";
+import type { Template } from "../http/variation.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
 
+/** A string holds one byte in each character (latin1). */
+export type Http1Bytes = Buffer | string;
+
+/** Node copies longer strings to the heap before it writes them. */
+const STRING_BYTES_MAX = 8 * 1024;
+
 export function encoder(
-  request: ComposedRequest,
+  template: Template,
   settings: CallSettings,
   origin: Origin,
-): (path: string, cookies: string) => Buffer {
-  const { body, method, url } = request;
+): Encode<Http1Bytes> {
+  const { body, method, url } = template.request;
   // A proxy that reads the request itself gets the whole address. RFC 9112 §3.2.2.
   const proxied = origin.proxy !== null && !url.secure;
   const before = `${method} ${proxied ? `http://${origin.authorityFor(url.authority)}` : ""}`;
-  const after = ` HTTP/1.1\r\n${headersText(request, settings.keepAlive, origin)}`;
-  return (path, cookies) => {
-    const text = before + path + after;
-    const head = cookies === "" ? `${text}\r\n` : `${text}cookie: ${cookies}\r\n\r\n`;
-    if (body === null || isSource(body)) return Buffer.from(head, "latin1");
-    const bytes = Buffer.allocUnsafe(head.length + body.length);
-    bytes.write(head, 0, "latin1");
-    bytes.set(body, head.length);
-    return bytes;
+  const [first = "", ...pieces] = headerPieces(template, settings.keepAlive, origin);
+  const length = lengthText(template.request);
+  const ownLength = namesHeader(template.request.headers, "content-length");
+  return ({ headerValues, json, path }, cookies, lasting) => {
+    let head = before + path + first;
+    for (let at = 0; at < pieces.length; at++)
+      head += (headerValues[at] as string) + (pieces[at] as string);
+    if (cookies !== "") head += `cookie: ${cookies}\r\n`;
+    if (json !== null) return withJson(head, json, ownLength);
+    head += length;
+    if (body !== null && !isSource(body)) return joined(head, body);
+    return lasting ? Buffer.from(head, "latin1") : head;
   };
 }
 
-function headersText(request: ComposedRequest, keepAlive: boolean, origin: Origin): string {
-  const { body, headers, method, url } = request;
-  const names = (name: string): boolean => namesHeader(headers, name);
+function withJson(headers: string, json: string, ownLength: boolean): Http1Bytes {
+  const length = Buffer.byteLength(json);
+  const head = ownLength ? `${headers}\r\n` : `${headers}content-length: ${length}\r\n\r\n`;
+  // Of plain ASCII the bytes are the characters.
+  if (length === json.length && length <= STRING_BYTES_MAX) return head + json;
+  return joined(head, Buffer.from(json));
+}
+
+function joined(head: string, body: Uint8Array): Buffer {
+  const bytes = Buffer.allocUnsafe(head.length + body.length);
+  bytes.write(head, 0, "latin1");
+  bytes.set(body, head.length);
+  return bytes;
+}
+
+/** The text between the path and what comes last, cut where the varying headers have their values. */
+function headerPieces(
+  { request, varying }: Template,
+  keepAlive: boolean,
+  origin: Origin,
+): readonly string[] {
+  const { headers, url } = request;
   const proxy = url.secure ? null : origin.proxy;
-  let text = "";
-  if (!names("host")) text += `host: ${url.authority}\r\n`;
-  for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
-  const needsLength = body !== null || method === "POST" || method === "PUT" || method === "PATCH";
-  if (isSource(body) && body.length === null) text += chunkedHeader(names("transfer-encoding"));
-  else if (needsLength && !names("content-length"))
-    text += `content-length: ${body?.length ?? 0}\r\n`;
+  const pieces: string[] = [];
+  let text = " HTTP/1.1\r\n";
+  if (!namesHeader(headers, "host")) text += `host: ${url.authority}\r\n`;
+  for (const [place, [name, value]] of headers.entries()) {
+    text += `${name}: `;
+    if (varying.includes(place)) {
+      pieces.push(text);
+      text = "\r\n";
+    } else text += `${value}\r\n`;
+  }
   if (proxy !== null && proxy.authorization !== "")
     text += `proxy-authorization: ${proxy.authorization}\r\n`;
-  if (!keepAlive && !names("connection")) text += "connection: close\r\n";
-  return text;
+  if (!keepAlive && !namesHeader(headers, "connection")) text += "connection: close\r\n";
+  return [...pieces, text];
+}
+
+/** How long the content is, which comes last, and the empty line. */
+function lengthText({ body, headers, method }: ComposedRequest): string {
+  const needed = body !== null || method === "POST" || method === "PUT" || method === "PATCH";
+  if (isSource(body) && body.length === null)
+    return `${chunkedHeader(namesHeader(headers, "transfer-encoding"))}\r\n`;
+  if (!needed || namesHeader(headers, "content-length")) return "\r\n";
+  return `content-length: ${body?.length ?? 0}\r\n\r\n`;
 }
 
 function chunkedHeader(given: boolean): string {

@@ -12,12 +12,12 @@ import { redirectOf } from "../http/redirect.ts";
 import { HttpResponse, type KeptAnswer } from "../http/response.ts";
 import type { CallSink } from "../protocol.ts";
 import type { CarriedExchange, CarryingConnection, ConnectionSource } from "./contract.ts";
-import { encoder } from "./encode.ts";
+import { encoder, type Http1Bytes } from "./encode.ts";
 import { type Keeping, PiecedAnswer, TEXT_BYTES_MAX, TextAnswer } from "./kept.ts";
 import { http1Sessions } from "./pool.ts";
 import type { RepeatedText } from "./repeated-text.ts";
 
-export const HTTP1: HttpVersion<Buffer> = {
+export const HTTP1: HttpVersion<Http1Bytes> = {
   protocol: "http",
   encoder,
   exchange: (message, session, keep, sink) =>
@@ -25,21 +25,21 @@ export const HTTP1: HttpVersion<Buffer> = {
   exchangeOf: (bound) => (bound instanceof Exchange ? bound : null),
 };
 
-class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange, Keeping {
+class Exchange implements HttpExchange<Http1Bytes>, CallOwner, CarriedExchange, Keeping {
   readonly call: MeasuredCall;
-  message: HttpMessage<Buffer>;
+  message: HttpMessage<Http1Bytes>;
   readonly source: ConnectionSource;
   readonly keep: boolean;
   connection: CarryingConnection | null = null;
   location: string | null = null;
-  #first: HttpMessage<Buffer>;
+  #first: HttpMessage<Http1Bytes>;
   keepsBody: boolean;
   #redirectsLeft = 0;
   #kept: KeptAnswer | null = null;
   #collector: BodyCollector | null = null;
 
   constructor(
-    message: HttpMessage<Buffer>,
+    message: HttpMessage<Http1Bytes>,
     source: ConnectionSource,
     keep: boolean,
     sink: CallSink,
@@ -52,7 +52,7 @@ class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange, Keep
     this.keepsBody = message.readBody ?? keep;
   }
 
-  aim(message: HttpMessage<Buffer>): void {
+  aim(message: HttpMessage<Http1Bytes>): void {
     this.#first = message;
     this.keepsBody = message.readBody ?? this.keep;
   }
@@ -132,7 +132,7 @@ class Exchange implements HttpExchange<Buffer>, CallOwner, CarriedExchange, Keep
     const target = redirectOf(this.message.source, this.call.status, location);
     if (target === null) return false;
     this.#redirectsLeft--;
-    this.message = new HttpMessage(HTTP1, target, this.source.settings);
+    this.message = HttpMessage.of(HTTP1, target, this.source.settings);
     this.call.again(this.message.timeouts);
     this.#send(now);
     return true;

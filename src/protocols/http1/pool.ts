@@ -11,6 +11,7 @@ import type { Origin } from "../net/origin.ts";
 import type { CallSettings, Session, SessionKey, SessionState } from "../protocol.ts";
 import { type ConnectionOwner, Http1Connection } from "./connection.ts";
 import type { CarriedExchange, ConnectionSource } from "./contract.ts";
+import type { Http1Bytes } from "./encode.ts";
 
 /** The connections of one virtual user. */
 class UserConnections implements ConnectionSource, ConnectionOwner, SessionState {
@@ -104,11 +105,11 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
     if (this.#waiting.length > 0 && !this.closed) this.#serveWaiting(connection.origin);
   }
 
-  bytesFor(message: HttpMessage<Buffer>): Buffer {
+  bytesFor(message: HttpMessage<Http1Bytes>): Http1Bytes {
     return this.#cookies.apply(message);
   }
 
-  cookiesArrived(message: HttpMessage<Buffer>, head: string): void {
+  cookiesArrived(message: HttpMessage<Http1Bytes>, head: string): void {
     const lines = [...head.matchAll(/\r\nset-cookie:[ \t]*([^\r]*)/gi)].map(
       (match) => match[1] ?? "",
     );

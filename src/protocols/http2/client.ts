@@ -12,7 +12,7 @@ import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import { ClientCalls, PlainRequests } from "../http/client-calls.ts";
 import { PreparedRequest } from "../http/prepared-request.ts";
 import type { Method, RequestOptions } from "../http/request.ts";
-import { type CallMaker, HttpTarget, type TargetOptions } from "../http/target.ts";
+import { type CallMaker, type HttpTarget, type TargetOptions, targetOf } from "../http/target.ts";
 import { HttpVerbs, type Target } from "../http/verbs.ts";
 import type { Origin } from "../net/origin.ts";
 import type {
@@ -41,13 +41,12 @@ export class Http2Request<Body = unknown> implements PreparedCall<Http2Response<
   readonly protocol = HTTP2.protocol;
   readonly request: PreparedRequest<Http2Head>;
 
-  constructor(
-    method: Method,
-    target: Target,
-    options?: RequestOptions,
-    request?: PreparedRequest<Http2Head>,
-  ) {
-    this.request = request ?? new PreparedRequest(HTTP2, method, target, options);
+  constructor(request: PreparedRequest<Http2Head>) {
+    this.request = request;
+  }
+
+  static of<Body>(method: Method, target: Target, options?: RequestOptions): Http2Request<Body> {
+    return new Http2Request<Body>(new PreparedRequest(HTTP2, method, target, options));
   }
 
   prepare(environment: CallEnvironment): Promise<void> {
@@ -112,9 +111,9 @@ export class Http2Client extends HttpVerbs<"http2Answer"> {
 }
 
 const MAKER: CallMaker<"http2"> = {
-  describe: (method, url, options) => new Http2Request(method, url, options),
-  like: (template, method, url, title) =>
-    new Http2Request(method, url, undefined, template.request.like(url, title)),
+  describe: (method, url, options) => Http2Request.of(method, url, options),
+  vary: ({ request }, names) => request.vary(names),
+  like: ({ request }, variation, title) => new Http2Request(request.like(variation, title)),
 };
 
 class PreparedVerbs extends HttpVerbs<"http2"> {
@@ -123,12 +122,12 @@ class PreparedVerbs extends HttpVerbs<"http2"> {
     target: Target,
     options?: RequestOptions,
   ): Http2Request<Body> {
-    return new Http2Request<Body>(method, target, options);
+    return Http2Request.of<Body>(method, target, options);
   }
 
   /** What all requests to one server have in common: base address, headers, TLS, proxy. */
   target(base: string, options: TargetOptions = {}): HttpTarget<"http2"> {
-    return new HttpTarget(base, options, MAKER);
+    return targetOf(base, options, MAKER);
   }
 }
 

@@ -1,6 +1,8 @@
 /** A composed request as HTTP/2 sends it: fields with lower-case names, put together once. (OPT-8) */
 
+import type { Encode } from "../http/message.ts";
 import type { ComposedRequest } from "../http/request.ts";
+import { type Template, varied } from "../http/variation.ts";
 import type { RequestHead } from "./frame-writer.ts";
 import type { ConstantFields } from "./hpack/encoder.ts";
 import { CONNECTION_FIELDS } from "./hpack/header-list.ts";
@@ -27,10 +29,15 @@ export class Http2Head implements RequestHead {
   }
 }
 
-export function encoder(request: ComposedRequest): (path: string, cookies: string) => Http2Head {
-  const constant = constantFields(request);
-  const isHead = request.method === "HEAD";
-  return (path, cookies) => new Http2Head(constant, path, cookies, isHead);
+export function encoder(template: Template): Encode<Http2Head> {
+  const constant = constantFields(template.request);
+  const isHead = template.request.method === "HEAD";
+  return (variation, cookies) => {
+    const { headerValues, json, path } = variation;
+    const onlyPath = json === null && headerValues.length === 0;
+    const own = onlyPath ? constant : constantFields(varied(template, variation));
+    return new Http2Head(own, path, cookies, isHead);
+  };
 }
 
 function constantFields(request: ComposedRequest): ConstantFields {

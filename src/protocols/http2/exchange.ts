@@ -194,7 +194,7 @@ class Http2Exchange implements HttpExchange<Http2Head>, CallOwner, CarriedStream
     const target = redirectOf(this.#message.source, status, location);
     if (target !== null) {
       this.#redirectsLeft--;
-      this.#again(new HttpMessage(HTTP2, target, this.#user.settings), now);
+      this.#again(HttpMessage.of(HTTP2, target, this.#user.settings), now);
       return;
     }
     if (this.#message.succeeded(status)) this.call.succeed(now);
