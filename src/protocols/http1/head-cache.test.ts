@@ -31,6 +31,24 @@ describe("the head cache", () => {
     }
   });
 
+  it("knows the heads of a journey's calls, whichever comes next", () => {
+    const cache = new HeadCache();
+    const texts = [..."12345678"].map(
+      (length) => `HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n`,
+    );
+    const seen = texts.flatMap((text, at) => [text, texts[(at * 3) % texts.length] ?? ""]);
+    for (const text of [...texts, ...seen]) {
+      const { count, end, head } = read(text);
+      const found = cache.find(buffer, words, count, false);
+      if (found === null) cache.keep(buffer, end, head, false);
+      else expect([found.bodyLength, cache.length]).toEqual([head.bodyLength, end]);
+    }
+    for (const text of texts) {
+      const { count, head } = read(text);
+      expect(cache.find(buffer, words, count, false)?.bodyLength).toBe(head.bodyLength);
+    }
+  });
+
   it("does not take a shorter read, or the answer to HEAD, for the whole", () => {
     const cache = new HeadCache();
     const { count, end, head } = read(answer("Sun 00:00:01"));

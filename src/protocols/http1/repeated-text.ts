@@ -1,25 +1,22 @@
 /**
- * The last small answer of an origin as the string that it is kept as. Load on one address is answered
- * with the same bytes again and again: comparing them costs a tenth of making a string of them, and
- * all responses then share one. Only what lies at the start of the read buffer is compared.
- *
- * Where every answer differs the comparison ends early, and after a row of misses nothing is compared
- * for a while.
+ * The last small answers of an origin as the strings that they are kept as. Load on a few addresses is
+ * answered with the same bytes again and again, and all responses then share a string.
  */
 
-/** Longer answers are rarely the same twice. */
-const BYTES_KEPT_MAX = 1_024;
-const MISSES_MAX = 32;
-const STAND_ASIDE = 1_000;
+import { KNOWN_BYTES_MAX, KNOWN_MAX, KnownBytes, StandAside } from "./known-bytes.ts";
+
+interface KnownText {
+  readonly bytes: KnownBytes;
+  text: string;
+}
 
 export class RepeatedText {
   readonly #source: Buffer;
   readonly #sourceWords: Uint32Array;
-  #text = "";
-  readonly #bytes = new Uint8Array(BYTES_KEPT_MAX);
-  readonly #words = new Uint32Array(this.#bytes.buffer);
-  #misses = 0;
-  #aside = 0;
+  readonly #known: KnownText[] = [];
+  readonly #aside = new StandAside();
+  /** The one that is forgotten next. */
+  #oldest = 0;
 
   /** `words` are those of the read buffer. */
   constructor(readBuffer: Buffer, words: Uint32Array) {
@@ -29,34 +26,27 @@ export class RepeatedText {
 
   /** The latin1 text of bytes[from, end). */
   of(bytes: Buffer, from: number, end: number): string {
-    if (bytes !== this.#source || from !== 0 || end > BYTES_KEPT_MAX)
+    if (bytes !== this.#source || from !== 0 || end > KNOWN_BYTES_MAX || this.#aside.standsAside)
       return bytes.toString("latin1", from, end);
-    if (this.#aside > 0) {
-      this.#aside--;
-      return bytes.toString("latin1", 0, end);
+    for (let at = 0; at < this.#known.length; at++) {
+      const one = this.#known[at] as KnownText;
+      if (one.bytes.length !== end || !one.bytes.begins(this.#source, this.#sourceWords)) continue;
+      this.#aside.hit();
+      return one.text;
     }
-    if (end !== this.#text.length || !this.#isSame(end)) return this.#missed(end);
-    this.#misses = 0;
-    return this.#text;
+    this.#aside.missed();
+    return this.#learn(end);
   }
 
-  /** From the end: that is where answers of one length differ. */
-  #isSame(end: number): boolean {
-    const whole = end >>> 2;
-    for (let at = end - 1; at >= whole << 2; at--)
-      if (this.#source[at] !== this.#bytes[at]) return false;
-    for (let at = whole - 1; at >= 0; at--)
-      if (this.#sourceWords[at] !== this.#words[at]) return false;
-    return true;
-  }
-
-  #missed(end: number): string {
-    if (++this.#misses > MISSES_MAX) {
-      this.#misses = 0;
-      this.#aside = STAND_ASIDE;
+  #learn(end: number): string {
+    let one = this.#known[this.#oldest];
+    if (one === undefined) {
+      one = { bytes: new KnownBytes(), text: "" };
+      this.#known.push(one);
     }
-    this.#text = this.#source.toString("latin1", 0, end);
-    this.#source.copy(this.#bytes, 0, 0, end);
-    return this.#text;
+    one.text = this.#source.toString("latin1", 0, end);
+    one.bytes.learn(this.#source, end);
+    this.#oldest = (this.#oldest + 1) % KNOWN_MAX;
+    return one.text;
   }
 }
