@@ -174,11 +174,13 @@ describe("a request that differs from its template", () => {
     for (const text of ["first", "second"]) {
       const { request } = target.with({ headers: token(text) }).post("/x", { json: [text] });
       const message = request.message(DEFAULT_CALL_SETTINGS);
-      expect(message.sent).toMatchObject({
-        ":path": "/x",
-        authorization: `Bearer ${text}`,
-        "content-length": String(text.length + 4),
-      });
+      expect(String(message.sent).split("\r\n")).toEqual(
+        expect.arrayContaining([
+          ":path: /x",
+          `authorization: Bearer ${text}`,
+          `content-length: ${text.length + 4}`,
+        ]),
+      );
       expect(String(message.source.body)).toBe(JSON.stringify([text]));
     }
   });
