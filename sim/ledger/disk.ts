@@ -50,6 +50,8 @@ export class LedgerDisk {
   readonly #rottenCheckpoints = new Set<string>();
   /** No space: what grows fails with ENOSPC, or every write does, as where blocks are copied on write. */
   full: DiskSpace = "free";
+  /** Every sync takes up to so much longer. */
+  slowMs = 0;
   /** Chances of errors are drawn only during the chaos. */
   calm = false;
 
@@ -182,7 +184,7 @@ export class LedgerDisk {
   drawSyncMs(): number {
     const { syncMsMax, slowSyncChance, slowSyncMsMax } = this.faults;
     const slow = !this.calm && slowSyncChance > 0 && this.#random.chance(slowSyncChance);
-    return this.#random.float() * (slow ? slowSyncMsMax : syncMsMax);
+    return this.#random.float() * (this.slowMs + (slow ? slowSyncMsMax : syncMsMax));
   }
 
   /** The error this operation meets; null: none. */

@@ -1,16 +1,19 @@
 /** The production machine of a node, with the keys, names and addresses of a simulated one. */
 
+import type { Millis } from "../../src/core/base/brand.ts";
 import { address, type NodeId } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import type { Site } from "../../src/core/ledger/job/placement.ts";
-import { TALLY } from "../../src/core/ledger/node/testing/tally.ts";
+import type { GroupKind } from "../../src/core/ledger/node/application.ts";
 import type { LedgerNodeConfig, LedgerRules } from "../../src/core/ledger/node/types.ts";
 import type { StoreOptions } from "../../src/core/ledger/store/types.ts";
 import type { QueueLimits } from "../../src/core/tiers/link/limits.ts";
 import type { LinkRules } from "../../src/core/tiers/link/rules.ts";
 import type { LedgerDescription } from "../../src/core/tiers/process/describe-ledger.ts";
 import { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
+import type { AboveEffect, AboveInput } from "../../src/core/tiers/process/manager-process.ts";
 import type { ProcessRules } from "../../src/core/tiers/process/rules.ts";
+import type { ProcessEffect, ProcessInput } from "../../src/core/tiers/process/types.ts";
 import type { KeyRing } from "../../src/wire/key-ring.ts";
 import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
 import { noCompressor } from "../kernel/keys.ts";
@@ -19,7 +22,10 @@ export interface MachineSpec {
   readonly index: number;
   readonly id: NodeId;
   readonly sites: readonly Site[];
+  readonly role: "gate" | "manager";
   readonly shards: readonly number[];
+  /** Of groups, beside jobs and shards. */
+  readonly kinds: readonly GroupKind[];
   readonly config: LedgerNodeConfig;
   readonly rules: LedgerRules;
   readonly linkRules: LinkRules;
@@ -27,6 +33,22 @@ export interface MachineSpec {
   readonly queue: QueueLimits;
   /** Groups in one slice of a checkpoint. */
   readonly sliceGroupsMax: number;
+}
+
+/** What stands above the node in the same process, as `src/ledger/host.ts` has it. */
+export interface Above {
+  compose(ledger: LedgerMachine, boot: string): DrivenMachine;
+  /** Requests are taken from now on. */
+  onServing(): void;
+  run(effect: AboveEffect): void;
+}
+
+/** A ledger's machine, or one that has it inside. */
+export interface DrivenMachine {
+  readonly wantsTurn: boolean;
+  take(input: ProcessInput | AboveInput, now: Millis, wall: number): void;
+  flush(): readonly (ProcessEffect | AboveEffect)[];
+  nextDeadline(): Millis | null;
 }
 
 interface MachineLife {
@@ -42,7 +64,7 @@ export function addressOf(index: number): string {
 }
 
 export function machineOf(spec: MachineSpec, life: MachineLife): LedgerMachine {
-  const { index, id, sites, shards, config, rules, queue: limits, sliceGroupsMax } = spec;
+  const { index, id, role, sites, shards, kinds, config, rules, sliceGroupsMax } = spec;
   const { ledger, boot, ring, random, store } = life;
   const entropy = random.fork("entropy");
   const hello = {
@@ -50,16 +72,16 @@ export function machineOf(spec: MachineSpec, life: MachineLife): LedgerMachine {
     ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
     capabilities: CAPABILITIES.filter((one) => one !== "compression"),
     ...{ node: id, address: addressOf(index), datacenter: sites[index]?.region ?? "" },
-    role: "gate" as const,
+    role,
   };
   const peers = sites.flatMap(({ node: name, region }, at) =>
     at === index ? [] : [{ name, region, address: address(addressOf(at)) }],
   );
   return new LedgerMachine(
     {
-      node: { self: id, sites, config, boot, rules, shards, kinds: [TALLY] },
+      node: { self: id, sites, config, boot, rules, shards, kinds },
       peers: {
-        ...{ hello, ledger, peers, ring, limits, compressor: noCompressor },
+        ...{ hello, ledger, peers, ring, limits: spec.queue, compressor: noCompressor },
         entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),
         rules: { link: spec.linkRules, peers: spec.processRules },
       },

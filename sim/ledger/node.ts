@@ -21,6 +21,7 @@ import {
 } from "../../src/core/tiers/process/describe-ledger.ts";
 import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
 import type { PeersWatcher } from "../../src/core/tiers/process/ledger-peers.ts";
+import type { AboveEffect, AboveInput } from "../../src/core/tiers/process/manager-process.ts";
 import type { ProcessEffect, ProcessInput } from "../../src/core/tiers/process/types.ts";
 import type { NodeClock } from "../kernel/clock.ts";
 import { ringOf } from "../kernel/keys.ts";
@@ -28,7 +29,7 @@ import type { StreamHost, Streams } from "../kernel/streams.ts";
 import type { EventName, World } from "../kernel/world.ts";
 import { Askers, type OnAnswer, type OnItems } from "./askers.ts";
 import type { LedgerDisk } from "./disk.ts";
-import { type MachineSpec, machineOf, wrongly } from "./machine.ts";
+import { type Above, type DrivenMachine, type MachineSpec, machineOf, wrongly } from "./machine.ts";
 import {
   type LogObserver,
   type Opened,
@@ -40,6 +41,7 @@ import {
 interface LedgerSpec extends MachineSpec, StorageSpec {
   /** So many of the sites found the ledger; the others join later. */
   readonly foundingSites: number;
+  readonly above?: Above;
 }
 
 /** Who looks on. */
@@ -95,6 +97,7 @@ export class LedgerProcess implements StreamHost {
   /** What it tells its peers of the ledger, in this life. */
   ledger: LedgerDescription;
   machine: LedgerMachine | null = null;
+  #driven: DrivenMachine | null = null;
   /** The mark in its data directory: the first start on it is still to come. */
   #first: "found" | "join" | null;
   #turnDue = false;
@@ -188,6 +191,7 @@ export class LedgerProcess implements StreamHost {
     this.storage = storage;
     const machine = this.#makeMachine(storage);
     this.machine = machine;
+    this.#driven = this.spec.above?.compose(machine, this.#boot) ?? machine;
     const observer = watcher.observer(this);
     machine.watch({
       ...watcher.peersWatcher(this),
@@ -211,10 +215,14 @@ export class LedgerProcess implements StreamHost {
     watcher.onRefused(this, why);
   }
 
+  get #boot(): string {
+    return `b${this.life}`;
+  }
+
   #makeMachine(storage: Storage): LedgerMachine {
     const { spec, ledger } = this;
     const random = this.#random.fork(`life/${this.life}`);
-    const boot = `b${this.life}`;
+    const boot = this.#boot;
     const store = { ...storeOptions(spec, this.#random), onEntry: storage.onEntry };
     return machineOf(
       { ...spec, sites: this.#sites },
@@ -256,8 +264,18 @@ export class LedgerProcess implements StreamHost {
     this.#inLife(false, () => this.#input({ kind: "watchEnd", token }));
   }
 
-  #input(input: ProcessInput): void {
-    const { machine } = this;
+  /** What the machine above the node hears beside it. */
+  tell(input: AboveInput): void {
+    this.#input(input);
+  }
+
+  /** Runs after this much time, unless the process is dead by then. */
+  after(delayMs: number, run: () => void): void {
+    this.#after(delayMs, "synced", run);
+  }
+
+  #input(input: ProcessInput | AboveInput): void {
+    const machine = this.#driven;
     if (machine === null || this.state === "down") return;
     machine.take(input, this.local, this.wall);
     this.#settle();
@@ -266,17 +284,17 @@ export class LedgerProcess implements StreamHost {
   #settle(): void {
     // What an effect brings at once is taken by the turn under way.
     if (this.#turning) return;
-    const { machine } = this;
+    const machine = this.#driven;
     if (machine === null) return;
     this.#turning = true;
-    for (let round = 0; this.machine === machine; round++) {
+    for (let round = 0; this.#driven === machine; round++) {
       assert(round < 1_000, "a turn ends");
       const effects = machine.flush();
       if (effects.length === 0) break;
-      for (const effect of effects) if (this.machine === machine) this.#carryOut(effect);
+      for (const effect of effects) if (this.#driven === machine) this.#carryOut(effect);
     }
     this.#turning = false;
-    if (this.machine !== machine) return;
+    if (this.#driven !== machine) return;
     this.#around.watcher.onTurn(this);
     this.#arm();
     if (!machine.wantsTurn || this.#turnDue) return;
@@ -287,7 +305,7 @@ export class LedgerProcess implements StreamHost {
     });
   }
 
-  #carryOut(effect: ProcessEffect): void {
+  #carryOut(effect: ProcessEffect | AboveEffect): void {
     const { watcher, streams, world } = this.#around;
     switch (effect.kind) {
       case "dial":
@@ -309,6 +327,13 @@ export class LedgerProcess implements StreamHost {
       case "serving":
         this.state = "up";
         world.note(`${this.id} serves`);
+        this.spec.above?.onServing();
+        return;
+      case "keepBlob":
+      case "readBlob":
+      case "blobGet":
+      case "blobPut":
+        this.spec.above?.run(effect);
         return;
       case "firstStart":
         this.#first = null;
@@ -338,7 +363,7 @@ export class LedgerProcess implements StreamHost {
   }
 
   #arm(): void {
-    const due = this.machine?.nextDeadline() ?? null;
+    const due = this.#driven?.nextDeadline() ?? null;
     if (due === null) return;
     const { world } = this.#around;
     // Rounding must not leave the clock a hair short of the deadline.
@@ -385,7 +410,7 @@ export class LedgerProcess implements StreamHost {
     this.#around.world.note(`${this.id} resumes`);
     const stash = this.#stash;
     this.#stash = [];
-    const timersFirst = this.#random.chance(0.5);
+    const timersFirst = this.#timersFirst();
     const { life } = this;
     for (const first of [true, false]) {
       for (const { timer, run } of stash) {
@@ -395,6 +420,11 @@ export class LedgerProcess implements StreamHost {
     }
     this.#timerAt = Number.POSITIVE_INFINITY;
     this.#arm();
+  }
+
+  /** Above a ledger, silence is judged by heartbeats: the production loop reads what has come before it ticks. */
+  #timersFirst(): boolean {
+    return this.spec.above === undefined && this.#random.chance(0.5);
   }
 
   /** As at SIGTERM: `then` runs when others lead its groups, or after the time a node waits for that. */
@@ -427,6 +457,7 @@ export class LedgerProcess implements StreamHost {
   #end(power: boolean): void {
     this.state = "down";
     this.machine = null;
+    this.#driven = null;
     this.#turnDue = false;
     this.storage = null;
     this.#timerAt = Number.POSITIVE_INFINITY;

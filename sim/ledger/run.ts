@@ -7,6 +7,7 @@
 import { Defect } from "../../src/core/base/assert.ts";
 import type { NodeId } from "../../src/core/base/ids.ts";
 import { Random } from "../../src/core/base/random.ts";
+import { TALLY } from "../../src/core/ledger/node/testing/tally.ts";
 import type { Violation } from "../cluster/checkers/violations.ts";
 import { Violations } from "../cluster/checkers/violations.ts";
 import type { RunResult } from "../cluster/run.ts";
@@ -127,6 +128,7 @@ class LedgerRun {
     const datacenters = index % 2 === 0 ? config.datacenters : [];
     const spec = {
       ...{ index, id, sites, foundingSites, shards, wal, walRules, storeRules },
+      ...({ role: "gate", kinds: [TALLY] } as const),
       config: { ...config, datacenters },
       ...{ checkpointEveryMs, sliceGroupsMax },
       ...{ rules: { vsr, idempotency, node }, checkpointsKept: 2 },

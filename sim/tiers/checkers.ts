@@ -1,0 +1,80 @@
+/**
+ * What must hold of workers at every moment, beside what clients are told (`results.ts`) and what cores count
+ * (`truth.ts`).
+ *
+ *   T4   load that nobody can stop ends by itself; when all is over no core is held
+ *   T9   a worker that has promised a view takes no orders of a lower one, over all its lives
+ *   T12  what processes remember is bounded by what there is
+ */
+
+import { SILENCE_MS_MAX } from "../../src/core/tiers/link/limits.ts";
+import type { ClientAnswer, Control, Progress } from "../../src/core/tiers/messages.ts";
+import type { Violations } from "../cluster/checkers/violations.ts";
+import type { World } from "../kernel/world.ts";
+import type { JobPlan } from "./jobs.ts";
+import type { Results } from "./results.ts";
+import type { SimWorker } from "./worker.ts";
+
+/** Work in flight at the end, and the kill behind it. */
+const GRACE_MS = 5_000;
+/** A worker that was stopped has this long to notice. */
+const AWAKE_MS = 10_000;
+
+export class TiersCheckers {
+  readonly results: Results;
+  readonly marks = new Set<string>();
+  readonly #world: World;
+  readonly #violations: Violations;
+  /** When each worker was last stopped. */
+  readonly #pausedAt = new Map<SimWorker, number>();
+
+  constructor(world: World, violations: Violations, results: Results) {
+    this.#world = world;
+    this.#violations = violations;
+    this.results = results;
+  }
+
+  onWorker(worker: SimWorker): void {
+    const { machine, spec } = worker;
+    if (machine === null) return;
+    // More than the machine may hold at once would have been refused.
+    this.#violations.check(worker.cores.size <= spec.cores * 8, "T12", () => {
+      return `${worker.name} runs ${worker.cores.size} processes on ${spec.cores} cores`;
+    });
+  }
+
+  /** Once a second. */
+  sample(worker: SimWorker): void {
+    const { now } = this.#world;
+    if (worker.lifetime.state === "paused") this.#pausedAt.set(worker, now);
+    if (worker.lifetime.state !== "up" || !worker.isLoading) return;
+    if (now - (this.#pausedAt.get(worker) ?? Number.NEGATIVE_INFINITY) < AWAKE_MS) return;
+    const limitMs = SILENCE_MS_MAX + worker.spec.isolationMs + GRACE_MS;
+    this.#violations.check(now - worker.heardAt < limitMs, "T4", () => {
+      return `${worker.name} makes load ${limitMs} ms after the last word of a manager`;
+    });
+  }
+
+  onSubmitted(key: string, answer: ClientAnswer): void {
+    this.results.onSubmitted(key, answer);
+  }
+
+  onLost(job: string, answer: ClientAnswer): void {
+    this.results.onLost(job, answer);
+  }
+
+  onSteering(job: string, control: Control): void {
+    this.results.onSteering(job, control);
+  }
+
+  onSteered(job: string, control: Control, answer: ClientAnswer): void {
+    this.marks.add(`control.${control.kind}.${answer.kind}`);
+    this.results.onSteered(job, control, answer);
+  }
+
+  onEnded(job: string, plan: JobPlan, progress: Progress): void {
+    this.marks.add(`job.${progress.status}`);
+    if ((progress.summary?.lost.length ?? 0) > 0) this.marks.add("job.coreLost");
+    this.results.onEnded(job, plan, progress);
+  }
+}

@@ -1,0 +1,410 @@
+/**
+ * An executor core of a simulated worker: the commands and events of a real one over the real recorder, leases
+ * and repeats, with a count of its own of everything it does. A process of its own: it goes on while its
+ * worker is stopped, and dies with it.
+ */
+
+import { assertNever } from "../../src/core/base/assert.ts";
+import type { Random } from "../../src/core/base/random.ts";
+import {
+  type CoreCommand,
+  type CoreEvent,
+  feedLease,
+} from "../../src/core/run/job/core-messages.ts";
+import type { WorkflowManifest } from "../../src/core/run/job/manifest.ts";
+import { planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts";
+import { StatsRecorder } from "../../src/core/run/stats/stats-recorder.ts";
+import { WINDOW_MS } from "../../src/core/run/stats/window-store.ts";
+import { IndexLease, type LeaseRequester, ticketLease } from "../../src/engine/leases.ts";
+import { Repeats } from "../../src/engine/repeats.ts";
+import type { World } from "../kernel/world.ts";
+import { type Behaviour, type Bundle, decodeBundle } from "./jobs.ts";
+import type { CoreTruth, Truth } from "./truth.ts";
+
+export const ERROR_KINDS = ["timeout", "status"] as const;
+/** Between two frames; a real core makes ten a second. */
+export const TICK_MS = 500;
+const LOAD_MS_MAX = 300;
+const PREPARE_MS_MAX = 60;
+const ROWS_PER_BLOCK = 16;
+const NUMBERS_PER_BLOCK = 3;
+const SCALE_MAX = 8;
+const VITALS = { cpu: 0.1, residentBytes: 1, activeUsers: 1 };
+
+type Prepare = Extract<CoreCommand, { kind: "prepare" }>;
+
+interface CoreOptions {
+  readonly job: string;
+  readonly worker: string;
+  readonly core: number;
+  readonly index: number;
+  readonly bundle: Uint8Array;
+  readonly world: World;
+  readonly truth: Truth;
+  readonly random: Random;
+  readonly send: (event: CoreEvent) => void;
+}
+
+interface Load {
+  readonly prepare: Prepare;
+  readonly manifest: WorkflowManifest;
+  readonly behaviour: Behaviour;
+  readonly recorder: StatsRecorder;
+  readonly iterations: IndexLease | null;
+  readonly rows: IndexLease | null;
+  started: boolean;
+  finished: boolean;
+  paused: boolean;
+  scale: number;
+  /** Of the plan, pauses left out. */
+  planMs: number;
+  startedAt: number;
+  arrived: number;
+  /** Left for each user. */
+  left: number[];
+  stopAt: number;
+  /** Taken and not used yet. */
+  row: number | null;
+  /** A number that was asked for is awaited by one user. */
+  asking: boolean;
+}
+
+export class SimCore {
+  readonly #options: CoreOptions;
+  readonly #truth: CoreTruth;
+  readonly #repeats = new Repeats();
+  readonly #loads = new Map<number, Load>();
+  /** By the number of the question. */
+  readonly #asked = new Map<number, Load>();
+  #bundle: Bundle | null = null;
+  #execution = -1;
+  #asks = 0;
+  #setUp: { readonly execution: number; stopped: boolean } | null = null;
+  #alive = true;
+
+  constructor(options: CoreOptions) {
+    this.#options = options;
+    const { core, job, random, truth, worker } = options;
+    this.#truth = truth.opened(job, worker, core);
+    this.#after(random.float() * LOAD_MS_MAX, () => this.#load());
+  }
+
+  get isLoading(): boolean {
+    return this.#alive && [...this.#loads.values()].some((one) => one.started && !one.finished);
+  }
+
+  get job(): string {
+    return this.#options.job;
+  }
+
+  die(): void {
+    this.#alive = false;
+  }
+
+  #after(delayMs: number, run: () => void): void {
+    const { index, world } = this.#options;
+    world.schedule(world.now + delayMs, "step", index, () => {
+      if (this.#alive) run();
+    });
+  }
+
+  #send(event: CoreEvent): void {
+    this.#repeats.onEvent(event);
+    this.#options.send(event);
+  }
+
+  #load(): void {
+    try {
+      this.#bundle = decodeBundle(this.#options.bundle);
+      this.#send({ kind: "loaded", manifests: this.#bundle.manifests });
+    } catch {
+      const problem = { message: "the bundle cannot be read", location: null, mistake: true };
+      this.#send({ kind: "loadFailed", problem });
+    }
+  }
+
+  handle(command: CoreCommand): void {
+    if (!this.#alive) return;
+    const again = this.#repeats.again(command);
+    if (again === null) this.#carryOut(command);
+    else for (const event of again) this.#send(event);
+  }
+
+  #carryOut(command: CoreCommand): void {
+    const load = this.#loads.get(this.#execution);
+    const isCurrent = "execution" in command && command.execution === this.#execution;
+    switch (command.kind) {
+      case "prepare":
+        this.#prepare(command);
+        return;
+      case "shared":
+        this.#onShared(command);
+        return;
+      case "setup":
+        if (isCurrent) this.#setup(command.execution);
+        return;
+      case "teardown":
+        if (isCurrent) this.#tearDown(command.execution);
+        return;
+      case "load":
+      case "trace":
+      case "exit":
+        return;
+      default:
+        if (isCurrent && load !== undefined) this.#steer(load, command);
+    }
+  }
+
+  #steer(
+    load: Load,
+    command: Exclude<
+      CoreCommand,
+      { kind: "prepare" | "shared" | "setup" | "teardown" | "load" | "trace" | "exit" }
+    >,
+  ): void {
+    switch (command.kind) {
+      case "start":
+        this.#start(load);
+        return;
+      case "acknowledge":
+        load.recorder.acknowledged(command.frame);
+        return;
+      case "pause":
+      case "resume":
+        load.paused = command.kind === "pause";
+        return;
+      case "scale":
+        load.scale = Math.min(SCALE_MAX, load.scale * command.factor);
+        return;
+      case "level":
+        return;
+      case "stop":
+        this.#stop(load);
+        return;
+      case "lease": {
+        const { from, last, name, to } = command;
+        const lease = name.startsWith("feed:") ? load.rows : load.iterations;
+        lease?.granted(from, to, last);
+        return;
+      }
+      default:
+        assertNever(command);
+    }
+  }
+
+  /** T1: what a core is told to run is newer than all that it was told before, which is over. */
+  #prepare(prepare: Prepare): void {
+    const { core, job, random, truth, worker } = this.#options;
+    const { execution, workflow } = prepare;
+    const where = `core ${core} of ${job} at ${worker}`;
+    if (execution <= this.#execution)
+      truth.violated("T1", `${where} gets ${execution} after ${this.#execution}`);
+    if (this.isLoading) truth.violated("T1", `${where} gets ${execution} while it makes load`);
+    this.#execution = execution;
+    const manifest = this.#bundle?.manifests.find(({ name }) => name === workflow);
+    const behaviour = this.#bundle?.behaviours[workflow];
+    if (manifest === undefined || behaviour === undefined) {
+      const problem = { message: `no ${workflow} is loaded`, location: null, mistake: true };
+      this.#send({ kind: "failed", execution, problem });
+      return;
+    }
+    this.#checkContext(prepare, manifest);
+    this.#loads.set(execution, this.#newLoad(prepare, manifest, behaviour));
+    this.#after(random.float() * PREPARE_MS_MAX, () => this.#send({ kind: "prepared", execution }));
+  }
+
+  /** T7: what a workflow uses is there when it begins. */
+  #checkContext({ context, workflow }: Prepare, { uses }: WorkflowManifest): void {
+    const { job, truth } = this.#options;
+    for (const { from, keys } of uses) {
+      for (const key of keys)
+        if (from.every((name) => context[name]?.[key] === undefined))
+          truth.violated("T7", `${workflow} of ${job} begins without "${key}"`);
+    }
+  }
+
+  #newLoad(prepare: Prepare, manifest: WorkflowManifest, behaviour: Behaviour): Load {
+    const { execution, share } = prepare;
+    const { corrected, load } = manifest;
+    const requester: LeaseRequester = {
+      request: (name, size) => this.#send({ kind: "lease", execution, name, size }),
+    };
+    const iterations =
+      load.kind === "shared" ? ticketLease(load.iterations, share.count, requester) : null;
+    const rowsName = `${feedLease("rows")}:${behaviour.rows}`;
+    const rows = behaviour.rows > 0 ? new IndexLease(rowsName, ROWS_PER_BLOCK, requester) : null;
+    const users = share.users[share.index] ?? 0;
+    const each = load.kind === "perUser" ? load.iterations : Number.POSITIVE_INFINITY;
+    return {
+      ...{ prepare, manifest, behaviour, iterations, rows },
+      recorder: new StatsRecorder({ errorKinds: ERROR_KINDS.length, corrected }),
+      ...{ started: false, finished: false, paused: false, scale: 1, planMs: 0, startedAt: 0 },
+      ...{ arrived: 0, left: Array(users).fill(each), asking: false, row: null },
+      stopAt: Number.POSITIVE_INFINITY,
+    };
+  }
+
+  #setup(execution: number): void {
+    const { job, truth } = this.#options;
+    const load = this.#loads.get(execution);
+    if (load === undefined) return;
+    truth.aside(job, "setups", load.manifest.name);
+    const setUp = { execution, stopped: false };
+    this.#setUp = setUp;
+    this.#after(load.behaviour.setupMs, () => {
+      this.#setUp = null;
+      if (!setUp.stopped) this.#send({ kind: "setupDone", execution, value: { token: execution } });
+    });
+  }
+
+  #tearDown(execution: number): void {
+    const { job, random, truth } = this.#options;
+    const load = this.#loads.get(execution);
+    if (load === undefined) return;
+    truth.aside(job, "teardowns", load.manifest.name);
+    this.#after(random.float() * 100, () => {
+      this.#send({ kind: "tornDown", execution, faults: [] });
+    });
+  }
+
+  #start(load: Load): void {
+    load.started = true;
+    load.startedAt = this.#options.world.now;
+    load.iterations?.prefetch();
+    load.rows?.prefetch();
+    this.#after(TICK_MS, () => this.#tick(load));
+  }
+
+  #stop(load: Load): void {
+    const { execution } = load.prepare;
+    if (this.#setUp?.execution === execution && !this.#setUp.stopped) {
+      this.#setUp.stopped = true;
+      const problem = { message: "the run was stopped", location: null, mistake: false };
+      this.#send({ kind: "failed", execution, problem });
+      return;
+    }
+    const { random, world } = this.#options;
+    const graceMs = random.float() * load.manifest.gracefulStopMs;
+    load.stopAt = Math.min(load.stopAt, world.now + graceMs);
+  }
+
+  #tick(load: Load): void {
+    if (load.finished) return;
+    if (!load.paused) {
+      load.planMs += TICK_MS;
+      this.#work(load);
+    }
+    const { now } = this.#options.world;
+    const windows = Math.floor((now - load.startedAt) / WINDOW_MS);
+    load.recorder.seal(windows, { users: 1, target: 1, cpuMs: 1, lagMsMax: 0 });
+    if (now >= load.stopAt || this.#isOver(load)) {
+      this.#finish(load, windows);
+      return;
+    }
+    this.#frame(load, windows, false);
+    this.#after(TICK_MS, () => this.#tick(load));
+  }
+
+  #isOver({ left, manifest, planMs }: Load): boolean {
+    const { load } = manifest;
+    if (load.kind === "shared" || load.kind === "perUser")
+      return planMs >= load.durationMsMax || left.every((one) => one <= 0);
+    return planMs >= (planDurationMs(load) ?? 0);
+  }
+
+  /** What a tick of all users does. */
+  #work(load: Load): void {
+    if (load.behaviour.numbers && !load.asking) this.#ask(load);
+    const { arrived, left, manifest, planMs, prepare, scale } = load;
+    if (manifest.load.kind === "rate") {
+      const { count, index } = prepare.share;
+      const until = plannedArrivals(manifest.load, planMs);
+      load.arrived = Math.max(0, Math.ceil((Math.floor(until) - index) / count));
+      const due = Math.round((load.arrived - arrived) * scale);
+      for (let at = 0; at < due; at++) this.#call(load);
+      return;
+    }
+    const loops = manifest.load.kind === "vus" ? Math.round(scale) || 1 : 1;
+    for (const [user, each] of left.entries()) {
+      // User code awaits the number that it asked for.
+      if (each <= 0 || (user === 0 && load.asking && manifest.load.kind !== "vus")) continue;
+      for (let at = 0; at < loops; at++) this.#iterate(load, user);
+    }
+  }
+
+  #iterate(load: Load, user: number): void {
+    const { iterations, left } = load;
+    if (!this.#hasRow(load)) return;
+    const taken = iterations?.take() ?? 0;
+    if (taken === "wait") return;
+    if (taken === "exhausted") {
+      left[user] = 0;
+      return;
+    }
+    if (iterations !== null) this.#took(load, "iterations", taken);
+    this.#call(load);
+    left[user] = (left[user] ?? 0) - 1;
+  }
+
+  /** Waits for none: whoever finds none tries again at the next tick. */
+  #hasRow(load: Load): boolean {
+    const { rows } = load;
+    if (rows === null) return true;
+    const row = load.row ?? rows.take();
+    load.row = typeof row === "number" ? row : null;
+    return load.row !== null;
+  }
+
+  #call(load: Load): void {
+    if (!this.#hasRow(load)) return;
+    if (load.row !== null) this.#took(load, "rows", load.row);
+    load.row = null;
+    const { manifest, recorder } = load;
+    const { job, truth } = this.#options;
+    truth.called(job, this.#truth, manifest.name, 1);
+    const step = recorder.stepNumber("call", "http");
+    recorder.step(step).record(-1, 200, 1_000, 1_000, -1, -1, -1, 3, 4);
+    recorder.counts.completed++;
+  }
+
+  #took({ manifest }: Load, lease: string, index: number): void {
+    const { job, truth } = this.#options;
+    truth.took(job, manifest.name, lease, index);
+  }
+
+  #ask(load: Load): void {
+    load.asking = true;
+    const id = this.#asks++;
+    this.#asked.set(id, load);
+    const request = { kind: "numbers", name: "orders", count: NUMBERS_PER_BLOCK } as const;
+    this.#send({ kind: "shared", id, request });
+  }
+
+  #onShared({ answer, id }: Extract<CoreCommand, { kind: "shared" }>): void {
+    const load = this.#asked.get(id);
+    if (load === undefined || answer.kind !== "numbers") return;
+    this.#asked.delete(id);
+    load.asking = false;
+    const { job, truth } = this.#options;
+    truth.numbered(job, "orders", answer.from, answer.to);
+  }
+
+  #finish(load: Load, windows: number): void {
+    load.finished = true;
+    this.#frame(load, windows, true);
+    const { execution } = load.prepare;
+    const { core } = this.#options;
+    const made = load.manifest.provides.length > 0 ? { made: core } : {};
+    const end = { notes: [], counts: [], faults: [] };
+    this.#send({ kind: "finished", execution, provided: made, ...end });
+  }
+
+  /** The last one tells all: nobody may be there to be asked again. */
+  #frame({ prepare, recorder }: Load, windows: number, full: boolean): void {
+    const measuredMs = windows * WINDOW_MS;
+    const moment = { measuredMs, warmingUp: false, target: 1, arrivalsWaiting: 0 };
+    const bytes = recorder.frame(moment, full);
+    const { execution } = prepare;
+    this.#send({ kind: "frame", execution, part: null, bytes, health: VITALS });
+  }
+}

@@ -1,0 +1,295 @@
+/** Carries out a plan's faults, and heals everything in the end. */
+
+import { CALM_LINKS, type Network } from "../kernel/network.ts";
+import { CALM_STREAMS, type Streams } from "../kernel/streams.ts";
+import type { World } from "../kernel/world.ts";
+import type { LedgerProcess } from "../ledger/node.ts";
+import type { BlobDisk } from "./blob-disk.ts";
+import type { SimClient } from "./client.ts";
+import type { ManagerAbove } from "./manager.ts";
+import type { TiersFault, TiersPlan } from "./swarm.ts";
+import type { SimWorker } from "./worker.ts";
+
+export interface SimManager {
+  readonly process: LedgerProcess;
+  readonly above: ManagerAbove;
+  readonly blobs: BlobDisk;
+}
+
+interface FaultTargets {
+  readonly world: World;
+  readonly network: Network;
+  readonly streams: Streams;
+  readonly managers: readonly SimManager[];
+  readonly workers: readonly SimWorker[];
+  readonly clients: readonly SimClient[];
+  readonly plan: TiersPlan;
+}
+
+/** What all processes have in common, for whoever breaks them. */
+interface Node {
+  start(): void;
+  crash(power: boolean): void;
+  pause(): void;
+  resume(): void;
+  /** As at SIGTERM; `then` when it would end. */
+  stop(then: () => void): void;
+  jumpWall(ms: number): void;
+  slowDisk(slowMs: number): void;
+}
+
+/** A machine that came up again starts its process, for as long as nobody stops it. */
+const SUPERVISE_MS = 2_000;
+/** A worker that drains is ended after this. */
+const DRAIN_MS = 20_000;
+
+export class TiersFaults {
+  readonly #targets: FaultTargets;
+  readonly #nodes: readonly Node[];
+  /** Processes that a fault holds down until a time. */
+  readonly #downUntil = new Map<Node, number>();
+  #healed = false;
+  /** The latest time that any wall clock of a manager has shown when it was set. */
+  #latestWall = 0;
+
+  constructor(targets: FaultTargets) {
+    this.#targets = targets;
+    const { clients, managers, workers } = targets;
+    this.#nodes = [
+      ...managers.map((one) => this.#managerNode(one)),
+      ...workers.map((one) => this.#workerNode(one)),
+      ...clients.map(clientNode),
+    ];
+  }
+
+  #managerNode({ blobs, process }: SimManager): Node {
+    return {
+      start: () => process.start(),
+      crash: (power) => process.crash(power),
+      pause: () => process.pause(),
+      resume: () => process.resume(),
+      stop: (then) => process.leave(then),
+      jumpWall: (ms) => process.clock.jumpWall(ms),
+      slowDisk: (slowMs) => {
+        process.disk.slowMs = slowMs;
+        blobs.slowMs = slowMs;
+      },
+    };
+  }
+
+  #workerNode(worker: SimWorker): Node {
+    return {
+      start: () => worker.start(),
+      crash: (power) => worker.crash(power),
+      pause: () => worker.lifetime.pause(),
+      resume: () => worker.lifetime.resume(),
+      stop: (then) => {
+        const { life } = worker;
+        let ended = false;
+        const end = (): void => {
+          if (!ended && worker.life === life) then();
+          ended = true;
+        };
+        worker.drain(end);
+        this.#later(DRAIN_MS, end);
+      },
+      jumpWall: (ms) => worker.lifetime.clock.jumpWall(ms),
+      slowDisk: (slowMs) => {
+        worker.blobs.slowMs = slowMs;
+      },
+    };
+  }
+
+  /** `keep`: the indices of the faults to use; null for all. */
+  schedule(keep: ReadonlySet<number> | null): void {
+    const { world, plan, network, streams } = this.#targets;
+    plan.faults.forEach(({ at, fault }, index) => {
+      if (keep !== null && !keep.has(index)) return;
+      world.schedule(at, "fault", 0, () => this.#strike(fault));
+    });
+    network.faults = plan.links;
+    streams.faults = plan.streams;
+    world.schedule(plan.healAt, "fault", 0, () => this.#heal());
+    this.#supervise();
+  }
+
+  /** A dead process is started again, as a supervisor would. */
+  #supervise(): void {
+    const { world } = this.#targets;
+    for (const node of this.#nodes) if (world.now >= (this.#downUntil.get(node) ?? 0)) node.start();
+    world.schedule(world.now + SUPERVISE_MS, "fault", 0, () => this.#supervise());
+  }
+
+  #strike(fault: TiersFault): void {
+    const { network, workers, managers, world } = this.#targets;
+    world.note(`fault ${JSON.stringify(fault)}`);
+    const node = "at" in fault ? this.#nodes[fault.at] : undefined;
+    switch (fault.kind) {
+      case "crash":
+        if (node !== undefined) this.#crash(node, fault.power, fault.forMs);
+        return;
+      case "stop":
+        if (node !== undefined) this.#stop(node, fault.forMs);
+        return;
+      case "pause":
+        if (node !== undefined) this.#pause(node, fault.forMs);
+        return;
+      case "partition":
+        this.#partition(fault.sides, fault.oneWay, fault.forMs);
+        return;
+      case "isolate":
+        this.#isolate(fault.at, this.#others(fault.at), fault);
+        return;
+      case "slow":
+        network.slow(fault.at, fault.delayMs);
+        this.#later(fault.forMs, () => network.slow(fault.at, 0));
+        return;
+      case "slowDisk":
+        node?.slowDisk(fault.slowMs);
+        this.#later(fault.forMs, () => node?.slowDisk(0));
+        return;
+      case "killCore":
+        workers[fault.at - managers.length]?.killCore(fault.draw);
+        return;
+      case "wallJump":
+        this.#seeWalls();
+        node?.jumpWall(fault.ms);
+        this.#seeWalls();
+        return;
+      case "leaderTrouble":
+        this.#troubleLeader(fault);
+        return;
+      case "restartAll":
+        this.#nodes.forEach((one, index) => {
+          this.#crash(one, fault.power, 100 + (fault.spreadMs * index) / this.#nodes.length);
+        });
+    }
+  }
+
+  #seeWalls(): void {
+    const { managers, world } = this.#targets;
+    const shown = managers.map(({ process }) => process.clock.wall(world.now));
+    this.#latestWall = Math.max(this.#latestWall, ...shown);
+  }
+
+  #others(at: number): readonly number[] {
+    return this.#nodes.flatMap((_, other) => (other === at ? [] : [other]));
+  }
+
+  #later(delayMs: number, run: () => void): void {
+    const { world } = this.#targets;
+    world.schedule(world.now + delayMs, "fault", 0, () => {
+      if (!this.#healed) run();
+    });
+  }
+
+  #crash(node: Node, power: boolean, forMs: number): void {
+    node.crash(power);
+    this.#downUntil.set(node, this.#targets.world.now + forMs);
+    this.#later(forMs, () => node.start());
+  }
+
+  #stop(node: Node, forMs: number): void {
+    node.stop(() => {
+      if (!this.#healed) this.#crash(node, false, forMs);
+      else {
+        node.crash(false);
+        node.start();
+      }
+    });
+  }
+
+  #pause(node: Node, forMs: number): void {
+    node.pause();
+    this.#later(forMs, () => node.resume());
+  }
+
+  #cut(ways: readonly (readonly [number, number])[], forMs: number): void {
+    const { network } = this.#targets;
+    for (const [from, to] of ways) network.cut(from, to);
+    this.#later(forMs, () => {
+      for (const [from, to] of ways) network.mend(from, to);
+    });
+  }
+
+  #partition(sides: readonly number[], oneWay: boolean, forMs: number): void {
+    const ways: (readonly [number, number])[] = [];
+    sides.forEach((a, from) => {
+      sides.forEach((b, to) => {
+        if (a !== b && (!oneWay || a < b)) ways.push([from, to]);
+      });
+    });
+    this.#cut(ways, forMs);
+  }
+
+  #isolate(
+    at: number,
+    from: readonly number[],
+    way: { readonly hears: boolean; readonly isHeard: boolean; readonly forMs: number },
+  ): void {
+    const ways = from.flatMap((other): (readonly [number, number])[] => [
+      ...(way.hears ? [] : [[other, at] as const]),
+      ...(way.isHeard ? [] : [[at, other] as const]),
+    ]);
+    this.#cut(ways, way.forMs);
+  }
+
+  /** Whoever leads a group right then. */
+  #troubleLeader({ draw, forMs, what }: Extract<TiersFault, { kind: "leaderTrouble" }>): void {
+    const { managers } = this.#targets;
+    const leaders = managers.flatMap(({ process }, index) => {
+      const groups = [...(process.node?.groups ?? [])];
+      const leads = groups.some(
+        ([id, { replica }]) => id.startsWith("run/") && replica.state.acting,
+      );
+      return leads ? [index] : [];
+    });
+    const at = leaders[draw % Math.max(1, leaders.length)];
+    const node = this.#nodes[at ?? -1];
+    if (at === undefined || node === undefined) return;
+    const way = { hears: false, isHeard: false, forMs };
+    if (what === "crash") this.#crash(node, draw % 2 === 0, forMs);
+    else if (what === "pause") this.#pause(node, forMs);
+    else if (what === "stop") this.#stop(node, forMs);
+    else if (what === "isolate") this.#isolate(at, this.#others(at), way);
+    else
+      this.#isolate(
+        at,
+        [...managers.keys()].filter((other) => other !== at),
+        way,
+      );
+  }
+
+  #heal(): void {
+    const { world, network, streams, managers } = this.#targets;
+    world.note("healing");
+    this.#healed = true;
+    network.mendAll();
+    network.faults = CALM_LINKS;
+    streams.faults = CALM_STREAMS;
+    this.#downUntil.clear();
+    // A node waits until its clock has passed the times in its own log: clocks are set right, once for all.
+    this.#seeWalls();
+    for (const { process } of managers) {
+      process.clock.jumpWall(this.#latestWall - process.clock.wall(world.now));
+      process.disk.calm = true;
+    }
+    for (const node of this.#nodes) {
+      node.slowDisk(0);
+      node.resume();
+      node.start();
+    }
+  }
+}
+
+function clientNode(client: SimClient): Node {
+  return {
+    start: () => client.start(),
+    crash: (power) => client.crash(power),
+    pause: () => client.lifetime.pause(),
+    resume: () => client.lifetime.resume(),
+    stop: (then) => then(),
+    jumpWall: (ms) => client.lifetime.clock.jumpWall(ms),
+    slowDisk: () => undefined,
+  };
+}

@@ -1,0 +1,106 @@
+/**
+ * The life of a simulated process that is driven at once: what comes while it is stopped waits, what was on its
+ * way to a process that is dead is void. As in the production loop, a process that wakes reads what has come
+ * before its timers fire.
+ */
+
+import type { Millis } from "../../src/core/base/brand.ts";
+import type { NodeClock } from "../kernel/clock.ts";
+import type { EventName, World } from "../kernel/world.ts";
+
+interface Stashed {
+  readonly timer: boolean;
+  readonly run: () => void;
+}
+
+/** A process that is stopped for a minute has not more than this to read. */
+const STASH_MAX = 100_000;
+
+export class Lifetime {
+  readonly name: string;
+  readonly index: number;
+  readonly clock: NodeClock;
+  readonly #world: World;
+  state: "down" | "up" | "paused" = "down";
+  /** Counts starts; events of an earlier process are void. */
+  life = 0;
+  powered = true;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #stash: Stashed[] = [];
+
+  constructor(name: string, index: number, clock: NodeClock, world: World) {
+    this.name = name;
+    this.index = index;
+    this.clock = clock;
+    this.#world = world;
+  }
+
+  get local(): Millis {
+    return this.clock.local(this.#world.now);
+  }
+
+  begin(): void {
+    this.state = "up";
+    this.powered = true;
+    this.life++;
+  }
+
+  end(power: boolean): void {
+    this.#world.note(`${this.name} ${power ? "loses power" : "is killed"}`);
+    this.state = "down";
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    this.#stash = [];
+    if (!power) return;
+    this.clock.reboot(this.#world.now);
+    this.powered = false;
+  }
+
+  pause(): void {
+    if (this.state !== "up") return;
+    this.state = "paused";
+    this.#world.note(`${this.name} pauses`);
+  }
+
+  resume(): void {
+    if (this.state !== "paused") return;
+    this.state = "up";
+    this.#world.note(`${this.name} resumes`);
+    const stash = this.#stash;
+    this.#stash = [];
+    const { life } = this;
+    for (const timers of [false, true]) {
+      for (const { run, timer } of stash)
+        if (timer === timers && this.life === life && this.state === "up") run();
+    }
+  }
+
+  /** Now, or when it goes on. */
+  inLife(run: () => void, timer = false): void {
+    if (this.state === "up") run();
+    else if (this.state === "paused" && this.#stash.length < STASH_MAX)
+      this.#stash.push({ run, timer });
+  }
+
+  /** Of this life only. */
+  after(delayMs: number, name: EventName, run: () => void): void {
+    const { life } = this;
+    this.#world.schedule(this.#world.now + delayMs, name, this.index, () => {
+      if (this.life === life) this.inLife(run);
+    });
+  }
+
+  /** One timer, for the earliest deadline. */
+  arm(due: Millis | null, tick: () => void): void {
+    if (due === null) return;
+    // Rounding must not leave the clock a hair short of the deadline.
+    const at = Math.max(this.#world.now, this.clock.world(due) + 1e-4);
+    if (at >= this.#timerAt) return;
+    this.#timerAt = at;
+    const { life } = this;
+    this.#world.schedule(at, "tick", this.index, () => {
+      if (this.life !== life || this.state === "down") return;
+      if (this.#timerAt === at) this.#timerAt = Number.POSITIVE_INFINITY;
+      this.inLife(tick, true);
+    });
+  }
+}

@@ -1,0 +1,23 @@
+/**
+ * `npm run sim:tiers`: whole datacenters in simulated worlds, many seeds over several processes or one in full.
+ *
+ *   npm run sim:tiers -- --seeds 2000 --minutes 10      the proof before a release
+ *   npm run sim:tiers -- --seed 17 --minutes 10         replay one seed, with its last events
+ *   npm run sim:tiers -- --seed 17 --shrink             the fewest faults that still break it
+ *   npm run sim:tiers -- --mutants --minutes 4          is every planted defect found?
+ */
+
+import { simCommand, simulate } from "../kernel/command.ts";
+import { runTiersSeed } from "./run.ts";
+
+const WHAT = "Runs whole datacenters (managers, workers, cores, clients) in simulated worlds.";
+
+await simulate(simCommand("sim:tiers", WHAT, "worker.viewFenced").parse(), {
+  script: "sim:tiers",
+  worker: new URL("./serve.ts", import.meta.url),
+  mutants: [],
+  liveness: new Set(["T3"]),
+  run: runTiersSeed,
+  complete: (base) => base,
+  replayFlags: [],
+});

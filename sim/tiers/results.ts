@@ -1,0 +1,195 @@
+/**
+ * What clients were told, and whether it is true.
+ *
+ *   T3   one key is one job; a job ends once, and everybody who asks learns the same
+ *   T5   counted <= really made <= counted + what the cores that are stated as lost made
+ *   T8   a job whose cancel was confirmed ends cancelled
+ *   T10  where only managers had faults, nothing of a job is lost
+ *   P1   a job that says nothing of losses has made all of its plan
+ */
+
+import { planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts";
+import type { RunSummary } from "../../src/core/run/results/model.ts";
+import type { ClientAnswer, Control, Progress } from "../../src/core/tiers/messages.ts";
+import type { Violations } from "../cluster/checkers/violations.ts";
+import type { World } from "../kernel/world.ts";
+import { TICK_MS } from "./core.ts";
+import type { JobPlan } from "./jobs.ts";
+import { callsOf, type JobTruth, type Truth } from "./truth.ts";
+
+interface Ended {
+  readonly plan: JobPlan;
+  readonly progress: Progress;
+}
+
+interface Steered {
+  /** Asked for, whatever came of it. */
+  readonly kinds: Set<Control["kind"]>;
+  /** When a cancel was confirmed. */
+  cancelledAt: number | null;
+}
+
+export class Results {
+  readonly #world: World;
+  readonly #violations: Violations;
+  readonly #truth: Truth;
+  /** Faults hit managers only. */
+  readonly #managersOnly: boolean;
+  readonly #jobOf = new Map<string, string>();
+  readonly #ended = new Map<string, Ended>();
+  readonly #steered = new Map<string, Steered>();
+
+  constructor(world: World, violations: Violations, truth: Truth, managersOnly: boolean) {
+    this.#world = world;
+    this.#violations = violations;
+    this.#truth = truth;
+    this.#managersOnly = managersOnly;
+  }
+
+  /** Jobs that somebody was told of, with their keys. */
+  get accepted(): ReadonlyMap<string, string> {
+    return this.#jobOf;
+  }
+
+  onSubmitted(key: string, answer: ClientAnswer): void {
+    if (answer.kind !== "accepted") {
+      this.#violations.report("T3", `${key} is refused: ${JSON.stringify(answer)}`);
+      return;
+    }
+    const known = this.#jobOf.get(key);
+    this.#violations.check(known === undefined || known === answer.job, "T3", () => {
+      return `${key} is job ${known} and job ${answer.job}`;
+    });
+    this.#jobOf.set(key, answer.job);
+    this.#world.note(`${key} is ${answer.job}`);
+  }
+
+  onLost(job: string, answer: ClientAnswer): void {
+    this.#violations.report("T3", `${job} was accepted, and now: ${JSON.stringify(answer)}`);
+  }
+
+  onSteering(job: string, { kind }: Control): void {
+    this.#steeredOf(job).kinds.add(kind);
+  }
+
+  onSteered(job: string, { kind }: Control, answer: ClientAnswer): void {
+    this.#world.note(`${kind} of ${job}: ${JSON.stringify(answer)}`);
+    if (kind === "cancel" && answer.kind === "controlled")
+      this.#steeredOf(job).cancelledAt ??= this.#world.now;
+  }
+
+  #steeredOf(job: string): Steered {
+    const known = this.#steered.get(job) ?? { kinds: new Set(), cancelledAt: null };
+    this.#steered.set(job, known);
+    return known;
+  }
+
+  onEnded(job: string, plan: JobPlan, progress: Progress): void {
+    const { reason, status, summary } = progress;
+    const known = this.#ended.get(job)?.progress;
+    this.#world.note(`${job} is ${status}: ${reason}, ${summary === null ? "no" : "a"} summary`);
+    this.#violations.check(known === undefined || known.status === status, "T3", () => {
+      return `${job} ended as ${known?.status} and as ${status}`;
+    });
+    const hasResult = status === "COMPLETED" || status === "PARTIAL";
+    this.#violations.check(!hasResult || summary !== null, "T3", () => {
+      return `${job} is ${status}, and nobody has its result`;
+    });
+    if (known === undefined || known.summary === null) this.#ended.set(job, { plan, progress });
+  }
+
+  /** When everything is over. */
+  judge(): void {
+    for (const [job, ended] of this.#ended) this.#judge(job, ended);
+  }
+
+  #judge(job: string, { plan, progress }: Ended): void {
+    const { reason, status, summary } = progress;
+    const truth = this.#truth.job(job);
+    const { cancelledAt, kinds } = this.#steeredOf(job);
+    this.#violations.check(status !== "CANCELLED" || kinds.has("cancel"), "T3", () => {
+      return `${job} is cancelled, and nobody asked for it`;
+    });
+    const wasLoading = cancelledAt !== null && truth.lastCallAt > cancelledAt;
+    this.#violations.check(!wasLoading || status === "CANCELLED", "T8", () => {
+      return `the cancel of ${job} was confirmed while it made load, and it is ${status}`;
+    });
+    if (summary === null) {
+      const made = truth.cores.flatMap(({ calls }) => [...calls.values()]);
+      this.#violations.check(made.length === 0, "T5", () => {
+        return `${job} is ${status} (${reason}) without figures, and its cores made load`;
+      });
+    } else this.#compare(job, plan, summary, truth);
+    if (this.#managersOnly && !kinds.has("cancel"))
+      this.#violations.check(status === "COMPLETED" && summary?.lost.length === 0, "T10", () => {
+        const lost = summary?.lost.map(({ what }) => what).join("; ");
+        return `${job} is ${status} (${reason}), lost: ${lost}`;
+      });
+    if (status === "COMPLETED" && kinds.size === 0 && isWhole(summary))
+      this.#comparePlan(job, plan, truth);
+  }
+
+  #compare(job: string, { bundle }: JobPlan, summary: RunSummary, truth: JobTruth): void {
+    const lost = new Set(summary.lost.map(({ core }) => core));
+    for (const { name } of bundle.manifests) {
+      const counted = countedOf(summary, name);
+      const made = truth.cores.reduce((sum, core) => sum + callsOf(core, name), 0);
+      const stated = truth.cores
+        .filter(({ core }) => lost.has(core))
+        .reduce((sum, core) => sum + callsOf(core, name), 0);
+      this.#violations.check(counted <= made, "T5", () => {
+        return `${name} of ${job} counts ${counted} calls, ${made} were made`;
+      });
+      const most = saysMissing(summary) ? Number.POSITIVE_INFINITY : counted + stated;
+      this.#violations.check(made <= most, "T5", () => {
+        const what = `${counted} are counted, cores that are lost made ${stated}`;
+        return `${name} of ${job} made ${made} calls, ${what}`;
+      });
+    }
+  }
+
+  #comparePlan(job: string, { bundle }: JobPlan, truth: JobTruth): void {
+    for (const { load, name } of bundle.manifests) {
+      const { rows } = bundle.behaviours[name] ?? { rows: 0 };
+      const made = truth.cores.reduce((sum, core) => sum + callsOf(core, name), 0);
+      const isOpenEnded = load.kind === "vus" || load.kind === "rate";
+      // Users who wait for a row do not call.
+      if (isOpenEnded && rows > 0) continue;
+      const planned = plannedCalls(load);
+      this.#violations.check(made === planned, "P1", () => {
+        return `${name} of ${job} made ${made} calls of ${planned}, and nothing is said of it`;
+      });
+    }
+  }
+}
+
+function plannedCalls(load: JobPlan["submission"]["manifests"][number]["load"]): number {
+  switch (load.kind) {
+    case "shared":
+      return load.iterations;
+    case "perUser":
+      return load.iterations * load.vus;
+    case "vus": {
+      const ticks = Math.ceil((planDurationMs(load) ?? 0) / TICK_MS);
+      return ticks * (load.stages[0]?.from ?? 0);
+    }
+    default: {
+      const ticks = Math.ceil((planDurationMs(load) ?? 0) / TICK_MS);
+      return Math.floor(plannedArrivals(load, ticks * TICK_MS));
+    }
+  }
+}
+
+function countedOf({ workflows }: RunSummary, name: string): number {
+  const steps = workflows.find((one) => one.name === name)?.steps ?? [];
+  return steps.reduce((sum, { requests }) => sum + requests, 0);
+}
+
+/** Another manager leads since, and does not have what shares that had ended have measured. */
+function saysMissing({ notes }: RunSummary): boolean {
+  return notes.some((note) => note.includes("are missing"));
+}
+
+function isWhole(summary: RunSummary | null): boolean {
+  return summary !== null && summary.lost.length === 0 && !saysMissing(summary);
+}

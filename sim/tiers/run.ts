@@ -1,0 +1,188 @@
+/**
+ * One seed from start to verdict: a datacenter at work under faults, healing, and then liveness: every job that
+ * was accepted ends, its clients learn how, one more job runs as if nothing had been, and all is idle.
+ */
+
+import { Random } from "../../src/core/base/random.ts";
+import { DatacenterState } from "../../src/core/tiers/manager/datacenter-state.ts";
+import { type Violation, Violations } from "../cluster/checkers/violations.ts";
+import type { RunResult } from "../cluster/run.ts";
+import { World } from "../kernel/world.ts";
+import { TiersCheckers } from "./checkers.ts";
+import type { SimClient } from "./client.ts";
+import { TiersFaults } from "./faults.ts";
+import { drawJob, type JobPlan } from "./jobs.ts";
+import { DATACENTER } from "./manager.ts";
+import { Results } from "./results.ts";
+import { drawTiersPlan, TIERS_CALM_MS, type TiersPlan } from "./swarm.ts";
+import { Truth } from "./truth.ts";
+import { Datacenter } from "./world.ts";
+
+export interface TiersRunOptions {
+  readonly seed: number;
+  readonly minutes: number;
+  readonly mutant: string | null;
+  /** Indices of the plan's faults to keep; null keeps all. */
+  readonly faults: readonly number[] | null;
+}
+
+const SAMPLE_MS = 1_000;
+/** From the end of the last job until nothing is held any more: links that broke, kills, last answers. */
+const IDLE_MS = 45_000;
+
+export function runTiersSeed(options: TiersRunOptions): RunResult {
+  const plan = drawTiersPlan(new Random(`tiers-swarm/${options.seed}`), options.minutes);
+  const run = new TiersRun(options, plan);
+  let violation: Violation | null;
+  try {
+    violation = run.play();
+  } catch (error) {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    violation = { id: "DEFECT", text, at: run.world.now };
+  }
+  const { world } = run;
+  return {
+    seed: options.seed,
+    hash: world.traceHash(),
+    violation,
+    events: world.eventCount,
+    simulatedMs: world.now,
+    faultCount: plan.faults.length,
+    marks: [...run.checkers.marks],
+    lastNotes: violation === null ? [] : world.lastNotes(150),
+  };
+}
+
+class TiersRun {
+  readonly world: World;
+  readonly plan: TiersPlan;
+  readonly checkers: TiersCheckers;
+  readonly #options: TiersRunOptions;
+  readonly #violations: Violations;
+  readonly #datacenter: Datacenter;
+  readonly #faults: TiersFaults;
+  readonly #random: Random;
+  readonly #jobs: JobPlan[] = [];
+  /** No further jobs but the last one. */
+  #closing = false;
+
+  constructor(options: TiersRunOptions, plan: TiersPlan) {
+    this.#options = options;
+    this.plan = plan;
+    this.world = new World(options.seed);
+    const { world } = this;
+    const violations = new Violations(world);
+    this.#violations = violations;
+    const truth = new Truth(world, violations);
+    const results = new Results(world, violations, truth, plan.scope === "managers");
+    this.checkers = new TiersCheckers(world, violations, results);
+    const { checkers } = this;
+    this.#random = world.random.fork("jobs");
+    const onIdle = (client: SimClient): void => this.#onIdle(client);
+    this.#datacenter = new Datacenter({ world, plan, violations, checkers, truth, onIdle });
+    const { clients, managers, network, streams, workers } = this.#datacenter;
+    this.#faults = new TiersFaults({ world, network, streams, managers, workers, clients, plan });
+  }
+
+  play(): Violation | null {
+    const { world, plan } = this;
+    const { clients, managers, workers } = this.#datacenter;
+    const keep = this.#options.faults === null ? null : new Set(this.#options.faults);
+    for (const one of [...managers.map(({ process }) => process), ...workers, ...clients])
+      world.schedule(one.index * 50, "start", one.index, () => one.start());
+    world.schedule(1_000, "fault", 0, () => this.#faults.schedule(keep));
+    for (const client of clients)
+      world.schedule(2_000, "step", client.index, () => this.#onIdle(client));
+    this.#sample();
+    if (this.#until(plan.healAt + 100)) return this.#violations.first;
+    this.#closing = true;
+    const limit = plan.healAt + TIERS_CALM_MS;
+    if (this.#awaitJobs(limit) || this.#lastJob(limit)) return this.#violations.first;
+    if (this.#until(world.now + IDLE_MS)) return this.#violations.first;
+    this.#checkIdle();
+    this.checkers.results.judge();
+    return this.#violations.first;
+  }
+
+  /** A job of the finale: nothing is left of what was. */
+  #lastJob(limit: number): boolean {
+    const [client] = this.#datacenter.clients;
+    client?.wants(this.#draw());
+    return this.#awaitJobs(limit);
+  }
+
+  #awaitJobs(limit: number): boolean {
+    const { world } = this;
+    for (;;) {
+      const open = this.#openJobs();
+      if (open.length === 0) return this.#violations.first !== null;
+      if (this.#until(Math.min(world.now + 500, limit))) return true;
+      if (world.now < limit) continue;
+      this.#violations.report("T3", `not ended ${TIERS_CALM_MS} ms after healing: ${open}`);
+      return true;
+    }
+  }
+
+  /** Jobs that clients wait for, or that managers have not ended. */
+  #openJobs(): string[] {
+    const { clients, managers } = this.#datacenter;
+    const wanted = clients.flatMap(({ name, wish }) =>
+      wish === null ? [] : [`${name} waits for ${wish.job ?? wish.plan.key}`],
+    );
+    const open = managers.flatMap(({ process }) => {
+      const app = process.node?.groups.get(`dc/${DATACENTER}` as never)?.app;
+      const state = app?.kind === "registered" ? app.application : null;
+      if (!(state instanceof DatacenterState)) return [`${process.id} has no datacenter`];
+      const jobs = [...state.jobs.values()].filter(({ phase }) => phase !== "ended");
+      return jobs.map(({ job, phase }) => `${process.id} has ${job} as ${phase}`);
+    });
+    return [...wanted, ...open];
+  }
+
+  /** T4, T12: no core is held, and nobody waits for anything. */
+  #checkIdle(): void {
+    for (const { cores, machine, name } of this.#datacenter.workers) {
+      const jobs = [...cores.values()].map(({ job }) => job);
+      this.#violations.check(cores.size === 0, "T4", () => `${name} still runs cores of ${jobs}`);
+      const used = machine?.worker.usedCores ?? 0;
+      this.#violations.check(used === 0, "T4", () => `${name} holds ${used} cores`);
+      const open = machine?.worker.jobs ?? [];
+      this.#violations.check(open.length === 0, "T12", () => `${name} still knows ${open}`);
+    }
+  }
+
+  #onIdle(client: SimClient): void {
+    if (this.#closing) return;
+    const { world } = this;
+    const thinkMs = this.#random.float() * this.plan.thinkMs;
+    world.schedule(world.now + thinkMs, "step", client.index, () => {
+      if (this.#closing || client.wish !== null) return;
+      const [known] = this.#jobs.length > 0 ? [this.#random.pick(this.#jobs)] : [];
+      if (known === undefined || !this.#random.chance(this.plan.repeated)) {
+        client.wants(this.#draw());
+        return;
+      }
+      const job = this.checkers.results.accepted.get(known.key);
+      if (job !== undefined && this.#random.chance(0.5)) client.attaches(known, job);
+      else client.wants({ ...known, controls: [] });
+    });
+  }
+
+  #draw(): JobPlan {
+    const job = drawJob(this.#random, `key-${this.#jobs.length}`, this.plan.jobs);
+    this.#jobs.push(job);
+    return job;
+  }
+
+  #sample(): void {
+    const { world } = this;
+    for (const worker of this.#datacenter.workers) this.checkers.sample(worker);
+    world.schedule(world.now + SAMPLE_MS, "check", 0, () => this.#sample());
+  }
+
+  /** Runs on; true when something broke. */
+  #until(at: number): boolean {
+    this.world.runUntil(at, () => this.#violations.first !== null);
+    return this.#violations.first !== null;
+  }
+}

@@ -1,0 +1,249 @@
+/**
+ * What a seed does to its datacenter: sizes, timings, which faults exist (about half of them) and how strong they
+ * are, then a list of concrete faults with times. The list is data, so that a failing run can be shrunk by
+ * leaving faults out.
+ */
+
+import type { Random } from "../../src/core/base/random.ts";
+import { CALM_LINKS, type LinkFaults } from "../kernel/network.ts";
+import { CALM_STREAMS, type StreamFaults } from "../kernel/streams.ts";
+import type { LedgerDiskFaults } from "../ledger/disk.ts";
+import type { JobStyle } from "./jobs.ts";
+
+/** `at`: a number of a node, managers first, then workers, then clients. */
+export type TiersFault =
+  | {
+      readonly kind: "crash";
+      readonly at: number;
+      readonly power: boolean;
+      readonly forMs: number;
+    }
+  /** As at SIGTERM: managers hand over, workers drain. */
+  | { readonly kind: "stop"; readonly at: number; readonly forMs: number }
+  | { readonly kind: "pause"; readonly at: number; readonly forMs: number }
+  | {
+      readonly kind: "partition";
+      /** Side of each node; ways between the sides are cut. */
+      readonly sides: readonly number[];
+      readonly oneWay: boolean;
+      readonly forMs: number;
+    }
+  /** One node hears nobody, or is heard by nobody, or both. */
+  | {
+      readonly kind: "isolate";
+      readonly at: number;
+      readonly hears: boolean;
+      readonly isHeard: boolean;
+      readonly forMs: number;
+    }
+  | {
+      readonly kind: "slow";
+      readonly at: number;
+      readonly delayMs: number;
+      readonly forMs: number;
+    }
+  | {
+      readonly kind: "slowDisk";
+      readonly at: number;
+      readonly slowMs: number;
+      readonly forMs: number;
+    }
+  | { readonly kind: "killCore"; readonly at: number; readonly draw: number }
+  | { readonly kind: "wallJump"; readonly at: number; readonly ms: number }
+  /** Whoever leads a job right then dies, pauses, or is cut off from its peers or from all. */
+  | {
+      readonly kind: "leaderTrouble";
+      readonly draw: number;
+      readonly what: "crash" | "pause" | "stop" | "cutFromManagers" | "isolate";
+      readonly forMs: number;
+    }
+  | { readonly kind: "restartAll"; readonly power: boolean; readonly spreadMs: number };
+
+interface TimedFault {
+  readonly at: number;
+  readonly fault: TiersFault;
+}
+
+/** Whom faults hit: everybody, or one tier, whose loss must then cost the others nothing. */
+type Scope = "all" | "managers" | "workers" | "none";
+
+export interface TiersPlan {
+  readonly managers: number;
+  readonly workers: number;
+  readonly clients: number;
+  readonly coresPerWorker: number;
+  readonly isolationMs: number;
+  readonly scope: Scope;
+  readonly thinkMs: number;
+  readonly jobs: JobStyle;
+  /** Chance that a client repeats a key that was used, or follows the job of another. */
+  readonly repeated: number;
+  readonly disk: LedgerDiskFaults;
+  readonly links: LinkFaults;
+  readonly streams: StreamFaults;
+  readonly clockDrift: number;
+  readonly compactEntries: number;
+  readonly faults: readonly TimedFault[];
+  readonly healAt: number;
+}
+
+const WARM_UP_MS = 4_000;
+/** After healing every job must have ended within this. */
+export const TIERS_CALM_MS = 420_000;
+
+export function drawTiersPlan(random: Random, minutes: number): TiersPlan {
+  const managers = random.pick([1, 3, 3]);
+  const workers = 2 + random.below(3);
+  const clients = 1 + random.below(3);
+  const scope = random.pick<Scope>(["all", "all", "all", "managers", "workers", "none"]);
+  const healAt = Math.max(WARM_UP_MS + 20_000, minutes * 60_000);
+  const range = { managers, workers, clients, scope, healAt };
+  const strong = scope === "all";
+  const coresPerWorker = 1 + random.below(3);
+  return {
+    ...{ managers, workers, clients, scope, healAt, coresPerWorker },
+    isolationMs: scope === "managers" ? 60_000 : random.pick([6_000, 20_000, 60_000]),
+    thinkMs: random.pick([200, 2_000, 8_000]),
+    jobs: {
+      loadMsMax: random.pick([3_000, 10_000, 25_000]),
+      controlled: random.pick([0, 0.3, 0.7]),
+      bundleBytes: random.pick([0, 0, 300_000]),
+      coresMax: workers * coresPerWorker,
+    },
+    repeated: random.pick([0, 0.2]),
+    disk: drawDisk(random.fork("disk")),
+    links: strong ? drawLinks(random.fork("links")) : CALM_LINKS,
+    streams: strong ? drawStreams(random.fork("streams")) : CALM_STREAMS,
+    clockDrift: random.pick([0, 0.002]),
+    compactEntries: random.pick([60, 512]),
+    faults: scope === "none" ? [] : drawFaults(random.fork("faults"), range),
+  };
+}
+
+function drawDisk(random: Random): LedgerDiskFaults {
+  return {
+    pageBytes: 4_096,
+    writeMsMax: random.pick([0.1, 1]),
+    syncMsMax: random.pick([0.5, 3, 15]),
+    slowSyncChance: random.chance(0.3) ? random.float() * 0.05 : 0,
+    slowSyncMsMax: random.pick([100, 1_000]),
+    ...{ syncErrorChance: 0, writeErrorChance: 0, shortWriteChance: 0 },
+  };
+}
+
+function drawLinks(random: Random): LinkFaults {
+  return {
+    ...CALM_LINKS,
+    latencyMeanMs: random.pick([0.3, 3, 30]),
+    loss: random.pick([0, 0, 0.02]),
+    corruption: random.chance(0.2) ? random.float() * 0.0005 : 0,
+  };
+}
+
+function drawStreams(random: Random): StreamFaults {
+  return {
+    split: random.chance(0.5) ? random.float() * 0.1 : 0,
+    drainMsMax: random.pick([0, 20, 500]),
+    patienceMs: random.pick([3_000, 15_000, 40_000]),
+  };
+}
+
+type Weighted = readonly (readonly [TiersFault["kind"], number])[];
+
+const KINDS: Weighted = [
+  ["crash", 4],
+  ["stop", 2],
+  ["pause", 4],
+  ["partition", 2],
+  ["isolate", 4],
+  ["slow", 1],
+  ["slowDisk", 1],
+  ["killCore", 2],
+  ["wallJump", 1],
+  ["leaderTrouble", 5],
+  ["restartAll", 0.7],
+];
+/** What may happen to managers while their workers and clients reach those that are there. */
+const OF_MANAGERS: readonly TiersFault["kind"][] = [
+  "crash",
+  "stop",
+  "pause",
+  "slowDisk",
+  "wallJump",
+  "leaderTrouble",
+];
+const OF_WORKERS: readonly TiersFault["kind"][] = ["crash", "stop", "pause", "isolate", "killCore"];
+
+interface FaultRange {
+  readonly managers: number;
+  readonly workers: number;
+  readonly clients: number;
+  readonly scope: Scope;
+  readonly healAt: number;
+}
+
+function drawFaults(random: Random, range: FaultRange): TimedFault[] {
+  const { scope } = range;
+  const allowed = scope === "managers" ? OF_MANAGERS : OF_WORKERS;
+  const possible = scope === "all" ? KINDS : KINDS.filter(([kind]) => allowed.includes(kind));
+  const kinds = possible.filter(() => random.chance(0.6));
+  const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
+  const gapMs = random.pick([2_000, 6_000, 15_000, 40_000]);
+  const faults: TimedFault[] = [];
+  if (kinds.length === 0) return faults;
+  for (let at = WARM_UP_MS; ; ) {
+    at += -Math.log(1 - random.float()) * gapMs;
+    if (at >= range.healAt) return faults;
+    let ticket = random.float() * total;
+    const [kind] = kinds.find(([, weight]) => {
+      ticket -= weight;
+      return ticket < 0;
+    }) ?? ["pause" as const];
+    faults.push({ at, fault: drawFault(kind, random, range) });
+  }
+}
+
+function drawNode(random: Random, { clients, managers, scope, workers }: FaultRange): number {
+  if (scope === "managers") return random.below(managers);
+  if (scope === "workers") return managers + random.below(workers);
+  return random.below(managers + workers + clients);
+}
+
+function drawFault(kind: TiersFault["kind"], random: Random, range: FaultRange): TiersFault {
+  const { clients, managers, scope, workers } = range;
+  const nodes = managers + workers + clients;
+  const at = drawNode(random, range);
+  const worker = managers + random.below(workers);
+  /** Mostly seconds, sometimes beyond every lease and every patience. */
+  const forMs = random.pick([300, 1_000, 4_000, 8_000, 30_000, 100_000]) * (0.5 + random.float());
+  switch (kind) {
+    case "crash":
+      return { kind, at, power: random.chance(0.4), forMs: Math.min(forMs, 30_000) };
+    case "stop":
+    case "pause":
+      return { kind, at, forMs: Math.min(forMs, 30_000) };
+    case "partition": {
+      const sides = Array.from({ length: nodes }, () => random.below(2));
+      return { kind, sides, oneWay: random.chance(0.3), forMs };
+    }
+    case "isolate": {
+      const hears = random.chance(0.25);
+      return { kind, at, hears, isHeard: !hears && random.chance(0.3), forMs };
+    }
+    case "slow":
+      return { kind, at, delayMs: random.pick([50, 400, 2_000]), forMs };
+    case "slowDisk":
+      return { kind, at, slowMs: random.pick([100, 1_000, 4_000]), forMs };
+    case "killCore":
+      return { kind, at: worker, draw: random.uint32() };
+    case "wallJump":
+      return { kind, at, ms: (random.float() - 0.5) * random.pick([6_000, 7_200_000]) };
+    case "leaderTrouble": {
+      const whats = ["crash", "pause", "stop", "cutFromManagers", "isolate"] as const;
+      const what = random.pick(scope === "managers" ? whats.slice(0, 4) : whats);
+      return { kind, draw: random.uint32(), what, forMs: Math.min(forMs, 30_000) };
+    }
+    case "restartAll":
+      return { kind, power: random.chance(0.7), spreadMs: random.pick([10, 1_000, 5_000]) };
+  }
+}

@@ -1,0 +1,266 @@
+/**
+ * A simulated worker: the production machine over simulated streams, with what `src/tiers/worker` does for it:
+ * promises on disk, a cache of files, processes for cores.
+ */
+
+import { assertNever } from "../../src/core/base/assert.ts";
+import type { Address } from "../../src/core/base/ids.ts";
+import type { Random } from "../../src/core/base/random.ts";
+import type { LinkInput } from "../../src/core/tiers/link/types.ts";
+import {
+  WorkerProcess,
+  type WorkerProcessEffect,
+  type WorkerProcessInput,
+} from "../../src/core/tiers/process/worker-process.ts";
+import type { FencedViews } from "../../src/core/tiers/worker/view-fence.ts";
+import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
+import { noCompressor, ringOf, secretOf } from "../kernel/keys.ts";
+import type { StreamHost } from "../kernel/streams.ts";
+import type { BlobDisk } from "./blob-disk.ts";
+import { SimCore } from "./core.ts";
+import type { Lifetime } from "./lifetime.ts";
+import type { TiersAround } from "./world.ts";
+
+export interface WorkerSpec {
+  readonly cores: number;
+  readonly isolationMs: number;
+  readonly managers: readonly { readonly name: string; readonly address: Address }[];
+}
+
+type Opened = Extract<WorkerProcessEffect, { kind: "open" }>;
+
+const SPAWN_MS_MAX = 100;
+const EXIT_MS_MAX = 50;
+
+export class SimWorker implements StreamHost {
+  readonly spec: WorkerSpec;
+  readonly lifetime: Lifetime;
+  readonly blobs: BlobDisk;
+  readonly #around: TiersAround;
+  readonly #random: Random;
+  machine: WorkerProcess | null = null;
+  /** By slot: processes that live. */
+  readonly cores = new Map<number, SimCore>();
+  /** Ended before their process was there. */
+  readonly #unopened = new Set<number>();
+  /** On disk. */
+  #promises: { readonly incarnation: number; readonly views: FencedViews };
+  #inputs: WorkerProcessInput[] = [];
+  #stepping = false;
+  #onDrained: () => void = () => undefined;
+  /** When a word of a manager came last, in the world's time. */
+  heardAt = 0;
+
+  constructor(
+    spec: WorkerSpec,
+    around: TiersAround,
+    lifetime: Lifetime,
+    blobs: BlobDisk,
+    random: Random,
+  ) {
+    this.spec = spec;
+    this.#around = around;
+    this.lifetime = lifetime;
+    this.blobs = blobs;
+    this.#random = random;
+    this.#promises = { incarnation: 0, views: [] };
+  }
+
+  get index(): number {
+    return this.lifetime.index;
+  }
+
+  get life(): number {
+    return this.lifetime.life;
+  }
+
+  get powered(): boolean {
+    return this.lifetime.powered;
+  }
+
+  get name(): string {
+    return this.lifetime.name;
+  }
+
+  /** Nobody calls a worker. */
+  readonly listens = false;
+
+  get isLoading(): boolean {
+    return [...this.cores.values()].some((core) => core.isLoading);
+  }
+
+  start(): void {
+    if (this.lifetime.state !== "down") return;
+    this.lifetime.begin();
+    const { incarnation, views } = this.#promises;
+    this.#promises = { incarnation: incarnation + 1, views };
+    const { isolationMs, cores, managers } = this.spec;
+    const { name } = this;
+    const random = this.#random.fork(`life/${this.life}`);
+    const entropy = random.fork("entropy");
+    this.machine = new WorkerProcess(
+      {
+        worker: { name, incarnation: incarnation + 1, cores, version: "1.0.0", isolationMs },
+        ...{ views, managers, ring: ringOf([secretOf(0)]), compressor: noCompressor },
+        hello: {
+          ...{ cluster: "simulated", environment: "test", datacenter: "dc1", node: name },
+          ...{ role: "worker", address: "", nodeVersion: "" },
+          ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
+          capabilities: CAPABILITIES.filter((one) => one !== "compression"),
+        },
+        entropy: (count) => Uint8Array.from({ length: count }, () => entropy.below(256)),
+      },
+      random,
+    );
+    this.#around.world.note(`${name} starts, incarnation ${incarnation + 1}`);
+    this.heardAt = this.#around.world.now;
+    this.#push({ kind: "start" });
+  }
+
+  deliver(life: number, input: LinkInput): void {
+    if (this.life !== life || this.machine === null) return;
+    this.lifetime.inLife(() => {
+      if (input.kind === "bytes") this.heardAt = this.#around.world.now;
+      this.#push(input);
+    });
+  }
+
+  /** As at SIGTERM: `then` runs when nothing of any job is left, or after the time a worker waits for that. */
+  drain(then: () => void): void {
+    this.lifetime.inLife(() => {
+      this.#around.world.note(`${this.name} drains`);
+      this.#onDrained = then;
+      this.#push({ kind: "drain" });
+    });
+  }
+
+  crash(power: boolean): void {
+    if (this.lifetime.state === "down") return;
+    this.lifetime.end(power);
+    this.machine = null;
+    this.#inputs = [];
+    this.#unopened.clear();
+    for (const core of this.cores.values()) core.die();
+    this.cores.clear();
+    this.blobs.crash();
+    this.#around.streams.abandon(this.index, power);
+  }
+
+  /** One of its executor processes is killed. */
+  killCore(draw: number): void {
+    const slots = [...this.cores.keys()];
+    const slot = slots[draw % Math.max(1, slots.length)];
+    if (slot !== undefined) this.#lose(slot, "an executor core ended with SIGKILL");
+  }
+
+  /** What comes while an input is taken waits for its turn. */
+  #push(input: WorkerProcessInput): void {
+    this.#inputs.push(input);
+    if (this.#stepping) return;
+    this.#stepping = true;
+    const { machine } = this;
+    while (machine !== null && this.machine === machine) {
+      const next = this.#inputs.shift();
+      if (next === undefined) break;
+      for (const effect of machine.step(next, this.lifetime.local))
+        if (this.machine === machine) this.#run(effect);
+    }
+    this.#stepping = false;
+    if (this.machine === null) return;
+    this.#around.checkers.onWorker(this);
+    this.lifetime.arm(this.machine.nextDeadline(), () => this.#push({ kind: "tick" }));
+  }
+
+  #run(effect: WorkerProcessEffect): void {
+    const { streams, world } = this.#around;
+    switch (effect.kind) {
+      case "dial":
+      case "write":
+      case "prove":
+      case "end":
+      case "destroy":
+        streams.run(this, effect);
+        return;
+      case "endCore":
+        this.#end(effect.slot, effect.kill);
+        return;
+      case "lookUp": {
+        const missing = effect.files.filter(({ hash }) => !this.blobs.has(hash));
+        this.#push({ kind: "lookedUp", job: effect.job, missing });
+        return;
+      }
+      case "keep": {
+        const { bytes, hash, job } = effect;
+        this.blobs.keep(hash, bytes, (problem) => {
+          this.lifetime.inLife(() => this.#push({ kind: "kept", job, hash, problem }));
+        });
+        return;
+      }
+      case "open":
+        this.#spawn(effect);
+        return;
+      case "command":
+        this.cores.get(effect.slot)?.handle(effect.command);
+        return;
+      case "closed":
+        return;
+      case "keepViews":
+        this.#keep(effect.views);
+        return;
+      case "log":
+        world.note(`${this.name} ${effect.event} ${JSON.stringify(effect.fields)}`);
+        return;
+      case "drained":
+        // Its process ends in the next turn: this one is not over yet.
+        this.lifetime.after(0, "step", this.#onDrained);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #keep(views: FencedViews): void {
+    this.lifetime.after(this.blobs.drawSyncMs(), "synced", () => {
+      this.#promises = { ...this.#promises, views };
+      this.#push({ kind: "viewsKept" });
+    });
+  }
+
+  #spawn({ job, opened, order }: Opened): void {
+    const { truth, world } = this.#around;
+    this.lifetime.after(this.#random.float() * SPAWN_MS_MAX, "synced", () => {
+      const entry = order.files.find(({ path }) => path === order.entry);
+      const bundle = this.blobs.read(entry?.hash ?? "") ?? new Uint8Array();
+      for (const { core, slot } of opened) {
+        if (this.#unopened.delete(slot)) continue;
+        const { life, name: worker, index } = this;
+        const random = this.#random.fork(`core/${life}/${slot}`);
+        const made: SimCore = new SimCore({
+          ...{ job, worker, core, index, bundle, world, truth, random },
+          send: (event) => {
+            if (this.cores.get(slot) !== made || this.life !== life) return;
+            this.lifetime.inLife(() => this.#push({ kind: "core", slot, event }));
+          },
+        });
+        this.cores.set(slot, made);
+      }
+    });
+  }
+
+  #lose(slot: number, what: string | null): void {
+    this.cores.get(slot)?.die();
+    this.cores.delete(slot);
+    this.lifetime.after(this.#random.float() * EXIT_MS_MAX, "step", () => {
+      this.#push({ kind: "coreGone", slot, what });
+    });
+  }
+
+  #end(slot: number, kill: boolean): void {
+    if (!this.cores.has(slot)) {
+      this.#unopened.add(slot);
+      this.#push({ kind: "coreGone", slot, what: null });
+      return;
+    }
+    this.#lose(slot, kill ? "an executor core ended with SIGKILL" : null);
+  }
+}
