@@ -32,8 +32,6 @@ import type { TiersAround } from "./world.ts";
 const ATTEMPT_MS = 5_000;
 const PAUSE_MS = 200;
 const WATCH_MS = 700;
-/** A manager that follows may hear of a job this much later than the one that took it. */
-const BEHIND_MS = 3_000;
 /** A result that is not there yet is asked for again for so long. */
 const RESULT_MS = 30_000;
 
@@ -154,7 +152,7 @@ export class SimClient implements StreamHost {
 
   #submit(wish: Wish): void {
     const { key, submission } = wish.plan;
-    this.#request({ kind: "submit", key, submission }, (answer) => {
+    this.#request(wish, { kind: "submit", key, submission }, (answer) => {
       if (answer.kind === "missing") {
         this.#putFiles(wish, () => this.#submit(wish));
         return;
@@ -171,7 +169,7 @@ export class SimClient implements StreamHost {
   }
 
   #watch(wish: Wish, job: string): void {
-    this.#request({ kind: "watch", job, line: 0, live: false }, (answer) => {
+    this.#request(wish, { kind: "watch", job, line: 0, live: false }, (answer) => {
       if (answer.kind !== "progress") {
         this.#around.checkers.onLost(job, answer);
         this.#over(wish);
@@ -214,7 +212,7 @@ export class SimClient implements StreamHost {
       if (this.wish !== wish) return;
       const { control } = next;
       checkers.onSteering(job, control);
-      this.#request({ kind: "control", job, by: this.name, control }, (answer) => {
+      this.#request(wish, { kind: "control", job, by: this.name, control }, (answer) => {
         wish.steered++;
         checkers.onSteered(job, control, answer);
         this.#steer(wish, job);
@@ -223,13 +221,12 @@ export class SimClient implements StreamHost {
   }
 
   /** Asks one manager after the other until one decides. */
-  #request(value: ClientRequest, then: (answer: ClientAnswer) => void): void {
-    const { world } = this.#around;
-    const began = world.now;
+  #request(wish: Wish, value: ClientRequest, then: (answer: ClientAnswer) => void): void {
     const attempt = (): void => {
+      if (this.wish !== wish) return;
       this.#ask({ name: "clientRequest", correlation: 0, value }, null, (answer) => {
         const decided = answer?.name === "clientAnswer" ? answer.value : null;
-        if (decided !== null && !isOpen(decided, world.now - began)) {
+        if (decided !== null && !isOpen(decided, value)) {
           then(decided);
           return;
         }
@@ -325,13 +322,12 @@ export class SimClient implements StreamHost {
   }
 }
 
-/** Nothing is decided yet: another may know more. */
-function isOpen(answer: ClientAnswer, waitedMs: number): boolean {
+/** Nothing is decided yet: another may know more, also of a job that this one does not know of yet. */
+function isOpen(answer: ClientAnswer, { kind }: ClientRequest): boolean {
   if (answer.kind !== "refused") return false;
   const { reason } = answer;
+  // A control of a job that has ended is refused so, too.
   return (
-    reason === "retry" ||
-    reason === "notLeader" ||
-    (reason === "unknownJob" && waitedMs < BEHIND_MS)
+    reason === "retry" || reason === "notLeader" || (reason === "unknownJob" && kind !== "control")
   );
 }

@@ -28,6 +28,7 @@ const LOAD_MS_MAX = 300;
 const PREPARE_MS_MAX = 60;
 const ROWS_PER_BLOCK = 16;
 const NUMBERS_PER_BLOCK = 3;
+const ASK_EVERY_MS = 4 * TICK_MS;
 const SCALE_MAX = 8;
 const VITALS = { cpu: 0.1, residentBytes: 1, activeUsers: 1 };
 
@@ -293,6 +294,8 @@ export class SimCore {
     if (!load.paused) {
       load.planMs += TICK_MS;
       this.#work(load);
+      if (load.behaviour.numbers && !load.asking && load.planMs % ASK_EVERY_MS === 0)
+        this.#ask(load);
     }
     const { now } = this.#options.world;
     const windows = Math.floor((now - load.startedAt) / WINDOW_MS);
@@ -314,7 +317,6 @@ export class SimCore {
 
   /** What a tick of all users does. */
   #work(load: Load): void {
-    if (load.behaviour.numbers && !load.asking) this.#ask(load);
     const { arrived, left, manifest, planMs, prepare, scale } = load;
     if (manifest.load.kind === "rate") {
       const { count, index } = prepare.share;

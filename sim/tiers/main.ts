@@ -4,7 +4,6 @@
  *   npm run sim:tiers -- --seeds 2000 --minutes 10      the proof before a release
  *   npm run sim:tiers -- --seed 17 --minutes 10         replay one seed, with its last events
  *   npm run sim:tiers -- --seed 17 --shrink             the fewest faults that still break it
- *   npm run sim:tiers -- --mutants --minutes 4          is every planted defect found?
  */
 
 import { simCommand, simulate } from "../kernel/command.ts";

@@ -21,7 +21,7 @@ import { SimCore } from "./core.ts";
 import type { Lifetime } from "./lifetime.ts";
 import type { TiersAround } from "./world.ts";
 
-export interface WorkerSpec {
+interface WorkerSpec {
   readonly cores: number;
   readonly isolationMs: number;
   readonly managers: readonly { readonly name: string; readonly address: Address }[];

@@ -1,0 +1,29 @@
+/**
+ * The simulator of datacenters on itself: what runs when nothing breaks, determinism.
+ * The full proof is `npm run sim:tiers`.
+ */
+
+import { describe, expect, it } from "vitest";
+import { runTiersSeed, type TiersRunOptions } from "./run.ts";
+
+const options = (seed: number, more: Partial<TiersRunOptions> = {}): TiersRunOptions => ({
+  seed,
+  minutes: 0.5,
+  mutant: null,
+  faults: null,
+  ...more,
+});
+
+describe("a whole datacenter", { timeout: 240_000 }, () => {
+  it("runs every job to its end, with every call counted, when nobody is lost", () => {
+    for (let seed = 1; seed <= 8; seed++) {
+      expect(runTiersSeed(options(seed, { faults: [] })).violation).toBe(null);
+    }
+  });
+
+  it("gives the same trace for the same seed, and another for another", () => {
+    const first = runTiersSeed(options(3));
+    expect(runTiersSeed(options(3)).hash).toBe(first.hash);
+    expect(runTiersSeed(options(4)).hash).not.toBe(first.hash);
+  });
+});
