@@ -25,6 +25,10 @@ export default defineConfig({
         replacement: fileURLToPath(new URL("./src/queue/index.ts", import.meta.url)),
       },
       {
+        find: /^hyperscale\/([a-z0-9]+)$/,
+        replacement: fileURLToPath(new URL("./src/protocols/$1/index.ts", import.meta.url)),
+      },
+      {
         find: /^hyperscale$/,
         replacement: fileURLToPath(new URL("./src/index.ts", import.meta.url)),
       },

@@ -16,13 +16,23 @@ export interface Problem {
 type Modules = ReadonlyMap<string, Module>;
 
 /** Where processes begin, and what the package exports. */
-export const ENTRIES: readonly string[] = [
+const ENTRIES: readonly string[] = [
   "src/cli/main.ts",
   "src/cli/commands/ledger-node.ts",
   "src/engine/core-main.ts",
   "src/index.ts",
   "src/queue/index.ts",
 ];
+/** Protocols that are part of "hyperscale" itself; each of the others is "hyperscale/<folder>". */
+const INSIDE = /^src\/protocols\/(?:graphql|http|http1|http2|websocket)\//;
+
+/** All of them, with the door of each protocol that is imported by its own name. */
+export function entriesOf(files: Iterable<string>): readonly string[] {
+  const doors = [...files].filter(
+    (file) => /^src\/protocols\/[^/]+\/index\.ts$/.test(file) && !INSIDE.test(file),
+  );
+  return [...ENTRIES, ...doors];
+}
 
 /** Not compiled into the package. */
 export function isTestCode(file: string): boolean {

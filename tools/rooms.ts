@@ -4,7 +4,7 @@
  */
 
 interface Room {
-  /** Path prefix; the longest match decides. */
+  /** Path prefix; the longest match decides. A `*` stands for one folder: each is a room of its own. */
   readonly path: string;
   readonly imports: readonly string[];
   /** No clock, randomness, sockets, files, promises or packages. */
@@ -321,6 +321,16 @@ const table = {
     path: "src/protocols/websocket/",
     imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
   },
+  /** Targets of every protocol that is imported by its own name: pools, calls, results, sockets. */
+  "protocols/target": {
+    path: "src/protocols/target/",
+    imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
+  },
+  /** Each of those protocols; none knows another. */
+  "protocols/*": {
+    path: "src/protocols/*/",
+    imports: ["core/base", "protocols", "protocols/target"],
+  },
   workflow: {
     path: "src/workflow/",
     imports: ["core/base", "core/run/plan", "core/run/job", "core/run/results", "protocols"],
@@ -411,12 +421,22 @@ export const rooms: readonly NamedRoom[] = Object.entries(table).map(
 /** Deepest path first, as `roomOf` needs it. */
 const byDepth = [...rooms].sort((a, b) => b.path.length - a.path.length);
 
+/** By the folder that the `*` of a room stands for. */
+const folders = new Map<string, NamedRoom>();
+
 /** The room a file of src/ belongs to, the deepest one first; undefined outside src/. */
 export function roomOf(file: string): NamedRoom | undefined {
   if (!file.startsWith("src/")) return undefined;
-  const room = byDepth.find(({ path }) => file.startsWith(path));
-  if (room === undefined) throw new Error(`${file} is in no room of tools/rooms.ts`);
-  return room;
+  for (const room of byDepth) {
+    const pattern = new RegExp(`^${room.path.replace("*", "[^/]+")}`);
+    const [folder] = pattern.exec(file) ?? [];
+    if (folder === undefined) continue;
+    if (folder === room.path) return room;
+    const known = folders.get(folder) ?? { ...room, path: folder };
+    folders.set(folder, known);
+    return known;
+  }
+  throw new Error(`${file} is in no room of tools/rooms.ts`);
 }
 
 /** Machines that wait for their driver, with who it will be. Only tests and each other import them. */

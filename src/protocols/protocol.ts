@@ -31,6 +31,16 @@ export interface Protocol<Name extends keyof Clients> {
   readonly name: Name;
   /** The client of one virtual user. */
   client(session: Session): Clients[Name];
+  /** Absent where `hyperscale ping` has a way of its own. */
+  readonly ping?: ProtocolPing;
+}
+
+/** How `hyperscale ping` tries a server. */
+export interface ProtocolPing {
+  /** Of its addresses, without the colon. */
+  readonly schemes: readonly string[];
+  /** The smallest call that a server answers; its target is the address. */
+  call(address: string, options: { readonly insecure: boolean }): PreparedCall;
 }
 
 const registered: Protocol<keyof Clients>[] = [];

@@ -84,11 +84,21 @@ async function bundled(
 const REQUIRE_BANNER =
   'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);';
 
-/** `import … from "hyperscale"` means the package that runs, wherever it is installed. */
-const ownPackage = (path: string): Plugin => ({
+/**
+ * `import … from "hyperscale"` means the package that runs, wherever it is installed, and
+ * "hyperscale/redis" the folder of that protocol in it. `own` is the address of its index.
+ */
+const ownPackage = (own: string): Plugin => ({
   name: "hyperscale",
   setup(build) {
-    build.onResolve({ filter: /^hyperscale$/ }, () => ({ path, external: true }));
+    build.onResolve({ filter: /^hyperscale$/ }, () => ({ path: own, external: true }));
+    build.onResolve({ filter: /^hyperscale\/[a-z0-9-]+$/ }, ({ path }) => {
+      const name = path.replace("hyperscale/", "");
+      const door = new URL(`../protocols/${name}/index.js`, import.meta.url);
+      if (!existsSync(door)) return undefined;
+      // Addresses are resolved when they are loaded: the index is left, and the folder entered.
+      return { path: `${own}/../protocols/${name}/index.js`, external: true };
+    });
   },
 });
 

@@ -19,9 +19,14 @@ export class TestSession implements Session {
   closed = false;
   readonly #states = new Map<string, SessionState>();
 
-  constructor(settings: Partial<CallSettings> = {}, user = 0) {
+  constructor(settings: Partial<CallSettings> = {}, user = 0, same?: CallSettings) {
     this.user = user;
-    this.settings = { ...DEFAULT_CALL_SETTINGS, timeoutMs: 60_000, ...settings };
+    this.settings = same ?? { ...DEFAULT_CALL_SETTINGS, timeoutMs: 60_000, ...settings };
+  }
+
+  /** Another user with the very same settings. */
+  another(user: number): TestSession {
+    return new TestSession(this.settings, user, this.settings);
   }
 
   state<State extends SessionState>(key: SessionKey<State>): State {

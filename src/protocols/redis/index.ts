@@ -1,0 +1,39 @@
+/** Redis: its door, `import { redis } from "hyperscale/redis"`. */
+
+import { registerProtocol } from "../protocol.ts";
+import { TargetClient } from "../target/client.ts";
+import type { RedisCommand } from "./connection.ts";
+import { REDIS, type RedisOptions, RedisTarget } from "./target.ts";
+
+export type { RedisArgument } from "./resp.ts";
+export {
+  type RedisCall,
+  type RedisOptions,
+  RedisResponse,
+  type RedisTarget,
+  type RedisValue,
+  type SetOptions,
+} from "./target.ts";
+
+export type RedisClient = TargetClient<RedisCommand>;
+
+declare module "../protocol.ts" {
+  interface Clients {
+    readonly redis: RedisClient;
+  }
+}
+
+export const redis = {
+  /** A server: `redis.target("redis://user:password@cache.test:6379/2")`; rediss: over TLS. */
+  target: (address: string, options?: RedisOptions): RedisTarget =>
+    new RedisTarget(address, options),
+};
+
+registerProtocol({
+  name: "redis",
+  client: (session) => new TargetClient<RedisCommand>(session),
+  ping: {
+    schemes: Object.keys(REDIS.schemes),
+    call: (address, options) => new RedisTarget(address, options).ping(),
+  },
+});

@@ -1,0 +1,152 @@
+/** One call to a target on the way. A bound call is used again, so a loop of calls allocates little. */
+
+import { type CallOwner, type CallTimeouts, MeasuredCall } from "../call.ts";
+import type { BoundCall, CallRecord, CallResult, CallSettings, CallSink } from "../protocol.ts";
+import type { ConnectionFailure } from "./connection.ts";
+import type { ConnectionPool, HeldConnection, PooledCall } from "./pool.ts";
+
+/** How a call ended, apart from its times. */
+export interface Answer {
+  /** For people; null when it succeeded. */
+  readonly error: string | null;
+  /** The protocol's own name for what went wrong; "" where it has none. */
+  readonly errorCode: string;
+  /** What came, as the connection gave it. */
+  readonly value: unknown;
+  /** Part of `connectMs`; negative when an open connection was used. */
+  readonly loginMs: number;
+}
+
+/** What is called, and what becomes of its answer. */
+export interface Described<Command> {
+  readonly command: Command;
+  readonly title: string;
+  timeouts(settings: CallSettings): CallTimeouts;
+  result(record: CallRecord, answer: Answer): CallResult;
+}
+
+/** The virtual user that calls. */
+export interface CallingUser<Command> {
+  readonly closed: boolean;
+  readonly pool: ConnectionPool<Command>;
+}
+
+export class Exchange<Command> implements BoundCall, CallOwner, PooledCall<Command>, Answer {
+  readonly measure: MeasuredCall;
+  readonly keep: boolean;
+  readonly user: CallingUser<Command>;
+  held: HeldConnection<Command> | null = null;
+  value: unknown = null;
+  errorCode = "";
+  loginMs = -1;
+  #described: Described<Command>;
+  readonly #sink: CallSink;
+  #starting = false;
+
+  constructor(
+    described: Described<Command>,
+    user: CallingUser<Command>,
+    keep: boolean,
+    sink: CallSink,
+  ) {
+    this.#described = described;
+    this.user = user;
+    this.keep = keep;
+    this.#sink = sink;
+    this.measure = new MeasuredCall(this, { callFinished: (_, result) => this.#tell(result) });
+  }
+
+  /** The next start performs this one. */
+  aim(described: Described<Command>): void {
+    this.#described = described;
+  }
+
+  get command(): Command {
+    return this.#described.command;
+  }
+
+  get closed(): boolean {
+    return this.user.closed;
+  }
+
+  get title(): string {
+    return this.#described.title;
+  }
+
+  get sent(): number {
+    return this.measure.sent;
+  }
+
+  get error(): string | null {
+    return this.measure.error;
+  }
+
+  start(now: number): void {
+    // What goes on after its virtual user has ended makes no more load.
+    if (this.user.closed) return;
+    const { pool } = this.user;
+    this.value = null;
+    this.errorCode = "";
+    this.loginMs = -1;
+    this.measure.begin(now, this.#described.timeouts(pool.settings));
+    this.#starting = true;
+    pool.acquire(this, now);
+    this.#starting = false;
+  }
+
+  wrote(bytes: number, requests: number, now: number): void {
+    const { measure } = this;
+    measure.bytesOut += bytes;
+    measure.sent += requests;
+    measure.awaitFirstByte(now);
+  }
+
+  read(bytes: number, now: number): void {
+    this.measure.bytesIn += bytes;
+    this.measure.firstByte(now);
+  }
+
+  status(status: number): void {
+    this.measure.status = status;
+  }
+
+  answered(value: unknown, now: number): void {
+    this.value = value;
+    this.measure.succeed(now);
+  }
+
+  refused(code: string, text: string, now: number): void {
+    this.errorCode = code;
+    this.measure.fail("application", text, now);
+  }
+
+  failed({ code = "", kind, text }: ConnectionFailure, now: number): void {
+    this.errorCode = code;
+    this.measure.fail(kind, text, now);
+  }
+
+  abandon(): string {
+    const { held } = this;
+    const connected = held?.open === true;
+    if (held === null) this.user.pool.withdraw(this);
+    else held.abandon(this);
+    if (!connected) return "no connection";
+    return this.measure.firstByteAt === 0 ? "no answer" : "no complete answer";
+  }
+
+  finish(): CallResult | undefined {
+    const { held } = this;
+    this.held = null;
+    held?.left(this);
+    return this.keep ? this.#described.result(this.measure, this) : undefined;
+  }
+
+  /**
+   * Told at once, a body that calls again and again what is answered at once would hold up everything
+   * else; so what ends while it is being started is told in a turn of its own.
+   */
+  #tell(result: CallResult | undefined): void {
+    if (this.#starting) setImmediate(() => this.#sink.callFinished(this.measure, result));
+    else this.#sink.callFinished(this.measure, result);
+  }
+}

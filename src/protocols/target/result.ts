@@ -1,0 +1,40 @@
+/** The measured end of a call to a target. */
+
+import { contentAsked } from "../failed-content.ts";
+import { type CallRecord, CallResult } from "../protocol.ts";
+import type { Answer } from "./exchange.ts";
+
+export abstract class TargetResult<Value> extends CallResult {
+  /** The protocol's own name for what went wrong, such as WRONGTYPE; "" where it has none. */
+  readonly errorCode: string;
+  /** What it took to be let in on a new connection, part of `connectMs`; negative on an open one. */
+  readonly loginMs: number;
+  readonly #answer: unknown;
+  readonly #decode: (answer: unknown) => Value;
+
+  constructor(record: CallRecord, answer: Answer, decode: (answer: unknown) => Value) {
+    super(record, answer.error);
+    this.errorCode = answer.errorCode;
+    this.loginMs = answer.loginMs;
+    this.#answer = answer.value;
+    this.#decode = decode;
+  }
+
+  /** In a flow, asking a failed call for it ends the iteration because of that call. */
+  get value(): Value {
+    contentAsked(this);
+    if (this.errorKind !== null) throw new Error(this.error ?? "the call failed");
+    return this.#decode(this.#answer);
+  }
+
+  /** The value as text, for people. */
+  text(): string {
+    const { value } = this;
+    if (typeof value === "string") return value;
+    return value instanceof Uint8Array
+      ? Buffer.from(value).toString("utf8")
+      : (JSON.stringify(value, (_, item: unknown) =>
+          typeof item === "bigint" ? item.toString() : item,
+        ) ?? "");
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * A TCP or TLS connection for protocols with a reader of their own: opens it, times it, and hands on
+ * what comes. All of a core share one read buffer: Node fills it, calls back, and whoever reads is done
+ * with it, or has copied the rest, when the callback returns.
+ */
+
+import type net from "node:net";
+import { errorText } from "../../core/base/error-text.ts";
+import { clock } from "../call.ts";
+import { kindOfSocketError } from "../errors.ts";
+import { openSocket } from "../net/open-socket.ts";
+import type { ConnectionFailure, ConnectionHost, OpenTimes } from "./connection.ts";
+
+const READ_BUFFER_BYTES = 64 * 1024;
+const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+
+interface StreamReader {
+  /** Connected, and for TLS secured. */
+  streamOpen(now: number): void;
+  /** Bytes that came: `buffer` from 0 up to `end`, valid only now. */
+  streamBytes(buffer: Buffer, end: number, now: number): void;
+  /** It is over: an error, or the server closed it. Told once, not after `destroy`. */
+  streamEnded(failure: ConnectionFailure, now: number): void;
+}
+
+export class StreamSocket {
+  readonly #socket: net.Socket;
+  readonly #reader: StreamReader;
+  readonly #secure: boolean;
+  readonly #startedAt: number;
+  #connectedAt = 0;
+  #openAt = 0;
+  #over = false;
+
+  constructor(host: ConnectionHost, reader: StreamReader, now: number) {
+    const { origin, settings, user } = host;
+    this.#reader = reader;
+    this.#secure = origin.secure;
+    this.#startedAt = now;
+    const callback = (count: number): boolean => {
+      reader.streamBytes(readBuffer, count, clock());
+      return !this.#over;
+    };
+    const socket = openSocket(origin, {
+      insecure: settings.insecure,
+      user,
+      onread: { buffer: readBuffer, callback },
+    });
+    this.#socket = socket;
+    socket.on("connect", () => {
+      this.#connectedAt = clock();
+      if (!this.#secure) this.#opened(this.#connectedAt);
+    });
+    if (this.#secure) socket.on("secureConnect", () => this.#opened(clock()));
+    socket.on("error", (error) => this.#broke(error));
+    socket.on("end", () => this.#ended());
+    socket.on("close", () => this.#ended());
+  }
+
+  /** What opening took until now; the rest, after TLS, was the login. */
+  times(now: number): OpenTimes {
+    return {
+      connectMs: this.#connectedAt - this.#startedAt,
+      tlsMs: this.#secure ? this.#openAt - this.#connectedAt : -1,
+      loginMs: now - this.#openAt,
+    };
+  }
+
+  get waitingBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  write(bytes: Uint8Array, written?: () => void): void {
+    this.#socket.write(bytes, written);
+  }
+
+  /** Ends our side in order, after what was written. */
+  end(): void {
+    this.#socket.end();
+  }
+
+  destroy(): void {
+    this.#over = true;
+    this.#socket.destroy();
+  }
+
+  #opened(now: number): void {
+    this.#openAt = now;
+    if (!this.#over) this.#reader.streamOpen(now);
+  }
+
+  #broke(error: Error): void {
+    const duringTls = this.#secure && this.#openAt === 0 && this.#connectedAt > 0;
+    this.#end({ kind: kindOfSocketError(error, duringTls), text: errorText(error) });
+  }
+
+  #ended(): void {
+    if (this.#secure && this.#openAt === 0)
+      this.#end({ kind: "tls", text: "the server closed the connection during the TLS handshake" });
+    else this.#end({ kind: "reset", text: "the server closed the connection" });
+  }
+
+  #end(failure: ConnectionFailure): void {
+    if (this.#over) return;
+    this.destroy();
+    this.#reader.streamEnded(failure, clock());
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Real servers for tests. A program is found on the machine, or among Debian packages that were fetched
+ * into a cache folder (`apt-get download`, unpacked by `dpkg -x`): nothing is installed, no service is
+ * started. `npm run test:protocols` fetches what is missing; other runs use what is there. Servers
+ * listen on loopback, belong to the user who tests, and end with the test.
+ */
+
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import net from "node:net";
+import { homedir, tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+
+/** A program, and the Debian package that has it. */
+export interface ServerPackage {
+  /** As it is called: "redis-server". */
+  readonly program: string;
+  readonly package: string;
+}
+
+export interface Program {
+  readonly path: string;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+const FETCH = process.env["HYPERSCALE_FETCH_SERVERS"] === "1";
+const FETCH_MS_MAX = 300_000;
+const START_MS_MAX = 120_000;
+const STOP_MS_MAX = 10_000;
+const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin"];
+const LIBRARIES = { arm64: "aarch64-linux-gnu", x64: "x86_64-linux-gnu" };
+
+function cacheFolder(): string {
+  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
+  return process.env["HYPERSCALE_SERVERS"] ?? join(cache, "hyperscale", "servers");
+}
+
+/** Null where the program is not on the machine and could not be fetched. */
+export function findProgram(wanted: ServerPackage): Program | null {
+  const onPath = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin", "/sbin"]
+    .filter((folder) => folder !== "")
+    .map((folder) => join(folder, wanted.program))
+    .find((path) => existsSync(path));
+  if (onPath !== undefined) return { path: onPath, environment: process.env };
+  const root = join(cacheFolder(), wanted.package);
+  if (!existsSync(root) && FETCH) fetchPackage(wanted.package, root);
+  const path = FOLDERS.map((folder) => join(root, folder, wanted.program)).find((file) =>
+    existsSync(file),
+  );
+  if (path === undefined) return null;
+  const triple = LIBRARIES[process.arch as keyof typeof LIBRARIES] ?? "";
+  const libraries = [join(root, "usr/lib", triple), join(root, "lib", triple)].join(":");
+  return { path, environment: { ...process.env, LD_LIBRARY_PATH: libraries } };
+}
+
+/** For skipped tests. */
+export function absent({ package: name, program }: ServerPackage): string {
+  return `no ${program} (package ${name}; npm run test:protocols fetches it)`;
+}
+
+/** With everything it needs that the machine lacks; leaves nothing behind when that fails. */
+function fetchPackage(name: string, root: string): void {
+  mkdirSync(dirname(root), { recursive: true });
+  const place = mkdtempSync(`${root}.`);
+  const run = (command: string, ...args: readonly string[]): string => {
+    const done = spawnSync(command, args, { cwd: place, encoding: "utf8", timeout: FETCH_MS_MAX });
+    if (done.status === 0) return done.stdout;
+    throw new Error(`${command} ${args.join(" ")}: ${done.stderr ?? done.error?.message}`);
+  };
+  try {
+    const plan = run("apt-get", "install", "--simulate", "--no-install-recommends", "-qq", name);
+    const missing = [...plan.matchAll(/^Inst (\S+)/gm)].map(([, found = ""]) => found);
+    run("apt-get", "download", "-qq", ...new Set([...missing, name]));
+    const unpacked = join(place, "root");
+    run("sh", "-c", 'mkdir root && for file in *.deb; do dpkg -x "$file" root || exit 1; done');
+    if (!existsSync(root)) renameSync(unpacked, root);
+  } catch (error) {
+    process.stderr.write(`${name} could not be fetched: ${String(error).slice(0, 300)}\n`);
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+export interface RunningServer {
+  readonly port: number;
+  /** A folder of its own, deleted at the end. */
+  readonly folder: string;
+  stop(): Promise<void>;
+}
+
+export interface ServerStart {
+  readonly program: Program;
+  /** The command line; files may be written into the folder. */
+  args(port: number, folder: string): readonly string[];
+  /** Listens once this connects; the port itself by default. */
+  readonly probePort?: (port: number) => number;
+}
+
+export async function startServer({
+  args,
+  probePort,
+  program,
+}: ServerStart): Promise<RunningServer> {
+  const folder = mkdtempSync(join(tmpdir(), "hyperscale-server-"));
+  const port = await freePort();
+  const child = spawn(program.path, args(port, folder), {
+    cwd: folder,
+    env: program.environment,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (text) => {
+      output = `${output}${String(text)}`.slice(-4_000);
+    });
+  const stop = async (): Promise<void> => {
+    await ended(child);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    await listening(probePort?.(port) ?? port, child);
+  } catch (error) {
+    await stop();
+    throw new Error(`${program.path} did not start: ${String(error)}\n${output}`);
+  }
+  return { port, folder, stop };
+}
+
+async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS_MAX);
+  await exited;
+  clearTimeout(timer);
+}
+
+export async function freePort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+async function listening(port: number, child: ChildProcess): Promise<void> {
+  const until = Date.now() + START_MS_MAX;
+  while (Date.now() < until) {
+    if (child.exitCode !== null) throw new Error(`it ended with code ${child.exitCode}`);
+    if (await connects(port)) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`nothing listened on port ${port} within ${START_MS_MAX} ms`);
+}
+
+function connects(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, "127.0.0.1");
+    socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
+    socket.once("connect", () => socket.destroy());
+  });
+}
