@@ -66,7 +66,7 @@ function completed(code: string): string {
 function exportedSources(): Record<string, string[]> {
   const { exports } = JSON.parse(read("package.json")) as { exports: Record<string, unknown> };
   const entries = Object.entries(exports).flatMap(([name, value]) => {
-    const built = typeof value === "object" ? (value as { default: string }).default : "";
+    const built = (value as { default?: string } | null)?.default ?? "";
     if (!built.startsWith("./dist/")) return [];
     const source = built.replace("./dist/", "../../src/").replace(/\.js$/, ".ts");
     return [[`hyperscale${name.slice(1)}`, [source]]];
@@ -118,7 +118,7 @@ describe("what the documents say to the product", () => {
     .flatMap(blocksOf)
     .filter(
       ({ code }) =>
-        !/from "(?!hyperscale"|node:)/.test(code) && /\b(workflow|flow|mix)\(/.test(code),
+        !/from "(?!hyperscale["/]|node:)/.test(code) && /\b(workflow|flow|mix)\(/.test(code),
     );
 
   it.each(own)("$file:$line is a workflow that loads", async ({ code, file, line }) => {

@@ -386,6 +386,7 @@ const table = {
       "ledger",
       "queue/executors",
       "queue",
+      "protocols",
       "runner",
       "reporters",
       "ui",

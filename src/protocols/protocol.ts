@@ -25,7 +25,7 @@ export { connectionNotes, ERROR_KINDS, type ErrorKind };
 // biome-ignore lint/suspicious/noEmptyInterface: the doors of the protocols fill it.
 export interface Clients {}
 
-/** A protocol as its door registers it. */
+/** A protocol as its door registers it: clients are pluggable. (PROTO-3) */
 export interface Protocol<Name extends keyof Clients> {
   /** Of the client in the context of functions. */
   readonly name: Name;

@@ -4,6 +4,9 @@ import { readFileSync } from "node:fs";
 import { METHODS, validateHeaderName, validateHeaderValue } from "node:http";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../core/base/duration.ts";
+import { errorText } from "../../core/base/error-text.ts";
+import { maskCredentials } from "../../core/base/mask-credentials.ts";
+import type { ProtocolPing } from "../../protocols/protocol.ts";
 import { parseTargetUrl } from "../../runner/target-url.ts";
 import {
   drawAnswer,
@@ -44,10 +47,11 @@ export function registerPing(program: Command): void {
     .command("ping")
     .summary("send one request and show where its time went")
     .description(
-      "Sends one HTTP/1.1 request on a fresh connection and shows where its time went:\n" +
-        "DNS, TCP connect, TLS, first byte, body. Redirects are shown, not followed.",
+      "Sends one request on a fresh connection and shows where its time went:\n" +
+        "DNS, TCP connect, TLS, login, first byte, body. http:// and https:// send HTTP/1.1, whose\n" +
+        "redirects are shown, not followed; redis:// and its kin the smallest call of theirs.",
     )
-    .argument("<url>", "http:// or https:// address")
+    .argument("<url>", "address: http://, https://, or that of another protocol")
     .option(
       "-X, --method <method>",
       "request method (default: GET, or POST with a body)",
@@ -61,6 +65,11 @@ export function registerPing(program: Command): void {
     .option("--json", "print one JSON line per request")
     .addHelpText("after", HELP)
     .action(async (text: string, flags: PingFlags) => {
+      const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text.trim())?.[1]?.toLowerCase();
+      if (scheme !== undefined && scheme !== "http" && scheme !== "https") {
+        process.exitCode = await pingProtocol(scheme, text.trim(), flags);
+        return;
+      }
       const target = parseTargetUrl(text);
       if (!target.ok) {
         complain(`hyperscale ping: ${target.problem}`);
@@ -80,6 +89,7 @@ Examples:
   $ hyperscale ping https://example.com/
   $ hyperscale ping http://127.0.0.1:8089/login -d '{"user":"ada"}' -H 'content-type: application/json'
   $ hyperscale ping http://127.0.0.1:8089/ --count 5 --json
+  $ hyperscale ping redis://cache.test --count 3
 `;
 
 async function ping(url: URL, flags: PingFlags): Promise<boolean> {
@@ -91,17 +101,73 @@ async function ping(url: URL, flags: PingFlags): Promise<boolean> {
     timeoutMs: flags.timeout,
     insecure: flags.insecure === true,
   };
+  if (flags.json !== true) process.stdout.write(`${options.method} ${withoutPassword(url)}\n\n`);
+  await warmUp(url.protocol === "https:");
+  return pingOften(flags, { url: withoutPassword(url), method: options.method }, () =>
+    probe(options),
+  );
+}
+
+/** The exit code. */
+async function pingProtocol(scheme: string, text: string, flags: PingFlags): Promise<number> {
+  const { knownSchemes, probeProtocol, protocolOf, warmUpProtocol } = await import(
+    "../ping/protocols.ts"
+  );
+  const protocol = await protocolOf(scheme);
+  const ofHttp = flags.method ?? flags.header[0] ?? flags.body;
+  const problem =
+    protocol === undefined
+      ? `no protocol has addresses ${scheme}://; there are: http, https, ${knownSchemes().join(", ")}`
+      : ofHttp !== undefined
+        ? "--method, --header and --body are for http:// and https:// only"
+        : problemOfAddress(protocol, text, flags.insecure === true);
+  if (problem !== null || protocol === undefined) {
+    complain(`hyperscale ping: ${maskCredentials(problem ?? "")}`);
+    return EXIT_USAGE;
+  }
+  const url = new URL(text);
+  if (flags.json !== true) process.stdout.write(`${withoutPassword(url)}\n\n`);
+  await warmUpProtocol(protocol, url);
+  const options = {
+    protocol,
+    url,
+    timeoutMs: flags.timeout,
+    insecure: flags.insecure === true,
+  };
+  const answered = await pingOften(flags, { url: withoutPassword(url) }, () =>
+    probeProtocol(options),
+  );
+  return answered ? 0 : EXIT_FAILURE;
+}
+
+function problemOfAddress(
+  protocol: ProtocolPing,
+  address: string,
+  insecure: boolean,
+): string | null {
+  try {
+    protocol.call(address, { insecure });
+    return null;
+  } catch (error) {
+    return errorText(error);
+  }
+}
+
+/** True when every one was answered. */
+async function pingOften(
+  flags: PingFlags,
+  what: Readonly<Record<string, string>>,
+  probeOnce: () => Promise<PingOutcome>,
+): Promise<boolean> {
   const picture: PictureOptions = {
     colour: process.stdout.isTTY === true && (process.env["NO_COLOR"] ?? "") === "",
     columns: process.stdout.columns ?? 80,
   };
-  if (flags.json !== true) process.stdout.write(`${options.method} ${withoutPassword(url)}\n\n`);
-  await warmUp(url.protocol === "https:");
   const answers: PingAnswer[] = [];
   for (let index = 1; index <= flags.count; index++) {
-    const outcome = await probe(options);
+    const outcome = await probeOnce();
     if (outcome.ok) answers.push(outcome);
-    if (flags.json === true) process.stdout.write(`${asJson(outcome, options)}\n`);
+    if (flags.json === true) process.stdout.write(`${asJson(outcome, what)}\n`);
     else if (!outcome.ok) process.stderr.write(`${drawFailure(outcome, picture)}\n`);
     else if (flags.count === 1) process.stdout.write(`${drawAnswer(outcome, picture)}\n`);
     else process.stdout.write(`${drawLine(outcome, index)}\n`);
@@ -112,9 +178,9 @@ async function ping(url: URL, flags: PingFlags): Promise<boolean> {
   return answers.length === flags.count;
 }
 
-function asJson(outcome: PingOutcome, { url, method }: ProbeOptions): string {
+function asJson(outcome: PingOutcome, what: Readonly<Record<string, string>>): string {
   // Thousandths of a millisecond: the rest is noise.
-  const text = JSON.stringify({ url: withoutPassword(url), method, ...outcome }, (_, value) =>
+  const text = JSON.stringify({ ...what, ...outcome }, (_, value) =>
     typeof value === "number" ? Math.round(value * 1_000) / 1_000 : (value as unknown),
   );
   return escapeJson(text);

@@ -13,6 +13,8 @@ export interface PictureOptions {
 const BAR_COLUMNS_MAX = 48;
 const LABEL_COLUMNS = 12;
 const TIME_COLUMNS = 9;
+/** Of an answer that is a text. */
+const ANSWER_CHARACTERS = 200;
 /** A certificate that ends sooner is pointed out. */
 const EXPIRY_WARNING_DAYS = 21;
 
@@ -33,6 +35,7 @@ const PHASES: readonly (readonly [keyof PhaseTimes, string, Colour])[] = [
   ["dns", "DNS", "cyan"],
   ["connect", "connect", "blue"],
   ["tls", "TLS", "magenta"],
+  ["login", "login", "cyan"],
   ["firstByte", "first byte", "yellow"],
   ["body", "body", "green"],
 ];
@@ -51,11 +54,15 @@ function facts(answer: PingAnswer, paint: Paint): readonly string[] {
   const { status, statusText, tls } = answer;
   const colour: Colour = status < 300 ? "green" : status < 400 ? "yellow" : "red";
   const place = answer.address.includes(":") ? `[${answer.address}]` : answer.address;
+  const head = answer.headBytes === 0 ? "" : `, ${formatBytes(answer.headBytes)} head`;
   const lines = [
-    fact("status", paint(colour, `${status} ${clean(statusText)}`.trim())),
+    // Most protocols have no numbers for their answers.
+    status === 0
+      ? fact("answer", clean(statusText).slice(0, ANSWER_CHARACTERS))
+      : fact("status", paint(colour, `${status} ${clean(statusText)}`.trim())),
     fact("address", `${place}:${answer.port}`),
     fact("protocol", answer.protocol),
-    fact("size", `${formatBytes(answer.bodyBytes)} body, ${formatBytes(answer.headBytes)} head`),
+    fact("size", `${formatBytes(answer.bodyBytes)}${head === "" ? "" : " body"}${head}`),
   ];
   if (tls === null) return lines;
   const days = tls.expiresInDays;
@@ -86,7 +93,7 @@ function bars(phases: PhaseTimes, totalMs: number, options: PictureOptions): rea
   const lines: string[] = [];
   let passedMs = 0;
   for (const [key, label, colour] of PHASES) {
-    const ms = phases[key];
+    const ms = phases[key] ?? null;
     if (ms === null) continue;
     const from = Math.min(width - 1, Math.round((passedMs / totalMs) * width));
     passedMs += ms;
@@ -101,7 +108,7 @@ function bars(phases: PhaseTimes, totalMs: number, options: PictureOptions): rea
 export function drawSpread(answers: readonly PingAnswer[], sent: number): string {
   const rows = PHASES.map(([key, label]) => ({
     label,
-    values: answers.map(({ phases }) => phases[key]).filter((value) => value !== null),
+    values: answers.map(({ phases }) => phases[key] ?? null).filter((value) => value !== null),
   }));
   rows.push({ label: "total", values: answers.map(({ totalMs }) => totalMs) });
   const names = ["min", "mean", "max"].map((name) => name.padStart(TIME_COLUMNS)).join("");
@@ -118,7 +125,8 @@ export function drawSpread(answers: readonly PingAnswer[], sent: number): string
 
 export function drawLine(answer: PingAnswer, index: number): string {
   const { status, address, bodyBytes, totalMs } = answer;
-  return `  ${String(index).padStart(3)}  ${status}  ${address}  ${formatBytes(bodyBytes)}  ${formatMs(totalMs)}`;
+  const shown = status === 0 ? clean(answer.statusText).slice(0, TIME_COLUMNS) : status;
+  return `  ${String(index).padStart(3)}  ${shown}  ${address}  ${formatBytes(bodyBytes)}  ${formatMs(totalMs)}`;
 }
 
 export function drawFailure(failure: PingFailure, options: PictureOptions): string {

@@ -29,6 +29,8 @@ export interface PhaseTimes {
   readonly dns: number | null;
   readonly connect: number;
   readonly tls: number | null;
+  /** Being let in, by protocols that ask for it. */
+  readonly login?: number;
   readonly firstByte: number;
   readonly body: number;
 }

@@ -1,4 +1,7 @@
-/** One call to a target on the way. A bound call is used again, so a loop of calls allocates little. */
+/**
+ * One call to a target on the way: whatever happens ends in one result, never in an error that is
+ * thrown. (PROTO-1) A bound call is used again, so a loop of calls allocates little.
+ */
 
 import { type CallOwner, type CallTimeouts, MeasuredCall } from "../call.ts";
 import type { BoundCall, CallRecord, CallResult, CallSettings, CallSink } from "../protocol.ts";

@@ -1,5 +1,6 @@
 /**
- * Connections to one target: of one virtual user, or shared by all users of a core. A call takes one
+ * Connections to one target: of one virtual user, or shared by all users of a core, kept from iteration
+ * to iteration. (PROTO-2) A call takes one
  * that has room, opens another while it may, and else waits; how long it waited is part of its
  * `connectMs`, so that nobody takes it for the server's time.
  */

@@ -62,7 +62,7 @@ export class StreamSocket {
     return {
       connectMs: this.#connectedAt - this.#startedAt,
       tlsMs: this.#secure ? this.#openAt - this.#connectedAt : -1,
-      loginMs: now - this.#openAt,
+      loginMs: now > this.#openAt ? now - this.#openAt : -1,
     };
   }
 

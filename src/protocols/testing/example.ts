@@ -1,0 +1,42 @@
+/** Runs the example of a protocol as a reader would, against its real server, and gives its summary. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+import type { RunSummary, StepSummary } from "../../core/run/results/model.ts";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+
+/** Its steps by name; each has succeeded at least once, and nothing else was said. */
+export async function runExample(
+  file: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<ReadonlyMap<string, StepSummary>> {
+  const out = mkdtempSync(join(tmpdir(), "hyperscale-example-"));
+  const args = ["run", join("examples", "protocols", file), "--duration", "2s", "--cores", "2"];
+  const child = spawn(
+    process.execPath,
+    [join(root, "bin", "hyperscale.js"), ...args, "--ui", "none", "--out", out],
+    { cwd: root, env: { ...process.env, ...environment } },
+  );
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (text) => {
+      output += String(text);
+    });
+  const [code] = (await once(child, "close")) as [number | null];
+  try {
+    expect(output).toBe("");
+    expect(code).toBe(0);
+    const summary = JSON.parse(readFileSync(join(out, "summary.json"), "utf8")) as RunSummary;
+    const steps = summary.workflows.flatMap((workflow) => workflow.steps);
+    for (const step of steps) expect(step.ok, step.name).toBeGreaterThan(0);
+    return new Map(steps.map((step) => [step.name, step]));
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
+}
