@@ -1,5 +1,6 @@
 import { describeContract } from "../testing/contract.ts";
 import { absent } from "../testing/real-server.ts";
+import { listenTcp } from "../testing/scripted-server.ts";
 import { RedisTarget } from "./target.ts";
 import { REDIS_SERVER, redisProgram, startRedis } from "./testing/server.ts";
 
@@ -18,7 +19,9 @@ describeContract({
     users: 1_000,
   },
   hostile: {
-    accept: (socket, onCall) => socket.on("data", onCall),
+    listen: (onCall) => listenTcp((socket) => socket.on("data", () => onCall(socket))),
+    mute: null,
+    resets: true,
     half: Buffer.from("$100\r\nabc"),
     rubbish: [
       Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"),
@@ -30,7 +33,6 @@ describeContract({
       Buffer.from("*3000000\r\n"),
       Buffer.from("*1\r\n".repeat(100)),
       Buffer.from("\x00\x01\x02"),
-      // A reply, and another that nobody asked for.
       Buffer.from(`+${"x".repeat(70_000)}`),
     ],
     oversize: Buffer.from("$70000\r\n"),

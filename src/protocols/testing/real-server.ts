@@ -18,7 +18,7 @@ export interface ServerPackage {
   readonly package: string;
 }
 
-export interface Program {
+interface Program {
   readonly path: string;
   readonly environment: NodeJS.ProcessEnv;
 }
@@ -81,14 +81,14 @@ function fetchPackage(name: string, root: string): void {
   }
 }
 
-export interface RunningServer {
+interface RunningServer {
   readonly port: number;
   /** A folder of its own, deleted at the end. */
   readonly folder: string;
   stop(): Promise<void>;
 }
 
-export interface ServerStart {
+interface ServerStart {
   readonly program: Program;
   /** The command line; files may be written into the folder. */
   args(port: number, folder: string): readonly string[];
