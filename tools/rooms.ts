@@ -29,7 +29,7 @@ const table = {
   /** The executions of a job and their figures: what a local runner and a manager drive. */
   "core/run/execution": {
     path: "src/core/run/execution/",
-    imports: ["core/base", "core/run/job", "core/run/results"],
+    imports: ["core/base", "core/run/job", "core/run/plan", "core/run/results"],
     pure: true,
   },
   "core/cluster/swim": {

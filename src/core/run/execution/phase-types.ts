@@ -4,6 +4,7 @@ import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../job/core-me
 import type { CountedNote } from "../job/counted-notes.ts";
 import type { Fault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
+import type { Probe } from "../plan/breakpoint.ts";
 
 /** What happens to the workflows and what they measure. As pure as this machine. */
 export interface PhasesListener {
@@ -46,6 +47,22 @@ export type PhaseStep =
     }
   /** The workflow is over on all its cores, well or with an error: what follows it may begin. */
   | { readonly kind: "report"; readonly workflow: string; readonly error: string | null }
+  /** The run ends before its plan is over: a threshold, its time limit or its own code asks for it. */
+  | {
+      readonly kind: "stop";
+      /** Whose code asked, and the rule that was broken beside what is measured. */
+      readonly workflow: string | null;
+      readonly fault: Fault | null;
+    }
+  /** A search goes on to another load after this probe. */
+  | {
+      readonly kind: "level";
+      readonly workflow: string;
+      readonly load: number;
+      readonly probe: Probe;
+    }
+  /** A search has its answer with this probe: the workflow ends as when its time is over. */
+  | { readonly kind: "finish"; readonly workflow: string; readonly probe: Probe }
   /** So many rows or iterations are asked for; agreed to with the block that is the core's. */
   | {
       readonly kind: "grant";
@@ -58,8 +75,11 @@ export type PhaseStep =
 /** A step with what the driver has to say to it. */
 export type AgreedStep =
   | (Extract<PhaseStep, { kind: "place" }> & { readonly execution: number })
-  | Extract<PhaseStep, { kind: "setup" | "setupDone" | "finished" | "teardown" | "report" }>
+  | Exclude<PhaseStep, { kind: "place" | "grant" }>
   | (Extract<PhaseStep, { kind: "grant" }> & Granted);
+
+/** Of one workflow's way over its cores. */
+export type WorkflowStep = Exclude<AgreedStep, { kind: "stop" | "level" | "finish" }>;
 
 /** Indices [from, to); `last`: there are no more. */
 export interface Granted {
@@ -70,13 +90,14 @@ export interface Granted {
 
 export type PhasesInput =
   | { readonly kind: "start" }
-  | { readonly kind: "agreed"; readonly step: AgreedStep }
+  | { readonly kind: "agreed"; readonly step: WorkflowStep }
   | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
   /** The core is gone for good, with whatever ran on it. */
   | { readonly kind: "coreLost"; readonly core: number }
   /** Steers whatever runs now, and what begins later. */
   | { readonly kind: "pause" }
   | { readonly kind: "resume" }
+  /** Of the plan. */
   | { readonly kind: "scale"; readonly factor: number }
   /** A search goes on to another load. */
   | { readonly kind: "level"; readonly workflow: string; readonly load: number }

@@ -19,34 +19,33 @@ import { type ExecutionOutcome, Job, type JobEffect } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { SharedValues } from "../job/shared-values.ts";
 import type {
-  AgreedStep,
   Finished,
   PhaseStep,
   PhasesEffect,
   PhasesInput,
   PhasesListener,
+  WorkflowStep,
 } from "./phase-types.ts";
 import {
-  busyCores,
   type Dispatch,
-  isStuck,
-  nameOf,
   newRunning,
   prepareCommands,
   type Running,
+  RunningWorkflows,
   type Told,
-  toldCommands,
 } from "./running.ts";
+import { Steering } from "./steering.ts";
 
 export class Phases {
   readonly #job: Job;
   readonly #manifests: ReadonlyMap<string, WorkflowManifest>;
   readonly #listener: PhasesListener;
-  readonly #running = new Map<string, Running>();
+  readonly #running = new RunningWorkflows();
   readonly #shared = new SharedValues();
-  /** By hand; what begins later begins paused, and with the load as it was changed. */
-  #paused = false;
-  #scale = 1;
+  readonly #steering = new Steering();
+  readonly #lost = new Set<number>();
+  /** The workflow whose placement is agreed to before it is asked for. */
+  #placed: string | null = null;
   #effects: PhasesEffect[] = [];
   #now = 0;
 
@@ -99,36 +98,18 @@ export class Phases {
     return this.#effects;
   }
 
+  get running(): RunningWorkflows {
+    return this.#running;
+  }
+
   /** When a workflow's delay is over; null when none runs. */
   nextDeadline(): number | null {
     return this.#job.nextDeadline();
   }
 
-  /** Cores that should speak ten times a second: they make load. */
-  loadingCores(): number[] {
-    return this.#busyCores(({ phase }) => phase === "running");
-  }
-
-  /** Cores that were to end what they do when the run was stopped; a tear-down has its own limit. */
-  stoppedCores(): number[] {
-    return this.#busyCores(({ phase }) => phase !== "teardown");
-  }
-
-  /** Cores whose set-up or tear-down did not even end at its limit: code there never waits. */
-  stuckCores(now: number): number[] {
-    return this.#busyCores((running) => isStuck(running, now));
-  }
-
-  #busyCores(which: (running: Running) => boolean): number[] {
-    return [...this.#running.values()].filter(which).flatMap(busyCores);
-  }
-
-  /**
-   * Everything again that the cores were told and may not have heard: whoever carries it drops what a core
-   * has had. For a driver that took the steps of another one again.
-   */
-  repeat(): readonly Told[] {
-    return [...this.#running.values()].flatMap((running) => toldCommands(running, this.#paused));
+  /** Everything again that the cores were told and may not have heard. */
+  repeat(now: number): readonly Told[] {
+    return this.#running.repeat(now, this.#steering);
   }
 
   #send(core: number, command: CoreCommand): void {
@@ -140,18 +121,18 @@ export class Phases {
   }
 
   #steer(kind: "pause" | "resume"): void {
-    this.#paused = kind === "pause";
+    this.#steering.paused = kind === "pause";
     for (const [name, running] of this.#running) {
       const { cores, execution, phase } = running;
-      if (phase === "held" && !this.#paused) this.#start(name, running);
+      if (phase === "held" && !this.#steering.paused) this.#start(name, running);
       else if (phase === "running") for (const core of cores) this.#send(core, { kind, execution });
     }
     this.#advanceJob({ kind });
   }
 
   #onScale(factor: number): void {
-    this.#scale *= factor;
-    for (const { cores, execution, manifest, phase } of this.#running.values()) {
+    this.#steering.scale = factor;
+    for (const [, { cores, execution, manifest, phase }] of this.#running) {
       if (phase !== "running" || manifest.load.kind === "search") continue;
       for (const core of cores) this.#send(core, { kind: "scale", execution, factor });
     }
@@ -161,10 +142,12 @@ export class Phases {
     const running = this.#running.get(workflow);
     if (running?.phase !== "running") return;
     const { cores, execution } = running;
+    running.level = load;
     for (const core of cores) this.#send(core, { kind: "level", execution, load });
   }
 
   #onCoreLost(core: number): void {
+    this.#lost.add(core);
     for (const [name, running] of this.#running) {
       if (!running.cores.delete(core)) continue;
       running.preparing.delete(core);
@@ -187,15 +170,31 @@ export class Phases {
     this.#report(name, running);
   }
 
-  #onAgreed(step: AgreedStep): void {
+  /** It may be taken again, a moment before or after it was decided first: then it says where it runs. */
+  #onPlaced(step: Extract<WorkflowStep, { kind: "place" }>): void {
+    const { cores, execution, workflow } = step;
+    const known = this.#running.get(workflow);
+    if (known !== undefined && known.phase !== "placing") return;
+    if (known?.dispatch.cores.join() !== cores.join()) {
+      this.#placed = workflow;
+      this.#advanceJob({ kind: "place", workflow, cores });
+      this.#placed = null;
+    }
+    const running = this.#running.get(workflow);
+    if (running === undefined) return;
+    this.#prepare(running, execution);
+    this.#advance(workflow, running);
+  }
+
+  #onAgreed(step: WorkflowStep): void {
+    if (step.kind === "place") {
+      this.#onPlaced(step);
+      return;
+    }
     const name = step.workflow;
     const running = this.#running.get(name);
     if (running === undefined) return;
     switch (step.kind) {
-      case "place":
-        this.#prepare(running, step.execution);
-        this.#advance(name, running);
-        return;
       case "setup":
         this.#onSetUpAgreed(name, running, step.core);
         return;
@@ -224,7 +223,6 @@ export class Phases {
   }
 
   #prepare(running: Running, execution: number): void {
-    if (running.phase !== "placing") return;
     running.phase = "preparing";
     running.execution = execution;
     for (const { command, core } of prepareCommands(running)) this.#send(core, command);
@@ -255,7 +253,7 @@ export class Phases {
     running.aside = undefined;
     this.#listener.workflowBusy(name, null);
     if (running.stopped && first !== undefined) this.#tearDown(name, running, first);
-    else if (!this.#paused) this.#start(name, running);
+    else if (!this.#steering.paused) this.#start(name, running);
   }
 
   #onEvent(core: number, event: CoreEvent): void {
@@ -277,7 +275,7 @@ export class Phases {
         return;
       }
       default: {
-        const name = nameOf(this.#running, event.execution);
+        const name = this.#running.nameOf(event.execution);
         const running = name === undefined ? undefined : this.#running.get(name);
         if (name !== undefined && running?.cores.has(core) === true)
           this.#onExecutionEvent(core, name, running, event);
@@ -303,7 +301,6 @@ export class Phases {
         this.#fail(name, running, event.problem);
         return;
       case "abort":
-        this.#listener.fault(name, singleFault("no code asked for the end", event.reason));
         this.#effects.push({ kind: "abort", workflow: name, reason: event.reason });
         return;
       case "setupDone":
@@ -341,12 +338,11 @@ export class Phases {
   }
 
   #start(name: string, running: Running): void {
-    const { cores, execution, manifest, setup } = running;
+    const { cores, execution, setup } = running;
     running.phase = "running";
     for (const core of cores) {
       this.#send(core, { kind: "start", execution, setup });
-      if (this.#scale !== 1 && manifest.load.kind !== "search")
-        this.#send(core, { kind: "scale", execution, factor: this.#scale });
+      for (const command of this.#steering.commands(running)) this.#send(core, command);
     }
     this.#listener.workflowStarted(name, [...cores]);
   }
@@ -464,6 +460,7 @@ export class Phases {
     if (running === undefined) return;
     if (running.phase === "teardown" || running.phase === "reporting") return;
     if (running.phase === "running") {
+      running.ending = true;
       for (const core of running.cores)
         this.#send(core, { kind: "stop", execution: running.execution });
       return;
@@ -492,7 +489,7 @@ export class Phases {
     const { cores, workflow } = dispatch;
     const manifest = this.#manifests.get(workflow);
     if (manifest === undefined) return;
-    this.#running.set(workflow, newRunning(manifest, dispatch));
-    this.#agree({ kind: "place", workflow, cores });
+    this.#running.set(workflow, newRunning(manifest, dispatch, this.#lost));
+    if (this.#placed !== workflow) this.#agree({ kind: "place", workflow, cores });
   }
 }

@@ -11,11 +11,13 @@
 import { assertNever } from "../../base/assert.ts";
 import { formatDuration } from "../../base/duration.ts";
 import type { CoreCommand, CoreEvent, Problem } from "../job/core-messages.ts";
+import { type Fault, singleFault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import type { LiveRun, RunControl, RunPhase } from "../results/live.ts";
 import type { RunSummary } from "../results/model.ts";
 import type { RunAggregate } from "../results/run-aggregate.ts";
+import { isScaleFactor } from "../results/scale-factor.ts";
 import type { Agreement } from "./agreement.ts";
 import type { AgreedStep, PhaseStep, PhasesEffect, PhasesInput } from "./phase-types.ts";
 import { Phases } from "./phases.ts";
@@ -73,6 +75,8 @@ export class RunMachine {
   /** When cores that were told to stop are given up. */
   #giveUpAt = NEVER;
   #stopped = false;
+  /** Somebody has decided that the run ends, whether it is agreed to already or not. */
+  #stopAsked = false;
   #effects: RunEffect[] = [];
   #now = 0;
 
@@ -100,7 +104,7 @@ export class RunMachine {
         this.#onLost(input.core, input.what);
         break;
       case "agreed":
-        this.#step(input);
+        this.#onAgreed(input.step);
         break;
       case "control":
         this.#onControl(input.control);
@@ -119,9 +123,16 @@ export class RunMachine {
     this.#aggregate.note(text);
   }
 
-  /** Everything again that cores were told and may not have heard; see `Phases`. */
-  repeat(): readonly RunEffect[] {
-    return this.#phases.repeat().map((told) => ({ kind: "send", ...told }));
+  /**
+   * Everything again that cores were told and may not have heard; see `Phases`. The patience with them begins
+   * anew: they hear it only now.
+   */
+  repeat(now: number): readonly RunEffect[] {
+    this.#setTime(now);
+    this.#judgeAt = now + this.#aggregate.judgeEveryMs;
+    if (this.#giveUpAt !== NEVER) this.#giveUpAt = now + this.#graceMs();
+    for (const core of this.#phases.running.loadingCores()) this.#heardAt.set(core, now);
+    return this.#phases.repeat(now).map((told) => ({ kind: "send", ...told }));
   }
 
   nextDeadline(): number | null {
@@ -184,8 +195,7 @@ export class RunMachine {
         this.#message(effect.line);
         return;
       case "abort":
-        this.#message(`"${effect.workflow}" ends the run: ${effect.reason}`);
-        this.#stop();
+        this.#onAbort(effect.workflow, effect.reason);
         return;
       case "problem":
         this.#mistake ??= effect.problem;
@@ -201,8 +211,42 @@ export class RunMachine {
   #onAgree(step: PhaseStep): void {
     const { agreement } = this.#options;
     const agreed = agreement?.agree(step) ?? null;
-    if (agreed !== null) this.#step({ kind: "agreed", step: agreed });
+    if (agreed !== null) this.#onAgreed(agreed);
     else if (agreement === null) this.#effects.push({ kind: "agree", step });
+  }
+
+  #onAgreed(step: AgreedStep): void {
+    switch (step.kind) {
+      case "stop":
+        if (step.fault !== null) this.#aggregate.fault(step.workflow, step.fault);
+        this.#stop();
+        return;
+      case "level":
+        this.#aggregate.searched(step.workflow, step.probe);
+        this.#step({ kind: "level", workflow: step.workflow, load: step.load });
+        return;
+      case "finish":
+        this.#aggregate.searched(step.workflow, step.probe);
+        this.#step({ kind: "finish", workflow: step.workflow });
+        return;
+      default:
+        this.#step({ kind: "agreed", step });
+    }
+  }
+
+  /** Code of a workflow asks for the end; whoever asks after the first is counted, too. */
+  #onAbort(workflow: string, reason: string): void {
+    const fault = singleFault("no code asked for the end", reason);
+    this.#message(`"${workflow}" ends the run: ${reason}`);
+    if (this.#stopAsked) this.#aggregate.fault(workflow, fault);
+    else this.#askStop(workflow, fault);
+  }
+
+  /** Once: what follows from it is the same. */
+  #askStop(workflow: string | null, fault: Fault | null): void {
+    if (this.#stopAsked) return;
+    this.#stopAsked = true;
+    this.#onAgree({ kind: "stop", workflow, fault });
   }
 
   #end(status: JobStatus): void {
@@ -223,7 +267,7 @@ export class RunMachine {
     if (now >= this.#limitAt) this.#onLimit();
     if (now >= this.#giveUpAt) {
       this.#giveUpAt = NEVER;
-      for (const core of this.#phases.stoppedCores()) this.#giveUp(core);
+      for (const core of this.#phases.running.stoppedCores()) this.#giveUp(core);
     }
     if (now < this.#judgeAt) return;
     this.#judgeAt = now + this.#aggregate.judgeEveryMs;
@@ -233,32 +277,36 @@ export class RunMachine {
   #onLimit(): void {
     this.#limitAt = NEVER;
     const text = `it took longer than ${formatDuration(this.#options.timeoutMs ?? 0)}`;
-    this.#aggregate.fault(null, { gate: "the run ended within its time limit", text, count: 1 });
     this.#message(`the run is ended: ${text}, its limit`);
-    this.#stop();
+    this.#askStop(null, singleFault("the run ended within its time limit", text));
   }
 
   #judge(): void {
     const silentSince = this.#now - SILENCE_MS_MAX;
-    for (const core of this.#phases.stuckCores(this.#now)) this.#giveUp(core);
-    for (const core of this.#phases.loadingCores())
+    for (const core of this.#phases.running.stuckCores(this.#now)) this.#giveUp(core);
+    for (const core of this.#phases.running.loadingCores())
       if ((this.#heardAt.get(core) ?? NEVER) < silentSince) this.#giveUp(core);
     const { abort, searches } = this.#aggregate.decide();
     for (const { command, workflow } of searches) {
-      if (command.kind === "level") this.#step({ kind: "level", workflow, load: command.load });
-      else this.#step({ kind: "finish", workflow });
+      const { probe } = command;
+      if (command.kind === "finish") this.#onAgree({ kind: "finish", workflow, probe });
+      else this.#onAgree({ kind: "level", workflow, load: command.load, probe });
     }
-    if (abort) this.#stop();
+    if (abort) this.#askStop(null, null);
   }
 
   /** Gracefully, but not for ever: code that never waits cannot be asked to end. */
   #stop(): void {
     if (this.#stopped) return;
     this.#stopped = true;
+    this.#stopAsked = true;
     this.#phaseReached = "stopping";
-    const graceMs = Math.max(...this.#options.manifests.map((one) => one.gracefulStopMs));
-    this.#giveUpAt = this.#now + graceMs + STOP_SLACK_MS;
+    this.#giveUpAt = this.#now + this.#graceMs();
     this.#step({ kind: "stop" });
+  }
+
+  #graceMs(): number {
+    return Math.max(...this.#options.manifests.map((one) => one.gracefulStopMs)) + STOP_SLACK_MS;
   }
 
   #giveUp(core: number): void {
@@ -272,18 +320,19 @@ export class RunMachine {
   #onControl(control: RunControl): void {
     switch (control.kind) {
       case "pause":
-        if (this.phase !== "running") return;
+        if (this.phase !== "running" && this.phase !== "starting") return;
         this.#phaseReached = "paused";
         this.#step(control);
         this.#aggregate.paused();
         return;
       case "resume":
         if (this.phase !== "paused") return;
-        this.#phaseReached = "running";
+        this.#phaseReached = this.#aggregate.anyStarted ? "running" : "starting";
         this.#step(control);
         this.#aggregate.resumed();
         return;
       case "scale":
+        if (!isScaleFactor(control.factor)) return;
         this.#step(control);
         this.#aggregate.scaled(control.factor);
         return;

@@ -4,6 +4,7 @@ import type { CoreCommand } from "../job/core-messages.ts";
 import type { JobEffect } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import type { Finished } from "./phase-types.ts";
+import type { Steering } from "./steering.ts";
 
 export type Dispatch = Extract<JobEffect, { kind: "dispatch" }>;
 
@@ -23,6 +24,10 @@ export interface Running {
   asideAt: number;
   /** The run was stopped while it was being set up. */
   stopped: boolean;
+  /** Its cores were told to end their load. */
+  ending: boolean;
+  /** The load that a search is at; null while it is at its first. */
+  level: number | null;
   /** "held": set up while the run was paused, to start when it goes on. */
   phase: "placing" | "preparing" | "setup" | "held" | "running" | "teardown" | "reporting";
 }
@@ -30,8 +35,13 @@ export interface Running {
 /** What a core may take beyond a limit to say that it is over. */
 const LIMIT_SLACK_MS = 2_000;
 
-export function newRunning(manifest: WorkflowManifest, dispatch: Dispatch): Running {
-  const { cores } = dispatch;
+/** Without the cores that are lost already. */
+export function newRunning(
+  manifest: WorkflowManifest,
+  dispatch: Dispatch,
+  lost: ReadonlySet<number>,
+): Running {
+  const cores = dispatch.cores.filter((core) => !lost.has(core));
   return {
     manifest,
     dispatch,
@@ -44,29 +54,80 @@ export function newRunning(manifest: WorkflowManifest, dispatch: Dispatch): Runn
     aside: undefined,
     asideAt: 0,
     stopped: false,
+    ending: false,
+    level: null,
     phase: "placing",
   };
 }
 
-/** The workflow that an execution is of. */
-export function nameOf(
-  workflows: ReadonlyMap<string, Running>,
-  execution: number,
-): string | undefined {
-  for (const [name, running] of workflows)
-    if (running.phase !== "placing" && running.execution === execution) return name;
-  return undefined;
+/** All that are on their way, by name. */
+export class RunningWorkflows {
+  readonly #workflows = new Map<string, Running>();
+
+  [Symbol.iterator](): IterableIterator<[string, Running]> {
+    return this.#workflows.entries();
+  }
+
+  get(name: string): Running | undefined {
+    return this.#workflows.get(name);
+  }
+
+  set(name: string, running: Running): void {
+    this.#workflows.set(name, running);
+  }
+
+  delete(name: string): void {
+    this.#workflows.delete(name);
+  }
+
+  /** The workflow that an execution is of. */
+  nameOf(execution: number): string | undefined {
+    for (const [name, running] of this.#workflows)
+      if (running.phase !== "placing" && running.execution === execution) return name;
+    return undefined;
+  }
+
+  /** Cores that should speak ten times a second: they make load. */
+  loadingCores(): number[] {
+    return this.#cores(({ phase }) => phase === "running");
+  }
+
+  /** Cores that were to end what they do when the run was stopped; a tear-down has its own limit. */
+  stoppedCores(): number[] {
+    return this.#cores(({ phase }) => phase !== "teardown");
+  }
+
+  /** Cores whose set-up or tear-down did not even end at its limit: code there never waits. */
+  stuckCores(now: number): number[] {
+    return this.#cores((running) => isStuck(running, now));
+  }
+
+  #cores(which: (running: Running) => boolean): number[] {
+    return [...this.#workflows.values()].filter(which).flatMap(busyCores);
+  }
+
+  /**
+   * Everything again that the cores were told and may not have heard: whoever carries it drops what a core
+   * has had. For a driver that took the steps of another one again.
+   */
+  repeat(now: number, steering: Steering): readonly Told[] {
+    return [...this.#workflows.values()].flatMap((running) => {
+      // A set-up or tear-down that its core hears of only now has its whole time.
+      if (Number.isFinite(running.asideAt)) running.asideAt = now;
+      return toldCommands(running, steering);
+    });
+  }
 }
 
 /** The cores that it waits for. */
-export function busyCores({ aside, phase, preparing, unfinished }: Running): number[] {
+function busyCores({ aside, phase, preparing, unfinished }: Running): number[] {
   if (phase === "running") return [...unfinished];
   if (phase === "preparing") return [...preparing];
   return aside === undefined ? [] : [aside];
 }
 
 /** Its set-up or tear-down did not even end at its limit. */
-export function isStuck({ aside, asideAt, manifest, phase }: Running, now: number): boolean {
+function isStuck({ aside, asideAt, manifest, phase }: Running, now: number): boolean {
   if (aside === undefined || (phase !== "setup" && phase !== "teardown")) return false;
   const limitMs = phase === "setup" ? manifest.setupMsMax : manifest.teardownMsMax;
   return now - asideAt > limitMs + LIMIT_SLACK_MS;
@@ -88,16 +149,19 @@ export function prepareCommands({ cores: left, dispatch, execution }: Running): 
 }
 
 /** All that its cores were told in this phase and those before. */
-export function toldCommands(running: Running, paused: boolean): Told[] {
-  const { aside, asideAt, cores, execution, phase, setup } = running;
+function toldCommands(running: Running, steering: Steering): Told[] {
+  const { aside, asideAt, cores, execution, phase, setup, stopped } = running;
   if (phase === "placing" || phase === "reporting") return [];
   const told = prepareCommands(running);
   const begun = aside !== undefined && Number.isFinite(asideAt);
-  if (phase === "setup" && begun) told.push({ core: aside, command: { kind: "setup", execution } });
+  if (phase === "setup" && begun) {
+    told.push({ core: aside, command: { kind: "setup", execution } });
+    if (stopped) told.push({ core: aside, command: { kind: "stop", execution } });
+  }
   if (phase !== "running" && phase !== "teardown") return told;
   for (const core of cores) {
     told.push({ core, command: { kind: "start", execution, setup } });
-    if (paused) told.push({ core, command: { kind: "pause", execution } });
+    for (const command of steering.commands(running)) told.push({ core, command });
   }
   if (phase === "teardown" && begun)
     told.push({ core: aside, command: { kind: "teardown", execution, setup } });

@@ -54,6 +54,7 @@ export type CoreCommand =
     }
   | { readonly kind: "pause"; readonly execution: number }
   | { readonly kind: "resume"; readonly execution: number }
+  /** Of the plan: 1 is as planned. */
   | { readonly kind: "scale"; readonly execution: number; readonly factor: number }
   /** A search goes on to this load, of all cores together. */
   | { readonly kind: "level"; readonly execution: number; readonly load: number }

@@ -37,6 +37,8 @@ type JobInput =
       readonly core: number;
       readonly outcome: ExecutionOutcome;
     }
+  /** Where it runs was decided before: whatever would be chosen now, it runs there. */
+  | { readonly kind: "place"; readonly workflow: string; readonly cores: readonly number[] }
   /** A delay may be over. */
   | { readonly kind: "tick" }
   | { readonly kind: "pause" }
@@ -159,6 +161,9 @@ export class Job {
       case "executionFinished":
         this.#onFinished(input.workflow, input.core, input.outcome);
         break;
+      case "place":
+        this.#onPlace(input.workflow, input.cores);
+        break;
       case "tick":
         break;
       case "pause":
@@ -210,6 +215,21 @@ export class Job {
     if (holder === undefined) return;
     holder.lost.add(core);
     this.#settle(holder, core);
+  }
+
+  #onPlace(workflow: string, cores: readonly number[]): void {
+    const one = this.#entries.get(workflow);
+    if (one === undefined || (one.status !== "waiting" && one.status !== "running")) return;
+    for (const core of one.pending) this.#held.delete(core);
+    one.pending.clear();
+    const { isTest, load } = one.manifest;
+    const users = isTest ? provision(Math.max(1, planVusMax(load)), cores.length) : [1];
+    this.#begin(one, cores, users);
+    for (const core of cores.filter((other) => !this.#live.has(other))) {
+      this.#held.delete(core);
+      one.lost.add(core);
+      this.#settle(one, core);
+    }
   }
 
   #onFinished(workflow: string, core: number, outcome: ExecutionOutcome): void {
@@ -344,18 +364,21 @@ export class Job {
     if (cores === 0 || cores > free.length) return;
     const load = one.manifest.load;
     const users = one.manifest.isTest ? provision(Math.max(1, planVusMax(load)), cores) : [1];
-    const chosen = free.slice(0, users.length);
+    this.#begin(one, free.slice(0, users.length), users);
+  }
+
+  #begin(one: Entry, cores: readonly number[], users: readonly number[]): void {
     one.status = "running";
     one.startedAt = this.#now;
-    one.cores = chosen;
-    for (const core of chosen) {
+    one.cores = cores;
+    for (const core of cores) {
       this.#held.set(core, one.manifest.name);
       one.pending.add(core);
     }
     const providers = [...this.#entries.values()].map(({ manifest }) => manifest);
     const context = contextFor(one.manifest, providers, this.#context);
     const workflow = one.manifest.name;
-    this.#effects.push({ kind: "dispatch", workflow, cores: chosen, users, context });
+    this.#effects.push({ kind: "dispatch", workflow, cores, users, context });
   }
 
   /** How many cores a test workflow takes now; zero to wait. */

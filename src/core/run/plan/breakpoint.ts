@@ -23,7 +23,7 @@ export interface SearchPlan {
   readonly precision: number;
 }
 
-interface Probe {
+export interface Probe {
   readonly load: number;
   readonly held: boolean;
   /** What broke, in words; null when it held. */
@@ -110,14 +110,24 @@ export class BreakpointSearch {
 
   #onJudged(held: boolean, reason: string | null, nowMs: number): readonly SearchEffect[] {
     if (this.#phase !== "judging") return [];
-    this.#probes.push({ load: this.#load, held, reason, fromMs: this.#sinceMs, toMs: nowMs });
+    const probe = { load: this.#load, held, reason, fromMs: this.#sinceMs, toMs: nowMs };
+    return this.#proceed(probe);
+  }
+
+  /** A probe that was judged where this search went on before: it is not made again. */
+  adopt(probe: Probe): void {
+    if (this.#probes.every(({ toMs }) => toMs < probe.toMs)) this.#proceed(probe);
+  }
+
+  #proceed(probe: Probe): readonly SearchEffect[] {
+    this.#probes.push(probe);
     const next = this.#next();
     if (next === null || this.#probes.length >= PROBES_MAX) {
-      this.#enter("done", nowMs);
+      this.#enter("done", probe.toMs);
       return [{ kind: "done" }];
     }
     this.#load = next;
-    this.#enter("settling", nowMs);
+    this.#enter("settling", probe.toMs);
     return [{ kind: "level", load: next }];
   }
 

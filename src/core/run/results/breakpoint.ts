@@ -5,16 +5,22 @@
  */
 
 import type { WorkflowManifest } from "../job/manifest.ts";
-import { BreakpointSearch, type SearchEffect, type SearchPlan } from "../plan/breakpoint.ts";
+import {
+  BreakpointSearch,
+  type Probe,
+  type SearchEffect,
+  type SearchPlan,
+} from "../plan/breakpoint.ts";
 import { formatCount, formatNumber } from "./format.ts";
 import type { BreakpointSummary, ThresholdOutcome } from "./model.ts";
 import type { Judgement, MetricSource } from "./threshold-judge.ts";
 import { ThresholdSpan } from "./threshold-span.ts";
 import { parseThreshold } from "./thresholds.ts";
 
+/** What follows from the probe that was judged last. */
 export type SearchCommand =
-  | { readonly kind: "level"; readonly load: number }
-  | { readonly kind: "finish" };
+  | { readonly kind: "level"; readonly load: number; readonly probe: Probe }
+  | { readonly kind: "finish"; readonly probe: Probe };
 
 /** Share of a probe's arrivals that may be waiting for a user at its end… */
 const WAITING_SHARE_MAX = 0.01;
@@ -79,10 +85,19 @@ export class BreakpointRun {
           .flatMap((next) => this.#perform(next, source, missed, now));
       }
       case "level":
-        return [{ kind: "level", load: effect.load }];
+        return this.#probed().map((probe) => ({ kind: "level", load: effect.load, probe }));
       case "done":
-        return [{ kind: "finish" }];
+        return this.#probed().map((probe) => ({ kind: "finish", probe }));
     }
+  }
+
+  #probed(): readonly Probe[] {
+    return this.#search.probes.slice(-1);
+  }
+
+  /** A probe of whoever led the search before. */
+  adopt(probe: Probe): void {
+    this.#search.adopt(probe);
   }
 
   /** Why this probe broke; null when it held. */

@@ -25,6 +25,8 @@ export interface LiveRun {
   /** Sum over all workflows, over about the last second. */
   readonly ratePerSecond: number;
   readonly failedPerSecond: number;
+  /** Of the plan, as the load was changed by hand; 1 is as planned. */
+  readonly scale: number;
 }
 
 export interface LiveWorkflow {
@@ -57,7 +59,7 @@ export interface LiveStep {
 export type RunControl =
   | { readonly kind: "pause" }
   | { readonly kind: "resume" }
-  /** Multiplies virtual users or rate: 1.1 is ten percent more. */
+  /** Virtual users or rate, of the plan: 1 is as planned, 1.1 is ten percent more. */
   | { readonly kind: "scale"; readonly factor: number }
   /** End now, gracefully, with results. */
   | { readonly kind: "stop" };

@@ -8,6 +8,7 @@ import type { CoreVitals } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
 import { type WorkflowManifest, withParts } from "../job/manifest.ts";
+import type { Probe } from "../plan/breakpoint.ts";
 import { isOpen, planDurationMs } from "../plan/load.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { recentOf } from "../stats/series.ts";
@@ -222,9 +223,9 @@ export class RunAggregate {
     this.#event("resume", "the run went on");
   }
 
-  /** The load was changed by hand. */
+  /** The load was changed by hand, to so many times the plan. */
   scaled(factor: number): void {
-    this.#scale = (this.#scale ?? 1) * factor;
+    this.#scale = factor;
     this.#event("scale", `the load was set to ${formatPercent(this.#scale)} of the plan`);
     for (const workflow of this.#workflows.values())
       if (workflow.status === "running" && scalable(workflow)) workflow.loadChanged(this.#scale);
@@ -267,8 +268,14 @@ export class RunAggregate {
     const workflow = this.#workflows.get(name);
     if (search === undefined || workflow?.status !== "running") return [];
     const commands = search.tick(source, arrivals?.missed ?? 0);
-    if (commands.some(({ kind }) => kind === "level")) workflow.loadChanged(search.factor);
     return commands.map((command) => ({ workflow: name, command }));
+  }
+
+  /** A probe was judged, here or by whoever led the run before. */
+  searched(name: string, probe: Probe): void {
+    const search = this.#searches.get(name);
+    search?.adopt(probe);
+    if (search !== undefined) this.#workflows.get(name)?.loadChanged(search.factor);
   }
 
   /** How often `decide` wants to be asked. */
@@ -289,6 +296,7 @@ export class RunAggregate {
       totalSeconds: this.#totalSeconds(),
       summary: this.summary({ interrupted: false, ended: false }),
       workflows,
+      scale: this.#scale ?? 1,
       ratePerSecond: total((workflow) => workflow.ratePerSecond),
       failedPerSecond: total((workflow) =>
         workflow.steps.reduce((all, step) => all + step.failedPerSecond, 0),

@@ -26,7 +26,7 @@ import type { Proposed } from "./proposals.ts";
 import type { RunLeader } from "./run-leader.ts";
 import type { RunState } from "./run-state.ts";
 import { decodeShape, isAnything } from "./shapes.ts";
-import { encodeSubmission, submissionProblem } from "./submission.ts";
+import { encodeSubmission, needsOf, submissionProblem } from "./submission.ts";
 
 const KEY_CHARACTERS_MAX = 128;
 /** Results of ended jobs that stay in memory. */
@@ -141,6 +141,7 @@ export class ClientRequests {
       ...{ kind: "submit", job, key, createdAt },
       name: submission.name,
       takenBy: self,
+      needs: needsOf(submission),
       submission: data,
     });
     const done = (proposed: Proposed): void => this.#answer(id, submitted(proposed));

@@ -5,8 +5,6 @@
 
 import { formatDuration } from "../../base/duration.ts";
 import type { NodeId } from "../../base/ids.ts";
-import { planVusMax } from "../../run/plan/load.ts";
-import type { Submission } from "../messages.ts";
 import { type ManagerContext, runGroup } from "./context.ts";
 import {
   type DatacenterEntry,
@@ -14,10 +12,10 @@ import {
   type DatacenterState,
   encodeDatacenterEntry,
   type Grant,
+  type JobNeeds,
 } from "./datacenter-state.ts";
 import type { Proposed } from "./proposals.ts";
-import { encodeRunEntry } from "./run-state.ts";
-import { decodeSubmission } from "./submission.ts";
+import { encodeRunEntry } from "./run-entries.ts";
 
 /** How often jobs that wait are looked through for those that have waited too long. */
 const LOOK_MS = 1_000;
@@ -27,8 +25,8 @@ export class DatacenterLeader {
   readonly #state: DatacenterState;
   /** Jobs whose next entry is on its way. */
   readonly #underWay = new Set<string>();
-  /** Why the first of the queue waits. */
-  #reason: string | null = null;
+  /** Since when each job is known to wait here: a new leader counts anew, since clocks differ. */
+  readonly #since = new Map<string, number>();
   #lookAt = Number.POSITIVE_INFINITY;
 
   constructor(state: DatacenterState, context: ManagerContext) {
@@ -38,9 +36,13 @@ export class DatacenterLeader {
 
   /** Why a job waits, with its place in the queue; null when it does not. */
   reasonOf(job: string): string | null {
-    const place = this.#queued().findIndex((one) => one.job === job);
-    if (place < 0) return null;
-    return place === 0 ? this.#reason : `${place} jobs are before it`;
+    const queued = this.#queued();
+    const place = queued.findIndex((one) => one.job === job);
+    const one = queued[place];
+    if (one === undefined) return null;
+    const before = queued.slice(0, place).filter((other) => !this.#exceeds(other)).length;
+    if (before > 0 && !this.#exceeds(one)) return `${before} jobs are before it`;
+    return this.#offer(one.needs).reason;
   }
 
   nextDeadline(): number | null {
@@ -51,24 +53,30 @@ export class DatacenterLeader {
   look(): void {
     for (const job of this.#state.jobs.values())
       if (job.phase === "admitted" && job.submission !== null) this.#found(job, job.submission);
-    for (const job of this.#queued()) this.#giveUpLate(job);
-    const [first] = this.#queued();
-    this.#lookAt = first === undefined ? Number.POSITIVE_INFINITY : this.#context.now + LOOK_MS;
+    const queued = this.#queued();
+    for (const job of queued) this.#giveUpLate(job);
+    for (const job of this.#since.keys())
+      if ((this.#state.jobs.get(job)?.submission ?? null) === null) this.#since.delete(job);
+    this.#lookAt = queued.length === 0 ? Number.POSITIVE_INFINITY : this.#context.now + LOOK_MS;
     // One at a time: what it gets is not free for the next.
-    const admitting = this.#queued().some(({ job }) => this.#underWay.has(job));
-    if (first === undefined || admitting) return;
-    const submission = decodeSubmission(first.submission ?? new Uint8Array());
-    if (submission === null) return;
-    const offer = this.#offer(submission);
-    this.#reason = offer.reason;
-    if (offer.grants.length > 0) this.#admit(first, offer.grants);
+    if (queued.some(({ job }) => this.#underWay.has(job))) return;
+    // What the datacenter could not bear if it were empty keeps nobody else waiting.
+    const first = queued.find((job) => !this.#exceeds(job));
+    if (first === undefined) return;
+    const { grants } = this.#offer(first.needs);
+    if (grants.length > 0) this.#admit(first, grants);
   }
 
   #queued(): DatacenterJob[] {
     return [...this.#state.jobs.values()].filter(({ phase }) => phase === "queued");
   }
 
-  #offer({ cores, manifests }: Submission): {
+  #exceeds({ needs }: DatacenterJob): boolean {
+    const all = this.#context.workers.available().reduce((sum, { cores }) => sum + cores, 0);
+    return Math.min(needs.cores ?? 1, needs.usefulCores) > all;
+  }
+
+  #offer({ cores, usefulCores }: JobNeeds): {
     readonly grants: readonly Grant[];
     readonly reason: string | null;
   } {
@@ -79,11 +87,7 @@ export class DatacenterLeader {
     }));
     const free = workers.reduce((sum, one) => sum + Math.max(0, one.free), 0);
     const all = workers.reduce((sum, one) => sum + one.cores, 0);
-    const useful = manifests.reduce(
-      (sum, { isTest, load }) => sum + (isTest ? planVusMax(load) : 1),
-      0,
-    );
-    const wanted = Math.max(1, Math.min(cores ?? Math.max(1, free), useful));
+    const wanted = Math.max(1, Math.min(cores ?? Math.max(1, free), usefulCores));
     if (wanted > free) return { grants: [], reason: waitsFor(wanted, free, all) };
     for (let given = 0; given < wanted; given++) {
       // From whoever has most left, so that load is spread.
@@ -110,10 +114,11 @@ export class DatacenterLeader {
     this.#propose(job, this.#context.newEventId(), entry);
   }
 
-  /** A job that has waited longer than it may run at all. */
-  #giveUpLate({ createdAt, job, submission }: DatacenterJob): void {
-    const timeoutMs = decodeSubmission(submission ?? new Uint8Array())?.timeoutMs ?? null;
-    if (timeoutMs === null || this.#context.wall - createdAt < timeoutMs) return;
+  /** A job that has waited longer than it may run at all, by the clock of whoever leads here. */
+  #giveUpLate({ job, needs: { timeoutMs } }: DatacenterJob): void {
+    const since = this.#since.get(job) ?? this.#context.now;
+    this.#since.set(job, since);
+    if (timeoutMs === null || this.#context.now - since < timeoutMs) return;
     const reason = `no cores were free within ${formatDuration(timeoutMs)}, its limit`;
     const over = { status: "FAILED", reason, summary: null, onlyQueued: true } as const;
     this.#propose(job, `late/${job}`, { kind: "end", job, ...over });
@@ -123,9 +128,10 @@ export class DatacenterLeader {
     if (this.#underWay.has(job)) return;
     this.#underWay.add(job);
     const data = encodeDatacenterEntry(entry);
-    const done = (): void => {
+    const done = ({ kind }: Proposed): void => {
       this.#underWay.delete(job);
-      this.look();
+      // Refused: looked at again in a while.
+      if (kind === "committed") this.look();
     };
     this.#context.propose(this.#context.datacenterGroup, eventId, data, done);
   }
@@ -134,7 +140,8 @@ export class DatacenterLeader {
   #found({ createdAt, grants, job, members }: DatacenterJob, submission: Uint8Array): void {
     if (this.#underWay.has(job)) return;
     this.#underWay.add(job);
-    const data = encodeRunEntry({ kind: "begin", createdAt, submission, grants });
+    const waitedMs = Math.floor(this.#context.now - (this.#since.get(job) ?? this.#context.now));
+    const data = encodeRunEntry({ kind: "begin", createdAt, waitedMs, submission, grants });
     const begun = (proposed: Proposed): void => {
       this.#underWay.delete(job);
       if (proposed.kind === "committed") this.#propose(job, `begun/${job}`, { kind: "begun", job });

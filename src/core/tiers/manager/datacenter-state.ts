@@ -11,12 +11,14 @@
 import { hexOf } from "../../base/hex.ts";
 import { encodePlain } from "../../base/plain-value.ts";
 import { sha256 } from "../../base/sha256.ts";
+import { clipText } from "../../base/text.ts";
 import type { Application, GroupKind, Operation } from "../../ledger/node/application.ts";
 import { type BlobHash, JOB_STATUSES, type JobStatus } from "../messages.ts";
 import {
   decodeShape,
   isBoolean,
   isBytes,
+  isNumber,
   isText,
   isWhole,
   listOf,
@@ -34,6 +36,12 @@ const WAITING_BYTES_MAX = 1_048_576;
 const WAITING_MAX = 1_000;
 /** Ended jobs that are remembered, with their keys. */
 const ENDED_MAX = 1_000;
+const ENDED_BYTES_MAX = 524_288;
+const SNAPSHOT_BYTES_MAX = 2_097_152;
+/** Of all jobs: so much stays for those that end, which must always be possible. */
+const JOBS_BYTES_MAX = SNAPSHOT_BYTES_MAX - 262_144;
+const NAME_CHARACTERS_MAX = 200;
+const REASON_CHARACTERS_MAX = 1_000;
 const NAME = /^[a-z0-9-]{1,32}$/;
 
 /** Cores of one worker that a job may use. */
@@ -45,6 +53,16 @@ export interface Grant {
   readonly cores: number;
 }
 
+/** What a job asks of the queue. */
+export interface JobNeeds {
+  /** CPU cores; null: as many as are free and of use. */
+  readonly cores: number | null;
+  /** More than so many cores have nothing to do. */
+  readonly usefulCores: number;
+  /** Of its waiting and its run together; null for no limit. */
+  readonly timeoutMs: number | null;
+}
+
 export interface DatacenterJob {
   readonly job: string;
   readonly key: string;
@@ -53,8 +71,9 @@ export interface DatacenterJob {
   readonly takenBy: string;
   /** Of the submission. */
   readonly digest: string;
-  /** Milliseconds of the wall clock. */
+  /** Milliseconds of the wall clock of whoever took it: to be shown, not to be counted from. */
   readonly createdAt: number;
+  readonly needs: JobNeeds;
   readonly phase: "queued" | "admitted" | "ended";
   /** Until its group has it. */
   readonly submission: Uint8Array | null;
@@ -74,6 +93,7 @@ export type DatacenterEntry =
       readonly name: string;
       readonly takenBy: string;
       readonly createdAt: number;
+      readonly needs: JobNeeds;
       readonly submission: Uint8Array;
     }
   | {
@@ -104,6 +124,8 @@ export type DatacenterEntry =
 
 const grant = record({ worker: isText, incarnation: isWhole, capacity: isWhole, cores: isWhole });
 
+const needs = record({ cores: orNull(isWhole), usefulCores: isWhole, timeoutMs: orNull(isNumber) });
+
 const isEntry = variant({
   submit: record({
     job: isText,
@@ -111,6 +133,7 @@ const isEntry = variant({
     name: isText,
     takenBy: isText,
     createdAt: isWhole,
+    needs,
     submission: isBytes,
   }),
   admit: record({ job: isText, grants: listOf(grant), members: listOf(isText) }),
@@ -132,6 +155,7 @@ const isJob = record({
   takenBy: isText,
   digest: isText,
   createdAt: isWhole,
+  needs,
   phase: oneOf("queued", "admitted", "ended"),
   submission: orNull(isBytes),
   grants: listOf(grant),
@@ -151,8 +175,11 @@ export function encodeDatacenterEntry(entry: DatacenterEntry): Uint8Array {
 
 export class DatacenterState implements Application {
   /** In the order of submission. */
-  #jobs = new Map<string, DatacenterJob>();
+  readonly #jobs = new Map<string, DatacenterJob>();
   #byKey = new Map<string, string>();
+  /** What each job takes, and all of them. */
+  readonly #bytesOf = new Map<string, number>();
+  #bytes = 0;
 
   get jobs(): ReadonlyMap<string, DatacenterJob> {
     return this.#jobs;
@@ -183,7 +210,7 @@ export class DatacenterState implements Application {
       case "admit":
         return this.#admit(job, entry);
       case "begun":
-        this.#jobs.set(job.job, { ...job, submission: null });
+        this.#put({ ...job, submission: null });
         return { outcome: "begun", reason: null };
       case "regrant":
         return this.#regrant(job, entry);
@@ -194,7 +221,8 @@ export class DatacenterState implements Application {
 
   /** The reason is the id of the job, which is another one when the key was used before. */
   #submit(entry: Extract<DatacenterEntry, { kind: "submit" }>): Outcome {
-    const { createdAt, job, key, name, submission, takenBy } = entry;
+    const { createdAt, job, key, needs: asked, submission, takenBy } = entry;
+    const name = clipText(entry.name, NAME_CHARACTERS_MAX);
     const digest = hexOf(sha256(submission));
     const known = this.#jobs.get(this.#byKey.get(key) ?? "");
     if (known !== undefined) {
@@ -207,12 +235,14 @@ export class DatacenterState implements Application {
     if (waiting.length >= WAITING_MAX || bytes + submission.length > WAITING_BYTES_MAX)
       return rejected("QUEUE_FULL");
     const waits = { phase: "queued", status: "QUEUED", reason: null, summary: null } as const;
-    this.#jobs.set(job, {
-      ...{ job, key, name, takenBy, digest, createdAt, submission },
+    const queued: DatacenterJob = {
+      ...{ job, key, name, takenBy, digest, createdAt, needs: asked, submission },
       ...waits,
       grants: [],
       members: [],
-    });
+    };
+    if (!this.#hasRoom(queued)) return rejected("QUEUE_FULL");
+    this.#put(queued);
     this.#byKey.set(key, job);
     return { outcome: "queued", reason: job };
   }
@@ -221,7 +251,9 @@ export class DatacenterState implements Application {
     const { grants, members } = entry;
     if (job.phase !== "queued") return rejected("NOT_QUEUED");
     if (!this.#fits(grants)) return rejected("NO_CAPACITY");
-    this.#jobs.set(job.job, { ...job, phase: "admitted", status: "STARTING", grants, members });
+    const admitted = { ...job, phase: "admitted", status: "STARTING", grants, members } as const;
+    if (!this.#hasRoom(admitted)) return rejected("NO_ROOM");
+    this.#put(admitted);
     return { outcome: "admitted", reason: null };
   }
 
@@ -232,7 +264,9 @@ export class DatacenterState implements Application {
       ({ incarnation, worker }) => worker !== entry.lost || incarnation !== entry.incarnation,
     );
     if (kept.length === job.grants.length) return rejected("NOT_HELD");
-    this.#jobs.set(job.job, { ...job, grants: [...kept, ...entry.grants] });
+    const granted = { ...job, grants: [...kept, ...entry.grants] };
+    if (!this.#hasRoom(granted)) return rejected("NO_ROOM");
+    this.#put(granted);
     return { outcome: "granted", reason: null };
   }
 
@@ -246,17 +280,42 @@ export class DatacenterState implements Application {
   }
 
   #end(job: DatacenterJob, entry: Extract<DatacenterEntry, { kind: "end" }>): Outcome {
-    const { onlyQueued, reason, status, summary } = entry;
+    const { onlyQueued, status, summary } = entry;
+    const reason = entry.reason === null ? null : clipText(entry.reason, REASON_CHARACTERS_MAX);
     if (job.phase === "ended") return { outcome: "ended", reason: null };
     if (onlyQueued && job.phase !== "queued") return rejected("NOT_QUEUED");
     const over = { phase: "ended", submission: null, grants: [] } as const;
-    this.#jobs.set(job.job, { ...job, ...over, status, reason, summary });
-    const ended = [...this.#jobs.values()].filter(({ phase }) => phase === "ended");
-    for (const old of ended.slice(0, -ENDED_MAX)) {
-      this.#jobs.delete(old.job);
-      this.#byKey.delete(old.key);
-    }
+    this.#put({ ...job, ...over, status, reason, summary });
+    this.#forgetOldest();
     return { outcome: "ended", reason: null };
+  }
+
+  #forgetOldest(): void {
+    const ended = [...this.#jobs.values()].filter(({ phase }) => phase === "ended");
+    let bytes = ended.reduce((sum, { job }) => sum + (this.#bytesOf.get(job) ?? 0), 0);
+    let count = ended.length;
+    for (const { job, key } of ended) {
+      if (count <= ENDED_MAX && bytes <= ENDED_BYTES_MAX) return;
+      const own = this.#bytesOf.get(job) ?? 0;
+      count--;
+      bytes -= own;
+      this.#bytes -= own;
+      this.#bytesOf.delete(job);
+      this.#jobs.delete(job);
+      this.#byKey.delete(key);
+    }
+  }
+
+  #hasRoom(job: DatacenterJob): boolean {
+    const before = this.#bytesOf.get(job.job) ?? 0;
+    return this.#bytes - before + encodePlain(job).length <= JOBS_BYTES_MAX;
+  }
+
+  #put(job: DatacenterJob): void {
+    const bytes = encodePlain(job).length;
+    this.#bytes += bytes - (this.#bytesOf.get(job.job) ?? 0);
+    this.#bytesOf.set(job.job, bytes);
+    this.#jobs.set(job.job, job);
   }
 
   snapshot(): Uint8Array {
@@ -266,7 +325,10 @@ export class DatacenterState implements Application {
   restore(bytes: Uint8Array): boolean {
     const jobs = decodeShape<readonly DatacenterJob[]>(bytes, listOf(isJob));
     if (jobs === null) return false;
-    this.#jobs = new Map(jobs.map((job) => [job.job, job]));
+    this.#jobs.clear();
+    this.#bytesOf.clear();
+    this.#bytes = 0;
+    for (const job of jobs) this.#put(job);
     this.#byKey = new Map(jobs.map(({ job, key }) => [key, job]));
     return true;
   }
@@ -275,6 +337,6 @@ export class DatacenterState implements Application {
 export const DATACENTER_KIND: GroupKind = {
   prefix: DATACENTER_PREFIX,
   operationBytesMax: SUBMISSION_BYTES_MAX + 65_536,
-  snapshotBytesMax: 2_097_152,
+  snapshotBytesMax: SNAPSHOT_BYTES_MAX,
   found: (name) => (NAME.test(name) ? new DatacenterState() : null),
 };

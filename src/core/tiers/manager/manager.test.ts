@@ -98,6 +98,25 @@ describe("a job on one manager and one worker", () => {
     expect(world.end(third).status).toBe("COMPLETED");
   });
 
+  it("that is larger than the datacenter keeps no other waiting", () => {
+    const world = new World();
+    const large = world.submit({ cores: 3 }, "1");
+    const small = world.submit({}, "2");
+    expect(world.end(small).status).toBe("COMPLETED");
+    expect(world.progress(large)?.reason).toBe(
+      "it needs 3 cores, 2 are free; the datacenter has 2",
+    );
+  });
+
+  it("waits by the clock of the datacenter's leader, not of whoever took it", () => {
+    const world = new World({ managers: 3, wallMs: [0, 3_600_000, -3_600_000] });
+    const running = world.submit({}, "1");
+    const waiting = [0, 1, 2].map((index) =>
+      world.submit({ timeoutMs: 60_000 }, `key ${index}`, index),
+    );
+    for (const job of [running, ...waiting]) expect(world.end(job).status).toBe("COMPLETED");
+  });
+
   it("that is larger than the datacenter says so, and is ended by its limit", () => {
     const world = new World();
     const job = world.submit({ cores: 3, timeoutMs: 2_000 });

@@ -17,8 +17,9 @@ import { ClientRequests } from "./client-requests.ts";
 import { ManagerContext } from "./context.ts";
 import { DatacenterLeader } from "./datacenter-leader.ts";
 import { encodeDatacenterEntry } from "./datacenter-state.ts";
+import type { RunEnd } from "./run-entries.ts";
 import { RunLeader } from "./run-leader.ts";
-import { RUN_PREFIX, type RunEnd } from "./run-state.ts";
+import { RUN_PREFIX } from "./run-state.ts";
 import type { GroupLookup, ManagerEffect, ManagerInput, ManagerOptions } from "./types.ts";
 
 /** Jobs that this manager has led to their end and still knows the words of. */
@@ -29,6 +30,8 @@ export class Manager {
   readonly #requests: ClientRequests;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #runs = new Map<string, RunLeader>();
+  /** When this process has folded in the last entry of each job that has not ended. */
+  readonly #appliedAt = new Map<string, number>();
   #datacenter: DatacenterLeader | null = null;
 
   constructor(options: ManagerOptions, lookup: GroupLookup) {
@@ -110,14 +113,19 @@ export class Manager {
     const run = context.runOf(job);
     // An ended job that its datacenter has heard of needs nobody any more.
     if (run === null || context.datacenter()?.jobs.get(job)?.phase === "ended") return;
-    const ended = (end: RunEnd): void => this.#onEnded(job, end);
-    this.#runs.set(job, new RunLeader(job, view, run.state, context, ended));
+    const heardAt = this.#appliedAt.get(job) ?? null;
+    const ports = { heardAt, onEnded: (end: RunEnd) => this.#onEnded(job, end) };
+    this.#runs.set(job, new RunLeader(job, view, run.state, context, ports));
   }
 
-  #onApplied({ entry, group }: Extract<ManagerInput, { kind: "applied" }>): void {
+  #onApplied({ entry, group, outcome }: Extract<ManagerInput, { kind: "applied" }>): void {
     if (group === this.#context.datacenterGroup) this.#datacenter?.look();
-    else if (group.startsWith(RUN_PREFIX))
-      this.#runs.get(group.slice(RUN_PREFIX.length))?.onApplied(entry);
+    if (!group.startsWith(RUN_PREFIX)) return;
+    const job = group.slice(RUN_PREFIX.length);
+    if ((this.#context.runOf(job)?.state.end ?? null) === null)
+      this.#appliedAt.set(job, this.#context.now);
+    else this.#appliedAt.delete(job);
+    this.#runs.get(job)?.onApplied(entry, outcome);
   }
 
   #onHeartbeat({ heartbeat }: Extract<ManagerInput, { kind: "heartbeat" }>): void {

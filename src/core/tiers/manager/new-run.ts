@@ -7,7 +7,7 @@ import { slotsOf } from "../../run/job/slots.ts";
 import { RunAggregate } from "../../run/results/run-aggregate.ts";
 import type { Submission } from "../messages.ts";
 import type { Grant } from "./datacenter-state.ts";
-import type { RunCore } from "./run-state.ts";
+import type { RunCore } from "./run-entries.ts";
 import type { ManagerOptions } from "./types.ts";
 
 /** As many processes as the workflows can use side by side, over the granted cores in turn. */
@@ -32,15 +32,16 @@ interface RunFacts {
   readonly grants: readonly Grant[];
   /** Milliseconds of the wall clock. */
   readonly createdAt: number;
-  readonly now: number;
-  /** Since it was accepted. */
-  readonly elapsedMs: number;
+  /** When it was accepted, on the clock of this process. */
+  readonly acceptedAt: number;
+  /** When its executions begin, since then. */
+  readonly startMs: number;
 }
 
 export function newRunMachine(
   submission: Submission,
   { errorKinds, machine, version }: ManagerOptions,
-  { cores, createdAt, elapsedMs, grants, job, now }: RunFacts,
+  { acceptedAt, cores, createdAt, grants, job, startMs }: RunFacts,
 ): RunMachine {
   const { abortAfterMs, command, manifests, name, tags, thresholds, timeoutMs, title } = submission;
   const slots = cores.map(({ core }) => core);
@@ -56,7 +57,7 @@ export function newRunMachine(
   return new RunMachine({
     ...{ manifests, aggregate, agreement: null, limited: true },
     cores: { slots, pool: Math.min(pool, slots.length) },
-    timeoutMs: timeoutMs === null ? null : Math.max(1, timeoutMs - elapsedMs),
-    beganAt: now - elapsedMs,
+    timeoutMs: timeoutMs === null ? null : Math.max(1, timeoutMs - startMs),
+    beganAt: acceptedAt,
   });
 }

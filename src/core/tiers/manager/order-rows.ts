@@ -1,6 +1,7 @@
 /**
- * The rows of orders of one job, one per worker: first the leader's view is announced, then orders follow.
- * Whatever is not answered is said again, until the worker is given up.
+ * The rows of orders of one job, one per life of a worker: first the leader's view is announced, then orders
+ * follow. Whatever is not answered is said again. A row stays as long as its leader has the job: a worker that
+ * was taken for lost and comes back hears what it missed, above all that its cores are given back. (T4)
  */
 
 import type { Announced, Order, Refusal, RunningCore, Taken } from "../messages.ts";
@@ -8,8 +9,14 @@ import type { ManagerContext } from "./context.ts";
 import { OrderRow } from "./order-row.ts";
 import type { ManagerEffect } from "./types.ts";
 
-interface Row {
+/** A worker from one start to the next. */
+export interface Life {
+  readonly worker: string;
   readonly incarnation: number;
+}
+
+interface Row {
+  readonly life: Life;
   readonly orders: OrderRow;
   announced: boolean;
   /** The request under way. */
@@ -19,8 +26,8 @@ interface Row {
 }
 
 interface RowsListener {
-  onAnnounced(worker: string, cores: readonly RunningCore[]): void;
-  onRefused(worker: string, refusal: Refusal): void;
+  onAnnounced(life: Life, cores: readonly RunningCore[]): void;
+  onRefused(life: Life, refusal: Refusal): void;
 }
 
 export class OrderRows {
@@ -37,75 +44,72 @@ export class OrderRows {
     this.#listener = listener;
   }
 
-  get workers(): readonly string[] {
-    return [...this.#rows.keys()];
+  /** Those who can be reached have heard who leads. */
+  get allAnnounced(): boolean {
+    return this.#reachable().every(({ announced }) => announced);
   }
 
-  /** Nobody has an order that was not confirmed. */
+  /** Nobody who can be reached has an order that was not confirmed. */
   get isIdle(): boolean {
-    return [...this.#rows.values()].every(({ orders }) => orders.isEmpty);
+    return this.#reachable().every(({ orders }) => orders.isEmpty);
   }
 
-  open(worker: string, incarnation: number): void {
-    if (this.#rows.has(worker)) return;
+  #reachable(): Row[] {
+    return [...this.#rows.values()].filter(({ life }) => this.#isAlive(life));
+  }
+
+  #isAlive({ incarnation, worker }: Life): boolean {
+    return this.#context.workers.isAlive(worker, incarnation);
+  }
+
+  open({ incarnation, worker }: Life): void {
+    const life = { worker, incarnation };
+    if (this.#rows.has(keyOf(life))) return;
     const orders = new OrderRow();
-    this.#rows.set(worker, { incarnation, orders, announced: false, request: null, notBefore: 0 });
+    this.#rows.set(keyOf(life), { life, orders, announced: false, request: null, notBefore: 0 });
   }
 
-  isAnnounced(worker: string): boolean {
-    return this.#rows.get(worker)?.announced === true;
-  }
-
-  /** The worker is given up. */
-  close(worker: string): void {
-    this.#rows.delete(worker);
-  }
-
-  push(worker: string, order: Order): boolean {
-    return this.#rows.get(worker)?.orders.push(order) ?? true;
+  /** False when that life has no row, or does not take orders any more. */
+  push(life: Life, order: Order): boolean {
+    return this.#rows.get(keyOf(life))?.orders.push(order) ?? false;
   }
 
   /** Sends what may be sent now. */
   send(): void {
-    for (const [worker, row] of this.#rows) {
+    for (const row of this.#reachable()) {
       if (row.request !== null || row.notBefore > this.#context.now) continue;
       const [job, view] = [this.#job, this.#view];
-      const { incarnation } = row;
-      if (!row.announced) this.#ask(worker, row, { kind: "announce", job, view });
+      if (!row.announced) this.#ask(row, { kind: "announce", job, view });
       else {
+        const { incarnation } = row.life;
         const next = row.orders.next();
-        if (next !== null)
-          this.#ask(worker, row, { kind: "orders", job, view, incarnation, ...next });
+        if (next !== null) this.#ask(row, { kind: "orders", job, view, incarnation, ...next });
       }
     }
   }
 
-  #ask(
-    worker: string,
-    row: Row,
-    message: Extract<ManagerEffect, { kind: "worker" }>["message"],
-  ): void {
+  #ask(row: Row, message: Extract<ManagerEffect, { kind: "worker" }>["message"]): void {
+    const { worker } = row.life;
     row.request = this.#context.newRequest();
     this.#context.emit({ kind: "worker", id: row.request, worker, message });
   }
 
   /** True when the request was one of these. */
   onAnswer(request: number, answer: Announced | Taken | Refusal | null): boolean {
-    const found = [...this.#rows].find(([, row]) => row.request === request);
-    if (found === undefined) return false;
-    const [worker, row] = found;
+    const row = [...this.#rows.values()].find((one) => one.request === request);
+    if (row === undefined) return false;
     row.request = null;
     if (answer === null) {
       row.orders.lost();
       row.notBefore = this.#retryAt();
     } else if (answer.kind === "announced") {
       row.announced = true;
-      this.#listener.onAnnounced(worker, answer.cores);
+      this.#listener.onAnnounced(row.life, answer.cores);
     } else if (answer.kind === "taken") row.orders.taken(answer.next);
     else {
       row.orders.lost();
       row.notBefore = this.#retryAt();
-      this.#listener.onRefused(worker, answer);
+      this.#listener.onRefused(row.life, answer);
     }
     return true;
   }
@@ -116,8 +120,12 @@ export class OrderRows {
 
   nextDeadline(): number | null {
     let at = Number.POSITIVE_INFINITY;
-    for (const { announced, notBefore, orders, request } of this.#rows.values())
+    for (const { announced, notBefore, orders, request } of this.#reachable())
       if (request === null && (!announced || !orders.isEmpty)) at = Math.min(at, notBefore);
     return at === Number.POSITIVE_INFINITY ? null : at;
   }
+}
+
+function keyOf({ incarnation, worker }: Life): string {
+  return `${worker} ${incarnation}`;
 }

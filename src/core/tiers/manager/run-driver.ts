@@ -13,25 +13,29 @@ import type { JobStatus as RunStatus } from "../../run/job/job.ts";
 import type { Control, Order } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import type { MessageLines } from "./message-lines.ts";
-import type { Decision, RunEntry, RunState } from "./run-state.ts";
+import type { Decision } from "./run-entries.ts";
+import type { RunState } from "./run-state.ts";
 
 interface DriverPorts {
   readonly lines: MessageLines;
   order(core: number, order: Order): void;
-  propose(eventId: string, entry: RunEntry): void;
+  propose(eventId: string, step: PhaseStep): void;
   onDone(status: RunStatus): void;
 }
+
+type Grant = Extract<PhaseStep, { kind: "grant" }>;
 
 export class RunDriver {
   readonly machine: RunMachine;
   readonly #context: ManagerContext;
   readonly #state: RunState;
   readonly #ports: DriverPorts;
-  /** Steps on their way into the log, by their entries. */
-  readonly #steps = new Map<string, PhaseStep>();
+  /** Blocks of rows and iterations that are asked for, by their entries. */
+  readonly #grants = new Map<string, Grant>();
   /** Steps that the machine asks for while decisions are taken again. */
   #unagreed: PhaseStep[] = [];
-  #replaying = false;
+  /** The moment at which a decision is taken again; null when decisions are taken as they come. */
+  #replayAt: number | null = null;
   #isStopped = false;
 
   constructor(machine: RunMachine, state: RunState, context: ManagerContext, ports: DriverPorts) {
@@ -46,7 +50,8 @@ export class RunDriver {
   }
 
   step(input: RunInput): void {
-    for (const effect of this.machine.step(input, this.#context.now)) this.#perform(effect);
+    const now = this.#replayAt ?? this.#context.now;
+    for (const effect of this.machine.step(input, now)) this.#perform(effect);
   }
 
   onTick(): void {
@@ -54,13 +59,33 @@ export class RunDriver {
       this.step({ kind: "tick" });
   }
 
-  /** An entry of ours came out of the log. */
-  onStep(eventId: string): void {
-    const step = this.#steps.get(eventId);
+  /** A block is given by the fold. */
+  onGranted(eventId: string): void {
+    const step = this.#grants.get(eventId);
     if (step === undefined) return;
-    this.#steps.delete(eventId);
-    const agreed = this.#state.agreed(eventId, step);
-    if (agreed !== null) this.step({ kind: "agreed", step: agreed });
+    this.#grants.delete(eventId);
+    const granted = this.#state.granted(eventId);
+    if (granted !== null) this.step({ kind: "agreed", step: { ...step, ...granted } });
+  }
+
+  /** Decisions came out of the log, in their order. */
+  take(decision: Decision): void {
+    switch (decision.kind) {
+      case "start":
+        this.step({ kind: "start" });
+        return;
+      case "step":
+        this.step({ kind: "agreed", step: decision.step });
+        return;
+      case "coreLost":
+        this.step({ kind: "coreLost", core: decision.core, what: decision.what });
+        return;
+      case "control":
+        this.control(decision.control);
+        return;
+      default:
+        assertNever(decision);
+    }
   }
 
   /** A cancel stops once: it may come before and out of the log. */
@@ -72,29 +97,31 @@ export class RunDriver {
     }
   }
 
-  /** Stands where the log says that the job stands, and goes on from there. */
-  adopt(): void {
-    this.#replaying = true;
-    this.step({ kind: "start" });
-    for (const decision of this.#state.history) this.#replay(decision);
-    this.#replaying = false;
+  /**
+   * Stands where the log says that the job stands, and goes on from there. `beganAt` is when its group began,
+   * on the clock of this process.
+   */
+  adopt(beganAt: number): void {
+    for (const decision of this.#state.history) {
+      this.#replayAt = Math.min(this.#context.now, beganAt + decision.at);
+      this.#replay(decision);
+    }
+    this.#replayAt = null;
     const steps = this.#unagreed;
     this.#unagreed = [];
     for (const step of steps) this.#agree(step);
-    for (const effect of this.machine.repeat()) this.#perform(effect);
+    for (const effect of this.machine.repeat(this.#context.now)) this.#perform(effect);
   }
 
   #replay(decision: Decision): void {
-    if (decision.kind === "coreLost") this.step(decision);
-    else if (decision.kind === "control") this.control(decision.control);
-    else {
+    if (decision.kind === "step") {
       const { step } = decision;
       // Set-up begins when all cores are prepared.
       if (step.kind === "setup") this.#replayPrepared(step.workflow);
       const asked = this.#unagreed.findIndex((one) => isSame(one, step));
       if (asked >= 0) this.#unagreed.splice(asked, 1);
-      this.step({ kind: "agreed", step });
     }
+    this.take(decision);
   }
 
   #replayPrepared(workflow: string): void {
@@ -110,13 +137,13 @@ export class RunDriver {
         this.#send(effect);
         return;
       case "kill":
-        if (!this.#replaying) this.#ports.order(effect.core, effect);
+        if (this.#replayAt === null) this.#ports.order(effect.core, effect);
         return;
       case "message":
-        if (!this.#replaying) this.#ports.lines.add(effect.line);
+        if (this.#replayAt === null) this.#ports.lines.add(effect.line);
         return;
       case "agree":
-        if (this.#replaying) this.#unagreed.push(effect.step);
+        if (this.#replayAt !== null) this.#unagreed.push(effect.step);
         else this.#agree(effect.step);
         return;
       case "done":
@@ -128,7 +155,7 @@ export class RunDriver {
   }
 
   #send({ command, core }: Extract<RunEffect, { kind: "send" }>): void {
-    if (this.#replaying) return;
+    if (this.#replayAt !== null) return;
     // Loading and ending a core are the worker's own affair.
     if (command.kind === "load" || command.kind === "trace" || command.kind === "exit") return;
     const token = "execution" in command ? command.execution : null;
@@ -137,8 +164,8 @@ export class RunDriver {
 
   #agree(step: PhaseStep): void {
     const eventId = this.#context.newEventId();
-    this.#steps.set(eventId, step);
-    this.#ports.propose(eventId, { kind: "step", step });
+    if (step.kind === "grant") this.#grants.set(eventId, step);
+    this.#ports.propose(eventId, step);
   }
 }
 

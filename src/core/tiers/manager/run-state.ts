@@ -1,199 +1,150 @@
 /**
  * The group of one job in its datacenter: what must outlive the manager that leads it. (`run/ID`)
  *
- *     begin ─▶ open (cores of workers) ─▶ steps of its executions, losses, controls … ─▶ end
+ *     begin ─▶ adopt ─▶ open (cores of workers) ─▶ start ─▶ steps of its executions, losses, controls … ─▶ end
  *
  * What was decided stands here in the order in which it was: a new leader takes the same steps again, without
- * sending anything, and then stands where the old one stood. A placement is made when it is folded in: its
- * token is the view of its entry x 2^20 + the placements of the job so far.
+ * sending anything, and then stands where the old one stood. Its first entry is `adopt`: what comes before
+ * is its predecessors', what comes after is its own. A placement is made when it is folded in: its token
+ * is the view of its entry x 2^20 + the placements of the job so far.
  */
 
 import { assert } from "../../base/assert.ts";
 import { encodePlain } from "../../base/plain-value.ts";
+import { clipText } from "../../base/text.ts";
 import type { Application, GroupKind, Operation } from "../../ledger/node/application.ts";
 import { LeaseAllocator } from "../../run/execution/lease-allocator.ts";
 import type { AgreedStep, Granted, PhaseStep } from "../../run/execution/phase-types.ts";
-import {
-  type AttemptView,
-  type BlobHash,
-  type Control,
-  JOB_STATUSES,
-  type JobStatus,
-  type Submission,
-} from "../messages.ts";
+import type { AttemptView, Submission } from "../messages.ts";
 import type { Grant } from "./datacenter-state.ts";
 import {
+  type Decision,
+  decodeRunEntry,
+  isCore,
+  isDecision,
+  isEnd,
+  isGrant,
+  RUN_ENTRY_BYTES_MAX,
+  type RunCore,
+  type RunEnd,
+  type RunEntry,
+} from "./run-entries.ts";
+import {
   decodeShape,
-  isAnything,
   isBytes,
   isNumber,
   isText,
   isWhole,
   listOf,
-  oneOf,
   orNull,
   record,
-  variant,
 } from "./shapes.ts";
 import { decodeSubmission } from "./submission.ts";
 
 export const RUN_PREFIX = "run/";
-/** Of one entry: a value that a workflow provides, or a submission. */
-export const RUN_ENTRY_BYTES_MAX = 524_288;
 /** Placements of one view. */
 const TOKENS_PER_VIEW = 2 ** 20;
 /** Decisions of one job, blocks of rows and iterations not counted. */
 const HISTORY_MAX = 10_000;
 /** Results of steps that are remembered for whoever asked for them. */
 const RESULTS_MAX = 1_024;
+const SNAPSHOT_BYTES_MAX = 2_097_152;
+/** Of everything that is kept and grows; the rest of a snapshot is for results, controls and the end. */
+const KEPT_BYTES_MAX = 1_572_864;
+/** What a list, a number or the name of a field takes beside the texts of an entry. */
+const FIELD_BYTES = 96;
+/** Of what people have asked for: they cannot end a job by asking. */
+const CONTROL_BYTES_MAX = 65_536;
+const TEXT_CHARACTERS_MAX = 1_000;
+const NAME_CHARACTERS_MAX = 200;
 const NAME = /^[a-z0-9-]{1,96}$/;
 
-/** An executor core of the job, numbered over all its workers. */
-export interface RunCore {
-  readonly core: number;
-  readonly worker: string;
-  readonly incarnation: number;
-}
-
-export type RunEntry =
-  | {
-      readonly kind: "begin";
-      readonly createdAt: number;
-      readonly submission: Uint8Array;
-      readonly grants: readonly Grant[];
-    }
-  | { readonly kind: "open"; readonly cores: readonly RunCore[] }
-  | { readonly kind: "step"; readonly step: PhaseStep }
-  | { readonly kind: "coreLost"; readonly core: number; readonly what: string }
-  | {
-      readonly kind: "control";
-      readonly control: Control;
-      readonly by: string;
-      /** Milliseconds of the wall clock. */
-      readonly at: number;
-    }
-  | {
-      readonly kind: "end";
-      readonly status: JobStatus;
-      readonly reason: string | null;
-      readonly summary: BlobHash | null;
-    };
-
-/** What a new leader takes again, in order. */
-export type Decision =
-  | { readonly kind: "step"; readonly step: AgreedStep }
-  | Extract<RunEntry, { kind: "coreLost" | "control" }>;
-
-export interface RunEnd {
-  readonly status: JobStatus;
-  readonly reason: string | null;
-  readonly summary: BlobHash | null;
-}
-
-const core = record({ core: isWhole, worker: isText, incarnation: isWhole });
-const ofWorkflow = { workflow: isText };
-const onCore = { ...ofWorkflow, core: isWhole };
-const steps = {
-  place: record({ ...ofWorkflow, cores: listOf(isWhole) }),
-  setup: record(onCore),
-  setupDone: record({ ...ofWorkflow, value: isAnything }),
-  teardown: record(onCore),
-  finished: record({
-    ...onCore,
-    finished: record({ provided: record({}), notes: listOf(isText) }),
-  }),
-  report: record({ ...ofWorkflow, error: orNull(isText) }),
-  grant: record({ ...onCore, name: isText, size: isNumber }),
-};
-const isControl = variant({
-  cancel: record({ reason: isText }),
-  pause: record({}),
-  resume: record({}),
-  scale: record({ factor: isNumber }),
-});
-const end = {
-  status: oneOf(...JOB_STATUSES),
-  reason: orNull(isText),
-  summary: orNull(isText),
-};
-const grant = record({ worker: isText, incarnation: isWhole, capacity: isWhole, cores: isWhole });
-const coreLost = record({ core: isWhole, what: isText });
-const control = record({ control: isControl, by: isText, at: isWhole });
-
-const isEntry = variant({
-  begin: record({ createdAt: isWhole, submission: isBytes, grants: listOf(grant) }),
-  open: record({ cores: listOf(core) }),
-  step: record({ step: variant(steps) }),
-  coreLost,
-  control,
-  end: record(end),
-});
+type RunAttempt = AttemptView & { readonly workflow: string };
 
 interface Snapshot {
-  readonly seq: number;
   readonly createdAt: number;
+  readonly waitedMs: number;
+  readonly view: number;
+  readonly at: number;
   readonly submission: Uint8Array | null;
   readonly grants: readonly Grant[];
   readonly cores: readonly RunCore[];
   readonly placements: number;
   readonly history: readonly Decision[];
-  readonly attempts: readonly (AttemptView & { readonly workflow: string })[];
+  readonly attempts: readonly RunAttempt[];
   readonly leases: readonly (readonly [string, Readonly<Record<string, number>>])[];
-  readonly results: readonly (readonly [string, number | Granted])[];
+  readonly results: readonly (readonly [string, Granted])[];
+  readonly keptBytes: number;
+  readonly controlBytes: number;
   readonly end: RunEnd | null;
 }
 
 const isSnapshot = record({
-  seq: isNumber,
-  createdAt: isWhole,
+  ...{ createdAt: isWhole, waitedMs: isWhole, view: isWhole, at: isWhole },
   submission: orNull(isBytes),
-  grants: listOf(grant),
-  cores: listOf(core),
+  grants: listOf(isGrant),
+  cores: listOf(isCore),
   placements: isWhole,
-  history: listOf(variant({ step: record({ step: variant(steps) }), coreLost, control })),
+  history: listOf(isDecision),
   attempts: listOf(
     record({ workflow: isText, worker: isText, core: isWhole, token: isWhole, status: isText }),
   ),
   leases: listOf(Array.isArray),
   results: listOf(Array.isArray),
-  end: orNull(record(end)),
+  ...{ keptBytes: isNumber, controlBytes: isNumber },
+  end: orNull(record(isEnd)),
 });
 
 type Outcome = { readonly outcome: string; readonly reason: string | null };
+type Entry<Kind extends RunEntry["kind"]> = Extract<RunEntry, { kind: Kind }>;
 
 const rejected = (reason: string): Outcome => ({ outcome: "rejected", reason });
-
-export function encodeRunEntry(entry: RunEntry): Uint8Array {
-  return encodePlain(entry);
-}
+const accepted = (outcome: string): Outcome => ({ outcome, reason: null });
 
 export class RunState implements Application {
   #createdAt = 0;
+  #waitedMs = 0;
+  #view = 0;
+  #at = 0;
   #bytes: Uint8Array | null = null;
   #submission: Submission | null = null;
   #grants: readonly Grant[] = [];
   #cores: RunCore[] = [];
   #placements = 0;
   #history: Decision[] = [];
-  #attempts: (AttemptView & { readonly workflow: string })[] = [];
+  #lost = new Set<number>();
+  #cancelled: string | null = null;
+  #attempts: RunAttempt[] = [];
   #leases = new Map<string, LeaseAllocator>();
-  /** By the event that asked: the token of a placement, or the block of a grant. */
-  #results = new Map<string, number | Granted>();
+  /** By the event that asked: the block of a grant. */
+  #results = new Map<string, Granted>();
+  #keptBytes = 0;
+  #controlBytes = 0;
   #end: RunEnd | null = null;
-  #seq = -1;
-
-  /** The place of the last entry that is folded in. */
-  get seq(): number {
-    return this.#seq;
-  }
 
   /** Null before it has begun. */
   get submission(): Submission | null {
     return this.#submission;
   }
 
+  /** Milliseconds of the wall clock of whoever took the submission. */
   get createdAt(): number {
     return this.#createdAt;
+  }
+
+  /** How long it had waited for cores when its group began. */
+  get waitedMs(): number {
+    return this.#waitedMs;
+  }
+
+  /** Of the leader that has adopted the job last. */
+  get view(): number {
+    return this.#view;
+  }
+
+  /** The time of the run at its last entry. */
+  get at(): number {
+    return this.#at;
   }
 
   /** As it was admitted. */
@@ -201,15 +152,29 @@ export class RunState implements Application {
     return this.#grants;
   }
 
+  /** All that it ever had. */
   get cores(): readonly RunCore[] {
     return this.#cores;
+  }
+
+  get lostCores(): ReadonlySet<number> {
+    return this.#lost;
   }
 
   get history(): readonly Decision[] {
     return this.#history;
   }
 
-  get attempts(): readonly (AttemptView & { readonly workflow: string })[] {
+  get isStarted(): boolean {
+    return this.#history.some(({ kind }) => kind === "start");
+  }
+
+  /** Why somebody has cancelled it; null when nobody has. */
+  get cancelled(): string | null {
+    return this.#cancelled;
+  }
+
+  get attempts(): readonly RunAttempt[] {
     return this.#attempts;
   }
 
@@ -217,49 +182,58 @@ export class RunState implements Application {
     return this.#end;
   }
 
-  /** A step as it was agreed to, by the event that asked for it; null when it came to nothing. */
-  agreed(eventId: string, step: PhaseStep): AgreedStep | null {
-    if (step.kind !== "place" && step.kind !== "grant") return step;
-    const result = this.#results.get(eventId);
-    if (step.kind === "place")
-      return typeof result === "number" ? { ...step, execution: result } : null;
-    return typeof result === "object" ? { ...step, ...result } : null;
+  /** The block that an event has asked for; null when it came to nothing. */
+  granted(eventId: string): Granted | null {
+    return this.#results.get(eventId) ?? null;
   }
 
   problemOf(data: Uint8Array): string | null {
-    return decodeShape(data, isEntry) === null ? "not an entry of a run" : null;
+    return decodeRunEntry(data) === null ? "not an entry of a run" : null;
   }
 
-  apply({ data, eventId, seq, view }: Operation): Outcome {
-    this.#seq = seq;
+  apply({ data, eventId, view }: Operation): Outcome {
     const entry = decodeRunEntry(data);
     if (entry === null) return rejected("UNREADABLE");
     if (this.#end !== null) return rejected("ENDED");
     if (entry.kind === "begin") return this.#begin(entry);
     if (this.#submission === null) return rejected("NOT_BEGUN");
+    if (entry.kind === "control") return this.#control(entry);
+    // Of a leader that was deposed before it was committed: the next one decides for itself.
+    if (entry.view !== view) return rejected("STALE_VIEW");
+    if (entry.kind === "adopt") return this.#adopt(entry);
+    if (entry.view !== this.#view) return rejected("NOT_ADOPTED");
+    const at = this.#time(entry.at);
     switch (entry.kind) {
       case "open":
-        return this.#open(entry.cores);
+        return this.#open(entry.cores, data.length);
+      case "start":
+        if (this.isStarted) return rejected("STARTED_BEFORE");
+        return this.#decide({ kind: "start", at }, data.length);
       case "step":
-        return this.#step(entry.step, eventId, view);
+        return this.#step(entry, eventId, data.length);
       case "coreLost":
-        return this.#coreLost(entry);
-      case "control":
-        return this.#decide(entry);
+        return this.#coreLost(entry, at);
       case "end":
-        this.#end = { status: entry.status, reason: entry.reason, summary: entry.summary };
-        return { outcome: "ended", reason: null };
+        return this.#finish(entry);
     }
   }
 
-  #begin({ createdAt, grants, submission }: Extract<RunEntry, { kind: "begin" }>): Outcome {
-    if (this.#submission !== null) return { outcome: "begun", reason: null };
+  /** It never goes back, whatever the clocks of leaders say. */
+  #time(at: number): number {
+    this.#at = Math.max(this.#at, at);
+    return this.#at;
+  }
+
+  #begin({ createdAt, grants, submission, waitedMs }: Entry<"begin">): Outcome {
+    if (this.#submission !== null) return accepted("begun");
     const decoded = decodeSubmission(submission);
     if (decoded === null) return rejected("UNREADABLE");
     this.#createdAt = createdAt;
+    this.#waitedMs = waitedMs;
     this.#grants = grants;
+    this.#keptBytes = submission.length + grants.length * FIELD_BYTES;
     this.#take(submission, decoded);
-    return { outcome: "begun", reason: null };
+    return accepted("begun");
   }
 
   #take(bytes: Uint8Array, submission: Submission): void {
@@ -270,44 +244,63 @@ export class RunState implements Application {
     );
   }
 
-  #open(cores: readonly RunCore[]): Outcome {
+  #adopt({ at, view }: Entry<"adopt">): Outcome {
+    this.#view = view;
+    this.#time(at);
+    return accepted("adopted");
+  }
+
+  #open(cores: readonly RunCore[], bytes: number): Outcome {
     const taken = cores.some(({ core: one }) => this.#cores.some(({ core: old }) => old === one));
     if (taken) return rejected("CORE_TAKEN");
+    if (!this.#keep(bytes)) return rejected("TOO_LARGE");
     this.#cores.push(...cores);
-    return { outcome: "opened", reason: null };
+    return accepted("opened");
   }
 
-  #step(step: PhaseStep, eventId: string, view: number): Outcome {
-    if (step.kind === "grant") {
-      const granted = this.#leases.get(step.workflow)?.grant(step.name, step.size);
-      if (granted === undefined) return rejected("UNKNOWN_WORKFLOW");
-      this.#remember(eventId, granted);
-      return { outcome: "granted", reason: null };
-    }
-    if (step.kind !== "place") {
-      if (step.kind === "finished") this.#close(step.workflow, step.core, "finished");
-      return this.#decide({ kind: "step", step });
-    }
+  #step({ at, step, view }: Entry<"step">, eventId: string, bytes: number): Outcome {
+    if (step.kind === "grant") return this.#grant(step, eventId);
+    if (step.kind === "place") return this.#place(step, this.#time(at), view);
+    const decided = this.#decide({ kind: "step", at: this.#time(at), step }, bytes);
+    if (decided.outcome !== "rejected" && step.kind === "finished")
+      this.#close(step.workflow, step.core, "finished");
+    return decided;
+  }
+
+  #grant(step: Extract<PhaseStep, { kind: "grant" }>, eventId: string): Outcome {
+    const lease = this.#leases.get(step.workflow);
+    if (lease === undefined) return rejected("UNKNOWN_WORKFLOW");
+    if (!(step.name in lease.next) && !this.#keep(FIELD_BYTES + 3 * step.name.length))
+      return rejected("TOO_LARGE");
+    this.#remember(eventId, lease.grant(step.name, step.size));
+    return accepted("granted");
+  }
+
+  #place(step: Extract<PhaseStep, { kind: "place" }>, at: number, view: number): Outcome {
     const execution = view * TOKENS_PER_VIEW + this.#placements;
     assert(Number.isSafeInteger(execution), "a token fits 53 bits");
-    const decided = this.#decide({ kind: "step", step: { ...step, execution } });
+    const agreed: AgreedStep = { ...step, execution };
+    const attempts = step.cores.map((core): RunAttempt => {
+      const worker = this.#cores.find((known) => known.core === core)?.worker ?? "";
+      return { workflow: step.workflow, worker, core, token: execution, status: "running" };
+    });
+    const perCore = 2 * FIELD_BYTES + 3 * step.workflow.length;
+    const decided = this.#decide({ kind: "step", at, step: agreed }, perCore * step.cores.length);
     if (decided.outcome === "rejected") return decided;
     this.#placements++;
-    this.#remember(eventId, execution);
-    for (const one of step.cores) {
-      const worker = this.#cores.find((known) => known.core === one)?.worker ?? "";
-      const attempt = { worker, core: one, token: execution, status: "running" } as const;
-      this.#attempts.push({ ...attempt, workflow: step.workflow });
-    }
-    return { outcome: "placed", reason: null };
+    this.#attempts.push(...attempts);
+    return accepted("placed");
   }
 
-  #coreLost(entry: Extract<RunEntry, { kind: "coreLost" }>): Outcome {
-    const lost = (decision: Decision): boolean =>
-      decision.kind === "coreLost" && decision.core === entry.core;
-    if (this.#history.some(lost)) return rejected("LOST_BEFORE");
-    this.#close(null, entry.core, "lost");
-    return this.#decide(entry);
+  #coreLost({ core, what }: Entry<"coreLost">, at: number): Outcome {
+    if (this.#lost.has(core)) return rejected("LOST_BEFORE");
+    const text = clipText(what, TEXT_CHARACTERS_MAX);
+    const decision = { kind: "coreLost", at, core, what: text } as const;
+    const decided = this.#decide(decision, FIELD_BYTES + 3 * text.length);
+    if (decided.outcome === "rejected") return decided;
+    this.#lost.add(core);
+    this.#close(null, core, "lost");
+    return decided;
   }
 
   /** Closes the attempts under way on a core. */
@@ -321,13 +314,47 @@ export class RunState implements Application {
     );
   }
 
-  #decide(decision: Decision): Outcome {
-    if (this.#history.length >= HISTORY_MAX) return rejected("TOO_MANY_DECISIONS");
+  #control({ at, by, control }: Entry<"control">): Outcome {
+    const isCancel = control.kind === "cancel";
+    const asked = isCancel
+      ? { ...control, reason: clipText(control.reason, TEXT_CHARACTERS_MAX) }
+      : control;
+    const decision = {
+      kind: "control",
+      at: this.#time(at),
+      control: asked,
+      by: clipText(by, NAME_CHARACTERS_MAX),
+    } as const;
+    const bytes = encodePlain(decision).length;
+    const isFirstCancel = isCancel && this.#cancelled === null;
+    if (this.#controlBytes + bytes > CONTROL_BYTES_MAX && !isFirstCancel)
+      return rejected("TOO_MANY_CONTROLS");
+    this.#controlBytes += bytes;
     this.#history.push(decision);
-    return { outcome: decision.kind, reason: null };
+    if (asked.kind === "cancel") this.#cancelled ??= asked.reason;
+    return accepted("control");
   }
 
-  #remember(eventId: string, result: number | Granted): void {
+  #decide(decision: Decision, bytes: number): Outcome {
+    if (this.#history.length >= HISTORY_MAX) return rejected("TOO_MANY_DECISIONS");
+    if (!this.#keep(bytes)) return rejected("TOO_LARGE");
+    this.#history.push(decision);
+    return accepted(decision.kind);
+  }
+
+  #keep(bytes: number): boolean {
+    if (this.#keptBytes + bytes > KEPT_BYTES_MAX) return false;
+    this.#keptBytes += bytes;
+    return true;
+  }
+
+  #finish({ reason, status, summary }: Entry<"end">): Outcome {
+    const clipped = reason === null ? null : clipText(reason, TEXT_CHARACTERS_MAX);
+    this.#end = { status, reason: clipped, summary };
+    return accepted("ended");
+  }
+
+  #remember(eventId: string, result: Granted): void {
     this.#results.set(eventId, result);
     const [oldest] = this.#results.keys();
     if (this.#results.size > RESULTS_MAX && oldest !== undefined) this.#results.delete(oldest);
@@ -335,8 +362,8 @@ export class RunState implements Application {
 
   snapshot(): Uint8Array {
     const snapshot: Snapshot = {
-      seq: this.#seq,
-      createdAt: this.#createdAt,
+      ...{ createdAt: this.#createdAt, waitedMs: this.#waitedMs },
+      ...{ view: this.#view, at: this.#at },
       submission: this.#bytes,
       grants: this.#grants,
       cores: this.#cores,
@@ -345,6 +372,7 @@ export class RunState implements Application {
       attempts: this.#attempts,
       leases: [...this.#leases].map(([name, { next }]) => [name, next]),
       results: [...this.#results],
+      ...{ keptBytes: this.#keptBytes, controlBytes: this.#controlBytes },
       end: this.#end,
     };
     return encodePlain(snapshot);
@@ -356,8 +384,10 @@ export class RunState implements Application {
     const { submission } = snapshot;
     const decoded = submission === null ? null : decodeSubmission(submission);
     if (submission !== null && decoded === null) return false;
-    this.#seq = snapshot.seq;
     this.#createdAt = snapshot.createdAt;
+    this.#waitedMs = snapshot.waitedMs;
+    this.#view = snapshot.view;
+    this.#at = snapshot.at;
     this.#bytes = null;
     this.#submission = null;
     this.#leases.clear();
@@ -368,11 +398,22 @@ export class RunState implements Application {
     this.#grants = snapshot.grants;
     this.#cores = [...snapshot.cores];
     this.#placements = snapshot.placements;
-    this.#history = [...snapshot.history];
+    this.#restoreHistory(snapshot.history);
     this.#attempts = [...snapshot.attempts];
     this.#results = new Map(snapshot.results);
+    this.#keptBytes = snapshot.keptBytes;
+    this.#controlBytes = snapshot.controlBytes;
     this.#end = snapshot.end;
     return true;
+  }
+
+  #restoreHistory(history: readonly Decision[]): void {
+    this.#history = [...history];
+    this.#lost = new Set(history.flatMap((one) => (one.kind === "coreLost" ? [one.core] : [])));
+    const cancels = history.flatMap((one) =>
+      one.kind === "control" && one.control.kind === "cancel" ? [one.control.reason] : [],
+    );
+    this.#cancelled = cancels[0] ?? null;
   }
 }
 
@@ -382,13 +423,9 @@ function allocator(load: Load, next: Readonly<Record<string, number>>): LeaseAll
   return new LeaseAllocator(load.kind === "shared" ? load.iterations : 0, next);
 }
 
-export function decodeRunEntry(data: Uint8Array): RunEntry | null {
-  return decodeShape<RunEntry>(data, isEntry);
-}
-
 export const RUN_KIND: GroupKind = {
   prefix: RUN_PREFIX,
   operationBytesMax: RUN_ENTRY_BYTES_MAX,
-  snapshotBytesMax: 2_097_152,
+  snapshotBytesMax: SNAPSHOT_BYTES_MAX,
   found: (name) => (NAME.test(name) ? new RunState() : null),
 };

@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
-import type { PhaseStep } from "../../run/execution/phase-types.ts";
 import { manifest } from "../../run/job/testing/manifest.ts";
 import {
+  DATACENTER_KIND,
   type DatacenterEntry,
   DatacenterState,
   encodeDatacenterEntry,
   type Grant,
 } from "./datacenter-state.ts";
-import { encodeRunEntry, type RunEntry, RunState } from "./run-state.ts";
+import { encodeRunEntry, type RunEntry } from "./run-entries.ts";
+import { RUN_KIND, RunState } from "./run-state.ts";
 import { encodeSubmission } from "./submission.ts";
 import { submission } from "./testing/world.ts";
 
@@ -25,8 +26,9 @@ class Datacenter {
     return outcome === "rejected" ? `rejected ${reason}` : outcome;
   }
 
-  submit(job: string, key: string, submission = BYTES): string {
-    const taken = { name: "x", takenBy: "n0", createdAt: 0 };
+  submit(job: string, key: string, submission = BYTES, name = "x"): string {
+    const needs = { cores: null, usefulCores: 1, timeoutMs: null };
+    const taken = { name, takenBy: "n0", createdAt: 0, needs };
     return this.apply({ kind: "submit", job, key, ...taken, submission });
   }
 
@@ -35,8 +37,8 @@ class Datacenter {
     return this.apply({ kind: "admit", job, grants, members: ["n0"] });
   }
 
-  end(job: string, onlyQueued = false): string {
-    const over = { status: "COMPLETED", reason: null, summary: null, onlyQueued } as const;
+  end(job: string, onlyQueued = false, reason: string | null = null): string {
+    const over = { status: "COMPLETED", reason, summary: null, onlyQueued } as const;
     return this.apply({ kind: "end", job, ...over });
   }
 }
@@ -88,6 +90,19 @@ describe("the state of a datacenter", () => {
     expect(dc.submit("e", "e", large)).toBe("queued");
   });
 
+  it("keeps no more than its snapshot may take, however long names and reasons are", () => {
+    const dc = new Datacenter();
+    const long = "é".repeat(5_000);
+    for (let at = 0; at < 1_500; at++) {
+      const job = `job-${at}`;
+      dc.submit(job, job, BYTES, long);
+      dc.end(job, false, long);
+    }
+    expect(dc.state.jobs.size).toBeGreaterThan(100);
+    expect(dc.state.snapshot().length).toBeLessThanOrEqual(DATACENTER_KIND.snapshotBytesMax);
+    expect(dc.submit("next", "next")).toBe("queued");
+  });
+
   it("comes back whole from its bytes, and from nothing less", () => {
     const dc = new Datacenter();
     for (const job of ["a", "b"]) dc.submit(job, job);
@@ -102,10 +117,14 @@ describe("the state of a datacenter", () => {
   });
 });
 
+type Led = Extract<RunEntry, { readonly view: number }>;
+type Decided<Entry = Led> = Entry extends Led ? Omit<Entry, "view" | "at"> : never;
+
 class Run {
   readonly state = new RunState();
   #seq = 0;
 
+  /** `view` is the primary's that took it. */
   apply(entry: RunEntry, view = 1): string {
     const data = encodeRunEntry(entry);
     expect(this.state.problemOf(data)).toBe(null);
@@ -114,11 +133,26 @@ class Run {
     return outcome === "rejected" ? `rejected ${reason}` : outcome;
   }
 
-  /** A step, as it was agreed to. */
-  step(step: PhaseStep, view = 1): ReturnType<RunState["agreed"]> {
+  /** Of a leader, in its own view. */
+  led(decided: Decided, view = 1, at = 0): string {
+    return this.apply({ ...decided, view, at }, view);
+  }
+
+  adopt(view: number, at = 0): string {
+    return this.led({ kind: "adopt" }, view, at);
+  }
+
+  place(workflow: string, cores: readonly number[], view = 1): number | null {
+    this.led({ kind: "step", step: { kind: "place", workflow, cores } }, view);
+    const last = this.state.history.at(-1);
+    return last?.kind === "step" && last.step.kind === "place" ? last.step.execution : null;
+  }
+
+  grant(core: number, view = 1): ReturnType<RunState["granted"]> {
     const eventId = `e${this.#seq}`;
-    this.apply({ kind: "step", step }, view);
-    return this.state.agreed(eventId, step);
+    const step = { kind: "grant", workflow: "w", core, name: "iterations", size: 4 } as const;
+    this.led({ kind: "step", step }, view);
+    return this.state.granted(eventId);
   }
 }
 
@@ -126,36 +160,59 @@ const load = { kind: "shared", vus: 2, iterations: 10, durationMsMax: 1_000 } as
 const BEGIN: RunEntry = {
   kind: "begin",
   createdAt: 5,
+  waitedMs: 0,
   submission: encodeSubmission(submission({ manifests: [manifest("w", { load })] })),
   grants: [],
 };
 const CORES = [0, 1].map((core) => ({ core, worker: `w${core}`, incarnation: 1 }));
+const FINISHED = { kind: "finished", execution: 1, notes: [], counts: [], faults: [] } as const;
 
 function begun(): Run {
   const run = new Run();
   run.apply(BEGIN);
-  run.apply({ kind: "open", cores: CORES });
+  run.adopt(1);
+  run.led({ kind: "open", cores: CORES });
   return run;
 }
 
 describe("the state of a run", () => {
   it("makes tokens that rise with every placement and every view", () => {
     const run = begun();
-    const place = { kind: "place", workflow: "w", cores: [0, 1] } as const;
-    const tokens = [run.step(place), run.step(place), run.step(place, 3)].map((step) =>
-      step?.kind === "place" ? step.execution : null,
-    );
+    const tokens = [run.place("w", [0, 1]), run.place("w", [0, 1])];
+    run.adopt(3);
+    tokens.push(run.place("w", [0, 1], 3));
     expect(tokens).toEqual([2 ** 20, 2 ** 20 + 1, 3 * 2 ** 20 + 2]);
     expect(run.state.attempts.map(({ core, worker }) => [core, worker])).toEqual([
       ...[0, 1, 0, 1, 0, 1].map((core) => [core, `w${core}`]),
     ]);
   });
 
+  it("takes decisions of the leader that has adopted it, and of nobody before or after", () => {
+    const run = begun();
+    const lost = { kind: "coreLost", core: 0, what: "gone" } as const;
+    // Left behind by the leader of view 1, and committed by the primary of view 2.
+    expect(run.apply({ ...lost, view: 1, at: 9 }, 2)).toBe("rejected STALE_VIEW");
+    expect(run.led(lost, 2)).toBe("rejected NOT_ADOPTED");
+    expect(run.adopt(2)).toBe("adopted");
+    expect(run.led(lost, 2)).toBe("coreLost");
+    expect(run.apply({ ...lost, core: 1, view: 1, at: 9 }, 1)).toBe("rejected NOT_ADOPTED");
+    expect(run.apply({ kind: "control", at: 9, control: { kind: "pause" }, by: "ada" }, 2)).toBe(
+      "control",
+    );
+  });
+
+  it("has a time that never goes back, whatever the clocks of its leaders say", () => {
+    const run = begun();
+    run.led({ kind: "start" }, 1, 5_000);
+    run.adopt(2, 100);
+    run.led({ kind: "coreLost", core: 0, what: "gone" }, 2, 200);
+    expect(run.state.history.map(({ at }) => at)).toEqual([5_000, 5_000]);
+    expect(run.state.at).toBe(5_000);
+  });
+
   it("grants each iteration once, and knows when there are no more (T6)", () => {
     const run = begun();
-    const grant = (core: number) =>
-      run.step({ kind: "grant", workflow: "w", core, name: "iterations", size: 4 });
-    expect([grant(0), grant(1), grant(0)]).toMatchObject([
+    expect([run.grant(0), run.grant(1), run.grant(0)]).toMatchObject([
       { from: 0, to: 4, last: false },
       { from: 4, to: 8, last: false },
       { from: 8, to: 10, last: true },
@@ -165,50 +222,69 @@ describe("the state of a run", () => {
 
   it("closes every attempt once, with how it ended (T2)", () => {
     const run = begun();
-    run.step({ kind: "place", workflow: "w", cores: [0, 1] });
-    const finished = {
-      kind: "finished",
-      execution: 1,
-      provided: { a: 1 },
-      notes: [],
-      counts: [],
-      faults: [],
-    } as const;
-    run.step({ kind: "finished", workflow: "w", core: 0, finished });
-    expect(run.apply({ kind: "coreLost", core: 0, what: "gone" })).toBe("coreLost");
-    expect(run.apply({ kind: "coreLost", core: 0, what: "gone" })).toBe("rejected LOST_BEFORE");
-    run.apply({ kind: "coreLost", core: 1, what: "gone" });
+    run.place("w", [0, 1]);
+    const finished = { ...FINISHED, provided: { a: 1 } };
+    run.led({ kind: "step", step: { kind: "finished", workflow: "w", core: 0, finished } });
+    expect(run.led({ kind: "coreLost", core: 0, what: "gone" })).toBe("coreLost");
+    expect(run.led({ kind: "coreLost", core: 0, what: "gone" })).toBe("rejected LOST_BEFORE");
+    run.led({ kind: "coreLost", core: 1, what: "gone" });
     expect(run.state.attempts.map(({ status }) => status)).toEqual(["finished", "lost"]);
   });
 
   it("takes nothing before its beginning and nothing after its end", () => {
     const run = new Run();
-    expect(run.apply({ kind: "open", cores: CORES })).toBe("rejected NOT_BEGUN");
+    expect(run.adopt(1)).toBe("rejected NOT_BEGUN");
     run.apply(BEGIN);
-    run.apply({ kind: "open", cores: CORES });
-    expect(run.apply({ kind: "open", cores: CORES })).toBe("rejected CORE_TAKEN");
-    run.apply({ kind: "end", status: "COMPLETED", reason: null, summary: null });
-    expect(run.apply({ kind: "open", cores: [] })).toBe("rejected ENDED");
+    run.adopt(1);
+    run.led({ kind: "open", cores: CORES });
+    expect(run.led({ kind: "open", cores: CORES })).toBe("rejected CORE_TAKEN");
+    run.led({ kind: "start" });
+    expect(run.led({ kind: "start" })).toBe("rejected STARTED_BEFORE");
+    run.led({ kind: "end", status: "COMPLETED", reason: null, summary: null });
+    expect(run.led({ kind: "open", cores: [] })).toBe("rejected ENDED");
+  });
+
+  it("keeps no more than its snapshot may take, and can still be cancelled and ended", () => {
+    const run = begun();
+    const provided = { text: "x".repeat(450_000) };
+    const outcomes = [0, 1, 2, 3, 4].map((core) => {
+      const finished = { ...FINISHED, provided };
+      return run.led({ kind: "step", step: { kind: "finished", workflow: "w", core, finished } });
+    });
+    expect(outcomes).toEqual([...Array(3).fill("step"), ...Array(2).fill("rejected TOO_LARGE")]);
+    const control = { kind: "scale", factor: 2 } as const;
+    const asked = Array.from({ length: 500 }, () =>
+      run.apply({ kind: "control", at: 0, control, by: "b".repeat(16_000) }),
+    );
+    expect(asked.at(-1)).toBe("rejected TOO_MANY_CONTROLS");
+    const reason = "r".repeat(16_000);
+    expect(
+      run.apply({ kind: "control", at: 0, control: { kind: "cancel", reason }, by: "a" }),
+    ).toBe("control");
+    expect(run.state.cancelled?.length).toBeLessThan(2_000);
+    expect(run.led({ kind: "end", status: "CANCELLED", reason, summary: null })).toBe("ended");
+    expect(run.state.snapshot().length).toBeLessThanOrEqual(RUN_KIND.snapshotBytesMax);
   });
 
   it("comes back whole from its bytes, and from nothing less", () => {
     const run = begun();
-    run.step({ kind: "place", workflow: "w", cores: [0, 1] });
-    run.step({ kind: "grant", workflow: "w", core: 0, name: "iterations", size: 4 });
-    run.step({ kind: "setupDone", workflow: "w", value: { rows: [1, "two", null] } });
+    run.led({ kind: "start" });
+    run.place("w", [0, 1]);
+    run.grant(0);
+    const value = { rows: [1, "two", null] };
+    run.led({ kind: "step", step: { kind: "setupDone", workflow: "w", value } });
     run.apply({ kind: "control", control: { kind: "scale", factor: 1.5 }, by: "ada", at: 7 });
+    run.led({ kind: "coreLost", core: 1, what: "gone" });
     const bytes = run.state.snapshot();
     const copy = new RunState();
     for (let cut = 0; cut < bytes.length; cut++)
       expect(copy.restore(bytes.subarray(0, cut))).toBe(false);
     expect(copy.restore(bytes)).toBe(true);
     expect(copy.snapshot()).toEqual(bytes);
-    const data = encodeRunEntry({
-      kind: "step",
-      step: { kind: "grant", workflow: "w", core: 1, name: "iterations", size: 4 },
-    });
+    expect([copy.view, copy.isStarted, [...copy.lostCores]]).toEqual([1, true, [1]]);
+    const step = { kind: "grant", workflow: "w", core: 1, name: "iterations", size: 4 } as const;
+    const data = encodeRunEntry({ kind: "step", view: 1, at: 9, step });
     copy.apply({ seq: 9, view: 1, eventId: "x", data });
-    const grant = { kind: "grant", workflow: "w", core: 1, name: "iterations", size: 4 } as const;
-    expect(copy.agreed("x", grant)).toMatchObject({ from: 4, to: 8 });
+    expect(copy.granted("x")).toMatchObject({ from: 4, to: 8 });
   });
 });

@@ -8,8 +8,10 @@
 import { encodePlain, plainProblem } from "../../base/plain-value.ts";
 import { validateManifests, withParts } from "../../run/job/manifest.ts";
 import { PRIORITIES } from "../../run/job/partition.ts";
+import { planVusMax } from "../../run/plan/load.ts";
 import { parseThreshold } from "../../run/results/thresholds.ts";
 import { JOB_FILES_MAX, type Submission } from "../messages.ts";
+import type { JobNeeds } from "./datacenter-state.ts";
 import {
   decodeShape,
   isBoolean,
@@ -110,6 +112,12 @@ export function encodeSubmission(submission: Submission): Uint8Array {
 
 export function decodeSubmission(bytes: Uint8Array): Submission | null {
   return decodeShape<Submission>(bytes, isSubmission);
+}
+
+export function needsOf({ cores, manifests, timeoutMs }: Submission): JobNeeds {
+  const users = manifests.map(({ isTest, load: plan }) => (isTest ? planVusMax(plan) : 1));
+  const usefulCores = users.reduce((sum, count) => sum + Math.ceil(count), 0);
+  return { cores, usefulCores, timeoutMs };
 }
 
 /** Why a submission cannot be taken, for its sender. */

@@ -73,7 +73,13 @@ export type ManagerInput =
       readonly view: number;
       readonly leads: boolean;
     }
-  | { readonly kind: "applied"; readonly group: GroupId; readonly entry: LogEntry }
+  | {
+      readonly kind: "applied";
+      readonly group: GroupId;
+      readonly entry: LogEntry;
+      /** What became of it: "rejected" when it changed nothing. */
+      readonly outcome: string;
+    }
   /** The answer to `propose`. */
   | { readonly kind: "proposed"; readonly token: number; readonly answer: LedgerAnswer }
   | { readonly kind: "heartbeat"; readonly heartbeat: WorkerHeartbeat }

@@ -180,8 +180,8 @@ export class ManagerProcess {
         break;
       }
       case "applied": {
-        const { group, entry } = effect;
-        this.#heard.push({ kind: "applied", group, entry });
+        const { entry, group, outcome } = effect;
+        this.#heard.push({ kind: "applied", group, entry, outcome });
         break;
       }
       case "called":

@@ -1,5 +1,6 @@
 /** What user code says is clipped to what a message carries; the sender does it, since a receiver can only refuse. */
 
+import { clipText } from "../../base/text.ts";
 import type { PartFault, Problem } from "../../run/job/core-messages.ts";
 import type { RelayedEvent } from "../messages.ts";
 
@@ -42,5 +43,5 @@ function clipProblem(problem: Problem): Problem {
 }
 
 function clip(text: string): string {
-  return text.length <= CHARACTERS_MAX ? text : `${text.slice(0, CHARACTERS_MAX)} …`;
+  return clipText(text, CHARACTERS_MAX);
 }

@@ -27,6 +27,8 @@ export class FakeWorker {
   alive = true;
   /** Nothing is heard from it or reaches it. */
   cut = false;
+  /** Nothing reaches it. */
+  deaf = false;
   beatAt = 0;
   readonly #loadMs: number;
 

@@ -7,10 +7,11 @@ import { millis } from "../../../base/brand.ts";
 import { TestCluster, WALL } from "../../../ledger/node/testing/cluster.ts";
 import type { WorkflowManifest } from "../../../run/job/manifest.ts";
 import { manifest } from "../../../run/job/testing/manifest.ts";
-import type { ClientAnswer, ClientRequest, Progress, Submission } from "../../messages.ts";
+import type { ClientAnswer, ClientRequest, Control, Progress, Submission } from "../../messages.ts";
 import { DATACENTER_KIND } from "../datacenter-state.ts";
 import { Manager } from "../manager.ts";
-import { RUN_KIND } from "../run-state.ts";
+import { decodeRunEntry, type RunEntry } from "../run-entries.ts";
+import { RUN_KIND, RUN_PREFIX } from "../run-state.ts";
 import {
   type GroupLookup,
   MANAGER_DEFAULTS,
@@ -21,6 +22,7 @@ import { ERROR_KINDS } from "./fake-core.ts";
 import { FakeWorker } from "./fake-worker.ts";
 
 const STEP_MS = 20;
+const NOTHING = { data: new Uint8Array(), group: "" };
 export const BUNDLE = "ab".repeat(32);
 
 interface WorldOptions {
@@ -30,12 +32,16 @@ interface WorldOptions {
   readonly cores?: number;
   /** How long each core makes load. */
   readonly loadMs?: number;
+  /** By how much the clock of each manager is wrong. */
+  readonly wallMs?: readonly number[];
 }
 
 export class World {
   readonly cluster: TestCluster;
   readonly workers: FakeWorker[];
   readonly logs: string[] = [];
+  /** An entry of a job is about to be proposed. */
+  onEntry: (entry: RunEntry) => void = () => undefined;
   readonly #managers: (Manager | null)[] = [];
   readonly #blobs = new Map<string, Uint8Array>();
   readonly #answers = new Map<number, ClientAnswer>();
@@ -43,10 +49,15 @@ export class World {
   readonly #proposed = new Map<number, { readonly manager: number; readonly token: number }>();
   readonly #queue: { readonly manager: number; readonly input: ManagerInput }[] = [];
   readonly #events = new Map<number, { readonly worker: FakeWorker; readonly job: string }>();
+  readonly #wallMs: readonly number[];
+  /** Managers that nobody reaches and that reach nobody. */
+  readonly #cut = new Set<number>();
   #ids = 0;
   #boots = 0;
 
-  constructor({ cores = 2, loadMs = 1_000, managers = 1, workers = 1 }: WorldOptions = {}) {
+  constructor(options: WorldOptions = {}) {
+    const { cores = 2, loadMs = 1_000, managers = 1, wallMs = [], workers = 1 } = options;
+    this.#wallMs = wallMs;
     const kinds = [DATACENTER_KIND, RUN_KIND];
     this.cluster = new TestCluster(Array(managers).fill("here"), {}, [0], managers, kinds);
     this.cluster.onSaid = (index, effect) => this.#push(index, effect);
@@ -96,12 +107,26 @@ export class World {
     this.cluster.settle();
   }
 
+  cut(index: number, isCut: boolean): void {
+    this.cluster.at(index).cut = isCut;
+    if (isCut) this.#cut.add(index);
+    else this.#cut.delete(index);
+  }
+
+  worker(index: number): FakeWorker {
+    const worker = this.workers[index];
+    if (worker === undefined) throw new Error(`there is no worker ${index}`);
+    return worker;
+  }
+
   /** The manager that leads a job; -1 for none. */
   leaderOf(job: string): number {
-    return this.cluster.nodes.findIndex(({ node }) =>
-      [...(node?.groups ?? [])].some(
-        ([id, group]) => id === `run/${job}` && group.replica.state.acting,
-      ),
+    return (
+      this.#reachable().find((index) =>
+        [...(this.cluster.at(index).node?.groups ?? [])].some(
+          ([id, group]) => id === `run/${job}` && group.replica.state.acting,
+        ),
+      ) ?? -1
     );
   }
 
@@ -133,7 +158,7 @@ export class World {
     if (worker.isBeatDue(this.now)) {
       const heartbeat = { kind: "heartbeat", worker: name, incarnation, cores } as const;
       const input = { ...heartbeat, version: "1.0.0", draining: false };
-      for (const index of this.#managers.keys())
+      for (const index of this.#reachable())
         this.#push(index, { kind: "heartbeat", heartbeat: input });
     }
     for (const [job, held] of worker.jobs) {
@@ -144,9 +169,15 @@ export class World {
       const { nextEvent: first, view } = held;
       const row = { first, events: held.waiting.slice(0, 50) };
       const events = { kind: "events", worker: name, incarnation, job, view, ...row } as const;
-      if (this.#managers[held.manager] === null) this.#onEventsAnswer(id, null);
+      if (!this.#reachable().includes(held.manager)) this.#onEventsAnswer(id, null);
       else this.#push(held.manager, { kind: "events", id, events });
     }
+  }
+
+  #reachable(): readonly number[] {
+    return [...this.#managers.keys()].filter(
+      (index) => this.#managers[index] !== null && !this.#cut.has(index),
+    );
   }
 
   #onEventsAnswer(id: number, next: number | null): void {
@@ -166,7 +197,8 @@ export class World {
       const next = this.#queue.shift();
       if (next === undefined) return;
       const manager = this.#managers[next.manager];
-      const effects = manager?.step(next.input, millis(this.now), WALL + this.now) ?? [];
+      const wall = WALL + this.now + (this.#wallMs[next.manager] ?? 0);
+      const effects = manager?.step(next.input, millis(this.now), wall) ?? [];
       for (const effect of effects) this.#perform(next.manager, effect);
     }
   }
@@ -183,13 +215,17 @@ export class World {
   #perform(manager: number, effect: ManagerEffect): void {
     switch (effect.kind) {
       case "propose": {
+        const { data, group } = "data" in effect.request ? effect.request : NOTHING;
+        const entry = group.startsWith(RUN_PREFIX) ? decodeRunEntry(data) : null;
+        if (entry !== null) this.onEntry(entry);
         const asked = this.cluster.request(manager, effect.request);
         this.#proposed.set(asked, { manager, token: effect.token });
         return;
       }
       case "worker": {
         const worker = this.workers.find(({ name }) => name === effect.worker);
-        const reached = worker?.alive === true && !worker.cut;
+        const reached =
+          worker?.alive === true && !worker.cut && !worker.deaf && !this.#cut.has(manager);
         const answer = reached ? worker.take(effect.message, manager, this.now) : null;
         this.#push(manager, { kind: "workerAnswer", id: effect.id, answer });
         return;
@@ -227,6 +263,24 @@ export class World {
     return answer;
   }
 
+  control(job: string, control: Control): ClientAnswer {
+    for (;;) {
+      const request = { kind: "control", job, by: "ada", control } as const;
+      const answer = this.ask(request, Math.max(0, this.leaderOf(job)));
+      if (answer.kind !== "refused" || !["retry", "notLeader"].includes(answer.reason))
+        return answer;
+      this.run(STEP_MS);
+    }
+  }
+
+  /** Another manager leads the job when the one that does is gone; it comes back later. */
+  replaceLeader(job: string): void {
+    const gone = Math.max(0, this.leaderOf(job));
+    this.kill(gone);
+    this.until(() => this.leaderOf(job) >= 0);
+    this.start(gone);
+  }
+
   submit(changes: Partial<Submission> = {}, key = "key", manager = 0): string {
     const answer = this.ask({ kind: "submit", key, submission: submission(changes) }, manager);
     if (answer.kind !== "accepted") throw new Error(JSON.stringify(answer));
@@ -235,8 +289,7 @@ export class World {
 
   /** Asked of whoever can tell. */
   progress(job: string): Progress | null {
-    for (const [index, manager] of this.#managers.entries()) {
-      if (manager === null) continue;
+    for (const index of this.#reachable()) {
       const answer = this.ask({ kind: "watch", job, line: 0, live: true }, index);
       if (answer.kind === "progress") return answer;
     }

@@ -1,0 +1,170 @@
+/**
+ * What stands in the log of a job. (`run/ID`)
+ *
+ * Whatever its leader decides carries the leader's view: an entry that a deposed leader left behind and the
+ * ledger passed on to its successor is rejected, since the successor has decided for itself. It carries the
+ * time of the run as well, so that whoever takes the decisions again takes them at the same moments.
+ */
+
+import { encodePlain } from "../../base/plain-value.ts";
+import type { AgreedStep, PhaseStep } from "../../run/execution/phase-types.ts";
+import { isScaleFactor } from "../../run/results/scale-factor.ts";
+import { type BlobHash, type Control, JOB_STATUSES, type JobStatus } from "../messages.ts";
+import type { Grant } from "./datacenter-state.ts";
+import {
+  decodeShape,
+  isAnything,
+  isBoolean,
+  isBytes,
+  isNumber,
+  isText,
+  isWhole,
+  listOf,
+  oneOf,
+  orNull,
+  record,
+  variant,
+} from "./shapes.ts";
+
+/** Of one entry: a value that a workflow provides, or a submission. */
+export const RUN_ENTRY_BYTES_MAX = 524_288;
+
+/** An executor core of the job, numbered over all its workers. */
+export interface RunCore {
+  readonly core: number;
+  readonly worker: string;
+  readonly incarnation: number;
+}
+
+/** By whom and when. */
+interface Led {
+  /** Of the leader. */
+  readonly view: number;
+  /** Milliseconds since the job's group began, by the clock of its leader. */
+  readonly at: number;
+}
+
+export interface RunEnd {
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  readonly summary: BlobHash | null;
+}
+
+export type RunEntry =
+  | {
+      readonly kind: "begin";
+      /** Milliseconds of the wall clock of whoever took the submission. */
+      readonly createdAt: number;
+      /** How long it had waited for cores. */
+      readonly waitedMs: number;
+      readonly submission: Uint8Array;
+      readonly grants: readonly Grant[];
+    }
+  | LedEntry
+  /** Asked for by people; whoever leads takes it. */
+  | {
+      readonly kind: "control";
+      readonly at: number;
+      readonly control: Control;
+      readonly by: string;
+    };
+
+/** Decided by the leader. */
+type LedEntry = Led &
+  (
+    | { readonly kind: "adopt" }
+    | { readonly kind: "open"; readonly cores: readonly RunCore[] }
+    /** Every core has loaded the job: its executions begin. */
+    | { readonly kind: "start" }
+    | { readonly kind: "step"; readonly step: PhaseStep }
+    | { readonly kind: "coreLost"; readonly core: number; readonly what: string }
+    | ({ readonly kind: "end" } & RunEnd)
+  );
+
+/** An entry before its leader says who and when. */
+export type Decided<Entry = LedEntry> = Entry extends LedEntry ? Omit<Entry, keyof Led> : never;
+
+/** What a new leader takes again, in order. */
+export type Decision = { readonly at: number } & (
+  | { readonly kind: "start" }
+  | { readonly kind: "step"; readonly step: AgreedStep }
+  | { readonly kind: "coreLost"; readonly core: number; readonly what: string }
+  | { readonly kind: "control"; readonly control: Control; readonly by: string }
+);
+
+export const isCore = record({ core: isWhole, worker: isText, incarnation: isWhole });
+export const isGrant = record({
+  worker: isText,
+  incarnation: isWhole,
+  capacity: isWhole,
+  cores: isWhole,
+});
+export const isEnd = {
+  status: oneOf(...JOB_STATUSES),
+  reason: orNull(isText),
+  summary: orNull(isText),
+};
+
+const ofWorkflow = { workflow: isText };
+const onCore = { ...ofWorkflow, core: isWhole };
+const probe = record({
+  ...{ load: isNumber, held: isBoolean, reason: orNull(isText) },
+  ...{ fromMs: isNumber, toMs: isNumber },
+});
+const isStep = variant({
+  place: record({ ...ofWorkflow, cores: listOf(isWhole) }),
+  setup: record(onCore),
+  setupDone: record({ ...ofWorkflow, value: isAnything }),
+  teardown: record(onCore),
+  finished: record({
+    ...onCore,
+    finished: record({ provided: record({}), notes: listOf(isText) }),
+  }),
+  report: record({ ...ofWorkflow, error: orNull(isText) }),
+  stop: record({
+    workflow: orNull(isText),
+    fault: orNull(record({ gate: isText, text: isText, count: isNumber })),
+  }),
+  level: record({ ...ofWorkflow, load: isNumber, probe }),
+  finish: record({ ...ofWorkflow, probe }),
+  grant: record({ ...onCore, name: isText, size: isNumber }),
+});
+const isControl = variant({
+  cancel: record({ reason: isText }),
+  pause: record({}),
+  resume: record({}),
+  scale: record({ factor: (value) => isScaleFactor(Number(value)) }),
+});
+
+const coreLost = { core: isWhole, what: isText };
+const control = { control: isControl, by: isText };
+const led = { view: isWhole, at: isWhole };
+
+const isEntry = variant({
+  begin: record({
+    ...{ createdAt: isWhole, waitedMs: isWhole },
+    ...{ submission: isBytes, grants: listOf(isGrant) },
+  }),
+  adopt: record(led),
+  open: record({ ...led, cores: listOf(isCore) }),
+  start: record(led),
+  step: record({ ...led, step: isStep }),
+  coreLost: record({ ...led, ...coreLost }),
+  control: record({ at: isWhole, ...control }),
+  end: record({ ...led, ...isEnd }),
+});
+
+export const isDecision = variant({
+  start: record({ at: isWhole }),
+  step: record({ at: isWhole, step: isStep }),
+  coreLost: record({ at: isWhole, ...coreLost }),
+  control: record({ at: isWhole, ...control }),
+});
+
+export function encodeRunEntry(entry: RunEntry): Uint8Array {
+  return encodePlain(entry);
+}
+
+export function decodeRunEntry(data: Uint8Array): RunEntry | null {
+  return decodeShape<RunEntry>(data, isEntry);
+}

@@ -1,0 +1,102 @@
+/**
+ * The leader's way into the log of its job: every entry says in whose view and when it was decided. What can
+ * never be committed is a problem of the job, which could not go on without it.
+ */
+
+import type { Control } from "../messages.ts";
+import { type ManagerContext, runGroup } from "./context.ts";
+import type { Proposed } from "./proposals.ts";
+import { type Decided, encodeRunEntry, RUN_ENTRY_BYTES_MAX, type RunEntry } from "./run-entries.ts";
+import type { RunState } from "./run-state.ts";
+
+interface LogListener {
+  /** The job had ended before this leader could adopt it. */
+  onEndedBefore(): void;
+  onProblem(kind: RunEntry["kind"], problem: string): void;
+}
+
+export class RunLog {
+  readonly #job: string;
+  readonly #view: number;
+  readonly #state: RunState;
+  readonly #context: ManagerContext;
+  readonly #listener: LogListener;
+  #beganAt: number;
+
+  constructor(
+    { job, view }: { readonly job: string; readonly view: number },
+    state: RunState,
+    context: ManagerContext,
+    /** When this process has folded in the last entry; null when it has not seen one. */
+    heardAt: number | null,
+    listener: LogListener,
+  ) {
+    this.#job = job;
+    this.#view = view;
+    this.#state = state;
+    this.#context = context;
+    this.#listener = listener;
+    this.#beganAt = context.now - elapsedMs(state, context, heardAt);
+  }
+
+  /** When the group of the job began, on the clock of this process. */
+  get beganAt(): number {
+    return this.#beganAt;
+  }
+
+  /** The group begins. */
+  begin(): void {
+    this.#beganAt = this.#context.now;
+  }
+
+  /** The time of the run. */
+  get at(): number {
+    return Math.max(this.#state.at, Math.floor(this.#context.now - this.#beganAt));
+  }
+
+  propose(decided: Decided, eventId = this.#context.newEventId()): void {
+    const entry = { ...decided, view: this.#view, at: this.at };
+    this.#propose(eventId, entry, () => undefined);
+  }
+
+  proposeControl(control: Control, by: string, done: (proposed: Proposed) => void): void {
+    const entry = { kind: "control", at: this.at, control, by } as const;
+    this.#propose(this.#context.newEventId(), entry, done);
+  }
+
+  #propose(eventId: string, entry: RunEntry, done: (proposed: Proposed) => void): void {
+    const data = encodeRunEntry(entry);
+    if (data.length > RUN_ENTRY_BYTES_MAX) {
+      const most = `at most ${RUN_ENTRY_BYTES_MAX} can be kept`;
+      const problem = `a value of the workflow takes ${data.length} bytes; ${most}`;
+      this.#listener.onProblem(entry.kind, problem);
+      return;
+    }
+    this.#context.propose(runGroup(this.#job), eventId, data, (proposed) => {
+      this.#onProposed(entry, proposed);
+      done(proposed);
+    });
+  }
+
+  #onProposed({ kind }: RunEntry, proposed: Proposed): void {
+    const isOver = proposed.kind === "committed" && proposed.reason === "ENDED";
+    if (kind === "adopt" && isOver) this.#listener.onEndedBefore();
+    const problem = problemOf(proposed);
+    // Whoever asked for a control hears of it.
+    if (problem !== null && kind !== "control") this.#listener.onProblem(kind, problem);
+  }
+}
+
+/** Why an entry will never take effect; null when it has, or when another leader decides now. */
+function problemOf(proposed: Proposed): string | null {
+  if (proposed.kind === "refused") return proposed.message;
+  if (proposed.outcome !== "rejected") return null;
+  if (proposed.reason === "TOO_LARGE") return "what its workflows hand on is more than can be kept";
+  return proposed.reason === "TOO_MANY_DECISIONS" ? "its log is full" : null;
+}
+
+/** How long the group of the job has been there: by our own clock where we can. */
+function elapsedMs(state: RunState, { now, wall }: ManagerContext, heardAt: number | null): number {
+  if (heardAt !== null) return state.at + Math.max(0, now - heardAt);
+  return Math.max(state.at, wall - state.createdAt - state.waitedMs);
+}

@@ -1,0 +1,163 @@
+/**
+ * The workers of a job as its leader sees them: which core is where, who has heard of the leader, and what goes
+ * to whom. A core that the log calls lost is given back wherever it still runs: a worker that was only silent
+ * may not go on loading beside whoever makes up for it. (T1, T4)
+ */
+
+import type { Announced, Order, Refusal, RunningCore, Submission, Taken } from "../messages.ts";
+import type { ManagerContext } from "./context.ts";
+import { type Life, OrderRows } from "./order-rows.ts";
+import type { RunCore } from "./run-entries.ts";
+import type { RunState } from "./run-state.ts";
+
+interface WorkersListener {
+  /** Somebody has heard of this leader. */
+  onAnnounced(): void;
+  onRefused(life: Life, refusal: Refusal): void;
+}
+
+export class RunWorkers {
+  readonly #context: ManagerContext;
+  readonly #state: RunState;
+  readonly #rows: OrderRows;
+  /** Cores that workers said to have when they heard of this leader, with what they last were given. */
+  readonly #found = new Map<number, number | null>();
+  /** Cores whose loss is on its way into the log. */
+  readonly #losing = new Set<number>();
+
+  constructor(
+    job: string,
+    view: number,
+    state: RunState,
+    context: ManagerContext,
+    listener: WorkersListener,
+  ) {
+    this.#state = state;
+    this.#context = context;
+    this.#rows = new OrderRows(job, view, context, {
+      onAnnounced: (life, cores) => {
+        this.#onAnnounced(life, cores);
+        listener.onAnnounced();
+      },
+      onRefused: (life, refused) => listener.onRefused(life, refused),
+    });
+  }
+
+  get allAnnounced(): boolean {
+    return this.#rows.allAnnounced;
+  }
+
+  get isIdle(): boolean {
+    return this.#rows.isIdle;
+  }
+
+  nextDeadline(): number | null {
+    return this.#rows.nextDeadline();
+  }
+
+  send(): void {
+    this.#rows.send();
+  }
+
+  onAnswer(request: number, answer: Announced | Taken | Refusal | null): boolean {
+    return this.#rows.onAnswer(request, answer);
+  }
+
+  /** True when every worker that the job has is heard; those that are not hear of us when they come back. */
+  gather(): boolean {
+    const lives = [...this.#state.grants, ...this.#state.cores];
+    for (const life of lives) this.#rows.open(life);
+    this.#rows.send();
+    return lives.every((life) => this.#lives(life));
+  }
+
+  #lives({ incarnation, worker }: Life): boolean {
+    return this.#context.workers.isAlive(worker, incarnation);
+  }
+
+  #onAnnounced(life: Life, cores: readonly RunningCore[]): void {
+    for (const { core, token } of cores) {
+      if (this.isAt(core, life) && !this.#state.lostCores.has(core)) this.#found.set(core, token);
+      else this.#rows.push(life, { kind: "release", cores: [core] });
+    }
+  }
+
+  lifeOf(core: number): Life | null {
+    return this.#state.cores.find((one) => one.core === core) ?? null;
+  }
+
+  isAt(core: number, { incarnation, worker }: Life): boolean {
+    const life = this.lifeOf(core);
+    return life?.worker === worker && life.incarnation === incarnation;
+  }
+
+  /** Whether the worker that has it is heard. */
+  isAlive(core: number): boolean {
+    const life = this.lifeOf(core);
+    return life !== null && this.#lives(life);
+  }
+
+  /** The cores that the job still has. */
+  cores(): readonly RunCore[] {
+    return this.#state.cores.filter(({ core }) => !this.#state.lostCores.has(core));
+  }
+
+  /** Those that were not lost before its executions began. */
+  coresAtStart(): readonly RunCore[] {
+    const { cores, history } = this.#state;
+    const before = history.slice(
+      0,
+      history.findIndex(({ kind }) => kind === "start"),
+    );
+    const lost = new Set(before.flatMap((one) => (one.kind === "coreLost" ? [one.core] : [])));
+    return cores.filter(({ core }) => !lost.has(core));
+  }
+
+  /** Those that their workers do not have any more, or have under an attempt that is none of the log's. */
+  gone(): readonly RunCore[] {
+    const tokens = new Set(this.#state.attempts.map(({ core, token }) => `${core} ${token}`));
+    return this.cores().filter(({ core }) => {
+      const token = this.#found.get(core);
+      return token === undefined || (token !== null && !tokens.has(`${core} ${token}`));
+    });
+  }
+
+  /** True once for each core, and not when it is lost already. */
+  mayLose(core: number): boolean {
+    if (this.#losing.has(core) || this.#state.lostCores.has(core)) return false;
+    this.#losing.add(core);
+    return true;
+  }
+
+  /** False when its worker does not take orders any more. */
+  order(core: number, order: Order): boolean {
+    const life = this.lifeOf(core);
+    return life !== null && this.#rows.push(life, order);
+  }
+
+  openCores(cores: readonly RunCore[], { entry, files, overrides }: Submission): void {
+    for (const [life, own] of byLife(cores))
+      this.#rows.push(life, { kind: "open", cores: own, entry, files, overrides });
+  }
+
+  release(core: number): void {
+    this.order(core, { kind: "release", cores: [core] });
+  }
+
+  /** Every core that the job ever had, wherever it was. */
+  releaseAll(): void {
+    for (const [life, cores] of byLife(this.#state.cores))
+      this.#rows.push(life, { kind: "release", cores });
+  }
+}
+
+function byLife(cores: readonly RunCore[]): readonly (readonly [Life, readonly number[]])[] {
+  const lives = new Map<string, readonly [Life, number[]]>();
+  for (const { core, incarnation, worker } of cores) {
+    const key = `${worker} ${incarnation}`;
+    const known = lives.get(key);
+    if (known === undefined) lives.set(key, [{ worker, incarnation }, [core]]);
+    else known[1].push(core);
+  }
+  return [...lives.values()];
+}

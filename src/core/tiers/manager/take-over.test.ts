@@ -1,0 +1,220 @@
+import { describe, expect, it } from "vitest";
+import { manifest } from "../../run/job/testing/manifest.ts";
+import type { FakeCore } from "./testing/fake-core.ts";
+import { World } from "./testing/world.ts";
+
+function cores(world: World): readonly FakeCore[] {
+  return world.workers.flatMap(({ opened }) => opened);
+}
+
+function told(world: World, kind: string): number {
+  return cores(world).flatMap(({ commands }) => commands.filter((one) => one === kind)).length;
+}
+
+function held(world: World, job: string): number {
+  return world.workers.reduce((sum, { jobs }) => sum + (jobs.get(job)?.cores.size ?? 0), 0);
+}
+
+function runs(world: World, job: string): void {
+  world.until(() => world.progress(job)?.status === "RUNNING");
+}
+
+const CANCEL = { kind: "cancel", reason: "not now" } as const;
+
+describe("a new leader", () => {
+  it("begins nothing a second time that began after a delay", () => {
+    for (const afterMs of [1_000, 3_000, 4_500]) {
+      const world = new World({ managers: 3, cores: 2, loadMs: 1_000 });
+      const late = { startAfterMs: 2_000 };
+      const second = { dependsOn: ["first"], startAfterMs: 500 };
+      const job = world.submit({
+        manifests: [manifest("first", late), manifest("second", second)],
+      });
+      world.run(afterMs);
+      world.replaceLeader(job);
+      const { status, summary } = world.end(job);
+      expect([afterMs, status]).toEqual([afterMs, "COMPLETED"]);
+      expect(summary?.workflows.map((one) => one.status)).toEqual(["completed", "completed"]);
+      // Each workflow has two cores, and is set up and torn down on one of them.
+      for (const [kind, times] of [
+        ["prepare", 4],
+        ["start", 4],
+        ["setup", 2],
+        ["teardown", 2],
+      ])
+        expect([afterMs, kind, told(world, String(kind))]).toEqual([afterMs, kind, times]);
+    }
+  });
+
+  it("places a delayed workflow once, also while the run is paused", () => {
+    const world = new World({ managers: 3, cores: 2, loadMs: 6_000 });
+    const job = world.submit({
+      manifests: [manifest("now"), manifest("late", { startAfterMs: 2_000 })],
+    });
+    runs(world, job);
+    world.run(1_000);
+    world.control(job, { kind: "pause" });
+    world.run(5_000);
+    world.control(job, { kind: "resume" });
+    world.until(() => told(world, "start") === 2);
+    world.replaceLeader(job);
+    expect(world.end(job).status).toBe("COMPLETED");
+    expect(told(world, "start")).toBe(2);
+  });
+
+  it("drops no core on the word of one that was cut off and comes back", () => {
+    const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 25_000 });
+    const job = world.submit();
+    runs(world, job);
+    const old = world.leaderOf(job);
+    world.cut(old, true);
+    world.until(() => world.leaderOf(job) >= 0);
+    world.run(8_000);
+    world.cut(old, false);
+    const { status, summary } = world.end(job);
+    expect([status, summary?.lost]).toEqual(["COMPLETED", []]);
+    expect(summary?.totals?.requests).toBe(world.calls());
+  });
+
+  it("takes a workflow for ended that was stopped on its way, and begins no other", () => {
+    const world = new World({ managers: 3, cores: 2, loadMs: 20_000 });
+    const job = world.submit({
+      manifests: [manifest("first"), manifest("second", { dependsOn: ["first"] })],
+      thresholds: ["requests.count < 10"],
+      abortAfterMs: 1_000,
+    });
+    world.until(() => told(world, "stop") > 0);
+    world.replaceLeader(job);
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    expect(summary?.workflows.map((one) => one.status)).toEqual(["interrupted", "not run"]);
+    expect(told(world, "prepare")).toBe(2);
+  });
+});
+
+describe("a cancel", () => {
+  it("holds at every step, whoever leads then: no load after it, and what was measured is kept", () => {
+    for (const afterMs of [0, 40, 60, 80, 100, 120, 140, 200, 1_500]) {
+      const world = new World({ managers: 3, cores: 2, loadMs: 20_000 });
+      const job = world.submit();
+      world.run(afterMs);
+      expect(world.control(job, CANCEL)).toEqual({ kind: "controlled" });
+      const started = told(world, "start");
+      world.replaceLeader(job);
+      const { reason, status, summary } = world.end(job);
+      expect([afterMs, status, reason]).toEqual([afterMs, "CANCELLED", "not now"]);
+      if (started === 0) expect([afterMs, told(world, "start")]).toEqual([afterMs, 0]);
+      if (world.calls() > 0)
+        expect([afterMs, summary?.totals?.requests]).toEqual([afterMs, world.calls()]);
+      world.run(2_000);
+      expect([afterMs, held(world, job)]).toEqual([afterMs, 0]);
+    }
+  });
+
+  it("that comes while a new leader gathers keeps what was measured", () => {
+    const world = new World({ managers: 1, cores: 2, loadMs: 20_000 });
+    const job = world.submit();
+    runs(world, job);
+    world.run(1_000);
+    world.kill(0);
+    world.run(1_000);
+    world.worker(0).cut = true;
+    world.start(0);
+    world.until(() => world.leaderOf(job) >= 0);
+    expect(world.control(job, CANCEL)).toEqual({ kind: "controlled" });
+    world.worker(0).cut = false;
+    const { status, summary } = world.end(job);
+    expect(status).toBe("CANCELLED");
+    expect(summary?.totals?.requests).toBe(world.calls());
+  });
+
+  it("reaches cores that had not heard it from the leader before", () => {
+    const world = new World({ managers: 3, cores: 2, loadMs: 30_000 });
+    const job = world.submit();
+    runs(world, job);
+    world.worker(0).deaf = true;
+    world.control(job, CANCEL);
+    world.kill(world.leaderOf(job));
+    world.worker(0).deaf = false;
+    const { status, summary } = world.end(job);
+    expect([status, summary?.lost]).toEqual(["CANCELLED", []]);
+    expect(told(world, "stop")).toBe(2);
+  });
+});
+
+describe("what people ask for before a job has begun", () => {
+  it("holds from its beginning on", () => {
+    const world = new World({ cores: 2, loadMs: 2_000 });
+    const job = world.submit();
+    world.until(() => world.leaderOf(job) >= 0);
+    expect(world.control(job, { kind: "scale", factor: 3 })).toEqual({ kind: "controlled" });
+    expect(world.control(job, { kind: "pause" })).toEqual({ kind: "controlled" });
+    world.run(2_000);
+    expect(world.progress(job)).toMatchObject({ status: "PAUSED" });
+    expect([told(world, "start"), world.calls()]).toEqual([0, 0]);
+    world.control(job, { kind: "resume" });
+    expect(world.end(job).status).toBe("COMPLETED");
+    expect([told(world, "start"), told(world, "scale")]).toEqual([2, 2]);
+  });
+});
+
+describe("a worker that was taken for lost", () => {
+  it("and comes back gives up its cores, which the next job gets", () => {
+    const world = new World({ workers: 2, cores: 1, loadMs: 12_000 });
+    const job = world.submit();
+    runs(world, job);
+    const worker = world.worker(0);
+    worker.cut = true;
+    world.run(5_000);
+    worker.cut = false;
+    world.run(1_500);
+    expect([worker.jobs.get(job)?.cores.size, worker.opened[0]?.isLoading]).toEqual([0, true]);
+    expect(world.end(job).summary?.lost).toHaveLength(1);
+  });
+
+  it("and comes back after the end gives up its cores", () => {
+    const world = new World({ workers: 2, cores: 1, loadMs: 3_000 });
+    const job = world.submit();
+    runs(world, job);
+    const worker = world.worker(0);
+    worker.cut = true;
+    expect(world.end(job).status).toBe("COMPLETED");
+    worker.cut = false;
+    world.run(1_500);
+    expect(worker.jobs.get(job)?.cores.size).toBe(0);
+  });
+
+  it("is not there for a new leader, and gives up its cores when it is back", () => {
+    const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 30_000 });
+    const job = world.submit();
+    runs(world, job);
+    const worker = world.worker(0);
+    worker.cut = true;
+    world.replaceLeader(job);
+    world.run(6_000);
+    worker.cut = false;
+    world.run(3_000);
+    expect(worker.jobs.get(job)?.cores.size).toBe(0);
+    expect(world.end(job).summary?.lost).toHaveLength(1);
+  });
+
+  it("while its cores are being opened costs its cores, not the job", () => {
+    const world = new World({ managers: 3, workers: 2, cores: 1, loadMs: 1_000 });
+    const others = [1, 2];
+    // Nothing is committed until the worker is known to be lost.
+    world.onEntry = ({ kind }) => {
+      if (kind !== "open") return;
+      world.worker(0).alive = false;
+      for (const index of others) world.cut(index, true);
+    };
+    const job = world.submit();
+    world.run(5_000);
+    world.onEntry = () => undefined;
+    expect(world.worker(1).opened).toHaveLength(0);
+    for (const index of others) world.cut(index, false);
+    const begunAt = world.now;
+    expect(world.end(job)).toMatchObject({ status: "COMPLETED", reason: null });
+    // Long before its cores are given up for not having loaded.
+    expect(world.now - begunAt).toBeLessThan(30_000);
+  });
+});
