@@ -194,7 +194,7 @@ class UserDriver<User extends Driven> implements LoadDriver<User> {
   }
 
   scale(factor: number, now: number): void {
-    this.#factor *= factor;
+    this.#factor = factor;
     this.tick(now);
   }
 
@@ -221,6 +221,7 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   readonly #cores: number;
   readonly #arrivals: ArrivalClock;
   readonly #free: User[] = [];
+  readonly #usersPlanned: number;
   #usersMax: number;
   #users = 0;
   #factor = 1;
@@ -238,6 +239,7 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
     host: DriverHost<User>,
   ) {
     this.#measureFromMs = bounds.warmupMs;
+    this.#usersPlanned = bounds.usersMax;
     this.#usersMax = bounds.usersMax;
     this.#cores = bounds.cores;
     this.#stages = stages;
@@ -303,9 +305,9 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   }
 
   scale(factor: number, now: number): void {
-    this.#factor *= factor;
-    this.#usersMax = Math.max(1, Math.ceil(this.#usersMax * Math.max(1, factor)));
-    this.#arrivals.scale(factor, this.#host.planMs(now));
+    this.#usersMax = Math.max(1, Math.ceil(this.#usersPlanned * Math.max(1, factor)));
+    this.#arrivals.scale(factor / this.#factor, this.#host.planMs(now));
+    this.#factor = factor;
     this.#serve(now);
   }
 
@@ -313,6 +315,8 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   level(load: number, now: number): void {
     const first = this.#stages.at(-1)?.to ?? load;
     const factor = load / (first * this.#factor);
+    // Said again by a new leader: it is made already.
+    if (factor === 1) return;
     this.#serve(now);
     const planMs = this.#host.planMs(now);
     this.missed = this.#missedAt(planMs);

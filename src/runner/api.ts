@@ -119,7 +119,7 @@ export class Run implements AsyncIterable<RunEvent> {
     this.#control?.({ kind: "resume" });
   }
 
-  /** Multiplies virtual users or rate: 1.1 is ten percent more. */
+  /** Virtual users or rate, of the plan: 1 is as planned, 1.1 is ten percent more; above 0, at most 100. */
   scale(factor: number): void {
     this.#control?.({ kind: "scale", factor });
   }

@@ -210,7 +210,7 @@ it("a load changed by hand is the target, with one note", async () => {
   const flow = workflow("w", { rate: 20, duration: "1s" }).step("s", () => measure(() => 1));
   const run = await InProcessRun.start(flow, { cores: 2 });
   await until(() => run.workflow("w").elapsedMs > 300);
-  for (let i = 0; i < 4; i++) run.scale(1.5);
+  for (const factor of [1.5, 2.25, 3.375, 5.0625, 5.0625]) run.scale(factor);
   await run.done;
   const { notes, workflows } = run.summary();
   expect(notes.filter((note) => note.includes("changed by hand"))).toEqual([

@@ -150,7 +150,7 @@ describe("keys", () => {
       { kind: "pause" },
       { kind: "resume" },
       { kind: "scale", factor: 1.1 },
-      { kind: "scale", factor: 0.9 },
+      { kind: "scale", factor: 0.99 },
       { kind: "stop" },
     ]);
     expect(host.interrupts).toBe(0);

@@ -35,6 +35,8 @@ export class FullView implements RunView {
   readonly #canvas = new LiveCanvas();
   #control: (command: RunControl) => void = () => {};
   #live: LiveRun | null = null;
+  /** Of the plan: as it is, or as it was asked for here and is not yet. */
+  #factor = 1;
   #messages: readonly string[] = [];
   #messagesSeen = 0;
   #notice: { readonly text: string; readonly untilMs: number } | null = null;
@@ -63,6 +65,7 @@ export class FullView implements RunView {
   }
 
   update(live: LiveRun): void {
+    if (live.scale !== (this.#live?.scale ?? 1)) this.#factor = live.scale;
     this.#live = live;
     this.#history.observe(live);
     this.#refresh();
@@ -127,10 +130,10 @@ export class FullView implements RunView {
         this.#togglePause();
         break;
       case "more":
-        this.#send({ kind: "scale", factor: SCALE_UP }, "load + 10 %");
+        this.#scale(SCALE_UP, "load + 10 %");
         break;
       case "less":
-        this.#send({ kind: "scale", factor: SCALE_DOWN }, "load − 10 %");
+        this.#scale(SCALE_DOWN, "load − 10 %");
         break;
       case "quit":
         this.#send({ kind: "stop" }, "stopping gracefully; the results follow");
@@ -160,6 +163,12 @@ export class FullView implements RunView {
   #togglePause(): void {
     if (this.#live?.phase === "paused") this.#send({ kind: "resume" }, "resuming");
     else this.#send({ kind: "pause" }, "pausing: requests in flight are finished");
+  }
+
+  /** Of what was asked for last, here or by somebody else. */
+  #scale(change: number, notice: string): void {
+    this.#factor = Number((this.#factor * change).toFixed(4));
+    this.#send({ kind: "scale", factor: this.#factor }, notice);
   }
 
   #send(command: RunControl, notice: string): void {

@@ -74,8 +74,6 @@ class Steering {
   readonly #client: ClusterClient;
   readonly #job: string;
   readonly #say: (line: string) => void;
-  /** Of the plan; keys multiply it. */
-  #factor = 1;
 
   constructor(client: ClusterClient, job: string, say: (line: string) => void) {
     this.#client = client;
@@ -90,10 +88,7 @@ class Steering {
 
   steer(command: RunControl): void {
     if (command.kind === "stop") this.cancel();
-    else if (command.kind === "scale") {
-      this.#factor *= command.factor;
-      this.#control({ kind: "scale", factor: this.#factor });
-    } else this.#control(command);
+    else this.#control(command);
   }
 
   #control(control: Control): void {

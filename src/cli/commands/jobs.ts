@@ -3,6 +3,7 @@
 import { userInfo } from "node:os";
 import type { Command } from "commander";
 import type { ClusterClient } from "../../client/client.ts";
+import { isScaleFactor, SCALE_FACTOR_MAX } from "../../core/run/results/scale-factor.ts";
 import type { Control, JobView } from "../../core/tiers/messages.ts";
 import { createView } from "../../ui/view.ts";
 import { jsonText } from "../print.ts";
@@ -56,11 +57,11 @@ export function registerJobs(program: Command): void {
   control(jobs.command("resume <job>"), "go on after a pause", () => ({ kind: "resume" }));
   control(
     jobs.command("scale <job> <factor>"),
-    "multiply the planned users or rate: 1 is as planned",
+    "users or rate, of the plan: 1 is as planned",
     (text) => {
       const factor = Number(text);
-      if (!Number.isFinite(factor) || factor <= 0)
-        throw new UsageError(`"${text}" is not a number above 0`);
+      if (!isScaleFactor(factor))
+        throw new UsageError(`"${text}" is not a number above 0 and up to ${SCALE_FACTOR_MAX}`);
       return { kind: "scale", factor };
     },
   );

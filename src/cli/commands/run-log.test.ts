@@ -24,7 +24,7 @@ class Recorder implements RunView {
 /** Only what the log looks at. */
 const live = (phase: string, elapsedSeconds: number, status: string): LiveRun =>
   ({
-    ...{ phase, elapsedSeconds, ratePerSecond: 10, failedPerSecond: 0 },
+    ...{ phase, elapsedSeconds, ratePerSecond: 10, failedPerSecond: 0, scale: 1 },
     workflows: [{ name: "w", status }],
   }) as unknown as LiveRun;
 

@@ -271,6 +271,7 @@ export const anyRun: fc.Arbitrary<LiveRun> = anySummary.chain((summary) =>
       ),
     ),
     ratePerSecond: amount,
+    scale: fc.constant(1),
     failedPerSecond: amount,
   }),
 );

@@ -354,6 +354,7 @@ export function syntheticRun(elapsed: number, options: SyntheticOptions = SHOP):
     summary,
     workflows,
     ratePerSecond: workflows.reduce((sum, workflow) => sum + workflow.ratePerSecond, 0),
+    scale: 1,
     failedPerSecond: workflows.reduce(
       (sum, { steps }) => sum + steps.reduce((all, step) => all + step.failedPerSecond, 0),
       0,
