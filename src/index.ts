@@ -66,6 +66,7 @@ export {
   websocket,
   ws,
 } from "./protocols/websocket/index.ts";
+export type { Frame, Point, Reporter, RunInfo } from "./reporters/reporter.ts";
 export { type Run, type RunEvent, run } from "./runner/api.ts";
 export { RunError } from "./runner/errors.ts";
 export type { RunOptions } from "./runner/run-options.ts";

@@ -357,6 +357,7 @@ const table = {
       "core/tiers",
       "protocols",
       "engine",
+      "reporters",
     ],
   },
   reporters: {
@@ -407,6 +408,7 @@ const table = {
       "protocols/websocket",
       "workflow",
       "engine",
+      "reporters",
       "runner",
     ],
   },

@@ -64,6 +64,7 @@ const OWN_TIMERS: Readonly<Record<string, string>> = {
   "src/engine/": "the clock of the plan and of its users; an executor core ends with its run",
   "src/protocols/": "deadlines of calls, counted by the call itself",
   "src/runner/": "the beat of one run, which the command waits for",
+  "src/reporters/": "deadlines of deliveries, which the end of a run waits for",
   "src/ui/": "the frames of the terminal, stopped when it is given back",
   "src/demo/": "the demo target delays answers on purpose",
   "src/cli/": "a command is one piece of work that ends with its process",

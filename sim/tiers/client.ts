@@ -169,13 +169,17 @@ export class SimClient implements StreamHost {
   }
 
   #watch(wish: Wish, job: string): void {
-    this.#request(wish, { kind: "watch", job, line: 0, live: false }, (answer) => {
-      if (answer.kind !== "progress") {
-        this.#around.checkers.onLost(job, answer);
-        this.#over(wish);
-      } else if (!ENDED_STATUSES.includes(answer.status)) this.#watchAgain(wish, job);
-      else this.#onEnded(wish, job, answer);
-    });
+    this.#request(
+      wish,
+      { kind: "watch", job, line: 0, live: false, latencies: false },
+      (answer) => {
+        if (answer.kind !== "progress") {
+          this.#around.checkers.onLost(job, answer);
+          this.#over(wish);
+        } else if (!ENDED_STATUSES.includes(answer.status)) this.#watchAgain(wish, job);
+        else this.#onEnded(wish, job, answer);
+      },
+    );
   }
 
   #watchAgain(wish: Wish, job: string): void {

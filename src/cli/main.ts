@@ -61,6 +61,18 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
     summary: "write the report of a run again, or lay it over an earlier one",
     load: async () => (await import("./commands/report.ts")).registerReport,
   },
+  publish: {
+    group: LOAD,
+    usage: "[options] <results>",
+    summary: "send the results of an earlier run to reporters",
+    load: async () => (await import("./commands/publish.ts")).registerPublish,
+  },
+  reporters: {
+    group: LOAD,
+    usage: "[options] [name]",
+    summary: "where results can be sent, with the settings of each",
+    load: async () => (await import("./commands/reporters.ts")).registerReporters,
+  },
   trends: {
     group: LOAD,
     usage: "[options] <directory>",

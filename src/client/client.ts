@@ -138,9 +138,9 @@ export class ClusterClient {
     return answer.job;
   }
 
-  /** What has happened since `line`, and the figures of now. */
-  async progress(job: string, line: number, live: boolean): Promise<Progress> {
-    const answer = await this.#request({ kind: "watch", job, line, live });
+  /** What happened since `line`; live figures, and the latencies behind them, if they are wanted. */
+  async progress(job: string, line: number, live: boolean, latencies = false): Promise<Progress> {
+    const answer = await this.#request({ kind: "watch", job, line, live, latencies });
     if (answer.kind !== "progress") throw unexpected(answer);
     return answer;
   }

@@ -156,6 +156,8 @@ export class Core {
       const module: unknown = await import(command.bundle);
       this.#definitions = workflowsOf(module, command.overrides.only);
       const manifests = this.#definitions.map((definition) => this.#manifest(definition));
+      const reports = new Set(this.#definitions.flatMap((definition) => definition.reports));
+      if (reports.size > 0) this.#send({ kind: "reports", reports: [...reports] });
       this.#send({ kind: "loaded", manifests });
     } catch (error) {
       this.#send({ kind: "loadFailed", problem: { ...problemOf(error), mistake: true } });

@@ -12,6 +12,7 @@ import type { RunSummary } from "../core/run/results/model.ts";
 import type { Bundle } from "./bundle.ts";
 import { RunError } from "./errors.ts";
 import { EventQueue } from "./event-queue.ts";
+import { startReports } from "./reports.ts";
 import {
   abortAfterMs,
   checkFileOptions,
@@ -79,6 +80,12 @@ export class Run implements AsyncIterable<RunEvent> {
         command: options.command ?? `run(${JSON.stringify(maskCredentials(target))})`,
         version: packageVersion(),
         watched: () => this.#watched,
+        startReports: (ofFile) => {
+          const { report = [], tags = {}, title } = options;
+          const say = (line: string): void => this.#events.push({ kind: "message", line });
+          const info = { name: maskCredentials(target), title, tags };
+          return startReports([...report, ...ofFile], info, say);
+        },
         on: {
           started: () => this.#events.push({ kind: "started" }),
           live: (live) => this.#events.live({ kind: "live", live }),

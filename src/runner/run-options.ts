@@ -4,6 +4,7 @@ import { type Duration, parseDuration } from "../core/base/duration.ts";
 import { didYouMean } from "../core/base/nearest.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import { parseThreshold } from "../core/run/results/thresholds.ts";
+import type { Reporter } from "../reporters/reporter.ts";
 import { RunError } from "./errors.ts";
 
 export interface RunOptions {
@@ -42,6 +43,8 @@ export interface RunOptions {
   readonly title?: string | undefined;
   /** Of the results. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Where results go: "influxdb=http://…" as the flag says it, or a reporter of your own. */
+  readonly report?: readonly (string | Reporter)[] | undefined;
   /** Only with a URL. */
   readonly method?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -76,6 +79,7 @@ const OPTION_NAMES = Object.keys({
   abortOnFail: true,
   title: true,
   tags: true,
+  report: true,
   method: true,
   headers: true,
   body: true,
@@ -119,6 +123,9 @@ export function overridesOf(options: RunOptions): LoadOverrides {
 
 /** As the compiler would: programs may be JavaScript. */
 function checkShape(options: RunOptions): void {
+  const report: unknown = options.report;
+  if (report !== undefined && !Array.isArray(report))
+    throw new RunError("report must be a list of texts and reporters", 2);
   const stray = Object.keys(options).find((name) => !OPTION_NAMES.includes(name));
   if (stray !== undefined)
     throw new RunError(`run: there is no option "${stray}"${didYouMean(stray, OPTION_NAMES)}`, 2);

@@ -22,6 +22,7 @@ import type { RunSummary } from "../core/run/results/model.ts";
 import { RunAggregate } from "../core/run/results/run-aggregate.ts";
 import { CoreProcess } from "../engine/core-process.ts";
 import { ERROR_KINDS } from "../protocols/protocol.ts";
+import type { Reporting } from "../reporters/reporting.ts";
 import type { Bundle } from "./bundle.ts";
 import {
   checkManifests,
@@ -65,10 +66,14 @@ interface LocalRunOptions {
   readonly inspect: boolean;
   readonly command: string;
   readonly version: string;
+  /** Begins the reporters, with those that the file asks for; null when there are none. */
+  readonly startReports: (ofFile: readonly string[]) => Promise<Reporting | null>;
   readonly on: RunListener;
 }
 
 const LIVE_INTERVAL_MS = 100;
+/** How often it is looked whether a reporter is due: they are told every second at most. */
+const REPORT_TICK_MS = 200;
 export class LocalRun {
   readonly #options: LocalRunOptions;
   readonly #cores: CoreProcess[] = [];
@@ -78,6 +83,8 @@ export class LocalRun {
   #loading: ((core: number, event: CoreEvent) => void) | undefined;
   /** Ends the loading of the workflow with an error. */
   #loadingFailed: (error: RunError) => void = () => {};
+  /** Where the file wants its results sent. */
+  #reports: readonly string[] = [];
   #machine: RunMachine | undefined;
   #timer: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
@@ -129,6 +136,7 @@ export class LocalRun {
       this.#loading = (core, event) => {
         if (event.kind === "log" || event.kind === "unhandled")
           this.#options.on.message(event.line);
+        if (event.kind === "reports") this.#reports = event.reports;
         if (event.kind === "loadFailed")
           reject(new RunError(placedIn(this.#options.name, event.problem), 2));
         if (event.kind !== "loaded") return;
@@ -186,18 +194,38 @@ export class LocalRun {
       limited: !inspect,
       beganAt: this.#startedAt,
     });
+    const reporting = await this.#options.startReports(this.#reports);
     this.#machine = machine;
     on.started();
     const draw = setInterval(() => {
       if (watched()) on.live(machine.live(performance.now()));
     }, LIVE_INTERVAL_MS);
-    await new Promise<void>((resolve) => {
-      this.#finish = resolve;
-      this.#take({ kind: "start" });
-    }).finally(() => clearInterval(draw));
+    const report = reporting === null ? undefined : this.#report(machine, reporting);
+    try {
+      await new Promise<void>((resolve) => {
+        this.#finish = resolve;
+        this.#take({ kind: "start" });
+      });
+    } finally {
+      clearInterval(draw);
+      clearInterval(report);
+    }
     // Nothing ran at all: that is an error, not a result.
-    if (machine.mistake !== undefined) throw new RunError(placed(machine.mistake), 2);
-    return machine.summary();
+    if (machine.mistake !== undefined) {
+      await reporting?.abandon();
+      throw new RunError(placed(machine.mistake), 2);
+    }
+    const summary = machine.summary();
+    return reporting === null ? summary : reporting.finish(summary);
+  }
+
+  /** Tells reporters when they are due. */
+  #report(machine: RunMachine, reporting: Reporting): NodeJS.Timeout {
+    const began = performance.now();
+    return setInterval(() => {
+      const now = performance.now();
+      if (reporting.isDue(now - began)) reporting.live(machine.live(now, "latencies"), now - began);
+    }, REPORT_TICK_MS);
   }
 
   #take(input: RunInput): void {

@@ -33,6 +33,8 @@ import { writtenTexts } from "./written-texts.ts";
 
 interface PreparedJob {
   readonly submission: Submission;
+  /** Where the file wants its results sent: the client's affair, and no part of the submission. (REP-7) */
+  readonly reports: readonly string[];
   /** By their hash. */
   readonly files: ReadonlyMap<string, Uint8Array>;
 }
@@ -46,12 +48,13 @@ export async function prepareJob(
   const { cores, tags = {}, thresholds = [], title } = options;
   checkThresholds(thresholds);
   const module = await moduleOf(target, options, overrides);
-  const manifests = await manifestsOf(module, {
+  const { manifests, reports } = await manifestsOf(module, {
     name: maskCredentials(target),
     ...{ overrides, thresholds, warn },
   });
   const files = [module.artifact];
   return {
+    reports,
     files: new Map([[module.artifact.hash, module.bytes]]),
     submission: {
       name: maskCredentials(target),
@@ -108,21 +111,24 @@ interface Loading {
   readonly warn: (line: string) => void;
 }
 
+interface Loaded {
+  readonly manifests: readonly WorkflowManifest[];
+  readonly reports: readonly string[];
+}
+
 /** Loaded as a worker will load it. */
-async function manifestsOf(
-  { artifact, bytes, folder }: Module,
-  loading: Loading,
-): Promise<readonly WorkflowManifest[]> {
+async function manifestsOf({ artifact, bytes, folder }: Module, loading: Loading): Promise<Loaded> {
   const place = await mkdtemp(join(tmpdir(), "hyperscale-submit-"));
   try {
     const file = join(place, artifact.path);
     const own = new URL("../index.js", import.meta.url).href;
     await writeFile(file, Buffer.from(bytes).toString("utf8").replaceAll(OWN_PACKAGE, own));
     const address = pathToFileURL(file).href;
-    const manifests = await load(address, folder, loading);
+    const loaded = await load(address, folder, loading);
     const { thresholds, warn } = loading;
+    const { manifests } = loaded;
     checkManifests({ manifests, thresholds, texts: await writtenTexts(address), warn });
-    return manifests;
+    return loaded;
   } finally {
     await rm(place, { recursive: true, force: true });
   }
@@ -132,7 +138,8 @@ async function load(
   bundle: string,
   folder: string,
   { name, overrides, warn }: Loading,
-): Promise<readonly WorkflowManifest[]> {
+): Promise<Loaded> {
+  let reports: readonly string[] = [];
   let core: CoreProcess | undefined;
   let timer: NodeJS.Timeout | undefined;
   try {
@@ -143,7 +150,8 @@ async function load(
         inspect: false,
         onEvent: (event) => {
           if (event.kind === "log" || event.kind === "unhandled") warn(event.line);
-          if (event.kind === "loaded") resolve(event.manifests);
+          if (event.kind === "reports") reports = event.reports;
+          if (event.kind === "loaded") resolve({ manifests: event.manifests, reports });
           if (event.kind === "loadFailed") reject(new RunError(placedIn(name, event.problem), 2));
         },
         onLost: (what) => reject(new RunError(what, 1)),

@@ -26,8 +26,10 @@ export async function traceRun({
   const core = new CoreProcess({
     number: 0,
     inspect,
-    onEvent: (event) =>
-      event.kind === "log" || event.kind === "unhandled" ? say(event.line) : heard(event),
+    onEvent: (event) => {
+      if (event.kind === "log" || event.kind === "unhandled") say(event.line);
+      else if (event.kind !== "reports") heard(event);
+    },
     onLost: (what) => lost(new RunError(what, 1)),
   });
   const next = (): Promise<CoreEvent> =>

@@ -46,6 +46,7 @@ export function endLines(end: RunEnd | undefined, columns: number, messages: Kep
     ...trustLines(summary, width),
     ...detailLines(summary, width),
     ...messageLines(messages, width),
+    ...reportLines(summary, width),
     ...fileLines(end),
   ];
   return lines.length > SCREEN_ROWS ? [...lines, [], echo(summary, width)] : lines;
@@ -211,6 +212,23 @@ function messageLines({ lines, dropped }: KeptMessages, width: number): Line[] {
     [],
     line(span(title, Style.heading)),
     ...shown.flatMap((text) => bullet("›", text, Style.text, width)),
+  ];
+}
+
+/** What reporters could not send is no part of the verdict, and must not go unseen. (REP-5) */
+function reportLines({ reports = [] }: RunSummary, width: number): Line[] {
+  if (reports.length === 0) return [];
+  return [
+    [],
+    line(span("Reports", Style.heading)),
+    ...reports.flatMap(({ dropped, problem, reporter, sent, target }) => {
+      const complete = dropped === 0 && problem === null;
+      const points = sent + dropped === 0 ? "" : `, ${formatCount(sent)} points`;
+      const lost = dropped === 0 ? "" : `, ${formatCount(dropped)} dropped`;
+      const why = problem === null ? "" : `: ${problem}`;
+      const text = `${reporter} ${target}${points}${lost}${why}`;
+      return bullet(complete ? "✓" : "!", text, complete ? Style.text : Style.warn, width);
+    }),
   ];
 }
 

@@ -28,6 +28,7 @@ import {
   limitsOf,
   type PaceOptions,
   paceOf,
+  reportsOf,
   settingsOf,
   type WorkflowOptions,
 } from "./options.ts";
@@ -97,6 +98,8 @@ export class WorkflowDefinition {
   readonly limits: Limits;
   readonly thresholds: ThresholdSpec[] = [];
   readonly tags: Readonly<Record<string, string>>;
+  /** Where the results of the run go. */
+  readonly reports: readonly string[];
   readonly dependsOn: string[] = [];
   readonly steps: StepDefinition[] = [];
   readonly checks: CheckDefinition[] = [];
@@ -151,6 +154,7 @@ export class WorkflowDefinition {
     this.#metricNames = options.metrics && namesOf(options.metrics, where);
     this.judge(options.thresholds ?? []);
     this.tags = options.tags ?? {};
+    this.reports = reportsOf(options, where);
     for (const [feed, source] of flow?.feeds ?? []) this.feeds.set(feed, source);
     if (this.plan.kind === "search" && this.thresholds.length === 0)
       throw new DefinitionError(

@@ -47,6 +47,8 @@ export interface CommonOptions {
   readonly cookies?: "user" | "iteration" | "off";
   /** Accept any TLS certificate. */
   readonly insecure?: boolean;
+  /** Where the results of the run go, as `--report` says it: "prometheus=http://127.0.0.1:9090". */
+  readonly report?: readonly string[];
 }
 
 /** What is judged; the lists are types of their own where the compiler reads them. */
@@ -88,6 +90,7 @@ const OPTION_NAMES = new Set([
   "redirects",
   "cookies",
   "insecure",
+  "report",
 ]);
 
 /** What the compiler tells TypeScript users: no misspelt option, no two load models at once. */
@@ -144,6 +147,13 @@ export function settingsOf(options: CommonOptions, where: string): CallSettings 
     ),
     insecure: options.insecure ?? DEFAULT_CALL_SETTINGS.insecure,
   };
+}
+
+export function reportsOf({ report = [] }: CommonOptions, where: string): readonly string[] {
+  const texts = Array.isArray(report) && report.every((one) => typeof one === "string");
+  if (!texts)
+    throw new DefinitionError(`${where}: report is a list: report: ["ndjson=points.ndjson"]`);
+  return report;
 }
 
 export interface Limits {

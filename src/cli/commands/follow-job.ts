@@ -5,6 +5,7 @@ import { type ClusterClient, hasEnded } from "../../client/client.ts";
 import type { RunControl, RunView } from "../../core/run/results/live.ts";
 import type { Control, Progress } from "../../core/tiers/messages.ts";
 import { EXIT_FAILURE, EXIT_INTERRUPTED } from "../../host/exit-codes.ts";
+import type { Reporting } from "../../reporters/reporting.ts";
 import { complain } from "../print.ts";
 import { finish, type RunFlags } from "./run.ts";
 
@@ -19,10 +20,12 @@ interface Following {
   readonly view: RunView;
   /** Somebody looks at live figures. */
   readonly live: boolean;
+  /** Results go elsewhere, too; from here, so that no secret of theirs travels. (C30-18) */
+  readonly reporting: Reporting | null;
 }
 
 export async function followJob(following: Following): Promise<number> {
-  const { client, flags, job, view } = following;
+  const { client, flags, job, reporting, view } = following;
   const steering = new Steering(client, job, (line) => view.message(line));
   const interrupt = (): void => steering.cancel();
   process.on("SIGINT", interrupt);
@@ -30,7 +33,8 @@ export async function followJob(following: Following): Promise<number> {
   try {
     const end = await untilEnded(following, steering);
     if (end.summary !== null) {
-      const code = await finish(end.summary, flags, view);
+      const summary = (await reporting?.finish(end.summary)) ?? end.summary;
+      const code = await finish(summary, flags, view);
       if (end.status !== "PARTIAL") return code;
       complain(`hyperscale: the job ended in part only: ${end.reason ?? "something was lost"}`);
       return code === 0 ? EXIT_FAILURE : code;
@@ -39,20 +43,24 @@ export async function followJob(following: Following): Promise<number> {
     complain(`hyperscale: ${job} is ${end.status}: ${end.reason ?? "no reason is known"}`);
     return end.status === "CANCELLED" ? EXIT_INTERRUPTED : EXIT_FAILURE;
   } finally {
+    await reporting?.abandon();
     process.off("SIGINT", interrupt);
     process.off("SIGTERM", interrupt);
   }
 }
 
 async function untilEnded(
-  { client, job, live, view }: Following,
+  { client, job, live, reporting, view }: Following,
   steering: Steering,
 ): Promise<Progress> {
   let line = 0;
   let started = false;
   let waitsFor = "";
+  const began = performance.now();
   for (;;) {
-    const progress = await client.progress(job, line, live);
+    const elapsedMs = performance.now() - began;
+    const isDue = reporting?.isDue(elapsedMs) ?? false;
+    const progress = await client.progress(job, line, live || isDue, isDue);
     line = progress.nextLine;
     for (const text of progress.lines) view.message(text);
     if (hasEnded(progress.status)) return progress;
@@ -64,6 +72,7 @@ async function untilEnded(
       if (!started) view.start((command) => steering.steer(command));
       started = true;
       view.update(progress.live);
+      if (isDue) reporting?.live(progress.live, elapsedMs);
     }
     await new Promise((resolve) => setTimeout(resolve, live ? WATCHED_MS : UNWATCHED_MS));
   }

@@ -5,7 +5,9 @@ import type { Command } from "commander";
 import type { ClusterClient } from "../../client/client.ts";
 import { isScaleFactor, SCALE_FACTOR_MAX } from "../../core/run/results/scale-factor.ts";
 import type { Control, JobView } from "../../core/tiers/messages.ts";
+import { startReports } from "../../runner/reports.ts";
 import { createView } from "../../ui/view.ts";
+import { repeated } from "../option-values.ts";
 import { jsonText } from "../print.ts";
 import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
@@ -19,6 +21,7 @@ interface AttachFlags extends PlaceFlags {
   readonly ui: "auto" | "full" | "ci" | "none";
   readonly out?: string;
   readonly csv?: true;
+  readonly report: readonly string[];
 }
 
 export function registerJobs(program: Command): void {
@@ -39,12 +42,15 @@ export function registerJobs(program: Command): void {
     .option("--ui <mode>", "auto, full, ci or none", "auto")
     .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
+    .option("--report <name=target>", "also send the results there", repeated, [])
     .action((job: string, flags: AttachFlags) =>
       withCluster("jobs attach", flags, async (client) => {
         const { env, stdin, stdout } = process;
         const view = createView({ mode: flags.ui, stdout, stdin, env });
         const live = flags.ui !== "none";
-        process.exitCode = await followJob({ client, job, flags, view, live });
+        const say = (line: string): void => view.message(line);
+        const reporting = await startReports(flags.report, { name: job, tags: {} }, say);
+        process.exitCode = await followJob({ client, job, flags, view, live, reporting });
       }),
     );
   control(jobs.command("cancel <job>"), "end it gracefully, with results", () => ({

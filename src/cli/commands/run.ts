@@ -52,6 +52,7 @@ export interface RunFlags extends LogFlags {
   readonly threshold: readonly string[];
   readonly title?: string;
   readonly tag: readonly string[];
+  readonly report: readonly string[];
   readonly ui: (typeof UI_MODES)[number];
   readonly out?: string;
   readonly csv?: true;
@@ -138,6 +139,12 @@ export function withRunFlags(command: Command): Command {
     .option("--title <text>", "what to call this run in its results")
     .option("--tag <name=value>", "a tag of the results; may be given again", repeated, [])
     .option("--out <dir>", "folder for the results (default: a new one in hyperscale-results)")
+    .option(
+      "--report <name=target>",
+      "also send the results there (hyperscale reporters lists where); may be given again",
+      repeated,
+      [],
+    )
     .option("--open", "show the report in the browser when the run is over")
     .option("--csv", "also write steps.csv and series.csv")
     .option("--trace", "no load: show one iteration of each flow, call by call, secrets masked")
@@ -258,6 +265,7 @@ export function optionsOf(flags: RunFlags): RunOptions {
     thresholds: flags.threshold,
     title: flags.title,
     tags: Object.fromEntries(flags.tag.map(tagOf)),
+    report: flags.report,
     abortOnFail,
     body,
     // What the flags say by themselves is no wish of the user's.

@@ -6,6 +6,7 @@ import { JsonLog } from "../../host/control/json-log.ts";
 import { EXIT_FAILURE, EXIT_PASSED, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { probeOutputs } from "../../reporters/file/output.ts";
 import { RunError } from "../../runner/errors.ts";
+import { startReports } from "../../runner/reports.ts";
 import { prepareJob } from "../../runner/submission.ts";
 import { createView } from "../../ui/view.ts";
 import { complain } from "../print.ts";
@@ -20,6 +21,8 @@ interface SubmitFlags extends RunFlags, PlaceFlags {
   readonly idempotencyKey?: string;
   readonly detach?: true;
 }
+
+const REPORT_LATER = "`hyperscale jobs attach ID --report …` does, as long as the job runs";
 
 const EXAMPLES = `
 Examples:
@@ -64,12 +67,19 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
   const logLines = await openLogLines(logFileOf(flags));
   const client = openCluster(flags);
   try {
-    const { files, submission } = await prepareJob(target, optionsOf(flags), complain);
-    const job = await client.submit(submission, files, flags.idempotencyKey);
+    const options = optionsOf(flags);
+    const { files, reports, submission } = await prepareJob(target, options, complain);
+    const wanted = [...flags.report, ...reports];
     if (flags.detach === true) {
-      process.stdout.write(`${job}\n`);
+      if (wanted.length > 0) complain(`nothing is reported with --detach: ${REPORT_LATER}`);
+      process.stdout.write(`${await client.submit(submission, files, flags.idempotencyKey)}\n`);
       return EXIT_PASSED;
     }
+    const { name, tags, title } = submission;
+    const run = { name, tags, title: title ?? undefined };
+    let say = complain;
+    const reporting = await startReports(wanted, run, (line) => say(line));
+    const job = await client.submit(submission, files, flags.idempotencyKey);
     const { env, stdin, stdout } = process;
     const plain = createView({ mode: flags.ui, stdout, stdin, env });
     const view =
@@ -77,8 +87,9 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
         ? plain
         : new LoggedView(new JsonLog("info", { run: target, job }, logLines), plain);
     view.message(`submitted as ${job}`);
+    say = (line) => view.message(line);
     const live = flags.ui !== "none" || logLines !== undefined;
-    return await followJob({ client, job, flags, view, live });
+    return await followJob({ client, job, flags, view, live, reporting });
   } finally {
     await client.close();
     await logLines?.drained(1_000);

@@ -132,9 +132,9 @@ export type WorkerEvent =
   /** It is gone without having been released. */
   | { readonly kind: "coreLost"; readonly core: number; readonly what: string };
 
-/** Loading and ending a core are the worker's own affair. */
+/** Loading and ending a core are the worker's own affair, and reports are the client's. (C30-18) */
 export type RelayedCommand = Exclude<CoreCommand, { kind: "load" | "trace" | "exit" }>;
-export type RelayedEvent = Exclude<CoreEvent, { kind: "traced" }>;
+export type RelayedEvent = Exclude<CoreEvent, { kind: "traced" | "reports" }>;
 
 /** Everything before this number was taken. */
 export interface Taken {
@@ -276,13 +276,15 @@ export type Control =
   | { readonly kind: "scale"; readonly factor: number };
 
 /** Asked again and again with the number that the last answer gave: nothing is missed or told twice. */
-interface Watch {
+export interface Watch {
   readonly kind: "watch";
   readonly job: string;
   /** Lines from this number on. */
   readonly line: number;
   /** Whether the live figures are wanted, which cost something to work out. */
   readonly live: boolean;
+  /** With them the latencies so far, for reporters. */
+  readonly latencies: boolean;
 }
 
 export interface Progress {

@@ -3,39 +3,29 @@
  * per step and window. Columns are only ever added at the end.
  */
 
+import {
+  DISTRIBUTION_FIGURES,
+  figureName,
+  figuresOf,
+  STEP_FIGURES,
+} from "../../core/run/results/figures.ts";
 import type { Distribution, RunSummary } from "../../core/run/results/model.ts";
 
 type Cell = string | number | null;
 
-const FIGURES = [
-  "min",
-  "mean",
-  "p50",
-  "p75",
-  "p90",
-  "p95",
-  "p99",
-  "p99_9",
-  "p99_99",
-  "max",
-] as const;
-
 export function stepsCsv(summary: RunSummary): string {
-  const header = [
-    ...["workflow", "step", "protocol", "requests", "ok", "failed", "interrupted"],
-    ...["rate_per_second", "bytes_in", "bytes_out"],
-    ...FIGURES.map((figure) => `latency_ms_${figure}`),
-    ...FIGURES.map((figure) => `service_ms_${figure}`),
-  ];
+  const figures = figuresOf(STEP_FIGURES).flatMap(([field, { kind }]) =>
+    kind === "distribution"
+      ? DISTRIBUTION_FIGURES.map((figure) => `${figureName(field)}_${figure}`)
+      : [figureName(field)],
+  );
   const rows = summary.workflows.flatMap(({ name, steps }) =>
     steps.map((step): Cell[] => [
-      ...[name, step.name, step.protocol, step.requests, step.ok, step.failed, step.interrupted],
-      ...[step.ratePerSecond, step.bytesIn, step.bytesOut],
-      ...figures(step.latencyMs),
-      ...figures(step.serviceMs),
+      ...[name, step.name, step.protocol],
+      ...figuresOf(STEP_FIGURES).flatMap(([field]) => cells(step[field], field)),
     ]),
   );
-  return csv([header, ...rows]);
+  return csv([["workflow", "step", "protocol", ...figures], ...rows]);
 }
 
 export function seriesCsv(summary: RunSummary): string {
@@ -55,8 +45,12 @@ export function seriesCsv(summary: RunSummary): string {
 }
 
 /** Nothing measured is an empty cell, not a row of zeros that looks like very fast answers. */
-function figures(distribution: Distribution): Cell[] {
-  return FIGURES.map((figure) => (distribution.count === 0 ? null : distribution[figure]));
+function cells(value: number | Distribution | undefined, field: keyof typeof STEP_FIGURES): Cell[] {
+  if (STEP_FIGURES[field].kind !== "distribution")
+    return [typeof value === "number" ? value : null];
+  return DISTRIBUTION_FIGURES.map((figure) =>
+    typeof value === "object" && value.count > 0 ? value[figure] : null,
+  );
 }
 
 function csv(rows: readonly (readonly Cell[])[]): string {

@@ -7,6 +7,12 @@
  */
 
 import { z } from "zod";
+import {
+  type FigureDescription,
+  figuresOf,
+  STEP_FIGURES,
+  TOTAL_FIGURES,
+} from "../../core/run/results/figures.ts";
 import { EVENT_KINDS, type RunSummary, SUMMARY_SCHEMA } from "../../core/run/results/model.ts";
 
 const count = z.int().min(0);
@@ -29,6 +35,24 @@ export const distributionSchema = z
     max: amount,
   })
   .meta({ id: "Distribution", description: "Milliseconds, three significant digits." });
+
+/** A field of the model for each figure of the table. */
+function figureShape<Table extends Readonly<Record<string, FigureDescription>>>(table: Table) {
+  const fields = figuresOf(table).map(([field, { kind, label, optional }]) => {
+    const type = { counter: count, gauge: amount, distribution: distributionSchema }[kind];
+    return [field, (optional === true ? type.optional() : type).describe(label)];
+  });
+  return Object.fromEntries(fields) as FigureShape<Table>;
+}
+
+type FigureShape<Table extends Readonly<Record<string, FigureDescription>>> = {
+  -readonly [Field in keyof Table]: Table[Field] extends { readonly optional: true }
+    ? z.ZodOptional<FigureType<Table[Field]>>
+    : FigureType<Table[Field]>;
+};
+type FigureType<Figure extends FigureDescription> = Figure["kind"] extends "distribution"
+  ? typeof distributionSchema
+  : typeof amount;
 
 const histogramSchema = z
   .looseObject({
@@ -112,17 +136,7 @@ const sampleSchema = z
   .meta({ id: "ErrorSample", description: "What a failure looked like." });
 
 const totalsSchema = z
-  .looseObject({
-    requests: count,
-    ok: count,
-    failed: count,
-    sent: count.describe("Requests on the wire: what the target's own log should count."),
-    bytesIn: amount,
-    bytesOut: amount,
-    ratePerSecond: amount.describe("Calls that ended inside the measured time, over that time."),
-    latencyMs: distributionSchema.describe("Of all calls together."),
-    okLatencyMs: distributionSchema.describe("Of successes only."),
-  })
+  .looseObject(figureShape(TOTAL_FIGURES))
   .meta({ id: "Totals", description: "Several steps together." });
 
 const stepSchema = z
@@ -130,28 +144,11 @@ const stepSchema = z
     name: z.string(),
     protocol: z.string().describe("Such as http or websocket."),
     tags: labels,
-    requests: count.describe("Finished: ok + failed."),
-    ok: count,
-    failed: count,
-    interrupted: count.describe("Cut off at the end of the graceful stop; not in requests."),
+    ...figureShape(STEP_FIGURES),
     errors: countByName.describe("failed, by kind; sums to failed."),
     statuses: countByName.describe("Answers by protocol status."),
-    ratePerSecond: amount.describe(
-      "Calls that ended inside the measured time of the workflow, over that time.",
-    ),
-    bytesIn: amount,
-    bytesOut: amount,
-    latencyMs: distributionSchema.describe(
-      "Response time; from the intended start in open models.",
-    ),
-    okLatencyMs: distributionSchema.optional().describe("latencyMs of successes only."),
-    serviceMs: distributionSchema.describe("From the real start."),
-    firstByteMs: distributionSchema.describe("From the real start to the first byte."),
-    connectMs: distributionSchema.describe("Only of requests that opened a connection."),
-    tlsMs: distributionSchema.describe("Only of requests that made a TLS handshake."),
     histogram: histogramSchema.describe("Of latencyMs, two significant digits."),
     series: seriesSchema.describe("Over time, in windows."),
-    sent: count.optional().describe("Requests on the wire, of the warm-up too."),
     windows: windowsSchema.optional().describe("Latencies over time, whole."),
     samples: z.array(sampleSchema).optional().describe("Up to five of each kind and status."),
   })
@@ -318,6 +315,16 @@ const eventSchema = z
   })
   .meta({ id: "Event" });
 
+const reportSchema = z
+  .looseObject({
+    reporter: z.string().describe("Such as influxdb."),
+    target: z.string().describe("Where to, without credentials."),
+    sent: count.describe("Points that were taken."),
+    dropped: count.describe("Points that were not: refused, or too late."),
+    problem: z.string().nullable().describe("The last thing that went wrong."),
+  })
+  .meta({ id: "Report", description: "What became of the results at one reporter." });
+
 const environmentSchema = z
   .looseObject({
     hyperscale: z.string().describe("Version."),
@@ -348,6 +355,7 @@ export const summarySchema = z
     workflows: z.array(workflowSchema),
     totals: totalsSchema.optional().describe("All steps of all workflows."),
     events: z.array(eventSchema).optional().describe("What happened to the run."),
+    reports: z.array(reportSchema).optional().describe("What reporters sent, and what not."),
     environment: environmentSchema,
   })
   .meta({ title: "Hyperscale summary.json", description: "The result of one run." });

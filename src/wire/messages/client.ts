@@ -79,7 +79,12 @@ export const clientRequest = union<ClientRequest>("ClientRequest", {
   status: { number: 2, fields: { job: required(1, job) } },
   watch: {
     number: 3,
-    fields: { job: required(1, job), line: required(2, count), live: required(3, bool) },
+    fields: {
+      job: required(1, job),
+      line: required(2, count),
+      live: required(3, bool),
+      latencies: optional(4, bool, false),
+    },
   },
   control: {
     number: 4,

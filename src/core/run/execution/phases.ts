@@ -267,6 +267,7 @@ export class Phases {
         return;
       case "loaded":
       case "loadFailed":
+      case "reports":
       case "traced":
         return;
       case "shared": {
@@ -289,7 +290,7 @@ export class Phases {
     running: Running,
     event: Exclude<
       CoreEvent,
-      { kind: "log" | "unhandled" | "loaded" | "loadFailed" | "shared" | "traced" }
+      { kind: "log" | "unhandled" | "loaded" | "loadFailed" | "reports" | "shared" | "traced" }
     >,
   ): void {
     switch (event.kind) {

@@ -14,7 +14,7 @@ import type { CoreCommand, CoreEvent, Problem } from "../job/core-messages.ts";
 import { type Fault, singleFault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
-import type { LiveRun, RunControl, RunPhase } from "../results/live.ts";
+import type { LiveDetail, LiveRun, RunControl, RunPhase } from "../results/live.ts";
 import type { RunSummary } from "../results/model.ts";
 import type { RunAggregate } from "../results/run-aggregate.ts";
 import { isScaleFactor } from "../results/scale-factor.ts";
@@ -152,14 +152,15 @@ export class RunMachine {
     return this.#aggregate.anyStarted ? undefined : this.#mistake;
   }
 
-  /** What a screen shows now. */
-  live(now: number): LiveRun {
+  /** What a screen shows now, or what reporters send. */
+  live(now: number, detail: LiveDetail = "figures"): LiveRun {
     this.#setTime(now);
-    return this.#aggregate.live(this.phase);
+    return this.#aggregate.live(this.phase, detail);
   }
 
   summary(): RunSummary {
-    return this.#aggregate.summary({ interrupted: this.#interrupted, ended: true });
+    const interrupted = this.#interrupted;
+    return this.#aggregate.summary({ interrupted, ended: true, detail: "all" });
   }
 
   #setTime(now: number): void {

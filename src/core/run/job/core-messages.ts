@@ -76,6 +76,8 @@ export type CoreCommand =
   | { readonly kind: "exit" };
 
 export type CoreEvent =
+  /** Where the file wants its results sent, before `loaded`; not in manifests, which travel. (REP-7) */
+  | { readonly kind: "reports"; readonly reports: readonly string[] }
   | { readonly kind: "loaded"; readonly manifests: readonly WorkflowManifest[] }
   | { readonly kind: "loadFailed"; readonly problem: Problem }
   /** `completed`: and every check held. */

@@ -15,6 +15,9 @@ export type RunPhase =
   | "stopping"
   | "done";
 
+/** Latencies as well, in one window per step: they cost more, and only reporters need them. */
+export type LiveDetail = "figures" | "latencies";
+
 export interface LiveRun {
   readonly phase: RunPhase;
   readonly elapsedSeconds: number;

@@ -37,6 +37,8 @@ export interface RunSummary {
   readonly totals?: Totals | undefined;
   /** What happened to the run, in the order of time. */
   readonly events?: readonly TimelineEvent[] | undefined;
+  /** What became of the results at the reporters that were asked for. (REP-5) */
+  readonly reports?: readonly ReportOutcome[] | undefined;
   readonly environment: RunEnvironment;
 }
 
@@ -71,6 +73,20 @@ export interface TimelineEvent {
   /** The workflow it is about; null for the run. */
   readonly workflow: string | null;
   readonly text: string;
+}
+
+/** A reporter never changes the verdict: what it could not send is said here. */
+export interface ReportOutcome {
+  /** Such as "influxdb". */
+  readonly reporter: string;
+  /** Where to, without credentials. */
+  readonly target: string;
+  /** Points that were taken. */
+  readonly sent: number;
+  /** Points that were not: refused, or too late. */
+  readonly dropped: number;
+  /** The last thing that went wrong. */
+  readonly problem: string | null;
 }
 
 interface RunEnvironment {

@@ -1,6 +1,6 @@
 /** What happened when, for the results: windows of latencies, the load, cores, stalls. */
 
-import { cellLow, cellWidth } from "../stats/histogram.ts";
+import { cellLow, cellWidth, type Histogram } from "../stats/histogram.ts";
 import type { SparseCells } from "../stats/sparse-cells.ts";
 import type { Window, WindowStore } from "../stats/window-store.ts";
 import { type LoadWindow, STEP_RULES, type StepWindow } from "../stats/windows.ts";
@@ -50,6 +50,25 @@ export function latencyWindows(
   };
 }
 
+/** All of a step's latencies so far as one window, with the very cells that its windows add up to. */
+export function wholeLatencies(
+  latency: Histogram,
+  secondsAt: SecondsAt,
+  elapsedSeconds: number,
+): LatencyWindows {
+  const upToMs: number[] = [];
+  const count: number[] = [];
+  latency.forEachCell((cell, times) => {
+    upToMs.push(cellUpToMs(cell));
+    count.push(times);
+  });
+  return {
+    windowMs: Math.max(1, elapsedSeconds * 1_000),
+    atSeconds: [secondsAt(0)],
+    histograms: [{ upToMs, count }],
+  };
+}
+
 function phaseMeans(windows: readonly StepWindow[]): PhaseMeans {
   const mean = (us: (window: StepWindow) => number): (number | null)[] =>
     windows.map((one) =>
@@ -76,9 +95,13 @@ function widened(windows: readonly Window<StepWindow>[], widthMs: number): Windo
 
 function cellsSummary({ cells, counts }: SparseCells): HistogramSummary {
   return {
-    upToMs: Array.from(cells, (cell) => (cellLow(cell) + cellWidth(cell) - 1) / 1_000),
+    upToMs: Array.from(cells, cellUpToMs),
     count: Array.from(counts),
   };
+}
+
+function cellUpToMs(cell: number): number {
+  return (cellLow(cell) + cellWidth(cell) - 1) / 1_000;
 }
 
 export function loadSeries(store: WindowStore<LoadWindow>, secondsAt: SecondsAt): LoadSeries {

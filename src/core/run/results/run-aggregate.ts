@@ -15,7 +15,7 @@ import { recentOf } from "../stats/series.ts";
 import { BreakpointRun, type SearchCommand } from "./breakpoint.ts";
 import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
-import type { LiveRun, LiveWorkflow, RunPhase } from "./live.ts";
+import type { LiveDetail, LiveRun, LiveWorkflow, RunPhase } from "./live.ts";
 import {
   costOf,
   doingText,
@@ -49,7 +49,7 @@ import {
 import { TimelineEvents } from "./timeline-events.ts";
 import { isAside, measuredOf, WorkflowAggregate } from "./workflow-aggregate.ts";
 import type { WorkflowData } from "./workflow-data.ts";
-import { seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
+import { type Detail, seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
 
 interface RunAggregateOptions {
   readonly runId: string;
@@ -81,6 +81,12 @@ interface Decision {
   /** A threshold asks for the end of the run. */
   readonly abort: boolean;
   readonly searches: readonly { readonly workflow: string; readonly command: SearchCommand }[];
+}
+
+interface SummaryRequest {
+  readonly interrupted: boolean;
+  readonly ended: boolean;
+  readonly detail: Detail;
 }
 
 export class RunAggregate {
@@ -284,7 +290,7 @@ export class RunAggregate {
     return Math.min(searching, ...this.#judges.map(({ observeEveryMs }) => observeEveryMs));
   }
 
-  live(phase: RunPhase): LiveRun {
+  live(phase: RunPhase, detail: LiveDetail): LiveRun {
     const workflows = [...this.#workflows.values()].map((workflow) => this.#liveWorkflow(workflow));
     const running = workflows.filter((workflow) => workflow.status === "running");
     const warm = running.length > 0 && running.every((workflow) => workflow.warmingUp);
@@ -294,7 +300,7 @@ export class RunAggregate {
       phase: this.#livePhase(phase, warm),
       elapsedSeconds: this.#sinceStart() / 1_000,
       totalSeconds: this.#totalSeconds(),
-      summary: this.summary({ interrupted: false, ended: false }),
+      summary: this.summary({ interrupted: false, ended: false, detail }),
       workflows,
       scale: this.#scale ?? 1,
       ratePerSecond: total((workflow) => workflow.ratePerSecond),
@@ -347,10 +353,9 @@ export class RunAggregate {
     };
   }
 
-  summary(how: { readonly interrupted: boolean; readonly ended: boolean }): RunSummary {
+  summary(how: SummaryRequest): RunSummary {
     const data = this.#data();
-    const detail = how.ended ? "all" : "figures";
-    const workflows = data.map((one) => this.#workflowSummary(one, detail));
+    const workflows = data.map((one) => this.#workflowSummary(one, how.detail));
     const source = this.#source(data);
     const thresholds = [
       ...this.#judges.map((one) => thresholdOutcome(one, source)),
@@ -410,7 +415,7 @@ export class RunAggregate {
     return metricSource(data, generator, this.#options.errorKinds);
   }
 
-  #workflowSummary(data: WorkflowData, detail: "all" | "figures"): WorkflowSummary {
+  #workflowSummary(data: WorkflowData, detail: Detail): WorkflowSummary {
     const workflow = this.#workflows.get(data.name);
     assert(workflow !== undefined, "data comes from a workflow that is known");
     const search = this.#searches.get(data.name)?.summary();

@@ -14,7 +14,7 @@ import type {
   StepSummary,
   WorkflowSummary,
 } from "./model.ts";
-import { latencyWindows, loadSeries, type SecondsAt } from "./over-time.ts";
+import { latencyWindows, loadSeries, type SecondsAt, wholeLatencies } from "./over-time.ts";
 import { distribution, perSecond, summariseMetrics, summariseStep, totalsOf } from "./summarise.ts";
 import type { WorkflowAggregate } from "./workflow-aggregate.ts";
 import type { StepData, WorkflowData } from "./workflow-data.ts";
@@ -32,11 +32,14 @@ function modelOf(plan: LoadPlan): WorkflowSummary["model"] {
   return isOpen(plan) ? "open" : MODELS[plan.kind];
 }
 
+/** Figures for a screen; with the latencies so far in one window, for reporters; all, for files. */
+export type Detail = "figures" | "latencies" | "all";
+
 interface SummaryInputs {
   /** What a search for the breakpoint came to. */
   readonly search: BreakpointSummary | undefined;
   /** All of it takes too long for a picture ten times a second. */
-  readonly detail: "all" | "figures";
+  readonly detail: Detail;
 }
 
 /** `firstMs` is when the first workflow of the run began. */
@@ -56,6 +59,8 @@ export function workflowSummary(
     const time = { windows, secondsAt };
     const figures = summariseStep(name, protocol, tags, totals, time, elapsedSeconds, errorKinds);
     if (detail === "figures") return figures;
+    if (detail === "latencies")
+      return { ...figures, windows: wholeLatencies(totals.latency, secondsAt, elapsedSeconds) };
     const samples = workflow
       .samplesOf(number)
       .map((sample) => sampleOf(sample, secondsAt, errorKinds));

@@ -14,6 +14,7 @@ import {
   type Refusal,
   type RefusalReason,
   type Submit,
+  type Watch,
   type WorkflowView,
 } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
@@ -66,7 +67,7 @@ export class ClientRequests {
         );
         return;
       case "watch":
-        this.#withJob(id, request.job, (job) => this.#watch(id, job, request.line, request.live));
+        this.#withJob(id, request.job, (job) => this.#watch(id, job, request));
         return;
       case "control":
         this.#withJob(id, request.job, (job) =>
@@ -149,7 +150,7 @@ export class ClientRequests {
     this.#context.propose(this.#context.datacenterGroup, eventId, entry, done, managers);
   }
 
-  #watch(id: number, job: DatacenterJob, line: number, wantsLive: boolean): void {
+  #watch(id: number, job: DatacenterJob, { latencies, line, live }: Watch): void {
     const leader = this.#host.leaderOf(job.job);
     if (leader === null || (job.phase === "ended" && leader.summary === null)) {
       if (job.phase === "admitted") this.#sendOn(id, job);
@@ -163,7 +164,7 @@ export class ClientRequests {
       // Over is what the datacenter has heard of: until then the result may not be there for all.
       status: isOver ? job.status : stillUnderWay(leader.status),
       reason: isOver ? job.reason : null,
-      live: wantsLive && !isOver ? leader.live() : null,
+      live: live && !isOver ? leader.live(latencies ? "latencies" : "figures") : null,
       lines: leader.lines.from(line),
       nextLine: leader.lines.next,
       summary: isOver ? leader.summary : null,

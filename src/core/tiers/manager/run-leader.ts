@@ -19,7 +19,7 @@ import type { LogEntry } from "../../ledger/group/messages.ts";
 import type { RunMachine } from "../../run/execution/run-machine.ts";
 import type { CoreEvent } from "../../run/job/core-messages.ts";
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
-import type { LiveRun } from "../../run/results/live.ts";
+import type { LiveDetail, LiveRun } from "../../run/results/live.ts";
 import type { RunSummary } from "../../run/results/model.ts";
 import type {
   Announced,
@@ -135,9 +135,9 @@ export class RunLeader {
     return this.#summary;
   }
 
-  live(): LiveRun | null {
+  live(detail: LiveDetail): LiveRun | null {
     return this.#phase === "running"
-      ? (this.#driver?.machine.live(this.#context.now) ?? null)
+      ? (this.#driver?.machine.live(this.#context.now, detail) ?? null)
       : null;
   }
 

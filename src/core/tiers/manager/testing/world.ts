@@ -290,7 +290,7 @@ export class World {
   /** Asked of whoever can tell. */
   progress(job: string): Progress | null {
     for (const index of this.#reachable()) {
-      const answer = this.ask({ kind: "watch", job, line: 0, live: true }, index);
+      const answer = this.ask({ kind: "watch", job, line: 0, live: true, latencies: false }, index);
       if (answer.kind === "progress") return answer;
     }
     return null;

@@ -1,0 +1,62 @@
+/** Points as plain numbers with names, for formats that know no histograms. */
+
+import type { Distribution } from "../../core/run/results/model.ts";
+import type { Frame, Point } from "../reporter.ts";
+
+/** Of a distribution; the least and finer percentiles stand in summary.json. */
+const SENT_FIGURES = [
+  "count",
+  "mean",
+  "p50",
+  "p90",
+  "p95",
+  "p99",
+  "p99_9",
+  "max",
+] as const satisfies readonly (keyof Distribution)[];
+
+interface NamedValue {
+  /** "requests", "latency_ms_p99". */
+  readonly name: string;
+  readonly value: number;
+}
+
+/** A counter is its total, a distribution the figures of its stretch; nothing measured is nothing said. */
+export function valuesOf(point: Point): NamedValue[] {
+  const { figure } = point;
+  switch (point.kind) {
+    case "counter":
+      return [{ name: figure, value: point.total }];
+    case "gauge":
+      return [{ name: figure, value: point.value }];
+    case "distribution": {
+      const { figures } = point;
+      const told = figures.count === 0 ? (["count"] as const) : SENT_FIGURES;
+      return told.map((name) => ({ name: `${figure}_${name}`, value: figures[name] }));
+    }
+  }
+}
+
+/** Points of one scope with the same labels. */
+interface PointGroup {
+  /** "step"; of the summary "summary_step", so that a stretch and the whole are never one series. */
+  readonly scope: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly points: readonly Point[];
+}
+
+export function groupsOf({ kind, points }: Frame): PointGroup[] {
+  const groups = new Map<string, PointGroup & { points: Point[] }>();
+  for (const point of points) {
+    const key = JSON.stringify([point.scope, point.labels]);
+    const held = groups.get(key);
+    if (held !== undefined) held.points.push(point);
+    else
+      groups.set(key, {
+        scope: kind === "summary" ? `summary_${point.scope}` : point.scope,
+        labels: point.labels,
+        points: [point],
+      });
+  }
+  return [...groups.values()];
+}

@@ -1,0 +1,100 @@
+/** The files of a run as reporters: `--report junit=results/junit.xml` puts one where somebody looks for it. */
+
+import { appendFile, rename, rm, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { RunSummary } from "../../core/run/results/model.ts";
+import { makeFolder } from "../../host/folders.ts";
+import { definePush, defineReporter, type ReporterDefinition } from "../definition.ts";
+import { framePoints } from "../encoders/point-json.ts";
+import type { Transport } from "../pipeline/delivery.ts";
+import { ReporterError } from "../settings.ts";
+import { seriesCsv, stepsCsv } from "./csv.ts";
+import { reportHtml } from "./html.ts";
+import { junitXml } from "./junit.ts";
+import { summaryJson } from "./summary-json.ts";
+
+interface Document {
+  readonly name: string;
+  readonly about: string;
+  readonly target: string;
+  readonly text: (summary: RunSummary) => string | Promise<string>;
+}
+
+const DOCUMENTS: readonly Document[] = [
+  { name: "json", about: "summary.json", target: "summary.json", text: summaryJson },
+  { name: "html", about: "the report page", target: "report.html", text: reportHtml },
+  { name: "junit", about: "JUnit XML for CI", target: "junit.xml", text: junitXml },
+  { name: "csv", about: "one line per step", target: "steps.csv", text: stepsCsv },
+  {
+    name: "csv-series",
+    about: "one line per step and window",
+    target: "series.csv",
+    text: seriesCsv,
+  },
+];
+
+/** A whole text, written when the run is over, under another name until it is complete. */
+function documentReporter({ about, name, target, text }: Document): ReporterDefinition {
+  return defineReporter(
+    { name, about, target, settings: {}, evidence: "golden files", testedWith: "its readers" },
+    ({ target: file }) => ({
+      last: true,
+      start: () => prepare(name, file),
+      finish: async (summary) => {
+        const unfinished = `${file}.${process.pid}.tmp`;
+        await writeFile(unfinished, await text(summary));
+        await rename(unfinished, file);
+      },
+      close: async () => rm(`${file}.${process.pid}.tmp`, { force: true }),
+    }),
+  );
+}
+
+/** What cannot be written is better known before the run. */
+async function prepare(name: string, file: string): Promise<void> {
+  if (file === "") throw new ReporterError(`report ${name}: write ${name}=FILE`);
+  try {
+    await makeFolder(dirname(file));
+    await appendFile(`${file}.${process.pid}.tmp`, "");
+  } catch (error) {
+    throw new ReporterError(`report ${name}: cannot write ${file}: ${(error as Error).message}`);
+  }
+}
+
+const ndjson = definePush({
+  name: "ndjson",
+  about: "every point as a line of JSON, while the run goes on",
+  target: "points.ndjson",
+  settings: {},
+  evidence: "golden files",
+  testedWith: "its readers",
+  joins: true,
+  transport: ({ target }) => appending(target),
+  encode: (frame) => [
+    {
+      body: Buffer.from(
+        framePoints(frame)
+          .map((point) => `${JSON.stringify(point)}\n`)
+          .join(""),
+      ),
+      points: frame.points.length,
+    },
+  ],
+});
+
+function appending(file: string): Transport {
+  if (file === "") throw new ReporterError("report ndjson: write ndjson=FILE");
+  return {
+    send: async ({ body }) => {
+      await makeFolder(dirname(file));
+      await appendFile(file, body);
+      return { kind: "ok" };
+    },
+    close: async () => {},
+  };
+}
+
+export const definitions: readonly ReporterDefinition[] = [
+  ...DOCUMENTS.map(documentReporter),
+  ndjson,
+];

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest";
+import { syntheticRun } from "../core/run/results/testing/synthetic-run.ts";
+import { FrameBuilder, summaryFrame } from "./frame.ts";
+import type { Frame, Point } from "./reporter.ts";
+
+const [early, late] = [5, 20].map((seconds) => syntheticRun({ seed: "frames", seconds }));
+if (early === undefined || late === undefined) throw new Error("there are two runs");
+
+function find(frame: Frame, scope: Point["scope"], figure: string, step?: string): Point {
+  const found = frame.points.find(
+    (point) => point.scope === scope && point.figure === figure && point.labels["step"] === step,
+  );
+  if (found === undefined) throw new Error(`no ${scope} ${figure}`);
+  return found;
+}
+
+describe("a frame", () => {
+  it("tells of counters what they are and what was added since the frame before", () => {
+    const frames = new FrameBuilder();
+    const first = find(frames.next(early, 1_000, null), "step", "requests", "search");
+    const second = find(frames.next(late, 2_000, null), "step", "requests", "search");
+    const [before, after] = [early, late].map((run) => run.workflows[0]?.steps[1]?.requests ?? 0);
+    expect(first).toMatchObject({ kind: "counter", total: before, increment: before });
+    expect(second).toMatchObject({ total: after, increment: (after ?? 0) - (before ?? 0) });
+  });
+
+  it("has the latencies of its own stretch, and of all time beside them", () => {
+    const frames = new FrameBuilder();
+    frames.next(early, 1_000, null);
+    const again = find(frames.next(early, 2_000, null), "step", "latency_ms", "pay");
+    if (again.kind !== "distribution") throw new Error("latencies are a distribution");
+    const pay = early.workflows[1]?.steps[2];
+    expect(again.figures.count).toBe(0);
+    expect(again.total?.cells.total).toBe(pay?.latencyMs.count);
+  });
+
+  it("of the first stretch has the percentiles of the summary, to a cell's width", () => {
+    const frame = new FrameBuilder().next(late, 1_000, null);
+    for (const { name, steps } of late.workflows)
+      for (const step of steps) {
+        const point = frame.points.find(
+          ({ figure, labels }) =>
+            figure === "latency_ms" && labels["step"] === step.name && labels["workflow"] === name,
+        );
+        if (point?.kind !== "distribution") throw new Error("latencies are a distribution");
+        for (const figure of ["p50", "p95", "p99"] as const)
+          expect(point.figures[figure] / step.latencyMs[figure]).toBeCloseTo(1, 2);
+      }
+  });
+
+  it("carries the name and tags of the run", () => {
+    const { labels } = new FrameBuilder().next(early, 1_000, null);
+    expect(labels).toEqual({ run: "spring sale", run_id: early.runId, branch: "main" });
+  });
+
+  it("leaves out, and counts, what is beyond 2,000 series", () => {
+    const many = syntheticRun({ seed: "many", seconds: 1, rate: 0.1, copies: 40 });
+    const frame = summaryFrame(many);
+    expect(frame.points).toHaveLength(2_000);
+    expect(frame.leftOut).toBeGreaterThan(0);
+    // The run and its workflows are told before single steps.
+    expect(frame.points.filter(({ scope }) => scope === "workflow").length).toBeGreaterThan(10);
+  });
+});
+
+describe("the frame of a summary", () => {
+  it("has every figure as the summary has it", () => {
+    const frame = summaryFrame(late);
+    const search = late.workflows[0]?.steps[1];
+    const service = find(frame, "step", "service_ms", "search");
+    expect(service).toMatchObject({ kind: "distribution", figures: search?.serviceMs });
+    expect(find(frame, "step", "bytes_in", "search")).toMatchObject({ total: search?.bytesIn });
+    expect(find(frame, "run", "requests")).toMatchObject({ total: late.totals?.requests });
+    expect(find(frame, "run", "passed")).toMatchObject({ value: 0 });
+  });
+});

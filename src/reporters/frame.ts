@@ -1,0 +1,312 @@
+/**
+ * From the summary of a running test to points. Counters of a summary are totals and its latencies are
+ * whole histograms; a frame tells what was added since the one before, by taking one from the other, so
+ * nothing is lost when a frame is late or left out.
+ */
+
+import {
+  type FigureDescription,
+  type FigureUnit,
+  figureName,
+  figuresOf,
+  STEP_FIGURES,
+  TOTAL_FIGURES,
+} from "../core/run/results/figures.ts";
+import type { LiveRun } from "../core/run/results/live.ts";
+import type {
+  Distribution,
+  MetricSummary,
+  RunSummary,
+  StepSummary,
+  WorkflowSummary,
+} from "../core/run/results/model.ts";
+import type { SparseCells } from "../core/run/stats/sparse-cells.ts";
+import { cellsOf, figuresOfCells, minus, NO_CELLS, plus } from "./cells.ts";
+import type { Frame, Point, PointScope } from "./reporter.ts";
+
+/** Time series of one run at one reporter. A back-end pays for each; more are left out and counted. */
+const SERIES_MAX = 2_000;
+
+/** Figures that are worth sending while a run goes on; the rest comes with its summary. */
+const LIVE_FIGURES: ReadonlySet<string> = new Set([
+  "requests",
+  "ok",
+  "failed",
+  "bytesIn",
+  "bytesOut",
+  "latencyMs",
+  "sent",
+]);
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Latencies {
+  readonly cells: SparseCells;
+  readonly sumMs: number;
+}
+
+/** Makes the frames of one run, for reporters that want them equally often. */
+export class FrameBuilder {
+  readonly #series = new Set<string>();
+  #counts = new Map<string, number>();
+  #latencies = new Map<string, Latencies>();
+  #lastMs: number | undefined;
+
+  /** `live` tells what only matters while it runs; the last frame has none. */
+  next(summary: RunSummary, atMs: number, live: LiveRun | null): Frame {
+    const beganMs = Date.parse(summary.startedAt);
+    const fromMs = this.#lastMs ?? beganMs;
+    this.#lastMs = Math.max(fromMs, atMs);
+    const points = new Points("interval", this.#counts, this.#latencies);
+    points.add(summary, live);
+    this.#counts = points.counts;
+    this.#latencies = points.latencies;
+    const kept = points.list.filter((point) => isKept(this.#series, point));
+    return {
+      kind: "interval",
+      ...{ runBeganMs: beganMs, fromMs, atMs: this.#lastMs },
+      labels: runLabels(summary),
+      points: kept,
+      leftOut: points.list.length - kept.length,
+    };
+  }
+}
+
+/** Every figure of a run that is over. */
+export function summaryFrame(summary: RunSummary): Frame {
+  const beganMs = Date.parse(summary.startedAt);
+  const points = new Points("summary", new Map(), new Map());
+  points.add(summary, null);
+  points.addVerdict(summary);
+  const series = new Set<string>();
+  const kept = points.list.filter((point) => isKept(series, point));
+  return {
+    kind: "summary",
+    ...{ runBeganMs: beganMs, fromMs: beganMs },
+    atMs: beganMs + Math.round(summary.durationSeconds * 1_000),
+    labels: runLabels(summary),
+    points: kept,
+    leftOut: points.list.length - kept.length,
+  };
+}
+
+function isKept(series: Set<string>, point: Point): boolean {
+  const key = keyOf(point.scope, point.figure, point.labels);
+  if (series.has(key)) return true;
+  if (series.size >= SERIES_MAX) return false;
+  series.add(key);
+  return true;
+}
+
+function runLabels({ name, runId, tags, title }: RunSummary): Labels {
+  return { ...tags, run: title ?? name, ...(runId === undefined ? {} : { run_id: runId }) };
+}
+
+function keyOf(scope: PointScope, figure: string, labels: Labels): string {
+  return JSON.stringify([scope, figure, labels]);
+}
+
+class Points {
+  readonly list: Point[] = [];
+  readonly counts = new Map<string, number>();
+  readonly latencies = new Map<string, Latencies>();
+  readonly #kind: Frame["kind"];
+  readonly #countsBefore: ReadonlyMap<string, number>;
+  readonly #latenciesBefore: ReadonlyMap<string, Latencies>;
+
+  constructor(
+    kind: Frame["kind"],
+    countsBefore: ReadonlyMap<string, number>,
+    latenciesBefore: ReadonlyMap<string, Latencies>,
+  ) {
+    this.#kind = kind;
+    this.#countsBefore = countsBefore;
+    this.#latenciesBefore = latenciesBefore;
+  }
+
+  /** The run first, then workflows, then steps: what is left out is what there is most of. */
+  add(summary: RunSummary, live: LiveRun | null): void {
+    const { workflows } = summary;
+    const steps = workflows.flatMap((workflow) => workflow.steps);
+    this.#together("run", {}, steps, summary.totals);
+    const { cpu, lagMsP99 } = summary.generator;
+    this.#gauge("run", "generator_cpu", "share", {}, cpu);
+    this.#gauge("run", "generator_lag_ms_p99", "ms", {}, lagMsP99);
+    for (const workflow of workflows) {
+      const labels = { workflow: workflow.name };
+      this.#together("workflow", labels, workflow.steps, workflow.totals);
+      this.#workflow(workflow, labels);
+    }
+    for (const { activeVus, name, targetPerSecond } of live?.workflows ?? []) {
+      this.#gauge("workflow", "active_users", "count", { workflow: name }, activeVus);
+      if (targetPerSecond !== null)
+        this.#gauge("workflow", "target_rate", "per second", { workflow: name }, targetPerSecond);
+    }
+    for (const { name, steps: own } of workflows) for (const step of own) this.#step(step, name);
+    for (const { metrics, name } of workflows)
+      for (const metric of metrics) this.#metric(metric, name);
+  }
+
+  addVerdict({ durationSeconds, thresholds, verdict }: RunSummary): void {
+    const failed = thresholds.filter(({ passed }) => !passed).length;
+    this.#gauge("run", "passed", "count", {}, verdict === "passed" ? 1 : 0);
+    this.#gauge("run", "thresholds", "count", {}, thresholds.length);
+    this.#gauge("run", "thresholds_failed", "count", {}, failed);
+    this.#gauge("run", "duration", "seconds", {}, durationSeconds);
+  }
+
+  /** Several steps as one. While a run goes on there are no totals: they are added up. */
+  #together(
+    scope: PointScope,
+    labels: Labels,
+    steps: readonly StepSummary[],
+    totals: RunSummary["totals"],
+  ): void {
+    for (const [field, description] of figuresOf(TOTAL_FIGURES)) {
+      if (!this.#wants(field)) continue;
+      if (description.kind === "distribution") {
+        const latencies = field === "latencyMs" ? allLatencies(steps) : null;
+        const figures = totals?.[field];
+        if (typeof figures === "object" || latencies !== null)
+          this.#distribution(scope, figureName(field), labels, {
+            figures: typeof figures === "object" ? figures : null,
+            latencies,
+          });
+        continue;
+      }
+      const value = totals?.[field] ?? sumOf(steps, field);
+      if (typeof value === "number") this.#value(scope, field, description, labels, value);
+    }
+  }
+
+  #workflow({ arrivals, checks, iterations }: WorkflowSummary, labels: Labels): void {
+    for (const outcome of ["completed", "ended", "failed", "interrupted"] as const)
+      this.#counter("workflow", "iterations", "count", { ...labels, outcome }, iterations[outcome]);
+    this.#counter("workflow", "arrivals_started", "count", labels, arrivals?.started);
+    this.#counter("workflow", "arrivals_missed", "count", labels, arrivals?.missed);
+    for (const { name: check, passed, failed } of checks) {
+      const named = { ...labels, check };
+      this.#counter("workflow", "checks", "count", { ...named, result: "passed" }, passed);
+      this.#counter("workflow", "checks", "count", { ...named, result: "failed" }, failed);
+    }
+    if (this.#kind === "summary" && iterations.durationMs !== undefined)
+      this.#distribution("workflow", "iteration_duration_ms", labels, {
+        figures: iterations.durationMs,
+        latencies: null,
+      });
+  }
+
+  #step(step: StepSummary, workflow: string): void {
+    const labels = { ...step.tags, workflow, step: step.name, protocol: step.protocol };
+    for (const [field, description] of figuresOf(STEP_FIGURES)) {
+      if (!this.#wants(field)) continue;
+      const value = step[field];
+      if (typeof value === "object")
+        this.#distribution("step", figureName(field), labels, {
+          figures: value,
+          latencies: field === "latencyMs" ? latenciesOf(step) : null,
+        });
+      else if (value !== undefined) this.#value("step", field, description, labels, value);
+    }
+    for (const [error, count] of Object.entries(step.errors))
+      this.#counter("step", "errors", "count", { ...labels, error }, count);
+    for (const [status, count] of statusClasses(step.statuses))
+      this.#counter("step", "statuses", "count", { ...labels, status }, count);
+  }
+
+  #metric({ kind, name, tags, values }: MetricSummary, workflow: string): void {
+    const labels = { ...tags, workflow, metric: name };
+    for (const [value, amount] of Object.entries(values)) {
+      if (kind === "counter" && value === "count")
+        this.#counter("metric", "count", "count", labels, amount);
+      else this.#gauge("metric", `${kind}_${figureName(value)}`, "count", labels, amount);
+    }
+  }
+
+  #wants(field: string): boolean {
+    return this.#kind === "summary" || LIVE_FIGURES.has(field);
+  }
+
+  #value(
+    scope: PointScope,
+    field: string,
+    { kind, unit }: FigureDescription,
+    labels: Labels,
+    value: number,
+  ): void {
+    if (kind === "counter") this.#counter(scope, figureName(field), unit, labels, value);
+    else this.#gauge(scope, figureName(field), unit, labels, value);
+  }
+
+  #counter(
+    scope: PointScope,
+    figure: string,
+    unit: FigureUnit,
+    labels: Labels,
+    total: number | undefined,
+  ): void {
+    if (total === undefined) return;
+    const key = keyOf(scope, figure, labels);
+    this.counts.set(key, total);
+    const increment = Math.max(0, total - (this.#countsBefore.get(key) ?? 0));
+    this.list.push({ kind: "counter", scope, figure, unit, labels, total, increment });
+  }
+
+  #gauge(scope: PointScope, figure: string, unit: FigureUnit, labels: Labels, value: number): void {
+    this.list.push({ kind: "gauge", scope, figure, unit, labels, value });
+  }
+
+  /** Of a summary the figures are as it has them; of a stretch they come from what was added. */
+  #distribution(
+    scope: PointScope,
+    figure: string,
+    labels: Labels,
+    { figures, latencies }: { figures: Distribution | null; latencies: Latencies | null },
+  ): void {
+    const named = { kind: "distribution", scope, figure, unit: "ms", labels } as const;
+    if (figures !== null && this.#kind === "summary") {
+      const sum = figures.mean * figures.count;
+      this.list.push({ ...named, figures, sum, total: latencies });
+      return;
+    }
+    if (latencies === null) return;
+    const key = keyOf(scope, figure, labels);
+    this.latencies.set(key, latencies);
+    const before = this.#latenciesBefore.get(key) ?? { cells: NO_CELLS, sumMs: 0 };
+    const added = minus(latencies.cells, before.cells);
+    const sum = Math.max(0, latencies.sumMs - before.sumMs);
+    this.list.push({ ...named, figures: figuresOfCells(added, sum), sum, total: latencies });
+  }
+}
+
+function sumOf(steps: readonly StepSummary[], field: keyof typeof TOTAL_FIGURES): number {
+  return steps.reduce((sum, step) => {
+    const value = step[field];
+    return sum + (typeof value === "number" ? value : 0);
+  }, 0);
+}
+
+/** The windows of a step hold all its latencies, in a file by seconds and while it runs in one. */
+function latenciesOf({ latencyMs, windows }: StepSummary): Latencies | null {
+  if (windows === undefined) return null;
+  return { cells: cellsOf(windows.histograms), sumMs: latencyMs.mean * latencyMs.count };
+}
+
+function allLatencies(steps: readonly StepSummary[]): Latencies | null {
+  const all = steps.map(latenciesOf);
+  if (all.some((one) => one === null)) return null;
+  return {
+    cells: plus(all.map((one) => one?.cells ?? NO_CELLS)),
+    sumMs: all.reduce((sum, one) => sum + (one?.sumMs ?? 0), 0),
+  };
+}
+
+/** "200" and "204" are "2xx"; statuses that are not of HTTP stay as they are. */
+function statusClasses(statuses: Readonly<Record<string, number>>): Map<string, number> {
+  const classes = new Map<string, number>();
+  for (const [status, count] of Object.entries(statuses)) {
+    const name = /^[1-5]\d\d$/.test(status) ? `${status[0]}xx` : status;
+    classes.set(name, (classes.get(name) ?? 0) + count);
+  }
+  return classes;
+}

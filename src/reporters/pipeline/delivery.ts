@@ -1,0 +1,170 @@
+/**
+ * The way of payloads to one back-end, the same for all of them: one at a time, joined where the format
+ * allows it, tried again after failures that pass, given up after those that do not. It never throws and
+ * never keeps a run waiting; when the run is over it has `closeMs` for what is left.
+ */
+
+import { errorText } from "../../core/base/error-text.ts";
+import {
+  BATCH_BYTES_MAX,
+  CLOSE_MS_MAX,
+  CLOSING_RETRY_MS_MAX,
+  QUEUE_BYTES_MAX,
+  QUEUE_ENTRIES_MAX,
+} from "../limits.ts";
+import type { DeliveryCounts } from "../reporter.ts";
+import { type Payload, PayloadQueue } from "./payload-queue.ts";
+import { retryWaitMs } from "./retry.ts";
+
+export type SendOutcome =
+  | { readonly kind: "ok" }
+  /** It may pass: the server is busy or broken. */
+  | { readonly kind: "retry"; readonly problem: string; readonly afterMs: number | null }
+  /** It will not: the same payload would be refused again. */
+  | { readonly kind: "refused"; readonly problem: string };
+
+/** Throws what the network says, which may pass. */
+export interface Transport {
+  send(payload: Payload, signal: AbortSignal): Promise<SendOutcome>;
+  close(): Promise<void>;
+}
+
+interface DeliveryOptions {
+  readonly transport: Transport;
+  /** Bodies may be put behind each other. */
+  readonly joins: boolean;
+  /** Takes secrets out of texts. */
+  readonly scrub: (text: string) => string;
+  /** Told of the first thing that goes wrong. */
+  readonly onProblem: (problem: string) => void;
+  readonly closeMs?: number | undefined;
+  readonly queue?: { readonly entriesMax: number; readonly bytesMax: number } | undefined;
+}
+
+export class Delivery {
+  readonly #options: DeliveryOptions;
+  readonly #queue: PayloadQueue;
+  readonly #end = new AbortController();
+  #sending: Promise<void> | undefined;
+  #closing: Promise<void> | undefined;
+  #isClosing = false;
+  /** Ends the pause between two tries. */
+  #wake: () => void = () => {};
+  #sent = 0;
+  #dropped = 0;
+  #problem: string | null = null;
+
+  constructor(options: DeliveryOptions) {
+    this.#options = options;
+    this.#queue = new PayloadQueue(
+      options.queue ?? { entriesMax: QUEUE_ENTRIES_MAX, bytesMax: QUEUE_BYTES_MAX },
+    );
+  }
+
+  /** Points that could not even be made into a payload. */
+  leftOut(points: number, problem: string): void {
+    if (points === 0) return;
+    this.#dropped += points;
+    this.#failed(problem);
+  }
+
+  /** Returns at once. */
+  offer(payload: Payload): void {
+    if (this.#isClosing) {
+      this.#dropped += payload.points;
+      return;
+    }
+    const dropped = this.#queue.add(payload);
+    if (dropped > 0) this.leftOut(dropped, this.#problem ?? "more is measured than it takes");
+    this.#sending ??= this.#send().finally(() => {
+      this.#sending = undefined;
+    });
+  }
+
+  /** What waits now. */
+  get waitingBytes(): number {
+    return this.#queue.bytes;
+  }
+
+  counts(): DeliveryCounts {
+    return { sent: this.#sent, dropped: this.#dropped, problem: this.#problem };
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosing = true;
+    this.#wake();
+    const { closeMs = CLOSE_MS_MAX, transport } = this.#options;
+    const timer = setTimeout(() => {
+      this.#end.abort(new Error(`it did not take everything within ${closeMs / 1_000} s`));
+      this.#wake();
+    }, closeMs);
+    try {
+      await this.#sending;
+    } finally {
+      clearTimeout(timer);
+      this.#dropped += this.#queue.clear();
+      await transport.close();
+    }
+  }
+
+  /** Until nothing waits any more. */
+  async #send(): Promise<void> {
+    const joinedMax = this.#options.joins ? BATCH_BYTES_MAX : 0;
+    while (!this.#queue.isEmpty && !this.#end.signal.aborted) {
+      const payload = this.#queue.take(joinedMax);
+      if (payload !== undefined) await this.#deliver(payload);
+    }
+  }
+
+  async #deliver(payload: Payload): Promise<void> {
+    for (let tries = 1; !this.#end.signal.aborted; tries++) {
+      const outcome = await this.#try(payload);
+      if (outcome.kind === "ok") {
+        this.#sent += payload.points;
+        return;
+      }
+      this.#failed(outcome.problem);
+      if (outcome.kind === "refused") break;
+      await this.#pause(retryWaitMs(tries, Math.random(), outcome.afterMs), outcome.afterMs);
+    }
+    this.#dropped += payload.points;
+  }
+
+  async #try(payload: Payload): Promise<SendOutcome> {
+    try {
+      return await this.#options.transport.send(payload, this.#end.signal);
+    } catch (error) {
+      return { kind: "retry", problem: errorText(error), afterMs: null };
+    }
+  }
+
+  /** A wish of the server is kept to the end; a pause of our own is not. */
+  async #pause(waitMs: number, asked: number | null): Promise<void> {
+    const begin = performance.now();
+    const leftMs = (): number => {
+      const mostMs = this.#isClosing && asked === null ? CLOSING_RETRY_MS_MAX : waitMs;
+      return Math.min(mostMs, waitMs) - (performance.now() - begin);
+    };
+    while (leftMs() > 0 && !this.#end.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs());
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#wake = () => {};
+  }
+
+  #failed(problem: string): void {
+    const text = this.#options.scrub(problem);
+    if (this.#problem === null) this.#options.onProblem(text);
+    this.#problem = text;
+  }
+}

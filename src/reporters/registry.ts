@@ -1,0 +1,66 @@
+/**
+ * The reporters by name. A family is loaded when one of its names is used: nobody waits for encoders and
+ * drivers of others. (REP-1, REP-6)
+ */
+
+import { didYouMean } from "../core/base/nearest.ts";
+import type { ReporterContext, ReporterDefinition } from "./definition.ts";
+import type { Reporter } from "./reporter.ts";
+import { Reporting } from "./reporting.ts";
+import { parseReport, ReporterError } from "./settings.ts";
+
+interface Family {
+  readonly title: string;
+  readonly names: readonly string[];
+  readonly load: () => Promise<readonly ReporterDefinition[]>;
+}
+
+/** In the order of `hyperscale reporters`. */
+const FAMILIES: readonly Family[] = [
+  {
+    title: "Files",
+    names: ["json", "html", "junit", "csv", "csv-series", "ndjson"],
+    load: async () => (await import("./file/reporters.ts")).definitions,
+  },
+  {
+    title: "HTTP",
+    names: ["influxdb"],
+    load: async () => (await import("./http/reporters.ts")).definitions,
+  },
+];
+
+/** `NAME=TARGET,setting=value,…`, refused before anything is sent when it can never work. */
+async function openReporter(text: string, context: ReporterContext): Promise<Reporter> {
+  const spec = parseReport(text);
+  const family = FAMILIES.find(({ names }) => names.includes(spec.name));
+  const definition = (await family?.load())?.find(({ name }) => name === spec.name);
+  if (definition === undefined) {
+    const names = FAMILIES.flatMap((one) => one.names);
+    const hint = didYouMean(spec.name, names) || "; `hyperscale reporters` lists them";
+    throw new ReporterError(`there is no reporter "${spec.name}"${hint}`);
+  }
+  return definition.open(spec, context);
+}
+
+/** All reporters of a run: as texts, or made by user code. */
+export async function openReporting(
+  reports: readonly (string | Reporter)[],
+  context: ReporterContext,
+): Promise<Reporting> {
+  const opened = reports.map((one) =>
+    typeof one === "string" ? openReporter(one, context) : Promise.resolve(one),
+  );
+  return new Reporting(await Promise.all(opened));
+}
+
+interface LoadedFamily {
+  readonly title: string;
+  readonly definitions: readonly ReporterDefinition[];
+}
+
+/** Everything there is, for lists. */
+export async function allReporters(): Promise<readonly LoadedFamily[]> {
+  return Promise.all(
+    FAMILIES.map(async ({ load, title }) => ({ title, definitions: await load() })),
+  );
+}

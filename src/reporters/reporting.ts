@@ -1,0 +1,161 @@
+/**
+ * All reporters of one run, beside its view. Each is on its own: one that throws, hangs or refuses is
+ * named in the outcome and holds up neither the run nor the others. (REP-5)
+ */
+
+import { errorText } from "../core/base/error-text.ts";
+import type { LiveRun } from "../core/run/results/live.ts";
+import type { ReportOutcome, RunSummary } from "../core/run/results/model.ts";
+import { FrameBuilder } from "./frame.ts";
+import { CLOSE_MS_MAX, INTERVAL_MS_DEFAULT, START_MS_MAX } from "./limits.ts";
+import type { Frame, Reporter, RunInfo } from "./reporter.ts";
+import { ReporterError } from "./settings.ts";
+
+/** Beyond the deadline of its own pipeline a reporter may take so long to notice it. */
+const GRACE_MS = 2_000;
+
+/** Reporters that are told equally often share their frames. */
+interface Group {
+  readonly everyMs: number;
+  readonly frames: FrameBuilder;
+  readonly members: readonly Member[];
+  nextMs: number;
+}
+
+interface Member {
+  readonly reporter: Reporter;
+  problem: string | null;
+}
+
+export class Reporting {
+  readonly #members: readonly Member[];
+  readonly #groups: readonly Group[];
+  readonly #end = new AbortController();
+  #finished: Promise<RunSummary> | undefined;
+
+  constructor(reporters: readonly Reporter[]) {
+    this.#members = reporters.map((reporter) => ({ reporter, problem: null }));
+    const byTime = new Map<number, Member[]>();
+    for (const member of this.#members) {
+      if (member.reporter.interval === undefined) continue;
+      const everyMs = member.reporter.everyMs ?? INTERVAL_MS_DEFAULT;
+      byTime.set(everyMs, [...(byTime.get(everyMs) ?? []), member]);
+    }
+    this.#groups = [...byTime].map(([everyMs, members]) => ({
+      ...{ everyMs, members, nextMs: everyMs },
+      frames: new FrameBuilder(),
+    }));
+  }
+
+  /** Whether anybody wants to know how the run goes. */
+  get isLive(): boolean {
+    return this.#groups.length > 0;
+  }
+
+  /** The first that cannot work ends it: nothing has run yet. */
+  async start(run: RunInfo): Promise<void> {
+    const started = await Promise.allSettled(
+      this.#members.map(async ({ reporter }) =>
+        within(START_MS_MAX, reporter.start(run, this.#end.signal)),
+      ),
+    );
+    const failed = started.findIndex(({ status }) => status === "rejected");
+    if (failed < 0) return;
+    await this.abandon();
+    const { name } = this.#members[failed]?.reporter ?? { name: "" };
+    const result = started[failed];
+    const why = result?.status === "rejected" ? errorText(result.reason) : "";
+    throw new ReporterError(why.startsWith("report ") ? why : `report ${name}: ${why}`);
+  }
+
+  /** Whether somebody is due, so many milliseconds into the run. */
+  isDue(elapsedMs: number): boolean {
+    return this.#groups.some(({ nextMs }) => elapsedMs >= nextMs);
+  }
+
+  /** The run as it stands: with latencies. */
+  live(live: LiveRun, elapsedMs: number): void {
+    for (const group of this.#groups) {
+      if (elapsedMs < group.nextMs) continue;
+      group.nextMs += group.everyMs * Math.ceil((elapsedMs - group.nextMs + 1) / group.everyMs);
+      const frame = group.frames.next(live.summary, Date.now(), live);
+      for (const member of group.members) give(member, frame);
+    }
+  }
+
+  /** The summary with what became of it; called again it is the same. */
+  finish(summary: RunSummary): Promise<RunSummary> {
+    this.#finished ??= this.#finish(summary);
+    return this.#finished;
+  }
+
+  async #finish(summary: RunSummary): Promise<RunSummary> {
+    if (this.#members.length === 0) return summary;
+    const endMs = Date.parse(summary.startedAt) + Math.round(summary.durationSeconds * 1_000);
+    for (const group of this.#groups) {
+      const frame = group.frames.next(summary, endMs, null);
+      for (const member of group.members) give(member, frame);
+    }
+    const [last, first] = [true, false].map((wanted) =>
+      this.#members.filter(({ reporter }) => (reporter.last ?? false) === wanted),
+    );
+    await Promise.all((first ?? []).map((member) => end(member, summary)));
+    const told = { ...summary, reports: (first ?? []).map(outcomeOf) };
+    await Promise.all((last ?? []).map((member) => end(member, told)));
+    this.#end.abort();
+    return { ...summary, reports: this.#members.map(outcomeOf) };
+  }
+
+  /** Without results: the run never began, or broke. */
+  async abandon(): Promise<void> {
+    this.#end.abort();
+    await Promise.allSettled(
+      this.#members.map(({ reporter }) => within(CLOSE_MS_MAX, reporter.close())),
+    );
+  }
+}
+
+function give(member: Member, frame: Frame): void {
+  try {
+    member.reporter.interval?.(frame);
+  } catch (error) {
+    member.problem = errorText(error);
+  }
+}
+
+async function end(member: Member, summary: RunSummary): Promise<void> {
+  const { reporter } = member;
+  try {
+    await within(CLOSE_MS_MAX + GRACE_MS, reporter.finish(summary, summary.verdict));
+  } catch (error) {
+    member.problem = errorText(error);
+  }
+  try {
+    await within(CLOSE_MS_MAX + GRACE_MS, reporter.close());
+  } catch (error) {
+    member.problem = errorText(error);
+  }
+}
+
+function outcomeOf({ problem, reporter }: Member): ReportOutcome {
+  const { name, target } = reporter;
+  const counts = reporter.counts?.() ?? { sent: 0, dropped: 0, problem: null };
+  return {
+    ...{ reporter: name, target },
+    sent: counts.sent,
+    dropped: counts.dropped,
+    problem: problem ?? counts.problem,
+  };
+}
+
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it was not done within ${ms / 1_000} s`)), ms);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

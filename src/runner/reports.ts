@@ -1,0 +1,28 @@
+/** The reporters of a run: those of its options and those that the file asks for. */
+
+import type { RunInfo } from "../reporters/reporter.ts";
+import type { Reporting } from "../reporters/reporting.ts";
+import { RunError } from "./errors.ts";
+import type { RunOptions } from "./run-options.ts";
+
+/** Null when nobody asked for one: then nothing of them is loaded. */
+export async function startReports(
+  reports: NonNullable<RunOptions["report"]>,
+  run: RunInfo,
+  say: (line: string) => void,
+): Promise<Reporting | null> {
+  if (reports.length === 0) return null;
+  const { openReporting } = await import("../reporters/registry.ts");
+  const { ReporterError } = await import("../reporters/settings.ts");
+  try {
+    const reporting = await openReporting(reports, {
+      env: process.env,
+      onProblem: (reporter, problem) => say(`report ${reporter}: ${problem}`),
+    });
+    await reporting.start(run);
+    return reporting;
+  } catch (error) {
+    if (error instanceof ReporterError) throw new RunError(error.message, 2);
+    throw error;
+  }
+}

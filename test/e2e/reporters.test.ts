@@ -1,0 +1,114 @@
+/** `--report` of the command line, as a user gives it: results arrive, and a dead back-end changes nothing. */
+
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { StubServer } from "../../src/reporters/testing/stub-server.ts";
+import { Scratch } from "./cli.ts";
+
+let target: Server;
+let url = "";
+let backEnd: StubServer;
+
+beforeAll(async () => {
+  target = createServer((_, response) => response.end("ok"));
+  await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
+  url = `http://127.0.0.1:${(target.address() as AddressInfo).port}`;
+  backEnd = await StubServer.start();
+});
+
+afterAll(async () => {
+  target.closeAllConnections();
+  target.close();
+  await backEnd.stop();
+});
+
+interface SentPoint {
+  readonly kind: string;
+  readonly scope: string;
+  readonly figure: string;
+  readonly values: Readonly<Record<string, number>>;
+}
+
+describe("a run with reports", () => {
+  const here = new Scratch();
+  afterAll(() => here.remove());
+
+  it("sends while it goes on and at the end, and what was sent adds up to summary.json", async () => {
+    here.write(
+      "flow.ts",
+      `import { http, workflow } from "hyperscale";
+       const load = { vus: 2, duration: "2500ms", pacing: "20ms" } as const;
+       export default workflow("shop", { ...load, report: ["ndjson=points.ndjson,every=1s"] })
+         .step("home", http.get("${url}/"));`,
+    );
+    const report = `influxdb=${backEnd.url},database=load,every=1s`;
+    const { code, stdout } = await here.run(
+      ...["run", "flow.ts", "--out", "out", "--title", "nightly", "--tag", "branch=main"],
+      ...["--report", report, "--report", "junit=deep/er/junit.xml"],
+    );
+    expect(code).toBe(0);
+    const { reports, totals } = here.summary();
+    expect(reports?.map(({ dropped, problem, reporter }) => [reporter, dropped, problem])).toEqual([
+      ["influxdb", 0, null],
+      ["junit", 0, null],
+      ["ndjson", 0, null],
+    ]);
+    expect(stdout).toContain("Reports");
+    expect(here.read("deep/er/junit.xml")).toContain("<testsuites");
+
+    const lines = here.read("points.ndjson").trim().split("\n");
+    const points = lines.map((line) => JSON.parse(line) as SentPoint);
+    const requests = points.filter(
+      ({ figure, kind, scope }) => kind === "interval" && scope === "run" && figure === "requests",
+    );
+    expect(requests.length).toBeGreaterThan(1);
+    const sum = requests.reduce((all, { values }) => all + (values["increment"] ?? 0), 0);
+    expect(sum).toBe(totals?.requests);
+    const latencies = points.filter(
+      ({ figure, kind, scope }) =>
+        kind === "interval" && scope === "run" && figure === "latency_ms",
+    );
+    const counted = latencies.reduce((all, { values }) => all + (values["count"] ?? 0), 0);
+    expect(counted).toBe(totals?.latencyMs.count);
+    expect(backEnd.text).toContain("hyperscale_summary_run,branch=main,run=nightly,run_id=");
+  });
+
+  it("ends as it would have without a back-end that is not there", async () => {
+    const { code, stdout } = await here.run(
+      ...["run", url, "--vus", "1", "--iterations", "20", "--out", "dead"],
+      ...["--report", "influxdb=http://127.0.0.1:9,deadline=200ms"],
+    );
+    expect(code).toBe(0);
+    const [report] = here.summary("dead").reports ?? [];
+    expect(report).toMatchObject({ reporter: "influxdb", sent: 0 });
+    expect(report?.dropped).toBeGreaterThan(0);
+    expect(stdout).toMatch(
+      /! influxdb http:\/\/127\.0\.0\.1:9, 0 points, \d+ dropped: .*ECONNREFUSED/,
+    );
+  });
+
+  it.each([
+    ["inflxdb=http://127.0.0.1:9", 'there is no reporter "inflxdb"; did you mean "influxdb"?'],
+    ["influxdb=http://127.0.0.1:9,token=abc", "report influxdb: token is a secret"],
+    ["influxdb=127.0.0.1", "report influxdb: its address must be a URL"],
+    ["junit=/dev/null/junit.xml", "report junit: cannot write /dev/null/junit.xml"],
+  ])("does not begin with --report %s", async (report, problem) => {
+    const { code, stderr } = await here.run("run", url, "--report", report);
+    expect(stderr).toContain(problem);
+    expect(code).toBe(2);
+  });
+
+  it("publishes an earlier result", async () => {
+    backEnd.requests.length = 0;
+    const { code, stdout } = await here.run(
+      "publish",
+      "out",
+      "--report",
+      `influxdb=${backEnd.url}`,
+    );
+    expect(stdout).toMatch(/^influxdb http:\S+: \d+ points sent, 0 not\n$/);
+    expect(code).toBe(0);
+    expect(backEnd.text).toContain(`requests=${here.summary().totals?.requests}`);
+  });
+});
