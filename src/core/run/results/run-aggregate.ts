@@ -7,7 +7,6 @@ import { assert } from "../../base/assert.ts";
 import type { CoreVitals } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
-import { type WorkflowManifest, withParts } from "../job/manifest.ts";
 import type { Probe } from "../plan/breakpoint.ts";
 import { isOpen, planDurationMs } from "../plan/load.ts";
 import { Histogram } from "../stats/histogram.ts";
@@ -40,28 +39,19 @@ import {
 } from "./model.ts";
 import { coreSeries, stallsOf } from "./over-time.ts";
 import { distribution, generatorHealth, judge, thresholdOutcome, totalsOf } from "./summarise.ts";
-import {
-  type MetricSource,
-  parseThreshold,
-  ThresholdJudge,
-  type ThresholdSpec,
-} from "./thresholds.ts";
+import { type JudgedRun, thresholdJudges } from "./threshold-judges.ts";
+import type { MetricSource, ThresholdJudge } from "./thresholds.ts";
 import { TimelineEvents } from "./timeline-events.ts";
 import { isAside, measuredOf, WorkflowAggregate } from "./workflow-aggregate.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 import { type Detail, seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
 
-interface RunAggregateOptions {
+interface RunAggregateOptions extends JudgedRun {
   readonly runId: string;
   readonly name: string;
   /** What its author calls it. */
   readonly title?: string | undefined;
   readonly tags: Readonly<Record<string, string>>;
-  readonly manifests: readonly WorkflowManifest[];
-  /** Of the whole run, from the command line. */
-  readonly thresholds: readonly string[];
-  /** Every threshold that fails after so much measured time ends the run; null: those that say so. */
-  readonly abortAfterMs: number | null;
   readonly environment: RunSummary["environment"];
   /** Names of the kinds of failures, in the order that the cores number them. */
   readonly errorKinds: readonly string[];
@@ -115,7 +105,7 @@ export class RunAggregate {
         new WorkflowAggregate(one, options.errorKinds),
       ]),
     );
-    this.#judges = judgesOf(options);
+    this.#judges = thresholdJudges(options);
     for (const manifest of options.manifests) {
       const { load, name } = manifest;
       if (load.kind === "search") this.#searches.set(name, new BreakpointRun(manifest, load));
@@ -472,29 +462,6 @@ export class RunAggregate {
     if (!alone || lengths.some((ms) => ms === null)) return null;
     return Math.max(...lengths.map((ms) => ms ?? 0)) / 1_000;
   }
-}
-
-function judgesOf(options: RunAggregateOptions): ThresholdJudge[] {
-  const { abortAfterMs, manifests, thresholds } = options;
-  const aborting = (spec: ThresholdSpec): ThresholdSpec =>
-    abortAfterMs === null || spec.abortOnFail
-      ? spec
-      : { ...spec, abortOnFail: true, afterMs: abortAfterMs };
-  const specs = [
-    ...thresholds.map((expression) => ({
-      spec: { expression, abortOnFail: false, afterMs: 0 },
-      workflow: null,
-    })),
-    // Those of a search judge its probes instead of the whole run.
-    ...withParts(manifests).flatMap(({ load, name, thresholds: own }) =>
-      load.kind === "search" ? [] : own.map((spec) => ({ spec, workflow: name })),
-    ),
-  ];
-  return specs.flatMap(({ spec, workflow }) => {
-    const parsed = parseThreshold(spec.expression);
-    // A threshold of one workflow needs no name in front when it is the only one.
-    return parsed.ok ? [new ThresholdJudge(parsed.threshold, aborting(spec), workflow)] : [];
-  });
 }
 
 function mergedLag(aggregates: readonly WorkflowAggregate[], core: number): Histogram {
