@@ -326,6 +326,11 @@ const table = {
     path: "src/protocols/target/",
     imports: ["core/base", "protocols/net", "protocols", "protocols/http"],
   },
+  /** Rides on the framing of HTTP/2. */
+  "protocols/grpc": {
+    path: "src/protocols/grpc/",
+    imports: ["core/base", "protocols", "protocols/http2", "protocols/target"],
+  },
   /** Each of those protocols; none knows another. */
   "protocols/*": {
     path: "src/protocols/*/",

@@ -32,7 +32,8 @@ export class StreamSocket {
   #openAt = 0;
   #over = false;
 
-  constructor(host: ConnectionHost, reader: StreamReader, now: number) {
+  /** `alpn` is what to agree on over TLS. */
+  constructor(host: ConnectionHost, reader: StreamReader, now: number, alpn?: string) {
     const { origin, settings, user } = host;
     this.#reader = reader;
     this.#secure = origin.secure;
@@ -44,6 +45,7 @@ export class StreamSocket {
     const socket = openSocket(origin, {
       insecure: settings.insecure,
       user,
+      ...(alpn === undefined ? {} : { alpn }),
       onread: { buffer: readBuffer, callback },
     });
     this.#socket = socket;

@@ -1,0 +1,126 @@
+import { ServerCredentials } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeCertificate } from "../../demo/certificate.ts";
+import { runner, TestSession } from "../testing/session.ts";
+import { type GrpcCall, type GrpcOptions, GrpcResponse, GrpcTarget } from "./target.ts";
+import { SHOP_PROTO, type ShopServer, startShop } from "./testing/server.ts";
+
+let server: ShopServer;
+beforeAll(async () => {
+  server = await startShop();
+});
+afterAll(() => server.stop());
+
+const target = (options: GrpcOptions = {}): GrpcTarget =>
+  new GrpcTarget(`grpc://127.0.0.1:${server.port}`, { proto: SHOP_PROTO, ...options });
+
+async function answer<Value>(
+  call: GrpcCall<Value>,
+  insecure = false,
+): Promise<GrpcResponse<Value>> {
+  const session = new TestSession({ insecure });
+  const { result } = await (await runner(call, session))();
+  session.close();
+  expect(result).toBeInstanceOf(GrpcResponse);
+  return result as GrpcResponse<Value>;
+}
+
+describe("a call", () => {
+  it("gives the message as a plain object: 64-bit numbers as text, enums by name", async () => {
+    const response = await answer(target().unary("shop.Catalog/GetItem", { id: 7 }));
+    expect(response).toMatchObject({ ok: true, protocol: "grpc", status: 0 });
+    expect(response.value).toEqual({ id: "7", name: "item 7", unit: "GRAM", prices: [0.5, 2] });
+    expect(response.loginMs).toBeGreaterThanOrEqual(0);
+  });
+
+  it("that the server refuses has the name of its status, and what it said", async () => {
+    const response = await answer(target().unary("shop.Catalog/GetItem", { id: 404 }));
+    expect(response).toMatchObject({ errorKind: "application", errorCode: "NOT_FOUND", status: 5 });
+    expect(response.error).toBe("NOT_FOUND: no item 404 – really");
+  });
+
+  it("streams answers, questions, and both", async () => {
+    const list = await answer(target().serverStream("shop.Catalog/List", { count: 1_000 }));
+    expect(list.value).toHaveLength(1_000);
+    expect(list.value.at(-1)).toMatchObject({ id: "1000" });
+    const items = Array.from({ length: 5_000 }, (_, id) => ({ id, name: "x".repeat(100) }));
+    const put = await answer(target().clientStream("shop.Catalog/Put", items));
+    expect(put.value).toEqual({ count: 5_000 });
+    const wishes = Array.from({ length: 300 }, (_, id) => ({ id }));
+    const quote = await answer(target().bidi("shop.Catalog/Quote", wishes));
+    expect(quote.value.map(({ id }) => Number(id))).toEqual(wishes.map(({ id }) => id));
+  });
+
+  it("takes the metadata of its target, and its own before it", async () => {
+    const shop = target({ metadata: { "x-run": "7", "x-user": "target" } });
+    const call = shop.unary("shop.Catalog/GetItem", { id: 1 }, { metadata: { "x-user": "call" } });
+    expect((await answer(call)).ok).toBe(true);
+    expect(server.metadata().get("x-run")).toEqual(["7"]);
+    expect(server.metadata().get("x-user")).toEqual(["call"]);
+  });
+
+  it("goes over TLS, agreed on by ALPN", async () => {
+    const { cert, key } = makeCertificate();
+    const pair = { private_key: Buffer.from(key), cert_chain: Buffer.from(cert) };
+    const secure = await startShop(ServerCredentials.createSsl(null, [pair]));
+    const shop = new GrpcTarget(`grpcs://127.0.0.1:${secure.port}`, { proto: SHOP_PROTO });
+    const response = await answer(shop.unary("shop.Catalog/GetItem", { id: 3 }), true);
+    expect(response).toMatchObject({ ok: true });
+    expect(response.tlsMs).toBeGreaterThanOrEqual(0);
+    await secure.stop();
+  });
+
+  it("shares a connection with others of its user", async () => {
+    const session = new TestSession();
+    const call = target().unary("shop.Catalog/GetItem", { id: 7 });
+    const runs = await Promise.all(Array.from({ length: 20 }, () => runner(call, session)));
+    await runs[0]?.();
+    const ended = await Promise.all(runs.map((run) => run()));
+    expect(ended.map(({ record }) => [record.errorKind, record.connectMs])).toEqual(
+      Array.from({ length: 20 }, () => [null, -1]),
+    );
+    session.close();
+  });
+});
+
+describe("a mistake", () => {
+  const prepared = async (call: GrpcCall<unknown>): Promise<void> => {
+    await call.prepare();
+  };
+
+  it("in the name of a method is told before the run", async () => {
+    await expect(prepared(target().unary("shop.Catalog/GetItm", {}))).rejects.toThrow(
+      'no .proto file has a method "shop.Catalog/GetItm"; did you mean "shop.Catalog/GetItem"?',
+    );
+  });
+
+  it("in the kind of a call is told with the right one", async () => {
+    await expect(prepared(target().unary("shop.Catalog/List", {}))).rejects.toThrow(
+      "shop.Catalog/List is called by serverStream(…), not unary(…)",
+    );
+  });
+
+  it("in a message is told by its field", async () => {
+    const call = target().clientStream("shop.Catalog/Put", [{ name: 7 }]);
+    await expect(prepared(call)).rejects.toThrow("shop.Catalog/Put: Item.name: string expected");
+  });
+
+  it("in a file's name is told", async () => {
+    const shop = target({ proto: "nowhere.proto" });
+    await expect(prepared(shop.unary("shop.Catalog/GetItem", {}))).rejects.toThrow(
+      /there is no file .*nowhere\.proto/,
+    );
+  });
+
+  it.each([{ "grpc-timeout": "1S" }, { "x y": "1" }, { "x-a": "\n" }])(
+    "in metadata %j is told at once",
+    (metadata) => {
+      expect(() => target().unary("shop.Catalog/GetItem", {}, { metadata })).toThrow(/metadata/);
+    },
+  );
+});
+
+it("a server that says nothing of its health is alive all the same", async () => {
+  const response = await answer(target().ping());
+  expect(response).toMatchObject({ errorKind: "application", errorCode: "UNIMPLEMENTED" });
+});

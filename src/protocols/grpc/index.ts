@@ -1,0 +1,38 @@
+/** gRPC: its door, `import { grpc } from "hyperscale/grpc"`. */
+
+import { registerProtocol } from "../protocol.ts";
+import { TargetClient } from "../target/client.ts";
+import type { GrpcCommand } from "./connection.ts";
+import { GRPC, type GrpcOptions, GrpcTarget } from "./target.ts";
+
+export type { ProtoFile } from "./schema.ts";
+export {
+  type GrpcCall,
+  type GrpcCallOptions,
+  type GrpcMessage,
+  type GrpcOptions,
+  GrpcResponse,
+  type GrpcTarget,
+} from "./target.ts";
+
+export type GrpcClient = TargetClient<GrpcCommand>;
+
+declare module "../protocol.ts" {
+  interface Clients {
+    readonly grpc: GrpcClient;
+  }
+}
+
+export const grpc = {
+  /** A server: `grpc.target("grpc://shop.test:50051", { proto: "shop.proto" })`; grpcs: over TLS. */
+  target: (address: string, options?: GrpcOptions): GrpcTarget => new GrpcTarget(address, options),
+};
+
+registerProtocol({
+  name: "grpc",
+  client: (session) => new TargetClient<GrpcCommand>(session),
+  ping: {
+    schemes: Object.keys(GRPC.schemes),
+    call: (address, options) => new GrpcTarget(address, options).ping(),
+  },
+});

@@ -1,0 +1,8 @@
+/** Bounds of gRPC calls. */
+
+/** Calls that one connection carries at once, also where the server allows more. */
+export const CALLS_PER_CONNECTION_MAX = 100;
+/** Bytes that wait in the socket before an upload pauses. */
+export const UNSENT_BYTES_MAX = 1024 * 1024;
+/** Messages that one call sends. */
+export const MESSAGES_MAX = 100_000;

@@ -1,0 +1,125 @@
+/** Services and messages as .proto files describe them, read with protobufjs. */
+
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Method, Root, Type } from "protobufjs";
+import { errorText } from "../../core/base/error-text.ts";
+import { didYouMean } from "../../core/base/nearest.ts";
+import { workflowFolder } from "../protocol.ts";
+import { loadDriver } from "../target/driver.ts";
+
+/** A file beside the workflow, or its address (`new URL("./shop.proto", import.meta.url)`). */
+export type ProtoFile = string | URL;
+
+type Protobuf = typeof import("protobufjs");
+
+/** Messages as programs use them: 64-bit numbers as text, enums by name, nothing left out. */
+const PLAIN = { longs: String, enums: String, defaults: true, arrays: true, objects: true };
+
+export interface MethodSchema {
+  /** "/shop.Catalog/GetItem". */
+  readonly path: string;
+  readonly asksStream: boolean;
+  readonly answersStream: boolean;
+  encode(message: object): Uint8Array;
+  decode(bytes: Uint8Array): object;
+}
+
+export class Schema {
+  readonly #files: readonly ProtoFile[];
+  #root: Root | null = null;
+  #loading: Promise<void> | null = null;
+  readonly #methods = new Map<string, MethodSchema>();
+
+  constructor(files: readonly ProtoFile[]) {
+    this.#files = files;
+  }
+
+  get loaded(): boolean {
+    return this.#root !== null;
+  }
+
+  load(): Promise<void> {
+    this.#loading ??= this.#load();
+    return this.#loading;
+  }
+
+  async #load(): Promise<void> {
+    const { default: protobuf } = await loadDriver<{ default: Protobuf }>("protobufjs", "gRPC");
+    const root = new protobuf.Root();
+    const files = this.#files.map(pathOf);
+    const missing = files.find((file) => !existsSync(file));
+    if (missing !== undefined) throw new Error(`there is no file ${missing}`);
+    try {
+      await root.load(files);
+      root.resolveAll();
+    } catch (error) {
+      throw new Error(`${files.join(", ")} cannot be read: ${errorText(error)}`);
+    }
+    this.#root = root;
+  }
+
+  /** `name` is "shop.Catalog/GetItem". Throws a sentence when there is no such method. */
+  method(name: string): MethodSchema {
+    const known = this.#methods.get(name);
+    if (known !== undefined) return known;
+    const root = this.#root;
+    if (root === null) throw new Error("the .proto files are read when the run is prepared");
+    const names = methodNames(root);
+    const [service = "", method = ""] = name.split("/");
+    if (!names.includes(name))
+      throw new TypeError(`no .proto file has a method "${name}"${didYouMean(name, names)}`);
+    const found = root.lookupService(service).methods[method] as Method;
+    const schema = methodSchema(name, found);
+    this.#methods.set(name, schema);
+    return schema;
+  }
+}
+
+function pathOf(file: ProtoFile): string {
+  if (file instanceof URL) return fileURLToPath(file);
+  return file.startsWith("file:") ? fileURLToPath(file) : resolve(workflowFolder() ?? ".", file);
+}
+
+function methodSchema(name: string, method: Method): MethodSchema {
+  method.resolve();
+  const {
+    requestStream = false,
+    resolvedRequestType,
+    resolvedResponseType,
+    responseStream,
+  } = method;
+  const [asked, answered] = [resolvedRequestType as Type, resolvedResponseType as Type];
+  return {
+    path: `/${name}`,
+    asksStream: requestStream === true,
+    answersStream: responseStream === true,
+    encode: (message) => {
+      const problem = asked.verify(message);
+      if (problem !== null) throw new TypeError(`${name}: ${asked.name}.${problem}`);
+      return asked.encode(asked.fromObject(message)).finish();
+    },
+    decode: (bytes) => answered.toObject(answered.decode(bytes), PLAIN),
+  };
+}
+
+function methodNames(root: Root): string[] {
+  const names: string[] = [];
+  const visit = (space: { readonly nestedArray: readonly object[] }, prefix: string): void => {
+    for (const nested of space.nestedArray as readonly Named[]) {
+      const full = prefix === "" ? nested.name : `${prefix}.${nested.name}`;
+      if (nested.methods !== undefined)
+        names.push(...Object.keys(nested.methods).map((method) => `${full}/${method}`));
+      if (nested.nestedArray !== undefined) visit(nested as Required<Named>, full);
+    }
+  };
+  visit(root, "");
+  return names;
+}
+
+interface Named {
+  readonly name: string;
+  readonly methods?: Readonly<Record<string, Method>>;
+  readonly nestedArray?: readonly object[];
+}
