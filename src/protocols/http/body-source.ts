@@ -4,6 +4,7 @@
  */
 
 import { open } from "node:fs/promises";
+import { Readable } from "node:stream";
 
 /** How much of a file is read at once. */
 const PIECE_BYTES = 64 * 1024;
@@ -17,6 +18,11 @@ export interface BodySource {
   readonly replayable: boolean;
   /** Throws when it cannot be read again. */
   read(): AsyncIterable<Uint8Array>;
+  /**
+   * The call is over. A stream that nobody began to read holds on to what it was opened for: a call
+   * that found no connection would cost a file descriptor.
+   */
+  release?(): void;
 }
 
 /** A body: bytes that are there, or a source of them. */
@@ -94,6 +100,18 @@ export class StreamSource implements BodySource {
     }
     this.#read = true;
     return bytesOf(this.#pieces);
+  }
+
+  release(): void {
+    if (this.#read) return;
+    this.#read = true;
+    const pieces = this.#pieces;
+    // What a stream of Node fails with from here on, nobody is left to hear.
+    if (pieces instanceof Readable) pieces.on("error", () => undefined).destroy();
+    else
+      pieces[Symbol.asyncIterator]()
+        .return?.()
+        .catch(() => undefined);
   }
 }
 

@@ -146,6 +146,7 @@ class Exchange implements HttpExchange<Http1Bytes>, CallOwner, CarriedExchange, 
   }
 
   finish(): HttpResponse | undefined {
+    this.#first.upload?.release?.();
     return this.keep ? new HttpResponse(this.call, this.call.error, this.#kept) : undefined;
   }
 }

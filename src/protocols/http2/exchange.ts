@@ -253,6 +253,7 @@ class Http2Exchange implements HttpExchange<Http2Head>, CallOwner, CarriedStream
 
   finish(): Http2Response | undefined {
     this.#user.ended(this);
+    this.#first.upload?.release?.();
     if (!this.#keep) return undefined;
     const headers = this.#headers;
     const body = this.#body?.take() ?? null;
