@@ -60,6 +60,8 @@ export type RunEffect =
 const STOP_SLACK_MS = 1_500;
 /** A core that runs a workflow speaks ten times a second; after so long a silence it is given up. */
 const SILENCE_MS_MAX = 30_000;
+/** Whoever looks so much later than it wanted to stood still itself (Ctrl-Z), and heard nobody. */
+const OWN_STALL_MS = 5_000;
 const NEVER = Number.POSITIVE_INFINITY;
 
 export class RunMachine {
@@ -271,6 +273,9 @@ export class RunMachine {
       for (const core of this.#phases.running.stoppedCores()) this.#giveUp(core);
     }
     if (now < this.#judgeAt) return;
+    if (now - this.#judgeAt > OWN_STALL_MS)
+      for (const core of this.#heardAt.keys()) this.#heardAt.set(core, now);
+    else this.#giveUpSilent();
     this.#judgeAt = now + this.#aggregate.judgeEveryMs;
     this.#judge();
   }
@@ -282,11 +287,14 @@ export class RunMachine {
     this.#askStop(null, singleFault("the run ended within its time limit", text));
   }
 
-  #judge(): void {
+  #giveUpSilent(): void {
     const silentSince = this.#now - SILENCE_MS_MAX;
     for (const core of this.#phases.running.stuckCores(this.#now)) this.#giveUp(core);
     for (const core of this.#phases.running.loadingCores())
       if ((this.#heardAt.get(core) ?? NEVER) < silentSince) this.#giveUp(core);
+  }
+
+  #judge(): void {
     const { abort, searches } = this.#aggregate.decide();
     for (const { command, workflow } of searches) {
       const { probe } = command;

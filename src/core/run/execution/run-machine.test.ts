@@ -1,0 +1,90 @@
+/** The patience of a run with cores that do not answer, by a clock that the test holds. */
+
+import { expect, it } from "vitest";
+import type { CoreEvent } from "../job/core-messages.ts";
+import { manifest } from "../job/testing/manifest.ts";
+import { RunAggregate } from "../results/run-aggregate.ts";
+import { Agreement } from "./agreement.ts";
+import { type RunInput, RunMachine } from "./run-machine.ts";
+
+const HOUR_MS = 3_600_000;
+
+/** A run on one core that has begun to make load, with what it asked for since. */
+class LoadingRun {
+  readonly machine: RunMachine;
+  readonly asked: string[] = [];
+  now = 1_000;
+
+  constructor({ limited = true, timeoutMs = null as number | null } = {}) {
+    const load = { kind: "vus", stages: [{ durationMs: HOUR_MS, from: 1, to: 1 }] } as const;
+    const manifests = [manifest("shop", { load })];
+    const environment = { hyperscale: "", node: "", platform: "", cpuModel: "", command: "" };
+    const aggregate = new RunAggregate({
+      ...{ runId: "run", name: "shop.ts", tags: {}, manifests, thresholds: [], errorKinds: [] },
+      environment: { ...environment, cpus: 1, cores: 1 },
+      ...{ abortAfterMs: null, startedAt: "" },
+    });
+    const agreement = new Agreement(manifests);
+    const cores = { slots: [0], pool: 1 };
+    const beganAt = this.now;
+    this.machine = new RunMachine({
+      ...{ manifests, aggregate, cores, agreement, timeoutMs, limited, beganAt },
+    });
+    this.take({ kind: "start" });
+    this.say({ kind: "prepared", execution: 0 });
+    this.say({ kind: "setupDone", execution: 0, value: undefined });
+  }
+
+  take(input: RunInput): void {
+    for (const effect of this.machine.step(input, this.now))
+      this.asked.push(effect.kind === "send" ? effect.command.kind : effect.kind);
+  }
+
+  say(event: CoreEvent): void {
+    this.take({ kind: "event", core: 0, event });
+  }
+
+  /** Time goes by as a driver would let it: a tick at every deadline. */
+  pass(ms: number): void {
+    const until = this.now + ms;
+    for (;;) {
+      const deadline = this.machine.nextDeadline();
+      if (deadline === null || deadline > until) break;
+      this.now = deadline;
+      this.take({ kind: "tick" });
+    }
+    this.now = until;
+  }
+}
+
+it("gives up a core that has been silent for half a minute, not one that speaks", () => {
+  const run = new LoadingRun();
+  expect(run.asked).toContain("start");
+  run.pass(20_000);
+  run.say({ kind: "log", line: "still here" });
+  run.pass(29_000);
+  expect(run.asked).not.toContain("kill");
+  run.pass(2_000);
+  expect(run.asked).toContain("kill");
+});
+
+it("under a debugger gives up nobody, whatever limit is over: it may be held at a breakpoint", () => {
+  const run = new LoadingRun({ limited: false, timeoutMs: 60_000 });
+  run.pass(10 * 60_000);
+  run.take({ kind: "control", control: { kind: "stop" } });
+  run.pass(10 * 60_000);
+  expect(run.asked).toContain("stop");
+  expect(run.asked).not.toContain("kill");
+});
+
+it("takes no silence for a core's that was its own", () => {
+  const run = new LoadingRun();
+  run.pass(2_000);
+  // Ctrl-Z, and a minute later fg: the timer comes before what the cores have written.
+  run.now += 60_000;
+  run.take({ kind: "tick" });
+  run.pass(29_000);
+  expect(run.asked).not.toContain("kill");
+  run.pass(2_000);
+  expect(run.asked).toContain("kill");
+});
