@@ -259,11 +259,12 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     clearTimeout(this.#endTimer);
     this.#driver.stop(now);
     if (this.workflow.flow?.finish !== "iteration") this.#sleeper.wakeAll();
-    for (const user of [...this.#users]) if (!user.running) this.retire(user);
     const { gracefulStopMs } = this.#inputs;
     const notice = gracefulStopMs - noticeMs(gracefulStopMs);
     this.#noticeTimer = setTimeout(() => this.#giveNotice(), notice);
     this.#endTimer = setTimeout(() => this.#abortAll(), gracefulStopMs);
+    // Behind the timers: the last user that leaves ends it, and them.
+    for (const user of [...this.#users]) if (!user.running) this.retire(user);
     this.#checkEnd();
   }
 

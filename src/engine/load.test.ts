@@ -294,6 +294,15 @@ describe("the end", () => {
     expect(run.workflow("w").interruptedIterations).toBe(3);
   });
 
+  it("leaves no timer behind when nobody was under way", async () => {
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
+    const before = timers();
+    const options = { vus: 2, duration: "200ms", think: "1h", gracefulStop: "1h" } as const;
+    await InProcessRun.whole(counting(options, 1).flow);
+    await until(() => timers() <= before);
+  });
+
   it("is told through the signal before anything is cut off", async () => {
     const reasons: unknown[] = [];
     const options = { vus: 2, duration: "50ms", gracefulStop: "50ms" } as const;
