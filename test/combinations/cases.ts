@@ -1,6 +1,7 @@
 /** The ways in which one seed is tried. */
 
 import { differences } from "./compare.ts";
+import { DIMENSIONS, dimensionsOf, dimensionsOfJourney } from "./dimensions.ts";
 import { combination } from "./grammar.ts";
 import { journeyDifferences } from "./journey-compare.ts";
 import { journey } from "./journey-grammar.ts";
@@ -21,4 +22,12 @@ export async function differencesOf(
   }
   const chosen = combination(seed);
   return { chosen, found: differences(await runCombination(chosen, one)) };
+}
+
+/** In how many of the first draws of a seed each dimension occurs; nothing is run. */
+export function countDimensions(seed: string, count: number): (readonly [string, number])[] {
+  const draws = Array.from({ length: count }, (_, at) => `${seed}/${at}`).map(
+    (one) => new Set([...dimensionsOf(combination(one)), ...dimensionsOfJourney(journey(one))]),
+  );
+  return DIMENSIONS.map((name) => [name, draws.filter((draw) => draw.has(name)).length]);
 }

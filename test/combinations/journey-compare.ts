@@ -401,7 +401,10 @@ class FlowComparison {
       return;
     }
     if (load.kind !== "closed" && load.kind !== "open") return;
-    const end = this.#beganAt + this.#journey.warmupMs + load.durationMs;
+    // The first of random arrivals comes some time after the plan began.
+    const random = load.kind === "open" && load.poisson;
+    const beganAt = random ? this.#ran.startedAt : this.#beganAt;
+    const end = beganAt + this.#journey.warmupMs + load.durationMs;
     const apart = this.#ran.target.apartMs();
     if (cut.some(({ endedAt }) => endedAt < end - apart)) this.#report("cut off before the end");
   }

@@ -13,7 +13,7 @@ import type { FlowContext, UserSetupContext } from "../../src/workflow/flow-cont
 import { mix } from "../../src/workflow/mix.ts";
 import type { WorkflowOptions } from "../../src/workflow/options.ts";
 import { workflow } from "../../src/workflow/workflow.ts";
-import { ROWS_ENOUGH, ROWS_FEW, ramp } from "./grammar.ts";
+import { PATIENT, ROWS_ENOUGH, ROWS_FEW, ramp } from "./grammar.ts";
 import type { Deed, Journey, JourneyFlow } from "./journey-grammar.ts";
 import { Target } from "./target.ts";
 
@@ -129,7 +129,7 @@ function options(journey: Journey, at: number): WorkflowOptions {
     ...(load.kind === "open" ? ["arrivals.missed.rate <= 100%"] : []),
   ];
   const startAfter = at === 1 ? journey.startAfterMs : 0;
-  const common = { startAfter, warmup: journey.warmupMs, thresholds, gracefulStop: "60s" } as const;
+  const common = { startAfter, warmup: journey.warmupMs, thresholds, ...PATIENT } as const;
   switch (load.kind) {
     case "closed": {
       const throttle = load.maxRate === null ? {} : { maxRate: load.maxRate };

@@ -5,12 +5,13 @@
  *
  *     npm run combinations -- --count 200 --seed 7
  *     npm run combinations -- --seed 7 --from 12 --count 1     one of them again
+ *     npm run combinations -- --count 2000 --dimensions        how often each feature is drawn
  *     npm run combinations -- --mutants                        planted defects must be found
  *     npm run combinations -- --mutants --named pause          one of them
  */
 
 import { parseArgs } from "node:util";
-import { CASES, type Case, differencesOf } from "./cases.ts";
+import { CASES, type Case, countDimensions, differencesOf } from "./cases.ts";
 import { findMutants } from "./mutants.ts";
 
 const { values } = parseArgs({
@@ -20,13 +21,20 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Date.now()) },
     only: { type: "string" },
     first: { type: "boolean", default: false },
+    dimensions: { type: "boolean", default: false },
     mutants: { type: "boolean", default: false },
     named: { type: "string", default: "" },
   },
 });
 
 if (values.mutants) process.exitCode = (await findMutants(values.named)) ? 0 : 1;
+else if (values.dimensions) printDimensions();
 else process.exitCode = (await compareAll()) === 0 ? 0 : 1;
+
+function printDimensions(): void {
+  for (const [name, count] of countDimensions(values.seed, Number(values.count)))
+    process.stdout.write(`${String(count).padStart(6)}  ${name}\n`);
+}
 
 async function compareAll(): Promise<number> {
   const [from, count] = [Number(values.from), Number(values.count)];

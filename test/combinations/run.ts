@@ -12,6 +12,7 @@ import { workflow } from "../../src/workflow/workflow.ts";
 import {
   type Combination,
   PACING_MS,
+  PATIENT,
   type Part,
   ROWS_ENOUGH,
   ROWS_FEW,
@@ -100,7 +101,7 @@ function options(part: Part): WorkflowOptions {
     "arrivals.missed.rate <= 100%",
   ].slice(0, load.kind === "open" ? 2 : 1);
   const { startAfterMs: startAfter, warmupMs: warmup } = part;
-  const common = { startAfter, warmup, gracefulStop: "60s", thresholds } as const;
+  const common = { startAfter, warmup, thresholds, ...PATIENT } as const;
   switch (load.kind) {
     case "closed": {
       const { durationMs: duration, peak, vus } = load;
