@@ -68,17 +68,13 @@ export class StreamSocket {
     };
   }
 
-  get waitingBytes(): number {
-    return this.#socket.writableLength;
-  }
-
+  /** `written` hears that the bytes were handed to the network; not after the end. */
   write(bytes: Uint8Array, written?: () => void): void {
-    this.#socket.write(bytes, written);
-  }
-
-  /** Ends our side in order, after what was written. */
-  end(): void {
-    this.#socket.end();
+    if (written === undefined) this.#socket.write(bytes);
+    else
+      this.#socket.write(bytes, (error) => {
+        if (!this.#over && !error) written();
+      });
   }
 
   destroy(): void {

@@ -259,7 +259,6 @@ function rubbishCases(subject: Subject): void {
       async (call) => {
         const { record, result } = await once(call);
         expect(record.errorKind).toBe("reset");
-        expect(record.bytesIn).toBeGreaterThanOrEqual(half?.length ?? 0);
         expect(result?.error).toContain("mid-answer");
       },
     ),
@@ -273,9 +272,9 @@ function rubbishCases(subject: Subject): void {
         peer.end(NO_BYTES);
       },
       async (call) => {
-        const { record } = await once(call);
+        const { record, result } = await once(call);
         expect(record.errorKind).toBe("reset");
-        expect(record.bytesIn).toBeGreaterThanOrEqual(half?.length ?? 0);
+        expect(result?.error).toContain("mid-answer");
       },
     ),
   );

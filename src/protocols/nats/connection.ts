@@ -1,0 +1,269 @@
+/**
+ * One connection to a NATS server; it carries many calls at once. Answers to requests come to an inbox of
+ * its own, told apart by a token; what subscriptions bring waits until it is received.
+ */
+
+import { randomBytes } from "node:crypto";
+import { clock } from "../call.ts";
+import type {
+  CarriedCall,
+  Connection,
+  ConnectionFailure,
+  ConnectionHost,
+} from "../target/connection.ts";
+import { Inbox } from "../target/inbox.ts";
+import { StreamBuffer } from "../target/stream-buffer.ts";
+import { StreamSocket } from "../target/stream-socket.ts";
+import { encodePublish, type NatsMessage, NatsParser, type NatsPublish } from "./wire.ts";
+
+export type NatsCommand =
+  | { readonly kind: "publish"; readonly bytes: Buffer; readonly confirm: boolean }
+  | { readonly kind: "request"; readonly message: NatsPublish }
+  | {
+      readonly kind: "subscribe";
+      readonly subject: string;
+      readonly queue: string;
+      /** It outlives the iteration that it began in. */
+      readonly kept: boolean;
+    }
+  | { readonly kind: "receive"; readonly subject: string }
+  | { readonly kind: "ping" };
+
+export interface NatsLogin {
+  readonly user?: string;
+  readonly pass?: string;
+  readonly auth_token?: string;
+}
+
+type Call = CarriedCall<NatsCommand>;
+
+const PING = Buffer.from("PING\r\n");
+const PONG = Buffer.from("PONG\r\n");
+/** Of the inbox for answers; those of subscriptions count from 2. */
+const INBOX_SID = "1";
+const NO_RESPONDERS = 503;
+/** Subscriptions of one connection. */
+const SUBSCRIPTIONS_MAX = 1_024;
+
+export class NatsConnection implements Connection<NatsCommand> {
+  readonly #host: ConnectionHost;
+  readonly #login: NatsLogin;
+  readonly #socket: StreamSocket;
+  readonly #parser: NatsParser;
+  readonly #buffer: StreamBuffer;
+  #open = false;
+  /** What ends with the next PONGs, in their order: the login, a call, or one that has ended before. */
+  readonly #pongs: (Call | "login" | "ended")[] = [];
+  readonly #requests = new Map<string, Call>();
+  readonly #inboxPrefix = `_INBOX.${randomBytes(9).toString("hex")}`;
+  #inboxOpen = false;
+  #token = 0;
+  /** By subject. */
+  readonly #subscriptions = new Map<string, { readonly sid: string; readonly kept: boolean }>();
+  #sid = 1;
+  readonly #inbox = new Inbox<NatsMessage>();
+  #now = 0;
+
+  constructor(host: ConnectionHost, login: NatsLogin, now: number) {
+    this.#host = host;
+    this.#login = login;
+    this.#parser = new NatsParser(this, host.settings.bodyBytesMax, (bytes) => {
+      this.#buffer.wanted = bytes;
+    });
+    this.#buffer = new StreamBuffer(this.#parser);
+    this.#socket = new StreamSocket(host, this, now);
+  }
+
+  /** The server speaks first. */
+  streamOpen(): void {}
+
+  info(text: string): void {
+    if (this.#open || this.#pongs.length > 0) return;
+    if (!text.trim().startsWith("{")) {
+      this.#parser.problem = "the greeting is malformed";
+      return;
+    }
+    const options = {
+      verbose: false,
+      pedantic: false,
+      headers: true,
+      no_responders: true,
+      echo: true,
+      lang: "hyperscale",
+      version: "1",
+      protocol: 1,
+      ...this.#login,
+    };
+    this.#pongs.push("login");
+    this.#socket.write(Buffer.from(`CONNECT ${JSON.stringify(options)}\r\nPING\r\n`));
+  }
+
+  send(call: Call, now: number): void {
+    const { command } = call;
+    switch (command.kind) {
+      case "publish":
+        this.#publish(call, command.bytes, command.confirm, now);
+        return;
+      case "request":
+        this.#request(call, command.message, now);
+        return;
+      case "subscribe":
+        this.#subscribe(call, command, now);
+        return;
+      case "receive":
+        this.#receive(call, command.subject, now);
+        return;
+      case "ping":
+        this.#pongs.push(call);
+        call.wrote(PING.length, 1, now);
+        this.#socket.write(PING);
+    }
+  }
+
+  /** Without confirmation it ends when the bytes have been handed to the network. */
+  #publish(call: Call, bytes: Buffer, confirm: boolean, now: number): void {
+    call.wrote(bytes.length + (confirm ? PING.length : 0), 1, now);
+    if (!confirm) {
+      this.#socket.write(bytes, () => call.answered(null, clock()));
+      return;
+    }
+    this.#pongs.push(call);
+    this.#socket.write(Buffer.concat([bytes, PING]));
+  }
+
+  #request(call: Call, message: NatsPublish, now: number): void {
+    const token = `${++this.#token}`;
+    const bytes = encodePublish(message, `${this.#inboxPrefix}.${token}`);
+    this.#requests.set(token, call);
+    call.wrote(bytes.length, 1, now);
+    if (this.#inboxOpen) this.#socket.write(bytes);
+    else {
+      this.#inboxOpen = true;
+      const subscribe = Buffer.from(`SUB ${this.#inboxPrefix}.* ${INBOX_SID}\r\n`);
+      this.#socket.write(Buffer.concat([subscribe, bytes]));
+    }
+  }
+
+  #subscribe(
+    call: Call,
+    { kept, queue, subject }: Extract<NatsCommand, { kind: "subscribe" }>,
+    now: number,
+  ): void {
+    if (this.#subscriptions.size >= SUBSCRIPTIONS_MAX) {
+      const text = `more than ${SUBSCRIPTIONS_MAX} subscriptions`;
+      call.failed({ kind: "resources", text }, now);
+      return;
+    }
+    const known = this.#subscriptions.get(subject);
+    const sid = known?.sid ?? `${++this.#sid}`;
+    this.#subscriptions.set(subject, { sid, kept });
+    const line =
+      known === undefined ? `SUB ${subject}${queue === "" ? "" : ` ${queue}`} ${sid}\r\n` : "";
+    const bytes = Buffer.from(`${line}PING\r\n`);
+    this.#pongs.push(call);
+    call.wrote(bytes.length, 1, now);
+    this.#socket.write(bytes);
+  }
+
+  #receive(call: Call, subject: string, now: number): void {
+    const sid = this.#subscriptions.get(subject)?.sid;
+    if (sid === undefined) {
+      const text = `nobody subscribed to ${subject} in this iteration: perform subscribe first`;
+      call.failed({ kind: "exception", text }, now);
+      return;
+    }
+    this.#inbox.receive(call, (message) => message.sid === sid, now);
+  }
+
+  /** What comes later is told apart by its token, or is the next one's to receive. */
+  forget(call: Call): boolean {
+    for (const [token, waiting] of this.#requests)
+      if (waiting === call) return this.#requests.delete(token);
+    const at = this.#pongs.indexOf(call);
+    if (at >= 0) this.#pongs[at] = "ended";
+    return at >= 0 || this.#inbox.forget(call);
+  }
+
+  reset(): void {
+    const ended = [...this.#subscriptions].filter(([, { kept }]) => !kept);
+    for (const [subject, { sid }] of ended) {
+      this.#subscriptions.delete(subject);
+      this.#inbox.drop((message) => message.sid === sid);
+    }
+    if (ended.length > 0)
+      this.#socket.write(Buffer.from(ended.map(([, { sid }]) => `UNSUB ${sid}\r\n`).join("")));
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  streamBytes(buffer: Buffer, end: number, now: number): void {
+    this.#now = now;
+    if (!this.#buffer.feed(buffer, end))
+      this.#lost({ kind: "protocol", text: this.#parser.problem ?? "malformed" }, now);
+  }
+
+  streamEnded(failure: ConnectionFailure, now: number): void {
+    const text = this.#buffer.begun ? `${failure.text} in mid-answer` : failure.text;
+    this.#lost({ ...failure, text }, now);
+  }
+
+  #lost(failure: ConnectionFailure, now: number): void {
+    this.#host.lost(failure, now);
+  }
+
+  message(message: NatsMessage, bytes: number): void {
+    if (message.sid !== INBOX_SID) {
+      this.#inbox.arrived(message, bytes, this.#now);
+      return;
+    }
+    const token = message.subject.slice(this.#inboxPrefix.length + 1);
+    const call = this.#requests.get(token);
+    if (call === undefined) return;
+    this.#requests.delete(token);
+    call.read(bytes, this.#now);
+    if (message.status !== 0) call.status(message.status);
+    if (message.status === NO_RESPONDERS && message.data.length === 0)
+      call.refused("NO_RESPONDERS", "nobody responds to that subject", this.#now);
+    else call.answered(message, this.#now);
+  }
+
+  pong(): void {
+    const call = this.#pongs.shift();
+    if (call === undefined)
+      this.#lost({ kind: "protocol", text: "a PONG without PING" }, this.#now);
+    else if (call === "login") {
+      this.#open = true;
+      this.#host.opened(this.#socket.times(this.#now), this.#now);
+    } else if (call !== "ended") {
+      call.read(PONG.length, this.#now);
+      call.answered(null, this.#now);
+    }
+  }
+
+  ping(): void {
+    this.#socket.write(PONG);
+  }
+
+  ok(): void {}
+
+  /** Violations of permissions belong to the oldest call that is not confirmed; all others end it all. */
+  error(text: string): void {
+    const code = codeOf(text);
+    const at = this.#pongs.findIndex((call) => typeof call === "object");
+    const call = this.#pongs[at];
+    if (code === "PERMISSIONS_VIOLATION" && typeof call === "object") {
+      this.#pongs[at] = "ended";
+      call.refused(code, text, this.#now);
+      return;
+    }
+    this.#lost({ kind: "application", code, text }, this.#now);
+  }
+}
+
+/** "Authorization Violation" → AUTHORIZATION_VIOLATION; without what it was about. */
+function codeOf(text: string): string {
+  const words = /^[A-Za-z]+(?: [A-Za-z]+)?/.exec(text)?.[0] ?? "ERROR";
+  return words.toUpperCase().replace(" ", "_");
+}

@@ -1,0 +1,121 @@
+/** What is NATS's own: requests, subscriptions, logins; and how flows use it. */
+
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { needs } from "../../../test/needs.ts";
+import { flow, once } from "../../index.ts";
+import type { CountingServer } from "../testing/contract.ts";
+import { runExample } from "../testing/example.ts";
+import { absent } from "../testing/real-server.ts";
+import { runner, TestSession } from "../testing/session.ts";
+import { type NatsCall, type NatsResponse, nats } from "./index.ts";
+import { NATS_SERVER, natsProgram, startNats } from "./testing/server.ts";
+
+const present = needs(natsProgram !== null, absent(NATS_SERVER));
+
+async function perform<Value>(
+  call: NatsCall<Value>,
+  session = new TestSession(),
+): Promise<NatsResponse<Value>> {
+  const { result } = await (await runner(call, session))();
+  return result as NatsResponse<Value>;
+}
+
+it.each(["a b", "", "a..b", ".a", "a\r\nPUB b 0", 7 as unknown as string])(
+  "refuses the subject %j before the run",
+  (subject) => {
+    const bus = nats.target("nats://bus.test");
+    expect(() => bus.publish(subject, "x")).toThrow("is no subject");
+    expect(() => bus.publish("a", "x", { headers: { "a\r\n": "b" } })).toThrow("header");
+  },
+);
+
+describe("a server", present, () => {
+  let server: CountingServer;
+  beforeAll(async () => {
+    server = await startNats();
+  });
+  afterAll(() => server.stop());
+
+  it("carries messages from a publisher to a subscriber, with headers and any bytes", async () => {
+    const bus = nats.target(`nats://127.0.0.1:${server.port}`);
+    const session = new TestSession();
+    await perform(bus.subscribe("orders.*"), session);
+    const data = Buffer.of(0, 13, 10, 255);
+    await perform(bus.publish("orders.tea", data, { headers: { id: "7" } }));
+    const { value } = await perform(bus.receive("orders.*"), session);
+    expect(value).toMatchObject({ subject: "orders.tea", data });
+    expect(value.headers.get("id")).toBe("7");
+    session.reset();
+    const late = await perform(bus.receive("orders.*"), session);
+    expect(late).toMatchObject({ ok: false, errorKind: "exception" });
+    session.close();
+  });
+
+  it("answers requests, and says when nobody does", async () => {
+    const bus = nats.target(`nats://127.0.0.1:${server.port}`);
+    const answering = new TestSession();
+    await perform(bus.subscribe("prices", { keep: "user" }), answering);
+    const asking = new TestSession();
+    const asked = perform(bus.request("prices", { sku: "tea" }), asking);
+    const { value: question } = await perform(bus.receive("prices"), answering);
+    expect(question.data.toString()).toBe('{"sku":"tea"}');
+    await perform(bus.publish(question.replyTo, "12"), answering);
+    expect((await asked).value.data.toString()).toBe("12");
+    const nobody = await perform(bus.request("nobody", "x"), asking);
+    expect(nobody).toMatchObject({
+      errorKind: "application",
+      errorCode: "NO_RESPONDERS",
+      status: 503,
+    });
+    const slow = await perform(bus.request("prices", "x", { timeout: "50ms" }), asking);
+    expect(slow.errorKind).toBe("timeout");
+    // The connection goes on: an answer that comes late is nobody's.
+    expect((await perform(bus.ping(), asking)).connectMs).toBeLessThan(0);
+    asking.close();
+    answering.close();
+  });
+
+  it("carries calls of a flow side by side on one connection", async () => {
+    const bus = nats.target(`nats://127.0.0.1:${server.port}`);
+    const chat = flow("chat", async ({ check, step }) => {
+      await step("join", bus.subscribe("room"), { required: true });
+      const [heard] = await Promise.all([
+        step("hear", bus.receive("room")),
+        step("say", bus.publish("room", "hello")),
+        step("whisper", bus.publish("other", "x", { confirm: false })),
+      ]);
+      check("heard", () => heard.value.data.toString() === "hello");
+    });
+    const { calls, checks, outcome } = await once(chat);
+    expect(outcome).toBe("completed");
+    expect(checks).toEqual([{ name: "heard", passed: true }]);
+    expect(calls.filter(({ result }) => result.connectMs >= 0)).toHaveLength(1);
+  });
+
+  it("counts what the server counts in a whole run of the example", async () => {
+    const before = await server.served();
+    const steps = await runExample("nats.ts", { NATS_URL: `nats://127.0.0.1:${server.port}` });
+    const sent = (steps.get("order")?.sent ?? 0) + (steps.get("event")?.sent ?? 0);
+    expect((await server.served()) - before).toBe(sent);
+  });
+});
+
+describe("logins", present, () => {
+  let server: CountingServer;
+  beforeAll(async () => {
+    server = await startNats('authorization { timeout: 60, token: "secret" }');
+  });
+  afterAll(() => server.stop());
+
+  it("lets in who has the token, and nobody else", async () => {
+    const at = `127.0.0.1:${server.port}`;
+    expect((await perform(nats.target(`nats://secret@${at}`).ping())).ok).toBe(true);
+    const inside = await perform(nats.target(`nats://${at}`, { token: "secret" }).ping());
+    expect(inside.loginMs).toBeGreaterThan(0);
+    const outside = await perform(nats.target(`nats://wrong@${at}`).ping());
+    expect(outside).toMatchObject({
+      errorKind: "application",
+      errorCode: "AUTHORIZATION_VIOLATION",
+    });
+  });
+});
