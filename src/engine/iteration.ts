@@ -28,7 +28,8 @@ export class Iteration {
   /** Declared pauses before that, as pairs of beginning and end that do not overlap. */
   #pauses: number[] | null = null;
   #earlierPausesMs = 0;
-  readonly #paused = new PausedTime();
+  /** Null until the user rests: most never do. */
+  #paused: PausedTime | null = null;
   #began = false;
 
   constructor(recorder: Recorder, planned: boolean) {
@@ -50,12 +51,13 @@ export class Iteration {
   begin(now: number): void {
     this.beganAt = now;
     this.#began = true;
-    this.#paused.begin(now);
+    this.#paused?.begin(now);
     if (!this.#planned) this.dueAt = now;
   }
 
   /** The user rests for so long because its author wrote so: nobody is late by that. */
   pause(ms: number, now: number): void {
+    this.#paused ??= new PausedTime();
     this.#paused.pause(ms, now);
     if (!this.#planned || this.#answeredAt < now || !(ms > 0)) return;
     this.#pauses ??= [];
@@ -92,7 +94,7 @@ export class Iteration {
 
   /** One of its calls ended, measured or not. */
   answered(at: number): void {
-    if (at < this.#answeredAt) this.#answeredAt = at;
+    if (this.#planned && at < this.#answeredAt) this.#answeredAt = at;
   }
 
   /** A call ended at `endedAt` that began at `startedAt` and was due at `dueAt`. */
@@ -127,7 +129,7 @@ export class Iteration {
     if (!this.#recorder.measures(this.dueAt)) return;
     this.#recorder.counts[outcome]++;
     if (this.#began)
-      this.#recorder.wholeIteration(outcome, this.dueAt, now, this.#paused.upTo(now));
+      this.#recorder.wholeIteration(outcome, this.dueAt, now, this.#paused?.upTo(now) ?? 0);
   }
 
   group(index: number, failed: boolean, dueAt: number, endedAt: number, pausedMs: number): void {

@@ -24,6 +24,8 @@ export class UserSession implements Session {
   onUnasked: (name: string, result: CallResult) => void = unheard;
   /** Few per user: a chain is smaller and faster than a map, and than two lists that grow. */
   #held: HeldState | null = null;
+  /** Those of them that end something with the iteration. */
+  #resetting: HeldState | null = null;
 
   constructor(settings: CallSettings, user = 0) {
     this.user = user;
@@ -35,6 +37,7 @@ export class UserSession implements Session {
       if (held.key === key) return held.state as State;
     const state = key.create(this);
     this.#held = { key, state, next: this.#held };
+    if (state.reset !== undefined) this.#resetting = { key, state, next: this.#resetting };
     return state;
   }
 
@@ -47,7 +50,7 @@ export class UserSession implements Session {
   }
 
   reset(): void {
-    for (let held = this.#held; held !== null; held = held.next) held.state.reset();
+    for (let held = this.#resetting; held !== null; held = held.next) held.state.reset?.();
   }
 
   close(): void {

@@ -7,7 +7,7 @@
  *                 └── again: redirect, new stream ──┘         any ──▶ time-out, or cancel
  *
  * The sink hears exactly one end for each begin, unless the call is cancelled: a call is under way
- * as long as the sweeper holds it, and every end that comes later is ignored.
+ * from its begin to its end, and every end that comes later is ignored.
  */
 
 import { errorText } from "../core/base/error-text.ts";
@@ -80,7 +80,8 @@ export class MeasuredCall implements CallRecord, Sweepable {
   bytesIn = 0;
   bytesOut = 0;
   sent = 0;
-  sweepSlot = -1;
+  swept = false;
+  underWay = false;
   deadline = 0;
   readonly #owner: CallOwner;
   readonly #sink: CallSink;
@@ -111,6 +112,7 @@ export class MeasuredCall implements CallRecord, Sweepable {
     this.deadline = now + timeouts.timeoutMs;
     this.#timeouts = timeouts;
     this.#begun++;
+    this.underWay = true;
     sweeper.add(this);
   }
 
@@ -125,8 +127,7 @@ export class MeasuredCall implements CallRecord, Sweepable {
   lookUp(origin: Pick<Origin, "prepare">, now: number, then: (now: number) => void): void {
     this.connecting(now);
     const begun = this.#begun;
-    const still = (): boolean =>
-      this.sweepSlot >= 0 && this.#begun === begun && !this.#owner.closed;
+    const still = (): boolean => this.underWay && this.#begun === begun && !this.#owner.closed;
     origin.prepare().then(
       () => {
         if (still()) then(clock());
@@ -166,11 +167,11 @@ export class MeasuredCall implements CallRecord, Sweepable {
   }
 
   succeed(now: number): void {
-    if (this.sweepSlot >= 0) this.#end(now);
+    if (this.underWay) this.#end(now);
   }
 
   fail(kind: ErrorKind, error: string, now: number): void {
-    if (this.sweepSlot < 0) return;
+    if (!this.underWay) return;
     this.errorKind = kind;
     this.error = error;
     this.#end(now);
@@ -183,11 +184,11 @@ export class MeasuredCall implements CallRecord, Sweepable {
 
   /** Ends it untold: the virtual user is gone. */
   cancel(): void {
-    sweeper.remove(this);
+    this.underWay = false;
   }
 
   #end(now: number): void {
-    sweeper.remove(this);
+    this.underWay = false;
     this.endedAt = now;
     if (this.firstByteAt === 0) this.firstByteAt = now;
     if (!this.#owner.closed) this.#sink.callFinished(this, this.#owner.finish());

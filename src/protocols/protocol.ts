@@ -225,8 +225,8 @@ export interface Session {
 }
 
 export interface SessionState {
-  /** A new iteration begins. */
-  reset(): void;
+  /** An iteration is over; left out where nothing of it must end, because every iteration asks. */
+  readonly reset?: (() => void) | undefined;
   /** Ends everything at once; calls under way fail as interrupted and are not heard any more. */
   close(): void;
 }

@@ -4,6 +4,8 @@
  * forgotten, and decompressed again if asked for. Those of a virtual user go with its iteration.
  */
 
+import type { SessionKey, SessionState } from "../protocol.ts";
+
 /** What the decompressed bodies of all virtual users of one core take together. */
 export const DECODED_BYTES_PER_CORE_MAX = 64 * 1024 * 1024;
 
@@ -26,10 +28,20 @@ function forget(body: DecodedBody): void {
   body.bytes = null;
 }
 
+/** Those of one virtual user; made with the first, because most users never have any. */
+export const decodedBodies: SessionKey<DecodedBodies> = {
+  name: "decoded bodies",
+  create: () => new DecodedBodies(),
+};
+
+/** Where the decompressed bodies of a user are found. */
+export interface DecodedOwner {
+  readonly decoded: DecodedBodies;
+}
+
 /** The decompressed bodies of one virtual user. */
-export class DecodedBodies {
-  /** Null until the first one: most users never have any. */
-  #own: DecodedBody[] | null = null;
+export class DecodedBodies implements SessionState {
+  #own: DecodedBody[] = [];
 
   /** Keeps the bytes if there is room for them at all. */
   keep(body: DecodedBody, bytes: Buffer): void {
@@ -41,14 +53,15 @@ export class DecodedBodies {
     body.bytes = bytes;
     heldBytes += bytes.length;
     held.add(body);
-    this.#own ??= [];
     this.#own.push(body);
   }
 
-  /** The iteration is over, or the user has ended. */
-  drop(): void {
-    if (this.#own === null) return;
+  reset(): void {
     for (const body of this.#own) forget(body);
-    this.#own = null;
+    this.#own = [];
+  }
+
+  close(): void {
+    this.reset();
   }
 }

@@ -139,7 +139,7 @@ export class PreparedRequest<Sent> {
       body: Buffer.from(body ?? (json === undefined ? "" : JSON.stringify(json))),
       tooLong: false,
       bodyBytesMax: Number.POSITIVE_INFINITY,
-      decoded: new DecodedBodies(),
+      owner: { decoded: new DecodedBodies() },
     };
     const error = failed ? `the server answered with status ${status}` : null;
     return { record, error, kept };

@@ -8,7 +8,7 @@ import { errorCode } from "../errors.ts";
 import { contentAsked } from "../failed-content.ts";
 import { parseJsonBody } from "../json-body.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
-import { type DecodedBodies, DecodedBody } from "./decoded-bodies.ts";
+import { DecodedBody, type DecodedOwner } from "./decoded-bodies.ts";
 import { findElement, type HtmlElement } from "./html.ts";
 
 /** What the bytes of an answer were kept as; null where nothing was asked for. */
@@ -22,8 +22,8 @@ export interface KeptAnswer {
   readonly tooLong: boolean;
   /** Holds for the body as it came and as it is once decompressed. */
   readonly bodyBytesMax: number;
-  /** Who forgets the decompressed body in the end. */
-  readonly decoded: DecodedBodies;
+  /** Whose user forgets the decompressed body in the end. */
+  readonly owner: DecodedOwner;
 }
 
 /** `Body` is only for the compiler: what the request says that its answer's JSON is. */
@@ -74,7 +74,7 @@ export class HttpResponse<Body = unknown> extends CallResult {
     if (decode === undefined) return body;
     const bytes = decompress(body, decode, kept.bodyBytesMax);
     this.#decoded ??= new DecodedBody();
-    kept.decoded.keep(this.#decoded, bytes);
+    kept.owner.decoded.keep(this.#decoded, bytes);
     return bytes;
   }
 

@@ -9,8 +9,17 @@ export class UserCookies implements SessionState {
   /** Null until the first cookie comes: most virtual users never have one. */
   #jar: CookieJar | null = null;
 
+  /** There only where an iteration begins without cookies. */
+  readonly reset: (() => void) | undefined;
+
   constructor(lifetime: CallSettings["cookies"]) {
     this.#lifetime = lifetime;
+    this.reset =
+      lifetime !== "iteration"
+        ? undefined
+        : () => {
+            this.#jar = null;
+          };
   }
 
   /** The message as this user sends it. */
@@ -24,10 +33,6 @@ export class UserCookies implements SessionState {
     if (this.#lifetime === "off") return;
     this.#jar ??= new CookieJar();
     this.#jar.store(lines, message.cookieOrigin, Date.now());
-  }
-
-  reset(): void {
-    if (this.#lifetime === "iteration") this.#jar = null;
   }
 
   close(): void {}

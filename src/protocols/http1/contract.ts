@@ -1,7 +1,7 @@
 /** What exchanges, connections and their pools know of each other. */
 
 import type { MeasuredCall } from "../call.ts";
-import type { DecodedBodies } from "../http/decoded-bodies.ts";
+import type { DecodedOwner } from "../http/decoded-bodies.ts";
 import type { HttpMessage } from "../http/message.ts";
 import type { CallSettings } from "../protocol.ts";
 import type { Http1Bytes } from "./encode.ts";
@@ -36,12 +36,10 @@ export interface CarryingConnection {
 }
 
 /** What an exchange asks of its virtual user. */
-export interface ConnectionSource {
+export interface ConnectionSource extends DecodedOwner {
   readonly settings: CallSettings;
   /** The virtual user has ended: nothing begins, and nothing is told any more. */
   readonly closed: boolean;
-  /** Decompressed bodies of its answers. */
-  readonly decoded: DecodedBodies;
   /** Sends the exchange on an idle connection, or opens one, or queues it. */
   acquire(exchange: CarriedExchange, now: number): void;
   /** The exchange gives up: its connection, or its place in the queue, is closed. */

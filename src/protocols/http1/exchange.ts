@@ -6,7 +6,7 @@
 
 import { type CallOwner, MeasuredCall } from "../call.ts";
 import { BodyCollector } from "../http/body-collector.ts";
-import type { DecodedBodies } from "../http/decoded-bodies.ts";
+import type { DecodedOwner } from "../http/decoded-bodies.ts";
 import { type HttpExchange, HttpMessage, type HttpVersion } from "../http/message.ts";
 import { redirectOf } from "../http/redirect.ts";
 import { HttpResponse, type KeptAnswer } from "../http/response.ts";
@@ -61,8 +61,8 @@ class Exchange implements HttpExchange<Http1Bytes>, CallOwner, CarriedExchange, 
     return this.#first.bodyBytesMax;
   }
 
-  get decoded(): DecodedBodies {
-    return this.source.decoded;
+  get owner(): DecodedOwner {
+    return this.source;
   }
 
   get wantsLocation(): boolean {

@@ -4,7 +4,7 @@
  */
 
 import type { BodyCollector } from "../http/body-collector.ts";
-import type { DecodedBodies } from "../http/decoded-bodies.ts";
+import type { DecodedOwner } from "../http/decoded-bodies.ts";
 import { type KeptAnswer, splitHeaderLines } from "../http/response.ts";
 
 /** Beyond this, copying bytes is cheaper than making a string of them. */
@@ -14,7 +14,7 @@ export const TEXT_BYTES_MAX = 4 * 1024;
 export interface Keeping {
   readonly bodyBytesMax: number;
   readonly keepsBody: boolean;
-  readonly decoded: DecodedBodies;
+  readonly owner: DecodedOwner;
 }
 
 const ASCII = /^[\x00-\x7f]*$/;
@@ -27,17 +27,17 @@ let lastPlain: string | null = null;
 export class TextAnswer implements KeptAnswer {
   readonly tooLong = false;
   readonly bodyBytesMax: number;
-  readonly decoded: DecodedBodies;
+  readonly owner: DecodedOwner;
   readonly #text: string;
   readonly #headLength: number;
   readonly #hasBody: boolean;
 
-  constructor(text: string, headLength: number, { bodyBytesMax, decoded, keepsBody }: Keeping) {
+  constructor(text: string, headLength: number, { bodyBytesMax, keepsBody, owner }: Keeping) {
     this.#text = text;
     this.#headLength = headLength;
     this.#hasBody = keepsBody;
     this.bodyBytesMax = bodyBytesMax;
-    this.decoded = decoded;
+    this.owner = owner;
   }
 
   readHeaders(): readonly (readonly [string, string])[] {
@@ -63,7 +63,7 @@ export class TextAnswer implements KeptAnswer {
 /** A head, and a body that was copied or came in pieces; null when it was not to be kept. */
 export class PiecedAnswer implements KeptAnswer {
   readonly bodyBytesMax: number;
-  readonly decoded: DecodedBodies;
+  readonly owner: DecodedOwner;
   readonly #head: string;
   readonly #body: Buffer | BodyCollector | null;
   readonly #keepsBody: boolean;
@@ -71,13 +71,13 @@ export class PiecedAnswer implements KeptAnswer {
   constructor(
     head: string,
     body: Buffer | BodyCollector | null,
-    { bodyBytesMax, decoded, keepsBody }: Keeping,
+    { bodyBytesMax, keepsBody, owner }: Keeping,
   ) {
     this.#head = head;
     this.#body = body;
     this.#keepsBody = keepsBody;
     this.bodyBytesMax = bodyBytesMax;
-    this.decoded = decoded;
+    this.owner = owner;
   }
 
   readHeaders(): readonly (readonly [string, string])[] {

@@ -4,7 +4,7 @@
  */
 
 import { clock } from "../call.ts";
-import { DecodedBodies } from "../http/decoded-bodies.ts";
+import { type DecodedBodies, decodedBodies } from "../http/decoded-bodies.ts";
 import type { HttpMessage } from "../http/message.ts";
 import { type UserCookies, userCookies } from "../http/user-cookies.ts";
 import type { Origin } from "../net/origin.ts";
@@ -17,9 +17,11 @@ import type { Http1Bytes } from "./encode.ts";
 class UserConnections implements ConnectionSource, ConnectionOwner, SessionState {
   readonly settings: CallSettings;
   readonly user: number;
-  readonly decoded = new DecodedBodies();
-  /** Idle connections by origin id; nearly always at most one each. */
-  readonly #idle: (Http1Connection[] | undefined)[] = [];
+  readonly #session: Session;
+  /** The connection that became idle last, which is nearly always the only one. */
+  #idle: Http1Connection | null = null;
+  /** Those that were idle before it, by origin id. */
+  readonly #moreIdle: (Http1Connection[] | undefined)[] = [];
   /** All of them, idle or not; null until the first, because many users only share those of others. */
   #open: Set<Http1Connection> | null = null;
   /** Calls of its own that want more connections at once than it may have. */
@@ -30,6 +32,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
 
   constructor(session: Session) {
     const { settings } = session;
+    this.#session = session;
     this.settings = settings;
     this.user = session.user;
     this.#cookies = session.state(userCookies);
@@ -41,7 +44,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
       this.#shared.acquire(exchange, now);
       return;
     }
-    const connection = this.#idle[exchange.message.origin.id]?.pop();
+    const connection = this.#takeIdle(exchange.message.origin);
     if (connection !== undefined) {
       connection.send(exchange, now);
       return;
@@ -55,6 +58,13 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
       this.#open ??= new Set();
       this.#open.add(new Http1Connection(exchange.message.origin, this, exchange, later));
     });
+  }
+
+  #takeIdle(origin: Origin): Http1Connection | undefined {
+    const last = this.#idle;
+    if (last === null || last.origin !== origin) return this.#moreIdle[origin.id]?.pop();
+    this.#idle = null;
+    return last;
   }
 
   /** Counted only where there is a limit: walking through a handful costs less than keeping count. */
@@ -91,15 +101,20 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
       connection.close();
       return;
     }
-    const list = this.#idle[connection.origin.id];
-    if (list === undefined) this.#idle[connection.origin.id] = [connection];
-    else list.push(connection);
+    const before = this.#idle;
+    this.#idle = connection;
+    if (before !== null) {
+      const list = this.#moreIdle[before.origin.id];
+      if (list === undefined) this.#moreIdle[before.origin.id] = [before];
+      else list.push(before);
+    }
     if (this.#waiting.length > 0) this.#serveWaiting(connection.origin);
   }
 
   gone(connection: Http1Connection): void {
     this.#open?.delete(connection);
-    const list = this.#idle[connection.origin.id];
+    if (this.#idle === connection) this.#idle = null;
+    const list = this.#moreIdle[connection.origin.id];
     const at = list?.indexOf(connection) ?? -1;
     if (at >= 0) list?.splice(at, 1);
     if (this.#waiting.length > 0 && !this.closed) this.#serveWaiting(connection.origin);
@@ -116,19 +131,19 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
     this.#cookies.arrived(message, lines);
   }
 
-  reset(): void {
-    this.decoded.drop();
+  get decoded(): DecodedBodies {
+    return this.#session.state(decodedBodies);
   }
 
   close(): void {
     this.closed = true;
-    this.decoded.drop();
     for (const connection of this.#open ?? []) {
       connection.exchange?.call.cancel();
       connection.close();
     }
     for (const { call } of this.#waiting.splice(0)) call.cancel();
-    this.#idle.length = 0;
+    this.#idle = null;
+    this.#moreIdle.length = 0;
     this.#open = null;
     this.#shared?.leave(this);
   }

@@ -265,7 +265,7 @@ class Http2Exchange implements HttpExchange<Http2Head>, CallOwner, CarriedStream
             body,
             tooLong: this.#body !== null && body === null,
             bodyBytesMax: this.#first.bodyBytesMax,
-            decoded: this.#user.decoded,
+            owner: this.#user,
           };
     return new Http2Response(this.call, this.call.error, kept);
   }

@@ -3,7 +3,7 @@
  * and the calls it has under way.
  */
 
-import { DecodedBodies } from "../http/decoded-bodies.ts";
+import { type DecodedBodies, type DecodedOwner, decodedBodies } from "../http/decoded-bodies.ts";
 import { type UserCookies, userCookies } from "../http/user-cookies.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings, Session, SessionKey, SessionState } from "../protocol.ts";
@@ -15,16 +15,17 @@ interface Cancellable {
   cancel(): void;
 }
 
-export class Http2User implements SessionState {
+export class Http2User implements SessionState, DecodedOwner {
   readonly settings: CallSettings;
   readonly cookies: UserCookies;
-  readonly decoded = new DecodedBodies();
   closed = false;
+  readonly #session: Session;
   readonly #pool: Http2Pool;
   readonly #underWay = new Set<Cancellable>();
 
   constructor(session: Session) {
     const { settings } = session;
+    this.#session = session;
     this.settings = settings;
     this.cookies = session.state(userCookies);
     this.#pool =
@@ -46,12 +47,11 @@ export class Http2User implements SessionState {
     this.#underWay.delete(exchange);
   }
 
-  reset(): void {
-    this.decoded.drop();
+  get decoded(): DecodedBodies {
+    return this.#session.state(decodedBodies);
   }
 
   close(): void {
-    this.decoded.drop();
     if (this.closed) return;
     this.closed = true;
     for (const exchange of [...this.#underWay]) exchange.cancel();

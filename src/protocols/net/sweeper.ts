@@ -6,8 +6,10 @@
 import { clock } from "./clock.ts";
 
 export interface Sweepable {
-  /** Place in the sweeper's list; -1 when not in it. */
-  sweepSlot: number;
+  /** In the sweeper's list, which it leaves when the sweep finds that it is over. */
+  swept: boolean;
+  /** It has begun and not ended. */
+  readonly underWay: boolean;
   /** On the clock of `clock()`. */
   deadline: number;
   timedOut(now: number): void;
@@ -20,21 +22,12 @@ class Sweeper {
   readonly #active: Sweepable[] = [];
   #timer: NodeJS.Timeout | undefined;
 
+  /** It is under way; nobody says when it is over, because that would cost every call. */
   add(item: Sweepable): void {
-    item.sweepSlot = this.#active.length;
+    if (item.swept) return;
+    item.swept = true;
     this.#active.push(item);
     this.#timer ??= setInterval(() => this.#sweep(), SWEEP_INTERVAL_MS);
-  }
-
-  remove(item: Sweepable): void {
-    const slot = item.sweepSlot;
-    if (slot < 0) return;
-    const last = this.#active.pop() as Sweepable;
-    if (last !== item) {
-      this.#active[slot] = last;
-      last.sweepSlot = slot;
-    }
-    item.sweepSlot = -1;
   }
 
   #sweep(): void {
@@ -45,11 +38,18 @@ class Sweeper {
       return;
     }
     const now = clock();
-    // Backwards, because a time-out removes its item and moves the last one into its place.
+    // Backwards, because the last one moves into the place of one that is over.
     for (let i = active.length - 1; i >= 0; i--) {
-      const item = active[i];
-      if (item !== undefined && item.deadline <= now) item.timedOut(now);
+      const item = active[i] as Sweepable;
+      if (item.underWay && item.deadline <= now) item.timedOut(now);
+      if (!item.underWay) this.#drop(i, item);
     }
+  }
+
+  #drop(at: number, item: Sweepable): void {
+    item.swept = false;
+    const last = this.#active.pop() as Sweepable;
+    if (last !== item) this.#active[at] = last;
   }
 }
 

@@ -38,7 +38,7 @@ export class TestSession implements Session {
   }
 
   reset(): void {
-    for (const state of this.#states.values()) state.reset();
+    for (const state of this.#states.values()) state.reset?.();
   }
 
   close(): void {
