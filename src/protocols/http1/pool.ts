@@ -20,12 +20,12 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
   readonly #session: Session;
   /** The connection that became idle last, which is nearly always the only one. */
   #idle: Http1Connection | null = null;
-  /** Those that were idle before it, by origin id. */
-  readonly #moreIdle: (Http1Connection[] | undefined)[] = [];
+  /** Those that were idle before it, by origin id; null until there are two, as most users have no list. */
+  #moreIdle: (Http1Connection[] | undefined)[] | null = null;
   /** All of them, idle or not; null until the first, because many users only share those of others. */
   #open: Set<Http1Connection> | null = null;
   /** Calls of its own that want more connections at once than it may have. */
-  readonly #waiting: CarriedExchange[] = [];
+  #waiting: CarriedExchange[] | null = null;
   readonly #shared: SharedConnections | null;
   readonly #cookies: UserCookies;
   closed = false;
@@ -51,6 +51,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
     }
     if (this.#full(exchange.message.origin)) {
       exchange.call.awaitFirstByte(now);
+      this.#waiting ??= [];
       this.#waiting.push(exchange);
       return;
     }
@@ -62,7 +63,7 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
 
   #takeIdle(origin: Origin): Http1Connection | undefined {
     const last = this.#idle;
-    if (last === null || last.origin !== origin) return this.#moreIdle[origin.id]?.pop();
+    if (last === null || last.origin !== origin) return this.#moreIdle?.[origin.id]?.pop();
     this.#idle = null;
     return last;
   }
@@ -78,9 +79,9 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
 
   /** A connection to this origin is free, or may be opened. */
   #serveWaiting({ id }: Origin): void {
-    const at = this.#waiting.findIndex(({ message }) => message.origin.id === id);
+    const at = this.#waiting?.findIndex(({ message }) => message.origin.id === id) ?? -1;
     if (at < 0) return;
-    const [next] = this.#waiting.splice(at, 1);
+    const [next] = this.#waiting?.splice(at, 1) ?? [];
     if (next !== undefined) this.acquire(next, clock());
   }
 
@@ -89,8 +90,8 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
       this.#shared.abandon(exchange);
       return;
     }
-    const at = this.#waiting.indexOf(exchange);
-    if (at >= 0) this.#waiting.splice(at, 1);
+    const at = this.#waiting?.indexOf(exchange) ?? -1;
+    if (at >= 0) this.#waiting?.splice(at, 1);
     const { connection } = exchange;
     exchange.connection = null;
     connection?.drop();
@@ -104,20 +105,21 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
     const before = this.#idle;
     this.#idle = connection;
     if (before !== null) {
+      this.#moreIdle ??= [];
       const list = this.#moreIdle[before.origin.id];
       if (list === undefined) this.#moreIdle[before.origin.id] = [before];
       else list.push(before);
     }
-    if (this.#waiting.length > 0) this.#serveWaiting(connection.origin);
+    if (this.#waiting !== null) this.#serveWaiting(connection.origin);
   }
 
   gone(connection: Http1Connection): void {
     this.#open?.delete(connection);
     if (this.#idle === connection) this.#idle = null;
-    const list = this.#moreIdle[connection.origin.id];
+    const list = this.#moreIdle?.[connection.origin.id];
     const at = list?.indexOf(connection) ?? -1;
     if (at >= 0) list?.splice(at, 1);
-    if (this.#waiting.length > 0 && !this.closed) this.#serveWaiting(connection.origin);
+    if (this.#waiting !== null && !this.closed) this.#serveWaiting(connection.origin);
   }
 
   bytesFor(message: HttpMessage<Http1Bytes>): Http1Bytes {
@@ -141,9 +143,10 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
       connection.exchange?.call.cancel();
       connection.close();
     }
-    for (const { call } of this.#waiting.splice(0)) call.cancel();
+    for (const { call } of this.#waiting ?? []) call.cancel();
+    this.#waiting = null;
     this.#idle = null;
-    this.#moreIdle.length = 0;
+    this.#moreIdle = null;
     this.#open = null;
     this.#shared?.leave(this);
   }
