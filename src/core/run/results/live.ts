@@ -23,6 +23,7 @@ export interface LiveRun {
   readonly elapsedSeconds: number;
   /** Null when the end is not known in advance (iterations). */
   readonly totalSeconds: number | null;
+  /** At most a quarter of a second old, like the figures of steps. */
   readonly summary: RunSummary;
   readonly workflows: readonly LiveWorkflow[];
   /** Sum over all workflows, over about the last second. */

@@ -8,23 +8,20 @@ import type { CoreVitals } from "../job/core-messages.ts";
 import { type CountedNote, CountedNotes } from "../job/counted-notes.ts";
 import { type Fault, FaultCounts } from "../job/faults.ts";
 import type { Probe } from "../plan/breakpoint.ts";
-import { isOpen, planDurationMs } from "../plan/load.ts";
+import { planDurationMs } from "../plan/load.ts";
 import { Histogram } from "../stats/histogram.ts";
-import { recentOf } from "../stats/series.ts";
 import { BreakpointRun, type SearchCommand } from "./breakpoint.ts";
 import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
-import type { LiveDetail, LiveRun, LiveWorkflow, RunPhase } from "./live.ts";
+import type { LiveDetail, LiveRun, LiveStep, LiveWorkflow, RunPhase } from "./live.ts";
+import { liveSteps, liveWorkflow } from "./live-workflow.ts";
 import {
   costOf,
-  doingText,
   givenUpNote,
   modelNotes,
-  progressOf,
   remarksOf,
   scalable,
   scaleNotes,
-  targetUsersOf,
 } from "./load-figures.ts";
 import { type GeneratorData, metricSource } from "./metric-source.ts";
 import {
@@ -42,7 +39,7 @@ import { distribution, generatorHealth, judge, thresholdOutcome, totalsOf } from
 import { type JudgedRun, thresholdJudges } from "./threshold-judges.ts";
 import type { MetricSource, ThresholdJudge } from "./thresholds.ts";
 import { TimelineEvents } from "./timeline-events.ts";
-import { isAside, measuredOf, WorkflowAggregate } from "./workflow-aggregate.ts";
+import { measuredOf, WorkflowAggregate } from "./workflow-aggregate.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 import { type Detail, seconds, secondsOf, workflowSummary } from "./workflow-summary.ts";
 
@@ -59,9 +56,8 @@ interface RunAggregateOptions extends JudgedRun {
   readonly startedAt: string;
 }
 
-/** What "now" means for rates and for percentiles on the screen. */
-const RATE_WINDOW_MS = 1_000;
-const LATENCY_WINDOW_MS = 5_000;
+/** Live figures are worked out so often: who can read faster? Working them out costs more than drawing. */
+const FIGURES_MS = 250;
 const JUDGE_MS_MAX = 500;
 /** A search is looked at with every frame: its probes begin and end on time. */
 const SEARCH_MS = 100;
@@ -77,6 +73,13 @@ interface SummaryRequest {
   readonly interrupted: boolean;
   readonly ended: boolean;
   readonly detail: Detail;
+}
+
+/** What a picture shows besides what moves smoothly. */
+interface LiveFigures {
+  readonly atMs: number;
+  readonly summary: RunSummary;
+  readonly steps: ReadonlyMap<WorkflowAggregate, readonly LiveStep[]>;
 }
 
 export class RunAggregate {
@@ -96,6 +99,8 @@ export class RunAggregate {
   /** By hand; null when nobody changed the load. */
   #scale: number | null = null;
   readonly #searches = new Map<string, BreakpointRun>();
+  /** Those shown last. */
+  #figures: LiveFigures | null = null;
 
   constructor(options: RunAggregateOptions) {
     this.#options = options;
@@ -281,7 +286,10 @@ export class RunAggregate {
   }
 
   live(phase: RunPhase, detail: LiveDetail): LiveRun {
-    const workflows = [...this.#workflows.values()].map((workflow) => this.#liveWorkflow(workflow));
+    const { steps, summary } = this.#liveFigures(detail);
+    const workflows = [...this.#workflows.values()].map((workflow) =>
+      liveWorkflow(workflow, steps.get(workflow) ?? [], this.#now),
+    );
     const running = workflows.filter((workflow) => workflow.status === "running");
     const warm = running.length > 0 && running.every((workflow) => workflow.warmingUp);
     const total = (value: (workflow: LiveWorkflow) => number): number =>
@@ -290,7 +298,7 @@ export class RunAggregate {
       phase: this.#livePhase(phase, warm),
       elapsedSeconds: this.#sinceStart() / 1_000,
       totalSeconds: this.#totalSeconds(),
-      summary: this.summary({ interrupted: false, ended: false, detail }),
+      summary,
       workflows,
       scale: this.#scale ?? 1,
       ratePerSecond: total((workflow) => workflow.ratePerSecond),
@@ -311,35 +319,20 @@ export class RunAggregate {
     return open.every(({ doing }) => doing === first?.doing) ? (first?.doing ?? phase) : phase;
   }
 
-  #liveWorkflow(workflow: WorkflowAggregate): LiveWorkflow {
-    const { load, warmupMs } = workflow.manifest;
-    const running = workflow.status === "running";
-    const now = workflow.knownUntilMs(this.#now);
-    const steps = workflow.steps.flatMap((step, at) => {
-      if (isAside(step)) return [];
-      const windows = workflow.windowsOf(at);
-      const { failedPerSecond, ratePerSecond } = recentOf(windows, RATE_WINDOW_MS, now);
-      const { p50, p95, p99 } = recentOf(windows, LATENCY_WINDOW_MS, now);
-      return {
-        name: step.name,
-        ratePerSecond,
-        failedPerSecond,
-        p50: p50 ?? 0,
-        p95: p95 ?? 0,
-        p99: p99 ?? 0,
-      };
-    });
+  /** Reporters, who want more, are told rarely and get what is known now. */
+  #liveFigures(detail: LiveDetail): LiveFigures {
+    if (detail !== "figures") return this.#figuresNow(detail);
+    if (this.#figures === null || this.#now - this.#figures.atMs >= FIGURES_MS)
+      this.#figures = this.#figuresNow(detail);
+    return this.#figures;
+  }
+
+  #figuresNow(detail: LiveDetail): LiveFigures {
+    const workflows = [...this.#workflows.values()];
     return {
-      name: workflow.manifest.name,
-      status: workflow.status,
-      warmingUp: workflow.warmingUp,
-      doing: doingText(workflow, this.#now),
-      progress: progressOf(workflow, warmupMs, this.#now),
-      activeVus: running ? workflow.activeUsers : 0,
-      targetVus: running ? targetUsersOf(workflow) : 0,
-      ratePerSecond: running ? steps.reduce((all, step) => all + step.ratePerSecond, 0) : 0,
-      targetPerSecond: isOpen(load) ? workflow.target : null,
-      steps,
+      atMs: this.#now,
+      summary: this.summary({ interrupted: false, ended: false, detail }),
+      steps: new Map(workflows.map((one) => [one, liveSteps(one, this.#now)])),
     };
   }
 

@@ -1,0 +1,50 @@
+/** One workflow as a running test shows it. */
+
+import { isOpen } from "../plan/load.ts";
+import { recentOf } from "../stats/series.ts";
+import type { LiveStep, LiveWorkflow } from "./live.ts";
+import { doingText, progressOf, targetUsersOf } from "./load-figures.ts";
+import { isAside, type WorkflowAggregate } from "./workflow-aggregate.ts";
+
+/** What "now" means for rates and for percentiles on the screen. */
+const RATE_WINDOW_MS = 1_000;
+const LATENCY_WINDOW_MS = 5_000;
+
+export function liveSteps(workflow: WorkflowAggregate, nowMs: number): LiveStep[] {
+  const until = workflow.knownUntilMs(nowMs);
+  return workflow.steps.flatMap((step, at) => {
+    if (isAside(step)) return [];
+    const windows = workflow.windowsOf(at);
+    const { failedPerSecond, ratePerSecond } = recentOf(windows, RATE_WINDOW_MS, until);
+    const { p50, p95, p99 } = recentOf(windows, LATENCY_WINDOW_MS, until);
+    return {
+      name: step.name,
+      ratePerSecond,
+      failedPerSecond,
+      p50: p50 ?? 0,
+      p95: p95 ?? 0,
+      p99: p99 ?? 0,
+    };
+  });
+}
+
+export function liveWorkflow(
+  workflow: WorkflowAggregate,
+  steps: readonly LiveStep[],
+  nowMs: number,
+): LiveWorkflow {
+  const { load, name, warmupMs } = workflow.manifest;
+  const running = workflow.status === "running";
+  return {
+    name,
+    status: workflow.status,
+    warmingUp: workflow.warmingUp,
+    doing: doingText(workflow, nowMs),
+    progress: progressOf(workflow, warmupMs, nowMs),
+    activeVus: running ? workflow.activeUsers : 0,
+    targetVus: running ? targetUsersOf(workflow) : 0,
+    ratePerSecond: running ? steps.reduce((all, step) => all + step.ratePerSecond, 0) : 0,
+    targetPerSecond: isOpen(load) ? workflow.target : null,
+    steps,
+  };
+}
