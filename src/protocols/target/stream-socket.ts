@@ -68,6 +68,11 @@ export class StreamSocket {
     };
   }
 
+  /** Written, and not yet handed to the network. */
+  get waitingBytes(): number {
+    return this.#socket.writableLength;
+  }
+
   /** `written` hears that the bytes were handed to the network; not after the end. */
   write(bytes: Uint8Array, written?: () => void): void {
     if (written === undefined) this.#socket.write(bytes);
