@@ -52,7 +52,8 @@ export function placeOf(origin: Origin): net.TcpNetConnectOpts {
   };
 }
 
-function tlsOptions(origin: Origin, options: SocketOptions): tls.ConnectionOptions {
+/** How TLS to an origin is made, by whoever makes it. */
+export function tlsOptions(origin: Origin, options: SocketOptions): tls.ConnectionOptions {
   const { hostname, route } = origin;
   const insecure = route?.options.insecure ?? options.insecure;
   if (insecure) {

@@ -1,0 +1,116 @@
+/** Connections to PostgreSQL by the driver `pg`, one statement or transaction at a time. */
+
+import type net from "node:net";
+import pg from "pg";
+import type { Driver, DriverAddress, DriverEvents, Refusal } from "../target/driver-connection.ts";
+
+export interface Statement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  /** Prepared under this name when a connection first performs it. */
+  readonly name?: string;
+}
+
+export interface PostgresCommand {
+  readonly statements: readonly Statement[];
+  /** All of them or none. */
+  readonly transaction: boolean;
+}
+
+export interface PostgresLogin {
+  readonly user: string;
+  readonly password: string;
+  readonly database: string;
+  readonly tls: boolean;
+}
+
+export interface Rows {
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+  /** Rows that were found or changed. */
+  readonly rowCount: number;
+}
+
+/** admin_shutdown, crash_shutdown, cannot_connect_now. */
+const ENDS_CONNECTION = /^57P0[1-3]$/;
+
+export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
+  readonly #login: PostgresLogin;
+
+  constructor(login: PostgresLogin) {
+    this.#login = login;
+  }
+
+  async open(address: DriverAddress, events: DriverEvents): Promise<pg.Client> {
+    const { database, password, user } = this.#login;
+    const { host, port } = address;
+    const client = new pg.Client({
+      ...{ host, port, user, password, database },
+      // Without it the driver would take what PGSSLMODE says.
+      ssl: this.#login.tls ? address.tls() : false,
+      keepAlive: true,
+    });
+    client.on("error", (error) => events.lost(error));
+    client.on("end", () => events.lost(new Error("the server closed the connection")));
+    socketOf(client)?.once("connect", () => events.connected());
+    await client.connect();
+    return client;
+  }
+
+  async perform(client: pg.Client, command: PostgresCommand): Promise<readonly Rows[]> {
+    const { statements, transaction } = command;
+    const [only] = statements;
+    if (!transaction && only !== undefined)
+      return [await client.query(configOf(only)).then(rowsOf)];
+    const results: Rows[] = [];
+    await client.query("BEGIN");
+    try {
+      for (const statement of statements)
+        results.push(rowsOf(await client.query(configOf(statement))));
+    } catch (error) {
+      await client.query("ROLLBACK");
+      throw error;
+    }
+    await client.query("COMMIT");
+    return results;
+  }
+
+  requests({ statements, transaction }: PostgresCommand): number {
+    return statements.length + (transaction ? 2 : 0);
+  }
+
+  refusal(error: unknown): Refusal | null {
+    if (!(error instanceof pg.DatabaseError) || error.code === undefined) return null;
+    // By these the server ends the connection itself.
+    if (ENDS_CONNECTION.test(error.code)) return null;
+    return { code: error.code, text: error.message };
+  }
+
+  /** The driver has the same class for answers that it cannot read; only servers give codes. */
+  isMalformed(error: unknown): boolean {
+    return error instanceof pg.DatabaseError && error.code === undefined;
+  }
+
+  socket(client: pg.Client): net.Socket | null {
+    return socketOf(client);
+  }
+
+  close(client: pg.Client): void {
+    client.removeAllListeners();
+    client.on("error", () => undefined);
+    socketOf(client)?.destroy();
+  }
+}
+
+function configOf({ name, text, values }: Statement): pg.QueryConfig {
+  return { text, values: [...values], ...(name === undefined ? {} : { name }) };
+}
+
+function rowsOf({ rowCount, rows }: pg.QueryResult): Rows {
+  return { rows, rowCount: rowCount ?? 0 };
+}
+
+/** The driver keeps it to itself. */
+function socketOf(client: pg.Client): net.Socket | null {
+  const { connection } = client as unknown as { readonly connection?: { stream?: net.Socket } };
+  return connection?.stream ?? null;
+}

@@ -1,0 +1,165 @@
+/**
+ * A connection that the client of a driver keeps: it opens, performs and throws, we measure around it. One
+ * call at a time, so that nothing waits inside the driver unseen.
+ */
+
+import type net from "node:net";
+import type { ConnectionOptions } from "node:tls";
+import { errorText } from "../../core/base/error-text.ts";
+import { clock } from "../call.ts";
+import { kindOfSocketError } from "../errors.ts";
+import { placeOf, tlsOptions } from "../net/open-socket.ts";
+import type { CarriedCall, Connection, ConnectionFailure, ConnectionHost } from "./connection.ts";
+
+/** Where a driver connects to, and how. */
+export interface DriverAddress {
+  readonly host: string;
+  readonly port: number;
+  /** For TLS, where it is to be: asking notes what is not verified. */
+  tls(): ConnectionOptions;
+}
+
+/** What is told of a connection while it opens and lives. */
+export interface DriverEvents {
+  /** The way to the server is open; what follows is the login. */
+  connected(): void;
+  /** It ended by itself. */
+  lost(error: unknown): void;
+}
+
+/** A complete answer that says no. */
+export interface Refusal {
+  readonly code: string;
+  readonly text: string;
+}
+
+export interface Driver<Client, Command> {
+  open(address: DriverAddress, events: DriverEvents): Promise<Client>;
+  perform(client: Client, command: Command): Promise<unknown>;
+  /** Requests that it takes. */
+  requests(command: Command): number;
+  /** Null for what was thrown otherwise. */
+  refusal(error: unknown): Refusal | null;
+  /** The answer broke the rules. */
+  isMalformed(error: unknown): boolean;
+  /** The socket below, for its bytes. */
+  socket(client: Client): net.Socket | null;
+  /** At once, and without a word. */
+  close(client: Client): void;
+}
+
+export class DriverConnection<Client, Command> implements Connection<Command> {
+  readonly #host: ConnectionHost;
+  readonly #driver: Driver<Client, Command>;
+  readonly #startedAt: number;
+  #connectedAt = 0;
+  #client: Client | null = null;
+  #call: CarriedCall<Command> | null = null;
+  #readBefore = 0;
+  #writtenBefore = 0;
+  #over = false;
+
+  constructor(host: ConnectionHost, driver: Driver<Client, Command>, now: number) {
+    this.#host = host;
+    this.#driver = driver;
+    this.#startedAt = now;
+    void this.#open();
+  }
+
+  async #open(): Promise<void> {
+    const { origin, settings, user } = this.#host;
+    const { host = origin.hostname, port } = placeOf(origin);
+    const tls = (): ConnectionOptions => tlsOptions(origin, { insecure: settings.insecure, user });
+    const events: DriverEvents = {
+      connected: () => {
+        this.#connectedAt = clock();
+      },
+      lost: (error) => this.#lost(error),
+    };
+    try {
+      const client = await this.#driver.open({ host, port, tls }, events);
+      this.#client = client;
+      if (this.#over) this.#driver.close(client);
+      else this.#opened(client);
+    } catch (error) {
+      this.#lost(error);
+    }
+  }
+
+  #opened(client: Client): void {
+    const now = clock();
+    const connectedAt = this.#connectedAt === 0 ? now : this.#connectedAt;
+    this.#count(this.#driver.socket(client));
+    this.#host.opened(
+      { connectMs: connectedAt - this.#startedAt, tlsMs: -1, loginMs: now - connectedAt },
+      now,
+    );
+  }
+
+  send(call: CarriedCall<Command>, now: number): void {
+    const client = this.#client;
+    if (client === null) return;
+    this.#call = call;
+    call.wrote(0, this.#driver.requests(call.command), now);
+    this.#driver.perform(client, call.command).then(
+      (value) => this.#ended(call, client, (at) => call.answered(value, at)),
+      (error: unknown) => this.#failed(call, client, error),
+    );
+  }
+
+  destroy(): void {
+    this.#over = true;
+    this.#call = null;
+    if (this.#client !== null) this.#driver.close(this.#client);
+  }
+
+  #ended(call: CarriedCall<Command>, client: Client, tell: (now: number) => void): void {
+    // A call that was given up, or whose connection is gone, has been told.
+    if (this.#call !== call || this.#over) return;
+    this.#call = null;
+    const now = clock();
+    this.#bytesOf(call, client, now);
+    tell(now);
+  }
+
+  #failed(call: CarriedCall<Command>, client: Client, error: unknown): void {
+    const refusal = this.#driver.refusal(error);
+    if (refusal === null) this.#lost(error);
+    else this.#ended(call, client, (now) => call.refused(refusal.code, refusal.text, now));
+  }
+
+  #bytesOf(call: CarriedCall<Command>, client: Client, now: number): void {
+    const socket = this.#driver.socket(client);
+    const [read, written] = [socket?.bytesRead ?? 0, socket?.bytesWritten ?? 0];
+    call.wrote(written - this.#writtenBefore, 0, now);
+    call.read(read - this.#readBefore, now);
+    this.#count(socket);
+  }
+
+  #count(socket: net.Socket | null): void {
+    this.#readBefore = socket?.bytesRead ?? 0;
+    this.#writtenBefore = socket?.bytesWritten ?? 0;
+  }
+
+  #lost(error: unknown): void {
+    if (this.#over) return;
+    const call = this.#call;
+    const client = this.#client;
+    const now = clock();
+    const begun =
+      client !== null && (this.#driver.socket(client)?.bytesRead ?? 0) > this.#readBefore;
+    if (call !== null && client !== null) this.#bytesOf(call, client, now);
+    this.destroy();
+    this.#host.lost(this.#failureOf(error, call !== null, begun), now);
+  }
+
+  #failureOf(error: unknown, calling: boolean, begun: boolean): ConnectionFailure {
+    const refusal = this.#driver.refusal(error);
+    if (refusal !== null) return { kind: "application", ...refusal };
+    if (this.#driver.isMalformed(error)) return { kind: "protocol", text: errorText(error) };
+    const kind = kindOfSocketError(error, false);
+    const when = begun ? "in mid-answer" : "without an answer";
+    const text = kind === "reset" && calling ? `${errorText(error)} ${when}` : errorText(error);
+    return { kind, text };
+  }
+}
