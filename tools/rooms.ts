@@ -121,7 +121,7 @@ const table = {
   /** Files of jobs on their way. */
   "core/tiers/artifacts": {
     path: "src/core/tiers/artifacts/",
-    imports: ["core/tiers"],
+    imports: ["core/base", "core/tiers"],
     pure: true,
   },
   /** What managers, workers and clients say to each other. */
@@ -220,9 +220,11 @@ const table = {
     imports: [
       "core/base",
       "core/ledger/node",
+      "core/tiers/artifacts",
       "core/tiers/manager",
       "core/tiers/process",
       "core/tiers",
+      "wire",
       "host/ports",
       "host",
       "ledger",

@@ -333,6 +333,7 @@ export class LedgerProcess implements StreamHost {
       case "readBlob":
       case "blobGet":
       case "blobPut":
+      case "pinBlobs":
         this.spec.above?.run(effect);
         return;
       case "firstStart":

@@ -4,11 +4,14 @@
  */
 
 import { assertNever } from "../../src/core/base/assert.ts";
-import type { NodeId } from "../../src/core/base/ids.ts";
+import type { Address, NodeId } from "../../src/core/base/ids.ts";
 import { RegisteredApp } from "../../src/core/ledger/node/registered-app.ts";
 import { Manager } from "../../src/core/tiers/manager/manager.ts";
-import type { GroupLookup } from "../../src/core/tiers/manager/types.ts";
-import { MANAGER_DEFAULTS } from "../../src/core/tiers/manager/types.ts";
+import {
+  type GroupLookup,
+  MANAGER_DEFAULTS,
+  type ManagerOptions,
+} from "../../src/core/tiers/manager/types.ts";
 import { BLOB_CHUNK_BYTES_MAX } from "../../src/core/tiers/messages.ts";
 import type { LedgerMachine } from "../../src/core/tiers/process/ledger-machine.ts";
 import {
@@ -31,14 +34,16 @@ interface Upload {
 export class ManagerAbove implements Above {
   readonly #name: NodeId;
   readonly #managers: readonly NodeId[];
+  readonly #addresses: Readonly<Record<string, string>>;
   readonly #blobs: BlobDisk;
   readonly #uploads = new Map<string, Upload>();
   #process: LedgerProcess | null = null;
   machine: ManagerProcess | null = null;
 
-  constructor(name: NodeId, managers: readonly NodeId[], blobs: BlobDisk) {
+  constructor(name: NodeId, addresses: ReadonlyMap<NodeId, Address>, blobs: BlobDisk) {
     this.#name = name;
-    this.#managers = managers;
+    this.#managers = [...addresses.keys()];
+    this.#addresses = Object.fromEntries(addresses);
     this.#blobs = blobs;
   }
 
@@ -55,15 +60,13 @@ export class ManagerAbove implements Above {
       if (!(group?.app instanceof RegisteredApp)) return null;
       return { application: group.app.application, primary: group.replica.state.primary };
     };
-    const manager = new Manager(
-      {
-        ...{ self: this.#name, datacenter: DATACENTER, managers: this.#managers, boot },
-        ...{ version: "1.0.0", machine: { node: "", platform: "", cpuModel: "" } },
-        ...{ errorKinds: ERROR_KINDS, config: MANAGER_DEFAULTS },
-      },
-      lookup,
-    );
-    this.machine = new ManagerProcess(this.#name, ledger, manager);
+    const options: ManagerOptions = {
+      ...{ self: this.#name, datacenter: DATACENTER, managers: this.#managers, boot },
+      ...{ addresses: this.#addresses, version: "1.0.0" },
+      machine: { node: "", platform: "", cpuModel: "" },
+      ...{ errorKinds: ERROR_KINDS, config: MANAGER_DEFAULTS },
+    };
+    this.machine = new ManagerProcess(options, ledger, new Manager(options, lookup));
     return this.machine;
   }
 
@@ -73,9 +76,13 @@ export class ManagerAbove implements Above {
 
   run(effect: AboveEffect): void {
     switch (effect.kind) {
-      case "keepBlob":
-        this.#keep(effect.hash, effect.bytes, () => undefined);
+      case "keepBlob": {
+        const { bytes, hash } = effect;
+        this.#keep(hash, bytes, (problem) => {
+          if (problem !== null) this.#later(() => ({ kind: "blobNotKept", hash, problem }));
+        });
         return;
+      }
       case "readBlob": {
         const { hash } = effect;
         this.#later(() => ({ kind: "blobRead", hash, bytes: this.#blobs.read(hash) }));
@@ -92,6 +99,9 @@ export class ManagerAbove implements Above {
       }
       case "blobPut":
         this.#put(effect);
+        return;
+      case "pinBlobs":
+        // Nothing is dropped here.
         return;
       default:
         assertNever(effect);

@@ -104,8 +104,10 @@ export class Datacenter {
     const random = world.random.fork(`machine/${index}`);
     const sites = range(plan.managers).map((at) => ({ node: nameOf(at), region: DATACENTER }));
     const blobs = this.#blobDisk(index);
-    const managers = sites.map(({ node }) => node);
-    const above = new ManagerAbove(nameOf(index), managers, blobs);
+    const addresses = range(plan.managers).map(
+      (at) => [nameOf(at), address(addressOf(at))] as const,
+    );
+    const above = new ManagerAbove(nameOf(index), new Map(addresses), blobs);
     const disk = new LedgerDisk(plan.disk, random.fork("disk"));
     const around = { world, streams: this.streams, watcher: this.#watcher() };
     const spec = {

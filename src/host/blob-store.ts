@@ -1,12 +1,14 @@
 /**
  * Blobs by the hash of their content, as files of one directory. A blob is there when its file has its name:
- * it is written beside, checked, synced and renamed. The longest unused go when there are too many bytes.
+ * it is written beside part by part, checked, synced and renamed. The longest unused go when there are too many
+ * bytes; those that are pinned, or were used a short while ago, stay, and what finds no room is refused.
  */
 
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { constants } from "node:fs";
 import {
   copyFile,
+  type FileHandle,
   mkdir,
   open,
   readdir,
@@ -24,21 +26,44 @@ interface Known {
   usedAt: number;
 }
 
+interface BlobStoreOptions {
+  /** Of all blobs together, those on their way included. */
+  readonly bytesMax: number;
+  /** One that was used within this time is not dropped. */
+  readonly unusedMsMin?: number;
+  /** Dropped to make room. */
+  readonly onGone?: (hash: string) => void;
+}
+
+/** A blob on its way here. */
+export interface IncomingBlob {
+  readonly total: number;
+  /** Up to where it is written. */
+  readonly offset: number;
+  /** The next part; one at a time, and not more than the total. */
+  append(bytes: Uint8Array): Promise<void>;
+  /** Null when it is whole and durable, else why it is not kept. */
+  finish(): Promise<string | null>;
+  drop(): Promise<void>;
+}
+
 const NAME = /^[0-9a-f]{64}$/;
 
 export class BlobStore {
   readonly #directory: string;
-  readonly #bytesMax: number;
+  readonly #options: BlobStoreOptions;
   readonly #known: Map<string, Known>;
+  #pinned: ReadonlySet<string> = new Set();
+  #incomingBytes = 0;
   #writes = 0;
 
-  private constructor(directory: string, bytesMax: number, known: Map<string, Known>) {
+  private constructor(directory: string, options: BlobStoreOptions, known: Map<string, Known>) {
     this.#directory = directory;
-    this.#bytesMax = bytesMax;
+    this.#options = options;
     this.#known = known;
   }
 
-  static async open(directory: string, bytesMax: number): Promise<BlobStore> {
+  static async open(directory: string, options: BlobStoreOptions): Promise<BlobStore> {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const known: [string, Known][] = [];
     for (const name of await readdir(directory)) {
@@ -52,7 +77,7 @@ export class BlobStore {
       known.push([name, { bytes: size, usedAt: mtimeMs }]);
     }
     known.sort(([, a], [, b]) => a.usedAt - b.usedAt);
-    return new BlobStore(directory, bytesMax, new Map(known));
+    return new BlobStore(directory, options, new Map(known));
   }
 
   get hashes(): readonly string[] {
@@ -73,26 +98,50 @@ export class BlobStore {
     return this.#known.get(hash)?.bytes ?? null;
   }
 
+  /** These stay, and no others beside those in use. */
+  pin(hashes: readonly string[]): void {
+    this.#pinned = new Set(hashes);
+  }
+
   /** Null when it is kept, else why it is not. */
   async keep(hash: string, bytes: Uint8Array): Promise<string | null> {
     if (this.#known.has(hash)) return null;
-    if (createHash("sha256").update(bytes).digest("hex") !== hash)
-      return "what came is not what its hash says";
     try {
-      await this.#write(hash, bytes);
+      const incoming = await this.begin(hash, bytes.length);
+      if (typeof incoming === "string") return incoming;
+      await incoming.append(bytes);
+      return await incoming.finish();
     } catch (error) {
       return `cannot be kept: ${errorText(error)}`;
     }
-    this.#known.set(hash, { bytes: bytes.length, usedAt: Date.now() });
-    await this.#makeRoom(hash);
-    return null;
   }
 
-  /** Null when it is not here. */
+  /** Why there is no room for it, or where its parts go. Throws what the disk says. */
+  async begin(hash: string, total: number): Promise<IncomingBlob | string> {
+    if (!(await this.#makeRoom(total)))
+      return `there is no room for ${total} bytes: what is kept is needed`;
+    const beside = join(this.#directory, `${hash}.${this.#writes++}.tmp`);
+    const file = await open(beside, "w", 0o600);
+    this.#incomingBytes += total;
+    return new Incoming({
+      ...{ total, file },
+      isRight: (found) => found === hash,
+      onEnd: async (complete) => {
+        this.#incomingBytes -= total;
+        if (complete) await this.#add(hash, total, beside);
+        else await rm(beside, { force: true });
+      },
+    });
+  }
+
+  /** Null when it is not here, or is not what its name says. */
   async read(hash: string): Promise<Uint8Array | null> {
     if (!this.#known.has(hash)) return null;
     await this.#use(hash);
-    return readFile(join(this.#directory, hash)).catch(() => null);
+    const bytes = await readFile(join(this.#directory, hash)).catch(() => null);
+    if (bytes !== null && createHash("sha256").update(bytes).digest("hex") === hash) return bytes;
+    await this.#drop(hash);
+    return null;
   }
 
   /** At most `bytesMax` from the offset; null when it is not here. */
@@ -117,18 +166,11 @@ export class BlobStore {
     await copyFile(join(this.#directory, hash), path, constants.COPYFILE_FICLONE);
   }
 
-  async #write(hash: string, bytes: Uint8Array): Promise<void> {
-    const beside = join(this.#directory, `${hash}.${this.#writes++}.tmp`);
-    const file = await open(beside, "w", 0o600);
-    try {
-      await file.writeFile(bytes);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+  async #add(hash: string, bytes: number, beside: string): Promise<void> {
     await rename(beside, join(this.#directory, hash));
     const directory = await open(this.#directory, "r");
     await directory.sync().finally(() => directory.close());
+    this.#known.set(hash, { bytes, usedAt: Date.now() });
   }
 
   async #use(hash: string): Promise<void> {
@@ -141,13 +183,81 @@ export class BlobStore {
     await utimes(join(this.#directory, hash), now, now).catch(() => undefined);
   }
 
-  async #makeRoom(newest: string): Promise<void> {
-    let { bytes } = this;
-    for (const [hash, known] of this.#known) {
-      if (bytes <= this.#bytesMax || hash === newest) return;
-      this.#known.delete(hash);
+  /** False when what is needed leaves no room. */
+  async #makeRoom(wanted: number): Promise<boolean> {
+    const { bytesMax, unusedMsMin = 0 } = this.#options;
+    let bytes = this.bytes + this.#incomingBytes + wanted;
+    const usedBefore = Date.now() - unusedMsMin;
+    for (const [hash, known] of [...this.#known]) {
+      if (bytes <= bytesMax) break;
+      if (this.#pinned.has(hash) || known.usedAt > usedBefore) continue;
       bytes -= known.bytes;
-      await rm(join(this.#directory, hash), { force: true });
+      await this.#drop(hash);
+    }
+    return bytes <= bytesMax;
+  }
+
+  async #drop(hash: string): Promise<void> {
+    if (!this.#known.delete(hash)) return;
+    this.#options.onGone?.(hash);
+    await rm(join(this.#directory, hash), { force: true });
+  }
+}
+
+interface IncomingOptions {
+  readonly total: number;
+  readonly file: FileHandle;
+  readonly isRight: (hash: string) => boolean;
+  /** The file is closed: it goes to its place, or away. */
+  readonly onEnd: (complete: boolean) => Promise<void>;
+}
+
+class Incoming implements IncomingBlob {
+  readonly #options: IncomingOptions;
+  readonly #hash: Hash = createHash("sha256");
+  #offset = 0;
+  #over = false;
+
+  constructor(options: IncomingOptions) {
+    this.#options = options;
+  }
+
+  get total(): number {
+    return this.#options.total;
+  }
+
+  get offset(): number {
+    return this.#offset;
+  }
+
+  async append(bytes: Uint8Array): Promise<void> {
+    await this.#options.file.write(bytes, 0, bytes.length, this.#offset);
+    this.#hash.update(bytes);
+    this.#offset += bytes.length;
+  }
+
+  async finish(): Promise<string | null> {
+    const { isRight, total } = this.#options;
+    const isWhole = this.#offset === total && isRight(this.#hash.digest("hex"));
+    await this.#end(isWhole);
+    return isWhole ? null : "what came is not what its hash says";
+  }
+
+  drop(): Promise<void> {
+    return this.#end(false);
+  }
+
+  async #end(complete: boolean): Promise<void> {
+    if (this.#over) return;
+    this.#over = true;
+    const { file, onEnd } = this.#options;
+    let durable = false;
+    try {
+      if (complete) await file.sync();
+      durable = complete;
+    } finally {
+      await file.close();
+      await onEnd(durable);
     }
   }
 }

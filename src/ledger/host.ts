@@ -355,10 +355,12 @@ export class LedgerHost implements LedgerService {
       case "readBlob":
       case "blobGet":
       case "blobPut":
+      case "pinBlobs":
         this.#handlers.above?.run(effect);
         return;
       case "called":
       case "callerGone":
+      case "peerAnswered":
       case "applied":
       case "archive":
         // Watches tell who acts on jobs; these are for observers.

@@ -51,10 +51,18 @@ export const MESSAGES = {
   orders: kind(84, worker.orders, "critical", "manager>worker"),
   events: kind(85, worker.events, "high", "worker>manager"),
   taken: kind(86, worker.taken, "high", "worker>manager", "manager>worker"),
-  denial: kind(87, worker.denial, "high", "worker>manager", "manager>worker", "manager>client"),
+  denial: kind(
+    87,
+    worker.denial,
+    "high",
+    "worker>manager",
+    "manager>worker",
+    "manager>client",
+    "manager>manager",
+  ),
 
-  blobGet: kind(96, artifacts.blobGet, "low", "worker>manager"),
-  blobChunk: kind(97, artifacts.blobChunk, "low", "manager>worker"),
+  blobGet: kind(96, artifacts.blobGet, "low", "worker>manager", "manager>manager"),
+  blobChunk: kind(97, artifacts.blobChunk, "low", "manager>worker", "manager>manager"),
   blobPut: kind(98, artifacts.blobPut, "low", "client>manager", "manager>manager"),
   blobHeld: kind(99, artifacts.blobHeld, "low", "manager>client", "manager>manager"),
 

@@ -147,6 +147,12 @@ export interface Refusal {
   readonly reason: RefusalReason;
   /** For people. */
   readonly message: string;
+  /** Where to ask instead; null or left out when nobody knows. */
+  readonly address?: string | null;
+}
+
+export function refusal(reason: RefusalReason, message: string): Refusal {
+  return { kind: "refused", reason, message };
 }
 
 export const REFUSAL_REASONS = [
@@ -161,7 +167,7 @@ export const REFUSAL_REASONS = [
   "draining",
   /** The job is over, or never was. */
   "unknownJob",
-  /** Ask the one that `message` names, or any other. */
+  /** Ask at `address`, or any other. */
   "notLeader",
   "unknownBlob",
   /** Too large, malformed, or against the rules; sending it again changes nothing. */
@@ -177,6 +183,8 @@ export type RefusalReason = (typeof REFUSAL_REASONS)[number];
 // ---- blobs: between any two of client, manager and worker, over the bulk connection
 
 export const BLOB_CHUNK_BYTES_MAX = 262_144;
+/** Of one blob: a bundle with its packages, a feed, a result. */
+export const BLOB_BYTES_MAX = 256 * 1_048_576;
 
 export interface BlobGet {
   readonly kind: "blobGet";

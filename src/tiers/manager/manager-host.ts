@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { assertNever } from "../../core/base/assert.ts";
 import { RegisteredApp } from "../../core/ledger/node/registered-app.ts";
+import { UNUSED_MS_MIN } from "../../core/tiers/artifacts/replicas.ts";
 import { DATACENTER_KIND } from "../../core/tiers/manager/datacenter-state.ts";
 import { Manager } from "../../core/tiers/manager/manager.ts";
 import { RUN_KIND } from "../../core/tiers/manager/run-state.ts";
@@ -22,9 +23,10 @@ import { BlobStore } from "../../host/blob-store.ts";
 import type { AuditRequester, OpenAudit } from "../../host/ports/audit.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log } from "../../host/ports/log.ts";
-import { sitesOf } from "../../ledger/config.ts";
+import { type LedgerConfig, sitesOf } from "../../ledger/config.ts";
 import { LedgerHost } from "../../ledger/host.ts";
 import { ERROR_KINDS } from "../../protocols/protocol.ts";
+import { formatAddress } from "../../wire/address.ts";
 import type { ManagerNodeConfig } from "./config.ts";
 import { Uploads } from "./uploads.ts";
 
@@ -54,8 +56,12 @@ export class ManagerHost {
   /** Resolves when the node has recovered and serves. Rejects with what is wrong, sockets closed. */
   static async start(config: ManagerNodeConfig, handlers: ManagerHandlers): Promise<ManagerHost> {
     const { dataDir } = config.ledger;
-    const blobs = await BlobStore.open(join(dataDir, "blobs"), config.blobBytesMax);
-    const host = new ManagerHost(blobs, handlers);
+    let host: ManagerHost | null = null;
+    const blobs = await BlobStore.open(join(dataDir, "blobs"), {
+      ...{ bytesMax: config.blobBytesMax, unusedMsMin: UNUSED_MS_MIN },
+      onGone: (hash) => host?.tellGone(hash),
+    });
+    host = new ManagerHost(blobs, handlers);
     await host.#start(config);
     return host;
   }
@@ -67,6 +73,11 @@ export class ManagerHost {
   /** Lets others lead and what is under way finish, writes a checkpoint, ends. */
   async stop(requester: AuditRequester): Promise<void> {
     await this.#ledger?.stop(requester);
+  }
+
+  /** A blob was dropped to make room. */
+  tellGone(hash: string): void {
+    this.#ledger?.tell({ kind: "blobsGone", hashes: [hash] });
   }
 
   reloadKeys(requester: AuditRequester): void {
@@ -94,17 +105,15 @@ export class ManagerHost {
             if (!(group?.app instanceof RegisteredApp)) return null;
             return { application: group.app.application, primary: group.replica.state.primary };
           };
-          const managers = sitesOf(ledger).map(({ node }) => node);
-          const manager = new Manager(
-            {
-              ...{ self: ledger.name, datacenter, managers, boot, version },
-              machine: this.#handlers.machine,
-              errorKinds: ERROR_KINDS,
-              config: MANAGER_DEFAULTS,
-            },
-            lookup,
-          );
-          return new ManagerProcess(ledger.name, machine, manager);
+          const options: ManagerOptions = {
+            ...{ self: ledger.name, datacenter, boot, version },
+            managers: sitesOf(ledger).map(({ node }) => node),
+            addresses: addressesOf(ledger),
+            machine: this.#handlers.machine,
+            errorKinds: ERROR_KINDS,
+            config: MANAGER_DEFAULTS,
+          };
+          return new ManagerProcess(options, machine, new Manager(options, lookup));
         },
         run: (effect) => this.#run(effect),
       },
@@ -121,8 +130,14 @@ export class ManagerHost {
           const { bytes, hash } = effect;
           const problem = await this.#blobs.keep(hash, bytes);
           if (problem === null) ledger?.tell({ kind: "blobsHeld", hashes: [hash] });
-          else this.#handlers.log.event("error", "blob.notKept", { hash, problem });
+          else {
+            this.#handlers.log.event("error", "blob.notKept", { hash, problem });
+            ledger?.tell({ kind: "blobNotKept", hash, problem });
+          }
         });
+        return;
+      case "pinBlobs":
+        this.#blobs.pin(effect.hashes);
         return;
       case "readBlob":
         background.run("read a blob", async () => {
@@ -149,4 +164,13 @@ export class ManagerHost {
         assertNever(effect);
     }
   }
+}
+
+/** As the managers know each other: clients reach them there, too. */
+function addressesOf({ bind, name, peers }: LedgerConfig): Readonly<Record<string, string>> {
+  const others = peers.map((peer) => [peer.name, peer.address] as const);
+  // One that listens everywhere does not know by which address it is reached.
+  const isEverywhere = bind.host === "0.0.0.0" || bind.host === "::";
+  const own = isEverywhere ? [] : [[name, formatAddress(bind.host, bind.port)] as const];
+  return Object.fromEntries([...own, ...others]);
 }

@@ -1,21 +1,20 @@
-/** Blobs on their way to this manager: put together in memory part by part, kept when their hash is right. */
+/**
+ * Blobs on their way to this manager, from clients and other managers: written part by part, kept when their
+ * hash is right. The sender hears up to where a blob is here, and goes on from there.
+ */
 
-import type { BlobStore } from "../../host/blob-store.ts";
+import { errorText } from "../../core/base/error-text.ts";
+import { BLOB_BYTES_MAX } from "../../core/tiers/messages.ts";
+import type { BlobStore, IncomingBlob } from "../../host/blob-store.ts";
 
-/** Of one blob, and of all that are under way. */
-const BLOB_BYTES_MAX = 256 * 1_048_576;
-const UNDER_WAY_BYTES_MAX = 512 * 1_048_576;
+/** Blobs on their way at one time; the one that has waited longest for its next part goes. */
+const UNDER_WAY_MAX = 256;
 
 interface Put {
   readonly hash: string;
   readonly offset: number;
   readonly total: number;
   readonly bytes: Uint8Array;
-}
-
-interface Upload {
-  readonly bytes: Uint8Array;
-  offset: number;
 }
 
 interface PutAnswer {
@@ -28,44 +27,61 @@ interface PutAnswer {
 
 export class Uploads {
   readonly #store: BlobStore;
-  readonly #underWay = new Map<string, Upload>();
-  #bytes = 0;
+  /** The longest without a part first. */
+  readonly #underWay = new Map<string, IncomingBlob>();
+  /** The last part of each: parts of one blob are written one after the other, whoever sends them. */
+  readonly #last = new Map<string, Promise<PutAnswer>>();
 
   constructor(store: BlobStore) {
     this.#store = store;
   }
 
-  async put({ bytes, hash, offset, total }: Put): Promise<PutAnswer> {
+  /** Never rejects. */
+  put(part: Put): Promise<PutAnswer> {
+    const { hash } = part;
+    const before = this.#last.get(hash) ?? Promise.resolve();
+    const next = before
+      .then(() => this.#put(part))
+      .catch((error: unknown) => this.#failed(hash, errorText(error)));
+    this.#last.set(hash, next);
+    return next.finally(() => {
+      if (this.#last.get(hash) === next) this.#last.delete(hash);
+    });
+  }
+
+  async #put({ bytes, hash, offset, total }: Put): Promise<PutAnswer> {
     const known = this.#store.bytesOf(hash);
     if (known !== null) return { held: known, problem: null, complete: false };
     if (total > BLOB_BYTES_MAX) return refused(`a file of ${total} bytes is too large`);
-    const upload = this.#underWay.get(hash) ?? this.#begin(hash, total);
+    const upload = this.#underWay.get(hash) ?? (await this.#store.begin(hash, total));
+    if (typeof upload === "string") return refused(upload);
+    this.#underWay.delete(hash);
+    this.#underWay.set(hash, upload);
+    await this.#dropOldest();
     // A part that came before, or one after a part that was lost: the sender hears where to go on.
-    if (offset !== upload.offset || offset + bytes.length > upload.bytes.length)
+    if (offset !== upload.offset || offset + bytes.length > upload.total)
       return { held: upload.offset, problem: null, complete: false };
-    upload.bytes.set(bytes, offset);
-    upload.offset += bytes.length;
-    if (upload.offset < upload.bytes.length)
+    await upload.append(bytes);
+    if (upload.offset < upload.total)
       return { held: upload.offset, problem: null, complete: false };
-    this.#forget(hash);
-    const problem = await this.#store.keep(hash, upload.bytes);
+    this.#underWay.delete(hash);
+    const problem = await upload.finish();
     return problem === null ? { held: total, problem, complete: true } : refused(problem);
   }
 
-  #begin(hash: string, total: number): Upload {
-    const upload = { bytes: new Uint8Array(total), offset: 0 };
-    this.#underWay.set(hash, upload);
-    this.#bytes += total;
-    for (const oldest of this.#underWay.keys()) {
-      if (this.#bytes <= UNDER_WAY_BYTES_MAX || oldest === hash) break;
-      this.#forget(oldest);
-    }
-    return upload;
+  async #dropOldest(): Promise<void> {
+    const [oldest] = this.#underWay;
+    if (this.#underWay.size <= UNDER_WAY_MAX || oldest === undefined) return;
+    const [hash, upload] = oldest;
+    this.#underWay.delete(hash);
+    await upload.drop();
   }
 
-  #forget(hash: string): void {
-    this.#bytes -= this.#underWay.get(hash)?.bytes.length ?? 0;
+  async #failed(hash: string, problem: string): Promise<PutAnswer> {
+    const upload = this.#underWay.get(hash);
     this.#underWay.delete(hash);
+    await upload?.drop().catch(() => undefined);
+    return refused(`cannot be kept: ${problem}`);
   }
 }
 

@@ -94,7 +94,8 @@ export class WorkerHost {
   /** Resolves when one manager has taken it in. */
   static async start(config: WorkerNodeConfig, handlers: WorkerHandlers): Promise<WorkerHost> {
     const promises = await Promises.open(config.dataDir);
-    const blobs = await BlobStore.open(join(config.dataDir, "blobs"), config.cacheBytesMax);
+    const bytesMax = config.cacheBytesMax;
+    const blobs = await BlobStore.open(join(config.dataDir, "blobs"), { bytesMax });
     const folders = await JobFolders.open(join(config.dataDir, "jobs"), blobs);
     warnOfExposure(config.secretFile, handlers.log);
     const host = new WorkerHost(config, handlers, { promises, blobs, folders });

@@ -1,6 +1,7 @@
 /** Blobs on their way between client, manager and worker: one part at a time, so that no order waits long. */
 
 import {
+  BLOB_BYTES_MAX,
   BLOB_CHUNK_BYTES_MAX,
   type BlobChunk,
   type BlobGet,
@@ -11,8 +12,6 @@ import { bytes, counter, required, struct, text } from "../schema.ts";
 
 /** Hexadecimal digits of a SHA-256. */
 const HASH_BYTES = 64;
-/** Of one blob: a bundle with its packages, a feed. */
-export const BLOB_BYTES_MAX = 256 * 1_048_576;
 export const blobHash = text(HASH_BYTES, HASH_BYTES);
 export const blobBytes = counter(BLOB_BYTES_MAX);
 const part = bytes(BLOB_CHUNK_BYTES_MAX);

@@ -30,7 +30,7 @@ import {
   union,
 } from "../schema.ts";
 import { blobHash } from "./artifacts.ts";
-import { artifacts, CORES_MAX, LINE_BYTES_MAX, PATH_BYTES_MAX } from "./worker.ts";
+import { address, artifacts, CORES_MAX, LINE_BYTES_MAX, PATH_BYTES_MAX } from "./worker.ts";
 
 const MANIFESTS_BYTES_MAX = 8 * 1_048_576;
 const RESULTS_BYTES_MAX = 32 * 1_048_576;
@@ -152,6 +152,7 @@ export const clientAnswer = union<ClientAnswer>("ClientAnswer", {
     fields: {
       reason: required(1, oneOf(REFUSAL_REASONS)),
       message: required(2, line),
+      address: optional(3, nullable(address), null),
     },
   },
 });

@@ -3,7 +3,7 @@
  * as JSON; all else has a shape. Field numbers are for ever. (CODEC-1)
  */
 
-import { COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
+import { ADDRESS_BYTES_MAX, COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
 import type { CoreVitals, PartFault, Problem } from "../../core/run/job/core-messages.ts";
 import { COUNTED_TOPICS, type CountedNote } from "../../core/run/job/counted-notes.ts";
 import type { SharedAnswer, SharedRequest } from "../../core/run/job/shared-values.ts";
@@ -56,6 +56,8 @@ const FRAME_BYTES_MAX = 8 * 1_048_576;
 const NOTES_MAX = 4_096;
 const USERS_MAX = 65_536;
 export const PATH_BYTES_MAX = 1_024;
+/** Of one datacenter. */
+const MANAGERS_MAX = 16;
 
 const count = counter(COUNTER_MAX);
 const core = counter(CORES_MAX);
@@ -64,6 +66,8 @@ const line = text(LINE_BYTES_MAX);
 const job = text(ID_BYTES_MAX, 1);
 const worker = text(NODE_ID_BYTES_MAX, 1);
 const execution = required(1, count);
+/** Host and port. */
+export const address = text(ADDRESS_BYTES_MAX);
 
 export const artifact = struct<Artifact>("Artifact", {
   path: required(1, text(PATH_BYTES_MAX, 1)),
@@ -209,8 +213,13 @@ export const heartbeat = struct<Omit<WorkerHeartbeat, "kind">>("WorkerHeartbeat"
 });
 
 /** The answer to the opening of a worker's or a client's link. */
-export const opened = struct<{ readonly manager: string }>("ManagerOpened", {
+export const opened = struct<{
+  readonly manager: string;
+  readonly addresses: readonly string[];
+}>("ManagerOpened", {
   manager: required(1, worker),
+  /** Where all managers of the datacenter are found, this one included. */
+  addresses: optional(2, list(address, MANAGERS_MAX), []),
 });
 
 export const announce = struct<Omit<Announce, "kind">>("Announce", {
@@ -277,4 +286,5 @@ export const taken = struct<Omit<Taken, "kind">>("Taken", { next: required(1, co
 export const denial = struct<Omit<Refusal, "kind">>("Denial", {
   reason: required(1, oneOf(REFUSAL_REASONS)),
   message: required(2, text(ERROR_BYTES_MAX * 8)),
+  address: optional(3, nullable(address), null),
 });

@@ -1,17 +1,21 @@
 /**
- * Files of jobs on their way to where they are needed: what is not here is asked for part by part from
- * whoever ordered it, one part at a time, so that nothing waits behind a large file. Parts are put together in
- * memory, and kept by the driver when their hash is right.
+ * Files of jobs on their way to a worker: what is not here is asked for part by part from the managers, first
+ * of the one that ordered it, one part at a time, so that nothing waits behind a large file. Parts are put
+ * together in memory, and kept by the driver when their hash is right.
  *
  *   want ─▶ lookUp ─▶ missing ─▶ get, get, … ─▶ keep ─▶ next file … ─▶ ready, or failed with the reason
+ *
+ * A manager that does not answer, or has no copy yet, is passed over for the next; when all were asked, they are
+ * asked again after a pause, for as long as a job may take to load.
  */
 
-import type { Artifact, BlobHash } from "../messages.ts";
+import type { Millis } from "../../base/brand.ts";
+import { Deadlines } from "../../base/deadlines.ts";
+import { type Artifact, BLOB_BYTES_MAX, type BlobHash } from "../messages.ts";
 
-/** Files that are put together at one time take so much together; a larger one is refused. */
-const BLOB_BYTES_MAX = 256 * 1_048_576;
-/** A part that did not come is asked for again so often. */
-const ATTEMPTS_MAX = 5;
+/** All managers are asked so often, without a part that came. */
+const ROUNDS_MAX = 40;
+const PAUSE_MS = 500;
 
 export type FetchEffect =
   /** Which of these are not here: `lookedUp` answers. */
@@ -35,18 +39,27 @@ export type FetchEffect =
   | { readonly kind: "failed"; readonly job: string; readonly problem: string };
 
 interface Wanted {
-  readonly from: string;
+  /** The managers, whoever is asked now first. */
+  sources: readonly string[];
   missing: readonly Artifact[];
   /** Of the first that is missing. */
   bytes: Uint8Array;
   offset: number;
-  attempts: number;
+  /** Answers without a part since the last one that came. */
+  failures: number;
 }
 
 const NO_BYTES = new Uint8Array(0);
 
 export class Fetches {
+  readonly #managers: readonly string[];
   readonly #wanted = new Map<string, Wanted>();
+  /** Jobs whose next question waits. */
+  readonly #pauses = new Deadlines<string>();
+
+  constructor(managers: readonly string[]) {
+    this.#managers = managers;
+  }
 
   get size(): number {
     return this.#wanted.size;
@@ -54,12 +67,20 @@ export class Fetches {
 
   /** A job wants one set of files. */
   want(job: string, from: string, files: readonly Artifact[]): readonly FetchEffect[] {
-    this.#wanted.set(job, { from, missing: [], bytes: NO_BYTES, offset: 0, attempts: 0 });
+    const sources = this.#sources(from);
+    this.#wanted.set(job, { sources, missing: [], bytes: NO_BYTES, offset: 0, failures: 0 });
     return [{ kind: "lookUp", job, files }];
+  }
+
+  /** Another manager leads the job: it is asked from now on. */
+  follow(job: string, from: string): void {
+    const wanted = this.#wanted.get(job);
+    if (wanted !== undefined) wanted.sources = this.#sources(from);
   }
 
   forget(job: string): void {
     this.#wanted.delete(job);
+    this.#pauses.delete(job);
   }
 
   lookedUp(job: string, missing: readonly Artifact[]): readonly FetchEffect[] {
@@ -70,21 +91,18 @@ export class Fetches {
   }
 
   /** Null: no answer came, or the file is not there. */
-  part(job: string, hash: BlobHash, bytes: Uint8Array | null): readonly FetchEffect[] {
+  part(job: string, hash: BlobHash, bytes: Uint8Array | null, now: Millis): readonly FetchEffect[] {
     const wanted = this.#wanted.get(job);
     const [file] = wanted?.missing ?? [];
     if (wanted === undefined || file === undefined || file.hash !== hash) return [];
-    if (bytes === null || bytes.length === 0) {
-      if (++wanted.attempts < ATTEMPTS_MAX) return [this.#get(job, wanted, file)];
-      return this.#fail(job, `${file.path} did not come from ${wanted.from}`);
-    }
-    wanted.attempts = 0;
+    if (bytes === null || bytes.length === 0) return this.#askNext(job, wanted, file, now);
+    wanted.failures = 0;
     if (wanted.offset + bytes.length > file.bytes) {
       return this.#fail(job, `${file.path} is larger than was said`);
     }
     wanted.bytes.set(bytes, wanted.offset);
     wanted.offset += bytes.length;
-    if (wanted.offset < file.bytes) return [this.#get(job, wanted, file)];
+    if (wanted.offset < file.bytes) return this.#get(job, wanted);
     return [{ kind: "keep", job, hash, bytes: wanted.bytes }];
   }
 
@@ -97,6 +115,21 @@ export class Fetches {
     return this.#begin(job, wanted);
   }
 
+  nextDeadline(): number | null {
+    return this.#pauses.next();
+  }
+
+  tick(now: Millis): readonly FetchEffect[] {
+    return this.#pauses.takeDue(now).flatMap((job) => {
+      const wanted = this.#wanted.get(job);
+      return wanted === undefined ? [] : this.#get(job, wanted);
+    });
+  }
+
+  #sources(from: string): readonly string[] {
+    return [from, ...this.#managers.filter((manager) => manager !== from)];
+  }
+
   #begin(job: string, wanted: Wanted): readonly FetchEffect[] {
     const [file] = wanted.missing;
     if (file === undefined) {
@@ -106,16 +139,30 @@ export class Fetches {
     if (file.bytes > BLOB_BYTES_MAX) return this.#fail(job, `${file.path} is too large`);
     wanted.bytes = new Uint8Array(file.bytes);
     wanted.offset = 0;
-    if (file.bytes > 0) return [this.#get(job, wanted, file)];
+    if (file.bytes > 0) return this.#get(job, wanted);
     return [{ kind: "keep", job, hash: file.hash, bytes: wanted.bytes }];
   }
 
-  #get(job: string, { from, offset }: Wanted, { hash }: Artifact): FetchEffect {
-    return { kind: "get", job, from, hash, offset };
+  #askNext(job: string, wanted: Wanted, file: Artifact, now: Millis): readonly FetchEffect[] {
+    const { sources } = wanted;
+    const [asked = ""] = sources;
+    if (++wanted.failures >= ROUNDS_MAX * sources.length)
+      return this.#fail(job, `${file.path} did not come from ${asked} or any other manager`);
+    wanted.sources = [...sources.slice(1), asked];
+    if (wanted.failures % sources.length > 0) return this.#get(job, wanted);
+    this.#pauses.set(job, now + PAUSE_MS);
+    return [];
+  }
+
+  #get(job: string, { missing, offset, sources }: Wanted): readonly FetchEffect[] {
+    const [file] = missing;
+    const [from] = sources;
+    if (file === undefined || from === undefined) return [];
+    return [{ kind: "get", job, from, hash: file.hash, offset }];
   }
 
   #fail(job: string, problem: string): readonly FetchEffect[] {
-    this.#wanted.delete(job);
+    this.forget(job);
     return [{ kind: "failed", job, problem }];
   }
 }

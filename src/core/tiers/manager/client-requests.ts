@@ -11,25 +11,19 @@ import {
   type JobStatus,
   type JobView,
   type NodeView,
-  type Refusal,
   type RefusalReason,
-  type Submit,
+  refusal,
   type Watch,
   type WorkflowView,
 } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
-import {
-  type DatacenterJob,
-  encodeDatacenterEntry,
-  SUBMISSION_BYTES_MAX,
-} from "./datacenter-state.ts";
+import { type DatacenterJob, encodeDatacenterEntry } from "./datacenter-state.ts";
 import type { Proposed } from "./proposals.ts";
 import type { RunLeader } from "./run-leader.ts";
 import type { RunState } from "./run-state.ts";
 import { decodeShape, isAnything } from "./shapes.ts";
-import { encodeSubmission, needsOf, submissionProblem } from "./submission.ts";
+import { Submits } from "./submits.ts";
 
-const KEY_CHARACTERS_MAX = 128;
 /** Results of ended jobs that stay in memory. */
 const SUMMARIES_MAX = 20;
 /** Answers that wait for a blob to be read. */
@@ -49,17 +43,18 @@ export class ClientRequests {
   readonly #summaries = new Map<BlobHash, RunSummary>();
   /** Who waits for a blob. */
   readonly #readers = new Map<BlobHash, { readonly id: number; readonly job: DatacenterJob }[]>();
-  #jobs = 0;
+  readonly submits: Submits;
 
   constructor(context: ManagerContext, host: RequestsHost) {
     this.#context = context;
+    this.submits = new Submits(context);
     this.#host = host;
   }
 
   take(id: number, request: ClientRequest): void {
     switch (request.kind) {
       case "submit":
-        this.#submit(id, request);
+        this.submits.take(id, request);
         return;
       case "status":
         this.#withJob(id, request.job, (job) =>
@@ -88,7 +83,7 @@ export class ClientRequests {
   }
 
   /** A result is at hand: it is kept for those who ask soon. */
-  keep(hash: BlobHash, summary: RunSummary): void {
+  #keep(hash: BlobHash, summary: RunSummary): void {
     this.#summaries.set(hash, summary);
     const [oldest] = this.#summaries.keys();
     if (this.#summaries.size > SUMMARIES_MAX && oldest !== undefined)
@@ -97,10 +92,12 @@ export class ClientRequests {
 
   onBlobRead(hash: BlobHash, bytes: Uint8Array | null): void {
     const summary = bytes === null ? null : decodeShape<RunSummary>(bytes, isAnything);
-    if (summary !== null) this.keep(hash, summary);
+    if (summary !== null) this.#keep(hash, summary);
     const readers = this.#readers.get(hash) ?? [];
     this.#readers.delete(hash);
-    for (const { id, job } of readers) this.#progress(id, job, summary);
+    for (const { id, job } of readers)
+      if (summary !== null) this.#progress(id, job, summary);
+      else this.#refuse(id, "retry", "the managers that have its result cannot be reached");
   }
 
   #answer(id: number, answer: ClientAnswer): void {
@@ -108,46 +105,13 @@ export class ClientRequests {
   }
 
   #refuse(id: number, reason: RefusalReason, message: string): void {
-    this.#answer(id, { kind: "refused", reason, message });
+    this.#answer(id, refusal(reason, message));
   }
 
   #withJob(id: number, name: string, then: (job: DatacenterJob) => void): void {
     const job = this.#context.datacenter()?.jobs.get(name);
     if (job === undefined) this.#refuse(id, "unknownJob", `there is no job ${name}`);
     else then(job);
-  }
-
-  #submit(id: number, { key, submission }: Submit): void {
-    const problem = keyProblem(key) ?? submissionProblem(submission);
-    if (problem !== null) {
-      this.#refuse(id, "invalid", problem);
-      return;
-    }
-    const data = encodeSubmission(submission);
-    if (data.length > SUBMISSION_BYTES_MAX) {
-      const most = `at most ${SUBMISSION_BYTES_MAX} are allowed`;
-      this.#refuse(id, "invalid", `the job takes ${data.length} bytes without its files; ${most}`);
-      return;
-    }
-    const hashes = [...new Set(submission.files.map(({ hash }) => hash))];
-    const missing = hashes.filter((hash) => !this.#context.blobs.has(hash));
-    if (missing.length > 0) {
-      this.#answer(id, { kind: "missing", hashes: missing });
-      return;
-    }
-    const { datacenter, managers, self } = this.#context.options;
-    const createdAt = Math.floor(this.#context.wall);
-    const job = `${datacenter}-${createdAt}-${jobName(self)}-${this.#jobs++}`;
-    const entry = encodeDatacenterEntry({
-      ...{ kind: "submit", job, key, createdAt },
-      name: submission.name,
-      takenBy: self,
-      needs: needsOf(submission),
-      submission: data,
-    });
-    const done = (proposed: Proposed): void => this.#answer(id, submitted(proposed));
-    const eventId = this.#context.newEventId();
-    this.#context.propose(this.#context.datacenterGroup, eventId, entry, done, managers);
   }
 
   #watch(id: number, job: DatacenterJob, { latencies, line, live }: Watch): void {
@@ -227,7 +191,11 @@ export class ClientRequests {
     const primary = this.#context.runOf(job)?.primary ?? null;
     if (primary === null || primary === this.#context.options.self)
       this.#refuse(id, "retry", "nobody leads the job at the moment");
-    else this.#refuse(id, "notLeader", primary);
+    else {
+      const address = this.#context.options.addresses[primary] ?? null;
+      const message = `${primary} leads ${job}`;
+      this.#answer(id, { kind: "refused", reason: "notLeader", message, address });
+    }
   }
 
   #view(job: DatacenterJob): JobView {
@@ -248,29 +216,10 @@ export class ClientRequests {
   }
 }
 
-function keyProblem({ length }: string): string | null {
-  if (length > 0 && length <= KEY_CHARACTERS_MAX) return null;
-  return `an idempotency key has 1 to ${KEY_CHARACTERS_MAX} characters`;
-}
-
-function submitted(proposed: Proposed): ClientAnswer {
-  if (proposed.kind === "refused") return refusal("invalid", proposed.message);
-  const { outcome, reason } = proposed;
-  if (outcome === "queued" || outcome === "duplicate")
-    return { kind: "accepted", job: reason ?? "", duplicate: outcome === "duplicate" };
-  if (reason === "KEY_REUSED")
-    return refusal("keyReused", "this idempotency key came with another submission");
-  return refusal("retry", reason === "QUEUE_FULL" ? "too many jobs wait" : (reason ?? outcome));
-}
-
 function controlled(proposed: Proposed): ClientAnswer {
   if (proposed.kind === "refused") return refusal("invalid", proposed.message);
   if (proposed.outcome !== "rejected") return { kind: "controlled" };
   return refusal("retry", proposed.reason ?? "it was rejected");
-}
-
-function refusal(reason: RefusalReason, message: string): Refusal {
-  return { kind: "refused", reason, message };
 }
 
 function workflowViews({ attempts, history, submission }: RunState): readonly WorkflowView[] {
@@ -285,14 +234,6 @@ function workflowViews({ attempts, history, submission }: RunState): readonly Wo
     const status = report === undefined ? (own.length === 0 ? "waiting" : "running") : over;
     return { name, status, attempts: own.map(({ workflow: _, ...attempt }) => attempt) };
   });
-}
-
-/** What may stand in a group's name. */
-function jobName(self: string): string {
-  return self
-    .toLowerCase()
-    .replace(/[^a-z0-9]/g, "")
-    .slice(0, 32);
 }
 
 function stillUnderWay(status: JobStatus): JobStatus {

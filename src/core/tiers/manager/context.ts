@@ -2,7 +2,6 @@
 
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
-import type { BlobHash } from "../messages.ts";
 import { DATACENTER_PREFIX, DatacenterState } from "./datacenter-state.ts";
 import { Proposals, type Proposed } from "./proposals.ts";
 import { RUN_PREFIX, RunState } from "./run-state.ts";
@@ -13,8 +12,8 @@ export class ManagerContext {
   readonly options: ManagerOptions;
   readonly workers: WorkerTable;
   readonly proposals: Proposals;
-  /** Complete here. */
-  readonly blobs = new Set<BlobHash>();
+  /** Managers that can be reached. */
+  readonly peers = new Set<NodeId>();
   readonly datacenterGroup: GroupId;
   now = 0;
   wall = 0;

@@ -8,9 +8,7 @@
  * A job's group is founded only by its admission, with the members that stand there. (VSR-26)
  */
 
-import { hexOf } from "../../base/hex.ts";
 import { encodePlain } from "../../base/plain-value.ts";
-import { sha256 } from "../../base/sha256.ts";
 import { clipText } from "../../base/text.ts";
 import type { Application, GroupKind, Operation } from "../../ledger/node/application.ts";
 import { type BlobHash, JOB_STATUSES, type JobStatus } from "../messages.ts";
@@ -69,7 +67,7 @@ export interface DatacenterJob {
   readonly name: string;
   /** The manager that holds its files: it leads the job first. */
   readonly takenBy: string;
-  /** Of the submission. */
+  /** Of what makes the job. */
   readonly digest: string;
   /** Milliseconds of the wall clock of whoever took it: to be shown, not to be counted from. */
   readonly createdAt: number;
@@ -92,6 +90,8 @@ export type DatacenterEntry =
       readonly key: string;
       readonly name: string;
       readonly takenBy: string;
+      /** Of what makes the job: the same key with another one is refused. */
+      readonly digest: string;
       readonly createdAt: number;
       readonly needs: JobNeeds;
       readonly submission: Uint8Array;
@@ -132,6 +132,7 @@ const isEntry = variant({
     key: isText,
     name: isText,
     takenBy: isText,
+    digest: isText,
     createdAt: isWhole,
     needs,
     submission: isBytes,
@@ -221,9 +222,8 @@ export class DatacenterState implements Application {
 
   /** The reason is the id of the job, which is another one when the key was used before. */
   #submit(entry: Extract<DatacenterEntry, { kind: "submit" }>): Outcome {
-    const { createdAt, job, key, needs: asked, submission, takenBy } = entry;
+    const { createdAt, digest, job, key, needs: asked, submission, takenBy } = entry;
     const name = clipText(entry.name, NAME_CHARACTERS_MAX);
-    const digest = hexOf(sha256(submission));
     const known = this.#jobs.get(this.#byKey.get(key) ?? "");
     if (known !== undefined) {
       if (known.digest !== digest) return rejected("KEY_REUSED");

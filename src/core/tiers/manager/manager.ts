@@ -13,6 +13,7 @@ import { assertNever } from "../../base/assert.ts";
 import { type Millis, millis } from "../../base/brand.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import type { Announced, Events, NodeView, Refusal, Taken } from "../messages.ts";
+import { BlobPins } from "./blob-pins.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { ManagerContext } from "./context.ts";
 import { DatacenterLeader } from "./datacenter-leader.ts";
@@ -28,6 +29,7 @@ const ENDED_RUNS_MAX = 20;
 export class Manager {
   readonly #context: ManagerContext;
   readonly #requests: ClientRequests;
+  readonly #pins: BlobPins;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #runs = new Map<string, RunLeader>();
   /** When this process has folded in the last entry of each job that has not ended. */
@@ -36,6 +38,7 @@ export class Manager {
 
   constructor(options: ManagerOptions, lookup: GroupLookup) {
     this.#context = new ManagerContext(options, lookup);
+    this.#pins = new BlobPins(this.#context);
     this.#requests = new ClientRequests(this.#context, {
       leaderOf: (job) => this.#runs.get(job) ?? null,
       reasonOf: (job) => this.#datacenter?.reasonOf(job) ?? null,
@@ -52,13 +55,15 @@ export class Manager {
 
   nextDeadline(): Millis | null {
     const { proposals, workers } = this.#context;
-    const deadlines = [workers, proposals, this.#datacenter, ...this.#runs.values()];
+    const { submits } = this.#requests;
+    const own = [workers, proposals, submits, this.#pins, this.#datacenter];
+    const deadlines = [...own, ...this.#runs.values()];
     const at = Math.min(...deadlines.map((one) => one?.nextDeadline() ?? Number.POSITIVE_INFINITY));
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
   }
 
   #take(input: ManagerInput): void {
-    const { blobs, proposals } = this.#context;
+    const { peers, proposals } = this.#context;
     switch (input.kind) {
       case "leads":
         this.#onLeads(input.group, input.view, input.leads);
@@ -81,11 +86,23 @@ export class Manager {
       case "workerAnswer":
         this.#onWorkerAnswer(input.id, input.answer);
         return;
-      case "blobsHeld":
-        for (const hash of input.hashes) blobs.add(hash);
+      case "blobsReady":
+        this.#requests.submits.onReady(input.hashes);
+        for (const hash of input.hashes)
+          for (const run of this.#runs.values()) run.onBlobKept(hash, null);
+        return;
+      case "blobsAbsent":
+        this.#requests.submits.onAbsent(input.hashes);
+        return;
+      case "blobNotKept":
+        for (const run of this.#runs.values()) run.onBlobKept(input.hash, input.problem);
         return;
       case "blobRead":
         this.#requests.onBlobRead(input.hash, input.bytes);
+        return;
+      case "peer":
+        if (input.up) peers.add(input.peer);
+        else peers.delete(input.peer);
         return;
       case "tick":
         this.#onTick();
@@ -119,7 +136,10 @@ export class Manager {
   }
 
   #onApplied({ entry, group, outcome }: Extract<ManagerInput, { kind: "applied" }>): void {
-    if (group === this.#context.datacenterGroup) this.#datacenter?.look();
+    if (group === this.#context.datacenterGroup) {
+      this.#pins.onChange();
+      this.#datacenter?.look();
+    }
     if (!group.startsWith(RUN_PREFIX)) return;
     const job = group.slice(RUN_PREFIX.length);
     if ((this.#context.runOf(job)?.state.end ?? null) === null)
@@ -161,6 +181,8 @@ export class Manager {
       for (const run of this.#runs.values()) run.onWorkerLost(worker);
     }
     proposals.onTick();
+    this.#requests.submits.onTick();
+    this.#pins.onTick();
     for (const run of this.#runs.values()) run.onTick();
     if (lost.length > 0 || (this.#datacenter?.nextDeadline() ?? now + 1) <= now)
       this.#datacenter?.look();
@@ -178,12 +200,13 @@ export class Manager {
   #nodes(): readonly NodeView[] {
     const { managers, self, version } = this.#context.options;
     const state = this.#context.datacenter();
-    const { workers } = this.#context;
+    const { peers, workers } = this.#context;
     return [
       ...managers.map(
         (name): NodeView => ({
-          ...{ name, role: "manager", incarnation: 0, status: "alive" },
-          ...{ version: name === self ? version : "", cores: 0, coresUsed: 0 },
+          ...{ name, role: "manager", incarnation: 0, cores: 0, coresUsed: 0 },
+          status: name === self || peers.has(name) ? "alive" : "lost",
+          version: name === self ? version : "",
         }),
       ),
       ...workers.views((worker, incarnation) => state?.usedCores(worker, incarnation) ?? 0),

@@ -21,16 +21,18 @@ import type { CoreEvent } from "../../run/job/core-messages.ts";
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
 import type { LiveDetail, LiveRun } from "../../run/results/live.ts";
 import type { RunSummary } from "../../run/results/model.ts";
-import type {
-  Announced,
-  Control,
-  Events,
-  JobStatus,
-  Order,
-  Refusal,
-  Submission,
-  Taken,
-  WorkerEvent,
+import {
+  type Announced,
+  type BlobHash,
+  type Control,
+  type Events,
+  type JobStatus,
+  type Order,
+  type Refusal,
+  refusal,
+  type Submission,
+  type Taken,
+  type WorkerEvent,
 } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import { MessageLines } from "./message-lines.ts";
@@ -86,6 +88,8 @@ export class RunLeader {
   /** Decisions of the log that are taken. */
   #taken = 0;
   #summary: RunSummary | null = null;
+  /** How it ends, once its result is on a quorum. */
+  #kept: RunEnd | null = null;
 
   constructor(
     job: string,
@@ -119,7 +123,7 @@ export class RunLeader {
     if (this.#state.end !== null) return this.#state.end.status;
     if (this.#cancelled !== null) return "CANCELLING";
     const phase = this.#driver?.machine.phase ?? "starting";
-    if (this.#phase !== "running" || phase === "starting") return "STARTING";
+    if (phase === "starting") return "STARTING";
     return phase === "paused" ? "PAUSED" : "RUNNING";
   }
 
@@ -431,11 +435,24 @@ export class RunLeader {
     if (this.#phase === "ending" || this.#phase === "over") return;
     this.#phase = "ending";
     this.#loadBy = Number.POSITIVE_INFINITY;
-    const bytes = summary === null ? null : encodePlain(summary);
-    const hash = bytes === null ? null : hexOf(sha256(bytes));
-    if (bytes !== null && hash !== null) this.#context.emit({ kind: "keepBlob", hash, bytes });
     const reason = why === null ? null : clipText(why, REASON_CHARACTERS_MAX);
-    this.#log.propose({ kind: "end", status, reason, summary: hash });
+    if (summary === null) {
+      this.#log.propose({ kind: "end", status, reason, summary: null });
+      return;
+    }
+    const bytes = encodePlain(summary);
+    const hash = hexOf(sha256(bytes));
+    this.#kept = { status, reason, summary: hash };
+    this.#context.emit({ kind: "keepBlob", hash, bytes });
+  }
+
+  /** A job ends when a quorum of the managers has its result, or when it cannot be kept. */
+  onBlobKept(hash: BlobHash, problem: string | null): void {
+    const end = this.#kept;
+    if (end?.summary !== hash) return;
+    this.#kept = null;
+    const lost = { reason: `its result is lost: ${problem}`, summary: null };
+    this.#log.propose({ kind: "end", ...end, ...(problem === null ? {} : lost) });
   }
 
   /** All cores go back; the datacenter is told. */
@@ -459,8 +476,4 @@ export class RunLeader {
   ): void {
     this.#context.log(level, event, { job: this.job, ...fields });
   }
-}
-
-function refusal(reason: Refusal["reason"], message: string): Refusal {
-  return { kind: "refused", reason, message };
 }

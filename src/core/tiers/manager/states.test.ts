@@ -28,7 +28,8 @@ class Datacenter {
 
   submit(job: string, key: string, submission = BYTES, name = "x"): string {
     const needs = { cores: null, usefulCores: 1, timeoutMs: null };
-    const taken = { name, takenBy: "n0", createdAt: 0, needs };
+    const digest = `${submission.length} ${submission[0]}`;
+    const taken = { name, takenBy: "n0", digest, createdAt: 0, needs };
     return this.apply({ kind: "submit", job, key, ...taken, submission });
   }
 

@@ -27,6 +27,8 @@ export interface ManagerOptions {
   readonly datacenter: string;
   /** All managers of the datacenter, this one included, in the same order everywhere; one, three or five. */
   readonly managers: readonly NodeId[];
+  /** Where clients reach them, by their names. */
+  readonly addresses: Readonly<Record<string, string>>;
   /** Of this process, to make event ids of its own; never the same twice. */
   readonly boot: string;
   /** Names of the kinds of failures, in the order that the cores number them. */
@@ -92,10 +94,16 @@ export type ManagerInput =
       readonly id: number;
       readonly answer: Announced | Taken | Refusal | null;
     }
-  /** Blobs that are complete here: all at the start, then each as it comes. */
-  | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
-  /** The answer to `readBlob`; null when it is not there any more. */
+  /** Of `keepBlob` and `replicateBlobs`: a quorum of the managers has them, this one included. */
+  | { readonly kind: "blobsReady"; readonly hashes: readonly BlobHash[] }
+  /** Of `replicateBlobs`: no manager that can be reached has them. */
+  | { readonly kind: "blobsAbsent"; readonly hashes: readonly BlobHash[] }
+  /** Of `keepBlob`: why it cannot be kept here. */
+  | { readonly kind: "blobNotKept"; readonly hash: BlobHash; readonly problem: string }
+  /** Of `readBlob`; null when no manager that can be reached has it. */
   | { readonly kind: "blobRead"; readonly hash: BlobHash; readonly bytes: Uint8Array | null }
+  /** Another manager can be reached, or cannot. */
+  | { readonly kind: "peer"; readonly peer: NodeId; readonly up: boolean }
   | { readonly kind: "tick" };
 
 export type ManagerEffect =
@@ -112,9 +120,14 @@ export type ManagerEffect =
       readonly id: number;
       readonly answer: ClientAnswer | Taken | Refusal;
     }
-  /** Keep it as any other blob, durably, and say `blobsHeld`. */
+  /** Keep it durably, here and on a quorum of the managers: `blobsReady` or `blobNotKept` follows. */
   | { readonly kind: "keepBlob"; readonly hash: BlobHash; readonly bytes: Uint8Array }
+  /** Fetched from another manager when it is not here: `blobRead` follows. */
   | { readonly kind: "readBlob"; readonly hash: BlobHash }
+  /** Have them on a quorum of the managers: `blobsReady` or `blobsAbsent` follows for each, or nothing. */
+  | { readonly kind: "replicateBlobs"; readonly hashes: readonly BlobHash[] }
+  /** These are needed, and no others: all that must not be dropped to make room. */
+  | { readonly kind: "pinBlobs"; readonly hashes: readonly BlobHash[] }
   | {
       readonly kind: "log";
       readonly level: "info" | "warn" | "error";

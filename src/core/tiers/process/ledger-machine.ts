@@ -189,6 +189,7 @@ export class LedgerMachine {
         this.#onTick();
         return;
       case "say":
+      case "askPeer":
       case "opened":
       case "dialFailed":
       case "bytes":

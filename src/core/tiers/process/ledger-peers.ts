@@ -107,7 +107,8 @@ export class LedgerPeers {
           name === "ledgerOpened" ? null : `a ledger does not answer with ${name}`,
         onSent: (stream, message) => this.watcher?.onSent(stream, message),
         onUp: (peer) => this.#onUp(peer as NodeId),
-        onPush: () => undefined,
+        onPush: (peer, message) =>
+          handlers.emit({ kind: "peerAnswered", peer: peer as NodeId, message }),
         onDown: (peer, problem) => this.#onDown(peer as NodeId, problem),
         onDropped: (peer, count) => {
           this.#say(
@@ -153,11 +154,14 @@ export class LedgerPeers {
     }
   }
 
-  /** `say`: to a worker or client that has called. */
-  take(input: LinkInput | Extract<ProcessInput, { kind: "say" }>, now: Millis): void {
+  /** `say`: to whoever has called. `askPeer`: what does not belong to the ledger goes the same way. */
+  take(input: LinkInput | Extract<ProcessInput, { kind: "say" | "askPeer" }>, now: Millis): void {
     this.#now = now;
     if (input.kind === "say") this.#links.answer(input.stream, input.message, now);
-    else this.#links.take(input, now);
+    else if (input.kind === "askPeer") {
+      if (this.#byName.has(input.peer))
+        this.#links.send(input.peer, encodeStreamMessage(input.message), now);
+    } else this.#links.take(input, now);
   }
 
   tick(now: Millis): void {
@@ -196,14 +200,20 @@ export class LedgerPeers {
     if (caller !== undefined && this.#heard.get(caller.name) === stream) {
       this.#heard.delete(caller.name);
     }
-    if (caller === undefined) this.#handlers.emit({ kind: "callerGone", stream });
+    this.#handlers.emit({ kind: "callerGone", stream });
     if (problem !== null) this.#say("warn", "peer.refused", name, problem);
   }
 
-  /** Workers and clients call a manager where its peers do; what they say is for whoever stands above. */
-  #isForOthers({ stream, peer, message }: Incoming): boolean {
-    if (peer.role !== "worker" && peer.role !== "client") return false;
-    this.#handlers.emit({ kind: "called", stream, role: peer.role, name: peer.node, message });
+  /**
+   * Workers and clients call a manager where its peers do, and peers ask each other for blobs: what they say is
+   * for whoever stands above.
+   */
+  #isForOthers({ stream, peer: { node: name, role }, message }: Incoming): boolean {
+    if (role === "manager") {
+      const asksForBlobs = message.name === "blobPut" || message.name === "blobGet";
+      if (!asksForBlobs || !this.#callers.has(stream)) return false;
+    } else if (role !== "worker" && role !== "client") return false;
+    this.#handlers.emit({ kind: "called", stream, role, name, message });
     return true;
   }
 

@@ -14,11 +14,13 @@ import type { StreamEnvelope } from "../../../wire/registry.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
 import { Deadlines } from "../../base/deadlines.ts";
+import type { NodeId } from "../../base/ids.ts";
 import type { FileEffect } from "../../ledger/log/files.ts";
 import type { StreamId } from "../link/types.ts";
-import type { ManagerEffect, ManagerInput } from "../manager/types.ts";
+import type { ManagerEffect, ManagerInput, ManagerOptions } from "../manager/types.ts";
 import type { Announced, BlobHash, Refusal, Taken } from "../messages.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
+import { ManagerBlobs } from "./manager-blobs.ts";
 import type { ProcessEffect, ProcessInput } from "./types.ts";
 
 /** What stands above the ledger; the manager itself, pure. */
@@ -32,7 +34,11 @@ const ANSWER_MS_MAX = 5_000;
 
 /** Beside what the ledger hears. */
 export type AboveInput =
-  | Extract<ManagerInput, { kind: "blobsHeld" | "blobRead" }>
+  | Extract<ManagerInput, { kind: "blobRead" | "blobNotKept" }>
+  /** Complete and durable here: all at the start, then each as it comes. */
+  | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
+  /** Dropped to make room. */
+  | { readonly kind: "blobsGone"; readonly hashes: readonly BlobHash[] }
   /** Of `blobGet`: null bytes when it is not here. */
   | {
       readonly kind: "blobPart";
@@ -50,7 +56,8 @@ export type AboveInput =
 
 /** Beside what the ledger asks for. */
 export type AboveEffect =
-  | Extract<ManagerEffect, { kind: "keepBlob" | "readBlob" }>
+  /** `keepBlob` is answered with `blobsHeld` or `blobNotKept`. */
+  | Extract<ManagerEffect, { kind: "keepBlob" | "readBlob" | "pinBlobs" }>
   | {
       readonly kind: "blobGet";
       readonly id: number;
@@ -70,21 +77,30 @@ type ManagerProcessInput = ProcessInput | AboveInput;
 type ManagerProcessEffect = ProcessEffect | AboveEffect;
 
 interface Caller {
-  readonly role: "worker" | "client";
+  readonly role: "worker" | "client" | "manager";
   readonly name: string;
 }
 
 /** Where an answer goes. */
-interface Asker {
-  readonly stream: StreamId;
-  readonly correlation: number;
-  readonly what: "events" | "client" | "blob";
-}
+type Asker =
+  | {
+      readonly what: "events" | "client" | "blob";
+      readonly stream: StreamId;
+      readonly correlation: number;
+      /** Of `blobGet`. */
+      readonly hash?: BlobHash;
+    }
+  /** A copy between managers. */
+  | { readonly what: "copy"; readonly request: number };
+type RemoteAsker = Extract<Asker, { readonly stream: StreamId }>;
 
 export class ManagerProcess {
   readonly ledger: LedgerMachine;
-  readonly #name: string;
+  readonly #name: NodeId;
   readonly #manager: ManagerMachine;
+  readonly #blobs: ManagerBlobs;
+  /** Where clients find all managers. */
+  readonly #addresses: readonly string[];
   readonly #callers = new Map<StreamId, Caller>();
   /** The connection that each worker keeps to us; a newer one replaces it. */
   readonly #workers = new Map<string, StreamId>();
@@ -98,10 +114,22 @@ export class ManagerProcess {
   #now = 0 as Millis;
   #wall = 0;
 
-  constructor(name: string, ledger: LedgerMachine, manager: ManagerMachine) {
-    this.#name = name;
+  constructor(
+    { addresses, managers, self }: Pick<ManagerOptions, "self" | "managers" | "addresses">,
+    ledger: LedgerMachine,
+    manager: ManagerMachine,
+  ) {
+    this.#name = self;
+    this.#addresses = Object.values(addresses);
     this.ledger = ledger;
     this.#manager = manager;
+    this.#blobs = new ManagerBlobs(self, managers, {
+      local: ({ request, ...part }) =>
+        this.#effects.push({ ...part, id: this.#ask({ what: "copy", request }) }),
+      peer: (peer, message) => this.#askPeer(peer, message),
+      hear: (input) => this.#heard.push(input),
+      perform: (effect) => this.#effects.push(effect),
+    });
   }
 
   get wantsTurn(): boolean {
@@ -119,7 +147,16 @@ export class ManagerProcess {
     this.#wall = wall;
     switch (input.kind) {
       case "blobsHeld":
+        this.#blobs.onHeld(input.hashes, now);
+        return;
+      case "blobsGone":
+        this.#blobs.onGone(input.hashes);
+        return;
       case "blobRead":
+        if (input.bytes === null) this.#blobs.onMissed(input.hash, now);
+        this.#heard.push(input);
+        return;
+      case "blobNotKept":
         this.#heard.push(input);
         return;
       case "blobPart":
@@ -130,6 +167,7 @@ export class ManagerProcess {
         return;
       case "tick":
         for (const id of this.#deadlines.takeDue(now)) this.#answered(id, null);
+        this.#blobs.tick(now);
         this.#heard.push({ kind: "tick" });
         this.ledger.take(input, now, wall);
         return;
@@ -162,6 +200,7 @@ export class ManagerProcess {
     const at = Math.min(
       this.ledger.nextDeadline() ?? never,
       this.#manager.nextDeadline() ?? never,
+      this.#blobs.nextDeadline() ?? never,
       this.#deadlines.next() ?? never,
     );
     return at === never ? null : (at as Millis);
@@ -184,6 +223,15 @@ export class ManagerProcess {
         this.#heard.push({ kind: "applied", group, entry, outcome });
         break;
       }
+      case "peer": {
+        const { peer, up } = effect;
+        this.#blobs.onPeer(peer, up, this.#now);
+        this.#heard.push({ kind: "peer", peer, up });
+        break;
+      }
+      case "peerAnswered":
+        this.#blobs.onPeerAnswer(effect.message, this.#now);
+        return;
       case "called":
         this.#onCalled(effect);
         return;
@@ -219,12 +267,14 @@ export class ManagerProcess {
         this.#heard.push({ kind: "client", id, request: message.value });
         return;
       }
-      case "blobGet":
+      case "blobGet": {
+        const id = this.#ask({ stream, correlation, what: "blob", hash: message.value.hash });
+        this.#effects.push({ kind: "blobGet", id, ...message.value });
+        return;
+      }
       case "blobPut": {
         const id = this.#ask({ stream, correlation, what: "blob" });
-        if (message.name === "blobGet")
-          this.#effects.push({ kind: "blobGet", id, ...message.value });
-        else this.#effects.push({ kind: "blobPut", id, ...message.value });
+        this.#effects.push({ kind: "blobPut", id, ...message.value });
         return;
       }
       case "announced":
@@ -246,7 +296,8 @@ export class ManagerProcess {
   }
 
   #welcome(stream: StreamId, correlation: number): void {
-    this.#say(stream, { name: "opened", correlation, value: { manager: this.#name } });
+    const value = { manager: this.#name, addresses: this.#addresses };
+    this.#say(stream, { name: "opened", correlation, value });
   }
 
   #onCallerGone(stream: StreamId): void {
@@ -256,7 +307,7 @@ export class ManagerProcess {
       this.#workers.delete(caller.name);
     for (const [id, on] of [...this.#asked]) if (on === stream) this.#answered(id, null);
     for (const [id, asker] of [...this.#askers])
-      if (asker.stream === stream) this.#askers.delete(id);
+      if (asker.what !== "copy" && asker.stream === stream) this.#askers.delete(id);
   }
 
   #ask(asker: Asker): number {
@@ -289,6 +340,10 @@ export class ManagerProcess {
         return;
       case "keepBlob":
       case "readBlob":
+      case "replicateBlobs":
+      case "pinBlobs":
+        this.#blobs.ask(effect, this.#now);
+        return;
       case "log":
         this.#effects.push(effect);
         return;
@@ -310,9 +365,8 @@ export class ManagerProcess {
   }
 
   #answer({ answer, id }: Extract<ManagerEffect, { kind: "answer" }>): void {
-    const asker = this.#askers.get(id);
-    this.#askers.delete(id);
-    if (asker === undefined) return;
+    const asker = this.#takeAsker(id);
+    if (asker === undefined || asker.what === "copy") return;
     const { correlation, stream, what } = asker;
     if (what === "client" && answer.kind !== "taken")
       this.#say(stream, { name: "clientAnswer", correlation, value: answer });
@@ -322,28 +376,50 @@ export class ManagerProcess {
   }
 
   #deny(
-    { correlation, stream }: Omit<Asker, "what">,
-    { message, reason }: Omit<Refusal, "kind">,
+    { correlation, stream }: Pick<RemoteAsker, "correlation" | "stream">,
+    { address = null, message, reason }: Omit<Refusal, "kind">,
   ): void {
-    this.#say(stream, { name: "denial", correlation, value: { reason, message } });
+    this.#say(stream, { name: "denial", correlation, value: { reason, message, address } });
+  }
+
+  #takeAsker(id: number): Asker | undefined {
+    const asker = this.#askers.get(id);
+    this.#askers.delete(id);
+    return asker;
   }
 
   #onBlobPart({ bytes, id, total }: Extract<AboveInput, { kind: "blobPart" }>): void {
-    const asker = this.#askers.get(id);
-    this.#askers.delete(id);
+    const asker = this.#takeAsker(id);
     if (asker === undefined) return;
-    const { correlation, stream } = asker;
-    if (bytes === null) this.#deny(asker, { reason: "unknownBlob", message: "it is not here" });
-    else this.#say(stream, { name: "blobChunk", correlation, value: { total, bytes } });
+    if (asker.what === "copy") {
+      this.#blobs.onLocalPart(asker.request, bytes === null ? null : { total, bytes }, this.#now);
+      return;
+    }
+    const { correlation, hash, stream } = asker;
+    if (bytes !== null) {
+      this.#say(stream, { name: "blobChunk", correlation, value: { total, bytes } });
+      return;
+    }
+    this.#deny(asker, { reason: "unknownBlob", message: "it is not here" });
+    // Whoever works for this manager asks again; another manager has asked because it lacks it.
+    if (hash !== undefined && this.#callers.get(stream)?.role === "worker")
+      this.#blobs.onMissed(hash, this.#now);
   }
 
   #onBlobPut({ held, id, problem }: Extract<AboveInput, { kind: "blobPutDone" }>): void {
-    const asker = this.#askers.get(id);
-    this.#askers.delete(id);
+    const asker = this.#takeAsker(id);
     if (asker === undefined) return;
+    if (asker.what === "copy") {
+      this.#blobs.onLocalPut(asker.request, problem === null ? held : null, this.#now);
+      return;
+    }
     const { correlation, stream } = asker;
     if (problem !== null) this.#deny(asker, { reason: "invalid", message: problem });
     else this.#say(stream, { name: "blobHeld", correlation, value: { bytes: held } });
+  }
+
+  #askPeer(peer: NodeId, message: StreamEnvelope): void {
+    this.ledger.take({ kind: "askPeer", peer, message }, this.#now, this.#wall);
   }
 
   #say(stream: StreamId, message: StreamEnvelope): void {

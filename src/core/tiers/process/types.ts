@@ -30,8 +30,10 @@ export type ProcessInput =
   | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" }>
   /** Nobody will take the next start for the first one: the peers may be called. */
   | { readonly kind: "founded" }
-  /** To a worker or client that has called. */
+  /** To a worker, client or peer that has called. */
   | { readonly kind: "say"; readonly stream: StreamId; readonly message: StreamEnvelope }
+  /** A request to a peer, on the connection that this node keeps to it: `peerAnswered` may follow. */
+  | { readonly kind: "askPeer"; readonly peer: NodeId; readonly message: StreamEnvelope }
   /** Keys for the connections to come. */
   | { readonly kind: "keys"; readonly ring: KeyRing }
   /** Takes no more requests, lets others lead and what is under way finish, keeps its state, says `left`. */
@@ -61,14 +63,16 @@ export type ProcessEffect =
       readonly lost: number;
     }
   | { readonly kind: "peer"; readonly peer: NodeId; readonly up: boolean }
-  /** A worker or client says something to a manager; see `say`. */
+  /** A worker or client says something to a manager, or another manager asks for a blob; see `say`. */
   | {
       readonly kind: "called";
       readonly stream: StreamId;
-      readonly role: "worker" | "client";
+      readonly role: "worker" | "client" | "manager";
       readonly name: string;
       readonly message: StreamEnvelope;
     }
+  /** To `askPeer`. */
+  | { readonly kind: "peerAnswered"; readonly peer: NodeId; readonly message: StreamEnvelope }
   | { readonly kind: "callerGone"; readonly stream: StreamId }
   | {
       readonly kind: "log";

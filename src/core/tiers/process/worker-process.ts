@@ -84,7 +84,7 @@ export class WorkerProcess {
   readonly #managers: readonly ManagerAddress[];
   /** As it was last told: every failed call says again that a link is down. */
   readonly #up = new Map<string, boolean>();
-  readonly #fetches = new Fetches();
+  readonly #fetches: Fetches;
   /** Cores that wait for the files of their job. */
   readonly #opening = new Map<string, OpenEffect[]>();
   readonly #asked = new Map<number, Asked>();
@@ -103,6 +103,7 @@ export class WorkerProcess {
     const { worker, views, hello, ring, entropy, compressor, managers } = options;
     this.worker = new Worker(worker, views);
     this.#managers = managers;
+    this.#fetches = new Fetches(managers.map((one) => one.name));
     const { name, incarnation, cores, version } = worker;
     this.#heartbeat = { worker: name, incarnation, cores, version, draining: false };
     this.#links = new Links(
@@ -178,6 +179,7 @@ export class WorkerProcess {
     const at = Math.min(
       this.#links.nextDeadline() ?? never,
       this.worker.nextDeadline() ?? never,
+      this.#fetches.nextDeadline() ?? never,
       this.#deadlines.next() ?? never,
     );
     return at === never ? null : (at as Millis);
@@ -186,6 +188,7 @@ export class WorkerProcess {
   #onTick(): void {
     this.#links.tick(this.#now);
     for (const id of this.#deadlines.takeDue(this.#now)) this.#onAnswer(id, null);
+    this.#fetch(this.#fetches.tick(this.#now));
     this.#step({ kind: "tick" });
   }
 
@@ -233,7 +236,7 @@ export class WorkerProcess {
     const { job } = asked;
     if (asked.kind === "get") {
       const bytes = answer?.name === "blobChunk" ? answer.value.bytes : null;
-      this.#fetch(this.#fetches.part(job, asked.hash, bytes));
+      this.#fetch(this.#fetches.part(job, asked.hash, bytes, this.#now));
     } else if (answer?.name === "taken") {
       this.#step({ kind: "answered", job, answer: { kind: "taken", ...answer.value } });
     } else if (answer?.name === "denial") {
@@ -319,6 +322,7 @@ export class WorkerProcess {
     const waiting = this.#opening.get(job);
     if (waiting !== undefined) {
       waiting.push(effect);
+      this.#fetches.follow(job, from);
       return;
     }
     this.#opening.set(job, [effect]);
@@ -335,6 +339,10 @@ export class WorkerProcess {
           break;
         case "get": {
           const { from: manager, hash, offset } = effect;
+          if (this.#up.get(manager) !== true) {
+            this.#fetch(this.#fetches.part(job, hash, null, this.#now));
+            break;
+          }
           const asked = { kind: "get", manager, job, hash } as const;
           this.#ask(asked, { name: "blobGet", correlation: 0, value: { hash, offset } });
           break;

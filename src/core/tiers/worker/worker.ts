@@ -23,6 +23,7 @@ import {
   type Orders,
   type Refusal,
   type RefusalReason,
+  refusal,
   type Taken,
 } from "../messages.ts";
 import { bounded } from "./bounded-event.ts";
@@ -401,8 +402,4 @@ export class Worker {
   #emit(effect: WorkerEffect): void {
     this.#effects.push(effect);
   }
-}
-
-function refusal(reason: RefusalReason, message: string): Refusal {
-  return { kind: "refused", reason, message };
 }

@@ -42,8 +42,13 @@ export class World {
   readonly logs: string[] = [];
   /** An entry of a job is about to be proposed. */
   onEntry: (entry: RunEntry) => void = () => undefined;
+  /** Results do not come to a quorum of the managers. */
+  keepsNothing = false;
+  /** By manager. */
+  readonly pinned = new Map<number, readonly string[]>();
   readonly #managers: (Manager | null)[] = [];
   readonly #blobs = new Map<string, Uint8Array>();
+  #unkept: { readonly manager: number; readonly hash: string }[] = [];
   readonly #answers = new Map<number, ClientAnswer>();
   /** Who waits for an answer of the ledger: its token there, and the manager's own. */
   readonly #proposed = new Map<number, { readonly manager: number; readonly token: number }>();
@@ -85,6 +90,7 @@ export class World {
         self: this.cluster.at(index).id,
         datacenter: "dc1",
         managers: this.cluster.nodes.map(({ id }) => id),
+        addresses: {},
         boot: `b${this.#boots++}`,
         errorKinds: ERROR_KINDS,
         version: "1.0.0",
@@ -93,7 +99,6 @@ export class World {
       },
       lookup,
     );
-    this.#push(index, { kind: "blobsHeld", hashes: [...this.#blobs.keys()] });
   }
 
   kill(index: number): void {
@@ -117,6 +122,24 @@ export class World {
     const worker = this.workers[index];
     if (worker === undefined) throw new Error(`there is no worker ${index}`);
     return worker;
+  }
+
+  /** What was made while nothing was kept comes to a quorum, or cannot. */
+  keep(problem: string | null): void {
+    this.keepsNothing = false;
+    for (const { hash, manager } of this.#unkept)
+      this.#push(
+        manager,
+        problem === null
+          ? { kind: "blobsReady", hashes: [hash] }
+          : { kind: "blobNotKept", hash, problem },
+      );
+    this.#unkept = [];
+  }
+
+  /** Nobody has any blob any more. */
+  loseBlobs(): void {
+    this.#blobs.clear();
   }
 
   /** The manager that leads a job; -1 for none. */
@@ -235,7 +258,17 @@ export class World {
         return;
       case "keepBlob":
         this.#blobs.set(effect.hash, effect.bytes);
-        this.#push(manager, { kind: "blobsHeld", hashes: [effect.hash] });
+        if (this.keepsNothing) this.#unkept.push({ manager, hash: effect.hash });
+        else this.#push(manager, { kind: "blobsReady", hashes: [effect.hash] });
+        return;
+      case "replicateBlobs":
+        for (const hash of effect.hashes) {
+          const kind = this.#blobs.has(hash) ? "blobsReady" : "blobsAbsent";
+          this.#push(manager, { kind, hashes: [hash] });
+        }
+        return;
+      case "pinBlobs":
+        this.pinned.set(manager, effect.hashes);
         return;
       case "readBlob": {
         const bytes = this.#blobs.get(effect.hash) ?? null;

@@ -1,0 +1,66 @@
+import { describe, expect, it } from "vitest";
+import { BUNDLE, submission, World } from "./testing/world.ts";
+
+describe("the blobs of jobs", () => {
+  it("a job ends when a quorum of the managers has its result, and not before", () => {
+    const world = new World({ managers: 3 });
+    world.keepsNothing = true;
+    const job = world.submit();
+    world.run(10_000);
+    expect(world.progress(job)?.status).toBe("RUNNING");
+    world.keep(null);
+    const { status, summary } = world.end(job);
+    expect([status, summary?.totals?.requests]).toEqual(["COMPLETED", world.calls()]);
+  });
+
+  it("a result that cannot be kept is lost with the reason, and the job ends", () => {
+    const world = new World();
+    world.keepsNothing = true;
+    const job = world.submit();
+    world.run(5_000);
+    world.keep("no space left");
+    expect(world.end(job)).toMatchObject({
+      status: "COMPLETED",
+      reason: "its result is lost: no space left",
+    });
+  });
+
+  it("a result is told by every manager, and asked for again when nobody has it at hand", () => {
+    const world = new World({ managers: 3 });
+    const job = world.submit();
+    const { summary } = world.end(job);
+    world.run(1_000);
+    const watch = { kind: "watch", job, line: 0, live: false, latencies: false } as const;
+    const leader = world.leaderOf(job);
+    const other = (leader + 1) % 3;
+    expect(world.ask(watch, other)).toMatchObject({ kind: "progress", summary });
+    world.loseBlobs();
+    expect(world.ask(watch, (leader + 2) % 3)).toMatchObject({ kind: "refused", reason: "retry" });
+    // Read before.
+    expect(world.ask(watch, other)).toMatchObject({ kind: "progress", summary });
+  });
+
+  it("files of jobs that wait or run, and results of those that ended, are pinned everywhere", () => {
+    const world = new World({ managers: 3, loadMs: 3_000 });
+    const job = world.submit();
+    world.run(2_000);
+    expect([0, 1, 2].map((index) => world.pinned.get(index))).toEqual(Array(3).fill([BUNDLE]));
+    world.end(job);
+    world.run(2_000);
+    const [first, ...others] = [0, 1, 2].map((index) => world.pinned.get(index));
+    expect(first).toHaveLength(1);
+    expect(first).not.toContain(BUNDLE);
+    for (const other of others) expect(other).toEqual(first);
+  });
+
+  it("a key names the job, not how its client was called", () => {
+    const world = new World();
+    const job = world.submit({ command: "submit flow.ts", version: "1.0.0" });
+    const again = submission({ command: "submit flow.ts --ui none", version: "1.0.1" });
+    expect(world.ask({ kind: "submit", key: "key", submission: again })).toEqual({
+      kind: "accepted",
+      job,
+      duplicate: true,
+    });
+  });
+});

@@ -1,0 +1,151 @@
+/**
+ * Submissions on their way into the datacenter: checked, then held until a quorum of the managers has their
+ * files, then proposed. Whoever asks hears what is missing, or that it must ask again.
+ *
+ *     submit ─▶ sound? ─▶ files on a quorum? ─┬─ yes ─▶ proposed ─▶ accepted, or why not
+ *                                             ├─ no manager has them ─▶ missing
+ *                                             └─ not in time ─▶ retry
+ */
+
+import { Deadlines } from "../../base/deadlines.ts";
+import { hexOf } from "../../base/hex.ts";
+import { encodePlain } from "../../base/plain-value.ts";
+import { sha256 } from "../../base/sha256.ts";
+import {
+  type BlobHash,
+  type ClientAnswer,
+  refusal,
+  type Submission,
+  type Submit,
+} from "../messages.ts";
+import type { ManagerContext } from "./context.ts";
+import { encodeDatacenterEntry, SUBMISSION_BYTES_MAX } from "./datacenter-state.ts";
+import type { Proposed } from "./proposals.ts";
+import { encodeSubmission, needsOf, submissionProblem } from "./submission.ts";
+
+const KEY_CHARACTERS_MAX = 128;
+/** Submissions whose files are on their way; each has `SUBMISSION_BYTES_MAX` at most. */
+const WAITING_MAX = 100;
+/** Shorter than a client waits for one answer, so that it hears why it has to ask again. */
+const WAIT_MS_MAX = 4_000;
+
+interface Waiting {
+  /** Not on a quorum yet. */
+  readonly unready: Set<BlobHash>;
+  readonly absent: BlobHash[];
+  readonly propose: () => void;
+}
+
+export class Submits {
+  readonly #context: ManagerContext;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #deadlines = new Deadlines<number>();
+  #jobs = 0;
+
+  constructor(context: ManagerContext) {
+    this.#context = context;
+  }
+
+  take(id: number, { key, submission }: Submit): void {
+    const problem = keyProblem(key) ?? submissionProblem(submission);
+    if (problem !== null) {
+      this.#answer(id, refusal("invalid", problem));
+      return;
+    }
+    const data = encodeSubmission(submission);
+    if (data.length > SUBMISSION_BYTES_MAX) {
+      const most = `at most ${SUBMISSION_BYTES_MAX} are allowed`;
+      const size = `the job takes ${data.length} bytes without its files`;
+      this.#answer(id, refusal("invalid", `${size}; ${most}`));
+      return;
+    }
+    if (this.#waiting.size >= WAITING_MAX) {
+      this.#answer(id, refusal("retry", "too many submissions wait for their files"));
+      return;
+    }
+    const unready = new Set(submission.files.map(({ hash }) => hash));
+    const propose = (): void => this.#propose(id, key, submission, data);
+    this.#waiting.set(id, { unready, absent: [], propose });
+    this.#deadlines.set(id, this.#context.now + WAIT_MS_MAX);
+    this.#context.emit({ kind: "replicateBlobs", hashes: [...unready] });
+  }
+
+  onReady(hashes: readonly BlobHash[]): void {
+    this.#onFiles(hashes, () => undefined);
+  }
+
+  /** What is missing is told together, when everything else has come. */
+  onAbsent(hashes: readonly BlobHash[]): void {
+    this.#onFiles(hashes, ({ absent }, hash) => absent.push(hash));
+  }
+
+  nextDeadline(): number | null {
+    return this.#deadlines.next();
+  }
+
+  onTick(): void {
+    for (const id of this.#deadlines.takeDue(this.#context.now)) {
+      this.#waiting.delete(id);
+      this.#answer(id, refusal("retry", "its files are not on a quorum of the managers yet"));
+    }
+  }
+
+  #onFiles(hashes: readonly BlobHash[], note: (waiting: Waiting, hash: BlobHash) => void): void {
+    for (const [id, waiting] of this.#waiting) {
+      for (const hash of hashes) if (waiting.unready.delete(hash)) note(waiting, hash);
+      if (waiting.unready.size > 0) continue;
+      this.#waiting.delete(id);
+      this.#deadlines.delete(id);
+      if (waiting.absent.length > 0) this.#answer(id, { kind: "missing", hashes: waiting.absent });
+      else waiting.propose();
+    }
+  }
+
+  #propose(id: number, key: string, submission: Submission, data: Uint8Array): void {
+    const { datacenter, managers, self } = this.#context.options;
+    const createdAt = Math.floor(this.#context.wall);
+    const job = `${datacenter}-${createdAt}-${jobName(self)}-${this.#jobs++}`;
+    const entry = encodeDatacenterEntry({
+      ...{ kind: "submit", job, key, createdAt, digest: digestOf(submission) },
+      name: submission.name,
+      takenBy: self,
+      needs: needsOf(submission),
+      submission: data,
+    });
+    const done = (proposed: Proposed): void => this.#answer(id, submitted(proposed));
+    const eventId = this.#context.newEventId();
+    this.#context.propose(this.#context.datacenterGroup, eventId, entry, done, managers);
+  }
+
+  #answer(id: number, answer: ClientAnswer): void {
+    this.#context.emit({ kind: "answer", id, answer });
+  }
+}
+
+/** Of what makes the job: not how its client was called, or which version it was. */
+function digestOf({ command: _command, version: _version, ...job }: Submission): string {
+  return hexOf(sha256(encodePlain(job)));
+}
+
+function keyProblem({ length }: string): string | null {
+  if (length > 0 && length <= KEY_CHARACTERS_MAX) return null;
+  return `an idempotency key has 1 to ${KEY_CHARACTERS_MAX} characters`;
+}
+
+function submitted(proposed: Proposed): ClientAnswer {
+  if (proposed.kind === "refused") return refusal("invalid", proposed.message);
+  const { outcome, reason } = proposed;
+  if (outcome === "queued" || outcome === "duplicate")
+    return { kind: "accepted", job: reason ?? "", duplicate: outcome === "duplicate" };
+  if (reason === "KEY_REUSED")
+    return refusal("keyReused", "this idempotency key came with another submission");
+  return refusal("retry", reason === "QUEUE_FULL" ? "too many jobs wait" : (reason ?? outcome));
+}
+
+/** What may stand in a group's name. */
+function jobName(self: string): string {
+  return self
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, "")
+    .slice(0, 32);
+}

@@ -1,0 +1,67 @@
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BlobStore } from "./blob-store.ts";
+
+const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+const blob = (fill: number, length = 100): readonly [string, Uint8Array] => {
+  const bytes = new Uint8Array(length).fill(fill);
+  return [hashOf(bytes), bytes];
+};
+
+describe("a store of blobs", () => {
+  let dir = "";
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), "hyperscale-blobs-"));
+  });
+  afterEach(() => rm(dir, { recursive: true, force: true }));
+
+  it("drops the longest unused, and says so; pinned ones stay", async () => {
+    const gone: string[] = [];
+    const store = await BlobStore.open(dir, { bytesMax: 300, onGone: (hash) => gone.push(hash) });
+    const [a, b, c, d] = [blob(1), blob(2), blob(3), blob(4)];
+    for (const [hash, bytes] of [a, b, c]) expect(await store.keep(hash, bytes)).toBe(null);
+    store.pin([a[0]]);
+    expect(await store.keep(...d)).toBe(null);
+    expect(gone).toEqual([b[0]]);
+    expect(store.hashes).toEqual([a[0], c[0], d[0]]);
+  });
+
+  it("refuses what finds no room beside what is needed", async () => {
+    const store = await BlobStore.open(dir, { bytesMax: 150, unusedMsMin: 60_000 });
+    const [a, b] = [blob(1), blob(2)];
+    expect(await store.keep(...a)).toBe(null);
+    expect(await store.keep(...b)).toContain("no room");
+    expect(store.hashes).toEqual([a[0]]);
+    expect(await readdir(dir)).toEqual([a[0]]);
+  });
+
+  it("takes a blob part by part, and keeps it when its hash is right", async () => {
+    const store = await BlobStore.open(dir, { bytesMax: 1_000 });
+    const [hash, bytes] = blob(7);
+    const incoming = await store.begin(hash, bytes.length);
+    if (typeof incoming === "string") throw new Error(incoming);
+    await incoming.append(bytes.subarray(0, 40));
+    expect([incoming.offset, store.has(hash)]).toEqual([40, false]);
+    await incoming.append(bytes.subarray(40));
+    expect(await incoming.finish()).toBe(null);
+    expect(await store.read(hash)).toEqual(Buffer.from(bytes));
+    const wrong = await store.begin("0".repeat(64), 1);
+    if (typeof wrong === "string") throw new Error(wrong);
+    await wrong.append(Uint8Array.of(1));
+    expect(await wrong.finish()).toContain("not what its hash says");
+    expect(await readdir(dir)).toEqual([hash]);
+  });
+
+  it("has no blob that has rotted", async () => {
+    const gone: string[] = [];
+    const store = await BlobStore.open(dir, { bytesMax: 1_000, onGone: (hash) => gone.push(hash) });
+    const [hash, bytes] = blob(7);
+    await store.keep(hash, bytes);
+    await writeFile(join(dir, hash), "something else");
+    expect(await store.read(hash)).toBe(null);
+    expect([store.has(hash), gone]).toEqual([false, [hash]]);
+  });
+});
