@@ -6,7 +6,7 @@
  */
 
 import { assertNever } from "../../src/core/base/assert.ts";
-import type { Address } from "../../src/core/base/ids.ts";
+import { type Address, address } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import type { LinkInput } from "../../src/core/tiers/link/types.ts";
 import {
@@ -46,7 +46,7 @@ interface Wish {
   steered: number;
 }
 
-type OnAnswer = (answer: StreamEnvelope | null) => void;
+type OnAnswer = (answer: StreamEnvelope | null, from: Address | null) => void;
 
 export class SimClient implements StreamHost {
   readonly lifetime: Lifetime;
@@ -141,7 +141,7 @@ export class SimClient implements StreamHost {
   #goOn(): void {
     const { wish } = this;
     if (wish === null) return;
-    if (wish.job === null) this.#putFiles(wish, () => this.#submit(wish));
+    if (wish.job === null) this.#submit(wish);
     else this.#follow(wish, wish.job);
   }
 
@@ -152,9 +152,9 @@ export class SimClient implements StreamHost {
 
   #submit(wish: Wish): void {
     const { key, submission } = wish.plan;
-    this.#request(wish, { kind: "submit", key, submission }, (answer) => {
+    this.#request(wish, { kind: "submit", key, submission }, (answer, from) => {
       if (answer.kind === "missing") {
-        this.#putFiles(wish, () => this.#submit(wish));
+        this.#putFiles(wish, from, () => this.#submit(wish));
         return;
       }
       this.#around.checkers.onSubmitted(key, answer);
@@ -193,7 +193,7 @@ export class SimClient implements StreamHost {
     const hasResult = progress.status === "COMPLETED" || progress.status === "PARTIAL";
     const isMissing = hasResult && progress.summary === null;
     if (isMissing && world.now - wish.endedAt < RESULT_MS) {
-      this.#push({ kind: "turnAway" });
+      this.#push({ kind: "turn", to: null });
       this.#watchAgain(wish, job);
       return;
     }
@@ -225,47 +225,39 @@ export class SimClient implements StreamHost {
   }
 
   /** Asks one manager after the other until one decides. */
-  #request(wish: Wish, value: ClientRequest, then: (answer: ClientAnswer) => void): void {
+  #request(
+    wish: Wish,
+    value: ClientRequest,
+    then: (answer: ClientAnswer, from: Address) => void,
+  ): void {
     const attempt = (): void => {
       if (this.wish !== wish) return;
-      this.#ask({ name: "clientRequest", correlation: 0, value }, null, (answer) => {
+      this.#ask({ name: "clientRequest", correlation: 0, value }, null, (answer, from) => {
         const decided = answer?.name === "clientAnswer" ? answer.value : null;
-        if (decided !== null && !isOpen(decided, value)) {
-          then(decided);
+        if (decided !== null && from !== null && !isOpen(decided, value)) {
+          then(decided, from);
           return;
         }
-        this.#push({ kind: "turnAway" });
+        const to = decided?.kind === "refused" ? (decided.address ?? null) : null;
+        this.#push({ kind: "turn", to: to === null ? null : address(to) });
         this.lifetime.after(PAUSE_MS, "step", attempt);
       });
     };
     attempt();
   }
 
-  /** To every manager; with a majority it goes on, else it begins again. */
-  #putFiles(wish: Wish, then: () => void): void {
-    let open = this.#managers.length;
-    let held = 0;
-    const ended = (isHeld: boolean): void => {
-      open--;
-      if (isHeld) held++;
-      if (open > 0) return;
-      if (held * 2 > this.#managers.length) then();
-      else this.lifetime.after(PAUSE_MS, "step", () => this.#putFiles(wish, then));
-    };
+  /** To the manager that lacks them; when it goes, the next one is asked. */
+  #putFiles(wish: Wish, manager: Address, then: () => void): void {
     const [file] = [...wish.plan.files];
-    if (file === undefined) {
-      then();
-      return;
-    }
-    for (const manager of this.#managers)
-      this.#put(manager, file, { offset: 0, failures: 0 }, ended);
+    if (file === undefined) then();
+    else this.#put(manager, file, { offset: 0, failures: 0 }, then);
   }
 
   #put(
     manager: Address,
     file: readonly [string, Uint8Array],
     at: { readonly offset: number; readonly failures: number },
-    ended: (isHeld: boolean) => void,
+    then: () => void,
   ): void {
     const [hash, whole] = file;
     const { failures, offset } = at;
@@ -274,10 +266,10 @@ export class SimClient implements StreamHost {
     this.#ask({ name: "blobPut", correlation: 0, value }, manager, (answer) => {
       if (answer?.name === "blobHeld") {
         const held = answer.value.bytes;
-        if (held >= whole.length) ended(true);
-        else this.#put(manager, file, { offset: held, failures }, ended);
-      } else if (failures > 0) ended(false);
-      else this.#put(manager, file, { offset, failures: failures + 1 }, ended);
+        if (held >= whole.length) then();
+        else this.#put(manager, file, { offset: held, failures }, then);
+      } else if (failures > 0) then();
+      else this.#put(manager, file, { offset, failures: failures + 1 }, then);
     });
   }
 
@@ -308,7 +300,7 @@ export class SimClient implements StreamHost {
       case "answered": {
         const onAnswer = this.#asks.get(effect.id);
         this.#asks.delete(effect.id);
-        onAnswer?.(effect.answer);
+        onAnswer?.(effect.answer, effect.from);
         return;
       }
       case "link":

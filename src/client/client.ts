@@ -63,8 +63,23 @@ const ATTEMPT_MS = 5_000;
 /** All attempts together, when nobody answers or nobody leads. */
 const PATIENCE_MS = 30_000;
 const PAUSE_MS = 200;
+/** A manager may go while it takes the files; the next one begins anew. */
+const SUBMIT_ATTEMPTS_MAX = 10;
+/** Parts of a file that one manager leaves unanswered. */
+const PUT_FAILURES_MAX = 2;
 /** A manager that follows may hear of a job this much later than the one that took it. */
 const BEHIND_MS = 3_000;
+
+/** Of whom; both null: none came. */
+interface Answered {
+  readonly from: Address | null;
+  readonly answer: StreamEnvelope | null;
+}
+
+interface Decided {
+  readonly from: Address | null;
+  readonly answer: ClientAnswer;
+}
 
 export function hasEnded(status: JobStatus): boolean {
   return ENDED_STATUSES.includes(status);
@@ -72,20 +87,18 @@ export function hasEnded(status: JobStatus): boolean {
 
 export class ClusterClient {
   readonly #machine: ClientProcess;
-  readonly #managers: readonly Address[];
   readonly #port = TcpPort.dialer(null);
   readonly #loop: Loop;
   readonly #driven: Driven<ClientInput>;
   readonly #streams: StreamDriver;
   readonly #background = new Background(() => undefined);
-  readonly #waiting = new Map<number, (answer: StreamEnvelope | null) => void>();
+  readonly #waiting = new Map<number, (answered: Answered) => void>();
   #ids = 1;
 
   private constructor(to: ClusterAddress) {
     const { cluster = "hyperscale", environment = "default", managers, secret } = to;
     const made = KeyRing.create(nodeAead, [secret], `${cluster}/${environment}`);
     if (!made.ok) throw new ClusterError(made.problem, "invalid");
-    this.#managers = managers as readonly Address[];
     this.#machine = new ClientProcess(
       {
         hello: {
@@ -94,7 +107,7 @@ export class ClusterClient {
           ...{ versionMajor: PROTOCOL.major, versionMinor: PROTOCOL.minor },
           ...{ capabilities: CAPABILITIES, nodeVersion: "" },
         },
-        managers: this.#managers,
+        managers: managers as readonly Address[],
         ring: made.ring,
         entropy: randomBytes,
         compressor: deflate,
@@ -120,15 +133,13 @@ export class ClusterClient {
     files: ReadonlyMap<BlobHash, Uint8Array>,
     key: string = randomUUID(),
   ): Promise<string> {
-    await this.#putFiles(files);
-    for (let attempt = 0; ; attempt++) {
-      const answer = await this.#request({ kind: "submit", key, submission });
+    for (let attempt = 1; ; attempt++) {
+      const { answer, from } = await this.#decide({ kind: "submit", key, submission });
       if (answer.kind === "accepted") return answer.job;
-      if (answer.kind !== "missing" || attempt >= 3) throw unexpected(answer);
-      const missing = answer.hashes.map((hash) => [hash, files.get(hash)] as const);
-      const unknown = missing.find(([, bytes]) => bytes === undefined);
-      if (unknown !== undefined) throw new ClusterError(`file ${unknown[0]} is wanted`, "invalid");
-      await this.#putFiles(new Map(missing as [BlobHash, Uint8Array][]));
+      if (answer.kind !== "missing") throw unexpected(answer);
+      if (attempt > SUBMIT_ATTEMPTS_MAX || from === null)
+        throw new ClusterError("no manager keeps the files of the job", null);
+      await this.#putFiles(from, answer.hashes, files);
     }
   }
 
@@ -164,7 +175,7 @@ export class ClusterClient {
 
   async close(): Promise<void> {
     this.#loop.stop();
-    for (const answered of this.#waiting.values()) answered(null);
+    for (const answered of this.#waiting.values()) answered({ from: null, answer: null });
     this.#waiting.clear();
     await this.#background.stop(0);
     await this.#port.close();
@@ -175,7 +186,7 @@ export class ClusterClient {
       case "answered": {
         const answered = this.#waiting.get(effect.id);
         this.#waiting.delete(effect.id);
-        answered?.(effect.answer);
+        answered?.(effect);
         return;
       }
       case "link":
@@ -192,7 +203,7 @@ export class ClusterClient {
     }
   }
 
-  #ask(message: StreamEnvelope, to: Address | null): Promise<StreamEnvelope | null> {
+  #ask(message: StreamEnvelope, to: Address | null): Promise<Answered> {
     const id = ++this.#ids;
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve);
@@ -200,20 +211,25 @@ export class ClusterClient {
     });
   }
 
-  /** Asks one manager after the other until one decides. */
   async #request(value: ClientRequest): Promise<ClientAnswer> {
+    return (await this.#decide(value)).answer;
+  }
+
+  /** Asks one manager after the other until one decides. */
+  async #decide(value: ClientRequest): Promise<Decided> {
     const began = performance.now();
     for (;;) {
       const message = { name: "clientRequest", correlation: 0, value } as const;
-      const answer = await this.#ask(message, null);
+      const { answer, from } = await this.#ask(message, null);
       const decided = answer?.name === "clientAnswer" ? answer.value : null;
       const waitedMs = performance.now() - began;
       if (decided !== null && !isOpen(decided, waitedMs)) {
         if (decided.kind === "refused") throw new ClusterError(decided.message, decided.reason);
-        return decided;
+        return { answer: decided, from };
       }
       if (waitedMs > PATIENCE_MS) throw this.#unanswered(decided);
-      this.#driven.push({ kind: "turnAway" });
+      const to = decided?.kind === "refused" ? (decided.address ?? null) : null;
+      this.#driven.push({ kind: "turn", to: to as Address | null });
       await this.#background.pause(PAUSE_MS);
     }
   }
@@ -225,34 +241,34 @@ export class ClusterClient {
     return new ClusterError(`no manager answers${detail}`, null);
   }
 
-  /** To every manager: a job is taken when a quorum of them has its files. */
-  async #putFiles(files: ReadonlyMap<BlobHash, Uint8Array>): Promise<void> {
-    const puts = this.#managers.map(async (manager) => {
-      for (const [hash, bytes] of files) await this.#put(manager, hash, bytes);
-    });
-    const ended = await Promise.allSettled(puts);
-    const held = ended.filter(({ status }) => status === "fulfilled").length;
-    if (held * 2 > this.#managers.length) return;
-    const failed = ended.find((one) => one.status === "rejected");
-    if (failed?.reason instanceof Error) throw failed.reason;
+  /** To the manager that lacks them: it has them copied to the others. When it goes, the next one is asked. */
+  async #putFiles(
+    to: Address,
+    hashes: readonly BlobHash[],
+    files: ReadonlyMap<BlobHash, Uint8Array>,
+  ): Promise<void> {
+    for (const hash of hashes) {
+      const bytes = files.get(hash);
+      if (bytes === undefined) throw new ClusterError(`file ${hash} is wanted`, "invalid");
+      if (!(await this.#put(to, hash, bytes))) return;
+    }
   }
 
-  async #put(manager: Address, hash: BlobHash, bytes: Uint8Array): Promise<void> {
+  /** False when the manager does not answer. */
+  async #put(manager: Address, hash: BlobHash, bytes: Uint8Array): Promise<boolean> {
     const total = bytes.length;
     let offset = 0;
-    for (let failures = 0; ; ) {
+    for (let failures = 0; failures < PUT_FAILURES_MAX; ) {
       const part = bytes.subarray(offset, offset + BLOB_CHUNK_BYTES_MAX);
       const value = { hash, offset, total, bytes: part };
-      const answer = await this.#ask({ name: "blobPut", correlation: 0, value }, manager);
+      const { answer } = await this.#ask({ name: "blobPut", correlation: 0, value }, manager);
       if (answer?.name === "denial")
         throw new ClusterError(answer.value.message, answer.value.reason);
-      if (answer?.name !== "blobHeld") {
-        if (++failures >= 2) throw this.#unanswered(null);
-        continue;
-      }
-      offset = answer.value.bytes;
-      if (offset >= total) return;
+      if (answer?.name !== "blobHeld") failures++;
+      else if (answer.value.bytes >= total) return true;
+      else offset = answer.value.bytes;
     }
+    return false;
   }
 }
 

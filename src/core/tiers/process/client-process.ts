@@ -2,6 +2,8 @@
  * A client of managers as one machine: a link to each of them, and requests that go to one that is connected.
  * Every request ends: with an answer, or without one when its connection breaks or its time is over. Whoever
  * asks decides whether to ask again; what must happen once carries a key.
+ *
+ * One manager that is known is enough: it tells where the others are, and they are called, too.
  */
 
 import type { Compressor } from "../../../host/ports/compressor.ts";
@@ -18,6 +20,9 @@ import { Links } from "../link/links.ts";
 import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
 
+/** Managers of one datacenter, by all the addresses that they have. */
+const MANAGERS_MAX = 32;
+
 interface ClientProcessOptions {
   readonly hello: Hello;
   readonly managers: readonly Address[];
@@ -29,7 +34,7 @@ interface ClientProcessOptions {
 export type ClientInput =
   | LinkInput
   | { readonly kind: "start" }
-  /** To this manager; null: to one that is connected, the same as long as it is. */
+  /** To this manager, if it is connected; null: to one that is, the same as long as it is. */
   | {
       readonly kind: "ask";
       readonly id: number;
@@ -37,14 +42,19 @@ export type ClientInput =
       readonly message: StreamEnvelope;
       readonly timeoutMs: number;
     }
-  /** Another manager is asked from now on. */
-  | { readonly kind: "turnAway" }
+  /** Another manager is asked from now on: this one when it is connected, else any other. */
+  | { readonly kind: "turn"; readonly to: Address | null }
   | { readonly kind: "tick" };
 
 export type ClientEffect =
   | LinkEffect
-  /** Null: none came. */
-  | { readonly kind: "answered"; readonly id: number; readonly answer: StreamEnvelope | null }
+  /** Of whom; both null: none came. */
+  | {
+      readonly kind: "answered";
+      readonly id: number;
+      readonly from: Address | null;
+      readonly answer: StreamEnvelope | null;
+    }
   | {
       readonly kind: "link";
       readonly manager: Address;
@@ -58,19 +68,19 @@ interface Asked {
 
 export class ClientProcess {
   readonly #links: Links;
-  readonly #managers: readonly Address[];
+  readonly #managers = new Set<Address>();
   readonly #up = new Set<Address>();
   readonly #asked = new Map<number, Asked>();
   /** Requests that wait for a connection. */
   #waiting: Extract<ClientInput, { kind: "ask" }>[] = [];
   readonly #deadlines = new Deadlines<number>();
   #preferred: Address | null = null;
+  #isCalling = false;
   #effects: ClientEffect[] = [];
   #now = 0 as Millis;
 
   constructor(options: ClientProcessOptions, random: Random) {
     const { hello, ring, entropy, compressor, managers } = options;
-    this.#managers = managers;
     this.#links = new Links(
       {
         ...{ hello, ring, entropy, compressor },
@@ -81,8 +91,11 @@ export class ClientProcess {
         refusePeer: (_peer, { node, role }) =>
           role === "manager" ? null : `"${node}" is a ${role}, not a manager`,
         opening: () => ({ name: "clientOpening", correlation: 1, value: { client: hello.node } }),
-        refuseOpened: (_peer, { name }) =>
-          name === "opened" ? null : `a manager does not answer with ${name}`,
+        refuseOpened: (_peer, answer) => {
+          if (answer.name !== "opened") return `a manager does not answer with ${answer.name}`;
+          for (const address of answer.value.addresses) this.#know(address as Address);
+          return null;
+        },
         onSent: () => undefined,
         onUp: (peer) => this.#onUp(peer as Address),
         onDown: (peer, problem) => this.#onDown(peer as Address, problem),
@@ -95,12 +108,12 @@ export class ClientProcess {
       },
       random,
     );
-    for (const address of managers) this.#links.keep(address, address);
+    for (const address of managers) this.#know(address);
   }
 
   /** Why each manager is not connected. */
   problems(): readonly string[] {
-    return this.#managers.flatMap((manager) => {
+    return [...this.#managers].flatMap((manager) => {
       const { problem } = this.#links.view(manager);
       return problem === null ? [] : [`${manager}: ${problem}`];
     });
@@ -114,14 +127,15 @@ export class ClientProcess {
     this.#now = now;
     switch (input.kind) {
       case "start":
+        this.#isCalling = true;
         this.#links.call(now);
         break;
       case "ask":
         this.#deadlines.set(input.id, now + input.timeoutMs);
         this.#ask(input);
         break;
-      case "turnAway":
-        this.#turnAway();
+      case "turn":
+        this.#turn(input.to);
         break;
       case "tick":
         this.#links.tick(now);
@@ -141,10 +155,18 @@ export class ClientProcess {
     return at === never ? null : (at as Millis);
   }
 
+  #know(manager: Address): void {
+    if (this.#managers.has(manager) || this.#managers.size >= MANAGERS_MAX) return;
+    this.#managers.add(manager);
+    this.#links.keep(manager, manager);
+    if (this.#isCalling) this.#links.call(this.#now);
+  }
+
   #ask(ask: Extract<ClientInput, { kind: "ask" }>): void {
     const to = ask.to ?? this.#chosen();
     if (to === null || !this.#up.has(to)) {
       this.#waiting.push(ask);
+      if (to !== null) this.#settle(ask.id, null);
       return;
     }
     this.#asked.set(ask.id, { to });
@@ -157,7 +179,12 @@ export class ClientProcess {
     return this.#preferred;
   }
 
-  #turnAway(): void {
+  #turn(to: Address | null): void {
+    if (to !== null) this.#know(to);
+    if (to !== null && this.#up.has(to)) {
+      this.#preferred = to;
+      return;
+    }
     const up = [...this.#up];
     const at = this.#preferred === null ? -1 : up.indexOf(this.#preferred);
     this.#preferred = up[(at + 1) % up.length] ?? null;
@@ -178,11 +205,13 @@ export class ClientProcess {
   }
 
   #settle(id: number, answer: StreamEnvelope | null): void {
-    const asked = this.#asked.delete(id);
+    const asked = this.#asked.get(id);
+    this.#asked.delete(id);
     const waited = this.#waiting.some((ask) => ask.id === id);
-    if (!asked && !waited) return;
+    if (asked === undefined && !waited) return;
     this.#waiting = this.#waiting.filter((ask) => ask.id !== id);
     this.#deadlines.delete(id);
-    this.#effects.push({ kind: "answered", id, answer });
+    const from = answer === null ? null : (asked?.to ?? null);
+    this.#effects.push({ kind: "answered", id, from, answer });
   }
 }
