@@ -1,17 +1,20 @@
 /** A job of a cluster as a run on the terminal: the same picture, files and exit codes. */
 
 import { userInfo } from "node:os";
-import { type ClusterClient, hasEnded } from "../../client/client.ts";
-import type { RunControl, RunView } from "../../core/run/results/live.ts";
+import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
+import type { RunControl, RunEnd, RunView } from "../../core/run/results/live.ts";
 import type { Control, Progress } from "../../core/tiers/messages.ts";
-import { EXIT_FAILURE, EXIT_INTERRUPTED } from "../../host/exit-codes.ts";
+import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../../host/exit-codes.ts";
 import type { Reporting } from "../../reporters/reporting.ts";
 import { complain } from "../print.ts";
+import { Interruption } from "./interruption.ts";
 import { finish, type RunFlags } from "./run.ts";
 
 /** How often a job that is watched is asked after, and one that is not. */
 const WATCHED_MS = 150;
 const UNWATCHED_MS = 500;
+/** A job that is known goes on while no manager answers for it: so long is it asked after. */
+const SILENT_MS_MAX = 600_000;
 
 interface Following {
   readonly client: ClusterClient;
@@ -24,35 +27,83 @@ interface Following {
   readonly reporting: Reporting | null;
 }
 
+type Left = "detached" | "cancelling";
+
 export async function followJob(following: Following): Promise<number> {
-  const { client, flags, job, reporting, view } = following;
+  const { client, flags, job, reporting } = following;
+  const view = finishedOnce(following.view);
   const steering = new Steering(client, job, (line) => view.message(line));
-  const interrupt = (): void => steering.cancel();
+  let left: Left | null = null;
+  let leave: (how: Left) => void = () => undefined;
+  const leaving = new Promise<Left>((resolve) => {
+    leave = resolve;
+  });
+  const interruption = new Interruption({
+    ...{ keyboard: process.stdin, say: (line: string) => view.message(line), leave },
+    cancel: () => steering.cancel(),
+  });
+  const interrupt = (): void => interruption.interrupt();
+  const terminate = (): void => interruption.cancel();
   process.on("SIGINT", interrupt);
-  process.on("SIGTERM", interrupt);
+  process.on("SIGTERM", terminate);
   try {
-    const end = await untilEnded(following, steering);
-    if (end.summary !== null) {
-      const summary = (await reporting?.finish(end.summary)) ?? end.summary;
-      const code = await finish(summary, flags, view);
-      if (end.status !== "PARTIAL") return code;
-      complain(`hyperscale: the job ended in part only: ${end.reason ?? "something was lost"}`);
-      return code === 0 ? EXIT_FAILURE : code;
+    const watching = { ...following, view, isLeft: () => left !== null };
+    const end = await Promise.race([untilEnded(watching, steering), leaving]);
+    if (typeof end === "string") {
+      left = end;
+      view.finish(undefined);
+      return saidLeft(job, end);
     }
-    view.finish(undefined);
-    complain(`hyperscale: ${job} is ${end.status}: ${end.reason ?? "no reason is known"}`);
-    return end.status === "CANCELLED" ? EXIT_INTERRUPTED : EXIT_FAILURE;
+    if (end.summary === null) {
+      view.finish(undefined);
+      complain(`hyperscale: ${job} is ${end.status}: ${end.reason ?? "no reason is known"}`);
+      return end.status === "CANCELLED" ? EXIT_INTERRUPTED : EXIT_FAILURE;
+    }
+    const summary = (await reporting?.finish(end.summary)) ?? end.summary;
+    const code = await finish(summary, flags, view);
+    if (end.status !== "PARTIAL") return code;
+    complain(`hyperscale: the job ended in part only: ${end.reason ?? "something was lost"}`);
+    return code === EXIT_PASSED ? EXIT_FAILURE : code;
   } finally {
     await reporting?.abandon();
     process.off("SIGINT", interrupt);
-    process.off("SIGTERM", interrupt);
+    process.off("SIGTERM", terminate);
+    interruption.end();
+    // Also after an error: it gives the terminal back.
+    view.finish(undefined);
   }
 }
 
-async function untilEnded(
-  { client, job, live, reporting, view }: Following,
-  steering: Steering,
-): Promise<Progress> {
+function finishedOnce(view: RunView): RunView {
+  let isFinished = false;
+  return {
+    start: (control) => view.start(control),
+    update: (live) => view.update(live),
+    message: (line) => view.message(line),
+    finish: (end: RunEnd | undefined) => {
+      if (!isFinished) view.finish(end);
+      isFinished = true;
+    },
+  };
+}
+
+function saidLeft(job: string, how: Left): number {
+  const again = `"hyperscale jobs attach ${job}" follows it`;
+  if (how === "detached") {
+    process.stdout.write(`${job} runs on; ${again}\n`);
+    return EXIT_PASSED;
+  }
+  complain(`hyperscale: ${job} is being cancelled; ${again}`);
+  return EXIT_INTERRUPTED;
+}
+
+interface Watching extends Following {
+  /** Nobody waits for it any more. */
+  readonly isLeft: () => boolean;
+}
+
+async function untilEnded(watching: Watching, steering: Steering): Promise<Progress> {
+  const { live, reporting, view } = watching;
   let line = 0;
   let started = false;
   let waitsFor = "";
@@ -60,7 +111,7 @@ async function untilEnded(
   for (;;) {
     const elapsedMs = performance.now() - began;
     const isDue = reporting?.isDue(elapsedMs) ?? false;
-    const progress = await client.progress(job, line, live || isDue, isDue);
+    const progress = await untilAnswered(watching, line, isDue);
     line = progress.nextLine;
     for (const text of progress.lines) view.message(text);
     if (hasEnded(progress.status)) return progress;
@@ -78,6 +129,27 @@ async function untilEnded(
   }
 }
 
+/** A job does not end because nobody can be asked: a quorum of managers may be away for a while. */
+async function untilAnswered(
+  watching: Watching,
+  line: number,
+  isReported: boolean,
+): Promise<Progress> {
+  const { client, isLeft, job, live, view } = watching;
+  const began = performance.now();
+  for (;;) {
+    try {
+      return await client.progress(job, line, live || isReported, isReported);
+    } catch (error) {
+      const isOpen =
+        error instanceof ClusterError &&
+        (error.reason === null || error.reason === "retry" || error.reason === "notLeader");
+      if (!isOpen || isLeft() || performance.now() - began > SILENT_MS_MAX) throw error;
+      view.message(`${error.message}; the job goes on, and is asked after`);
+    }
+  }
+}
+
 /** What the user asks of a job that runs elsewhere. */
 class Steering {
   readonly #client: ClusterClient;
@@ -91,7 +163,6 @@ class Steering {
   }
 
   cancel(): void {
-    this.#say("cancelling: waiting for work in flight");
     this.#control({ kind: "cancel", reason: "interrupted by its submitter" });
   }
 

@@ -30,7 +30,8 @@ Examples:
   hyperscale submit examples/quickstart.ts
   hyperscale submit flow.ts --manager 10.0.0.1:7700,10.0.0.2:7700 --credentials client.key --out results
 
-Ctrl-C cancels the job, with results. A client that dies leaves the job running: "hyperscale jobs attach ID".
+Ctrl-C asks whether to cancel the job, to leave it running, or to go on; without a terminal it cancels, with
+results. A client that dies leaves the job running: "hyperscale jobs attach ID".
 Exit codes: those of run; 1 also when a part of the load was lost.`;
 
 export function registerSubmit(program: Command): void {
