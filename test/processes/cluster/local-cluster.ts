@@ -1,0 +1,142 @@
+/** A cluster of processes on the loopback, as `hyperscale cluster up` starts it, and commands against it. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+const cli = join(root, "bin", "hyperscale.js");
+/** A ceiling for a hang, not a judgement. */
+export const MS_MAX = 240_000;
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface StartedNode {
+  readonly name: string;
+  readonly role: string;
+  readonly pid: number;
+  readonly address: string | null;
+}
+
+interface Ready {
+  readonly processes: readonly StartedNode[];
+  readonly managers: readonly string[];
+}
+
+export class LocalCluster {
+  readonly dir: string;
+  readonly up: ChildProcess;
+  readonly ready: Ready;
+
+  private constructor(dir: string, up: ChildProcess, ready: Ready) {
+    this.dir = dir;
+    this.up = up;
+    this.ready = ready;
+  }
+
+  static async start(...flags: readonly string[]): Promise<LocalCluster> {
+    const dir = await mkdtemp(join(tmpdir(), "hyperscale-cluster-"));
+    const port = String(await freePort());
+    const up = start(["cluster", "up", "--dir", dir, "--port", port, "--json", ...flags]);
+    const errors = textOf(up.stderr);
+    const line = await Promise.race([
+      once(up.stdout as NodeJS.ReadableStream, "data").then(([text]) => String(text)),
+      once(up, "exit").then(() => Promise.reject(new Error(errors()))),
+    ]);
+    return new LocalCluster(dir, up, JSON.parse(line));
+  }
+
+  /** Ends everything, whatever happened before. */
+  async stop(): Promise<void> {
+    if (this.up.exitCode === null && this.up.signalCode === null) {
+      this.up.kill("SIGTERM");
+      await once(this.up, "exit");
+    }
+    for (const { pid } of this.left()) process.kill(pid, "SIGKILL");
+    await rm(this.dir, { recursive: true, force: true });
+  }
+
+  node(name: string): StartedNode {
+    const node = this.ready.processes.find((one) => one.name === name);
+    if (node === undefined) throw new Error(`no node ${name}`);
+    return node;
+  }
+
+  /** Nodes that still live. */
+  left(): readonly StartedNode[] {
+    return this.ready.processes.filter(({ pid }) => isAlive(pid));
+  }
+
+  /** A command against the whole cluster. */
+  command(...args: readonly string[]): Promise<Ended> {
+    return command(...args, "--dir", this.dir);
+  }
+
+  /** A command that knows one manager only. */
+  at(manager: string, ...args: readonly string[]): Promise<Ended> {
+    return command(...args, ...this.placeOf(manager));
+  }
+
+  placeOf(manager: string): readonly string[] {
+    const { address } = this.node(manager);
+    return ["--manager", address ?? "", "--credentials", join(this.dir, "client.key")];
+  }
+}
+
+export function start(args: readonly string[]): ChildProcess {
+  return spawn(process.execPath, [cli, ...args], { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
+}
+
+function command(...args: readonly string[]): Promise<Ended> {
+  return ended(start(args));
+}
+
+export async function ended(child: ChildProcess): Promise<Ended> {
+  const [stdout, stderr] = [textOf(child.stdout), textOf(child.stderr)];
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, stdout: stdout(), stderr: stderr() };
+}
+
+function textOf(stream: NodeJS.ReadableStream | null): () => string {
+  let text = "";
+  stream?.on("data", (part) => {
+    text += String(part);
+  });
+  return () => text;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Asks until it is so; the test's own ceiling ends it. */
+export async function until<Value>(ask: () => Promise<Value | null>): Promise<Value> {
+  for (;;) {
+    const value = await ask();
+    if (value !== null) return value;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+/** A port with enough free room above it, as far as can be known. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  const port = typeof address === "object" && address !== null ? address.port : 20_000;
+  return 20_000 + (port % 30_000);
+}

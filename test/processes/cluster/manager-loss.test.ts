@@ -1,0 +1,100 @@
+/**
+ * Three managers and two workers as processes: the manager that leads a job is killed while the job runs, and a
+ * client that knows only that manager still ends with the job's result. Any manager tells the result of a job.
+ */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
+import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
+
+interface Summary {
+  readonly totals: { readonly requests: number };
+  readonly lost: readonly unknown[];
+  readonly verdict: string;
+}
+
+describe("a cluster of three managers", () => {
+  let cluster: LocalCluster;
+  let target: DemoTarget;
+
+  beforeAll(async () => {
+    target = await startDemoTarget({ port: 0 });
+    cluster = await LocalCluster.start("--managers", "3", "--workers", "2");
+  }, MS_MAX);
+
+  afterAll(async () => {
+    await cluster?.stop();
+    await target.close();
+  }, MS_MAX);
+
+  function flagsOf(out: string, durationSeconds: number): readonly string[] {
+    return [
+      ...["--ui", "none", "--out", out, "--duration", `${durationSeconds}s`],
+      ...["--graceful-stop", "60s", "-e", `HYPERSCALE_TARGET=${target.url}`],
+      ...["--only", "quickstart"],
+    ];
+  }
+
+  async function summaryIn(out: string): Promise<Summary> {
+    return JSON.parse(await readFile(join(out, "summary.json"), "utf8"));
+  }
+
+  it(
+    "tells the result of an ended job by any of them, also to who named one only",
+    async () => {
+      const place = cluster.placeOf("m2");
+      const file = ["submit", "examples/quickstart.ts", "--detach"];
+      const flags = flagsOf(join(cluster.dir, "detached"), 2);
+      const submitted = await ended(start([...file, ...flags, ...place]));
+      const job = submitted.stdout.trim();
+      expect(submitted, submitted.stderr).toMatchObject({ code: 0 });
+      const results: Summary[] = [];
+      for (const manager of ["m1", "m2", "m3"]) {
+        const out = join(cluster.dir, `of-${manager}`);
+        const attached = await cluster.at(
+          ...([manager, "jobs", "attach", job, "--ui", "none", "--out", out] as const),
+        );
+        expect([0, 99], attached.stderr).toContain(attached.code);
+        results.push(await summaryIn(out));
+      }
+      expect(results[0]?.totals.requests).toBeGreaterThan(0);
+      expect(results[1]).toEqual(results[0]);
+      expect(results[2]).toEqual(results[0]);
+    },
+    MS_MAX,
+  );
+
+  it(
+    "goes on when the one that leads a job is killed, and the client ends with its result",
+    async () => {
+      const out = join(cluster.dir, "killed");
+      const before = target.stats().requests;
+      const client = start([
+        ...["submit", "examples/quickstart.ts", ...flagsOf(out, 20)],
+        ...cluster.placeOf("m1"),
+      ]);
+      const ending = ended(client);
+      const leader = await until(async () => {
+        const { stdout } = await cluster.command("jobs", "list", "--json");
+        const { jobs } = JSON.parse(stdout) as { jobs: { status: string; leader: string }[] };
+        return jobs.find(({ status }) => status === "RUNNING")?.leader ?? null;
+      });
+      process.kill(cluster.node(leader).pid, "SIGKILL");
+      const { code, stderr } = await ending;
+      const { lost, totals, verdict } = await summaryIn(out);
+      expect([0, 99], stderr).toContain(code);
+      expect(["passed", "failed"]).toContain(verdict);
+      const counted = target.stats().requests - before;
+      expect(totals.requests).toBeGreaterThan(0);
+      // A machine so busy that a worker was taken for lost has said so.
+      if (lost.length === 0) expect(totals.requests).toBe(counted);
+      else expect(totals.requests).toBeLessThanOrEqual(counted);
+      const alive = ["m1", "m2", "m3"].find((name) => name !== leader) ?? "";
+      const { nodes } = JSON.parse((await cluster.at(alive, "nodes", "--json")).stdout);
+      expect(nodes).toContainEqual(expect.objectContaining({ name: leader, status: "lost" }));
+    },
+    MS_MAX,
+  );
+});
