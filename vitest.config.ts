@@ -10,7 +10,7 @@ const ALL = ["src/**/*.test.ts", "sim/**/*.test.ts", "test/**/*.test.ts", "tools
 const SYSTEM = [
   "src/{audit,cli,demo,engine,host,ledger,protocols,queue,runner,tiers}/**/*.test.ts",
   // Reporters against servers on this machine.
-  "src/reporters/*.system.test.ts",
+  "src/reporters/**/*.system.test.ts",
   // The terminal of a real process, and pages in a real browser.
   "src/ui/exit-paths.test.ts",
   "test/web/*-page.test.ts",

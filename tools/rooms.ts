@@ -369,7 +369,7 @@ const table = {
   },
   reporters: {
     path: "src/reporters/",
-    imports: ["core/base", "core/run/stats", "core/run/results", "host"],
+    imports: ["core/base", "core/run/stats", "core/run/results", "host/control", "host"],
   },
   ui: { path: "src/ui/", imports: ["core/base", "core/run/results"] },
   demo: { path: "src/demo/", imports: [] },

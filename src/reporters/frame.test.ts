@@ -48,6 +48,15 @@ describe("a frame", () => {
       }
   });
 
+  it("is never of the same moment as the one before, whatever clocks say", () => {
+    const frames = new FrameBuilder();
+    const began = Date.parse(early.startedAt);
+    const times = [began + 5_000, began + 5_000, began + 4_000].map(
+      (atMs) => frames.next(early, atMs, null).atMs,
+    );
+    expect(times).toEqual([began + 5_000, began + 5_001, began + 5_002]);
+  });
+
   it("carries the name and tags of the run", () => {
     const { labels } = new FrameBuilder().next(early, 1_000, null);
     expect(labels).toEqual({ run: "spring sale", run_id: early.runId, branch: "main" });

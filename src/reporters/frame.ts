@@ -56,7 +56,8 @@ export class FrameBuilder {
   next(summary: RunSummary, atMs: number, live: LiveRun | null): Frame {
     const beganMs = Date.parse(summary.startedAt);
     const fromMs = this.#lastMs ?? beganMs;
-    this.#lastMs = Math.max(fromMs, atMs);
+    // Two values of one moment are a mistake to databases of time series.
+    this.#lastMs = Math.max(this.#lastMs === undefined ? fromMs : fromMs + 1, Math.round(atMs));
     const points = new Points("interval", this.#counts, this.#latencies);
     points.add(summary, live);
     this.#counts = points.counts;

@@ -19,13 +19,34 @@ interface Family {
 const FAMILIES: readonly Family[] = [
   {
     title: "Files",
-    names: ["json", "html", "junit", "csv", "csv-series", "ndjson"],
+    names: [
+      ...["json", "html", "junit", "csv", "csv-series", "xml", "markdown", "gitlab", "github"],
+      "ndjson",
+    ],
     load: async () => (await import("./file/reporters.ts")).definitions,
   },
   {
     title: "HTTP",
-    names: ["influxdb"],
+    names: [
+      ...["influxdb", "prometheus", "pushgateway", "otlp"],
+      ...["datadog", "newrelic", "honeycomb", "webhook"],
+    ],
     load: async () => (await import("./http/reporters.ts")).definitions,
+  },
+  {
+    title: "Lines and datagrams",
+    names: ["statsd", "dogstatsd", "netdata", "telegraf-statsd", "graphite", "telegraf"],
+    load: async () => (await import("./line/reporters.ts")).definitions,
+  },
+  {
+    title: "Object stores",
+    names: ["s3", "gcs"],
+    load: async () => (await import("./object/reporters.ts")).definitions,
+  },
+  {
+    title: "For scrapes",
+    names: ["metrics"],
+    load: async () => (await import("./scrape/reporters.ts")).definitions,
   },
 ];
 

@@ -66,6 +66,17 @@ describe("a secret", () => {
     );
   });
 
+  it("is taken out in part, too: a password of an address, a token of a header", () => {
+    const secrets = new Secrets({
+      URL: "postgres://ada:pa55word%21@db/load",
+      H: "x: Bearer t0ken-12",
+    });
+    for (const name of ["env:URL", "env:H"]) secrets.read(name, "report x");
+    expect(secrets.scrub("no pa55word! for ada at db, t0ken-12 Bearer")).toBe(
+      "no *** for ada at db, *** Bearer",
+    );
+  });
+
   it("may come from a file", () => {
     const folder = mkdtempSync(join(tmpdir(), "hyperscale-secret-"));
     try {

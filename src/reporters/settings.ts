@@ -10,6 +10,9 @@ import { maskSecrets } from "../core/base/mask-credentials.ts";
 import { didYouMean } from "../core/base/nearest.ts";
 import { SECRET_BYTES_MAX } from "./limits.ts";
 
+/** Shorter words of a secret, such as "Bearer", are no secrets. */
+const SECRET_WORD_LENGTH_MIN = 8;
+
 /** Something about a reporter's settings can never work. */
 export class ReporterError extends Error {
   override readonly name = "ReporterError";
@@ -81,7 +84,7 @@ export class Secrets {
     const value = kind === "env" ? this.#env[name] : readSecretFile(name, where);
     if (value === undefined || value === "")
       throw new ReporterError(`${where}: the environment has no variable ${name}`);
-    this.#values.push(value);
+    this.#values.push(value, ...secretParts(value));
     return value;
   }
 
@@ -89,6 +92,13 @@ export class Secrets {
     const bare = this.#values.reduce((sum, value) => sum.replaceAll(value, "***"), text);
     return maskSecrets(bare);
   }
+}
+
+/** What a server may repeat of it: the password of an address, the token of a header. */
+function secretParts(value: string): string[] {
+  const [, password] = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*?:([^/?#]*)@/i.exec(value) ?? [];
+  if (password !== undefined) return [password, decodeURIComponent(password)];
+  return value.split(/\s+/).filter((word) => word.length >= SECRET_WORD_LENGTH_MIN);
 }
 
 function readSecretFile(path: string, where: string): string {

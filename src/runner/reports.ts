@@ -1,9 +1,16 @@
 /** The reporters of a run: those of its options and those that the file asks for. */
 
-import type { RunInfo } from "../reporters/reporter.ts";
+import type { Reporter, RunInfo } from "../reporters/reporter.ts";
 import type { Reporting } from "../reporters/reporting.ts";
 import { RunError } from "./errors.ts";
 import type { RunOptions } from "./run-options.ts";
+
+async function withModules(
+  reports: readonly (string | Reporter)[],
+): Promise<(string | Reporter)[]> {
+  const { isReporterModule, loadReporterModule } = await import("./reporter-module.ts");
+  return Promise.all(reports.map((one) => (isReporterModule(one) ? loadReporterModule(one) : one)));
+}
 
 /** Null when nobody asked for one: then nothing of them is loaded. */
 export async function startReports(
@@ -15,7 +22,7 @@ export async function startReports(
   const { openReporting } = await import("../reporters/registry.ts");
   const { ReporterError } = await import("../reporters/settings.ts");
   try {
-    const reporting = await openReporting(reports, {
+    const reporting = await openReporting(await withModules(reports), {
       env: process.env,
       onProblem: (reporter, problem) => say(`report ${reporter}: ${problem}`),
     });

@@ -1,4 +1,4 @@
-/** `--report` of the command line, as a user gives it: results arrive, and a dead back-end changes nothing. */
+/** `--report` of the command line, as a user gives it: results arrive, and a dead back-end changes nothing. (REP-7) */
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -22,6 +22,18 @@ afterAll(async () => {
   target.close();
   await backEnd.stop();
 });
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 100));
+}
 
 interface SentPoint {
   readonly kind: string;
@@ -86,6 +98,43 @@ describe("a run with reports", () => {
     expect(stdout).toMatch(
       /! influxdb http:\/\/127\.0\.0\.1:9, 0 points, \d+ dropped: .*ECONNREFUSED/,
     );
+  });
+
+  it("is told to a reporter of the user's own, and scraped while it goes on", async () => {
+    here.write(
+      "own.ts",
+      `import type { Reporter } from "hyperscale";
+       import { writeFileSync } from "node:fs";
+       let frames = 0;
+       const own: Reporter = {
+         name: "own", target: "a file", everyMs: 1_000,
+         start: async () => {},
+         interval: () => { frames++; },
+         finish: async (summary, verdict) =>
+           writeFileSync("own.json", JSON.stringify({ frames, verdict, requests: summary.totals?.requests })),
+         close: async () => { throw new Error("own cannot close"); },
+       };
+       export default own;`,
+    );
+    const port = await freePort();
+    const running = here.start([
+      ...["run", "flow.ts", "--out", "own", "--duration", "6s", "--metrics", `127.0.0.1:${port}`],
+      ...["--report", "module=own.ts"],
+    ]);
+    let scraped = "";
+    await until(async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => null);
+      scraped = (await answer?.text()) ?? "";
+      return scraped.includes("hyperscale_step_requests_total{") || running.child.exitCode !== null;
+    });
+    expect((await running.done).code).toBe(0);
+    expect(scraped).toMatch(/^hyperscale_step_requests_total\{.*step="home".*\} \d+$/m);
+    const { reports, totals } = here.summary("own");
+    const told = JSON.parse(here.read("own.json")) as Record<string, unknown>;
+    expect(told).toMatchObject({ verdict: "passed", requests: totals?.requests });
+    expect(told["frames"]).toBeGreaterThan(1);
+    const own = reports?.find(({ reporter }) => reporter === "own");
+    expect(own?.problem).toBe("own cannot close");
   });
 
   it.each([

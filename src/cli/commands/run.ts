@@ -54,6 +54,7 @@ export interface RunFlags extends LogFlags {
   readonly title?: string;
   readonly tag: readonly string[];
   readonly report: readonly string[];
+  readonly metrics?: string;
   readonly ui: (typeof UI_MODES)[number];
   readonly out?: string;
   readonly csv?: true;
@@ -152,6 +153,7 @@ export function withRunFlags(command: Command): Command {
       repeated,
       [],
     )
+    .option("--metrics <host:port>", "let Prometheus scrape the run there, at /metrics")
     .option("--open", "show the report in the browser when the run is over")
     .option("--csv", "also write steps.csv and series.csv")
     .option("--trace", "no load: show one iteration of each flow, call by call, secrets masked")
@@ -259,6 +261,11 @@ function tagOf(text: string): [string, string] {
   return [name, value];
 }
 
+/** `--metrics` is a reporter like any other. */
+export function reportsOf({ metrics, report }: Pick<RunFlags, "metrics" | "report">): string[] {
+  return [...report, ...(metrics === undefined ? [] : [`metrics=${metrics}`])];
+}
+
 export function optionsOf(flags: RunFlags): RunOptions {
   const { abortOnFail, body, cores, duration, gracefulStop, insecure, iterations } = flags;
   const { maxRate, maxVus, rate, runTimeout, timeout, vus, warmup } = flags;
@@ -272,7 +279,7 @@ export function optionsOf(flags: RunFlags): RunOptions {
     thresholds: flags.threshold,
     title: flags.title,
     tags: Object.fromEntries(flags.tag.map(tagOf)),
-    report: flags.report,
+    report: reportsOf(flags),
     abortOnFail,
     body,
     // What the flags say by themselves is no wish of the user's.

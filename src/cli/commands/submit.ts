@@ -14,7 +14,7 @@ import { openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
 import { UsageError } from "./ledger-target.ts";
 import { logFileOf, openLogLines, withLogFile } from "./log-options.ts";
-import { checkFlags, explain, optionsOf, type RunFlags, withRunFlags } from "./run.ts";
+import { checkFlags, explain, optionsOf, type RunFlags, reportsOf, withRunFlags } from "./run.ts";
 import { LoggedView } from "./run-log.ts";
 
 interface SubmitFlags extends RunFlags, PlaceFlags {
@@ -70,7 +70,7 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
   try {
     const options = optionsOf(flags);
     const { files, reports, submission } = await prepareJob(target, options, complain);
-    const wanted = [...flags.report, ...reports];
+    const wanted = [...reportsOf(flags), ...reports];
     if (flags.detach === true) {
       if (wanted.length > 0) complain(`nothing is reported with --detach: ${REPORT_LATER}`);
       process.stdout.write(`${await client.submit(submission, files, flags.idempotencyKey)}\n`);

@@ -6,12 +6,16 @@ import type { RunSummary } from "../../core/run/results/model.ts";
 import { makeFolder } from "../../host/folders.ts";
 import { definePush, defineReporter, type ReporterDefinition } from "../definition.ts";
 import { framePoints } from "../encoders/point-json.ts";
+import { prometheusText } from "../encoders/prometheus-text.ts";
+import { summaryFrame } from "../frame.ts";
 import type { Transport } from "../pipeline/delivery.ts";
 import { ReporterError } from "../settings.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
 import { reportHtml } from "./html.ts";
 import { junitXml } from "./junit.ts";
+import { summaryMarkdown } from "./markdown.ts";
 import { summaryJson } from "./summary-json.ts";
+import { summaryXml } from "./xml.ts";
 
 interface Document {
   readonly name: string;
@@ -30,6 +34,14 @@ const DOCUMENTS: readonly Document[] = [
     about: "one line per step and window",
     target: "series.csv",
     text: seriesCsv,
+  },
+  { name: "xml", about: "every figure as XML", target: "summary.xml", text: summaryXml },
+  { name: "markdown", about: "a page for people", target: "summary.md", text: summaryMarkdown },
+  {
+    name: "gitlab",
+    about: "GitLab's metrics report (artifacts:reports:metrics)",
+    target: "metrics.txt",
+    text: (summary) => prometheusText([summaryFrame(summary)]),
   },
 ];
 
@@ -94,7 +106,27 @@ function appending(file: string): Transport {
   };
 }
 
+/** Behind what earlier steps of the job have written. */
+const github = defineReporter(
+  {
+    name: "github",
+    about: "the summary of a GitHub Actions job (GITHUB_STEP_SUMMARY)",
+    target: "",
+    settings: {
+      file: { kind: "text", about: "the file of the job", default: "env:GITHUB_STEP_SUMMARY" },
+    },
+    ...{ evidence: "golden files", testedWith: "its readers" },
+  },
+  ({ settings: { file } }) => ({
+    last: true,
+    start: async () => {},
+    finish: async (summary) => appendFile(file, `${summaryMarkdown(summary)}\n`),
+    close: async () => {},
+  }),
+);
+
 export const definitions: readonly ReporterDefinition[] = [
   ...DOCUMENTS.map(documentReporter),
+  github,
   ndjson,
 ];

@@ -2,5 +2,16 @@
 
 import type { ReporterDefinition } from "../definition.ts";
 import { influxdb } from "./influxdb.ts";
+import { prometheus, pushgateway } from "./prometheus.ts";
+import { datadog, honeycomb, newrelic, otlp, webhook } from "./services.ts";
 
-export const definitions: readonly ReporterDefinition[] = [influxdb];
+export const definitions: readonly ReporterDefinition[] = [
+  influxdb,
+  prometheus,
+  pushgateway,
+  otlp,
+  datadog,
+  newrelic,
+  honeycomb,
+  webhook,
+];

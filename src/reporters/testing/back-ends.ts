@@ -4,16 +4,23 @@ interface BackEnd {
   readonly name: string;
   /** Behind `NAME=`. */
   readonly target: (url: string) => string;
-  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** What must never be seen outside of a request. */
 export const SECRET = "s3cret-0123456789";
 
+const keyed = (url: string): string => `${url},key=env:SECRET`;
+const tokened = (url: string): string => `${url},token=env:SECRET`;
+
 export const HTTP_BACK_ENDS: readonly BackEnd[] = [
-  {
-    name: "influxdb",
-    target: (url) => `${url},bucket=load,org=ours,token=env:SECRET`,
-    env: { SECRET },
-  },
+  { name: "influxdb", target: (url) => `${url},bucket=load,org=ours,token=env:SECRET` },
+  { name: "prometheus", target: tokened },
+  { name: "pushgateway", target: (url) => `${url},user=ada,password=env:SECRET` },
+  { name: "otlp", target: (url) => `${url},header=env:HEADER` },
+  { name: "datadog", target: keyed },
+  { name: "newrelic", target: keyed },
+  { name: "honeycomb", target: keyed },
+  { name: "webhook", target: tokened },
 ];
+
+export const ENVIRONMENT = { SECRET, HEADER: `authorization: Bearer ${SECRET}` };

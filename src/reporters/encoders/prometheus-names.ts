@@ -1,0 +1,42 @@
+/** What a point is called at Prometheus and at what takes its forms: base units, and suffixes by kind. */
+
+import type { FigureUnit } from "../../core/run/results/figures.ts";
+import type { Frame, Point } from "../reporter.ts";
+
+/** Seconds instead of milliseconds, as every dashboard expects. */
+export const SECONDS_PER_MS = 1e-3;
+
+/** "hyperscale_step_latency_seconds", "hyperscale_step_requests_total", "hyperscale_summary_run_passed". */
+export function prometheusName(point: Point, frameKind: Frame["kind"]): string {
+  const prefix = frameKind === "summary" ? "hyperscale_summary" : "hyperscale";
+  const figure = point.figure.replace(/_ms(?=_|$)/, "_seconds");
+  const suffix = point.kind === "counter" && frameKind === "interval" ? "_total" : "";
+  return `${prefix}_${point.scope}_${figure}${unitSuffix(point.unit, figure)}${suffix}`;
+}
+
+function unitSuffix(unit: FigureUnit, figure: string): string {
+  if (unit === "bytes" && !figure.includes("bytes")) return "_bytes";
+  return unit === "seconds" && !figure.includes("seconds") ? "_seconds" : "";
+}
+
+/** A value in the unit of its name. */
+export function inBaseUnit(value: number, unit: FigureUnit): number {
+  return unit === "ms" ? value * SECONDS_PER_MS : value;
+}
+
+/** Labels with only what their names may hold, in the order that remote write demands. */
+export function prometheusLabels(
+  frame: Frame,
+  point: Point,
+  more: Readonly<Record<string, string>> = {},
+): (readonly [string, string])[] {
+  return Object.entries({ ...frame.labels, ...point.labels, ...more })
+    .filter(([, value]) => value !== "")
+    .map(([name, value]) => [labelName(name), value] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function labelName(name: string): string {
+  const safe = name.replace(/[^a-zA-Z0-9_]/g, "_");
+  return /^[0-9]/.test(safe) ? `_${safe}` : safe;
+}

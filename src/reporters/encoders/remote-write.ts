@@ -1,0 +1,122 @@
+/** Prometheus remote write 1.0 with native histograms. (prompb/types.proto, prompb/remote.proto) */
+
+import { QUANTILES } from "../../core/run/results/figures.ts";
+import type { Frame, Point } from "../reporter.ts";
+import {
+  EXPONENTIAL_SCALE,
+  type ExponentialHistogram,
+  exponentialOf,
+  ZERO_THRESHOLD_SECONDS,
+} from "./exponential.ts";
+import {
+  inBaseUnit,
+  prometheusLabels,
+  prometheusName,
+  SECONDS_PER_MS,
+} from "./prometheus-names.ts";
+import { Protobuf } from "./protobuf.ts";
+
+/** Of a summary, whose latencies are also asked for without histograms. */
+const SENT_QUANTILES = ["p50", "p75", "p90", "p95", "p99", "p99_9"] as const;
+
+/** One time series each, as bytes of its message; `native`: distributions as native histograms. */
+export function timeSeriesOf(frame: Frame, native: boolean): Protobuf[] {
+  return frame.points.flatMap((point) => seriesOf(frame, point, native));
+}
+
+export function writeRequest(series: readonly Protobuf[]): Buffer {
+  const request = new Protobuf();
+  for (const one of series) request.message(1, one);
+  return request.finish();
+}
+
+function seriesOf(frame: Frame, point: Point, native: boolean): Protobuf[] {
+  const name = prometheusName(point, frame.kind);
+  const gauge = (suffix: string, value: number, more?: Readonly<Record<string, string>>) =>
+    labelled(frame, point, name + suffix, more).message(2, sample(value, frame.atMs));
+  switch (point.kind) {
+    case "counter":
+      return [gauge("", inBaseUnit(point.total, point.unit))];
+    case "gauge":
+      return [gauge("", inBaseUnit(point.value, point.unit))];
+    case "distribution": {
+      const { figures, sum, total } = point;
+      if (native && frame.kind === "interval") {
+        if (total === null) return [];
+        const histogram = exponentialOf(total.cells);
+        const sumSeconds = total.sumMs * SECONDS_PER_MS;
+        return [
+          labelled(frame, point, name).message(
+            4,
+            nativeHistogram(histogram, sumSeconds, frame.atMs),
+          ),
+        ];
+      }
+      if (figures.count === 0) return [gauge("_count", 0)];
+      return [
+        ...SENT_QUANTILES.map((figure) =>
+          gauge("", figures[figure] * SECONDS_PER_MS, { quantile: String(QUANTILES[figure]) }),
+        ),
+        gauge("_max", figures.max * SECONDS_PER_MS),
+        gauge("_sum", sum * SECONDS_PER_MS),
+        gauge("_count", figures.count),
+      ];
+    }
+  }
+}
+
+function labelled(
+  frame: Frame,
+  point: Point,
+  name: string,
+  more?: Readonly<Record<string, string>>,
+): Protobuf {
+  const series = new Protobuf();
+  // The name sorts before all small letters, as the receiver demands.
+  for (const [label, value] of [
+    ["__name__", name] as const,
+    ...prometheusLabels(frame, point, more),
+  ])
+    series.message(1, new Protobuf().text(1, label).text(2, value));
+  return series;
+}
+
+function sample(value: number, atMs: number): Protobuf {
+  return new Protobuf().double(1, value).varint(2, atMs);
+}
+
+/** Counts of whole numbers: buckets as spans of neighbours, each count as its difference to the last. */
+function nativeHistogram(
+  { count, counts, indexes, zeroCount }: ExponentialHistogram,
+  sumSeconds: number,
+  atMs: number,
+): Protobuf {
+  const histogram = new Protobuf()
+    .varint(1, count)
+    .double(3, sumSeconds)
+    .zigzag(4, EXPONENTIAL_SCALE)
+    .double(5, ZERO_THRESHOLD_SECONDS)
+    .varint(6, zeroCount);
+  for (const { length, offset } of spansOf(indexes))
+    histogram.message(11, new Protobuf().zigzag(1, offset).varint(2, length));
+  const deltas = counts.map((one, at) => one - (counts[at - 1] ?? 0));
+  return histogram.packedZigzag(12, deltas).varint(15, atMs);
+}
+
+interface Span {
+  /** From the end of the span before; of the first, its index. */
+  readonly offset: number;
+  length: number;
+}
+
+function spansOf(indexes: readonly number[]): Span[] {
+  const spans: Span[] = [];
+  let next = 0;
+  for (const index of indexes) {
+    const last = spans.at(-1);
+    if (last !== undefined && index === next) last.length++;
+    else spans.push({ offset: last === undefined ? index : index - next, length: 1 });
+    next = index + 1;
+  }
+  return spans;
+}

@@ -1,0 +1,21 @@
+/**
+ * Snappy's block form with literals only: valid for every reader, and compresses nothing. Remote write
+ * demands the form; a frame is some tens of kilobytes, which is not worth a compressor.
+ * (github.com/google/snappy/blob/main/format_description.txt)
+ */
+
+import { varintBytes } from "./protobuf.ts";
+
+const LITERAL_BYTES_MAX = 65_536;
+/** Tag of a literal whose length, less one, stands in the two bytes behind it. */
+const LITERAL_OF_TWO_BYTES = 61 << 2;
+
+export function snappyLiterals(bytes: Uint8Array): Buffer {
+  const parts: Uint8Array[] = [varintBytes(bytes.length)];
+  for (let at = 0; at < bytes.length; at += LITERAL_BYTES_MAX) {
+    const literal = bytes.subarray(at, at + LITERAL_BYTES_MAX);
+    const length = literal.length - 1;
+    parts.push(Uint8Array.of(LITERAL_OF_TWO_BYTES, length & 0xff, length >> 8), literal);
+  }
+  return Buffer.concat(parts);
+}

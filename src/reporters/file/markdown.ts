@@ -1,0 +1,77 @@
+/** A run as Markdown: for a pull request, a job's summary or a wiki. */
+
+import {
+  formatCount,
+  formatMs,
+  formatPercent,
+  formatRate,
+  formatSeconds,
+} from "../../core/run/results/format.ts";
+import type { RunSummary } from "../../core/run/results/model.ts";
+
+const MARKS = { passed: "✅", failed: "❌", interrupted: "⚠️" } as const;
+/** Of a table that people read. */
+const STEPS_MAX = 100;
+
+export function summaryMarkdown(summary: RunSummary): string {
+  const { name, reasons, thresholds, title, verdict } = summary;
+  const head = `## ${MARKS[verdict]} ${cell(title ?? name)}: ${verdict}`;
+  const judged = thresholds.map(({ actualText, expression, passed, workflow }) => [
+    passed ? "✅" : "❌",
+    code(expression),
+    actualText,
+    workflow ?? "",
+  ]);
+  return [
+    head,
+    figures(summary),
+    ...(reasons.length === 0 ? [] : [reasons.map((reason) => `- ${cell(reason)}`).join("\n")]),
+    ...(judged.length === 0 ? [] : [table(["", "threshold", "actual", "workflow"], judged)]),
+    stepTable(summary),
+  ]
+    .map((part) => `${part}\n`)
+    .join("\n");
+}
+
+function figures({ durationSeconds, totals }: RunSummary): string {
+  if (totals === undefined) return `${formatSeconds(durationSeconds)}`;
+  const { failed, latencyMs, ratePerSecond, requests } = totals;
+  return [
+    formatSeconds(durationSeconds),
+    `${formatCount(requests)} requests`,
+    formatRate(ratePerSecond),
+    `${formatPercent(requests === 0 ? 0 : failed / requests)} failed`,
+    `p95 ${formatMs(latencyMs.p95)}`,
+    `p99 ${formatMs(latencyMs.p99)}`,
+  ].join(" · ");
+}
+
+function stepTable({ workflows }: RunSummary): string {
+  const rows = workflows.flatMap(({ name, steps }) =>
+    steps.map((step) => [
+      ...[name, step.name, formatCount(step.requests), formatCount(step.failed)],
+      ...[formatRate(step.ratePerSecond), formatMs(step.latencyMs.p50)],
+      ...[formatMs(step.latencyMs.p95), formatMs(step.latencyMs.p99)],
+    ]),
+  );
+  const shown = table(
+    ["workflow", "step", "requests", "failed", "rate", "p50", "p95", "p99"],
+    rows.slice(0, STEPS_MAX),
+  );
+  const more = rows.length - STEPS_MAX;
+  return more > 0 ? `${shown}\n\nand ${formatCount(more)} more steps` : shown;
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map(cell).join(" | ")} |`;
+  return [line(head), `|${" --- |".repeat(head.length)}`, ...rows.map(line)].join("\n");
+}
+
+function code(text: string): string {
+  return `\`${text.replaceAll("`", "'")}\``;
+}
+
+/** Names are the user's: they must neither end a cell nor become markup of a page. */
+function cell(text: string): string {
+  return text.replace(/\s+/g, " ").replaceAll("|", "\\|").replaceAll("<", "&lt;");
+}

@@ -1,0 +1,51 @@
+/** Every figure of a run as XML: one element per point, its labels and values as attributes. */
+
+import type { RunSummary } from "../../core/run/results/model.ts";
+import { framePoints } from "../encoders/point-json.ts";
+import { summaryFrame } from "../frame.ts";
+
+export function summaryXml(summary: RunSummary): string {
+  const { durationSeconds, name, runId = "", startedAt, verdict } = summary;
+  const run = attributes({
+    name,
+    runId,
+    startedAt,
+    durationSeconds: `${durationSeconds}`,
+    verdict,
+  });
+  const points = framePoints(summaryFrame(summary)).map(
+    ({ figure, labels, scope, unit, values }) => {
+      const named = attributes({ scope, name: figure, unit });
+      const told = Object.entries(labels)
+        .filter(([label]) => !(label in summaryLabels(summary)))
+        .map(([label, value]) => `\n    <label${attributes({ name: label, value })}/>`);
+      const numbers = Object.entries(values).map(
+        ([value, amount]) => `\n    <value${attributes({ name: value })}>${amount}</value>`,
+      );
+      return `  <figure${named}>${told.join("")}${numbers.join("")}\n  </figure>\n`;
+    },
+  );
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<run${run}>\n${points.join("")}</run>\n`;
+}
+
+/** Labels of the run stand on its own element. */
+function summaryLabels({ tags = {} }: RunSummary): Readonly<Record<string, string>> {
+  return { ...tags, run: "", run_id: "" };
+}
+
+function attributes(all: Readonly<Record<string, string>>): string {
+  return Object.entries(all)
+    .map(([name, value]) => ` ${name}="${escaped(value)}"`)
+    .join("");
+}
+
+/** Characters that XML 1.0 does not have at all are left out. */
+function escaped(text: string): string {
+  return text
+    .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;")
+    .replace(/[\t\n\r]/g, " ");
+}

@@ -1,0 +1,95 @@
+/** Lines as their readers get them, over real sockets. */
+
+import { createSocket } from "node:dgram";
+import { createServer } from "node:net";
+import { expect, it } from "vitest";
+import type { ReportOutcome } from "../../core/run/results/model.ts";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { openReporting } from "../registry.ts";
+
+const run = syntheticRun({ seed: "lines", seconds: 2, rate: 0.2 });
+const search = run.workflows[0]?.steps[1];
+
+async function report(text: string): Promise<ReportOutcome | undefined> {
+  const reporting = await openReporting([text], { env: {}, onProblem: () => {} });
+  await reporting.start(run);
+  const { reports } = await reporting.finish(run);
+  await reporting.abandon();
+  return reports?.[0];
+}
+
+/** What arrives at a UDP port until the line that comes last. */
+async function datagrams(
+  send: (port: number) => Promise<unknown>,
+  last: string,
+): Promise<{ readonly lines: string[]; readonly longest: number }> {
+  const socket = createSocket("udp4");
+  const lines: string[] = [];
+  let longest = 0;
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  socket.setRecvBufferSize(4 * 1_024 * 1_024);
+  const complete = new Promise<void>((resolve) => {
+    socket.on("message", (message) => {
+      longest = Math.max(longest, message.length);
+      lines.push(...message.toString("utf8").trimEnd().split("\n"));
+      if (lines.some((line) => line.includes(last))) resolve();
+    });
+  });
+  await send(socket.address().port);
+  await complete;
+  socket.close();
+  return { lines, longest };
+}
+
+it("StatsD counts what was added, in datagrams that fit into a packet", async () => {
+  const { lines, longest } = await datagrams(
+    (port) => report(`statsd=127.0.0.1:${port}`),
+    "summary.spring_sale.metric",
+  );
+  expect(longest).toBeLessThanOrEqual(1_432);
+  expect(lines.every((line) => /^[\w.-]+:-?[\d.e-]+\|[cg]$/.test(line))).toBe(true);
+  const name = "hyperscale.spring_sale.step.browse.search.requests";
+  expect(lines.filter((line) => line.startsWith(`${name}:`))).toEqual([
+    `${name}:${search?.requests}|c`,
+  ]);
+});
+
+it("DogStatsD carries labels as tags", async () => {
+  const { lines } = await datagrams(
+    (port) => report(`dogstatsd=udp://127.0.0.1:${port},prefix=load`),
+    "load.summary.metric",
+  );
+  const requests = lines.find(
+    (line) => line.startsWith("load.step.requests:") && line.includes("step:search"),
+  );
+  expect(requests).toContain(`:${search?.requests}|c|#branch:main,run:spring_sale,run_id:`);
+  expect(requests).toContain("workflow:browse,step:search,protocol:");
+});
+
+it("Graphite's text goes over one connection, ended in order", async () => {
+  let text = "";
+  const server = createServer((socket) =>
+    socket.on("data", (data) => {
+      text += String(data);
+    }),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : 0;
+  const outcome = await report(`graphite=127.0.0.1:${port}`);
+  await new Promise((resolve) => server.close(resolve));
+  expect(outcome).toMatchObject({ dropped: 0, problem: null });
+  const at = Math.floor((Date.parse(run.startedAt) + run.durationSeconds * 1_000) / 1_000);
+  const name = "hyperscale.summary.spring_sale.step.browse.search.latency_ms_p99";
+  expect(text).toContain(`\n${name} ${search?.latencyMs.p99} ${at}\n`);
+});
+
+it("a stream that nobody takes is given up, and said so", async () => {
+  const outcome = await report("graphite=127.0.0.1:9,deadline=300ms");
+  expect(outcome).toMatchObject({ sent: 0, problem: expect.stringContaining("ECONNREFUSED") });
+  expect(outcome?.dropped).toBeGreaterThan(50);
+});
+
+it.each(["graphite=ftp://x", "statsd=http://x:1"])("refuses %s", async (text) => {
+  await expect(report(text)).rejects.toThrow("its address must be host:port");
+});

@@ -1,0 +1,142 @@
+/** Back-ends that take lines of text: StatsD and its dialects, Graphite, InfluxDB's line protocol over sockets. */
+
+import { definePush, type ReporterDefinition } from "../definition.ts";
+import { influxLines } from "../encoders/influx-line.ts";
+import { valuesOf } from "../encoders/values.ts";
+import {
+  DATAGRAM_BYTES_MAX,
+  linePayloads,
+  socketAddress,
+  socketTransport,
+} from "../pipeline/socket.ts";
+import type { Frame, Point } from "../reporter.ts";
+
+const PREFIX = {
+  kind: "text",
+  about: "what every name begins with",
+  default: "hyperscale",
+} as const;
+
+interface Line {
+  readonly text: string;
+  readonly points: number;
+}
+
+/** "hyperscale.step.shop.pay.latency_ms_p99": what has no labels has them in its path. */
+function pathOf(frame: Frame, point: Point, name: string, prefix: string): string {
+  const { error, outcome, result, status, ...labels } = point.labels;
+  const { check, metric, step, workflow } = labels;
+  const kind = frame.kind === "summary" ? ["summary"] : [];
+  const named = [workflow, step, check, metric].filter((part) => part !== undefined);
+  const counted = [error, outcome, result, status].filter((part) => part !== undefined);
+  const run = frame.labels["run"] ?? "run";
+  return [prefix, ...kind, run, point.scope, ...named, name, ...counted].map(pathPart).join(".");
+}
+
+/** Dots separate, and the rest means something in one of the dialects. */
+function pathPart(text: string): string {
+  return text.replace(/[^A-Za-z0-9_-]+/g, "_") || "_";
+}
+
+/** Counters as what was added, everything else as it stands. (github.com/statsd/statsd, metric types) */
+function statsdLines(frame: Frame, prefix: string): Line[] {
+  return frame.points.flatMap((point) => {
+    if (point.kind === "counter" && frame.kind === "interval") {
+      const path = pathOf(frame, point, point.figure, prefix);
+      return point.increment === 0 ? [] : [{ text: `${path}:${point.increment}|c`, points: 1 }];
+    }
+    const values = valuesOf(point);
+    return values.map(({ name, value }, at) => ({
+      text: `${pathOf(frame, point, name, prefix)}:${value}|g`,
+      points: at === 0 ? 1 : 0,
+    }));
+  });
+}
+
+function dogstatsdLines(frame: Frame, prefix: string): Line[] {
+  const start = frame.kind === "summary" ? `${prefix}.summary` : prefix;
+  return frame.points.flatMap((point) => {
+    const labels = Object.entries({ ...frame.labels, ...point.labels });
+    const tags = labels.map(([name, value]) => `${tagPart(name)}:${tagPart(value)}`).join(",");
+    const isCount = point.kind === "counter" && frame.kind === "interval";
+    if (isCount && point.increment === 0) return [];
+    return valuesOf(point).map(({ name, value }, at) => ({
+      text: `${start}.${point.scope}.${name}:${isCount ? `${point.increment}|c` : `${value}|g`}|#${tags}`,
+      points: at === 0 ? 1 : 0,
+    }));
+  });
+}
+
+function tagPart(text: string): string {
+  return text.replace(/[,|#\s:]+/g, "_");
+}
+
+function graphiteLines(frame: Frame, prefix: string): Line[] {
+  const at = Math.floor(frame.atMs / 1_000);
+  return frame.points.flatMap((point) =>
+    valuesOf(point).map(({ name, value }, first) => ({
+      text: `${pathOf(frame, point, name, prefix)} ${value} ${at}`,
+      points: first === 0 ? 1 : 0,
+    })),
+  );
+}
+
+/** Of a stream. */
+const BATCH_BYTES = 64 * 1_024;
+
+interface Dialect {
+  readonly name: string;
+  readonly about: string;
+  readonly port: number;
+  readonly protocol: "udp" | "tcp";
+  readonly lines: (frame: Frame, prefix: string) => readonly Line[];
+  readonly evidence: ReporterDefinition["evidence"];
+  readonly testedWith: string;
+}
+
+function defineLines(dialect: Dialect): ReporterDefinition {
+  const { about, evidence, lines, name, port, protocol, testedWith } = dialect;
+  return definePush({
+    ...{ name, about, evidence, testedWith },
+    target: `${protocol}://127.0.0.1:${port}`,
+    settings: { prefix: PREFIX },
+    transport: ({ target }) => socketTransport(socketAddress(name, target, protocol, port)),
+    // What is larger than a datagram is cut anew, so that a stream may be asked for with tcp://.
+    encode: (frame, { prefix }) =>
+      linePayloads(lines(frame, prefix), protocol === "udp" ? DATAGRAM_BYTES_MAX : BATCH_BYTES),
+  });
+}
+
+const influxLinesWithTime = (frame: Frame, prefix: string): Line[] =>
+  influxLines(frame, prefix).map(({ atMs, points, text }) => ({
+    text: `${text} ${atMs}000000`,
+    points,
+  }));
+
+export const definitions: readonly ReporterDefinition[] = [
+  defineLines({
+    ...{ name: "statsd", about: "StatsD over UDP or TCP", port: 8125, protocol: "udp" },
+    ...{ lines: statsdLines, evidence: "own stub", testedWith: "a reader of its lines" },
+  }),
+  defineLines({
+    ...{ name: "dogstatsd", about: "DogStatsD: StatsD with tags", port: 8125, protocol: "udp" },
+    ...{ lines: dogstatsdLines, evidence: "own stub", testedWith: "a reader of its lines" },
+  }),
+  defineLines({
+    ...{ name: "netdata", about: "Netdata's StatsD collector", port: 8125, protocol: "udp" },
+    ...{ lines: statsdLines, evidence: "own stub", testedWith: "a reader of its lines" },
+  }),
+  defineLines({
+    ...{ name: "telegraf-statsd", about: "Telegraf's StatsD input", port: 8125, protocol: "udp" },
+    ...{ lines: dogstatsdLines, evidence: "own stub", testedWith: "a reader of its lines" },
+  }),
+  defineLines({
+    ...{ name: "graphite", about: "Graphite's plain text", port: 2003, protocol: "tcp" },
+    ...{ lines: graphiteLines, evidence: "real server", testedWith: "VictoriaMetrics 1.79" },
+  }),
+  defineLines({
+    ...{ name: "telegraf", about: "Telegraf's socket listener: Influx lines", port: 8094 },
+    ...{ protocol: "udp", lines: influxLinesWithTime },
+    ...{ evidence: "real server", testedWith: "the UDP listener of influxdb 1.6" },
+  }),
+];

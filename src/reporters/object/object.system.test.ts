@@ -1,0 +1,65 @@
+/** Objects as a store gets them that checks signatures, which real ones do and some emulators do not. */
+
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { decodeSummary } from "../file/schema.ts";
+import { openReporting } from "../registry.ts";
+import { StubServer } from "../testing/stub-server.ts";
+import { signedHeaders } from "./sigv4.ts";
+
+const run = syntheticRun({ seed: "objects", seconds: 2, rate: 0.2 });
+const KEYS = { AWS_ACCESS_KEY_ID: "AKIDEXAMPLE", AWS_SECRET_ACCESS_KEY: "s3cret-0123456789" };
+let server: StubServer;
+
+beforeAll(async () => {
+  server = await StubServer.start();
+  server.behaviour = ({ body, headers, method, path }) => {
+    const sent = headers.authorization ?? "";
+    const names = (/SignedHeaders=([^,]*)/.exec(sent)?.[1] ?? "").split(";");
+    const [, region = "", service = ""] = /\/(\w+-?[\w-]*)\/(\w+)\/aws4_request/.exec(sent) ?? [];
+    const covered = Object.fromEntries(names.map((name) => [name, String(headers[name] ?? "")]));
+    const stamp = String(headers["x-amz-date"]);
+    const iso = stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z");
+    const wanted = signedHeaders({
+      ...{ method, body, region, service, headers: covered, at: new Date(iso) },
+      url: new URL(path, server.url),
+      credentials: { accessKey: "AKIDEXAMPLE", secretKey: "s3cret-0123456789" },
+    });
+    return wanted["authorization"] === sent
+      ? { status: 200 }
+      : { status: 403, body: "SignatureDoesNotMatch" };
+  };
+});
+afterAll(async () => server.stop());
+
+async function report(env: Readonly<Record<string, string>>, name: string) {
+  server.requests.length = 0;
+  const text = `${name}=results/night ly,endpoint=${server.url}`;
+  const reporting = await openReporting([text], { env, onProblem: () => {} });
+  await reporting.start(run);
+  const { reports } = await reporting.finish(run);
+  return reports?.[0];
+}
+
+it.each(["s3", "gcs"])("%s holds the files of a run by its id", async (name) => {
+  expect(await report(KEYS, name)).toMatchObject({ sent: 2, dropped: 0, problem: null });
+  expect(server.requests.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    `PUT /results/night%20ly/${run.runId}/summary.json`,
+    `PUT /results/night%20ly/${run.runId}/junit.xml`,
+  ]);
+  const decoded = decodeSummary(server.requests[0]?.body.toString("utf8") ?? "");
+  expect(decoded.ok && decoded.summary.totals).toEqual(run.totals);
+});
+
+it("a wrong key is refused and not tried again", async () => {
+  const outcome = await report({ ...KEYS, AWS_SECRET_ACCESS_KEY: "another" }, "s3");
+  const problem = "it answered 403: SignatureDoesNotMatch";
+  expect(outcome).toMatchObject({ sent: 0, dropped: 2, problem });
+  expect(server.requests).toHaveLength(2);
+});
+
+it("keys are looked for before the run", async () => {
+  await expect(report({}, "s3")).rejects.toThrow(
+    "report s3: accessKey: the environment has no variable AWS_ACCESS_KEY_ID",
+  );
+});
