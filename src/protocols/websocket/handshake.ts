@@ -12,6 +12,7 @@ import type {
 import { type ParamsPart, UrlPart } from "../http/parts.ts";
 import { compose, timeoutMsOf } from "../http/request.ts";
 import { type Origin, originOf } from "../net/origin.ts";
+import type { Route } from "../net/route.ts";
 import type { CallSettings } from "../protocol.ts";
 
 export interface ConnectOptions {
@@ -37,7 +38,7 @@ export class Handshake {
   readonly compress: boolean;
 
   constructor(target: string | UrlPart, options: ConnectOptions) {
-    const url = typeof target === "string" ? new UrlPart(websocketUrl(target)) : target;
+    const url = typeof target === "string" ? endpointOf(target, null) : target;
     const { headers, params, auth, cookies } = options;
     // The same rules and checks as for any HTTP request.
     const request = compose("GET", url, {
@@ -46,7 +47,7 @@ export class Handshake {
       ...(auth === undefined ? {} : { auth }),
     });
     const fromParts = cookies === undefined ? [] : [["cookie", cookies.text] as const];
-    this.origin = originOf(url);
+    this.origin = originOf(url, url.route);
     this.href = `${url.secure ? "wss" : "ws"}://${url.authority}${request.path}`;
     this.headers = Object.fromEntries([...request.headers, ...fromParts]);
     this.protocols = options.protocols ?? [];
@@ -69,8 +70,9 @@ function requestText({ headers, href, protocols }: Handshake): string {
   return [`GET ${href}`, ...lines].join("\r\n");
 }
 
-function websocketUrl(text: string): string {
-  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return text;
+/** Where connections to an address go, and how they are made. */
+export function endpointOf(text: string, route: Route | null): UrlPart {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return new UrlPart(text, route);
   throw new TypeError(`"${text}" has no scheme: write ws://${text} or wss://${text}`);
 }
 

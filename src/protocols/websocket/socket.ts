@@ -60,6 +60,8 @@ export interface Listener {
 /** The virtual user it belongs to. */
 export interface SocketOwner {
   readonly settings: CallSettings;
+  /** Number of the virtual user. */
+  readonly user: number;
   readonly closed: boolean;
   gone(socket: UserSocket): void;
 }
@@ -276,7 +278,7 @@ export class UserSocket implements WaitedSocket {
   /** A socket of our own: to the address looked up before, and with connecting and TLS timed apart. */
   #connectRaw(done: SocketCallback): net.Socket | undefined {
     const { origin } = this.handshake;
-    const options = { insecure: this.#settings.insecure, user: 0 };
+    const options = { insecure: this.#settings.insecure, user: this.#owner.user };
     if (origin.proxy === null) {
       const raw = openSocket(origin, options);
       raw.once("connect", () => {

@@ -8,9 +8,15 @@
  */
 
 import { errorText } from "../../core/base/error-text.ts";
+import { didYouMean } from "../../core/base/nearest.ts";
 import { type CallTimeouts, clock } from "../call.ts";
 import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
-import { HeadersPart, type HeaderValues } from "../http/parts.ts";
+import {
+  CONNECTION_OPTION_NAMES,
+  type ConnectionOptions,
+  routeOf,
+} from "../http/connection-options.ts";
+import { HeadersPart, type HeaderValues, type UrlPart } from "../http/parts.ts";
 import type { Origin } from "../net/origin.ts";
 import {
   type BoundCall,
@@ -25,13 +31,18 @@ import {
 } from "../protocol.ts";
 import { WebsocketCall } from "./call.ts";
 import { answeredRecord, Connection } from "./connection.ts";
-import { type ConnectOptions, Handshake, timeoutsFor } from "./handshake.ts";
+import { type ConnectOptions, endpointOf, Handshake, timeoutsFor } from "./handshake.ts";
 import { LaterSink } from "./later-sink.ts";
 import type { WebsocketResponse } from "./response.ts";
 import type { UserSocket } from "./socket.ts";
 import { type WebsocketUser, websocketSessions } from "./user.ts";
 
-export type WebsocketTargetOptions = Omit<ConnectOptions, "params">;
+export interface WebsocketTargetOptions extends Omit<ConnectOptions, "params">, ConnectionOptions {}
+
+const OPTION_NAMES = [
+  ...CONNECTION_OPTION_NAMES,
+  ...["headers", "auth", "cookies", "protocols", "compress", "timeout"],
+];
 
 export interface TargetConnectOptions extends ConnectOptions {
   /** "user" keeps it for the user's further iterations; else it closes with the one it is opened in. */
@@ -41,14 +52,17 @@ export interface TargetConnectOptions extends ConnectOptions {
 export const SWITCHING_PROTOCOLS = 101;
 
 export class WebsocketTarget {
-  readonly #url: string;
+  readonly #url: UrlPart;
   readonly #options: WebsocketTargetOptions;
 
   constructor(url: string, options: WebsocketTargetOptions = {}) {
-    this.#url = url;
+    for (const name of Object.keys(options))
+      if (!OPTION_NAMES.includes(name))
+        throw new TypeError(`a target has no option "${name}"${didYouMean(name, OPTION_NAMES)}`);
+    this.#url = endpointOf(url, routeOf(options));
     this.#options = options;
     // What is wrong with it shows at the user's own line.
-    const { origin } = new Handshake(url, options);
+    const { origin } = new Handshake(this.#url, options);
     // Hosts of targets at the top of a file are looked up before the first call.
     if (workflowFolder() === null)
       prepareBeforeLoop({ prepare: () => origin.prepare().catch(() => undefined) });
@@ -75,7 +89,7 @@ class WebsocketConnect implements PreparedCall<Connection> {
   readonly #handshake: Handshake;
   readonly #options: TargetConnectOptions;
 
-  constructor(url: string, options: TargetConnectOptions) {
+  constructor(url: UrlPart, options: TargetConnectOptions) {
     const { keep = "iteration" } = options;
     if (keep !== "user" && keep !== "iteration")
       throw new TypeError(`keep: "user" or "iteration", not ${JSON.stringify(keep)}`);

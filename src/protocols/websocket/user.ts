@@ -1,6 +1,6 @@
 /** One virtual user's WebSockets: those that its functions opened, and those of prepared exchanges. */
 
-import type { CallSettings, SessionKey, SessionState } from "../protocol.ts";
+import type { CallSettings, Session, SessionKey, SessionState } from "../protocol.ts";
 import type { Handshake } from "./handshake.ts";
 import { SOCKETS_PER_USER_MAX } from "./limits.ts";
 import { MessageQueue } from "./message-queue.ts";
@@ -8,6 +8,7 @@ import { type SocketOwner, UserSocket } from "./socket.ts";
 
 export class WebsocketUser implements SessionState, SocketOwner {
   readonly settings: CallSettings;
+  readonly user: number;
   /** What `ws.send` and its kin speak on: the connection opened last. */
   latest: UserSocket | null = null;
   readonly #all = new Set<UserSocket>();
@@ -17,8 +18,9 @@ export class WebsocketUser implements SessionState, SocketOwner {
   readonly #ofIteration = new Set<UserSocket>();
   closed = false;
 
-  constructor(settings: CallSettings) {
+  constructor({ settings, user }: Pick<Session, "settings" | "user">) {
     this.settings = settings;
+    this.user = user;
   }
 
   /** A new connection for functions, with a queue for what comes unasked. */
@@ -84,5 +86,5 @@ export class WebsocketUser implements SessionState, SocketOwner {
 
 export const websocketSessions: SessionKey<WebsocketUser> = {
   name: "websocket",
-  create: (session) => new WebsocketUser(session.settings),
+  create: (session) => new WebsocketUser(session),
 };

@@ -1,6 +1,7 @@
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
+import type { TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 import { makeCertificate } from "../../demo/certificate.ts";
@@ -8,6 +9,7 @@ import { runner, TestSession } from "../testing/session.ts";
 import { WebsocketClient, websocket } from "./client.ts";
 import { QUEUE_MESSAGES_MAX, SOCKETS_PER_USER_MAX } from "./limits.ts";
 import { WebsocketResponse } from "./response.ts";
+import { WebsocketTarget } from "./target.ts";
 
 const closers: (() => void)[] = [];
 afterEach(() => {
@@ -421,4 +423,52 @@ it("the end of a virtual user closes its connections, and nothing is heard any m
   user.close();
   await new Promise((resolve) => setTimeout(resolve, 1_200));
   expect({ heard, closed }).toEqual({ heard: false, closed: 2 });
+});
+
+describe("a target", () => {
+  const shop = makeCertificate({ hosts: ["chat.test"] });
+  const ada = makeCertificate({ hosts: ["ada"] });
+  const bob = makeCertificate({ hosts: ["bob"] });
+
+  /** Takes certificates of ada and bob only, and says whose it was. */
+  async function demanding(): Promise<{ hosts: Record<string, string>; seen: string[] }> {
+    const server = https.createServer({ ...shop, requestCert: true, ca: [ada.cert, bob.cert] });
+    const sockets = new WebSocketServer({ server });
+    const seen: string[] = [];
+    sockets.on("connection", (socket, request) => {
+      seen.push(String((request.socket as TLSSocket).getPeerCertificate().subject.CN));
+      socket.on("error", () => undefined);
+    });
+    server.on("tlsClientError", () => undefined);
+    const port = await listening(server);
+    closers.push(() => {
+      for (const socket of sockets.clients) socket.terminate();
+      server.close();
+    });
+    return { hosts: { "chat.test": `127.0.0.1:${port}` }, seen };
+  }
+
+  const connect = async (target: WebsocketTarget, user = 0): Promise<string | null> => {
+    const session = new TestSession({}, user);
+    closers.push(() => session.close());
+    return (await (await runner(target.connect(), session))()).record.errorKind;
+  };
+
+  it("has its own authority, hosts, and a certificate for each user", async () => {
+    const { hosts, seen } = await demanding();
+    expect(await connect(new WebsocketTarget("wss://chat.test", { hosts }))).toBe("tls");
+    const room = new WebsocketTarget("wss://chat.test", {
+      ...{ hosts, ca: shop.cert },
+      certificate: (user) => (user === 1 ? ada : bob),
+    });
+    for (const user of [1, 2]) expect(await connect(room, user)).toBeNull();
+    expect(seen).toEqual(["ada", "bob"]);
+  });
+
+  it("refuses an option that nobody reads", () => {
+    const options = { header: {} } as object;
+    expect(() => new WebsocketTarget("wss://chat.test", options)).toThrow(
+      'a target has no option "header"; did you mean "headers"?',
+    );
+  });
 });
