@@ -181,10 +181,12 @@ describe("warm-up", () => {
     const tally = counter("load_test_tally");
     let all = 0;
     let late = 0;
-    const began = performance.now();
+    let began: number | undefined;
     const flow = workflow("w", { vus: 2, duration: "500ms", warmup: "1s" })
       .step("s", async () => {
         all++;
+        // Since the first of them: on a busy machine the run begins long after this test.
+        began ??= performance.now();
         if (performance.now() - began > 500) late++;
         tally.add(1);
         await pause(10);
