@@ -94,7 +94,7 @@ function within(span: Span | null, atMs: number): boolean {
   return span !== null && atMs >= span.fromMs && atMs < span.toMs;
 }
 
-function options(part: Part): WorkflowOptions {
+export function optionsOf(part: Part): WorkflowOptions {
   const { load } = part;
   const thresholds = [
     { threshold: FAILURES_THRESHOLD, abortOnFail: part.abortOnFail },
@@ -163,7 +163,7 @@ function buildFlow(part: Part, around: Surroundings) {
     ...(rows === null ? {} : { data: { row: rows } }),
     ...(part.userSetup === "none" ? {} : { userSetup }),
   };
-  return flow(name, { ...options(part), ...own }, async ({ check, data, pause, step, user }) => {
+  return flow(name, { ...optionsOf(part), ...own }, async ({ check, data, pause, step, user }) => {
     if (pauseFirstMs > 0 || first === "action") target.touch(name);
     if (pauseFirstMs > 0) await pause(pauseFirstMs);
     for (const [at, call] of calls.entries()) {
@@ -182,7 +182,7 @@ function buildFlow(part: Part, around: Surroundings) {
 function build(part: Part, around: Surroundings) {
   const { first, layers, name, pauseFirstMs } = part;
   const { target, threw, url } = around;
-  let flow = workflow(name, options(part));
+  let flow = workflow(name, optionsOf(part));
   if (part.userSetup !== "none")
     flow = flow.userSetup(async ({ http }) => {
       target.touch(name);
