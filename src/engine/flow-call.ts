@@ -35,7 +35,7 @@ export class FlowCall implements CallSink {
   /** Made beside the iterations: in userSetup, say. */
   aside = false;
   phase: string | null = null;
-  /** What it performs; null for code. */
+  /** What it performs, where somebody looks at single calls; null for code. */
   described: PreparedCall | null = null;
   group: FlowGroup | null = null;
   startedAt = 0;
@@ -67,28 +67,27 @@ export class FlowCall implements CallSink {
       call.rebind === undefined
         ? call.bind(session, true, this)
         : call.rebind(session, this.#bound, this);
-    const promise = this.#begin(call);
+    const promise = this.#begin();
     this.#bound.start(now);
     return promise;
   }
 
-  #begin(call: PreparedCall | null): Promise<CallResult> {
+  #begin(): Promise<CallResult> {
     const promise = new Promise<CallResult>(this.#executor);
     this.#promise = promise;
-    this.described = call;
     this.underWay = true;
     return promise;
   }
 
   /** Nothing is sent: this is what came back. */
-  startAnswered(call: PreparedCall, answer: CallResult): Promise<CallResult> {
-    const promise = this.#begin(call);
+  startAnswered(answer: CallResult): Promise<CallResult> {
+    const promise = this.#begin();
     setImmediate(() => this.callFinished(answer, answer));
     return promise;
   }
 
   startCode(code: () => unknown, now: number): Promise<CallResult> {
-    const promise = this.#begin(null);
+    const promise = this.#begin();
     void this.#runCode(code, now);
     return promise;
   }

@@ -152,15 +152,23 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     );
     try {
       if (isCode) return call.startCode(given as () => unknown, call.startedAt);
-      const answer = this.#host.observer?.answer(name, given as PreparedCall) ?? null;
+      const answer = this.#observed(call, given as PreparedCall);
       return answer === null
         ? call.start(given as PreparedCall, call.startedAt)
-        : call.startAnswered(given as PreparedCall, answer);
+        : call.startAnswered(answer);
     } catch (error) {
       // What cannot begin must not be waited for: the mistake is the body's.
       this.#forget(call, true);
       throw error;
     }
+  }
+
+  /** An answer instead of the network, where somebody has one. */
+  #observed(call: FlowCall, described: PreparedCall): CallResult | null {
+    const { observer } = this.#host;
+    if (observer === null) return null;
+    call.described = described;
+    return observer.answer(call.name, described);
   }
 
   #newCall(scope: FlowScope, name: string, protocol: string, options: FlowStepOptions): FlowCall {

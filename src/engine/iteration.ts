@@ -124,10 +124,12 @@ export class Iteration {
   }
 
   end(outcome: Outcome, now: number): void {
-    if (outcome === "completed" && this.#recorder.inside(now))
-      this.#recorder.counts.iterationsInside++;
+    const { counts } = this.#recorder;
+    if (outcome === "completed" && this.#recorder.inside(now)) counts.iterationsInside++;
     if (!this.#recorder.measures(this.dueAt)) return;
-    this.#recorder.counts[outcome]++;
+    // Nearly always; a field that is named costs V8 less than one that is looked for.
+    if (outcome === "completed") counts.completed++;
+    else counts[outcome]++;
     if (this.#began)
       this.#recorder.wholeIteration(outcome, this.dueAt, now, this.#paused?.upTo(now) ?? 0);
   }
