@@ -8,6 +8,8 @@ import type { CoreVitals } from "../core/run/job/core-messages.ts";
 import { clock } from "../protocols/call.ts";
 
 const INTERVAL_MS = 10;
+/** How old the size of the process may be that a frame tells: reading it is a file to the kernel. */
+const RESIDENT_MS_MAX = 1_000;
 /** With a debugger open, a loop that was away for so long was held at a breakpoint. */
 const BREAKPOINT_MS_MIN = 500;
 
@@ -31,6 +33,8 @@ export class LagMonitor {
   /** Since the last window. */
   #windowCpu = process.cpuUsage();
   #windowLagMs = 0;
+  #residentBytes = 0;
+  #residentAt = Number.NEGATIVE_INFINITY;
 
   #listener: LagListener = { lagged: () => {}, stoodStill: () => {} };
 
@@ -62,10 +66,15 @@ export class LagMonitor {
 
   vitals(activeUsers: number): CoreVitals {
     const used = process.cpuUsage(this.#cpuStart);
-    const elapsedMs = clock() - this.#startedAt;
+    const now = clock();
+    const elapsedMs = now - this.#startedAt;
+    if (now - this.#residentAt >= RESIDENT_MS_MAX) {
+      this.#residentAt = now;
+      this.#residentBytes = process.memoryUsage.rss();
+    }
     return {
       cpu: elapsedMs > 0 ? (used.user + used.system) / 1_000 / elapsedMs : 0,
-      residentBytes: process.memoryUsage.rss(),
+      residentBytes: this.#residentBytes,
       activeUsers,
     };
   }
