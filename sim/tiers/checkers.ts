@@ -8,7 +8,16 @@
  */
 
 import { SILENCE_MS_MAX } from "../../src/core/tiers/link/limits.ts";
-import type { ClientAnswer, Control, Progress } from "../../src/core/tiers/messages.ts";
+import type {
+  Announce,
+  Announced,
+  ClientAnswer,
+  Control,
+  Orders,
+  Progress,
+  Refusal,
+  Taken,
+} from "../../src/core/tiers/messages.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import type { World } from "../kernel/world.ts";
 import type { JobPlan } from "./jobs.ts";
@@ -27,6 +36,8 @@ export class TiersCheckers {
   readonly #violations: Violations;
   /** When each worker was last stopped. */
   readonly #pausedAt = new Map<SimWorker, number>();
+  /** The highest view of each job that each worker has obeyed. */
+  readonly #obeyed = new Map<string, number>();
 
   constructor(world: World, violations: Violations, results: Results) {
     this.#world = world;
@@ -43,15 +54,32 @@ export class TiersCheckers {
     });
   }
 
+  onAnswered(
+    { name, life }: SimWorker,
+    { job, kind, view }: Announce | Orders,
+    answer: Announced | Taken | Refusal,
+  ): void {
+    if (answer.kind === "refused") {
+      this.marks.add(`worker.${answer.reason}`);
+      return;
+    }
+    const key = `${name} ${job}`;
+    const highest = this.#obeyed.get(key) ?? -1;
+    this.#violations.check(view >= highest, "T9", () => {
+      return `${name} (life ${life}) takes ${kind} of view ${view} of ${job} after ${highest}`;
+    });
+    this.#obeyed.set(key, Math.max(view, highest));
+  }
+
   /** Once a second. */
   sample(worker: SimWorker): void {
     const { now } = this.#world;
     if (worker.lifetime.state === "paused") this.#pausedAt.set(worker, now);
-    if (worker.lifetime.state !== "up" || !worker.isLoading) return;
+    if (worker.lifetime.state !== "up" || worker.cores.size === 0) return;
     if (now - (this.#pausedAt.get(worker) ?? Number.NEGATIVE_INFINITY) < AWAKE_MS) return;
     const limitMs = SILENCE_MS_MAX + worker.spec.isolationMs + GRACE_MS;
     this.#violations.check(now - worker.heardAt < limitMs, "T4", () => {
-      return `${worker.name} makes load ${limitMs} ms after the last word of a manager`;
+      return `${worker.name} holds cores ${limitMs} ms after the last word of a manager`;
     });
   }
 

@@ -4,9 +4,11 @@
  *   npm run sim:tiers -- --seeds 2000 --minutes 10      the proof before a release
  *   npm run sim:tiers -- --seed 17 --minutes 10         replay one seed, with its last events
  *   npm run sim:tiers -- --seed 17 --shrink             the fewest faults that still break it
+ *   npm run sim:tiers -- --mutants --minutes 2          is every planted defect found?
  */
 
 import { simCommand, simulate } from "../kernel/command.ts";
+import { TIERS_MUTANTS } from "./mutants.ts";
 import { runTiersSeed } from "./run.ts";
 
 const WHAT = "Runs whole datacenters (managers, workers, cores, clients) in simulated worlds.";
@@ -14,7 +16,7 @@ const WHAT = "Runs whole datacenters (managers, workers, cores, clients) in simu
 await simulate(simCommand("sim:tiers", WHAT, "worker.viewFenced").parse(), {
   script: "sim:tiers",
   worker: new URL("./serve.ts", import.meta.url),
-  mutants: [],
+  mutants: TIERS_MUTANTS,
   liveness: new Set(["T3"]),
   run: runTiersSeed,
   complete: (base) => base,

@@ -79,7 +79,10 @@ class TiersRun {
     const { checkers } = this;
     this.#random = world.random.fork("jobs");
     const onIdle = (client: SimClient): void => this.#onIdle(client);
-    this.#datacenter = new Datacenter({ world, plan, violations, checkers, truth, onIdle });
+    const { mutant } = options;
+    this.#datacenter = new Datacenter({
+      ...{ world, plan, violations, checkers, truth, onIdle, mutant },
+    });
     const { clients, managers, network, streams, workers } = this.#datacenter;
     this.#faults = new TiersFaults({ world, network, streams, managers, workers, clients, plan });
   }

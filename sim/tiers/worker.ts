@@ -12,6 +12,7 @@ import {
   type WorkerProcessEffect,
   type WorkerProcessInput,
 } from "../../src/core/tiers/process/worker-process.ts";
+import type { WorkerRules } from "../../src/core/tiers/worker/rules.ts";
 import type { FencedViews } from "../../src/core/tiers/worker/view-fence.ts";
 import { CAPABILITIES, PROTOCOL } from "../../src/wire/version.ts";
 import { noCompressor, ringOf, secretOf } from "../kernel/keys.ts";
@@ -24,6 +25,7 @@ import type { TiersAround } from "./world.ts";
 interface WorkerSpec {
   readonly cores: number;
   readonly isolationMs: number;
+  readonly rules: WorkerRules;
   readonly managers: readonly { readonly name: string; readonly address: Address }[];
 }
 
@@ -85,23 +87,19 @@ export class SimWorker implements StreamHost {
   /** Nobody calls a worker. */
   readonly listens = false;
 
-  get isLoading(): boolean {
-    return [...this.cores.values()].some((core) => core.isLoading);
-  }
-
   start(): void {
     if (this.lifetime.state !== "down") return;
     this.lifetime.begin();
     const { incarnation, views } = this.#promises;
     this.#promises = { incarnation: incarnation + 1, views };
-    const { isolationMs, cores, managers } = this.spec;
+    const { isolationMs, cores, managers, rules } = this.spec;
     const { name } = this;
     const random = this.#random.fork(`life/${this.life}`);
     const entropy = random.fork("entropy");
     this.machine = new WorkerProcess(
       {
         worker: { name, incarnation: incarnation + 1, cores, version: "1.0.0", isolationMs },
-        ...{ views, managers, ring: ringOf([secretOf(0)]), compressor: noCompressor },
+        ...{ views, managers, rules, ring: ringOf([secretOf(0)]), compressor: noCompressor },
         hello: {
           ...{ cluster: "simulated", environment: "test", datacenter: "dc1", node: name },
           ...{ role: "worker", address: "", nodeVersion: "" },
@@ -112,6 +110,9 @@ export class SimWorker implements StreamHost {
       },
       random,
     );
+    this.machine.watcher = {
+      onAnswered: (request, answer) => this.#around.checkers.onAnswered(this, request, answer),
+    };
     this.#around.world.note(`${name} starts, incarnation ${incarnation + 1}`);
     this.heardAt = this.#around.world.now;
     this.#push({ kind: "start" });

@@ -29,6 +29,7 @@ import { SimClient } from "./client.ts";
 import type { SimManager } from "./faults.ts";
 import { Lifetime } from "./lifetime.ts";
 import { DATACENTER, ManagerAbove } from "./manager.ts";
+import { tiersRulesWithout } from "./mutants.ts";
 import type { TiersPlan } from "./swarm.ts";
 import type { Truth } from "./truth.ts";
 import { SimWorker } from "./worker.ts";
@@ -50,6 +51,7 @@ interface DatacenterOptions {
   readonly checkers: TiersCheckers;
   readonly truth: Truth;
   readonly onIdle: (client: SimClient) => void;
+  readonly mutant: string | null;
 }
 
 const LEASE_MS = 3_000;
@@ -153,7 +155,9 @@ export class Datacenter {
       name: nameOf(at),
       address: address(addressOf(at)),
     }));
-    const spec = { cores: plan.coresPerWorker, isolationMs: plan.isolationMs, managers };
+    const { worker: rules } = tiersRulesWithout(this.#options.mutant);
+    const { coresPerWorker: cores, isolationMs } = plan;
+    const spec = { cores, isolationMs, rules, managers };
     const random: Random = world.random.fork(`worker/${index}`);
     return new SimWorker(spec, around, this.#lifetime(index, name), this.#blobDisk(index), random);
   }

@@ -22,7 +22,8 @@ import { QUEUE_LIMITS } from "../link/limits.ts";
 import { Links } from "../link/links.ts";
 import { LINK_RULES } from "../link/rules.ts";
 import type { LinkEffect, LinkInput } from "../link/types.ts";
-import type { Artifact } from "../messages.ts";
+import type { Announce, Announced, Artifact, Orders, Refusal, Taken } from "../messages.ts";
+import type { WorkerRules } from "../worker/rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "../worker/types.ts";
 import type { FencedViews } from "../worker/view-fence.ts";
 import { Worker } from "../worker/worker.ts";
@@ -44,6 +45,17 @@ interface WorkerProcessOptions {
   readonly ring: KeyRing;
   readonly entropy: Entropy;
   readonly compressor: Compressor;
+  /** All, unless said. */
+  readonly rules?: WorkerRules;
+}
+
+/** Whoever wants to see what a worker answers to managers; production has nobody. */
+interface WorkerWatcher {
+  readonly onAnswered: (
+    request: Announce | Orders,
+    answer: Announced | Taken | Refusal,
+    manager: string,
+  ) => void;
 }
 
 export type WorkerProcessInput =
@@ -92,16 +104,21 @@ export class WorkerProcess {
   /** Where the answer to a request of a manager goes. */
   readonly #requests = new Map<
     number,
-    { readonly manager: string; readonly correlation: number }
+    {
+      readonly manager: string;
+      readonly correlation: number;
+      readonly request: Announce | Orders;
+    }
   >();
+  watcher: WorkerWatcher | null = null;
   readonly #heartbeat: Extract<StreamEnvelope, { name: "heartbeat" }>["value"];
   #ids = 0;
   #effects: WorkerProcessEffect[] = [];
   #now = 0 as Millis;
 
   constructor(options: WorkerProcessOptions, random: Random) {
-    const { worker, views, hello, ring, entropy, compressor, managers } = options;
-    this.worker = new Worker(worker, views);
+    const { worker, views, hello, ring, entropy, compressor, managers, rules } = options;
+    this.worker = new Worker(worker, views, rules);
     this.#managers = managers;
     this.#fetches = new Fetches(managers.map((one) => one.name));
     const { name, incarnation, cores, version } = worker;
@@ -210,11 +227,11 @@ export class WorkerProcess {
       case "announce":
       case "orders": {
         const id = ++this.#ids;
-        this.#requests.set(id, { manager, correlation });
         const request =
           name === "announce"
             ? ({ kind: name, ...value } as const)
             : ({ kind: name, ...value } as const);
+        this.#requests.set(id, { manager, correlation, request });
         this.#step({ kind: "request", manager, id, request });
         return;
       }
@@ -298,7 +315,8 @@ export class WorkerProcess {
     const asked = this.#requests.get(id);
     this.#requests.delete(id);
     if (asked === undefined) return;
-    const { correlation, manager } = asked;
+    const { correlation, manager, request } = asked;
+    this.watcher?.onAnswered(request, answer, manager);
     switch (answer.kind) {
       case "announced":
         this.#send(manager, { name: "announced", correlation, value: { cores: answer.cores } });

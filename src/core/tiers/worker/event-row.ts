@@ -5,6 +5,7 @@
  */
 
 import type { WorkerEvent } from "../messages.ts";
+import { WORKER_RULES, type WorkerRules } from "./rules.ts";
 
 /** Of one message; a single larger event travels alone. */
 const MESSAGE_BYTES_MAX = 1_048_576;
@@ -15,6 +16,7 @@ const LINES_MAX = 2_000;
 const EVENT_BYTES = 256;
 
 export class EventRow {
+  readonly #rules: WorkerRules;
   #events: WorkerEvent[] = [];
   /** Number of the first that waits. */
   #first = 0;
@@ -22,6 +24,10 @@ export class EventRow {
   #underWay = 0;
   #lines = 0;
   #droppedLines = 0;
+
+  constructor(rules: WorkerRules = WORKER_RULES) {
+    this.#rules = rules;
+  }
 
   get waiting(): number {
     return this.#events.length;
@@ -70,13 +76,14 @@ export class EventRow {
 
   /** No answer will come: the same is sent again. */
   lost(): void {
-    this.#underWay = 0;
+    if (this.#rules.eventsRepeated) this.#underWay = 0;
   }
 
   /** Another leader counts from zero, with what nobody has confirmed. */
   restart(): void {
     this.#underWay = 0;
-    this.#first = 0;
+    if (this.#rules.eventsRenumbered) this.#first = 0;
+    if (!this.#rules.eventsKept) this.clear();
   }
 
   /** Nobody wants them. */
@@ -91,7 +98,8 @@ export class EventRow {
   #placeOf(event: WorkerEvent): number {
     const key = frameKey(event);
     if (key === null) return -1;
-    for (let at = this.#events.length - 1; at >= this.#underWay; at--) {
+    const sent = this.#rules.sentFramesStay ? this.#underWay : 0;
+    for (let at = this.#events.length - 1; at >= sent; at--) {
       const other = this.#events[at];
       if (other !== undefined && frameKey(other) === key) return at;
     }

@@ -2,6 +2,7 @@
 
 import type { RelayedCommand, RelayedEvent, RunningCore } from "../messages.ts";
 import { EventRow } from "./event-row.ts";
+import type { WorkerRules } from "./rules.ts";
 
 /** One core of a job, in a process of its own. */
 class HeldCore {
@@ -36,7 +37,7 @@ class HeldCore {
 export class HeldJob {
   readonly name: string;
   readonly cores = new Map<number, HeldCore>();
-  readonly events = new EventRow();
+  readonly events: EventRow;
   /** The manager whose orders it takes, and its view. */
   #leader: string;
   #view: number;
@@ -49,8 +50,9 @@ export class HeldJob {
   /** The longest that work in flight may take at its end. */
   gracefulStopMs = 0;
 
-  constructor(name: string, leader: string, view: number) {
+  constructor(name: string, leader: string, view: number, rules: WorkerRules) {
     this.name = name;
+    this.events = new EventRow(rules);
     this.#leader = leader;
     this.#view = view;
   }

@@ -28,6 +28,7 @@ import {
 } from "../messages.ts";
 import { bounded } from "./bounded-event.ts";
 import { HeldJob } from "./held-job.ts";
+import { WORKER_RULES, type WorkerRules } from "./rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "./types.ts";
 import { type FencedViews, ViewFence } from "./view-fence.ts";
 
@@ -48,6 +49,7 @@ interface Held {
 
 export class Worker {
   readonly #config: WorkerConfig;
+  readonly #rules: WorkerRules;
   readonly #fence: ViewFence;
   readonly #jobs = new Map<string, HeldJob>();
   /** Who holds each process. */
@@ -67,8 +69,9 @@ export class Worker {
   #isolatedUntil: number | null = null;
   #effects: WorkerEffect[] = [];
 
-  constructor(config: WorkerConfig, views: FencedViews) {
+  constructor(config: WorkerConfig, views: FencedViews, rules: WorkerRules = WORKER_RULES) {
     this.#config = config;
+    this.#rules = rules;
     this.#fence = new ViewFence(views);
   }
 
@@ -129,7 +132,9 @@ export class Worker {
   #isolationAt(): number {
     if (this.#isolatedUntil !== null) return this.#isolatedUntil;
     const alone = this.#links.size === 0 && this.#slots.size > 0 && this.#heardAt !== null;
-    return alone ? (this.#heardAt ?? 0) + this.#config.isolationMs : Number.POSITIVE_INFINITY;
+    return alone && this.#rules.isolationEndsLoad
+      ? (this.#heardAt ?? 0) + this.#config.isolationMs
+      : Number.POSITIVE_INFINITY;
   }
 
   /** What time and state ask for after every input. */
@@ -165,25 +170,30 @@ export class Worker {
     const { name: worker, incarnation, cores, version } = this.#config;
     const draining = this.#draining;
     const heartbeat = { kind: "heartbeat", worker, incarnation, cores, version, draining } as const;
-    for (const to of this.#links) this.#emit({ kind: "heartbeat", to, heartbeat });
+    const leaders = new Set([...this.#jobs.values()].map(({ leader }) => leader));
+    for (const to of this.#links) {
+      if (this.#rules.heardByAll || leaders.size === 0 || leaders.has(to))
+        this.#emit({ kind: "heartbeat", to, heartbeat });
+    }
   }
 
   #onRequest(held: Held): void {
     const { request } = held;
-    if (request.kind === "orders" && request.incarnation !== this.#config.incarnation) {
+    const isOther = request.kind === "orders" && request.incarnation !== this.#config.incarnation;
+    if (isOther && this.#rules.incarnationChecked) {
       const text = `this is incarnation ${this.#config.incarnation} of ${this.#config.name}`;
       this.#refuse(held.id, "wrongIncarnation", text);
       return;
     }
     const admitted = this.#fence.admit(request.job, request.view);
-    if (admitted === "stale") {
+    if (admitted === "stale" && this.#rules.viewFenced) {
       const view = this.#fence.viewOf(request.job);
       this.#refuse(held.id, "staleView", `view ${view} of ${request.job} was announced here`);
       return;
     }
     this.#held.push(held);
     if (admitted === "raised") this.#keep();
-    else if (this.#keeping === 0) this.#takeHeld();
+    if (this.#keeping === 0 || !this.#rules.promiseDurable) this.#takeHeld();
   }
 
   #keep(): void {
@@ -201,7 +211,8 @@ export class Worker {
     this.#held = [];
     for (const one of held) {
       // A higher view may have come while it waited.
-      if (one.request.view !== this.#fence.viewOf(one.request.job)) {
+      const isOver = one.request.view !== this.#fence.viewOf(one.request.job);
+      if (isOver && this.#rules.viewFenced) {
         this.#refuse(one.id, "staleView", "a higher view was announced meanwhile");
       } else if (one.request.kind === "announce") this.#onAnnounce(one, one.request);
       else this.#onOrders(one, one.request);
@@ -217,19 +228,20 @@ export class Worker {
   #onOrders({ id, manager }: Held, { job: name, view, first, orders }: Orders): void {
     let job = this.#jobs.get(name);
     if (job === undefined) {
-      job = new HeldJob(name, manager, view);
+      job = new HeldJob(name, manager, view, this.#rules);
       this.#jobs.set(name, job);
     }
     job.follow(manager, view);
     for (const [at, order] of orders.entries()) {
-      if (first + at !== job.nextOrder) continue;
+      const place = first + at;
+      if (place > job.nextOrder || (place < job.nextOrder && this.#rules.ordersOnce)) continue;
       const refusal = this.#carryOut(job, order, manager);
       if (refusal !== null) {
         this.#emit({ kind: "answer", id, answer: refusal });
         this.#close(job);
         return;
       }
-      job.nextOrder++;
+      job.nextOrder = Math.max(job.nextOrder, place + 1);
     }
     const taken: Taken = { kind: "taken", next: job.nextOrder };
     this.#emit({ kind: "answer", id, answer: taken });
@@ -245,7 +257,8 @@ export class Worker {
         const core = job.cores.get(order.core);
         // A core that is gone: its loss is on its way to the leader.
         if (core === undefined) return null;
-        if (order.token !== null && order.token < (core.token ?? -1)) {
+        const isOld = order.token !== null && order.token < (core.token ?? -1);
+        if (isOld && this.#rules.tokenFenced) {
           return refusal("staleToken", `core ${order.core} runs under token ${core.token}`);
         }
         core.token = order.token ?? core.token;
@@ -311,7 +324,8 @@ export class Worker {
     const { core, job } = held;
     this.#slots.delete(slot);
     job.cores.delete(core);
-    job.events.push({ kind: "coreLost", core, what: what ?? "it was ended" });
+    if (this.#rules.lossTold)
+      job.events.push({ kind: "coreLost", core, what: what ?? "it was ended" });
     this.#log("warn", "core.lost", { job: job.name, core, what: what ?? "" });
   }
 
@@ -339,7 +353,7 @@ export class Worker {
   /** Whoever refuses leads the job no more, or knows that it is over. */
   #onEventsRefused(job: HeldJob, { message, reason }: Refusal): void {
     this.#log("warn", "events.refused", { job: job.name, reason, message });
-    if (reason !== "unknownJob") {
+    if (reason !== "unknownJob" || !this.#rules.unknownJobEnds) {
       // The next leader announces itself, and gets them.
       job.isHeard = false;
       return;
@@ -376,8 +390,9 @@ export class Worker {
       this.#log("warn", "worker.isolated", { afterMs: this.#config.isolationMs });
       return;
     }
-    for (const { core, job } of [...this.#slots.values()]) this.#abandon(job, core);
-    this.#isolatedUntil = null;
+    if (this.#rules.isolatedKilled)
+      for (const { core, job } of [...this.#slots.values()]) this.#abandon(job, core);
+    this.#isolatedUntil = this.#rules.isolatedKilled ? null : Number.POSITIVE_INFINITY;
   }
 
   #abandon(job: HeldJob, core: number): void {

@@ -1,0 +1,30 @@
+/**
+ * Planted defects: each breaks one rule of a machine. The simulator must find every one it can show; the list
+ * below says which it cannot and who does.
+ */
+
+import { WORKER_RULES, type WorkerRules } from "../../src/core/tiers/worker/rules.ts";
+
+interface TiersRules {
+  readonly worker: WorkerRules;
+}
+
+const ALL_TIERS_RULES: TiersRules = { worker: WORKER_RULES };
+
+/** Rules that this simulator cannot show, and what does. */
+export const ELSEWHERE: Readonly<Record<string, string>> = {};
+
+/** Names such as `worker.viewFenced`. */
+export const TIERS_MUTANTS: readonly string[] = Object.entries(ALL_TIERS_RULES)
+  .flatMap(([machine, rules]) => Object.keys(rules).map((rule) => `${machine}.${rule}`))
+  .filter((name) => ELSEWHERE[name] === undefined);
+
+export function tiersRulesWithout(mutant: string | null): TiersRules {
+  if (mutant === null) return ALL_TIERS_RULES;
+  const [machine = "", rule = ""] = mutant.split(".");
+  const rules = Object.entries(ALL_TIERS_RULES).find(([name]) => name === machine)?.[1];
+  if (rules === undefined || !(rule in rules)) {
+    throw new Error(`unknown mutant "${mutant}"; one of: ${TIERS_MUTANTS.join(", ")}`);
+  }
+  return { ...ALL_TIERS_RULES, [machine]: { ...rules, [rule]: false } };
+}

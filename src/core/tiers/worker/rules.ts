@@ -1,0 +1,49 @@
+/** The rules of a worker that can be broken one at a time. */
+
+export interface WorkerRules {
+  /** Orders of a view below the highest that was promised are refused. (AD-10) */
+  readonly viewFenced: boolean;
+  /** Nothing of a view is carried out before its promise is on disk. */
+  readonly promiseDurable: boolean;
+  /** Orders for another incarnation, which had other cores, are refused. */
+  readonly incarnationChecked: boolean;
+  /** A command of an older attempt than the core has is refused. */
+  readonly tokenFenced: boolean;
+  /** An order that comes again is not carried out again. */
+  readonly ordersOnce: boolean;
+  /** What no leader has confirmed is told to the next. */
+  readonly eventsKept: boolean;
+  /** What was under way when its connection broke is sent again. */
+  readonly eventsRepeated: boolean;
+  /** Another leader counts events from zero. */
+  readonly eventsRenumbered: boolean;
+  /** Only a frame that was not sent is replaced by the next. */
+  readonly sentFramesStay: boolean;
+  /** A core that is gone is told to the leader. */
+  readonly lossTold: boolean;
+  /** Load that nobody can stop is ended. (FAIL-F4) */
+  readonly isolationEndsLoad: boolean;
+  /** What does not end when it is asked to is killed. */
+  readonly isolatedKilled: boolean;
+  /** Every manager hears it, not only those that lead its jobs: any of them may lead next. */
+  readonly heardByAll: boolean;
+  /** A job that is over for its managers is over here. */
+  readonly unknownJobEnds: boolean;
+}
+
+export const WORKER_RULES: WorkerRules = {
+  viewFenced: true,
+  promiseDurable: true,
+  incarnationChecked: true,
+  tokenFenced: true,
+  ordersOnce: true,
+  eventsKept: true,
+  eventsRepeated: true,
+  eventsRenumbered: true,
+  sentFramesStay: true,
+  lossTold: true,
+  isolationEndsLoad: true,
+  isolatedKilled: true,
+  heardByAll: true,
+  unknownJobEnds: true,
+};
