@@ -284,8 +284,10 @@ export class RunLeader {
     if (this.#phase !== "announcing" || !this.#workers.allAnnounced) return;
     const { cancelled, cores, end, history } = this.#state;
     this.#taken = history.length;
-    if (end !== null) this.#release();
-    else if (this.#state.isStarted) this.#adopt();
+    if (end !== null) {
+      this.#phase = "ending";
+      this.#release();
+    } else if (this.#state.isStarted) this.#adopt();
     else if (cancelled !== null) this.#end("CANCELLED", cancelled, null);
     else if (cores.length === 0) this.#proposeCores();
     else {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { GroupId } from "../../ledger/group/messages.ts";
 import { manifest } from "../../run/job/testing/manifest.ts";
+import type { RunState } from "./run-state.ts";
 import type { FakeCore } from "./testing/fake-core.ts";
 import { World } from "./testing/world.ts";
 
@@ -22,6 +24,24 @@ function runs(world: World, job: string): void {
 const CANCEL = { kind: "cancel", reason: "not now" } as const;
 
 describe("a new leader", () => {
+  it("tells the datacenter of an end that the one before had no time to tell", () => {
+    const world = new World({ managers: 3, cores: 2, loadMs: 500 });
+    const job = world.submit();
+    runs(world, job);
+    // Entries of the job are committed, those of the datacenter are not.
+    world.cluster.isLost = (message) => message.kind === "vsr" && message.group === "dc/dc1";
+    const leader = world.leaderOf(job);
+    const group = `run/${job}` as GroupId;
+    world.until(() => {
+      const app = world.cluster.at(leader).node?.groups.get(group)?.app;
+      return app?.kind === "registered" && (app.application as RunState).end !== null;
+    });
+    world.kill(leader);
+    world.cluster.isLost = () => false;
+    expect(world.end(job).status).toBe("COMPLETED");
+    expect(held(world, job)).toBe(0);
+  });
+
   it("begins nothing a second time that began after a delay", () => {
     for (const afterMs of [1_000, 3_000, 4_500]) {
       const world = new World({ managers: 3, cores: 2, loadMs: 1_000 });
