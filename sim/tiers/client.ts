@@ -32,8 +32,10 @@ import type { TiersAround } from "./world.ts";
 const ATTEMPT_MS = 5_000;
 const PAUSE_MS = 200;
 const WATCH_MS = 700;
-/** A result that is not there yet is asked for again for so long. */
+/** A result that is not where it was asked for is asked for elsewhere, for so long. */
 const RESULT_MS = 30_000;
+/** A job that failed or was cancelled may have none at all. */
+const NO_RESULT_MS = 4_000;
 
 /** What the client wants now. */
 interface Wish {
@@ -191,8 +193,8 @@ export class SimClient implements StreamHost {
     const { world } = this.#around;
     if (wish.endedAt === 0) wish.endedAt = world.now;
     const hasResult = progress.status === "COMPLETED" || progress.status === "PARTIAL";
-    const isMissing = hasResult && progress.summary === null;
-    if (isMissing && world.now - wish.endedAt < RESULT_MS) {
+    const patienceMs = hasResult ? RESULT_MS : NO_RESULT_MS;
+    if (progress.summary === null && world.now - wish.endedAt < patienceMs) {
       this.#push({ kind: "turn", to: null });
       this.#watchAgain(wish, job);
       return;

@@ -29,7 +29,6 @@ const PREPARE_MS_MAX = 60;
 const ROWS_PER_BLOCK = 16;
 const NUMBERS_PER_BLOCK = 3;
 const ASK_EVERY_MS = 4 * TICK_MS;
-const SCALE_MAX = 8;
 const VITALS = { cpu: 0.1, residentBytes: 1, activeUsers: 1 };
 
 type Prepare = Extract<CoreCommand, { kind: "prepare" }>;
@@ -175,7 +174,7 @@ export class SimCore {
         load.paused = command.kind === "pause";
         return;
       case "scale":
-        load.scale = Math.min(SCALE_MAX, load.scale * command.factor);
+        load.scale = command.factor;
         return;
       case "level":
         return;

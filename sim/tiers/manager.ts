@@ -7,6 +7,7 @@ import { assertNever } from "../../src/core/base/assert.ts";
 import type { Address, NodeId } from "../../src/core/base/ids.ts";
 import { RegisteredApp } from "../../src/core/ledger/node/registered-app.ts";
 import { Manager } from "../../src/core/tiers/manager/manager.ts";
+import type { ManagerRules } from "../../src/core/tiers/manager/rules.ts";
 import {
   type GroupLookup,
   MANAGER_DEFAULTS,
@@ -26,6 +27,11 @@ import { ERROR_KINDS } from "./core.ts";
 
 export const DATACENTER = "dc1";
 
+interface ManagerSpec {
+  readonly addresses: ReadonlyMap<NodeId, Address>;
+  readonly rules: ManagerRules;
+}
+
 interface Upload {
   readonly bytes: Uint8Array;
   offset: number;
@@ -35,15 +41,17 @@ export class ManagerAbove implements Above {
   readonly #name: NodeId;
   readonly #managers: readonly NodeId[];
   readonly #addresses: Readonly<Record<string, string>>;
+  readonly #rules: ManagerRules;
   readonly #blobs: BlobDisk;
   readonly #uploads = new Map<string, Upload>();
   #process: LedgerProcess | null = null;
   machine: ManagerProcess | null = null;
 
-  constructor(name: NodeId, addresses: ReadonlyMap<NodeId, Address>, blobs: BlobDisk) {
+  constructor(name: NodeId, { addresses, rules }: ManagerSpec, blobs: BlobDisk) {
     this.#name = name;
     this.#managers = [...addresses.keys()];
     this.#addresses = Object.fromEntries(addresses);
+    this.#rules = rules;
     this.#blobs = blobs;
   }
 
@@ -62,7 +70,7 @@ export class ManagerAbove implements Above {
     };
     const options: ManagerOptions = {
       ...{ self: this.#name, datacenter: DATACENTER, managers: this.#managers, boot },
-      ...{ addresses: this.#addresses, version: "1.0.0" },
+      ...{ addresses: this.#addresses, version: "1.0.0", rules: this.#rules },
       machine: { node: "", platform: "", cpuModel: "" },
       ...{ errorKinds: ERROR_KINDS, config: MANAGER_DEFAULTS },
     };

@@ -3,13 +3,15 @@
  * below says which it cannot and who does.
  */
 
+import { MANAGER_RULES, type ManagerRules } from "../../src/core/tiers/manager/rules.ts";
 import { WORKER_RULES, type WorkerRules } from "../../src/core/tiers/worker/rules.ts";
 
 interface TiersRules {
+  readonly manager: ManagerRules;
   readonly worker: WorkerRules;
 }
 
-const ALL_TIERS_RULES: TiersRules = { worker: WORKER_RULES };
+const ALL_TIERS_RULES: TiersRules = { manager: MANAGER_RULES, worker: WORKER_RULES };
 
 /** Rules that this simulator cannot show, and what does. */
 export const ELSEWHERE: Readonly<Record<string, string>> = {};

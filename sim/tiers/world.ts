@@ -11,8 +11,8 @@ import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../../src/core/ledger/node/c
 import { STORE_RULES } from "../../src/core/ledger/store/rules.ts";
 import { QUEUE_LIMITS } from "../../src/core/tiers/link/limits.ts";
 import { LINK_RULES } from "../../src/core/tiers/link/rules.ts";
-import { DATACENTER_KIND } from "../../src/core/tiers/manager/datacenter-state.ts";
-import { RUN_KIND } from "../../src/core/tiers/manager/run-state.ts";
+import { datacenterKind } from "../../src/core/tiers/manager/datacenter-state.ts";
+import { runKind } from "../../src/core/tiers/manager/run-state.ts";
 import { PROCESS_RULES } from "../../src/core/tiers/process/rules.ts";
 import type { Violations } from "../cluster/checkers/violations.ts";
 import { NodeClock } from "../kernel/clock.ts";
@@ -109,12 +109,18 @@ export class Datacenter {
     const addresses = range(plan.managers).map(
       (at) => [nameOf(at), address(addressOf(at))] as const,
     );
-    const above = new ManagerAbove(nameOf(index), new Map(addresses), blobs);
+    const { manager: rules } = tiersRulesWithout(this.#options.mutant);
+    const spoken = { addresses: new Map(addresses), rules };
+    const above = new ManagerAbove(nameOf(index), spoken, blobs);
     const disk = new LedgerDisk(plan.disk, random.fork("disk"));
     const around = { world, streams: this.streams, watcher: this.#watcher() };
     const spec = {
       ...({ index, id: nameOf(index), role: "manager", sites, above } as const),
-      ...{ foundingSites: plan.managers, shards: [0], kinds: [DATACENTER_KIND, RUN_KIND] },
+      ...{
+        foundingSites: plan.managers,
+        shards: [0],
+        kinds: [datacenterKind(rules), runKind(rules)],
+      },
       config: nodeConfig(plan),
       ...{ rules: LEDGER_RULES, linkRules: LINK_RULES, processRules: PROCESS_RULES },
       ...{ queue: QUEUE_LIMITS, sliceGroupsMax: 128 },

@@ -4,12 +4,14 @@ import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import { DATACENTER_PREFIX, DatacenterState } from "./datacenter-state.ts";
 import { Proposals, type Proposed } from "./proposals.ts";
+import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import { RUN_PREFIX, RunState } from "./run-state.ts";
 import type { GroupLookup, ManagerEffect, ManagerOptions } from "./types.ts";
 import { WorkerTable } from "./worker-table.ts";
 
 export class ManagerContext {
   readonly options: ManagerOptions;
+  readonly rules: ManagerRules;
   readonly workers: WorkerTable;
   readonly proposals: Proposals;
   /** Managers that can be reached. */
@@ -26,9 +28,10 @@ export class ManagerContext {
   constructor(options: ManagerOptions, lookup: GroupLookup) {
     const { config, datacenter } = options;
     this.options = options;
+    this.rules = options.rules ?? MANAGER_RULES;
     this.#lookup = lookup;
     this.datacenterGroup = `${DATACENTER_PREFIX}${datacenter}` as GroupId;
-    this.workers = new WorkerTable(config.workerTimeoutMs);
+    this.workers = new WorkerTable(config.workerTimeoutMs, this.rules);
     this.proposals = new Proposals(this, config.proposeRetryMs);
   }
 

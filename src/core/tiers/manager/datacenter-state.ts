@@ -12,6 +12,7 @@ import { encodePlain } from "../../base/plain-value.ts";
 import { clipText } from "../../base/text.ts";
 import type { Application, GroupKind, Operation } from "../../ledger/node/application.ts";
 import { type BlobHash, JOB_STATUSES, type JobStatus } from "../messages.ts";
+import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import {
   decodeShape,
   isBoolean,
@@ -175,12 +176,17 @@ export function encodeDatacenterEntry(entry: DatacenterEntry): Uint8Array {
 }
 
 export class DatacenterState implements Application {
+  readonly #rules: ManagerRules;
   /** In the order of submission. */
   readonly #jobs = new Map<string, DatacenterJob>();
   #byKey = new Map<string, string>();
   /** What each job takes, and all of them. */
   readonly #bytesOf = new Map<string, number>();
   #bytes = 0;
+
+  constructor(rules: ManagerRules = MANAGER_RULES) {
+    this.#rules = rules;
+  }
 
   get jobs(): ReadonlyMap<string, DatacenterJob> {
     return this.#jobs;
@@ -190,7 +196,7 @@ export class DatacenterState implements Application {
   usedCores(worker: string, incarnation: number): number {
     let used = 0;
     for (const { grants, phase } of this.#jobs.values()) {
-      if (phase !== "admitted") continue;
+      if (phase !== "admitted" && this.#rules.grantsFreed) continue;
       for (const one of grants)
         if (one.worker === worker && one.incarnation === incarnation) used += one.cores;
     }
@@ -225,7 +231,7 @@ export class DatacenterState implements Application {
     const { createdAt, digest, job, key, needs: asked, submission, takenBy } = entry;
     const name = clipText(entry.name, NAME_CHARACTERS_MAX);
     const known = this.#jobs.get(this.#byKey.get(key) ?? "");
-    if (known !== undefined) {
+    if (known !== undefined && this.#rules.keyOnce) {
       if (known.digest !== digest) return rejected("KEY_REUSED");
       return { outcome: "duplicate", reason: known.job };
     }
@@ -284,7 +290,8 @@ export class DatacenterState implements Application {
     const reason = entry.reason === null ? null : clipText(entry.reason, REASON_CHARACTERS_MAX);
     if (job.phase === "ended") return { outcome: "ended", reason: null };
     if (onlyQueued && job.phase !== "queued") return rejected("NOT_QUEUED");
-    const over = { phase: "ended", submission: null, grants: [] } as const;
+    const grants = this.#rules.grantsFreed ? [] : job.grants;
+    const over = { phase: "ended", submission: null, grants } as const;
     this.#put({ ...job, ...over, status, reason, summary });
     this.#forgetOldest();
     return { outcome: "ended", reason: null };
@@ -334,9 +341,13 @@ export class DatacenterState implements Application {
   }
 }
 
-export const DATACENTER_KIND: GroupKind = {
-  prefix: DATACENTER_PREFIX,
-  operationBytesMax: SUBMISSION_BYTES_MAX + 65_536,
-  snapshotBytesMax: SNAPSHOT_BYTES_MAX,
-  found: (name) => (NAME.test(name) ? new DatacenterState() : null),
-};
+export function datacenterKind(rules: ManagerRules): GroupKind {
+  return {
+    prefix: DATACENTER_PREFIX,
+    operationBytesMax: SUBMISSION_BYTES_MAX + 65_536,
+    snapshotBytesMax: SNAPSHOT_BYTES_MAX,
+    found: (name) => (NAME.test(name) ? new DatacenterState(rules) : null),
+  };
+}
+
+export const DATACENTER_KIND = datacenterKind(MANAGER_RULES);

@@ -4,6 +4,7 @@
  */
 
 import type { Order } from "../messages.ts";
+import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 
 /** Of one message. */
 const ORDERS_PER_MESSAGE_MAX = 64;
@@ -11,11 +12,16 @@ const ORDERS_PER_MESSAGE_MAX = 64;
 const WAITING_MAX = 100_000;
 
 export class OrderRow {
+  readonly #rules: ManagerRules;
   readonly #waiting: Order[] = [];
   /** Number of the first that waits. */
   #first = 0;
   /** Sent and not answered. */
   #underWay = 0;
+
+  constructor(rules: ManagerRules = MANAGER_RULES) {
+    this.#rules = rules;
+  }
 
   get isEmpty(): boolean {
     return this.#waiting.length === 0;
@@ -65,6 +71,6 @@ export class OrderRow {
 
   /** No answer came: what was under way is sent again. */
   lost(): void {
-    this.#underWay = 0;
+    if (this.#rules.ordersRepeated) this.#underWay = 0;
   }
 }

@@ -65,8 +65,10 @@ export class OrderRows {
   open({ incarnation, worker }: Life): void {
     const life = { worker, incarnation };
     if (this.#rows.has(keyOf(life))) return;
-    const orders = new OrderRow();
-    this.#rows.set(keyOf(life), { life, orders, announced: false, request: null, notBefore: 0 });
+    const { rules } = this.#context;
+    const orders = new OrderRow(rules);
+    const announced = !rules.announcedFirst;
+    this.#rows.set(keyOf(life), { life, orders, announced, request: null, notBefore: 0 });
   }
 
   /** False when that life has no row, or does not take orders any more. */

@@ -7,6 +7,7 @@ import { Deadlines } from "../../base/deadlines.ts";
 import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import type { LedgerAnswer } from "../../ledger/node/messages.ts";
+import type { ManagerRules } from "./rules.ts";
 import type { ManagerEffect } from "./types.ts";
 
 /** Entries that wait at once; whoever asks for more is told so. */
@@ -27,6 +28,7 @@ interface Proposal {
 
 interface ProposalsHost {
   readonly now: number;
+  readonly rules: ManagerRules;
   emit(effect: ManagerEffect): void;
 }
 
@@ -75,7 +77,8 @@ export class Proposals {
         return;
       default:
         // Not known, or not now: asked again with the same event id.
-        this.#retries.set(token, this.#host.now + this.#retryMs);
+        if (this.#host.rules.proposalsRepeated)
+          this.#retries.set(token, this.#host.now + this.#retryMs);
     }
   }
 

@@ -128,7 +128,8 @@ export class RunLeader {
   }
 
   get #cancelled(): string | null {
-    return this.#state.cancelled ?? this.#cancelling;
+    const kept = this.#context.rules.cancelKept ? this.#state.cancelled : null;
+    return kept ?? this.#cancelling;
   }
 
   get lines(): MessageLines {
@@ -228,8 +229,8 @@ export class RunLeader {
     if (view !== this.view) return refusal("staleView", `view ${this.view} leads ${this.job}`);
     let next = this.#nextEvent.get(worker) ?? 0;
     for (const [at, event] of events.entries()) {
-      if (first + at !== next) continue;
-      next++;
+      if (first + at > next || (first + at < next && this.#context.rules.eventsOnce)) continue;
+      next = Math.max(next, first + at + 1);
       this.#onEvent({ worker, incarnation }, event);
     }
     this.#nextEvent.set(worker, next);
@@ -275,7 +276,8 @@ export class RunLeader {
 
   /** Workers that this manager has not heard yet may still be there: it has just begun itself. */
   #gather(): void {
-    if (!this.#workers.gather() && this.#context.now < this.#context.heardAllAt) return;
+    const { heardAllAt, now, rules } = this.#context;
+    if (!this.#workers.gather() && now < heardAllAt && rules.workersGathered) return;
     this.#phase = "announcing";
     this.#onAnnounced();
   }
@@ -286,7 +288,7 @@ export class RunLeader {
     this.#taken = history.length;
     if (end !== null) {
       this.#phase = "ending";
-      this.#release();
+      if (this.#context.rules.endToldAgain) this.#release();
     } else if (this.#state.isStarted) this.#adopt();
     else if (cancelled !== null) this.#end("CANCELLED", cancelled, null);
     else if (cores.length === 0) this.#proposeCores();
@@ -340,7 +342,7 @@ export class RunLeader {
     const driver = this.#start(submission);
     driver.adopt(this.#log.beganAt);
     const ended = this.#state.attempts.filter(({ status }) => status !== "running").length;
-    if (ended > 0)
+    if (ended > 0 && this.#context.rules.missingNoted)
       driver.machine.note(
         `another manager leads the job since: figures of ${ended} shares that had ended are missing`,
       );
@@ -462,7 +464,7 @@ export class RunLeader {
     const { end } = this.#state;
     if (end === null || this.#phase === "over" || this.#isAdopting) return;
     this.#phase = "over";
-    this.#workers.releaseAll();
+    if (this.#context.rules.releasedAtEnd) this.#workers.releaseAll();
     this.#onEnded(end);
   }
 

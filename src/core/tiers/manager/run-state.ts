@@ -17,6 +17,7 @@ import { LeaseAllocator } from "../../run/execution/lease-allocator.ts";
 import type { AgreedStep, Granted, PhaseStep } from "../../run/execution/phase-types.ts";
 import type { AttemptView, Submission } from "../messages.ts";
 import type { Grant } from "./datacenter-state.ts";
+import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import {
   type Decision,
   decodeRunEntry,
@@ -102,6 +103,7 @@ const rejected = (reason: string): Outcome => ({ outcome: "rejected", reason });
 const accepted = (outcome: string): Outcome => ({ outcome, reason: null });
 
 export class RunState implements Application {
+  readonly #rules: ManagerRules;
   #createdAt = 0;
   #waitedMs = 0;
   #view = 0;
@@ -121,6 +123,10 @@ export class RunState implements Application {
   #keptBytes = 0;
   #controlBytes = 0;
   #end: RunEnd | null = null;
+
+  constructor(rules: ManagerRules = MANAGER_RULES) {
+    this.#rules = rules;
+  }
 
   /** Null before it has begun. */
   get submission(): Submission | null {
@@ -199,9 +205,9 @@ export class RunState implements Application {
     if (this.#submission === null) return rejected("NOT_BEGUN");
     if (entry.kind === "control") return this.#control(entry);
     // Of a leader that was deposed before it was committed: the next one decides for itself.
-    if (entry.view !== view) return rejected("STALE_VIEW");
+    if (entry.view !== view && this.#rules.staleViewRejected) return rejected("STALE_VIEW");
     if (entry.kind === "adopt") return this.#adopt(entry);
-    if (entry.view !== this.#view) return rejected("NOT_ADOPTED");
+    if (entry.view !== this.#view && this.#rules.adoptedFirst) return rejected("NOT_ADOPTED");
     const at = this.#time(entry.at);
     switch (entry.kind) {
       case "open":
@@ -277,7 +283,8 @@ export class RunState implements Application {
   }
 
   #place(step: Extract<PhaseStep, { kind: "place" }>, at: number, view: number): Outcome {
-    const execution = view * TOKENS_PER_VIEW + this.#placements;
+    const number = this.#rules.tokensUnique ? this.#placements : 0;
+    const execution = view * TOKENS_PER_VIEW + number;
     assert(Number.isSafeInteger(execution), "a token fits 53 bits");
     const agreed: AgreedStep = { ...step, execution };
     const attempts = step.cores.map((core): RunAttempt => {
@@ -392,7 +399,7 @@ export class RunState implements Application {
     this.#submission = null;
     this.#leases.clear();
     if (submission !== null && decoded !== null) this.#take(submission, decoded);
-    const leases = new Map(snapshot.leases);
+    const leases = new Map(this.#rules.leasesKept ? snapshot.leases : []);
     for (const { load, name } of decoded?.manifests ?? [])
       this.#leases.set(name, allocator(load, leases.get(name) ?? {}));
     this.#grants = snapshot.grants;
@@ -423,9 +430,13 @@ function allocator(load: Load, next: Readonly<Record<string, number>>): LeaseAll
   return new LeaseAllocator(load.kind === "shared" ? load.iterations : 0, next);
 }
 
-export const RUN_KIND: GroupKind = {
-  prefix: RUN_PREFIX,
-  operationBytesMax: RUN_ENTRY_BYTES_MAX,
-  snapshotBytesMax: SNAPSHOT_BYTES_MAX,
-  found: (name) => (NAME.test(name) ? new RunState() : null),
-};
+export function runKind(rules: ManagerRules): GroupKind {
+  return {
+    prefix: RUN_PREFIX,
+    operationBytesMax: RUN_ENTRY_BYTES_MAX,
+    snapshotBytesMax: SNAPSHOT_BYTES_MAX,
+    found: (name) => (NAME.test(name) ? new RunState(rules) : null),
+  };
+}
+
+export const RUN_KIND = runKind(MANAGER_RULES);

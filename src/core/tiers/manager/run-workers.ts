@@ -78,7 +78,8 @@ export class RunWorkers {
   #onAnnounced(life: Life, cores: readonly RunningCore[]): void {
     for (const { core, token } of cores) {
       if (this.isAt(core, life) && !this.#state.lostCores.has(core)) this.#found.set(core, token);
-      else this.#rows.push(life, { kind: "release", cores: [core] });
+      else if (this.#context.rules.lostReleased)
+        this.#rows.push(life, { kind: "release", cores: [core] });
     }
   }
 
@@ -141,6 +142,7 @@ export class RunWorkers {
   }
 
   release(core: number): void {
+    if (!this.#context.rules.lostReleased) return;
     this.order(core, { kind: "release", cores: [core] });
   }
 

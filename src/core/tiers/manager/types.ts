@@ -20,6 +20,7 @@ import type {
   Taken,
   WorkerHeartbeat,
 } from "../messages.ts";
+import type { ManagerRules } from "./rules.ts";
 
 export interface ManagerOptions {
   readonly self: NodeId;
@@ -41,6 +42,8 @@ export interface ManagerOptions {
     readonly cpuModel: string;
   };
   readonly config: ManagerConfig;
+  /** All, unless said. */
+  readonly rules?: ManagerRules;
 }
 
 interface ManagerConfig {

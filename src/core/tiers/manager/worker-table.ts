@@ -1,6 +1,7 @@
 /** The workers that this manager hears, and since when it does not. */
 
 import type { NodeView, WorkerHeartbeat } from "../messages.ts";
+import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 
 /** Workers that are remembered, the lost ones included. */
 const WORKERS_MAX = 10_000;
@@ -13,9 +14,11 @@ interface Known {
 
 export class WorkerTable {
   readonly #timeoutMs: number;
+  readonly #rules: ManagerRules;
   readonly #workers = new Map<string, Known>();
 
-  constructor(timeoutMs: number) {
+  constructor(timeoutMs: number, rules: ManagerRules = MANAGER_RULES) {
+    this.#rules = rules;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -39,6 +42,7 @@ export class WorkerTable {
   /** Those that have been silent for too long since the last call. */
   takeLost(now: number): readonly WorkerHeartbeat[] {
     const lost: WorkerHeartbeat[] = [];
+    if (!this.#rules.silenceNoticed) return lost;
     for (const known of this.#workers.values()) {
       if (known.lost || now - known.heardAt < this.#timeoutMs) continue;
       known.lost = true;
@@ -49,6 +53,7 @@ export class WorkerTable {
 
   nextDeadline(): number | null {
     let at = Number.POSITIVE_INFINITY;
+    if (!this.#rules.silenceNoticed) return null;
     for (const { heardAt, lost } of this.#workers.values())
       if (!lost) at = Math.min(at, heardAt + this.#timeoutMs);
     return at === Number.POSITIVE_INFINITY ? null : at;

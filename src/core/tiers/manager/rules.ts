@@ -1,0 +1,58 @@
+/** The rules of a manager that can be broken one at a time. */
+
+export interface ManagerRules {
+  /** What a leader decided that was deposed since is not folded in. */
+  readonly staleViewRejected: boolean;
+  /** A leader decides nothing before it has adopted the log. */
+  readonly adoptedFirst: boolean;
+  /** No two placements have the same token. */
+  readonly tokensUnique: boolean;
+  /** Where rows and iterations stand outlives whoever holds the log in memory. */
+  readonly leasesKept: boolean;
+  /** One key is one job. */
+  readonly keyOnce: boolean;
+  /** A job that has ended holds no cores. */
+  readonly grantsFreed: boolean;
+  /** A core that the log calls lost is given back wherever it still runs. */
+  readonly lostReleased: boolean;
+  /** All cores go back when a job ends. */
+  readonly releasedAtEnd: boolean;
+  /** A worker is told who leads, and says what it runs, before it gets orders. */
+  readonly announcedFirst: boolean;
+  /** Orders that nobody has confirmed are sent again. */
+  readonly ordersRepeated: boolean;
+  /** An event that comes again is not taken again. */
+  readonly eventsOnce: boolean;
+  /** A leader lets go of none of a predecessor's cancels. */
+  readonly cancelKept: boolean;
+  /** A manager that has just begun waits for workers that may live. */
+  readonly workersGathered: boolean;
+  /** Figures that a leader does not have from its predecessor are said to be missing. */
+  readonly missingNoted: boolean;
+  /** The end of a job is told to its datacenter by whoever leads it then. */
+  readonly endToldAgain: boolean;
+  /** What was not committed is proposed again. */
+  readonly proposalsRepeated: boolean;
+  /** A worker that is silent for too long is lost. */
+  readonly silenceNoticed: boolean;
+}
+
+export const MANAGER_RULES: ManagerRules = {
+  staleViewRejected: true,
+  adoptedFirst: true,
+  tokensUnique: true,
+  leasesKept: true,
+  keyOnce: true,
+  grantsFreed: true,
+  lostReleased: true,
+  releasedAtEnd: true,
+  announcedFirst: true,
+  ordersRepeated: true,
+  eventsOnce: true,
+  cancelKept: true,
+  workersGathered: true,
+  missingNoted: true,
+  endToldAgain: true,
+  proposalsRepeated: true,
+  silenceNoticed: true,
+};
