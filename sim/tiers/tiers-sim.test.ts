@@ -4,6 +4,7 @@
  */
 
 import { describe, expect, it } from "vitest";
+import { ELSEWHERE, TIERS_MUTANTS, tiersRulesWithout } from "./mutants.ts";
 import { runTiersSeed, type TiersRunOptions } from "./run.ts";
 
 const options = (seed: number, more: Partial<TiersRunOptions> = {}): TiersRunOptions => ({
@@ -25,5 +26,22 @@ describe("a whole datacenter", { timeout: 240_000 }, () => {
     const first = runTiersSeed(options(3));
     expect(runTiersSeed(options(3)).hash).toBe(first.hash);
     expect(runTiersSeed(options(4)).hash).not.toBe(first.hash);
+  });
+
+  it.each([
+    ["manager.releasedAtEnd", "T4"],
+    ["manager.grantsFreed", "T3"],
+    ["manager.tokensUnique", "T1"],
+  ])("is caught without %s, whoever is there", (mutant, id) => {
+    const finds = (seed: number): boolean =>
+      runTiersSeed(options(seed, { mutant, faults: [] })).violation?.id === id;
+    expect([1, 2, 3, 4, 5, 6].some(finds)).toBe(true);
+  });
+
+  it("names its mutants by rules that exist", () => {
+    for (const mutant of [...TIERS_MUTANTS, ...Object.keys(ELSEWHERE)]) {
+      expect(tiersRulesWithout(mutant)).not.toEqual(tiersRulesWithout(null));
+    }
+    expect(() => tiersRulesWithout("worker")).toThrow("unknown mutant");
   });
 });
