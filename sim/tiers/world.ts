@@ -110,8 +110,8 @@ export class Datacenter {
       (at) => [nameOf(at), address(addressOf(at))] as const,
     );
     const { manager: rules } = tiersRulesWithout(this.#options.mutant);
-    const spoken = { addresses: new Map(addresses), rules };
-    const above = new ManagerAbove(nameOf(index), spoken, blobs);
+    const own = { addresses: new Map(addresses), rules };
+    const above = new ManagerAbove(nameOf(index), own, blobs);
     const disk = new LedgerDisk(plan.disk, random.fork("disk"));
     const around = { world, streams: this.streams, watcher: this.#watcher() };
     const spec = {
