@@ -31,6 +31,11 @@ export class StreamBuffer {
     return this.#keptLength > 0;
   }
 
+  /** Bytes that wait for the rest of their message. */
+  get length(): number {
+    return this.#keptLength;
+  }
+
   /** False when the rules were broken: nothing more may be read. */
   feed(buffer: Buffer, end: number): boolean {
     if (this.#keptLength === 0) {

@@ -55,8 +55,8 @@ export class StreamSocket {
     });
     if (this.#secure) socket.on("secureConnect", () => this.#opened(clock()));
     socket.on("error", (error) => this.#broke(error));
-    socket.on("end", () => this.#ended());
-    socket.on("close", () => this.#ended());
+    socket.on("end", () => this.#ended(true));
+    socket.on("close", () => this.#ended(false));
   }
 
   /** What opening took until now; the rest, after TLS, was the login. */
@@ -97,10 +97,10 @@ export class StreamSocket {
     this.#end({ kind: kindOfSocketError(error, duringTls), text: errorText(error) });
   }
 
-  #ended(): void {
+  #ended(orderly: boolean): void {
     if (this.#secure && this.#openAt === 0)
       this.#end({ kind: "tls", text: "the server closed the connection during the TLS handshake" });
-    else this.#end({ kind: "reset", text: "the server closed the connection" });
+    else this.#end({ kind: "reset", text: "the server closed the connection", orderly });
   }
 
   #end(failure: ConnectionFailure): void {

@@ -85,6 +85,9 @@ interface RunningServer {
   readonly port: number;
   /** A folder of its own, deleted at the end. */
   readonly folder: string;
+  /** The end of what it has said. */
+  output(): string;
+  signal(name: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
@@ -111,7 +114,7 @@ export async function startServer({
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (text) => {
-      output = `${output}${String(text)}`.slice(-4_000);
+      output = `${output}${String(text)}`.slice(-64 * 1024);
     });
   const stop = async (): Promise<void> => {
     await ended(child);
@@ -121,9 +124,9 @@ export async function startServer({
     await listening(probePort?.(port) ?? port, child);
   } catch (error) {
     await stop();
-    throw new Error(`${program.path} did not start: ${String(error)}\n${output}`);
+    throw new Error(`${program.path} did not start: ${String(error)}\n${output.slice(-2_000)}`);
   }
-  return { port, folder, stop };
+  return { port, folder, output: () => output, signal: (name) => child.kill(name), stop };
 }
 
 async function ended(child: ChildProcess): Promise<void> {

@@ -1,11 +1,12 @@
-/** Servers that say whatever a test tells them to. */
+/** Servers that say whatever a test tells them to: over TCP, and by datagrams. */
 
+import dgram from "node:dgram";
 import net from "node:net";
 
 /** The other end of a client. */
 export interface Peer {
   write(bytes: Uint8Array): void;
-  /** The last words. */
+  /** The last words; datagrams have no end. */
   end(bytes: Uint8Array): void;
   /** Hangs up. */
   destroy(): void;
@@ -13,7 +14,7 @@ export interface Peer {
 
 export interface ScriptedServer {
   readonly port: number;
-  /** Connections ever. */
+  /** Connections ever; of datagrams, all that came. */
   accepted(): number;
   /** Connections now. */
   open(): number;
@@ -44,5 +45,25 @@ export async function listenTcp(onPeer: (socket: net.Socket) => void): Promise<S
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
     },
+  };
+}
+
+/** `onDatagram` gets each one with whom to answer. */
+export async function listenUdp(
+  onDatagram: (peer: Peer, bytes: Buffer) => void,
+): Promise<ScriptedServer> {
+  const socket = dgram.createSocket("udp4");
+  let accepted = 0;
+  socket.on("message", (bytes, { address, port }) => {
+    accepted++;
+    const write = (answer: Uint8Array): void => socket.send(answer, port, address);
+    onDatagram({ write, end: write, destroy: () => undefined }, bytes);
+  });
+  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  return {
+    port: socket.address().port,
+    accepted: () => accepted,
+    open: () => 0,
+    close: () => new Promise((resolve) => socket.close(() => resolve())),
   };
 }

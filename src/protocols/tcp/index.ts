@@ -1,0 +1,34 @@
+/** TCP and TLS: its door, `import { tcp } from "hyperscale/tcp"`. */
+
+import { registerProtocol } from "../protocol.ts";
+import { TargetClient } from "../target/client.ts";
+import type { TargetOptions } from "../target/target.ts";
+import type { TcpCommand } from "./connection.ts";
+import { TCP, TcpTarget } from "./target.ts";
+
+export type { Payload } from "../target/payload.ts";
+export type { TcpAnswer } from "./answer.ts";
+export { type TcpCall, type TcpRequestOptions, TcpResponse, type TcpTarget } from "./target.ts";
+
+export type TcpClient = TargetClient<TcpCommand>;
+
+declare module "../protocol.ts" {
+  interface Clients {
+    readonly tcp: TcpClient;
+  }
+}
+
+export const tcp = {
+  /** Whoever listens there: `tcp.target("tcp://line.test:7")`; tcps: over TLS. */
+  target: (address: string, options?: TargetOptions): TcpTarget => new TcpTarget(address, options),
+};
+
+registerProtocol({
+  name: "tcp",
+  client: (session) => new TargetClient<TcpCommand>(session),
+  ping: {
+    schemes: Object.keys(TCP.schemes),
+    // Nothing is known of what is spoken there: that somebody takes the connection has to do.
+    call: (address, options) => new TcpTarget(address, options).send(""),
+  },
+});
