@@ -10,7 +10,8 @@ import type { ReportOutcome, RunSummary } from "../core/run/results/model.ts";
 import { syntheticRun } from "../core/run/results/testing/synthetic-run.ts";
 import { allReporters, openReporting } from "./registry.ts";
 import type { Reporting } from "./reporting.ts";
-import { ENVIRONMENT, HTTP_BACK_ENDS, SECRET } from "./testing/back-ends.ts";
+import { ENVIRONMENT, HTTP_BACK_ENDS, SECRET, SIGNED } from "./testing/back-ends.ts";
+import { isSigned } from "./testing/check-signature.ts";
 import { StubServer } from "./testing/stub-server.ts";
 
 const run = syntheticRun({ seed: "contract", seconds: 2, rate: 0.2 });
@@ -40,7 +41,9 @@ beforeEach(() => {
 
 it("is about every back-end that speaks HTTP", async () => {
   const families = await allReporters();
-  const names = families.find(({ title }) => title === "HTTP")?.definitions.map(({ name }) => name);
+  const names = families
+    .filter(({ title }) => title === "HTTP" || title === "Signed cloud APIs")
+    .flatMap(({ definitions }) => definitions.map(({ name }) => name));
   expect(HTTP_BACK_ENDS.map(({ name }) => name)).toEqual(names);
 });
 
@@ -63,8 +66,12 @@ describe.each(HTTP_BACK_ENDS)("$name", ({ name, target }) => {
     const outcome = await report();
     expect(outcome).toMatchObject({ reporter: name, dropped: 0, problem: null });
     expect(outcome.sent).toBeGreaterThan(50);
-    const told = JSON.stringify(server.requests.map(({ headers }) => headers));
-    expect(told).toContain(name === "pushgateway" ? "Basic " : SECRET);
+    if (SIGNED.has(name))
+      expect(server.requests.every((one) => isSigned(one, server.url, SECRET))).toBe(true);
+    else {
+      const told = JSON.stringify(server.requests.map(({ headers }) => headers));
+      expect(told).toContain(name === "pushgateway" ? "Basic " : SECRET);
+    }
     expect(server.requests.every(({ path }) => !path.includes(SECRET))).toBe(true);
   });
 

@@ -39,6 +39,16 @@ const FAMILIES: readonly Family[] = [
     load: async () => (await import("./line/reporters.ts")).definitions,
   },
   {
+    title: "Signed cloud APIs",
+    names: ["cloudwatch", "eventbridge", "lambda"],
+    load: async () => (await import("./cloud/reporters.ts")).definitions,
+  },
+  {
+    title: "SQL",
+    names: ["postgres"],
+    load: async () => (await import("./sql/reporters.ts")).definitions,
+  },
+  {
     title: "Object stores",
     names: ["s3", "gcs"],
     load: async () => (await import("./object/reporters.ts")).definitions,

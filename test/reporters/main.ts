@@ -8,9 +8,11 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import pg from "pg";
 import type { RunSummary, StepSummary } from "../../src/core/run/results/model.ts";
 import { syntheticRun } from "../../src/core/run/results/testing/synthetic-run.ts";
 import { openReporting } from "../../src/reporters/registry.ts";
+import { NO_POSTGRES, TestPostgres } from "../processes/queue/server.ts";
 import { fetched, freePort, RealServer } from "./servers.ts";
 
 /** As if it had just ended: databases of time series refuse what is old. */
@@ -122,6 +124,34 @@ async function checkNativeHistograms(base: string, run: RunSummary): Promise<voi
   const counts = await promValues(base, "histogram_count(hyperscale_step_latency_seconds)", run);
   for (const { step } of stepsOf(run))
     same(`count of ${step.name}`, counts.get(step.name), step.latencyMs.count);
+}
+
+async function throughPostgres(): Promise<string> {
+  const server = await TestPostgres.start();
+  try {
+    process.env["REPORTERS_PGURL"] = server.url;
+    const run = freshRun();
+    await send("postgres=env:REPORTERS_PGURL", run);
+    const client = new pg.Client({ connectionString: server.url });
+    await client.connect();
+    try {
+      for (const { step, workflow } of stepsOf(run)) {
+        const { rows } = await client.query<{ requests: number; p99: number }>(
+          `SELECT max(value) FILTER (WHERE figure = 'requests' AND name = 'total') AS requests,
+                  max(value) FILTER (WHERE figure = 'latency_ms' AND name = 'p99') AS p99
+           FROM hyperscale_points WHERE kind = 'summary' AND workflow = $1 AND step = $2`,
+          [workflow, step.name],
+        );
+        same(`requests of ${step.name}`, rows[0]?.requests, step.requests);
+        same(`p99 of ${step.name}`, rows[0]?.p99, step.latencyMs.p99);
+      }
+    } finally {
+      await client.end();
+    }
+    return "requests and p99 of every step, by SQL";
+  } finally {
+    await server.stop();
+  }
 }
 
 interface Case {
@@ -310,7 +340,23 @@ async function main(wanted: string): Promise<number> {
       await server.stop();
     }
   }
+  if ("postgres".includes(wanted)) failed += await postgresCase();
   return failed === 0 ? 0 : 1;
+}
+
+/** Its binaries come with a development dependency. */
+async function postgresCase(): Promise<number> {
+  if (!TestPostgres.available()) {
+    console.log(`skipped postgres: ${NO_POSTGRES}`);
+    return 0;
+  }
+  try {
+    console.log(`passed  postgres → PostgreSQL: ${await throughPostgres()}`);
+    return 0;
+  } catch (error) {
+    console.log(`FAILED  postgres → PostgreSQL: ${(error as Error).message}`);
+    return 1;
+  }
 }
 
 process.exitCode = await main(process.argv[2] ?? "");

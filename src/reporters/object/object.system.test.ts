@@ -4,31 +4,19 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { decodeSummary } from "../file/schema.ts";
 import { openReporting } from "../registry.ts";
+import { ACCESS_KEY, isSigned } from "../testing/check-signature.ts";
 import { StubServer } from "../testing/stub-server.ts";
-import { signedHeaders } from "./sigv4.ts";
 
 const run = syntheticRun({ seed: "objects", seconds: 2, rate: 0.2 });
-const KEYS = { AWS_ACCESS_KEY_ID: "AKIDEXAMPLE", AWS_SECRET_ACCESS_KEY: "s3cret-0123456789" };
+const KEYS = { AWS_ACCESS_KEY_ID: ACCESS_KEY, AWS_SECRET_ACCESS_KEY: "s3cret-0123456789" };
 let server: StubServer;
 
 beforeAll(async () => {
   server = await StubServer.start();
-  server.behaviour = ({ body, headers, method, path }) => {
-    const sent = headers.authorization ?? "";
-    const names = (/SignedHeaders=([^,]*)/.exec(sent)?.[1] ?? "").split(";");
-    const [, region = "", service = ""] = /\/(\w+-?[\w-]*)\/(\w+)\/aws4_request/.exec(sent) ?? [];
-    const covered = Object.fromEntries(names.map((name) => [name, String(headers[name] ?? "")]));
-    const stamp = String(headers["x-amz-date"]);
-    const iso = stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z");
-    const wanted = signedHeaders({
-      ...{ method, body, region, service, headers: covered, at: new Date(iso) },
-      url: new URL(path, server.url),
-      credentials: { accessKey: "AKIDEXAMPLE", secretKey: "s3cret-0123456789" },
-    });
-    return wanted["authorization"] === sent
+  server.behaviour = (request) =>
+    isSigned(request, server.url, KEYS.AWS_SECRET_ACCESS_KEY)
       ? { status: 200 }
       : { status: 403, body: "SignatureDoesNotMatch" };
-  };
 });
 afterAll(async () => server.stop());
 

@@ -1,5 +1,7 @@
 /** Object stores: the files of a run under a prefix, written when it is over. */
 
+import { AWS_KEYS } from "../cloud/aws-keys.ts";
+import { signedHeaders } from "../cloud/sigv4.ts";
 import { defineReporter, httpTarget, type ReporterDefinition } from "../definition.ts";
 import { junitXml } from "../file/junit.ts";
 import { summaryJson } from "../file/summary-json.ts";
@@ -7,14 +9,6 @@ import { Delivery } from "../pipeline/delivery.ts";
 import { HttpTransport } from "../pipeline/http.ts";
 import type { Payload } from "../pipeline/payload-queue.ts";
 import { ReporterError } from "../settings.ts";
-import { signedHeaders } from "./sigv4.ts";
-
-/** Credentials as environments of AWS have them, unless the settings name others. */
-const KEYS = {
-  accessKey: { kind: "secret", about: "the access key", default: "env:AWS_ACCESS_KEY_ID" },
-  secretKey: { kind: "secret", about: "the secret key", default: "env:AWS_SECRET_ACCESS_KEY" },
-  sessionToken: { kind: "secret", about: "of temporary credentials", optional: true },
-} as const;
 
 interface Store {
   readonly name: string;
@@ -26,7 +20,7 @@ interface Store {
 
 function defineStore({ about, endpoint, name, region, target }: Store): ReporterDefinition {
   const settings = {
-    ...KEYS,
+    ...AWS_KEYS,
     region: { kind: "text", about: "the region that signs", default: region },
     endpoint: { kind: "text", about: "another server that speaks S3", default: endpoint },
   } as const;

@@ -32,8 +32,10 @@ const ANSWER_BYTES_MAX = 64 * 1_024;
 
 export class HttpTransport implements Transport {
   readonly #options: HttpOptions;
-  readonly #plain = new HttpAgent({ keepAlive: true, maxSockets: 1 });
-  readonly #secure = new HttpsAgent({ keepAlive: true, maxSockets: 1 });
+  // A connection that is kept idle between two frames is often closed by the server just as the next one
+  // is sent, which looks like a failure; making one every few seconds costs less.
+  readonly #plain = new HttpAgent({ keepAlive: false, maxSockets: 1 });
+  readonly #secure = new HttpsAgent({ keepAlive: false, maxSockets: 1 });
 
   constructor(options: HttpOptions) {
     this.#options = options;

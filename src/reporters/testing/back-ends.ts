@@ -1,5 +1,7 @@
 /** How each back-end that speaks HTTP is opened against a server on this machine. */
 
+import { ACCESS_KEY } from "./check-signature.ts";
+
 interface BackEnd {
   readonly name: string;
   /** Behind `NAME=`. */
@@ -21,6 +23,17 @@ export const HTTP_BACK_ENDS: readonly BackEnd[] = [
   { name: "newrelic", target: keyed },
   { name: "honeycomb", target: keyed },
   { name: "webhook", target: tokened },
+  { name: "cloudwatch", target: (url) => url },
+  { name: "eventbridge", target: (url) => url },
+  { name: "lambda", target: (url) => `${url},function=load-results` },
 ];
 
-export const ENVIRONMENT = { SECRET, HEADER: `authorization: Bearer ${SECRET}` };
+/** Those of them that sign, instead of sending a secret. */
+export const SIGNED: ReadonlySet<string> = new Set(["cloudwatch", "eventbridge", "lambda"]);
+
+export const ENVIRONMENT = {
+  SECRET,
+  HEADER: `authorization: Bearer ${SECRET}`,
+  AWS_ACCESS_KEY_ID: ACCESS_KEY,
+  AWS_SECRET_ACCESS_KEY: SECRET,
+};

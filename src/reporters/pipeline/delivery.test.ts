@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { Delivery } from "./delivery.ts";
+
+it("a back-end that is dead for a whole run costs no more than its queue", async () => {
+  const said: string[] = [];
+  const delivery = new Delivery({
+    transport: {
+      send: () => Promise.reject(new Error("nobody is there")),
+      close: async () => {},
+    },
+    joins: true,
+    scrub: (text) => text,
+    onProblem: (problem) => said.push(problem),
+    closeMs: 1,
+    queue: { entriesMax: 50, bytesMax: 5_000 },
+  });
+  for (let frame = 0; frame < 1_000; frame++) {
+    delivery.offer({ body: new Uint8Array(200), points: 3 });
+    expect(delivery.waitingBytes).toBeLessThanOrEqual(5_000);
+    await Promise.resolve();
+  }
+  await Promise.all([delivery.close(), delivery.close()]);
+  delivery.offer({ body: new Uint8Array(200), points: 3 });
+  expect(delivery.counts()).toMatchObject({ sent: 0, dropped: 3_003 });
+  expect(said).toHaveLength(1);
+});

@@ -1,0 +1,30 @@
+/** What a database of SQL does that is not there; `npm run test:reporters` has one that is. */
+
+import { expect, it } from "vitest";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { openReporting } from "../registry.ts";
+
+const run = syntheticRun({ seed: "sql", seconds: 2, rate: 0.2 });
+
+async function open(text: string, url = "postgres://ada:pa55word-1@127.0.0.1:9/load") {
+  return openReporting([text], { env: { PGURL: url }, onProblem: () => {} });
+}
+
+it("a database that nobody serves changes nothing, and is named without its password", async () => {
+  const reporting = await open("postgres=env:PGURL,deadline=300ms");
+  await reporting.start(run);
+  const { reports, verdict } = await reporting.finish(run);
+  expect(verdict).toBe(run.verdict);
+  expect(reports?.[0]).toMatchObject({ target: "env:PGURL", sent: 0 });
+  expect(reports?.[0]?.problem).toContain("ECONNREFUSED");
+  expect(JSON.stringify(reports)).not.toContain("pa55word-1");
+});
+
+it.each([
+  ["postgres=env:PGURL,table=a;drop", "table is a name of small letters"],
+  ["postgres=env:NONE", "the environment has no variable NONE"],
+  ["postgres=postgres://ada:pw@db/load", "credentials do not go on a command line"],
+  ["postgres=mysql://db/load", "its address must begin with postgres://"],
+])("refuses %s", async (text, problem) => {
+  await expect(open(text)).rejects.toThrow(problem);
+});
