@@ -97,7 +97,20 @@ const table = {
     imports: ["core/base", "wire", "host/ports"],
     pure: true,
   },
-  "core/tiers/gate": { path: "src/core/tiers/gate/", imports: ["core/base"], pure: true },
+  "core/tiers/gate": {
+    path: "src/core/tiers/gate/",
+    imports: [
+      "core/base",
+      "core/run/plan",
+      "core/run/results",
+      "core/ledger/group",
+      "core/ledger/job",
+      "core/ledger/node",
+      "core/tiers/manager",
+      "core/tiers",
+    ],
+    pure: true,
+  },
   "core/tiers/manager": {
     path: "src/core/tiers/manager/",
     imports: [
@@ -145,6 +158,7 @@ const table = {
       "core/ledger/store",
       "core/tiers/link",
       "core/tiers/artifacts",
+      "core/tiers/gate",
       "core/tiers/manager",
       "core/tiers/worker",
       "core/tiers",
@@ -229,6 +243,19 @@ const table = {
       "host",
       "ledger",
       "protocols",
+    ],
+  },
+  "tiers/gate": {
+    path: "src/tiers/gate/",
+    imports: [
+      "core/base",
+      "core/tiers/gate",
+      "core/tiers/process",
+      "wire",
+      "host/ports",
+      "host",
+      "ledger",
+      "tiers/manager",
     ],
   },
   "tiers/worker": {
@@ -385,6 +412,7 @@ const table = {
       "host/control",
       "host",
       "tiers/agent",
+      "tiers/gate",
       "tiers/manager",
       "tiers/worker",
       "client",
@@ -455,7 +483,7 @@ const planned: Readonly<Record<string, string>> = {
     "gates: failures of many datacenters at once are our own",
   "src/core/cluster/health/detector.ts": "managers: suspicion of a worker for one job only",
   "src/core/cluster/health/federated.ts": "gates: probing the leaders of other datacenters",
-  "src/core/tiers/gate/": "gates: the breaker between datacenters",
+  "src/core/tiers/gate/breaker.ts": "gates: the breaker between datacenters",
   "src/core/tiers/manager/ack-window.ts": "managers: dispatches confirmed within an ack window",
 };
 

@@ -10,6 +10,7 @@ import { type Address, address } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import type { LinkInput } from "../../src/core/tiers/link/types.ts";
 import {
+  ANYWHERE,
   BLOB_CHUNK_BYTES_MAX,
   type ClientAnswer,
   type ClientRequest,
@@ -154,7 +155,8 @@ export class SimClient implements StreamHost {
 
   #submit(wish: Wish): void {
     const { key, submission } = wish.plan;
-    this.#request(wish, { kind: "submit", key, submission }, (answer, from) => {
+    const submit = { kind: "submit", key, submission, routing: ANYWHERE } as const;
+    this.#request(wish, submit, (answer, from) => {
       if (answer.kind === "missing") {
         this.#putFiles(wish, from, () => this.#submit(wish));
         return;

@@ -67,7 +67,7 @@ export function drawJob(random: Random, key: string, style: JobStyle): JobPlan {
     files: [{ path: ENTRY, hash, bytes: bytes.length }],
     ...{ overrides: {}, thresholds: [], abortAfterMs: null, timeoutMs: null },
     cores: random.chance(0.5) ? 1 + random.below(style.coresMax) : null,
-    ...{ command: "submit", version: "1.0.0" },
+    ...{ held: false, command: "submit", version: "1.0.0" },
   };
   const controls = random.chance(style.controlled) ? drawControls(random, style) : [];
   return { key, bundle, submission, files: new Map([[hash, bytes]]), controls };

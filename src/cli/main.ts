@@ -88,7 +88,7 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   cluster: {
     group: CLUSTER,
     usage: "[options] [command]",
-    summary: "a cluster on this machine: managers and workers, each a process of its own",
+    summary: "a cluster on this machine: gates, managers and workers, each a process of its own",
     load: async () => (await import("./commands/cluster.ts")).registerCluster,
   },
   submit: {
@@ -106,8 +106,20 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   nodes: {
     group: CLUSTER,
     usage: "[options]",
-    summary: "managers and workers of a cluster",
+    summary: "gates, managers and workers of a cluster",
     load: async () => (await import("./commands/jobs.ts")).registerNodes,
+  },
+  datacenters: {
+    group: CLUSTER,
+    usage: "[options]",
+    summary: "datacenters of a cluster, and what room they have",
+    load: async () => (await import("./commands/jobs.ts")).registerDatacenters,
+  },
+  gate: {
+    group: CLUSTER,
+    usage: "[options] [command]",
+    summary: "a gate of a cluster: takes jobs, and has them run in datacenters",
+    load: async () => (await import("./commands/gate.ts")).registerGate,
   },
   manager: {
     group: CLUSTER,

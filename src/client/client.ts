@@ -8,17 +8,20 @@ import { assertNever } from "../core/base/assert.ts";
 import type { Address } from "../core/base/ids.ts";
 import { Random } from "../core/base/random.ts";
 import {
+  ANYWHERE,
   BLOB_CHUNK_BYTES_MAX,
   type BlobHash,
   type ClientAnswer,
   type ClientRequest,
   type Control,
+  type DatacenterView,
   ENDED_STATUSES,
   type JobStatus,
   type JobView,
   type NodeView,
   type Progress,
   type RefusalReason,
+  type Routing,
   type Submission,
 } from "../core/tiers/messages.ts";
 import {
@@ -132,9 +135,10 @@ export class ClusterClient {
     submission: Submission,
     files: ReadonlyMap<BlobHash, Uint8Array>,
     key: string = randomUUID(),
+    routing: Routing = ANYWHERE,
   ): Promise<string> {
     for (let attempt = 1; ; attempt++) {
-      const { answer, from } = await this.#decide({ kind: "submit", key, submission });
+      const { answer, from } = await this.#decide({ kind: "submit", key, submission, routing });
       if (answer.kind === "accepted") return answer.job;
       if (answer.kind !== "missing") throw unexpected(answer);
       if (attempt > SUBMIT_ATTEMPTS_MAX || from === null)
@@ -171,6 +175,12 @@ export class ClusterClient {
     const answer = await this.#request({ kind: "nodes" });
     if (answer.kind !== "nodes") throw unexpected(answer);
     return answer.nodes;
+  }
+
+  async datacenters(): Promise<readonly DatacenterView[]> {
+    const answer = await this.#request({ kind: "datacenters" });
+    if (answer.kind !== "datacenters") throw unexpected(answer);
+    return answer.datacenters;
   }
 
   async close(): Promise<void> {

@@ -131,7 +131,7 @@ export interface LedgerConfig {
   /** As what it greets: nodes of the job ledger are gates, those below a manager are managers. */
   readonly role: "gate" | "manager";
   /** The command that starts it. */
-  readonly service: "ledger" | "manager";
+  readonly service: "ledger" | "manager" | "gate";
   /** What clients may greet with; null: they may not. */
   readonly readClientSecrets: (() => readonly string[]) | null;
   readonly name: NodeId;

@@ -6,16 +6,14 @@
 
 import type { FileEffect, FileResult } from "../core/ledger/log/files.ts";
 import type { LinkEffect } from "../core/tiers/link/types.ts";
-import type { AboveEffect, AboveInput } from "../core/tiers/process/manager-process.ts";
-import type { ProcessEffect, ProcessInput } from "../core/tiers/process/types.ts";
+import type { GateProcessEffect, GateProcessInput } from "../core/tiers/process/gate-process.ts";
 import { type BatchDriven, type BatchMachine, Loop } from "../host/loop.ts";
 import type { ByteStreamPort } from "../host/ports/byte-stream.ts";
 import type { Clock } from "../host/ports/clock.ts";
 import { StreamDriver } from "../host/stream-driver.ts";
 
 /** A ledger's machine, or one that has it inside. */
-export interface DrivenMachine
-  extends BatchMachine<ProcessInput | AboveInput, ProcessEffect | AboveEffect> {
+export interface DrivenMachine extends BatchMachine<GateProcessInput, GateProcessEffect> {
   /** Work on files waits for a turn. */
   readonly wantsTurn: boolean;
   /** File operations that need not wait for the end of the turn. */
@@ -23,7 +21,7 @@ export interface DrivenMachine
 }
 
 /** What is neither the network's nor the disk's. */
-export type HostEffect = AboveEffect | Exclude<ProcessEffect, LinkEffect | FileEffect>;
+export type HostEffect = Exclude<GateProcessEffect, LinkEffect | FileEffect>;
 
 interface DriverHandlers {
   readonly run: (effect: HostEffect) => void;
@@ -38,7 +36,7 @@ const TURN_MS_MAX = 5;
 export class Driver {
   readonly #machine: DrivenMachine;
   readonly loop: Loop;
-  readonly #driven: BatchDriven<ProcessInput | AboveInput>;
+  readonly #driven: BatchDriven<GateProcessInput>;
   readonly #handlers: DriverHandlers;
   readonly #streams: StreamDriver;
   #turnDue = false;
@@ -68,7 +66,7 @@ export class Driver {
     );
   }
 
-  take(input: ProcessInput | AboveInput): void {
+  take(input: GateProcessInput): void {
     this.#driven.push(input);
   }
 
@@ -82,7 +80,7 @@ export class Driver {
     this.loop.stop();
   }
 
-  #run(effect: ProcessEffect | AboveEffect): void {
+  #run(effect: GateProcessEffect): void {
     switch (effect.kind) {
       case "dial":
       case "write":
@@ -106,7 +104,7 @@ export class Driver {
     });
   }
 
-  #step(input: ProcessInput | AboveInput): void {
+  #step(input: GateProcessInput): void {
     this.#driven.push(input);
     for (const next of this.#machine.takeFiles()) this.#runFile(next);
   }

@@ -20,6 +20,7 @@ import type { LedgerRequest } from "../core/ledger/node/messages.ts";
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { WatchRequest } from "../core/ledger/node/watch.ts";
 import type { StoreEvent } from "../core/ledger/store/types.ts";
+import type { GateProcessEffect, GateProcessInput } from "../core/tiers/process/gate-process.ts";
 import { LedgerMachine } from "../core/tiers/process/ledger-machine.ts";
 import type { AboveEffect, AboveInput } from "../core/tiers/process/manager-process.ts";
 import type { ProcessEffect } from "../core/tiers/process/types.ts";
@@ -67,11 +68,14 @@ interface HostHandlers {
   readonly onFatal: (reason: string, error: unknown) => void;
 }
 
-/** A machine that has the ledger's inside; see `ManagerProcess`. */
+/** A machine that has the ledger's inside; see `ManagerProcess` and `GateProcess`. */
 interface Above {
   readonly compose: (ledger: LedgerMachine) => DrivenMachine;
-  readonly run: (effect: AboveEffect) => void;
+  readonly run: (effect: OwnEffect) => void;
 }
+
+type OwnEffect = AboveEffect | Extract<GateProcessEffect, { kind: "toDatacenter" }>;
+type OwnInput = AboveInput | Extract<GateProcessInput, { kind: "ofDatacenter" }>;
 
 type StartStep = Extract<ProcessEffect, { kind: "recovered" | "serving" }>;
 
@@ -211,7 +215,7 @@ export class LedgerHost implements LedgerService {
   }
 
   /** What the machine above the node hears beside it. */
-  tell(input: AboveInput): void {
+  tell(input: OwnInput): void {
     this.#driver?.take(input);
   }
 
@@ -356,6 +360,7 @@ export class LedgerHost implements LedgerService {
       case "blobGet":
       case "blobPut":
       case "pinBlobs":
+      case "toDatacenter":
         this.#handlers.above?.run(effect);
         return;
       case "called":

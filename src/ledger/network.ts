@@ -19,8 +19,8 @@ import { type LedgerConfig, sitesOf } from "./config.ts";
 
 /** A peer keeps one connection to us, and a second while it replaces it; strangers have the rest. */
 const PLACES = { total: 256, perHost: 128, forMembers: 128 };
-/** Every worker of a datacenter and its clients keep one, too; many may live on one host. */
-const MANAGER_PLACES = { total: 4_096, perHost: 1_024, forMembers: 128 };
+/** Workers, clients and gates keep one to managers or gates, too; many may live on one host. */
+const CALLED_PLACES = { total: 4_096, perHost: 1_024, forMembers: 128 };
 
 /** Connections are closed at once until somebody drives the port. */
 export function listen(config: LedgerConfig): Promise<TcpPort> {
@@ -31,7 +31,7 @@ export function listen(config: LedgerConfig): Promise<TcpPort> {
   return TcpPort.listen({
     ...config.bind,
     tls,
-    places: config.role === "manager" ? MANAGER_PLACES : PLACES,
+    places: config.service === "ledger" ? PLACES : CALLED_PLACES,
     isMember,
   });
 }

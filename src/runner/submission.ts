@@ -71,6 +71,7 @@ export async function prepareJob(
       abortAfterMs: abortAfterMs(options),
       timeoutMs: runTimeoutMs(options),
       cores: cores ?? null,
+      held: false,
       command: options.command ?? `submit(${JSON.stringify(maskCredentials(target))})`,
       version: packageVersion(),
     },

@@ -7,6 +7,7 @@ import { ByteReader, ByteWriter } from "../core/base/bytes.ts";
 import type { PeerRole } from "./claims.ts";
 import * as artifacts from "./messages/artifacts.ts";
 import * as client from "./messages/client.ts";
+import * as gate from "./messages/gate.ts";
 import { keepAlive } from "./messages/keep-alive.ts";
 import * as ledger from "./messages/ledger.ts";
 import { swimStreamPacket } from "./messages/membership.ts";
@@ -34,6 +35,10 @@ function kind<Value>(
   return { number, type, priority, directions };
 }
 
+/** Clients call gates or, without gates, managers; gates call managers with the same words. */
+const OF_CALLERS = ["client>manager", "client>gate", "gate>manager"];
+const TO_CALLERS = ["manager>client", "gate>client", "manager>gate"];
+
 /** A number is given with a message's first sender and never again. */
 export const MESSAGES = {
   membership: kind(1, swimStreamPacket, "critical", "any>any"),
@@ -45,7 +50,7 @@ export const MESSAGES = {
   ledgerBatch: kind(66, ledger.batch, "high", "gate>gate", "manager>manager"),
 
   heartbeat: kind(80, worker.heartbeat, "critical", "worker>manager"),
-  opened: kind(81, worker.opened, "critical", "manager>worker", "manager>client"),
+  opened: kind(81, worker.opened, "critical", "manager>worker", ...TO_CALLERS),
   announce: kind(82, worker.announce, "critical", "manager>worker"),
   announced: kind(83, worker.announced, "critical", "worker>manager"),
   orders: kind(84, worker.orders, "critical", "manager>worker"),
@@ -57,18 +62,28 @@ export const MESSAGES = {
     "high",
     "worker>manager",
     "manager>worker",
-    "manager>client",
     "manager>manager",
+    ...TO_CALLERS,
   ),
 
-  blobGet: kind(96, artifacts.blobGet, "low", "worker>manager", "manager>manager"),
-  blobChunk: kind(97, artifacts.blobChunk, "low", "manager>worker", "manager>manager"),
-  blobPut: kind(98, artifacts.blobPut, "low", "client>manager", "manager>manager"),
-  blobHeld: kind(99, artifacts.blobHeld, "low", "manager>client", "manager>manager"),
+  blobGet: kind(96, artifacts.blobGet, "low", "worker>manager", "manager>manager", "gate>manager"),
+  blobChunk: kind(
+    97,
+    artifacts.blobChunk,
+    "low",
+    "manager>worker",
+    "manager>manager",
+    "manager>gate",
+  ),
+  blobPut: kind(98, artifacts.blobPut, "low", "manager>manager", ...OF_CALLERS),
+  blobHeld: kind(99, artifacts.blobHeld, "low", "manager>manager", ...TO_CALLERS),
 
-  clientOpening: kind(112, client.clientOpening, "high", "client>manager"),
-  clientRequest: kind(113, client.clientRequest, "normal", "client>manager"),
-  clientAnswer: kind(114, client.clientAnswer, "normal", "manager>client"),
+  clientOpening: kind(112, client.clientOpening, "high", ...OF_CALLERS),
+  clientRequest: kind(113, client.clientRequest, "normal", ...OF_CALLERS),
+  clientAnswer: kind(114, client.clientAnswer, "normal", ...TO_CALLERS),
+
+  gateRequest: kind(120, gate.gateRequest, "normal", "gate>manager"),
+  gateAnswer: kind(121, gate.gateAnswer, "normal", "manager>gate"),
 } as const;
 
 export type MessageName = keyof typeof MESSAGES;

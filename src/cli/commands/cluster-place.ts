@@ -16,6 +16,7 @@ export const CLUSTER_DIR = join(".hyperscale", "cluster");
 export const CLUSTER_FILE = "cluster.json";
 
 export interface PlaceFlags {
+  readonly gate?: readonly string[];
   readonly manager?: readonly string[];
   readonly dir?: string;
   readonly credentials?: string;
@@ -26,13 +27,15 @@ export interface PlaceFlags {
 interface LocalCluster {
   /** Of the process that started the others. */
   readonly pid: number;
+  readonly gates?: readonly string[];
   readonly managers: readonly string[];
   readonly credentials: string;
 }
 
 export function withPlace(command: Command): Command {
   return command
-    .option("--manager <host:port>", "managers to ask; repeat or separate by commas", listed)
+    .option("--gate <host:port>", "gates to ask; repeat or separate by commas", listed)
+    .option("--manager <host:port>", "managers to ask, of a cluster without gates", listed)
     .option("--dir <dir>", `directory of a local cluster (${CLUSTER_DIR})`)
     .option("--credentials <file>", "a client's secret; HYPERSCALE_CREDENTIALS by default")
     .option("--cluster <name>", "its name", "hyperscale")
@@ -49,23 +52,28 @@ export function readLocalCluster(dir: string): LocalCluster | null {
 
 export function openCluster(flags: PlaceFlags): ClusterClient {
   const { cluster, dir = CLUSTER_DIR, environment } = flags;
-  const named = flags.manager ?? listed(process.env["HYPERSCALE_MANAGERS"] ?? "", []);
+  const { env } = process;
+  const named =
+    flags.gate ??
+    flags.manager ??
+    listed(env["HYPERSCALE_GATES"] ?? env["HYPERSCALE_MANAGERS"] ?? "", []);
   const local = named.length > 0 && flags.dir === undefined ? null : readLocalCluster(dir);
-  const managers = named.length > 0 ? named : (local?.managers ?? []);
-  if (managers.length === 0)
+  const { gates = [], managers = [] } = local ?? {};
+  const found = named.length > 0 ? named : gates.length > 0 ? gates : managers;
+  if (found.length === 0)
     throw new UsageError(
-      `no cluster: there is none in ${dir}. Start one with "hyperscale cluster up", or name managers ` +
-        "with --manager",
+      `no cluster: there is none in ${dir}. Start one with "hyperscale cluster up", or name gates ` +
+        "with --gate",
     );
-  for (const text of managers) {
+  for (const text of found) {
     const parsed = parseAddress(text);
-    if (!parsed.ok) throw new UsageError(`--manager ${text}: ${parsed.problem}`);
+    if (!parsed.ok) throw new UsageError(`${text}: ${parsed.problem}`);
   }
   const file =
     flags.credentials ?? process.env["HYPERSCALE_CREDENTIALS"] ?? local?.credentials ?? null;
   if (file === null)
     throw new UsageError("--credentials is missing: the file of a client's secret");
-  return ClusterClient.open({ managers, secret: secretIn(file), cluster, environment });
+  return ClusterClient.open({ managers: found, secret: secretIn(file), cluster, environment });
 }
 
 function secretIn(file: string): string {

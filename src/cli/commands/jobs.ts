@@ -75,7 +75,7 @@ export function registerJobs(program: Command): void {
 
 export function registerNodes(program: Command): void {
   withJson(program.command("nodes"))
-    .description("managers and workers of a cluster")
+    .description("gates, managers and workers of a cluster")
     .action((flags: JobsFlags) =>
       withCluster("nodes", flags, async (client) => {
         const nodes = await client.nodes();
@@ -84,6 +84,23 @@ export function registerNodes(program: Command): void {
           for (const { cores, coresUsed, name, role, status } of nodes)
             process.stdout.write(
               `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${coresUsed}/${cores} cores\n`,
+            );
+      }),
+    );
+}
+
+export function registerDatacenters(program: Command): void {
+  withJson(program.command("datacenters"))
+    .description("datacenters of a cluster, and what room they have")
+    .action((flags: JobsFlags) =>
+      withCluster("datacenters", flags, async (client) => {
+        const datacenters = await client.datacenters();
+        if (flags.json === true) process.stdout.write(`${jsonText({ datacenters })}\n`);
+        else
+          for (const { cores, coresFree, jobsQueued, name, status, workers } of datacenters)
+            process.stdout.write(
+              `${name.padEnd(12)} ${status.padEnd(12)} ${workers} workers, ` +
+                `${coresFree}/${cores} cores free, ${jobsQueued} jobs wait\n`,
             );
       }),
     );
@@ -119,12 +136,18 @@ async function list(client: ClusterClient, { json }: JobsFlags): Promise<void> {
   }
 }
 
-function textOf({ cores, fence, id, leader, name, reason, status, workflows }: JobView): string {
+function textOf(view: JobView): string {
+  const { cores, datacenters, fence, id, leader, name, reason, status, workflows } = view;
   const lines = [
     `${id}  ${name}`,
     `  ${status}${reason === null ? "" : `: ${reason}`}`,
     `  led by ${leader ?? "nobody now"} (fence ${fence}), ${cores} cores`,
   ];
+  for (const one of datacenters)
+    lines.push(
+      `  ${one.name}: ${one.status}, ${one.workers} workers, ${one.cores} cores` +
+        (one.reason === null ? "" : ` (${one.reason})`),
+    );
   for (const workflow of workflows) {
     lines.push(`  ${workflow.name}: ${workflow.status}`);
     for (const { core, status: how, token, worker } of workflow.attempts)

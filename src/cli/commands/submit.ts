@@ -14,10 +14,11 @@ import { openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
 import { UsageError } from "./ledger-target.ts";
 import { logFileOf, openLogLines, withLogFile } from "./log-options.ts";
+import { type RoutingFlags, routingOf, withRouting } from "./routing-flags.ts";
 import { checkFlags, explain, optionsOf, type RunFlags, reportsOf, withRunFlags } from "./run.ts";
 import { LoggedView } from "./run-log.ts";
 
-interface SubmitFlags extends RunFlags, PlaceFlags {
+interface SubmitFlags extends RunFlags, PlaceFlags, RoutingFlags {
   readonly idempotencyKey?: string;
   readonly detach?: true;
 }
@@ -28,7 +29,8 @@ const EXAMPLES = `
 Examples:
   hyperscale cluster up --demo-target            in another terminal
   hyperscale submit examples/quickstart.ts
-  hyperscale submit flow.ts --manager 10.0.0.1:7700,10.0.0.2:7700 --credentials client.key --out results
+  hyperscale submit flow.ts --gate 10.0.0.1:7700,10.0.0.2:7700 --credentials client.key --out results
+  hyperscale submit flow.ts --prefer eu1,eu2 --strict
 
 Ctrl-C asks whether to cancel the job, to leave it running, or to go on; without a terminal it cancels, with
 results. A client that dies leaves the job running: "hyperscale jobs attach ID".
@@ -39,7 +41,7 @@ export function registerSubmit(program: Command): void {
     .command("submit")
     .summary("run a workflow file, or load a URL, on a cluster")
     .description("Runs a workflow file or loads one URL on a cluster, with the meaning of run.");
-  withLogFile(withPlace(withRunFlags(command)))
+  withRouting(withLogFile(withPlace(withRunFlags(command))))
     .option("--idempotency-key <key>", "submitted once, however often it is sent with this key")
     .option("--detach", "print the job's id and end")
     .addHelpText("after", EXAMPLES)
@@ -71,16 +73,19 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     const options = optionsOf(flags);
     const { files, reports, submission } = await prepareJob(target, options, complain);
     const wanted = [...reportsOf(flags), ...reports];
+    const routing = routingOf(flags);
+    const submitted = (): Promise<string> =>
+      client.submit(submission, files, flags.idempotencyKey, routing);
     if (flags.detach === true) {
       if (wanted.length > 0) complain(`nothing is reported with --detach: ${REPORT_LATER}`);
-      process.stdout.write(`${await client.submit(submission, files, flags.idempotencyKey)}\n`);
+      process.stdout.write(`${await submitted()}\n`);
       return EXIT_PASSED;
     }
     const { name, tags, title } = submission;
     const run = { name, tags, title: title ?? undefined };
     let say = complain;
     const reporting = await startReports(wanted, run, (line) => say(line));
-    const job = await client.submit(submission, files, flags.idempotencyKey);
+    const job = await submitted();
     const { env, stdin, stdout } = process;
     const plain = createView({ mode: flags.ui, stdout, stdin, env });
     const view =

@@ -227,7 +227,8 @@ export type ClientRequest =
       readonly control: Control;
     }
   | { readonly kind: "jobs" }
-  | { readonly kind: "nodes" };
+  | { readonly kind: "nodes" }
+  | { readonly kind: "datacenters" };
 
 export type ClientAnswer =
   | { readonly kind: "accepted"; readonly job: string; readonly duplicate: boolean }
@@ -239,6 +240,7 @@ export type ClientAnswer =
   | { readonly kind: "controlled" }
   | { readonly kind: "jobs"; readonly jobs: readonly JobView[] }
   | { readonly kind: "nodes"; readonly nodes: readonly NodeView[] }
+  | { readonly kind: "datacenters"; readonly datacenters: readonly DatacenterView[] }
   | Refusal;
 
 /** Accepted once per key, however often it is sent: it is on a quorum of managers when it is accepted. */
@@ -247,7 +249,35 @@ export interface Submit {
   /** 1 to 128 characters. */
   readonly key: string;
   readonly submission: Submission;
+  /** Where it is to run; only gates choose. */
+  readonly routing: Routing;
 }
+
+/** In which datacenters a job runs, and which part of its plan in each. */
+export interface Routing {
+  /** These and no others; empty: the gate chooses. */
+  readonly datacenters: readonly string[];
+  /** How many, when the gate chooses. */
+  readonly count: number;
+  /** First choice, in order. */
+  readonly prefer: readonly string[];
+  /** None but those of `prefer`. */
+  readonly strict: boolean;
+  /** Parts of the plan by datacenter, in any unit; empty: by free cores. */
+  readonly weights: readonly { readonly datacenter: string; readonly weight: number }[];
+  /** The whole plan in each instead of a part. */
+  readonly each: boolean;
+}
+
+/** One datacenter, the best one. */
+export const ANYWHERE: Routing = {
+  datacenters: [],
+  count: 1,
+  prefer: [],
+  strict: false,
+  weights: [],
+  each: false,
+};
 
 /**
  * A job as its client describes it. The client has loaded the workflows to know their manifests, as `run`
@@ -270,6 +300,8 @@ export interface Submission {
   readonly timeoutMs: number | null;
   /** CPU cores that it needs; null: as many as are free and of use. */
   readonly cores: number | null;
+  /** It loads its cores and waits for a `start`: a gate begins it in several datacenters at once. */
+  readonly held: boolean;
   /** As it was typed. */
   readonly command: string;
   /** Of the client. */
@@ -281,7 +313,9 @@ export type Control =
   | { readonly kind: "pause" }
   | { readonly kind: "resume" }
   /** Of the plan: 1 is as planned. */
-  | { readonly kind: "scale"; readonly factor: number };
+  | { readonly kind: "scale"; readonly factor: number }
+  /** A job that is held begins at this moment of the wall clock, in milliseconds. */
+  | { readonly kind: "start"; readonly atMs: number };
 
 /** Asked again and again with the number that the last answer gave: nothing is missed or told twice. */
 export interface Watch {
@@ -340,6 +374,24 @@ export interface JobView {
   readonly fence: number;
   readonly cores: number;
   readonly workflows: readonly WorkflowView[];
+  /** Empty where a manager was asked: it knows its own only. */
+  readonly datacenters: readonly JobDatacenterView[];
+}
+
+/** What a job does in one datacenter, as its gate has last heard. */
+export interface JobDatacenterView {
+  readonly name: string;
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  /** The job's id there; empty until it is known. */
+  readonly job: string;
+  readonly workers: number;
+  readonly cores: number;
+  readonly requests: number;
+  readonly failed: number;
+  readonly ratePerSecond: number;
+  /** How long ago that was heard; null: never. */
+  readonly asOfMs: number | null;
 }
 
 export interface WorkflowView {
@@ -355,12 +407,68 @@ export interface AttemptView {
   readonly status: "running" | "finished" | "lost";
 }
 
+export interface DatacenterView {
+  readonly name: string;
+  readonly status: "healthy" | "unreachable";
+  /** Connected to the gate that was asked. */
+  readonly managers: number;
+  readonly workers: number;
+  readonly cores: number;
+  readonly coresFree: number;
+  readonly jobsQueued: number;
+}
+
 export interface NodeView {
   readonly name: string;
-  readonly role: "manager" | "worker";
+  readonly role: "gate" | "manager" | "worker";
+  readonly datacenter: string;
   readonly incarnation: number;
   readonly version: string;
   readonly status: "alive" | "draining" | "lost";
   readonly cores: number;
   readonly coresUsed: number;
+}
+
+// ---- gate and manager: besides what clients ask
+
+export type GateRequest =
+  /** How a job does, asked again and again. */
+  | {
+      readonly kind: "observe";
+      readonly job: string;
+      /** Lines from this number on. */
+      readonly line: number;
+      readonly live: LiveWanted;
+    }
+  | { readonly kind: "capacity" };
+
+/** What somebody looks at while the job runs: nothing, the figures, or also latencies by window. */
+export const LIVE_WANTED = ["none", "figures", "latencies"] as const;
+export type LiveWanted = (typeof LIVE_WANTED)[number];
+
+export type GateAnswer = Observed | Capacity | Refusal;
+
+export interface Observed {
+  readonly kind: "observed";
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  /** All its cores have loaded it, and it waits for its start. */
+  readonly prepared: boolean;
+  /** How many times the plan, as it was last told to. */
+  readonly factor: number;
+  readonly workers: number;
+  readonly cores: number;
+  readonly lines: readonly string[];
+  readonly nextLine: number;
+  readonly live: LiveRun | null;
+  /** Of an ended job: the blob with its result. */
+  readonly result: BlobHash | null;
+}
+
+export interface Capacity {
+  readonly kind: "capacity";
+  readonly workers: number;
+  readonly cores: number;
+  readonly coresFree: number;
+  readonly jobsQueued: number;
 }

@@ -3,17 +3,9 @@
  * before a socket opens or a byte is written. (CFG-1)
  */
 
-import { existsSync } from "node:fs";
-import { dirname, resolve } from "node:path";
 import { z } from "zod";
-import {
-  checkLedgerConfig,
-  type LedgerConfig,
-  label,
-  name,
-  place,
-  secretSource,
-} from "../../ledger/config.ts";
+import { clientSecrets } from "../../ledger/client-secrets.ts";
+import { checkLedgerConfig, type LedgerConfig, label, name, place } from "../../ledger/config.ts";
 import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
 
 /** Names become parts of job ids and group names. */
@@ -72,22 +64,4 @@ export function checkManagerConfig(file: string, value: unknown): ConfigResult<M
   if (problems.length > 0) return { ok: false, problems };
   const own = { role: "manager", service: "manager", readClientSecrets } as const;
   return { ok: true, config: { ledger: { ...read.config, ...own }, datacenter, blobBytesMax } };
-}
-
-function clientSecrets(
-  file: string,
-  secretFile: string | undefined,
-  problems: string[],
-): (() => readonly string[]) | null {
-  if (secretFile === undefined) return null;
-  const path = resolve(dirname(file), secretFile);
-  if (!existsSync(path)) {
-    problems.push(`${file}: clientSecretFile: ${path}: no such file`);
-    return null;
-  }
-  return secretSource(
-    { secretFile: path, insecurePlaintext: false },
-    (one) => one,
-    (problem) => problems.push(`${file}: clients: ${problem}`),
-  );
 }

@@ -5,7 +5,6 @@
 
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { assertNever } from "../../core/base/assert.ts";
 import { RegisteredApp } from "../../core/ledger/node/registered-app.ts";
 import { UNUSED_MS_MIN } from "../../core/tiers/artifacts/replicas.ts";
 import { DATACENTER_KIND } from "../../core/tiers/manager/datacenter-state.ts";
@@ -16,8 +15,11 @@ import {
   MANAGER_DEFAULTS,
   type ManagerOptions,
 } from "../../core/tiers/manager/types.ts";
-import { BLOB_CHUNK_BYTES_MAX } from "../../core/tiers/messages.ts";
-import { type AboveEffect, ManagerProcess } from "../../core/tiers/process/manager-process.ts";
+import {
+  type AboveEffect,
+  type AboveInput,
+  ManagerProcess,
+} from "../../core/tiers/process/manager-process.ts";
 import type { Background } from "../../host/background.ts";
 import { BlobStore } from "../../host/blob-store.ts";
 import type { AuditRequester, OpenAudit } from "../../host/ports/audit.ts";
@@ -27,6 +29,7 @@ import { type LedgerConfig, sitesOf } from "../../ledger/config.ts";
 import { LedgerHost } from "../../ledger/host.ts";
 import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import { formatAddress } from "../../wire/address.ts";
+import { runBlobs } from "./blob-effects.ts";
 import type { ManagerNodeConfig } from "./config.ts";
 import { Uploads } from "./uploads.ts";
 
@@ -115,54 +118,20 @@ export class ManagerHost {
           };
           return new ManagerProcess(options, machine, new Manager(options, lookup));
         },
-        run: (effect) => this.#run(effect),
+        run: (effect) => {
+          // Managers call no datacenters.
+          if (effect.kind !== "toDatacenter") this.#run(effect);
+        },
       },
     });
     this.#ledger.tell({ kind: "blobsHeld", hashes: this.#blobs.hashes });
   }
 
   #run(effect: AboveEffect): void {
-    const { background } = this.#handlers;
-    const ledger = this.#ledger;
-    switch (effect.kind) {
-      case "keepBlob":
-        background.run("keep a blob", async () => {
-          const { bytes, hash } = effect;
-          const problem = await this.#blobs.keep(hash, bytes);
-          if (problem === null) ledger?.tell({ kind: "blobsHeld", hashes: [hash] });
-          else {
-            this.#handlers.log.event("error", "blob.notKept", { hash, problem });
-            ledger?.tell({ kind: "blobNotKept", hash, problem });
-          }
-        });
-        return;
-      case "pinBlobs":
-        this.#blobs.pin(effect.hashes);
-        return;
-      case "readBlob":
-        background.run("read a blob", async () => {
-          const { hash } = effect;
-          ledger?.tell({ kind: "blobRead", hash, bytes: await this.#blobs.read(hash) });
-        });
-        return;
-      case "blobGet":
-        background.run("send a part of a blob", async () => {
-          const { hash, id, offset } = effect;
-          const bytes = await this.#blobs.readPart(hash, offset, BLOB_CHUNK_BYTES_MAX);
-          const total = this.#blobs.bytesOf(hash) ?? 0;
-          ledger?.tell({ kind: "blobPart", id, total, bytes });
-        });
-        return;
-      case "blobPut":
-        background.run("take a part of a blob", async () => {
-          const { complete, held, problem } = await this.#uploads.put(effect);
-          if (complete) ledger?.tell({ kind: "blobsHeld", hashes: [effect.hash] });
-          ledger?.tell({ kind: "blobPutDone", id: effect.id, held, problem });
-        });
-        return;
-      default:
-        assertNever(effect);
-    }
+    const { background, log } = this.#handlers;
+    const [blobs, uploads] = [this.#blobs, this.#uploads];
+    const tell = (input: AboveInput): void => this.#ledger?.tell(input);
+    runBlobs(effect, { blobs, uploads, background, log, tell });
   }
 }
 

@@ -2,15 +2,19 @@
 
 import { COUNTER_MAX, NODE_ID_BYTES_MAX } from "../../core/base/ids.ts";
 import {
+  ANYWHERE,
   type AttemptView,
   type ClientAnswer,
   type ClientRequest,
   type Control,
+  type DatacenterView,
   JOB_FILES_MAX,
   JOB_STATUSES,
+  type JobDatacenterView,
   type JobView,
   type NodeView,
   REFUSAL_REASONS,
+  type Routing,
   type Submission,
   type WorkflowView,
 } from "../../core/tiers/messages.ts";
@@ -33,13 +37,14 @@ import { blobHash } from "./artifacts.ts";
 import { address, artifacts, CORES_MAX, LINE_BYTES_MAX, PATH_BYTES_MAX } from "./worker.ts";
 
 const MANIFESTS_BYTES_MAX = 8 * 1_048_576;
-const RESULTS_BYTES_MAX = 32 * 1_048_576;
+export const RESULTS_BYTES_MAX = 32 * 1_048_576;
 const THRESHOLDS_MAX = 1_024;
-const LINES_MAX = 4_096;
+export const LINES_MAX = 4_096;
 const JOBS_MAX = 1_000;
 const WORKFLOWS_MAX = 1_024;
 const ATTEMPTS_MAX = 65_536;
 const NODES_MAX = 20_000;
+const DATACENTERS_MAX = 256;
 
 const count = counter(COUNTER_MAX);
 const name = text(LINE_BYTES_MAX);
@@ -62,6 +67,26 @@ const submission = struct<Submission>("Submission", {
   cores: optional(12, nullable(counter(CORES_MAX)), null),
   command: required(13, line),
   version: required(14, text(ID_BYTES_MAX)),
+  held: optional(15, bool, false),
+});
+
+const datacenter = text(ID_BYTES_MAX, 1);
+const routing = struct<Routing>("Routing", {
+  datacenters: required(1, list(datacenter, DATACENTERS_MAX)),
+  count: required(2, counter(DATACENTERS_MAX)),
+  prefer: required(3, list(datacenter, DATACENTERS_MAX)),
+  strict: required(4, bool),
+  weights: required(
+    5,
+    list(
+      struct<Routing["weights"][number]>("Weight", {
+        datacenter: required(1, datacenter),
+        weight: required(2, float),
+      }),
+      DATACENTERS_MAX,
+    ),
+  ),
+  each: required(6, bool),
 });
 
 const control = union<Control>("Control", {
@@ -69,12 +94,17 @@ const control = union<Control>("Control", {
   pause: { number: 2, fields: {} },
   resume: { number: 3, fields: {} },
   scale: { number: 4, fields: { factor: required(1, float) } },
+  start: { number: 5, fields: { atMs: required(1, count) } },
 });
 
 export const clientRequest = union<ClientRequest>("ClientRequest", {
   submit: {
     number: 1,
-    fields: { key: required(1, text(ID_BYTES_MAX, 1)), submission: required(2, submission) },
+    fields: {
+      key: required(1, text(ID_BYTES_MAX, 1)),
+      submission: required(2, submission),
+      routing: optional(3, routing, ANYWHERE),
+    },
   },
   status: { number: 2, fields: { job: required(1, job) } },
   watch: {
@@ -92,6 +122,7 @@ export const clientRequest = union<ClientRequest>("ClientRequest", {
   },
   jobs: { number: 5, fields: {} },
   nodes: { number: 6, fields: {} },
+  datacenters: { number: 7, fields: {} },
 });
 
 const attempt = struct<AttemptView>("AttemptView", {
@@ -107,6 +138,19 @@ const workflow = struct<WorkflowView>("WorkflowView", {
   attempts: required(3, list(attempt, ATTEMPTS_MAX)),
 });
 
+const jobDatacenterView = struct<JobDatacenterView>("JobDatacenterView", {
+  name: required(1, datacenter),
+  status: required(2, status),
+  reason: optional(3, nullable(line), null),
+  job: required(4, text(ID_BYTES_MAX)),
+  workers: required(5, count),
+  cores: required(6, count),
+  requests: required(7, count),
+  failed: required(8, count),
+  ratePerSecond: required(9, float),
+  asOfMs: optional(10, nullable(count), null),
+});
+
 const jobView = struct<JobView>("JobView", {
   id: required(1, job),
   name: required(2, line),
@@ -117,16 +161,28 @@ const jobView = struct<JobView>("JobView", {
   fence: required(7, count),
   cores: required(8, count),
   workflows: required(9, list(workflow, WORKFLOWS_MAX)),
+  datacenters: optional(10, list(jobDatacenterView, DATACENTERS_MAX), []),
 });
 
 const nodeView = struct<NodeView>("NodeView", {
   name: required(1, node),
-  role: required(2, oneOf(["manager", "worker"])),
+  role: required(2, oneOf(["manager", "worker", "gate"])),
   incarnation: required(3, count),
   version: required(4, text(ID_BYTES_MAX)),
   status: required(5, oneOf(["alive", "draining", "lost"])),
   cores: required(6, count),
   coresUsed: required(7, count),
+  datacenter: optional(8, text(ID_BYTES_MAX), ""),
+});
+
+const datacenterView = struct<DatacenterView>("DatacenterView", {
+  name: required(1, datacenter),
+  status: required(2, oneOf(["healthy", "unreachable"])),
+  managers: required(3, count),
+  workers: required(4, count),
+  cores: required(5, count),
+  coresFree: required(6, count),
+  jobsQueued: required(7, count),
 });
 
 export const clientAnswer = union<ClientAnswer>("ClientAnswer", {
@@ -154,6 +210,10 @@ export const clientAnswer = union<ClientAnswer>("ClientAnswer", {
       message: required(2, line),
       address: optional(3, nullable(address), null),
     },
+  },
+  datacenters: {
+    number: 9,
+    fields: { datacenters: required(1, list(datacenterView, DATACENTERS_MAX)) },
   },
 });
 

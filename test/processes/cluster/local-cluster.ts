@@ -2,11 +2,12 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ClusterClient } from "../../../src/client/client.ts";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 const cli = join(root, "bin", "hyperscale.js");
@@ -28,6 +29,7 @@ interface StartedNode {
 
 interface Ready {
   readonly processes: readonly StartedNode[];
+  readonly gates: readonly string[];
   readonly managers: readonly string[];
 }
 
@@ -78,6 +80,12 @@ export class LocalCluster {
   /** A command against the whole cluster. */
   command(...args: readonly string[]): Promise<Ended> {
     return command(...args, "--dir", this.dir);
+  }
+
+  /** As any program is a client of its gates: commands take seconds to start on a busy machine. */
+  async client(): Promise<ClusterClient> {
+    const secret = (await readFile(join(this.dir, "client.key"), "utf8")).trim();
+    return ClusterClient.open({ managers: this.ready.gates, secret });
   }
 
   /** A command that knows one manager only. */

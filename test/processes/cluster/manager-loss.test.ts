@@ -21,7 +21,7 @@ describe("a cluster of three managers", () => {
 
   beforeAll(async () => {
     target = await startDemoTarget({ port: 0 });
-    cluster = await LocalCluster.start("--managers", "3", "--workers", "2");
+    cluster = await LocalCluster.start("--gates", "0", "--managers", "3", "--workers", "2");
   }, MS_MAX);
 
   afterAll(async () => {

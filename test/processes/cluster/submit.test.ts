@@ -15,7 +15,7 @@ describe("a cluster of one manager and two workers", () => {
 
   beforeAll(async () => {
     target = await startDemoTarget({ port: 0 });
-    cluster = await LocalCluster.start("--workers", "2");
+    cluster = await LocalCluster.start("--gates", "0", "--workers", "2");
   }, MS_MAX);
 
   afterAll(async () => {

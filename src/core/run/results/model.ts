@@ -40,6 +40,27 @@ export interface RunSummary {
   /** What became of the results at the reporters that were asked for. (REP-5) */
   readonly reports?: readonly ReportOutcome[] | undefined;
   readonly environment: RunEnvironment;
+  /** Only of a job that gates have led. */
+  readonly cluster?: ClusterSummary | undefined;
+}
+
+/** Where a job ran, and what each datacenter did of it. */
+export interface ClusterSummary {
+  readonly jobId: string;
+  /** Parts of the plan, together 1. */
+  readonly split: readonly { readonly datacenter: string; readonly share: number }[];
+  readonly datacenters: readonly DatacenterSummary[];
+}
+
+interface DatacenterSummary {
+  readonly name: string;
+  /** How the job ended there: "COMPLETED", "FAILED", "LOST", … */
+  readonly status: string;
+  readonly workers: number;
+  readonly requests: number;
+  readonly failed: number;
+  readonly ratePerSecond: number;
+  readonly latencyMs: Distribution;
 }
 
 /** Several steps together; percentiles are those of all their calls, never means of percentiles. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ANYWHERE } from "../messages.ts";
 import { BUNDLE, submission, World } from "./testing/world.ts";
 
 describe("the blobs of jobs", () => {
@@ -57,10 +58,12 @@ describe("the blobs of jobs", () => {
     const world = new World();
     const job = world.submit({ command: "submit flow.ts", version: "1.0.0" });
     const again = submission({ command: "submit flow.ts --ui none", version: "1.0.1" });
-    expect(world.ask({ kind: "submit", key: "key", submission: again })).toEqual({
-      kind: "accepted",
-      job,
-      duplicate: true,
-    });
+    expect(world.ask({ kind: "submit", key: "key", submission: again, routing: ANYWHERE })).toEqual(
+      {
+        kind: "accepted",
+        job,
+        duplicate: true,
+      },
+    );
   });
 });

@@ -77,6 +77,9 @@ export class ClientRequests {
       case "nodes":
         this.#answer(id, { kind: "nodes", nodes: this.#host.nodes() });
         return;
+      case "datacenters":
+        this.#refuse(id, "invalid", "only gates know of datacenters, and a manager was asked");
+        return;
       default:
         assertNever(request);
     }
@@ -212,6 +215,7 @@ export class ClientRequests {
       fence: leader?.view ?? 0,
       cores: job.grants.reduce((sum, { cores }) => sum + cores, 0),
       workflows: run === null ? [] : workflowViews(run.state),
+      datacenters: [],
     };
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { manifest } from "../../run/job/testing/manifest.ts";
+import { ANYWHERE } from "../messages.ts";
 import { BUNDLE, submission, World } from "./testing/world.ts";
 
 function requests(summary: NonNullable<ReturnType<World["end"]>["summary"]>): number {
@@ -24,10 +25,14 @@ describe("a job on one manager and one worker", () => {
   it("is accepted once per key, and refused when the key comes with another job", () => {
     const world = new World();
     const job = world.submit();
-    const again = world.ask({ kind: "submit", key: "key", submission: submission() });
+    const again = world.ask({
+      ...{ kind: "submit", key: "key", submission: submission(), routing: ANYWHERE },
+    });
     expect(again).toEqual({ kind: "accepted", job, duplicate: true });
     const other = submission({ name: "other.ts" });
-    expect(world.ask({ kind: "submit", key: "key", submission: other })).toMatchObject({
+    expect(
+      world.ask({ kind: "submit", key: "key", submission: other, routing: ANYWHERE }),
+    ).toMatchObject({
       kind: "refused",
       reason: "keyReused",
     });
@@ -36,7 +41,9 @@ describe("a job on one manager and one worker", () => {
   it("is refused without its files, without a workflow, or with a circle of them", () => {
     const world = new World();
     const ask = (changes: Parameters<typeof submission>[0]) =>
-      world.ask({ kind: "submit", key: "other", submission: submission(changes) });
+      world.ask({
+        ...{ kind: "submit", key: "other", submission: submission(changes), routing: ANYWHERE },
+      });
     const hash = "cd".repeat(32);
     const files = [
       { path: "bundle.mjs", hash: BUNDLE, bytes: 1 },
@@ -55,7 +62,9 @@ describe("a job on one manager and one worker", () => {
     const whole = submission();
     const [shop] = whole.manifests;
     const refused = (value: unknown): void => {
-      const answer = world.ask({ kind: "submit", key: "odd", submission: value as typeof whole });
+      const answer = world.ask({
+        ...{ kind: "submit", key: "odd", submission: value as typeof whole, routing: ANYWHERE },
+      });
       expect(answer).toMatchObject({ kind: "refused", reason: "invalid" });
     };
     for (const name of Object.keys(whole)) refused({ ...whole, [name]: undefined });

@@ -18,6 +18,7 @@ import { ClientRequests } from "./client-requests.ts";
 import { ManagerContext } from "./context.ts";
 import { DatacenterLeader } from "./datacenter-leader.ts";
 import { encodeDatacenterEntry } from "./datacenter-state.ts";
+import { GateRequests } from "./gate-requests.ts";
 import type { RunEnd } from "./run-entries.ts";
 import { RunLeader } from "./run-leader.ts";
 import { RUN_PREFIX } from "./run-state.ts";
@@ -30,6 +31,7 @@ export class Manager {
   readonly #context: ManagerContext;
   readonly #requests: ClientRequests;
   readonly #pins: BlobPins;
+  readonly #gates: GateRequests;
   /** The jobs that it leads, and the last ones that it led to their end. */
   readonly #runs = new Map<string, RunLeader>();
   /** When this process has folded in the last entry of each job that has not ended. */
@@ -39,11 +41,12 @@ export class Manager {
   constructor(options: ManagerOptions, lookup: GroupLookup) {
     this.#context = new ManagerContext(options, lookup);
     this.#pins = new BlobPins(this.#context);
-    this.#requests = new ClientRequests(this.#context, {
-      leaderOf: (job) => this.#runs.get(job) ?? null,
-      reasonOf: (job) => this.#datacenter?.reasonOf(job) ?? null,
-      nodes: () => this.#nodes(),
-    });
+    const known = {
+      leaderOf: (job: string) => this.#runs.get(job) ?? null,
+      reasonOf: (job: string) => this.#datacenter?.reasonOf(job) ?? null,
+    };
+    this.#requests = new ClientRequests(this.#context, { ...known, nodes: () => this.#nodes() });
+    this.#gates = new GateRequests(this.#context, known);
   }
 
   /** Total: anything unexpected, late or repeated changes nothing. */
@@ -83,6 +86,11 @@ export class Manager {
       case "client":
         this.#requests.take(input.id, input.request);
         return;
+      case "gate": {
+        const { id, request } = input;
+        this.#context.emit({ kind: "answer", id, answer: this.#gates.answer(request) });
+        return;
+      }
       case "workerAnswer":
         this.#onWorkerAnswer(input.id, input.answer);
         return;
@@ -198,18 +206,20 @@ export class Manager {
   }
 
   #nodes(): readonly NodeView[] {
-    const { managers, self, version } = this.#context.options;
+    const { datacenter, managers, self, version } = this.#context.options;
     const state = this.#context.datacenter();
     const { peers, workers } = this.#context;
     return [
       ...managers.map(
         (name): NodeView => ({
-          ...{ name, role: "manager", incarnation: 0, cores: 0, coresUsed: 0 },
+          ...{ name, role: "manager", datacenter, incarnation: 0, cores: 0, coresUsed: 0 },
           status: name === self || peers.has(name) ? "alive" : "lost",
           version: name === self ? version : "",
         }),
       ),
-      ...workers.views((worker, incarnation) => state?.usedCores(worker, incarnation) ?? 0),
+      ...workers
+        .views((worker, incarnation) => state?.usedCores(worker, incarnation) ?? 0)
+        .map((view) => ({ ...view, datacenter })),
     ];
   }
 }

@@ -90,6 +90,7 @@ export class RunDriver {
 
   /** A cancel stops once: it may come before and out of the log. */
   control(control: Control): void {
+    if (control.kind === "start") return;
     if (control.kind !== "cancel") this.step({ kind: "control", control });
     else if (!this.#isStopped) {
       this.#isStopped = true;

@@ -134,6 +134,7 @@ const isControl = variant({
   pause: record({}),
   resume: record({}),
   scale: record({ factor: (value) => isScaleFactor(Number(value)) }),
+  start: record({ atMs: isWhole }),
 });
 
 const coreLost = { core: isWhole, what: isText };

@@ -35,6 +35,7 @@ import {
   type WorkerEvent,
 } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
+import { HeldStart } from "./held-start.ts";
 import { MessageLines } from "./message-lines.ts";
 import { coresOf, newRunMachine } from "./new-run.ts";
 import type { Life } from "./order-rows.ts";
@@ -70,6 +71,7 @@ type Phase =
 export class RunLeader {
   readonly job: string;
   readonly view: number;
+  readonly held: HeldStart;
   readonly #context: ManagerContext;
   readonly #onEnded: (end: RunEnd) => void;
   readonly #state: RunState;
@@ -106,6 +108,7 @@ export class RunLeader {
     this.job = job;
     this.view = view;
     this.#state = state;
+    this.held = new HeldStart(state);
     this.#context = context;
     this.#onEnded = (end) => ports.onEnded(end);
     this.#workers = new RunWorkers(job, view, state, context, {
@@ -151,6 +154,7 @@ export class RunLeader {
       this.#workers.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#driver?.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#loadBy,
+      this.held.nextDeadline(),
       this.#phase === "gathering" ? this.#context.heardAllAt : Number.POSITIVE_INFINITY,
     );
     return at === Number.POSITIVE_INFINITY ? null : at;
@@ -160,6 +164,8 @@ export class RunLeader {
     const now = this.#context.now;
     if (this.#phase === "gathering") this.#gather();
     if (now >= this.#loadBy) this.#fail("the workflow did not load in time");
+    if (this.held.isStartReached(now)) this.#startLoaded();
+    if (this.held.isForgotten(now)) this.#end("CANCELLED", "nobody has started it", null);
     this.#driver?.onTick();
     this.#workers.send();
   }
@@ -213,6 +219,7 @@ export class RunLeader {
     else if (decision.kind === "coreLost") this.#onLostBefore(decision.core, decision.what);
     else if (decision.kind === "control" && decision.control.kind === "cancel")
       this.#end("CANCELLED", decision.control.reason, null);
+    else if (decision.kind === "control" && decision.control.kind === "start") this.#startLoaded();
   }
 
   /** Committed before it takes effect; but load is stopped at once. (G-18) */
@@ -381,8 +388,10 @@ export class RunLeader {
   /** When every core that is left has loaded the job. */
   #startLoaded(): void {
     if (this.#phase !== "loading" || this.#loading.size > 0) return;
-    this.#phase = "starting";
     this.#loadBy = Number.POSITIVE_INFINITY;
+    if (!this.held.isDue(this.#context.now, this.#context.wall)) return;
+    this.held.forget();
+    this.#phase = "starting";
     this.#log.propose({ kind: "start" });
   }
 
@@ -439,6 +448,7 @@ export class RunLeader {
     if (this.#phase === "ending" || this.#phase === "over") return;
     this.#phase = "ending";
     this.#loadBy = Number.POSITIVE_INFINITY;
+    this.held.forget();
     const reason = why === null ? null : clipText(why, REASON_CHARACTERS_MAX);
     if (summary === null) {
       this.#log.propose({ kind: "end", status, reason, summary: null });

@@ -103,6 +103,7 @@ const isSubmission: Shape = record({
     abortAfterMs: orNull(isFiniteNumber),
     timeoutMs: orNull(isFiniteNumber),
     cores: orNull(isWhole),
+    held: isBoolean,
   },
 });
 

@@ -15,6 +15,8 @@ import type {
   ClientAnswer,
   ClientRequest,
   Events,
+  GateAnswer,
+  GateRequest,
   Orders,
   Refusal,
   Taken,
@@ -91,6 +93,7 @@ export type ManagerInput =
   /** Answered with the same id. */
   | { readonly kind: "events"; readonly id: number; readonly events: Events }
   | { readonly kind: "client"; readonly id: number; readonly request: ClientRequest }
+  | { readonly kind: "gate"; readonly id: number; readonly request: GateRequest }
   /** The answer to `worker`; null when none came. */
   | {
       readonly kind: "workerAnswer";
@@ -121,7 +124,7 @@ export type ManagerEffect =
   | {
       readonly kind: "answer";
       readonly id: number;
-      readonly answer: ClientAnswer | Taken | Refusal;
+      readonly answer: ClientAnswer | GateAnswer | Taken | Refusal;
     }
   /** Keep it durably, here and on a quorum of the managers: `blobsReady` or `blobNotKept` follows. */
   | { readonly kind: "keepBlob"; readonly hash: BlobHash; readonly bytes: Uint8Array }

@@ -72,7 +72,9 @@ export class WorkerTable {
       .map(({ heartbeat }) => heartbeat);
   }
 
-  views(usedCores: (worker: string, incarnation: number) => number): readonly NodeView[] {
+  views(
+    usedCores: (worker: string, incarnation: number) => number,
+  ): readonly Omit<NodeView, "datacenter">[] {
     return [...this.#workers.values()].map(({ heartbeat, lost }) => {
       const { cores, draining, incarnation, version, worker } = heartbeat;
       const status = lost ? "lost" : draining ? "draining" : "alive";

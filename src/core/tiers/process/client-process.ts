@@ -1,5 +1,6 @@
 /**
- * A client of managers as one machine: a link to each of them, and requests that go to one that is connected.
+ * A client of gates or managers as one machine: a link to each of them, and requests that go to one that is
+ * connected. A gate is a client of the managers of each datacenter.
  * Every request ends: with an answer, or without one when its connection breaks or its time is over. Whoever
  * asks decides whether to ask again; what must happen once carries a key.
  *
@@ -89,7 +90,9 @@ export class ClientProcess {
       },
       {
         refusePeer: (_peer, { node, role }) =>
-          role === "manager" ? null : `"${node}" is a ${role}, not a manager`,
+          role === "manager" || (role === "gate" && hello.role === "client")
+            ? null
+            : `"${node}" is a ${role} and takes no jobs`,
         opening: () => ({ name: "clientOpening", correlation: 1, value: { client: hello.node } }),
         refuseOpened: (_peer, answer) => {
           if (answer.name !== "opened") return `a manager does not answer with ${answer.name}`;

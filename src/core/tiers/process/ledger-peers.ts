@@ -205,14 +205,14 @@ export class LedgerPeers {
   }
 
   /**
-   * Workers and clients call a manager where its peers do, and peers ask each other for blobs: what they say is
-   * for whoever stands above.
+   * Workers, clients and the gates of another ledger call where its peers do, and peers ask each other for
+   * blobs: what they say is for whoever stands above.
    */
   #isForOthers({ stream, peer: { node: name, role }, message }: Incoming): boolean {
     if (role === "manager") {
       const asksForBlobs = message.name === "blobPut" || message.name === "blobGet";
       if (!asksForBlobs || !this.#callers.has(stream)) return false;
-    } else if (role !== "worker" && role !== "client") return false;
+    } else if (role === this.#options.hello.role) return false;
     this.#handlers.emit({ kind: "called", stream, role, name, message });
     return true;
   }

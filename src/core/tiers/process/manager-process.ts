@@ -18,7 +18,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { FileEffect } from "../../ledger/log/files.ts";
 import type { StreamId } from "../link/types.ts";
 import type { ManagerEffect, ManagerInput, ManagerOptions } from "../manager/types.ts";
-import type { Announced, BlobHash, Refusal, Taken } from "../messages.ts";
+import type { Announced, BlobHash, ClientAnswer, GateAnswer, Refusal, Taken } from "../messages.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
 import { ManagerBlobs } from "./manager-blobs.ts";
 import type { ProcessEffect, ProcessInput } from "./types.ts";
@@ -77,14 +77,14 @@ type ManagerProcessInput = ProcessInput | AboveInput;
 type ManagerProcessEffect = ProcessEffect | AboveEffect;
 
 interface Caller {
-  readonly role: "worker" | "client" | "manager";
+  readonly role: "worker" | "client" | "manager" | "gate";
   readonly name: string;
 }
 
 /** Where an answer goes. */
 type Asker =
   | {
-      readonly what: "events" | "client" | "blob";
+      readonly what: "events" | "client" | "gate" | "blob";
       readonly stream: StreamId;
       readonly correlation: number;
       /** Of `blobGet`. */
@@ -267,6 +267,11 @@ export class ManagerProcess {
         this.#heard.push({ kind: "client", id, request: message.value });
         return;
       }
+      case "gateRequest": {
+        const id = this.#ask({ stream, correlation, what: "gate" });
+        this.#heard.push({ kind: "gate", id, request: message.value });
+        return;
+      }
       case "blobGet": {
         const id = this.#ask({ stream, correlation, what: "blob", hash: message.value.hash });
         this.#effects.push({ kind: "blobGet", id, ...message.value });
@@ -368,10 +373,12 @@ export class ManagerProcess {
     const asker = this.#takeAsker(id);
     if (asker === undefined || asker.what === "copy") return;
     const { correlation, stream, what } = asker;
-    if (what === "client" && answer.kind !== "taken")
-      this.#say(stream, { name: "clientAnswer", correlation, value: answer });
-    else if (answer.kind === "taken")
+    if (answer.kind === "taken")
       this.#say(stream, { name: "taken", correlation, value: { next: answer.next } });
+    else if (what === "client")
+      this.#say(stream, { name: "clientAnswer", correlation, value: answer as ClientAnswer });
+    else if (what === "gate")
+      this.#say(stream, { name: "gateAnswer", correlation, value: answer as GateAnswer });
     else if (answer.kind === "refused") this.#deny({ correlation, stream }, answer);
   }
 

@@ -30,7 +30,7 @@ export type ProcessInput =
   | Extract<LedgerInput, { kind: "request" | "watch" | "watchRoom" | "watchEnd" }>
   /** Nobody will take the next start for the first one: the peers may be called. */
   | { readonly kind: "founded" }
-  /** To a worker, client or peer that has called. */
+  /** To a worker, client, gate or peer that has called. */
   | { readonly kind: "say"; readonly stream: StreamId; readonly message: StreamEnvelope }
   /** A request to a peer, on the connection that this node keeps to it: `peerAnswered` may follow. */
   | { readonly kind: "askPeer"; readonly peer: NodeId; readonly message: StreamEnvelope }
@@ -63,11 +63,11 @@ export type ProcessEffect =
       readonly lost: number;
     }
   | { readonly kind: "peer"; readonly peer: NodeId; readonly up: boolean }
-  /** A worker or client says something to a manager, or another manager asks for a blob; see `say`. */
+  /** A worker, client or gate says something to whoever stands above, or another manager asks for a blob; see `say`. */
   | {
       readonly kind: "called";
       readonly stream: StreamId;
-      readonly role: "worker" | "client" | "manager";
+      readonly role: "worker" | "client" | "manager" | "gate";
       readonly name: string;
       readonly message: StreamEnvelope;
     }

@@ -7,7 +7,16 @@ import { millis } from "../../../base/brand.ts";
 import { TestCluster, WALL } from "../../../ledger/node/testing/cluster.ts";
 import type { WorkflowManifest } from "../../../run/job/manifest.ts";
 import { manifest } from "../../../run/job/testing/manifest.ts";
-import type { ClientAnswer, ClientRequest, Control, Progress, Submission } from "../../messages.ts";
+import {
+  ANYWHERE,
+  type ClientAnswer,
+  type ClientRequest,
+  type Control,
+  type GateAnswer,
+  type GateRequest,
+  type Progress,
+  type Submission,
+} from "../../messages.ts";
 import { DATACENTER_KIND } from "../datacenter-state.ts";
 import { Manager } from "../manager.ts";
 import { decodeRunEntry, type RunEntry } from "../run-entries.ts";
@@ -26,6 +35,7 @@ const NOTHING = { data: new Uint8Array(), group: "" };
 export const BUNDLE = "ab".repeat(32);
 
 interface WorldOptions {
+  readonly datacenter?: string;
   readonly managers?: number;
   readonly workers?: number;
   /** Of each worker. */
@@ -47,9 +57,10 @@ export class World {
   /** By manager. */
   readonly pinned = new Map<number, readonly string[]>();
   readonly #managers: (Manager | null)[] = [];
+  readonly #datacenter: string;
   readonly #blobs = new Map<string, Uint8Array>();
   #unkept: { readonly manager: number; readonly hash: string }[] = [];
-  readonly #answers = new Map<number, ClientAnswer>();
+  readonly #answers = new Map<number, ClientAnswer | GateAnswer>();
   /** Who waits for an answer of the ledger: its token there, and the manager's own. */
   readonly #proposed = new Map<number, { readonly manager: number; readonly token: number }>();
   readonly #queue: { readonly manager: number; readonly input: ManagerInput }[] = [];
@@ -62,6 +73,7 @@ export class World {
 
   constructor(options: WorldOptions = {}) {
     const { cores = 2, loadMs = 1_000, managers = 1, wallMs = [], workers = 1 } = options;
+    this.#datacenter = options.datacenter ?? "dc1";
     this.#wallMs = wallMs;
     const kinds = [DATACENTER_KIND, RUN_KIND];
     this.cluster = new TestCluster(Array(managers).fill("here"), {}, [0], managers, kinds);
@@ -88,7 +100,7 @@ export class World {
     this.#managers[index] = new Manager(
       {
         self: this.cluster.at(index).id,
-        datacenter: "dc1",
+        datacenter: this.#datacenter,
         managers: this.cluster.nodes.map(({ id }) => id),
         addresses: {},
         boot: `b${this.#boots++}`,
@@ -287,13 +299,44 @@ export class World {
   }
 
   ask(request: ClientRequest, manager = 0): ClientAnswer {
-    const id = ++this.#ids;
-    this.#push(manager, { kind: "client", id, request });
-    this.#pump();
+    const id = this.post({ kind: "client", request }, manager);
     this.until(() => this.#answers.has(id));
-    const answer = this.#answers.get(id);
-    if (answer === undefined) throw new Error("no answer");
+    const answer = this.takeAnswer(id);
+    if (answer === null) throw new Error("no answer");
+    return answer as ClientAnswer;
+  }
+
+  /** Asks a manager without waiting; `takeAnswer` has the answer when it has come. */
+  post(
+    asked:
+      | { readonly kind: "client"; readonly request: ClientRequest }
+      | { readonly kind: "gate"; readonly request: GateRequest },
+    manager: number,
+  ): number {
+    const id = ++this.#ids;
+    this.#push(manager, { ...asked, id });
+    this.#pump();
+    return id;
+  }
+
+  takeAnswer(id: number): ClientAnswer | GateAnswer | null {
+    const answer = this.#answers.get(id) ?? null;
+    this.#answers.delete(id);
     return answer;
+  }
+
+  isUp(manager: number): boolean {
+    return this.#managers[manager] != null;
+  }
+
+  blob(hash: string): Uint8Array | null {
+    return this.#blobs.get(hash) ?? null;
+  }
+
+  putBlob(hash: string, bytes: Uint8Array): void {
+    this.#blobs.set(hash, bytes);
+    for (const index of this.#managers.keys())
+      this.#push(index, { kind: "blobsReady", hashes: [hash] });
   }
 
   control(job: string, control: Control): ClientAnswer {
@@ -315,7 +358,10 @@ export class World {
   }
 
   submit(changes: Partial<Submission> = {}, key = "key", manager = 0): string {
-    const answer = this.ask({ kind: "submit", key, submission: submission(changes) }, manager);
+    const answer = this.ask(
+      { kind: "submit", key, submission: submission(changes), routing: ANYWHERE },
+      manager,
+    );
     if (answer.kind !== "accepted") throw new Error(JSON.stringify(answer));
     return answer.job;
   }
@@ -352,7 +398,7 @@ export function submission(changes: Partial<Submission> = {}): Submission {
     ...{ name: "flow.ts", title: null, tags: {}, manifests, entry: "bundle.mjs" },
     files: [{ path: "bundle.mjs", hash: BUNDLE, bytes: 1 }],
     ...{ overrides: {}, thresholds: [], abortAfterMs: null, timeoutMs: null },
-    ...{ cores: null, command: "submit flow.ts", version: "1.0.0" },
+    ...{ cores: null, held: false, command: "submit flow.ts", version: "1.0.0" },
     ...changes,
   };
 }

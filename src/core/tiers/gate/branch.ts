@@ -1,0 +1,251 @@
+/**
+ * One job in one datacenter, as the gate that leads the job sees it. It is submitted there under a key of its
+ * own, so that whoever leads the job finds the same one; then it is asked after again and again, and told
+ * what it should do as long as it does something else. One request is under way at a time.
+ *
+ *     submit ─▶ (files) ─▶ observe, observe … ─▶ ended ─▶ its result is fetched
+ *                             └─ start, pause, resume, scale, cancel: until it is seen to have them
+ */
+
+import {
+  ANYWHERE,
+  type Control,
+  ENDED_STATUSES,
+  type JobStatus,
+  type LiveWanted,
+  type Observed,
+  type RefusalReason,
+  type Submission,
+} from "../messages.ts";
+import type { GateContext } from "./context.ts";
+import { download } from "./download.ts";
+import type { ManagerAnswer, ManagerMessage } from "./types.ts";
+import { upload } from "./upload.ts";
+
+/** After an answer that decides nothing. */
+const PAUSE_MS = 200;
+/** What never changes when it is sent again. */
+const FINAL: readonly RefusalReason[] = ["invalid", "keyReused"];
+
+/** What the job should do there. */
+export interface Wanted {
+  /** Milliseconds of the wall clock; null: it is not started yet. */
+  readonly startAtMs: number | null;
+  readonly paused: boolean;
+  /** How many times the plan. */
+  readonly factor: number;
+  /** Why it is to end; null: it is not. */
+  readonly cancel: string | null;
+  /** Somebody looks at its figures. */
+  readonly live: LiveWanted;
+}
+
+interface BranchPorts {
+  /** Something is known that was not before. */
+  onNews(): void;
+  onLine(line: string): void;
+}
+
+export class Branch {
+  readonly datacenter: string;
+  readonly key: string;
+  /** The job's id there; empty until it is known. */
+  job = "";
+  observed: Observed | null = null;
+  /** When it was last heard of; null: never. */
+  heardAt: number | null = null;
+  /** When it was first seen to wait there; null: it does not. */
+  queuedAt: number | null = null;
+  /** Why it can never run there. */
+  problem: string | null = null;
+  /** Why it is not there yet. */
+  hindrance: string | null = null;
+  /** Its result, or null when it left none; undefined: not fetched. */
+  result: Uint8Array | null | undefined;
+  readonly beganAt: number;
+  readonly #context: GateContext;
+  readonly #submission: Submission;
+  readonly #ports: BranchPorts;
+  #wanted: Wanted;
+  #manager: string | null = null;
+  #isBusy = false;
+  /** It was seen since it was last told something. */
+  #isFresh = false;
+  #askAt: number;
+  #line = 0;
+
+  constructor(
+    context: GateContext,
+    place: { readonly datacenter: string; readonly key: string },
+    submission: Submission,
+    wanted: Wanted,
+    ports: BranchPorts,
+  ) {
+    this.datacenter = place.datacenter;
+    this.key = place.key;
+    this.#context = context;
+    this.#submission = submission;
+    this.#wanted = wanted;
+    this.#ports = ports;
+    this.beganAt = context.now;
+    this.#askAt = context.now;
+  }
+
+  get status(): JobStatus {
+    return this.observed?.status ?? "QUEUED";
+  }
+
+  get hasEnded(): boolean {
+    return ENDED_STATUSES.includes(this.status);
+  }
+
+  /** It has ended and what it left is here, or it never can run. */
+  get isOver(): boolean {
+    return this.problem !== null || (this.hasEnded && this.result !== undefined);
+  }
+
+  /** For how long nothing was heard of it. */
+  silentMs(now: number): number {
+    return now - (this.heardAt ?? this.beganAt);
+  }
+
+  want(wanted: Wanted): void {
+    this.#wanted = wanted;
+  }
+
+  nextDeadline(): number {
+    return this.#isBusy || this.isOver ? Number.POSITIVE_INFINITY : this.#askAt;
+  }
+
+  step(): void {
+    if (this.#isBusy || this.isOver || this.#context.now < this.#askAt) return;
+    if (this.hasEnded) {
+      this.#fetchResult();
+      return;
+    }
+    const manager = this.#context.datacenters.managerOf(this.datacenter, this.#manager);
+    if (manager === null) {
+      this.hindrance = "none of its managers can be reached";
+      this.#askAt = this.#context.now + PAUSE_MS;
+      return;
+    }
+    if (this.job === "") this.#submit(manager);
+    else this.#follow(manager);
+  }
+
+  #ask(manager: string, message: ManagerMessage, then: (answer: ManagerAnswer) => void): void {
+    this.#isBusy = true;
+    this.#context.ask(this.datacenter, manager, message, (answer) => {
+      this.#isBusy = false;
+      this.#askAt = this.#context.now + PAUSE_MS;
+      if (answer === null) {
+        this.#manager = null;
+        this.#context.datacenters.turnAway(this.datacenter);
+      } else if (answer.kind === "refused") this.#onRefused(answer.reason, answer.message);
+      else then(answer);
+      this.#ports.onNews();
+    });
+  }
+
+  #onRefused(reason: RefusalReason, message: string): void {
+    if (reason === "notLeader") {
+      this.#manager = message;
+      this.#askAt = this.#context.now + PAUSE_MS / 4;
+      return;
+    }
+    if (FINAL.includes(reason) && this.job === "") this.problem = message;
+    else {
+      this.hindrance = message;
+      this.#manager = null;
+      this.#context.datacenters.turnAway(this.datacenter);
+    }
+  }
+
+  #submit(manager: string): void {
+    const submission = this.#submission;
+    const request = { kind: "submit", key: this.key, submission, routing: ANYWHERE } as const;
+    this.#ask(manager, { kind: "client", request }, (answer) => {
+      if (answer.kind === "accepted") {
+        this.job = answer.job;
+        this.hindrance = null;
+        this.heardAt = this.#context.now;
+        this.#askAt = this.#context.now;
+      } else if (answer.kind === "missing") {
+        this.#manager = manager;
+        this.#upload(manager, answer.hashes);
+      }
+    });
+  }
+
+  #upload(manager: string, hashes: readonly string[]): void {
+    this.#isBusy = true;
+    const { datacenter } = this;
+    upload(this.#context, { datacenter, manager }, hashes, (problem) => {
+      this.#isBusy = false;
+      this.hindrance = problem;
+      this.#askAt = this.#context.now + (problem === null ? 0 : PAUSE_MS);
+      if (problem !== null) this.#manager = null;
+      this.#ports.onNews();
+    });
+  }
+
+  #follow(manager: string): void {
+    const seen = this.#isFresh ? this.observed : null;
+    const control = seen === null ? null : controlFor(seen, this.#wanted);
+    if (control !== null) {
+      const request = { kind: "control", job: this.job, by: "gate", control } as const;
+      this.#ask(manager, { kind: "client", request }, () => {
+        this.#isFresh = false;
+        this.#askAt = this.#context.now;
+      });
+      return;
+    }
+    const { live } = this.#wanted;
+    const request = { kind: "observe", job: this.job, line: this.#line, live } as const;
+    this.#ask(manager, { kind: "gate", request }, (answer) => {
+      if (answer.kind === "observed") this.#onObserved(manager, answer);
+    });
+  }
+
+  #onObserved(manager: string, observed: Observed): void {
+    const { now, options } = this.#context;
+    this.#manager = manager;
+    this.observed = observed;
+    this.#isFresh = true;
+    this.hindrance = null;
+    this.heardAt = now;
+    this.queuedAt = observed.status === "QUEUED" ? (this.queuedAt ?? now) : null;
+    for (const line of observed.lines) this.#ports.onLine(line);
+    this.#line = observed.nextLine;
+    const acts = this.hasEnded || controlFor(observed, this.#wanted) !== null;
+    this.#askAt = acts ? now : now + options.config.observeMs;
+  }
+
+  #fetchResult(): void {
+    const hash = this.observed?.result ?? null;
+    if (hash === null) {
+      this.result = null;
+      this.#ports.onNews();
+      return;
+    }
+    this.#isBusy = true;
+    download(this.#context, this.datacenter, hash, (bytes) => {
+      this.#isBusy = false;
+      this.#askAt = this.#context.now + PAUSE_MS;
+      if (bytes !== null) this.result = bytes;
+      this.#ports.onNews();
+    });
+  }
+}
+
+/** What it must be told to do what is wanted; null when it does. */
+function controlFor({ factor, prepared, status }: Observed, wanted: Wanted): Control | null {
+  if (ENDED_STATUSES.includes(status) || status === "CANCELLING") return null;
+  if (wanted.cancel !== null) return { kind: "cancel", reason: wanted.cancel };
+  if (wanted.startAtMs === null) return null;
+  if (prepared) return { kind: "start", atMs: wanted.startAtMs };
+  if (wanted.paused && status === "RUNNING") return { kind: "pause" };
+  if (!wanted.paused && status === "PAUSED") return { kind: "resume" };
+  const begun = status === "RUNNING" || status === "PAUSED";
+  return begun && factor !== wanted.factor ? { kind: "scale", factor: wanted.factor } : null;
+}

@@ -1,0 +1,69 @@
+/**
+ * Where a job runs. Named datacenters are taken as they are; else the preferred ones that have room come first,
+ * then those with most free cores. A job that must wait is told what for.
+ */
+
+import type { Routing } from "../messages.ts";
+import type { DatacenterRoom } from "./datacenters.ts";
+
+/** `cores`: as many as it may use there, and its weight in the split. */
+interface ChosenDatacenter {
+  readonly name: string;
+  readonly cores: number;
+}
+
+type Choice =
+  | { readonly kind: "chosen"; readonly datacenters: readonly ChosenDatacenter[] }
+  | { readonly kind: "wait"; readonly reason: string };
+
+/** `cores`: that the job needs; null: whatever is free. `avoided`: they have failed it a moment ago. */
+export function chooseDatacenters(
+  routing: Routing,
+  cores: number | null,
+  rooms: readonly DatacenterRoom[],
+  avoided: readonly string[],
+): Choice {
+  const { count, datacenters, prefer, strict } = routing;
+  if (datacenters.length > 0) return named(datacenters, cores, rooms);
+  const needed = Math.ceil((cores ?? 1) / count);
+  const rank = ({ name }: DatacenterRoom): number =>
+    prefer.includes(name) ? prefer.indexOf(name) : prefer.length;
+  const open = rooms.filter(({ name }) => !strict || prefer.includes(name));
+  const fit = open
+    .filter(({ coresFree, name }) => coresFree >= needed && !avoided.includes(name))
+    .toSorted((a, b) => rank(a) - rank(b) || b.coresFree - a.coresFree || order(a.name, b.name));
+  if (fit.length < count) return { kind: "wait", reason: waitsFor(count, needed, open) };
+  return { kind: "chosen", datacenters: byName(fit.slice(0, count)) };
+}
+
+function named(
+  names: readonly string[],
+  cores: number | null,
+  rooms: readonly DatacenterRoom[],
+): Choice {
+  const chosen = names.flatMap((name) => rooms.find((one) => one.name === name) ?? []);
+  const away = names.filter((name) => !chosen.some((one) => one.name === name));
+  if (away.length > 0) return { kind: "wait", reason: `${away.join(", ")}: cannot be reached` };
+  const needed = Math.ceil((cores ?? 1) / names.length);
+  const short = chosen.filter(({ coresFree }) => coresFree < needed);
+  if (short.length > 0) return { kind: "wait", reason: waitsFor(names.length, needed, chosen) };
+  return { kind: "chosen", datacenters: byName(chosen) };
+}
+
+/** In the order of their names: two jobs that need the same ones never wait for each other. (T14) */
+function byName(rooms: readonly DatacenterRoom[]): readonly ChosenDatacenter[] {
+  return rooms
+    .toSorted((a, b) => order(a.name, b.name))
+    .map(({ coresFree, name }) => ({ name, cores: coresFree }));
+}
+
+function waitsFor(count: number, needed: number, rooms: readonly DatacenterRoom[]): string {
+  if (rooms.length === 0) return "no datacenter can be reached";
+  const free = rooms.map(({ coresFree, name }) => `${name} ${coresFree}`).join(", ");
+  const where = count === 1 ? "in a datacenter" : `in each of ${count} datacenters`;
+  return `it needs ${needed} free cores ${where}; there are: ${free}`;
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,323 @@
+/** What clients ask a gate: any gate takes jobs and controls, and the one that leads a job tells how it does. */
+
+import { assertNever } from "../../base/assert.ts";
+import { decodeUtf8, encodeUtf8 } from "../../base/bytes.ts";
+import { hexOf } from "../../base/hex.ts";
+import { sha256 } from "../../base/sha256.ts";
+import type { LedgerAnswer } from "../../ledger/node/messages.ts";
+import { SUBMISSION_BYTES_MAX } from "../manager/datacenter-state.ts";
+import { encodeSubmission, submissionProblem } from "../manager/submission.ts";
+import {
+  type BlobHash,
+  type ClientAnswer,
+  type ClientRequest,
+  type Control,
+  type JobView,
+  type NodeView,
+  type Progress,
+  refusal,
+  type Submit,
+} from "../messages.ts";
+import type { Appended, EventBody, GateContext } from "./context.ts";
+import type { JobLeader } from "./job-leader.ts";
+import { jobView } from "./job-view.ts";
+import { Results } from "./results.ts";
+import { decodeSpec, encodeSpec, routingProblem } from "./spec.ts";
+import { hasJobEnded, reasonOf, statusOf } from "./status.ts";
+import type { JobGroup, ManagerAnswer } from "./types.ts";
+import { upload } from "./upload.ts";
+
+const KEY_CHARACTERS_MAX = 128;
+const PERMILLE_MAX = 100_000;
+
+interface RequestsHost {
+  leaderOf(job: string): JobLeader | null;
+}
+
+export class ClientRequests {
+  readonly #context: GateContext;
+  readonly #host: RequestsHost;
+  readonly #results: Results;
+
+  constructor(context: GateContext, host: RequestsHost) {
+    this.#context = context;
+    this.#host = host;
+    this.#results = new Results(context);
+  }
+
+  take(id: number, request: ClientRequest): void {
+    const answer = (value: ClientAnswer): void =>
+      this.#context.emit({ kind: "answer", id, answer: value });
+    switch (request.kind) {
+      case "submit":
+        this.#submit(request, answer);
+        return;
+      case "status":
+        this.#withJob(request.job, answer, (group) => this.#status(group, answer));
+        return;
+      case "watch":
+        this.#withJob(request.job, answer, (group) => this.#watch(group, request, answer));
+        return;
+      case "control":
+        this.#control(request.job, request.control, request.by, answer);
+        return;
+      case "jobs":
+        answer({
+          kind: "jobs",
+          jobs: [...this.#context.lookup.jobs()].map((one) => this.#view(one)),
+        });
+        return;
+      case "nodes":
+        this.#nodes((nodes) => answer({ kind: "nodes", nodes }));
+        return;
+      case "datacenters":
+        answer({ kind: "datacenters", datacenters: this.#context.datacenters.views() });
+        return;
+      default:
+        assertNever(request);
+    }
+  }
+
+  #withJob(
+    job: string,
+    answer: (answer: ClientAnswer) => void,
+    then: (group: JobGroup) => void,
+  ): void {
+    const group = this.#context.lookup.job(job);
+    if (group === null) answer(refusal("unknownJob", `there is no job ${job}`));
+    else then(group);
+  }
+
+  #submit({ key, routing, submission }: Submit, answer: (answer: ClientAnswer) => void): void {
+    const { blobs, datacenters } = this.#context;
+    const problem =
+      keyProblem(key) ??
+      submissionProblem(submission) ??
+      routingProblem(routing, datacenters.names) ??
+      sizeProblem(encodeSubmission(submission).length);
+    if (problem !== null) {
+      answer(refusal("invalid", problem));
+      return;
+    }
+    const hashes = [...new Set(submission.files.map(({ hash }) => hash))];
+    const missing = hashes.filter((hash) => !blobs.has(hash));
+    if (missing.length > 0) {
+      answer({ kind: "missing", hashes: missing });
+      return;
+    }
+    const assignedDcs = routing.datacenters.length > 0 ? routing.datacenters : datacenters.names;
+    const spec = encodeSpec({ submission, routing });
+    const request = { kind: "submit", key: ledgerKey(key), spec, assignedDcs } as const;
+    this.#bring(hashes, assignedDcs, (brought) => {
+      if (brought) this.#context.request(request, (said) => answer(submitted(said)));
+      else answer(refusal("retry", "no datacenter takes its files at the moment"));
+    });
+  }
+
+  /**
+   * Whichever gate leads the job will find its files where it may run: they are there, on a quorum of managers,
+   * before the job is accepted. What cannot be reached now gets them from the leader if it has them.
+   */
+  #bring(
+    hashes: readonly BlobHash[],
+    names: readonly string[],
+    done: (brought: boolean) => void,
+  ): void {
+    const { datacenters } = this.#context;
+    const reached = names.flatMap((datacenter) => {
+      const manager = datacenters.managerOf(datacenter, null);
+      return manager === null ? [] : [{ datacenter, manager }];
+    });
+    let open = reached.length;
+    let brought = false;
+    if (open === 0) done(false);
+    for (const to of reached)
+      upload(this.#context, to, hashes, (problem) => {
+        brought ||= problem === null;
+        if (--open === 0) done(brought);
+      });
+  }
+
+  #watch(
+    { primary, state }: JobGroup,
+    { latencies, line, live }: Extract<ClientRequest, { kind: "watch" }>,
+    answer: (answer: ClientAnswer) => void,
+  ): void {
+    const leader = this.#host.leaderOf(state.jobId);
+    const lines = leader?.lines.from(line) ?? [];
+    const told = { kind: "progress", lines, nextLine: leader?.lines.next ?? 0 } as const;
+    if (hasJobEnded(state)) {
+      const end = { status: statusOf(state), reason: reasonOf(state), live: null };
+      this.#results.find(state, (found) =>
+        answer(
+          found.kind === "unreachable"
+            ? refusal("retry", "its result cannot be reached at the moment")
+            : { ...told, ...end, summary: found.summary },
+        ),
+      );
+      return;
+    }
+    if (leader === null) {
+      answer(this.#sendOn(primary));
+      return;
+    }
+    if (live || latencies) leader.lookedAt(latencies);
+    const { reason, status } = leader;
+    const progress: Progress = { ...told, status, reason, live: leader.live(), summary: null };
+    answer(progress);
+  }
+
+  #sendOn(primary: string | null): ClientAnswer {
+    if (primary === null || primary === this.#context.options.self)
+      return refusal("retry", "nobody leads the job at the moment");
+    return refusal("notLeader", primary);
+  }
+
+  /** Committed before it is answered; the gate that leads the job has it done. */
+  #control(
+    job: string,
+    control: Control,
+    by: string,
+    answer: (answer: ClientAnswer) => void,
+  ): void {
+    const body = eventOf(control, by.slice(0, 80));
+    if (body === null) {
+      answer(refusal("invalid", `${control.kind} is no order for a gate`));
+      return;
+    }
+    this.#context.append(job, body, null, (appended) => answer(controlled(job, appended)));
+  }
+
+  #status(group: JobGroup, answer: (answer: ClientAnswer) => void): void {
+    const leader = this.#host.leaderOf(group.state.jobId);
+    if (leader === null && !hasJobEnded(group.state)) {
+      answer(this.#sendOn(group.primary));
+      return;
+    }
+    const view = this.#view(group);
+    const there = (leader?.branches ?? []).filter(({ job }) => job !== "");
+    this.#askAll(
+      there.map(({ datacenter, job }) => ({ datacenter, request: { kind: "status", job } })),
+      (answers) => {
+        const known = answers.flatMap((one) => (one?.kind === "job" ? [one.job] : []));
+        answer({ kind: "job", job: { ...view, workflows: known.flatMap((one) => one.workflows) } });
+      },
+    );
+  }
+
+  #view(group: JobGroup): JobView {
+    const { state } = group;
+    return jobView(
+      group,
+      decodeSpec(state.spec),
+      this.#host.leaderOf(state.jobId),
+      this.#context.now,
+    );
+  }
+
+  #nodes(done: (nodes: readonly NodeView[]) => void): void {
+    const { datacenters, options } = this.#context;
+    const { gates, self, version } = options;
+    const own = gates.map(
+      (name): NodeView => ({
+        ...{ name, role: "gate", datacenter: "", incarnation: 0, status: "alive" },
+        ...{ version: name === self ? version : "", cores: 0, coresUsed: 0 },
+      }),
+    );
+    this.#askAll(
+      datacenters.names.map((datacenter) => ({ datacenter, request: { kind: "nodes" } })),
+      (answers) =>
+        done([...own, ...answers.flatMap((one) => (one?.kind === "nodes" ? one.nodes : []))]),
+    );
+  }
+
+  /** In each datacenter one manager; null where none answers. */
+  #askAll(
+    asked: readonly { readonly datacenter: string; readonly request: ClientRequest }[],
+    done: (answers: readonly (ManagerAnswer | null)[]) => void,
+  ): void {
+    const answers: (ManagerAnswer | null)[] = asked.map(() => null);
+    let open = asked.length;
+    const settle = (at: number, answer: ManagerAnswer | null): void => {
+      answers[at] = answer;
+      if (--open === 0) done(answers);
+    };
+    if (open === 0) done([]);
+    for (const [at, { datacenter, request }] of asked.entries()) {
+      const manager = this.#context.datacenters.managerOf(datacenter, null);
+      if (manager === null) settle(at, null);
+      else
+        this.#context.ask(datacenter, manager, { kind: "client", request }, (answer) =>
+          settle(at, answer),
+        );
+    }
+  }
+}
+
+function keyProblem({ length }: string): string | null {
+  if (length > 0 && length <= KEY_CHARACTERS_MAX) return null;
+  return `an idempotency key has 1 to ${KEY_CHARACTERS_MAX} characters`;
+}
+
+function sizeProblem(bytes: number): string | null {
+  if (bytes <= SUBMISSION_BYTES_MAX) return null;
+  return `the job takes ${bytes} bytes without its files; at most ${SUBMISSION_BYTES_MAX} are allowed`;
+}
+
+/** Clients choose any text; the ledger's keys have a client, a number and a nonce. */
+function ledgerKey(key: string): string {
+  const digest = hexOf(sha256(encodeUtf8(key)));
+  return `${digest}:0:${digest.slice(0, 16)}`;
+}
+
+function submitted(said: LedgerAnswer): ClientAnswer {
+  if (said.kind === "committed") return { kind: "accepted", job: said.jobId, duplicate: false };
+  if (said.kind === "refused") return refusal("invalid", said.message);
+  if (said.kind !== "submitted") return refusal("retry", `the ledger answered with ${said.kind}`);
+  const { answer } = said;
+  switch (answer.kind) {
+    case "accepted":
+      return { kind: "accepted", job: answer.jobId, duplicate: answer.duplicate };
+    case "rejected":
+      return refusal("invalid", decodeUtf8(answer.result));
+    case "keyReused":
+      return refusal("keyReused", "this idempotency key came with another submission");
+    case "retry":
+      return refusal("retry", answer.why);
+    default:
+      return assertNever(answer);
+  }
+}
+
+function eventOf(control: Control, requestor: string): EventBody | null {
+  switch (control.kind) {
+    case "cancel":
+      return { kind: "JobCancellationRequested", reason: control.reason.slice(0, 300), requestor };
+    case "pause":
+      return { kind: "JobPaused", requestor };
+    case "resume":
+      return { kind: "JobResumed", requestor };
+    case "scale": {
+      const permille = Math.round(control.factor * 1_000);
+      return permille >= 1 && permille <= PERMILLE_MAX
+        ? { kind: "JobScaled", permille, requestor }
+        : null;
+    }
+    case "start":
+      return null;
+    default:
+      return assertNever(control);
+  }
+}
+
+function controlled(job: string, appended: Appended): ClientAnswer {
+  if (appended.kind === "refused") return refusal("invalid", appended.message);
+  if (appended.kind === "conflict") return refusal("retry", "the job has another leader");
+  if (appended.outcome === "alreadyTerminal")
+    return refusal("unknownJob", `${job} has ended: ${appended.reason ?? ""}`);
+  if (appended.reason === "NOT_RUNNING")
+    return refusal("invalid", `${job} does not run: it can only be cancelled`);
+  return appended.outcome === "rejected"
+    ? refusal("invalid", `${job}: ${appended.reason ?? "rejected"}`)
+    : { kind: "controlled" };
+}

@@ -1,0 +1,208 @@
+/** What the parts of a gate share: the time, what is asked for and who waits for the answers. */
+
+import { Deadlines } from "../../base/deadlines.ts";
+import type { Condition } from "../../ledger/job/condition.ts";
+import type { EventId, JobEvent } from "../../ledger/job/events.ts";
+import type { JobId } from "../../ledger/job/job-id.ts";
+import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
+import type { BlobHash } from "../messages.ts";
+import { DatacenterTable } from "./datacenters.ts";
+import type {
+  GateEffect,
+  GateLookup,
+  GateOptions,
+  ManagerAnswer,
+  ManagerMessage,
+} from "./types.ts";
+
+/** Before a request that the ledger could not decide is made again. */
+const RETRY_MS = 500;
+
+/** How an event ended: with its outcome, or why it never will change the job. */
+export type Appended =
+  | { readonly kind: "committed"; readonly outcome: string; readonly reason: string | null }
+  /** Somebody else leads the job, or has changed it meanwhile. */
+  | { readonly kind: "conflict" }
+  | { readonly kind: "refused"; readonly message: string };
+
+/** An event without what every event has. */
+export type EventBody = JobEvent extends infer Event
+  ? Event extends JobEvent
+    ? Omit<Event, "jobId" | "eventId" | "fenceToken" | "hlc" | "condition">
+    : never
+  : never;
+
+interface Waiting {
+  readonly request: LedgerRequest;
+  readonly done: (answer: LedgerAnswer) => void;
+}
+
+export class GateContext {
+  readonly options: GateOptions;
+  readonly lookup: GateLookup;
+  readonly datacenters: DatacenterTable;
+  /** Complete here. */
+  readonly blobs = new Set<BlobHash>();
+  now = 0;
+  wall = 0;
+  readonly #requests = new Map<number, Waiting>();
+  readonly #retries = new Deadlines<number>();
+  readonly #asked = new Map<number, (answer: ManagerAnswer | null) => void>();
+  readonly #parts = new Map<number, (bytes: Uint8Array | null, total: number) => void>();
+  readonly #readers = new Map<BlobHash, ((bytes: Uint8Array | null) => void)[]>();
+  #tokens = 0;
+  #ids = 0;
+  #events = 0;
+  #effects: GateEffect[] = [];
+
+  constructor(options: GateOptions, lookup: GateLookup) {
+    this.options = options;
+    this.lookup = lookup;
+    this.datacenters = new DatacenterTable(this, options.datacenters);
+  }
+
+  setTime(now: number, wall: number): void {
+    this.now = now;
+    this.wall = wall;
+  }
+
+  emit(effect: GateEffect): void {
+    this.#effects.push(effect);
+  }
+
+  takeEffects(): readonly GateEffect[] {
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  nextDeadline(): number | null {
+    return this.#retries.next();
+  }
+
+  onTick(): void {
+    for (const token of this.#retries.takeDue(this.now)) {
+      const waiting = this.#requests.get(token);
+      if (waiting !== undefined) this.emit({ kind: "ledger", token, request: waiting.request });
+    }
+  }
+
+  /** Asked until the ledger decides. */
+  request(request: LedgerRequest, done: (answer: LedgerAnswer) => void): void {
+    const token = ++this.#tokens;
+    this.#requests.set(token, { request, done });
+    this.emit({ kind: "ledger", token, request });
+  }
+
+  onLedger(token: number, answer: LedgerAnswer): void {
+    const waiting = this.#requests.get(token);
+    if (waiting === undefined) return;
+    const isOpen =
+      answer.kind === "retry" ||
+      answer.kind === "unknown" ||
+      (answer.kind === "submitted" && answer.answer.kind === "retry");
+    if (isOpen && waiting.request.kind !== "read") {
+      // With the same event id or key: it takes effect once.
+      this.#retries.set(token, this.now + RETRY_MS);
+      return;
+    }
+    this.#requests.delete(token);
+    waiting.done(answer);
+  }
+
+  /** `condition`: of a leader, whose word counts only as long as it leads and has seen all; null: of anybody. */
+  append(
+    job: string,
+    body: EventBody,
+    condition: Condition | null,
+    done: (appended: Appended) => void,
+  ): void {
+    const { boot, self } = this.options;
+    const event = {
+      ...body,
+      jobId: job as JobId,
+      eventId: `${self}/${boot}/${this.#events++}` as EventId,
+      fenceToken: condition?.ifFence ?? 0,
+      hlc: { wallMs: Math.floor(this.wall), logical: 0, node: self },
+      ...(condition === null ? {} : { condition }),
+    } as JobEvent;
+    this.request({ kind: "append", event, durability: "NONE" }, (answer) => done(appended(answer)));
+  }
+
+  /** Null when no answer came. */
+  ask(
+    datacenter: string,
+    manager: string,
+    message: ManagerMessage,
+    done: (answer: ManagerAnswer | null) => void,
+  ): void {
+    const id = ++this.#ids;
+    this.#asked.set(id, done);
+    const { askTimeoutMs: timeoutMs } = this.options.config;
+    this.emit({ kind: "ask", id, datacenter, manager, message, timeoutMs });
+  }
+
+  onAnswered(id: number, answer: ManagerAnswer | null): void {
+    const done = this.#asked.get(id);
+    this.#asked.delete(id);
+    done?.(answer);
+  }
+
+  /** Null bytes when it is not here. */
+  readPart(
+    hash: BlobHash,
+    offset: number,
+    done: (bytes: Uint8Array | null, total: number) => void,
+  ): void {
+    const id = ++this.#ids;
+    this.#parts.set(id, done);
+    this.emit({ kind: "readPart", id, hash, offset });
+  }
+
+  onPartRead(id: number, bytes: Uint8Array | null, total: number): void {
+    const done = this.#parts.get(id);
+    this.#parts.delete(id);
+    done?.(bytes, total);
+  }
+
+  readBlob(hash: BlobHash, done: (bytes: Uint8Array | null) => void): void {
+    const readers = this.#readers.get(hash);
+    if (readers !== undefined) {
+      readers.push(done);
+      return;
+    }
+    this.#readers.set(hash, [done]);
+    this.emit({ kind: "readBlob", hash });
+  }
+
+  onBlobRead(hash: BlobHash, bytes: Uint8Array | null): void {
+    const readers = this.#readers.get(hash) ?? [];
+    this.#readers.delete(hash);
+    for (const done of readers) done(bytes);
+  }
+
+  log(
+    level: "info" | "warn" | "error",
+    event: string,
+    fields: Readonly<Record<string, string | number>>,
+  ): void {
+    this.emit({ kind: "log", level, event, fields });
+  }
+}
+
+function appended(answer: LedgerAnswer): Appended {
+  switch (answer.kind) {
+    case "committed": {
+      const { outcome, reason } = answer;
+      return { kind: "committed", outcome, reason };
+    }
+    case "passedOn":
+      return { kind: "committed", outcome: "passedOn", reason: null };
+    case "conflict":
+      return { kind: "conflict" };
+    case "refused":
+      return { kind: "refused", message: answer.message };
+    default:
+      return { kind: "refused", message: `the ledger answered with ${answer.kind}` };
+  }
+}

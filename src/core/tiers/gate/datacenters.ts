@@ -1,0 +1,133 @@
+/** The datacenters that this gate knows: which of their managers it reaches, and what room they have. */
+
+import type { Capacity, DatacenterView } from "../messages.ts";
+import type { DatacenterPlace, GateOptions, ManagerAnswer, ManagerMessage } from "./types.ts";
+
+interface TableHost {
+  readonly now: number;
+  readonly options: Pick<GateOptions, "config">;
+  ask(
+    datacenter: string,
+    manager: string,
+    message: ManagerMessage,
+    done: (answer: ManagerAnswer | null) => void,
+  ): void;
+}
+
+interface Known {
+  readonly name: string;
+  readonly managers: readonly string[];
+  readonly up: Set<string>;
+  capacity: Capacity | null;
+  heardAt: number;
+  askAt: number;
+  asking: boolean;
+  /** Which of those that are up is asked next. */
+  turn: number;
+}
+
+/** What the choice of datacenters looks at. */
+export interface DatacenterRoom {
+  readonly name: string;
+  readonly cores: number;
+  readonly coresFree: number;
+}
+
+export class DatacenterTable {
+  readonly #context: TableHost;
+  readonly #known: ReadonlyMap<string, Known>;
+
+  constructor(context: TableHost, places: readonly DatacenterPlace[]) {
+    this.#context = context;
+    this.#known = new Map(
+      places.map(({ managers, name }) => [
+        name,
+        {
+          ...{ name, managers, up: new Set<string>(), capacity: null, heardAt: 0 },
+          ...{ askAt: 0, asking: false, turn: 0 },
+        },
+      ]),
+    );
+  }
+
+  get names(): readonly string[] {
+    return [...this.#known.keys()];
+  }
+
+  onLink(datacenter: string, manager: string, up: boolean): void {
+    const known = this.#known.get(datacenter);
+    if (known === undefined) return;
+    if (up) known.up.add(manager);
+    else known.up.delete(manager);
+    if (up && known.up.size === 1) known.askAt = this.#context.now;
+  }
+
+  /** The manager to ask: the one that is named if it is there, else the next in turn; null: none is. */
+  managerOf(datacenter: string, named: string | null): string | null {
+    const known = this.#known.get(datacenter);
+    if (known === undefined) return null;
+    if (named !== null && known.up.has(named)) return named;
+    const up = known.managers.filter((one) => known.up.has(one));
+    return up[known.turn % Math.max(1, up.length)] ?? null;
+  }
+
+  /** Another one is asked from now on. */
+  turnAway(datacenter: string): void {
+    const known = this.#known.get(datacenter);
+    if (known !== undefined) known.turn++;
+  }
+
+  isHealthy(datacenter: string): boolean {
+    const known = this.#known.get(datacenter);
+    const { now, options } = this.#context;
+    return known?.capacity != null && now - known.heardAt < options.config.silenceMs;
+  }
+
+  /** Those that can be given jobs. */
+  rooms(): readonly DatacenterRoom[] {
+    return [...this.#known.values()].flatMap(({ capacity, name }) =>
+      capacity === null || !this.isHealthy(name)
+        ? []
+        : [{ name, cores: capacity.cores, coresFree: capacity.coresFree }],
+    );
+  }
+
+  views(): readonly DatacenterView[] {
+    return [...this.#known.values()].map(({ capacity, name, up }) => ({
+      name,
+      status: this.isHealthy(name) ? "healthy" : "unreachable",
+      managers: up.size,
+      workers: capacity?.workers ?? 0,
+      cores: capacity?.cores ?? 0,
+      coresFree: capacity?.coresFree ?? 0,
+      jobsQueued: capacity?.jobsQueued ?? 0,
+    }));
+  }
+
+  nextDeadline(): number {
+    const due = [...this.#known.values()].filter(({ asking, up }) => !asking && up.size > 0);
+    return Math.min(Number.POSITIVE_INFINITY, ...due.map(({ askAt }) => askAt));
+  }
+
+  onTick(): void {
+    for (const known of this.#known.values())
+      if (!known.asking && known.up.size > 0 && known.askAt <= this.#context.now) this.#ask(known);
+  }
+
+  #ask(known: Known): void {
+    const manager = this.managerOf(known.name, null);
+    if (manager === null) return;
+    known.asking = true;
+    const message = { kind: "gate", request: { kind: "capacity" } } as const;
+    this.#context.ask(known.name, manager, message, (answer) => {
+      known.asking = false;
+      known.askAt = this.#context.now + this.#context.options.config.capacityMs;
+      if (answer?.kind !== "capacity") {
+        known.turn++;
+        return;
+      }
+      known.capacity = answer;
+      known.heardAt = this.#context.now;
+    });
+  }
+}

@@ -1,0 +1,67 @@
+/** A blob on its way from a datacenter to this gate, part by part, from whichever manager has it. */
+
+import { hexOf } from "../../base/hex.ts";
+import { sha256 } from "../../base/sha256.ts";
+import type { BlobHash } from "../messages.ts";
+import type { GateContext } from "./context.ts";
+
+/** Results are a few megabytes at most; a larger one is no result. */
+const RESULT_BYTES_MAX = 64 * 1_048_576;
+/** Managers that are asked in vain. */
+const ATTEMPTS_MAX = 8;
+
+/** Null when nobody has it. It is kept here when it came. */
+export function download(
+  context: GateContext,
+  datacenter: string,
+  hash: BlobHash,
+  done: (bytes: Uint8Array | null) => void,
+): void {
+  let parts: Uint8Array[] = [];
+  let offset = 0;
+  let attempts = 0;
+  const failed = (): void => {
+    parts = [];
+    offset = 0;
+    context.datacenters.turnAway(datacenter);
+    if (++attempts < ATTEMPTS_MAX) next();
+    else done(null);
+  };
+  const next = (): void => {
+    const manager = context.datacenters.managerOf(datacenter, null);
+    if (manager === null) {
+      done(null);
+      return;
+    }
+    context.ask(datacenter, manager, { kind: "blobGet", hash, offset }, (answer) => {
+      if (answer?.kind !== "blobChunk" || answer.total > RESULT_BYTES_MAX) {
+        failed();
+        return;
+      }
+      parts.push(answer.bytes);
+      offset += answer.bytes.length;
+      if (offset < answer.total && answer.bytes.length > 0) next();
+      else finish();
+    });
+  };
+  const finish = (): void => {
+    const bytes = joined(parts);
+    if (hexOf(sha256(bytes)) !== hash) {
+      failed();
+      return;
+    }
+    context.emit({ kind: "keepBlob", hash, bytes });
+    done(bytes);
+  };
+  next();
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const all = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}

@@ -1,0 +1,161 @@
+import { describe, expect, it } from "vitest";
+import { manifest } from "../../run/job/testing/manifest.ts";
+import { submission } from "../manager/testing/world.ts";
+import { ANYWHERE, type Progress } from "../messages.ts";
+import { GateWorld } from "./testing/world.ts";
+
+function requests({ summary }: Progress): number {
+  return summary?.totals?.requests ?? -1;
+}
+
+describe("a job through one gate in one datacenter", () => {
+  it("runs from submission to result, and says where it ran", () => {
+    const world = new GateWorld();
+    const job = world.submit();
+    const end = world.end(job);
+    expect([end.status, end.reason]).toEqual(["COMPLETED", null]);
+    expect(requests(end)).toBe(world.calls());
+    expect(end.summary?.cluster).toMatchObject({
+      jobId: job,
+      split: [{ datacenter: "dc1", share: 1 }],
+      datacenters: [{ name: "dc1", status: "COMPLETED", workers: 1, requests: world.calls() }],
+    });
+  });
+
+  it("is accepted once per key, through whichever gate, and refused with another job", () => {
+    const world = new GateWorld({ gates: 3 });
+    const job = world.submit();
+    const again = {
+      kind: "submit",
+      key: "key",
+      submission: submission(),
+      routing: ANYWHERE,
+    } as const;
+    expect(world.ask(again, 1)).toEqual({ kind: "accepted", job, duplicate: true });
+    expect(world.ask(again, 2)).toEqual({ kind: "accepted", job, duplicate: true });
+    const other = submission({ name: "other.ts" });
+    expect(world.ask({ ...again, submission: other }, 2)).toMatchObject({ reason: "keyReused" });
+    world.end(job);
+    expect(world.datacenter("dc1").workers[0]?.opened).toHaveLength(2);
+  });
+
+  it("is refused where it cannot run, with the reason", () => {
+    const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
+    const ask = (routing: Partial<typeof ANYWHERE>) =>
+      world.ask({
+        ...{ kind: "submit", key: "k", submission: submission() },
+        routing: { ...ANYWHERE, ...routing },
+      });
+    expect(ask({ datacenters: ["dc3"] })).toMatchObject({
+      ...{ kind: "refused", reason: "invalid" },
+      message: 'there is no datacenter "dc3": there are dc1, dc2',
+    });
+    expect(ask({ count: 3 })).toMatchObject({ reason: "invalid" });
+    expect(ask({ strict: true })).toMatchObject({ reason: "invalid" });
+  });
+
+  it("is paused, goes on and is cancelled with what it has measured", () => {
+    const world = new GateWorld({ loadMs: 20_000 });
+    const job = world.submit({ manifests: [manifest("shop")] });
+    world.until(() => world.status(job) === "RUNNING");
+    const control = (kind: "pause" | "resume") =>
+      world.ask({ kind: "control", job, by: "me", control: { kind } });
+    expect(control("pause")).toEqual({ kind: "controlled" });
+    const there = () => world.ask({ kind: "status", job });
+    world.until(() => JSON.stringify(there()).includes('"status":"PAUSED","job":"dc1'));
+    expect(control("resume")).toEqual({ kind: "controlled" });
+    world.run(1_000);
+    world.ask({ kind: "control", job, by: "me", control: { kind: "cancel", reason: "enough" } });
+    const end = world.end(job);
+    expect([end.status, end.reason]).toEqual(["CANCELLED", "enough"]);
+    expect(requests(end)).toBe(world.calls());
+    expect(end.summary?.verdict).toBe("interrupted");
+  });
+
+  it("waits with the reason until there are cores, and its limit of time counts meanwhile", () => {
+    const world = new GateWorld({ loadMs: 3_000 });
+    const first = world.submit();
+    world.until(() => world.status(first) === "RUNNING");
+    world.run(1_500);
+    const second = world.submit({ name: "second.ts" }, {}, { key: "second" });
+    const late = world.submit({ name: "late.ts", timeoutMs: 1_000 }, {}, { key: "late" });
+    world.until(() => world.progress(second)?.reason != null);
+    expect(world.progress(second)).toMatchObject({
+      status: "QUEUED",
+      reason: "it needs 1 free cores in a datacenter; there are: dc1 0",
+    });
+    expect(world.end(late)).toMatchObject({ status: "FAILED" });
+    expect(world.end(first).status).toBe("COMPLETED");
+    expect(world.end(second).status).toBe("COMPLETED");
+  });
+
+  it("that cannot be loaded fails with the words of its datacenter", () => {
+    const world = new GateWorld({ workers: 0 });
+    const job = world.submit({ timeoutMs: 2_000 });
+    const end = world.end(job);
+    expect(end.status).toBe("FAILED");
+    expect(end.reason).toBe("no cores were free within 2s, its limit");
+  });
+});
+
+describe("the gate that leads a job", () => {
+  it("is lost in mid-job: another goes on, nothing is loaded twice or missed", () => {
+    const world = new GateWorld({ gates: 3, loadMs: 15_000 });
+    const job = world.submit();
+    world.until(() => world.status(job) === "RUNNING");
+    const leader = world.leaderOf(job);
+    world.kill(leader);
+    world.until(() => world.leaderOf(job) >= 0 && world.leaderOf(job) !== leader);
+    world.until(() => world.progress(job)?.live != null);
+    const end = world.end(job);
+    expect(end.status).toBe("COMPLETED");
+    expect(requests(end)).toBe(world.calls());
+    expect(world.datacenter("dc1").workers[0]?.opened).toHaveLength(2);
+  });
+
+  it("is lost before the job has begun: it begins once", () => {
+    for (const afterMs of [0, 40, 100, 200, 400]) {
+      const world = new GateWorld({ gates: 3, loadMs: 2_000 });
+      const job = world.submit();
+      world.run(afterMs);
+      const leader = world.leaderOf(job);
+      if (leader >= 0) world.kill(leader);
+      const end = world.end(job);
+      expect([afterMs, end.status]).toEqual([afterMs, "COMPLETED"]);
+      expect([afterMs, requests(end)]).toEqual([afterMs, world.calls()]);
+    }
+  });
+
+  it("is lost after a cancel: the job is cancelled all the same", () => {
+    const world = new GateWorld({ gates: 3, loadMs: 30_000 });
+    const job = world.submit();
+    world.until(() => world.status(job) === "RUNNING");
+    const leader = world.leaderOf(job);
+    const other = (leader + 1) % 3;
+    const control = { kind: "cancel", reason: "enough" } as const;
+    expect(world.ask({ kind: "control", job, by: "me", control }, other).kind).toBe("controlled");
+    world.kill(leader);
+    const end = world.end(job);
+    expect(end.status).toBe("CANCELLED");
+    expect(requests(end)).toBe(world.calls());
+  });
+});
+
+describe("the choice of a datacenter", () => {
+  it("takes the preferred one, else the one with most room", () => {
+    const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
+    const at = (job: string) =>
+      world.end(job).summary?.cluster?.datacenters.map(({ name }) => name);
+    expect(at(world.submit({}, { prefer: ["dc2"] }, { key: "a" }))).toEqual(["dc2"]);
+    expect(at(world.submit({}, {}, { key: "b" }))).toEqual(["dc1"]);
+  });
+
+  it("leaves one that falls silent before the job has begun there", () => {
+    const world = new GateWorld({ datacenters: ["dc1", "dc2"] });
+    world.cut.add("dc1");
+    const job = world.submit({}, { prefer: ["dc1"] });
+    const end = world.end(job);
+    expect(end.summary?.cluster?.datacenters).toMatchObject([{ name: "dc2" }]);
+    expect(requests(end)).toBe(world.calls());
+  });
+});

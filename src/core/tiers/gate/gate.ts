@@ -1,0 +1,134 @@
+/**
+ * The machine of a gate, over the ledger node of its process.
+ *
+ *     clients ── submit ──▶ the gates' ledger: one group per job ── leads ──▶ JobLeader
+ *             ── watch ───▶ whoever leads the job                                │
+ *                                                managers of each datacenter ◀───┘
+ *
+ * Any gate takes jobs and controls. Who leads the group of a job acts for it, and only on what is committed.
+ */
+
+import { assertNever } from "../../base/assert.ts";
+import { type Millis, millis } from "../../base/brand.ts";
+import type { GroupId } from "../../ledger/group/messages.ts";
+import { type JobId, parseJobId } from "../../ledger/job/job-id.ts";
+import { ClientRequests } from "./client-requests.ts";
+import { GateContext } from "./context.ts";
+import { JobLeader } from "./job-leader.ts";
+import { hasJobEnded } from "./status.ts";
+import type { GateEffect, GateInput, GateLookup, GateOptions } from "./types.ts";
+
+/** Jobs that this gate has led to their end and still knows the words of. */
+const ENDED_MAX = 20;
+
+export class Gate {
+  readonly #context: GateContext;
+  readonly #requests: ClientRequests;
+  /** The jobs that it leads, and the last ones that it led to their end. */
+  readonly #leaders = new Map<string, JobLeader>();
+  #wakeAt = 0;
+
+  constructor(options: GateOptions, lookup: GateLookup) {
+    this.#context = new GateContext(options, lookup);
+    this.#requests = new ClientRequests(this.#context, {
+      leaderOf: (job) => this.#leaders.get(job) ?? null,
+    });
+  }
+
+  /** Total: anything unexpected, late or repeated changes nothing. */
+  step(input: GateInput, now: Millis, wall: number): readonly GateEffect[] {
+    this.#context.setTime(now, wall);
+    this.#take(input);
+    return this.#context.takeEffects();
+  }
+
+  nextDeadline(): Millis | null {
+    const at = Math.min(
+      this.#wakeAt,
+      this.#context.nextDeadline() ?? Number.POSITIVE_INFINITY,
+      this.#context.datacenters.nextDeadline(),
+      ...[...this.#leaders.values()].map((one) => one.nextDeadline()),
+    );
+    return at === Number.POSITIVE_INFINITY ? null : millis(at);
+  }
+
+  #take(input: GateInput): void {
+    const context = this.#context;
+    switch (input.kind) {
+      case "leads":
+        this.#onLeads(input.group, input.view, input.leads);
+        return;
+      case "applied":
+        this.#leaders.get(input.group)?.look();
+        return;
+      case "ledger":
+        context.onLedger(input.token, input.answer);
+        return;
+      case "client":
+        this.#requests.take(input.id, input.request);
+        return;
+      case "answered":
+        context.onAnswered(input.id, input.answer);
+        return;
+      case "link":
+        context.datacenters.onLink(input.datacenter, input.manager, input.up);
+        return;
+      case "blobsHeld":
+        for (const hash of input.hashes) context.blobs.add(hash);
+        return;
+      case "blobsGone":
+        for (const hash of input.hashes) context.blobs.delete(hash);
+        return;
+      case "blobRead":
+        context.onBlobRead(input.hash, input.bytes);
+        return;
+      case "partRead":
+        context.onPartRead(input.id, input.bytes, input.total);
+        return;
+      case "tick":
+        this.#onTick();
+        return;
+      default:
+        assertNever(input);
+    }
+  }
+
+  #onLeads(group: GroupId, view: number, leads: boolean): void {
+    if (parseJobId(group) === null) return;
+    this.#leaders.delete(group);
+    const found = leads ? this.#context.lookup.job(group) : null;
+    if (found === null || hasJobEnded(found.state)) return;
+    this.#context.log("info", "job.leads", { job: group, view });
+    const leader = new JobLeader(group, view, this.#context);
+    this.#leaders.set(group, leader);
+    leader.look();
+  }
+
+  #onTick(): void {
+    const { now } = this.#context;
+    this.#context.onTick();
+    this.#context.datacenters.onTick();
+    for (const leader of this.#leaders.values()) if (leader.nextDeadline() <= now) leader.look();
+    if (now >= this.#wakeAt) this.#wake();
+    this.#forget();
+  }
+
+  /**
+   * A group without work sleeps, and nobody hears then that its leader is gone. Who asks for the present state
+   * wakes it, and has another leader elected where there is none.
+   */
+  #wake(): void {
+    this.#wakeAt = this.#context.now + this.#context.options.config.wakeMs;
+    const level = { level: "STRONG", minSeq: 0, staleMs: 0 } as const;
+    for (const { state } of this.#context.lookup.jobs()) {
+      if (hasJobEnded(state) || this.#leaders.has(state.jobId)) continue;
+      const jobId = state.jobId as JobId;
+      this.#context.request({ kind: "read", jobId, ...level }, () => undefined);
+    }
+  }
+
+  #forget(): void {
+    const over = [...this.#leaders.values()].filter(({ isDone }) => isDone);
+    for (const { job } of over.slice(0, -ENDED_MAX)) this.#leaders.delete(job);
+  }
+}

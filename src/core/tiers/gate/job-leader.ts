@@ -1,0 +1,417 @@
+/**
+ * The gate that leads a job: it chooses datacenters, has the job prepared in each, begins it everywhere at one
+ * instant, follows it and ends it. What was decided stands in the job's log before anybody is told, so that
+ * another gate goes on where this one stood; what it merely knows it asks for again.
+ *
+ *     created ─▶ queued ─▶ dispatched ─▶ accepted by all ─▶ started ─▶ results of all ─▶ completed
+ *                   ▲           │            before its start a job may go elsewhere
+ *                   └───────────┘
+ *
+ * Datacenters are asked in the order of their names, each when the one before has given its cores: two jobs
+ * never hold what the other waits for. (T14)
+ */
+
+import { formatDuration } from "../../base/duration.ts";
+import { bytesOfHex } from "../../base/hex.ts";
+import { sha256 } from "../../base/sha256.ts";
+import type { DispatchedDc, JobState } from "../../ledger/job/job-state.ts";
+import { trailEntries } from "../../ledger/job/trail.ts";
+import { planDurationMs } from "../../run/plan/load.ts";
+import type { LiveRun } from "../../run/results/live.ts";
+import { MessageLines } from "../manager/message-lines.ts";
+import type { JobStatus, LiveWanted } from "../messages.ts";
+import { Branch, type Wanted } from "./branch.ts";
+import { chooseDatacenters } from "./choice.ts";
+import type { Appended, EventBody, GateContext } from "./context.ts";
+import { decodeSpec, type JobSpec } from "./spec.ts";
+import {
+  createdAtOf,
+  encodeReason,
+  finalStatusOf,
+  hasJobEnded,
+  LOST,
+  reasonOf,
+  statusOf,
+} from "./status.ts";
+
+/** How often a job that waits looks for room. */
+const LOOK_MS = 500;
+/** A datacenter that has failed a job is not chosen for it again for so long. */
+const AVOIDED_MS = 30_000;
+/** Live figures are asked for as long as somebody has looked at them lately. */
+const LOOKED_AT_MS = 3_000;
+const NO_DIGEST = new Uint8Array(32);
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class JobLeader {
+  readonly job: string;
+  readonly view: number;
+  readonly lines = new MessageLines();
+  readonly #context: GateContext;
+  readonly #branches = new Map<string, Branch>();
+  /** Where it does not run any more: they are told to end. */
+  #left: Branch[] = [];
+  readonly #avoided = new Map<string, number>();
+  #spec: JobSpec | null = null;
+  #reason: string | null = null;
+  #isAppending = false;
+  #lookAt: number;
+  #liveUntil = 0;
+  #latenciesUntil = 0;
+
+  constructor(job: string, view: number, context: GateContext) {
+    this.job = job;
+    this.view = view;
+    this.#context = context;
+    this.#lookAt = context.now;
+  }
+
+  get branches(): readonly Branch[] {
+    return [...this.#branches.values()];
+  }
+
+  get state(): JobState | null {
+    return this.#context.lookup.job(this.job)?.state ?? null;
+  }
+
+  /** As its submitter is told. */
+  get status(): JobStatus {
+    const { state } = this;
+    if (state === null) return "QUEUED";
+    const status = statusOf(state);
+    const all = this.branches.map((one) => one.status);
+    if (status === "STARTING" && all.includes("QUEUED")) return "QUEUED";
+    return status === "RUNNING" && !all.includes("RUNNING") ? "STARTING" : status;
+  }
+
+  /** Why it waits or ended. */
+  get reason(): string | null {
+    const { state } = this;
+    const waiting = this.branches.flatMap(({ datacenter, hindrance, observed }) => {
+      const why = hindrance ?? (observed?.status === "QUEUED" ? observed.reason : null);
+      return why === null ? [] : [`${datacenter}: ${why}`];
+    });
+    return (state === null ? null : reasonOf(state)) ?? waiting[0] ?? this.#reason;
+  }
+
+  /** The job is over, and nothing of it is left anywhere. */
+  get isDone(): boolean {
+    const { state } = this;
+    return state === null || (hasJobEnded(state) && this.#left.length === 0);
+  }
+
+  live(): LiveRun | null {
+    const [only] = this.branches;
+    return only?.observed?.live ?? null;
+  }
+
+  /** Figures are looked at now. */
+  lookedAt(latencies: boolean): void {
+    this.#liveUntil = this.#context.now + LOOKED_AT_MS;
+    if (latencies) this.#latenciesUntil = this.#liveUntil;
+  }
+
+  nextDeadline(): number {
+    const all = [...this.#branches.values(), ...this.#left];
+    return Math.min(this.#lookAt, ...all.map((one) => one.nextDeadline()));
+  }
+
+  /** Something has changed: the job's log, a datacenter, or the time. */
+  look(): void {
+    const { state } = this;
+    if (state === null) return;
+    this.#lookAt = NEVER;
+    if (!this.#isAppending && !hasJobEnded(state)) this.#advance(state);
+    for (const branch of this.#branches.values()) if (this.#mayAct(branch)) branch.step();
+    for (const branch of this.#left) branch.step();
+    this.#left = this.#left.filter(({ isOver }) => !isOver);
+  }
+
+  #advance(state: JobState): void {
+    this.#spec ??= decodeSpec(state.spec);
+    if (this.#spec === null) {
+      this.#append(state, {
+        kind: "JobFailed",
+        error: "its description cannot be read",
+        failedDc: "none",
+      });
+      return;
+    }
+    this.#follow(state, this.#spec);
+    if (state.status === "CANCELLING" && state.run.started === null) this.#endUnstarted(state);
+    else if (state.run.started !== null) this.#run(state);
+    else if (!this.#isLate(state, this.#spec)) this.#prepare(state, this.#spec);
+  }
+
+  /** One branch for each datacenter that was asked; others are left. */
+  #follow(state: JobState, spec: JobSpec): void {
+    const { dispatched } = state.run;
+    for (const [name, branch] of this.#branches) {
+      if (dispatched.some((one) => keyOf(state, one) === branch.key)) continue;
+      this.#branches.delete(name);
+      this.#leave(branch);
+    }
+    const wanted = this.#wanted(state);
+    if (dispatched.length < countOf(spec)) return;
+    for (const one of dispatched.toSorted((a, b) => (a.dcId < b.dcId ? -1 : 1))) {
+      const known = this.#branches.get(one.dcId);
+      if (known !== undefined) known.want(wanted);
+      else this.#branches.set(one.dcId, this.#newBranch(state, one, spec, wanted));
+    }
+  }
+
+  #newBranch(state: JobState, one: DispatchedDc, spec: JobSpec, wanted: Wanted): Branch {
+    const place = { datacenter: one.dcId, key: keyOf(state, one) };
+    const submission = { ...spec.submission, held: true };
+    return new Branch(this.#context, place, submission, wanted, {
+      onNews: () => this.look(),
+      onLine: (line) => this.lines.add(line),
+    });
+  }
+
+  #leave(branch: Branch): void {
+    branch.want({ ...UNWANTED, cancel: "it runs elsewhere" });
+    this.#left.push(branch);
+  }
+
+  #wanted({ cancellation, run, status }: JobState): Wanted {
+    return {
+      startAtMs: run.started?.startAtMs ?? null,
+      paused: status === "PAUSED",
+      factor: run.permille / 1_000,
+      cancel: cancellation === null ? null : cancellation.reason,
+      live: this.#liveWanted(),
+    };
+  }
+
+  #liveWanted(): LiveWanted {
+    const { now } = this.#context;
+    if (now < this.#latenciesUntil) return "latencies";
+    return now < this.#liveUntil ? "figures" : "none";
+  }
+
+  /** Each in turn: the one before must have its cores. */
+  #mayAct(branch: Branch): boolean {
+    const all = this.branches;
+    const before = all.slice(0, all.indexOf(branch));
+    return before.every(({ status, problem }) => status !== "QUEUED" || problem !== null);
+  }
+
+  #isLate(state: JobState, { submission }: JobSpec): boolean {
+    const { timeoutMs } = submission;
+    const waitedMs = this.#context.wall - createdAtOf(state);
+    if (timeoutMs === null || waitedMs < timeoutMs) return false;
+    const error = `no cores were free within ${formatDuration(timeoutMs)}, its limit`;
+    this.#fail(state, error, "none");
+    return true;
+  }
+
+  #prepare(state: JobState, spec: JobSpec): void {
+    const { dispatched } = state.run;
+    if (dispatched.length < countOf(spec)) {
+      this.#choose(state, spec);
+      return;
+    }
+    if (this.branches.some((branch) => this.#isDecided(state, branch))) return;
+    this.#accept(state);
+    this.#lookAt = this.#context.now + LOOK_MS;
+  }
+
+  /** Before its start: it cannot run at all, or not there. */
+  #isDecided(state: JobState, branch: Branch): boolean {
+    const { datacenter, observed, problem, status } = branch;
+    const why = this.#whyElsewhere(branch);
+    if (problem !== null) this.#fail(state, `${datacenter}: ${problem}`, datacenter);
+    else if (status === "FAILED") this.#fail(state, observed?.reason ?? "it failed", datacenter);
+    else if (why !== null) this.#goElsewhere(state, branch, why);
+    else return false;
+    return true;
+  }
+
+  /** One datacenter at a time; the last one makes the choice complete. */
+  #choose(state: JobState, { routing, submission }: JobSpec): void {
+    const { datacenters, now } = this.#context;
+    const { dispatched } = state.run;
+    const gone = new Set(dispatched.map(({ dcId }) => dcId));
+    const avoided = [...this.#avoided].filter(([, until]) => until > now).map(([name]) => name);
+    const choice = chooseDatacenters(routing, submission.cores, datacenters.rooms(), avoided);
+    this.#reason = choice.kind === "wait" ? choice.reason : null;
+    this.#lookAt = now + LOOK_MS;
+    if (choice.kind === "wait") {
+      if (state.status !== "QUEUED")
+        this.#append(state, { kind: "JobQueued", reason: choice.reason });
+      return;
+    }
+    const next = choice.datacenters.find(({ name }) => !gone.has(name));
+    if (next === undefined) return;
+    this.#append(state, {
+      kind: "JobDispatched",
+      dcId: next.name,
+      cores: next.cores,
+      attempt: attemptsOf(state) + 1,
+      digest: sha256(state.spec),
+    });
+  }
+
+  /** Why a job that has not begun should not wait for this datacenter any longer. */
+  #whyElsewhere(branch: Branch): string | null {
+    const { now, options } = this.#context;
+    const { queuedMs, silenceMs } = options.config;
+    if (branch.status === "CANCELLED") return "it was given up there";
+    if (branch.silentMs(now) > 2 * silenceMs) return "it is not heard";
+    const queuedFor = branch.queuedAt === null ? 0 : now - branch.queuedAt;
+    const others = this.#context.datacenters
+      .rooms()
+      .some(({ coresFree, name }) => name !== branch.datacenter && coresFree > 0);
+    const holds = this.#branches.size > 1;
+    return queuedFor > queuedMs && (others || holds) ? "it has no free cores" : null;
+  }
+
+  #goElsewhere(state: JobState, { datacenter }: Branch, why: string): void {
+    this.#avoided.set(datacenter, this.#context.now + AVOIDED_MS);
+    this.#append(state, { kind: "JobQueued", reason: `${datacenter}: ${why}` });
+  }
+
+  #accept(state: JobState): void {
+    const isAccepted = ({ datacenter }: Branch): boolean =>
+      state.accepted.some(({ dcId }) => dcId === datacenter);
+    const next = this.branches.find(
+      (branch) => branch.observed?.prepared === true && !isAccepted(branch),
+    );
+    if (next !== undefined) {
+      const workerCount = next.observed?.workers ?? 0;
+      this.#append(state, { kind: "JobAccepted", dcId: next.datacenter, workerCount });
+      return;
+    }
+    if (this.branches.length === 0 || !this.branches.every(isAccepted)) return;
+    const { options, wall } = this.#context;
+    const startAtMs = Math.floor(wall) + options.config.startLeadMs;
+    const shares = state.run.dispatched.map(({ cores, dcId }) => ({ dcId, cores }));
+    this.#append(state, {
+      ...{ kind: "JobStarted", startAtMs, shares },
+      planDigest: sha256(state.spec),
+    });
+  }
+
+  /** Results are noted as they come; with the last one the job is over. */
+  #run(state: JobState): void {
+    const { results, started } = state.run;
+    const shares = started?.shares ?? [];
+    const open = shares.filter(({ dcId }) => !results.some((one) => one.dcId === dcId));
+    for (const { dcId } of open) {
+      const result = this.#resultOf(this.#branches.get(dcId), state);
+      if (result === null) continue;
+      this.#append(state, { kind: "JobDcResult", dcId, ...result });
+      return;
+    }
+    this.#lookAt = this.#context.now + LOOK_MS;
+    if (open.length > 0) return;
+    const finalStatus = finalStatusOf(state);
+    const reasons = this.branches.flatMap(({ datacenter, observed, problem }) => {
+      const why = problem ?? observed?.reason ?? null;
+      return why === null ? [] : [shares.length > 1 ? `${datacenter}: ${why}` : why];
+    });
+    const lost = results.filter((one) => one.finalStatus === LOST).map(({ dcId }) => dcId);
+    if (lost.length > 0) reasons.push(`${lost.join(", ")}: lost`);
+    const reason = finalStatus === "COMPLETED" ? null : reasons.join("; ") || null;
+    const aggregateMetrics = encodeReason(reason?.slice(0, REASON_CHARACTERS_MAX) ?? null);
+    this.#append(state, { kind: "JobCompleted", finalStatus, aggregateMetrics });
+  }
+
+  #resultOf(branch: Branch | undefined, state: JobState): ResultBody | null {
+    if (branch === undefined) return null;
+    const none = { digest: NO_DIGEST, bytes: 0, completed: 0, failed: 0 };
+    if (branch.problem !== null) return { finalStatus: "FAILED", ...none };
+    if (!branch.isOver) return this.#isLost(branch, state) ? { finalStatus: LOST, ...none } : null;
+    const bytes = branch.result ?? null;
+    const hash = branch.observed?.result ?? null;
+    const finalStatus = branch.status;
+    if (bytes === null || hash === null) return { finalStatus, ...none };
+    return { ...none, finalStatus, digest: bytesOfHex(hash), bytes: bytes.length };
+  }
+
+  /** Nobody has heard of it since long after its plan was over. */
+  #isLost(branch: Branch, { run }: JobState): boolean {
+    const { now, options, wall } = this.#context;
+    const { lostMs } = options.config;
+    const planMs = this.#spec === null ? 0 : planMsOf(this.#spec);
+    const overMs = wall - ((run.started?.startAtMs ?? 0) + planMs);
+    return branch.silentMs(now) > lostMs && overMs > lostMs;
+  }
+
+  /** A cancelled job that has not begun is over when nothing is left of it anywhere. */
+  #endUnstarted(state: JobState): void {
+    const isOver = (branch: Branch): boolean =>
+      branch.hasEnded ||
+      branch.problem !== null ||
+      branch.silentMs(this.#context.now) > this.#context.options.config.lostMs;
+    this.#lookAt = this.#context.now + LOOK_MS;
+    if (!this.branches.every(isOver)) return;
+    const aggregateMetrics = encodeReason(null);
+    this.#append(state, { kind: "JobCompleted", finalStatus: "CANCELLED", aggregateMetrics });
+  }
+
+  #fail(state: JobState, error: string, failedDc: string): void {
+    this.lines.add(error);
+    for (const branch of this.branches) this.#leave(branch);
+    this.#append(state, {
+      ...{ kind: "JobFailed", failedDc },
+      error: error.slice(0, REASON_CHARACTERS_MAX),
+    });
+  }
+
+  /** One at a time, and only if the job is still as it was seen and this gate still leads it. */
+  #append(state: JobState, body: EventBody): void {
+    this.#isAppending = true;
+    const condition = { ifSeq: state.appliedSeq, ifFence: this.view };
+    this.#context.append(this.job, body, condition, (appended) => {
+      this.#isAppending = false;
+      this.#log(body.kind, appended);
+      this.#lookAt = this.#context.now;
+    });
+  }
+
+  #log(what: string, appended: Appended): void {
+    const { job, view } = this;
+    const fields = { job, view, what };
+    if (appended.kind === "refused")
+      this.#context.log("error", "job.refused", { ...fields, why: appended.message });
+    else if (appended.kind === "committed" && appended.outcome === "applied")
+      this.#context.log("info", "job.event", fields);
+    else if (appended.kind === "committed" && appended.reason !== null)
+      this.#context.log("warn", "job.rejected", { ...fields, why: appended.reason });
+  }
+}
+
+interface ResultBody {
+  readonly finalStatus: string;
+  readonly digest: Uint8Array;
+  readonly bytes: number;
+  readonly completed: number;
+  readonly failed: number;
+}
+
+/** Of what a job's log says for people. */
+const REASON_CHARACTERS_MAX = 300;
+const UNWANTED: Wanted = { startAtMs: null, paused: false, factor: 1, cancel: null, live: "none" };
+
+function countOf({ routing }: JobSpec): number {
+  return routing.datacenters.length > 0 ? routing.datacenters.length : routing.count;
+}
+
+/** How often datacenters were asked before, over all choices. */
+function attemptsOf({ trail }: JobState): number {
+  return [...trailEntries(trail)].filter(({ kind }) => kind === "JobDispatched").length;
+}
+
+/** All its workflows one after the other, at the longest. */
+function planMsOf({ submission }: JobSpec): number {
+  return submission.manifests.reduce((sum, { gracefulStopMs, load, startAfterMs, warmupMs }) => {
+    const ms = "durationMsMax" in load ? load.durationMsMax : (planDurationMs(load) ?? 0);
+    return sum + startAfterMs + warmupMs + ms + gracefulStopMs;
+  }, 0);
+}
+
+function keyOf({ jobId }: JobState, { attempt, dcId }: DispatchedDc): string {
+  return `${jobId}/${dcId}/${attempt}`;
+}

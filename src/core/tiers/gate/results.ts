@@ -1,0 +1,79 @@
+/** Results of jobs that have ended: made of what their datacenters left, wherever a client asks. */
+
+import { hexOf } from "../../base/hex.ts";
+import type { DcResult, JobState } from "../../ledger/job/job-state.ts";
+import type { RunSummary } from "../../run/results/model.ts";
+import { decodeShape, isAnything } from "../manager/shapes.ts";
+import { clusterOf } from "./cluster-summary.ts";
+import type { GateContext } from "./context.ts";
+import { download } from "./download.ts";
+
+/** Results that stay in memory. */
+const KEPT_MAX = 20;
+
+/** `unreachable`: what it left is nowhere to be found at the moment. */
+type Found =
+  | { readonly kind: "found"; readonly summary: RunSummary | null }
+  | { readonly kind: "unreachable" };
+
+export class Results {
+  readonly #context: GateContext;
+  readonly #kept = new Map<string, RunSummary>();
+
+  constructor(context: GateContext) {
+    this.#context = context;
+  }
+
+  find(state: JobState, done: (found: Found) => void): void {
+    const kept = this.#kept.get(state.jobId);
+    const left = state.run.results.filter(({ bytes }) => bytes > 0);
+    if (kept !== undefined || left.length === 0) {
+      done({ kind: "found", summary: kept ?? null });
+      return;
+    }
+    const blobs = new Map<string, Uint8Array>();
+    let open = left.length;
+    for (const result of left) {
+      this.#read(result, (bytes) => {
+        if (bytes !== null) blobs.set(result.dcId, bytes);
+        if (--open === 0) done(this.#merged(state, left, blobs));
+      });
+    }
+  }
+
+  #read({ dcId, digest }: DcResult, done: (bytes: Uint8Array | null) => void): void {
+    const hash = hexOf(digest);
+    if (!this.#context.blobs.has(hash)) {
+      download(this.#context, dcId, hash, done);
+      return;
+    }
+    this.#context.readBlob(hash, (bytes) => {
+      if (bytes !== null) done(bytes);
+      else download(this.#context, dcId, hash, done);
+    });
+  }
+
+  #merged(
+    state: JobState,
+    left: readonly DcResult[],
+    blobs: ReadonlyMap<string, Uint8Array>,
+  ): Found {
+    if (blobs.size < left.length) return { kind: "unreachable" };
+    const parts = left.flatMap(({ dcId }) => {
+      const bytes = blobs.get(dcId) ?? new Uint8Array();
+      const summary = decodeShape<RunSummary>(bytes, isAnything);
+      return summary === null ? [] : [{ datacenter: dcId, summary }];
+    });
+    const [first] = parts;
+    if (first === undefined) return { kind: "unreachable" };
+    const summary = { ...first.summary, runId: state.jobId, cluster: clusterOf(state, parts) };
+    this.#keep(state.jobId, summary);
+    return { kind: "found", summary };
+  }
+
+  #keep(job: string, summary: RunSummary): void {
+    this.#kept.set(job, summary);
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > KEPT_MAX && oldest !== undefined) this.#kept.delete(oldest);
+  }
+}

@@ -1,0 +1,64 @@
+/** What a job of the gates' ledger says about itself: the submission of its client, and where it is to run. */
+
+import { encodePlain } from "../../base/plain-value.ts";
+import {
+  decodeShape,
+  isBoolean,
+  isBytes,
+  isFiniteNumber,
+  isText,
+  isWhole,
+  listOf,
+  record,
+} from "../manager/shapes.ts";
+import { decodeSubmission, encodeSubmission } from "../manager/submission.ts";
+import type { Routing, Submission } from "../messages.ts";
+
+export interface JobSpec {
+  readonly submission: Submission;
+  readonly routing: Routing;
+}
+
+const isRouting = record({
+  datacenters: listOf(isText),
+  count: isWhole,
+  prefer: listOf(isText),
+  strict: isBoolean,
+  weights: listOf(record({ datacenter: isText, weight: isFiniteNumber })),
+  each: isBoolean,
+});
+const isSpec = record({ submission: isBytes, routing: isRouting });
+
+export function encodeSpec({ routing, submission }: JobSpec): Uint8Array {
+  return encodePlain({ submission: encodeSubmission(submission), routing });
+}
+
+/** Null: written by something else than a gate of this version. */
+export function decodeSpec(bytes: Uint8Array): JobSpec | null {
+  const spec = decodeShape<{ readonly submission: Uint8Array; readonly routing: Routing }>(
+    bytes,
+    isSpec,
+  );
+  const submission = spec === null ? null : decodeSubmission(spec.submission);
+  return spec === null || submission === null ? null : { submission, routing: spec.routing };
+}
+
+/** Why a job cannot be sent where it is to go, whatever happens; null when it can. */
+export function routingProblem(
+  { count, datacenters, prefer, strict, weights }: Routing,
+  known: readonly string[],
+): string | null {
+  const named = [...datacenters, ...prefer, ...weights.map(({ datacenter }) => datacenter)];
+  const unknown = named.find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    return `there is no datacenter "${unknown}": there are ${known.join(", ")}`;
+  if (new Set(datacenters).size < datacenters.length) return "a datacenter is named twice";
+  if (count < 1 || count > known.length) return `there are ${known.length} datacenters`;
+  if (Math.max(count, datacenters.length) > 1) return "a job runs in one datacenter for now";
+  if (strict && prefer.length < count) return "strict: more datacenters than are preferred";
+  if (weights.some(({ weight }) => weight <= 0)) return "a part of the plan is more than nothing";
+  const unused = weights.find(({ datacenter }) => !datacenters.includes(datacenter));
+  if (unused !== undefined) return `"${unused.datacenter}" has a part and is not among those named`;
+  const left = datacenters.find((name) => !weights.some(({ datacenter }) => datacenter === name));
+  return weights.length > 0 && left !== undefined ? `"${left}" has no part of the plan` : null;
+}

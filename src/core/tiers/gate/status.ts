@@ -1,0 +1,80 @@
+/** What the ledger's state of a job means to whoever submitted it. */
+
+import { ByteReader } from "../../base/bytes.ts";
+import { encodePlain, readPlain } from "../../base/plain-value.ts";
+import { parseJobId } from "../../ledger/job/job-id.ts";
+import { isTerminal, type JobState } from "../../ledger/job/job-state.ts";
+import { ENDED_STATUSES, type JobStatus } from "../messages.ts";
+
+/** Who asks for the end when a threshold does. */
+const THRESHOLDS = "thresholds";
+/** The final status of a datacenter that was given up. */
+export const LOST = "LOST";
+
+export function statusOf(state: JobState): JobStatus {
+  switch (state.status) {
+    case "ABSENT":
+    case "CREATED":
+    case "QUEUED":
+      return "QUEUED";
+    case "DISPATCHED":
+    case "ACCEPTED":
+      return "STARTING";
+    case "RUNNING":
+    case "PAUSED":
+    case "CANCELLING":
+      return state.status;
+    case "FAILED":
+    case "TIMED_OUT":
+      return "FAILED";
+    case "CANCELLED":
+      // A threshold ends a run early: what came of it stands in its summary.
+      return state.cancellation?.requestor === THRESHOLDS ? "COMPLETED" : "CANCELLED";
+    case "COMPLETED": {
+      const final = state.end?.kind === "completed" ? state.end.finalStatus : "";
+      return ENDED_STATUSES.find((one) => one === final) ?? "COMPLETED";
+    }
+  }
+}
+
+/** Why it ended; null while it lives, or when there is nothing to say. */
+export function reasonOf({ cancellation, end }: JobState): string | null {
+  switch (end?.kind) {
+    case undefined:
+      return null;
+    case "completed": {
+      const from = new ByteReader(end.aggregateMetrics);
+      const told = readPlain(from);
+      const reason = typeof told === "object" && told !== null && "reason" in told && told.reason;
+      return !from.failed && typeof reason === "string" ? reason : null;
+    }
+    case "failed":
+      return end.error;
+    case "timedOut":
+      return "no cores were free within its limit of time";
+    case "cancelled":
+      return cancellation?.reason ?? null;
+  }
+}
+
+/** How `reasonOf` finds it again. */
+export function encodeReason(reason: string | null): Uint8Array {
+  return encodePlain({ reason });
+}
+
+/** Of the whole job, from what became of its parts. */
+export function finalStatusOf({ run }: JobState): JobStatus {
+  const all = run.results.map(({ finalStatus }) => finalStatus);
+  if (all.every((one) => one === "COMPLETED")) return "COMPLETED";
+  if (all.every((one) => one === "CANCELLED")) return "CANCELLED";
+  return all.every((one) => one === "FAILED" || one === LOST) ? "FAILED" : "PARTIAL";
+}
+
+export function hasJobEnded({ status }: JobState): boolean {
+  return isTerminal(status);
+}
+
+/** Milliseconds of the wall clock, as its id says. */
+export function createdAtOf({ jobId }: JobState): number {
+  return parseJobId(jobId)?.timestampMs ?? 0;
+}

@@ -1,0 +1,107 @@
+/** What gates ask a manager besides what clients ask: how a job does here, and what room there is. */
+
+import { assertNever } from "../../base/assert.ts";
+import {
+  ENDED_STATUSES,
+  type GateAnswer,
+  type GateRequest,
+  type LiveWanted,
+  type Observed,
+  refusal,
+} from "../messages.ts";
+import type { ManagerContext } from "./context.ts";
+import type { DatacenterJob } from "./datacenter-state.ts";
+import type { Decision } from "./run-entries.ts";
+import type { RunLeader } from "./run-leader.ts";
+
+/** What only the manager as a whole knows. */
+interface GateRequestsHost {
+  leaderOf(job: string): RunLeader | null;
+  /** Why a job waits. */
+  reasonOf(job: string): string | null;
+}
+
+export class GateRequests {
+  readonly #context: ManagerContext;
+  readonly #host: GateRequestsHost;
+
+  constructor(context: ManagerContext, host: GateRequestsHost) {
+    this.#context = context;
+    this.#host = host;
+  }
+
+  answer(request: GateRequest): GateAnswer {
+    switch (request.kind) {
+      case "observe":
+        return this.#observe(request);
+      case "capacity":
+        return this.#capacity();
+      default:
+        return assertNever(request);
+    }
+  }
+
+  #observe({ job: name, line, live }: Extract<GateRequest, { kind: "observe" }>): GateAnswer {
+    const job = this.#context.datacenter()?.jobs.get(name);
+    if (job === undefined) return refusal("unknownJob", `there is no job ${name}`);
+    const leader = this.#host.leaderOf(name);
+    if (leader !== null) return this.#led(job, leader, line, live);
+    if (job.phase !== "admitted") return this.#folded(job);
+    const primary = this.#context.runOf(name)?.primary ?? null;
+    if (primary === null || primary === this.#context.options.self)
+      return refusal("retry", "nobody leads the job at the moment");
+    return refusal("notLeader", primary);
+  }
+
+  #led(job: DatacenterJob, leader: RunLeader, line: number, live: LiveWanted): Observed {
+    leader.held.holdOn(this.#context.now);
+    const isOver = job.phase === "ended";
+    const { status } = leader;
+    return {
+      ...this.#folded(job),
+      // Over is what the datacenter has heard of.
+      status: isOver ? job.status : ENDED_STATUSES.includes(status) ? "RUNNING" : status,
+      prepared: leader.held.isWaiting,
+      factor: factorOf(this.#context.runOf(job.job)?.state.history ?? []),
+      lines: leader.lines.from(line),
+      nextLine: leader.lines.next,
+      live: live !== "none" && !isOver ? leader.live(live) : null,
+    };
+  }
+
+  /** Of a job that waits or has ended. */
+  #folded({ grants, job, reason, status, summary }: DatacenterJob): Observed {
+    return {
+      ...{ kind: "observed", status, prepared: false, factor: 1, live: null, result: summary },
+      reason: reason ?? this.#host.reasonOf(job),
+      workers: new Set(grants.map(({ worker }) => worker)).size,
+      cores: grants.reduce((sum, { cores }) => sum + cores, 0),
+      lines: [],
+      nextLine: 0,
+    };
+  }
+
+  #capacity(): GateAnswer {
+    const state = this.#context.datacenter();
+    const workers = this.#context.workers.available();
+    const cores = workers.reduce((sum, one) => sum + one.cores, 0);
+    const used = workers.reduce(
+      (sum, { incarnation, worker }) => sum + (state?.usedCores(worker, incarnation) ?? 0),
+      0,
+    );
+    const queued = [...(state?.jobs.values() ?? [])].filter(({ phase }) => phase === "queued");
+    return {
+      ...{ kind: "capacity", workers: workers.length, cores },
+      coresFree: Math.max(0, cores - used),
+      jobsQueued: queued.length,
+    };
+  }
+}
+
+/** How many times the plan: what was asked for last. */
+function factorOf(history: readonly Decision[]): number {
+  const scales = history.flatMap((one) =>
+    one.kind === "control" && one.control.kind === "scale" ? [one.control.factor] : [],
+  );
+  return scales.at(-1) ?? 1;
+}

@@ -1,0 +1,349 @@
+/**
+ * The process of a gate as one machine: the ledger node that gates replicate with, the gate above it, its
+ * clients, and its links to the managers of every datacenter.
+ *
+ *   bytes ─▶ LedgerMachine ─┬─ leads, applied, answers ─▶ Gate ─┬─▶ requests ─▶ LedgerMachine
+ *                           └─ called: clients ─────────▶   │   ├─▶ answers ─▶ say ─▶ bytes
+ *   bytes of datacenters ─▶ ClientProcess, one for each ────┘   └─▶ ask ─▶ ClientProcess ─▶ bytes
+ */
+
+import type { StreamEnvelope } from "../../../wire/registry.ts";
+import { assertNever } from "../../base/assert.ts";
+import type { Millis } from "../../base/brand.ts";
+import type { Address } from "../../base/ids.ts";
+import type { FileEffect } from "../../ledger/log/files.ts";
+import type { GateEffect, GateInput, ManagerAnswer, ManagerMessage } from "../gate/types.ts";
+import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
+import type { ClientEffect, ClientProcess } from "./client-process.ts";
+import type { LedgerMachine } from "./ledger-machine.ts";
+import type { AboveEffect, AboveInput } from "./manager-process.ts";
+import type { ProcessEffect, ProcessInput } from "./types.ts";
+
+/** What stands above the ledger; the gate itself, pure. */
+interface GateMachine {
+  step(input: GateInput, now: Millis, wall: number): readonly GateEffect[];
+  nextDeadline(): Millis | null;
+}
+
+/** The links to the managers of one datacenter. */
+export interface DatacenterLinks {
+  readonly name: string;
+  readonly managers: readonly { readonly name: string; readonly address: Address }[];
+  readonly client: ClientProcess;
+}
+
+export type GateProcessInput =
+  | ProcessInput
+  | AboveInput
+  | { readonly kind: "ofDatacenter"; readonly datacenter: string; readonly input: LinkInput };
+
+export type GateProcessEffect =
+  | ProcessEffect
+  | AboveEffect
+  | { readonly kind: "toDatacenter"; readonly datacenter: string; readonly effect: LinkEffect };
+
+/** Where an answer goes. */
+interface Asker {
+  readonly stream: StreamId;
+  readonly correlation: number;
+}
+
+export class GateProcess {
+  readonly ledger: LedgerMachine;
+  readonly #name: string;
+  /** Of all gates. */
+  readonly #addresses: readonly string[];
+  readonly #gate: GateMachine;
+  readonly #datacenters: ReadonlyMap<string, DatacenterLinks>;
+  readonly #askers = new Map<number, Asker>();
+  /** Parts that the gate itself reads, by the number that the driver is asked with. */
+  readonly #reading = new Map<number, number>();
+  #ids = 0;
+  #heard: GateInput[] = [];
+  #effects: GateProcessEffect[] = [];
+  #isStarted = false;
+  #now = 0 as Millis;
+  #wall = 0;
+
+  constructor(
+    self: { readonly name: string; readonly addresses: readonly string[] },
+    ledger: LedgerMachine,
+    gate: GateMachine,
+    datacenters: readonly DatacenterLinks[],
+  ) {
+    this.#name = self.name;
+    this.#addresses = self.addresses;
+    this.ledger = ledger;
+    this.#gate = gate;
+    this.#datacenters = new Map(datacenters.map((one) => [one.name, one]));
+  }
+
+  get wantsTurn(): boolean {
+    return this.ledger.wantsTurn;
+  }
+
+  take(input: GateProcessInput, now: Millis, wall: number): void {
+    this.#now = now;
+    this.#wall = wall;
+    switch (input.kind) {
+      case "blobsHeld":
+      case "blobsGone":
+      case "blobRead":
+        this.#heard.push(input);
+        return;
+      case "blobNotKept":
+        // A result is fetched again when somebody asks for it.
+        return;
+      case "blobPart":
+        this.#onBlobPart(input);
+        return;
+      case "blobPutDone":
+        this.#onBlobPut(input);
+        return;
+      case "ofDatacenter":
+        this.#stepLinks(input.datacenter, input.input);
+        return;
+      case "tick":
+        for (const name of this.#datacenters.keys()) this.#stepLinks(name, { kind: "tick" });
+        this.#heard.push({ kind: "tick" });
+        this.ledger.take(input, now, wall);
+        return;
+      default:
+        this.ledger.take(input, now, wall);
+    }
+  }
+
+  flush(): readonly GateProcessEffect[] {
+    for (;;) {
+      for (const effect of this.ledger.flush()) this.#onLedger(effect);
+      if (this.#heard.length === 0) break;
+      const heard = this.#heard;
+      this.#heard = [];
+      for (const input of heard)
+        for (const effect of this.#gate.step(input, this.#now, this.#wall)) this.#perform(effect);
+    }
+    const effects = this.#effects;
+    this.#effects = [];
+    return effects;
+  }
+
+  takeFiles(): readonly FileEffect[] {
+    return this.ledger.takeFiles();
+  }
+
+  nextDeadline(): Millis | null {
+    const never = Number.POSITIVE_INFINITY;
+    const links = [...this.#datacenters.values()].map(
+      ({ client }) => client.nextDeadline() ?? never,
+    );
+    const at = Math.min(
+      this.ledger.nextDeadline() ?? never,
+      this.#isStarted ? (this.#gate.nextDeadline() ?? never) : never,
+      ...links,
+    );
+    return at === never ? null : (at as Millis);
+  }
+
+  #onLedger(effect: ProcessEffect): void {
+    switch (effect.kind) {
+      case "answer":
+        // Those of the gate count down; the others are of whoever asks the node itself.
+        if (effect.token >= 0) break;
+        this.#heard.push({ kind: "ledger", token: -effect.token, answer: effect.answer });
+        return;
+      case "leads": {
+        const { group, leads, view } = effect;
+        this.#heard.push({ kind: "leads", group, view, leads });
+        break;
+      }
+      case "applied":
+        this.#heard.push({ kind: "applied", group: effect.group });
+        break;
+      case "serving":
+        // Nobody is called before the disk is read.
+        this.#isStarted = true;
+        for (const name of this.#datacenters.keys()) this.#stepLinks(name, { kind: "start" });
+        this.#heard.push({ kind: "tick" });
+        break;
+      case "called":
+        this.#onCalled(effect);
+        return;
+      case "callerGone":
+        this.#onCallerGone(effect.stream);
+        return;
+      default:
+    }
+    this.#effects.push(effect);
+  }
+
+  #onCalled({ message, stream }: Extract<ProcessEffect, { kind: "called" }>): void {
+    const { correlation } = message;
+    switch (message.name) {
+      case "clientOpening":
+        this.#say(stream, {
+          name: "opened",
+          correlation,
+          value: { manager: this.#name, addresses: this.#addresses },
+        });
+        return;
+      case "clientRequest": {
+        const id = this.#ask({ stream, correlation });
+        this.#heard.push({ kind: "client", id, request: message.value });
+        return;
+      }
+      case "blobPut": {
+        const id = this.#ask({ stream, correlation });
+        this.#effects.push({ kind: "blobPut", id, ...message.value });
+        return;
+      }
+      default:
+    }
+  }
+
+  #onCallerGone(stream: StreamId): void {
+    for (const [id, asker] of [...this.#askers])
+      if (asker.stream === stream) this.#askers.delete(id);
+  }
+
+  #ask(asker: Asker): number {
+    const id = ++this.#ids;
+    this.#askers.set(id, asker);
+    return id;
+  }
+
+  #perform(effect: GateEffect): void {
+    switch (effect.kind) {
+      case "ledger": {
+        const { request, token } = effect;
+        this.ledger.take({ kind: "request", token: -token, request }, this.#now, this.#wall);
+        return;
+      }
+      case "ask":
+        this.#askManager(effect);
+        return;
+      case "answer": {
+        const asker = this.#askers.get(effect.id);
+        this.#askers.delete(effect.id);
+        if (asker === undefined) return;
+        const { correlation, stream } = asker;
+        this.#say(stream, { name: "clientAnswer", correlation, value: effect.answer });
+        return;
+      }
+      case "readPart": {
+        const id = ++this.#ids;
+        this.#reading.set(id, effect.id);
+        const { hash, offset } = effect;
+        this.#effects.push({ kind: "blobGet", id, hash, offset });
+        return;
+      }
+      case "keepBlob":
+      case "readBlob":
+      case "log":
+        this.#effects.push(effect);
+        return;
+      default:
+        assertNever(effect);
+    }
+  }
+
+  #askManager({
+    datacenter,
+    id,
+    manager,
+    message,
+    timeoutMs,
+  }: Extract<GateEffect, { kind: "ask" }>): void {
+    const links = this.#datacenters.get(datacenter);
+    const to = links?.managers.find(({ name }) => name === manager)?.address;
+    if (to === undefined) {
+      this.#heard.push({ kind: "answered", id, answer: null });
+      return;
+    }
+    this.#stepLinks(datacenter, { kind: "ask", id, to, message: envelopeOf(message), timeoutMs });
+  }
+
+  #stepLinks(datacenter: string, input: Parameters<ClientProcess["step"]>[0]): void {
+    const links = this.#datacenters.get(datacenter);
+    for (const effect of links?.client.step(input, this.#now) ?? [])
+      this.#onLinks(datacenter, effect);
+  }
+
+  #onLinks(datacenter: string, effect: ClientEffect): void {
+    switch (effect.kind) {
+      case "answered": {
+        const { answer, id } = effect;
+        this.#heard.push({
+          kind: "answered",
+          id,
+          answer: answer === null ? null : answerOf(answer),
+        });
+        return;
+      }
+      case "link": {
+        const { manager: address, up } = effect;
+        const known = this.#datacenters.get(datacenter)?.managers ?? [];
+        const manager = known.find((one) => one.address === address)?.name;
+        if (manager !== undefined) this.#heard.push({ kind: "link", datacenter, manager, up });
+        return;
+      }
+      default:
+        this.#effects.push({ kind: "toDatacenter", datacenter, effect });
+    }
+  }
+
+  #onBlobPart({ bytes, id, total }: Extract<AboveInput, { kind: "blobPart" }>): void {
+    const own = this.#reading.get(id);
+    this.#reading.delete(id);
+    if (own !== undefined) this.#heard.push({ kind: "partRead", id: own, total, bytes });
+  }
+
+  #onBlobPut({ held, id, problem }: Extract<AboveInput, { kind: "blobPutDone" }>): void {
+    const asker = this.#askers.get(id);
+    this.#askers.delete(id);
+    if (asker === undefined) return;
+    const { correlation, stream } = asker;
+    if (problem === null)
+      this.#say(stream, { name: "blobHeld", correlation, value: { bytes: held } });
+    else
+      this.#say(stream, {
+        ...{ name: "denial", correlation, value: { reason: "invalid", message: problem } },
+      });
+  }
+
+  #say(stream: StreamId, message: StreamEnvelope): void {
+    this.ledger.take({ kind: "say", stream, message }, this.#now, this.#wall);
+  }
+}
+
+function envelopeOf(message: ManagerMessage): StreamEnvelope {
+  const correlation = 0;
+  switch (message.kind) {
+    case "client":
+      return { name: "clientRequest", correlation, value: message.request };
+    case "gate":
+      return { name: "gateRequest", correlation, value: message.request };
+    case "blobPut":
+      return { name: "blobPut", correlation, value: message };
+    case "blobGet":
+      return { name: "blobGet", correlation, value: message };
+    default:
+      return assertNever(message);
+  }
+}
+
+/** Null for what a manager does not answer with. */
+function answerOf(message: StreamEnvelope): ManagerAnswer | null {
+  switch (message.name) {
+    case "clientAnswer":
+    case "gateAnswer":
+      return message.value;
+    case "blobHeld":
+      return { kind: "blobHeld", ...message.value };
+    case "blobChunk":
+      return { kind: "blobChunk", ...message.value };
+    case "denial":
+      return { kind: "refused", ...message.value };
+    default:
+      return null;
+  }
+}

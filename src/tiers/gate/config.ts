@@ -1,0 +1,94 @@
+/**
+ * What a gate is told at its start: one JSON file, or the same as flags. All mistakes are named at once,
+ * before a socket opens or a byte is written. (CFG-1)
+ */
+
+import { z } from "zod";
+import type { Address } from "../../core/base/ids.ts";
+import { clientSecrets } from "../../ledger/client-secrets.ts";
+import { checkLedgerConfig, type LedgerConfig, label, name, place } from "../../ledger/config.ts";
+import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
+
+const NAME_CHARACTERS_MAX = 16;
+/** A dead leader is replaced after this; safety does not rest on it. */
+const LEASE_MS = 3_000;
+const GIB = 1_073_741_824;
+const DATACENTERS_MAX = 256;
+const MANAGERS_MAX = 7;
+
+const named = z.strictObject({ name: name(NAME_CHARACTERS_MAX), address: place });
+
+const schema = z.strictObject({
+  name: name(NAME_CHARACTERS_MAX),
+  /** Where the gate is; it begins the ids of its jobs. */
+  region: name(NAME_CHARACTERS_MAX).default("gates"),
+  cluster: label.default("hyperscale"),
+  environment: label.default("default"),
+  bind: place,
+  api: place,
+  apiTokenFile: z.string().min(1).optional(),
+  peers: z.array(named).max(64).default([]),
+  datacenters: z
+    .array(
+      z.strictObject({
+        name: name(NAME_CHARACTERS_MAX),
+        managers: z.array(named).min(1, "at least one manager").max(MANAGERS_MAX),
+      }),
+    )
+    .min(1, "at least one datacenter")
+    .max(DATACENTERS_MAX),
+  dataDir: z.string().min(1, "a path"),
+  secretFile: z.string().min(1).optional(),
+  clientSecretFile: z.string().min(1).optional(),
+  insecurePlaintext: z.boolean().default(false),
+  leaseMs: z.number().int().default(LEASE_MS),
+  /** Of files that jobs bring and of results; the longest unused go. */
+  blobBytesMax: z
+    .number()
+    .int()
+    .min(1_048_576)
+    .default(10 * GIB),
+  logLevel: z.string().optional(),
+});
+
+export interface GateNodeConfig {
+  readonly ledger: LedgerConfig;
+  readonly datacenters: readonly {
+    readonly name: string;
+    readonly managers: readonly { readonly name: string; readonly address: Address }[];
+  }[];
+  readonly blobBytesMax: number;
+}
+
+export function readGateConfig(file: string): ConfigResult<GateNodeConfig> {
+  return readConfigFile(file, '"hyperscale gate init" writes an example', checkGateConfig);
+}
+
+/** `file`: where the value is from, and where its paths begin. */
+export function checkGateConfig(file: string, value: unknown): ConfigResult<GateNodeConfig> {
+  const parsed = checkSchema(schema, file, value);
+  if (!parsed.ok) return parsed;
+  const { blobBytesMax, clientSecretFile, datacenters, peers, region, ...rest } = parsed.config;
+  const problems = datacenters
+    .filter((one, at) => datacenters.findIndex((other) => other.name === one.name) !== at)
+    .map((twice) => `${file}: datacenters: "${twice.name}" is listed twice`);
+  const read = checkLedgerConfig(file, {
+    ...rest,
+    region,
+    peers: peers.map((peer) => ({ ...peer, region })),
+    datacenters: datacenters.map((one) => one.name),
+  });
+  if (!read.ok) return { ok: false, problems: [...problems, ...read.problems] };
+  const readClientSecrets = clientSecrets(file, clientSecretFile, problems);
+  if (problems.length > 0) return { ok: false, problems };
+  const own = { role: "gate", service: "gate", readClientSecrets } as const;
+  const ledger = { ...read.config, ...own };
+  const places = datacenters.map(({ managers, ...one }) => ({
+    ...one,
+    managers: managers.map(({ address, ...manager }) => ({
+      ...manager,
+      address: address as Address,
+    })),
+  }));
+  return { ok: true, config: { ledger, datacenters: places, blobBytesMax } };
+}

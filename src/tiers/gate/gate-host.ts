@@ -1,0 +1,181 @@
+/**
+ * A gate as a process: the ledger node that gates replicate with, the gate above it, its links to the managers
+ * of every datacenter, and the files of jobs on disk.
+ */
+
+import { randomBytes, randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { Random } from "../../core/base/random.ts";
+import { Gate } from "../../core/tiers/gate/gate.ts";
+import { GATE_DEFAULTS, type GateLookup, type JobGroup } from "../../core/tiers/gate/types.ts";
+import { ClientProcess } from "../../core/tiers/process/client-process.ts";
+import { type DatacenterLinks, GateProcess } from "../../core/tiers/process/gate-process.ts";
+import type { LedgerMachine } from "../../core/tiers/process/ledger-machine.ts";
+import type { Background } from "../../host/background.ts";
+import { BlobStore } from "../../host/blob-store.ts";
+import { deflate } from "../../host/deflate.ts";
+import type { AuditRequester, OpenAudit } from "../../host/ports/audit.ts";
+import type { Clock } from "../../host/ports/clock.ts";
+import type { Log } from "../../host/ports/log.ts";
+import { StreamDriver } from "../../host/stream-driver.ts";
+import { TcpPort } from "../../host/tcp.ts";
+import { sitesOf } from "../../ledger/config.ts";
+import { LedgerHost } from "../../ledger/host.ts";
+import { peersOptions, readRing } from "../../ledger/network.ts";
+import { formatAddress } from "../../wire/address.ts";
+import { CAPABILITIES } from "../../wire/version.ts";
+import { runBlobs } from "../manager/blob-effects.ts";
+import { Uploads } from "../manager/uploads.ts";
+import type { GateNodeConfig } from "./config.ts";
+
+interface GateHandlers {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly background: Background;
+  readonly openAudit: () => Promise<OpenAudit>;
+  readonly version: string;
+  readonly onFatal: (reason: string, error: unknown) => void;
+}
+
+type AboveRun = NonNullable<Parameters<typeof LedgerHost.start>[1]["above"]>["run"];
+
+export class GateHost {
+  readonly #config: GateNodeConfig;
+  readonly #handlers: GateHandlers;
+  readonly #blobs: BlobStore;
+  readonly #uploads: Uploads;
+  /** To the managers of each datacenter; it accepts nobody. */
+  readonly #port = TcpPort.dialer(null);
+  readonly #streams: ReadonlyMap<string, StreamDriver>;
+  #ledger: LedgerHost | null = null;
+
+  private constructor(config: GateNodeConfig, blobs: BlobStore, handlers: GateHandlers) {
+    this.#config = config;
+    this.#handlers = handlers;
+    this.#blobs = blobs;
+    this.#uploads = new Uploads(blobs);
+    this.#streams = new Map(
+      config.datacenters.map(({ name: datacenter }) => [
+        datacenter,
+        new StreamDriver(this.#port, (input) =>
+          this.#ledger?.tell({ kind: "ofDatacenter", datacenter, input }),
+        ),
+      ]),
+    );
+  }
+
+  /** Resolves when the node has recovered and serves. Rejects with what is wrong, sockets closed. */
+  static async start(config: GateNodeConfig, handlers: GateHandlers): Promise<GateHost> {
+    const { dataDir } = config.ledger;
+    let host: GateHost | null = null;
+    const blobs = await BlobStore.open(join(dataDir, "blobs"), {
+      bytesMax: config.blobBytesMax,
+      onGone: (hash) => host?.tellGone(hash),
+    });
+    host = new GateHost(config, blobs, handlers);
+    await host.#start();
+    return host;
+  }
+
+  tellGone(hash: string): void {
+    this.#ledger?.tell({ kind: "blobsGone", hashes: [hash] });
+  }
+
+  get encryption(): string {
+    return this.#ledger?.encryption ?? "";
+  }
+
+  /** Lets others lead and what is under way finish, writes a checkpoint, ends. */
+  async stop(requester: AuditRequester): Promise<void> {
+    await this.#ledger?.stop(requester);
+    await this.#port.close();
+  }
+
+  reloadKeys(requester: AuditRequester): void {
+    this.#ledger?.reloadKeys(requester);
+  }
+
+  async #start(): Promise<void> {
+    const { background, clock, log, onFatal, openAudit, version } = this.#handlers;
+    this.#ledger = await LedgerHost.start(this.#config.ledger, {
+      ...{ clock, log, background, openAudit, version, onFatal },
+      onEvent: () => undefined,
+      above: {
+        compose: (machine) => this.#compose(machine),
+        run: (effect) => this.#run(effect),
+      },
+    });
+    this.#ledger.tell({ kind: "blobsHeld", hashes: this.#blobs.hashes });
+  }
+
+  #compose(machine: LedgerMachine): GateProcess {
+    const { datacenters, ledger } = this.#config;
+    const { version } = this.#handlers;
+    const gate = new Gate(
+      {
+        self: ledger.name,
+        gates: sitesOf(ledger).map(({ node }) => node),
+        boot: randomUUID().slice(0, 13),
+        version,
+        datacenters: datacenters.map(({ managers, name }) => ({
+          name,
+          managers: managers.map((one) => one.name),
+        })),
+        config: GATE_DEFAULTS,
+      },
+      lookupIn(machine),
+    );
+    const { hello } = peersOptions(ledger, readRing(ledger, this.#handlers.log), version);
+    const links = datacenters.map(
+      ({ managers, name }): DatacenterLinks => ({
+        ...{ name, managers },
+        client: new ClientProcess(
+          {
+            hello: { ...hello, capabilities: CAPABILITIES },
+            managers: managers.map(({ address }) => address),
+            ring: readRing(ledger, this.#handlers.log),
+            entropy: randomBytes,
+            compressor: deflate,
+          },
+          new Random(randomUUID()),
+        ),
+      }),
+    );
+    const { host, port } = ledger.bind;
+    const others = ledger.peers.map(({ address }) => address);
+    const addresses = [formatAddress(host, port), ...others];
+    return new GateProcess({ name: ledger.name, addresses }, machine, gate, links);
+  }
+
+  #run(effect: Parameters<AboveRun>[0]): void {
+    if (effect.kind === "toDatacenter") this.#streams.get(effect.datacenter)?.run(effect.effect);
+    else
+      runBlobs(effect, {
+        ...{
+          blobs: this.#blobs,
+          uploads: this.#uploads,
+          tell: (input) => this.#ledger?.tell(input),
+        },
+        ...{ background: this.#handlers.background, log: this.#handlers.log },
+      });
+  }
+}
+
+/** The jobs that the node replicates. */
+function lookupIn({ node }: LedgerMachine): GateLookup {
+  const found = (id: string): JobGroup | null => {
+    const group = node.groups.get(id as Parameters<typeof node.groups.get>[0]);
+    if (group?.app.kind !== "job") return null;
+    const { knownView: view, primary } = group.replica.state;
+    return { state: group.app.state, primary, view };
+  };
+  return {
+    job: found,
+    *jobs() {
+      for (const id of node.groups.keys()) {
+        const group = found(id);
+        if (group !== null) yield group;
+      }
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/** What gates ask of managers besides what clients ask, and what they are answered. */
+
+import { COUNTER_MAX } from "../../core/base/ids.ts";
+import {
+  type GateAnswer,
+  type GateRequest,
+  JOB_STATUSES,
+  LIVE_WANTED,
+  REFUSAL_REASONS,
+} from "../../core/tiers/messages.ts";
+import { json } from "../json.ts";
+import { ID_BYTES_MAX } from "../limits.ts";
+import {
+  bool,
+  counter,
+  float,
+  list,
+  nullable,
+  oneOf,
+  optional,
+  required,
+  text,
+  union,
+} from "../schema.ts";
+import { blobHash } from "./artifacts.ts";
+import { LINES_MAX, RESULTS_BYTES_MAX } from "./client.ts";
+import { LINE_BYTES_MAX } from "./worker.ts";
+
+const count = counter(COUNTER_MAX);
+const line = text(LINE_BYTES_MAX);
+const job = text(ID_BYTES_MAX, 1);
+
+export const gateRequest = union<GateRequest>("GateRequest", {
+  observe: {
+    number: 1,
+    fields: {
+      job: required(1, job),
+      line: required(2, count),
+      live: required(3, oneOf(LIVE_WANTED)),
+    },
+  },
+  capacity: { number: 2, fields: {} },
+});
+
+export const gateAnswer = union<GateAnswer>("GateAnswer", {
+  observed: {
+    number: 1,
+    fields: {
+      status: required(1, oneOf(JOB_STATUSES)),
+      reason: optional(2, nullable(line), null),
+      prepared: required(3, bool),
+      factor: required(4, float),
+      workers: required(5, count),
+      cores: required(6, count),
+      lines: required(7, list(line, LINES_MAX)),
+      nextLine: required(8, count),
+      live: optional(9, nullable(json(RESULTS_BYTES_MAX)), null),
+      result: optional(10, nullable(blobHash), null),
+    },
+  },
+  capacity: {
+    number: 2,
+    fields: {
+      workers: required(1, count),
+      cores: required(2, count),
+      coresFree: required(3, count),
+      jobsQueued: required(4, count),
+    },
+  },
+  refused: {
+    number: 3,
+    fields: {
+      reason: required(1, oneOf(REFUSAL_REASONS)),
+      message: required(2, line),
+      address: optional(3, nullable(line), null),
+    },
+  },
+});
