@@ -46,11 +46,14 @@ describe("three gates and two datacenters", () => {
   it(
     "know both datacenters",
     async () => {
-      const { stdout } = await cluster.command("datacenters", "--json");
-      expect(JSON.parse(stdout)).toMatchObject({
+      const healthy = { status: "healthy", workers: 1 };
+      // A gate that has just come up hears of them a heartbeat later.
+      const asked = async (): Promise<unknown> =>
+        JSON.parse((await cluster.command("datacenters", "--json")).stdout);
+      await expect.poll(asked).toMatchObject({
         datacenters: [
-          { name: "dc1", status: "healthy", workers: 1 },
-          { name: "dc2", status: "healthy", workers: 1 },
+          { name: "dc1", ...healthy },
+          { name: "dc2", ...healthy },
         ],
       });
     },
