@@ -19,11 +19,9 @@ import {
 type Evidence =
   /** A server of the vendor or project took it and gave it back. */
   | "real server"
-  /** What the vendor offers for tests did. */
-  | "emulator"
   /** Only a server of our own, which checks form and signatures. */
   | "own stub"
-  /** It is a file: its bytes are compared with kept ones, and read by programs that are not ours. */
+  /** It is a file: its bytes are compared with kept ones. */
   | "golden files";
 
 export interface ReporterAbout {

@@ -48,7 +48,14 @@ const DOCUMENTS: readonly Document[] = [
 /** A whole text, written when the run is over, under another name until it is complete. */
 function documentReporter({ about, name, target, text }: Document): ReporterDefinition {
   return defineReporter(
-    { name, about, target, settings: {}, evidence: "golden files", testedWith: "its readers" },
+    {
+      name,
+      about,
+      target,
+      settings: {},
+      evidence: "golden files",
+      testedWith: "bytes of a kept file",
+    },
     ({ target: file }) => ({
       last: true,
       start: () => prepare(name, file),
@@ -79,7 +86,7 @@ const ndjson = definePush({
   target: "points.ndjson",
   settings: {},
   evidence: "golden files",
-  testedWith: "its readers",
+  testedWith: "bytes of a kept file",
   joins: true,
   transport: ({ target }) => appending(target),
   encode: (frame) => [
@@ -115,7 +122,7 @@ const github = defineReporter(
     settings: {
       file: { kind: "text", about: "the file of the job", default: "env:GITHUB_STEP_SUMMARY" },
     },
-    ...{ evidence: "golden files", testedWith: "its readers" },
+    ...{ evidence: "golden files", testedWith: "bytes of a kept file" },
   },
   ({ settings: { file } }) => ({
     last: true,

@@ -51,7 +51,7 @@ export const otlp = definePush({
     },
   },
   evidence: "own stub",
-  testedWith: "a stub that reads the exponential histograms back",
+  testedWith: "its answers by a stub; histograms read back as the protocol says",
   transport: ({ settings, target }) => {
     const [, name, value] = /^([^:]+):\s*(.*)$/s.exec(settings.header ?? "") ?? [];
     const more = name === undefined || value === undefined ? {} : { [name.trim()]: value };
@@ -69,7 +69,7 @@ export const datadog = definePush({
   target: "https://api.datadoghq.com",
   settings: { key: { kind: "secret", about: "the API key" } },
   evidence: "own stub",
-  testedWith: "a stub that checks the shape of API v2",
+  testedWith: "its answers by a stub; the shape is the documented one",
   transport: ({ settings, target }) =>
     jsonTransport(httpTarget("datadog", target, "/api/v2/series"), { "dd-api-key": settings.key }),
   encode: (frame) =>
@@ -103,7 +103,7 @@ export const newrelic = definePush({
   target: "https://metric-api.newrelic.com",
   settings: { key: { kind: "secret", about: "the licence key" } },
   evidence: "own stub",
-  testedWith: "a stub that checks the shape of the metric API",
+  testedWith: "its answers by a stub; the shape is the documented one",
   transport: ({ settings, target }) =>
     jsonTransport(httpTarget("newrelic", target, "/metric/v1"), { "api-key": settings.key }),
   encode: (frame) =>
@@ -139,7 +139,7 @@ export const honeycomb = definePush({
     dataset: { kind: "text", about: "the dataset", default: "hyperscale" },
   },
   evidence: "own stub",
-  testedWith: "a stub that checks the shape of the batch API",
+  testedWith: "its answers by a stub; the shape is the documented one",
   transport: ({ settings, target }) => {
     const path = `/1/batch/${encodeURIComponent(settings.dataset)}`;
     return jsonTransport(httpTarget("honeycomb", target, path), {

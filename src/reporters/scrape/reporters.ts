@@ -27,8 +27,8 @@ const metrics = defineReporter(
         optional: true,
       },
     },
-    evidence: "real server",
-    testedWith: "prometheus 2.42, which scrapes a run",
+    evidence: "own stub",
+    testedWith: "a running test that a client of ours scrapes",
   },
   ({ settings: { token }, target }) => {
     const [, host = "", port] = /^(?:(.+):)?(\d{1,5})$/.exec(target) ?? [];
