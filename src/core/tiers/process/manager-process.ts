@@ -258,6 +258,12 @@ export class ManagerProcess {
         this.#welcome(stream, correlation);
         return;
       case "events": {
+        const { worker } = message.value;
+        if (worker !== name) {
+          const problem = `${name} does not speak for ${worker}`;
+          this.#deny({ correlation, stream }, { reason: "invalid", message: problem });
+          return;
+        }
         const id = this.#ask({ stream, correlation, what: "events" });
         this.#heard.push({ kind: "events", id, events: { kind: "events", ...message.value } });
         return;
