@@ -24,10 +24,20 @@ export interface PlaceFlags {
   readonly environment: string;
 }
 
+export interface LocalProcess {
+  readonly name: string;
+  readonly role: string;
+  readonly pid: number;
+  /** A word of its command line, so that another process with its number is not taken for it. */
+  readonly mark: string;
+}
+
 interface LocalCluster {
   /** Of the process that started the others. */
   readonly pid: number;
   readonly gates?: readonly string[];
+  /** The others; they outlive one that was killed. */
+  readonly processes: readonly LocalProcess[];
   readonly managers: readonly string[];
   readonly credentials: string;
 }

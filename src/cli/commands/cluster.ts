@@ -1,9 +1,11 @@
 /**
  * `hyperscale cluster`: a whole cluster on this machine, every node a process of its own on the loopback. Its
- * secrets, configurations and data are in one directory; what it has started ends with it.
+ * secrets, configurations and data are in one directory; what it has started ends with it, or by `cluster down`
+ * when it was killed itself.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
@@ -11,8 +13,15 @@ import { DEMO_PORT } from "../../demo/server.ts";
 import { EXIT_FAILURE } from "../../host/exit-codes.ts";
 import { listed } from "../option-values.ts";
 import { complain } from "../print.ts";
-import { CLUSTER_DIR, CLUSTER_FILE, readLocalCluster, withCluster } from "./cluster-place.ts";
+import {
+  CLUSTER_DIR,
+  CLUSTER_FILE,
+  type LocalProcess,
+  readLocalCluster,
+  withCluster,
+} from "./cluster-place.ts";
 import { type ClusterShape, checkShape, type NodePlan, prepareNodes } from "./cluster-plan.ts";
+import { printNodes } from "./jobs.ts";
 import { runCommand, UsageError } from "./ledger-target.ts";
 
 /** A node that has not said that it is ready by then has failed. */
@@ -72,12 +81,7 @@ export function registerCluster(program: Command): void {
       withCluster(
         "cluster status",
         { dir, cluster: "hyperscale", environment: "default" },
-        async (client) => {
-          for (const { cores, coresUsed, name, role, status } of await client.nodes())
-            process.stdout.write(
-              `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${coresUsed}/${cores} cores\n`,
-            );
-        },
+        async (client) => printNodes(await client.nodes()),
       ),
     );
 }
@@ -88,6 +92,10 @@ async function up(flags: UpFlags): Promise<void> {
   const running = readLocalCluster(dir);
   if (running !== null && isAlive(running.pid))
     throw new UsageError(`${flags.dir} holds a cluster that runs (pid ${running.pid})`);
+  if (running !== null && leftOf(running.processes).length > 0)
+    throw new UsageError(
+      `${flags.dir} holds nodes of a cluster up that was killed; "hyperscale cluster down" ends them`,
+    );
   const plans = await prepareNodes(dir, flags);
   const local = new LocalNodes(flags.json === true);
   process.on("SIGINT", () => local.end());
@@ -95,19 +103,21 @@ async function up(flags: UpFlags): Promise<void> {
   const addressesOf = (wanted: NodePlan["role"]): readonly string[] =>
     plans.flatMap(({ address, role }) => (role === wanted && address !== null ? [address] : []));
   const [gates, managers] = [addressesOf("gate"), addressesOf("manager")];
+  const file = join(dir, CLUSTER_FILE);
+  const credentials = join(dir, "client.key");
+  const starting = local.start(plans);
+  const { processes } = local;
+  const cluster = { pid: process.pid, gates, managers, credentials, processes };
+  const kept = writeFile(file, `${JSON.stringify(cluster)}\n`);
   try {
-    await local.start(plans);
+    await Promise.all([starting, kept]);
+    local.announce(dir, gates, managers);
+    await local.over;
   } catch (error) {
     complain(`hyperscale cluster up: ${error instanceof Error ? error.message : String(error)}`);
     await local.end();
     process.exitCode = EXIT_FAILURE;
-    return;
   }
-  const file = join(dir, CLUSTER_FILE);
-  const credentials = join(dir, "client.key");
-  await writeFile(file, `${JSON.stringify({ pid: process.pid, gates, managers, credentials })}\n`);
-  local.announce(dir, gates, managers);
-  await local.over;
   await rm(file, { force: true });
 }
 
@@ -129,6 +139,14 @@ class LocalNodes {
   /** All at once: nodes find each other. Rejects when one does not become ready. */
   async start(plans: readonly NodePlan[]): Promise<void> {
     await Promise.all(plans.map((plan) => this.#start(plan)));
+  }
+
+  /** For whoever has to end them when this process cannot. */
+  get processes(): readonly LocalProcess[] {
+    return this.#started.map(({ child, command, name, role }) => {
+      const mark = command.at(role === "target" ? 0 : -1) ?? "";
+      return { name, role, pid: child.pid ?? 0, mark };
+    });
   }
 
   announce(dir: string, gates: readonly string[], managers: readonly string[]): void {
@@ -218,16 +236,49 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** Those that still live, and are what they were. */
+function leftOf(processes: readonly LocalProcess[]): readonly LocalProcess[] {
+  return processes.filter(({ mark, pid }) => {
+    if (!isAlive(pid)) return false;
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(mark);
+    } catch {
+      // Not every system tells.
+      return true;
+    }
+  });
+}
+
 async function down(dir: string): Promise<void> {
   const running = readLocalCluster(resolve(dir));
-  if (running === null || !isAlive(running.pid)) {
+  if (running === null) {
     process.stdout.write(`no cluster runs in ${dir}\n`);
     return;
   }
-  process.kill(running.pid, "SIGTERM");
-  for (let waitedMs = 0; isAlive(running.pid); waitedMs += 100) {
-    if (waitedMs > DOWN_MS_MAX) throw new UsageError(`pid ${running.pid} does not end`);
+  const { pid, processes } = running;
+  if (isAlive(pid)) {
+    process.kill(pid, "SIGTERM");
+    if (!(await isOver(DOWN_MS_MAX, () => !isAlive(pid))))
+      throw new UsageError(`pid ${pid} does not end`);
+  } else await endLeft(processes);
+  await rm(join(resolve(dir), CLUSTER_FILE), { force: true });
+  process.stdout.write(`the cluster in ${dir} has ended\n`);
+}
+
+/** What `cluster up` did not end, since it was killed: in its order. */
+async function endLeft(processes: readonly LocalProcess[]): Promise<void> {
+  for (const isManager of [false, true]) {
+    const group = processes.filter(({ role }) => (role === "manager") === isManager);
+    for (const { pid } of leftOf(group)) process.kill(pid, "SIGTERM");
+    await isOver(END_MS_MAX, () => leftOf(group).length === 0);
+    for (const { pid } of leftOf(group)) process.kill(pid, "SIGKILL");
+  }
+}
+
+async function isOver(msMax: number, look: () => boolean): Promise<boolean> {
+  for (let waitedMs = 0; !look(); waitedMs += 100) {
+    if (waitedMs > msMax) return false;
     await new Promise((resolveWait) => setTimeout(resolveWait, 100));
   }
-  process.stdout.write(`the cluster in ${dir} has ended\n`);
+  return true;
 }

@@ -2,9 +2,10 @@
 
 import { userInfo } from "node:os";
 import type { Command } from "commander";
-import type { ClusterClient } from "../../client/client.ts";
+import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
 import { isScaleFactor, SCALE_FACTOR_MAX } from "../../core/run/results/scale-factor.ts";
-import type { Control, JobView } from "../../core/tiers/messages.ts";
+import type { Control, JobView, NodeView } from "../../core/tiers/messages.ts";
+import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
 import { startReports } from "../../runner/reports.ts";
 import { createView } from "../../ui/view.ts";
 import { repeated } from "../option-values.ts";
@@ -15,6 +16,11 @@ import { UsageError } from "./ledger-target.ts";
 
 interface JobsFlags extends PlaceFlags {
   readonly json?: true;
+}
+
+interface ResultsFlags extends PlaceFlags {
+  readonly out: string;
+  readonly csv?: true;
 }
 
 interface AttachFlags extends PlaceFlags {
@@ -53,6 +59,13 @@ export function registerJobs(program: Command): void {
         process.exitCode = await followJob({ client, job, flags, view, live, reporting });
       }),
     );
+  withPlace(jobs.command("results <job>"))
+    .description("write the files of a job that has ended")
+    .requiredOption("--out <dir>", "folder for summary.json, report.html, junit.xml")
+    .option("--csv", "also write steps.csv and series.csv")
+    .action((job: string, flags: ResultsFlags) =>
+      withCluster("jobs results", flags, (client) => results(client, job, flags)),
+    );
   control(jobs.command("cancel <job>"), "end it gracefully, with results", () => ({
     kind: "cancel",
     reason: "cancelled by hand",
@@ -80,11 +93,7 @@ export function registerNodes(program: Command): void {
       withCluster("nodes", flags, async (client) => {
         const nodes = await client.nodes();
         if (flags.json === true) process.stdout.write(`${jsonText({ nodes })}\n`);
-        else
-          for (const { cores, coresUsed, name, role, status } of nodes)
-            process.stdout.write(
-              `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${coresUsed}/${cores} cores\n`,
-            );
+        else printNodes(nodes);
       }),
     );
 }
@@ -106,6 +115,14 @@ export function registerDatacenters(program: Command): void {
     );
 }
 
+export function printNodes(nodes: readonly NodeView[]): void {
+  for (const { cores, coresUsed, name, role, status } of nodes) {
+    const used = role === "worker" ? `${coresUsed}/${cores} cores` : "";
+    const line = `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${used}`;
+    process.stdout.write(`${line.trimEnd()}\n`);
+  }
+}
+
 function withJson(command: Command): Command {
   return withPlace(command).option("--json", "the answer as JSON");
 }
@@ -121,6 +138,20 @@ function control(command: Command, description: string, of: (argument: string) =
         client.control(job, of(argument), userInfo().username),
       );
     });
+}
+
+async function results(client: ClusterClient, job: string, flags: ResultsFlags): Promise<void> {
+  const { reason, status, summary } = await client.progress(job, 0, false, false);
+  if (!hasEnded(status)) throw new ClusterError(`${job} is ${status}: it has no results yet`, null);
+  if (summary === null) {
+    const why = reason === null ? "" : `: ${reason}`;
+    throw new ClusterError(`${job} is ${status} and left no results${why}`, null);
+  }
+  const { csv, out: folder } = flags;
+  const files = await writeOutputs(summary, { folder, csv }).catch((error: unknown) => {
+    throw error instanceof OutputError ? new UsageError(error.message) : error;
+  });
+  for (const file of files) process.stdout.write(`${file}\n`);
 }
 
 async function list(client: ClusterClient, { json }: JobsFlags): Promise<void> {

@@ -3,6 +3,7 @@
  * client that knows only that manager still ends with the job's result. Any manager tells the result of a job.
  */
 
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -62,6 +63,10 @@ describe("a cluster of three managers", () => {
       expect(results[0]?.totals.requests).toBeGreaterThan(0);
       expect(results[1]).toEqual(results[0]);
       expect(results[2]).toEqual(results[0]);
+      const out = join(cluster.dir, "results");
+      const written = await cluster.at("m3", "jobs", "results", job, "--out", out);
+      expect(written, written.stderr).toMatchObject({ code: 0 });
+      expect(await summaryIn(out)).toEqual(results[0]);
     },
     MS_MAX,
   );
@@ -94,6 +99,22 @@ describe("a cluster of three managers", () => {
       const alive = ["m1", "m2", "m3"].find((name) => name !== leader) ?? "";
       const { nodes } = JSON.parse((await cluster.at(alive, "nodes", "--json")).stdout);
       expect(nodes).toContainEqual(expect.objectContaining({ name: leader, status: "lost" }));
+    },
+    MS_MAX,
+  );
+
+  it(
+    "is ended by cluster down when cluster up was killed",
+    async () => {
+      cluster.up.kill("SIGKILL");
+      await once(cluster.up, "exit");
+      expect(cluster.left()).not.toEqual([]);
+      const again = await cluster.command("cluster", "up");
+      expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("cluster down") });
+      const down = await cluster.command("cluster", "down");
+      expect(down, down.stderr).toMatchObject({ code: 0 });
+      // Whoever has inherited them may take a while to notice.
+      await until(async () => (cluster.left().length === 0 ? true : null));
     },
     MS_MAX,
   );
