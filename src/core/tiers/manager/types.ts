@@ -50,8 +50,8 @@ export interface ManagerOptions {
 
 interface ManagerConfig {
   /**
-   * Milliseconds without a word after which a worker is taken for lost and its shares are dealt again.
-   * Shorter than the pauses of a busy worker's event loop: shares move for nothing.
+   * Milliseconds without a word after which a worker is taken for lost, with its share of the load.
+   * Shorter than the pauses of a busy worker's event loop: a worker is given up for nothing.
    */
   readonly workerTimeoutMs: number;
   /** Milliseconds that a core may take from its order to `loaded`, fetching the files included. */

@@ -9,7 +9,7 @@
  * - A change of leader touches nothing that runs: the new one announces its view, hears what runs, and gets
  *   the events that nobody has confirmed. (FAIL-M5)
  * - What was measured is kept until it is confirmed, also when its cores have ended.
- * - When no manager has said anything for a minute, load is ended gracefully and its results are kept: load
+ * - When no manager is connected for a minute, load is ended gracefully and its results are kept: load
  *   that nobody can stop is worse than a gap.
  */
 
@@ -32,7 +32,7 @@ import { WORKER_RULES, type WorkerRules } from "./rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "./types.ts";
 import { type FencedViews, ViewFence } from "./view-fence.ts";
 
-/** Processes for each CPU core: shares of a lost worker, and workflows beside each other, may share one. */
+/** Processes for each CPU core: workflows beside each other may share one. */
 export const PROCESSES_PER_CORE_MAX = 8;
 /** Behind the graceful stop of load that is ended here: what does not end by then is killed. */
 const STOP_SLACK_MS = 1_500;
