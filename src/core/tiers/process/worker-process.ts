@@ -82,7 +82,12 @@ type OpenEffect = Extract<WorkerEffect, { kind: "open" }>;
 
 /** What we asked of a manager. */
 type Asked =
-  | { readonly kind: "events"; readonly manager: string; readonly job: string }
+  | {
+      readonly kind: "events";
+      readonly manager: string;
+      readonly job: string;
+      readonly view: number;
+    }
   | {
       readonly kind: "get";
       readonly manager: string;
@@ -254,11 +259,14 @@ export class WorkerProcess {
     if (asked.kind === "get") {
       const bytes = answer?.name === "blobChunk" ? answer.value.bytes : null;
       this.#fetch(this.#fetches.part(job, asked.hash, bytes, this.#now));
-    } else if (answer?.name === "taken") {
-      this.#step({ kind: "answered", job, answer: { kind: "taken", ...answer.value } });
-    } else if (answer?.name === "denial") {
-      this.#step({ kind: "answered", job, answer: { kind: "refused", ...answer.value } });
-    } else this.#step({ kind: "answered", job, answer: null });
+      return;
+    }
+    const answered = { kind: "answered", job, view: asked.view } as const;
+    if (answer?.name === "taken")
+      this.#step({ ...answered, answer: { kind: "taken", ...answer.value } });
+    else if (answer?.name === "denial")
+      this.#step({ ...answered, answer: { kind: "refused", ...answer.value } });
+    else this.#step({ ...answered, answer: null });
   }
 
   #ask(asked: Asked, message: StreamEnvelope): void {
@@ -288,7 +296,8 @@ export class WorkerProcess {
         return;
       case "events": {
         const { kind: _, ...value } = effect.events;
-        const asked = { kind: "events", manager: effect.to, job: value.job } as const;
+        const { job, view } = value;
+        const asked = { kind: "events", manager: effect.to, job, view } as const;
         this.#ask(asked, { name: "events", correlation: 0, value });
         return;
       }

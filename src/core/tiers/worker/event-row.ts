@@ -15,13 +15,20 @@ const LINES_MAX = 2_000;
 /** What an event takes beside its bytes, about. */
 const EVENT_BYTES = 256;
 
+interface Row {
+  readonly first: number;
+  readonly events: readonly WorkerEvent[];
+}
+
 export class EventRow {
   readonly #rules: WorkerRules;
   #events: WorkerEvent[] = [];
   /** Number of the first that waits. */
   #first = 0;
-  /** Handed to the network in the message that is not answered yet. */
-  #underWay = 0;
+  /** A message is not answered yet. */
+  #isUnderWay = false;
+  /** How many of those that wait were sent in this view: the leader may have them, as they are. */
+  #sent = 0;
   #lines = 0;
   #droppedLines = 0;
 
@@ -31,10 +38,6 @@ export class EventRow {
 
   get waiting(): number {
     return this.#events.length;
-  }
-
-  get isUnderWay(): boolean {
-    return this.#underWay > 0;
   }
 
   push(event: WorkerEvent): void {
@@ -50,11 +53,11 @@ export class EventRow {
     else this.#events[place] = event;
   }
 
-  /** The next message; null when nothing waits or one is under way. */
-  next(): { readonly first: number; readonly events: readonly WorkerEvent[] } | null {
-    if (this.#underWay > 0) return null;
+  /** The next message; null when one is under way, or when nothing waits and it may not be empty. */
+  next(mayBeEmpty: boolean): Row | null {
+    if (this.#isUnderWay) return null;
     this.#tellDropped();
-    if (this.#events.length === 0) return null;
+    if (this.#events.length === 0 && !mayBeEmpty) return null;
     let bytes = 0;
     let count = 0;
     for (const event of this.#events) {
@@ -62,26 +65,32 @@ export class EventRow {
       if (count > 0 && (bytes > MESSAGE_BYTES_MAX || count === MESSAGE_EVENTS_MAX)) break;
       count++;
     }
-    this.#underWay = count;
+    this.#isUnderWay = true;
+    this.#sent = Math.max(this.#sent, count);
     return { first: this.#first, events: this.#events.slice(0, count) };
   }
 
-  /** Everything before `next` is with the leader. */
-  taken(next: number): void {
-    this.#underWay = 0;
-    const count = Math.max(0, Math.min(this.#events.length, next - this.#first));
+  /** Everything before `next` is with the leader. False when that is nothing new. */
+  taken(next: number): boolean {
+    this.#isUnderWay = false;
+    // It counts from before what was confirmed: what is left goes on from there.
+    if (next < this.#first) this.#first = next;
+    const count = Math.min(this.#events.length, next - this.#first);
     for (const event of this.#events.splice(0, count)) if (isLine(event)) this.#lines--;
     this.#first += count;
+    this.#sent = Math.max(0, this.#sent - count);
+    return count > 0;
   }
 
   /** No answer will come: the same is sent again. */
   lost(): void {
-    if (this.#rules.eventsRepeated) this.#underWay = 0;
+    if (this.#rules.eventsRepeated) this.#isUnderWay = false;
   }
 
   /** Another leader counts from zero, with what nobody has confirmed. */
   restart(): void {
-    this.#underWay = 0;
+    this.#isUnderWay = false;
+    this.#sent = 0;
     if (this.#rules.eventsRenumbered) this.#first = 0;
     if (!this.#rules.eventsKept) this.clear();
   }
@@ -89,7 +98,8 @@ export class EventRow {
   /** Nobody wants them. */
   clear(): void {
     this.#events = [];
-    this.#underWay = 0;
+    this.#isUnderWay = false;
+    this.#sent = 0;
     this.#lines = 0;
     this.#droppedLines = 0;
   }
@@ -98,7 +108,7 @@ export class EventRow {
   #placeOf(event: WorkerEvent): number {
     const key = frameKey(event);
     if (key === null) return -1;
-    const sent = this.#rules.sentFramesStay ? this.#underWay : 0;
+    const sent = this.#rules.sentFramesStay ? this.#sent : 0;
     for (let at = this.#events.length - 1; at >= sent; at--) {
       const other = this.#events[at];
       if (other !== undefined && frameKey(other) === key) return at;

@@ -43,6 +43,12 @@ export class HeldJob {
   #view: number;
   /** The leader has not refused to hear of it. */
   isHeard = true;
+  /** When events may be sent again, after the leader has taken none of them. */
+  notBefore = 0;
+  /** When a manager is asked whether the job still is, having been silent for so long. */
+  askAt = Number.POSITIVE_INFINITY;
+  /** How often others than its leader were asked. */
+  asked = 0;
   /** Nothing of it runs here, and nothing is to be told. */
   isClosed = false;
   /** Number of the order that comes next in this view. */
@@ -69,6 +75,7 @@ export class HeldJob {
   follow(leader: string, view: number): void {
     this.isHeard = true;
     if (view === this.#view) return;
+    this.notBefore = 0;
     this.#leader = leader;
     this.#view = view;
     this.nextOrder = 0;
@@ -85,6 +92,11 @@ export class HeldJob {
     for (const { gracefulStopMs } of event.manifests) {
       this.gracefulStopMs = Math.max(this.gracefulStopMs, gracefulStopMs);
     }
+  }
+
+  /** Somebody has to hear of it, or to end it. */
+  get isOpen(): boolean {
+    return this.cores.size > 0 || this.events.waiting > 0;
   }
 
   running(): readonly RunningCore[] {

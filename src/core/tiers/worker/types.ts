@@ -37,8 +37,13 @@ export type WorkerInput =
       readonly id: number;
       readonly request: Announce | Orders;
     }
-  /** The answer to `events`; null when none came. */
-  | { readonly kind: "answered"; readonly job: string; readonly answer: Taken | Refusal | null }
+  /** The answer to `events` of this view; null when none came. */
+  | {
+      readonly kind: "answered";
+      readonly job: string;
+      readonly view: number;
+      readonly answer: Taken | Refusal | null;
+    }
   | { readonly kind: "core"; readonly slot: number; readonly event: CoreEvent }
   /** The process is gone; `what`: how, when nobody asked for it. */
   | { readonly kind: "coreGone"; readonly slot: number; readonly what: string | null }

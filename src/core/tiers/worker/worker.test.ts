@@ -41,8 +41,8 @@ class Bench {
     return this.step({ kind: "core", slot, event });
   }
 
-  taken(next: number): WorkerEffect[] {
-    return this.step({ kind: "answered", job: JOB, answer: { kind: "taken", next } });
+  taken(next: number, view = 1): WorkerEffect[] {
+    return this.step({ kind: "answered", job: JOB, view, answer: { kind: "taken", next } });
   }
 }
 
@@ -109,23 +109,29 @@ describe("orders", () => {
     ]);
   });
 
-  it("with a lower token than the core has are refused", () => {
+  it("with a lower token than the core has change nothing, and hold up none behind them", () => {
     const bench = new Bench();
     bench.orders([open(0), start(0, 9)]);
-    const refused = answers(bench.orders([start(0, 8)], { first: 2 }));
-    expect(refused).toMatchObject([{ kind: "refused", reason: "staleToken" }]);
+    const effects = bench.orders([start(0, 8), start(0, 10)], { first: 2 });
+    expect(answers(effects)).toEqual([{ kind: "taken", next: 4 }]);
+    expect(effects.flatMap((one) => (one.kind === "command" ? [one.command] : []))).toMatchObject([
+      { execution: 10 },
+    ]);
   });
 
-  it("for more cores than there is room for are refused; cores that ended make room", () => {
+  it("for more cores than there is room for lose these cores; cores that ended make room", () => {
     const bench = new Bench();
     const all = Array.from({ length: CONFIG.cores * PROCESSES_PER_CORE_MAX }, (_, i) => i);
     bench.orders([open(...all)]);
-    const refused = answers(bench.orders([open(100)], { first: 1 }));
-    expect(refused).toMatchObject([{ kind: "refused", reason: "noCapacity" }]);
-    bench.orders([{ kind: "release", cores: [0] }], { first: 1 });
-    expect(answers(bench.orders([open(100)], { first: 2 }))).toMatchObject([{ kind: "refused" }]);
+    const over = bench.orders([open(100)], { first: 1 });
+    expect(answers(over)).toEqual([{ kind: "taken", next: 2 }]);
+    const lost = { kind: "coreLost", core: 100, what: "it has room for 0 cores" };
+    expect(rows(over)[0]?.events.events).toEqual([lost]);
+    bench.orders([{ kind: "release", cores: [0] }], { first: 2 });
+    bench.orders([open(101)], { first: 3 });
+    expect(rows(bench.taken(1))[0]?.events.events).toMatchObject([{ kind: "coreLost", core: 101 }]);
     bench.step({ kind: "coreGone", slot: 1, what: null });
-    expect(answers(bench.orders([open(100)], { first: 2 }))).toEqual([{ kind: "taken", next: 3 }]);
+    expect(kinds(bench.orders([open(102)], { first: 4 }))).toContain("open");
   });
 
   it("that are repeated after the job has gone from here start nothing again", () => {
@@ -144,7 +150,7 @@ describe("events", () => {
     bench.orders([open(0)]);
     expect(rows(bench.core(1, { kind: "log", line: "a" }))[0]?.events).toMatchObject({ first: 0 });
     expect(rows(bench.core(1, { kind: "log", line: "b" }))).toEqual([]);
-    const again = rows(bench.step({ kind: "answered", job: JOB, answer: null }));
+    const again = rows(bench.step({ kind: "answered", job: JOB, view: 1, answer: null }));
     expect(again[0]?.events).toMatchObject({ first: 0, events: [{ core: 0 }, { core: 0 }] });
     expect(rows(bench.taken(2))).toEqual([]);
     expect(rows(bench.core(1, { kind: "log", line: "c" }))[0]?.events).toMatchObject({ first: 2 });
@@ -179,6 +185,67 @@ describe("events", () => {
     expect(kinds(effects)).not.toContain("endCore");
   });
 
+  it("that were sent stay as they are: the leader may have them, and would not take them twice", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    bench.core(1, frame(9, 1));
+    bench.step({ kind: "answered", job: JOB, view: 1, answer: null });
+    bench.core(1, frame(9, 2));
+    bench.core(1, finished(9));
+    const [row] = rows(bench.step({ kind: "answered", job: JOB, view: 1, answer: null }));
+    const frames = row?.events.events.flatMap((one) =>
+      one.kind === "core" && one.event.kind === "frame" ? [[...one.event.bytes]] : [],
+    );
+    expect(frames).toEqual([[1], [2]]);
+  });
+
+  it("are not dropped at the word of the leader before", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    bench.core(1, { kind: "log", line: "a" });
+    bench.step({ kind: "link", manager: "m2", up: true });
+    const request = { kind: "announce", job: JOB, view: 2 } as const;
+    bench.step({ kind: "request", manager: "m2", id: 50, request });
+    bench.core(1, { kind: "log", line: "b" });
+    expect(rows(bench.taken(57, 1))).toEqual([]);
+    const answer = { kind: "refused", reason: "notLeader", message: "m2" } as const;
+    bench.step({ kind: "answered", job: JOB, view: 1, answer });
+    expect(rows(bench.taken(1, 2))).toMatchObject([
+      { to: "m2", events: { view: 2, first: 1, events: [{ event: { line: "b" } }] } },
+    ]);
+  });
+
+  it("that the leader does not take are sent again after a while, not at once", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    bench.core(1, { kind: "log", line: "a" });
+    expect(rows(bench.taken(0))).toEqual([]);
+    bench.now = bench.worker.nextDeadline() ?? 0;
+    expect(bench.now).toBeGreaterThan(0);
+    expect(rows(bench.step({ kind: "tick" }))).toMatchObject([{ events: { first: 0 } }]);
+  });
+
+  it("are asked for when all is silent, so that a core of a job that is over is not kept", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    const asked = (): ReturnType<typeof rows> => {
+      for (let at = 0; at < 40; at++) {
+        bench.now = bench.worker.nextDeadline() ?? 0;
+        const said = rows(bench.step({ kind: "tick" }));
+        if (said.length > 0) return said;
+      }
+      return [];
+    };
+    expect(asked()).toMatchObject([{ to: "m1", events: { first: 0, events: [] } }]);
+    const elsewhere = { kind: "refused", reason: "notLeader", message: "" } as const;
+    bench.step({ kind: "answered", job: JOB, view: 1, answer: elsewhere });
+    bench.step({ kind: "link", manager: "m2", up: true });
+    expect(asked()).toHaveLength(1);
+    const over = { kind: "refused", reason: "unknownJob", message: "over" } as const;
+    const effects = bench.step({ kind: "answered", job: JOB, view: 1, answer: over });
+    expect(kinds(effects)).toContain("endCore");
+  });
+
   it("of a lost core say so; one that was released is not lost", () => {
     const bench = new Bench();
     bench.orders([open(0, 1)]);
@@ -194,7 +261,7 @@ describe("events", () => {
     bench.orders([open(0)]);
     bench.core(1, { kind: "log", line: "a" });
     const answer = { kind: "refused", reason: "unknownJob", message: "over" } as const;
-    const effects = bench.step({ kind: "answered", job: JOB, answer });
+    const effects = bench.step({ kind: "answered", job: JOB, view: 1, answer });
     expect(kinds(effects)).toEqual(["log", "endCore", "closed"]);
   });
 
@@ -268,7 +335,10 @@ describe("a worker that drains", () => {
     bench.orders([open(0)]);
     const [beat] = bench.step({ kind: "drain" });
     expect(beat).toMatchObject({ kind: "heartbeat", heartbeat: { draining: true } });
-    expect(answers(bench.orders([open(1)], { first: 1 }))).toMatchObject([{ reason: "draining" }]);
+    expect(rows(bench.orders([open(1)], { first: 1 }))[0]?.events.events).toEqual([
+      { kind: "coreLost", core: 1, what: "it takes no more cores" },
+    ]);
+    bench.taken(1);
     expect(kinds(bench.orders([{ kind: "release", cores: [0] }], { first: 1 }))).not.toContain(
       "drained",
     );

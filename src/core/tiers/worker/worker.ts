@@ -37,6 +37,11 @@ export const PROCESSES_PER_CORE_MAX = 8;
 /** Behind the graceful stop of load that is ended here: what does not end by then is killed. */
 const STOP_SLACK_MS = 1_500;
 
+/** Before events that the leader did not take are sent again. */
+const RETRY_MS = 200;
+/** A job of which nothing was said for so long is asked after. */
+const ASK_MS = 10_000;
+
 /** Jobs that are over here and whose rows are remembered. */
 const CLOSED_JOBS_MAX = 1_000;
 
@@ -46,6 +51,8 @@ interface Held {
   readonly id: number;
   readonly request: Announce | Orders;
 }
+
+type Answered = Extract<WorkerInput, { kind: "answered" }>;
 
 export class Worker {
   readonly #config: WorkerConfig;
@@ -98,7 +105,7 @@ export class Worker {
         break;
       case "answered":
         if (input.answer !== null) this.#heardAt = now;
-        this.#onAnswered(input.job, input.answer);
+        this.#onAnswered(input, now);
         break;
       case "core":
         this.#onCore(input.slot, input.event);
@@ -125,8 +132,21 @@ export class Worker {
   }
 
   nextDeadline(): Millis | null {
-    const at = Math.min(this.#beatAt, this.#isolationAt());
+    const at = Math.min(this.#beatAt, this.#isolationAt(), this.#sendAt());
     return at === Number.POSITIVE_INFINITY ? null : (at as Millis);
+  }
+
+  /** When something has to be said without anything having happened. */
+  #sendAt(): number {
+    let at = Number.POSITIVE_INFINITY;
+    if (this.#links.size === 0) return at;
+    for (const job of this.#jobs.values()) {
+      if (!job.isOpen) continue;
+      at = Math.min(at, job.askAt);
+      if (job.notBefore > 0 && job.isHeard && this.#links.has(job.leader))
+        at = Math.min(at, job.notBefore);
+    }
+    return at;
   }
 
   #isolationAt(): number {
@@ -144,7 +164,7 @@ export class Worker {
       this.#beatAt = this.#links.size === 0 ? Number.POSITIVE_INFINITY : now + HEARTBEAT_MS;
     }
     if (this.#isolationAt() <= now) this.#onIsolated(now);
-    for (const job of this.#jobs.values()) this.#send(job);
+    for (const job of this.#jobs.values()) this.#send(job, now);
     if (this.#draining && !this.#drained && this.usedCores === 0) {
       this.#drained = true;
       this.#emit({ kind: "drained" });
@@ -235,12 +255,7 @@ export class Worker {
     for (const [at, order] of orders.entries()) {
       const place = first + at;
       if (place > job.nextOrder || (place < job.nextOrder && this.#rules.ordersOnce)) continue;
-      const refusal = this.#carryOut(job, order, manager);
-      if (refusal !== null) {
-        this.#emit({ kind: "answer", id, answer: refusal });
-        this.#close(job);
-        return;
-      }
+      this.#carryOut(job, order, manager);
       job.nextOrder = Math.max(job.nextOrder, place + 1);
     }
     const taken: Taken = { kind: "taken", next: job.nextOrder };
@@ -248,43 +263,51 @@ export class Worker {
     this.#close(job);
   }
 
-  /** Null when it was taken. */
-  #carryOut(job: HeldJob, order: Order, from: string): Refusal | null {
+  #carryOut(job: HeldJob, order: Order, from: string): void {
     switch (order.kind) {
       case "open":
-        return this.#open(job, order, from);
-      case "command": {
-        const core = job.cores.get(order.core);
-        // A core that is gone: its loss is on its way to the leader.
-        if (core === undefined) return null;
-        const isOld = order.token !== null && order.token < (core.token ?? -1);
-        if (isOld && this.#rules.tokenFenced) {
-          return refusal("staleToken", `core ${order.core} runs under token ${core.token}`);
-        }
-        core.token = order.token ?? core.token;
-        core.onCommand(order.command);
-        this.#emit({ kind: "command", slot: core.slot, command: order.command });
-        return null;
-      }
+        this.#open(job, order, from);
+        return;
+      case "command":
+        this.#command(job, order);
+        return;
       case "release":
         for (const core of order.cores) this.#end(job, core, false);
-        return null;
+        return;
       case "kill": {
         const slot = job.cores.get(order.core)?.slot;
         if (slot !== undefined) this.#emit({ kind: "endCore", slot, kill: true });
-        return null;
+        return;
       }
       default:
-        return assertNever(order);
+        assertNever(order);
     }
   }
 
-  #open(job: HeldJob, order: Extract<Order, { kind: "open" }>, from: string): Refusal | null {
-    if (this.#draining) return refusal("draining", `${this.#config.name} takes no more cores`);
+  #command(
+    job: HeldJob,
+    { command, core: number, token }: Extract<Order, { kind: "command" }>,
+  ): void {
+    const core = job.cores.get(number);
+    // A core that is gone: its loss is on its way to the leader.
+    if (core === undefined) return;
+    // Of an attempt before the one that runs: it changes nothing. (AD-10)
+    const isOld = token !== null && token < (core.token ?? -1);
+    if (isOld && this.#rules.tokenFenced) return;
+    core.token = token ?? core.token;
+    core.onCommand(command);
+    this.#emit({ kind: "command", slot: core.slot, command });
+  }
+
+  /** An order that cannot be followed is taken all the same, so that those behind it are heard. */
+  #open(job: HeldJob, order: Extract<Order, { kind: "open" }>, from: string): void {
     const room = this.#config.cores * PROCESSES_PER_CORE_MAX - this.usedCores;
     const fresh = order.cores.filter((core) => !job.cores.has(core));
-    if (fresh.length > room) {
-      return refusal("noCapacity", `${this.#config.name} has room for ${room} cores`);
+    job.isClosed = false;
+    if (this.#draining || fresh.length > room) {
+      const what = this.#draining ? "it takes no more cores" : `it has room for ${room} cores`;
+      for (const core of fresh) job.events.push({ kind: "coreLost", core, what });
+      return;
     }
     const opened = fresh.map((core) => {
       const slot = ++this.#slotCount;
@@ -292,9 +315,7 @@ export class Worker {
       job.open(core, slot);
       return { slot, core };
     });
-    job.isClosed = false;
     if (opened.length > 0) this.#emit({ kind: "open", job: job.name, from, opened, order });
-    return null;
   }
 
   /** Gives a core back without a word of loss. */
@@ -329,30 +350,52 @@ export class Worker {
     this.#log("warn", "core.lost", { job: job.name, core, what: what ?? "" });
   }
 
-  #send(job: HeldJob): void {
-    if (!job.isHeard || !this.#links.has(job.leader)) return;
-    const row = job.events.next();
-    if (row === null) {
+  /**
+   * Nobody may have said that a job is over, or who leads it now: when all is silent for a while, the leader
+   * is asked with an empty row, or any other manager when the leader has refused. (T4)
+   */
+  #send(job: HeldJob, now: Millis): void {
+    if (!job.isOpen) {
       this.#close(job);
       return;
     }
+    const asks = job.askAt <= now;
+    if (asks || job.askAt === Number.POSITIVE_INFINITY) job.askAt = now + ASK_MS;
+    if (job.notBefore > now || (!job.isHeard && !asks)) return;
+    const knows = job.isHeard && this.#links.has(job.leader);
+    const to = knows ? job.leader : asks ? this.#anyManager(job) : null;
+    const row = to === null ? null : job.events.next(asks);
+    if (to === null || row === null) return;
+    job.askAt = now + ASK_MS;
+    job.notBefore = 0;
     const { name: worker, incarnation } = this.#config;
-    const { name, view, leader: to } = job;
+    const { name, view } = job;
     const events = { kind: "events", worker, incarnation, job: name, view, ...row } as const;
     this.#emit({ kind: "events", to, events });
   }
 
-  #onAnswered(name: string, answer: Taken | Refusal | null): void {
+  /** Another one each time. */
+  #anyManager(job: HeldJob): string | null {
+    const managers = [...this.#links];
+    return managers[job.asked++ % managers.length] ?? null;
+  }
+
+  #onAnswered({ answer, job: name, view }: Answered, now: Millis): void {
     const job = this.#jobs.get(name);
-    if (job === undefined) return;
+    // What the leader of another view had to say was about other numbers.
+    if (job === undefined || job.view !== view) return;
     if (answer === null) job.events.lost();
-    else if (answer.kind === "taken") job.events.taken(answer.next);
-    else this.#onEventsRefused(job, answer);
+    else if (answer.kind === "refused") this.#onEventsRefused(job, answer);
+    else {
+      job.isHeard = true;
+      if (!job.events.taken(answer.next)) job.notBefore = now + RETRY_MS;
+    }
   }
 
   /** Whoever refuses leads the job no more, or knows that it is over. */
   #onEventsRefused(job: HeldJob, { message, reason }: Refusal): void {
     this.#log("warn", "events.refused", { job: job.name, reason, message });
+    job.events.lost();
     if (reason !== "unknownJob" || !this.#rules.unknownJobEnds) {
       // The next leader announces itself, and gets them.
       job.isHeard = false;
