@@ -16,6 +16,7 @@ import { planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts
 import { StatsRecorder } from "../../src/core/run/stats/stats-recorder.ts";
 import { WINDOW_MS } from "../../src/core/run/stats/window-store.ts";
 import { IndexLease, type LeaseRequester, ticketLease } from "../../src/engine/leases.ts";
+import { OpenRequests } from "../../src/engine/open-requests.ts";
 import { Repeats } from "../../src/engine/repeats.ts";
 import type { World } from "../kernel/world.ts";
 import { type Behaviour, type Bundle, decodeBundle } from "./jobs.ts";
@@ -81,6 +82,8 @@ export class SimCore {
   #asks = 0;
   #setUp: { readonly execution: number; stopped: boolean } | null = null;
   #alive = true;
+
+  readonly #requests = new OpenRequests((event) => this.#send(event));
 
   constructor(options: CoreOptions) {
     this.#options = options;
@@ -184,9 +187,12 @@ export class SimCore {
       case "lease": {
         const { from, last, name, to } = command;
         const lease = name.startsWith("feed:") ? load.rows : load.iterations;
-        lease?.granted(from, to, last);
+        if (this.#requests.onLease(command)) lease?.granted(from, to, last);
         return;
       }
+      case "askAgain":
+        this.#requests.again();
+        return;
       default:
         assertNever(command);
     }
@@ -201,6 +207,7 @@ export class SimCore {
       truth.violated("T1", `${where} gets ${execution} after ${this.#execution}`);
     if (this.isLoading) truth.violated("T1", `${where} gets ${execution} while it makes load`);
     this.#execution = execution;
+    this.#requests.prepare();
     const manifest = this.#bundle?.manifests.find(({ name }) => name === workflow);
     const behaviour = this.#bundle?.behaviours[workflow];
     if (manifest === undefined || behaviour === undefined) {
@@ -227,7 +234,7 @@ export class SimCore {
     const { execution, share } = prepare;
     const { corrected, load } = manifest;
     const requester: LeaseRequester = {
-      request: (name, size) => this.#send({ kind: "lease", execution, name, size }),
+      request: (name, size) => this.#requests.lease(execution, name, size),
     };
     const iterations =
       load.kind === "shared" ? ticketLease(load.iterations, share.count, requester) : null;

@@ -14,7 +14,6 @@ import type {
 } from "../core/run/job/core-messages.ts";
 import type { LoadOverrides } from "../core/run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../core/run/job/manifest.ts";
-import type { SharedAnswer, SharedRequest } from "../core/run/job/shared-values.ts";
 import { unthrottled } from "../core/run/plan/load.ts";
 import { prepareCalls } from "../protocols/protocol.ts";
 import { manifestOf, type WorkflowDefinition } from "../workflow/definition.ts";
@@ -33,6 +32,7 @@ import { Iteration } from "./iteration.ts";
 import { LagMonitor } from "./lag.ts";
 import type { LeaseRequester } from "./leases.ts";
 import { MixExecution } from "./mix-execution.ts";
+import { OpenRequests } from "./open-requests.ts";
 import { problemOf } from "./problem.ts";
 import type { FrameOver } from "./recorder.ts";
 import { Repeats } from "./repeats.ts";
@@ -42,7 +42,9 @@ import { TimeLimit, TimeLimitError } from "./time-limit.ts";
 import { traceFlow } from "./trace.ts";
 
 type Command<Kind extends CoreCommand["kind"]> = Extract<CoreCommand, { kind: Kind }>;
-type Steering = "start" | "acknowledge" | "pause" | "resume" | "scale" | "level" | "stop" | "lease";
+type Steering =
+  | ("start" | "acknowledge" | "pause" | "resume" | "scale" | "level" | "stop")
+  | ("lease" | "askAgain");
 
 /** How one execution, or one flow of a mix, ended. */
 interface PartEnd extends ExecutionEnd {
@@ -60,11 +62,7 @@ export class Core {
   #executionId = -1;
   /** Of the set-up or tear-down under way. */
   #aside: TimeLimit | undefined;
-
-  /** Requests for what all cores share, until they are answered. */
-  readonly #asked = new Map<number, (answer: SharedAnswer) => void>();
-  #asks = 0;
-
+  readonly #requests: OpenRequests;
   readonly #repeats = new Repeats();
 
   constructor(send: (event: CoreEvent) => void) {
@@ -72,14 +70,7 @@ export class Core {
       this.#repeats.onEvent(event);
       send(event);
     };
-  }
-
-  #ask(request: SharedRequest): Promise<SharedAnswer> {
-    const id = this.#asks++;
-    return new Promise((resolve) => {
-      this.#asked.set(id, resolve);
-      this.#send({ kind: "shared", id, request });
-    });
+    this.#requests = new OpenRequests(this.#send);
   }
 
   handle(command: CoreCommand): void {
@@ -103,8 +94,7 @@ export class Core {
         void this.#teardown(command);
         return;
       case "shared":
-        this.#asked.get(command.id)?.(command.answer);
-        this.#asked.delete(command.id);
+        this.#requests.onShared(command);
         return;
       case "trace":
         void this.#trace(command);
@@ -142,7 +132,11 @@ export class Core {
         execution?.stop();
         return;
       case "lease":
-        execution?.leaseGranted(command.name, command.from, command.to, command.last);
+        if (this.#requests.onLease(command))
+          execution?.leaseGranted(command.name, command.from, command.to, command.last);
+        return;
+      case "askAgain":
+        this.#requests.again();
     }
   }
 
@@ -150,7 +144,7 @@ export class Core {
     this.#number = command.core;
     this.#folder = resolvePath(command.folder);
     this.#overrides = command.overrides;
-    setSharedPort((request) => this.#ask(request));
+    setSharedPort((request) => this.#requests.ask(request));
     Object.assign(process.env, command.overrides.env);
     try {
       const module: unknown = await import(command.bundle);
@@ -181,6 +175,9 @@ export class Core {
 
   async #prepare(command: Command<"prepare">): Promise<void> {
     const { execution: id } = command;
+    // Whatever ran before is over for whoever leads: nobody would count it, or could stop it.
+    this.#execution?.stop();
+    this.#requests.prepare();
     this.#executionId = id;
     this.#execution = undefined;
     try {
@@ -240,7 +237,7 @@ export class Core {
 
   #requester(execution: number): LeaseRequester {
     return {
-      request: (name, size) => this.#send({ kind: "lease", execution, name, size }),
+      request: (name, size) => this.#requests.lease(execution, name, size),
     };
   }
 
@@ -301,7 +298,7 @@ export class Core {
 
   /** Every part has sent its last frame. */
   #finished(execution: number, ends: readonly PartEnd[]): void {
-    setMetricSink(undefined);
+    if (execution === this.#executionId) setMetricSink(undefined);
     this.#send({
       kind: "finished",
       execution,

@@ -130,10 +130,12 @@ const command = union<RelayedCommand>("CoreCommand", {
       from: required(3, count),
       to: required(4, count),
       last: required(5, bool),
+      request: required(6, count),
     },
   },
   shared: { number: 11, fields: { id: required(1, count), answer: required(2, sharedAnswer) } },
   teardown: { number: 12, fields: { execution, setup } },
+  askAgain: { number: 13, fields: { execution } },
 });
 
 const problem = struct<Problem>("Problem", {
@@ -183,7 +185,12 @@ const event = union<RelayedEvent>("CoreEvent", {
   },
   lease: {
     number: 8,
-    fields: { execution, name: required(2, name), size: required(3, count) },
+    fields: {
+      execution,
+      name: required(2, name),
+      size: required(3, count),
+      request: required(4, count),
+    },
   },
   shared: { number: 9, fields: { id: required(1, count), request: required(2, sharedRequest) } },
   log: { number: 10, fields: { line: required(1, line) } },

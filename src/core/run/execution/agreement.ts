@@ -1,11 +1,13 @@
 /** Agrees to every step at once: of a driver that nothing has to outlive. */
 
 import type { WorkflowManifest } from "../job/manifest.ts";
+import { NumberCounters } from "../job/shared-values.ts";
 import { LeaseAllocator } from "./lease-allocator.ts";
 import type { AgreedStep, PhaseStep } from "./phase-types.ts";
 
 export class Agreement {
   readonly #leases: ReadonlyMap<string, LeaseAllocator>;
+  readonly #numbers = new NumberCounters();
   #executions = 0;
 
   constructor(manifests: readonly WorkflowManifest[]) {
@@ -19,6 +21,7 @@ export class Agreement {
 
   agree(step: PhaseStep): AgreedStep | null {
     if (step.kind === "place") return { ...step, execution: this.#executions++ };
+    if (step.kind === "numbers") return { ...step, ...this.#numbers.take(step.name, step.count) };
     if (step.kind !== "grant") return step;
     const granted = this.#leases.get(step.workflow)?.grant(step.name, step.size);
     return granted === undefined ? null : { ...step, ...granted };

@@ -1,6 +1,12 @@
 /** What the executions of a job hear and ask for; see `phases.ts`. */
 
-import type { CoreCommand, CoreEvent, CoreVitals, Problem } from "../job/core-messages.ts";
+import type {
+  CoreCommand,
+  CoreEvent,
+  CoreVitals,
+  PartFault,
+  Problem,
+} from "../job/core-messages.ts";
 import type { CountedNote } from "../job/counted-notes.ts";
 import type { Fault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
@@ -46,7 +52,13 @@ export type PhaseStep =
       readonly finished: Finished;
     }
   /** The workflow is over on all its cores, well or with an error: what follows it may begin. */
-  | { readonly kind: "report"; readonly workflow: string; readonly error: string | null }
+  | {
+      readonly kind: "report";
+      readonly workflow: string;
+      readonly error: string | null;
+      /** Rules that its tear-down broke. */
+      readonly faults: readonly PartFault[];
+    }
   /** The run ends before its plan is over: a threshold, its time limit or its own code asks for it. */
   | {
       readonly kind: "stop";
@@ -67,19 +79,41 @@ export type PhaseStep =
   | {
       readonly kind: "grant";
       readonly workflow: string;
+      readonly execution: number;
       readonly core: number;
       readonly name: string;
       readonly size: number;
-    };
+      /** The core's number of it: asked again, it gets the same block. */
+      readonly request: number;
+    }
+  /** Numbers that nobody else gets; agreed to with these. The core has one request per name at a time. */
+  | {
+      readonly kind: "numbers";
+      readonly core: number;
+      readonly id: number;
+      readonly name: string;
+      readonly count: number;
+    }
+  /** Values are put into a queue of this name. */
+  | { readonly kind: "queue"; readonly name: string };
 
 /** A step with what the driver has to say to it. */
 export type AgreedStep =
   | (Extract<PhaseStep, { kind: "place" }> & { readonly execution: number })
-  | Exclude<PhaseStep, { kind: "place" | "grant" }>
+  | Exclude<PhaseStep, { kind: "place" | "grant" | "numbers" }>
+  | (Extract<PhaseStep, { kind: "numbers" }> & { readonly from: number; readonly to: number })
   | (Extract<PhaseStep, { kind: "grant" }> & Granted);
 
 /** Of one workflow's way over its cores. */
-export type WorkflowStep = Exclude<AgreedStep, { kind: "stop" | "level" | "finish" }>;
+export type WorkflowStep = Exclude<
+  AgreedStep,
+  { kind: "stop" | "level" | "finish" | "numbers" | "queue" }
+>;
+
+export type Reported = Extract<PhaseStep, { kind: "report" }>;
+
+/** Of what all cores share. */
+export type SharedStep = Extract<AgreedStep, { kind: "numbers" | "queue" }>;
 
 /** Indices [from, to); `last`: there are no more. */
 export interface Granted {
@@ -90,7 +124,7 @@ export interface Granted {
 
 export type PhasesInput =
   | { readonly kind: "start" }
-  | { readonly kind: "agreed"; readonly step: WorkflowStep }
+  | { readonly kind: "agreed"; readonly step: WorkflowStep | SharedStep }
   | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
   /** The core is gone for good, with whatever ran on it. */
   | { readonly kind: "coreLost"; readonly core: number }

@@ -13,17 +13,24 @@
  */
 
 import { assertNever } from "../../base/assert.ts";
-import type { CoreCommand, CoreEvent, Problem } from "../job/core-messages.ts";
+import type {
+  CoreCommand,
+  CoreEvent,
+  ExecutionEvent,
+  PartFault,
+  Problem,
+} from "../job/core-messages.ts";
 import { singleFault } from "../job/faults.ts";
 import { type ExecutionOutcome, Job, type JobEffect } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
-import { SharedValues } from "../job/shared-values.ts";
 import type {
   Finished,
   PhaseStep,
   PhasesEffect,
   PhasesInput,
   PhasesListener,
+  Reported,
+  SharedStep,
   WorkflowStep,
 } from "./phase-types.ts";
 import {
@@ -34,6 +41,7 @@ import {
   RunningWorkflows,
   type Told,
 } from "./running.ts";
+import { SharedRequests } from "./shared-requests.ts";
 import { Steering } from "./steering.ts";
 
 export class Phases {
@@ -41,7 +49,7 @@ export class Phases {
   readonly #manifests: ReadonlyMap<string, WorkflowManifest>;
   readonly #listener: PhasesListener;
   readonly #running = new RunningWorkflows();
-  readonly #shared = new SharedValues();
+  readonly shared = new SharedRequests();
   readonly #steering = new Steering();
   readonly #lost = new Set<number>();
   /** The workflow whose placement is agreed to before it is asked for. */
@@ -107,7 +115,6 @@ export class Phases {
     return this.#job.nextDeadline();
   }
 
-  /** Everything again that the cores were told and may not have heard. */
   repeat(now: number): readonly Told[] {
     return this.#running.repeat(now, this.#steering);
   }
@@ -186,7 +193,11 @@ export class Phases {
     this.#advance(workflow, running);
   }
 
-  #onAgreed(step: WorkflowStep): void {
+  #onAgreed(step: WorkflowStep | SharedStep): void {
+    if (step.kind === "numbers" || step.kind === "queue") {
+      this.#effects.push(...this.shared.agreed(step));
+      return;
+    }
     if (step.kind === "place") {
       this.#onPlaced(step);
       return;
@@ -205,16 +216,15 @@ export class Phases {
         this.#onTearDownAgreed(name, running, step.core);
         return;
       case "report":
-        this.#onReported(name, running, step.error);
+        this.#onReported(name, running, step);
         return;
       case "finished":
         this.#onFinished(step.core, name, running, step.finished);
         return;
       case "grant": {
-        const { core, from, last, name: lease, to } = step;
-        if (!running.cores.has(core)) return;
-        const { execution } = running;
-        this.#send(core, { kind: "lease", execution, name: lease, from, to, last });
+        const { core, execution, from, last, name: lease, request, to } = step;
+        if (running.cores.has(core))
+          this.#send(core, { kind: "lease", execution, name: lease, request, from, to, last });
         return;
       }
       default:
@@ -270,11 +280,9 @@ export class Phases {
       case "reports":
       case "traced":
         return;
-      case "shared": {
-        const answer = this.#shared.answer(event.request);
-        this.#send(core, { kind: "shared", id: event.id, answer });
+      case "shared":
+        this.#effects.push(...this.shared.ask(core, event));
         return;
-      }
       default: {
         const name = this.#running.nameOf(event.execution);
         const running = name === undefined ? undefined : this.#running.get(name);
@@ -284,15 +292,7 @@ export class Phases {
     }
   }
 
-  #onExecutionEvent(
-    core: number,
-    name: string,
-    running: Running,
-    event: Exclude<
-      CoreEvent,
-      { kind: "log" | "unhandled" | "loaded" | "loadFailed" | "reports" | "shared" | "traced" }
-    >,
-  ): void {
+  #onExecutionEvent(core: number, name: string, running: Running, event: ExecutionEvent): void {
     switch (event.kind) {
       case "prepared":
         running.preparing.delete(core);
@@ -311,8 +311,8 @@ export class Phases {
         this.#frame(core, name, running.execution, event);
         return;
       case "lease": {
-        const { name: lease, size } = event;
-        this.#agree({ kind: "grant", workflow: name, core, name: lease, size });
+        const { kind: _, ...asked } = event;
+        this.#agree({ kind: "grant", workflow: name, core, ...asked });
         return;
       }
       case "finished":
@@ -320,8 +320,7 @@ export class Phases {
           this.#agree({ kind: "finished", workflow: name, core, finished: event });
         return;
       case "tornDown":
-        for (const { part, ...one } of event.faults) this.#listener.fault(part ?? name, one);
-        this.#report(name, running);
+        this.#report(name, running, event.faults);
         return;
       default:
         assertNever(event);
@@ -404,18 +403,19 @@ export class Phases {
     const error =
       problem.location === null ? problem.message : `${problem.location}: ${problem.message}`;
     running.phase = "reporting";
-    this.#agree({ kind: "report", workflow: name, error });
+    this.#agree({ kind: "report", workflow: name, error, faults: [] });
   }
 
-  #report(name: string, running: Running): void {
+  #report(name: string, running: Running, faults: readonly PartFault[] = []): void {
     if (running.phase === "reporting") return;
     running.phase = "reporting";
     this.#listener.workflowBusy(name, null);
-    this.#agree({ kind: "report", workflow: name, error: null });
+    this.#agree({ kind: "report", workflow: name, error: null, faults });
   }
 
-  #onReported(name: string, running: Running, error: string | null): void {
+  #onReported(name: string, running: Running, { error, faults }: Reported): void {
     this.#running.delete(name);
+    for (const { part, ...one } of faults) this.#listener.fault(part ?? name, one);
     for (const core of running.cores) {
       const contextUpdates = running.outcomes.get(core)?.provided ?? {};
       this.#settle(

@@ -120,6 +120,11 @@ export class RunMachine {
     return this.#effects;
   }
 
+  /** Queues that users share and that had values: they are in this machine alone. */
+  get queues(): readonly string[] {
+    return this.#phases.shared.queues;
+  }
+
   /** A remark for the reader of the results. */
   note(text: string): void {
     this.#aggregate.note(text);

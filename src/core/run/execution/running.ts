@@ -156,12 +156,14 @@ function toldCommands(running: Running, steering: Steering): Told[] {
   const begun = aside !== undefined && Number.isFinite(asideAt);
   if (phase === "setup" && begun) {
     told.push({ core: aside, command: { kind: "setup", execution } });
+    told.push({ core: aside, command: { kind: "askAgain", execution } });
     if (stopped) told.push({ core: aside, command: { kind: "stop", execution } });
   }
   if (phase !== "running" && phase !== "teardown") return told;
   for (const core of cores) {
     told.push({ core, command: { kind: "start", execution, setup } });
     for (const command of steering.commands(running)) told.push({ core, command });
+    told.push({ core, command: { kind: "askAgain", execution } });
   }
   if (phase === "teardown" && begun)
     told.push({ core: aside, command: { kind: "teardown", execution, setup } });

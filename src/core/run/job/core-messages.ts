@@ -64,10 +64,14 @@ export type CoreCommand =
       readonly kind: "lease";
       readonly execution: number;
       readonly name: string;
+      /** Which request it answers. */
+      readonly request: number;
       readonly from: number;
       readonly to: number;
       readonly last: boolean;
     }
+  /** Another manager leads: what is asked for and not answered is asked of it. */
+  | { readonly kind: "askAgain"; readonly execution: number }
   /** Answer to the `shared` of this number. */
   | { readonly kind: "shared"; readonly id: number; readonly answer: SharedAnswer }
   | { readonly kind: "teardown"; readonly execution: number; readonly setup: unknown }
@@ -101,6 +105,8 @@ export type CoreEvent =
       readonly execution: number;
       readonly name: string;
       readonly size: number;
+      /** Higher than those before of this core; the same when it is asked again. */
+      readonly request: number;
     }
   /** What all cores share is asked for. */
   | { readonly kind: "shared"; readonly id: number; readonly request: SharedRequest }
@@ -123,6 +129,12 @@ export type CoreEvent =
       readonly execution: number;
       readonly faults: readonly PartFault[];
     };
+
+/** What is said of one execution. */
+export type ExecutionEvent = Exclude<
+  CoreEvent,
+  { kind: "log" | "unhandled" | "loaded" | "loadFailed" | "reports" | "shared" | "traced" }
+>;
 
 /** Of the flow of a mix; null where there is only one. */
 export interface PartFault extends Fault {

@@ -21,18 +21,35 @@ export type SharedAnswer =
 /** Values that wait in one queue; a full one refuses further ones, and its writer decides. */
 const QUEUE_LENGTH_MAX = 100_000;
 
+/** Numbers from 0, each given once per name. */
+export class NumberCounters {
+  readonly #next: Map<string, number>;
+
+  constructor(next: Readonly<Record<string, number>> = {}) {
+    this.#next = new Map(Object.entries(next));
+  }
+
+  /** The next number of each name. */
+  get next(): Readonly<Record<string, number>> {
+    return Object.fromEntries(this.#next);
+  }
+
+  take(name: string, count: number): { readonly from: number; readonly to: number } {
+    const from = this.#next.get(name) ?? 0;
+    const to = from + Math.max(1, Math.floor(count));
+    this.#next.set(name, to);
+    return { from, to };
+  }
+}
+
 export class SharedValues {
-  readonly #counters = new Map<string, number>();
+  readonly #counters = new NumberCounters();
   readonly #queues = new Map<string, Queue>();
 
   answer(request: SharedRequest): SharedAnswer {
     switch (request.kind) {
-      case "numbers": {
-        const from = this.#counters.get(request.name) ?? 0;
-        const to = from + Math.max(1, Math.floor(request.count));
-        this.#counters.set(request.name, to);
-        return { kind: "numbers", from, to };
-      }
+      case "numbers":
+        return { kind: "numbers", ...this.#counters.take(request.name, request.count) };
       case "push":
         return { kind: "pushed", ok: this.#queue(request.name).push(request.value) };
       case "take": {

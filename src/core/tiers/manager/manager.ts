@@ -167,8 +167,9 @@ export class Manager {
   #onEvents(id: number, events: Events): void {
     const { incarnation, job, worker } = events;
     this.#context.workers.onHeard(worker, incarnation, this.#context.now);
-    const answer = this.#runs.get(job)?.onEvents(events) ?? this.#whoTakes(job);
-    this.#context.emit({ kind: "answer", id, answer });
+    const run = this.#runs.get(job);
+    if (run === undefined) this.#context.emit({ kind: "answer", id, answer: this.#whoTakes(job) });
+    else run.onEvents(id, events);
   }
 
   #whoTakes(job: string): Refusal {

@@ -12,6 +12,7 @@ import type { RunEffect, RunInput, RunMachine } from "../../run/execution/run-ma
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
 import type { Control, Order } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
+import type { BlockStep } from "./given-blocks.ts";
 import type { MessageLines } from "./message-lines.ts";
 import type { Decision } from "./run-entries.ts";
 import type { RunState } from "./run-state.ts";
@@ -19,19 +20,15 @@ import type { RunState } from "./run-state.ts";
 interface DriverPorts {
   readonly lines: MessageLines;
   order(core: number, order: Order): void;
-  propose(eventId: string, step: PhaseStep): void;
+  propose(step: PhaseStep): void;
   onDone(status: RunStatus): void;
 }
-
-type Grant = Extract<PhaseStep, { kind: "grant" }>;
 
 export class RunDriver {
   readonly machine: RunMachine;
   readonly #context: ManagerContext;
   readonly #state: RunState;
   readonly #ports: DriverPorts;
-  /** Blocks of rows and iterations that are asked for, by their entries. */
-  readonly #grants = new Map<string, Grant>();
   /** Steps that the machine asks for while decisions are taken again. */
   #unagreed: PhaseStep[] = [];
   /** The moment at which a decision is taken again; null when decisions are taken as they come. */
@@ -59,13 +56,10 @@ export class RunDriver {
       this.step({ kind: "tick" });
   }
 
-  /** A block is given by the fold. */
-  onGranted(eventId: string): void {
-    const step = this.#grants.get(eventId);
-    if (step === undefined) return;
-    this.#grants.delete(eventId);
-    const granted = this.#state.granted(eventId);
-    if (granted !== null) this.step({ kind: "agreed", step: { ...step, ...granted } });
+  /** A block was asked for and is given by the fold. */
+  onGiven(step: BlockStep): void {
+    const given = this.#state.given(step);
+    if (given !== null) this.step({ kind: "agreed", step: given });
   }
 
   /** Decisions came out of the log, in their order. */
@@ -112,6 +106,10 @@ export class RunDriver {
     this.#unagreed = [];
     for (const step of steps) this.#agree(step);
     for (const effect of this.machine.repeat(this.#context.now)) this.#perform(effect);
+    for (const name of this.machine.queues)
+      this.machine.note(
+        `another manager leads the job since: what waited in the shared queue "${name}" is gone`,
+      );
   }
 
   #replay(decision: Decision): void {
@@ -164,14 +162,14 @@ export class RunDriver {
   }
 
   #agree(step: PhaseStep): void {
-    const eventId = this.#context.newEventId();
-    if (step.kind === "grant") this.#grants.set(eventId, step);
-    this.#ports.propose(eventId, step);
+    this.#ports.propose(step);
   }
 }
 
 function isSame(one: PhaseStep, other: PhaseStep): boolean {
+  const workflowOf = (step: PhaseStep): string | null =>
+    "workflow" in step ? step.workflow : null;
   const coreOf = (step: PhaseStep): number | null => ("core" in step ? step.core : null);
-  const same = one.kind === other.kind && one.workflow === other.workflow;
+  const same = one.kind === other.kind && workflowOf(one) === workflowOf(other);
   return same && coreOf(one) === coreOf(other);
 }

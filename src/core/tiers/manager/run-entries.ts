@@ -107,6 +107,7 @@ export const isEnd = {
 
 const ofWorkflow = { workflow: isText };
 const onCore = { ...ofWorkflow, core: isWhole };
+const fault = { gate: isText, text: isText, count: isNumber };
 const probe = record({
   ...{ load: isNumber, held: isBoolean, reason: orNull(isText) },
   ...{ fromMs: isNumber, toMs: isNumber },
@@ -120,14 +121,19 @@ const isStep = variant({
     ...onCore,
     finished: record({ provided: record({}), notes: listOf(isText) }),
   }),
-  report: record({ ...ofWorkflow, error: orNull(isText) }),
+  report: record({ ...ofWorkflow, error: orNull(isText), faults: listOf(record(fault)) }),
   stop: record({
     workflow: orNull(isText),
-    fault: orNull(record({ gate: isText, text: isText, count: isNumber })),
+    fault: orNull(record(fault)),
   }),
   level: record({ ...ofWorkflow, load: isNumber, probe }),
   finish: record({ ...ofWorkflow, probe }),
-  grant: record({ ...onCore, name: isText, size: isNumber }),
+  grant: record({
+    ...{ ...onCore, execution: isWhole, request: isWhole },
+    ...{ name: isText, size: isNumber },
+  }),
+  numbers: record({ core: isWhole, id: isWhole, name: isText, count: isNumber }),
+  queue: record({ name: isText }),
 });
 const isControl = variant({
   cancel: record({ reason: isText }),

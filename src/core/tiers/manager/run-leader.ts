@@ -35,6 +35,7 @@ import {
   type WorkerEvent,
 } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
+import { EventIntake } from "./event-intake.ts";
 import { HeldStart } from "./held-start.ts";
 import { MessageLines } from "./message-lines.ts";
 import { coresOf, newRunMachine } from "./new-run.ts";
@@ -78,8 +79,7 @@ export class RunLeader {
   readonly #log: RunLog;
   readonly #workers: RunWorkers;
   readonly #lines = new MessageLines();
-  /** The next event that is taken from each worker. */
-  readonly #nextEvent = new Map<string, number>();
+  readonly #intake: EventIntake;
   /** Cores that have not loaded the job yet. */
   readonly #loading = new Set<number>();
   #phase: Phase = "waiting";
@@ -115,7 +115,9 @@ export class RunLeader {
       onAnnounced: () => this.#onAnnounced(),
       onRefused: (life, refusal) => this.#onRefused(life, refusal),
     });
+    this.#intake = new EventIntake(context);
     this.#log = new RunLog(this, state, context, ports.heardAt, {
+      onSettled: (eventId) => this.#intake.settled(eventId),
       onEndedBefore: () => this.#onAdopted(),
       onProblem: (kind, problem) => this.#onProblem(kind, problem),
     });
@@ -155,6 +157,7 @@ export class RunLeader {
       this.#driver?.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#loadBy,
       this.held.nextDeadline(),
+      this.#intake.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#phase === "gathering" ? this.#context.heardAllAt : Number.POSITIVE_INFINITY,
     );
     return at === Number.POSITIVE_INFINITY ? null : at;
@@ -167,6 +170,7 @@ export class RunLeader {
     if (this.held.isStartReached(now)) this.#startLoaded();
     if (this.held.isForgotten(now)) this.#end("CANCELLED", "nobody has started it", null);
     this.#driver?.onTick();
+    this.#intake.onTick();
     this.#workers.send();
   }
 
@@ -178,15 +182,15 @@ export class RunLeader {
   }
 
   /** Of the log, in order; one that was rejected changes nothing. */
-  onApplied({ data, eventId, kind }: LogEntry, outcome: string): void {
+  onApplied({ data, kind }: LogEntry, outcome: string): void {
     const entry = kind === "op" && outcome !== "rejected" ? decodeRunEntry(data) : null;
     if (entry === null) return;
-    this.#onEntry(entry, eventId);
+    this.#onEntry(entry);
     this.#takeDecisions();
     this.#workers.send();
   }
 
-  #onEntry(entry: RunEntry, eventId: string): void {
+  #onEntry(entry: RunEntry): void {
     if (entry.kind === "begin") {
       this.#log.begin();
       this.#log.propose({ kind: "adopt" });
@@ -194,7 +198,11 @@ export class RunLeader {
     else if (entry.kind === "control" || entry.view !== this.view) return;
     else if (entry.kind === "adopt") this.#onAdopted();
     else if (entry.kind === "open") this.#openCores(entry.cores);
-    else if (entry.kind === "step" && entry.step.kind === "grant") this.#driver?.onGranted(eventId);
+    else if (
+      entry.kind === "step" &&
+      (entry.step.kind === "grant" || entry.step.kind === "numbers")
+    )
+      this.#driver?.onGiven(entry.step);
   }
 
   /** What stood in the log when it was adopted is not taken a second time. */
@@ -232,17 +240,15 @@ export class RunLeader {
     this.#workers.send();
   }
 
-  onEvents({ events, first, incarnation, view, worker }: Events): Taken | Refusal {
-    if (view !== this.view) return refusal("staleView", `view ${this.view} leads ${this.job}`);
-    let next = this.#nextEvent.get(worker) ?? 0;
-    for (const [at, event] of events.entries()) {
-      if (first + at > next || (first + at < next && this.#context.rules.eventsOnce)) continue;
-      next = Math.max(next, first + at + 1);
-      this.#onEvent({ worker, incarnation }, event);
+  onEvents(id: number, events: Events): void {
+    if (events.view !== this.view) {
+      const message = `view ${this.view} leads ${this.job}`;
+      const answer = { kind: "refused", reason: "staleView", message } as const;
+      this.#context.emit({ kind: "answer", id, answer });
+      return;
     }
-    this.#nextEvent.set(worker, next);
+    this.#intake.take(id, events, (event) => this.#log.during(() => this.#onEvent(events, event)));
     this.#workers.send();
-    return { kind: "taken", next };
   }
 
   /** A worker is heard again, or for the first time. */
@@ -415,7 +421,7 @@ export class RunLeader {
     this.#driver = new RunDriver(machine, this.#state, this.#context, {
       lines: this.#lines,
       order: (core, order) => this.#order(core, order),
-      propose: (eventId, step) => this.#log.propose({ kind: "step", step }, eventId),
+      propose: (step) => this.#log.propose({ kind: "step", step }),
       onDone: (status) => this.#onDone(machine, status),
     });
     this.#say("info", "run.started", { view: this.view, cores: cores.length });

@@ -10,6 +10,8 @@ import { type Decided, encodeRunEntry, RUN_ENTRY_BYTES_MAX, type RunEntry } from
 import type { RunState } from "./run-state.ts";
 
 interface LogListener {
+  /** An entry is in the log, or never will be. */
+  onSettled(eventId: string): void;
   /** The job had ended before this leader could adopt it. */
   onEndedBefore(): void;
   onProblem(kind: RunEntry["kind"], problem: string): void;
@@ -21,6 +23,8 @@ export class RunLog {
   readonly #state: RunState;
   readonly #context: ManagerContext;
   readonly #listener: LogListener;
+  /** Entries that are neither in the log nor refused. */
+  readonly #open = new Set<string>();
   #beganAt: number;
 
   constructor(
@@ -54,17 +58,24 @@ export class RunLog {
     return Math.max(this.#state.at, Math.floor(this.#context.now - this.#beganAt));
   }
 
-  propose(decided: Decided, eventId = this.#context.newEventId()): void {
-    const entry = { ...decided, view: this.#view, at: this.at };
-    this.#propose(eventId, entry, () => undefined);
+  propose(decided: Decided): void {
+    this.#propose({ ...decided, view: this.#view, at: this.at }, () => undefined);
+  }
+
+  /** The entries that this proposes and that are not settled yet. */
+  during(work: () => void): readonly string[] {
+    const before = new Set(this.#open);
+    work();
+    return [...this.#open].filter((eventId) => !before.has(eventId));
   }
 
   proposeControl(control: Control, by: string, done: (proposed: Proposed) => void): void {
     const entry = { kind: "control", at: this.at, control, by } as const;
-    this.#propose(this.#context.newEventId(), entry, done);
+    this.#propose(entry, done);
   }
 
-  #propose(eventId: string, entry: RunEntry, done: (proposed: Proposed) => void): void {
+  #propose(entry: RunEntry, done: (proposed: Proposed) => void): void {
+    const eventId = this.#context.newEventId();
     const data = encodeRunEntry(entry);
     if (data.length > RUN_ENTRY_BYTES_MAX) {
       const most = `at most ${RUN_ENTRY_BYTES_MAX} can be kept`;
@@ -72,7 +83,10 @@ export class RunLog {
       this.#listener.onProblem(entry.kind, problem);
       return;
     }
+    this.#open.add(eventId);
     this.#context.propose(runGroup(this.#job), eventId, data, (proposed) => {
+      this.#open.delete(eventId);
+      this.#listener.onSettled(eventId);
       this.#onProposed(entry, proposed);
       done(proposed);
     });

@@ -13,10 +13,10 @@ import { assert } from "../../base/assert.ts";
 import { encodePlain } from "../../base/plain-value.ts";
 import { clipText } from "../../base/text.ts";
 import type { Application, GroupKind, Operation } from "../../ledger/node/application.ts";
-import { LeaseAllocator } from "../../run/execution/lease-allocator.ts";
-import type { AgreedStep, Granted, PhaseStep } from "../../run/execution/phase-types.ts";
+import type { AgreedStep, PhaseStep } from "../../run/execution/phase-types.ts";
 import type { AttemptView, Submission } from "../messages.ts";
 import type { Grant } from "./datacenter-state.ts";
+import { type BlockStep, type BlocksSnapshot, GivenBlocks, isBlocks } from "./given-blocks.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import {
   type Decision,
@@ -47,10 +47,8 @@ export const RUN_PREFIX = "run/";
 const TOKENS_PER_VIEW = 2 ** 20;
 /** Decisions of one job, blocks of rows and iterations not counted. */
 const HISTORY_MAX = 10_000;
-/** Results of steps that are remembered for whoever asked for them. */
-const RESULTS_MAX = 1_024;
 const SNAPSHOT_BYTES_MAX = 2_097_152;
-/** Of everything that is kept and grows; the rest of a snapshot is for results, controls and the end. */
+/** Of everything that is kept and grows; the rest of a snapshot is for controls and the end. */
 const KEPT_BYTES_MAX = 1_572_864;
 /** What a list, a number or the name of a field takes beside the texts of an entry. */
 const FIELD_BYTES = 96;
@@ -73,8 +71,7 @@ interface Snapshot {
   readonly placements: number;
   readonly history: readonly Decision[];
   readonly attempts: readonly RunAttempt[];
-  readonly leases: readonly (readonly [string, Readonly<Record<string, number>>])[];
-  readonly results: readonly (readonly [string, Granted])[];
+  readonly blocks: BlocksSnapshot;
   readonly keptBytes: number;
   readonly controlBytes: number;
   readonly end: RunEnd | null;
@@ -90,8 +87,7 @@ const isSnapshot = record({
   attempts: listOf(
     record({ workflow: isText, worker: isText, core: isWhole, token: isWhole, status: isText }),
   ),
-  leases: listOf(Array.isArray),
-  results: listOf(Array.isArray),
+  blocks: isBlocks,
   ...{ keptBytes: isNumber, controlBytes: isNumber },
   end: orNull(record(isEnd)),
 });
@@ -117,9 +113,7 @@ export class RunState implements Application {
   #lost = new Set<number>();
   #cancelled: string | null = null;
   #attempts: RunAttempt[] = [];
-  #leases = new Map<string, LeaseAllocator>();
-  /** By the event that asked: the block of a grant. */
-  #results = new Map<string, Granted>();
+  #blocks = new GivenBlocks([]);
   #keptBytes = 0;
   #controlBytes = 0;
   #end: RunEnd | null = null;
@@ -188,16 +182,19 @@ export class RunState implements Application {
     return this.#end;
   }
 
-  /** The block that an event has asked for; null when it came to nothing. */
-  granted(eventId: string): Granted | null {
-    return this.#results.get(eventId) ?? null;
+  /** A step with the block that it was given; null when there is none. */
+  given(step: BlockStep): AgreedStep | null {
+    const block = this.#blocks.of(step);
+    if (block === null) return null;
+    const { from, last, to } = block;
+    return step.kind === "grant" ? { ...step, from, to, last } : { ...step, from, to };
   }
 
   problemOf(data: Uint8Array): string | null {
     return decodeRunEntry(data) === null ? "not an entry of a run" : null;
   }
 
-  apply({ data, eventId, view }: Operation): Outcome {
+  apply({ data, view }: Operation): Outcome {
     const entry = decodeRunEntry(data);
     if (entry === null) return rejected("UNREADABLE");
     if (this.#end !== null) return rejected("ENDED");
@@ -216,7 +213,7 @@ export class RunState implements Application {
         if (this.isStarted) return rejected("STARTED_BEFORE");
         return this.#decide({ kind: "start", at }, data.length);
       case "step":
-        return this.#step(entry, eventId, data.length);
+        return this.#step(entry, data.length);
       case "coreLost":
         return this.#coreLost(entry, at);
       case "end":
@@ -245,9 +242,7 @@ export class RunState implements Application {
   #take(bytes: Uint8Array, submission: Submission): void {
     this.#bytes = bytes;
     this.#submission = submission;
-    this.#leases = new Map(
-      submission.manifests.map(({ load, name }) => [name, allocator(load, {})]),
-    );
+    this.#blocks = new GivenBlocks(submission.manifests);
   }
 
   #adopt({ at, view }: Entry<"adopt">): Outcome {
@@ -264,8 +259,8 @@ export class RunState implements Application {
     return accepted("opened");
   }
 
-  #step({ at, step, view }: Entry<"step">, eventId: string, bytes: number): Outcome {
-    if (step.kind === "grant") return this.#grant(step, eventId);
+  #step({ at, step, view }: Entry<"step">, bytes: number): Outcome {
+    if (step.kind === "grant" || step.kind === "numbers") return this.#give(step);
     if (step.kind === "place") return this.#place(step, this.#time(at), view);
     const decided = this.#decide({ kind: "step", at: this.#time(at), step }, bytes);
     if (decided.outcome !== "rejected" && step.kind === "finished")
@@ -273,13 +268,9 @@ export class RunState implements Application {
     return decided;
   }
 
-  #grant(step: Extract<PhaseStep, { kind: "grant" }>, eventId: string): Outcome {
-    const lease = this.#leases.get(step.workflow);
-    if (lease === undefined) return rejected("UNKNOWN_WORKFLOW");
-    if (!(step.name in lease.next) && !this.#keep(FIELD_BYTES + 3 * step.name.length))
-      return rejected("TOO_LARGE");
-    this.#remember(eventId, lease.grant(step.name, step.size));
-    return accepted("granted");
+  #give(step: BlockStep): Outcome {
+    if (!this.#keep(this.#blocks.bytesFor(step))) return rejected("TOO_LARGE");
+    return this.#blocks.give(step) ? accepted("given") : rejected("UNKNOWN_WORKFLOW");
   }
 
   #place(step: Extract<PhaseStep, { kind: "place" }>, at: number, view: number): Outcome {
@@ -361,12 +352,6 @@ export class RunState implements Application {
     return accepted("ended");
   }
 
-  #remember(eventId: string, result: Granted): void {
-    this.#results.set(eventId, result);
-    const [oldest] = this.#results.keys();
-    if (this.#results.size > RESULTS_MAX && oldest !== undefined) this.#results.delete(oldest);
-  }
-
   snapshot(): Uint8Array {
     const snapshot: Snapshot = {
       ...{ createdAt: this.#createdAt, waitedMs: this.#waitedMs },
@@ -377,8 +362,7 @@ export class RunState implements Application {
       placements: this.#placements,
       history: this.#history,
       attempts: this.#attempts,
-      leases: [...this.#leases].map(([name, { next }]) => [name, next]),
-      results: [...this.#results],
+      blocks: this.#blocks.snapshot(),
       ...{ keptBytes: this.#keptBytes, controlBytes: this.#controlBytes },
       end: this.#end,
     };
@@ -397,17 +381,14 @@ export class RunState implements Application {
     this.#at = snapshot.at;
     this.#bytes = null;
     this.#submission = null;
-    this.#leases.clear();
     if (submission !== null && decoded !== null) this.#take(submission, decoded);
-    const leases = new Map(this.#rules.leasesKept ? snapshot.leases : []);
-    for (const { load, name } of decoded?.manifests ?? [])
-      this.#leases.set(name, allocator(load, leases.get(name) ?? {}));
+    const blocks = this.#rules.leasesKept ? snapshot.blocks : null;
+    this.#blocks = new GivenBlocks(decoded?.manifests ?? [], blocks);
     this.#grants = snapshot.grants;
     this.#cores = [...snapshot.cores];
     this.#placements = snapshot.placements;
     this.#restoreHistory(snapshot.history);
     this.#attempts = [...snapshot.attempts];
-    this.#results = new Map(snapshot.results);
     this.#keptBytes = snapshot.keptBytes;
     this.#controlBytes = snapshot.controlBytes;
     this.#end = snapshot.end;
@@ -422,12 +403,6 @@ export class RunState implements Application {
     );
     this.#cancelled = cancels[0] ?? null;
   }
-}
-
-type Load = Submission["manifests"][number]["load"];
-
-function allocator(load: Load, next: Readonly<Record<string, number>>): LeaseAllocator {
-  return new LeaseAllocator(load.kind === "shared" ? load.iterations : 0, next);
 }
 
 export function runKind(rules: ManagerRules): GroupKind {

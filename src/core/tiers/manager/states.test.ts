@@ -94,7 +94,7 @@ describe("the state of a datacenter", () => {
   it("keeps no more than its snapshot may take, however long names and reasons are", () => {
     const dc = new Datacenter();
     const long = "é".repeat(5_000);
-    for (let at = 0; at < 1_500; at++) {
+    for (let at = 0; at < 400; at++) {
       const job = `job-${at}`;
       dc.submit(job, job, BYTES, long);
       dc.end(job, false, long);
@@ -149,12 +149,21 @@ class Run {
     return last?.kind === "step" && last.step.kind === "place" ? last.step.execution : null;
   }
 
-  grant(core: number, view = 1): ReturnType<RunState["granted"]> {
-    const eventId = `e${this.#seq}`;
-    const step = { kind: "grant", workflow: "w", core, name: "iterations", size: 4 } as const;
-    this.led({ kind: "step", step }, view);
-    return this.state.granted(eventId);
+  grant(core: number, request = 1): ReturnType<RunState["given"]> {
+    this.led({ kind: "step", step: asked(core, request) });
+    return this.state.given(asked(core, request));
   }
+
+  numbers(core: number, id: number): ReturnType<RunState["given"]> {
+    const step = { kind: "numbers", core, id, name: "ids", count: 64 } as const;
+    this.led({ kind: "step", step });
+    return this.state.given(step);
+  }
+}
+
+function asked(core: number, request: number) {
+  const block = { name: "iterations", size: 4, request };
+  return { kind: "grant", workflow: "w", execution: 7, core, ...block } as const;
 }
 
 const load = { kind: "shared", vus: 2, iterations: 10, durationMsMax: 1_000 } as const;
@@ -213,12 +222,29 @@ describe("the state of a run", () => {
 
   it("grants each iteration once, and knows when there are no more (T6)", () => {
     const run = begun();
-    expect([run.grant(0), run.grant(1), run.grant(0)]).toMatchObject([
+    expect([run.grant(0), run.grant(1), run.grant(0, 2)]).toMatchObject([
       { from: 0, to: 4, last: false },
       { from: 4, to: 8, last: false },
       { from: 8, to: 10, last: true },
     ]);
     expect(run.state.history).toEqual([]);
+  });
+
+  it("gives whoever asks again the same block, and nobody else its numbers (T6)", () => {
+    const run = begun();
+    expect([run.grant(0), run.grant(0), run.grant(1)]).toMatchObject([
+      { from: 0, to: 4 },
+      { from: 0, to: 4 },
+      { from: 4, to: 8 },
+    ]);
+    expect([run.numbers(0, 3), run.numbers(0, 3), run.numbers(1, 3)]).toMatchObject([
+      { from: 0, to: 64 },
+      { from: 0, to: 64 },
+      { from: 64, to: 128 },
+    ]);
+    const copy = new RunState();
+    copy.restore(run.state.snapshot());
+    expect(copy.given(asked(0, 1))).toMatchObject({ from: 0, to: 4 });
   });
 
   it("closes every attempt once, with how it ended (T2)", () => {
@@ -283,9 +309,8 @@ describe("the state of a run", () => {
     expect(copy.restore(bytes)).toBe(true);
     expect(copy.snapshot()).toEqual(bytes);
     expect([copy.view, copy.isStarted, [...copy.lostCores]]).toEqual([1, true, [1]]);
-    const step = { kind: "grant", workflow: "w", core: 1, name: "iterations", size: 4 } as const;
-    const data = encodeRunEntry({ kind: "step", view: 1, at: 9, step });
+    const data = encodeRunEntry({ kind: "step", view: 1, at: 9, step: asked(1, 1) });
     copy.apply({ seq: 9, view: 1, eventId: "x", data });
-    expect(copy.granted("x")).toMatchObject({ from: 4, to: 8 });
+    expect(copy.given(asked(1, 1))).toMatchObject({ from: 4, to: 8 });
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import { manifest } from "../../run/job/testing/manifest.ts";
 import type { RunState } from "./run-state.ts";
-import type { FakeCore } from "./testing/fake-core.ts";
+import { BLOCK, type FakeCore } from "./testing/fake-core.ts";
 import { World } from "./testing/world.ts";
 
 function cores(world: World): readonly FakeCore[] {
@@ -109,6 +109,31 @@ describe("a new leader", () => {
     expect(status).toBe("COMPLETED");
     expect(summary?.workflows.map((one) => one.status)).toEqual(["interrupted", "not run"]);
     expect(told(world, "prepare")).toBe(2);
+  });
+});
+
+describe("what a core asked for", () => {
+  const load = { kind: "shared", vus: 4, iterations: 1_000, durationMsMax: 60_000 } as const;
+
+  it("it gets once, though the leader that took the request is gone (T6)", () => {
+    for (const afterMs of [0, 20, 40, 60, 80]) {
+      const world = new World({ managers: 3, workers: 2, cores: 2, loadMs: 12_000 });
+      const job = world.submit({ manifests: [manifest("leasing", { load })] });
+      world.until(() => told(world, "start") > 0);
+      for (const worker of world.workers) worker.deaf = true;
+      world.run(afterMs);
+      const leader = world.leaderOf(job);
+      world.kill(leader);
+      for (const worker of world.workers) worker.deaf = false;
+      world.until(() => world.leaderOf(job) >= 0);
+      world.start(leader);
+      world.until(() => cores(world).every(({ blocks }) => blocks.length > 0), 10_000);
+      const froms = cores(world).flatMap(({ blocks }) => blocks.map(([from]) => from));
+      expect([afterMs, froms.sort((a, b) => a - b)]).toEqual([
+        afterMs,
+        [0, BLOCK, 2 * BLOCK, 3 * BLOCK],
+      ]);
+    }
   });
 });
 

@@ -1,11 +1,14 @@
 /** An executor core as a manager sees it: it answers commands, and its load is one call a window. */
 
+import { OpenRequests } from "../../../../engine/open-requests.ts";
 import { Repeats } from "../../../../engine/repeats.ts";
 import type { CoreCommand, CoreEvent } from "../../../run/job/core-messages.ts";
 import { StatsRecorder } from "../../../run/stats/stats-recorder.ts";
 
 export const ERROR_KINDS = ["timeout", "status"] as const;
 const WINDOW_MS = 100;
+/** Iterations that a core of a workflow named "leasing" asks for. */
+export const BLOCK = 5;
 const VITALS = { cpu: 0.1, residentBytes: 1, activeUsers: 1 };
 
 type Prepare = Extract<CoreCommand, { kind: "prepare" }>;
@@ -24,6 +27,9 @@ export class FakeCore {
   readonly #events: CoreEvent[] = [{ kind: "loaded", manifests: [] }];
   readonly #repeats = new Repeats();
   readonly commands: string[] = [];
+  /** Blocks that it was given, and heard of. */
+  readonly blocks: (readonly [number, number])[] = [];
+  readonly #requests = new OpenRequests((event) => this.#say(event));
   /** Calls that it really made. */
   calls = 0;
   readonly #loadMs: number;
@@ -58,7 +64,8 @@ export class FakeCore {
   }
 
   #carryOut(command: CoreCommand, now: number): void {
-    if (command.kind !== "acknowledge") this.commands.push(command.kind);
+    if (command.kind !== "acknowledge" && command.kind !== "askAgain")
+      this.commands.push(command.kind);
     switch (command.kind) {
       case "prepare":
         this.#prepared = command;
@@ -69,6 +76,14 @@ export class FakeCore {
         return;
       case "start":
         this.#load ??= this.#newLoad(command.execution, now);
+        if (this.#prepared?.workflow === "leasing")
+          this.#requests.lease(command.execution, "iterations", BLOCK);
+        return;
+      case "lease":
+        if (this.#requests.onLease(command)) this.blocks.push([command.from, command.to]);
+        return;
+      case "askAgain":
+        this.#requests.again();
         return;
       case "stop":
         if (this.#load !== null) this.#load.stopped = true;

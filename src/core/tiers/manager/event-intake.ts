@@ -1,0 +1,82 @@
+/**
+ * Events of workers on their way into a job: each is taken once and in order, and confirmed when what follows
+ * from it is in the log. A worker keeps what is not confirmed, so that whoever leads next gets it again.
+ *
+ * An answer waits for the log, but not for long: figures go on where nothing can be committed.
+ */
+
+import type { Events, WorkerEvent } from "../messages.ts";
+import type { ManagerContext } from "./context.ts";
+
+/** How long an answer waits for the log; below the patience of workers. */
+const HOLD_MS = 1_000;
+
+interface Intake {
+  /** Number of the event that comes next. */
+  next: number;
+  /** Events that wait for entries, by number: which entries. */
+  readonly open: Map<number, Set<string>>;
+  /** The request that is not answered yet. */
+  held: { readonly id: number; readonly until: number } | null;
+}
+
+export class EventIntake {
+  readonly #context: ManagerContext;
+  /** By the life of their worker. */
+  readonly #intakes = new Map<string, Intake>();
+
+  constructor(context: ManagerContext) {
+    this.#context = context;
+  }
+
+  /** `handle` says which entries it has proposed. */
+  take(
+    id: number,
+    { events, first, incarnation, worker }: Events,
+    handle: (event: WorkerEvent) => readonly string[],
+  ): void {
+    const key = `${worker} ${incarnation}`;
+    const intake = this.#intakes.get(key) ?? { next: 0, open: new Map(), held: null };
+    this.#intakes.set(key, intake);
+    for (const [at, event] of events.entries()) {
+      const number = first + at;
+      const isRepeated = number < intake.next && this.#context.rules.eventsOnce;
+      if (number > intake.next || isRepeated) continue;
+      intake.next = Math.max(intake.next, number + 1);
+      const entries = handle(event);
+      if (entries.length > 0) intake.open.set(number, new Set(entries));
+    }
+    this.#answer(intake);
+    intake.held = { id, until: this.#context.now + HOLD_MS };
+    if (intake.open.size === 0) this.#answer(intake);
+  }
+
+  /** An entry is in the log, or never will be. */
+  settled(eventId: string): void {
+    for (const intake of this.#intakes.values()) {
+      for (const [number, entries] of intake.open)
+        if (entries.delete(eventId) && entries.size === 0) intake.open.delete(number);
+      if (intake.open.size === 0) this.#answer(intake);
+    }
+  }
+
+  nextDeadline(): number | null {
+    let at = Number.POSITIVE_INFINITY;
+    for (const { held } of this.#intakes.values()) at = Math.min(at, held?.until ?? at);
+    return at === Number.POSITIVE_INFINITY ? null : at;
+  }
+
+  onTick(): void {
+    for (const intake of this.#intakes.values())
+      if ((intake.held?.until ?? Number.POSITIVE_INFINITY) <= this.#context.now)
+        this.#answer(intake);
+  }
+
+  #answer(intake: Intake): void {
+    if (intake.held === null) return;
+    const [first] = intake.open.keys();
+    const answer = { kind: "taken", next: first ?? intake.next } as const;
+    this.#context.emit({ kind: "answer", id: intake.held.id, answer });
+    intake.held = null;
+  }
+}
