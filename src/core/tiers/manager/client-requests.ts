@@ -187,7 +187,8 @@ export class ClientRequests {
     const over = { status: "CANCELLED", summary: null, onlyQueued: true } as const;
     const entry = { kind: "end", job: job.job, reason: control.reason, ...over } as const;
     const data = encodeDatacenterEntry(entry);
-    this.#context.propose(this.#context.datacenterGroup, this.#context.newEventId(), data, done);
+    const { datacenterGroup } = this.#context;
+    this.#context.proposeForClient(datacenterGroup, this.#context.newEventId(), data, done);
   }
 
   #sendOn(id: number, { job }: DatacenterJob): void {
@@ -221,6 +222,7 @@ export class ClientRequests {
 }
 
 function controlled(proposed: Proposed): ClientAnswer {
+  if (proposed.kind === "notNow") return refusal("retry", proposed.message);
   if (proposed.kind === "refused") return refusal("invalid", proposed.message);
   if (proposed.outcome !== "rejected") return { kind: "controlled" };
   return refusal("retry", proposed.reason ?? "it was rejected");

@@ -66,6 +66,7 @@ export class ManagerContext {
     return `${this.options.self}/${this.options.boot}/${this.#events++}`;
   }
 
+  /** Decided by whoever leads a group here. */
   propose(
     group: GroupId,
     eventId: string,
@@ -73,7 +74,18 @@ export class ManagerContext {
     done: (proposed: Proposed) => void,
     members: readonly NodeId[] = [],
   ): void {
-    this.proposals.propose({ group, eventId, data, members, done });
+    this.proposals.propose({ group, eventId, data, members, by: "leader", done });
+  }
+
+  /** Asked for by a client. */
+  proposeForClient(
+    group: GroupId,
+    eventId: string,
+    data: Uint8Array,
+    done: (proposed: Proposed) => void,
+  ): void {
+    const members = group === this.datacenterGroup ? this.options.managers : [];
+    this.proposals.propose({ group, eventId, data, members, by: "client", done });
   }
 
   /** The standing group's state; null until it is founded. */

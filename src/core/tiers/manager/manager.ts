@@ -53,6 +53,7 @@ export class Manager {
   step(input: ManagerInput, now: Millis, wall: number): readonly ManagerEffect[] {
     this.#context.setTime(now, wall);
     this.#take(input);
+    this.#context.proposals.tell();
     return this.#context.takeEffects();
   }
 
@@ -201,7 +202,10 @@ export class Manager {
   #onEnded(job: string, end: RunEnd): void {
     const data = encodeDatacenterEntry({ kind: "end", job, ...end, onlyQueued: false });
     const group = this.#context.datacenterGroup;
-    this.#context.propose(group, `end/${job}`, data, () => undefined);
+    this.#context.propose(group, `end/${job}`, data, (proposed) => {
+      if (proposed.kind === "refused")
+        this.#context.log("error", "end.refused", { job, why: proposed.message });
+    });
     const over = [...this.#runs.values()].filter((run) => run.isDone);
     for (const old of over.slice(0, -ENDED_RUNS_MAX)) this.#runs.delete(old.job);
   }

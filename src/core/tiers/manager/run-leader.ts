@@ -21,18 +21,17 @@ import type { CoreEvent } from "../../run/job/core-messages.ts";
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
 import type { LiveDetail, LiveRun } from "../../run/results/live.ts";
 import type { RunSummary } from "../../run/results/model.ts";
-import {
-  type Announced,
-  type BlobHash,
-  type Control,
-  type Events,
-  type JobStatus,
-  type Order,
-  type Refusal,
-  refusal,
-  type Submission,
-  type Taken,
-  type WorkerEvent,
+import type {
+  Announced,
+  BlobHash,
+  Control,
+  Events,
+  JobStatus,
+  Order,
+  Refusal,
+  Submission,
+  Taken,
+  WorkerEvent,
 } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import { EventIntake } from "./event-intake.ts";

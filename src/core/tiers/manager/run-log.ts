@@ -59,7 +59,7 @@ export class RunLog {
   }
 
   propose(decided: Decided): void {
-    this.#propose({ ...decided, view: this.#view, at: this.at }, () => undefined);
+    this.#propose({ ...decided, view: this.#view, at: this.at }, null);
   }
 
   /** The entries that this proposes and that are not settled yet. */
@@ -74,7 +74,8 @@ export class RunLog {
     this.#propose(entry, done);
   }
 
-  #propose(entry: RunEntry, done: (proposed: Proposed) => void): void {
+  /** `done`: a client waits for it. */
+  #propose(entry: RunEntry, done: ((proposed: Proposed) => void) | null): void {
     const eventId = this.#context.newEventId();
     const data = encodeRunEntry(entry);
     if (data.length > RUN_ENTRY_BYTES_MAX) {
@@ -83,12 +84,16 @@ export class RunLog {
       this.#listener.onProblem(entry.kind, problem);
       return;
     }
+    const group = runGroup(this.#job);
+    if (done !== null) {
+      this.#context.proposeForClient(group, eventId, data, done);
+      return;
+    }
     this.#open.add(eventId);
-    this.#context.propose(runGroup(this.#job), eventId, data, (proposed) => {
+    this.#context.propose(group, eventId, data, (proposed) => {
       this.#open.delete(eventId);
       this.#listener.onSettled(eventId);
       this.#onProposed(entry, proposed);
-      done(proposed);
     });
   }
 
@@ -96,14 +101,13 @@ export class RunLog {
     const isOver = proposed.kind === "committed" && proposed.reason === "ENDED";
     if (kind === "adopt" && isOver) this.#listener.onEndedBefore();
     const problem = problemOf(proposed);
-    // Whoever asked for a control hears of it.
-    if (problem !== null && kind !== "control") this.#listener.onProblem(kind, problem);
+    if (problem !== null) this.#listener.onProblem(kind, problem);
   }
 }
 
 /** Why an entry will never take effect; null when it has, or when another leader decides now. */
 function problemOf(proposed: Proposed): string | null {
-  if (proposed.kind === "refused") return proposed.message;
+  if (proposed.kind !== "committed") return proposed.message;
   if (proposed.outcome !== "rejected") return null;
   if (proposed.reason === "TOO_LARGE") return "what its workflows hand on is more than can be kept";
   return proposed.reason === "TOO_MANY_DECISIONS" ? "its log is full" : null;

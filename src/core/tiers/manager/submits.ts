@@ -102,7 +102,7 @@ export class Submits {
   }
 
   #propose(id: number, key: string, submission: Submission, data: Uint8Array): void {
-    const { datacenter, managers, self } = this.#context.options;
+    const { datacenter, self } = this.#context.options;
     const createdAt = Math.floor(this.#context.wall);
     const job = `${datacenter}-${createdAt}-${jobName(self)}-${this.#jobs++}`;
     const entry = encodeDatacenterEntry({
@@ -114,7 +114,7 @@ export class Submits {
     });
     const done = (proposed: Proposed): void => this.#answer(id, submitted(proposed));
     const eventId = this.#context.newEventId();
-    this.#context.propose(this.#context.datacenterGroup, eventId, entry, done, managers);
+    this.#context.proposeForClient(this.#context.datacenterGroup, eventId, entry, done);
   }
 
   #answer(id: number, answer: ClientAnswer): void {
@@ -133,6 +133,7 @@ function keyProblem({ length }: string): string | null {
 }
 
 function submitted(proposed: Proposed): ClientAnswer {
+  if (proposed.kind === "notNow") return refusal("retry", proposed.message);
   if (proposed.kind === "refused") return refusal("invalid", proposed.message);
   const { outcome, reason } = proposed;
   if (outcome === "queued" || outcome === "duplicate")

@@ -32,6 +32,9 @@ interface ManagerMachine {
 /** A worker that has not answered by then is taken for silent; the manager asks again. */
 const ANSWER_MS_MAX = 5_000;
 
+/** Requests of one client that are not answered: a client has a few at a time. */
+const REQUESTS_PER_CLIENT_MAX = 64;
+
 /** Beside what the ledger hears. */
 export type AboveInput =
   | Extract<ManagerInput, { kind: "blobRead" | "blobNotKept" }>
@@ -269,6 +272,11 @@ export class ManagerProcess {
         return;
       }
       case "clientRequest": {
+        if (this.#asking(stream) >= REQUESTS_PER_CLIENT_MAX) {
+          const value = { kind: "refused", reason: "retry", message: "too many requests" } as const;
+          this.#say(stream, { name: "clientAnswer", correlation, value });
+          return;
+        }
         const id = this.#ask({ stream, correlation, what: "client" });
         this.#heard.push({ kind: "client", id, request: message.value });
         return;
@@ -319,6 +327,11 @@ export class ManagerProcess {
     for (const [id, on] of [...this.#asked]) if (on === stream) this.#answered(id, null);
     for (const [id, asker] of [...this.#askers])
       if (asker.what !== "copy" && asker.stream === stream) this.#askers.delete(id);
+  }
+
+  #asking(stream: StreamId): number {
+    const askers = [...this.#askers.values()];
+    return askers.filter((asker) => "stream" in asker && asker.stream === stream).length;
   }
 
   #ask(asker: Asker): number {

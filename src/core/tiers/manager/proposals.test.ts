@@ -1,0 +1,78 @@
+import { expect, it } from "vitest";
+import type { GroupId } from "../../ledger/group/messages.ts";
+import { Proposals, type Proposed } from "./proposals.ts";
+import { MANAGER_RULES } from "./rules.ts";
+import type { ManagerEffect } from "./types.ts";
+
+const GROUP = "run/a" as GroupId;
+
+class Bench {
+  now = 0;
+  readonly rules = MANAGER_RULES;
+  readonly effects: ManagerEffect[] = [];
+  readonly told: string[] = [];
+  readonly proposals: Proposals;
+
+  constructor() {
+    this.proposals = new Proposals(this, 500);
+  }
+
+  emit(effect: ManagerEffect): void {
+    this.effects.push(effect);
+  }
+
+  propose(by: "leader" | "client", bytes = 1): void {
+    const done = ({ kind }: Proposed): unknown => this.told.push(`${by} ${kind}`);
+    const data = new Uint8Array(bytes);
+    const eventId = `e${this.effects.length}`;
+    this.proposals.propose({ group: GROUP, eventId, data, members: [], by, done });
+  }
+}
+
+it("keeps room for leaders, however much clients ask for", () => {
+  const bench = new Bench();
+  for (let at = 0; at < 1_001; at++) bench.propose("client");
+  bench.propose("leader");
+  expect(bench.effects).toHaveLength(1_001);
+  bench.proposals.tell();
+  expect(bench.told).toEqual(["client notNow"]);
+});
+
+it("holds no more bytes of clients than it may", () => {
+  const bench = new Bench();
+  for (let at = 0; at < 17; at++) bench.propose("client", 1_048_576);
+  bench.proposals.tell();
+  expect([bench.effects.length, bench.told]).toEqual([16, ["client notNow"]]);
+});
+
+it("tells nobody while it is asked, so that whoever asks again asks once", () => {
+  const bench = new Bench();
+  for (let at = 0; at < 1_000; at++) bench.propose("client");
+  let asked = 0;
+  const again = (): void => {
+    asked++;
+    const done = ({ kind }: Proposed): void => {
+      if (kind === "notNow" && asked < 3) again();
+    };
+    const entry = { group: GROUP, eventId: "x", data: new Uint8Array(1), members: [] };
+    bench.proposals.propose({ ...entry, by: "client", done });
+  };
+  again();
+  expect(asked).toBe(1);
+  bench.proposals.tell();
+  expect(asked).toBe(3);
+});
+
+it("gives up what a client has long asked for again, and repeats what a leader decided", () => {
+  const bench = new Bench();
+  bench.propose("client");
+  bench.propose("leader");
+  bench.now = bench.proposals.nextDeadline() ?? 0;
+  bench.proposals.onAnswer(2, { kind: "retry", why: "no quorum" });
+  bench.proposals.onTick();
+  bench.proposals.tell();
+  expect([bench.now, bench.told]).toEqual([30_000, ["client notNow"]]);
+  bench.now = bench.proposals.nextDeadline() ?? 0;
+  bench.proposals.onTick();
+  expect(bench.effects).toHaveLength(3);
+});
