@@ -225,6 +225,15 @@ describe("events", () => {
     expect(rows(bench.step({ kind: "tick" }))).toMatchObject([{ events: { first: 0 } }]);
   });
 
+  it("wait for nothing once the time has come and there is nothing to send", () => {
+    const bench = new Bench();
+    bench.orders([open(0)]);
+    bench.taken(0);
+    bench.now = bench.worker.nextDeadline() ?? 0;
+    bench.step({ kind: "tick" });
+    expect(bench.worker.nextDeadline()).toBeGreaterThan(bench.now);
+  });
+
   it("are asked for when all is silent, so that a core of a job that is over is not kept", () => {
     const bench = new Bench();
     bench.orders([open(0)]);

@@ -361,13 +361,14 @@ export class Worker {
     }
     const asks = job.askAt <= now;
     if (asks || job.askAt === Number.POSITIVE_INFINITY) job.askAt = now + ASK_MS;
-    if (job.notBefore > now || (!job.isHeard && !asks)) return;
+    if (job.notBefore > now) return;
+    job.notBefore = 0;
+    if (!job.isHeard && !asks) return;
     const knows = job.isHeard && this.#links.has(job.leader);
     const to = knows ? job.leader : asks ? this.#anyManager(job) : null;
     const row = to === null ? null : job.events.next(asks);
     if (to === null || row === null) return;
     job.askAt = now + ASK_MS;
-    job.notBefore = 0;
     const { name: worker, incarnation } = this.#config;
     const { name, view } = job;
     const events = { kind: "events", worker, incarnation, job: name, view, ...row } as const;
