@@ -2,7 +2,13 @@
 
 import type net from "node:net";
 import pg from "pg";
-import type { Driver, DriverAddress, DriverEvents, Refusal } from "../target/driver-connection.ts";
+import type {
+  Driver,
+  DriverAddress,
+  DriverEvents,
+  Opening,
+  Refusal,
+} from "../target/driver-connection.ts";
 
 export interface Statement {
   readonly text: string;
@@ -40,7 +46,7 @@ export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
     this.#login = login;
   }
 
-  async open(address: DriverAddress, events: DriverEvents): Promise<pg.Client> {
+  open(address: DriverAddress, events: DriverEvents): Opening<pg.Client> {
     const { database, password, user } = this.#login;
     const { host, port } = address;
     const client = new pg.Client({
@@ -52,8 +58,7 @@ export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
     client.on("error", (error) => events.lost(error));
     client.on("end", () => events.lost(new Error("the server closed the connection")));
     socketOf(client)?.once("connect", () => events.connected());
-    await client.connect();
-    return client;
+    return { client, ready: client.connect() };
   }
 
   async perform(client: pg.Client, command: PostgresCommand): Promise<readonly Rows[]> {

@@ -33,8 +33,16 @@ export interface Refusal {
   readonly text: string;
 }
 
+/** A client that connects and logs in. */
+export interface Opening<Client> {
+  /** Can be closed from now on. */
+  readonly client: Client;
+  /** Ends when the first call can be performed. */
+  readonly ready: Promise<unknown>;
+}
+
 export interface Driver<Client, Command> {
-  open(address: DriverAddress, events: DriverEvents): Promise<Client>;
+  open(address: DriverAddress, events: DriverEvents): Opening<Client>;
   perform(client: Client, command: Command): Promise<unknown>;
   /** Requests that it takes. */
   requests(command: Command): number;
@@ -77,10 +85,10 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
       lost: (error) => this.#lost(error),
     };
     try {
-      const client = await this.#driver.open({ host, port, tls }, events);
+      const { client, ready } = this.#driver.open({ host, port, tls }, events);
       this.#client = client;
-      if (this.#over) this.#driver.close(client);
-      else this.#opened(client);
+      await ready;
+      if (!this.#over) this.#opened(client);
     } catch (error) {
       this.#lost(error);
     }

@@ -227,6 +227,7 @@ function lossCases(subject: Subject): void {
     if (server === undefined) return;
     const { record } = await once(calls(server.port).success, { timeoutMs: TIMEOUT_MS });
     expect(record.errorKind).toBe("timeout");
+    await expect.poll(server.open).toBe(0);
     await server.close();
   });
 
