@@ -14,9 +14,36 @@ export async function loadDriver<Module>(packageName: string, forWhat: string): 
     const address = found(packageName, from);
     if (address !== null) return (await import(address)) as Module;
   }
+  const [name] = packageName.split("/lib/");
   throw new Error(
-    `${forWhat} needs the package ${packageName}, which is not installed: npm install ${packageName}`,
+    `${forWhat} needs the package ${name}, which is not installed: npm install ${name}`,
   );
+}
+
+/** A package that is loaded once, before the run; what has its calls carried finds it there. */
+export class OptionalPackage<Module> {
+  readonly #name: string;
+  readonly #forWhat: string;
+  #loading: Promise<Module> | null = null;
+  #module: Module | null = null;
+
+  /** `name` may lead to a part of the package: "nodemailer/lib/mail-composer". */
+  constructor(name: string, forWhat: string) {
+    this.#name = name;
+    this.#forWhat = forWhat;
+  }
+
+  async load(): Promise<void> {
+    this.#loading ??= loadDriver<{ readonly default: Module }>(this.#name, this.#forWhat).then(
+      (loaded) => loaded.default,
+    );
+    this.#module = await this.#loading;
+  }
+
+  get module(): Module {
+    if (this.#module === null) throw new Error(`${this.#name} is loaded when a run is prepared`);
+    return this.#module;
+  }
 }
 
 function found(packageName: string, from: string): string | null {
