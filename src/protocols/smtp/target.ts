@@ -1,0 +1,101 @@
+/**
+ * A mail server as users write it.
+ *
+ *   const relay = smtp.target("smtp://mail.test:587", { user: "shop", password, tls: true });
+ *   const bill = { filename: "bill.pdf", content: readFileSync("bill.pdf") };
+ *   await step("bill", relay.send({ from, to, subject: "Your bill", text: "…", attachments: [bill] }));
+ */
+
+import { hostname } from "node:os";
+import type { CallRecord } from "../protocol.ts";
+import { DescribedCall } from "../target/described-call.ts";
+import { DriverConnection } from "../target/driver-connection.ts";
+import type { Answer } from "../target/exchange.ts";
+import { TargetResult } from "../target/result.ts";
+import { Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
+import type { Delivery, Mail, SmtpCommand } from "./command.ts";
+import { loadSmtp, SmtpDriver, type SmtpLogin } from "./connection.ts";
+import { RECIPIENTS_MAX } from "./limits.ts";
+
+export interface SmtpOptions extends TargetOptions {
+  /** Whom to log in as; the address's own by default, nobody where it has none. */
+  readonly user?: string;
+  readonly password?: string;
+  /** What to say EHLO with; this machine's name by default. */
+  readonly name?: string;
+  /** Go over to TLS by STARTTLS before anything else; a server that cannot fails the call. */
+  readonly tls?: boolean;
+}
+
+export class SmtpResponse<Value = Delivery> extends TargetResult<Value> {
+  override readonly protocol: string = "smtp";
+}
+
+/** A described mail. */
+export class SmtpCall<Value> extends DescribedCall<SmtpCommand, SmtpResponse<Value>> {
+  constructor(
+    target: Target<SmtpCommand>,
+    mail: Mail | null,
+    title: string,
+    decode: (value: unknown) => Value,
+  ) {
+    super(target, {
+      command: { mail },
+      title,
+      shown: mail === null ? "RSET" : `mail to ${addressesOf(mail).join(", ")}`,
+      result: (record: CallRecord, answer: Answer) => new SmtpResponse(record, answer, decode),
+    });
+  }
+}
+
+export const SMTP: TargetProtocol = {
+  name: "smtp",
+  schemes: { smtp: { port: 25, secure: false }, smtps: { port: 465, secure: true } },
+  optionNames: ["user", "password", "name", "tls"],
+  load: loadSmtp,
+};
+
+export class SmtpTarget {
+  readonly #target: Target<SmtpCommand>;
+
+  constructor(address: string, options: SmtpOptions = {}) {
+    this.#target = new Target(
+      SMTP,
+      address,
+      options,
+      (host, now) => new DriverConnection(host, driver, now),
+    );
+    const { origin, url } = this.#target;
+    const driver = new SmtpDriver(loginOf(url, origin.secure, options));
+  }
+
+  /** One mail, from MAIL to the server's last word; encoded once, however often it is sent. */
+  send(mail: Mail): SmtpCall<Delivery> {
+    if (typeof mail.from !== "string" || mail.from === "")
+      throw new TypeError('a mail has a sender: from: "shop@shop.test"');
+    const addresses = addressesOf(mail);
+    if (addresses.length === 0 || addresses.length > RECIPIENTS_MAX)
+      throw new RangeError(`a mail has 1 to ${RECIPIENTS_MAX} recipients: to, cc, bcc`);
+    return new SmtpCall(this.#target, { ...mail }, "send", (value) => value as Delivery);
+  }
+
+  ping(): SmtpCall<string> {
+    return new SmtpCall(this.#target, null, "rset", () => "answers");
+  }
+}
+
+function addressesOf({ bcc = [], cc = [], to = [] }: Mail): readonly string[] {
+  return [to, cc, bcc].flat().filter((address) => address !== "");
+}
+
+function loginOf(url: URL, secure: boolean, options: SmtpOptions): SmtpLogin {
+  const { name = hostname(), tls = false } = options;
+  if (secure && tls)
+    throw new TypeError("smtps:// speaks TLS from the beginning: leave out tls, or write smtp://");
+  return {
+    user: options.user ?? decodeURIComponent(url.username),
+    password: options.password ?? decodeURIComponent(url.password),
+    name,
+    tls: secure ? "immediate" : tls ? "starttls" : "none",
+  };
+}

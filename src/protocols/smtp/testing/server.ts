@@ -1,0 +1,62 @@
+/** A real mail server, and one that speaks by hand. */
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { CountingServer } from "../../testing/contract.ts";
+import { findProgram, type ServerPackage, startServer } from "../../testing/real-server.ts";
+import { listenTcp, type Peer, type ScriptedServer } from "../../testing/scripted-server.ts";
+
+export const AIOSMTPD: ServerPackage = { program: "aiosmtpd", package: "python3-aiosmtpd" };
+const found = findProgram(AIOSMTPD);
+const PYTHON = "/usr/bin/python3";
+
+/** Debian's Python, and the server as a module of it. */
+export const aiosmtpdProgram =
+  found === null || !existsSync(PYTHON)
+    ? null
+    : {
+        path: PYTHON,
+        environment: {
+          ...process.env,
+          PYTHONPATH: join(dirname(found.path), "../lib/python3/dist-packages"),
+        },
+      };
+
+export interface MailServer extends CountingServer {
+  /** What it has put into its mailbox. */
+  mails(): readonly string[];
+}
+
+/** Puts what it gets into a mailbox. `options` as on its command line. */
+export async function startMail(...options: readonly string[]): Promise<MailServer> {
+  if (aiosmtpdProgram === null) throw new Error("there is no aiosmtpd");
+  let box = "";
+  const server = await startServer({
+    program: aiosmtpdProgram,
+    args: (port, folder) => {
+      box = join(folder, "mail");
+      return [
+        ...["-m", "aiosmtpd", "-n", "-l", `127.0.0.1:${port}`, ...options],
+        ...["-c", "aiosmtpd.handlers.Mailbox", box],
+      ];
+    },
+  });
+  const files = (): string[] => readdirSync(join(box, "new")).map((name) => join(box, "new", name));
+  return {
+    port: server.port,
+    mails: () => files().map((file) => readFileSync(file, "utf8")),
+    served: async () => files().length,
+    stop: server.stop,
+  };
+}
+
+/** Lets everybody in, and calls back for each mail. */
+export function listenMails(onCall: (peer: Peer) => void): Promise<ScriptedServer> {
+  return listenTcp((socket) => {
+    socket.write("220 hello\r\n");
+    socket.on("data", (bytes) => {
+      if (/^EHLO/i.test(String(bytes))) socket.write("250 hello\r\n");
+      else onCall(socket);
+    });
+  });
+}
