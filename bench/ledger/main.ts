@@ -126,7 +126,7 @@ else {
         `<= ${FAILOVER_LEASE_MS + 2_000} ms`,
       ) +
       row("hand-over of a job's primary at SIGTERM", slowest(handed), `<= ${HAND_OVER_MS_MAX} ms`) +
-      row("\ntargets of AD-38", "measured", "target") +
+      row("\ntargets of the ledger design", "measured", "target") +
       row("job events/s per region", `${best(ours)}/s`, "> 100000/s") +
       "  three nodes and the client share the cores of this machine; per core it is the CPU above\n" +
       row("p50, p99 of one event, REGIONAL: on a quorum of disks", oneEvent, "< 10 ms") +
