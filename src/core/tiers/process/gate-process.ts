@@ -14,6 +14,7 @@ import type { Address } from "../../base/ids.ts";
 import type { FileEffect } from "../../ledger/log/files.ts";
 import type { GateEffect, GateInput, ManagerAnswer, ManagerMessage } from "../gate/types.ts";
 import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
+import { Askers } from "./askers.ts";
 import type { ClientEffect, ClientProcess } from "./client-process.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
 import type { AboveEffect, AboveInput } from "./manager-process.ts";
@@ -55,10 +56,9 @@ export class GateProcess {
   readonly #addresses: readonly string[];
   readonly #gate: GateMachine;
   readonly #datacenters: ReadonlyMap<string, DatacenterLinks>;
-  readonly #askers = new Map<number, Asker>();
+  readonly #askers = new Askers<Asker>();
   /** Parts that the gate itself reads, by the number that the driver is asked with. */
   readonly #reading = new Map<number, number>();
-  #ids = 0;
   #heard: GateInput[] = [];
   #effects: GateProcessEffect[] = [];
   #isStarted = false;
@@ -169,7 +169,7 @@ export class GateProcess {
         this.#onCalled(effect);
         return;
       case "callerGone":
-        this.#onCallerGone(effect.stream);
+        this.#askers.forget(effect.stream);
         return;
       default:
     }
@@ -187,28 +187,22 @@ export class GateProcess {
         });
         return;
       case "clientRequest": {
-        const id = this.#ask({ stream, correlation });
+        if (this.#askers.isFull(stream)) {
+          const value = { kind: "refused", reason: "retry", message: "too many requests" } as const;
+          this.#say(stream, { name: "clientAnswer", correlation, value });
+          return;
+        }
+        const id = this.#askers.add({ stream, correlation });
         this.#heard.push({ kind: "client", id, request: message.value });
         return;
       }
       case "blobPut": {
-        const id = this.#ask({ stream, correlation });
+        const id = this.#askers.add({ stream, correlation });
         this.#effects.push({ kind: "blobPut", id, ...message.value });
         return;
       }
       default:
     }
-  }
-
-  #onCallerGone(stream: StreamId): void {
-    for (const [id, asker] of [...this.#askers])
-      if (asker.stream === stream) this.#askers.delete(id);
-  }
-
-  #ask(asker: Asker): number {
-    const id = ++this.#ids;
-    this.#askers.set(id, asker);
-    return id;
   }
 
   #perform(effect: GateEffect): void {
@@ -222,15 +216,14 @@ export class GateProcess {
         this.#askManager(effect);
         return;
       case "answer": {
-        const asker = this.#askers.get(effect.id);
-        this.#askers.delete(effect.id);
+        const asker = this.#askers.take(effect.id);
         if (asker === undefined) return;
         const { correlation, stream } = asker;
         this.#say(stream, { name: "clientAnswer", correlation, value: effect.answer });
         return;
       }
       case "readPart": {
-        const id = ++this.#ids;
+        const id = this.#askers.nextId();
         this.#reading.set(id, effect.id);
         const { hash, offset } = effect;
         this.#effects.push({ kind: "blobGet", id, hash, offset });
@@ -298,8 +291,7 @@ export class GateProcess {
   }
 
   #onBlobPut({ held, id, problem }: Extract<AboveInput, { kind: "blobPutDone" }>): void {
-    const asker = this.#askers.get(id);
-    this.#askers.delete(id);
+    const asker = this.#askers.take(id);
     if (asker === undefined) return;
     const { correlation, stream } = asker;
     if (problem === null)

@@ -19,6 +19,7 @@ import type { FileEffect } from "../../ledger/log/files.ts";
 import type { StreamId } from "../link/types.ts";
 import type { ManagerEffect, ManagerInput, ManagerOptions } from "../manager/types.ts";
 import type { Announced, BlobHash, ClientAnswer, GateAnswer, Refusal, Taken } from "../messages.ts";
+import { Askers } from "./askers.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
 import { ManagerBlobs } from "./manager-blobs.ts";
 import type { ProcessEffect, ProcessInput } from "./types.ts";
@@ -31,9 +32,6 @@ interface ManagerMachine {
 
 /** A worker that has not answered by then is taken for silent; the manager asks again. */
 const ANSWER_MS_MAX = 5_000;
-
-/** Requests of one client that are not answered: a client has a few at a time. */
-const REQUESTS_PER_CLIENT_MAX = 64;
 
 /** Beside what the ledger hears. */
 export type AboveInput =
@@ -94,8 +92,8 @@ type Asker =
       readonly hash?: BlobHash;
     }
   /** A copy between managers. */
-  | { readonly what: "copy"; readonly request: number };
-type RemoteAsker = Extract<Asker, { readonly stream: StreamId }>;
+  | { readonly what: "copy"; readonly request: number; readonly stream?: never };
+type RemoteAsker = Exclude<Asker, { readonly what: "copy" }>;
 
 export class ManagerProcess {
   readonly ledger: LedgerMachine;
@@ -107,11 +105,10 @@ export class ManagerProcess {
   readonly #callers = new Map<StreamId, Caller>();
   /** The connection that each worker keeps to us; a newer one replaces it. */
   readonly #workers = new Map<string, StreamId>();
-  readonly #askers = new Map<number, Asker>();
+  readonly #askers = new Askers<Asker>();
   /** Requests to workers, by their number: on which connection. */
   readonly #asked = new Map<number, StreamId>();
   readonly #deadlines = new Deadlines<number>();
-  #ids = 0;
   #heard: ManagerInput[] = [];
   #effects: ManagerProcessEffect[] = [];
   #now = 0 as Millis;
@@ -128,7 +125,7 @@ export class ManagerProcess {
     this.#manager = manager;
     this.#blobs = new ManagerBlobs(self, managers, {
       local: ({ request, ...part }) =>
-        this.#effects.push({ ...part, id: this.#ask({ what: "copy", request }) }),
+        this.#effects.push({ ...part, id: this.#askers.add({ what: "copy", request }) }),
       peer: (peer, message) => this.#askPeer(peer, message),
       hear: (input) => this.#heard.push(input),
       perform: (effect) => this.#effects.push(effect),
@@ -267,32 +264,37 @@ export class ManagerProcess {
           this.#deny({ correlation, stream }, { reason: "invalid", message: problem });
           return;
         }
-        const id = this.#ask({ stream, correlation, what: "events" });
+        const id = this.#askers.add({ stream, correlation, what: "events" });
         this.#heard.push({ kind: "events", id, events: { kind: "events", ...message.value } });
         return;
       }
       case "clientRequest": {
-        if (this.#asking(stream) >= REQUESTS_PER_CLIENT_MAX) {
+        if (this.#askers.isFull(stream)) {
           const value = { kind: "refused", reason: "retry", message: "too many requests" } as const;
           this.#say(stream, { name: "clientAnswer", correlation, value });
           return;
         }
-        const id = this.#ask({ stream, correlation, what: "client" });
+        const id = this.#askers.add({ stream, correlation, what: "client" });
         this.#heard.push({ kind: "client", id, request: message.value });
         return;
       }
       case "gateRequest": {
-        const id = this.#ask({ stream, correlation, what: "gate" });
+        const id = this.#askers.add({ stream, correlation, what: "gate" });
         this.#heard.push({ kind: "gate", id, request: message.value });
         return;
       }
       case "blobGet": {
-        const id = this.#ask({ stream, correlation, what: "blob", hash: message.value.hash });
+        const id = this.#askers.add({
+          stream,
+          correlation,
+          what: "blob",
+          hash: message.value.hash,
+        });
         this.#effects.push({ kind: "blobGet", id, ...message.value });
         return;
       }
       case "blobPut": {
-        const id = this.#ask({ stream, correlation, what: "blob" });
+        const id = this.#askers.add({ stream, correlation, what: "blob" });
         this.#effects.push({ kind: "blobPut", id, ...message.value });
         return;
       }
@@ -325,19 +327,7 @@ export class ManagerProcess {
     if (caller !== undefined && this.#workers.get(caller.name) === stream)
       this.#workers.delete(caller.name);
     for (const [id, on] of [...this.#asked]) if (on === stream) this.#answered(id, null);
-    for (const [id, asker] of [...this.#askers])
-      if (asker.what !== "copy" && asker.stream === stream) this.#askers.delete(id);
-  }
-
-  #asking(stream: StreamId): number {
-    const askers = [...this.#askers.values()];
-    return askers.filter((asker) => "stream" in asker && asker.stream === stream).length;
-  }
-
-  #ask(asker: Asker): number {
-    const id = ++this.#ids;
-    this.#askers.set(id, asker);
-    return id;
+    this.#askers.forget(stream);
   }
 
   /** `on`: the connection that it came on, which must be the one that was asked. */
@@ -389,7 +379,7 @@ export class ManagerProcess {
   }
 
   #answer({ answer, id }: Extract<ManagerEffect, { kind: "answer" }>): void {
-    const asker = this.#takeAsker(id);
+    const asker = this.#askers.take(id);
     if (asker === undefined || asker.what === "copy") return;
     const { correlation, stream, what } = asker;
     if (answer.kind === "taken")
@@ -408,14 +398,8 @@ export class ManagerProcess {
     this.#say(stream, { name: "denial", correlation, value: { reason, message, address } });
   }
 
-  #takeAsker(id: number): Asker | undefined {
-    const asker = this.#askers.get(id);
-    this.#askers.delete(id);
-    return asker;
-  }
-
   #onBlobPart({ bytes, id, total }: Extract<AboveInput, { kind: "blobPart" }>): void {
-    const asker = this.#takeAsker(id);
+    const asker = this.#askers.take(id);
     if (asker === undefined) return;
     if (asker.what === "copy") {
       this.#blobs.onLocalPart(asker.request, bytes === null ? null : { total, bytes }, this.#now);
@@ -433,7 +417,7 @@ export class ManagerProcess {
   }
 
   #onBlobPut({ held, id, problem }: Extract<AboveInput, { kind: "blobPutDone" }>): void {
-    const asker = this.#takeAsker(id);
+    const asker = this.#askers.take(id);
     if (asker === undefined) return;
     if (asker.what === "copy") {
       this.#blobs.onLocalPut(asker.request, problem === null ? held : null, this.#now);
