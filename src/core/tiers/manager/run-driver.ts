@@ -9,6 +9,7 @@
 import { assertNever } from "../../base/assert.ts";
 import type { PhaseStep } from "../../run/execution/phase-types.ts";
 import type { RunEffect, RunInput, RunMachine } from "../../run/execution/run-machine.ts";
+import type { CoreEvent } from "../../run/job/core-messages.ts";
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
 import type { Control, Order } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
@@ -34,6 +35,8 @@ export class RunDriver {
   /** The moment at which a decision is taken again; null when decisions are taken as they come. */
   #replayAt: number | null = null;
   #isStopped = false;
+  /** Shares whose figures came since this leader took over; null where it led from the start. */
+  #framed: Set<string> | null = null;
 
   constructor(machine: RunMachine, state: RunState, context: ManagerContext, ports: DriverPorts) {
     this.machine = machine;
@@ -49,6 +52,23 @@ export class RunDriver {
   step(input: RunInput): void {
     const now = this.#replayAt ?? this.#context.now;
     for (const effect of this.machine.step(input, now)) this.#perform(effect);
+  }
+
+  /**
+   * The last frame of a share may have been taken by the leader before, and its end not: then nobody has its
+   * figures any more, which is said.
+   */
+  onEvent(core: number, event: CoreEvent): void {
+    if (this.#framed !== null && (event.kind === "frame" || event.kind === "finished")) {
+      const share = `${core}/${event.execution}`;
+      const isMissing = event.kind === "finished" && !this.#framed.has(share);
+      this.#framed.add(share);
+      if (isMissing && this.#context.rules.missingNoted)
+        this.machine.note(
+          `another manager leads the job since: figures of core ${core}, which had ended, are missing`,
+        );
+    }
+    this.step({ kind: "event", core, event });
   }
 
   onTick(): void {
@@ -97,6 +117,7 @@ export class RunDriver {
    * on the clock of this process.
    */
   adopt(beganAt: number): void {
+    this.#framed = new Set();
     for (const decision of this.#state.history) {
       this.#replayAt = Math.min(this.#context.now, beganAt + decision.at);
       this.#replay(decision);

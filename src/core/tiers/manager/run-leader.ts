@@ -371,7 +371,7 @@ export class RunLeader {
     if (!this.#workers.isAt(core, life)) return;
     if (event.kind === "coreLost") this.#coreLost(core, `worker ${worker}: ${event.what}`);
     else if (this.#driver === null) this.#onLoading(core, event.event);
-    else this.#driver.step({ kind: "event", core, event: event.event });
+    else this.#driver.onEvent(core, event.event);
   }
 
   #onLoading(core: number, event: CoreEvent): void {
