@@ -186,28 +186,33 @@ class FlowComparison {
       first.kind === "call" ? [first.name] : first.kind === "parallel" ? first.names : [];
     const before = deeds.slice(0, deeds.indexOf(first));
     const pausedMs = sumOf(before.map((deed) => (deed.kind === "pause" ? deed.ms : 0)));
-    const late = arrivals.sendLagMs.mean * arrivals.sendLagMs.count;
     for (const step of this.#workflow.steps)
-      if (names.includes(step.name) && step.requests === this.#trails.length)
-        this.#firstCall(step, { late, pausedMs, pauses: before.length });
+      if (names.includes(step.name))
+        this.#firstCall(step, arrivals.sendLagMs, { pausedMs, pauses: before.length });
   }
 
   #firstCall(
     step: StepSummary,
-    before: { readonly late: number; readonly pausedMs: number; readonly pauses: number },
+    lag: Distribution,
+    { pausedMs, pauses }: { readonly pausedMs: number; readonly pauses: number },
   ): void {
-    const { late, pausedMs, pauses } = before;
-    const bounds = this.#trails.map(({ beganAt, calls }) => {
+    const bounds = this.#trails.flatMap(({ beganAt, calls }) => {
       const call = calls.find((one) => one.step === step.name);
-      const answeredAt = this.#byKey.get(call?.key ?? "")?.answeredAt ?? Number.NaN;
-      const most = (call?.afterAt ?? Number.NaN) - beganAt + this.#ran.target.turnMs(beganAt);
-      return [answeredAt - beganAt - pausedMs, most - pausedMs + pauses * TIMER_EARLY_MS];
+      const answeredAt = this.#byKey.get(call?.key ?? "")?.answeredAt;
+      if (call === undefined || answeredAt === undefined) return [];
+      const most = call.afterAt - beganAt + this.#ran.target.turnMs(beganAt);
+      return [[answeredAt - beganAt - pausedMs, most - pausedMs + pauses * TIMER_EARLY_MS]];
     });
+    // An arrival whose first call was cut off was late, too, by at most as much as the latest.
+    const others = lag.count - bounds.length;
+    if (step.requests !== bounds.length || others < 0) return;
+    const late = lag.mean * lag.count;
+    const least = Math.max(0, late - others * lag.max);
     const [low, high] = [
       sumOf(bounds.map(([one = 0]) => one)),
       sumOf(bounds.map(([, one = 0]) => one)),
     ];
-    this.#sum(`latencies of first calls ${step.name}`, step.latencyMs, late + low, late + high);
+    this.#sum(`latencies of first calls ${step.name}`, step.latencyMs, least + low, late + high);
   }
 
   /** NaN as an upper bound: somebody never heard of the end, and nothing can be said. */
