@@ -211,7 +211,7 @@ export class Core {
     const manifest = this.#manifest(definition);
     const mix = new MixExecution({
       name: definition.name,
-      plan: manifest.load,
+      plan: share.part?.load ?? manifest.load,
       warmupMs: manifest.warmupMs,
       share,
       pace: definition.pace,
@@ -256,7 +256,7 @@ export class Core {
     const where = { folder: this.#folder, cores: share.count, seed, requester, owner };
     return {
       workflow,
-      plan: manifest.load,
+      plan: share.part?.load ?? manifest.load,
       warmupMs: manifest.warmupMs,
       gracefulStopMs: manifest.gracefulStopMs,
       share,

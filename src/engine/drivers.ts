@@ -124,7 +124,9 @@ function arrivalDriver<User extends Driven>(
   host: DriverHost<User>,
 ): LoadDriver<User> {
   const usersMax = provision(vusMax, share.count)[share.index] ?? 1;
-  const arrivals = new ArrivalClock(stages, share, poisson ? seed : null);
+  // The cores of one place draw the same moments and keep their own; other places draw others.
+  const drawn = share.part === undefined ? seed : `${seed}/${share.part.index}`;
+  const arrivals = new ArrivalClock(stages, share, poisson ? drawn : null);
   return new ArrivalDriver(stages, arrivals, { warmupMs, usersMax, cores: share.count }, host);
 }
 

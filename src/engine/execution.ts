@@ -11,7 +11,7 @@
 import { deepFreeze } from "../core/base/freeze.ts";
 import { Random } from "../core/base/random.ts";
 import { ITERATIONS_LEASE, type Problem } from "../core/run/job/core-messages.ts";
-import { isOpen, isOpenEnded, planDurationMs } from "../core/run/plan/load.ts";
+import { isOpen, isOpenEnded, planDurationMs, shareName } from "../core/run/plan/load.ts";
 import { clock } from "../protocols/call.ts";
 import { BesideSteps } from "./beside-steps.ts";
 import type { CompiledStep, CompiledWorkflow } from "./compiled.ts";
@@ -90,7 +90,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.#besideSteps = new BesideSteps(workflow.definition, this.findings);
     this.recorder = new Recorder(this.planned, this, workflow.names);
     this.flowSteps = new FlowSteps(this.recorder, workflow.definition);
-    this.#random = new Random(`${inputs.seed}/${workflow.definition.name}/${share.index}`);
+    this.#random = new Random(`${inputs.seed}/${workflow.definition.name}/${shareName(share)}`);
     this.#ids = new UserIds(share);
     const limit = planDurationMs(plan) ?? ("durationMsMax" in plan ? plan.durationMsMax : 0);
     this.#durationMs = warmupMs + limit;

@@ -12,7 +12,13 @@
 
 import { Random } from "../core/base/random.ts";
 import { ITERATIONS_LEASE } from "../core/run/job/core-messages.ts";
-import { isOpen, isOpenEnded, type LoadPlan, type Share } from "../core/run/plan/load.ts";
+import {
+  isOpen,
+  isOpenEnded,
+  type LoadPlan,
+  type Share,
+  shareName,
+} from "../core/run/plan/load.ts";
 import { Shares } from "../core/run/plan/shares.ts";
 import { clock } from "../protocols/call.ts";
 import type { PaceOptions } from "../workflow/options.ts";
@@ -110,7 +116,7 @@ export class MixExecution implements DriverHost<MixPlace> {
     const sum = weights.reduce((all, weight) => all + weight, 0);
     this.#shares = new Shares(weights);
     this.#drivers = weights.map((weight) => new FlowDriver(this, weight / sum));
-    this.#random = new Random(`${inputs.seed}/${inputs.name}/${share.index}`);
+    this.#random = new Random(`${inputs.seed}/${inputs.name}/${shareName(share)}`);
     this.#tickets =
       plan.kind === "shared" ? ticketLease(plan.iterations, share.count, requester) : null;
     const seed = `${inputs.seed}/${inputs.name}/arrivals`;

@@ -1,5 +1,5 @@
 /**
- * Numbers of virtual users, unique over all cores. A core has the numbers of its share first; users
+ * Numbers of virtual users, unique over all cores of all places. A core has the numbers of its share first; users
  * beyond it (a load that was scaled up by hand) are numbered behind those of all cores. The number
  * of a user that ended is given to the next that begins.
  */
@@ -18,12 +18,13 @@ export class UserIds {
   take(): number {
     const free = this.#free.pop();
     if (free !== undefined) return free;
-    const { count, index, users } = this.#share;
+    const { count, index, part, users } = this.#share;
     const at = this.#given++;
     const own = users[index] ?? 0;
     const sum = (list: readonly number[]): number => list.reduce((all, each) => all + each, 0);
-    if (at < own) return sum(users.slice(0, index)) + at;
-    return sum(users) + (at - own) * count + index;
+    if (at < own) return (part?.firstUser ?? 0) + sum(users.slice(0, index)) + at;
+    const beyond = (at - own) * count + index;
+    return part === undefined ? sum(users) + beyond : part.users + beyond * part.count + part.index;
   }
 
   giveBack(id: number): void {

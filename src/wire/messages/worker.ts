@@ -80,6 +80,7 @@ const share = struct<Share>("Share", {
   index: required(1, core),
   count: required(2, core),
   users: required(3, list(count, USERS_MAX)),
+  part: optional(4, json(VALUE_BYTES_MAX), undefined),
 });
 
 const sharedAnswer = union<SharedAnswer>("SharedAnswer", {

@@ -12,10 +12,7 @@ export class Agreement {
 
   constructor(manifests: readonly WorkflowManifest[]) {
     this.#leases = new Map(
-      manifests.map(({ load, name }) => [
-        name,
-        new LeaseAllocator(load.kind === "shared" ? load.iterations : 0),
-      ]),
+      manifests.map((manifest) => [manifest.name, new LeaseAllocator(manifest)]),
     );
   }
 

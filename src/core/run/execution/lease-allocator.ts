@@ -1,15 +1,29 @@
 /** Leases: hands out blocks of indices, each index once over all cores. */
 
 import { ITERATIONS_LEASE } from "../job/core-messages.ts";
+import type { WorkflowManifest } from "../job/manifest.ts";
+import type { PlanPart } from "../plan/load.ts";
+import { rangeOf } from "../plan/split.ts";
 import type { Granted } from "./phase-types.ts";
+
+/**
+ * How far apart places begin in feeds that never end: without a common divisor with the number of their rows, as
+ * a rule, so that they do not go through the same rows side by side.
+ */
+const ENDLESS_APART = 2_654_435_761;
 
 export class LeaseAllocator {
   readonly #next: Map<string, number>;
   readonly #iterations: number;
+  readonly #part: PlanPart | undefined;
 
-  /** How many iterations are shared, 0 when there is no such limit; and where each lease stands. */
-  constructor(iterations: number, next: Readonly<Record<string, number>> = {}) {
-    this.#iterations = iterations;
+  /** Where each lease stands. */
+  constructor(
+    { load, part }: Pick<WorkflowManifest, "load" | "part">,
+    next: Readonly<Record<string, number>> = {},
+  ) {
+    this.#iterations = load.kind === "shared" ? load.iterations : 0;
+    this.#part = part;
     this.#next = new Map(Object.entries(next));
   }
 
@@ -19,17 +33,25 @@ export class LeaseAllocator {
   }
 
   grant(name: string, size: number): Granted {
-    const limit = this.#limit(name);
-    const from = this.#next.get(name) ?? 0;
+    const { first, limit } = this.#range(name);
+    const from = this.#next.get(name) ?? first;
     const to = Math.min(from + Math.max(1, Math.floor(size)), limit);
     this.#next.set(name, to);
     return { from, to, last: to >= limit };
   }
 
   /** Feeds of order "once" carry their number of rows behind their name: "feed:users:1000". */
-  #limit(name: string): number {
-    if (name === ITERATIONS_LEASE) return this.#iterations;
+  #range(name: string): { readonly first: number; readonly limit: number } {
+    const part = this.#part;
+    if (name === ITERATIONS_LEASE) {
+      const first = part?.firstIteration ?? 0;
+      return { first, limit: first + this.#iterations };
+    }
     const rows = Number(name.slice(name.lastIndexOf(":") + 1));
-    return rows > 0 ? rows : Number.POSITIVE_INFINITY;
+    if (!(rows > 0))
+      return { first: (part?.index ?? 0) * ENDLESS_APART, limit: Number.POSITIVE_INFINITY };
+    if (part === undefined) return { first: 0, limit: rows };
+    const { from, to } = rangeOf(rows, part);
+    return { first: from, limit: to };
   }
 }

@@ -139,10 +139,12 @@ export interface Told {
 }
 
 /** To each core that is left, its share. */
-export function prepareCommands({ cores: left, dispatch, execution }: Running): Told[] {
+export function prepareCommands({ cores: left, dispatch, execution, manifest }: Running): Told[] {
   const { context, cores, users, workflow } = dispatch;
+  const { load, part } = manifest;
+  const ofPlan = part === undefined ? {} : { part: { ...part, load } };
   return cores.flatMap((core, index) => {
-    const share = { index, count: cores.length, users };
+    const share = { index, count: cores.length, users, ...ofPlan };
     const command = { kind: "prepare", execution, workflow, share, context } as const;
     return left.has(core) ? [{ core, command }] : [];
   });

@@ -3,7 +3,7 @@
  * judge and report it without ever loading its code (WF-6). The engine's cores load the code.
  */
 
-import type { LoadPlan } from "../plan/load.ts";
+import type { LoadPlan, PlanPart } from "../plan/load.ts";
 import { type GraphProblem, layersOf } from "./graph.ts";
 import type { Priority } from "./partition.ts";
 
@@ -39,6 +39,8 @@ export interface WorkflowManifest {
   readonly connectionsMax: number;
   /** Connections at once, by where they lead to. */
   readonly targets: readonly TargetManifest[];
+  /** The load above is a part of a plan that several datacenters make together. */
+  readonly part?: PlanPart | undefined;
 }
 
 export interface FlowManifest {

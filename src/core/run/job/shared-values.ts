@@ -21,12 +21,17 @@ export type SharedAnswer =
 /** Values that wait in one queue; a full one refuses further ones, and its writer decides. */
 const QUEUE_LENGTH_MAX = 100_000;
 
-/** Numbers from 0, each given once per name. */
+/** How many numbers of one name each of several places may give. */
+const NUMBERS_PER_PLACE = 2 ** 40;
+
+/** Each number is given once per name: from 0, or behind what the places before may give. */
 export class NumberCounters {
   readonly #next: Map<string, number>;
+  readonly #first: number;
 
-  constructor(next: Readonly<Record<string, number>> = {}) {
+  constructor(next: Readonly<Record<string, number>> = {}, place = 0) {
     this.#next = new Map(Object.entries(next));
+    this.#first = place * NUMBERS_PER_PLACE;
   }
 
   /** The next number of each name. */
@@ -35,7 +40,7 @@ export class NumberCounters {
   }
 
   take(name: string, count: number): { readonly from: number; readonly to: number } {
-    const from = this.#next.get(name) ?? 0;
+    const from = this.#next.get(name) ?? this.#first;
     const to = from + Math.max(1, Math.floor(count));
     this.#next.set(name, to);
     return { from, to };

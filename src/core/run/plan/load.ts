@@ -65,6 +65,27 @@ export interface Share {
   readonly index: number;
   readonly count: number;
   readonly users: readonly number[];
+  /** Where cores elsewhere make the rest of the load: the plan of these ones, and which part of the whole it is. */
+  readonly part?: (PlanPart & { readonly load: LoadPlan }) | undefined;
+}
+
+/** Which part of a plan one of several places makes; see `split.ts`. */
+export interface PlanPart {
+  /** It is `index` of `count` places. */
+  readonly index: number;
+  readonly count: number;
+  /** Of all places: a range is divided in these proportions. */
+  readonly weights: readonly number[];
+  /** Numbers of its users begin here; all places together have so many. */
+  readonly firstUser: number;
+  readonly users: number;
+  /** Shared iterations begin here. */
+  readonly firstIteration: number;
+}
+
+/** Tells a core's share from all others of the plan, for what chance draws on it. */
+export function shareName({ index, part }: Share): string {
+  return part === undefined ? String(index) : `${part.index}.${index}`;
 }
 
 /** Null when iterations, not time, end the load. */

@@ -48,12 +48,13 @@ export class GivenBlocks {
   constructor(manifests: Submission["manifests"], snapshot: BlocksSnapshot | null = null) {
     const stands = new Map(snapshot?.leases.map(({ next, workflow }) => [workflow, next]));
     this.#leases = new Map(
-      manifests.map(({ load, name }) => {
-        const iterations = load.kind === "shared" ? load.iterations : 0;
-        return [name, new LeaseAllocator(iterations, stands.get(name) ?? {})];
+      manifests.map((manifest) => {
+        const { name } = manifest;
+        return [name, new LeaseAllocator(manifest, stands.get(name) ?? {})];
       }),
     );
-    this.#numbers = new NumberCounters(snapshot?.numbers ?? {});
+    const place = manifests.find(({ part }) => part !== undefined)?.part?.index ?? 0;
+    this.#numbers = new NumberCounters(snapshot?.numbers ?? {}, place);
     this.#given = new Map(snapshot?.given.map(({ key, ...block }) => [key, block]));
   }
 
