@@ -17,9 +17,11 @@ import type { BodySource } from "../http/body-source.ts";
 import { openSocket, type SocketOptions, secure } from "../net/open-socket.ts";
 import type { Origin } from "../net/origin.ts";
 import { openTunnel } from "../net/tunnel.ts";
+import { type Deferred, turn } from "../net/turn.ts";
 import type { CallSettings } from "../protocol.ts";
 import { ChunkedReader } from "./chunked.ts";
 import type { CarriedExchange, CarryingConnection } from "./contract.ts";
+import type { Http1Bytes } from "./encode.ts";
 import {
   BODY_CHUNKED,
   BODY_LENGTH,
@@ -52,7 +54,7 @@ export interface ConnectionOwner {
   gone(connection: Http1Connection): void;
 }
 
-export class Http1Connection implements CarryingConnection {
+export class Http1Connection implements CarryingConnection, Deferred {
   readonly origin: Origin;
   /** Connected, and for TLS secured. */
   open = false;
@@ -73,6 +75,8 @@ export class Http1Connection implements CarryingConnection {
   /** Start of a head that did not come in one piece; null nearly always. */
   #partial: Buffer | null = null;
   #tcpConnectedAt = 0;
+  /** The request of its exchange, when it waits to be written. */
+  #unwritten: Http1Bytes | null = null;
   /** Sends a body that is not in memory; null when it is sent, which is nearly always. */
   #pump: BodyPump | null = null;
 
@@ -165,15 +169,31 @@ export class Http1Connection implements CarryingConnection {
 
   #write(exchange: CarriedExchange, now: number): void {
     const bytes = exchange.source.bytesFor(exchange.message);
-    exchange.call.bytesOut += bytes.length;
-    exchange.call.sent++;
+    const { upload } = exchange.message;
     exchange.call.awaitFirstByte(now);
     this.#state = IN_HEAD;
     this.#interim = 0;
+    if (turn.reading && upload === null) {
+      this.#unwritten = bytes;
+      turn.writeLater(this);
+      return;
+    }
+    this.#writeNow(exchange, bytes);
+    if (upload !== null) this.#sendBody(upload, exchange);
+  }
+
+  resume(): void {
+    const bytes = this.#unwritten;
+    this.#unwritten = null;
+    // Closed before its turn came: nothing went out.
+    if (bytes !== null && this.#exchange !== null) this.#writeNow(this.#exchange, bytes);
+  }
+
+  #writeNow({ call }: CarriedExchange, bytes: Http1Bytes): void {
+    call.bytesOut += bytes.length;
+    call.sent++;
     if (typeof bytes === "string") this.#socket.write(bytes, "latin1");
     else this.#socket.write(bytes);
-    const { upload } = exchange.message;
-    if (upload !== null) this.#sendBody(upload, exchange);
   }
 
   #sendBody(upload: BodySource, exchange: CarriedExchange): void {
@@ -202,6 +222,7 @@ export class Http1Connection implements CarryingConnection {
 
   close(): void {
     this.#exchange = null;
+    this.#unwritten = null;
     this.#closed = true;
     this.#pump?.stop();
     this.#pump = null;
@@ -216,6 +237,11 @@ export class Http1Connection implements CarryingConnection {
       return;
     }
     const now = clock();
+    if (this.#unwritten !== null) {
+      this.#fail(exchange, "an answer came before its request was sent", now);
+      return;
+    }
+    turn.answered();
     exchange.call.bytesIn += count;
     if (this.#state === IN_HEAD) this.#readHead(exchange, count, now);
     else this.#readBody(exchange, readBuffer, 0, count, now);
@@ -351,7 +377,11 @@ export class Http1Connection implements CarryingConnection {
     if (clean && sent && this.#head.keepAlive && this.#owner.settings.keepAlive)
       this.#owner.idle(this);
     else this.drop();
-    exchange.complete(now);
+    if (!turn.reading) exchange.complete(now);
+    else {
+      exchange.call.endedAt = now;
+      turn.finishLater(exchange);
+    }
   }
 
   #fail(exchange: CarriedExchange, problem: string, now: number): void {

@@ -315,3 +315,61 @@ it("sends nothing more than one prepared request at a time, and hears each end o
   expect(server.requests.length).toBe(500);
   expect(server.connections()).toBe(1);
 });
+
+describe("answers that come in one turn of the loop", () => {
+  const USERS = 32;
+  const ROUNDS = 20;
+
+  /** Answers nobody until all users have asked, and then all of them together. */
+  async function answeringTogether(): Promise<ScriptedServer> {
+    let waiting: (() => void)[] = [];
+    return scripted((socket, { path }) => {
+      waiting.push(() =>
+        socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${path.length}\r\n\r\n${path}`),
+      );
+      if (waiting.length < USERS) return;
+      for (const answer of waiting) answer();
+      waiting = [];
+    });
+  }
+
+  it("go to who asked, one request at a time, and are timed when they are read", async () => {
+    const server = await answeringTogether();
+    const clients = users(USERS).map((session) => new HttpClient(session));
+    await Promise.all(
+      clients.map(async (client, user) => {
+        let before = 0;
+        for (let round = 0; round < ROUNDS; round++) {
+          const path = `/${user}/${round}`;
+          const response = await client.get(`${server.url}${path}`);
+          expect([response.text(), response.sent]).toEqual([path, 1]);
+          expect(response.startedAt).toBeGreaterThanOrEqual(before);
+          expect(response.endedAt).toBeLessThanOrEqual(clock());
+          before = response.endedAt;
+        }
+      }),
+    );
+    expect([server.requests.length, server.connections()]).toEqual([USERS * ROUNDS, USERS]);
+  });
+
+  it("lead to uploads, too, whose pieces follow their heads", async () => {
+    const server = await answeringTogether();
+    const clients = users(USERS).map((session) => new HttpClient(session));
+    const piece = "x".repeat(1_000);
+    async function* pieces(): AsyncGenerator<Buffer> {
+      for (let i = 0; i < 3; i++) yield Buffer.from(piece);
+    }
+    await Promise.all(
+      clients.map(async (client) => {
+        for (let round = 0; round < 3; round++) {
+          await client.get(`${server.url}/before`);
+          const headers = { "content-length": "3000" };
+          const sent = await client.post(`${server.url}/upload`, { body: pieces(), headers });
+          expect(sent.ok).toBe(true);
+        }
+      }),
+    );
+    const uploads = server.requests.filter(({ path }) => path === "/upload");
+    expect(uploads.map(({ body }) => body)).toEqual(Array(USERS * 3).fill(piece.repeat(3)));
+  });
+});

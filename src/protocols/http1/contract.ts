@@ -3,12 +3,13 @@
 import type { MeasuredCall } from "../call.ts";
 import type { DecodedOwner } from "../http/decoded-bodies.ts";
 import type { HttpMessage } from "../http/message.ts";
+import type { Deferred } from "../net/turn.ts";
 import type { CallSettings } from "../protocol.ts";
 import type { Http1Bytes } from "./encode.ts";
 import type { RepeatedText } from "./repeated-text.ts";
 
 /** An exchange as the connection that carries it, and the pool in which it waits, see it. */
-export interface CarriedExchange {
+export interface CarriedExchange extends Deferred {
   readonly call: MeasuredCall;
   /** What is being sent now; a redirect replaces it. */
   readonly message: HttpMessage<Http1Bytes>;

@@ -120,6 +120,11 @@ class Exchange implements HttpExchange<Http1Bytes>, CallOwner, CarriedExchange, 
     this.#collector?.add(buffer, from, end);
   }
 
+  /** Its answer was complete when it was read. */
+  resume(): void {
+    this.complete(this.call.endedAt);
+  }
+
   complete(now: number): void {
     const { call, message } = this;
     if (this.location !== null && this.#follow(this.location, now)) return;

@@ -1,0 +1,88 @@
+/** The parts of a turn: their order, when there are none, and what a failure in one of them costs. */
+
+import { describe, expect, it } from "vitest";
+import { DeferredList, Turn } from "./turn.ts";
+
+function loopTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** So many answers in one turn, of which nothing follows. */
+async function turnWith(turn: Turn, answers: number): Promise<void> {
+  for (let i = 0; i < answers; i++) turn.answered();
+  await loopTurn();
+}
+
+describe("a turn", () => {
+  it("finishes what was read, goes on with promises, and then writes", async () => {
+    const turn = new Turn();
+    const seen: string[] = [];
+    for (const name of ["a", "b", "c"]) {
+      turn.answered();
+      turn.finishLater({
+        resume: () => {
+          seen.push(`finish ${name}`);
+          void Promise.resolve().then(() => {
+            seen.push(`go on ${name}`);
+            turn.writeLater({ resume: () => seen.push(`write ${name}`) });
+          });
+        },
+      });
+      seen.push(`read ${name}`);
+    }
+    expect(turn.reading).toBe(true);
+    await loopTurn();
+    const parts = ["read", "finish", "go on", "write"];
+    expect(seen).toEqual(parts.flatMap((part) => ["a", "b", "c"].map((name) => `${part} ${name}`)));
+    expect(turn.reading).toBe(false);
+  });
+
+  it("has no parts for a while where few answers come at once", async () => {
+    const turn = new Turn();
+    await turnWith(turn, 5);
+    for (let answer = 0; answer < 64; answer++) {
+      turn.answered();
+      expect(turn.reading).toBe(false);
+    }
+    turn.answered();
+    expect(turn.reading).toBe(true);
+    await loopTurn();
+  });
+
+  it("has parts again and again where many come", async () => {
+    const turn = new Turn();
+    for (let i = 0; i < 10; i++) {
+      turn.answered();
+      expect(turn.reading).toBe(true);
+      await turnWith(turn, 5);
+    }
+  });
+});
+
+describe("what waits for its part", () => {
+  it("does not depend on what waits before it", async () => {
+    const list = new DeferredList();
+    const seen: string[] = [];
+    list.add({ resume: () => seen.push("first") });
+    list.add({
+      resume: () => {
+        throw new Error("broken");
+      },
+    });
+    list.add({ resume: () => seen.push("last") });
+    expect(() => list.run()).toThrow("broken");
+    await loopTurn();
+    expect(seen).toEqual(["first", "last"]);
+  });
+
+  it("is heard once, however often the list is used", () => {
+    const list = new DeferredList();
+    const heard = [0, 0, 0];
+    for (let round = 1; round <= 3; round++) {
+      for (let at = 0; at < round; at++) list.add({ resume: () => heard.splice(at, 1, round) });
+      list.run();
+      list.run();
+    }
+    expect(heard).toEqual([3, 3, 3]);
+  });
+});
