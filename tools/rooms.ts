@@ -7,64 +7,53 @@ interface Room {
   /** Path prefix; the longest match decides. A `*` stands for one folder: each is a room of its own. */
   readonly path: string;
   readonly imports: readonly string[];
-  /** No clock, randomness, sockets, files, promises or packages. */
-  readonly pure?: boolean;
 }
 
 const table = {
-  // Pure: values in, values out.
-  "core/base": { path: "src/core/base/", imports: [], pure: true },
-  "core/run/plan": { path: "src/core/run/plan/", imports: ["core/base"], pure: true },
+  // Pure, down to `wire`: values in, values out.
+  "core/base": { path: "src/core/base/", imports: [] },
+  "core/run/plan": { path: "src/core/run/plan/", imports: ["core/base"] },
   "core/run/job": {
     path: "src/core/run/job/",
     imports: ["core/base", "core/run/plan"],
-    pure: true,
   },
-  "core/run/stats": { path: "src/core/run/stats/", imports: ["core/base"], pure: true },
+  "core/run/stats": { path: "src/core/run/stats/", imports: ["core/base"] },
   "core/run/results": {
     path: "src/core/run/results/",
     imports: ["core/base", "core/run/plan", "core/run/job", "core/run/stats"],
-    pure: true,
   },
   /** The executions of a job and their figures: what a local runner and a manager drive. */
   "core/run/execution": {
     path: "src/core/run/execution/",
     imports: ["core/base", "core/run/job", "core/run/plan", "core/run/results"],
-    pure: true,
   },
   "core/cluster/swim": {
     path: "src/core/cluster/swim/",
     imports: ["core/base", "core/cluster/vivaldi"],
-    pure: true,
   },
-  "core/cluster/vivaldi": { path: "src/core/cluster/vivaldi/", imports: ["core/base"], pure: true },
+  "core/cluster/vivaldi": { path: "src/core/cluster/vivaldi/", imports: ["core/base"] },
   "core/cluster/election": {
     path: "src/core/cluster/election/",
     imports: ["core/base"],
-    pure: true,
   },
   "core/cluster/discovery": {
     path: "src/core/cluster/discovery/",
     imports: ["core/base"],
-    pure: true,
   },
-  "core/cluster/ring": { path: "src/core/cluster/ring/", imports: ["core/base"], pure: true },
+  "core/cluster/ring": { path: "src/core/cluster/ring/", imports: ["core/base"] },
   "core/cluster/health": {
     path: "src/core/cluster/health/",
     imports: ["core/base", "core/cluster/vivaldi"],
-    pure: true,
   },
-  "core/ledger/log": { path: "src/core/ledger/log/", imports: ["core/base"], pure: true },
-  "core/ledger/group": { path: "src/core/ledger/group/", imports: ["core/base"], pure: true },
+  "core/ledger/log": { path: "src/core/ledger/log/", imports: ["core/base"] },
+  "core/ledger/group": { path: "src/core/ledger/group/", imports: ["core/base"] },
   "core/ledger/job": {
     path: "src/core/ledger/job/",
     imports: ["core/base"],
-    pure: true,
   },
   "core/ledger/keys": {
     path: "src/core/ledger/keys/",
     imports: ["core/base", "core/cluster/ring"],
-    pure: true,
   },
   /** The ledger node: many groups over one log. */
   "core/ledger/node": {
@@ -77,7 +66,6 @@ const table = {
       "core/ledger/job",
       "core/ledger/keys",
     ],
-    pure: true,
   },
   /** What a node keeps on disk: its log, checkpoints of its state, finished jobs. */
   "core/ledger/store": {
@@ -89,13 +77,11 @@ const table = {
       "core/ledger/job",
       "core/ledger/node",
     ],
-    pure: true,
   },
   /** All connections of a process. The cipher and the compressor are ports. */
   "core/tiers/link": {
     path: "src/core/tiers/link/",
     imports: ["core/base", "wire", "host/ports"],
-    pure: true,
   },
   "core/tiers/gate": {
     path: "src/core/tiers/gate/",
@@ -109,7 +95,6 @@ const table = {
       "core/tiers/manager",
       "core/tiers",
     ],
-    pure: true,
   },
   "core/tiers/manager": {
     path: "src/core/tiers/manager/",
@@ -124,24 +109,25 @@ const table = {
       "core/ledger/node",
       "core/tiers",
     ],
-    pure: true,
+  },
+  /** Who waits, who is refused and with which word, when there is too much to do. */
+  "core/tiers/pressure": {
+    path: "src/core/tiers/pressure/",
+    imports: ["core/base", "core/tiers", "wire"],
   },
   "core/tiers/worker": {
     path: "src/core/tiers/worker/",
     imports: ["core/base", "core/run/job", "core/tiers"],
-    pure: true,
   },
   /** Files of jobs on their way. */
   "core/tiers/artifacts": {
     path: "src/core/tiers/artifacts/",
     imports: ["core/base", "core/tiers"],
-    pure: true,
   },
   /** What managers, workers and clients say to each other. */
   "core/tiers": {
     path: "src/core/tiers/",
     imports: ["core/run/job", "core/run/results"],
-    pure: true,
   },
   /** One pure machine per process: what production and the simulator drive. */
   "core/tiers/process": {
@@ -156,6 +142,7 @@ const table = {
       "core/ledger/keys",
       "core/ledger/node",
       "core/ledger/store",
+      "core/tiers/pressure",
       "core/tiers/link",
       "core/tiers/artifacts",
       "core/tiers/gate",
@@ -165,9 +152,8 @@ const table = {
       "wire",
       "host/ports",
     ],
-    pure: true,
   },
-  "core/queue": { path: "src/core/queue/", imports: ["core/base"], pure: true },
+  "core/queue": { path: "src/core/queue/", imports: ["core/base"] },
   /** Codec, framing, sealing layout, limits. Encryption itself is the `aead` port. */
   wire: {
     path: "src/wire/",
@@ -182,7 +168,6 @@ const table = {
       "core/tiers",
       "host/ports",
     ],
-    pure: true,
   },
   // Host side. Ports are interfaces only: that is why the pure `wire` may name the cipher's.
   "host/ports": { path: "src/host/ports/", imports: ["core/base"] },
@@ -276,7 +261,14 @@ const table = {
   /** A program's way to a cluster. */
   client: {
     path: "src/client/",
-    imports: ["core/base", "core/tiers/process", "core/tiers", "wire", "host"],
+    imports: [
+      "core/base",
+      "core/tiers/pressure",
+      "core/tiers/process",
+      "core/tiers",
+      "wire",
+      "host",
+    ],
   },
   /** Who asked for what, on a write-ahead log of its own. */
   audit: {
@@ -449,11 +441,19 @@ const table = {
   },
 } satisfies Record<string, Room>;
 
-export type NamedRoom = Room & { readonly name: string };
+export type NamedRoom = Room & {
+  readonly name: string;
+  /** No clock, randomness, sockets, files, promises or packages. */
+  readonly pure: boolean;
+};
 
 /** In the order of the table, from the inside out. */
 export const rooms: readonly NamedRoom[] = Object.entries(table).map(
-  ([name, room]: [string, Room]) => ({ ...room, name }),
+  ([name, room]: [string, Room]) => ({
+    ...room,
+    name,
+    pure: name === "wire" || name.startsWith("core/"),
+  }),
 );
 
 /** Deepest path first, as `roomOf` needs it. */

@@ -24,6 +24,7 @@ import {
   type Routing,
   type Submission,
 } from "../core/tiers/messages.ts";
+import { type RetryConfig, RetryDelays } from "../core/tiers/pressure/retry.ts";
 import {
   type ClientEffect,
   type ClientInput,
@@ -65,7 +66,13 @@ export class ClusterError extends Error {
 const ATTEMPT_MS = 5_000;
 /** All attempts together, when nobody answers or nobody leads. */
 const PATIENCE_MS = 30_000;
-const PAUSE_MS = 200;
+/** Patience ends it, not a number of attempts. */
+const RETRY: RetryConfig = {
+  attemptsMax: Number.POSITIVE_INFINITY,
+  baseMs: 200,
+  capMs: 2_000,
+  jitter: "equal",
+};
 /** A manager may go while it takes the files; the next one begins anew. */
 const SUBMIT_ATTEMPTS_MAX = 10;
 /** Parts of a file that one manager leaves unanswered. */
@@ -96,6 +103,7 @@ export class ClusterClient {
   readonly #streams: StreamDriver;
   readonly #background = new Background(() => undefined);
   readonly #waiting = new Map<number, (answered: Answered) => void>();
+  readonly #random = new Random(randomUUID());
   #ids = 1;
 
   private constructor(to: ClusterAddress) {
@@ -115,7 +123,7 @@ export class ClusterClient {
         entropy: randomBytes,
         compressor: deflate,
       },
-      new Random(randomUUID()),
+      this.#random.fork("links"),
     );
     this.#loop = new Loop(nodeClock, (error) => {
       throw error;
@@ -228,6 +236,7 @@ export class ClusterClient {
   /** Asks one manager after the other until one decides. */
   async #decide(value: ClientRequest): Promise<Decided> {
     const began = performance.now();
+    const delays = new RetryDelays(RETRY, this.#random);
     for (;;) {
       const message = { name: "clientRequest", correlation: 0, value } as const;
       const { answer, from } = await this.#ask(message, null);
@@ -238,9 +247,9 @@ export class ClusterClient {
         return { answer: decided, from };
       }
       if (waitedMs > PATIENCE_MS) throw this.#unanswered(decided);
-      const to = decided?.kind === "refused" ? (decided.address ?? null) : null;
-      this.#driven.push({ kind: "turn", to: to as Address | null });
-      await this.#background.pause(PAUSE_MS);
+      const refused = decided?.kind === "refused" ? decided : null;
+      this.#driven.push({ kind: "turn", to: (refused?.address ?? null) as Address | null });
+      await this.#background.pause(delays.next(refused?.retryAfterMs ?? 0) ?? 0);
     }
   }
 
@@ -272,8 +281,11 @@ export class ClusterClient {
       const part = bytes.subarray(offset, offset + BLOB_CHUNK_BYTES_MAX);
       const value = { hash, offset, total, bytes: part };
       const { answer } = await this.#ask({ name: "blobPut", correlation: 0, value }, manager);
-      if (answer?.name === "denial")
-        throw new ClusterError(answer.value.message, answer.value.reason);
+      if (answer?.name === "denial") {
+        const { message, reason, retryAfterMs } = answer.value;
+        if (!isPassing(reason)) throw new ClusterError(message, reason);
+        await this.#background.pause(retryAfterMs ?? 0);
+      }
       if (answer?.name !== "blobHeld") failures++;
       else if (answer.value.bytes >= total) return true;
       else offset = answer.value.bytes;
@@ -286,11 +298,11 @@ export class ClusterClient {
 function isOpen(answer: ClientAnswer, waitedMs: number): boolean {
   if (answer.kind !== "refused") return false;
   const { reason } = answer;
-  return (
-    reason === "retry" ||
-    reason === "notLeader" ||
-    (reason === "unknownJob" && waitedMs < BEHIND_MS)
-  );
+  return isPassing(reason) || (reason === "unknownJob" && waitedMs < BEHIND_MS);
+}
+
+function isPassing(reason: RefusalReason): boolean {
+  return ["retry", "notLeader", "overloaded", "rateLimited"].includes(reason);
 }
 
 function unexpected(answer: ClientAnswer): ClusterError {

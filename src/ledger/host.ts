@@ -39,7 +39,7 @@ import { firstStart, firstStartDone } from "./founding.ts";
 import { identityOfDirectory } from "./identity.ts";
 import { listen, peersOptions, readRing } from "./network.ts";
 import type { LedgerService, OnAnswer, OnItems, OnLeads, Watching } from "./service.ts";
-import { type HostStatus, hostStatus } from "./status.ts";
+import { type HostStatus, hostStatus, logFillOf } from "./status.ts";
 import { Store, storeOptions } from "./store.ts";
 
 type HostEvent =
@@ -207,6 +207,11 @@ export class LedgerHost implements LedgerService {
     const [driver, machine, audit] = [this.#driver, this.#machine, this.#audit];
     if (!this.#started || driver === null || machine === null || audit === null) return null;
     return hostStatus({ config: this.config, driver, machine, audit: audit.counts });
+  }
+
+  /** How full the queue of the log is, 0 to 1. (G-20) */
+  get logFill(): number {
+    return this.#machine === null ? 0 : logFillOf(this.#machine);
   }
 
   /** Into the audit log; before it is open there is nobody who could have asked for something. */

@@ -66,7 +66,7 @@ export function hostStatus(parts: {
   const ledger = machine.node.status();
   const wal = machine.store.view();
   const durableLag = wal.nextLsn - 1 - wal.durableLsn;
-  const queueFill = Math.min(1, wal.queueEntries / LOG_QUEUE_ENTRIES_MAX);
+  const queueFill = logFillOf(machine);
   return {
     name: config.name,
     region: config.region,
@@ -91,6 +91,10 @@ export function hostStatus(parts: {
     })),
     peers: machine.peers(),
   };
+}
+
+export function logFillOf({ store }: LedgerMachine): number {
+  return Math.min(1, store.view().queueEntries / LOG_QUEUE_ENTRIES_MAX);
 }
 
 export function groupViews(node: LedgerNode, wanted: string, limit: number): readonly GroupView[] {

@@ -10,7 +10,7 @@
 import { assert } from "../core/base/assert.ts";
 import { PRIORITIES, type Priority } from "./registry.ts";
 
-interface AdmissionLimits {
+export interface AdmissionLimits {
   /** 0 means no limit. */
   readonly global: number;
   readonly high: number;

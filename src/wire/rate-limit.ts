@@ -17,14 +17,25 @@ export class TokenBucket {
   }
 
   take(now: number): boolean {
-    // A clock that stands still or steps back adds nothing.
-    if (now > this.#at) {
-      this.#tokens = Math.min(this.#size, this.#tokens + (now - this.#at) * this.#perMs);
-      this.#at = now;
-    }
+    this.#refill(now);
     if (this.#tokens < 1) return false;
     this.#tokens -= 1;
     return true;
+  }
+
+  /** Until the next token is there: 0 when one is, infinite when none will ever be. (AD-24.4) */
+  waitMs(now: number): number {
+    this.#refill(now);
+    if (this.#tokens >= 1) return 0;
+    // Up by one in the last place, so that after this wait the token is whole.
+    return Math.ceil(((1 - this.#tokens) / this.#perMs) * 1_000 + 1) / 1_000;
+  }
+
+  #refill(now: number): void {
+    // A clock that stands still or steps back adds nothing.
+    if (now <= this.#at) return;
+    this.#tokens = Math.min(this.#size, this.#tokens + (now - this.#at) * this.#perMs);
+    this.#at = now;
   }
 }
 
@@ -46,6 +57,14 @@ export class BucketTable {
   }
 
   take(key: string, now: number): boolean {
+    return this.#of(key, now).take(now);
+  }
+
+  waitMs(key: string, now: number): number {
+    return this.#buckets.get(key)?.waitMs(now) ?? 0;
+  }
+
+  #of(key: string, now: number): TokenBucket {
     const held = this.#buckets.get(key);
     const bucket = held ?? new TokenBucket(this.#size, this.#perSecond, now);
     if (held !== undefined) this.#buckets.delete(key);
@@ -56,6 +75,6 @@ export class BucketTable {
         break;
       }
     }
-    return bucket.take(now);
+    return bucket;
   }
 }

@@ -149,6 +149,8 @@ export interface Refusal {
   readonly message: string;
   /** Where to ask instead; null or left out when nobody knows. */
   readonly address?: string | null;
+  /** Asking again before that is of no use; null or left out when nobody knows. (AD-22.8, AD-24.1) */
+  readonly retryAfterMs?: number | null;
 }
 
 export function refusal(reason: RefusalReason, message: string): Refusal {
@@ -176,6 +178,10 @@ export const REFUSAL_REASONS = [
   "keyReused",
   /** Nothing was decided: ask again. */
   "retry",
+  /** It has too much to do for requests of this kind; nothing was begun. Ask again after `retryAfterMs`. */
+  "overloaded",
+  /** This caller asks more often than it may; nothing was begun. Ask again after `retryAfterMs`. */
+  "rateLimited",
 ] as const;
 
 export type RefusalReason = (typeof REFUSAL_REASONS)[number];

@@ -17,6 +17,7 @@ import { deflate } from "../../host/deflate.ts";
 import type { AuditRequester, OpenAudit } from "../../host/ports/audit.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log } from "../../host/ports/log.ts";
+import { PRESSURE_EVERY_MS, PressureMeter } from "../../host/pressure.ts";
 import { StreamDriver } from "../../host/stream-driver.ts";
 import { TcpPort } from "../../host/tcp.ts";
 import { sitesOf } from "../../ledger/config.ts";
@@ -47,6 +48,7 @@ export class GateHost {
   /** To the managers of each datacenter; it accepts nobody. */
   readonly #port = TcpPort.dialer(null);
   readonly #streams: ReadonlyMap<string, StreamDriver>;
+  readonly #meter = new PressureMeter();
   #ledger: LedgerHost | null = null;
 
   private constructor(config: GateNodeConfig, blobs: BlobStore, handlers: GateHandlers) {
@@ -91,6 +93,11 @@ export class GateHost {
     await this.#port.close();
   }
 
+  #measure(): void {
+    const queue = this.#ledger?.logFill ?? 0;
+    this.#ledger?.tell({ kind: "pressure", ...this.#meter.take(), queue });
+  }
+
   reloadKeys(requester: AuditRequester): void {
     this.#ledger?.reloadKeys(requester);
   }
@@ -106,6 +113,7 @@ export class GateHost {
       },
     });
     this.#ledger.tell({ kind: "blobsHeld", hashes: this.#blobs.hashes });
+    background.every("pressure", PRESSURE_EVERY_MS, () => this.#measure());
   }
 
   #compose(machine: LedgerMachine): GateProcess {

@@ -25,6 +25,7 @@ import { BlobStore } from "../../host/blob-store.ts";
 import type { AuditRequester, OpenAudit } from "../../host/ports/audit.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log } from "../../host/ports/log.ts";
+import { PRESSURE_EVERY_MS, PressureMeter } from "../../host/pressure.ts";
 import { type LedgerConfig, sitesOf } from "../../ledger/config.ts";
 import { LedgerHost } from "../../ledger/host.ts";
 import { ERROR_KINDS } from "../../protocols/protocol.ts";
@@ -48,6 +49,7 @@ export class ManagerHost {
   readonly #handlers: ManagerHandlers;
   readonly #blobs: BlobStore;
   readonly #uploads: Uploads;
+  readonly #meter = new PressureMeter();
   #ledger: LedgerHost | null = null;
 
   private constructor(blobs: BlobStore, handlers: ManagerHandlers) {
@@ -81,6 +83,11 @@ export class ManagerHost {
   /** A blob was dropped to make room. */
   tellGone(hash: string): void {
     this.#ledger?.tell({ kind: "blobsGone", hashes: [hash] });
+  }
+
+  #measure(): void {
+    const queue = this.#ledger?.logFill ?? 0;
+    this.#ledger?.tell({ kind: "pressure", ...this.#meter.take(), queue });
   }
 
   reloadKeys(requester: AuditRequester): void {
@@ -125,6 +132,7 @@ export class ManagerHost {
       },
     });
     this.#ledger.tell({ kind: "blobsHeld", hashes: this.#blobs.hashes });
+    background.every("pressure", PRESSURE_EVERY_MS, () => this.#measure());
   }
 
   #run(effect: AboveEffect): void {

@@ -209,6 +209,7 @@ export const clientAnswer = union<ClientAnswer>("ClientAnswer", {
       reason: required(1, oneOf(REFUSAL_REASONS)),
       message: required(2, line),
       address: optional(3, nullable(address), null),
+      retryAfterMs: optional(4, nullable(count), null),
     },
   },
   datacenters: {

@@ -73,6 +73,7 @@ export const gateAnswer = union<GateAnswer>("GateAnswer", {
       reason: required(1, oneOf(REFUSAL_REASONS)),
       message: required(2, line),
       address: optional(3, nullable(line), null),
+      retryAfterMs: optional(4, nullable(counter(COUNTER_MAX)), null),
     },
   },
 });

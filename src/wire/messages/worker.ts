@@ -295,4 +295,5 @@ export const denial = struct<Omit<Refusal, "kind">>("Denial", {
   reason: required(1, oneOf(REFUSAL_REASONS)),
   message: required(2, text(ERROR_BYTES_MAX * 8)),
   address: optional(3, nullable(address), null),
+  retryAfterMs: optional(4, nullable(counter(COUNTER_MAX)), null),
 });

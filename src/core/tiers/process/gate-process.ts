@@ -7,6 +7,7 @@
  *   bytes of datacenters ─▶ ClientProcess, one for each ────┘   └─▶ ask ─▶ ClientProcess ─▶ bytes
  */
 
+import { ADMISSION_LIMITS } from "../../../wire/admission.ts";
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
@@ -14,6 +15,7 @@ import type { Address } from "../../base/ids.ts";
 import type { FileEffect } from "../../ledger/log/files.ts";
 import type { GateEffect, GateInput, ManagerAnswer, ManagerMessage } from "../gate/types.ts";
 import type { LinkEffect, LinkInput, StreamId } from "../link/types.ts";
+import { type PressureView, RequestGuard } from "../pressure/request-guard.ts";
 import { Askers } from "./askers.ts";
 import type { ClientEffect, ClientProcess } from "./client-process.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
@@ -56,7 +58,8 @@ export class GateProcess {
   readonly #addresses: readonly string[];
   readonly #gate: GateMachine;
   readonly #datacenters: ReadonlyMap<string, DatacenterLinks>;
-  readonly #askers = new Askers<Asker>();
+  readonly #guard = new RequestGuard(ADMISSION_LIMITS.gate);
+  readonly #askers = new Askers<Asker>(this.#guard);
   /** Parts that the gate itself reads, by the number that the driver is asked with. */
   readonly #reading = new Map<number, number>();
   #heard: GateInput[] = [];
@@ -85,7 +88,11 @@ export class GateProcess {
   take(input: GateProcessInput, now: Millis, wall: number): void {
     this.#now = now;
     this.#wall = wall;
+    this.#askers.at(now);
     switch (input.kind) {
+      case "pressure":
+        this.#guard.sample(input, now);
+        return;
       case "blobsHeld":
       case "blobsGone":
       case "blobRead":
@@ -125,6 +132,10 @@ export class GateProcess {
     const effects = this.#effects;
     this.#effects = [];
     return effects;
+  }
+
+  get pressure(): PressureView {
+    return this.#guard.view(this.#now);
   }
 
   takeFiles(): readonly FileEffect[] {
@@ -176,7 +187,8 @@ export class GateProcess {
     this.#effects.push(effect);
   }
 
-  #onCalled({ message, stream }: Extract<ProcessEffect, { kind: "called" }>): void {
+  #onCalled(called: Extract<ProcessEffect, { kind: "called" }>): void {
+    const { message, stream } = called;
     const { correlation } = message;
     switch (message.name) {
       case "clientOpening":
@@ -187,18 +199,16 @@ export class GateProcess {
         });
         return;
       case "clientRequest": {
-        if (this.#askers.isFull(stream)) {
-          const value = { kind: "refused", reason: "retry", message: "too many requests" } as const;
-          this.#say(stream, { name: "clientAnswer", correlation, value });
-          return;
-        }
-        const id = this.#askers.add({ stream, correlation });
-        this.#heard.push({ kind: "client", id, request: message.value });
+        const id = this.#askers.admit({ stream, correlation }, called);
+        if (typeof id === "number")
+          this.#heard.push({ kind: "client", id, request: message.value });
+        else this.#say(stream, { name: "clientAnswer", correlation, value: id });
         return;
       }
       case "blobPut": {
-        const id = this.#askers.add({ stream, correlation });
-        this.#effects.push({ kind: "blobPut", id, ...message.value });
+        const id = this.#askers.admit({ stream, correlation }, called);
+        if (typeof id === "number") this.#effects.push({ kind: "blobPut", id, ...message.value });
+        else this.#say(stream, { name: "denial", correlation, value: id });
         return;
       }
       default:

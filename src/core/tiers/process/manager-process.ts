@@ -10,6 +10,7 @@
  * by its deadline or with its connection at the latest.
  */
 
+import { ADMISSION_LIMITS } from "../../../wire/admission.ts";
 import type { StreamEnvelope } from "../../../wire/registry.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { Millis } from "../../base/brand.ts";
@@ -19,6 +20,7 @@ import type { FileEffect } from "../../ledger/log/files.ts";
 import type { StreamId } from "../link/types.ts";
 import type { ManagerEffect, ManagerInput, ManagerOptions } from "../manager/types.ts";
 import type { Announced, BlobHash, ClientAnswer, GateAnswer, Refusal, Taken } from "../messages.ts";
+import { type PressureSample, type PressureView, RequestGuard } from "../pressure/request-guard.ts";
 import { Askers } from "./askers.ts";
 import type { LedgerMachine } from "./ledger-machine.ts";
 import { ManagerBlobs } from "./manager-blobs.ts";
@@ -35,6 +37,8 @@ const ANSWER_MS_MAX = 5_000;
 
 /** Beside what the ledger hears. */
 export type AboveInput =
+  /** How hard-pressed this process is, measured now and then. */
+  | ({ readonly kind: "pressure" } & PressureSample)
   | Extract<ManagerInput, { kind: "blobRead" | "blobNotKept" }>
   /** Complete and durable here: all at the start, then each as it comes. */
   | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
@@ -105,7 +109,8 @@ export class ManagerProcess {
   readonly #callers = new Map<StreamId, Caller>();
   /** The connection that each worker keeps to us; a newer one replaces it. */
   readonly #workers = new Map<string, StreamId>();
-  readonly #askers = new Askers<Asker>();
+  readonly #guard = new RequestGuard(ADMISSION_LIMITS.manager);
+  readonly #askers = new Askers<Asker>(this.#guard);
   /** Requests to workers, by their number: on which connection. */
   readonly #asked = new Map<number, StreamId>();
   readonly #deadlines = new Deadlines<number>();
@@ -145,7 +150,11 @@ export class ManagerProcess {
   take(input: ManagerProcessInput, now: Millis, wall: number): void {
     this.#now = now;
     this.#wall = wall;
+    this.#askers.at(now);
     switch (input.kind) {
+      case "pressure":
+        this.#guard.sample(input, now);
+        return;
       case "blobsHeld":
         this.#blobs.onHeld(input.hashes, now);
         return;
@@ -189,6 +198,10 @@ export class ManagerProcess {
     const effects = this.#effects;
     this.#effects = [];
     return effects;
+  }
+
+  get pressure(): PressureView {
+    return this.#guard.view(this.#now);
   }
 
   takeFiles(): readonly FileEffect[] {
@@ -243,7 +256,8 @@ export class ManagerProcess {
     this.#effects.push(effect);
   }
 
-  #onCalled({ message, name, role, stream }: Extract<ProcessEffect, { kind: "called" }>): void {
+  #onCalled(called: Extract<ProcessEffect, { kind: "called" }>): void {
+    const { message, name, role, stream } = called;
     const { correlation } = message;
     switch (message.name) {
       case "heartbeat": {
@@ -269,13 +283,10 @@ export class ManagerProcess {
         return;
       }
       case "clientRequest": {
-        if (this.#askers.isFull(stream)) {
-          const value = { kind: "refused", reason: "retry", message: "too many requests" } as const;
-          this.#say(stream, { name: "clientAnswer", correlation, value });
-          return;
-        }
-        const id = this.#askers.add({ stream, correlation, what: "client" });
-        this.#heard.push({ kind: "client", id, request: message.value });
+        const id = this.#askers.admit({ stream, correlation, what: "client" }, called);
+        if (typeof id === "number")
+          this.#heard.push({ kind: "client", id, request: message.value });
+        else this.#say(stream, { name: "clientAnswer", correlation, value: id });
         return;
       }
       case "gateRequest": {
@@ -294,8 +305,9 @@ export class ManagerProcess {
         return;
       }
       case "blobPut": {
-        const id = this.#askers.add({ stream, correlation, what: "blob" });
-        this.#effects.push({ kind: "blobPut", id, ...message.value });
+        const id = this.#askers.admit({ stream, correlation, what: "blob" }, called);
+        if (typeof id === "number") this.#effects.push({ kind: "blobPut", id, ...message.value });
+        else this.#deny({ correlation, stream }, id);
         return;
       }
       case "announced":
@@ -393,9 +405,10 @@ export class ManagerProcess {
 
   #deny(
     { correlation, stream }: Pick<RemoteAsker, "correlation" | "stream">,
-    { address = null, message, reason }: Omit<Refusal, "kind">,
+    { address = null, message, reason, retryAfterMs = null }: Omit<Refusal, "kind">,
   ): void {
-    this.#say(stream, { name: "denial", correlation, value: { reason, message, address } });
+    const value = { reason, message, address, retryAfterMs };
+    this.#say(stream, { name: "denial", correlation, value });
   }
 
   #onBlobPart({ bytes, id, total }: Extract<AboveInput, { kind: "blobPart" }>): void {

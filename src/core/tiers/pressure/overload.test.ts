@@ -1,0 +1,146 @@
+import { describe, expect, it } from "vitest";
+import type { Millis } from "../../base/brand.ts";
+import { Random } from "../../base/random.ts";
+import {
+  LITERAL_OVERLOAD,
+  OVERLOAD_DEFAULTS,
+  OVERLOAD_STATES,
+  type OverloadConfig,
+  OverloadDetector,
+  type OverloadState,
+} from "./overload.ts";
+
+const RUNS = 100;
+
+/** Feeds samples 10 ms apart and tells the state after each. */
+function feed(
+  detector: OverloadDetector,
+  samples: readonly number[],
+  startAt = 0,
+): readonly OverloadState[] {
+  return samples.map((ms, at) => {
+    const now = (startAt + at * 10) as Millis;
+    detector.record(ms, now);
+    return detector.state(now);
+  });
+}
+
+const levelOf = (state: OverloadState): number => OVERLOAD_STATES.indexOf(state);
+
+/** 200 samples of 45 to 55 ms, then 100 of a multiple of it: the highest state seen after the step. */
+function highestAfter(step: number, config: OverloadConfig, seed: string): OverloadState {
+  const random = new Random(seed);
+  const sample = () => 45 + random.float() * 10;
+  const detector = new OverloadDetector({ ...config, latencyMs: [1e9, 1e9, 1e9] });
+  feed(detector, Array.from({ length: 200 }, sample));
+  const states = feed(
+    detector,
+    Array.from({ length: 100 }, () => sample() * step),
+    2_000,
+  );
+  return states.reduce((worst, one) => (levelOf(one) > levelOf(worst) ? one : worst));
+}
+
+/** 5 ms and an exponential part of 20 ms on average. */
+function noise(random: Random, count: number): number[] {
+  return Array.from({ length: count }, () => 5 - 20 * Math.log(1 - random.float()));
+}
+
+describe("the overload detector", () => {
+  it.each<[number, OverloadState]>([
+    [1.3, "busy"],
+    [1.5, "busy"],
+    [2, "stressed"],
+    [2.2, "overloaded"],
+    [3, "overloaded"],
+    [5, "overloaded"],
+  ])("sees a step of %s x over its own past as C10-10 has it: %s", (step, expected) => {
+    const seen = Array.from({ length: RUNS }, (_, run) =>
+      highestAfter(step, OVERLOAD_DEFAULTS, `step ${run}`),
+    );
+    // A step of 2 lies on a threshold: a few runs fall to its other side.
+    expect(seen.filter((state) => state === expected).length / RUNS).toBeGreaterThan(0.9);
+  });
+
+  it("stays healthy under steady noise for 98 % of the samples", () => {
+    const random = new Random("noise");
+    let healthy = 0;
+    for (let run = 0; run < RUNS; run++) {
+      const states = feed(new OverloadDetector(), noise(random, 1_000));
+      healthy += states.filter((state) => state === "healthy").length;
+    }
+    expect(healthy / (RUNS * 1_000)).toBeGreaterThan(0.98);
+  });
+
+  it("never reads overload in its first 20 samples, which the literal rule does", () => {
+    const random = new Random("fresh");
+    const early = (config: OverloadConfig): number =>
+      Array.from({ length: RUNS }, () =>
+        feed(new OverloadDetector(config), noise(random, 20)),
+      ).filter((states) => states.includes("overloaded")).length;
+    expect(early(OVERLOAD_DEFAULTS)).toBe(0);
+    expect(early(LITERAL_OVERLOAD)).toBeGreaterThan(RUNS / 5);
+  });
+
+  it("shows why the literal rule was corrected: it never sees a step of 5 as overload", () => {
+    expect(highestAfter(5, LITERAL_OVERLOAD, "literal")).not.toBe("overloaded");
+  });
+
+  it.each<["latency" | "cpu" | "memory" | "queue", readonly [number, number, number]]>([
+    ["latency", OVERLOAD_DEFAULTS.latencyMs],
+    ["cpu", OVERLOAD_DEFAULTS.cpu],
+    ["memory", OVERLOAD_DEFAULTS.memory],
+    ["queue", OVERLOAD_DEFAULTS.queue],
+  ])("judges %s above a bound, not on it", (signal, bounds) => {
+    const stateAt = (value: number): OverloadState => {
+      const detector = new OverloadDetector();
+      if (signal === "latency") detector.record(value, 0 as Millis);
+      else detector.use({ cpu: 0, memory: 0, queue: 0, [signal]: value });
+      return detector.state(0 as Millis);
+    };
+    for (const [at, bound] of bounds.entries()) {
+      expect(stateAt(bound)).toBe(OVERLOAD_STATES[at]);
+      expect(stateAt(bound * 1.000_001)).toBe(OVERLOAD_STATES[at + 1]);
+    }
+  });
+
+  it("never falls when a resource rises", () => {
+    const random = new Random("monotone");
+    for (let run = 0; run < 1_000; run++) {
+      const detector = new OverloadDetector();
+      feed(detector, noise(random, random.below(60)));
+      const less = { cpu: random.float(), memory: random.float(), queue: random.float() };
+      const more = { ...less };
+      const which = (["cpu", "memory", "queue"] as const)[random.below(3)] ?? "cpu";
+      more[which] = less[which] + (1 - less[which]) * random.float();
+      detector.use(less);
+      const before = levelOf(detector.state(600 as Millis));
+      detector.use(more);
+      expect(levelOf(detector.state(600 as Millis))).toBeGreaterThanOrEqual(before);
+    }
+  });
+
+  it("is healthy without data, takes no rubbish, and forgets what is old", () => {
+    const detector = new OverloadDetector();
+    expect(detector.state(0 as Millis)).toBe("healthy");
+    for (const rubbish of [Number.NaN, -1, Number.POSITIVE_INFINITY])
+      detector.record(rubbish, 0 as Millis);
+    expect(detector.state(0 as Millis)).toBe("healthy");
+    detector.record(5_000, 0 as Millis);
+    expect(detector.state(0 as Millis)).toBe("overloaded");
+    expect(detector.state(OVERLOAD_DEFAULTS.sampleMsMax as Millis)).toBe("overloaded");
+    expect(detector.state((OVERLOAD_DEFAULTS.sampleMsMax + 1) as Millis)).toBe("healthy");
+  });
+
+  it("begins with a first sample of 0 ms", () => {
+    const detector = new OverloadDetector();
+    feed(detector, new Array(50).fill(0));
+    expect(detector.view().baselineMs).toBe(0);
+  });
+
+  it("takes a resource that makes no sense for full", () => {
+    const detector = new OverloadDetector();
+    detector.use({ cpu: Number.NaN, memory: 0, queue: 0 });
+    expect(detector.state(0 as Millis)).toBe("overloaded");
+  });
+});

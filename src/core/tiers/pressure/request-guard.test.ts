@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { PRIORITIES, type Priority } from "../../../wire/registry.ts";
+import type { Millis } from "../../base/brand.ts";
+import { isShed, OPERATION_NAMES, OPERATIONS, type Operation, priorityOf } from "./operations.ts";
+import { OVERLOAD_STATES } from "./overload.ts";
+import { RequestGuard } from "./request-guard.ts";
+
+const LIMITS = { global: 100, high: 50, normal: 30, low: 20 };
+/** The lag that alone makes the state. */
+const LAG_MS = { healthy: 0, busy: 201, stressed: 501, overloaded: 2_001 } as const;
+
+function pressed(state: keyof typeof LAG_MS): RequestGuard {
+  const guard = new RequestGuard(LIMITS);
+  guard.sample({ lagMs: LAG_MS[state], cpu: 0, memory: 0, queue: 0 }, 0 as Millis);
+  return guard;
+}
+
+describe("shedding by importance", () => {
+  it("is the table of AD-22, and never of what is critical", () => {
+    const table = OVERLOAD_STATES.map((state) => [
+      state,
+      PRIORITIES.filter((priority) => isShed(priority, state)),
+    ]);
+    expect(Object.fromEntries(table)).toEqual({
+      healthy: [],
+      busy: ["low"],
+      stressed: ["normal", "low"],
+      overloaded: ["high", "normal", "low"],
+    });
+  });
+
+  it.each(OVERLOAD_STATES)(
+    "serves what it must when %s, and tells the others when to return",
+    (state) => {
+      const guard = pressed(state);
+      for (const operation of OPERATION_NAMES) {
+        const refused = guard.admit(operation, "one", 0 as Millis);
+        if (isShed(priorityOf(operation), state)) {
+          expect(refused).toMatchObject({ reason: "overloaded" });
+          expect(refused?.retryAfterMs).toBeGreaterThan(0);
+        } else expect(refused).toBeNull();
+      }
+    },
+  );
+
+  it("refuses nothing more important than what it serves, whatever is under way", () => {
+    const priorities = fc.constantFrom(...OPERATION_NAMES);
+    fc.assert(
+      fc.property(fc.array(priorities, { maxLength: 200 }), (asked) => {
+        const guard = new RequestGuard(LIMITS);
+        for (const operation of asked) guard.admit(operation, null, 0 as Millis);
+        const served = OPERATION_NAMES.filter(
+          (operation) => guard.admit(operation, null, 0 as Millis) === null,
+        );
+        expect(served).toEqual(expect.arrayContaining(["cancel", "status"] satisfies Operation[]));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("keeps the room of a class until its requests have ended", () => {
+    const guard = new RequestGuard(LIMITS);
+    const ask = () => guard.admit("list", null, 0 as Millis);
+    for (let i = 0; i < LIMITS.low; i++) expect(ask()).toBeNull();
+    expect(ask()).toMatchObject({ reason: "overloaded", retryAfterMs: 500 });
+    guard.done("list", 1, 0 as Millis);
+    expect(ask()).toBeNull();
+  });
+});
+
+describe("rates", () => {
+  const limited = OPERATION_NAMES.filter((one) => OPERATIONS[one].perTenSeconds !== null);
+
+  it.each(limited)("%s: of one caller so many in 10 s, and exactly then again", (operation) => {
+    const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });
+    const most = OPERATIONS[operation].perTenSeconds ?? 0;
+    for (let i = 0; i < most; i++) expect(guard.admit(operation, "greedy", 0 as Millis)).toBeNull();
+    const refused = guard.admit(operation, "greedy", 0 as Millis);
+    expect(refused?.reason).toBe("rateLimited");
+    const wait = refused?.retryAfterMs ?? 0;
+    expect(guard.admit(operation, "modest", 0 as Millis)).toBeNull();
+    expect(guard.admit(operation, "greedy", (wait - 2) as Millis)?.reason).toBe("rateLimited");
+    expect(guard.admit(operation, "greedy", wait as Millis)).toBeNull();
+    expect(guard.view(wait as Millis).rateLimited).toBe(2);
+  });
+
+  it("are not for members of the cluster", () => {
+    const guard = new RequestGuard({ global: 0, high: 0, normal: 0, low: 0 });
+    for (let i = 0; i < 1_000; i++) expect(guard.admit("cancel", null, 0 as Millis)).toBeNull();
+  });
+});
+
+it("takes a second of full CPU for nothing, and five for pressure", () => {
+  const guard = new RequestGuard(LIMITS);
+  const sample = () => guard.sample({ lagMs: 0, cpu: 1, memory: 0, queue: 0 }, 0 as Millis);
+  sample();
+  sample();
+  expect(guard.view(0 as Millis).state).toBe("healthy");
+  for (let i = 0; i < 8; i++) sample();
+  expect(guard.view(0 as Millis).state).toBe("stressed");
+});
+
+it("knows the importance of every request that clients may make", () => {
+  const importance: Record<Operation, Priority> = {
+    cancel: "critical",
+    status: "critical",
+    submit: "high",
+    steer: "high",
+    upload: "high",
+    watch: "normal",
+    list: "low",
+  };
+  for (const operation of OPERATION_NAMES)
+    expect(priorityOf(operation)).toBe(importance[operation]);
+});

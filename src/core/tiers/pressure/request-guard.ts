@@ -1,0 +1,133 @@
+/**
+ * Who is served when there is too much to do: each request is admitted or refused at once, before anything is
+ * begun, and who is refused hears when to come back.
+ *
+ *   request ─▶ asks too often? ─▶ too important for the state of this node? ─▶ room for its class? ─▶ admitted
+ *                rateLimited            overloaded                               overloaded
+ *
+ * Every admitted request ends with `done`; how long it took tells the detector how this node does.
+ */
+
+import { Admission, type AdmissionLimits } from "../../../wire/admission.ts";
+import { BucketTable } from "../../../wire/rate-limit.ts";
+import { PRIORITIES, type Priority } from "../../../wire/registry.ts";
+import type { Millis } from "../../base/brand.ts";
+import { isShed, OPERATION_NAMES, OPERATIONS, type Operation, priorityOf } from "./operations.ts";
+import {
+  OVERLOAD_DEFAULTS,
+  type OverloadConfig,
+  OverloadDetector,
+  type OverloadState,
+} from "./overload.ts";
+
+/** Callers whose rates are remembered; the one that was silent longest makes room. (AD-24) */
+const CALLERS_MAX = 10_000;
+/** Until a node that is pressed is worth asking again. */
+const RETRY_AFTER_MS: Readonly<Record<OverloadState, number>> = {
+  healthy: 500,
+  busy: 1_000,
+  stressed: 2_000,
+  overloaded: 5_000,
+};
+/**
+ * Latencies and delays below this are not judged against the past: from 1 to 20 ms is a rise of 1,900 %, and
+ * nobody is hard-pressed.
+ */
+const NODE_BASELINE_MS_MIN = 250;
+/** Of a new sample: a second of full CPU is no pressure, five are. */
+const CPU_WEIGHT = 0.2;
+
+/** What the driver measures, now and then. */
+export interface PressureSample {
+  /** How late the event loop came to its timers. */
+  readonly lagMs: number;
+  /** Of one core, which is what a node can use: 0 to 1. */
+  readonly cpu: number;
+  /** Of what the machine, or the container, has: 0 to 1. */
+  readonly memory: number;
+  /** How full the fullest queue of this node is: 0 to 1. */
+  readonly queue: number;
+}
+
+export interface GuardRefusal {
+  readonly reason: "overloaded" | "rateLimited";
+  readonly message: string;
+  readonly retryAfterMs: number;
+}
+
+export interface PressureView {
+  readonly state: OverloadState;
+  readonly inFlight: number;
+  readonly shed: Readonly<Record<Priority, number>>;
+  readonly rateLimited: number;
+}
+
+export class RequestGuard {
+  readonly #detector: OverloadDetector;
+  readonly #admission: Admission;
+  readonly #rates = new Map<Operation, BucketTable>();
+  readonly #shed: Record<Priority, number> = { critical: 0, high: 0, normal: 0, low: 0 };
+  #rateLimited = 0;
+  #cpu = 0;
+
+  constructor(limits: AdmissionLimits, config: Partial<OverloadConfig> = {}) {
+    this.#detector = new OverloadDetector({
+      ...OVERLOAD_DEFAULTS,
+      baselineMsMin: NODE_BASELINE_MS_MIN,
+      ...config,
+    });
+    this.#admission = new Admission(limits);
+    for (const operation of OPERATION_NAMES) {
+      const { perTenSeconds } = OPERATIONS[operation];
+      if (perTenSeconds === null) continue;
+      this.#rates.set(operation, new BucketTable(perTenSeconds, perTenSeconds / 10, CALLERS_MAX));
+    }
+  }
+
+  sample({ cpu, lagMs, memory, queue }: PressureSample, now: Millis): void {
+    this.#cpu += CPU_WEIGHT * (cpu - this.#cpu);
+    this.#detector.record(lagMs, now);
+    this.#detector.use({ cpu: this.#cpu, memory, queue });
+  }
+
+  /** `caller`: null for members of the cluster, which are not limited by rate. */
+  admit(operation: Operation, caller: string | null, now: Millis): GuardRefusal | null {
+    const rate = caller === null ? undefined : this.#rates.get(operation);
+    if (caller !== null && rate !== undefined && !rate.take(caller, now)) {
+      this.#rateLimited++;
+      return {
+        reason: "rateLimited",
+        message:
+          `of one client at most ${OPERATIONS[operation].perTenSeconds} requests to ${operation} ` +
+          "are taken in 10 s",
+        retryAfterMs: Math.ceil(rate.waitMs(caller, now)),
+      };
+    }
+    const priority = priorityOf(operation);
+    const state = this.#detector.state(now);
+    if (!isShed(priority, state) && this.#admission.tryAcquire(priority)) return null;
+    this.#shed[priority]++;
+    return {
+      reason: "overloaded",
+      message: isShed(priority, state)
+        ? `this node is ${state}: requests to ${operation} wait`
+        : `too many requests are under way: ${operation} waits`,
+      retryAfterMs: RETRY_AFTER_MS[state],
+    };
+  }
+
+  /** An admitted request was answered after so long, or its caller is gone: null. */
+  done(operation: Operation, tookMs: number | null, now: Millis): void {
+    this.#admission.release(priorityOf(operation));
+    if (tookMs !== null) this.#detector.record(tookMs, now);
+  }
+
+  view(now: Millis): PressureView {
+    return {
+      state: this.#detector.state(now),
+      inFlight: PRIORITIES.reduce((sum, one) => sum + this.#admission.stats(one).inFlight, 0),
+      shed: { ...this.#shed },
+      rateLimited: this.#rateLimited,
+    };
+  }
+}

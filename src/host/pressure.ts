@@ -1,0 +1,93 @@
+/**
+ * How hard-pressed this process is, measured: how late its event loop comes to its timers, its CPU as a share of
+ * the one core that it can use, and memory as a share of what the heap, the container or the machine has. (AD-18)
+ */
+
+import { readFileSync } from "node:fs";
+import { totalmem } from "node:os";
+import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { getHeapStatistics } from "node:v8";
+
+export const PRESSURE_EVERY_MS = 500;
+const LOOP_RESOLUTION_MS = 20;
+const NANOS_PER_MS = 1e6;
+const MICROS_PER_MS = 1e3;
+/** Of the container, when there is one that limits it. */
+const CGROUP_MAX = "/sys/fs/cgroup/memory.max";
+const CGROUP_USED = "/sys/fs/cgroup/memory.current";
+const MACHINE = "/proc/meminfo";
+const CGROUP_STAT = "/sys/fs/cgroup/memory.stat";
+
+interface Measured {
+  readonly lagMs: number;
+  readonly cpu: number;
+  readonly memory: number;
+}
+
+export class PressureMeter {
+  readonly #delay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
+  #cpu = process.cpuUsage();
+  #at = performance.now();
+
+  constructor() {
+    this.#delay.enable();
+  }
+
+  /** Since the last time. */
+  take(): Measured {
+    const now = performance.now();
+    const elapsedMs = Math.max(1, now - this.#at);
+    const { system, user } = process.cpuUsage(this.#cpu);
+    const lagMs = Math.max(0, this.#delay.mean / NANOS_PER_MS - LOOP_RESOLUTION_MS);
+    this.#delay.reset();
+    this.#cpu = process.cpuUsage();
+    this.#at = now;
+    return {
+      // Nothing was due since: it is not late.
+      lagMs: Number.isFinite(lagMs) ? lagMs : 0,
+      cpu: Math.min(1, (user + system) / MICROS_PER_MS / elapsedMs),
+      memory: memoryShare(),
+    };
+  }
+
+  stop(): void {
+    this.#delay.disable();
+  }
+}
+
+/**
+ * Of the tightest of heap, container and machine. Files that the system keeps at hand do not count, since it gives
+ * them up; where it does not tell them apart, the machine is not judged.
+ */
+function memoryShare(): number {
+  const { heap_size_limit, used_heap_size } = getHeapStatistics();
+  const share = Math.max(used_heap_size / heap_size_limit, containerShare(), machineShare());
+  return Math.min(1, Math.max(0, share));
+}
+
+function containerShare(): number {
+  const max = numberIn(CGROUP_MAX);
+  const used = numberIn(CGROUP_USED);
+  if (max === null || used === null) return 0;
+  const cached = Number(/^inactive_file (\d+)$/m.exec(textOf(CGROUP_STAT) ?? "")?.[1] ?? 0);
+  return (used - cached) / max;
+}
+
+function machineShare(): number {
+  const available = /^MemAvailable:\s+(\d+) kB$/m.exec(textOf(MACHINE) ?? "")?.[1];
+  return available === undefined ? 0 : 1 - (Number(available) * 1_024) / totalmem();
+}
+
+/** Null where there is no such file, or no number in it ("max"). */
+function numberIn(path: string): number | null {
+  const text = textOf(path)?.trim() ?? "";
+  return /^\d+$/.test(text) ? Number(text) : null;
+}
+
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
