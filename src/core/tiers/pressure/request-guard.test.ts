@@ -101,6 +101,18 @@ it("takes a second of full CPU for nothing, and five for pressure", () => {
   expect(guard.view(0 as Millis).state).toBe("stressed");
 });
 
+it("tells when its state has changed, and why", () => {
+  const guard = new RequestGuard(LIMITS);
+  const sample = (memory: number) =>
+    guard.sample({ lagMs: 3, cpu: 0, memory, queue: 0 }, 0 as Millis);
+  expect(sample(0.5)).toEqual([]);
+  expect(sample(0.9)).toMatchObject([
+    { level: "warn", fields: { before: "healthy", state: "stressed", memoryPercent: 90 } },
+  ]);
+  expect(sample(0.9)).toEqual([]);
+  expect(sample(0.5)).toMatchObject([{ level: "info", fields: { state: "healthy" } }]);
+});
+
 it("knows the importance of every request that clients may make", () => {
   const importance: Record<Operation, Priority> = {
     cancel: "critical",

@@ -49,6 +49,13 @@ export interface PressureSample {
   readonly queue: number;
 }
 
+interface PressureLog {
+  readonly kind: "log";
+  readonly level: "info" | "warn";
+  readonly event: "pressure.changed";
+  readonly fields: Readonly<Record<string, string | number>>;
+}
+
 export interface GuardRefusal {
   readonly reason: "overloaded" | "rateLimited";
   readonly message: string;
@@ -69,6 +76,8 @@ export class RequestGuard {
   readonly #shed: Record<Priority, number> = { critical: 0, high: 0, normal: 0, low: 0 };
   #rateLimited = 0;
   #cpu = 0;
+  /** When it was last sampled. */
+  #state: OverloadState = "healthy";
 
   constructor(limits: AdmissionLimits, config: Partial<OverloadConfig> = {}) {
     this.#detector = new OverloadDetector({
@@ -84,10 +93,22 @@ export class RequestGuard {
     }
   }
 
-  sample({ cpu, lagMs, memory, queue }: PressureSample, now: Millis): void {
+  /** Says so when the state of this node has changed. */
+  sample({ cpu, lagMs, memory, queue }: PressureSample, now: Millis): readonly PressureLog[] {
+    const before = this.#state;
     this.#cpu += CPU_WEIGHT * (cpu - this.#cpu);
     this.#detector.record(lagMs, now);
     this.#detector.use({ cpu: this.#cpu, memory, queue });
+    this.#state = this.#detector.state(now);
+    if (this.#state === before) return [];
+    const level = this.#state === "healthy" ? "info" : "warn";
+    const percent = (share: number) => Math.round(share * 100);
+    const fields = {
+      ...{ before, state: this.#state, latencyMs: Math.round(this.#detector.view().windowMs) },
+      ...{ cpuPercent: percent(this.#cpu), memoryPercent: percent(memory) },
+      queuePercent: percent(queue),
+    };
+    return [{ kind: "log", level, event: "pressure.changed", fields }];
   }
 
   /** `caller`: null for members of the cluster, which are not limited by rate. */

@@ -91,7 +91,7 @@ export class GateProcess {
     this.#askers.at(now);
     switch (input.kind) {
       case "pressure":
-        this.#guard.sample(input, now);
+        this.#effects.push(...this.#guard.sample(input, now));
         return;
       case "blobsHeld":
       case "blobsGone":

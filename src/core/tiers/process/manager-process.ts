@@ -153,7 +153,7 @@ export class ManagerProcess {
     this.#askers.at(now);
     switch (input.kind) {
       case "pressure":
-        this.#guard.sample(input, now);
+        this.#effects.push(...this.#guard.sample(input, now));
         return;
       case "blobsHeld":
         this.#blobs.onHeld(input.hashes, now);
