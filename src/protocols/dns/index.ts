@@ -7,7 +7,7 @@ import type { DnsCommand } from "./connection.ts";
 import { DNS, DnsTarget } from "./target.ts";
 
 export type { DnsAnswer, DnsRecord } from "./message.ts";
-export { type DnsCall, DnsResponse, type DnsTarget, type QueryOptions } from "./target.ts";
+export type { DnsCall, DnsResponse, DnsTarget, QueryOptions } from "./target.ts";
 
 export type DnsClient = TargetClient<DnsCommand>;
 

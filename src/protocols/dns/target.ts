@@ -7,14 +7,8 @@
 
 import type { Duration } from "../../core/base/duration.ts";
 import { DescribedCall } from "../target/described-call.ts";
-import { TargetResult } from "../target/result.ts";
-import {
-  checkNames,
-  millisecondsOf,
-  Target,
-  type TargetOptions,
-  type TargetProtocol,
-} from "../target/target.ts";
+import type { TargetResult } from "../target/result.ts";
+import { checkNames, Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
 import { type DnsCommand, DnsTcpConnection, DnsUdpConnection } from "./connection.ts";
 import { type DnsAnswer, encodeQuery } from "./message.ts";
 
@@ -24,11 +18,9 @@ export interface QueryOptions {
   readonly timeout?: Duration;
 }
 
-export class DnsResponse extends TargetResult<DnsAnswer> {
-  override readonly protocol: string = "dns";
-}
+export type DnsResponse = TargetResult<DnsAnswer>;
 
-export type DnsCall = DescribedCall<DnsCommand, DnsResponse>;
+export type DnsCall = DescribedCall<DnsCommand, DnsAnswer>;
 
 /** dns: over UDP; dns+tcp: over TCP. */
 export const DNS: TargetProtocol = {
@@ -56,8 +48,8 @@ export class DnsTarget {
       command: { query: encodeQuery(name, type, recursive) },
       title: `query ${type}`,
       shown: `${name} ${type}`,
-      timeoutMs: timeout === undefined ? null : millisecondsOf(timeout, "timeout"),
-      result: (record, answer) => new DnsResponse(record, answer, (value) => value as DnsAnswer),
+      timeout,
+      decode: (value) => value as DnsAnswer,
     });
   }
 }

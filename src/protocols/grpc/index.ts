@@ -6,13 +6,13 @@ import type { GrpcCommand } from "./connection.ts";
 import { GRPC, type GrpcOptions, GrpcTarget } from "./target.ts";
 
 export type { ProtoFile } from "./schema.ts";
-export {
-  type GrpcCall,
-  type GrpcCallOptions,
-  type GrpcMessage,
-  type GrpcOptions,
+export type {
+  GrpcCall,
+  GrpcCallOptions,
+  GrpcMessage,
+  GrpcOptions,
   GrpcResponse,
-  type GrpcTarget,
+  GrpcTarget,
 } from "./target.ts";
 
 export type GrpcClient = TargetClient<GrpcCommand>;

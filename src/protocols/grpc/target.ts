@@ -6,10 +6,8 @@
  *   const list = await step("list", shop.serverStream("shop.Catalog/List", { count: 10 }));
  */
 
-import type { CallRecord } from "../protocol.ts";
 import { DescribedCall } from "../target/described-call.ts";
-import type { Answer } from "../target/exchange.ts";
-import { TargetResult } from "../target/result.ts";
+import type { TargetResult } from "../target/result.ts";
 import { Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
 import { type GrpcCommand, GrpcConnection } from "./connection.ts";
 import { CALLS_PER_CONNECTION_MAX, MESSAGES_MAX } from "./limits.ts";
@@ -31,9 +29,7 @@ export interface GrpcCallOptions {
 /** A message as programs use it: 64-bit numbers are text, enums are names. */
 export type GrpcMessage = Readonly<Record<string, unknown>>;
 
-export class GrpcResponse<Value = GrpcMessage> extends TargetResult<Value> {
-  override readonly protocol: string = "grpc";
-}
+export type GrpcResponse<Value = GrpcMessage> = TargetResult<Value>;
 
 export const GRPC = {
   name: "grpc",
@@ -66,7 +62,7 @@ class LazyCommand implements GrpcCommand {
 }
 
 /** A described call. */
-export class GrpcCall<Value> extends DescribedCall<GrpcCommand, GrpcResponse<Value>> {
+export class GrpcCall<Value> extends DescribedCall<GrpcCommand, Value> {
   override async prepare(): Promise<void> {
     await super.prepare();
     // A message that does not fit is told before the run.
@@ -175,7 +171,7 @@ export class GrpcTarget {
       command,
       title: method,
       shown: method,
-      result: (record: CallRecord, answer: Answer) => new GrpcResponse(record, answer, decode),
+      decode,
     });
   }
 

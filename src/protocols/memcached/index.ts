@@ -6,11 +6,11 @@ import type { TargetOptions } from "../target/target.ts";
 import type { MemcachedCommand } from "./connection.ts";
 import { MEMCACHED, MemcachedTarget } from "./target.ts";
 
-export {
-  type MemcachedCall,
+export type {
+  MemcachedCall,
   MemcachedResponse,
-  type MemcachedTarget,
-  type SetOptions,
+  MemcachedTarget,
+  SetOptions,
 } from "./target.ts";
 
 export type MemcachedClient = TargetClient<MemcachedCommand>;

@@ -3,16 +3,9 @@ import { needs } from "../../../test/needs.ts";
 import type { CountingServer } from "../testing/contract.ts";
 import { runExample } from "../testing/example.ts";
 import { absent } from "../testing/real-server.ts";
-import { runner, TestSession } from "../testing/session.ts";
-import { type MemcachedCall, type MemcachedResponse, memcached } from "./index.ts";
+import { perform } from "../testing/session.ts";
+import { memcached } from "./index.ts";
 import { MEMCACHED_SERVER, memcachedProgram, startMemcached } from "./testing/server.ts";
-
-async function perform<Value>(call: MemcachedCall<Value>): Promise<MemcachedResponse<Value>> {
-  const session = new TestSession();
-  const { result } = await (await runner(call, session))();
-  session.close();
-  return result as MemcachedResponse<Value>;
-}
 
 describe("a server", needs(memcachedProgram !== null, absent(MEMCACHED_SERVER)), () => {
   let server: CountingServer;

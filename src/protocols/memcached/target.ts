@@ -8,7 +8,7 @@
 import type { Duration } from "../../core/base/duration.ts";
 import { DescribedCall } from "../target/described-call.ts";
 import { type Payload, payloadBytes } from "../target/payload.ts";
-import { TargetResult } from "../target/result.ts";
+import type { TargetResult } from "../target/result.ts";
 import {
   checkNames,
   millisecondsOf,
@@ -23,11 +23,9 @@ export interface SetOptions {
   readonly ttl?: Duration;
 }
 
-export class MemcachedResponse<Value = unknown> extends TargetResult<Value> {
-  override readonly protocol: string = "memcached";
-}
+export type MemcachedResponse<Value = unknown> = TargetResult<Value>;
 
-export type MemcachedCall<Value> = DescribedCall<MemcachedCommand, MemcachedResponse<Value>>;
+export type MemcachedCall<Value> = DescribedCall<MemcachedCommand, Value>;
 
 export const MEMCACHED: TargetProtocol = {
   name: "memcached",
@@ -91,7 +89,7 @@ export class MemcachedTarget {
       command: { bytes: Buffer.concat(parts) },
       title,
       shown: line,
-      result: (record, answer) => new MemcachedResponse(record, answer, decode),
+      decode,
     });
   }
 }

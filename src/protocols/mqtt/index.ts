@@ -7,13 +7,13 @@ import { MQTT, type MqttOptions, MqttTarget } from "./target.ts";
 
 export type { Payload } from "../target/payload.ts";
 export type { MqttMessage } from "./packets.ts";
-export {
-  type MqttCall,
-  type MqttOptions,
+export type {
+  MqttCall,
+  MqttOptions,
   MqttResponse,
-  type MqttTarget,
-  type PublishOptions,
-  type SubscribeOptions,
+  MqttTarget,
+  PublishOptions,
+  SubscribeOptions,
 } from "./target.ts";
 
 export type MqttClient = TargetClient<MqttCommand>;

@@ -1,25 +1,17 @@
 /** What is MQTT's own: qualities of service, subscriptions, logins; and how flows use it. */
 
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { needs } from "../../../test/needs.ts";
 import { flow, once } from "../../index.ts";
 import type { CountingServer } from "../testing/contract.ts";
 import { runExample } from "../testing/example.ts";
 import { absent } from "../testing/real-server.ts";
-import { runner, TestSession } from "../testing/session.ts";
+import { perform, TestSession } from "../testing/session.ts";
 import { matchesFilter } from "./filter.ts";
-import { type MqttCall, type MqttResponse, mqtt } from "./index.ts";
+import { mqtt } from "./index.ts";
 import { MOSQUITTO, mosquittoProgram, startMosquitto } from "./testing/server.ts";
 
 const present = needs(mosquittoProgram !== null, absent(MOSQUITTO));
-
-async function perform<Value>(
-  call: MqttCall<Value>,
-  session = new TestSession(),
-): Promise<MqttResponse<Value>> {
-  const { result } = await (await runner(call, session))();
-  return result as MqttResponse<Value>;
-}
 
 it.each([
   ["a/b", "a/b", true],
@@ -109,8 +101,8 @@ describe("logins", present, () => {
 
 it("counts what the server counts in a whole run of the example", present, async () => {
   const server = await startMosquitto();
+  onTestFinished(() => server.stop());
   const steps = await runExample("mqtt.ts", { MQTT_URL: `mqtt://127.0.0.1:${server.port}` });
   const sent = (steps.get("measure")?.sent ?? 0) + (steps.get("alarm")?.sent ?? 0);
   await expect.poll(server.served).toBe(sent);
-  await server.stop();
 });

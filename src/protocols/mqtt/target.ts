@@ -8,14 +8,8 @@
 import type { Duration } from "../../core/base/duration.ts";
 import { DescribedCall } from "../target/described-call.ts";
 import { type Payload, payloadBytes } from "../target/payload.ts";
-import { TargetResult } from "../target/result.ts";
-import {
-  checkNames,
-  millisecondsOf,
-  Target,
-  type TargetOptions,
-  type TargetProtocol,
-} from "../target/target.ts";
+import type { TargetResult } from "../target/result.ts";
+import { checkNames, Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
 import { type MqttCommand, MqttConnection } from "./connection.ts";
 import { checkFilter, checkTopic } from "./filter.ts";
 import { encodePublish, type MqttMessage, type MqttVersion, type Qos } from "./packets.ts";
@@ -44,11 +38,9 @@ export interface SubscribeOptions {
   readonly keep?: "user" | "iteration";
 }
 
-export class MqttResponse<Value = unknown> extends TargetResult<Value> {
-  override readonly protocol: string = "mqtt";
-}
+export type MqttResponse<Value = unknown> = TargetResult<Value>;
 
-export type MqttCall<Value> = DescribedCall<MqttCommand, MqttResponse<Value>>;
+export type MqttCall<Value> = DescribedCall<MqttCommand, Value>;
 
 export const MQTT: TargetProtocol = {
   name: "mqtt",
@@ -124,8 +116,8 @@ export class MqttTarget {
       command,
       title: shown,
       shown,
-      timeoutMs: timeout === undefined ? null : millisecondsOf(timeout, "timeout"),
-      result: (record, answer) => new MqttResponse(record, answer, decode),
+      timeout,
+      decode,
     });
   }
 }

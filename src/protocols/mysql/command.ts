@@ -1,17 +1,13 @@
 /** What is asked of a MySQL server, and what it answers. */
 
-export interface Statement {
-  readonly text: string;
-  readonly values: readonly unknown[];
+import type { SqlCommand, SqlStatement } from "../target/sql.ts";
+
+export interface Statement extends SqlStatement {
   /** By the binary protocol: each connection prepares the text once. */
   readonly prepared: boolean;
 }
 
-export interface MysqlCommand {
-  readonly statements: readonly Statement[];
-  /** All of them or none. */
-  readonly transaction: boolean;
-}
+export type MysqlCommand = SqlCommand<Statement>;
 
 export interface Rows {
   readonly rows: readonly Readonly<Record<string, unknown>>[];

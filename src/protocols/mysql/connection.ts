@@ -10,7 +10,9 @@ import type {
   DriverEvents,
   Opening,
   Refusal,
+  Traffic,
 } from "../target/driver-connection.ts";
+import { runStatements, statementsSent } from "../target/sql.ts";
 import type { MysqlCommand, Rows, Statement } from "./command.ts";
 
 export interface MysqlLogin {
@@ -61,24 +63,18 @@ export class MysqlDriver implements Driver<Client, MysqlCommand> {
     return { client, ready };
   }
 
-  async perform(client: Client, command: MysqlCommand): Promise<readonly Rows[]> {
-    const { statements, transaction } = command;
-    const [only] = statements;
-    if (!transaction && only !== undefined) return [await performed(client, only)];
-    const results: Rows[] = [];
-    await performed(client, BEGIN);
-    try {
-      for (const statement of statements) results.push(await performed(client, statement));
-    } catch (error) {
-      if (this.refusal(error) !== null) await performed(client, ROLLBACK);
-      throw error;
-    }
-    await performed(client, COMMIT);
-    return results;
+  perform(client: Client, command: MysqlCommand): Promise<readonly Rows[]> {
+    return runStatements(command, {
+      run: (statement) => performed(client, statement),
+      begin: () => performed(client, BEGIN),
+      commit: () => performed(client, COMMIT),
+      rollback: () => performed(client, ROLLBACK),
+      refused: (error) => this.refusal(error) !== null,
+    });
   }
 
-  requests({ statements, transaction }: MysqlCommand): number {
-    return statements.length + (transaction ? 2 : 0);
+  requests(command: MysqlCommand): number {
+    return statementsSent(command);
   }
 
   refusal(error: unknown): Refusal | null {
@@ -95,7 +91,7 @@ export class MysqlDriver implements Driver<Client, MysqlCommand> {
     return code.startsWith("PROTOCOL_") && code !== "PROTOCOL_CONNECTION_LOST";
   }
 
-  socket(client: Client): net.Socket | null {
+  traffic(client: Client): Traffic | null {
     return partsOf(client).stream;
   }
 

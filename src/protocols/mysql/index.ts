@@ -6,12 +6,12 @@ import type { MysqlCommand } from "./command.ts";
 import { MYSQL, type MysqlOptions, MysqlTarget } from "./target.ts";
 
 export type { Rows } from "./command.ts";
-export {
-  type MysqlCall,
-  type MysqlOptions,
+export type {
+  MysqlCall,
+  MysqlOptions,
   MysqlResponse,
-  type MysqlTarget,
-  type Parameters,
+  MysqlTarget,
+  Parameters,
 } from "./target.ts";
 
 export type MysqlClient = TargetClient<MysqlCommand>;

@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { needs } from "../../../test/needs.ts";
-import { makeCertificate } from "../../demo/certificate.ts";
+import type { PreparedCall } from "../protocol.ts";
+import { certificateFiles } from "../testing/certificate.ts";
 import { runExample } from "../testing/example.ts";
 import { absent } from "../testing/real-server.ts";
-import { runner, TestSession } from "../testing/session.ts";
-import { type MysqlCall, MysqlResponse, MysqlTarget } from "./target.ts";
+import { answersTo, runner, TestSession } from "../testing/session.ts";
+import { type MysqlResponse, MysqlTarget } from "./target.ts";
 import { MARIADB, type MysqlServer, mariadbProgram, startMysql } from "./testing/server.ts";
 
 describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
@@ -20,22 +18,8 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
   });
   afterAll(() => server.stop());
 
-  async function answers<Value>(
-    ...calls: readonly MysqlCall<Value>[]
-  ): Promise<MysqlResponse<Value>[]> {
-    const session = new TestSession();
-    const all: MysqlResponse<Value>[] = [];
-    for (const call of calls) {
-      const { result } = await (await runner(call, session))();
-      expect(result).toBeInstanceOf(MysqlResponse);
-      all.push(result as MysqlResponse<Value>);
-    }
-    session.close();
-    return all;
-  }
-
   it("gives rows, and what a new connection took apart from its login", async () => {
-    const [found, again] = await answers(
+    const [found, again] = await answersTo(
       db.query("select ? n, ? t", [7, "it's"]),
       db.query("select 1"),
     );
@@ -49,14 +33,14 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
   });
 
   it("prepares a statement once per connection", async () => {
-    const add = (id: number | null, name: string): MysqlCall<unknown> =>
+    const add = (id: number | null, name: string): PreparedCall<MysqlResponse> =>
       db.execute("insert into items values (?, ?)", [id, name]);
     const prepared = async (): Promise<number> => {
       const [row] = await server.ask("show global status like 'Com_stmt_prepare'");
       return Number(row?.["Value"]);
     };
     const before = await prepared();
-    const [first, second, clash] = await answers(add(1, "a"), add(null, "b"), add(2, "c"));
+    const [first, second, clash] = await answersTo(add(1, "a"), add(null, "b"), add(2, "c"));
     expect(first?.value).toMatchObject({ rowCount: 1 });
     expect(second?.value).toMatchObject({ rowCount: 1, insertId: 2 });
     expect(clash).toMatchObject({ errorKind: "application", errorCode: "ER_DUP_ENTRY" });
@@ -65,7 +49,7 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
 
   it("keeps all of a transaction, or nothing", async () => {
     const insert = (id: number) => db.query("insert into items values (?, 't')", [id]);
-    const [kept, undone, after] = await answers<unknown>(
+    const [kept, undone, after] = await answersTo(
       db.transaction(insert(10), insert(11)),
       db.transaction(insert(12), insert(11)),
       insert(13),
@@ -79,7 +63,7 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
 
   it("gives the rows of a procedure", async () => {
     await server.ask("create procedure two() select 2 n");
-    const [called] = await answers(db.query("call two()"));
+    const [called] = await answersTo(db.query("call two()"));
     expect(called?.value.rows).toEqual([{ n: 2 }]);
   });
 
@@ -100,13 +84,13 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
   it("says what a login lacks by the server's own name for it", async () => {
     const nowhere = new MysqlTarget(server.url, { database: "nowhere" });
     const stranger = new MysqlTarget(server.url, { password: "wrong" });
-    const [first, second] = await answers(nowhere.query("select 1"), stranger.query("select 1"));
+    const [first, second] = await answersTo(nowhere.query("select 1"), stranger.query("select 1"));
     expect(first).toMatchObject({ errorKind: "application", errorCode: "ER_BAD_DB_ERROR" });
     expect(second).toMatchObject({ errorKind: "application", errorCode: "ER_ACCESS_DENIED_ERROR" });
   });
 
   it("fails as TLS where the server has none", async () => {
-    const [refused] = await answers(new MysqlTarget(server.url, { tls: true }).query("select 1"));
+    const [refused] = await answersTo(new MysqlTarget(server.url, { tls: true }).query("select 1"));
     expect(refused).toMatchObject({ ok: false, errorKind: "tls" });
   });
 
@@ -119,22 +103,15 @@ describe("a server", needs(mariadbProgram !== null, absent(MARIADB)), () => {
 
 describe("over TLS", needs(mariadbProgram !== null, absent(MARIADB)), () => {
   it("believes the authority that it was given, and nobody else", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "hyperscale-mysql-"));
-    const { cert, key } = makeCertificate({ hosts: ["127.0.0.1"] });
-    const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-    writeFileSync(certFile, cert);
-    writeFileSync(keyFile, key);
+    const { cert, certFile, keyFile } = certificateFiles();
     const server = await startMysql(`--ssl-cert=${certFile}`, `--ssl-key=${keyFile}`);
-    const session = new TestSession();
+    onTestFinished(() => server.stop());
     const cipher = "show status like 'Ssl_cipher'";
-    const trusting = new MysqlTarget(`${server.url}?ssl-mode=REQUIRED`, { ca: cert }).query(cipher);
-    const { result } = await (await runner(trusting, session))();
-    expect((result as MysqlResponse).value.rows[0]?.["Value"]).toMatch(/^TLS/);
-    const doubting = new MysqlTarget(server.url, { tls: true }).query(cipher);
-    expect((await (await runner(doubting, session))()).record.errorKind).toBe("tls");
-    session.close();
-    await server.stop();
-    rmSync(folder, { recursive: true });
+    const trusting = new MysqlTarget(`${server.url}?ssl-mode=REQUIRED`, { ca: cert });
+    const doubting = new MysqlTarget(server.url, { tls: true });
+    const [found, refused] = await answersTo(trusting.query(cipher), doubting.query(cipher));
+    expect(found.value.rows[0]?.["Value"]).toMatch(/^TLS/);
+    expect(refused.errorKind).toBe("tls");
   });
 });
 

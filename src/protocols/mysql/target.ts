@@ -7,13 +7,13 @@
  *   await step("order", db.transaction(db.query("insert …"), db.query("update …")));
  */
 
-import type { CallRecord } from "../protocol.ts";
-import { DescribedCall } from "../target/described-call.ts";
+import { credentialsOf, pathOf } from "../target/credentials.ts";
+import type { DescribedCall } from "../target/described-call.ts";
 import { DriverConnection } from "../target/driver-connection.ts";
-import type { Answer } from "../target/exchange.ts";
-import { TargetResult } from "../target/result.ts";
+import type { TargetResult } from "../target/result.ts";
+import { checkedText, pingCall, statementCall, transactionCall } from "../target/sql.ts";
 import { Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
-import type { MysqlCommand, Rows, Statement } from "./command.ts";
+import type { MysqlCommand, Rows } from "./command.ts";
 import { MysqlDriver, type MysqlLogin, mysqlDriver } from "./connection.ts";
 
 export interface MysqlOptions extends TargetOptions {
@@ -29,27 +29,10 @@ export interface MysqlOptions extends TargetOptions {
 /** What a statement takes for its question marks. */
 export type Parameters = readonly unknown[];
 
-export class MysqlResponse<Value = Rows> extends TargetResult<Value> {
-  override readonly protocol: string = "mysql";
-}
+export type MysqlResponse<Value = Rows> = TargetResult<Value>;
 
 /** A described statement, or a transaction of them. */
-export class MysqlCall<Value> extends DescribedCall<MysqlCommand, MysqlResponse<Value>> {
-  constructor(
-    target: Target<MysqlCommand>,
-    command: MysqlCommand,
-    title: string,
-    decode: (results: readonly Rows[]) => Value,
-  ) {
-    super(target, {
-      command,
-      title,
-      shown: command.statements.map(({ text }) => text).join("; "),
-      result: (record: CallRecord, answer: Answer) =>
-        new MysqlResponse(record, answer, (value) => decode(value as readonly Rows[])),
-    });
-  }
-}
+export type MysqlCall<Value> = DescribedCall<MysqlCommand, Value>;
 
 export const MYSQL: TargetProtocol = {
   name: "mysql",
@@ -61,9 +44,8 @@ export const MYSQL: TargetProtocol = {
   load: () => mysqlDriver.load(),
 };
 
-const STATEMENTS_MAX = 1_000;
 const NONE: Parameters = [];
-const TITLE_WORDS = 3;
+const EXAMPLE = 'query("select * from items where id = ?", [7])';
 
 export class MysqlTarget {
   readonly #target: Target<MysqlCommand>;
@@ -83,12 +65,20 @@ export class MysqlTarget {
    * text before it is sent.
    */
   query(text: string, values: Parameters = NONE): MysqlCall<Rows> {
-    return this.#one({ text: checkedText(text), values, prepared: false });
+    return statementCall(this.#target, {
+      text: checkedText(text, EXAMPLE),
+      values,
+      prepared: false,
+    });
   }
 
   /** The same as a prepared statement: each connection prepares a text once. */
   execute(text: string, values: Parameters = NONE): MysqlCall<Rows> {
-    return this.#one({ text: checkedText(text), values: checkedValues(values), prepared: true });
+    return statementCall(this.#target, {
+      text: checkedText(text, EXAMPLE),
+      values: checkedValues(values),
+      prepared: true,
+    });
   }
 
   /**
@@ -96,33 +86,12 @@ export class MysqlTarget {
    * fails rolls back what came before it.
    */
   transaction(...calls: readonly MysqlCall<Rows>[]): MysqlCall<readonly Rows[]> {
-    if (calls.length === 0 || calls.length > STATEMENTS_MAX)
-      throw new RangeError(`a transaction has 1 to ${STATEMENTS_MAX} statements`);
-    if (calls.some(({ command }) => command.transaction))
-      throw new TypeError("a transaction takes statements, no transactions");
-    const statements = calls.flatMap(({ command }) => command.statements);
-    const command = { statements, transaction: true };
-    return new MysqlCall(this.#target, command, "transaction", (results) => results);
+    return transactionCall(this.#target, calls);
   }
 
   ping(): MysqlCall<string> {
-    const statement = { text: "select 1", values: NONE, prepared: false };
-    const command = { statements: [statement], transaction: false };
-    return new MysqlCall(this.#target, command, "select 1", () => "answers");
+    return pingCall(this.#target, { text: "select 1", values: NONE, prepared: false });
   }
-
-  #one(statement: Statement): MysqlCall<Rows> {
-    const command = { statements: [statement], transaction: false };
-    const title = titleOf(statement.text);
-    return new MysqlCall(this.#target, command, title, ([rows]) => rows ?? NO_ROWS);
-  }
-}
-
-const NO_ROWS: Rows = { rows: [], rowCount: 0, insertId: 0 };
-
-function checkedText(text: unknown): string {
-  if (typeof text === "string" && text.trim() !== "") return text;
-  throw new TypeError('a statement is a text: query("select * from items where id = ?", [7])');
 }
 
 /** The binary protocol has no way to say undefined. */
@@ -132,23 +101,18 @@ function checkedValues(values: Parameters): Parameters {
   throw new TypeError(`value ${at + 1} of a statement is ${typeof values[at]}: null says NULL`);
 }
 
-/** "select * from": without what differs from call to call. */
-function titleOf(text: string): string {
-  return text.trim().split(/\s+/, TITLE_WORDS).join(" ").toLowerCase();
-}
-
 const TLS_MODES = ["DISABLED", "REQUIRED", "VERIFY_IDENTITY"];
 
 function loginOf(url: URL, options: MysqlOptions): MysqlLogin {
-  const user = options.user ?? decodeURIComponent(url.username);
+  const { password, user } = credentialsOf(url, options);
   const mode = url.searchParams.get("ssl-mode") ?? "DISABLED";
   if (!TLS_MODES.includes(mode))
     throw new TypeError(`ssl-mode=${mode} is not known: ${TLS_MODES.join(", ")}`);
   if (user === "") throw new TypeError("mysql.target: the address names no user");
   return {
     user,
-    password: options.password ?? decodeURIComponent(url.password),
-    database: options.database ?? decodeURIComponent(url.pathname.replace(/^\//, "")),
+    password,
+    database: pathOf(url, options.database),
     tls: options.tls ?? mode !== "DISABLED",
   };
 }

@@ -6,14 +6,14 @@ import type { NatsCommand } from "./connection.ts";
 import { NATS, type NatsOptions, NatsTarget } from "./target.ts";
 
 export type { Payload } from "../target/payload.ts";
-export {
-  type NatsCall,
-  type NatsOptions,
+export type {
+  NatsCall,
+  NatsOptions,
   NatsResponse,
-  type NatsTarget,
-  type PublishOptions,
-  type RequestOptions,
-  type SubscribeOptions,
+  NatsTarget,
+  PublishOptions,
+  RequestOptions,
+  SubscribeOptions,
 } from "./target.ts";
 export type { NatsMessage } from "./wire.ts";
 

@@ -6,19 +6,11 @@ import { flow, once } from "../../index.ts";
 import type { CountingServer } from "../testing/contract.ts";
 import { runExample } from "../testing/example.ts";
 import { absent } from "../testing/real-server.ts";
-import { runner, TestSession } from "../testing/session.ts";
-import { type NatsCall, type NatsResponse, nats } from "./index.ts";
+import { perform, TestSession } from "../testing/session.ts";
+import { nats } from "./index.ts";
 import { NATS_SERVER, natsProgram, startNats } from "./testing/server.ts";
 
 const present = needs(natsProgram !== null, absent(NATS_SERVER));
-
-async function perform<Value>(
-  call: NatsCall<Value>,
-  session = new TestSession(),
-): Promise<NatsResponse<Value>> {
-  const { result } = await (await runner(call, session))();
-  return result as NatsResponse<Value>;
-}
 
 it.each(["a b", "", "a..b", ".a", "a\r\nPUB b 0", 7 as unknown as string])(
   "refuses the subject %j before the run",

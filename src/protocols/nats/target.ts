@@ -9,14 +9,8 @@
 import type { Duration } from "../../core/base/duration.ts";
 import { DescribedCall } from "../target/described-call.ts";
 import { type Payload, payloadBytes } from "../target/payload.ts";
-import { TargetResult } from "../target/result.ts";
-import {
-  checkNames,
-  millisecondsOf,
-  Target,
-  type TargetOptions,
-  type TargetProtocol,
-} from "../target/target.ts";
+import type { TargetResult } from "../target/result.ts";
+import { checkNames, Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
 import { type NatsCommand, NatsConnection, type NatsLogin } from "./connection.ts";
 import { checkSubject, encodePublish, type NatsMessage, type NatsPublish } from "./wire.ts";
 
@@ -46,11 +40,9 @@ export interface SubscribeOptions {
   readonly keep?: "user" | "iteration";
 }
 
-export class NatsResponse<Value = unknown> extends TargetResult<Value> {
-  override readonly protocol: string = "nats";
-}
+export type NatsResponse<Value = unknown> = TargetResult<Value>;
 
-export type NatsCall<Value> = DescribedCall<NatsCommand, NatsResponse<Value>>;
+export type NatsCall<Value> = DescribedCall<NatsCommand, Value>;
 
 export const NATS: TargetProtocol = {
   name: "nats",
@@ -127,8 +119,8 @@ export class NatsTarget {
       command,
       title: shown,
       shown,
-      timeoutMs: timeout === undefined ? null : millisecondsOf(timeout, "timeout"),
-      result: (record, answer) => new NatsResponse(record, answer, decode),
+      timeout,
+      decode,
     });
   }
 }

@@ -8,20 +8,21 @@ import type {
   DriverEvents,
   Opening,
   Refusal,
+  Traffic,
 } from "../target/driver-connection.ts";
+import {
+  runStatements,
+  type SqlCommand,
+  type SqlStatement,
+  statementsSent,
+} from "../target/sql.ts";
 
-export interface Statement {
-  readonly text: string;
-  readonly values: readonly unknown[];
+interface Statement extends SqlStatement {
   /** Prepared under this name when a connection first performs it. */
   readonly name?: string;
 }
 
-export interface PostgresCommand {
-  readonly statements: readonly Statement[];
-  /** All of them or none. */
-  readonly transaction: boolean;
-}
+export type PostgresCommand = SqlCommand<Statement>;
 
 export interface PostgresLogin {
   readonly user: string;
@@ -61,26 +62,18 @@ export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
     return { client, ready: client.connect() };
   }
 
-  async perform(client: pg.Client, command: PostgresCommand): Promise<readonly Rows[]> {
-    const { statements, transaction } = command;
-    const [only] = statements;
-    if (!transaction && only !== undefined)
-      return [await client.query(configOf(only)).then(rowsOf)];
-    const results: Rows[] = [];
-    await client.query("BEGIN");
-    try {
-      for (const statement of statements)
-        results.push(rowsOf(await client.query(configOf(statement))));
-    } catch (error) {
-      await client.query("ROLLBACK");
-      throw error;
-    }
-    await client.query("COMMIT");
-    return results;
+  perform(client: pg.Client, command: PostgresCommand): Promise<readonly Rows[]> {
+    return runStatements(command, {
+      run: async (statement) => rowsOf(await client.query(configOf(statement))),
+      begin: () => client.query("BEGIN"),
+      commit: () => client.query("COMMIT"),
+      rollback: () => client.query("ROLLBACK"),
+      refused: (error) => this.refusal(error) !== null,
+    });
   }
 
-  requests({ statements, transaction }: PostgresCommand): number {
-    return statements.length + (transaction ? 2 : 0);
+  requests(command: PostgresCommand): number {
+    return statementsSent(command);
   }
 
   refusal(error: unknown): Refusal | null {
@@ -95,7 +88,7 @@ export class PostgresDriver implements Driver<pg.Client, PostgresCommand> {
     return error instanceof pg.DatabaseError && error.code === undefined;
   }
 
-  socket(client: pg.Client): net.Socket | null {
+  traffic(client: pg.Client): Traffic | null {
     return socketOf(client);
   }
 

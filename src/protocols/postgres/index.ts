@@ -6,12 +6,12 @@ import type { PostgresCommand } from "./connection.ts";
 import { POSTGRES, type PostgresOptions, PostgresTarget } from "./target.ts";
 
 export type { Rows } from "./connection.ts";
-export {
-  type Parameters,
-  type PostgresCall,
-  type PostgresOptions,
+export type {
+  Parameters,
+  PostgresCall,
+  PostgresOptions,
   PostgresResponse,
-  type PostgresTarget,
+  PostgresTarget,
 } from "./target.ts";
 
 export type PostgresClient = TargetClient<PostgresCommand>;

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { needs } from "../../../test/needs.ts";
 import { NO_POSTGRES, TestPostgres } from "../../../test/processes/queue/server.ts";
 import { runExample } from "../testing/example.ts";
-import { runner, TestSession } from "../testing/session.ts";
-import { type PostgresCall, PostgresResponse, PostgresTarget } from "./target.ts";
+import { answersTo, runner, TestSession } from "../testing/session.ts";
+import { PostgresTarget } from "./target.ts";
 import { type PostgresServer, startPostgres } from "./testing/server.ts";
 
 describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
@@ -16,22 +16,8 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
   });
   afterAll(() => server.stop());
 
-  async function answers<Value>(
-    ...calls: readonly PostgresCall<Value>[]
-  ): Promise<PostgresResponse<Value>[]> {
-    const session = new TestSession();
-    const all: PostgresResponse<Value>[] = [];
-    for (const call of calls) {
-      const { result } = await (await runner(call, session))();
-      expect(result).toBeInstanceOf(PostgresResponse);
-      all.push(result as PostgresResponse<Value>);
-    }
-    session.close();
-    return all;
-  }
-
   it("gives rows, and what a new connection took apart from its login", async () => {
-    const [found, again] = await answers(
+    const [found, again] = await answersTo(
       db.query("select $1::int n, $2 t", [7, "x"]),
       db.query("select 1"),
     );
@@ -46,7 +32,7 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
 
   it("prepares a statement once per connection", async () => {
     const add = db.prepared("add_item", "insert into items values ($1, $2)");
-    const [first, second, clash] = await answers(add([1, "a"]), add([2, "b"]), add([2, "c"]));
+    const [first, second, clash] = await answersTo(add([1, "a"]), add([2, "b"]), add([2, "c"]));
     expect([first?.value.rowCount, second?.value.rowCount]).toEqual([1, 1]);
     expect(second?.bytesOut).toBeLessThan(first?.bytesOut ?? 0);
     expect(clash).toMatchObject({ errorKind: "application", errorCode: "23505" });
@@ -54,7 +40,7 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
 
   it("keeps all of a transaction, or nothing", async () => {
     const insert = (id: number) => db.query("insert into items values ($1, 't')", [id]);
-    const [kept, undone] = await answers(
+    const [kept, undone] = await answersTo(
       db.transaction(insert(10), insert(11)),
       db.transaction(insert(12), insert(11)),
     );
@@ -76,7 +62,7 @@ describe("a server", needs(TestPostgres.available(), NO_POSTGRES), () => {
 
   it("says what a login lacks by the server's own code", async () => {
     const other = new PostgresTarget(server.url, { database: "nowhere" });
-    const [response] = await answers(other.query("select 1"));
+    const [response] = await answersTo(other.query("select 1"));
     expect(response).toMatchObject({ errorKind: "application", errorCode: "3D000" });
   });
 

@@ -6,13 +6,13 @@ import type { RedisCommand } from "./connection.ts";
 import { REDIS, type RedisOptions, RedisTarget } from "./target.ts";
 
 export type { RedisArgument } from "./resp.ts";
-export {
-  type RedisCall,
-  type RedisOptions,
+export type {
+  RedisCall,
+  RedisOptions,
   RedisResponse,
-  type RedisTarget,
-  type RedisValue,
-  type SetOptions,
+  RedisTarget,
+  RedisValue,
+  SetOptions,
 } from "./target.ts";
 
 export type RedisClient = TargetClient<RedisCommand>;

@@ -7,10 +7,8 @@
  */
 
 import type { Duration } from "../../core/base/duration.ts";
-import type { CallRecord } from "../protocol.ts";
 import { DescribedCall } from "../target/described-call.ts";
-import type { Answer } from "../target/exchange.ts";
-import { TargetResult } from "../target/result.ts";
+import type { TargetResult } from "../target/result.ts";
 import {
   checkNames,
   millisecondsOf,
@@ -49,12 +47,10 @@ export type RedisValue =
   | ReadonlyMap<unknown, RedisValue>;
 
 /** The measured answer to a command; `value` of a pipeline is the list of its values. */
-export class RedisResponse<Value = RedisValue> extends TargetResult<Value> {
-  override readonly protocol: string = "redis";
-}
+export type RedisResponse<Value = RedisValue> = TargetResult<Value>;
 
 /** A described command; steps perform it, pipelines take it in. */
-export class RedisCall<Value> extends DescribedCall<RedisCommand, RedisResponse<Value>> {
+export class RedisCall<Value> extends DescribedCall<RedisCommand, Value> {
   readonly decode: (reply: unknown) => Value;
   readonly words: string;
 
@@ -68,7 +64,7 @@ export class RedisCall<Value> extends DescribedCall<RedisCommand, RedisResponse<
       command,
       title: words.split(" ", 1)[0] ?? "",
       shown: words,
-      result: (record: CallRecord, answer: Answer) => new RedisResponse(record, answer, decode),
+      decode,
     });
     this.decode = decode;
     this.words = words;

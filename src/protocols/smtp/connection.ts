@@ -11,6 +11,7 @@ import type {
   DriverEvents,
   Opening,
   Refusal,
+  Traffic,
 } from "../target/driver-connection.ts";
 import type { Delivery, Mail, SmtpCommand } from "./command.ts";
 import { ANSWER_BYTES_MAX } from "./limits.ts";
@@ -127,7 +128,7 @@ export class SmtpDriver implements Driver<Client, SmtpCommand> {
     return code === "EPROTOCOL" || (response !== undefined && responseCode === undefined);
   }
 
-  socket({ socket }: Client): net.Socket {
+  traffic({ socket }: Client): Traffic {
     return socket;
   }
 

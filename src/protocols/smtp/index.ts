@@ -6,7 +6,7 @@ import type { SmtpCommand } from "./command.ts";
 import { SMTP, type SmtpOptions, SmtpTarget } from "./target.ts";
 
 export type { Attachment, Delivery, Mail } from "./command.ts";
-export { type SmtpCall, type SmtpOptions, SmtpResponse, type SmtpTarget } from "./target.ts";
+export type { SmtpCall, SmtpOptions, SmtpResponse, SmtpTarget } from "./target.ts";
 
 export type SmtpClient = TargetClient<SmtpCommand>;
 

@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { needs } from "../../../test/needs.ts";
-import { makeCertificate } from "../../demo/certificate.ts";
+import { certificateFiles } from "../testing/certificate.ts";
 import { runExample } from "../testing/example.ts";
 import { absent } from "../testing/real-server.ts";
-import { runner, TestSession } from "../testing/session.ts";
-import { type SmtpCall, SmtpResponse, SmtpTarget } from "./target.ts";
+import { answersTo } from "../testing/session.ts";
+import { SmtpTarget } from "./target.ts";
 import { AIOSMTPD, aiosmtpdProgram, type MailServer, startMail } from "./testing/server.ts";
 
 const MAIL = { from: "shop@shop.test", to: "ada@shop.test", subject: "Grüße", text: "hello" };
@@ -21,23 +18,9 @@ describe("a server", needs(aiosmtpdProgram !== null, absent(AIOSMTPD)), () => {
   });
   afterAll(() => server.stop());
 
-  async function answers<Value>(
-    ...calls: readonly SmtpCall<Value>[]
-  ): Promise<SmtpResponse<Value>[]> {
-    const session = new TestSession();
-    const all: SmtpResponse<Value>[] = [];
-    for (const call of calls) {
-      const { result } = await (await runner(call, session))();
-      expect(result).toBeInstanceOf(SmtpResponse);
-      all.push(result as SmtpResponse<Value>);
-    }
-    session.close();
-    return all;
-  }
-
   it("delivers a mail with its attachments, and says for whom", async () => {
     const content = Buffer.from(Array.from({ length: 2_000 }, (_, at) => at % 256));
-    const [sent] = await answers(
+    const [sent] = await answersTo(
       relay.send({
         ...MAIL,
         bcc: ["secret@shop.test"],
@@ -57,7 +40,7 @@ describe("a server", needs(aiosmtpdProgram !== null, absent(AIOSMTPD)), () => {
 
   it("sends one mail again, on the same connection, and has a new one's time apart", async () => {
     const mail = relay.send(MAIL);
-    const [first, second] = await answers(mail, mail);
+    const [first, second] = await answersTo(mail, mail);
     expect(second?.value.accepted).toEqual(["ada@shop.test"]);
     expect(first?.connectMs).toBeGreaterThanOrEqual(0);
     expect(first?.loginMs).toBeGreaterThan(0);
@@ -66,14 +49,14 @@ describe("a server", needs(aiosmtpdProgram !== null, absent(AIOSMTPD)), () => {
 
   it("goes on with the next mail after one that is too large", async () => {
     const big = relay.send({ ...MAIL, text: "x".repeat(200_000) });
-    const [refused, next] = await answers(big, relay.send(MAIL));
+    const [refused, next] = await answersTo(big, relay.send(MAIL));
     expect(refused).toMatchObject({ ok: false, errorKind: "application", errorCode: "552" });
     expect(next?.error).toBeNull();
   });
 
   it("fails as TLS where the server has none", async () => {
     const secure = new SmtpTarget(`smtp://127.0.0.1:${server.port}`, { tls: true });
-    const [refused] = await answers(secure.send(MAIL));
+    const [refused] = await answersTo(secure.send(MAIL));
     expect(refused).toMatchObject({ ok: false, errorKind: "tls" });
   });
 
@@ -90,22 +73,17 @@ describe("over TLS", needs(aiosmtpdProgram !== null, absent(AIOSMTPD)), () => {
     ["TLS from the beginning", "smtps", "smtps", {}],
   ])("%s believes the authority that it was given, and nobody else", async (...given) => {
     const [, scheme, option, options] = given;
-    const folder = mkdtempSync(join(tmpdir(), "hyperscale-smtp-"));
-    const { cert, key } = makeCertificate({ hosts: ["127.0.0.1"] });
-    const [certFile, keyFile] = [join(folder, "cert.pem"), join(folder, "key.pem")];
-    writeFileSync(certFile, cert);
-    writeFileSync(keyFile, key);
+    const { cert, certFile, keyFile } = certificateFiles();
     const server = await startMail(`--${option}cert`, certFile, `--${option}key`, keyFile);
+    onTestFinished(() => server.stop());
     const url = `${scheme}://127.0.0.1:${server.port}`;
-    const session = new TestSession();
-    const trusting = new SmtpTarget(url, { ...options, ca: cert }).send(MAIL);
-    expect((await (await runner(trusting, session))()).result?.error).toBeNull();
-    const doubting = new SmtpTarget(url, options).send(MAIL);
-    expect((await (await runner(doubting, session))()).record.errorKind).toBe("tls");
+    const [sent, refused] = await answersTo(
+      new SmtpTarget(url, { ...options, ca: cert }).send(MAIL),
+      new SmtpTarget(url, options).send(MAIL),
+    );
+    expect(sent.error).toBeNull();
+    expect(refused.errorKind).toBe("tls");
     expect(await server.served()).toBe(1);
-    session.close();
-    await server.stop();
-    rmSync(folder, { recursive: true });
   });
 });
 

@@ -7,11 +7,10 @@
  */
 
 import { hostname } from "node:os";
-import type { CallRecord } from "../protocol.ts";
+import { credentialsOf } from "../target/credentials.ts";
 import { DescribedCall } from "../target/described-call.ts";
 import { DriverConnection } from "../target/driver-connection.ts";
-import type { Answer } from "../target/exchange.ts";
-import { TargetResult } from "../target/result.ts";
+import type { TargetResult } from "../target/result.ts";
 import { Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
 import type { Delivery, Mail, SmtpCommand } from "./command.ts";
 import { loadSmtp, SmtpDriver, type SmtpLogin } from "./connection.ts";
@@ -27,26 +26,10 @@ export interface SmtpOptions extends TargetOptions {
   readonly tls?: boolean;
 }
 
-export class SmtpResponse<Value = Delivery> extends TargetResult<Value> {
-  override readonly protocol: string = "smtp";
-}
+export type SmtpResponse<Value = Delivery> = TargetResult<Value>;
 
 /** A described mail. */
-export class SmtpCall<Value> extends DescribedCall<SmtpCommand, SmtpResponse<Value>> {
-  constructor(
-    target: Target<SmtpCommand>,
-    mail: Mail | null,
-    title: string,
-    decode: (value: unknown) => Value,
-  ) {
-    super(target, {
-      command: { mail },
-      title,
-      shown: mail === null ? "RSET" : `mail to ${addressesOf(mail).join(", ")}`,
-      result: (record: CallRecord, answer: Answer) => new SmtpResponse(record, answer, decode),
-    });
-  }
-}
+export type SmtpCall<Value> = DescribedCall<SmtpCommand, Value>;
 
 export const SMTP: TargetProtocol = {
   name: "smtp",
@@ -76,11 +59,17 @@ export class SmtpTarget {
     const addresses = addressesOf(mail);
     if (addresses.length === 0 || addresses.length > RECIPIENTS_MAX)
       throw new RangeError(`a mail has 1 to ${RECIPIENTS_MAX} recipients: to, cc, bcc`);
-    return new SmtpCall(this.#target, { ...mail }, "send", (value) => value as Delivery);
+    return new DescribedCall(this.#target, {
+      command: { mail: { ...mail } },
+      title: "send",
+      shown: `mail to ${addresses.join(", ")}`,
+      decode: (value) => value as Delivery,
+    });
   }
 
   ping(): SmtpCall<string> {
-    return new SmtpCall(this.#target, null, "rset", () => "answers");
+    const command = { mail: null };
+    return new DescribedCall(this.#target, { command, title: "rset", decode: () => "answers" });
   }
 }
 
@@ -93,8 +82,7 @@ function loginOf(url: URL, secure: boolean, options: SmtpOptions): SmtpLogin {
   if (secure && tls)
     throw new TypeError("smtps:// speaks TLS from the beginning: leave out tls, or write smtp://");
   return {
-    user: options.user ?? decodeURIComponent(url.username),
-    password: options.password ?? decodeURIComponent(url.password),
+    ...credentialsOf(url, options),
     name,
     tls: secure ? "immediate" : tls ? "starttls" : "none",
   };

@@ -3,6 +3,7 @@
 import { clock } from "../call.ts";
 import type { CallResult, Session } from "../protocol.ts";
 import type { DescribedCall } from "./described-call.ts";
+import type { TargetResult } from "./result.ts";
 
 export class TargetClient<Command> {
   readonly #session: Session;
@@ -12,14 +13,12 @@ export class TargetClient<Command> {
   }
 
   /** Ends with the result, also when the call failed. */
-  send = async <Result extends CallResult>(
-    call: DescribedCall<Command, Result>,
-  ): Promise<Result> => {
+  send = async <Value>(call: DescribedCall<Command, Value>): Promise<TargetResult<Value>> => {
     const result = await new Promise<CallResult | undefined>((resolve) => {
       const sink = { callFinished: (_: unknown, end: CallResult | undefined) => resolve(end) };
       call.bind(this.#session, true, sink).start(clock());
     });
-    this.#session.called?.(result as Result, call.protocol, call.title);
-    return result as Result;
+    this.#session.called?.(result as TargetResult<Value>, call.protocol, call.title);
+    return result as TargetResult<Value>;
   };
 }

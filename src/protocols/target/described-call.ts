@@ -1,12 +1,12 @@
 /** A call to a target that a step performs: a plain value, encoded once, for any user. */
 
+import type { Duration } from "../../core/base/duration.ts";
 import type { CallTimeouts } from "../call.ts";
 import { DescriptionAwaited, type NotAwaitable } from "../description.ts";
 import type { Origin } from "../net/origin.ts";
 import type {
   BoundCall,
   CallRecord,
-  CallResult,
   CallSettings,
   CallSink,
   CannedAnswer,
@@ -14,38 +14,45 @@ import type {
   Session,
 } from "../protocol.ts";
 import { type Answer, type Described, Exchange } from "./exchange.ts";
-import type { Target } from "./target.ts";
+import { TargetResult } from "./result.ts";
+import { millisecondsOf, type Target } from "./target.ts";
 
-interface Description<Command, Result> {
+interface Description<Command, Value> {
   readonly command: Command;
   /** What a step is called that was given no name; without what differs from call to call. */
   readonly title: string;
-  /** The command as people would write it. */
-  readonly shown: string;
-  /** Of this call; null leaves it to the target. */
-  readonly timeoutMs?: number | null;
-  result(record: CallRecord, answer: Answer): Result;
+  /** The command as people would write it; the title by default. */
+  readonly shown?: string;
+  /** Of this call; the target's by default. */
+  readonly timeout?: Duration | undefined;
+  /** What the value of its result is, of what the connection gave. */
+  decode(answer: unknown): Value;
 }
 
-export class DescribedCall<Command, Result extends CallResult>
-  implements PreparedCall<Result>, Described<Command>
+export class DescribedCall<Command, Value>
+  implements PreparedCall<TargetResult<Value>>, Described<Command>
 {
-  declare readonly resultType?: Result;
+  declare readonly resultType?: TargetResult<Value>;
   readonly protocol: string;
   readonly target: Target<Command>;
   readonly command: Command;
   readonly title: string;
   /** Absent where nobody could be asked whether they listen: for datagrams, say. */
   readonly origin?: () => Origin;
-  readonly #description: Description<Command, Result>;
+  readonly #shown: string;
+  readonly #timeoutMs: number | null;
+  readonly #decode: (answer: unknown) => Value;
 
-  constructor(target: Target<Command>, description: Description<Command, Result>) {
+  constructor(target: Target<Command>, description: Description<Command, Value>) {
+    const { command, shown, timeout, title } = description;
     this.protocol = target.protocol.name;
     this.target = target;
-    this.command = description.command;
-    this.title = description.title;
+    this.command = command;
+    this.title = title;
     if (target.protocol.listens !== false) this.origin = () => target.origin;
-    this.#description = description;
+    this.#shown = shown ?? title;
+    this.#timeoutMs = timeout === undefined ? null : millisecondsOf(timeout, "timeout");
+    this.#decode = description.decode;
   }
 
   prepare(): Promise<void> {
@@ -66,21 +73,21 @@ export class DescribedCall<Command, Result extends CallResult>
   }
 
   timeouts(settings: CallSettings): CallTimeouts {
-    return this.target.timeouts(this.#description.timeoutMs ?? null, settings);
+    return this.target.timeouts(this.#timeoutMs, settings);
   }
 
-  result(record: CallRecord, answer: Answer): Result {
-    return this.#description.result(record, answer);
+  result(record: CallRecord, answer: Answer): TargetResult<Value> {
+    return new TargetResult(this.protocol, record, answer, this.#decode);
   }
 
-  answered({ body, json, status = 0 }: CannedAnswer): Result {
+  answered({ body, json, status = 0 }: CannedAnswer): TargetResult<Value> {
     const value = json ?? body ?? null;
     const answer = { error: null, errorCode: "", value, loginMs: -1 };
     return this.result({ ...CANNED_RECORD, status }, answer);
   }
 
   shown(): { readonly request: string; readonly prepared: string } {
-    return { request: this.#description.shown, prepared: "encoded when it was described" };
+    return { request: this.#shown, prepared: "encoded when it was described" };
   }
 
   // biome-ignore lint/suspicious/noThenProperty: it throws the line to write instead.

@@ -1,9 +1,9 @@
 /**
- * A connection that the client of a driver keeps: it opens, performs and throws, we measure around it. One
- * call at a time, so that nothing waits inside the driver unseen.
+ * A connection that the client of a driver keeps: it opens, performs and throws, we measure around it.
+ * Databases get one call at a time, so that nothing waits inside the driver unseen; brokers carry many
+ * (`callsPerConnectionMax`), and bytes belong to the call that ends next.
  */
 
-import type net from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { errorText } from "../../core/base/error-text.ts";
 import { clock } from "../call.ts";
@@ -41,17 +41,28 @@ export interface Opening<Client> {
   readonly ready: Promise<unknown>;
 }
 
+/** As `net.Socket` counts. */
+export interface Traffic {
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+}
+
 export interface Driver<Client, Command> {
   open(address: DriverAddress, events: DriverEvents): Opening<Client>;
-  perform(client: Client, command: Command): Promise<unknown>;
+  /** `call` is this one's own, for who has to know it again in `forget`. */
+  perform(client: Client, command: Command, call: object): Promise<unknown>;
   /** Requests that it takes. */
   requests(command: Command): number;
   /** Null for what was thrown otherwise. */
   refusal(error: unknown): Refusal | null;
   /** The answer broke the rules. */
   isMalformed(error: unknown): boolean;
-  /** The socket below, for its bytes. */
-  socket(client: Client): net.Socket | null;
+  /** What went through its sockets; null while it has none. */
+  traffic(client: Client): Traffic | null;
+  /** The call was given up. True: its answer cannot be taken for another's. False ends the connection. */
+  forget?(client: Client, call: object): boolean;
+  /** A new iteration of its user begins. */
+  reset?(client: Client): void;
   /** At once, and without a word. */
   close(client: Client): void;
 }
@@ -62,7 +73,7 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
   readonly #startedAt: number;
   #connectedAt = 0;
   #client: Client | null = null;
-  #call: CarriedCall<Command> | null = null;
+  readonly #calls = new Set<CarriedCall<Command>>();
   #readBefore = 0;
   #writtenBefore = 0;
   #over = false;
@@ -97,7 +108,7 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
   #opened(client: Client): void {
     const now = clock();
     const connectedAt = this.#connectedAt === 0 ? now : this.#connectedAt;
-    this.#count(this.#driver.socket(client));
+    this.#count(this.#driver.traffic(client));
     this.#host.opened(
       { connectMs: connectedAt - this.#startedAt, tlsMs: -1, loginMs: now - connectedAt },
       now,
@@ -107,24 +118,32 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
   send(call: CarriedCall<Command>, now: number): void {
     const client = this.#client;
     if (client === null) return;
-    this.#call = call;
+    this.#calls.add(call);
     call.wrote(0, this.#driver.requests(call.command), now);
-    this.#driver.perform(client, call.command).then(
+    this.#driver.perform(client, call.command, call).then(
       (value) => this.#ended(call, client, (at) => call.answered(value, at)),
       (error: unknown) => this.#failed(call, client, error),
     );
   }
 
+  forget(call: CarriedCall<Command>): boolean {
+    this.#calls.delete(call);
+    return this.#client !== null && this.#driver.forget?.(this.#client, call) === true;
+  }
+
+  reset(): void {
+    if (this.#client !== null) this.#driver.reset?.(this.#client);
+  }
+
   destroy(): void {
     this.#over = true;
-    this.#call = null;
+    this.#calls.clear();
     if (this.#client !== null) this.#driver.close(this.#client);
   }
 
   #ended(call: CarriedCall<Command>, client: Client, tell: (now: number) => void): void {
     // A call that was given up, or whose connection is gone, has been told.
-    if (this.#call !== call || this.#over) return;
-    this.#call = null;
+    if (!this.#calls.delete(call) || this.#over) return;
     const now = clock();
     this.#bytesOf(call, client, now);
     tell(now);
@@ -132,33 +151,35 @@ export class DriverConnection<Client, Command> implements Connection<Command> {
 
   #failed(call: CarriedCall<Command>, client: Client, error: unknown): void {
     const refusal = this.#driver.refusal(error);
+    // What was given up has been told.
+    if (!this.#calls.has(call)) return;
     if (refusal === null) this.#lost(error);
     else this.#ended(call, client, (now) => call.refused(refusal.code, refusal.text, now));
   }
 
   #bytesOf(call: CarriedCall<Command>, client: Client, now: number): void {
-    const socket = this.#driver.socket(client);
-    const [read, written] = [socket?.bytesRead ?? 0, socket?.bytesWritten ?? 0];
+    const traffic = this.#driver.traffic(client);
+    const [read, written] = [traffic?.bytesRead ?? 0, traffic?.bytesWritten ?? 0];
     call.wrote(written - this.#writtenBefore, 0, now);
     call.read(read - this.#readBefore, now);
-    this.#count(socket);
+    this.#count(traffic);
   }
 
-  #count(socket: net.Socket | null): void {
-    this.#readBefore = socket?.bytesRead ?? 0;
-    this.#writtenBefore = socket?.bytesWritten ?? 0;
+  #count(traffic: Traffic | null): void {
+    this.#readBefore = traffic?.bytesRead ?? 0;
+    this.#writtenBefore = traffic?.bytesWritten ?? 0;
   }
 
   #lost(error: unknown): void {
     if (this.#over) return;
-    const call = this.#call;
+    const [call] = this.#calls;
     const client = this.#client;
     const now = clock();
     const begun =
-      client !== null && (this.#driver.socket(client)?.bytesRead ?? 0) > this.#readBefore;
-    if (call !== null && client !== null) this.#bytesOf(call, client, now);
+      client !== null && (this.#driver.traffic(client)?.bytesRead ?? 0) > this.#readBefore;
+    if (call !== undefined && client !== null) this.#bytesOf(call, client, now);
     this.destroy();
-    this.#host.lost(this.#failureOf(error, call !== null, begun), now);
+    this.#host.lost(this.#failureOf(error, call !== undefined, begun), now);
   }
 
   #failureOf(error: unknown, calling: boolean, begun: boolean): ConnectionFailure {

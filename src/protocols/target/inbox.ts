@@ -9,8 +9,10 @@ const MESSAGES_MAX = 1_024;
 const BYTES_MAX = 16 * 1024 * 1024;
 
 interface Waiting<Message> {
-  readonly call: CarriedCall<unknown>;
+  /** By which it is forgotten. */
+  readonly key: object;
   readonly matches: (message: Message) => boolean;
+  take(message: Message, bytes: number, now: number): void;
 }
 
 export class Inbox<Message extends { readonly data: Uint8Array }> {
@@ -24,8 +26,7 @@ export class Inbox<Message extends { readonly data: Uint8Array }> {
     const at = this.#waiting.findIndex(({ matches }) => matches(message));
     const [first] = at < 0 ? [] : this.#waiting.splice(at, 1);
     if (first !== undefined) {
-      first.call.read(bytes, now);
-      first.call.answered(message, now);
+      first.take(message, bytes, now);
       return;
     }
     this.#messages.push(message);
@@ -38,19 +39,35 @@ export class Inbox<Message extends { readonly data: Uint8Array }> {
 
   /** The oldest that matches ends the call at once, else the next to come. */
   receive(call: CarriedCall<unknown>, matches: (message: Message) => boolean, now: number): void {
-    const at = this.#messages.findIndex(matches);
-    const [message] = at < 0 ? [] : this.#messages.splice(at, 1);
-    if (message === undefined) {
-      this.#waiting.push({ call, matches });
+    const message = this.#taken(matches);
+    if (message !== undefined) {
+      call.answered(message, now);
       return;
     }
-    this.#bytes -= message.data.length;
-    call.answered(message, now);
+    const take = (next: Message, bytes: number, at: number): void => {
+      call.read(bytes, at);
+      call.answered(next, at);
+    };
+    this.#waiting.push({ key: call, matches, take });
+  }
+
+  /** The same for drivers; a promise that is forgotten never ends. */
+  next(key: object, matches: (message: Message) => boolean): Promise<Message> {
+    const message = this.#taken(matches);
+    if (message !== undefined) return Promise.resolve(message);
+    return new Promise((resolve) => this.#waiting.push({ key, matches, take: resolve }));
+  }
+
+  #taken(matches: (message: Message) => boolean): Message | undefined {
+    const at = this.#messages.findIndex(matches);
+    const [message] = at < 0 ? [] : this.#messages.splice(at, 1);
+    this.#bytes -= message?.data.length ?? 0;
+    return message;
   }
 
   /** True when it waited here. */
-  forget(call: CarriedCall<unknown>): boolean {
-    const at = this.#waiting.findIndex((waiting) => waiting.call === call);
+  forget(key: object): boolean {
+    const at = this.#waiting.findIndex((waiting) => waiting.key === key);
     if (at >= 0) this.#waiting.splice(at, 1);
     return at >= 0;
   }

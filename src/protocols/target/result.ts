@@ -4,7 +4,8 @@ import { contentAsked } from "../failed-content.ts";
 import { type CallRecord, CallResult } from "../protocol.ts";
 import type { Answer } from "./exchange.ts";
 
-export abstract class TargetResult<Value> extends CallResult {
+export class TargetResult<Value> extends CallResult {
+  override readonly protocol: string;
   /** The protocol's own name for what went wrong, such as WRONGTYPE; "" where it has none. */
   readonly errorCode: string;
   /** What it took to be let in on a new connection, part of `connectMs`; negative on an open one. */
@@ -12,8 +13,14 @@ export abstract class TargetResult<Value> extends CallResult {
   readonly #answer: unknown;
   readonly #decode: (answer: unknown) => Value;
 
-  constructor(record: CallRecord, answer: Answer, decode: (answer: unknown) => Value) {
+  constructor(
+    protocol: string,
+    record: CallRecord,
+    answer: Answer,
+    decode: (answer: unknown) => Value,
+  ) {
     super(record, answer.error);
+    this.protocol = protocol;
     this.errorCode = answer.errorCode;
     this.loginMs = answer.loginMs;
     this.#answer = answer.value;

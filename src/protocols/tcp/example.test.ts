@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { needs } from "../../../test/needs.ts";
 import { REDIS_SERVER, redisProgram, startRedis } from "../redis/testing/server.ts";
 import { runExample } from "../testing/example.ts";
@@ -9,8 +9,8 @@ it(
   needs(redisProgram !== null, absent(REDIS_SERVER)),
   async () => {
     const server = await startRedis();
+    onTestFinished(() => server.stop());
     const steps = await runExample("tcp.ts", { TCP_URL: `tcp://127.0.0.1:${server.port}` });
     expect(await server.count("ping")).toBe(steps.get("ping")?.sent);
-    await server.stop();
   },
 );

@@ -8,7 +8,7 @@ import { TCP, TcpTarget } from "./target.ts";
 
 export type { Payload } from "../target/payload.ts";
 export type { TcpAnswer } from "./answer.ts";
-export { type TcpCall, type TcpRequestOptions, TcpResponse, type TcpTarget } from "./target.ts";
+export type { TcpCall, TcpRequestOptions, TcpResponse, TcpTarget } from "./target.ts";
 
 export type TcpClient = TargetClient<TcpCommand>;
 

@@ -8,14 +8,8 @@
 import type { Duration } from "../../core/base/duration.ts";
 import { DescribedCall } from "../target/described-call.ts";
 import { type Payload, payloadBytes } from "../target/payload.ts";
-import { TargetResult } from "../target/result.ts";
-import {
-  checkNames,
-  millisecondsOf,
-  Target,
-  type TargetOptions,
-  type TargetProtocol,
-} from "../target/target.ts";
+import type { TargetResult } from "../target/result.ts";
+import { checkNames, Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
 import { framingOf, type TcpAnswer, type TcpFraming } from "./answer.ts";
 import { type TcpCommand, TcpConnection } from "./connection.ts";
 
@@ -25,11 +19,9 @@ export interface TcpRequestOptions {
   readonly timeout?: Duration;
 }
 
-export class TcpResponse<Value = Buffer> extends TargetResult<Value> {
-  override readonly protocol: string = "tcp";
-}
+export type TcpResponse<Value = Buffer> = TargetResult<Value>;
 
-export type TcpCall<Value> = DescribedCall<TcpCommand, TcpResponse<Value>>;
+export type TcpCall<Value> = DescribedCall<TcpCommand, Value>;
 
 export const TCP: TargetProtocol = {
   name: "tcp",
@@ -68,8 +60,8 @@ export class TcpTarget {
       command: { bytes, framing },
       title,
       shown: `${title} <${bytes.length} bytes>`,
-      timeoutMs: timeout === undefined ? null : millisecondsOf(timeout, "timeout"),
-      result: (record, answer) => new TcpResponse(record, answer, decode),
+      timeout,
+      decode,
     });
   }
 }

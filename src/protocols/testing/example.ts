@@ -15,20 +15,12 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 export async function runExample(
   file: string,
   environment: Readonly<Record<string, string>>,
+  duration = "2s",
 ): Promise<ReadonlyMap<string, StepSummary>> {
+  await ran(["--help"], {}); // A stale build is made anew, and what that says is not the example's.
   const out = mkdtempSync(join(tmpdir(), "hyperscale-example-"));
-  const args = ["run", join("examples", "protocols", file), "--duration", "2s", "--cores", "2"];
-  const child = spawn(
-    process.execPath,
-    [join(root, "bin", "hyperscale.js"), ...args, "--ui", "none", "--out", out],
-    { cwd: root, env: { ...process.env, ...environment } },
-  );
-  let output = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream.on("data", (text) => {
-      output += String(text);
-    });
-  const [code] = (await once(child, "close")) as [number | null];
+  const args = ["run", join("examples", "protocols", file), "--duration", duration, "--cores", "2"];
+  const { code, output } = await ran([...args, "--ui", "none", "--out", out], environment);
   try {
     expect(output).toBe("");
     expect(code).toBe(0);
@@ -39,4 +31,21 @@ export async function runExample(
   } finally {
     rmSync(out, { recursive: true, force: true });
   }
+}
+
+async function ran(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const child = spawn(process.execPath, [join(root, "bin", "hyperscale.js"), ...args], {
+    cwd: root,
+    env: { ...process.env, ...environment },
+  });
+  let output = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (text) => {
+      output += String(text);
+    });
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, output };
 }

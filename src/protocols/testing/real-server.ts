@@ -97,31 +97,41 @@ interface ServerStart {
   args(port: number, folder: string): readonly string[];
   /** Listens once this connects; the port itself by default. */
   readonly probePort?: (port: number) => number;
+  /** For servers that choose their port themselves: finds it in what they say, null while it is not there. */
+  readonly announced?: (output: string) => number | null;
 }
 
 export async function startServer({
+  announced,
   args,
   probePort,
   program,
 }: ServerStart): Promise<RunningServer> {
   const folder = mkdtempSync(join(tmpdir(), "hyperscale-server-"));
-  const port = await freePort();
+  let port = await freePort();
   const child = spawn(program.path, args(port, folder), {
     cwd: folder,
     env: program.environment,
-    stdio: ["ignore", "pipe", "pipe"],
+    // Nothing is said to them; there are those who end with their input.
+    stdio: ["pipe", "pipe", "pipe"],
   });
   let output = "";
   for (const stream of [child.stdout, child.stderr])
     stream.on("data", (text) => {
       output = `${output}${String(text)}`.slice(-64 * 1024);
     });
+  // A test that fails before it stops its server, or a run that is broken off, leaves none behind.
+  const kill = (): boolean => child.kill("SIGKILL");
+  process.once("exit", kill);
   const stop = async (): Promise<void> => {
     await ended(child);
+    process.off("exit", kill);
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    await listening(probePort?.(port) ?? port, child);
+    if (announced !== undefined) port = await until(() => announced(output), child);
+    const probed = probePort?.(port) ?? port;
+    await until(async () => (await connects(probed)) || null, child);
   } catch (error) {
     await stop();
     throw new Error(`${program.path} did not start: ${String(error)}\n${output.slice(-2_000)}`);
@@ -146,14 +156,19 @@ export async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-async function listening(port: number, child: ChildProcess): Promise<void> {
-  const until = Date.now() + START_MS_MAX;
-  while (Date.now() < until) {
+/** What `ask` gives as soon as it is not null, while the server lives. */
+async function until<Value>(
+  ask: () => Value | null | Promise<Value | null>,
+  child: ChildProcess,
+): Promise<Value> {
+  const deadline = Date.now() + START_MS_MAX;
+  while (Date.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`it ended with code ${child.exitCode}`);
-    if (await connects(port)) return;
+    const value = await ask();
+    if (value !== null) return value;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  throw new Error(`nothing listened on port ${port} within ${START_MS_MAX} ms`);
+  throw new Error(`it did not listen within ${START_MS_MAX} ms`);
 }
 
 function connects(port: number): Promise<boolean> {

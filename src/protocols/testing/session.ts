@@ -94,3 +94,27 @@ function copyOf(record: CallRecord): CallRecord {
     bytesOut,
   };
 }
+
+/** What one call ends with. */
+export async function perform<Result extends CallResult>(
+  call: PreparedCall<Result>,
+  session = new TestSession(),
+): Promise<Result> {
+  const { result } = await (await runner(call, session))();
+  return result as Result;
+}
+
+type ResultsOf<Calls extends readonly PreparedCall[]> = {
+  -readonly [At in keyof Calls]: Calls[At] extends PreparedCall<infer Result> ? Result : never;
+};
+
+/** What calls end with that one user makes, one after the other. */
+export async function answersTo<Calls extends readonly PreparedCall[]>(
+  ...calls: Calls
+): Promise<ResultsOf<Calls>> {
+  const session = new TestSession();
+  const all: unknown[] = [];
+  for (const call of calls) all.push(await perform(call, session));
+  session.close();
+  return all as ResultsOf<Calls>;
+}

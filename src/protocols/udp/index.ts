@@ -7,7 +7,7 @@ import type { UdpCommand } from "./connection.ts";
 import { UDP, UdpTarget } from "./target.ts";
 
 export type { Payload } from "../target/payload.ts";
-export { type UdpCall, type UdpRequestOptions, UdpResponse, type UdpTarget } from "./target.ts";
+export type { UdpCall, UdpRequestOptions, UdpResponse, UdpTarget } from "./target.ts";
 
 export type UdpClient = TargetClient<UdpCommand>;
 

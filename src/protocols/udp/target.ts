@@ -8,14 +8,8 @@
 import type { Duration } from "../../core/base/duration.ts";
 import { DescribedCall } from "../target/described-call.ts";
 import { type Payload, payloadBytes } from "../target/payload.ts";
-import { TargetResult } from "../target/result.ts";
-import {
-  checkNames,
-  millisecondsOf,
-  Target,
-  type TargetOptions,
-  type TargetProtocol,
-} from "../target/target.ts";
+import type { TargetResult } from "../target/result.ts";
+import { checkNames, Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
 import { type UdpCommand, UdpConnection } from "./connection.ts";
 
 export interface UdpRequestOptions {
@@ -24,11 +18,9 @@ export interface UdpRequestOptions {
   readonly timeout?: Duration;
 }
 
-export class UdpResponse<Value = Buffer> extends TargetResult<Value> {
-  override readonly protocol: string = "udp";
-}
+export type UdpResponse<Value = Buffer> = TargetResult<Value>;
 
-export type UdpCall<Value> = DescribedCall<UdpCommand, UdpResponse<Value>>;
+export type UdpCall<Value> = DescribedCall<UdpCommand, Value>;
 
 /** What fits into one datagram of IPv4. */
 const DATAGRAM_BYTES_MAX = 65_507;
@@ -73,8 +65,8 @@ export class UdpTarget {
       command: { bytes, answers },
       title,
       shown: `${title} <${bytes.length} bytes>`,
-      timeoutMs: timeout === undefined ? null : millisecondsOf(timeout, "timeout"),
-      result: (record, answer) => new UdpResponse(record, answer, decode),
+      timeout,
+      decode,
     });
   }
 }

@@ -1,0 +1,108 @@
+/** What the protocols of SQL databases share: statements and transactions as calls, and how they run. */
+
+import { DescribedCall } from "./described-call.ts";
+import type { Target } from "./target.ts";
+
+export interface SqlStatement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+export interface SqlCommand<Statement extends SqlStatement> {
+  readonly statements: readonly Statement[];
+  /** All of them or none. */
+  readonly transaction: boolean;
+}
+
+type SqlCall<Statement extends SqlStatement, Value> = DescribedCall<SqlCommand<Statement>, Value>;
+
+const STATEMENTS_MAX = 1_000;
+const TITLE_WORDS = 3;
+
+/** The result of one statement; its first words are the title by default. */
+export function statementCall<Statement extends SqlStatement, Result>(
+  target: Target<SqlCommand<Statement>>,
+  statement: Statement,
+  title = titleOf(statement.text),
+): SqlCall<Statement, Result> {
+  return new DescribedCall(target, {
+    command: { statements: [statement], transaction: false },
+    title,
+    shown: statement.text,
+    decode: (results) => (results as readonly [Result])[0],
+  });
+}
+
+/** The results of several statements, in one measured call from the beginning to COMMIT. */
+export function transactionCall<Statement extends SqlStatement, Result>(
+  target: Target<SqlCommand<Statement>>,
+  calls: readonly SqlCall<Statement, Result>[],
+): SqlCall<Statement, readonly Result[]> {
+  if (calls.length === 0 || calls.length > STATEMENTS_MAX)
+    throw new RangeError(`a transaction has 1 to ${STATEMENTS_MAX} statements`);
+  if (calls.some(({ command }) => command.transaction))
+    throw new TypeError("a transaction takes statements, no transactions");
+  const statements = calls.flatMap(({ command }) => command.statements);
+  return new DescribedCall(target, {
+    command: { statements, transaction: true },
+    title: "transaction",
+    shown: statements.map(({ text }) => text).join("; "),
+    decode: (results) => results as readonly Result[],
+  });
+}
+
+/** The smallest statement. */
+export function pingCall<Statement extends SqlStatement>(
+  target: Target<SqlCommand<Statement>>,
+  statement: Statement,
+): SqlCall<Statement, string> {
+  return new DescribedCall(target, {
+    command: { statements: [statement], transaction: false },
+    title: statement.text,
+    decode: () => "answers",
+  });
+}
+
+/** How one connection runs what it is told. */
+interface SqlSession<Statement, Result> {
+  run(statement: Statement): Promise<Result>;
+  begin(): Promise<unknown>;
+  commit(): Promise<unknown>;
+  rollback(): Promise<unknown>;
+  /** The server answered, and said no: it waits for the end of the transaction. */
+  refused(error: unknown): boolean;
+}
+
+export async function runStatements<Statement extends SqlStatement, Result>(
+  { statements, transaction }: SqlCommand<Statement>,
+  session: SqlSession<Statement, Result>,
+): Promise<readonly Result[]> {
+  const [only] = statements;
+  if (!transaction && only !== undefined) return [await session.run(only)];
+  const results: Result[] = [];
+  await session.begin();
+  try {
+    for (const statement of statements) results.push(await session.run(statement));
+  } catch (error) {
+    if (session.refused(error)) await session.rollback();
+    throw error;
+  }
+  await session.commit();
+  return results;
+}
+
+/** Those that go out for it. */
+export function statementsSent({ statements, transaction }: SqlCommand<SqlStatement>): number {
+  return statements.length + (transaction ? 2 : 0);
+}
+
+/** `example` is one as it should be written. */
+export function checkedText(text: unknown, example: string): string {
+  if (typeof text === "string" && text.trim() !== "") return text;
+  throw new TypeError(`a statement is a text: ${example}`);
+}
+
+/** "select * from": without what differs from call to call. */
+function titleOf(text: string): string {
+  return text.trim().split(/\s+/, TITLE_WORDS).join(" ").toLowerCase();
+}
