@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { needs } from "../../../test/needs.ts";
+import { runExample } from "../testing/example.ts";
+import { absent } from "../testing/real-server.ts";
+import { answersTo, perform, TestSession } from "../testing/session.ts";
+import { KafkaTarget } from "./target.ts";
+import { type KafkaServer, KCAT, kcatProgram, startKafka } from "./testing/server.ts";
+
+describe("a cluster", needs(kcatProgram !== null, absent(KCAT)), () => {
+  let server: KafkaServer;
+  let events: KafkaTarget;
+  beforeAll(async () => {
+    server = await startKafka();
+    events = new KafkaTarget(server.url);
+  });
+  afterAll(() => server.stop());
+
+  it("puts messages where they belong, and says where", async () => {
+    const [first, second, batch] = await answersTo(
+      events.produce("orders", { id: 7 }, { partition: 2, acks: "leader" }),
+      events.produce("orders", "again", { partition: 2, compression: "gzip" }),
+      events.produceBatch("orders", [
+        { value: "a", partition: 1 },
+        { value: "b", partition: 1, key: "k" },
+      ]),
+    );
+    expect(first).toMatchObject({ ok: true, protocol: "kafka", sent: 1 });
+    expect(first.value).toEqual([{ partition: 2, offset: "0" }]);
+    expect(second.value).toEqual([{ partition: 2, offset: "1" }]);
+    expect(batch.value).toEqual([{ partition: 1, offset: "0" }]);
+    expect(first.connectMs).toBeGreaterThanOrEqual(0);
+    expect(second.connectMs).toBe(-1);
+    expect(second.bytesOut).toBeGreaterThan(50);
+    expect(second.bytesIn).toBeGreaterThan(20);
+    expect(await server.count("orders")).toBe(4);
+  });
+
+  it("keeps one partition for a key", async () => {
+    const call = events.produce("keyed", "x", { key: "ada" });
+    const results = await answersTo(call, call, call);
+    expect(results.map(({ value }) => value[0]?.offset)).toEqual(["0", "1", "2"]);
+  });
+
+  it("does not wait for anybody where nobody is to answer", async () => {
+    const [sent] = await answersTo(events.produce("careless", "x", { acks: "none" }));
+    expect(sent).toMatchObject({ ok: true });
+    await expect.poll(() => server.count("careless")).toBe(1);
+  });
+
+  it("hears what comes after it subscribed, with the time it took on the way", async () => {
+    const session = new TestSession();
+    await perform(events.produce("news", "old"), session);
+    expect(await perform(events.subscribe("news"), session)).toMatchObject({ ok: true });
+    const headers = { kind: "new" };
+    await perform(events.produce("news", "fresh", { key: "k", headers }), session);
+    const { value } = await perform(events.receive("news", { timeout: "30s" }), session);
+    expect(value).toMatchObject({ topic: "news", data: Buffer.from("fresh") });
+    expect(value.key?.toString()).toBe("k");
+    expect(value.headers.get("kind")).toBe("new");
+    expect(value.latencyMs).toBeGreaterThanOrEqual(0);
+    session.reset();
+    const late = await perform(events.receive("news"), session);
+    expect(late).toMatchObject({ ok: false, errorCode: "NOT_SUBSCRIBED" });
+    session.close();
+  });
+
+  it("begins at the beginning where it is told to, and gives up in time", async () => {
+    const session = new TestSession();
+    await perform(events.produce("log", "first"), session);
+    await perform(events.subscribe("log", { from: "beginning", keep: "user" }), session);
+    session.reset();
+    const heard = await perform(events.receive("log", { timeout: "30s" }), session);
+    expect(heard.value.data.toString()).toBe("first");
+    const nothing = await perform(events.receive("log", { timeout: "50ms" }), session);
+    expect(nothing.errorKind).toBe("timeout");
+    // Waiting for nothing costs no connection.
+    const next = await perform(events.produce("log", "second"), session);
+    expect(next).toMatchObject({ ok: true, connectMs: -1 });
+    session.close();
+  });
+
+  it("counts what the cluster counts in a whole run", async () => {
+    const steps = await runExample("kafka.ts", { KAFKA_URL: server.url }, "10s");
+    expect(await server.count("hyperscale-orders")).toBe(steps.get("order")?.ok);
+  });
+});
+
+describe("a mistake", () => {
+  const events = new KafkaTarget("kafka://127.0.0.1");
+  it.each([
+    ["no topic", () => events.produce("a b", "x"), /is no topic/],
+    ["an empty batch", () => events.produceBatch("a", []), /1 to 10000 messages/],
+    ["unknown acks", () => events.produce("a", "x", { acks: "some" as "all" }), /acks is/],
+    [
+      "an unknown mechanism",
+      () => new KafkaTarget("kafka://a", { mechanism: "magic" as "plain" }),
+      /mechanism is one of/,
+    ],
+    ["endless retries", () => new KafkaTarget("kafka://a", { retries: -1 }), /retries is/],
+  ])("%s is told at once", (_what, make, text) => {
+    expect(make).toThrow(text);
+  });
+});
