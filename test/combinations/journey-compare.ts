@@ -307,8 +307,9 @@ class FlowComparison {
     this.#between(what, actual, bodies, most);
   }
 
-  /** The server's answer to its last call, or the end of its body. */
-  #lastEnd({ calls, endedAt }: Trail): number {
+  /** The server's answer to its last call, or the end of its body; one that is cut off hears of it later. */
+  #lastEnd({ beganAt, calls, endedAt, outcome }: Trail): number {
+    if (outcome === "interrupted") return beganAt;
     return Math.max(endedAt, ...calls.map(({ key }) => this.#byKey.get(key)?.answeredAt ?? 0));
   }
 
