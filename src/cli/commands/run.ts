@@ -69,10 +69,13 @@ export interface RunFlags extends LogFlags {
 const UI_MODES = ["auto", "full", "ci", "none"] as const;
 const CORES_MAX = 1_024;
 /**
- * Bytes of byte code that a function runs before V8 compiles it for speed, thirty times the default:
- * this process adds and draws a few times a second, and most of its CPU went to that compiler.
+ * What makes V8 compile a function for speed, thirty times the default: this process adds and draws a few times a
+ * second, and most of its CPU went to that compiler. Until V8 12 (Node 20) it counts bytes of byte code, then calls.
  */
-const COMPILE_AFTER_BYTES = 4_000_000;
+const COMPILE_LATE =
+  Number.parseInt(process.versions.v8, 10) < 12
+    ? ["--interrupt-budget=4000000"]
+    : ["--invocation-count-for-maglev=12000", "--invocation-count-for-turbofan=90000"];
 /** How long the last lines of the log may take. */
 const LAST_LINES_MS_MAX = 1_000;
 
@@ -86,7 +89,7 @@ export function registerRun(program: Command): void {
   withLogFile(withRunFlags(command))
     .addHelpText("after", EXAMPLES)
     .action(async (target: string, flags: RunFlags) => {
-      setFlagsFromString(`--interrupt-budget=${COMPILE_AFTER_BYTES}`);
+      for (const flag of COMPILE_LATE) setFlagsFromString(flag);
       process.exitCode = await runCommand(target, flags);
     });
 }
