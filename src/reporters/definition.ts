@@ -19,6 +19,8 @@ import {
 type Evidence =
   /** A server of the vendor or project took it and gave it back. */
   | "real server"
+  /** A stand-in that others made, such as the vendor's emulator. */
+  | "emulator"
   /** Only a server of our own, which checks form and signatures. */
   | "own stub"
   /** It is a file: its bytes are compared with kept ones. */
@@ -82,6 +84,18 @@ export function defineReporter<const Described extends Settings>(
   };
 }
 
+/** How long a back-end may keep the end of a run waiting. */
+export const DEADLINE = {
+  kind: "duration",
+  about: "how long the end of the run waits for what is left, at most 10s",
+  default: "10s",
+} as const;
+
+export function deadlineOf(deadlineMs: number, name: string): number {
+  if (deadlineMs <= CLOSE_MS_MAX) return deadlineMs;
+  throw new ReporterError(`report ${name}: deadline is at most 10s`);
+}
+
 /** Settings of everything that is sent while a run goes on. */
 const PUSH_SETTINGS = {
   every: {
@@ -89,11 +103,7 @@ const PUSH_SETTINGS = {
     about: "how often while the run goes on, 1s to 60s",
     default: `${INTERVAL_MS_DEFAULT / 1_000}s`,
   },
-  deadline: {
-    kind: "duration",
-    about: "how long the end of the run waits for what is left, at most 10s",
-    default: "10s",
-  },
+  deadline: DEADLINE,
 } as const satisfies Settings;
 
 interface Push<Described extends Settings> extends About<Described> {
@@ -117,11 +127,11 @@ export function definePush<const Described extends Settings>(
     const values = opened.settings as SettingValues<Described> &
       SettingValues<typeof PUSH_SETTINGS>;
     const everyMs = intervalOf(values.every, about.name);
-    if (values.deadline > CLOSE_MS_MAX)
-      throw new ReporterError(`report ${about.name}: deadline is at most 10s`);
+    const closeMs = deadlineOf(values.deadline, about.name);
+    const way = transport(opened);
     const delivery = new Delivery({
-      transport: transport(opened),
-      ...{ joins, closeMs: values.deadline },
+      transport: way,
+      ...{ joins, closeMs },
       ...{ scrub: opened.scrub, onProblem: opened.onProblem },
     });
     const offer = (frame: Frame): void => {
@@ -130,7 +140,7 @@ export function definePush<const Described extends Settings>(
     };
     return {
       everyMs,
-      start: async () => {},
+      start: async () => way.prepare?.(),
       interval: offer,
       finish: async (summary) => {
         if (!intervalsOnly) offer(summaryFrame(summary));

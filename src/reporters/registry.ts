@@ -40,13 +40,21 @@ const FAMILIES: readonly Family[] = [
   },
   {
     title: "Signed cloud APIs",
-    names: ["cloudwatch", "eventbridge", "lambda"],
+    names: [
+      ...["cloudwatch", "eventbridge", "lambda", "timestream"],
+      ...["bigquery", "bigtable", "cosmosdb", "snowflake"],
+    ],
     load: async () => (await import("./cloud/reporters.ts")).definitions,
   },
   {
     title: "SQL",
-    names: ["postgres"],
+    names: ["postgres", "mysql", "sqlite"],
     load: async () => (await import("./sql/reporters.ts")).definitions,
+  },
+  {
+    title: "Databases and queues",
+    names: ["mongodb", "cassandra", "kafka", "redis"],
+    load: async () => (await import("./driver/reporters.ts")).definitions,
   },
   {
     title: "Object stores",

@@ -1,8 +1,10 @@
 /** Points as JSON objects: what NDJSON, webhooks and documents of databases hold. */
 
+import { chunks } from "../definition.ts";
+import type { Payload } from "../pipeline/payload-queue.ts";
 import type { Frame, Point } from "../reporter.ts";
 
-interface PointObject {
+export interface PointObject {
   readonly at: string;
   readonly kind: Frame["kind"];
   readonly scope: string;
@@ -33,4 +35,12 @@ function numbersOf(point: Point): Readonly<Record<string, number>> {
     case "distribution":
       return { ...point.figures, sum: point.sum };
   }
+}
+
+/** Lists of points as JSON. */
+export function pointBatches(frame: Frame, pointsMax: number): Payload[] {
+  return chunks(framePoints(frame), pointsMax).map((points) => ({
+    body: Buffer.from(JSON.stringify(points)),
+    points: points.length,
+  }));
 }

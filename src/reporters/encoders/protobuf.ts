@@ -1,4 +1,4 @@
-/** The few kinds of protobuf fields that remote write needs. (protobuf.dev/programming-guides/encoding) */
+/** The few kinds of protobuf fields that remote write and Bigtable need. (protobuf.dev/programming-guides/encoding) */
 
 const VARINT = 0;
 const FIXED64 = 1;
@@ -65,4 +65,30 @@ export function varintBytes(value: number): Uint8Array {
   }
   bytes.push(rest);
   return Uint8Array.from(bytes);
+}
+
+/** Fields of a message in their order: varints as numbers, texts and messages as bytes; others are left out. */
+export function protobufFields(message: Buffer): (readonly [number, number | Buffer])[] {
+  const fields: (readonly [number, number | Buffer])[] = [];
+  let at = 0;
+  const varint = (): number => {
+    let [value, scale] = [0, 1];
+    for (;;) {
+      const byte = message[at++] ?? 0;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+      scale *= 0x80;
+    }
+  };
+  while (at < message.length) {
+    const tag = varint();
+    const [field, kind] = [Math.floor(tag / 8), tag % 8];
+    if (kind === VARINT) fields.push([field, varint()]);
+    else if (kind === BYTES) {
+      const length = varint();
+      fields.push([field, message.subarray(at, at + length)]);
+      at += length;
+    } else at += kind === FIXED64 ? 8 : 4;
+  }
+  return fields;
 }

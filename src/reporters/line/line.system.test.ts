@@ -1,8 +1,8 @@
 /** Lines as their readers get them, over real sockets. */
 
 import { createSocket } from "node:dgram";
-import { createServer } from "node:net";
-import { expect, it } from "vitest";
+import { type AddressInfo, createServer } from "node:net";
+import { describe, expect, it } from "vitest";
 import type { ReportOutcome } from "../../core/run/results/model.ts";
 import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { openReporting } from "../registry.ts";
@@ -89,6 +89,46 @@ it("a stream that nobody takes is given up, and said so", async () => {
   expect(outcome).toMatchObject({ sent: 0, problem: expect.stringContaining("ECONNREFUSED") });
   expect(outcome?.dropped).toBeGreaterThan(50);
 });
+
+/** Over TCP, where it is known whether anybody is there; over UDP nothing comes back. */
+describe.each([...["statsd", "dogstatsd", "netdata", "telegraf-statsd", "graphite", "telegraf"]])(
+  "%s",
+  (name) => {
+    it("sends again what a broken connection may not have taken", async () => {
+      let connections = 0;
+      let bytes = 0;
+      const server = createServer((socket) => {
+        socket.on("error", () => {});
+        if (++connections === 1) socket.destroy();
+        else
+          socket.on("data", (data) => {
+            bytes += data.length;
+          });
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const { port } = server.address() as AddressInfo;
+      const outcome = await report(`${name}=tcp://127.0.0.1:${port}`);
+      await new Promise((resolve) => server.close(resolve));
+      expect(outcome?.dropped).toBe(0);
+      expect(outcome?.sent).toBeGreaterThan(50);
+      expect(bytes).toBeGreaterThan(1_000);
+    });
+
+    it("changes nothing of a run when nobody listens, however often it is closed", async () => {
+      const context = { env: {}, onProblem: () => {} };
+      for (const target of ["tcp://127.0.0.1:9,deadline=300ms", "udp://127.0.0.1:9"]) {
+        const reporting = await openReporting([`${name}=${target}`], context);
+        await reporting.start(run);
+        const [first, second] = await Promise.all([reporting.finish(run), reporting.finish(run)]);
+        expect(second).toBe(first);
+        await reporting.abandon();
+        const { reports, ...rest } = first;
+        expect(rest).toEqual(run);
+        expect((reports?.[0]?.sent ?? 0) + (reports?.[0]?.dropped ?? 0)).toBeGreaterThan(50);
+      }
+    });
+  },
+);
 
 it.each(["graphite=ftp://x", "statsd=http://x:1"])("refuses %s", async (text) => {
   await expect(report(text)).rejects.toThrow("its address must be host:port");

@@ -2,7 +2,13 @@
 
 import { AWS_KEYS } from "../cloud/aws-keys.ts";
 import { signedHeaders } from "../cloud/sigv4.ts";
-import { defineReporter, httpTarget, type ReporterDefinition } from "../definition.ts";
+import {
+  DEADLINE,
+  deadlineOf,
+  defineReporter,
+  httpTarget,
+  type ReporterDefinition,
+} from "../definition.ts";
 import { junitXml } from "../file/junit.ts";
 import { summaryJson } from "../file/summary-json.ts";
 import { Delivery } from "../pipeline/delivery.ts";
@@ -23,6 +29,7 @@ function defineStore({ about, endpoint, name, region, target }: Store): Reporter
     ...AWS_KEYS,
     region: { kind: "text", about: "the region that signs", default: region },
     endpoint: { kind: "text", about: "another server that speaks S3", default: endpoint },
+    deadline: DEADLINE,
   } as const;
   const evidence = "own stub";
   const testedWith = "the published signature vectors, and a stub that checks signatures";
@@ -45,7 +52,8 @@ function defineStore({ about, endpoint, name, region, target }: Store): Reporter
         return { method: "PUT", url, headers, body };
       };
       const transport = new HttpTransport({ gzip: false, request });
-      const delivery = new Delivery({ transport, joins: false, scrub, onProblem });
+      const closeMs = deadlineOf(given.deadline, name);
+      const delivery = new Delivery({ transport, joins: false, closeMs, scrub, onProblem });
       return {
         last: true,
         start: async () => {},

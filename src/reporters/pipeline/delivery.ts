@@ -6,6 +6,7 @@
 
 import { errorText } from "../../core/base/error-text.ts";
 import {
+  ANSWER_CHARACTERS_MAX,
   BATCH_BYTES_MAX,
   CLOSE_MS_MAX,
   CLOSING_RETRY_MS_MAX,
@@ -23,8 +24,15 @@ export type SendOutcome =
   /** It will not: the same payload would be refused again. */
   | { readonly kind: "refused"; readonly problem: string };
 
+/** Thrown by a transport for what will not pass. */
+export class RefusedError extends Error {
+  override readonly name = "RefusedError";
+}
+
 /** Throws what the network says, which may pass. */
 export interface Transport {
+  /** Before the run: refuses with an error what can never work, such as a driver that is not there. */
+  prepare?(): Promise<void>;
   send(payload: Payload, signal: AbortSignal): Promise<SendOutcome>;
   close(): Promise<void>;
 }
@@ -139,7 +147,10 @@ export class Delivery {
     try {
       return await this.#options.transport.send(payload, this.#end.signal);
     } catch (error) {
-      return { kind: "retry", problem: errorText(error), afterMs: null };
+      const problem = errorText(error);
+      return error instanceof RefusedError
+        ? { kind: "refused", problem }
+        : { kind: "retry", problem, afterMs: null };
     }
   }
 
@@ -163,7 +174,8 @@ export class Delivery {
   }
 
   #failed(problem: string): void {
-    const text = this.#options.scrub(problem);
+    // Half a secret would not be known as one, so it is cut when they are out.
+    const text = this.#options.scrub(problem).slice(0, ANSWER_CHARACTERS_MAX);
     if (this.#problem === null) this.#options.onProblem(text);
     this.#problem = text;
   }

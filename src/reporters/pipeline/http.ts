@@ -3,26 +3,31 @@
 import { Agent as HttpAgent, type IncomingMessage, request } from "node:http";
 import { Agent as HttpsAgent, request as secureRequest } from "node:https";
 import { gzipSync } from "node:zlib";
-import { ANSWER_CHARACTERS_MAX, GZIP_BYTES_MIN, REQUEST_MS_MAX } from "../limits.ts";
-import type { SendOutcome, Transport } from "./delivery.ts";
+import { GZIP_BYTES_MIN, REQUEST_MS_MAX } from "../limits.ts";
+import { RefusedError, type SendOutcome, type Transport } from "./delivery.ts";
 import type { Payload } from "./payload-queue.ts";
 import { retryAfterMs } from "./retry.ts";
 
-interface HttpRequest {
+export interface HttpRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
 }
 
+/** What must be asked before a payload can go, such as a token; throws what it is refused with. */
+export type Ask = (made: HttpRequest) => Promise<string>;
+
 interface HttpOptions {
-  /** The request of a payload; signed, if it must be. A promise, where a token is fetched before. */
-  readonly request: (payload: Payload) => HttpRequest | Promise<HttpRequest>;
+  /** The request of a payload; signed, if it must be. */
+  readonly request: (payload: Payload, ask: Ask) => HttpRequest | Promise<HttpRequest>;
   /** Compress bodies that are worth it. */
   readonly gzip: boolean;
   readonly timeoutMs?: number | undefined;
   /** An answer that says yes and means no, as some services do; null: it means yes. */
   readonly refusal?: ((answer: string) => string | null) | undefined;
+  /** A refusal that passes all the same: some services say that they are busy with status 400. */
+  readonly isBusy?: ((answer: string) => boolean) | undefined;
 }
 
 /** Answers after which the same request may succeed. */
@@ -30,44 +35,31 @@ const PASSING: ReadonlySet<number> = new Set([408, 425, 429, 500, 502, 503, 504]
 /** Of an answer that is read at all. */
 const ANSWER_BYTES_MAX = 64 * 1_024;
 
-export class HttpTransport implements Transport {
-  readonly #options: HttpOptions;
+/** Asks and reads answers, each within its time. */
+export class HttpClient {
+  readonly #timeoutMs: number;
   // A connection that is kept idle between two frames is often closed by the server just as the next one
   // is sent, which looks like a failure; making one every few seconds costs less.
   readonly #plain = new HttpAgent({ keepAlive: false, maxSockets: 1 });
   readonly #secure = new HttpsAgent({ keepAlive: false, maxSockets: 1 });
 
-  constructor(options: HttpOptions) {
-    this.#options = options;
+  constructor(timeoutMs = REQUEST_MS_MAX) {
+    this.#timeoutMs = timeoutMs;
   }
 
-  async send(payload: Payload, signal: AbortSignal): Promise<SendOutcome> {
-    const packed = this.#options.gzip && payload.body.length >= GZIP_BYTES_MIN;
-    const sent = packed ? { ...payload, body: gzipSync(payload.body, { level: 4 }) } : payload;
-    const made = await this.#options.request(sent);
-    const headers = packed ? { ...made.headers, "content-encoding": "gzip" } : made.headers;
-    const { retryAfter, status, text } = await this.#exchange({ ...made, headers }, signal);
-    if (status >= 200 && status < 300) {
-      const refusal = this.#options.refusal?.(text) ?? null;
-      return refusal === null ? { kind: "ok" } : { kind: "refused", problem: refusal };
-    }
-    const problem = `it answered ${status}${text === "" ? "" : `: ${text}`}`;
-    return PASSING.has(status)
-      ? { kind: "retry", problem, afterMs: retryAfterMs(retryAfter, Date.now()) }
-      : { kind: "refused", problem };
+  /** The text of an answer that says yes; throws otherwise. */
+  async ask(made: HttpRequest, signal: AbortSignal): Promise<string> {
+    const answer = await this.exchange(made, signal);
+    if (isYes(answer)) return answer.text;
+    const problem = problemOf(answer);
+    throw PASSING.has(answer.status) ? new Error(problem) : new RefusedError(problem);
   }
 
-  async close(): Promise<void> {
-    this.#plain.destroy();
-    this.#secure.destroy();
-  }
-
-  async #exchange(made: HttpRequest, signal: AbortSignal): Promise<Answer> {
-    const { timeoutMs = REQUEST_MS_MAX } = this.#options;
+  async exchange(made: HttpRequest, signal: AbortSignal): Promise<Answer> {
     const late = new AbortController();
     const timer = setTimeout(
-      () => late.abort(new Error(`it did not answer within ${timeoutMs / 1_000} s`)),
-      timeoutMs,
+      () => late.abort(new Error(`it did not answer within ${this.#timeoutMs / 1_000} s`)),
+      this.#timeoutMs,
     );
     const stop = (): void => late.abort(signal.reason);
     signal.addEventListener("abort", stop);
@@ -81,6 +73,11 @@ export class HttpTransport implements Transport {
       clearTimeout(timer);
       signal.removeEventListener("abort", stop);
     }
+  }
+
+  close(): void {
+    this.#plain.destroy();
+    this.#secure.destroy();
   }
 
   #call(
@@ -101,10 +98,41 @@ export class HttpTransport implements Transport {
   }
 }
 
+export class HttpTransport implements Transport {
+  readonly #options: HttpOptions;
+  readonly #client: HttpClient;
+
+  constructor(options: HttpOptions) {
+    this.#options = options;
+    this.#client = new HttpClient(options.timeoutMs);
+  }
+
+  async send(payload: Payload, signal: AbortSignal): Promise<SendOutcome> {
+    const { gzip, isBusy, refusal, request: requestOf } = this.#options;
+    const packed = gzip && payload.body.length >= GZIP_BYTES_MIN;
+    const sent = packed ? { ...payload, body: gzipSync(payload.body, { level: 4 }) } : payload;
+    const made = await requestOf(sent, (first) => this.#client.ask(first, signal));
+    const headers = packed ? { ...made.headers, "content-encoding": "gzip" } : made.headers;
+    const answer = await this.#client.exchange({ ...made, headers }, signal);
+    if (isYes(answer)) {
+      const why = refusal?.(answer.text) ?? null;
+      return why === null ? { kind: "ok" } : { kind: "refused", problem: why };
+    }
+    const problem = problemOf(answer);
+    return PASSING.has(answer.status) || (isBusy?.(answer.text) ?? false)
+      ? { kind: "retry", problem, afterMs: retryAfterMs(answer.retryAfter, Date.now()) }
+      : { kind: "refused", problem };
+  }
+
+  async close(): Promise<void> {
+    this.#client.close();
+  }
+}
+
 interface Answer {
   readonly status: number;
   readonly retryAfter: string | undefined;
-  /** On one line, and not long. */
+  /** On one line. */
   readonly text: string;
 }
 
@@ -119,6 +147,14 @@ async function readAnswer(message: IncomingMessage): Promise<Answer> {
   return {
     status: message.statusCode ?? 0,
     retryAfter: message.headers["retry-after"],
-    text: text.slice(0, ANSWER_CHARACTERS_MAX),
+    text,
   };
+}
+
+function isYes({ status }: Answer): boolean {
+  return status >= 200 && status < 300;
+}
+
+function problemOf({ status, text }: Answer): string {
+  return `it answered ${status}${text && `: ${text}`}`;
 }

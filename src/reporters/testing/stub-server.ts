@@ -12,7 +12,7 @@ export interface StubRequest {
   readonly body: Buffer;
 }
 
-interface StubAnswer {
+export interface StubAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
