@@ -10,6 +10,7 @@ import { prometheusText } from "../encoders/prometheus-text.ts";
 import { summaryFrame } from "../frame.ts";
 import type { Transport } from "../pipeline/delivery.ts";
 import { ReporterError } from "../settings.ts";
+import { annotations } from "./annotations.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
 import { reportHtml } from "./html.ts";
 import { junitXml } from "./junit.ts";
@@ -117,17 +118,22 @@ function appending(file: string): Transport {
 const github = defineReporter(
   {
     name: "github",
-    about: "the summary of a GitHub Actions job (GITHUB_STEP_SUMMARY)",
+    about: "the summary of a GitHub Actions job, and what failed as annotations",
     target: "",
     settings: {
       file: { kind: "text", about: "the file of the job", default: "env:GITHUB_STEP_SUMMARY" },
+      annotations: { kind: "switch", about: "thresholds that were missed", default: "true" },
     },
     ...{ evidence: "golden files", testedWith: "bytes of a kept file" },
   },
-  ({ settings: { file } }) => ({
+  ({ settings: { annotations: wanted, file } }) => ({
     last: true,
     start: async () => {},
-    finish: async (summary) => appendFile(file, `${summaryMarkdown(summary)}\n`),
+    finish: async (summary) => {
+      // It reads commands on both outputs; this one holds no results.
+      if (wanted) for (const line of annotations(summary)) process.stderr.write(`${line}\n`);
+      await appendFile(file, `${summaryMarkdown(summary)}\n`);
+    },
     close: async () => {},
   }),
 );

@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import type { ThresholdOutcome } from "../../core/run/results/model.ts";
+import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
+import { annotations } from "./annotations.ts";
+
+const run = { ...syntheticRun({ seconds: 1, rate: 0.2 }), title: "nightly: shop" };
+const missed: ThresholdOutcome = {
+  ...{ expression: "latency.p99 < 200ms", actual: 312, actualText: "312 ms", passed: false },
+  ...{ workflow: "shop", implicit: false, aborted: false },
+};
+
+it("every threshold that was missed is an error of the job", () => {
+  const thresholds = [missed, { ...missed, passed: true }];
+  expect(annotations({ ...run, verdict: "failed", thresholds })).toEqual([
+    "::error title=nightly%3A shop failed::shop: latency.p99 < 200ms, but it was 312 ms",
+  ]);
+});
+
+it("a run that passed has none, and no more are made than are shown", () => {
+  expect(annotations({ ...run, verdict: "passed", thresholds: [] })).toEqual([]);
+  const many = Array.from({ length: 50 }, () => missed);
+  expect(annotations({ ...run, verdict: "failed", thresholds: many })).toHaveLength(10);
+});
+
+it("what names hold cannot begin another command", () => {
+  const workflow = "a\n::set-env name=x::y%";
+  const [line] = annotations({ ...run, verdict: "failed", thresholds: [{ ...missed, workflow }] });
+  expect(line).not.toContain("\n");
+  expect(line).toContain("a%0A::set-env name=x::y%25");
+});
+
+it("without a threshold it is the reasons of the run that are told", () => {
+  const told = { ...run, verdict: "interrupted", thresholds: [], reasons: ["stopped"] } as const;
+  expect(annotations(told)).toEqual(["::warning title=nightly%3A shop interrupted::stopped"]);
+});
