@@ -1,6 +1,6 @@
 /**
- * Twenty pictures a second at the price of four. Figures and charts that change faster than four times
- * a second cannot be read, so the whole picture is drawn every 250 ms; between, the last one is copied
+ * Twenty pictures a second at the price of two. Figures and charts that change faster than twice a second
+ * are hard to read, so the whole picture is drawn every 500 ms; between, the last one is copied
  * and only what moves smoothly (clock, progress) is drawn anew. Whatever a key changes shows at once.
  */
 
@@ -9,7 +9,7 @@ import { drawDashboard, drawMoving } from "./dashboard.ts";
 import { Grid, type Rect } from "./grid.ts";
 import type { Scene } from "./scene.ts";
 
-const WHOLE_PICTURE_MS = 250;
+const WHOLE_PICTURE_MS = 500;
 
 interface Drawn {
   readonly body: Grid;

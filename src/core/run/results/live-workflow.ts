@@ -1,7 +1,7 @@
 /** One workflow as a running test shows it. */
 
 import { isOpen } from "../plan/load.ts";
-import { recentOf } from "../stats/series.ts";
+import { recentLatency, recentRates } from "../stats/series.ts";
 import type { LiveStep, LiveWorkflow } from "./live.ts";
 import { doingText, progressOf, targetUsersOf } from "./load-figures.ts";
 import { isAside, type WorkflowAggregate } from "./workflow-aggregate.ts";
@@ -15,12 +15,10 @@ export function liveSteps(workflow: WorkflowAggregate, nowMs: number): LiveStep[
   return workflow.steps.flatMap((step, at) => {
     if (isAside(step)) return [];
     const windows = workflow.windowsOf(at);
-    const { failedPerSecond, ratePerSecond } = recentOf(windows, RATE_WINDOW_MS, until);
-    const { p50, p95, p99 } = recentOf(windows, LATENCY_WINDOW_MS, until);
+    const [p50, p95, p99] = recentLatency(windows, LATENCY_WINDOW_MS, until);
     return {
       name: step.name,
-      ratePerSecond,
-      failedPerSecond,
+      ...recentRates(windows, RATE_WINDOW_MS, until),
       p50: p50 ?? 0,
       p95: p95 ?? 0,
       p99: p99 ?? 0,

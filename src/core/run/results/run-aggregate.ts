@@ -57,7 +57,7 @@ interface RunAggregateOptions extends JudgedRun {
 }
 
 /** Live figures are worked out so often: who can read faster? Working them out costs more than drawing. */
-const FIGURES_MS = 250;
+const FIGURES_MS = 500;
 const JUDGE_MS_MAX = 500;
 /** A search is looked at with every frame: its probes begin and end on time. */
 const SEARCH_MS = 100;

@@ -23,15 +23,12 @@ interface SeriesSummary {
   readonly errors: Readonly<Record<string, readonly number[]>>;
 }
 
-interface Recent {
+interface RecentRates {
   readonly ratePerSecond: number;
   readonly failedPerSecond: number;
-  /** Milliseconds; null when there was nothing. */
-  readonly p50: number | null;
-  readonly p95: number | null;
-  readonly p99: number | null;
 }
 
+/** In milliseconds; null where there was nothing. */
 type Quantiles = readonly [p50: number | null, p95: number | null, p99: number | null];
 
 /** Of windows that did not change since they were last looked at. */
@@ -94,22 +91,35 @@ export function summariseSeries(
   };
 }
 
-/** The last `ms` before a moment, in whole windows; less when it all began later. */
-export function recentOf(windows: WindowStore<StepWindow>, ms: number, nowMs: number): Recent {
-  const toMs = Math.floor(nowMs / WINDOW_MS) * WINDOW_MS;
-  const fromMs = Math.max(0, toMs - ms);
+/** Of the last `ms` before a moment, in whole windows; less when it all began later. */
+export function recentRates(
+  windows: WindowStore<StepWindow>,
+  ms: number,
+  nowMs: number,
+): RecentRates {
+  const { fromMs, toMs } = recent(ms, nowMs);
   const within = windows.over(fromMs, toMs);
   const sum = (value: (content: StepWindow) => number): number =>
     within.reduce((all, { content }) => all + value(content), 0);
   const seconds = Math.max(WINDOW_MS, toMs - fromMs) / 1_000;
-  const [p50, p95, p99] = quantilesMs(
-    SparseCells.sum(within.map(({ content }) => content.latency)),
-  );
   return {
     ratePerSecond: sum(({ calls }) => calls) / seconds,
     failedPerSecond: sum(({ failed }) => failed) / seconds,
-    p50,
-    p95,
-    p99,
   };
+}
+
+/** Latency in the same stretch. */
+export function recentLatency(
+  windows: WindowStore<StepWindow>,
+  ms: number,
+  nowMs: number,
+): Quantiles {
+  const { fromMs, toMs } = recent(ms, nowMs);
+  const cells = windows.over(fromMs, toMs).map(({ content }) => content.latency);
+  return quantilesMs(SparseCells.sum(cells));
+}
+
+function recent(ms: number, nowMs: number): { readonly fromMs: number; readonly toMs: number } {
+  const toMs = Math.floor(nowMs / WINDOW_MS) * WINDOW_MS;
+  return { fromMs: Math.max(0, toMs - ms), toMs };
 }
