@@ -49,6 +49,7 @@ export class LagMonitor {
 
   stop(): void {
     clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   /** CPU time, and the latest timer, since this was last asked for. */
@@ -82,7 +83,8 @@ export class LagMonitor {
   #arm(now: number): void {
     this.lastTurnAt = now;
     this.#expectedAt = now + INTERVAL_MS;
-    this.#timer = setTimeout(() => this.#fired(), INTERVAL_MS);
+    if (this.#timer === undefined) this.#timer = setTimeout(() => this.#fired(), INTERVAL_MS);
+    else this.#timer.refresh();
   }
 
   #fired(): void {
