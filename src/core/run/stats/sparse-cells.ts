@@ -59,8 +59,8 @@ export class SparseCells {
   quantile(fraction: number): number | null {
     const rank = Math.max(1, Math.ceil(fraction * this.total - 1e-9));
     let seen = 0;
-    for (const [at, count] of this.counts.entries()) {
-      seen += count;
+    for (let at = 0; at < this.counts.length; at++) {
+      seen += this.counts[at] as number;
       if (seen >= rank) return cellMiddle(this.cells[at] ?? 0);
     }
     return null;
@@ -69,7 +69,8 @@ export class SparseCells {
   encode(writer: ByteWriter): void {
     writer.varint(this.cells.length);
     let previous = 0;
-    for (const [at, cell] of this.cells.entries()) {
+    for (let at = 0; at < this.cells.length; at++) {
+      const cell = this.cells[at] as number;
       writer.varint(cell - previous);
       writer.varint(this.counts[at] ?? 0);
       previous = cell;

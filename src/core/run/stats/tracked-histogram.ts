@@ -43,7 +43,8 @@ export class TrackedHistogram {
   raise(changes: CellChanges, whole: TrackedHistogram, frame: number): void {
     if (changes.cells.length === 0) return;
     const sum = Math.max(0, changes.sum - this.histogram.sum);
-    for (const [at, cell] of changes.cells.entries()) {
+    for (let at = 0; at < changes.cells.length; at++) {
+      const cell = changes.cells[at] as number;
       const more = (changes.counts[at] ?? 0) - this.histogram.countOfCell(cell);
       if (more <= 0) continue;
       this.histogram.addToCell(cell, more);
@@ -103,9 +104,22 @@ export class TrackedHistogram {
     const [only] = this.#changed;
     if (only !== undefined && this.#changed.length === 1 && !Array.isArray(only.cells))
       return only.cells;
-    const sorted = Uint16Array.from(this.#changed.flatMap(({ cells }) => [...cells])).sort();
-    return sorted.filter((cell, at) => at === 0 || cell !== sorted[at - 1]);
+    const all = new Uint16Array(this.#remembered);
+    let length = 0;
+    for (const { cells } of this.#changed) {
+      all.set(cells, length);
+      length += cells.length;
+    }
+    return distinct(all.sort());
   }
+}
+
+/** Each once, of what is in order; in place. */
+function distinct(sorted: Uint16Array): Uint16Array {
+  let length = 0;
+  for (let at = 0; at < sorted.length; at++)
+    if (at === 0 || sorted[at] !== sorted[length - 1]) sorted[length++] = sorted[at] as number;
+  return sorted.subarray(0, length);
 }
 
 /** What one frame says of one histogram. */
