@@ -39,8 +39,8 @@ describe("a turn", () => {
 
   it("has no parts for a while where few answers come at once", async () => {
     const turn = new Turn();
-    await turnWith(turn, 5);
-    for (let answer = 0; answer < 64; answer++) {
+    await turnWith(turn, 3);
+    for (let answer = 0; answer < 32; answer++) {
       turn.answered();
       expect(turn.reading).toBe(false);
     }
@@ -54,7 +54,7 @@ describe("a turn", () => {
     for (let i = 0; i < 10; i++) {
       turn.answered();
       expect(turn.reading).toBe(true);
-      await turnWith(turn, 5);
+      await turnWith(turn, 3);
     }
   });
 });

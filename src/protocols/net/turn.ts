@@ -20,9 +20,9 @@ export interface Deferred {
 }
 
 /** With fewer answers in one turn there is more to lose than to win. */
-const ANSWERS_MIN = 6;
+const ANSWERS_MIN = 4;
 /** Answers that are then dealt with at once, before it is tried again. */
-const TRIED_AGAIN_AFTER = 64;
+const TRIED_AGAIN_AFTER = 32;
 
 export class Turn {
   /** Answers are being read: whatever follows from them waits. */
