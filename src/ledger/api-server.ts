@@ -78,7 +78,7 @@ export class ApiServer {
       limits: LIMITS,
       alive: () => ({ ok: true, ready: host.ready }),
       ready: () => ({ ready: host.ready }),
-      metrics: () => ledgerMetrics(host.status()),
+      metrics: () => [...ledgerMetrics(host.status()), ...host.metricsAbove],
       work: () => host.background.list(),
       unavailable: () => (host.ready ? null : "the node is starting or going down; ask another"),
       upgrade: {

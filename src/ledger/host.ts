@@ -25,6 +25,7 @@ import { LedgerMachine } from "../core/tiers/process/ledger-machine.ts";
 import type { AboveEffect, AboveInput } from "../core/tiers/process/manager-process.ts";
 import type { ProcessEffect } from "../core/tiers/process/types.ts";
 import type { Background } from "../host/background.ts";
+import type { Metric } from "../host/control/prometheus.ts";
 import type { ControlServer } from "../host/control/server.ts";
 import type { AuditEvent, AuditRequester, OpenAudit } from "../host/ports/audit.ts";
 import type { Clock } from "../host/ports/clock.ts";
@@ -72,6 +73,8 @@ interface HostHandlers {
 interface Above {
   readonly compose: (ledger: LedgerMachine) => DrivenMachine;
   readonly run: (effect: OwnEffect) => void;
+  /** Beside those of the node. */
+  readonly metrics: () => readonly Metric[];
 }
 
 type OwnEffect = AboveEffect | Extract<GateProcessEffect, { kind: "toDatacenter" }>;
@@ -207,6 +210,10 @@ export class LedgerHost implements LedgerService {
     const [driver, machine, audit] = [this.#driver, this.#machine, this.#audit];
     if (!this.#started || driver === null || machine === null || audit === null) return null;
     return hostStatus({ config: this.config, driver, machine, audit: audit.counts });
+  }
+
+  get metricsAbove(): readonly Metric[] {
+    return this.#handlers.above?.metrics() ?? [];
   }
 
   /** How full the queue of the log is, 0 to 1. (G-20) */

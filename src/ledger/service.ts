@@ -4,6 +4,7 @@ import type { LedgerAnswer, LedgerRequest } from "../core/ledger/node/messages.t
 import type { LedgerNode } from "../core/ledger/node/node.ts";
 import type { WatchItem, WatchRequest } from "../core/ledger/node/watch.ts";
 import type { Background } from "../host/background.ts";
+import type { Metric } from "../host/control/prometheus.ts";
 import type { AuditEvent, AuditRequester } from "../host/ports/audit.ts";
 import type { AuditPage, AuditQuery } from "./audit.ts";
 import type { LedgerConfig } from "./config.ts";
@@ -41,6 +42,8 @@ export interface LedgerService {
   onLeads(listener: OnLeads): () => void;
   audit(query: AuditQuery): Promise<AuditPage>;
   status(): HostStatus | null;
+  /** Of what stands above the node in the same process. */
+  readonly metricsAbove: readonly Metric[];
   /** Into the audit log. */
   note(event: AuditEvent): void;
 }

@@ -26,6 +26,7 @@ import { peersOptions, readRing } from "../../ledger/network.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { CAPABILITIES } from "../../wire/version.ts";
 import { runBlobs } from "../manager/blob-effects.ts";
+import { pressureMetrics } from "../manager/pressure-metrics.ts";
 import { Uploads } from "../manager/uploads.ts";
 import type { GateNodeConfig } from "./config.ts";
 
@@ -50,6 +51,7 @@ export class GateHost {
   readonly #streams: ReadonlyMap<string, StreamDriver>;
   readonly #meter = new PressureMeter();
   #ledger: LedgerHost | null = null;
+  #process: GateProcess | null = null;
 
   private constructor(config: GateNodeConfig, blobs: BlobStore, handlers: GateHandlers) {
     this.#config = config;
@@ -110,6 +112,7 @@ export class GateHost {
       above: {
         compose: (machine) => this.#compose(machine),
         run: (effect) => this.#run(effect),
+        metrics: () => pressureMetrics(this.#process?.pressure ?? null),
       },
     });
     this.#ledger.tell({ kind: "blobsHeld", hashes: this.#blobs.hashes });
@@ -152,7 +155,8 @@ export class GateHost {
     const { host, port } = ledger.bind;
     const others = ledger.peers.map(({ address }) => address);
     const addresses = [formatAddress(host, port), ...others];
-    return new GateProcess({ name: ledger.name, addresses }, machine, gate, links);
+    this.#process = new GateProcess({ name: ledger.name, addresses }, machine, gate, links);
+    return this.#process;
   }
 
   #run(effect: Parameters<AboveRun>[0]): void {

@@ -32,6 +32,7 @@ import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { runBlobs } from "./blob-effects.ts";
 import type { ManagerNodeConfig } from "./config.ts";
+import { pressureMetrics } from "./pressure-metrics.ts";
 import { Uploads } from "./uploads.ts";
 
 interface ManagerHandlers {
@@ -51,6 +52,7 @@ export class ManagerHost {
   readonly #uploads: Uploads;
   readonly #meter = new PressureMeter();
   #ledger: LedgerHost | null = null;
+  #process: ManagerProcess | null = null;
 
   private constructor(blobs: BlobStore, handlers: ManagerHandlers) {
     this.#handlers = handlers;
@@ -123,8 +125,10 @@ export class ManagerHost {
             errorKinds: ERROR_KINDS,
             config: MANAGER_DEFAULTS,
           };
-          return new ManagerProcess(options, machine, new Manager(options, lookup));
+          this.#process = new ManagerProcess(options, machine, new Manager(options, lookup));
+          return this.#process;
         },
+        metrics: () => pressureMetrics(this.#process?.pressure ?? null),
         run: (effect) => {
           // Managers call no datacenters.
           if (effect.kind !== "toDatacenter") this.#run(effect);

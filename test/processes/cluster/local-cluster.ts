@@ -25,6 +25,7 @@ interface StartedNode {
   readonly role: string;
   readonly pid: number;
   readonly address: string | null;
+  readonly api: string | null;
 }
 
 interface Ready {
@@ -82,10 +83,11 @@ export class LocalCluster {
     return command(...args, "--dir", this.dir);
   }
 
-  /** As any program is a client of its gates: commands take seconds to start on a busy machine. */
+  /** As any program is a client of its gates, or managers: commands take seconds to start on a busy machine. */
   async client(): Promise<ClusterClient> {
     const secret = (await readFile(join(this.dir, "client.key"), "utf8")).trim();
-    return ClusterClient.open({ managers: this.ready.gates, secret });
+    const { gates, managers } = this.ready;
+    return ClusterClient.open({ managers: gates.length > 0 ? gates : managers, secret });
   }
 
   /** A command that knows one manager only. */

@@ -9,6 +9,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
 import { LocalCluster, MS_MAX } from "./local-cluster.ts";
 
+/** More than a client may ask in 10 s, and fewer than it is answered within its patience. */
+const ASKED = 160;
+
 describe("a cluster of one manager and two workers", () => {
   let cluster: LocalCluster;
   let target: DemoTarget;
@@ -42,6 +45,26 @@ describe("a cluster of one manager and two workers", () => {
       expect([0, 99], submitted.stderr).toContain(submitted.code);
       const { jobs } = JSON.parse((await cluster.command("jobs", "list", "--json")).stdout);
       expect(jobs).toMatchObject([{ status: "COMPLETED", name: "examples/quickstart.ts" }]);
+    },
+    MS_MAX,
+  );
+
+  it(
+    "serves a modest client while a greedy one is told to come back",
+    async () => {
+      const [greedy, modest] = await Promise.all([cluster.client(), cluster.client()]);
+      try {
+        const [{ id = "" } = {}] = await modest.jobs();
+        const asked = Array.from({ length: ASKED }, () => greedy.jobs());
+        expect(await modest.status(id)).toMatchObject({ id, status: "COMPLETED" });
+        // Refused, and answered when it came back: nothing of this reaches the program.
+        expect((await Promise.all(asked)).every(({ length }) => length === 1)).toBe(true);
+        const answer = await fetch(`http://${cluster.node("m1").api}/metrics`);
+        const refused = /^hyperscale_pressure_requests_rate_limited_total (\d+)$/m;
+        expect(Number(refused.exec(await answer.text())?.[1])).toBeGreaterThan(0);
+      } finally {
+        await Promise.all([greedy.close(), modest.close()]);
+      }
     },
     MS_MAX,
   );

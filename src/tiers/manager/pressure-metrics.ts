@@ -1,0 +1,22 @@
+/** How hard-pressed a gate or a manager is, and whom it refused, as metrics. (AD-22.8) */
+
+import { OVERLOAD_STATES } from "../../core/tiers/pressure/overload.ts";
+import type { PressureView } from "../../core/tiers/pressure/request-guard.ts";
+import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
+
+const { counter, gauge, labelled } = metricFamily("hyperscale_pressure_");
+
+/** Null before the process is composed. */
+export function pressureMetrics(view: PressureView | null): readonly Metric[] {
+  if (view === null) return [];
+  return [
+    gauge("state", `${OVERLOAD_STATES.join(", ")}: 0 to 3`, OVERLOAD_STATES.indexOf(view.state)),
+    gauge("requests_in_flight", "Requests of clients and gates without an answer", view.inFlight),
+    labelled("counter", "requests_shed_total", {
+      help: "Requests refused because there was too much to do",
+      label: "priority",
+      values: Object.entries(view.shed),
+    }),
+    counter("requests_rate_limited_total", "Requests refused by rate", view.rateLimited),
+  ];
+}
