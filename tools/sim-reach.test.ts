@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { isTestCode } from "./graph-checks.ts";
 import { reachable, readModules } from "./modules.ts";
-import { roomOf } from "./rooms.ts";
+import { roomOf } from "./room-of.ts";
 
 const ROOT = new URL("../", import.meta.url);
 /** The processes that the simulators stand for. */

@@ -2,7 +2,7 @@
 
 import { isTestCode, type Problem } from "./graph-checks.ts";
 import type { Module } from "./modules.ts";
-import { roomOf } from "./rooms.ts";
+import { roomOf } from "./room-of.ts";
 
 const LINES_MAX = 500;
 const TEST_LINES_MAX = 800;

@@ -29,7 +29,8 @@ import {
 } from "./graph-checks.ts";
 import { readModules } from "./modules.ts";
 import { checkRequirements } from "./requirements.ts";
-import { isPlanned, roomOf, rooms } from "./rooms.ts";
+import { isPlanned, roomOf } from "./room-of.ts";
+import { rooms } from "./rooms.ts";
 import {
   functionProblems,
   importProblems,
