@@ -1,6 +1,7 @@
 /** Shows a page in the reader's own browser. */
 
 import { spawn } from "node:child_process";
+import type { ReportWish } from "../ui/ports.ts";
 import { complain } from "./print.ts";
 
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
@@ -8,16 +9,41 @@ const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...str
   win32: ["cmd", "/c", "start", ""],
 };
 
+/** Variables of which one tells xdg-open where to show something. */
+const SCREENS = ["DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "BROWSER"];
+
+/** Why no browser can be opened; null when one can, as far as is known. */
+export function browserProblem(
+  platform: NodeJS.Platform = process.platform,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): string | null {
+  if (OPENERS[platform] !== undefined) return null;
+  const isShown = SCREENS.some((name) => (env[name] ?? "") !== "");
+  return isShown ? null : "there is no screen: DISPLAY is not set";
+}
+
 /** Does not wait for it: the browser outlives the command. */
 export async function openPage(file: string): Promise<void> {
+  const sayPath = (problem: string): void =>
+    complain(`hyperscale: cannot open a browser (${problem}); the page is ${file}`);
+  const problem = browserProblem();
+  if (problem !== null) {
+    sayPath(problem);
+    return;
+  }
   const [program, ...args] = OPENERS[process.platform] ?? ["xdg-open"];
   const child = spawn(program, [...args, file], { detached: true, stdio: "ignore" });
   await new Promise<void>((resolve) => {
     child.once("spawn", resolve);
     child.once("error", (error) => {
-      complain(`hyperscale: cannot open a browser (${error.message}); the page is ${file}`);
+      sayPath(error.message);
       resolve();
     });
   });
   child.unref();
+}
+
+/** `--open` as it stands now, for the view whose key changes it. */
+export function reportWish(isWanted: boolean | undefined): ReportWish {
+  return { isWanted: isWanted === true, problem: browserProblem() };
 }

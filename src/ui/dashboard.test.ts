@@ -187,6 +187,7 @@ describe("any run on any terminal", () => {
       nowMs: fc.nat(1e9),
       pinned: fc.option(fc.integer()),
       help: fc.boolean(),
+      report: fc.boolean(),
       keys: fc.boolean(),
       messages: fc.array(name, { maxLength: 8 }),
       notice: fc.option(name),

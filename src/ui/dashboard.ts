@@ -10,7 +10,7 @@
  *    …
  *   ── errors ─────────────────────  ── load generator ────────────
  *   › messages
- *   p pause   + - load ±10 %   q quit with results   ? help
+ *   p pause   + - load ±10 %   o report   q quit with results   ? help
  *
  * Rows are shared out by need: every part first gets its least height, then steps, charts and lists
  * grow in that order until the screen is full. Below 60×16 charts go; below that only lines remain.

@@ -104,7 +104,7 @@ function workflowLines(workflows: readonly WorkflowSummary[], width: number): Li
     left("status"),
     right("iterations"),
     ...(flows ? [right("ended"), right("failed")] : []),
-    right("cut off"),
+    right("interrupted"),
     right("time"),
     left("load"),
   ];

@@ -42,6 +42,14 @@ describe("the end result", () => {
     }
   });
 
+  it("indents steps below the name of their workflow, and not where there is none", () => {
+    const summary = syntheticSummary(30);
+    expect(text(summary, 160)).toMatch(/^ {4}home +\d/m);
+    expect(text({ ...summary, workflows: summary.workflows.slice(0, 1) }, 160)).toMatch(
+      /^ {2}home +\d/m,
+    );
+  });
+
   it("says the verdict first, and again at the end when it scrolled away", () => {
     const lines = text(syntheticSummary(30), 80).trim().split("\n");
     expect(lines[0]).toBe("FAILED   examples/shop.ts");

@@ -1,18 +1,20 @@
 import { describe, expect, it } from "vitest";
 import type { RunControl } from "../core/run/results/live.ts";
 import { FullView, MESSAGES_MAX } from "./full-view.ts";
+import type { ReportWish } from "./ports.ts";
 import { ENTER, LEAVE } from "./screen.ts";
 import { syntheticRun, syntheticSummary } from "./testing/synthetic.ts";
 import { TestHost, TestKeyboard, TestTerminal } from "./testing/terminal.ts";
 
 const END = { summary: syntheticSummary(30), files: ["out/report.html"] };
 
-function started(columns = 80, rows = 24) {
+function started(columns = 80, rows = 24, report: ReportWish = { isWanted: false, problem: null }) {
   const stdout = new TestTerminal(columns, rows);
   const stdin = new TestKeyboard();
   const host = new TestHost();
   const controls: RunControl[] = [];
-  const view = new FullView({ mode: "full", stdout, stdin, env: { TERM: "xterm-256color" }, host });
+  const env = { TERM: "xterm-256color" };
+  const view = new FullView({ mode: "full", stdout, stdin, env, host, report });
   view.start((command) => controls.push(command));
   return { stdout, stdin, host, controls, view };
 }
@@ -174,6 +176,26 @@ describe("keys", () => {
     const screen = (await stdout.screen()).join("\n");
     expect(screen).not.toContain("─ keys ─");
     expect(screen).toContain("▸ browse › search");
+  });
+
+  it("ask for the report at the end, or say why no browser will show it", async () => {
+    const wish = { isWanted: false, problem: null };
+    const { stdout, stdin, host, view } = started(80, 24, wish);
+    view.update(syntheticRun(16));
+    stdin.type("o");
+    host.advance(60);
+    expect(wish.isWanted).toBe(true);
+    expect((await stdout.screen()).join("\n")).toContain("the report opens in the browser");
+    stdin.type("o");
+    expect(wish.isWanted).toBe(false);
+
+    const none = { isWanted: false, problem: "DISPLAY is not set" };
+    const blind = started(80, 24, none);
+    blind.view.update(syntheticRun(16));
+    blind.stdin.type("o");
+    blind.host.advance(60);
+    expect(none.isWanted).toBe(false);
+    expect((await blind.stdout.screen()).join("\n")).toContain("the end names the report's file");
   });
 
   it("are answered on the screen for a moment", async () => {

@@ -105,6 +105,7 @@ export class FullView implements RunView {
       pinned: this.#pinned,
       help: this.#help,
       keys: this.#options.stdin.isTTY === true,
+      report: this.#options.report !== undefined,
       messages: this.#messages,
       targets: this.#history.targets,
       arrivals: this.#history.arrivals,
@@ -137,6 +138,9 @@ export class FullView implements RunView {
         break;
       case "quit":
         this.#send({ kind: "stop" }, "stopping gracefully; the results follow");
+        break;
+      case "open":
+        this.#toggleOpen();
         break;
       case "help":
         this.#help = !this.#help;
@@ -171,9 +175,26 @@ export class FullView implements RunView {
     this.#send({ kind: "scale", factor: this.#factor }, notice);
   }
 
+  /** There is no report before the end: the key says what becomes of it then. */
+  #toggleOpen(): void {
+    const { report } = this.#options;
+    if (report === undefined) return;
+    if (report.problem !== null) {
+      this.#notify(`no browser opens here (${report.problem}): the end names the report's file`);
+      return;
+    }
+    report.isWanted = !report.isWanted;
+    const again = "the report will not be opened at the end";
+    this.#notify(report.isWanted ? "the report opens in the browser at the end" : again);
+  }
+
   #send(command: RunControl, notice: string): void {
     this.#control(command);
-    this.#notice = { text: notice, untilMs: this.#host.now() + NOTICE_MS };
+    this.#notify(notice);
+  }
+
+  #notify(text: string): void {
+    this.#notice = { text, untilMs: this.#host.now() + NOTICE_MS };
   }
 
   #moveFocus(by: number): void {

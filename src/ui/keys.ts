@@ -6,6 +6,7 @@ export type Key =
   | "less"
   | "quit"
   | "help"
+  | "open"
   | "up"
   | "down"
   | "escape"
@@ -23,6 +24,8 @@ const PLAIN: Readonly<Record<string, Key>> = {
   Q: "quit",
   "?": "help",
   h: "help",
+  o: "open",
+  O: "open",
   k: "up",
   j: "down",
   "\t": "down",

@@ -37,11 +37,20 @@ export interface Host {
   onContinue(task: () => void): () => void;
 }
 
+/** Whether the report is shown in a browser when the run is over; a key changes it meanwhile. */
+export interface ReportWish {
+  isWanted: boolean;
+  /** Why no browser can be opened here; null when one can. */
+  readonly problem: string | null;
+}
+
 export interface ViewOptions {
   readonly mode: "auto" | "full" | "ci" | "none";
   readonly stdout: OutputStream;
   readonly stdin: InputStream;
   readonly env: Environment;
+  /** None: there will be no report, and no key asks for it. */
+  readonly report?: ReportWish;
   readonly host?: Host;
 }
 

@@ -18,6 +18,8 @@ export interface Scene {
   readonly help: boolean;
   /** Whether keys can be typed: not when stdin is a pipe. */
   readonly keys: boolean;
+  /** There will be a report to open. */
+  readonly report: boolean;
   /** Oldest first. */
   readonly messages: readonly string[];
   /** Answer to the last key, shown for a moment. */
@@ -32,6 +34,7 @@ export const EMPTY_SCENE: Scene = {
   pinned: null,
   help: false,
   keys: true,
+  report: true,
   messages: [],
   notice: null,
   targets: [],

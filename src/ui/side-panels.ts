@@ -199,20 +199,36 @@ export function drawKeys(grid: Grid, area: Rect, live: LiveRun, scene: Scene): v
     grid.text(area.x, area.y, text, Style.warn, area.width);
     return;
   }
-  const spans = hints(live, scene).flatMap(([key, what]) => [
+  const spans = fitting(hints(live, scene), area.width).flatMap(([key, what]) => [
     [key, Style.key] as const,
     [` ${what}   `, Style.dim] as const,
   ]);
   drawSpans(grid, area, spans);
 }
 
-function hints(live: LiveRun, scene: Scene): readonly (readonly [string, string])[] {
+type Hint = readonly [key: string, what: string];
+
+/** What the help page tells as well is left out first where there is no room. */
+const DISPENSABLE = ["o", "↑ ↓"];
+
+function fitting(all: readonly Hint[], width: number): readonly Hint[] {
+  const gap = 3;
+  const widthOf = (some: readonly Hint[]): number =>
+    some.reduce((sum, [key, what]) => sum + key.length + 1 + what.length + gap, -gap);
+  let kept = all;
+  for (const dispensable of DISPENSABLE)
+    if (widthOf(kept) > width) kept = kept.filter(([key]) => key !== dispensable);
+  return kept;
+}
+
+function hints(live: LiveRun, scene: Scene): readonly Hint[] {
   if (!scene.keys) return [["Ctrl-C", "end with results"]];
   const several = stepRows(live).length > 1;
   return [
     ["p", live.phase === "paused" ? "resume" : "pause"],
     ["+ -", "load ±10 %"],
     ...(several ? ([["↑ ↓", "step"]] as const) : []),
+    ...(scene.report ? ([["o", "report"]] as const) : []),
     ["q", "quit with results"],
     ["?", "help"],
   ];
@@ -224,6 +240,7 @@ const HELP: readonly (readonly [string, string])[] = [
   ["-", "10 % fewer"],
   ["↑ ↓", "choose the step of the latency chart"],
   ["Esc", "let it take turns again (every 3 s)"],
+  ["o", "open the report at the end; again: do not"],
   ["q", "stop gracefully, with results"],
   ["Ctrl-C", "interrupt: results are kept, exit 130"],
   ["?", "close this page"],

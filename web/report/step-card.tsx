@@ -158,7 +158,7 @@ function stepFacts(step: StepSummary): [string, string][] {
     ["Rate", formatRate(step.ratePerSecond)],
     ["Ok", formatCount(step.ok)],
     ["Failed", formatCount(step.failed)],
-    ["Cut off", formatCount(step.interrupted)],
+    ["Interrupted", formatCount(step.interrupted)],
     ...(step.sent === undefined
       ? []
       : [["On the wire", formatCount(step.sent)] satisfies [string, string]]),

@@ -76,7 +76,7 @@ function factsOf(workflow: WorkflowSummary): Fact[] {
     ["Iterations", formatCount(iterations.completed)],
     ...(iterations.ended ? [["Ended early", formatCount(iterations.ended)] as const] : []),
     ...(iterations.failed ? [["Failed", formatCount(iterations.failed)] as const] : []),
-    ["Cut off", formatCount(iterations.interrupted)],
+    ["Interrupted", formatCount(iterations.interrupted)],
     ["Latency from", workflow.corrected ? "intended start" : "real start"],
   ];
 }

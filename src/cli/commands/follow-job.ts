@@ -8,7 +8,7 @@ import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_PASSED } from "../../host/exit-cod
 import type { Reporting } from "../../reporters/reporting.ts";
 import { complain } from "../print.ts";
 import { Interruption } from "./interruption.ts";
-import { finish, type RunFlags } from "./run.ts";
+import { type FinishOptions, finish } from "./run.ts";
 
 /** How often a job that is watched is asked after, and one that is not. */
 const WATCHED_MS = 150;
@@ -19,7 +19,7 @@ const SILENT_MS_MAX = 600_000;
 interface Following {
   readonly client: ClusterClient;
   readonly job: string;
-  readonly flags: Pick<RunFlags, "out" | "csv" | "open">;
+  readonly finishing: FinishOptions;
   readonly view: RunView;
   /** Somebody looks at live figures. */
   readonly live: boolean;
@@ -30,7 +30,7 @@ interface Following {
 type Left = "detached" | "cancelling";
 
 export async function followJob(following: Following): Promise<number> {
-  const { client, flags, job, reporting } = following;
+  const { client, finishing, job, reporting } = following;
   const view = finishedOnce(following.view);
   const steering = new Steering(client, job, (line) => view.message(line));
   let left: Left | null = null;
@@ -60,7 +60,7 @@ export async function followJob(following: Following): Promise<number> {
       return end.status === "CANCELLED" ? EXIT_INTERRUPTED : EXIT_FAILURE;
     }
     const summary = (await reporting?.finish(end.summary)) ?? end.summary;
-    const code = await finish(summary, flags, view);
+    const code = await finish(summary, finishing, view);
     if (end.status !== "PARTIAL") return code;
     complain(`hyperscale: the job ended in part only: ${end.reason ?? "something was lost"}`);
     return code === EXIT_PASSED ? EXIT_FAILURE : code;

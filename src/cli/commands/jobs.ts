@@ -8,6 +8,7 @@ import type { Control, JobView, NodeView } from "../../core/tiers/messages.ts";
 import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
 import { startReports } from "../../runner/reports.ts";
 import { createView } from "../../ui/view.ts";
+import { reportWish } from "../open-page.ts";
 import { repeated } from "../option-values.ts";
 import { jsonText } from "../print.ts";
 import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
@@ -27,6 +28,7 @@ interface AttachFlags extends PlaceFlags {
   readonly ui: "auto" | "full" | "ci" | "none";
   readonly out?: string;
   readonly csv?: true;
+  readonly open?: true;
   readonly report: readonly string[];
 }
 
@@ -48,15 +50,18 @@ export function registerJobs(program: Command): void {
     .option("--ui <mode>", "auto, full, ci or none", "auto")
     .option("--out <dir>", "folder for summary.json, report.html, junit.xml")
     .option("--csv", "also write steps.csv and series.csv")
+    .option("--open", "show the report in the browser when the job is over")
     .option("--report <name=target>", "also send the results there", repeated, [])
     .action((job: string, flags: AttachFlags) =>
       withCluster("jobs attach", flags, async (client) => {
         const { env, stdin, stdout } = process;
-        const view = createView({ mode: flags.ui, stdout, stdin, env });
+        const wish = reportWish(flags.open);
+        const view = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
         const live = flags.ui !== "none";
         const say = (line: string): void => view.message(line);
         const reporting = await startReports(flags.report, { name: job, tags: {} }, say);
-        process.exitCode = await followJob({ client, job, flags, view, live, reporting });
+        const finishing = { ...flags, wish };
+        process.exitCode = await followJob({ client, job, finishing, view, live, reporting });
       }),
     );
   withPlace(jobs.command("results <job>"))

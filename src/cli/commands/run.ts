@@ -25,8 +25,9 @@ import { RunError } from "../../runner/errors.ts";
 import { overridesOf, type RunOptions } from "../../runner/run-options.ts";
 import { traceRun } from "../../runner/trace.ts";
 import { URL_METHODS } from "../../runner/url-workflow.ts";
+import type { ReportWish } from "../../ui/ports.ts";
 import { createView } from "../../ui/view.ts";
-import { openPage } from "../open-page.ts";
+import { openPage, reportWish } from "../open-page.ts";
 import { repeated, variables } from "../option-values.ts";
 import { complain } from "../print.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
@@ -183,12 +184,9 @@ async function runCommand(target: string, flags: RunFlags): Promise<number> {
     await probeOutputs(flags.out);
     logLines = await openLogLines(logFileOf(flags));
     if (flags.trace === true) return await trace(target, flags);
-    view = createView({
-      mode: flags.ui,
-      stdout: process.stdout,
-      stdin: process.stdin,
-      env: process.env,
-    });
+    const wish = reportWish(flags.open);
+    const { env, stdin, stdout } = process;
+    view = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
     if (logLines !== undefined) {
       view = new LoggedView(new JsonLog("info", { run: target, pid: process.pid }, logLines), view);
     }
@@ -196,7 +194,7 @@ async function runCommand(target: string, flags: RunFlags): Promise<number> {
     const summary = await withSignals(running, () =>
       show(running, view, flags.ui !== "none" || logLines !== undefined),
     );
-    return await finish(summary, flags, view);
+    return await finish(summary, { ...flags, wish }, view);
   } catch (error) {
     view?.finish(undefined);
     return explain(error);
@@ -296,15 +294,19 @@ export function optionsOf(flags: RunFlags): RunOptions {
   };
 }
 
+export interface FinishOptions extends Pick<RunFlags, "out" | "csv"> {
+  readonly wish: ReportWish;
+}
+
 export async function finish(
   summary: RunSummary,
-  flags: Pick<RunFlags, "out" | "csv" | "open">,
+  { csv, out, wish }: FinishOptions,
   view: RunView,
 ): Promise<number> {
   let files: readonly string[] = [];
   let problem: string | undefined;
   try {
-    files = await writeOutputs(summary, { folder: flags.out, csv: flags.csv });
+    files = await writeOutputs(summary, { folder: out, csv });
   } catch (error) {
     if (!(error instanceof OutputError)) throw error;
     problem = error.message;
@@ -314,7 +316,7 @@ export async function finish(
   const ordered = [...(report === undefined ? [] : [report]), ...files.filter((f) => f !== report)];
   const reportUrl = report === undefined ? undefined : pathToFileURL(report).href;
   view.finish({ summary, files: ordered, reportUrl });
-  if (flags.open === true && report !== undefined) await openPage(report);
+  if (wish.isWanted && report !== undefined) await openPage(report);
   if (problem !== undefined) {
     complain(`hyperscale: ${problem}`);
     return EXIT_FAILURE;

@@ -9,6 +9,7 @@ import { RunError } from "../../runner/errors.ts";
 import { startReports } from "../../runner/reports.ts";
 import { prepareJob } from "../../runner/submission.ts";
 import { createView } from "../../ui/view.ts";
+import { reportWish } from "../open-page.ts";
 import { complain } from "../print.ts";
 import { openCluster, type PlaceFlags, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
@@ -87,7 +88,8 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     const reporting = await startReports(wanted, run, (line) => say(line));
     const job = await submitted();
     const { env, stdin, stdout } = process;
-    const plain = createView({ mode: flags.ui, stdout, stdin, env });
+    const wish = reportWish(flags.open);
+    const plain = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
     const view =
       logLines === undefined
         ? plain
@@ -95,7 +97,8 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     view.message(`submitted as ${job}`);
     say = (line) => view.message(line);
     const live = flags.ui !== "none" || logLines !== undefined;
-    return await followJob({ client, job, flags, view, live, reporting });
+    const finishing = { ...flags, wish };
+    return await followJob({ client, job, finishing, view, live, reporting });
   } finally {
     await client.close();
     await logLines?.drained(1_000);
