@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { clean } from "../core/base/terminal-text.ts";
 import { marginText } from "../core/run/results/margin.ts";
 import type { RunSummary } from "../core/run/results/model.ts";
+import { syntheticJob } from "../core/run/results/testing/synthetic-job.ts";
 import { endLines } from "./end.ts";
 import { linesToText, lineWidth } from "./lines.ts";
 import { sgrTable } from "./style.ts";
@@ -48,6 +49,15 @@ describe("the end result", () => {
     expect(text({ ...summary, workflows: summary.workflows.slice(0, 1) }, 160)).toMatch(
       /^ {2}home +\d/m,
     );
+  });
+
+  it("says in the verdict that only a part of a cluster answered", () => {
+    const lines = text(syntheticJob({ seconds: 5 }), 100)
+      .trim()
+      .split("\n");
+    expect(lines[0]).toBe("PASSED, PARTIAL   examples/shop.ts, spring sale");
+    expect(lines[1]).toContain("not to be trusted: the result is partial: dc2 is LOST, and parts");
+    expect(lines.at(-1)).toContain("PASSED, PARTIAL, not to be trusted");
   });
 
   it("says the verdict first, and again at the end when it scrolled away", () => {

@@ -22,6 +22,7 @@ import type {
   Totals,
   Verdict,
 } from "../core/run/results/model.ts";
+import { partialOf } from "../core/run/results/partial.ts";
 import { detailLines } from "./end-details.ts";
 import { type Line, line, span } from "./lines.ts";
 import { Style, type StyleId } from "./style.ts";
@@ -57,10 +58,10 @@ const EVENTS_SHOWN_MAX = 5;
 const SCREEN_ROWS = 23;
 
 function echo(summary: RunSummary, width: number): Line {
-  const { thresholds, verdict } = summary;
+  const { thresholds } = summary;
   const failed = thresholds.filter(({ passed }) => !passed);
   const doubtful = doubtOf(summary) === null ? "" : ", not to be trusted";
-  const badge = span(` ${verdict.toUpperCase()}${doubtful} `, BADGES[verdict]);
+  const badge = span(` ${verdictText(summary)}${doubtful} `, badgeOf(summary));
   if (thresholds.length === 0) return line(badge, "  no thresholds were set");
   if (failed.length === 0) {
     return line(badge, span(`  all ${formatCount(thresholds.length)} thresholds held`, Style.good));
@@ -76,6 +77,16 @@ const BADGES: Readonly<Record<Verdict, StyleId>> = {
   failed: Style.badBadge,
   interrupted: Style.warnBadge,
 };
+
+/** What only a part of a cluster says is not the whole truth. */
+function verdictText(summary: RunSummary): string {
+  return `${summary.verdict}${partialOf(summary) === null ? "" : ", partial"}`.toUpperCase();
+}
+
+function badgeOf(summary: RunSummary): StyleId {
+  const isPassed = summary.verdict === "passed";
+  return isPassed && partialOf(summary) !== null ? Style.warnBadge : BADGES[summary.verdict];
+}
 
 /** Warm-up and set-up make a run longer, not slower. Workflows may run side by side or one after another. */
 function measuredSeconds({ durationSeconds, workflows }: RunSummary): number {
@@ -113,8 +124,11 @@ function verdictLines(summary: RunSummary, width: number): Line[] {
   const lines: Line[] = [
     [],
     line(
-      span(` ${summary.verdict.toUpperCase()} `, BADGES[summary.verdict]),
-      span(`  ${shorten(clean(nameOf(summary)), width - 17)}`, Style.bold),
+      span(` ${verdictText(summary)} `, badgeOf(summary)),
+      span(
+        `  ${shorten(clean(nameOf(summary)), width - 6 - verdictText(summary).length)}`,
+        Style.bold,
+      ),
     ),
     ...doubtLines(summary, width),
     line(`  ${shorten(figures, width - 2)}`),

@@ -4,6 +4,7 @@
  */
 
 import type { RunSummary } from "../../core/run/results/model.ts";
+import { partialOf } from "../../core/run/results/partial.ts";
 
 /** Runs whose measured times differ by more than this factor are remarked. */
 const DURATION_RATIO_MAX = 1.5;
@@ -21,6 +22,8 @@ export function differencesOfConditions(before: RunSummary, after: RunSummary): 
       );
     }
     if (run.verdict === "interrupted") found.push(`The run ${name} was interrupted.`);
+    const partial = partialOf(run);
+    if (partial !== null) found.push(`The result of the run ${name} is partial: ${partial}.`);
     if (run.lost.length > 0) found.push(`The run ${name} lost parts of its load or results.`);
   }
   return [...found, ...environmentDifferences(before, after), ...loadDifferences(before, after)];
@@ -36,10 +39,20 @@ function environmentDifferences(before: RunSummary, after: RunSummary): string[]
     platform: "platform",
   } as const;
   const keys = Object.keys(names) as (keyof typeof names)[];
-  return keys.flatMap((key) => {
+  const changes = keys.flatMap((key) => {
     const [was, is] = [before.environment[key], after.environment[key]];
     return was === is ? [] : [`The ${names[key]} changed: ${was} before, ${is} after.`];
   });
+  const [was, is] = [placesOf(before), placesOf(after)];
+  return was === is ? changes : [...changes, `It ran elsewhere: ${was} before, ${is} after.`];
+}
+
+function placesOf({ cluster }: RunSummary): string {
+  if (cluster === undefined) return "on one machine or in one datacenter";
+  return `in ${cluster.datacenters
+    .map(({ name }) => name)
+    .sort()
+    .join(", ")}`;
 }
 
 function loadDifferences(before: RunSummary, after: RunSummary): string[] {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { XMLParser, XMLValidator } from "fast-xml-parser";
 import { describe, expect, it } from "vitest";
 import type { RunSummary } from "../../core/run/results/model.ts";
+import { syntheticJob } from "../../core/run/results/testing/synthetic-job.ts";
 import { syntheticRun } from "../../core/run/results/testing/synthetic-run.ts";
 import { escapeXml, junitXml } from "./junit.ts";
 
@@ -48,6 +49,16 @@ const healthy = syntheticRun({ seconds: 5, healthy: true });
 const casesOf = (run: RunSummary) => parse(junitXml(run)).testsuite.flatMap((s) => s.testcase);
 
 describe("junit.xml", () => {
+  it("is red for a job that only a part of the cluster did, however well that part went", () => {
+    const job = syntheticJob({ seconds: 5 });
+    const [run] = parse(junitXml(job)).testsuite;
+    const [completes] = run?.testcase ?? [];
+    expect(job.verdict).toBe("passed");
+    expect(completes?.error?.message).toBe("the result is partial: dc2 is LOST");
+    expect(junitXml(job)).toContain("worker dc2-w3 was lost");
+    expect(junitXml(job)).toContain('name="cluster.requestsNotCounted" value="310"');
+  });
+
   it("has a suite for the run and one per workflow, with thresholds and checks as cases", () => {
     const { testsuite } = parse(junitXml(failing));
     expect(testsuite.map(({ name }) => name)).toEqual([
@@ -57,7 +68,7 @@ describe("junit.xml", () => {
     ]);
     expect(testsuite[1]?.testcase.map(({ name }) => name)).toEqual([
       "workflow completes",
-      "threshold: latency{step:search}.p99 < 400ms",
+      "threshold: latency{step=search}.p99 < 400ms",
       "check: home page is complete",
       "check: search finds something",
     ]);
@@ -65,8 +76,8 @@ describe("junit.xml", () => {
   });
 
   it("names expression and actual value of a failed threshold", () => {
-    const failed = casesOf(failing).find(({ name }) => name.includes("step:pay"));
-    expect(failed?.failure?.message).toMatch(/^expected latency\{step:pay\}\.p99 < 200ms, actual /);
+    const failed = casesOf(failing).find(({ name }) => name.includes("step=pay"));
+    expect(failed?.failure?.message).toMatch(/^expected latency\{step=pay\}\.p99 < 200ms, actual /);
     expect(failed?.failure?.["#text"]).toContain("actual:");
   });
 

@@ -10,13 +10,14 @@
  * check that failed now and then within what a threshold tolerates is a passed case with a remark.
  */
 
-import { formatCount, formatPercent } from "../../core/run/results/format.ts";
+import { formatCount, formatPercent, formatSeconds } from "../../core/run/results/format.ts";
 import type {
   CheckSummary,
   RunSummary,
   ThresholdOutcome,
   WorkflowSummary,
 } from "../../core/run/results/model.ts";
+import { partialOf } from "../../core/run/results/partial.ts";
 
 interface TestCase {
   readonly name: string;
@@ -64,9 +65,24 @@ function runSuite(summary: RunSummary): Suite {
       ["hyperscale", summary.environment.hyperscale],
       ["command", summary.environment.command],
       ["generator.limited", String(summary.generator.limited)],
+      ...clusterProperties(summary),
     ],
     cases: [completionOfRun(summary), ...cases],
   };
+}
+
+/** Where a job of a cluster ran, and how much of it is in no figure. */
+function clusterProperties({ cluster, lost }: RunSummary): [string, string][] {
+  if (cluster === undefined) return [];
+  const uncounted = lost.reduce((sum, { requestsNotCounted = 0 }) => sum + requestsNotCounted, 0);
+  return [
+    ["cluster.job", cluster.jobId],
+    ...cluster.datacenters.map(({ name, status, workers }): [string, string] => [
+      `cluster.datacenter.${name}`,
+      `${status}, ${workers} workers`,
+    ]),
+    ["cluster.requestsNotCounted", String(uncounted)],
+  ];
 }
 
 function workflowSuite(summary: RunSummary, workflow: WorkflowSummary): Suite {
@@ -90,6 +106,11 @@ function workflowSuite(summary: RunSummary, workflow: WorkflowSummary): Suite {
 
 function completionOfRun(summary: RunSummary): TestCase {
   const name = "run completes";
+  const partial = partialOf(summary);
+  if (partial !== null) {
+    const message = `the result is partial: ${partial}`;
+    return { name, outcome: "error", message, details: lossLines(summary).join("\n") };
+  }
   if (summary.verdict === "interrupted") {
     const message = summary.reasons[0] ?? "the run was interrupted";
     return { name, outcome: "error", message, details: summary.reasons.join("\n") };
@@ -102,7 +123,12 @@ function completionOfRun(summary: RunSummary): TestCase {
     const message = summary.reasons[0] ?? "the run failed";
     return { name, outcome: "failure", message, details: summary.reasons.join("\n") };
   }
-  return { name, outcome: "passed", message: "", details: summary.notes.join("\n") };
+  const details = [...lossLines(summary), ...summary.notes].join("\n");
+  return { name, outcome: "passed", message: "", details };
+}
+
+function lossLines({ lost }: RunSummary): string[] {
+  return lost.map(({ atSeconds, cost, what }) => `${formatSeconds(atSeconds)}: ${what}; ${cost}`);
 }
 
 function completionOf({ status, error }: WorkflowSummary): TestCase {

@@ -8,6 +8,7 @@ import {
   formatSeconds,
 } from "../../core/run/results/format.ts";
 import type { RunSummary } from "../../core/run/results/model.ts";
+import { partialOf } from "../../core/run/results/partial.ts";
 
 const MARKS = { passed: "✅", failed: "❌", interrupted: "⚠️" } as const;
 /** Of a table that people read. */
@@ -15,7 +16,10 @@ const STEPS_MAX = 100;
 
 export function summaryMarkdown(summary: RunSummary): string {
   const { name, reasons, thresholds, title, verdict } = summary;
-  const head = `## ${MARKS[verdict]} ${cell(title ?? name)}: ${verdict}`;
+  const partial = partialOf(summary);
+  const part = partial === null ? "" : `, in part only: ${cell(partial)}`;
+  const mark = partial === null ? MARKS[verdict] : MARKS.interrupted;
+  const head = `## ${mark} ${cell(title ?? name)}: ${verdict}${part}`;
   const judged = thresholds.map(({ actualText, expression, passed, workflow }) => [
     passed ? "✅" : "❌",
     code(expression),

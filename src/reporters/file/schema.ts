@@ -303,8 +303,38 @@ const lossSchema = z
     atSeconds: amount,
     what: z.string().describe("What happened."),
     cost: z.string().describe("What of the load or the results went with it."),
+    at: z.string().optional().describe("ISO 8601."),
+    worker: z.string().nullish().describe("Who had the core; null on one machine."),
+    users: count.optional().describe("Users that were at work there."),
+    requestsNotCounted: count.optional().describe("Made there, and in no figure."),
+    exact: z.boolean().optional().describe("False where that is only the most there can be."),
+    missingMs: amount.optional().describe("Of the plan, in which nobody did its share."),
+    dealtAgainTo: z.string().nullish().describe("Who does its share since; null when nobody."),
   })
   .meta({ id: "Loss" });
+
+const clusterSchema = z
+  .looseObject({
+    jobId: z.string(),
+    split: z.array(z.looseObject({ datacenter: z.string(), share: amount })),
+    datacenters: z.array(
+      z.looseObject({
+        name: z.string(),
+        status: z.string().describe("How the job ended there."),
+        workers: count,
+        requests: count,
+        failed: count,
+        ratePerSecond: amount,
+        latencyMs: distributionSchema,
+      }),
+    ),
+    startSkewMs: amount.optional().describe("Between the first and the last to begin."),
+    changes: z
+      .array(z.looseObject({ at: z.string(), by: z.string(), what: z.string() }))
+      .optional()
+      .describe("What became of the job on its way."),
+  })
+  .meta({ id: "Cluster", description: "Where a job of a cluster ran." });
 
 const eventSchema = z
   .looseObject({
@@ -357,6 +387,7 @@ export const summarySchema = z
     events: z.array(eventSchema).optional().describe("What happened to the run."),
     reports: z.array(reportSchema).optional().describe("What reporters sent, and what not."),
     environment: environmentSchema,
+    cluster: clusterSchema.optional().describe("Only of a job that gates have led."),
   })
   .meta({ title: "Hyperscale summary.json", description: "The result of one run." });
 

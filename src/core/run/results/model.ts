@@ -47,9 +47,23 @@ export interface RunSummary {
 /** Where a job ran, and what each datacenter did of it. */
 export interface ClusterSummary {
   readonly jobId: string;
-  /** Parts of the plan, together 1. */
+  /** Which part of the plan each had: together 1, or 1 for each that had the whole of it. */
   readonly split: readonly { readonly datacenter: string; readonly share: number }[];
   readonly datacenters: readonly DatacenterSummary[];
+  /** Between the first and the last datacenter to begin, by wall clocks; results of earlier versions have none. */
+  readonly startSkewMs?: number | undefined;
+  /** What became of the job on its way, in the order of time. */
+  readonly changes?: readonly ClusterChange[] | undefined;
+}
+
+/** Something that happened to a job beside its load. */
+interface ClusterChange {
+  /** ISO 8601, of the gate that led it. */
+  readonly at: string;
+  /** The gate. */
+  readonly by: string;
+  /** Such as "paused", "scaled", "dispatched". */
+  readonly what: string;
 }
 
 interface DatacenterSummary {
@@ -177,6 +191,20 @@ export interface Loss {
   readonly what: string;
   /** What it cost: virtual users gone, share of the rate gone, results of the last fraction of a second gone. */
   readonly cost: string;
+  /** ISO 8601, wall clock of the coordinator. */
+  readonly at?: string | undefined;
+  /** The worker that had the core; null in a run of one machine. */
+  readonly worker?: string | null | undefined;
+  /** Users that were at work there. */
+  readonly users?: number | undefined;
+  /** Requests that were made there and are in no figure. */
+  readonly requestsNotCounted?: number | undefined;
+  /** False where that is only known to be the most that there can be. */
+  readonly exact?: boolean | undefined;
+  /** Of the plan, in which nobody did the share of the core. */
+  readonly missingMs?: number | undefined;
+  /** Who does its share since; null when nobody does. */
+  readonly dealtAgainTo?: string | null | undefined;
 }
 
 export type WorkflowStatus =

@@ -14,7 +14,7 @@ import type {
 } from "./model.ts";
 
 /** Latencies of all steps of a run together, in cells: about 6 MB of text. With more, windows become wider. */
-const CELLS_TOLD_MAX = 400_000;
+export const CELLS_TOLD_MAX = 400_000;
 const WINDOW_MS_MIN = 1_000;
 /** An event loop that was this late held up whatever it should have sent. */
 const STALL_MS_MIN = 200;
