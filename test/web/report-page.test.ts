@@ -3,8 +3,10 @@
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { formatCount, formatMs } from "../../src/core/run/results/format.ts";
+import { formatCount, formatMs, formatPercent } from "../../src/core/run/results/format.ts";
 import type { RunSummary } from "../../src/core/run/results/model.ts";
+import { CELLS_TOLD_MAX } from "../../src/core/run/results/over-time.ts";
+import { syntheticJob } from "../../src/core/run/results/testing/synthetic-job.ts";
 import { syntheticRun } from "../../src/core/run/results/testing/synthetic-run.ts";
 import { compareRuns, METRICS } from "../../src/reporters/compare/compare.ts";
 import { reportHtml } from "../../src/reporters/file/html.ts";
@@ -16,6 +18,27 @@ const PAGE_BYTES_MAX = 200_000;
 const REPORT_BYTES_MAX = 1_500_000;
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
+/** Six steps of one workflow and four of the other, with more cells in their windows than a run tells. */
+function tenSteps(seconds: number): RunSummary {
+  const run = syntheticRun({ seconds, copies: 2, rate: 0.3 });
+  const [browse, checkout] = run.workflows;
+  if (browse === undefined || checkout === undefined) throw new Error("a run has two workflows");
+  return {
+    ...run,
+    workflows: [
+      { ...browse, steps: browse.steps.slice(0, 6) },
+      { ...checkout, steps: checkout.steps.slice(0, 4) },
+    ],
+  };
+}
+
+function cellsOf({ workflows }: RunSummary): number {
+  const windows = workflows.flatMap(({ steps }) => steps.flatMap((step) => step.windows ?? []));
+  return windows
+    .flatMap(({ histograms }) => histograms)
+    .reduce((sum, { count }) => sum + count.length, 0);
+}
+
 describe("the report page without data", () => {
   it("is small and asks for nothing outside itself", async () => {
     const page = await builtPage("report");
@@ -24,9 +47,11 @@ describe("the report page without data", () => {
     expect(sources.map(([, address]) => address)).toEqual(["data:,"]);
   });
 
-  it("takes ten minutes of seven busy steps in less than 1.5 MB", async () => {
+  it("takes ten minutes of ten busy steps in less than 1.5 MB", async () => {
     const page = await builtPage("report");
-    const html = await reportHtml(syntheticRun({ seconds: 600, rate: 0.5 }), { page });
+    const run = tenSteps(600);
+    expect(cellsOf(run)).toBeGreaterThan(CELLS_TOLD_MAX);
+    const html = await reportHtml(run, { page });
     expect(Buffer.byteLength(html)).toBeLessThan(REPORT_BYTES_MAX);
   });
 });
@@ -74,7 +99,7 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
       "Failed examples/shop.ts",
       "Not to be trusted: the load generator was the limit, not the target",
       "Executor core 1 ended with SIGKILL.",
-      "latency{step:pay}.p99 < 200ms",
+      "latency{step=pay}.p99 < 200ms",
       "beyond the limit",
       "target missed",
       "search finds something",
@@ -214,6 +239,59 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     await page.close();
   });
 
+  it("tells what only a part of a cluster did, who was lost and who led", async () => {
+    const { page, problems } = await open(syntheticJob({ seconds: 20, rate: 0.3 }));
+    expect(await page.textContent("h1")).toContain("Passed in part");
+    expect(await page.textContent(".doubt")).toContain("the result is partial: dc2 is LOST");
+    const text = await page.textContent("#cluster");
+    for (const part of [
+      "job-7f2a",
+      "60 %",
+      "LOST",
+      "at most 310",
+      "dc2-w1",
+      "begun within 12.0 ms",
+    ])
+      expect(text).toContain(part);
+    expect(await page.textContent(".events")).toContain("gate-2 leads the job after gate-1");
+    expect(problems).toEqual([]);
+    await page.close();
+  });
+
+  it("shows response times in ranges whose bounds the reader chooses", async () => {
+    const measured = measuredStep("ranges", 60, 300);
+    const { page } = await open(runOf(measured));
+    const legend = () => page.locator('figure:has-text("in ranges") .legend').textContent();
+    expect(await legend()).toContain("≤ 800 ms");
+    const bounds = page.locator(".range-bounds input");
+    await bounds.fill("10ms, 1s");
+    await bounds.press("Tab");
+    await expect.poll(() => hash(page)).toContain("ranges=10ms");
+    const fast = measured.samples.filter(({ failed, us }) => !failed && us <= 10_000).length;
+    expect(await legend()).toContain(`≤ 10.0 ms ${formatPercent(fast / measured.samples.length)}`);
+    await bounds.fill("1s, 10ms");
+    await bounds.press("Tab");
+    expect(await bounds.getAttribute("aria-invalid")).toBe("true");
+    await page.close();
+  });
+
+  it("leads from a broken threshold to when it was broken", async () => {
+    const { page } = await open(syntheticRun({ seconds: 60 }));
+    const pay = page.locator('.reasons li:has-text("step=pay")');
+    expect(await pay.textContent()).toContain("of the time");
+    await pay.locator("button").first().click();
+    await expect.poll(() => hash(page)).toContain("t=");
+    await page.close();
+  });
+
+  it("shows the first of many rows until all are asked for", async () => {
+    const { page } = await open(syntheticRun({ seconds: 5, copies: 14, rate: 0.2 }));
+    expect(await rows(page)).toHaveLength(30);
+    await page.click('#steps button:has-text("show all 98 rows")');
+    expect(await rows(page)).toHaveLength(98);
+    await page.close();
+  });
+
   it("follows the system's colours until the reader chooses, and keeps the stretch", async () => {
     const { page } = await open(
       syntheticRun({ seconds: 20 }),
@@ -255,10 +333,13 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     ["a failing run, dark", { seconds: 10 }, "dark"],
     ["a healthy run", { seconds: 10, healthy: true }, "light"],
     ["a run of many errors", { seconds: 10, errors: 25 }, "dark"],
+    ["a job of a cluster", "job", "dark"],
     ["many steps", { seconds: 10, copies: 4, rate: 0.2 }, "light"],
     ["two hours", { seconds: 7_200, rate: 0.01 }, "light"],
   ] as const)("has nothing that axe finds: %s", async (_, options, colorScheme) => {
-    const { page } = await open(syntheticRun(options), { colorScheme });
+    const summary =
+      options === "job" ? syntheticJob({ seconds: 10, rate: 0.3 }) : syntheticRun(options);
+    const { page } = await open(summary, { colorScheme });
     await page.locator('figure.chart button:has-text("table")').first().click();
     await page.addScriptTag({ path: AXE });
     const found: string[] = await page.evaluate(

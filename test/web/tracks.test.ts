@@ -6,6 +6,7 @@ import {
   heatMapOf,
   percentileLine,
   type Range,
+  rangeCounts,
   snapRange,
   stretchOf,
   sumTracks,
@@ -15,6 +16,27 @@ import { measuredStep, rawQuantile } from "./measured-step.ts";
 
 const run = measuredStep("tracks", 60, 400);
 const track = trackOf(run.windows);
+
+describe("ranges of response times", () => {
+  it.each([
+    [0, 60],
+    [37, 41],
+  ] as Range[])("from %d s to %d s hold each success once, where its raw sample is", (from, to) => {
+    const bounds = [5, 20, 80];
+    const raw = run.samples.filter(({ atSeconds }) => atSeconds >= from && atSeconds < to);
+    const { failed } = stretchOf(track, [from, to]);
+    const counts = rangeCounts(track, [from, to], bounds);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(raw.length - failed.count);
+    // Only samples in a cell that a bound cuts may be on its other side.
+    const near = (ms: number) => bounds.some((bound) => Math.abs(ms - bound) / bound < 0.001);
+    const doubtful = raw.filter(({ us }) => near(us / 1_000)).length;
+    bounds.forEach((bound, at) => {
+      const below = raw.filter(({ failed: bad, us }) => !bad && us / 1_000 <= bound).length;
+      const counted = counts.slice(0, at + 1).reduce((sum, count) => sum + count, 0);
+      expect(Math.abs(counted - below)).toBeLessThanOrEqual(doubtful);
+    });
+  });
+});
 
 describe("a stretch of time", () => {
   it.each([

@@ -5,7 +5,7 @@ import type { ErrorSample } from "../../src/core/run/results/model.ts";
 import { clockAt } from "../shared/axes.ts";
 import { useCharts } from "../shared/charts.ts";
 import { useFragment } from "../shared/fragment.ts";
-import { Section, Share, Spark, thinned } from "../shared/parts.tsx";
+import { Section, Share, Spark, summed } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";
 import type { RunView, StepView } from "./run-view.ts";
 
@@ -19,6 +19,8 @@ const KINDS: Readonly<Record<string, string>> = {
   status: "the answer had a failure status",
 };
 const SPARK_POINTS = 48;
+/** A hundred steps have more kinds of failures than anybody reads. */
+const ROWS_MAX = 15;
 
 export function Errors({ view }: { readonly view: RunView }) {
   const { link } = useFragment();
@@ -47,7 +49,7 @@ export function Errors({ view }: { readonly view: RunView }) {
             },
             { text: formatCount(count), order: count },
             { text: <Share share={share} tone="bad" />, order: share },
-            { text: <Spark values={thinned(course, SPARK_POINTS)} color="--fail" /> },
+            { text: <Spark values={summed(course, SPARK_POINTS)} color="--fail" /> },
           ],
         };
       }),
@@ -70,6 +72,8 @@ export function Errors({ view }: { readonly view: RunView }) {
             columns={columns}
             rows={rows.toSorted((a, b) => b.count - a.count)}
             sortKey="errors"
+            rowsMax={ROWS_MAX}
+            stacked
           />
           <Samples steps={view.steps} caption="What failures looked like" />
         </>
@@ -84,8 +88,8 @@ interface SamplesProps {
   readonly caption: string;
 }
 
-/** More than this only fill the page; the cards of the steps have all. */
-const SAMPLES_SHOWN_MAX = 40;
+/** More than this only fill the page. */
+const SAMPLES_SHOWN_MAX = 10;
 
 /** Up to five of each kind and status are kept of a run. */
 export function Samples({ caption, steps }: SamplesProps) {
@@ -96,7 +100,6 @@ export function Samples({ caption, steps }: SamplesProps) {
     .filter(({ sample: { atSeconds } }) => atSeconds >= from && atSeconds <= to)
     .toSorted((a, b) => a.sample.atSeconds - b.sample.atSeconds);
   if (found.length === 0) return null;
-  const shown = steps.length === 1 ? found : found.slice(0, SAMPLES_SHOWN_MAX);
   const columns = [
     { title: "At" },
     ...(steps.length > 1 ? [{ title: "Step" }] : []),
@@ -104,7 +107,7 @@ export function Samples({ caption, steps }: SamplesProps) {
     { title: "Status", numeric: true },
     { title: "Call and what was said" },
   ];
-  const rows = shown.map(({ name, sample }, index) => ({
+  const rows = found.map(({ name, sample }, index) => ({
     key: String(index),
     cells: [
       { text: clockAt(sample.atSeconds, 0.1) },
@@ -114,13 +117,7 @@ export function Samples({ caption, steps }: SamplesProps) {
       { text: <Said sample={sample} /> },
     ],
   }));
-  const more = found.length - shown.length;
-  return (
-    <>
-      <Table caption={caption} captioned columns={columns} rows={rows} />
-      {more > 0 && <p class="remark">{formatCount(more)} more are in the cards of the steps.</p>}
-    </>
-  );
+  return <Table {...{ caption, columns, rows }} rowsMax={SAMPLES_SHOWN_MAX} captioned stacked />;
 }
 
 function Said({ sample: { call, text } }: { readonly sample: ErrorSample }) {
@@ -157,6 +154,7 @@ function Statuses({ view }: { readonly view: RunView }) {
       columns={columns}
       rows={rows}
       sortKey="statuses"
+      rowsMax={ROWS_MAX}
     />
   );
 }

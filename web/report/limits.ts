@@ -33,6 +33,11 @@ function limitsOf(found: readonly Parsed[]): Limit[] {
   }));
 }
 
+/** All limits of latencies, whatever they are about. */
+export function latencyLimits(summary: RunSummary): number[] {
+  return latencyThresholds(summary).map(({ threshold }) => threshold.value);
+}
+
 /** Of all steps together. */
 export function runLimits(summary: RunSummary): Limit[] {
   const several = summary.workflows.length > 1;
@@ -45,17 +50,31 @@ export function runLimits(summary: RunSummary): Limit[] {
 }
 
 /** Of one step: those that name it, or a tag that it has. */
-export function stepLimits(summary: RunSummary, { step, workflow }: StepView): Limit[] {
+export function stepLimits(summary: RunSummary, step: StepView): Limit[] {
   return limitsOf(
     latencyThresholds(summary).filter(
-      ({ outcome, threshold }) =>
-        tagsOf(threshold).length > 0 &&
-        tagsOf(threshold).every(([key, value]) =>
-          key === "step" ? value === step.name : value === step.tags[key],
-        ) &&
-        (outcome.workflow === null || outcome.workflow === workflow.name),
+      (parsed) => tagsOf(parsed.threshold).length > 0 && concerns(parsed, step),
     ),
   );
+}
+
+/** `kind` chooses among failures. */
+function concerns({ outcome, threshold }: Parsed, { step, workflow }: StepView): boolean {
+  const own = threshold.workflow ?? outcome.workflow;
+  return (
+    (own === null || own === workflow.name) &&
+    tagsOf(threshold).every(
+      ([key, value]) =>
+        key === "kind" || (key === "step" ? value === step.name : value === step.tags[key]),
+    )
+  );
+}
+
+/** The steps that a threshold is about. */
+export function stepsOf(outcome: ThresholdOutcome, steps: readonly StepView[]): StepView[] {
+  const parsed = parseThreshold(outcome.expression);
+  if (!parsed.ok) return [];
+  return steps.filter((step) => concerns({ outcome, threshold: parsed.threshold }, step));
 }
 
 /** The step that a threshold is about, if it is about one. */
@@ -64,10 +83,6 @@ export function stepOf(
   steps: readonly StepView[],
 ): StepView | undefined {
   const parsed = parseThreshold(outcome.expression);
-  const name = parsed.ok ? parsed.threshold.tags["step"] : undefined;
-  if (name === undefined) return undefined;
-  return steps.find(
-    ({ step, workflow }) =>
-      step.name === name && (outcome.workflow === null || outcome.workflow === workflow.name),
-  );
+  const named = parsed.ok && parsed.threshold.tags["step"] !== undefined;
+  return named ? stepsOf(outcome, steps)[0] : undefined;
 }

@@ -1,7 +1,7 @@
-/** The order of the page: verdict, figures, thresholds, time, steps, errors, workflows, generator. */
+/** The order of the page: verdict, figures, thresholds, time, steps, errors, workflows, cluster, generator. */
 
 import { useMemo } from "preact/hooks";
-import type { RunSummary, TimelineEvent } from "../../src/core/run/results/model.ts";
+import type { RunSummary } from "../../src/core/run/results/model.ts";
 import type { PageBaseline } from "../../src/reporters/file/page-data.ts";
 import { clockAt } from "../shared/axes.ts";
 import { ChartsContext, type ChartsState, moved, zoomed } from "../shared/charts.ts";
@@ -9,13 +9,16 @@ import { type Fragment, FragmentContext, useFragmentState } from "../shared/frag
 import { Frame, type FrameSection } from "../shared/frame.tsx";
 import { ThemeContext, useThemeChoice } from "../shared/theme.ts";
 import { type Range, snapRange } from "../shared/tracks.ts";
+import { Cluster } from "./cluster.tsx";
 import { Compare } from "./compare.tsx";
 import { Errors } from "./errors.tsx";
 import { Generator } from "./generator.tsx";
+import { Ranges } from "./ranges.tsx";
 import { RunFacts } from "./run-facts.tsx";
 import { type RunView, runView } from "./run-view.ts";
 import { Steps } from "./steps.tsx";
-import { Headline, Notes, Thresholds, Verdict, Warnings } from "./summary.tsx";
+import { Headline, Notes, Verdict, Warnings } from "./summary.tsx";
+import { Thresholds } from "./thresholds.tsx";
 import { OverTime } from "./time.tsx";
 import { Workflows } from "./workflows.tsx";
 
@@ -41,17 +44,19 @@ export function Report({ baseline, summary }: Props) {
             bar={<RangeBar charts={charts} view={view} />}
           >
             <div id="summary">
-              <Verdict summary={summary} />
+              <Verdict view={view} />
               <Warnings summary={summary} />
               <Headline view={view} />
+              <Ranges view={view} />
               <Notes summary={summary} />
             </div>
-            <Thresholds view={view} />
+            <Thresholds view={view} baseline={before} />
             {baseline !== null && <Compare baseline={baseline} />}
             <OverTime view={view} baseline={before} />
             <Steps view={view} baseline={before} />
             <Errors view={view} />
             <Workflows summary={summary} />
+            <Cluster summary={summary} />
             <Generator view={view} />
             <RunFacts summary={summary} />
           </Frame>
@@ -61,7 +66,10 @@ export function Report({ baseline, summary }: Props) {
   );
 }
 
-function sectionsOf({ thresholds, workflows }: RunSummary, compared: boolean): FrameSection[] {
+function sectionsOf(
+  { cluster, thresholds, workflows }: RunSummary,
+  compared: boolean,
+): FrameSection[] {
   const broken = thresholds.filter(({ passed }) => !passed).length;
   const kinds = new Set(
     workflows.flatMap(({ steps }) => steps.flatMap(({ errors }) => Object.keys(errors))),
@@ -75,12 +83,13 @@ function sectionsOf({ thresholds, workflows }: RunSummary, compared: boolean): F
     { id: "steps", title: "Steps", mark: String(steps) },
     { id: "errors", title: "Errors", ...(kinds > 0 ? { mark: String(kinds) } : {}) },
     { id: "workflows", title: "Workflows" },
+    ...(cluster === undefined
+      ? []
+      : [{ id: "cluster", title: "Cluster", mark: String(cluster.datacenters.length) }]),
     { id: "generator", title: "Generator" },
     { id: "run", title: "Run" },
   ];
 }
-
-const NO_EVENTS: readonly TimelineEvent[] = [];
 
 /** The stretch that is looked at is in the address, moved to whole windows. */
 function useChartsState(view: RunView, fragment: Fragment): ChartsState {
@@ -98,8 +107,8 @@ function useChartsState(view: RunView, fragment: Fragment): ChartsState {
       const digits = (seconds: number) => String(Number(seconds.toFixed(3)));
       fragment.set({ t: snapped === null ? null : snapped.map(digits).join("-") });
     };
-    const { full, summary } = view;
-    return { full, range, setRange, scale, events: summary.events ?? NO_EVENTS };
+    const { events, full } = view;
+    return { full, range, setRange, scale, events };
   }, [view, range, scale, fragment]);
 }
 

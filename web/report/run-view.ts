@@ -2,7 +2,9 @@
 
 import type { RunSummary, StepSummary, WorkflowSummary } from "../../src/core/run/results/model.ts";
 import { sumTimelines, type Timeline } from "../../src/reporters/file/timeline.ts";
+import type { ChartEvent } from "../shared/charts.ts";
 import { type Range, sumTracks, type Track, trackOf } from "../shared/tracks.ts";
+import { clusterEvents } from "./cluster-events.ts";
 
 export interface StepView {
   /** In the address: "1.2" is the second step of the first workflow. */
@@ -22,6 +24,8 @@ export interface RunView {
   readonly timeline: Timeline;
   /** From the first window to the end of the last. */
   readonly full: Range;
+  /** What happened to the run and, in a cluster, to those who led it; in the order of time. */
+  readonly events: readonly ChartEvent[];
 }
 
 export function runView(summary: RunSummary): RunView {
@@ -44,6 +48,9 @@ export function runView(summary: RunSummary): RunView {
     track: sumTracks(steps.map(({ track }) => track)),
     timeline,
     full: timeline.atSeconds.length === 0 ? [0, 1] : [first, last],
+    events: [...(summary.events ?? []), ...clusterEvents(summary)].sort(
+      (a, b) => a.atSeconds - b.atSeconds,
+    ),
   };
 }
 

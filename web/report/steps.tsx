@@ -20,6 +20,8 @@ interface Props {
 /** With so few, all cards are open from the start. */
 const OPEN_ALL_MAX = 3;
 const SPARK_POINTS = 48;
+/** More are asked for, filtered by name or sorted to the top. */
+const ROWS_MAX = 30;
 
 /** The cards that are open: those of the address, else all of a few, else the one to look at first. */
 function useOpenSteps(steps: readonly StepView[]) {
@@ -104,7 +106,7 @@ function StepsTable({ baseline, open, range, steps, toggle }: TableProps) {
   const numeric = (title: string) => ({ title, numeric: true });
   const columns = [
     { title: "Step" },
-    { title: "Rate over time", hidden: true, unsorted: true },
+    { title: "Rate over time", hidden: true, unsorted: true, wideOnly: true },
     ...["Requests", "Rate", "Failed"].map(numeric),
     ...FIGURES.map((figure) => numeric(figure.replace("_", "."))),
     ...(baseline === null ? [] : [numeric("p95 change")]),
@@ -142,7 +144,12 @@ function StepsTable({ baseline, open, range, steps, toggle }: TableProps) {
     };
   });
   return (
-    <Table caption="Steps: requests and latency" sortKey="sort" columns={columns} rows={rows} />
+    <Table
+      caption="Steps: requests and latency"
+      sortKey="sort"
+      rowsMax={ROWS_MAX}
+      {...{ columns, rows }}
+    />
   );
 }
 

@@ -1,4 +1,4 @@
-/** The first screen: what came out, whether to believe it, the figures, and the thresholds. */
+/** The first screen: what came out, whether to believe it, and the figures. */
 
 import { doubtOf } from "../../src/core/run/results/doubt.ts";
 import {
@@ -9,21 +9,15 @@ import {
   formatRate,
   formatSeconds,
 } from "../../src/core/run/results/format.ts";
-import { marginShare, marginText } from "../../src/core/run/results/margin.ts";
-import type {
-  Distribution,
-  RunSummary,
-  ThresholdOutcome,
-} from "../../src/core/run/results/model.ts";
+import type { Distribution, RunSummary } from "../../src/core/run/results/model.ts";
+import { partialOf } from "../../src/core/run/results/partial.ts";
 import { bucketsOf, mergeHistograms, quantileOf } from "../../src/reporters/file/quantiles.ts";
 import { clockAt } from "../shared/axes.ts";
 import { useCharts } from "../shared/charts.ts";
-import { useFragment } from "../shared/fragment.ts";
-import { Alert, Chip, FAILED_MANY, Folded, Section } from "../shared/parts.tsx";
-import { Table } from "../shared/table.tsx";
+import { Alert, FAILED_MANY, Folded } from "../shared/parts.tsx";
 import { type Range, stretchOf } from "../shared/tracks.ts";
-import { stepOf } from "./limits.ts";
 import { countsIn, type RunView } from "./run-view.ts";
+import { WhenBeyond } from "./thresholds.tsx";
 
 type SummaryProps = { readonly summary: RunSummary };
 type ViewProps = { readonly view: RunView };
@@ -34,18 +28,22 @@ const VERDICTS = {
   interrupted: { word: "Interrupted", tone: "warn", icon: "M7 5 V15 M13 5 V15" },
 } as const;
 
-export function Verdict({ summary }: SummaryProps) {
+export function Verdict({ view }: ViewProps) {
+  const { summary } = view;
   const { word, tone, icon } = VERDICTS[summary.verdict];
+  // What only a part of a cluster says is no success.
+  const shown = partialOf(summary) !== null && tone === "good" ? "warn" : tone;
   const held = summary.thresholds.filter(({ passed }) => passed).length;
   const doubt = doubtOf(summary);
   return (
-    <section class={`verdict ${tone}`} aria-label="Verdict">
+    <section class={`verdict ${shown}`} aria-label="Verdict">
       <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">
         <path d={icon} />
       </svg>
       <div>
         <h1>
-          {word} <span class="run-name">{summary.name}</span>
+          {word}
+          {partialOf(summary) !== null && " in part"} <span class="run-name">{summary.name}</span>
         </h1>
         {doubt !== null && <p class="doubt">Not to be trusted: {doubt}.</p>}
         <p class="when">
@@ -58,15 +56,33 @@ export function Verdict({ summary }: SummaryProps) {
             </span>
           )}
         </p>
-        {summary.reasons.length > 0 && (
-          <ul class="reasons">
-            {summary.reasons.map((reason) => (
-              <li key={reason}>{reason}</li>
-            ))}
-          </ul>
-        )}
+        <Reasons view={view} />
       </div>
     </section>
+  );
+}
+
+/** Broken thresholds with when and by whom; then what else speaks for the verdict. */
+function Reasons({ view }: ViewProps) {
+  const { reasons, thresholds } = view.summary;
+  const broken = thresholds.filter(({ passed }) => !passed);
+  const rest = reasons.filter(
+    (reason) => !broken.some(({ expression }) => reason.includes(expression)),
+  );
+  if (broken.length + rest.length === 0) return null;
+  return (
+    <ul class="reasons">
+      {broken.map((threshold, index) => (
+        <li key={`${index} ${threshold.expression}`}>
+          <code>{threshold.expression}</code>
+          {threshold.workflow === null ? "" : ` of ${threshold.workflow}`}:{" "}
+          <b>{threshold.actualText}</b> <WhenBeyond {...{ threshold, view }} />
+        </li>
+      ))}
+      {rest.map((reason) => (
+        <li key={reason}>{sentence(reason)}</li>
+      ))}
+    </ul>
   );
 }
 
@@ -234,97 +250,6 @@ function latencyFigures(latency: LatencyFigures, remark: string): Figure[] {
 /** Failures that a threshold did not tolerate stand out however few they are. */
 function erring({ thresholds }: RunSummary): boolean {
   return thresholds.some(({ expression, passed }) => !passed && /\berrors\b/.test(expression));
-}
-
-export function Thresholds({ view }: ViewProps) {
-  const { thresholds } = view.summary;
-  const order = (threshold: ThresholdOutcome) => (threshold.passed ? 1 : 0);
-  const rows = thresholds
-    .toSorted((a, b) => order(a) - order(b))
-    .map((threshold, index) => ({
-      key: `${index} ${threshold.expression}`,
-      cells: [
-        { text: <ThresholdName {...{ threshold, view }} /> },
-        {
-          text: threshold.passed ? (
-            <Chip tone="good">✓ held</Chip>
-          ) : (
-            <Chip tone="bad">✗ failed</Chip>
-          ),
-        },
-        { text: <b>{threshold.actualText}</b> },
-        { text: <Margin threshold={threshold} /> },
-        { text: threshold.workflow ?? "whole run" },
-      ],
-    }));
-  const columns = [
-    { title: "Threshold" },
-    { title: "Result" },
-    { title: "Actual", numeric: true },
-    { title: "Margin" },
-    { title: "Applies to" },
-  ];
-  return (
-    <Section id="thresholds" title="Thresholds">
-      {rows.length === 0 ? (
-        <p class="empty">
-          This run has no thresholds. Add one with <code>--threshold "latency.p99&lt;200ms"</code>.
-        </p>
-      ) : (
-        <Table caption="Thresholds and their actual values" columns={columns} rows={rows} />
-      )}
-    </Section>
-  );
-}
-
-/** As it was written, with a way to where it is drawn. */
-function ThresholdName({ threshold, view }: ViewProps & { readonly threshold: ThresholdOutcome }) {
-  const fragment = useFragment();
-  const step = stepOf(threshold, view.steps);
-  const remarks = [
-    threshold.implicit ? "built-in gate" : "",
-    threshold.aborted ? "ended the run early" : "",
-  ].filter((text) => text !== "");
-  const target =
-    step !== undefined
-      ? fragment.link({ open: step.id }, `step-${step.id}`)
-      : /^latency/.test(threshold.expression)
-        ? fragment.link({}, "time")
-        : /^errors/.test(threshold.expression)
-          ? fragment.link({}, "errors")
-          : null;
-  return (
-    <>
-      <code>{threshold.expression}</code>
-      {remarks.length > 0 && <span class="quiet"> ({remarks.join(", ")})</span>}{" "}
-      {target !== null && (
-        <a class="show" href={target}>
-          show<span class="hidden"> {threshold.expression}</span>
-        </a>
-      )}
-    </>
-  );
-}
-
-/** The limit is the middle of the bar: to its left there is room, to its right it is broken. */
-function Margin({ threshold }: { readonly threshold: ThresholdOutcome }) {
-  const share = marginShare(threshold);
-  const text = marginText(threshold);
-  if (text === "") return <span class="quiet">–</span>;
-  const length = Math.min(share ?? 0, 1) * 50;
-  const place = threshold.passed
-    ? { right: "50%", width: `${length}%` }
-    : { left: "50%", width: `${length}%` };
-  return (
-    <span class="share">
-      {share !== null && (
-        <span class={`margin ${threshold.passed ? "good" : "bad"}`} aria-hidden="true">
-          <span style={place} />
-        </span>
-      )}
-      {text}
-    </span>
-  );
 }
 
 function dateText(iso: string): string {

@@ -222,10 +222,21 @@ interface KindsProps {
   readonly windowMs: number;
 }
 
+/** With fewer failures than this in a window, ones and zeros take turns and nothing is seen. */
+const FAILURES_PER_WINDOW_MIN = 5;
+const FEW_FAILURES_POINTS = 60;
+
+function sumOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
 export function KindsOverTime({ all, id, of, windowMs }: KindsProps) {
   const { lines, moments, windowSeconds } = useMemo(() => {
     const timeline = sumTimelines(all);
-    const factor = Math.max(1, Math.round(windowMs / timeline.windowMs));
+    const failed = all.reduce((sum, series) => sum + sumOf(series.failed), 0);
+    const few = failed < FAILURES_PER_WINDOW_MIN * timeline.atSeconds.length;
+    const widest = few ? Math.ceil(timeline.atSeconds.length / FEW_FAILURES_POINTS) : 1;
+    const factor = Math.max(widest, Math.round(windowMs / timeline.windowMs));
     const seconds = (timeline.windowMs * factor) / 1_000;
     const starts = timeline.atSeconds.filter((_, at) => at % factor === 0);
     const kinds = [...sumErrors(all, timeline)].map(
@@ -437,7 +448,7 @@ export function PhasesOverTime({ id, moments, of, phases, track }: PhasesProps) 
 
 function Events({ view }: { readonly view: RunView }) {
   const { setRange } = useCharts();
-  const events = view.summary.events ?? [];
+  const { events } = view;
   if (events.length === 0) return null;
   const around = (at: number) => {
     const width = Math.max(10 * view.track.windowSeconds, (view.full[1] - view.full[0]) / 12);

@@ -2,10 +2,19 @@
 
 import { createContext } from "preact";
 import { useContext } from "preact/hooks";
-import type { TimelineEvent } from "../../src/core/run/results/model.ts";
 import type { Range } from "./tracks.ts";
 
 export type Scale = "logarithmic" | "linear";
+
+/** Something that happened, marked in every chart. */
+export interface ChartEvent {
+  /** Since the run began. */
+  readonly atSeconds: number;
+  readonly kind: string;
+  /** The workflow it is about; null for the run. */
+  readonly workflow: string | null;
+  readonly text: string;
+}
 
 export interface ChartsState {
   /** All there is to see. */
@@ -15,7 +24,7 @@ export interface ChartsState {
   readonly setRange: (range: Range | null) => void;
   /** Of latencies; other axes begin at zero. */
   readonly scale: Scale;
-  readonly events: readonly TimelineEvent[];
+  readonly events: readonly ChartEvent[];
 }
 
 const NONE: ChartsState = {

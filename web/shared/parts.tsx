@@ -132,6 +132,17 @@ export function thinned(values: readonly (number | null)[], most: number): (numb
   });
 }
 
+/** At most so many points of what can be added up, each the sum of those it stands for. */
+export function summed(values: readonly number[], most: number): number[] {
+  const points = Math.min(values.length, most);
+  const sums = new Array<number>(points).fill(0);
+  for (const [at, value] of values.entries()) {
+    const point = Math.floor((at * points) / values.length);
+    sums[point] = (sums[point] ?? 0) + value;
+  }
+  return sums;
+}
+
 export function Tags({ tags }: { tags: Readonly<Record<string, string>> }) {
   return (
     <>

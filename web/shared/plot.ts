@@ -4,9 +4,8 @@
  */
 
 import uPlot from "uplot";
-import type { TimelineEvent } from "../../src/core/run/results/model.ts";
 import { axesOf, RIGHT_PADDING } from "./axes.ts";
-import { type ChartsState, zoomed } from "./charts.ts";
+import { type ChartEvent, type ChartsState, zoomed } from "./charts.ts";
 import { cssColor } from "./theme.ts";
 
 export interface Line {
@@ -163,7 +162,7 @@ function drawLimit({ bbox, ctx, valToPos, scales }: uPlot, { label, value }: Lim
   ctx.restore();
 }
 
-function drawEvent({ bbox, ctx, scales, valToPos }: uPlot, { atSeconds }: TimelineEvent): void {
+function drawEvent({ bbox, ctx, scales, valToPos }: uPlot, { atSeconds }: ChartEvent): void {
   const { max = 0, min = 0 } = scales["x"] ?? {};
   if (atSeconds < (min ?? 0) || atSeconds > (max ?? 0)) return;
   const x = Math.round(valToPos(atSeconds, "x", true)) + 0.5;

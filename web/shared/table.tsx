@@ -4,6 +4,8 @@
  */
 
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { formatCount } from "../../src/core/run/results/format.ts";
 import { useFragment } from "./fragment.ts";
 
 interface Column {
@@ -13,6 +15,13 @@ interface Column {
   /** For those who hear it, where the title is a drawing's. */
   readonly hidden?: boolean;
   readonly unsorted?: boolean;
+  /** Not on a phone. */
+  readonly wideOnly?: boolean;
+}
+
+function classOf({ numeric, wideOnly }: Partial<Column>): string | undefined {
+  const names = [numeric === true ? "number" : "", wideOnly === true ? "wide-only" : ""];
+  return names.filter((name) => name !== "").join(" ") || undefined;
 }
 
 interface Cell {
@@ -37,18 +46,25 @@ interface TableProps {
   readonly rows: readonly Row[];
   /** Key of the address that holds the order; none: rows stay as they are. */
   readonly sortKey?: string;
+  /** More rows than this wait until they are asked for. */
+  readonly rowsMax?: number;
+  /** On a phone each row is a card, where a table of sentences would leave the screen. */
+  readonly stacked?: boolean;
 }
 
-export function Table({ caption, captioned, columns, rows, sortKey }: TableProps) {
+export function Table(props: TableProps) {
+  const { caption, captioned, columns, rows, sortKey, stacked } = props;
   const fragment = useFragment();
   const order = sortKey === undefined ? null : parseOrder(fragment.get(sortKey), columns);
   const sorted = order === null ? rows : rows.toSorted(byColumn(order.column, order.descending));
+  const frame = stacked === true ? "scroll stacked" : "scroll";
+  const { showAll, shown } = useFirst(sorted, props.rowsMax);
   const choose = (column: number) => {
     if (sortKey !== undefined) fragment.set({ [sortKey]: nextOrder(order, column, columns) });
   };
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
-    <section class="scroll" tabIndex={0} aria-label={caption}>
+    <section class={frame} tabIndex={0} aria-label={caption}>
       <table>
         <caption class={captioned === true ? undefined : "hidden"}>{caption}</caption>
         <thead>
@@ -68,17 +84,17 @@ export function Table({ caption, captioned, columns, rows, sortKey }: TableProps
           </tr>
         </thead>
         <tbody>
-          {sorted.map(({ cells, key, marked }) => (
+          {shown.map(({ cells, key, marked }) => (
             <tr key={key} class={marked === true ? "marked" : undefined}>
               {cells.map(({ text }, at) => {
-                const { title = "", numeric } = columns[at] ?? {};
-                const name = numeric === true ? "number" : undefined;
+                const { title = "" } = columns[at] ?? {};
+                const name = classOf(columns[at] ?? {});
                 return at === 0 ? (
                   <th key={title} scope="row" class={name}>
                     {text}
                   </th>
                 ) : (
-                  <td key={title} class={name}>
+                  <td key={title} class={name} data-title={title}>
                     {text}
                   </td>
                 );
@@ -87,8 +103,25 @@ export function Table({ caption, captioned, columns, rows, sortKey }: TableProps
           ))}
         </tbody>
       </table>
+      {shown.length < sorted.length && (
+        <button type="button" class="plain-button more" onClick={showAll}>
+          show all {formatCount(sorted.length)} rows
+          <span class="hidden"> of {caption}</span>
+        </button>
+      )}
     </section>
   );
+}
+
+/** The first of many rows, until all are asked for or a print begins. */
+function useFirst(sorted: readonly Row[], rowsMax = Number.POSITIVE_INFINITY) {
+  const [all, setAll] = useState(false);
+  const showAll = () => setAll(true);
+  useEffect(() => {
+    addEventListener("beforeprint", showAll);
+    return () => removeEventListener("beforeprint", showAll);
+  }, []);
+  return { shown: all ? sorted : sorted.slice(0, rowsMax), showAll };
 }
 
 interface ToggleProps {
@@ -112,8 +145,9 @@ interface HeadingProps {
   readonly onClick: (() => void) | null;
 }
 
-function Heading({ column: { hidden, numeric, title }, direction, onClick }: HeadingProps) {
-  const name = numeric === true ? "number" : undefined;
+function Heading({ column, direction, onClick }: HeadingProps) {
+  const { hidden, title } = column;
+  const name = classOf(column);
   const text = hidden === true ? <span class="hidden">{title}</span> : title;
   if (onClick === null) {
     return (

@@ -104,6 +104,28 @@ export function stretchOf(track: Track, range: Range): Stretch {
   return { all: sum(track.latency), failed: sum(track.failures) };
 }
 
+/** Successes of a stretch by latency: up to each bound, then those beyond all; to the width of a cell. */
+export function rangeCounts(
+  track: Track,
+  range: Range,
+  boundsMs: readonly number[],
+): readonly number[] {
+  const counts = new Array<number>(boundsMs.length + 1).fill(0);
+  const add = ({ cells, counts: found }: SparseCells, sign: number) => {
+    for (const [at, cell] of cells.entries()) {
+      const ms = cellMiddle(cell) / 1_000;
+      const beyond = boundsMs.findIndex((bound) => ms <= bound);
+      const part = beyond < 0 ? boundsMs.length : beyond;
+      counts[part] = (counts[part] ?? 0) + sign * (found[at] ?? 0);
+    }
+  };
+  for (const at of windowsIn(track, range)) {
+    add(track.latency[at] ?? SparseCells.EMPTY, 1);
+    add(track.failures[at] ?? SparseCells.EMPTY, -1);
+  }
+  return counts;
+}
+
 function histogramOf(sparse: SparseCells): Histogram {
   const histogram = new Histogram();
   const { cells, counts } = sparse;

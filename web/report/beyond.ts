@@ -1,0 +1,114 @@
+/**
+ * When a threshold was broken, and by whom: the windows of the run held against its limit one by one. A
+ * verdict tells that p99 of the run was too high; these are the stretches in which it was.
+ */
+
+import type { ThresholdOutcome } from "../../src/core/run/results/model.ts";
+import { holds, parseThreshold, type Threshold } from "../../src/core/run/results/thresholds.ts";
+import { sumErrors, sumTimelines } from "../../src/reporters/file/timeline.ts";
+import { PERCENTILES, percentileLine, type Range, sumTracks } from "../shared/tracks.ts";
+import { stepsOf } from "./limits.ts";
+import { countsIn, meansOf, type RunView, type StepView, widened } from "./run-view.ts";
+
+interface Beyond {
+  /** In the order of time. */
+  readonly stretches: readonly Range[];
+  /** Of them together, and of all that was measured. */
+  readonly seconds: number;
+  readonly measuredSeconds: number;
+}
+
+interface Course {
+  readonly windowSeconds: number;
+  readonly starts: readonly number[];
+  readonly values: readonly (number | null)[];
+}
+
+/** Null where windows say nothing about the threshold. */
+export function beyondOf(outcome: ThresholdOutcome, view: RunView): Beyond | null {
+  const parsed = parseThreshold(outcome.expression);
+  if (!parsed.ok) return null;
+  const { threshold } = parsed;
+  const course = courseOf(threshold, stepsOf(outcome, view.steps));
+  if (course === null || course.starts.length === 0) return null;
+  const { starts, values, windowSeconds } = course;
+  const stretches: [number, number][] = [];
+  for (const [at, start] of starts.entries()) {
+    const value = values[at] ?? null;
+    if (value === null || holds(value, threshold)) continue;
+    const last = stretches.at(-1);
+    // A window that held between two that did not ends nothing.
+    if (last !== undefined && start - last[1] < 1.5 * windowSeconds)
+      last[1] = start + windowSeconds;
+    else stretches.push([start, start + windowSeconds]);
+  }
+  return {
+    stretches,
+    seconds: stretches.reduce((sum, [from, to]) => sum + to - from, 0),
+    measuredSeconds: (starts.at(-1) ?? 0) + windowSeconds - (starts[0] ?? 0),
+  };
+}
+
+function courseOf(threshold: Threshold, steps: readonly StepView[]): Course | null {
+  const { figure, metric, tags } = threshold;
+  if (metric === "latency" && figure.kind === "percentile") {
+    const percentile = PERCENTILES.find((one) => one === `p${figure.percent}`);
+    if (percentile === undefined || tags["ok"] !== undefined) return null;
+    const track = sumTracks(steps.map((step) => step.track));
+    return { ...track, values: percentileLine(track, percentile) };
+  }
+  if (figure.kind !== "rate") return null;
+  if (metric === "errors") return failureCourse(steps, tags["kind"]);
+  return metric === "requests" ? requestCourse(steps) : null;
+}
+
+/** The share of requests that failed, in all or in one way. */
+function failureCourse(steps: readonly StepView[], kind: string | undefined): Course {
+  const series = steps.map(({ step }) => step.series);
+  const fine = sumTimelines(series);
+  const timeline = widened(fine);
+  const factor = Math.round(timeline.windowMs / fine.windowMs);
+  const failed =
+    kind === undefined
+      ? timeline.failedPerSecond
+      : meansOf(sumErrors(series, fine).get(kind) ?? [], factor);
+  return {
+    windowSeconds: timeline.windowMs / 1_000,
+    starts: timeline.atSeconds,
+    values: timeline.ratePerSecond.map((rate, at) =>
+      rate === 0 ? null : (failed[at] ?? 0) / rate,
+    ),
+  };
+}
+
+/** The first and the last window are not full. */
+function requestCourse(steps: readonly StepView[]): Course {
+  const timeline = widened(sumTimelines(steps.map(({ step }) => step.series)));
+  return {
+    windowSeconds: timeline.windowMs / 1_000,
+    starts: timeline.atSeconds.slice(1, -1),
+    values: timeline.ratePerSecond.slice(1, -1),
+  };
+}
+
+/** The step that a threshold on several was broken by: with the most failures, or the slowest. */
+export function culpritOf(
+  outcome: ThresholdOutcome,
+  view: RunView,
+  { stretches }: Beyond,
+): StepView | null {
+  const parsed = parseThreshold(outcome.expression);
+  const steps = stepsOf(outcome, view.steps).filter(({ step }) => step.requests > 0);
+  if (!parsed.ok || steps.length < 2) return null;
+  const { metric } = parsed.threshold;
+  const failedIn = ({ step }: StepView) =>
+    stretches.reduce((sum, range) => sum + countsIn(step, range).failed, 0);
+  const rank =
+    metric === "errors"
+      ? failedIn
+      : metric === "latency"
+        ? ({ step }: StepView) => step.latencyMs.p95
+        : null;
+  if (rank === null) return null;
+  return steps.reduce((worst, step) => (rank(step) > rank(worst) ? step : worst));
+}
