@@ -20,7 +20,7 @@ const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
 /** Six steps of one workflow and four of the other, with more cells in their windows than a run tells. */
 function tenSteps(seconds: number): RunSummary {
-  const run = syntheticRun({ seconds, copies: 2, rate: 0.3 });
+  const run = syntheticRun({ seconds, copies: 2, rate: 0.6 });
   const [browse, checkout] = run.workflows;
   if (browse === undefined || checkout === undefined) throw new Error("a run has two workflows");
   return {
