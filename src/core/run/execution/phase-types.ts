@@ -11,6 +11,7 @@ import type { CountedNote } from "../job/counted-notes.ts";
 import type { Fault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
 import type { Probe } from "../plan/breakpoint.ts";
+import type { JointWord } from "./joint-workflows.ts";
 
 /** What happens to the workflows and what they measure. As pure as this machine. */
 export interface PhasesListener {
@@ -137,6 +138,8 @@ export type PhasesInput =
   | { readonly kind: "level"; readonly workflow: string; readonly load: number }
   /** A search has its answer: the workflow ends as when its time is over. */
   | { readonly kind: "finish"; readonly workflow: string }
+  /** Of whoever merges the datacenters that a workflow runs in. */
+  | { readonly kind: "joint"; readonly word: JointWord }
   | { readonly kind: "stop" }
   | { readonly kind: "tick" };
 

@@ -13,16 +13,18 @@
  */
 
 import { assertNever } from "../../base/assert.ts";
-import type {
-  CoreCommand,
-  CoreEvent,
-  ExecutionEvent,
-  PartFault,
-  Problem,
+import {
+  type CoreCommand,
+  type CoreEvent,
+  type ExecutionEvent,
+  type PartFault,
+  type Problem,
+  problemText,
 } from "../job/core-messages.ts";
 import { singleFault } from "../job/faults.ts";
 import { type ExecutionOutcome, Job, type JobEffect } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
+import { JointWorkflows } from "./joint-workflows.ts";
 import type {
   Finished,
   PhaseStep,
@@ -34,8 +36,11 @@ import type {
   WorkflowStep,
 } from "./phase-types.ts";
 import {
+  askAside,
   type Dispatch,
+  isLoadOver,
   newRunning,
+  outcomeOf,
   prepareCommands,
   type Running,
   RunningWorkflows,
@@ -51,6 +56,7 @@ export class Phases {
   readonly #running = new RunningWorkflows();
   readonly shared = new SharedRequests();
   readonly #steering = new Steering();
+  readonly joint: JointWorkflows;
   readonly #lost = new Set<number>();
   /** The workflow whose placement is agreed to before it is asked for. */
   #placed: string | null = null;
@@ -66,12 +72,20 @@ export class Phases {
     this.#manifests = new Map(manifests.map((manifest) => [manifest.name, manifest]));
     this.#job = new Job(manifests, cores.slots, cores.pool);
     this.#listener = listener;
+    this.joint = new JointWorkflows(this.#running, {
+      isPaused: () => this.#steering.paused,
+      start: (name, running) => this.#start(name, running),
+      tearDown: (name, running) => this.#tearDown(name, running),
+      report: (name, running) => this.#report(name, running),
+      fail: (name, running, problem) => this.#fail(name, running, problem),
+    });
   }
 
   /** Total: anything unexpected, late or repeated changes nothing. */
   step(input: PhasesInput, now: number): readonly PhasesEffect[] {
     this.#now = now;
     this.#effects = [];
+    if (now >= this.joint.nextDeadline()) this.joint.goOn(now);
     switch (input.kind) {
       case "start":
       case "stop":
@@ -100,6 +114,9 @@ export class Phases {
       case "finish":
         this.#stopWorkflow(input.workflow);
         break;
+      case "joint":
+        this.joint.take(input.word, now);
+        break;
       default:
         assertNever(input);
     }
@@ -110,9 +127,13 @@ export class Phases {
     return this.#running;
   }
 
-  /** When a workflow's delay is over; null when none runs. */
+  /** When a workflow's delay is over or it begins with others; null when nothing of this is to come. */
   nextDeadline(): number | null {
-    return this.#job.nextDeadline();
+    const at = Math.min(
+      this.#job.nextDeadline() ?? Number.POSITIVE_INFINITY,
+      this.joint.nextDeadline(),
+    );
+    return at === Number.POSITIVE_INFINITY ? null : at;
   }
 
   repeat(now: number): readonly Told[] {
@@ -129,11 +150,9 @@ export class Phases {
 
   #steer(kind: "pause" | "resume"): void {
     this.#steering.paused = kind === "pause";
-    for (const [name, running] of this.#running) {
-      const { cores, execution, phase } = running;
-      if (phase === "held" && !this.#steering.paused) this.#start(name, running);
-      else if (phase === "running") for (const core of cores) this.#send(core, { kind, execution });
-    }
+    for (const [, { cores, execution, phase }] of this.#running)
+      if (phase === "running") for (const core of cores) this.#send(core, { kind, execution });
+    this.joint.goOn(this.#now);
     this.#advanceJob({ kind });
   }
 
@@ -257,13 +276,11 @@ export class Phases {
 
   #onSetUp(name: string, running: Running, value: unknown): void {
     if (running.phase !== "setup") return;
-    const [first] = running.cores;
     running.setup = value;
-    running.phase = "held";
     running.aside = undefined;
     this.#listener.workflowBusy(name, null);
-    if (running.stopped && first !== undefined) this.#tearDown(name, running, first);
-    else if (!this.#steering.paused) this.#start(name, running);
+    if (running.stopped) this.#tearDown(name, running);
+    else this.joint.hold(name, running, this.#now);
   }
 
   #onEvent(core: number, event: CoreEvent): void {
@@ -310,11 +327,9 @@ export class Phases {
       case "frame":
         this.#frame(core, name, running.execution, event);
         return;
-      case "lease": {
-        const { kind: _, ...asked } = event;
-        this.#agree({ kind: "grant", workflow: name, core, ...asked });
+      case "lease":
+        this.#agree({ ...event, kind: "grant", workflow: name, core });
         return;
-      }
       case "finished":
         if (running.unfinished.has(core))
           this.#agree({ kind: "finished", workflow: name, core, finished: event });
@@ -365,30 +380,30 @@ export class Phases {
       return;
     }
     if (running.phase === "preparing" && running.preparing.size === 0) {
-      running.phase = "setup";
-      this.#askAside(running, first);
-      this.#agree({ kind: "setup", workflow: name, core: first });
+      if (running.manifest.joint === "other") this.joint.hold(name, running, this.#now);
+      else this.#setUp(name, running, first);
     } else if (running.phase === "running" && running.unfinished.size === 0) {
-      this.#tearDown(name, running, first);
+      this.joint.ended(name, running);
     }
   }
 
-  #tearDown(name: string, running: Running, core: number): void {
-    running.phase = "teardown";
-    this.#askAside(running, core);
-    this.#agree({ kind: "teardown", workflow: name, core });
+  #setUp(name: string, running: Running, core: number): void {
+    running.phase = "setup";
+    askAside(running, core);
+    this.#agree({ kind: "setup", workflow: name, core });
   }
 
-  /** Its limit counts from when it begins. */
-  #askAside(running: Running, core: number): void {
-    running.aside = core;
-    running.asideAt = Number.POSITIVE_INFINITY;
+  #tearDown(name: string, running: Running): void {
+    const [core] = running.cores;
+    if (core === undefined) return;
+    running.phase = "teardown";
+    askAside(running, core);
+    this.#agree({ kind: "teardown", workflow: name, core });
   }
 
   #beginAside(name: string, running: Running): void {
     running.asideAt = this.#now;
-    const doing = running.phase === "setup" ? "setting up" : "tearing down";
-    this.#listener.workflowBusy(name, doing);
+    this.#listener.workflowBusy(name, running.phase === "setup" ? "setting up" : "tearing down");
   }
 
   #fail(name: string, running: Running, problem: Problem): void {
@@ -400,30 +415,21 @@ export class Phases {
       return;
     }
     this.#effects.push({ kind: "problem", problem });
-    const error =
-      problem.location === null ? problem.message : `${problem.location}: ${problem.message}`;
     running.phase = "reporting";
-    this.#agree({ kind: "report", workflow: name, error, faults: [] });
+    this.#agree({ kind: "report", workflow: name, error: problemText(problem), faults: [] });
   }
 
   #report(name: string, running: Running, faults: readonly PartFault[] = []): void {
     if (running.phase === "reporting") return;
     running.phase = "reporting";
     this.#listener.workflowBusy(name, null);
-    this.#agree({ kind: "report", workflow: name, error: null, faults });
+    this.#agree({ kind: "report", workflow: name, error: running.failure, faults });
   }
 
   #onReported(name: string, running: Running, { error, faults }: Reported): void {
     this.#running.delete(name);
     for (const { part, ...one } of faults) this.#listener.fault(part ?? name, one);
-    for (const core of running.cores) {
-      const contextUpdates = running.outcomes.get(core)?.provided ?? {};
-      this.#settle(
-        name,
-        core,
-        error === null ? { ok: true, contextUpdates } : { ok: false, error },
-      );
-    }
+    for (const core of running.cores) this.#settle(name, core, outcomeOf(running, core, error));
   }
 
   #settle(workflow: string, core: number, outcome: ExecutionOutcome): void {
@@ -458,23 +464,21 @@ export class Phases {
 
   #stopWorkflow(name: string): void {
     const running = this.#running.get(name);
-    if (running === undefined) return;
-    if (running.phase === "teardown" || running.phase === "reporting") return;
+    if (running === undefined || isLoadOver(running)) return;
     if (running.phase === "running") {
       running.ending = true;
       for (const core of running.cores)
         this.#send(core, { kind: "stop", execution: running.execution });
       return;
     }
-    const [first] = running.cores;
     if (running.phase === "setup" && running.aside !== undefined) {
       running.stopped = true;
       if (Number.isFinite(running.asideAt))
         this.#send(running.aside, { kind: "stop", execution: running.execution });
       return;
     }
-    if (running.phase === "held" && first !== undefined) {
-      this.#tearDown(name, running, first);
+    if (running.phase === "held" && running.manifest.joint !== "other") {
+      this.#tearDown(name, running);
       return;
     }
     this.#abandon(name, running);

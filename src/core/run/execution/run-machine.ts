@@ -19,8 +19,17 @@ import type { RunSummary } from "../results/model.ts";
 import type { RunAggregate } from "../results/run-aggregate.ts";
 import { isScaleFactor } from "../results/scale-factor.ts";
 import type { Agreement } from "./agreement.ts";
+import type { JointWait, JointWord } from "./joint-workflows.ts";
 import type { AgreedStep, PhaseStep, PhasesEffect, PhasesInput } from "./phase-types.ts";
 import { Phases } from "./phases.ts";
+import {
+  countsOf,
+  type HeldFrame,
+  type RunCounts,
+  RunTeller,
+  type ToldEnd,
+  type ToldRun,
+} from "./told-run.ts";
 
 interface RunMachineOptions {
   readonly manifests: readonly WorkflowManifest[];
@@ -45,6 +54,8 @@ export type RunInput =
   | { readonly kind: "agreed"; readonly step: AgreedStep }
   /** The second stop ends at once. */
   | { readonly kind: "control"; readonly control: RunControl }
+  /** Of whoever merges the datacenters that a workflow runs in. */
+  | { readonly kind: "joint"; readonly word: JointWord }
   | { readonly kind: "tick" };
 
 export type RunEffect =
@@ -68,6 +79,7 @@ export class RunMachine {
   readonly #options: RunMachineOptions;
   readonly #phases: Phases;
   readonly #aggregate: RunAggregate;
+  readonly #teller: RunTeller;
   readonly #heardAt = new Map<number, number>();
   #phaseReached: RunPhase = "starting";
   #interrupted = false;
@@ -86,6 +98,7 @@ export class RunMachine {
     const { aggregate, cores, manifests } = options;
     this.#options = options;
     this.#aggregate = aggregate;
+    this.#teller = new RunTeller(aggregate);
     this.#phases = new Phases(manifests, cores, aggregate);
   }
 
@@ -111,6 +124,9 @@ export class RunMachine {
       case "control":
         this.#onControl(input.control);
         break;
+      case "joint":
+        this.#step(input);
+        break;
       case "tick":
         this.#onTick();
         break;
@@ -123,6 +139,11 @@ export class RunMachine {
   /** Queues that users share and that had values: they are in this machine alone. */
   get queues(): readonly string[] {
     return this.#phases.shared.queues;
+  }
+
+  /** Workflows that wait for whoever merges several datacenters. */
+  get waits(): readonly JointWait[] {
+    return this.#phases.joint.waits;
   }
 
   /** A remark for the reader of the results. */
@@ -168,6 +189,21 @@ export class RunMachine {
   summary(): RunSummary {
     const interrupted = this.#interrupted;
     return this.#aggregate.summary({ interrupted, ended: true, detail: "all" });
+  }
+
+  get counts(): RunCounts {
+    return countsOf(this.#aggregate);
+  }
+
+  /** `wall`: milliseconds of the wall clock now. */
+  tell(held: readonly HeldFrame[], now: number, wall: number): ToldRun {
+    const wallMs = wall - (now - this.#options.beganAt);
+    return { workflows: this.#teller.workflows(held, wallMs), waits: this.#phases.joint.waits };
+  }
+
+  /** All that is known when it is over, with what was said beside the figures. */
+  tellEnd(now: number, wall: number): ToldEnd {
+    return { ...this.tell([], now, wall), remarks: this.#aggregate.remarks };
   }
 
   #setTime(now: number): void {
@@ -300,13 +336,13 @@ export class RunMachine {
   }
 
   #judge(): void {
-    const { abort, searches } = this.#aggregate.decide();
+    const { abortedBy, searches } = this.#aggregate.decide();
     for (const { command, workflow } of searches) {
       const { probe } = command;
       if (command.kind === "finish") this.#onAgree({ kind: "finish", workflow, probe });
       else this.#onAgree({ kind: "level", workflow, load: command.load, probe });
     }
-    if (abort) this.#askStop(null, null);
+    if (abortedBy.length > 0) this.#askStop(null, null);
   }
 
   /** Gracefully, but not for ever: code that never waits cannot be asked to end. */

@@ -1,7 +1,7 @@
 /** A workflow on its way over its cores; see `phases.ts`. */
 
 import type { CoreCommand } from "../job/core-messages.ts";
-import type { JobEffect } from "../job/job.ts";
+import type { ExecutionOutcome, JobEffect } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import type { Finished } from "./phase-types.ts";
 import type { Steering } from "./steering.ts";
@@ -28,8 +28,15 @@ export interface Running {
   ending: boolean;
   /** The load that a search is at; null while it is at its first. */
   level: number | null;
-  /** "held": set up while the run was paused, to start when it goes on. */
-  phase: "placing" | "preparing" | "setup" | "held" | "running" | "teardown" | "reporting";
+  /** Why it fails although it is torn down as it should be. */
+  failure: string | null;
+  /**
+   * "held": set up while the run was paused, to start when it goes on, or when others do; "ended": its load is over
+   * here, and may not be elsewhere.
+   */
+  phase:
+    | ("placing" | "preparing" | "setup" | "held")
+    | ("running" | "ended" | "teardown" | "reporting");
 }
 
 /** What a core may take beyond a limit to say that it is over. */
@@ -56,8 +63,28 @@ export function newRunning(
     stopped: false,
     ending: false,
     level: null,
+    failure: null,
     phase: "placing",
   };
+}
+
+/** The limit of a set-up or tear-down counts from when it begins. */
+export function askAside(running: Running, core: number): void {
+  running.aside = core;
+  running.asideAt = Number.POSITIVE_INFINITY;
+}
+
+export function isLoadOver({ phase }: Running): boolean {
+  return phase === "ended" || phase === "teardown" || phase === "reporting";
+}
+
+export function outcomeOf(
+  { outcomes }: Running,
+  core: number,
+  error: string | null,
+): ExecutionOutcome {
+  const contextUpdates = outcomes.get(core)?.provided ?? {};
+  return error === null ? { ok: true, contextUpdates } : { ok: false, error };
 }
 
 /** All that are on their way, by name. */

@@ -150,6 +150,10 @@ export interface Problem {
   readonly mistake: boolean;
 }
 
+export function problemText({ location, message }: Problem): string {
+  return location === null ? message : `${location}: ${message}`;
+}
+
 export interface CoreVitals {
   /** CPU time of the process since the execution began, over the time elapsed. */
   readonly cpu: number;

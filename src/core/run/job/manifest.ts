@@ -41,6 +41,8 @@ export interface WorkflowManifest {
   readonly targets: readonly TargetManifest[];
   /** The load above is a part of a plan that several datacenters make together. */
   readonly part?: PlanPart | undefined;
+  /** Several datacenters begin and end it together; the first one sets it up and tears it down for all. */
+  readonly joint?: "first" | "other" | undefined;
 }
 
 export interface FlowManifest {

@@ -57,7 +57,7 @@ export interface ClusterSummary {
 }
 
 /** Something that happened to a job beside its load. */
-interface ClusterChange {
+export interface ClusterChange {
   /** ISO 8601, of the gate that led it. */
   readonly at: string;
   /** The gate. */

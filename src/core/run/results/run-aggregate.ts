@@ -64,8 +64,8 @@ const SEARCH_MS = 100;
 
 /** What the judges want to be done now. */
 interface Decision {
-  /** A threshold asks for the end of the run. */
-  readonly abort: boolean;
+  /** Thresholds that ask for the end of the run. */
+  readonly abortedBy: readonly string[];
   readonly searches: readonly { readonly workflow: string; readonly command: SearchCommand }[];
 }
 
@@ -73,6 +73,14 @@ interface SummaryRequest {
   readonly interrupted: boolean;
   readonly ended: boolean;
   readonly detail: Detail;
+}
+
+/** What was said of a run beside its figures. */
+export interface RunRemarks {
+  readonly notes: readonly string[];
+  readonly counted: readonly CountedNote[];
+  /** Null for those of the whole run. */
+  readonly faults: readonly { readonly workflow: string | null; readonly fault: Fault }[];
 }
 
 /** What a picture shows besides what moves smoothly. */
@@ -120,6 +128,19 @@ export class RunAggregate {
   /** Milliseconds since the run began; said before anything else is, when it has changed. */
   setTime(now: number): void {
     this.#now = now;
+  }
+
+  /** What is measured apart. */
+  get measured(): readonly WorkflowAggregate[] {
+    return [...this.#workflows.values()];
+  }
+
+  get remarks(): RunRemarks {
+    const own = this.measured.map(({ faults, manifest }) => [manifest.name, faults] as const);
+    const faults = [...this.#faults, ...own].flatMap(([workflow, { list }]) =>
+      list.map((fault) => ({ workflow, fault })),
+    );
+    return { notes: [...this.#notes], counted: this.#counted.list, faults };
   }
 
   get anyStarted(): boolean {
@@ -232,15 +253,16 @@ export class RunAggregate {
       if (workflow.status === "running" && scalable(workflow)) workflow.loadChanged(this.#scale);
   }
 
-  /** Judges what can be judged while running. */
-  decide(): Decision {
-    if (this.#judges.length + this.#searches.size === 0) return { abort: false, searches: [] };
+  /** Judges what can be judged while running; without `floors` nothing that asks for more calls. */
+  decide(floors = true): Decision {
+    if (this.#judges.length + this.#searches.size === 0) return { abortedBy: [], searches: [] };
     const data = this.#data();
     const source = this.#source(data);
-    const aborts = this.#judges.map((one) => one.observe(source));
-    for (const one of this.#judges) this.#events.judged(one, seconds(this.#sinceStart()));
+    const judges = this.#judges.filter(({ isFloor }) => floors || !isFloor);
+    const aborting = judges.filter((one) => one.observe(source));
+    for (const one of judges) this.#events.judged(one, seconds(this.#sinceStart()));
     return {
-      abort: aborts.some((abort) => abort),
+      abortedBy: aborting.map(({ threshold }) => threshold.expression),
       searches: data.flatMap((one) => this.#search(one, source)),
     };
   }

@@ -113,6 +113,12 @@ export class ThresholdJudge {
     return overMs === null ? OBSERVE_MS_MAX : Math.min(OBSERVE_MS_MAX, readingEveryMs(overMs));
   }
 
+  /** It asks for so much or more: what is not known yet may still make it hold. */
+  get isFloor(): boolean {
+    const { figure, op } = this.threshold;
+    return op.startsWith(">") && (figure.kind === "count" || figure.kind === "rate");
+  }
+
   /** This threshold asked for the end of the run. */
   get aborted(): boolean {
     return this.#aborted;

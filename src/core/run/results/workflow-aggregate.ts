@@ -5,6 +5,7 @@ import { FaultCounts } from "../job/faults.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { plannedArrivals } from "../plan/load.ts";
 import { FrameMerger } from "../stats/frame-merger.ts";
+import { FrameWriter } from "../stats/frames.ts";
 import { Histogram } from "../stats/histogram.ts";
 import { type Name, NameTable, NO_TAGS } from "../stats/names.ts";
 import type { FailureSample } from "../stats/samples.ts";
@@ -21,6 +22,12 @@ const PAUSES_MAX = 1_000;
 /** Windows come at most so late; then the cores have stalled, and the present is shown as silence. */
 const WINDOWS_LATE_MS_MAX = 1_000;
 
+/** When measured time stood still and for how long, and how many times the plan was asked for since when. */
+export interface WorkflowTiming {
+  readonly pauses: readonly { readonly atMs: number; readonly ms: number }[];
+  readonly factors: readonly { readonly fromMs: number; readonly factor: number }[];
+}
+
 export class WorkflowAggregate {
   readonly manifest: WorkflowManifest;
   /** Names of the kinds of failures, in the order that the cores number them. */
@@ -34,12 +41,12 @@ export class WorkflowAggregate {
   cores: readonly number[] = [];
   readonly faults = new FaultCounts();
   /** From which measured moment on how many times the load of the plan was asked for. */
-  readonly #factors: { readonly fromMs: number; readonly factor: number }[] = [];
+  #factors: WorkflowTiming["factors"][number][] = [];
   readonly #merger: FrameMerger;
   readonly #vitals = new Map<number, CoreVitals>();
   readonly #lost = new Set<number>();
   /** When measured time stood still, and for how long. */
-  readonly #pauses: { readonly atMs: number; ms: number }[] = [];
+  #pauses: { readonly atMs: number; ms: number }[] = [];
   #pausedAtMs: number | undefined;
 
   constructor(manifest: WorkflowManifest, errorKinds: readonly string[]) {
@@ -106,6 +113,21 @@ export class WorkflowAggregate {
     else this.#pauses.push(pause);
   }
 
+  get timing(): WorkflowTiming {
+    return { pauses: this.#pauses.map((one) => ({ ...one })), factors: [...this.#factors] };
+  }
+
+  /** As whoever makes the load tells it. */
+  adopt({ factors, pauses }: WorkflowTiming): void {
+    this.#pauses = pauses.map((one) => ({ ...one }));
+    this.#factors = [...factors];
+  }
+
+  /** Tells on what is merged here. */
+  newWriter(): FrameWriter {
+    return new FrameWriter(this.#stats);
+  }
+
   /** The moment, counted like `startedAtMs`, at which so much measured time had passed. */
   momentOf(measuredMs: number): number {
     const paused = this.#pauses.reduce(
@@ -150,6 +172,16 @@ export class WorkflowAggregate {
 
   vitalsOf(core: number): CoreVitals | undefined {
     return this.#vitals.get(core);
+  }
+
+  /** Of the busiest core, and users of all together. */
+  get vitals(): CoreVitals {
+    const all = [...this.#vitals.values()];
+    return {
+      cpu: Math.max(0, ...all.map(({ cpu }) => cpu)),
+      residentBytes: Math.max(0, ...all.map(({ residentBytes }) => residentBytes)),
+      activeUsers: this.activeUsers,
+    };
   }
 
   /** Everything measured so far, merged over the cores. */

@@ -1,0 +1,128 @@
+/**
+ * Workflows that several datacenters begin and end together. Each prepares its own part and waits; one of them sets
+ * up for all. Whoever merges them says when they begin, with the value of the set-up, and when the load is over
+ * everywhere: then the one that has set up tears down.
+ *
+ *     first    prepared ─▶ set up ─▶ held ── begin ──▶ running ─▶ ended ── over ──▶ torn down
+ *     others   prepared ───────────▶ held ── begin ──▶ running ─▶ over
+ *
+ * `over` before `begin` means that it failed elsewhere: it never begins here.
+ */
+
+import type { Problem } from "../job/core-messages.ts";
+import type { Running, RunningWorkflows } from "./running.ts";
+
+/** What whoever merges the datacenters says of a workflow. */
+export type JointWord =
+  | {
+      readonly kind: "begin";
+      readonly workflow: string;
+      /** Of the set-up, wherever it ran. */
+      readonly value: unknown;
+      /** In so many milliseconds. */
+      readonly inMs: number;
+    }
+  | { readonly kind: "over"; readonly workflow: string; readonly error: string | null };
+
+/** What a workflow waits for, and what its set-up came to. */
+export interface JointWait {
+  readonly workflow: string;
+  readonly for: JointWord["kind"];
+  readonly value: unknown;
+}
+
+interface JointPorts {
+  /** While the run is paused nothing begins. */
+  isPaused(): boolean;
+  start(name: string, running: Running): void;
+  tearDown(name: string, running: Running): void;
+  report(name: string, running: Running): void;
+  /** It never begins. */
+  fail(name: string, running: Running, problem: Problem): void;
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+export class JointWorkflows {
+  readonly #running: RunningWorkflows;
+  readonly #ports: JointPorts;
+  readonly #begins = new Map<string, { readonly value: unknown; readonly at: number }>();
+  readonly #over = new Map<string, string | null>();
+
+  constructor(running: RunningWorkflows, ports: JointPorts) {
+    this.#running = running;
+    this.#ports = ports;
+  }
+
+  /** Said again, it changes nothing. */
+  take(word: JointWord, now: number): void {
+    const { kind, workflow } = word;
+    if (kind === "over" && !this.#over.has(workflow)) this.#over.set(workflow, word.error);
+    if (kind === "begin" && !this.#begins.has(workflow))
+      this.#begins.set(workflow, { value: word.value, at: now + word.inMs });
+    this.goOn(now);
+  }
+
+  /** What is held or has ended goes on if nothing keeps it any more. */
+  goOn(now: number): void {
+    for (const [name, running] of this.#running) {
+      if (running.phase === "held") this.#whenHeld(name, running, now);
+      else if (running.phase === "ended") this.ended(name, running);
+    }
+  }
+
+  /** It is prepared, and set up where it had to be. */
+  hold(name: string, running: Running, now: number): void {
+    running.phase = "held";
+    this.#whenHeld(name, running, now);
+  }
+
+  #whenHeld(name: string, running: Running, now: number): void {
+    const { joint } = running.manifest;
+    if (this.#ports.isPaused()) return;
+    const begin = this.#begins.get(name);
+    const isOver = begin === undefined && this.#over.has(name);
+    if (joint === undefined) this.#ports.start(name, running);
+    else if (isOver)
+      this.#endUnbegun(name, running, this.#over.get(name) ?? "it was over elsewhere");
+    else if (begin !== undefined && begin.at <= now) {
+      if (joint === "other") running.setup = begin.value;
+      this.#ports.start(name, running);
+    }
+  }
+
+  #endUnbegun(name: string, running: Running, error: string): void {
+    if (running.manifest.joint === "other") {
+      this.#ports.fail(name, running, { message: error, location: null, mistake: false });
+      return;
+    }
+    running.failure = error;
+    this.#ports.tearDown(name, running);
+  }
+
+  /** Its load is over here. */
+  ended(name: string, running: Running): void {
+    const { joint } = running.manifest;
+    if (joint === "other") this.#ports.report(name, running);
+    else if (joint === undefined || this.#over.has(name)) this.#ports.tearDown(name, running);
+    else running.phase = "ended";
+  }
+
+  /** When the next one that is held begins. */
+  nextDeadline(): number {
+    if (this.#ports.isPaused()) return NEVER;
+    const held = [...this.#running].filter(([, { phase }]) => phase === "held");
+    return Math.min(NEVER, ...held.map(([name]) => this.#begins.get(name)?.at ?? NEVER));
+  }
+
+  get waits(): readonly JointWait[] {
+    return [...this.#running].flatMap(
+      ([workflow, { manifest, phase, setup: value }]): readonly JointWait[] => {
+        if (manifest.joint === undefined) return [];
+        if (phase === "ended") return [{ workflow, for: "over", value: undefined }];
+        const isOpen = phase === "held" && !this.#begins.has(workflow);
+        return isOpen ? [{ workflow, for: "begin", value }] : [];
+      },
+    );
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * A run as it is told to whoever merges it with others that make parts of the same load: the statistics of its
+ * workflows as frames, when each began, and what it waits for. Frames are written against those that the listener
+ * holds, so that any of them may be lost or told twice.
+ */
+
+import type { CoreVitals } from "../job/core-messages.ts";
+import type { WorkflowStatus } from "../results/model.ts";
+import type { RunAggregate, RunRemarks } from "../results/run-aggregate.ts";
+import type { WorkflowTiming } from "../results/workflow-aggregate.ts";
+import type { FrameWriter } from "../stats/frames.ts";
+import type { JointWait } from "./joint-workflows.ts";
+
+export interface ToldRun {
+  readonly workflows: readonly ToldWorkflow[];
+  readonly waits: readonly JointWait[];
+}
+
+export interface ToldWorkflow {
+  readonly name: string;
+  readonly status: WorkflowStatus;
+  readonly error: string | null;
+  /** Of the busiest core, and users of all together. */
+  readonly vitals: CoreVitals;
+  /** Milliseconds of the wall clock; null: it has not begun. */
+  readonly startedAtMs: number | null;
+  readonly timing: WorkflowTiming;
+  readonly frame: Uint8Array;
+}
+
+/** What is left of a run that is over, beside its summary. */
+export interface ToldEnd extends ToldRun {
+  readonly remarks: RunRemarks;
+}
+
+/** Which frame of a workflow the listener holds. */
+export interface HeldFrame {
+  readonly workflow: string;
+  readonly frame: number;
+}
+
+/** Calls so far. */
+export interface RunCounts {
+  readonly requests: number;
+  readonly failed: number;
+}
+
+export function countsOf({ measured }: RunAggregate): RunCounts {
+  const steps = measured.flatMap((workflow) => workflow.data().steps);
+  return {
+    requests: steps.reduce((sum, { totals }) => sum + totals.requests, 0),
+    failed: steps.reduce((sum, { totals }) => sum + totals.failedCount, 0),
+  };
+}
+
+export class RunTeller {
+  readonly #aggregate: RunAggregate;
+  readonly #writers = new Map<string, FrameWriter>();
+
+  constructor(aggregate: RunAggregate) {
+    this.#aggregate = aggregate;
+  }
+
+  /** What is not among `held` is told in full. `wallMs`: the time of the run 0, by the wall clock. */
+  workflows(held: readonly HeldFrame[], wallMs: number): readonly ToldWorkflow[] {
+    return this.#aggregate.measured.map((workflow) => {
+      const { error, manifest, startedAtMs, status, timing } = workflow;
+      const { name } = manifest;
+      const writer = this.#writers.get(name) ?? workflow.newWriter();
+      this.#writers.set(name, writer);
+      writer.acknowledged(held.find((one) => one.workflow === name)?.frame ?? 0);
+      const hasBegun = status !== "waiting" && status !== "not run" && workflow.cores.length > 0;
+      return {
+        ...{ name, status, error, timing, vitals: workflow.vitals },
+        startedAtMs: hasBegun ? Math.round(wallMs + startedAtMs) : null,
+        frame: writer.write(),
+      };
+    });
+  }
+}
