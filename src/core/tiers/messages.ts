@@ -321,7 +321,16 @@ export type Control =
   /** Of the plan: 1 is as planned. */
   | { readonly kind: "scale"; readonly factor: number }
   /** A job that is held begins at this moment of the wall clock, in milliseconds. */
-  | { readonly kind: "start"; readonly atMs: number };
+  | { readonly kind: "start"; readonly atMs: number }
+  /** A workflow of several datacenters begins at this moment, with what its set-up came to. */
+  | {
+      readonly kind: "begin";
+      readonly workflow: string;
+      readonly atMs: number;
+      readonly value: unknown;
+    }
+  /** It is over in the other datacenters, or never begins: then the error says why. */
+  | { readonly kind: "over"; readonly workflow: string; readonly error: string | null };
 
 /** Asked again and again with the number that the last answer gave: nothing is missed or told twice. */
 export interface Watch {
@@ -445,8 +454,17 @@ export type GateRequest =
       /** Lines from this number on. */
       readonly line: number;
       readonly live: LiveWanted;
+      /** The figures to be merged are wanted, beside these; null: they are not. */
+      readonly held: HeldFigures | null;
     }
   | { readonly kind: "capacity" };
+
+/** Which frames of a job's workflows a gate holds. */
+export interface HeldFigures {
+  /** Of the leader that told them; another one tells them anew. */
+  readonly view: number;
+  readonly frames: readonly { readonly workflow: string; readonly frame: number }[];
+}
 
 /** What somebody looks at while the job runs: nothing, the figures, or also latencies by window. */
 export const LIVE_WANTED = ["none", "figures", "latencies"] as const;
@@ -469,6 +487,13 @@ export interface Observed {
   readonly live: LiveRun | null;
   /** Of an ended job: the blob with its result. */
   readonly result: BlobHash | null;
+  /** Calls so far. */
+  readonly requests: number;
+  readonly failed: number;
+  /** A `ToldRun`, of a job that runs and whose figures are wanted. */
+  readonly told: Uint8Array | null;
+  /** Of the leader that tells it. */
+  readonly view: number;
 }
 
 export interface Capacity {

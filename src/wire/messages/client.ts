@@ -38,10 +38,12 @@ import { address, artifacts, CORES_MAX, LINE_BYTES_MAX, PATH_BYTES_MAX } from ".
 
 const MANIFESTS_BYTES_MAX = 8 * 1_048_576;
 export const RESULTS_BYTES_MAX = 32 * 1_048_576;
+/** What a set-up hands to other datacenters. */
+const SET_UP_BYTES_MAX = 1_048_576;
 const THRESHOLDS_MAX = 1_024;
 export const LINES_MAX = 4_096;
 const JOBS_MAX = 1_000;
-const WORKFLOWS_MAX = 1_024;
+export const WORKFLOWS_MAX = 1_024;
 const ATTEMPTS_MAX = 65_536;
 const NODES_MAX = 20_000;
 const DATACENTERS_MAX = 256;
@@ -95,6 +97,18 @@ const control = union<Control>("Control", {
   resume: { number: 3, fields: {} },
   scale: { number: 4, fields: { factor: required(1, float) } },
   start: { number: 5, fields: { atMs: required(1, count) } },
+  begin: {
+    number: 6,
+    fields: {
+      workflow: required(1, name),
+      atMs: required(2, count),
+      value: optional(3, json(SET_UP_BYTES_MAX), undefined),
+    },
+  },
+  over: {
+    number: 7,
+    fields: { workflow: required(1, name), error: optional(2, nullable(line), null) },
+  },
 });
 
 export const clientRequest = union<ClientRequest>("ClientRequest", {

@@ -4,6 +4,7 @@ import { COUNTER_MAX } from "../../core/base/ids.ts";
 import {
   type GateAnswer,
   type GateRequest,
+  type HeldFigures,
   JOB_STATUSES,
   LIVE_WANTED,
   REFUSAL_REASONS,
@@ -12,6 +13,7 @@ import { json } from "../json.ts";
 import { ID_BYTES_MAX } from "../limits.ts";
 import {
   bool,
+  bytes,
   counter,
   float,
   list,
@@ -19,16 +21,27 @@ import {
   oneOf,
   optional,
   required,
+  struct,
   text,
   union,
 } from "../schema.ts";
 import { blobHash } from "./artifacts.ts";
-import { LINES_MAX, RESULTS_BYTES_MAX } from "./client.ts";
+import { LINES_MAX, RESULTS_BYTES_MAX, WORKFLOWS_MAX } from "./client.ts";
 import { LINE_BYTES_MAX } from "./worker.ts";
 
 const count = counter(COUNTER_MAX);
 const line = text(LINE_BYTES_MAX);
 const job = text(ID_BYTES_MAX, 1);
+
+const heldFrame = struct<HeldFigures["frames"][number]>("HeldFrame", {
+  workflow: required(1, line),
+  frame: required(2, count),
+});
+
+const heldFigures = struct<HeldFigures>("HeldFigures", {
+  view: required(1, count),
+  frames: required(2, list(heldFrame, WORKFLOWS_MAX)),
+});
 
 export const gateRequest = union<GateRequest>("GateRequest", {
   observe: {
@@ -37,6 +50,7 @@ export const gateRequest = union<GateRequest>("GateRequest", {
       job: required(1, job),
       line: required(2, count),
       live: required(3, oneOf(LIVE_WANTED)),
+      held: optional(4, nullable(heldFigures), null),
     },
   },
   capacity: { number: 2, fields: {} },
@@ -56,6 +70,10 @@ export const gateAnswer = union<GateAnswer>("GateAnswer", {
       nextLine: required(8, count),
       live: optional(9, nullable(json(RESULTS_BYTES_MAX)), null),
       result: optional(10, nullable(blobHash), null),
+      requests: optional(11, count, 0),
+      failed: optional(12, count, 0),
+      told: optional(13, nullable(bytes(RESULTS_BYTES_MAX)), null),
+      view: optional(14, count, 0),
     },
   },
   capacity: {

@@ -20,8 +20,8 @@ import type { ManagerContext } from "./context.ts";
 import { type DatacenterJob, encodeDatacenterEntry } from "./datacenter-state.ts";
 import type { Proposed } from "./proposals.ts";
 import type { RunLeader } from "./run-leader.ts";
+import { decodeResult } from "./run-result.ts";
 import type { RunState } from "./run-state.ts";
-import { decodeShape, isAnything } from "./shapes.ts";
 import { Submits } from "./submits.ts";
 
 /** Results of ended jobs that stay in memory. */
@@ -94,7 +94,7 @@ export class ClientRequests {
   }
 
   onBlobRead(hash: BlobHash, bytes: Uint8Array | null): void {
-    const summary = bytes === null ? null : decodeShape<RunSummary>(bytes, isAnything);
+    const summary = bytes === null ? null : (decodeResult(bytes)?.summary ?? null);
     if (summary !== null) this.#keep(hash, summary);
     const readers = this.#readers.get(hash) ?? [];
     this.#readers.delete(hash);

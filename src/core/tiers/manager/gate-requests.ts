@@ -5,7 +5,7 @@ import {
   ENDED_STATUSES,
   type GateAnswer,
   type GateRequest,
-  type LiveWanted,
+  type HeldFigures,
   type Observed,
   refusal,
 } from "../messages.ts";
@@ -13,6 +13,9 @@ import type { ManagerContext } from "./context.ts";
 import type { DatacenterJob } from "./datacenter-state.ts";
 import type { Decision } from "./run-entries.ts";
 import type { RunLeader } from "./run-leader.ts";
+import { encodeTold } from "./run-result.ts";
+
+type Observe = Extract<GateRequest, { kind: "observe" }>;
 
 /** What only the manager as a whole knows. */
 interface GateRequestsHost {
@@ -41,11 +44,12 @@ export class GateRequests {
     }
   }
 
-  #observe({ job: name, line, live }: Extract<GateRequest, { kind: "observe" }>): GateAnswer {
+  #observe(request: Observe): GateAnswer {
+    const { job: name } = request;
     const job = this.#context.datacenter()?.jobs.get(name);
     if (job === undefined) return refusal("unknownJob", `there is no job ${name}`);
     const leader = this.#host.leaderOf(name);
-    if (leader !== null) return this.#led(job, leader, line, live);
+    if (leader !== null) return this.#led(job, leader, request);
     if (job.phase !== "admitted") return this.#folded(job);
     const primary = this.#context.runOf(name)?.primary ?? null;
     if (primary === null || primary === this.#context.options.self)
@@ -53,10 +57,11 @@ export class GateRequests {
     return refusal("notLeader", primary);
   }
 
-  #led(job: DatacenterJob, leader: RunLeader, line: number, live: LiveWanted): Observed {
+  #led(job: DatacenterJob, leader: RunLeader, { held, line, live }: Observe): Observed {
     leader.held.holdOn(this.#context.now);
     const isOver = job.phase === "ended";
-    const { status } = leader;
+    const { machine, status, view } = leader;
+    const told = held === null || isOver ? null : this.#told(leader, held);
     return {
       ...this.#folded(job),
       // Over is what the datacenter has heard of.
@@ -66,13 +71,23 @@ export class GateRequests {
       lines: leader.lines.from(line),
       nextLine: leader.lines.next,
       live: live !== "none" && !isOver ? leader.live(live) : null,
+      ...(machine?.counts ?? {}),
+      ...{ view, told },
     };
+  }
+
+  /** Another leader knows nothing of the frames of the one before. */
+  #told({ machine, view }: RunLeader, held: HeldFigures): Uint8Array | null {
+    const { now, wall } = this.#context;
+    const frames = held.view === view ? held.frames : [];
+    return machine === null ? null : encodeTold(machine.tell(frames, now, wall));
   }
 
   /** Of a job that waits or has ended. */
   #folded({ grants, job, reason, status, summary }: DatacenterJob): Observed {
     return {
       ...{ kind: "observed", status, prepared: false, factor: 1, live: null, result: summary },
+      ...{ requests: 0, failed: 0, told: null, view: 0 },
       reason: reason ?? this.#host.reasonOf(job),
       workers: new Set(grants.map(({ worker }) => worker)).size,
       cores: grants.reduce((sum, { cores }) => sum + cores, 0),

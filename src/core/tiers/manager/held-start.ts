@@ -1,8 +1,10 @@
 /**
- * The start of a job that a gate begins in several datacenters at once: its cores are loaded and wait for the
- * moment that they are told. One that nobody asks after for a while gives its cores back.
+ * The start of a job that a gate begins: its cores are loaded and wait for the moment that they are told. One that
+ * nobody asks after for a while gives its cores back.
  */
 
+import type { RunMachine } from "../../run/execution/run-machine.ts";
+import type { Control } from "../messages.ts";
 import type { RunState } from "./run-state.ts";
 
 /** A gate asks several times a second; without a word for so long nobody means to start the job. */
@@ -13,9 +15,11 @@ export class HeldStart {
   readonly #state: RunState;
   #startAt = NEVER;
   #heldUntil = NEVER;
+  #forsakenAt: number;
 
-  constructor(state: RunState) {
+  constructor(state: RunState, now: number) {
     this.#state = state;
+    this.#forsakenAt = now + HELD_MS_MAX;
   }
 
   /** Whether a job that is loaded may begin now; if not, it is waited for from here on. */
@@ -37,9 +41,15 @@ export class HeldStart {
     return this.#heldUntil !== NEVER;
   }
 
-  /** Somebody still means to start it. */
+  /** Somebody still means to start it, or leads it. */
   holdOn(now: number): void {
-    if (this.isWaiting) this.#heldUntil = now + HELD_MS_MAX;
+    this.#forsakenAt = now + HELD_MS_MAX;
+    if (this.isWaiting) this.#heldUntil = this.#forsakenAt;
+  }
+
+  /** Nobody has asked after it for long. */
+  isForsaken(now: number): boolean {
+    return now >= this.#forsakenAt;
   }
 
   /** It has begun, or never will. */
@@ -48,8 +58,9 @@ export class HeldStart {
     this.#heldUntil = NEVER;
   }
 
-  nextDeadline(): number {
-    return Math.min(this.#startAt, this.#heldUntil);
+  /** `waits`: it can only go on with a word of whoever asks after it. */
+  nextDeadline(waits: boolean): number {
+    return Math.min(this.#startAt, this.#heldUntil, waits ? this.#forsakenAt : NEVER);
   }
 
   isStartReached(now: number): boolean {
@@ -59,4 +70,10 @@ export class HeldStart {
   isForgotten(now: number): boolean {
     return now >= this.#heldUntil;
   }
+}
+
+/** What whoever leads a job without a gate tells itself: nothing waits for other datacenters any more. */
+export function controlsAlone(machine: RunMachine | null): readonly Control[] {
+  const error = "no gate asks after it any more";
+  return (machine?.waits ?? []).map(({ workflow }) => ({ kind: "over", workflow, error }));
 }

@@ -105,11 +105,21 @@ export class RunDriver {
   /** A cancel stops once: it may come before and out of the log. */
   control(control: Control): void {
     if (control.kind === "start") return;
-    if (control.kind !== "cancel") this.step({ kind: "control", control });
+    if (control.kind === "over") this.step({ kind: "joint", word: control });
+    else if (control.kind === "begin") this.#begin(control);
+    else if (control.kind !== "cancel") this.step({ kind: "control", control });
     else if (!this.#isStopped) {
       this.#isStopped = true;
       this.step({ kind: "control", control: { kind: "stop" } });
     }
+  }
+
+  /** At its instant by the wall clock; one that has passed is now. */
+  #begin({ atMs, value, workflow }: Extract<Control, { kind: "begin" }>): void {
+    const { now, wall } = this.#context;
+    const wallThen = wall - (now - (this.#replayAt ?? now));
+    const inMs = Math.max(0, atMs - wallThen);
+    this.step({ kind: "joint", word: { kind: "begin", workflow, value, inMs } });
   }
 
   /**

@@ -141,6 +141,8 @@ const isControl = variant({
   resume: record({}),
   scale: record({ factor: (value) => isScaleFactor(Number(value)) }),
   start: record({ atMs: isWhole }),
+  begin: record({ workflow: isText, atMs: isWhole, value: isAnything }),
+  over: record({ workflow: isText, error: orNull(isText) }),
 });
 
 const coreLost = { core: isWhole, what: isText };

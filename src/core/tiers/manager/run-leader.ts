@@ -12,12 +12,11 @@
  */
 
 import { hexOf } from "../../base/hex.ts";
-import { encodePlain } from "../../base/plain-value.ts";
 import { sha256 } from "../../base/sha256.ts";
 import { clipText } from "../../base/text.ts";
 import type { LogEntry } from "../../ledger/group/messages.ts";
 import type { RunMachine } from "../../run/execution/run-machine.ts";
-import type { CoreEvent } from "../../run/job/core-messages.ts";
+import { type CoreEvent, problemText } from "../../run/job/core-messages.ts";
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
 import type { LiveDetail, LiveRun } from "../../run/results/live.ts";
 import type { RunSummary } from "../../run/results/model.ts";
@@ -35,7 +34,7 @@ import type {
 } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import { EventIntake } from "./event-intake.ts";
-import { HeldStart } from "./held-start.ts";
+import { controlsAlone, HeldStart } from "./held-start.ts";
 import { MessageLines } from "./message-lines.ts";
 import { coresOf, newRunMachine } from "./new-run.ts";
 import type { Life } from "./order-rows.ts";
@@ -49,6 +48,7 @@ import {
   type RunEntry,
 } from "./run-entries.ts";
 import { RunLog } from "./run-log.ts";
+import { resultBytes } from "./run-result.ts";
 import type { RunState } from "./run-state.ts";
 import { RunWorkers } from "./run-workers.ts";
 
@@ -72,12 +72,12 @@ export class RunLeader {
   readonly job: string;
   readonly view: number;
   readonly held: HeldStart;
+  readonly lines = new MessageLines();
   readonly #context: ManagerContext;
   readonly #onEnded: (end: RunEnd) => void;
   readonly #state: RunState;
   readonly #log: RunLog;
   readonly #workers: RunWorkers;
-  readonly #lines = new MessageLines();
   readonly #intake: EventIntake;
   /** Cores that have not loaded the job yet. */
   readonly #loading = new Set<number>();
@@ -107,7 +107,7 @@ export class RunLeader {
     this.job = job;
     this.view = view;
     this.#state = state;
-    this.held = new HeldStart(state);
+    this.held = new HeldStart(state, context.now);
     this.#context = context;
     this.#onEnded = (end) => ports.onEnded(end);
     this.#workers = new RunWorkers(job, view, state, context, {
@@ -126,7 +126,7 @@ export class RunLeader {
   get status(): JobStatus {
     if (this.#state.end !== null) return this.#state.end.status;
     if (this.#cancelled !== null) return "CANCELLING";
-    const phase = this.#driver?.machine.phase ?? "starting";
+    const phase = this.machine?.phase ?? "starting";
     if (phase === "starting") return "STARTING";
     return phase === "paused" ? "PAUSED" : "RUNNING";
   }
@@ -136,18 +136,18 @@ export class RunLeader {
     return kept ?? this.#cancelling;
   }
 
-  get lines(): MessageLines {
-    return this.#lines;
-  }
-
   get summary(): RunSummary | null {
     return this.#summary;
   }
 
   live(detail: LiveDetail): LiveRun | null {
-    return this.#phase === "running"
-      ? (this.#driver?.machine.live(this.#context.now, detail) ?? null)
-      : null;
+    if (this.#phase !== "running") return null;
+    return this.machine?.live(this.#context.now, detail) ?? null;
+  }
+
+  /** Null before its executions begin. */
+  get machine(): RunMachine | null {
+    return this.#driver?.machine ?? null;
   }
 
   nextDeadline(): number | null {
@@ -155,7 +155,7 @@ export class RunLeader {
       this.#workers.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#driver?.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#loadBy,
-      this.held.nextDeadline(),
+      this.held.nextDeadline((this.machine?.waits.length ?? 0) > 0),
       this.#intake.nextDeadline() ?? Number.POSITIVE_INFINITY,
       this.#phase === "gathering" ? this.#context.heardAllAt : Number.POSITIVE_INFINITY,
     );
@@ -168,9 +168,17 @@ export class RunLeader {
     if (now >= this.#loadBy) this.#fail("the workflow did not load in time");
     if (this.held.isStartReached(now)) this.#startLoaded();
     if (this.held.isForgotten(now)) this.#end("CANCELLED", "nobody has started it", null);
+    if (this.held.isForsaken(now)) this.#goOnAlone();
     this.#driver?.onTick();
     this.#intake.onTick();
     this.#workers.send();
+  }
+
+  /** No gate has asked after the job for long: what waits for its word ends. */
+  #goOnAlone(): void {
+    this.held.holdOn(this.#context.now);
+    for (const control of controlsAlone(this.machine))
+      this.#log.proposeControl(control, "manager", () => undefined);
   }
 
   /** True when the answer was to a request of this leader. */
@@ -375,11 +383,8 @@ export class RunLeader {
   }
 
   #onLoading(core: number, event: CoreEvent): void {
-    if (event.kind === "log" || event.kind === "unhandled") this.#lines.add(event.line);
-    if (event.kind === "loadFailed") {
-      const { location, message } = event.problem;
-      this.#fail(location === null ? message : `${location}: ${message}`);
-    }
+    if (event.kind === "log" || event.kind === "unhandled") this.lines.add(event.line);
+    if (event.kind === "loadFailed") this.#fail(problemText(event.problem));
     if (event.kind === "loaded" && this.#loading.delete(core)) this.#startLoaded();
   }
 
@@ -418,7 +423,7 @@ export class RunLeader {
     const facts = { job: this.job, cores, grants, createdAt, acceptedAt, startMs };
     const machine = newRunMachine(submission, this.#context.options, facts);
     this.#driver = new RunDriver(machine, this.#state, this.#context, {
-      lines: this.#lines,
+      lines: this.lines,
       order: (core, order) => this.#order(core, order),
       propose: (step) => this.#log.propose({ kind: "step", step }),
       onDone: (status) => this.#onDone(machine, status),
@@ -432,14 +437,13 @@ export class RunLeader {
   }
 
   #fail(reason: string): void {
-    this.#lines.add(reason);
+    this.lines.add(reason);
     this.#end("FAILED", reason, null);
   }
 
   #onDone(machine: RunMachine, status: RunStatus): void {
     if (machine.mistake !== undefined) {
-      const { location, message } = machine.mistake;
-      this.#end("FAILED", location === null ? message : `${location}: ${message}`, null);
+      this.#end("FAILED", problemText(machine.mistake), null);
       return;
     }
     const ended = { completed: "COMPLETED", partial: "PARTIAL", failed: "FAILED" } as const;
@@ -459,7 +463,7 @@ export class RunLeader {
       this.#log.propose({ kind: "end", status, reason, summary: null });
       return;
     }
-    const bytes = encodePlain(summary);
+    const bytes = resultBytes(summary, this.machine, this.#state.submission, this.#context);
     const hash = hexOf(sha256(bytes));
     this.#kept = { status, reason, summary: hash };
     this.#context.emit({ kind: "keepBlob", hash, bytes });

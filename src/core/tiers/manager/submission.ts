@@ -28,6 +28,8 @@ import {
   variant,
 } from "./shapes.ts";
 
+const isPositive: Shape = (value) => isFiniteNumber(value) && Number(value) > 0;
+
 const stages = listOf(
   record({ durationMs: isFiniteNumber, from: isFiniteNumber, to: isFiniteNumber }),
 );
@@ -84,6 +86,13 @@ const manifestFields = {
   ),
   connectionsMax: isFiniteNumber,
   targets: listOf(record({ to: orNull(isText), perUser: isFiniteNumber, perCore: isFiniteNumber })),
+  part: optional(
+    record({
+      ...{ index: isWhole, count: isWhole, weights: listOf(isPositive) },
+      ...{ firstUser: isWhole, users: isWhole, firstIteration: isWhole },
+    }),
+  ),
+  joint: optional(oneOf("first", "other")),
 };
 
 const manifest: Shape = record({
