@@ -23,6 +23,7 @@ import { TcpPort } from "../../host/tcp.ts";
 import { sitesOf } from "../../ledger/config.ts";
 import { LedgerHost } from "../../ledger/host.ts";
 import { peersOptions, readRing } from "../../ledger/network.ts";
+import { ERROR_KINDS } from "../../protocols/protocol.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { CAPABILITIES } from "../../wire/version.ts";
 import { runBlobs } from "../manager/blob-effects.ts";
@@ -128,6 +129,7 @@ export class GateHost {
         gates: sitesOf(ledger).map(({ node }) => node),
         boot: randomUUID().slice(0, 13),
         version,
+        errorKinds: ERROR_KINDS,
         datacenters: datacenters.map(({ managers, name }) => ({
           name,
           managers: managers.map((one) => one.name),

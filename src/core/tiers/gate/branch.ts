@@ -7,10 +7,13 @@
  *                             └─ start, pause, resume, scale, cancel: until it is seen to have them
  */
 
+import type { ToldRun } from "../../run/execution/told-run.ts";
+import { decodeTold } from "../manager/run-result.ts";
 import {
   ANYWHERE,
   type Control,
   ENDED_STATUSES,
+  type HeldFigures,
   type JobStatus,
   type LiveWanted,
   type Observed,
@@ -19,6 +22,7 @@ import {
 } from "../messages.ts";
 import type { GateContext } from "./context.ts";
 import { download } from "./download.ts";
+import type { JointControl } from "./joint-words.ts";
 import type { ManagerAnswer, ManagerMessage } from "./types.ts";
 import { upload } from "./upload.ts";
 
@@ -38,9 +42,15 @@ export interface Wanted {
   readonly cancel: string | null;
   /** Somebody looks at its figures. */
   readonly live: LiveWanted;
+  /** Workflows that begin or are over in all datacenters. */
+  readonly joint: readonly JointControl[];
 }
 
 interface BranchPorts {
+  /** Which of its figures are merged already; null: they are not wanted. */
+  held(): HeldFigures | null;
+  /** It has told figures, as the leader of this view knows them. */
+  onTold(told: ToldRun, view: number): void;
   /** Something is known that was not before. */
   onNews(): void;
   onLine(line: string): void;
@@ -52,6 +62,8 @@ export class Branch {
   /** The job's id there; empty until it is known. */
   job = "";
   observed: Observed | null = null;
+  /** What it told last of its figures, and what it waits for. */
+  told: ToldRun | null = null;
   /** When it was last heard of; null: never. */
   heardAt: number | null = null;
   /** When it was first seen to wait there; null: it does not. */
@@ -191,7 +203,7 @@ export class Branch {
 
   #follow(manager: string): void {
     const seen = this.#isFresh ? this.observed : null;
-    const control = seen === null ? null : controlFor(seen, this.#wanted);
+    const control = seen === null ? null : controlFor(seen, this.#wanted, this.told);
     if (control !== null) {
       const request = { kind: "control", job: this.job, by: "gate", control } as const;
       this.#ask(manager, { kind: "client", request }, () => {
@@ -201,7 +213,8 @@ export class Branch {
       return;
     }
     const { live } = this.#wanted;
-    const request = { kind: "observe", job: this.job, line: this.#line, live } as const;
+    const held = this.#ports.held();
+    const request = { kind: "observe", job: this.job, line: this.#line, live, held } as const;
     this.#ask(manager, { kind: "gate", request }, (answer) => {
       if (answer.kind === "observed") this.#onObserved(manager, answer);
     });
@@ -217,8 +230,16 @@ export class Branch {
     this.queuedAt = observed.status === "QUEUED" ? (this.queuedAt ?? now) : null;
     for (const line of observed.lines) this.#ports.onLine(line);
     this.#line = observed.nextLine;
-    const acts = this.hasEnded || controlFor(observed, this.#wanted) !== null;
+    this.#hear(observed);
+    const acts = this.hasEnded || controlFor(observed, this.#wanted, this.told) !== null;
     this.#askAt = acts ? now : now + options.config.observeMs;
+  }
+
+  #hear({ told: bytes, view }: Observed): void {
+    const told = bytes === null ? null : decodeTold(bytes);
+    if (told === null) return;
+    this.told = told;
+    this.#ports.onTold(told, view);
   }
 
   #fetchResult(): void {
@@ -239,13 +260,22 @@ export class Branch {
 }
 
 /** What it must be told to do what is wanted; null when it does. */
-function controlFor({ factor, prepared, status }: Observed, wanted: Wanted): Control | null {
-  if (ENDED_STATUSES.includes(status) || status === "CANCELLING") return null;
+function controlFor(
+  { factor, prepared, status }: Observed,
+  wanted: Wanted,
+  told: ToldRun | null,
+): Control | null {
+  const joint = wanted.joint.find(({ workflow }) =>
+    told?.waits.some((one) => one.workflow === workflow),
+  );
+  if (ENDED_STATUSES.includes(status)) return null;
+  if (status === "CANCELLING") return joint ?? null;
   if (wanted.cancel !== null) return { kind: "cancel", reason: wanted.cancel };
   if (wanted.startAtMs === null) return null;
   if (prepared) return { kind: "start", atMs: wanted.startAtMs };
   if (wanted.paused && status === "RUNNING") return { kind: "pause" };
   if (!wanted.paused && status === "PAUSED") return { kind: "resume" };
+  if (joint !== undefined) return joint;
   const begun = status === "RUNNING" || status === "PAUSED";
   return begun && factor !== wanted.factor ? { kind: "scale", factor: wanted.factor } : null;
 }

@@ -5,8 +5,9 @@
 
 import type { Routing } from "../messages.ts";
 import type { DatacenterRoom } from "./datacenters.ts";
+import { coresOf, weightOf } from "./job-parts.ts";
 
-/** `cores`: as many as it may use there, and its weight in the split. */
+/** `cores`: that were free, which is its weight in a split; the same everywhere for a job that wants so many. */
 interface ChosenDatacenter {
   readonly name: string;
   readonly cores: number;
@@ -24,8 +25,8 @@ export function chooseDatacenters(
   avoided: readonly string[],
 ): Choice {
   const { count, datacenters, prefer, strict } = routing;
-  if (datacenters.length > 0) return named(datacenters, cores, rooms);
-  const needed = Math.ceil((cores ?? 1) / count);
+  if (datacenters.length > 0) return named(routing, cores, rooms);
+  const [needed = 1] = coresOf(cores, routing, Array<number>(count).fill(1)) ?? [];
   const rank = ({ name }: DatacenterRoom): number =>
     prefer.includes(name) ? prefer.indexOf(name) : prefer.length;
   const open = rooms.filter(({ name }) => !strict || prefer.includes(name));
@@ -33,28 +34,33 @@ export function chooseDatacenters(
     .filter(({ coresFree, name }) => coresFree >= needed && !avoided.includes(name))
     .toSorted((a, b) => rank(a) - rank(b) || b.coresFree - a.coresFree || order(a.name, b.name));
   if (fit.length < count) return { kind: "wait", reason: waitsFor(count, needed, open) };
-  return { kind: "chosen", datacenters: byName(fit.slice(0, count)) };
+  return {
+    kind: "chosen",
+    datacenters: byName(fit.slice(0, count), cores === null ? null : needed),
+  };
 }
 
-function named(
-  names: readonly string[],
-  cores: number | null,
-  rooms: readonly DatacenterRoom[],
-): Choice {
+function named(routing: Routing, cores: number | null, rooms: readonly DatacenterRoom[]): Choice {
+  const { datacenters: names } = routing;
   const chosen = names.flatMap((name) => rooms.find((one) => one.name === name) ?? []);
   const away = names.filter((name) => !chosen.some((one) => one.name === name));
   if (away.length > 0) return { kind: "wait", reason: `${away.join(", ")}: cannot be reached` };
-  const needed = Math.ceil((cores ?? 1) / names.length);
-  const short = chosen.filter(({ coresFree }) => coresFree < needed);
-  if (short.length > 0) return { kind: "wait", reason: waitsFor(names.length, needed, chosen) };
-  return { kind: "chosen", datacenters: byName(chosen) };
+  const weights = chosen.map(({ name }) => weightOf(routing, name) ?? 1);
+  const needed = coresOf(cores, routing, weights);
+  const short = chosen.some(({ coresFree }, at) => coresFree < (needed?.[at] ?? 1));
+  const most = Math.max(...(needed ?? [1]));
+  if (short) return { kind: "wait", reason: waitsFor(names.length, most, chosen) };
+  return { kind: "chosen", datacenters: byName(chosen, cores === null ? null : 1) };
 }
 
 /** In the order of their names: two jobs that need the same ones never wait for each other. (T14) */
-function byName(rooms: readonly DatacenterRoom[]): readonly ChosenDatacenter[] {
+function byName(
+  rooms: readonly DatacenterRoom[],
+  cores: number | null,
+): readonly ChosenDatacenter[] {
   return rooms
     .toSorted((a, b) => order(a.name, b.name))
-    .map(({ coresFree, name }) => ({ name, cores: coresFree }));
+    .map(({ coresFree, name }) => ({ name, cores: cores ?? coresFree }));
 }
 
 function waitsFor(count: number, needed: number, rooms: readonly DatacenterRoom[]): string {

@@ -20,10 +20,11 @@ import {
 } from "../messages.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
 import type { JobLeader } from "./job-leader.ts";
+import { splitProblem } from "./job-parts.ts";
 import { jobView } from "./job-view.ts";
 import { Results } from "./results.ts";
-import { decodeSpec, encodeSpec, routingProblem } from "./spec.ts";
-import { hasJobEnded, reasonOf, statusOf } from "./status.ts";
+import { countOf, decodeSpec, encodeSpec, routingProblem } from "./spec.ts";
+import { hasJobEnded, reasonOf, statusOf, THRESHOLDS } from "./status.ts";
 import type { JobGroup, ManagerAnswer } from "./types.ts";
 import { upload } from "./upload.ts";
 
@@ -94,6 +95,7 @@ export class ClientRequests {
       keyProblem(key) ??
       submissionProblem(submission) ??
       routingProblem(routing, datacenters.names) ??
+      splitProblem(submission, routing, countOf(routing)) ??
       sizeProblem(encodeSubmission(submission).length);
     if (problem !== null) {
       answer(refusal("invalid", problem));
@@ -180,7 +182,7 @@ export class ClientRequests {
     by: string,
     answer: (answer: ClientAnswer) => void,
   ): void {
-    const body = eventOf(control, by.slice(0, 80));
+    const body = eventOf(control, by === THRESHOLDS ? `client ${by}` : by.slice(0, 80));
     if (body === null) {
       answer(refusal("invalid", `${control.kind} is no order for a gate`));
       return;
@@ -304,6 +306,8 @@ function eventOf(control: Control, requestor: string): EventBody | null {
         : null;
     }
     case "start":
+    case "begin":
+    case "over":
       return null;
     default:
       return assertNever(control);

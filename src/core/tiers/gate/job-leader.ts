@@ -14,16 +14,19 @@
 import { formatDuration } from "../../base/duration.ts";
 import { bytesOfHex } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
-import type { DispatchedDc, JobState } from "../../ledger/job/job-state.ts";
+import type { JobState } from "../../ledger/job/job-state.ts";
 import { trailEntries } from "../../ledger/job/trail.ts";
 import { planDurationMs } from "../../run/plan/load.ts";
 import type { LiveRun } from "../../run/results/live.ts";
 import { MessageLines } from "../manager/message-lines.ts";
-import type { JobStatus, LiveWanted } from "../messages.ts";
+import type { JobStatus, LiveWanted, Submission } from "../messages.ts";
 import { Branch, type Wanted } from "./branch.ts";
 import { chooseDatacenters } from "./choice.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
-import { decodeSpec, type JobSpec } from "./spec.ts";
+import { partsOf } from "./job-parts.ts";
+import { JointRun } from "./joint-run.ts";
+import { encodeBegun } from "./joint-words.ts";
+import { countOf, decodeSpec, type JobSpec } from "./spec.ts";
 import {
   createdAtOf,
   encodeReason,
@@ -32,6 +35,7 @@ import {
   LOST,
   reasonOf,
   statusOf,
+  THRESHOLDS,
 } from "./status.ts";
 
 /** How often a job that waits looks for room. */
@@ -53,6 +57,8 @@ export class JobLeader {
   #left: Branch[] = [];
   readonly #avoided = new Map<string, number>();
   #spec: JobSpec | null = null;
+  /** Of a job in several datacenters that has started. */
+  #joint: JointRun | null = null;
   #reason: string | null = null;
   #isAppending = false;
   #lookAt: number;
@@ -96,13 +102,19 @@ export class JobLeader {
 
   /** The job is over, and nothing of it is left anywhere. */
   get isDone(): boolean {
+    return this.#isOver && (this.state === null || this.#left.length === 0);
+  }
+
+  get #isOver(): boolean {
     const { state } = this;
-    return state === null || (hasJobEnded(state) && this.#left.length === 0);
+    return state === null || hasJobEnded(state);
   }
 
   live(): LiveRun | null {
     const [only] = this.branches;
-    return only?.observed?.live ?? null;
+    if (this.#joint === null) return only?.observed?.live ?? null;
+    const detail = this.#liveWanted() === "latencies" ? "latencies" : "figures";
+    return this.#joint.live(this.status, detail, (this.state?.run.permille ?? 1_000) / 1_000);
   }
 
   /** Figures are looked at now. */
@@ -113,7 +125,8 @@ export class JobLeader {
 
   nextDeadline(): number {
     const all = [...this.#branches.values(), ...this.#left];
-    return Math.min(this.#lookAt, ...all.map((one) => one.nextDeadline()));
+    const judgeAt = this.#isOver ? NEVER : (this.#joint?.nextDeadline ?? NEVER);
+    return Math.min(this.#lookAt, judgeAt, ...all.map((one) => one.nextDeadline()));
   }
 
   /** Something has changed: the job's log, a datacenter, or the time. */
@@ -147,23 +160,30 @@ export class JobLeader {
   #follow(state: JobState, spec: JobSpec): void {
     const { dispatched } = state.run;
     for (const [name, branch] of this.#branches) {
-      if (dispatched.some((one) => keyOf(state, one) === branch.key)) continue;
+      if (dispatched.some((one) => keyOf(state, one.dcId, one.attempt) === branch.key)) continue;
       this.#branches.delete(name);
       this.#leave(branch);
     }
+    if (dispatched.length < countOf(spec.routing)) return;
+    const parts = partsOf(spec.submission, spec.routing, dispatched);
+    if (state.run.started !== null && parts.length > 1)
+      this.#joint ??= new JointRun(this.#context, state, spec, parts);
     const wanted = this.#wanted(state);
-    if (dispatched.length < countOf(spec)) return;
-    for (const one of dispatched.toSorted((a, b) => (a.dcId < b.dcId ? -1 : 1))) {
-      const known = this.#branches.get(one.dcId);
-      if (known !== undefined) known.want(wanted);
-      else this.#branches.set(one.dcId, this.#newBranch(state, one, spec, wanted));
+    const words = this.#joint?.words(this.branches, state) ?? null;
+    for (const { datacenter, submission } of parts) {
+      const joint = words?.of(datacenter) ?? [];
+      const known = this.#branches.get(datacenter);
+      if (known !== undefined) known.want({ ...wanted, joint });
+      else this.#branches.set(datacenter, this.#newBranch(state, datacenter, submission, wanted));
     }
   }
 
-  #newBranch(state: JobState, one: DispatchedDc, spec: JobSpec, wanted: Wanted): Branch {
-    const place = { datacenter: one.dcId, key: keyOf(state, one) };
-    const submission = { ...spec.submission, held: true };
+  #newBranch(state: JobState, datacenter: string, submission: Submission, wanted: Wanted): Branch {
+    const one = state.run.dispatched.find(({ dcId }) => dcId === datacenter);
+    const place = { datacenter, key: keyOf(state, datacenter, one?.attempt ?? 0) };
     return new Branch(this.#context, place, submission, wanted, {
+      held: () => this.#joint?.heldOf(datacenter) ?? null,
+      onTold: (told, view) => this.#joint?.onTold(datacenter, told, view),
       onNews: () => this.look(),
       onLine: (line) => this.lines.add(line),
     });
@@ -180,7 +200,8 @@ export class JobLeader {
       paused: status === "PAUSED",
       factor: run.permille / 1_000,
       cancel: cancellation === null ? null : cancellation.reason,
-      live: this.#liveWanted(),
+      live: this.#joint === null ? this.#liveWanted() : "none",
+      joint: [],
     };
   }
 
@@ -208,7 +229,7 @@ export class JobLeader {
 
   #prepare(state: JobState, spec: JobSpec): void {
     const { dispatched } = state.run;
-    if (dispatched.length < countOf(spec)) {
+    if (dispatched.length < countOf(spec.routing)) {
       this.#choose(state, spec);
       return;
     }
@@ -285,7 +306,9 @@ export class JobLeader {
     }
     if (this.branches.length === 0 || !this.branches.every(isAccepted)) return;
     const { options, wall } = this.#context;
-    const startAtMs = Math.floor(wall) + options.config.startLeadMs;
+    // Where there are several, each workflow is begun by itself, when it is prepared everywhere.
+    const leadMs = this.branches.length > 1 ? 0 : options.config.startLeadMs;
+    const startAtMs = Math.floor(wall) + leadMs;
     const shares = state.run.dispatched.map(({ cores, dcId }) => ({ dcId, cores }));
     this.#append(state, {
       ...{ kind: "JobStarted", startAtMs, shares },
@@ -293,8 +316,30 @@ export class JobLeader {
     });
   }
 
-  /** Results are noted as they come; with the last one the job is over. */
   #run(state: JobState): void {
+    if (!this.#goOn(state)) this.#noteResults(state);
+  }
+
+  /** Of several datacenters: the end by a threshold, the beginning of a workflow. True when something follows. */
+  #goOn(state: JobState): boolean {
+    if (this.#joint === null || state.status === "CANCELLING") return false;
+    const reason = this.#joint.abortReason(this.branches);
+    if (reason !== null) {
+      this.lines.add(`${reason}: the run ends`);
+      this.#append(state, { kind: "JobCancellationRequested", reason, requestor: THRESHOLDS });
+      return true;
+    }
+    const ready = this.#joint.words(this.branches, state).ready();
+    if (ready === null || state.status !== "RUNNING") return false;
+    const { options, wall } = this.#context;
+    const atMs = Math.floor(wall) + options.config.startLeadMs;
+    const { value, workflow } = ready;
+    this.#append(state, { kind: "JobSetUpValue", workflow, value: encodeBegun({ atMs, value }) });
+    return true;
+  }
+
+  /** Results are noted as they come; with the last one the job is over. */
+  #noteResults(state: JobState): void {
     const { results, started } = state.run;
     const shares = started?.shares ?? [];
     const open = shares.filter(({ dcId }) => !results.some((one) => one.dcId === dcId));
@@ -393,11 +438,10 @@ interface ResultBody {
 
 /** Of what a job's log says for people. */
 const REASON_CHARACTERS_MAX = 300;
-const UNWANTED: Wanted = { startAtMs: null, paused: false, factor: 1, cancel: null, live: "none" };
-
-function countOf({ routing }: JobSpec): number {
-  return routing.datacenters.length > 0 ? routing.datacenters.length : routing.count;
-}
+const UNWANTED: Wanted = {
+  ...{ startAtMs: null, paused: false, factor: 1, cancel: null },
+  ...{ live: "none", joint: [] },
+};
 
 /** How often datacenters were asked before, over all choices. */
 function attemptsOf({ trail }: JobState): number {
@@ -412,6 +456,6 @@ function planMsOf({ submission }: JobSpec): number {
   }, 0);
 }
 
-function keyOf({ jobId }: JobState, { attempt, dcId }: DispatchedDc): string {
-  return `${jobId}/${dcId}/${attempt}`;
+function keyOf({ jobId }: JobState, datacenter: string, attempt: number): string {
+  return `${jobId}/${datacenter}/${attempt}`;
 }

@@ -3,10 +3,12 @@
 import { hexOf } from "../../base/hex.ts";
 import type { DcResult, JobState } from "../../ledger/job/job-state.ts";
 import type { RunSummary } from "../../run/results/model.ts";
-import { decodeShape, isAnything } from "../manager/shapes.ts";
+import { decodeResult } from "../manager/run-result.ts";
 import { clusterOf } from "./cluster-summary.ts";
 import type { GateContext } from "./context.ts";
 import { download } from "./download.ts";
+import { mergedResult } from "./joint-result.ts";
+import { decodeSpec } from "./spec.ts";
 
 /** Results that stay in memory. */
 const KEPT_MAX = 20;
@@ -60,13 +62,19 @@ export class Results {
   ): Found {
     if (blobs.size < left.length) return { kind: "unreachable" };
     const parts = left.flatMap(({ dcId }) => {
-      const bytes = blobs.get(dcId) ?? new Uint8Array();
-      const summary = decodeShape<RunSummary>(bytes, isAnything);
-      return summary === null ? [] : [{ datacenter: dcId, summary }];
+      const found = decodeResult(blobs.get(dcId) ?? new Uint8Array());
+      return found === null ? [] : [{ datacenter: dcId, ...found }];
     });
+    const spec = decodeSpec(state.spec);
     const [first] = parts;
-    if (first === undefined) return { kind: "unreachable" };
-    const summary = { ...first.summary, runId: state.jobId, cluster: clusterOf(state, parts) };
+    if (first === undefined || spec === null) return { kind: "unreachable" };
+    const { errorKinds, version } = this.#context.options;
+    const isJoint = (state.run.started?.shares.length ?? 0) > 1;
+    const { startSkewMs, summary: whole } = isJoint
+      ? mergedResult({ state, spec, errorKinds, version }, parts)
+      : { summary: first.summary, startSkewMs: 0 };
+    const cluster = clusterOf(state, spec, parts, startSkewMs);
+    const summary = { ...whole, runId: state.jobId, cluster };
     this.#keep(state.jobId, summary);
     return { kind: "found", summary };
   }

@@ -43,6 +43,11 @@ export function decodeSpec(bytes: Uint8Array): JobSpec | null {
   return spec === null || submission === null ? null : { submission, routing: spec.routing };
 }
 
+/** In how many datacenters a job runs. */
+export function countOf({ count, datacenters }: Routing): number {
+  return datacenters.length > 0 ? datacenters.length : count;
+}
+
 /** Why a job cannot be sent where it is to go, whatever happens; null when it can. */
 export function routingProblem(
   { count, datacenters, prefer, strict, weights }: Routing,
@@ -54,7 +59,6 @@ export function routingProblem(
     return `there is no datacenter "${unknown}": there are ${known.join(", ")}`;
   if (new Set(datacenters).size < datacenters.length) return "a datacenter is named twice";
   if (count < 1 || count > known.length) return `there are ${known.length} datacenters`;
-  if (Math.max(count, datacenters.length) > 1) return "a job runs in one datacenter for now";
   if (strict && prefer.length < count) return "strict: more datacenters than are preferred";
   if (weights.some(({ weight }) => weight <= 0)) return "a part of the plan is more than nothing";
   const unused = weights.find(({ datacenter }) => !datacenters.includes(datacenter));

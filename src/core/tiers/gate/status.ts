@@ -6,8 +6,8 @@ import { parseJobId } from "../../ledger/job/job-id.ts";
 import { isTerminal, type JobState } from "../../ledger/job/job-state.ts";
 import { ENDED_STATUSES, type JobStatus } from "../messages.ts";
 
-/** Who asks for the end when a threshold does. */
-const THRESHOLDS = "thresholds";
+/** Who asks for the end when a threshold does; no client may call itself so. */
+export const THRESHOLDS = "thresholds";
 /** The final status of a datacenter that was given up. */
 export const LOST = "LOST";
 
@@ -29,12 +29,18 @@ export function statusOf(state: JobState): JobStatus {
       return "FAILED";
     case "CANCELLED":
       // A threshold ends a run early: what came of it stands in its summary.
-      return state.cancellation?.requestor === THRESHOLDS ? "COMPLETED" : "CANCELLED";
+      if (!isThresholdAbort(state)) return "CANCELLED";
+      return state.run.results.every(({ bytes }) => bytes > 0) ? "COMPLETED" : "PARTIAL";
     case "COMPLETED": {
       const final = state.end?.kind === "completed" ? state.end.finalStatus : "";
       return ENDED_STATUSES.find((one) => one === final) ?? "COMPLETED";
     }
   }
+}
+
+/** A threshold has ended it. */
+export function isThresholdAbort({ cancellation }: JobState): boolean {
+  return cancellation?.requestor === THRESHOLDS;
 }
 
 /** Why it ended; null while it lives, or when there is nothing to say. */

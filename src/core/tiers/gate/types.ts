@@ -27,6 +27,8 @@ export interface GateOptions {
   /** Of this process, to make event ids of its own; never the same twice. */
   readonly boot: string;
   readonly version: string;
+  /** Names of the kinds of failures, in the order that cores number them. */
+  readonly errorKinds: readonly string[];
   readonly datacenters: readonly DatacenterPlace[];
   readonly config: GateConfig;
 }

@@ -5,6 +5,7 @@
 
 import { millis } from "../../../base/brand.ts";
 import { TestCluster, WALL } from "../../../ledger/node/testing/cluster.ts";
+import { ERROR_KINDS } from "../../manager/testing/fake-core.ts";
 import { BUNDLE, World as Datacenter, submission } from "../../manager/testing/world.ts";
 import {
   ANYWHERE,
@@ -108,6 +109,7 @@ export class GateWorld {
         gates: this.cluster.nodes.map(({ id }) => id),
         boot: `b${this.#boots++}`,
         version: "1.0.0",
+        errorKinds: ERROR_KINDS,
         datacenters: [...this.datacenters].map(([name, { cluster }]) => ({
           name,
           managers: cluster.nodes.map(({ id }) => id),
