@@ -22,7 +22,7 @@ const table = {
   /** The executions of a job and their figures: what a local runner and a manager drive. */
   "core/run/execution": {
     path: "src/core/run/execution/",
-    imports: ["core/base", "core/run/job", "core/run/plan", "core/run/results"],
+    imports: ["core/base", "core/run/job", "core/run/plan", "core/run/stats", "core/run/results"],
   },
   "core/cluster/swim": {
     path: "src/core/cluster/swim/",
@@ -85,6 +85,8 @@ const table = {
     imports: [
       "core/base",
       "core/run/plan",
+      "core/run/job",
+      "core/run/execution",
       "core/run/results",
       "core/ledger/group",
       "core/ledger/job",

@@ -24,7 +24,7 @@ export function variables(
   return [...before, [name, value]];
 }
 
-export function bytesFrom(min: number): (text: string) => number {
+export function wholeNumberFrom(min: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (Number.isSafeInteger(value) && value >= min) return value;

@@ -2,7 +2,7 @@
 
 import type { Command } from "commander";
 import { AUDIT_BYTES_MIN, AUDIT_DEFAULTS, type AuditBounds } from "../../audit/bounds.ts";
-import { bytesFrom, someTime } from "../option-values.ts";
+import { someTime, wholeNumberFrom } from "../option-values.ts";
 
 export interface AuditFlags {
   readonly auditMaxBytes?: number;
@@ -10,7 +10,7 @@ export interface AuditFlags {
 }
 
 export function withAuditLog(command: Command): Command {
-  const bytes = bytesFrom(AUDIT_BYTES_MIN);
+  const bytes = wholeNumberFrom(AUDIT_BYTES_MIN);
   return command
     .option("--audit-max-bytes <n>", "keep at most so much audit log (default: 32 MiB)", bytes)
     .option("--audit-keep-age <time>", "remove older parts of it (default: 90d)", someTime);

@@ -63,7 +63,7 @@ export async function followJob(following: Following): Promise<number> {
     const code = await finish(summary, finishing, view);
     if (end.status !== "PARTIAL") return code;
     complain(`hyperscale: the job ended in part only: ${end.reason ?? "something was lost"}`);
-    return code === EXIT_PASSED ? EXIT_FAILURE : code;
+    return EXIT_FAILURE;
   } finally {
     await reporting?.abandon();
     process.off("SIGINT", interrupt);

@@ -10,7 +10,7 @@ import {
 } from "../../host/control/rotating-file.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { RunError } from "../../runner/errors.ts";
-import { bytesFrom, someTime } from "../option-values.ts";
+import { someTime, wholeNumberFrom } from "../option-values.ts";
 
 /** A line or two must fit, or every one would begin a file. */
 const BYTES_MIN = 65_536;
@@ -30,7 +30,7 @@ export function withLogFile(command: Command): Command {
     .option(
       "--log-max-bytes <n>",
       "set the file aside at this size (default: 64 MiB)",
-      bytesFrom(BYTES_MIN),
+      wholeNumberFrom(BYTES_MIN),
     )
     .option("--log-max-age <time>", "set the file aside at this age (default: 24h)", someTime)
     .option("--log-keep <n>", "how many files set aside are kept (default: 7)", count)

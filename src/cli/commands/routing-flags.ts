@@ -1,24 +1,53 @@
-/** In which datacenters a job is to run. */
+/** In which datacenters a job is to run, and which part of its plan in each. */
 
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { ANYWHERE, type Routing } from "../../core/tiers/messages.ts";
-import { listed } from "../option-values.ts";
+import { listed, wholeNumberFrom } from "../option-values.ts";
 import { UsageError } from "./ledger-target.ts";
 
 export interface RoutingFlags {
   readonly datacenters?: readonly string[];
+  readonly datacenterCount?: number;
   readonly prefer?: readonly string[];
   readonly strict?: true;
+  readonly split?: Routing["weights"];
+  readonly eachDatacenter?: true;
 }
 
 export function withRouting(command: Command): Command {
   return command
-    .option("--datacenters <name>", "where it runs; without, in the best datacenter", listed)
+    .option("--datacenters <names>", "where it runs; several split the plan among them", listed)
+    .option("--datacenter-count <n>", "split the plan over so many datacenters", wholeNumberFrom(1))
+    .option("--split <parts>", "which part each has, such as eu1=60,us1=40", splitIn)
+    .option("--each-datacenter", "the whole plan in each datacenter instead of a part")
     .option("--prefer <names>", "datacenters of first choice, in order", listed)
     .option("--strict", "none but those of --prefer");
 }
 
-export function routingOf({ datacenters = [], prefer = [], strict }: RoutingFlags): Routing {
+export function routingOf(flags: RoutingFlags): Routing {
+  const { datacenterCount, eachDatacenter, prefer = [], split = [], strict } = flags;
+  const named = flags.datacenters ?? split.map(({ datacenter }) => datacenter);
+  const count = datacenterCount ?? 1;
   if (strict === true && prefer.length === 0) throw new UsageError("--strict: needs --prefer");
-  return { ...ANYWHERE, datacenters, prefer, strict: strict === true };
+  if (datacenterCount !== undefined && named.length > 0)
+    throw new UsageError("--datacenter-count: the datacenters are named already");
+  if (eachDatacenter === true && Math.max(count, named.length) < 2)
+    throw new UsageError("--each-datacenter: needs --datacenters or --datacenter-count");
+  if (eachDatacenter === true && split.length > 0)
+    throw new UsageError("--each-datacenter: each has the whole plan, and --split divides it");
+  return {
+    ...ANYWHERE,
+    ...{ datacenters: named, count, prefer, weights: split },
+    ...{ strict: strict === true, each: eachDatacenter === true },
+  };
+}
+
+function splitIn(text: string): Routing["weights"] {
+  return listed(text).map((part) => {
+    const [datacenter = "", share = ""] = part.split("=");
+    const weight = Number(share);
+    if (datacenter !== "" && share !== "" && weight > 0 && Number.isFinite(weight))
+      return { datacenter, weight };
+    throw new InvalidArgumentError(`"${part}" is no part of the plan, such as eu1=60`);
+  });
 }

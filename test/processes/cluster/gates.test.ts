@@ -76,18 +76,31 @@ describe("three gates and two datacenters", () => {
   );
 
   it(
-    "go on with a job whose leader is killed",
+    "run one job in both, and go on with it when its leader is killed: one exact result",
     async () => {
-      const out = join(cluster.dir, "out-killed");
+      const out = join(cluster.dir, "out-both");
       const before = target.stats().requests;
-      const submitted = ended(start(submission(out, 15)));
+      const both = ["--datacenters", "dc1,dc2"];
+      const submitted = ended(start([...submission(out, 15), ...both]));
       const client = await cluster.client();
       const { id, leader } = await running(client);
+      const isLoading = async (): Promise<boolean> => {
+        const { datacenters } = await client.status(id);
+        return datacenters.length === 2 && datacenters.every(({ requests }) => requests > 0);
+      };
+      await expect.poll(isLoading, { timeout: MS_MAX }).toBe(true);
       process.kill(cluster.node(leader ?? "").pid, "SIGKILL");
       const { code, stderr } = await submitted;
-      const summary = await summaryIn(out);
-      expect(summary.totals.requests).toBe(target.stats().requests - before);
-      expect(summary.lost).toEqual([]);
+      const { cluster: where, lost, totals } = await summaryIn(out);
+      expect(totals.requests, stderr).toBe(target.stats().requests - before);
+      expect(lost).toEqual([]);
+      expect(where.split).toEqual([
+        { datacenter: "dc1", share: 0.5 },
+        { datacenter: "dc2", share: 0.5 },
+      ]);
+      const [first, second] = where.datacenters;
+      expect(Math.min(first.requests, second.requests)).toBeGreaterThan(0);
+      expect(first.requests + second.requests).toBe(totals.requests);
       expect([0, 99], stderr).toContain(code);
       const after = await client.status(id);
       await client.close();

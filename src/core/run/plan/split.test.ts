@@ -124,6 +124,7 @@ describe("ranges of rows", () => {
     expect(apportion(11, [1_000, 1], 1)).toEqual([10, 1]);
     expect(apportion(7, [1, 1, 1], 0)).toEqual([3, 2, 2]);
     expect(apportion(10, [60, 40], 0)).toEqual([6, 4]);
+    expect(apportion(4, [25, 75], 1)).toEqual([1, 3]);
   });
 });
 

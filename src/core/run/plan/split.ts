@@ -65,23 +65,34 @@ export function rangeOf(
   return { from, to: from + (parts[index] ?? 0) };
 }
 
-/** Whole numbers in proportion to the weights that add up to the total, each at least so many. */
+/** Whole numbers in proportion to the weights that add up to the total; who would have too little takes from others. */
 export function apportion(
   total: number,
   weights: readonly number[],
   least: number,
 ): readonly number[] {
+  assert(total >= least * weights.length, "everybody gets the least there is");
+  const parts = [...largestRemainder(total, weights)];
+  for (let poorest = parts.findIndex((one) => one < least); poorest >= 0; ) {
+    const richest = parts.indexOf(Math.max(...parts));
+    parts[richest] = (parts[richest] ?? 0) - 1;
+    parts[poorest] = (parts[poorest] ?? 0) + 1;
+    poorest = parts.findIndex((one) => one < least);
+  }
+  return parts;
+}
+
+function largestRemainder(total: number, weights: readonly number[]): readonly number[] {
   const all = sum(weights);
-  const spread = total - least * weights.length;
-  assert(spread >= 0 && all > 0, "everybody gets the least there is");
-  const exact = weights.map((weight) => (spread * weight) / all);
+  assert(all > 0, "somebody has a part");
+  const exact = weights.map((weight) => (total * weight) / all);
   const whole = exact.map(Math.floor);
-  const left = spread - sum(whole);
+  const left = total - sum(whole);
   const byRemainder = exact
     .map((value, at) => ({ at, remainder: value - Math.floor(value) }))
     .toSorted((a, b) => b.remainder - a.remainder || a.at - b.at);
   const more = new Set(byRemainder.slice(0, left).map(({ at }) => at));
-  return whole.map((count, at) => least + count + (more.has(at) ? 1 : 0));
+  return whole.map((count, at) => count + (more.has(at) ? 1 : 0));
 }
 
 interface Division {

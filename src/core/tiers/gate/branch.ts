@@ -28,6 +28,8 @@ import { upload } from "./upload.ts";
 
 /** After an answer that decides nothing. */
 const PAUSE_MS = 200;
+/** Calls are counted over so long, at least. */
+const RATE_MS = 1_000;
 /** What never changes when it is sent again. */
 const FINAL: readonly RefusalReason[] = ["invalid", "keyReused"];
 
@@ -62,6 +64,8 @@ export class Branch {
   /** The job's id there; empty until it is known. */
   job = "";
   observed: Observed | null = null;
+  /** Calls over about the last second. */
+  ratePerSecond = 0;
   /** What it told last of its figures, and what it waits for. */
   told: ToldRun | null = null;
   /** When it was last heard of; null: never. */
@@ -85,6 +89,7 @@ export class Branch {
   #isFresh = false;
   #askAt: number;
   #line = 0;
+  #counted: { readonly at: number; readonly requests: number };
 
   constructor(
     context: GateContext,
@@ -101,6 +106,7 @@ export class Branch {
     this.#ports = ports;
     this.beganAt = context.now;
     this.#askAt = context.now;
+    this.#counted = { at: context.now, requests: 0 };
   }
 
   get status(): JobStatus {
@@ -228,11 +234,21 @@ export class Branch {
     this.hindrance = null;
     this.heardAt = now;
     this.queuedAt = observed.status === "QUEUED" ? (this.queuedAt ?? now) : null;
+    this.#measureRate(observed.requests);
     for (const line of observed.lines) this.#ports.onLine(line);
     this.#line = observed.nextLine;
     this.#hear(observed);
     const acts = this.hasEnded || controlFor(observed, this.#wanted, this.told) !== null;
     this.#askAt = acts ? now : now + options.config.observeMs;
+  }
+
+  #measureRate(requests: number): void {
+    const { now } = this.#context;
+    const sinceMs = now - this.#counted.at;
+    if (sinceMs < RATE_MS) return;
+    // Another leader may know of fewer.
+    this.ratePerSecond = (Math.max(0, requests - this.#counted.requests) * 1_000) / sinceMs;
+    this.#counted = { at: now, requests };
   }
 
   #hear({ told: bytes, view }: Observed): void {

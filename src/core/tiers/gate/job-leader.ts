@@ -310,10 +310,22 @@ export class JobLeader {
     const leadMs = this.branches.length > 1 ? 0 : options.config.startLeadMs;
     const startAtMs = Math.floor(wall) + leadMs;
     const shares = state.run.dispatched.map(({ cores, dcId }) => ({ dcId, cores }));
+    if (shares.length > 1) this.#sayWhere(state);
     this.#append(state, {
       ...{ kind: "JobStarted", startAtMs, shares },
       planDigest: sha256(state.spec),
     });
+  }
+
+  /** Whoever submitted it reads the split before the load begins. */
+  #sayWhere({ run }: JobState): void {
+    if (this.#spec === null) return;
+    const { routing, submission } = this.#spec;
+    const parts = partsOf(submission, routing, run.dispatched);
+    const shares = parts.map(
+      ({ datacenter, share }) => `${datacenter} ${Math.round(share * 100)} %`,
+    );
+    this.lines.add(`of the plan: ${shares.join(", ")}`);
   }
 
   #run(state: JobState): void {

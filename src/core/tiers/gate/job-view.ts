@@ -30,19 +30,17 @@ export function jobView(
 }
 
 function datacenterView(
-  { datacenter, heardAt, hindrance, job, observed, status }: Branch,
+  { datacenter, heardAt, hindrance, job, observed, ratePerSecond, status }: Branch,
   now: number,
 ): JobDatacenterView {
-  const live = observed?.live ?? null;
-  const steps = live?.summary.workflows.flatMap((workflow) => workflow.steps) ?? [];
   return {
     ...{ name: datacenter, status, job },
     reason: hindrance ?? observed?.reason ?? null,
     workers: observed?.workers ?? 0,
     cores: observed?.cores ?? 0,
-    requests: steps.reduce((sum, { requests }) => sum + requests, 0),
-    failed: steps.reduce((sum, { failed }) => sum + failed, 0),
-    ratePerSecond: live?.ratePerSecond ?? 0,
+    requests: observed?.requests ?? 0,
+    failed: observed?.failed ?? 0,
+    ratePerSecond,
     asOfMs: heardAt === null ? null : Math.max(0, Math.round(now - heardAt)),
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { manifest } from "../../run/job/testing/manifest.ts";
 import { submission } from "../manager/testing/world.ts";
-import { ANYWHERE, type Progress, type Routing } from "../messages.ts";
+import { ANYWHERE, type Control, type Progress, type Routing } from "../messages.ts";
 import { GateWorld } from "./testing/world.ts";
 
 const BOTH = ["dc1", "dc2"];
@@ -46,5 +46,197 @@ describe("one job in two datacenters", () => {
     world.end(world.submit({}, { datacenters: BOTH }));
     expect(heard(world, "dc1")).toMatchObject({ setup: 1, teardown: 1 });
     expect(heard(world, "dc2")).toEqual({ prepare: 2, start: 2 });
+  });
+
+  it("makes the whole plan in each datacenter when it is asked to, layer by layer", () => {
+    const world = new GateWorld({ datacenters: BOTH });
+    const provides = [{ key: "made", to: ["pay"] }];
+    const uses = [{ name: "stock", from: ["shop"], keys: ["made"] }];
+    const manifests = [
+      manifest("shop", { provides }),
+      manifest("pay", { dependsOn: ["shop"], uses }),
+    ];
+    const end = world.end(world.submit({ manifests }, { datacenters: BOTH, each: true }));
+    expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
+    expect(end.summary?.cluster?.split.map(({ share }) => share)).toEqual([1, 1]);
+    expect(heard(world, "dc1")).toMatchObject({ setup: 2, teardown: 2 });
+    expect(heard(world, "dc2")["setup"]).toBeUndefined();
+    for (const name of BOTH)
+      for (const { context } of world.datacenter(name).workers[0]?.opened ?? [])
+        expect(context["shop"]?.["made"]).toBeGreaterThan(0);
+  });
+
+  it("is split as its submitter says", () => {
+    const world = new GateWorld({ datacenters: BOTH });
+    const weights = [
+      { datacenter: "dc1", weight: 25 },
+      { datacenter: "dc2", weight: 75 },
+    ];
+    const end = world.end(world.submit({}, { datacenters: BOTH, weights }));
+    const split = end.summary?.cluster?.split;
+    expect(split?.map(({ share }) => share)).toEqual([0.25, 0.75]);
+    // Four users: one in dc1, so that only one of its cores has any.
+    expect(heard(world, "dc1")["prepare"]).toBe(1);
+    expect(heard(world, "dc2")["prepare"]).toBe(2);
+  });
+
+  it("is refused before it begins where it cannot be split, with what can be done", () => {
+    const world = new GateWorld({ datacenters: BOTH });
+    const ask = (routing: Partial<Routing>, changes: Parameters<typeof submission>[0]) =>
+      world.ask({
+        ...{ kind: "submit", key: "k", submission: submission(changes) },
+        routing: { ...ANYWHERE, ...routing },
+      });
+    const layered = [manifest("shop"), manifest("pay", { dependsOn: ["shop"] })];
+    expect(ask({ count: 2 }, { manifests: layered })).toMatchObject({
+      ...{ kind: "refused", reason: "invalid" },
+      message: expect.stringContaining("--each-datacenter"),
+    });
+    const load = { kind: "vus", stages: [{ durationMs: 1_000, from: 1, to: 1 }] } as const;
+    expect(ask({ count: 2 }, { manifests: [manifest("shop", { load })] })).toMatchObject({
+      message: "there is load for 1 datacenters: fewer users or iterations than datacenters",
+    });
+  });
+
+  it("ends everywhere by a threshold that only the merged figures cross", () => {
+    const world = new GateWorld({ datacenters: BOTH, loadMs: 30_000 });
+    // Each makes 20 calls a second.
+    const changes = { thresholds: ["requests.count < 60"], abortAfterMs: 0 };
+    const end = world.end(world.submit(changes, { datacenters: BOTH }));
+    expect([end.status, end.summary?.verdict]).toEqual(["COMPLETED", "failed"]);
+    expect(end.reason).toBe("requests.count < 60 did not hold");
+    expect(end.summary?.thresholds[0]).toMatchObject({ passed: false, aborted: true });
+    expect(requests(end)).toBe(world.calls());
+    for (const name of BOTH) expect(world.datacenter(name).calls()).toBeLessThan(59);
+  });
+
+  it("is paused, goes on and is cancelled in both", () => {
+    const world = new GateWorld({ datacenters: BOTH, loadMs: 60_000 });
+    const job = world.submit({}, { datacenters: BOTH });
+    const tell = (control: Control) => world.ask({ kind: "control", job, by: "me", control });
+    const states = (): string => {
+      const answer = world.ask({ kind: "status", job });
+      return answer.kind === "job" ? answer.job.datacenters.map((one) => one.status).join() : "";
+    };
+    world.until(() => states() === "RUNNING,RUNNING");
+    tell({ kind: "pause" });
+    world.until(() => states() === "PAUSED,PAUSED");
+    tell({ kind: "resume" });
+    tell({ kind: "scale", factor: 2 });
+    world.until(() => BOTH.every((name) => (heard(world, name)["scale"] ?? 0) === 2));
+    expect(states()).toBe("RUNNING,RUNNING");
+    tell({ kind: "cancel", reason: "enough" });
+    const end = world.end(job);
+    expect([end.status, end.reason]).toEqual(["CANCELLED", "enough"]);
+    expect([end.summary?.verdict, requests(end)]).toEqual(["interrupted", world.calls()]);
+    const changes = end.summary?.cluster?.changes?.map(({ what }) => what) ?? [];
+    expect(changes).toEqual(expect.arrayContaining(["paused", "resumed", "scaled", "cancelled"]));
+  });
+});
+
+/** What stood last in a job's log when something happens. */
+const STEPS = ["JobDispatched", "JobAccepted", "JobStarted", "JobSetUpValue"];
+
+const reached = (world: GateWorld, step: string): boolean =>
+  world.logs.some((line) => line.startsWith("job.event") && line.includes(`"${step}"`));
+
+const isBusy = (world: GateWorld): boolean =>
+  BOTH.some((name) =>
+    world
+      .datacenter(name)
+      .workers.some((one) => [...one.jobs.values()].some((job) => job.cores.size > 0)),
+  );
+
+describe("a job in two datacenters", () => {
+  it.each(STEPS)("whose leader is lost after %s runs once in each", (step) => {
+    const world = new GateWorld({ gates: 3, datacenters: BOTH, loadMs: 3_000 });
+    const job = world.submit({}, { datacenters: BOTH });
+    world.until(() => reached(world, step));
+    const leader = world.leaderOf(job);
+    world.kill(leader);
+    const end = world.end(job);
+    expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
+    for (const name of BOTH) expect(heard(world, name)["start"]).toBe(2);
+    expect(heard(world, "dc1")["setup"]).toBe(1);
+  });
+
+  it.each(STEPS)("that is cancelled after %s leaves nothing behind", (step) => {
+    const world = new GateWorld({ datacenters: BOTH, loadMs: 30_000 });
+    const job = world.submit({}, { datacenters: BOTH });
+    world.until(() => reached(world, step));
+    world.ask({ kind: "control", job, by: "me", control: { kind: "cancel", reason: "no" } });
+    expect(world.end(job).status).toBe("CANCELLED");
+    world.until(() => !isBusy(world));
+  });
+
+  it("whose leader is lost in mid-job has one exact result", () => {
+    const world = new GateWorld({ gates: 3, datacenters: BOTH, loadMs: 12_000 });
+    const job = world.submit({}, { datacenters: BOTH });
+    world.until(() => world.status(job) === "RUNNING");
+    world.run(2_000);
+    world.kill(world.leaderOf(job));
+    const end = world.end(job);
+    expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
+    expect(end.summary?.lost).toEqual([]);
+  });
+
+  it("counts nothing twice and misses nothing when another manager leads a part", () => {
+    const world = new GateWorld({ datacenters: BOTH, managers: 3, loadMs: 12_000 });
+    const job = world.submit({}, { datacenters: BOTH });
+    world.until(() => world.status(job) === "RUNNING");
+    world.run(2_000);
+    const dc2 = world.datacenter("dc2");
+    dc2.kill(dc2.leaderOf([...(dc2.workers[0]?.jobs.keys() ?? [])][0] ?? ""));
+    let most = 0;
+    world.until(() => {
+      const live = world.progress(job)?.live;
+      const steps = live?.summary.workflows.flatMap((one) => one.steps) ?? [];
+      most = Math.max(most, ...steps.map((one) => one.requests));
+      return live === null;
+    });
+    const end = world.end(job);
+    expect(most).toBeLessThanOrEqual(world.calls());
+    expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
+  });
+
+  it("closes the gap when a datacenter that was cut off is heard again", () => {
+    const world = new GateWorld({ datacenters: BOTH, loadMs: 20_000 });
+    // A floor that fails by far if a silent datacenter counted as one without calls.
+    const changes = { thresholds: ["requests.rate over 2s > 30"], abortAfterMs: 0 };
+    const job = world.submit(changes, { datacenters: BOTH });
+    world.until(() => world.status(job) === "RUNNING");
+    world.run(1_000);
+    world.cut.add("dc2");
+    world.run(12_000);
+    world.cut.delete("dc2");
+    const end = world.end(job);
+    expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
+    expect(end.summary?.thresholds[0]).toMatchObject({ passed: true, aborted: false });
+  });
+
+  it("ends in part when a datacenter stays away, and says which part is missing", () => {
+    const world = new GateWorld({ datacenters: BOTH, loadMs: 3_000 });
+    const job = world.submit({}, { datacenters: BOTH });
+    world.until(() => world.status(job) === "RUNNING");
+    world.run(500);
+    world.cut.add("dc2");
+    const end = world.end(job, 200_000);
+    expect([end.status, end.reason]).toEqual(["PARTIAL", "dc2: lost"]);
+    expect(requests(end)).toBe(world.datacenter("dc1").calls());
+    expect(end.summary?.verdict).toBe("failed");
+    expect(end.summary?.lost).toMatchObject([{ what: "datacenter dc2 was lost" }]);
+    expect(end.summary?.cluster?.datacenters).toMatchObject([
+      { name: "dc1", status: "COMPLETED" },
+      { name: "dc2", status: "LOST", requests: 0 },
+    ]);
+    expect(heard(world, "dc1")["teardown"]).toBe(1);
+  });
+
+  it("goes to no datacenter while one of them has no room, and two jobs do not block each other", () => {
+    const world = new GateWorld({ datacenters: BOTH, loadMs: 2_000 });
+    const jobs = ["a", "b"].map((key) =>
+      world.submit({ name: key }, { datacenters: BOTH }, { key }),
+    );
+    for (const job of jobs) expect(world.end(job, 120_000).status).toBe("COMPLETED");
   });
 });

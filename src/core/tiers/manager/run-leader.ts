@@ -73,6 +73,8 @@ export class RunLeader {
   readonly view: number;
   readonly held: HeldStart;
   readonly lines = new MessageLines();
+  /** When it is over. */
+  summary: RunSummary | null = null;
   readonly #context: ManagerContext;
   readonly #onEnded: (end: RunEnd) => void;
   readonly #state: RunState;
@@ -88,7 +90,6 @@ export class RunLeader {
   #cancelling: string | null = null;
   /** Decisions of the log that are taken. */
   #taken = 0;
-  #summary: RunSummary | null = null;
   /** How it ends, once its result is on a quorum. */
   #kept: RunEnd | null = null;
 
@@ -134,10 +135,6 @@ export class RunLeader {
   get #cancelled(): string | null {
     const kept = this.#context.rules.cancelKept ? this.#state.cancelled : null;
     return kept ?? this.#cancelling;
-  }
-
-  get summary(): RunSummary | null {
-    return this.#summary;
   }
 
   live(detail: LiveDetail): LiveRun | null {
@@ -448,9 +445,9 @@ export class RunLeader {
     }
     const ended = { completed: "COMPLETED", partial: "PARTIAL", failed: "FAILED" } as const;
     const stopped = this.#cancelled === null ? "COMPLETED" : "CANCELLED";
-    this.#summary = machine.summary();
+    this.summary = machine.summary();
     const word = status === "interrupted" ? stopped : ended[status];
-    this.#end(word, this.#cancelled, this.#summary);
+    this.#end(word, this.#cancelled, this.summary);
   }
 
   #end(status: JobStatus, why: string | null, summary: RunSummary | null): void {
