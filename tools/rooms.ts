@@ -22,7 +22,7 @@ const table = {
   /** The executions of a job and their figures: what a local runner and a manager drive. */
   "core/run/execution": {
     path: "src/core/run/execution/",
-    imports: ["core/base", "core/run/job", "core/run/plan", "core/run/stats", "core/run/results"],
+    imports: ["core/base", "core/run/job", "core/run/plan", "core/run/results"],
   },
   "core/cluster/swim": {
     path: "src/core/cluster/swim/",
@@ -242,6 +242,7 @@ const table = {
       "host",
       "ledger",
       "tiers/manager",
+      "protocols",
     ],
   },
   "tiers/worker": {

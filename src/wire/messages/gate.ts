@@ -5,10 +5,9 @@ import {
   type GateAnswer,
   type GateRequest,
   type HeldFigures,
-  JOB_STATUSES,
   LIVE_WANTED,
-  REFUSAL_REASONS,
-} from "../../core/tiers/messages.ts";
+} from "../../core/tiers/gate-messages.ts";
+import { JOB_STATUSES, REFUSAL_REASONS } from "../../core/tiers/messages.ts";
 import { json } from "../json.ts";
 import { ID_BYTES_MAX } from "../limits.ts";
 import {

@@ -3,8 +3,7 @@ import type { CoreEvent } from "../job/core-messages.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import { manifest } from "../job/testing/manifest.ts";
 import { Agreement } from "./agreement.ts";
-import type { JointWord } from "./joint-workflows.ts";
-import type { PhasesEffect, PhasesInput, PhasesListener } from "./phase-types.ts";
+import type { JointWord, PhasesEffect, PhasesInput, PhasesListener } from "./phase-types.ts";
 import { Phases } from "./phases.ts";
 
 /** A datacenter with one core that does what it is told at once. */

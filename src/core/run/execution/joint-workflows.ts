@@ -10,26 +10,8 @@
  */
 
 import type { Problem } from "../job/core-messages.ts";
+import type { JointWait, JointWord } from "./phase-types.ts";
 import type { Running, RunningWorkflows } from "./running.ts";
-
-/** What whoever merges the datacenters says of a workflow. */
-export type JointWord =
-  | {
-      readonly kind: "begin";
-      readonly workflow: string;
-      /** Of the set-up, wherever it ran. */
-      readonly value: unknown;
-      /** In so many milliseconds. */
-      readonly inMs: number;
-    }
-  | { readonly kind: "over"; readonly workflow: string; readonly error: string | null };
-
-/** What a workflow waits for, and what its set-up came to. */
-export interface JointWait {
-  readonly workflow: string;
-  readonly for: JointWord["kind"];
-  readonly value: unknown;
-}
 
 interface JointPorts {
   /** While the run is paused nothing begins. */

@@ -11,7 +11,6 @@ import type { CountedNote } from "../job/counted-notes.ts";
 import type { Fault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
 import type { Probe } from "../plan/breakpoint.ts";
-import type { JointWord } from "./joint-workflows.ts";
 
 /** What happens to the workflows and what they measure. As pure as this machine. */
 export interface PhasesListener {
@@ -121,6 +120,25 @@ export interface Granted {
   readonly from: number;
   readonly to: number;
   readonly last: boolean;
+}
+
+/** What whoever merges the datacenters says of a workflow. */
+export type JointWord =
+  | {
+      readonly kind: "begin";
+      readonly workflow: string;
+      /** Of the set-up, wherever it ran. */
+      readonly value: unknown;
+      /** In so many milliseconds. */
+      readonly inMs: number;
+    }
+  | { readonly kind: "over"; readonly workflow: string; readonly error: string | null };
+
+/** What a workflow waits for, and what its set-up came to. */
+export interface JointWait {
+  readonly workflow: string;
+  readonly for: JointWord["kind"];
+  readonly value: unknown;
 }
 
 export type PhasesInput =

@@ -127,13 +127,11 @@ export class Phases {
     return this.#running;
   }
 
-  /** When a workflow's delay is over or it begins with others; null when nothing of this is to come. */
+  /** When a delay is over or a workflow begins with others; null when nothing of this is to come. */
   nextDeadline(): number | null {
-    const at = Math.min(
-      this.#job.nextDeadline() ?? Number.POSITIVE_INFINITY,
-      this.joint.nextDeadline(),
-    );
-    return at === Number.POSITIVE_INFINITY ? null : at;
+    const [delay, joint] = [this.#job.nextDeadline(), this.joint.nextDeadline()];
+    const at = Math.min(delay ?? joint, joint);
+    return Number.isFinite(at) ? at : null;
   }
 
   repeat(now: number): readonly Told[] {
@@ -289,8 +287,8 @@ export class Phases {
         this.#effects.push({ kind: "log", line: event.line });
         return;
       case "unhandled":
-        this.#effects.push({ kind: "log", line: event.line });
         this.#listener.fault(null, singleFault("no error was left unhandled", event.line));
+        this.#effects.push({ kind: "log", line: event.line });
         return;
       case "loaded":
       case "loadFailed":

@@ -19,16 +19,22 @@ import type { RunSummary } from "../results/model.ts";
 import type { RunAggregate } from "../results/run-aggregate.ts";
 import { isScaleFactor } from "../results/scale-factor.ts";
 import type { Agreement } from "./agreement.ts";
-import type { JointWait, JointWord } from "./joint-workflows.ts";
-import type { AgreedStep, PhaseStep, PhasesEffect, PhasesInput } from "./phase-types.ts";
+import type {
+  AgreedStep,
+  JointWait,
+  JointWord,
+  PhaseStep,
+  PhasesEffect,
+  PhasesInput,
+} from "./phase-types.ts";
 import { Phases } from "./phases.ts";
 import {
   countsOf,
   type HeldFrame,
   type RunCounts,
-  RunTeller,
   type ToldEnd,
   type ToldRun,
+  toldWorkflows,
 } from "./told-run.ts";
 
 interface RunMachineOptions {
@@ -79,7 +85,6 @@ export class RunMachine {
   readonly #options: RunMachineOptions;
   readonly #phases: Phases;
   readonly #aggregate: RunAggregate;
-  readonly #teller: RunTeller;
   readonly #heardAt = new Map<number, number>();
   #phaseReached: RunPhase = "starting";
   #interrupted = false;
@@ -98,7 +103,6 @@ export class RunMachine {
     const { aggregate, cores, manifests } = options;
     this.#options = options;
     this.#aggregate = aggregate;
-    this.#teller = new RunTeller(aggregate);
     this.#phases = new Phases(manifests, cores, aggregate);
   }
 
@@ -198,7 +202,8 @@ export class RunMachine {
   /** `wall`: milliseconds of the wall clock now. */
   tell(held: readonly HeldFrame[], now: number, wall: number): ToldRun {
     const wallMs = wall - (now - this.#options.beganAt);
-    return { workflows: this.#teller.workflows(held, wallMs), waits: this.#phases.joint.waits };
+    const workflows = toldWorkflows(this.#aggregate, held, wallMs);
+    return { workflows, waits: this.waits };
   }
 
   /** All that is known when it is over, with what was said beside the figures. */

@@ -8,8 +8,7 @@ import type { CoreVitals } from "../job/core-messages.ts";
 import type { WorkflowStatus } from "../results/model.ts";
 import type { RunAggregate, RunRemarks } from "../results/run-aggregate.ts";
 import type { WorkflowTiming } from "../results/workflow-aggregate.ts";
-import type { FrameWriter } from "../stats/frames.ts";
-import type { JointWait } from "./joint-workflows.ts";
+import type { JointWait } from "./phase-types.ts";
 
 export interface ToldRun {
   readonly workflows: readonly ToldWorkflow[];
@@ -53,28 +52,20 @@ export function countsOf({ measured }: RunAggregate): RunCounts {
   };
 }
 
-export class RunTeller {
-  readonly #aggregate: RunAggregate;
-  readonly #writers = new Map<string, FrameWriter>();
-
-  constructor(aggregate: RunAggregate) {
-    this.#aggregate = aggregate;
-  }
-
-  /** What is not among `held` is told in full. `wallMs`: the time of the run 0, by the wall clock. */
-  workflows(held: readonly HeldFrame[], wallMs: number): readonly ToldWorkflow[] {
-    return this.#aggregate.measured.map((workflow) => {
-      const { error, manifest, startedAtMs, status, timing } = workflow;
-      const { name } = manifest;
-      const writer = this.#writers.get(name) ?? workflow.newWriter();
-      this.#writers.set(name, writer);
-      writer.acknowledged(held.find((one) => one.workflow === name)?.frame ?? 0);
-      const hasBegun = status !== "waiting" && status !== "not run" && workflow.cores.length > 0;
-      return {
-        ...{ name, status, error, timing, vitals: workflow.vitals },
-        startedAtMs: hasBegun ? Math.round(wallMs + startedAtMs) : null,
-        frame: writer.write(),
-      };
-    });
-  }
+/** What is not among `held` is told in full. `wallMs`: the time of the run 0, by the wall clock. */
+export function toldWorkflows(
+  { measured }: RunAggregate,
+  held: readonly HeldFrame[],
+  wallMs: number,
+): readonly ToldWorkflow[] {
+  return measured.map((workflow) => {
+    const { cores, error, manifest, startedAtMs, status, timing, vitals } = workflow;
+    const { name } = manifest;
+    const hasBegun = status !== "waiting" && status !== "not run" && cores.length > 0;
+    return {
+      ...{ name, status, error, timing, vitals },
+      startedAtMs: hasBegun ? Math.round(wallMs + startedAtMs) : null,
+      frame: workflow.tell(held.find((one) => one.workflow === name)?.frame ?? 0),
+    };
+  });
 }

@@ -48,6 +48,7 @@ export class WorkflowAggregate {
   /** When measured time stood still, and for how long. */
   #pauses: { readonly atMs: number; ms: number }[] = [];
   #pausedAtMs: number | undefined;
+  #writer: FrameWriter | null = null;
 
   constructor(manifest: WorkflowManifest, errorKinds: readonly string[]) {
     this.manifest = manifest;
@@ -123,9 +124,11 @@ export class WorkflowAggregate {
     this.#factors = [...factors];
   }
 
-  /** Tells on what is merged here. */
-  newWriter(): FrameWriter {
-    return new FrameWriter(this.#stats);
+  /** Tells on what is merged here, as a frame against the one that its receiver holds. */
+  tell(held: number): Uint8Array {
+    this.#writer ??= new FrameWriter(this.#stats);
+    this.#writer.acknowledged(held);
+    return this.#writer.write();
   }
 
   /** The moment, counted like `startedAtMs`, at which so much measured time had passed. */

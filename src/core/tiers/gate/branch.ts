@@ -8,15 +8,13 @@
  */
 
 import type { ToldRun } from "../../run/execution/told-run.ts";
+import type { HeldFigures, LiveWanted, Observed } from "../gate-messages.ts";
 import { decodeTold } from "../manager/run-result.ts";
 import {
   ANYWHERE,
   type Control,
   ENDED_STATUSES,
-  type HeldFigures,
   type JobStatus,
-  type LiveWanted,
-  type Observed,
   type RefusalReason,
   type Submission,
 } from "../messages.ts";

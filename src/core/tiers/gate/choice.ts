@@ -1,6 +1,6 @@
 /**
- * Where a job runs. Named datacenters are taken as they are; else the preferred ones that have room come first,
- * then those with most free cores. A job that must wait is told what for.
+ * Where a job runs (GREQ-2). Named datacenters are taken as they are; else the preferred ones that have room come
+ * first, then those with most free cores. A job that must wait is told what for.
  */
 
 import type { Routing } from "../messages.ts";

@@ -1,6 +1,7 @@
 /** The datacenters that this gate knows: which of their managers it reaches, and what room they have. */
 
-import type { Capacity, DatacenterView } from "../messages.ts";
+import type { Capacity } from "../gate-messages.ts";
+import type { DatacenterView } from "../messages.ts";
 import type { DatacenterPlace, GateOptions, ManagerAnswer, ManagerMessage } from "./types.ts";
 
 interface TableHost {

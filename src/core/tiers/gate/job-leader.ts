@@ -18,8 +18,9 @@ import type { JobState } from "../../ledger/job/job-state.ts";
 import { trailEntries } from "../../ledger/job/trail.ts";
 import { planDurationMs } from "../../run/plan/load.ts";
 import type { LiveRun } from "../../run/results/live.ts";
+import type { LiveWanted } from "../gate-messages.ts";
 import { MessageLines } from "../manager/message-lines.ts";
-import type { JobStatus, LiveWanted, Submission } from "../messages.ts";
+import type { JobStatus, Submission } from "../messages.ts";
 import { Branch, type Wanted } from "./branch.ts";
 import { chooseDatacenters } from "./choice.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
@@ -387,7 +388,7 @@ export class JobLeader {
     return { ...none, finalStatus, digest: bytesOfHex(hash), bytes: bytes.length };
   }
 
-  /** Nobody has heard of it since long after its plan was over. */
+  /** Nobody has heard of it since long after its plan was over. (PART-5) */
   #isLost(branch: Branch, { run }: JobState): boolean {
     const { now, options, wall } = this.#context;
     const { lostMs } = options.config;

@@ -56,7 +56,7 @@ export function weightOf({ weights }: Routing, datacenter: string): number | nul
   return weights.find((one) => one.datacenter === datacenter)?.weight ?? null;
 }
 
-/** Why a job cannot be run by so many datacenters; null when it can. */
+/** Why a job cannot be run by so many datacenters; null when it can. (CCP-13) */
 export function splitProblem(
   { manifests }: Submission,
   { each }: Routing,

@@ -17,7 +17,7 @@ import type { JobSpec } from "./spec.ts";
 import { createdAtOf, isThresholdAbort, LOST, reasonOf } from "./status.ts";
 
 /** What one datacenter left. */
-export interface PartResult {
+interface PartResult {
   readonly datacenter: string;
   readonly summary: RunSummary;
   readonly told: ToldEnd | null;

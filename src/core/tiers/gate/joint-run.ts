@@ -6,7 +6,8 @@
 import type { JobState } from "../../ledger/job/job-state.ts";
 import type { ToldRun } from "../../run/execution/told-run.ts";
 import type { LiveDetail, LiveRun, RunPhase } from "../../run/results/live.ts";
-import type { HeldFigures, JobStatus } from "../messages.ts";
+import type { HeldFigures } from "../gate-messages.ts";
+import type { JobStatus } from "../messages.ts";
 import type { Branch } from "./branch.ts";
 import type { GateContext } from "./context.ts";
 import type { JobPart } from "./job-parts.ts";

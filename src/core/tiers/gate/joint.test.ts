@@ -20,7 +20,7 @@ function heard(world: GateWorld, datacenter: string): Readonly<Record<string, nu
 }
 
 describe("one job in two datacenters", () => {
-  it("is split, begins at one instant and has one result with all that both made", () => {
+  it("is split, begins at one instant and has one result with all that both made (GREQ-2, GREQ-7)", () => {
     const world = new GateWorld({ datacenters: BOTH });
     const job = world.submit({}, { datacenters: BOTH });
     const end = world.end(job);
@@ -80,7 +80,7 @@ describe("one job in two datacenters", () => {
     expect(heard(world, "dc2")["prepare"]).toBe(2);
   });
 
-  it("is refused before it begins where it cannot be split, with what can be done", () => {
+  it("is refused before it begins where it cannot be split, with what can be done (CCP-13)", () => {
     const world = new GateWorld({ datacenters: BOTH });
     const ask = (routing: Partial<Routing>, changes: Parameters<typeof submission>[0]) =>
       world.ask({
@@ -199,7 +199,7 @@ describe("a job in two datacenters", () => {
     expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
   });
 
-  it("closes the gap when a datacenter that was cut off is heard again", () => {
+  it("closes the gap when a datacenter that was cut off is heard again (PART-5)", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 20_000 });
     // A floor that fails by far if a silent datacenter counted as one without calls.
     const changes = { thresholds: ["requests.rate over 2s > 30"], abortAfterMs: 0 };
@@ -214,7 +214,7 @@ describe("a job in two datacenters", () => {
     expect(end.summary?.thresholds[0]).toMatchObject({ passed: true, aborted: false });
   });
 
-  it("ends in part when a datacenter stays away, and says which part is missing", () => {
+  it("ends in part when a datacenter stays away, and says which part is missing (PART-5)", () => {
     const world = new GateWorld({ datacenters: BOTH, loadMs: 3_000 });
     const job = world.submit({}, { datacenters: BOTH });
     world.until(() => world.status(job) === "RUNNING");

@@ -1,7 +1,7 @@
 /**
  * One run made of what several datacenters tell of their parts: their frames are merged as those of cores are, so
- * that totals and percentiles are those of all calls. Thresholds are judged here, on the merged figures: a window
- * counts when every datacenter has passed its end, or has fallen behind by five seconds.
+ * that totals and percentiles are those of all calls (GREQ-7). Thresholds are judged here, on the merged figures: a
+ * window counts when every datacenter has passed its end, or has fallen behind by five seconds.
  *
  * It is made of what is told alone. Another leader of the job, or of one of its parts, has it told anew in full.
  */

@@ -7,6 +7,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
 import type { JobState } from "../../ledger/job/job-state.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
+import type { GateAnswer, GateRequest } from "../gate-messages.ts";
 import type {
   BlobChunk,
   BlobGet,
@@ -15,8 +16,6 @@ import type {
   BlobPut,
   ClientAnswer,
   ClientRequest,
-  GateAnswer,
-  GateRequest,
   Refusal,
 } from "../messages.ts";
 

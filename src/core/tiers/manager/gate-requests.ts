@@ -1,14 +1,8 @@
 /** What gates ask a manager besides what clients ask: how a job does here, and what room there is. */
 
 import { assertNever } from "../../base/assert.ts";
-import {
-  ENDED_STATUSES,
-  type GateAnswer,
-  type GateRequest,
-  type HeldFigures,
-  type Observed,
-  refusal,
-} from "../messages.ts";
+import type { GateAnswer, GateRequest, HeldFigures, Observed } from "../gate-messages.ts";
+import { ENDED_STATUSES, refusal } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import type { DatacenterJob } from "./datacenter-state.ts";
 import type { Decision } from "./run-entries.ts";

@@ -8,6 +8,7 @@ import type { NodeId } from "../../base/ids.ts";
 import type { GroupId, LogEntry } from "../../ledger/group/messages.ts";
 import type { Application } from "../../ledger/node/application.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
+import type { GateAnswer, GateRequest } from "../gate-messages.ts";
 import type {
   Announce,
   Announced,
@@ -15,8 +16,6 @@ import type {
   ClientAnswer,
   ClientRequest,
   Events,
-  GateAnswer,
-  GateRequest,
   Orders,
   Refusal,
   Taken,

@@ -7,13 +7,12 @@ import { millis } from "../../../base/brand.ts";
 import { TestCluster, WALL } from "../../../ledger/node/testing/cluster.ts";
 import type { WorkflowManifest } from "../../../run/job/manifest.ts";
 import { manifest } from "../../../run/job/testing/manifest.ts";
+import type { GateAnswer, GateRequest } from "../../gate-messages.ts";
 import {
   ANYWHERE,
   type ClientAnswer,
   type ClientRequest,
   type Control,
-  type GateAnswer,
-  type GateRequest,
   type Progress,
   type Submission,
 } from "../../messages.ts";

@@ -1,0 +1,62 @@
+/** What gates ask of managers besides what clients ask, and what they are answered. */
+
+import type { LiveRun } from "../run/results/live.ts";
+import type { BlobHash, JobStatus, Refusal } from "./messages.ts";
+
+export type GateRequest =
+  /** How a job does, asked again and again. */
+  | {
+      readonly kind: "observe";
+      readonly job: string;
+      /** Lines from this number on. */
+      readonly line: number;
+      readonly live: LiveWanted;
+      /** The figures to be merged are wanted, beside these; null: they are not. */
+      readonly held: HeldFigures | null;
+    }
+  | { readonly kind: "capacity" };
+
+/** Which frames of a job's workflows a gate holds. */
+export interface HeldFigures {
+  /** Of the leader that told them; another one tells them anew. */
+  readonly view: number;
+  readonly frames: readonly { readonly workflow: string; readonly frame: number }[];
+}
+
+/** What somebody looks at while the job runs: nothing, the figures, or also latencies by window. */
+export const LIVE_WANTED = ["none", "figures", "latencies"] as const;
+export type LiveWanted = (typeof LIVE_WANTED)[number];
+
+export type GateAnswer = Observed | Capacity | Refusal;
+
+export interface Observed {
+  readonly kind: "observed";
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  /** All its cores have loaded it, and it waits for its start. */
+  readonly prepared: boolean;
+  /** How many times the plan, as it was last told to. */
+  readonly factor: number;
+  readonly workers: number;
+  readonly cores: number;
+  readonly lines: readonly string[];
+  readonly nextLine: number;
+  readonly live: LiveRun | null;
+  /** Of an ended job: the blob with its result. */
+  readonly result: BlobHash | null;
+  /** Calls so far. */
+  readonly requests: number;
+  readonly failed: number;
+  /** A `ToldRun`, of a job that runs and whose figures are wanted. */
+  readonly told: Uint8Array | null;
+  /** Of the leader that tells it. */
+  readonly view: number;
+}
+
+export interface Capacity {
+  readonly kind: "capacity";
+  readonly workers: number;
+  readonly cores: number;
+  readonly coresFree: number;
+  readonly jobsQueued: number;
+}
