@@ -92,6 +92,7 @@ const table = {
       "core/ledger/job",
       "core/ledger/node",
       "core/tiers/manager",
+      "core/tiers/route",
       "core/tiers",
     ],
   },
@@ -109,6 +110,8 @@ const table = {
       "core/tiers",
     ],
   },
+  /** In which order datacenters are asked to take a job. */
+  "core/tiers/route": { path: "src/core/tiers/route/", imports: [] },
   /** Who waits, who is refused and with which word, when there is too much to do. */
   "core/tiers/pressure": {
     path: "src/core/tiers/pressure/",

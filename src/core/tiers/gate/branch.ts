@@ -184,6 +184,7 @@ export class Branch {
       if (answer.kind === "accepted") {
         this.job = answer.job;
         this.hindrance = null;
+        this.#context.datacenters.succeeded(this.datacenter);
         this.heardAt = this.#context.now;
         this.#askAt = this.#context.now;
       } else if (answer.kind === "missing") {

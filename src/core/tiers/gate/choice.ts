@@ -17,12 +17,19 @@ type Choice =
   | { readonly kind: "chosen"; readonly datacenters: readonly ChosenDatacenter[] }
   | { readonly kind: "wait"; readonly reason: string };
 
-/** `cores`: that the job needs; null: whatever is free. `avoided`: they have failed it a moment ago. */
+interface Rooms {
+  readonly rooms: readonly DatacenterRoom[];
+  /** They have failed the job a moment ago. */
+  readonly avoided: readonly string[];
+  /** The order in which these are asked. */
+  readonly inOrder: (names: readonly string[]) => readonly string[];
+}
+
+/** `cores`: that the job needs; null: whatever is free. */
 export function chooseDatacenters(
   routing: Routing,
   cores: number | null,
-  rooms: readonly DatacenterRoom[],
-  avoided: readonly string[],
+  { avoided, inOrder, rooms }: Rooms,
 ): Choice {
   const { count, datacenters, prefer, strict } = routing;
   if (datacenters.length > 0) return named(routing, cores, rooms);
@@ -30,13 +37,15 @@ export function chooseDatacenters(
   const rank = ({ name }: DatacenterRoom): number =>
     prefer.includes(name) ? prefer.indexOf(name) : prefer.length;
   const open = rooms.filter(({ name }) => !strict || prefer.includes(name));
-  const fit = open
-    .filter(({ coresFree, name }) => coresFree >= needed && !avoided.includes(name))
-    .toSorted((a, b) => rank(a) - rank(b) || b.coresFree - a.coresFree || order(a.name, b.name));
+  const fit = open.filter(({ coresFree, name }) => coresFree >= needed && !avoided.includes(name));
+  const turns = inOrder(fit.map(({ name }) => name));
+  const sorted = fit.toSorted(
+    (a, b) => rank(a) - rank(b) || turns.indexOf(a.name) - turns.indexOf(b.name),
+  );
   if (fit.length < count) return { kind: "wait", reason: waitsFor(count, needed, open) };
   return {
     kind: "chosen",
-    datacenters: byName(fit.slice(0, count), cores === null ? null : needed),
+    datacenters: byName(sorted.slice(0, count), cores === null ? null : needed),
   };
 }
 

@@ -2,6 +2,8 @@
 
 import type { Capacity } from "../gate-messages.ts";
 import type { DatacenterView } from "../messages.ts";
+import { RoundTrips } from "../route/round-trips.ts";
+import { type Candidate, Router } from "../route/router.ts";
 import type { DatacenterPlace, GateOptions, ManagerAnswer, ManagerMessage } from "./types.ts";
 
 interface TableHost {
@@ -19,6 +21,7 @@ interface Known {
   readonly name: string;
   readonly managers: readonly string[];
   readonly up: Set<string>;
+  readonly roundTrips: RoundTrips;
   capacity: Capacity | null;
   heardAt: number;
   askAt: number;
@@ -37,6 +40,7 @@ export interface DatacenterRoom {
 export class DatacenterTable {
   readonly #context: TableHost;
   readonly #known: ReadonlyMap<string, Known>;
+  readonly #router = new Router();
 
   constructor(context: TableHost, places: readonly DatacenterPlace[]) {
     this.#context = context;
@@ -45,6 +49,7 @@ export class DatacenterTable {
         name,
         {
           ...{ name, managers, up: new Set<string>(), capacity: null, heardAt: 0 },
+          roundTrips: new RoundTrips(),
           ...{ askAt: 0, asking: false, turn: 0 },
         },
       ]),
@@ -93,6 +98,38 @@ export class DatacenterTable {
     );
   }
 
+  /** In which order these are asked to take a job. (AD-36) */
+  inOrder(names: readonly string[], preferred: readonly string[]): readonly string[] {
+    const { now } = this.#context;
+    const candidates = names.flatMap((name) => {
+      const known = this.#known.get(name);
+      return known?.capacity == null ? [] : [this.#candidate(known, known.capacity)];
+    });
+    return this.#router.route(candidates, preferred, now).names;
+  }
+
+  /** It did not take a job that it was given, or lost it. */
+  failed(datacenter: string): void {
+    this.#router.failed(datacenter, this.#context.now);
+  }
+
+  succeeded(datacenter: string): void {
+    this.#router.succeeded(datacenter);
+  }
+
+  #candidate({ heardAt, managers, name, roundTrips, up }: Known, capacity: Capacity): Candidate {
+    const { now, options } = this.#context;
+    const isSilent = now - heardAt > options.config.silenceMs / 2;
+    const isDegraded = isSilent || up.size <= managers.length / 2;
+    return {
+      ...{ name, cores: capacity.cores, coresFree: capacity.coresFree },
+      health: isDegraded ? "degraded" : capacity.coresFree === 0 ? "busy" : "healthy",
+      jobsQueued: capacity.jobsQueued,
+      ...{ managers: managers.length, managersAway: managers.length - up.size },
+      distance: roundTrips.distance(now),
+    };
+  }
+
   views(): readonly DatacenterView[] {
     return [...this.#known.values()].map(({ capacity, name, up }) => ({
       name,
@@ -119,6 +156,7 @@ export class DatacenterTable {
     const manager = this.managerOf(known.name, null);
     if (manager === null) return;
     known.asking = true;
+    const askedAt = this.#context.now;
     const message = { kind: "gate", request: { kind: "capacity" } } as const;
     this.#context.ask(known.name, manager, message, (answer) => {
       known.asking = false;
@@ -129,6 +167,7 @@ export class DatacenterTable {
       }
       known.capacity = answer;
       known.heardAt = this.#context.now;
+      known.roundTrips.record(this.#context.now - askedAt, this.#context.now);
     });
   }
 }

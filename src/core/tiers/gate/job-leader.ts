@@ -256,7 +256,10 @@ export class JobLeader {
     const { dispatched } = state.run;
     const gone = new Set(dispatched.map(({ dcId }) => dcId));
     const avoided = [...this.#avoided].filter(([, until]) => until > now).map(([name]) => name);
-    const choice = chooseDatacenters(routing, submission.cores, datacenters.rooms(), avoided);
+    const choice = chooseDatacenters(routing, submission.cores, {
+      ...{ rooms: datacenters.rooms(), avoided },
+      inOrder: (names) => datacenters.inOrder(names, routing.prefer),
+    });
     this.#reason = choice.kind === "wait" ? choice.reason : null;
     this.#lookAt = now + LOOK_MS;
     if (choice.kind === "wait") {
@@ -291,6 +294,7 @@ export class JobLeader {
 
   #goElsewhere(state: JobState, { datacenter }: Branch, why: string): void {
     this.#avoided.set(datacenter, this.#context.now + AVOIDED_MS);
+    this.#context.datacenters.failed(datacenter);
     this.#append(state, { kind: "JobQueued", reason: `${datacenter}: ${why}` });
   }
 
