@@ -1,6 +1,6 @@
 /**
  * Where a job runs (GREQ-2). Named datacenters are taken as they are; else the preferred ones that have room come
- * first, then those with most free cores. A job that must wait is told what for.
+ * first, then the others in the order that the gate asks them in. A job that must wait is told what for.
  */
 
 import type { Routing } from "../messages.ts";
