@@ -49,7 +49,7 @@ export interface Server<Kind extends HttpKind> {
 }
 
 /** What needs no parsing: nothing to escape, and no dots that would go up. */
-export const PLAIN_PATH = /^(?!.*\/\.{1,2}(?:[/?]|$))\/[\w\-.~!$&()*+,;=:@/?%]*$/;
+const PLAIN_PATH = /^(?!.*\/\.{1,2}(?:[/?]|$))\/[\w\-.~!$&()*+,;=:@/?%]*$/;
 
 /** Null where requests cannot be variations: a header that is named twice, say. */
 type Template<Kind extends HttpKind> = HttpOutputs<unknown>[Kind] | null;
@@ -65,11 +65,21 @@ export class RequestShape<Kind extends HttpKind> {
   readonly #plain = new Map<Method, Template<Kind>>();
   readonly #withJson = new Map<Method, Template<Kind>>();
   readonly #extended: RequestShape<Kind>[] = [];
+  /** The last path that needed no parsing: a loop asks for the same ones again and again. */
+  #plainPath = "/";
 
   constructor(server: Server<Kind>, options: TargetOptions, names: readonly string[] = []) {
     this.server = server;
     this.#options = options;
     this.#names = names;
+  }
+
+  /** Nothing of the path has to be parsed. */
+  isPlain(path: string): boolean {
+    if (path === this.#plainPath) return true;
+    if (!PLAIN_PATH.test(path)) return false;
+    this.#plainPath = path;
+    return true;
   }
 
   /** Options of a target of this shape that has these values. */

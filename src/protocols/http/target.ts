@@ -18,7 +18,6 @@ import {
   type CallMaker,
   describe,
   optionsWith,
-  PLAIN_PATH,
   RequestShape,
   type Server,
   type TargetOptions,
@@ -58,7 +57,7 @@ export class HttpTarget<Kind extends HttpKind> extends HttpVerbs<Kind, string | 
     const text = path instanceof RoutePart ? path.path : path;
     if (!isPath(text))
       throw new TypeError(`a target takes a path that begins with "/", not ${shown(path)}`);
-    if (route?.plain !== true && !PLAIN_PATH.test(text))
+    if (route?.plain !== true && !this.#shape.isPlain(text))
       return this.#describe(method, text, options);
     const title = route?.title ?? withoutQuery(text);
     if (options !== undefined)

@@ -29,8 +29,15 @@ export function encoder(
   const [first = "", ...pieces] = headerPieces(template, settings.keepAlive, origin);
   const length = lengthText(template.request);
   const ownLength = namesHeader(template.request.headers, "content-length");
+  // Paths repeat themselves more often than what follows them.
+  let lastPath = "";
+  let lastLine = "";
   return ({ headerValues, json, path }, cookies, lasting) => {
-    let head = before + path + first;
+    if (path !== lastPath) {
+      lastPath = path;
+      lastLine = before + path + first;
+    }
+    let head = lastLine;
     for (let at = 0; at < pieces.length; at++)
       head += (headerValues[at] as string) + (pieces[at] as string);
     if (cookies !== "") head += `cookie: ${cookies}\r\n`;
