@@ -39,8 +39,13 @@ describe("a turn", () => {
 
   it("has no parts for a while where few answers come at once", async () => {
     const turn = new Turn();
-    await turnWith(turn, 3);
-    for (let answer = 0; answer < 32; answer++) {
+    for (let small = 0; small < 4; small++) {
+      expect(turn.reading).toBe(false);
+      turn.answered();
+      expect(turn.reading).toBe(true);
+      await turnWith(turn, 2);
+    }
+    for (let answer = 0; answer < 64; answer++) {
       turn.answered();
       expect(turn.reading).toBe(false);
     }
@@ -49,12 +54,12 @@ describe("a turn", () => {
     await loopTurn();
   });
 
-  it("has parts again and again where many come", async () => {
+  it("has parts again and again where many come, whatever comes between", async () => {
     const turn = new Turn();
-    for (let i = 0; i < 10; i++) {
+    for (let i = 0; i < 40; i++) {
       turn.answered();
       expect(turn.reading).toBe(true);
-      await turnWith(turn, 3);
+      await turnWith(turn, i % 4 === 0 ? 3 : 0);
     }
   });
 });

@@ -21,13 +21,16 @@ export interface Deferred {
 
 /** With fewer answers in one turn there is more to lose than to win. */
 const ANSWERS_MIN = 4;
+/** Such turns in a row: a busy core has one now and then. */
+const SMALL_TURNS_MAX = 4;
 /** Answers that are then dealt with at once, before it is tried again. */
-const TRIED_AGAIN_AFTER = 32;
+const TRIED_AGAIN_AFTER = 64;
 
 export class Turn {
   /** Answers are being read: whatever follows from them waits. */
   reading = false;
   #answers = 0;
+  #smallTurns = 0;
   /** Answers that are still to be dealt with at once. */
   #atOnce = 0;
   readonly #finishing = new DeferredList();
@@ -35,9 +38,17 @@ export class Turn {
   readonly #finish = (): void => this.#finishing.run();
   readonly #write = (): void => {
     this.reading = false;
-    if (this.#answers < ANSWERS_MIN) this.#atOnce = TRIED_AGAIN_AFTER;
+    this.#judge();
     this.#writing.run();
   };
+
+  #judge(): void {
+    if (this.#answers >= ANSWERS_MIN) this.#smallTurns = 0;
+    else if (++this.#smallTurns === SMALL_TURNS_MAX) {
+      this.#smallTurns = 0;
+      this.#atOnce = TRIED_AGAIN_AFTER;
+    }
+  }
 
   /** Bytes of an answer have come. */
   answered(): void {
