@@ -22,7 +22,7 @@ import { FlowScope, type ScopeOwner } from "./flow-scope.ts";
 import { IterationEnd } from "./iteration-end.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
-import type { UserSession } from "./session.ts";
+import type { SessionListener, UserSession } from "./session.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
 const NO_ROWS = Object.freeze({});
@@ -31,7 +31,7 @@ const DEFAULT_POLL_EVERY_MS = 1_000;
 const DEFAULT_POLL_WITHIN_MS = 30_000;
 const PLAN_OVER = "the plan is over";
 
-export class FlowRunner implements Runner, CallOwner, ScopeOwner {
+export class FlowRunner implements Runner, CallOwner, ScopeOwner, SessionListener {
   readonly context: Runner["context"] = { data: NO_ROWS, iteration: 0, limit: null };
   readonly session: UserSession;
   state: unknown = undefined;
@@ -57,7 +57,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     this.#calls = new FlowCalls(this);
     this.#host = user.host;
     this.session = user.session;
-    user.session.onUnasked = (name, result) => this.#unasked(name, result);
+    user.session.listener = this;
     this.#flow = flow;
   }
 
@@ -224,7 +224,7 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
   }
 
   /** A message that no step waited for: it was due when it says that it was sent. */
-  #unasked(name: string, result: CallResult): void {
+  unasked(name: string, result: CallResult): void {
     const { endedAt, protocol, startedAt } = result;
     this.#host.observer?.called(name, null, null, result);
     const step = this.#host.flowSteps.number(name, protocol, undefined);
@@ -256,7 +256,12 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
 
   #forget(call: FlowCall, failed: boolean): void {
     this.#calls.giveBack(call);
-    call.group?.callEnded(failed, this.#close);
+    if (call.group !== null) this.#endIn(call.group, failed);
+  }
+
+  /** Apart, because the function made here costs whoever may make it. */
+  #endIn(group: FlowGroup, failed: boolean): void {
+    group.callEnded(failed, (over) => this.#close(over));
   }
 
   check(scope: FlowScope, name: string, test: () => unknown): boolean {
@@ -308,12 +313,12 @@ export class FlowRunner implements Runner, CallOwner, ScopeOwner {
     return new FlowGroup({ path, parent, number }, iteration.dueOf(clock()));
   }
 
-  readonly #close = (group: FlowGroup): void => {
+  #close(group: FlowGroup): void {
     const { iteration } = this.#user;
     const now = clock();
     if (group.interrupted) return;
     iteration.group(group.number, group.failed, group.dueAt, now, group.paused.upTo(now));
-  };
+  }
 
   poll(
     scope: FlowScope,

@@ -19,7 +19,7 @@ import type { CompiledStep } from "./compiled.ts";
 import { stepContext, type UserContext, userContext } from "./context.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Runner, RunnerHost, RunnerUser } from "./runner.ts";
-import { FunctionSession } from "./session.ts";
+import { FunctionSession, type SessionListener } from "./session.ts";
 
 /** Calls of one iteration that may wait for a step to return them. */
 const CALLS_HEARD_MAX = 256;
@@ -33,7 +33,7 @@ interface HeardCall {
   readonly path: string;
 }
 
-export class LayersRunner implements Runner {
+export class LayersRunner implements Runner, SessionListener {
   readonly context: UserContext;
   readonly #user: RunnerUser;
   readonly #host: RunnerHost;
@@ -50,7 +50,7 @@ export class LayersRunner implements Runner {
     this.#host = user.host;
     // As many as there are steps: a list that grows would take room for 17, for every user.
     this.#slots = new Array(user.host.workflow.steps.length);
-    user.session.onCall = (result, verb, path) => this.#heard({ step: null, result, verb, path });
+    user.session.listener = this;
     this.context = userContext(user.id, user.host, user.session, user.iteration);
   }
 
@@ -113,6 +113,10 @@ export class LayersRunner implements Runner {
       this.#heard({ step, result, verb, path });
     const context = stepContext(this.context, new FunctionSession(this.#user.session, called));
     return () => run(context);
+  }
+
+  heard(result: CallResult, verb: string, path: string): void {
+    this.#heard({ step: null, result, verb, path });
   }
 
   #heard(call: HeardCall): void {

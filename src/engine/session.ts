@@ -14,14 +14,19 @@ interface HeldState {
   readonly next: HeldState | null;
 }
 
+/** Who runs the user's iterations; an object, since functions would cost every idle user more. */
+export interface SessionListener {
+  /** A function made a call by a client. */
+  heard?(result: CallResult, verb: string, path: string): void;
+  /** A message came that nobody asked for. */
+  unasked?(name: string, result: CallResult): void;
+}
+
 export class UserSession implements Session {
   readonly settings: CallSettings;
   readonly user: number;
   closed = false;
-  /** Set by who wants to hear of calls that functions make. */
-  onCall: (result: CallResult, verb: string, path: string) => void = unheard;
-  /** Set by who wants to hear of messages that nobody asked for. */
-  onUnasked: (name: string, result: CallResult) => void = unheard;
+  listener: SessionListener | null = null;
   /** Few per user: a chain is smaller and faster than a map, and than two lists that grow. */
   #held: HeldState | null = null;
   /** Those of them that end something with the iteration. */
@@ -42,11 +47,11 @@ export class UserSession implements Session {
   }
 
   called(result: CallResult, verb: string, path: string): void {
-    this.onCall(result, verb, path);
+    this.listener?.heard?.(result, verb, path);
   }
 
   unasked(name: string, result: CallResult): void {
-    this.onUnasked(name, result);
+    this.listener?.unasked?.(name, result);
   }
 
   reset(): void {
@@ -86,5 +91,3 @@ export class FunctionSession implements Session {
     return this.#session.state(key);
   }
 }
-
-function unheard(): void {}
