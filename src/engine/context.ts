@@ -17,8 +17,11 @@ export interface ContextHost {
   readonly abort: (reason: string) => void;
 }
 
+const NOTHING = Object.freeze({});
+
 class OneUserContext {
-  results: Record<string, unknown> = {};
+  /** Of this iteration; one that keeps any has an object of its own. */
+  results: Record<string, unknown> = NOTHING;
   data: Readonly<Record<string, unknown>> = NOTHING;
   iteration = 0;
   /** Of `userSetup` or `userTeardown`, while it runs. */
@@ -64,23 +67,23 @@ class OneUserContext {
   get abort(): (reason: string) => void {
     return this.#host.abort;
   }
-  readonly sleep = (ms: number): Promise<void> => {
-    if (typeof ms !== "number" || Number.isNaN(ms))
-      throw new TypeError(
-        `sleep takes milliseconds, such as sleep(1000), not ${JSON.stringify(ms)}`,
-      );
-    this.#iteration.pause(ms, clock());
-    return this.#host.sleep(ms);
-  };
+  /** Made when it is taken: most users never do. */
+  get sleep(): (ms: number) => Promise<void> {
+    return (ms) => {
+      if (typeof ms !== "number" || Number.isNaN(ms))
+        throw new TypeError(
+          `sleep takes milliseconds, such as sleep(1000), not ${JSON.stringify(ms)}`,
+        );
+      this.#iteration.pause(ms, clock());
+      return this.#host.sleep(ms);
+    };
+  }
 }
-
-const NOTHING = Object.freeze({});
 
 /** The context of one step's function: all of its user's, and clients whose calls are known as its own. */
 class OneStepContext {
   readonly #user: OneUserContext;
   readonly #clients: SessionClients;
-  readonly sleep: OneUserContext["sleep"];
   static readonly addClients = clientGetters(
     OneStepContext.prototype,
     (context) => context.#clients,
@@ -90,7 +93,6 @@ class OneStepContext {
     OneStepContext.addClients();
     this.#user = user;
     this.#clients = new SessionClients(session);
-    this.sleep = user.sleep;
   }
 
   get results(): Record<string, unknown> {
@@ -116,6 +118,9 @@ class OneStepContext {
   }
   get abort(): (reason: string) => void {
     return this.#user.abort;
+  }
+  get sleep(): (ms: number) => Promise<void> {
+    return this.#user.sleep;
   }
 }
 

@@ -38,8 +38,8 @@ export class LayersRunner implements Runner, SessionListener {
   readonly #user: RunnerUser;
   readonly #host: RunnerHost;
   readonly #slots: (StepSlot | undefined)[];
-  /** Calls of functions that no step has returned so far. */
-  #calls: HeardCall[] = [];
+  /** Calls of functions that no step has returned so far; null until there was one. */
+  #calls: HeardCall[] | null = null;
   #layer = 0;
   /** When the steps of this layer were due. */
   #layerDueAt = 0;
@@ -121,6 +121,7 @@ export class LayersRunner implements Runner, SessionListener {
 
   #heard(call: HeardCall): void {
     if (call.step !== null) this.#user.iteration.answered(call.result.endedAt);
+    this.#calls ??= [];
     this.#calls.push(call);
     if (this.#calls.length <= CALLS_HEARD_MAX) return;
     const oldest = this.#calls.shift();
@@ -142,14 +143,15 @@ export class LayersRunner implements Runner, SessionListener {
   }
 
   #countUnreturned(): void {
-    if (this.#calls.length === 0) return;
+    if (this.#calls === null || this.#calls.length === 0) return;
     for (const call of this.#calls) this.#unreturned(call);
-    this.#calls = [];
+    this.#calls = null;
   }
 
   /** A result may wrap that of the call which carried it: its times are the same. */
   #returned({ endedAt, startedAt }: CallResult): void {
     const calls = this.#calls;
+    if (calls === null) return;
     // Backwards: nearly always it is the last one.
     for (let at = calls.length - 1; at >= 0; at--) {
       const { result } = calls[at] as HeardCall;
