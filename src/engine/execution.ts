@@ -36,7 +36,7 @@ import { UserIds } from "./user-ids.ts";
 
 /** How often the driver looks at its plan: as often as a window of the time series ends. */
 const TICK_MS = 100;
-/** Five frames a second: most of what one costs does not depend on how many windows it tells. */
+/** Five frames a second, the first at once: what one costs depends little on its windows. */
 const TICKS_PER_FRAME = 2;
 /** A loop that has not reached its timers for so long is starved by code that never waits. */
 const STARVED_MS = 50;
@@ -156,7 +156,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   #tick(): void {
     const now = clock();
     this.#driver.tick(now);
-    if (++this.#ticks % TICKS_PER_FRAME === 0) this.#host.frame();
+    if (this.#ticks++ % TICKS_PER_FRAME === 0) this.#host.frame();
   }
 
   #armEnd(): void {

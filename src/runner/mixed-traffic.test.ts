@@ -119,7 +119,7 @@ describe("startAfter", () => {
   it("a pause holds what has not begun, and a changed load is the load of what begins later", async () => {
     let steps = 0;
     const first = workflow("first", { vus: 1, duration: "1s" }).step("s", one);
-    const late = workflow("late", { vus: 2, duration: "300ms", startAfter: "100ms" }).step(
+    const late = workflow("late", { vus: 2, duration: "300ms", startAfter: "300ms" }).step(
       "s",
       async ({ sleep }) => {
         steps++;
