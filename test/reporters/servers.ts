@@ -1,41 +1,61 @@
 /**
- * Real servers for the reporters, from Debian's packages: downloaded and unpacked into a cache of this
- * checkout, never installed, and started on ports of 127.0.0.1 for one test. What cannot be fetched is
- * skipped by name.
+ * Real servers for the reporters: programs of Debian's packages (src/protocols/testing/real-server.ts fetches
+ * them), and packages of npm in the same cache, which are no dependencies of anything. Started on ports of
+ * 127.0.0.1 for one test. What cannot be had is skipped by name.
  */
 
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { findProgram } from "../../src/protocols/testing/real-server.ts";
+import { Unavailable } from "./measure.ts";
 
-const CACHE = fileURLToPath(new URL("../../.hyperscale/servers", import.meta.url));
+export { freePort } from "../../src/protocols/testing/real-server.ts";
+
 const FETCH_MS_MAX = 300_000;
-const READY_MS_MAX = 120_000;
+const READY_MS_MAX = 240_000;
 
-/** The program of a package; undefined where it cannot be had. */
-export function fetched(name: string, program: string): string | undefined {
-  const place = join(CACHE, name);
-  const path = join(place, program);
-  if (existsSync(path)) return path;
-  mkdirSync(place, { recursive: true });
-  const options = { cwd: place, stdio: "ignore", timeout: FETCH_MS_MAX } as const;
-  spawnSync("apt-get", ["download", name], options);
-  for (const file of readdirSync(place).filter((one) => one.endsWith(".deb"))) {
-    spawnSync("dpkg", ["-x", file, "."], options);
-    rmSync(join(place, file));
-  }
-  return existsSync(path) ? path : undefined;
+export type Program = NonNullable<ReturnType<typeof findProgram>>;
+
+/** The program of a Debian package. */
+export function programOf(program: string, debian: string): Program {
+  const found = findProgram({ program, package: debian });
+  if (found !== null) return found;
+  throw new Unavailable(`no ${program} here, and Debian's package ${debian} cannot be fetched`);
 }
 
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
+/** A folder whose node_modules have the package. */
+export function npmFolder(name: string, version: string): string {
+  const cache = process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache");
+  const folder = join(cache, "hyperscale", "servers", `npm-${name}-${version}`);
+  const isThere = (): boolean => existsSync(join(folder, "node_modules", name, "package.json"));
+  if (isThere()) return folder;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
+  const words = ["install", "--ignore-scripts", "--no-audit", "--no-fund", `${name}@${version}`];
+  spawnSync("npm", words, { cwd: folder, stdio: "ignore", timeout: FETCH_MS_MAX });
+  if (isThere()) return folder;
+  throw new Unavailable(`the package ${name} cannot be fetched here`);
+}
+
+/** A case with a server of its own, which ends with it. */
+export function withServer(
+  program: string,
+  debian: string,
+  run: (program: Program, server: RealServer) => Promise<string>,
+): () => Promise<string> {
+  return () => withFolder((server) => run(programOf(program, debian), server));
+}
+
+export async function withFolder(run: (server: RealServer) => Promise<string>): Promise<string> {
+  const server = new RealServer();
+  try {
+    return await run(server);
+  } finally {
+    await server.stop();
+  }
 }
 
 export class RealServer {
@@ -43,24 +63,33 @@ export class RealServer {
   readonly folder = mkdtempSync(join(tmpdir(), "hyperscale-reporter-"));
   #child: ChildProcess | undefined;
   #said = "";
+  readonly #kill = (): void => void this.#child?.kill("SIGKILL");
 
-  async start(program: string, args: readonly string[], ready: string): Promise<void> {
-    this.#child = spawn(program, args, { cwd: this.folder, stdio: ["ignore", "pipe", "pipe"] });
-    for (const stream of [this.#child.stdout, this.#child.stderr])
+  /** `ready`: an address that must answer, or a port that must take connections. */
+  async start(
+    { environment, path }: Program,
+    args: readonly string[],
+    ready: string | number,
+  ): Promise<void> {
+    const options = { cwd: this.folder, env: environment } as const;
+    this.#child = spawn(path, args, { ...options, stdio: ["ignore", "pipe", "pipe"] });
+    const child = this.#child;
+    process.once("exit", this.#kill);
+    for (const stream of [child.stdout, child.stderr])
       stream?.on("data", (data) => {
         this.#said = (this.#said + String(data)).slice(-2_000);
       });
     const until = Date.now() + READY_MS_MAX;
-    while (Date.now() < until && this.#child.exitCode === null) {
-      const answer = await fetch(ready).catch(() => undefined);
-      if (answer?.ok === true) return;
+    while (Date.now() < until && child.exitCode === null) {
+      if (await isReady(ready)) return;
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
-    throw new Error(`${program} does not serve ${ready}: ${this.#said}`);
+    throw new Error(`${path} does not serve ${ready}: ${this.#said}`);
   }
 
   async stop(): Promise<void> {
     const child = this.#child;
+    process.off("exit", this.#kill);
     if (child !== undefined && child.exitCode === null) {
       const ended = new Promise((resolve) => child.once("exit", resolve));
       child.kill("SIGKILL");
@@ -68,4 +97,29 @@ export class RealServer {
     }
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+async function isReady(ready: string | number): Promise<boolean> {
+  if (typeof ready === "string") return (await fetch(ready).catch(() => undefined))?.ok === true;
+  return new Promise((resolve) => {
+    const socket = connect(ready, "127.0.0.1");
+    socket.once("error", () => resolve(false));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
+}
+
+/** What a command says; throws when it fails. */
+export function output({ environment, path }: Program, ...args: readonly string[]): string {
+  const options = { encoding: "utf8", env: environment, maxBuffer: 64 * 1_024 * 1_024 } as const;
+  const done = spawnSync(path, args, options);
+  if (done.status === 0) return done.stdout;
+  throw new Error(`${path} ${args.join(" ")}: ${done.stderr || done.error?.message}`);
+}
+
+/** Programs of the machine itself. */
+export function own(path: string, more: NodeJS.ProcessEnv = {}): Program {
+  return { path, environment: { ...process.env, ...more } };
 }

@@ -116,7 +116,7 @@ const influxLinesWithTime = (frame: Frame, prefix: string): Line[] =>
 export const definitions: readonly ReporterDefinition[] = [
   defineLines({
     ...{ name: "statsd", about: "StatsD over UDP or TCP", port: 8125, protocol: "udp" },
-    ...{ lines: statsdLines, evidence: "own stub", testedWith: "a reader of its lines" },
+    ...{ lines: statsdLines, evidence: "real server", testedWith: "statsd 0.9" },
   }),
   defineLines({
     ...{ name: "dogstatsd", about: "DogStatsD: StatsD with tags", port: 8125, protocol: "udp" },
@@ -124,7 +124,7 @@ export const definitions: readonly ReporterDefinition[] = [
   }),
   defineLines({
     ...{ name: "netdata", about: "Netdata's StatsD collector", port: 8125, protocol: "udp" },
-    ...{ lines: statsdLines, evidence: "own stub", testedWith: "a reader of its lines" },
+    ...{ lines: statsdLines, evidence: "real server", testedWith: "netdata 1.37" },
   }),
   defineLines({
     ...{ name: "telegraf-statsd", about: "Telegraf's StatsD input", port: 8125, protocol: "udp" },
@@ -132,7 +132,11 @@ export const definitions: readonly ReporterDefinition[] = [
   }),
   defineLines({
     ...{ name: "graphite", about: "Graphite's plain text", port: 2003, protocol: "tcp" },
-    ...{ lines: graphiteLines, evidence: "real server", testedWith: "VictoriaMetrics 1.79" },
+    ...{
+      lines: graphiteLines,
+      evidence: "real server",
+      testedWith: "carbon 1.1 and VictoriaMetrics 1.79",
+    },
   }),
   defineLines({
     ...{ name: "telegraf", about: "Telegraf's socket listener: Influx lines", port: 8094 },

@@ -31,8 +31,8 @@ function defineStore({ about, endpoint, name, region, target }: Store): Reporter
     endpoint: { kind: "text", about: "another server that speaks S3", default: endpoint },
     deadline: DEADLINE,
   } as const;
-  const evidence = "own stub";
-  const testedWith = "the published signature vectors, and a stub that checks signatures";
+  const evidence = "emulator";
+  const testedWith = "s3rver 3.7; signatures by the published vectors and a stub that checks them";
   return defineReporter(
     { name, about, target, settings, evidence, testedWith },
     ({ onProblem, scrub, settings: given, target: place }) => {
