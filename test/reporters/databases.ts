@@ -227,8 +227,9 @@ const bigtable: Case = {
 
 /** Java's doors that Cassandra 2.1 needs open on newer versions. */
 const OPENS = [
-  ...["lang", "lang.reflect", "lang.ref", "nio", "util", "util.concurrent", "io", "net"],
-  ...["util.concurrent.atomic", "util.concurrent.locks"],
+  ...["lang", "lang.invoke", "lang.module", "lang.ref", "lang.reflect", "io", "math", "net", "nio"],
+  ...["nio.channels", "nio.charset", "security", "text", "util", "util.concurrent", "util.jar"],
+  ...["util.concurrent.atomic", "util.concurrent.locks", "util.regex", "util.zip"],
 ].map((name) => `java.${name}`);
 
 const cassandra: Case = {

@@ -1,0 +1,121 @@
+/**
+ * `npm run bench:reporters`: what five reporters cost the process that coordinates a run, and whether they keep
+ * up. A real run of 50 steps on 2 executor cores, so 2 x 50 x 10 figures of steps arrive per second, whatever
+ * the rate of its calls; every reporter is told each second.
+ *
+ *     npm run bench:reporters                          300 seconds
+ *     npm run bench:reporters -- --seconds 60 --json
+ *
+ * CPU is that of this process alone: cores and receivers are processes of their own. The same run without
+ * reporters comes first, a fifth as long, to compare with.
+ */
+
+import { type ChildProcess, fork } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { cpus, loadavg, tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import type { RunSummary } from "../../src/core/run/results/model.ts";
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "300" },
+    json: { type: "boolean", default: false },
+  },
+});
+const SECONDS = Number(values.seconds);
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
+const MIB = 1_024 * 1_024;
+// As it is built: executor cores are processes, which know no TypeScript.
+const { run } = (await import(
+  new URL("../../dist/index.js", import.meta.url).href
+)) as typeof import("../../src/index.ts");
+
+interface Figures {
+  readonly seconds: number;
+  /** Of one core, of this process. */
+  readonly cpuShare: number;
+  readonly rssMiB: { readonly atFifth: number; readonly atEnd: number; readonly most: number };
+  readonly requestsPerSecond: number;
+  readonly steps: number;
+  readonly reports: RunSummary["reports"];
+}
+
+async function measured(seconds: number, report: readonly string[]): Promise<Figures> {
+  const test = run(here("flow.ts"), { duration: `${seconds}s`, cores: 2, report });
+  let [began, before, atFifth, most] = [0, process.cpuUsage(), 0, 0];
+  let watch: NodeJS.Timeout | undefined;
+  for await (const event of test) {
+    if (event.kind === "message") process.stderr.write(`${event.line}\n`);
+    if (event.kind !== "started") continue;
+    began = performance.now();
+    before = process.cpuUsage();
+    watch = setInterval(() => {
+      const { rss } = process.memoryUsage();
+      most = Math.max(most, rss);
+      if (atFifth === 0 && performance.now() - began >= seconds * 200) atFifth = rss;
+    }, 500);
+    break;
+  }
+  const summary = await test.summary;
+  clearInterval(watch);
+  const { system, user } = process.cpuUsage(before);
+  const wallMs = performance.now() - began;
+  return {
+    seconds: wallMs / 1_000,
+    cpuShare: (system + user) / 1_000 / wallMs,
+    rssMiB: {
+      atFifth: atFifth / MIB,
+      atEnd: process.memoryUsage().rss / MIB,
+      most: most / MIB,
+    },
+    requestsPerSecond: summary.totals?.ratePerSecond ?? 0,
+    steps: summary.workflows.reduce((sum, { steps }) => sum + steps.length, 0),
+    reports: summary.reports ?? [],
+  };
+}
+
+/** Takes everything, in a process of its own. */
+async function receivers(): Promise<{ child: ChildProcess; http: number; tcp: number }> {
+  const child = fork(here("receivers.ts"), { stdio: "inherit" });
+  const { http, tcp } = await new Promise<{ http: number; tcp: number }>((resolve, reject) => {
+    child.once("message", (ports) => resolve(ports as { http: number; tcp: number }));
+    child.once("exit", () => reject(new Error("the receivers ended")));
+  });
+  return { child, http, tcp };
+}
+
+const folder = mkdtempSync(join(tmpdir(), "hyperscale-bench-"));
+const { child, http, tcp } = await receivers();
+try {
+  const url = `http://127.0.0.1:${http}`;
+  const without = await measured(Math.max(10, SECONDS / 5), []);
+  const withFive = await measured(SECONDS, [
+    `influxdb=${url},database=load,every=1s`,
+    `prometheus=${url},every=1s`,
+    `otlp=${url},every=1s`,
+    `graphite=tcp://127.0.0.1:${tcp},every=1s`,
+    `ndjson=${join(folder, "points.ndjson")},every=1s`,
+  ]);
+  const machine = `${cpus().length} x ${cpus()[0]?.model ?? ""}, load ${loadavg()[0]?.toFixed(1)}`;
+  if (values.json) console.log(JSON.stringify({ machine, without, withFive }));
+  else {
+    console.log(machine);
+    console.log(line("without reporters", without));
+    console.log(line("with five", withFive));
+    for (const { dropped, problem, reporter, sent } of withFive.reports ?? [])
+      console.log(`  ${reporter}: ${sent} points, ${dropped} dropped${problem ? `: ${problem}` : ""}`);
+  }
+} finally {
+  child.kill();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function line(name: string, { cpuShare, requestsPerSecond, rssMiB, seconds, steps }: Figures): string {
+  const memory = [rssMiB.atFifth, rssMiB.atEnd, rssMiB.most].map((one) => one.toFixed(0));
+  return (
+    `${name}: ${seconds.toFixed(0)} s, ${steps} steps, ${requestsPerSecond.toFixed(0)} calls/s, ` +
+    `CPU ${(cpuShare * 100).toFixed(1)} % of a core, memory ${memory.join(" → ")} MiB (a fifth in, end, most)`
+  );
+}
