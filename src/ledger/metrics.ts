@@ -24,12 +24,12 @@ export function ledgerMetrics(status: HostStatus | null): readonly Metric[] {
     counter("batches_shed_total", "Batches of peers refused by a slow disk", counts.shed),
     gauge("log_queue_bytes", "Bytes waiting for the log", wal.queueBytes),
     gauge("log_durable_lag_records", "Records written, not yet durable", wal.durableLag),
-    gauge("log_durable_p99_ms", "From written to durable, p99", wal.durableP99Ms),
+    gauge("log_durable_p99_seconds", "From written to durable, p99", wal.durableP99Ms / 1_000),
     counter("log_syncs_total", "Syncs of the log", wal.syncs),
     gauge(
-      "timer_lag_ms",
+      "timer_lag_seconds",
       "Latest timer since status or metrics were last asked",
-      status.timerLagMs,
+      status.timerLagMs / 1_000,
     ),
     labelled("gauge", "peer_heard", {
       help: "1 while the peer's connection to us is open",

@@ -35,8 +35,8 @@ export function agentMetrics(agent: Agent): readonly Metric[] {
       election?.term ?? 0,
     ),
     gauge("election_leading", "1 while we lead our group", election?.state === "leader" ? 1 : 0),
-    gauge("loop_lag_last_ms", "Lateness of the last timer in milliseconds", agent.lag.lastMs),
-    gauge("loop_lag_max_ms", "Latest timer since the start in milliseconds", agent.lag.maxMs),
+    gauge("loop_lag_last_seconds", "Lateness of the last timer", agent.lag.lastMs / 1_000),
+    gauge("loop_lag_max_seconds", "Latest timer since the start", agent.lag.maxMs / 1_000),
     labelled("counter", "alarms_total", {
       help: "Warnings and alarms",
       label: "code",
