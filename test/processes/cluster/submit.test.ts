@@ -70,6 +70,27 @@ describe("a cluster of one manager and two workers", () => {
   );
 
   it(
+    "reports while a job runs to whoever follows it: the one who submits, and one who attaches",
+    async () => {
+      const file = (name: string): string => join(cluster.dir, name);
+      const flow = ["submit", "examples/quickstart.ts", "--only", "quickstart"];
+      const load = ["--graceful-stop", "60s", "-e", `HYPERSCALE_TARGET=${target.url}`];
+      await cluster.command(
+        ...[...flow, "--ui", "none", "--out", file("reported"), "--duration", "4s", ...load],
+        ...["--report", `ndjson=${file("submitted.ndjson")},every=1s`],
+      );
+      await checkReported(file("reported"), file("submitted.ndjson"));
+      const { stdout } = await cluster.command(...flow, "--detach", "--duration", "8s", ...load);
+      await cluster.command(
+        ...["jobs", "attach", stdout.trim(), "--ui", "none", "--out", file("attached")],
+        ...["--report", `ndjson=${file("attached.ndjson")},every=1s`],
+      );
+      await checkReported(file("attached"), file("attached.ndjson"));
+    },
+    MS_MAX,
+  );
+
+  it(
     "tells mistakes before anything is sent",
     async () => {
       const missing = await cluster.command("submit", "no-such-file.ts");
@@ -92,3 +113,26 @@ describe("a cluster of one manager and two workers", () => {
     MS_MAX,
   );
 });
+
+interface SentPoint {
+  readonly kind: string;
+  readonly scope: string;
+  readonly figure: string;
+  readonly values: Readonly<Record<string, number>>;
+}
+
+/** What was added from frame to frame is what the summary of the job says, and nothing was dropped. (REP-7) */
+async function checkReported(folder: string, points: string): Promise<void> {
+  const { reports, totals } = JSON.parse(await readFile(join(folder, "summary.json"), "utf8"));
+  expect(reports).toMatchObject([{ reporter: "ndjson", dropped: 0, problem: null }]);
+  const lines = (await readFile(points, "utf8")).trim().split("\n");
+  const requests = lines
+    .map((line) => JSON.parse(line) as SentPoint)
+    .filter(({ figure, scope }) => scope === "run" && figure === "requests");
+  const sent = requests.filter(({ kind }) => kind === "interval");
+  const sum = sent.reduce((all, { values }) => all + (values["increment"] ?? 0), 0);
+  expect(totals.requests).toBeGreaterThan(0);
+  expect(sum).toBe(totals.requests);
+  const [last] = requests.filter(({ kind }) => kind === "summary");
+  expect(last?.values["total"]).toBe(totals.requests);
+}
