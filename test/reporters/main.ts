@@ -9,6 +9,7 @@
 
 // First: what is missing is fetched.
 import "./fetching.ts";
+import { DASHBOARDS } from "./dashboards.ts";
 import { DATABASES } from "./databases.ts";
 import { LINES } from "./lines.ts";
 import { Unavailable } from "./measure.ts";
@@ -19,7 +20,7 @@ async function main(words: readonly string[]): Promise<number> {
   const nightly = words.includes("--nightly");
   const wanted = words.find((word) => !word.startsWith("--")) ?? "";
   let failed = 0;
-  for (const one of [...TIME_SERIES, ...LINES, ...DATABASES, ...STORES]) {
+  for (const one of [...TIME_SERIES, ...LINES, ...DATABASES, ...STORES, ...DASHBOARDS]) {
     const title = `${one.reporter} → ${one.server}`;
     if (!title.toLowerCase().includes(wanted.toLowerCase())) continue;
     if (one.nightly === true && !nightly) {
