@@ -1,6 +1,6 @@
 /**
  * `npm run bench:reporters`: what five reporters cost the process that coordinates a run, and whether they keep
- * up. A real run of 50 steps on 2 executor cores, so 2 x 50 x 10 figures of steps arrive per second, whatever
+ * up. A real run of 50 steps on 2 executor cores, so 2 x 50 x 5 figures of steps arrive per second, whatever
  * the rate of its calls; every reporter is told each second.
  *
  *     npm run bench:reporters                          300 seconds
@@ -105,14 +105,19 @@ try {
     console.log(line("without reporters", without));
     console.log(line("with five", withFive));
     for (const { dropped, problem, reporter, sent } of withFive.reports ?? [])
-      console.log(`  ${reporter}: ${sent} points, ${dropped} dropped${problem ? `: ${problem}` : ""}`);
+      console.log(
+        `  ${reporter}: ${sent} points, ${dropped} dropped${problem ? `: ${problem}` : ""}`,
+      );
   }
 } finally {
   child.kill();
   rmSync(folder, { recursive: true, force: true });
 }
 
-function line(name: string, { cpuShare, requestsPerSecond, rssMiB, seconds, steps }: Figures): string {
+function line(
+  name: string,
+  { cpuShare, requestsPerSecond, rssMiB, seconds, steps }: Figures,
+): string {
   const memory = [rssMiB.atFifth, rssMiB.atEnd, rssMiB.most].map((one) => one.toFixed(0));
   return (
     `${name}: ${seconds.toFixed(0)} s, ${steps} steps, ${requestsPerSecond.toFixed(0)} calls/s, ` +

@@ -150,6 +150,7 @@ export class SimCore {
         if (isCurrent) this.#tearDown(command.execution);
         return;
       case "load":
+      case "sampleCalls":
       case "trace":
       case "exit":
         return;
@@ -162,7 +163,17 @@ export class SimCore {
     load: Load,
     command: Exclude<
       CoreCommand,
-      { kind: "prepare" | "shared" | "setup" | "teardown" | "load" | "trace" | "exit" }
+      {
+        kind:
+          | "prepare"
+          | "shared"
+          | "setup"
+          | "teardown"
+          | "load"
+          | "sampleCalls"
+          | "trace"
+          | "exit";
+      }
     >,
   ): void {
     switch (command.kind) {

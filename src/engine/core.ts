@@ -57,6 +57,8 @@ export class Core {
   #number = 0;
   #folder = ".";
   #overrides: LoadOverrides = {};
+  /** Of single calls; 0: nobody wants them. */
+  #sampledShare = 0;
   #definitions: readonly WorkflowDefinition[] = [];
   #execution: Execution | MixExecution | undefined;
   #executionId = -1;
@@ -92,6 +94,9 @@ export class Core {
         return;
       case "teardown":
         void this.#teardown(command);
+        return;
+      case "sampleCalls":
+        this.#sampledShare = command.share;
         return;
       case "shared":
         this.#requests.onShared(command);
@@ -288,12 +293,16 @@ export class Core {
         finished({ ...end, part });
       },
     });
+    if (this.#sampledShare > 0)
+      made.recorder.sampleCalls(this.#sampledShare, inputs.workflow.definition.name);
     return made;
   }
 
   #frame(execution: number, made: Execution, part: string | null, over: FrameOver): void {
     const [bytes, health] = [made.frame(over), this.#vitals(made)];
     this.#send({ kind: "frame", execution, part, bytes, health });
+    const sampled = made.recorder.sampledCalls();
+    if (sampled !== null) this.#send({ kind: "calls", ...sampled });
   }
 
   /** Every part has sent its last frame. */

@@ -13,6 +13,7 @@ import type { Moment, WorkflowStats } from "../core/run/stats/workflow-stats.ts"
 import { clock } from "../protocols/call.ts";
 import { type CallRecord, CallResult, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
 import type { MetricKind, MetricSink, MetricTags } from "../workflow/metrics.ts";
+import { CallSamples, type SampledCalls } from "./call-samples.ts";
 import type { LagMonitor } from "./lag.ts";
 import type { Outcome } from "./outcome.ts";
 
@@ -54,6 +55,8 @@ export class Recorder implements MetricSink {
   readonly #corrected: boolean;
   readonly #stats: StatsRecorder;
   readonly #wholeIteration: number;
+  /** Null unless single calls are asked for: then that is all it costs. */
+  #calls: CallSamples | null = null;
   #windowEndsAt = Number.POSITIVE_INFINITY;
   /** What was due earlier belongs to the warm-up and is not recorded. */
   #measureFrom = Number.POSITIVE_INFINITY;
@@ -87,6 +90,15 @@ export class Recorder implements MetricSink {
 
   groupNumber(name: string): number {
     return this.#stats.groupNumber(name);
+  }
+
+  /** Single calls are told, too. */
+  sampleCalls(share: number, workflow: string): void {
+    this.#calls = new CallSamples(share, workflow, (index) => this.#stats.stepName(index));
+  }
+
+  sampledCalls(): SampledCalls | null {
+    return this.#calls?.take() ?? null;
   }
 
   measureFrom(at: number): void {
@@ -123,6 +135,8 @@ export class Recorder implements MetricSink {
     // Timers may begin a call a hair before it is due: nobody is early.
     this.#record(step, record, this.#corrected ? Math.max(0, startedAt - dueAt) * 1_000 : 0);
     if (errorKind !== null) this.#sample(index, record, endedAt);
+    if (this.#calls !== null)
+      this.#calls.offer(index, record, this.#corrected ? Math.max(0, startedAt - dueAt) : 0);
     if (endedAt > this.#measureUntil) step.late(errorKind !== null, bytesIn, bytesOut);
   }
 

@@ -21,7 +21,7 @@ const FAMILIES: readonly Family[] = [
     title: "Files",
     names: [
       ...["json", "html", "junit", "csv", "csv-series", "xml", "markdown", "gitlab", "github"],
-      "ndjson",
+      ...["ndjson", "samples"],
     ],
     load: async () => (await import("./file/reporters.ts")).definitions,
   },

@@ -26,11 +26,24 @@ export interface Reporter {
   start(run: RunInfo, signal: AbortSignal): Promise<void>;
   /** Returns at once. */
   interval?(frame: Frame): void;
+  /** Wants single calls, so large a share of them; only a run on this machine has them. */
+  readonly sampledShare?: number | undefined;
+  /** Returns at once. */
+  calls?(sampled: SampledCalls): void;
   finish(summary: RunSummary, verdict: Verdict): Promise<void>;
   /** Sends what is left within its time; called again it does nothing. (REP-2) */
   close(): Promise<void>;
   /** What became of the points it was given. */
   counts?(): DeliveryCounts;
+}
+
+/** Single calls of one executor core, chosen by chance. */
+export interface SampledCalls {
+  /** Lines of JSON, one for each. */
+  readonly text: string;
+  readonly calls: number;
+  /** Chosen, and not kept. */
+  readonly dropped: number;
 }
 
 export interface DeliveryCounts {

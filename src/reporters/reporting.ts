@@ -8,7 +8,7 @@ import type { LiveRun } from "../core/run/results/live.ts";
 import type { ReportOutcome, RunSummary } from "../core/run/results/model.ts";
 import { FrameBuilder } from "./frame.ts";
 import { CLOSE_MS_MAX, INTERVAL_MS_DEFAULT, START_MS_MAX } from "./limits.ts";
-import type { Frame, Reporter, RunInfo } from "./reporter.ts";
+import type { Frame, Reporter, RunInfo, SampledCalls } from "./reporter.ts";
 import { ReporterError } from "./settings.ts";
 
 /** Beyond the deadline of its own pipeline a reporter may take so long to notice it. */
@@ -50,6 +50,15 @@ export class Reporting {
   /** Whether anybody wants to know how the run goes. */
   get isLive(): boolean {
     return this.#groups.length > 0;
+  }
+
+  /** How large a share of single calls is wanted; 0 where nobody asks. */
+  get sampledShare(): number {
+    return Math.max(0, ...this.#members.map(({ reporter }) => reporter.sampledShare ?? 0));
+  }
+
+  calls(sampled: SampledCalls): void {
+    for (const { reporter } of this.#members) reporter.calls?.(sampled);
   }
 
   /** The first that cannot work ends it: nothing has run yet. */

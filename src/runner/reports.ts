@@ -33,3 +33,13 @@ export async function startReports(
     throw error;
   }
 }
+
+/** Of a run that is elsewhere, or over: nobody can tell its single calls. */
+export async function startReportsOfOthers(
+  ...asked: Parameters<typeof startReports>
+): Promise<Reporting | null> {
+  const reporting = await startReports(...asked);
+  if (reporting === null || reporting.sampledShare === 0) return reporting;
+  await reporting.abandon();
+  throw new RunError("single calls are only had of `hyperscale run`: leave out samples", 2);
+}

@@ -85,6 +85,7 @@ export class LocalRun {
   #loadingFailed: (error: RunError) => void = () => {};
   /** Where the file wants its results sent. */
   #reports: readonly string[] = [];
+  #reporting: Reporting | null = null;
   #machine: RunMachine | undefined;
   #timer: NodeJS.Timeout | undefined;
   #finish: () => void = () => {};
@@ -195,6 +196,9 @@ export class LocalRun {
       beganAt: this.#startedAt,
     });
     const reporting = await this.#options.startReports(this.#reports);
+    this.#reporting = reporting;
+    const share = reporting?.sampledShare ?? 0;
+    if (share > 0) for (const core of this.#cores) core.send({ kind: "sampleCalls", share });
     this.#machine = machine;
     on.started();
     const draw = setInterval(() => {
@@ -224,7 +228,7 @@ export class LocalRun {
     const began = performance.now();
     return setInterval(() => {
       const now = performance.now();
-      if (reporting.isDue(now - began)) reporting.live(machine.live(now, "latencies"), now - began);
+      if (reporting.isDue(now - began)) reporting.live(machine.live(now, "totals"), now - began);
     }, REPORT_TICK_MS);
   }
 
@@ -264,7 +268,8 @@ export class LocalRun {
   }
 
   #onEvent(core: number, event: CoreEvent): void {
-    if (this.#machine === undefined) this.#loading?.(core, event);
+    if (event.kind === "calls") this.#reporting?.calls(event);
+    else if (this.#machine === undefined) this.#loading?.(core, event);
     else this.#take({ kind: "event", core, event });
   }
 

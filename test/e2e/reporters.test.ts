@@ -137,7 +137,27 @@ describe("a run with reports", () => {
     expect(own?.problem).toBe("own cannot close");
   });
 
+  it("writes single calls when it is asked to, and says how many", async () => {
+    const { code } = await here.run(
+      ...["run", url, "--vus", "2", "--iterations", "300", "--out", "sampled"],
+      ...["--report", "samples=all.ndjson,share=1", "--samples", "deep/some.ndjson"],
+    );
+    expect(code).toBe(0);
+    const { reports, totals } = here.summary("sampled");
+    const all = here.read("all.ndjson").trim().split("\n");
+    const calls = all.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(reports).toMatchObject([
+      { reporter: "samples", target: "all.ndjson", sent: 300, dropped: 0, problem: null },
+      { reporter: "samples", target: "deep/some.ndjson", dropped: 0 },
+    ]);
+    expect(calls).toHaveLength(totals?.requests ?? 0);
+    expect(calls[0]).toMatchObject({ ok: true, status: 200, error: null, call: `GET ${url}/` });
+    const most = Math.max(...calls.map(({ latency_ms }) => Number(latency_ms)));
+    expect(most).toBeCloseTo(totals?.latencyMs.max ?? 0, 1);
+  });
+
   it.each([
+    ["samples=calls.ndjson,share=2", "report samples: share is a number above 0 and up to 1"],
     ["inflxdb=http://127.0.0.1:9", 'there is no reporter "inflxdb"; did you mean "influxdb"?'],
     ["influxdb=http://127.0.0.1:9,token=abc", "report influxdb: token is a secret"],
     ["influxdb=127.0.0.1", "report influxdb: its address must be a URL"],

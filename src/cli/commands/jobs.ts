@@ -6,7 +6,7 @@ import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.
 import { isScaleFactor, SCALE_FACTOR_MAX } from "../../core/run/results/scale-factor.ts";
 import type { Control, JobView, NodeView } from "../../core/tiers/messages.ts";
 import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
-import { startReports } from "../../runner/reports.ts";
+import { startReportsOfOthers } from "../../runner/reports.ts";
 import { createView } from "../../ui/view.ts";
 import { reportWish } from "../open-page.ts";
 import { repeated } from "../option-values.ts";
@@ -59,7 +59,7 @@ export function registerJobs(program: Command): void {
         const view = createView({ mode: flags.ui, stdout, stdin, env, report: wish });
         const live = flags.ui !== "none";
         const say = (line: string): void => view.message(line);
-        const reporting = await startReports(flags.report, { name: job, tags: {} }, say);
+        const reporting = await startReportsOfOthers(flags.report, { name: job, tags: {} }, say);
         const finishing = { ...flags, wish };
         process.exitCode = await followJob({ client, job, finishing, view, live, reporting });
       }),

@@ -3,7 +3,7 @@
 import type { Command } from "commander";
 import type { ReportOutcome } from "../../core/run/results/model.ts";
 import { EXIT_FAILURE, EXIT_PASSED, EXIT_USAGE } from "../../host/exit-codes.ts";
-import { startReports } from "../../runner/reports.ts";
+import { startReportsOfOthers } from "../../runner/reports.ts";
 import { repeated } from "../option-values.ts";
 import { complain } from "../print.ts";
 import { readSummary } from "../read-summary.ts";
@@ -35,7 +35,7 @@ async function publish(results: string, reports: readonly string[]): Promise<num
     return EXIT_USAGE;
   }
   const { name, tags = {}, title } = read.summary;
-  const reporting = await startReports(reports, { name, title, tags }, () => {});
+  const reporting = await startReportsOfOthers(reports, { name, title, tags }, () => {});
   if (reporting === null) {
     complain(
       "hyperscale publish: say where to, for example --report influxdb=http://127.0.0.1:8086",

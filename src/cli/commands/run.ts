@@ -56,6 +56,7 @@ export interface RunFlags extends LogFlags {
   readonly tag: readonly string[];
   readonly report: readonly string[];
   readonly metrics?: string;
+  readonly samples?: string;
   readonly ui: (typeof UI_MODES)[number];
   readonly out?: string;
   readonly csv?: true;
@@ -158,6 +159,7 @@ export function withRunFlags(command: Command): Command {
       [],
     )
     .option("--metrics <host:port>", "let Prometheus scrape the run there, at /metrics")
+    .option("--samples <file>", "single calls as lines of JSON, one of a hundred")
     .option("--open", "show the report in the browser when the run is over")
     .option("--csv", "also write steps.csv and series.csv")
     .option("--trace", "no load: show one iteration of each flow, call by call, secrets masked")
@@ -262,9 +264,15 @@ function tagOf(text: string): [string, string] {
   return [name, value];
 }
 
-/** `--metrics` is a reporter like any other. */
-export function reportsOf({ metrics, report }: Pick<RunFlags, "metrics" | "report">): string[] {
-  return [...report, ...(metrics === undefined ? [] : [`metrics=${metrics}`])];
+/** `--metrics` and `--samples` are reporters like any other. */
+export function reportsOf({
+  metrics,
+  report,
+  samples,
+}: Pick<RunFlags, "metrics" | "report" | "samples">): string[] {
+  const others = { metrics, samples };
+  const named = Object.entries(others).filter(([, target]) => target !== undefined);
+  return [...report, ...named.map((pair) => pair.join("="))];
 }
 
 export function optionsOf(flags: RunFlags): RunOptions {

@@ -6,7 +6,7 @@ import { JsonLog } from "../../host/control/json-log.ts";
 import { EXIT_FAILURE, EXIT_PASSED, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { probeOutputs } from "../../reporters/file/output.ts";
 import { RunError } from "../../runner/errors.ts";
-import { startReports } from "../../runner/reports.ts";
+import { startReportsOfOthers } from "../../runner/reports.ts";
 import { prepareJob } from "../../runner/submission.ts";
 import { createView } from "../../ui/view.ts";
 import { reportWish } from "../open-page.ts";
@@ -85,7 +85,7 @@ async function submit(target: string, flags: SubmitFlags): Promise<number> {
     const { name, tags, title } = submission;
     const run = { name, tags, title: title ?? undefined };
     let say = complain;
-    const reporting = await startReports(wanted, run, (line) => say(line));
+    const reporting = await startReportsOfOthers(wanted, run, (line) => say(line));
     const job = await submitted();
     const { env, stdin, stdout } = process;
     const wish = reportWish(flags.open);

@@ -133,8 +133,11 @@ export type WorkerEvent =
   | { readonly kind: "coreLost"; readonly core: number; readonly what: string };
 
 /** Loading and ending a core are the worker's own affair, and reports are the client's. (C30-18) */
-export type RelayedCommand = Exclude<CoreCommand, { kind: "load" | "trace" | "exit" }>;
-export type RelayedEvent = Exclude<CoreEvent, { kind: "traced" | "reports" }>;
+export type RelayedCommand = Exclude<
+  CoreCommand,
+  { kind: "load" | "sampleCalls" | "trace" | "exit" }
+>;
+export type RelayedEvent = Exclude<CoreEvent, { kind: "calls" | "traced" | "reports" }>;
 
 /** Everything before this number was taken. */
 export interface Taken {

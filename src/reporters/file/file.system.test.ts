@@ -18,7 +18,7 @@ const NAMES = ["json", "junit", "csv", "csv-series", "xml", "markdown", "gitlab"
 it("is about every file", async () => {
   const [files] = await allReporters();
   const names = files?.definitions.map(({ name }) => name) ?? [];
-  expect([...NAMES, "html", "github"].sort()).toEqual(names.sort());
+  expect([...NAMES, "html", "github", "samples"].sort()).toEqual(names.sort());
 });
 
 describe.each(NAMES)("%s", (name) => {

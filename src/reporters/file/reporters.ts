@@ -1,20 +1,18 @@
 /** The files of a run as reporters: `--report junit=results/junit.xml` puts one where somebody looks for it. */
 
 import { appendFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname } from "node:path";
 import type { RunSummary } from "../../core/run/results/model.ts";
-import { makeFolder } from "../../host/folders.ts";
 import { definePush, defineReporter, type ReporterDefinition } from "../definition.ts";
 import { framePoints } from "../encoders/point-json.ts";
 import { prometheusText } from "../encoders/prometheus-text.ts";
 import { summaryFrame } from "../frame.ts";
-import type { Transport } from "../pipeline/delivery.ts";
-import { ReporterError } from "../settings.ts";
 import { annotations } from "./annotations.ts";
+import { appending, prepare, unfinished } from "./appending.ts";
 import { seriesCsv, stepsCsv } from "./csv.ts";
 import { reportHtml } from "./html.ts";
 import { junitXml } from "./junit.ts";
 import { summaryMarkdown } from "./markdown.ts";
+import { samples } from "./samples.ts";
 import { summaryJson } from "./summary-json.ts";
 import { summaryXml } from "./xml.ts";
 
@@ -61,24 +59,12 @@ function documentReporter({ about, name, target, text }: Document): ReporterDefi
       last: true,
       start: () => prepare(name, file),
       finish: async (summary) => {
-        const unfinished = `${file}.${process.pid}.tmp`;
-        await writeFile(unfinished, await text(summary));
-        await rename(unfinished, file);
+        await writeFile(unfinished(file), await text(summary));
+        await rename(unfinished(file), file);
       },
-      close: async () => rm(`${file}.${process.pid}.tmp`, { force: true }),
+      close: async () => rm(unfinished(file), { force: true }),
     }),
   );
-}
-
-/** What cannot be written is better known before the run. */
-async function prepare(name: string, file: string): Promise<void> {
-  if (file === "") throw new ReporterError(`report ${name}: write ${name}=FILE`);
-  try {
-    await makeFolder(dirname(file));
-    await appendFile(`${file}.${process.pid}.tmp`, "");
-  } catch (error) {
-    throw new ReporterError(`report ${name}: cannot write ${file}: ${(error as Error).message}`);
-  }
 }
 
 const ndjson = definePush({
@@ -89,7 +75,7 @@ const ndjson = definePush({
   evidence: "golden files",
   testedWith: "bytes of a kept file",
   joins: true,
-  transport: ({ target }) => appending(target),
+  transport: ({ target }) => appending("ndjson", target),
   encode: (frame) => [
     {
       body: Buffer.from(
@@ -101,18 +87,6 @@ const ndjson = definePush({
     },
   ],
 });
-
-function appending(file: string): Transport {
-  if (file === "") throw new ReporterError("report ndjson: write ndjson=FILE");
-  return {
-    send: async ({ body }) => {
-      await makeFolder(dirname(file));
-      await appendFile(file, body);
-      return { kind: "ok" };
-    },
-    close: async () => {},
-  };
-}
 
 /** Behind what earlier steps of the job have written. */
 const github = defineReporter(
@@ -142,4 +116,5 @@ export const definitions: readonly ReporterDefinition[] = [
   ...DOCUMENTS.map(documentReporter),
   github,
   ndjson,
+  samples,
 ];

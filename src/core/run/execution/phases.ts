@@ -291,6 +291,7 @@ export class Phases {
         this.#effects.push({ kind: "log", line: event.line });
         return;
       case "loaded":
+      case "calls":
       case "loadFailed":
       case "reports":
       case "traced":

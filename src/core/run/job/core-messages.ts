@@ -35,6 +35,8 @@ export type CoreCommand =
       readonly overrides: LoadOverrides;
       readonly core: number;
     }
+  /** Single calls are wanted: so large a share of those that are measured. */
+  | { readonly kind: "sampleCalls"; readonly share: number }
   | {
       readonly kind: "prepare";
       readonly execution: number;
@@ -110,6 +112,13 @@ export type CoreEvent =
     }
   /** What all cores share is asked for. */
   | { readonly kind: "shared"; readonly id: number; readonly request: SharedRequest }
+  /** Single calls, as lines of JSON. */
+  | {
+      readonly kind: "calls";
+      readonly text: string;
+      readonly calls: number;
+      readonly dropped: number;
+    }
   | { readonly kind: "log"; readonly line: string }
   /** An error of user code that nobody caught: the run goes on, and does not pass. */
   | { readonly kind: "unhandled"; readonly line: string }
@@ -133,7 +142,9 @@ export type CoreEvent =
 /** What is said of one execution. */
 export type ExecutionEvent = Exclude<
   CoreEvent,
-  { kind: "log" | "unhandled" | "loaded" | "loadFailed" | "reports" | "shared" | "traced" }
+  {
+    kind: "calls" | "log" | "unhandled" | "loaded" | "loadFailed" | "reports" | "shared" | "traced";
+  }
 >;
 
 /** Of the flow of a mix; null where there is only one. */

@@ -15,8 +15,11 @@ export type RunPhase =
   | "stopping"
   | "done";
 
-/** Latencies as well, in one window per step: they cost more, and only reporters need them. */
-export type LiveDetail = "figures" | "latencies";
+/**
+ * Latencies as well, in one window per step: they cost more, and only reporters need them. "totals": those, and
+ * nothing over time, which grows with the run.
+ */
+export type LiveDetail = "figures" | "latencies" | "totals";
 
 export interface LiveRun {
   readonly phase: RunPhase;

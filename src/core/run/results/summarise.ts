@@ -5,7 +5,7 @@
 
 import { cellLow, cellWidth, Histogram } from "../stats/histogram.ts";
 import type { MetricTotal, MetricTotals } from "../stats/metrics.ts";
-import { summariseSeries } from "../stats/series.ts";
+import { NO_SERIES, summariseSeries } from "../stats/series.ts";
 import { STATUS_OTHER, type StepTotals } from "../stats/step-stats.ts";
 import type { WindowStore } from "../stats/window-store.ts";
 import type { StepWindow } from "../stats/windows.ts";
@@ -83,13 +83,13 @@ interface StepTime {
   readonly secondsAt: (ms: number) => number;
 }
 
-/** `errorKinds` names the kinds in the order of `StepTotals.failed`. */
+/** `errorKinds` names the kinds in the order of `StepTotals.failed`; without `time` there is nothing over it. */
 export function summariseStep(
   name: string,
   protocol: string,
   tags: Readonly<Record<string, string>>,
   totals: StepTotals,
-  { secondsAt, windows }: StepTime,
+  time: StepTime | null,
   elapsedSeconds: number,
   errorKinds: readonly string[],
 ): StepSummary {
@@ -124,7 +124,7 @@ export function summariseStep(
     tlsMs: distribution(totals.tls),
     histogram: histogramSummary(totals.latency),
     sent: totals.sent,
-    series: summariseSeries(windows, secondsAt, errorKinds),
+    series: time === null ? NO_SERIES : summariseSeries(time.windows, time.secondsAt, errorKinds),
   };
 }
 

@@ -33,7 +33,7 @@ function modelOf(plan: LoadPlan): WorkflowSummary["model"] {
 }
 
 /** Figures for a screen; with the latencies so far in one window, for reporters; all, for files. */
-export type Detail = "figures" | "latencies" | "all";
+export type Detail = "figures" | "latencies" | "totals" | "all";
 
 interface SummaryInputs {
   /** What a search for the breakpoint came to. */
@@ -56,10 +56,10 @@ export function workflowSummary(
   const all = [...data.steps, ...data.aside];
   const summarise = (step: StepData): StepSummary => {
     const { name, number, protocol, tags, totals, windows } = step;
-    const time = { windows, secondsAt };
+    const time = detail === "totals" ? null : { windows, secondsAt };
     const figures = summariseStep(name, protocol, tags, totals, time, elapsedSeconds, errorKinds);
     if (detail === "figures") return figures;
-    if (detail === "latencies")
+    if (detail === "latencies" || detail === "totals")
       return { ...figures, windows: wholeLatencies(totals.latency, secondsAt, elapsedSeconds) };
     const samples = workflow
       .samplesOf(number)

@@ -44,6 +44,10 @@ export class NameTable {
     return this.#list;
   }
 
+  nameOf(number: number): string {
+    return this.#list[number]?.name ?? OTHER_NAME;
+  }
+
   /** Names beyond the limit were seen, here or by a part that told so. */
   get overflowed(): boolean {
     return this.#other !== undefined;

@@ -23,6 +23,12 @@ interface SeriesSummary {
   readonly errors: Readonly<Record<string, readonly number[]>>;
 }
 
+/** Nobody looks at it. */
+export const NO_SERIES: SeriesSummary = {
+  ...{ windowMs: WINDOW_MS, atSeconds: [], requests: [], failed: [], p50: [], p95: [], p99: [] },
+  ...{ steady: { p95: [], p99: [] }, errors: {} },
+};
+
 interface RecentRates {
   readonly ratePerSecond: number;
   readonly failedPerSecond: number;

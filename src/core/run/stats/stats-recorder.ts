@@ -74,6 +74,10 @@ export class StatsRecorder {
     return this.#stats.stepNames.numberOf(name, protocol, tags);
   }
 
+  stepName(number: number): string {
+    return this.#stats.stepNames.nameOf(number);
+  }
+
   checkNumber(name: string): number {
     return this.#stats.checkNames.numberOf(name);
   }

@@ -186,8 +186,9 @@ export class RunDriver {
 
   #send({ command, core }: Extract<RunEffect, { kind: "send" }>): void {
     if (this.#replayAt !== null) return;
-    // Loading and ending a core are the worker's own affair.
+    // Loading and ending a core are the worker's own affair, and nobody is told single calls.
     if (command.kind === "load" || command.kind === "trace" || command.kind === "exit") return;
+    if (command.kind === "sampleCalls") return;
     const token = "execution" in command ? command.execution : null;
     this.#ports.order(core, { kind: "command", core, token, command });
   }

@@ -331,6 +331,7 @@ export class Worker {
   #onCore(slot: number, event: CoreEvent): void {
     const held = this.#slots.get(slot);
     if (held === undefined || event.kind === "traced" || event.kind === "reports") return;
+    if (event.kind === "calls") return;
     const { core, job } = held;
     job.onEvent(core, event);
     job.events.push({ kind: "core", core, event: bounded(event) });

@@ -1,0 +1,68 @@
+/**
+ * Single calls as lines of JSON, for those who ask: a share of all that are measured, drawn by chance. They are
+ * told with the frames; what comes faster than that is counted and not kept.
+ */
+
+import { sampledCall } from "../core/run/stats/samples.ts";
+import type { CallRecord } from "../protocols/protocol.ts";
+
+/** Between two frames: some 5,000 a second, more than anybody reads and less than a core would notice. */
+const CALLS_MAX = 1_000;
+
+/** What was sampled since the last time. */
+export interface SampledCalls {
+  /** A line each. */
+  readonly text: string;
+  readonly calls: number;
+  /** Chosen, and not kept. */
+  readonly dropped: number;
+}
+
+export class CallSamples {
+  readonly #share: number;
+  readonly #workflow: string;
+  readonly #stepName: (index: number) => string;
+  #lines: string[] = [];
+  #dropped = 0;
+
+  constructor(share: number, workflow: string, stepName: (index: number) => string) {
+    this.#share = share;
+    this.#workflow = workflow;
+    this.#stepName = stepName;
+  }
+
+  /** `lateMs`: how long after its intended start it began. */
+  offer(index: number, record: CallRecord, lateMs: number): void {
+    if (Math.random() >= this.#share) return;
+    if (this.#lines.length >= CALLS_MAX) {
+      this.#dropped++;
+      return;
+    }
+    const { bytesIn, bytesOut, connectMs, endedAt, errorKind, firstByteAt, startedAt } = record;
+    const service = endedAt - startedAt;
+    const line = {
+      ...{ at: new Date().toISOString(), workflow: this.#workflow, step: this.#stepName(index) },
+      ...{ ok: errorKind === null, status: record.status, error: errorKind },
+      ...{ latency_ms: rounded(service + lateMs), service_ms: rounded(service) },
+      first_byte_ms: rounded(firstByteAt - startedAt),
+      ...(connectMs < 0 ? {} : { connect_ms: rounded(connectMs) }),
+      ...(record.tlsMs < 0 ? {} : { tls_ms: rounded(record.tlsMs) }),
+      ...{ bytes_in: bytesIn, bytes_out: bytesOut, call: sampledCall(record.title ?? "") },
+    };
+    this.#lines.push(`${JSON.stringify(line)}\n`);
+  }
+
+  /** Null when there is nothing to tell. */
+  take(): SampledCalls | null {
+    if (this.#lines.length === 0 && this.#dropped === 0) return null;
+    const told = { text: this.#lines.join(""), calls: this.#lines.length, dropped: this.#dropped };
+    this.#lines = [];
+    this.#dropped = 0;
+    return told;
+  }
+}
+
+/** To a microsecond; of what nobody began, null. */
+function rounded(ms: number): number | null {
+  return Number.isFinite(ms) ? Math.round(ms * 1_000) / 1_000 : null;
+}
