@@ -2,6 +2,7 @@
  * Plays a made-up run in the real terminal, to look at the picture and to measure what it costs.
  *
  *   npx tsx tools/ui-preview.ts [--ui full|ci|none] [--seconds 30] [--steps 7] [--rate 1000] [--pass]
+ *                               [--workflows 12] [--long] [--wait]     many, long names, before any data
  *   npx tsx tools/ui-preview.ts --cost          CPU of the view alone, at 200×60 and 20 pictures a second
  */
 
@@ -25,6 +26,9 @@ const { values } = parseArgs({
     steps: { type: "string", default: "7" },
     rate: { type: "string" },
     pass: { type: "boolean", default: false },
+    workflows: { type: "string", default: "2" },
+    long: { type: "boolean", default: false },
+    wait: { type: "boolean", default: false },
     cost: { type: "boolean", default: false },
   },
 });
@@ -42,10 +46,25 @@ function optionsOf(seconds: number, steps: number): SyntheticOptions {
   );
   const [browse, checkout] = SHOP.workflows;
   if (browse === undefined || checkout === undefined) return SHOP;
+  const more = Array.from({ length: Number(values.workflows) - 2 }, (_, index) => ({
+    ...browse,
+    name: `${browse.name} ${index + 2}`,
+  }));
+  const workflows = [browse, { ...checkout, steps: [...checkout.steps, ...extra] }, ...more];
   return {
     totalSeconds: seconds,
     failing: !values.pass,
-    workflows: [browse, { ...checkout, steps: [...checkout.steps, ...extra] }],
+    workflows: values.long ? workflows.map(withLongNames) : workflows,
+  };
+}
+
+const LONG = "/api/v2/customers/{customer}/orders/{order}/items?expand=prices,taxes,shipping";
+
+function withLongNames(workflow: SyntheticOptions["workflows"][number]) {
+  return {
+    ...workflow,
+    name: `${workflow.name} of returning customers in all regions`,
+    steps: workflow.steps.map((step) => `${step} ${LONG}`),
   };
 }
 
@@ -57,6 +76,7 @@ async function play(options: SyntheticOptions): Promise<void> {
     stdout: process.stdout,
     stdin: process.stdin,
     env: process.env,
+    report: { isWanted: false, problem: null },
   });
   let paused = false;
   let stopped = false;
@@ -71,6 +91,12 @@ async function play(options: SyntheticOptions): Promise<void> {
     if (command.kind === "resume") paused = false;
     if (command.kind === "stop") stopped = true;
   });
+  // What is seen while set-up or a warm-up takes its time.
+  const waiting = { ...syntheticRun(0, options), phase: "setting up" } as const;
+  while (values.wait && !stopped) {
+    view.update(waiting);
+    await wait(UPDATE_MS);
+  }
   let elapsed = 0;
   while (elapsed < options.totalSeconds && !stopped) {
     await wait(UPDATE_MS);

@@ -121,6 +121,18 @@ describe("the picture on a real terminal", () => {
     );
   });
 
+  it("tells steps apart whose workflows have long names", async () => {
+    const long = "checkout of returning customers in all regions";
+    const workflows = SHOP.workflows.map((workflow) => ({
+      ...workflow,
+      name: `${workflow.name} ${long}`,
+    }));
+    for (const width of [80, 120]) {
+      const screen = await shown(width, 40, 16, { ...SHOP, workflows });
+      for (const step of ["search", "pay", "receipt"]) expect(screen).toContain(`… › ${step}`);
+    }
+  });
+
   it("lays the help page over everything", async () => {
     const screen = await shown(80, 24, 16, SHOP, { help: true });
     expect(screen).toContain("╭─ keys ─");

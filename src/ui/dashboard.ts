@@ -2,7 +2,7 @@
  * The live picture: a function of the run, the scene and the size of the terminal.
  *
  *   HYPERSCALE  checkout.ts                       RUNNING  00:12 / 00:30
- *   ✓ latency.p99 < 200ms  48.1 ms    ✗ failed.rate < 1%  1.4 %
+ *   ✓ latency.p99 < 200ms  48.1 ms    ✗ errors.rate < 1%  1.4 %
  *   browse    ██████████░░░░  42 %  64 VUs   1,031/s
  *   ── per second ── requests failed  ── latency of login ──────────
  *    …                                …

@@ -120,8 +120,9 @@ export function drawSteps(grid: Grid, area: Rect, live: LiveRun, scene: Scene): 
   const rows = stepRows(live);
   const focus = focusOf(rows.length, scene);
   const { from, to } = pageWith(rows.length, area.height - 1, focus);
-  const names = stepNames(rows);
-  const layout = stepLayout(area.width, Math.max(NAME_MIN, ...names.map(textWidth)));
+  const widest = stepNames(rows, Number.POSITIVE_INFINITY).map(textWidth);
+  const layout = stepLayout(area.width, Math.max(NAME_MIN, ...widest));
+  const names = stepNames(rows, layout.nameWidth);
   const part = to - from < rows.length ? ` ${from + 1}–${to} of ${rows.length}` : "";
   drawTitles(grid, area, `steps${part}`, layout);
   rows.slice(from, to).forEach((row, index) => {
@@ -136,12 +137,15 @@ export function drawSteps(grid: Grid, area: Rect, live: LiveRun, scene: Scene): 
   });
 }
 
-/** Several workflows: each step is named with its own. */
-function stepNames(rows: readonly StepRow[]): string[] {
+/** Several workflows: each step is named with its own, which is cut first, or all steps would look alike. */
+function stepNames(rows: readonly StepRow[], width: number): string[] {
   const several = new Set(rows.map(({ workflow }) => workflow.name)).size > 1;
-  return rows.map(({ workflow, live: step }) =>
-    several ? `${clean(workflow.name)} › ${clean(step.name)}` : clean(step.name),
-  );
+  return rows.map(({ workflow, live: step }) => {
+    const name = clean(step.name);
+    if (!several) return name;
+    const room = Math.max(width - textWidth(name) - 3, Math.floor(width / 3));
+    return `${shorten(clean(workflow.name), room)} › ${name}`;
+  });
 }
 
 function drawTitles(

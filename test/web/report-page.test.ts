@@ -1,5 +1,6 @@
 /** The report as a person meets it: opened from disk in a real browser. Needs Chromium. */
 
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -289,6 +290,18 @@ describe("report.html in Chromium", needs(chromiumPath !== undefined, NO_BROWSER
     expect(await rows(page)).toHaveLength(30);
     await page.click('#steps button:has-text("show all 98 rows")');
     expect(await rows(page)).toHaveLength(98);
+    await page.close();
+  });
+
+  it("keeps a table as a file that other programs read", async () => {
+    const { page, problems } = await open(syntheticRun({ seconds: 5 }), { bypassCSP: false });
+    const downloaded = page.waitForEvent("download");
+    await page.click('#steps button:has-text("csv")');
+    const file = await (await downloaded).path();
+    const [head = "", first = ""] = readFileSync(file, "utf8").split("\r\n");
+    expect(head).toMatch(/^"Step","Rate over time","Requests","Rate","Failed","p50"/);
+    expect(first).toMatch(/^"browse \/ home page","","[\d,]+"/);
+    expect(problems).toEqual([]);
     await page.close();
   });
 

@@ -57,6 +57,7 @@ export function Compare({ baseline }: { readonly baseline: Omit<PageBaseline, "r
       <Table
         caption="Change of each step"
         sortKey="compare"
+        download="compare"
         columns={[
           { title: "Step" },
           { title: "Metric" },

@@ -73,6 +73,7 @@ export function Errors({ view }: { readonly view: RunView }) {
             rows={rows.toSorted((a, b) => b.count - a.count)}
             sortKey="errors"
             rowsMax={ROWS_MAX}
+            download="errors"
             stacked
           />
           <Samples steps={view.steps} caption="What failures looked like" />

@@ -162,6 +162,7 @@ function RangeTable({ bounds, parts, range, view }: RangeTableProps) {
         caption="Requests in each range"
         captioned
         sortKey="ranged"
+        download="ranges"
         columns={[
           { title: "Step" },
           ...parts.map(({ label }) => ({ title: label, numeric: true })),

@@ -148,6 +148,7 @@ function StepsTable({ baseline, open, range, steps, toggle }: TableProps) {
       caption="Steps: requests and latency"
       sortKey="sort"
       rowsMax={ROWS_MAX}
+      download="steps"
       {...{ columns, rows }}
     />
   );

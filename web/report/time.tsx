@@ -102,7 +102,7 @@ function gridOf({ timeline }: RunView) {
 /** Virtual users and arrivals: what the plan asked for, and what there was. */
 function Load({ view }: { readonly view: RunView }) {
   const { moments, windowSeconds } = useMemo(() => gridOf(view), [view]);
-  const { users, arrivals } = useMemo(() => loadLines(view, moments), [view, moments]);
+  const { iterations, users } = useMemo(() => loadLines(view, moments), [view, moments]);
   const rest = {
     note: windowsText(windowSeconds),
     atSeconds: moments,
@@ -122,12 +122,12 @@ function Load({ view }: { readonly view: RunView }) {
           {...rest}
         />
       )}
-      {arrivals.length > 0 && (
+      {iterations.length > 0 && (
         <TimeChart
-          id="arrivals"
-          title="Arrivals per second"
-          description="Iterations that began, and those that were planned."
-          lines={arrivals}
+          id="iterations"
+          title="Iterations per second"
+          description="Iterations that were completed and, in open models, that began and were planned."
+          lines={iterations}
           format={formatRate}
           formatTick={formatCompactRate}
           {...rest}
@@ -175,13 +175,30 @@ function loadLines({ summary }: RunView, moments: readonly number[]) {
       ? []
       : [{ label: "users of rates", values: sum(open, pickUsers), color: "--line-2" }]),
   ];
-  const perSecond = ({ arrivals, windowMs }: LoadSeries) =>
-    arrivals.map((count) => (count * 1_000) / windowMs);
-  const arrivals: Line[] = [
-    { label: "arrivals", values: sum(open, perSecond), color: "--line-0", filled: true },
-    { label: "planned", values: sum(open, ({ target }) => target), ...planned },
+  const perSecond = (pick: (load: LoadSeries) => readonly number[]) => (load: LoadSeries) =>
+    pick(load).map((count) => (count * 1_000) / load.windowMs);
+  const completed = sum(
+    loads,
+    perSecond(({ iterations }) => iterations),
+  );
+  const iterations: Line[] = [
+    { label: "completed", values: completed, color: "--line-2" },
+    ...(open.length === 0
+      ? []
+      : [
+          {
+            label: "arrivals",
+            values: sum(
+              open,
+              perSecond(({ arrivals }) => arrivals),
+            ),
+            color: "--line-0",
+            filled: true,
+          },
+          { label: "planned arrivals", values: sum(open, ({ target }) => target), ...planned },
+        ]),
   ];
-  return { users: loads.length === 0 ? [] : users, arrivals: open.length === 0 ? [] : arrivals };
+  return loads.length === 0 ? { users: [], iterations: [] } : { users, iterations };
 }
 
 function Rates({ baseline, view }: Props) {

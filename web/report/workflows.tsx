@@ -248,7 +248,8 @@ function Checks({ workflow }: { readonly workflow: WorkflowSummary }) {
       },
     ],
   }));
-  return <Table caption={`Checks of ${workflow.name}`} captioned columns={columns} rows={rows} />;
+  const caption = `Checks of ${workflow.name}`;
+  return <Table {...{ caption, columns, rows }} captioned stacked />;
 }
 
 function Metrics({
@@ -279,7 +280,8 @@ function Metrics({
       },
     ],
   }));
-  return <Table caption={`Custom metrics of ${of}`} captioned columns={columns} rows={rows} />;
+  const caption = `Custom metrics of ${of}`;
+  return <Table {...{ caption, columns, rows }} captioned stacked />;
 }
 
 function msText(times: Distribution, figure: keyof Distribution): ComponentChildren {

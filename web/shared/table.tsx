@@ -15,7 +15,7 @@ interface Column {
   /** For those who hear it, where the title is a drawing's. */
   readonly hidden?: boolean;
   readonly unsorted?: boolean;
-  /** Not on a phone. */
+  /** Not on small screens. */
   readonly wideOnly?: boolean;
 }
 
@@ -48,6 +48,8 @@ interface TableProps {
   readonly sortKey?: string;
   /** More rows than this wait until they are asked for. */
   readonly rowsMax?: number;
+  /** Name of the file that the figures can be kept as. */
+  readonly download?: string;
   /** On a phone each row is a card, where a table of sentences would leave the screen. */
   readonly stacked?: boolean;
 }
@@ -103,14 +105,46 @@ export function Table(props: TableProps) {
           ))}
         </tbody>
       </table>
-      {shown.length < sorted.length && (
-        <button type="button" class="plain-button more" onClick={showAll}>
-          show all {formatCount(sorted.length)} rows
-          <span class="hidden"> of {caption}</span>
-        </button>
+      {(shown.length < sorted.length || props.download !== undefined) && (
+        <p class="table-foot">
+          {shown.length < sorted.length && (
+            <button type="button" class="plain-button" onClick={showAll}>
+              show all {formatCount(sorted.length)} rows
+              <span class="hidden"> of {caption}</span>
+            </button>
+          )}
+          {props.download !== undefined && <Download name={props.download} of={caption} />}
+        </p>
       )}
     </section>
   );
+}
+
+/** The table as it is shown, in the form that other programs read. */
+function Download({ name, of }: { readonly name: string; readonly of: string }) {
+  const keep = (event: { readonly currentTarget: HTMLElement }) => {
+    const rows = [...(event.currentTarget.closest("section")?.querySelectorAll("tr") ?? [])];
+    const lines = rows.map((row) =>
+      [...row.children].map(({ textContent }) => quoted(textContent)),
+    );
+    const link = document.createElement("a");
+    const text = lines.map((cells) => `${cells.join(",")}\r\n`).join("");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    link.download = `${name}.csv`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return (
+    <button type="button" class="plain-button" onClick={keep}>
+      csv<span class="hidden"> of {of}</span>
+    </button>
+  );
+}
+
+/** A spreadsheet would run what begins like a formula. */
+function quoted(text: string | null): string {
+  const clean = (text ?? "").replace(/[▲▼]/g, "").trim();
+  return `"${clean.replace(/^[=+@-](?=[^\d\s])/, "'$&").replaceAll('"', '""')}"`;
 }
 
 /** The first of many rows, until all are asked for or a print begins. */

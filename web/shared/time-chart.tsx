@@ -301,6 +301,7 @@ function ChartTable(props: TimeChartProps) {
       <Table
         caption={`${title}${thinned}`}
         captioned
+        download={props.id}
         columns={[{ title: "At" }, ...lines.map(({ label }) => ({ title: label, numeric: true }))]}
         rows={rows.map((index) => ({
           key: String(index),

@@ -163,7 +163,7 @@ const workflow: fc.Arbitrary<WorkflowSummary> = fc.record({
 const threshold: fc.Arbitrary<ThresholdOutcome> = fc.record({
   expression: fc.oneof(
     name,
-    fc.constantFrom("latency.p99 < 200ms", "rate > 0", "failed.rate <= 1%"),
+    fc.constantFrom("latency.p99 < 200ms", "requests.rate > 0", "errors.rate <= 1%"),
   ),
   passed: fc.boolean(),
   actual: fc.option(amount),

@@ -251,14 +251,14 @@ function thresholdsOf(summaries: readonly WorkflowSummary[], failing: boolean): 
     },
     {
       ...base,
-      expression: "failed.rate < 1%",
+      expression: "errors.rate < 1%",
       passed: share < 1,
       actual: share,
       actualText: `${share.toFixed(2)} %`,
     },
     {
       ...base,
-      expression: "rate > 1000",
+      expression: "requests.rate > 1000/s",
       passed: true,
       actual: 3512,
       actualText: "3,512/s",
