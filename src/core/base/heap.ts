@@ -28,6 +28,11 @@ export class Heap<Item extends HeapItem> {
     return this.#items[0];
   }
 
+  /** Every item, in no order: not to be changed meanwhile. */
+  items(): Iterable<Item> {
+    return this.#items;
+  }
+
   push(item: Item): void {
     assert(item.place < 0, "an item is in one heap, once");
     this.#rise(item, this.#items.length);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LANE_START, Lanes, type ReadyTask } from "./lanes.ts";
+import { AGED_MS, AGED_SHARE, Lanes, type ReadyTask } from "./lanes.ts";
 import { laneOf, type NodeProfile, type Placement } from "./placement.ts";
 
 const task = (
@@ -18,9 +18,14 @@ const task = (
   readyAt: 0,
 });
 const node: NodeProfile = { nodeId: "n", executors: ["e", "f"], capabilities: {} };
-const none = (): number => 0;
 const ids = (taken: readonly { readonly task: ReadyTask }[]): number[] =>
   taken.map((one) => one.task.id);
+const take = (
+  lanes: Lanes,
+  count: number,
+  running: (lane: string) => number = () => 0,
+  by: NodeProfile = node,
+) => lanes.take({ node: by, count, running, now: 0 });
 const lanesOf = (tasksMax = 100): Lanes => new Lanes({ tasksMax, refillBelow: tasksMax / 2 });
 
 describe("Lanes", () => {
@@ -31,8 +36,8 @@ describe("Lanes", () => {
     lanes.add("e", task(3, 7));
     lanes.add("f", task(4, 0, null, "f"));
     lanes.add("e", task(5));
-    expect(ids(lanes.take(node, 3, none))).toEqual([3, 1, 2]);
-    expect(ids(lanes.take(node, 9, none))).toEqual([4, 5]);
+    expect(ids(take(lanes, 3))).toEqual([3, 1, 2]);
+    expect(ids(take(lanes, 9))).toEqual([4, 5]);
     expect(lanes.size).toBe(0);
   });
 
@@ -41,9 +46,9 @@ describe("Lanes", () => {
     const elsewhere = { allowed_nodes: ["other"] };
     lanes.add(laneOf("e", elsewhere), task(1, 9, elsewhere));
     lanes.add("e", task(2));
-    expect(ids(lanes.take(node, 5, none))).toEqual([2]);
+    expect(ids(take(lanes, 5))).toEqual([2]);
     expect(lanes.size).toBe(1);
-    expect(ids(lanes.take({ ...node, nodeId: "other" }, 5, none))).toEqual([1]);
+    expect(ids(take(lanes, 5, undefined, { ...node, nodeId: "other" }))).toEqual([1]);
   });
 
   it("keeps to max_parallel_per_node, counting what runs already (TQ-36)", () => {
@@ -51,29 +56,29 @@ describe("Lanes", () => {
     const placement = { max_parallel_per_node: 3 };
     const name = laneOf("e", placement);
     for (let id = 1; id <= 5; id++) lanes.add(name, task(id, 0, placement));
-    expect(ids(lanes.take(node, 5, () => 2))).toEqual([1]);
-    expect(ids(lanes.take(node, 5, () => 3))).toEqual([]);
-    expect(ids(lanes.take(node, 5, none))).toEqual([2, 3, 4]);
+    expect(ids(take(lanes, 5, () => 2))).toEqual([1]);
+    expect(ids(take(lanes, 5, () => 3))).toEqual([]);
+    expect(ids(take(lanes, 5))).toEqual([2, 3, 4]);
   });
 
   it("leaves tasks beyond a full window in the database and reads on from its end", () => {
     const lanes = lanesOf(4);
     for (let id = 1; id <= 6; id++) lanes.add("e", task(id));
     expect(lanes.size).toBe(4);
-    expect(ids(lanes.take(node, 3, none))).toEqual([1, 2, 3]);
-    expect(lanes.lowLanes()).toEqual([{ name: "e", after: expect.objectContaining({ id: 4 }) }]);
-    lanes.refill("e", [task(5), task(6)], false);
-    expect(lanes.lowLanes()).toEqual([]);
-    expect(ids(lanes.take(node, 9, none))).toEqual([4, 5, 6]);
+    expect(ids(take(lanes, 3))).toEqual([1, 2, 3]);
+    expect(lanes.lowWindows()).toEqual([{ lane: "e", priority: 0, after: 4 }]);
+    lanes.refill("e", 0, [task(5), task(6)], false);
+    expect(lanes.lowWindows()).toEqual([]);
+    expect(ids(take(lanes, 9))).toEqual([4, 5, 6]);
   });
 
   it("reads a reopened lane from its start and takes in nothing twice", () => {
     const lanes = lanesOf();
     lanes.add("e", task(2));
-    lanes.reopen("e");
-    expect(lanes.lowLanes()).toEqual([{ name: "e", after: LANE_START }]);
-    lanes.refill("e", [task(1), task(2)], false);
-    expect(ids(lanes.take(node, 9, none))).toEqual([1, 2]);
+    lanes.reopen("e", 0);
+    expect(lanes.lowWindows()).toEqual([{ lane: "e", priority: 0, after: 0 }]);
+    lanes.refill("e", 0, [task(1), task(2)], false);
+    expect(ids(take(lanes, 9))).toEqual([1, 2]);
   });
 
   it("keeps the later attempt of a task that comes twice, and counts it once", () => {
@@ -82,7 +87,7 @@ describe("Lanes", () => {
     lanes.add("e", { ...task(1), attempt: 2 });
     lanes.add("e", task(1));
     expect(lanes.size).toBe(1);
-    expect(lanes.take(node, 9, none).map((one) => one.task.attempt)).toEqual([2]);
+    expect(take(lanes, 9).map((one) => one.task.attempt)).toEqual([2]);
     expect(lanes.size).toBe(0);
   });
 
@@ -95,6 +100,33 @@ describe("Lanes", () => {
     expect(lanes.takeById(1, () => true)?.task.id).toBe(1);
     expect(lanes.takeById(1, () => true)).toBeUndefined();
     expect(lanes.size).toBe(1);
+  });
+
+  it("shares max_parallel_per_node among the priorities of a lane", () => {
+    const lanes = lanesOf();
+    const placement = { max_parallel_per_node: 2 };
+    const name = laneOf("e", placement);
+    for (let id = 1; id <= 4; id++) lanes.add(name, task(id, id, placement));
+    expect(ids(take(lanes, 5))).toEqual([4, 3]);
+  });
+
+  it("hands out a low priority that waited long in its share, and no sooner", () => {
+    const lanes = lanesOf();
+    lanes.add("e", { ...task(1, -5), readyAt: 0 });
+    for (let id = 2; id <= 40; id++) lanes.add("e", { ...task(id, 5), readyAt: AGED_MS });
+    const handOut = (now: number) =>
+      ids(lanes.take({ node, count: AGED_SHARE * 2, running: () => 0, now }));
+    expect(handOut(AGED_MS - 1)).not.toContain(1);
+    expect(handOut(AGED_MS)).toContain(1);
+  });
+
+  it("gives the oldest no more than its share while higher priorities wait", () => {
+    const lanes = lanesOf(1_000);
+    for (let id = 1; id <= 100; id++) lanes.add("e", { ...task(id, 0), readyAt: 0 });
+    for (let id = 101; id <= 300; id++) lanes.add("e", { ...task(id, 9), readyAt: 2 * AGED_MS });
+    const count = AGED_SHARE * 10;
+    const taken = ids(lanes.take({ node, count, running: () => 0, now: 2 * AGED_MS }));
+    expect(taken.filter((id) => id <= 100)).toHaveLength(10);
   });
 
   it("agrees with a sorted list for any mix of adds and takes", () => {
@@ -116,7 +148,7 @@ describe("Lanes", () => {
             model.sort((a, b) => b.priority - a.priority || a.id - b.id);
             const expected = model.slice(0, one.take).map(({ id }) => id);
             model = model.slice(one.take);
-            expect(ids(lanes.take(node, one.take, none))).toEqual(expected);
+            expect(ids(take(lanes, one.take))).toEqual(expected);
           }
         }
         expect(lanes.size).toBe(model.length);

@@ -1,12 +1,15 @@
 /**
- * The ready tasks, as the leader holds them in memory: one lane per executor and placement, each in
- * order (priority, then id), each a window on what the database holds.
+ * The ready tasks, as the leader holds them in memory: one lane per executor and placement, each with
+ * one window per priority on what the database holds, in the order of submission.
  *
- *     lane "http"            [ 4 7 9 … ]  more in the database after the last
- *     lane "gpu {cap:…}"     [ 5 6 ]      all of it
+ *     lane "http"            priority 5  [ 4 9 ]      all of it
+ *                            priority 0  [ 1 7 8 … ]  more in the database after the last
+ *     lane "gpu {cap:…}"     priority 0  [ 5 6 ]      all of it
  *
- * A node's claim merges the heads of the lanes it may run, so the order over lanes is the order of
+ * A node's claim merges the heads of the windows it may run, so the order over lanes is priority, then
  * submission, and a lane that no node can run never stands in the way of another. (TQ-22, TQ-36)
+ * Low priorities do not starve: one in `AGED_SHARE` tasks is the one that waited longest, once that
+ * has been longer than `AGED_MS`.
  *
  * The database stays the truth: every claim is checked there. A task is here at most once; one that
  * was handed out comes back only through `add`.
@@ -16,6 +19,11 @@ import { assert } from "../base/assert.ts";
 import { Heap, type HeapItem } from "../base/heap.ts";
 import { QUEUE_LIMITS } from "./defaults.ts";
 import { type NodeProfile, type Placement, refusal } from "./placement.ts";
+
+/** Short queues keep to priorities strictly; only what waits longer than this counts as left behind. */
+export const AGED_MS = 30_000;
+/** Of so many tasks handed out while something is left behind, one is the oldest. */
+export const AGED_SHARE = 8;
 
 export interface ReadyTask {
   readonly id: number;
@@ -29,27 +37,50 @@ export interface ReadyTask {
   readonly readyAt: number;
 }
 
+/** A claim of one node. */
+interface Take {
+  readonly node: NodeProfile;
+  readonly count: number;
+  readonly now: number;
+  /** How many tasks of a lane the node runs already. */
+  readonly running: (lane: string) => number;
+  /** Of inputs, beyond the first task's. */
+  readonly bytesMax?: number;
+}
+
+interface Taken {
+  readonly lane: string;
+  readonly task: ReadyTask;
+}
+
 interface Lane {
   readonly name: string;
-  readonly executor: string;
-  readonly placement: Placement | null;
+  /** Empty until the first task says it. */
+  executor: string;
+  placement: Placement | null;
+  readonly windows: Map<number, Window>;
+}
+
+interface Window {
+  readonly priority: number;
   /** In order; `head` is the index of the first still there. */
   tasks: ReadyTask[];
   head: number;
   /** The database may hold more tasks after the last one here. */
   more: boolean;
-  /** Where the window ends while `more`: nothing after it may be added out of turn. */
-  end: Position;
+  /** The id at which the window ends while `more`: nothing after it may be added out of turn. */
+  end: number;
 }
 
-interface Position {
+/** Where the database is to be read on. */
+interface LowWindow {
+  readonly lane: string;
   readonly priority: number;
-  readonly id: number;
+  readonly after: number;
 }
-
-export const LANE_START: Position = { priority: 2_147_483_647, id: 0 };
 
 interface LanesOptions {
+  /** Of one window. */
   readonly tasksMax: number;
   readonly refillBelow: number;
 }
@@ -58,6 +89,8 @@ export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #options: LanesOptions;
   #size = 0;
+  /** Tasks handed out since one was taken for its age. */
+  #sinceAged = 0;
 
   constructor(options: LanesOptions) {
     assert(options.refillBelow <= options.tasksMax, "a lane is refilled below its size");
@@ -69,90 +102,84 @@ export class Lanes {
     return this.#size;
   }
 
-  has(name: string): boolean {
-    return this.#lanes.has(name);
+  has(name: string, priority: number): boolean {
+    return this.#lanes.get(name)?.windows.has(priority) === true;
   }
 
   /** A task became ready. Behind a window that has more in the database it stays there. */
   add(name: string, task: ReadyTask): void {
-    const lane = this.#open(name, task);
-    if (lane.more && isAfter(task, lane.end)) return;
-    if (lane.tasks.length - lane.head >= this.#options.tasksMax) {
-      const last = lane.tasks.at(-1);
-      assert(last !== undefined, "a full lane has a last task");
-      if (!lane.more) lane.end = last;
-      lane.more = true;
-      if (isAfter(task, lane.end)) return;
+    const window = this.#open(name, task);
+    if (window.more && task.id > window.end) return;
+    if (countOf(window) >= this.#options.tasksMax) {
+      const last = window.tasks.at(-1);
+      assert(last !== undefined, "a full window has a last task");
+      if (!window.more) window.end = last.id;
+      window.more = true;
+      if (task.id > window.end) return;
     }
-    if (insert(lane, task)) this.#size++;
+    if (insert(window, task)) this.#size++;
   }
 
-  /** What the database answered to a refill of this lane, in order. */
-  refill(name: string, tasks: readonly ReadyTask[], more: boolean): void {
+  /** What the database answered to a refill of this window, in order. */
+  refill(name: string, priority: number, tasks: readonly ReadyTask[], more: boolean): void {
     const first = tasks[0];
     if (first !== undefined) {
-      const lane = this.#open(name, first);
+      const window = this.#open(name, first);
       for (const task of tasks) {
-        if (insert(lane, task)) this.#size++;
+        if (insert(window, task)) this.#size++;
       }
     }
     const lane = this.#lanes.get(name);
-    if (lane === undefined) return;
-    const last = tasks.at(-1);
-    if (last !== undefined && isAfter(last, lane.end)) lane.end = last;
-    lane.more = more;
-    if (!more && lane.head === lane.tasks.length) this.#lanes.delete(name);
+    const window = lane?.windows.get(priority);
+    if (lane === undefined || window === undefined) return;
+    window.end = Math.max(window.end, tasks.at(-1)?.id ?? 0);
+    window.more = more;
+    this.#compact(lane, window);
   }
 
-  /** Says that the database may hold ready tasks of this lane that are not here; it is read again from the start. */
-  reopen(name: string): void {
-    const lane = this.#lanes.get(name);
-    if (lane === undefined) {
-      this.#lanes.set(name, emptyLane(name, "", null, true));
-      return;
-    }
-    lane.more = true;
-    lane.end = LANE_START;
+  /** Says that the database may hold ready tasks that are not here; they are read again from the start. */
+  reopen(name: string, priority: number): void {
+    const window = this.#window(this.#lane(name), priority);
+    window.more = true;
+    window.end = 0;
   }
 
-  /** Lanes that are running low while the database may hold more, with where to go on. */
-  lowLanes(): readonly { readonly name: string; readonly after: Position }[] {
-    const low: { name: string; after: Position }[] = [];
-    for (const lane of this.#lanes.values()) {
-      const count = lane.tasks.length - lane.head;
-      if (lane.more && count < this.#options.refillBelow)
-        low.push({ name: lane.name, after: lane.end });
+  /** Windows that are running low while the database may hold more, with where to go on. */
+  lowWindows(): readonly LowWindow[] {
+    const low: LowWindow[] = [];
+    for (const { name: lane, windows } of this.#lanes.values()) {
+      for (const window of windows.values()) {
+        if (window.more && countOf(window) < this.#options.refillBelow)
+          low.push({ lane, priority: window.priority, after: window.end });
+      }
     }
     return low;
   }
 
-  /**
-   * Takes up to `count` tasks that this node may run, highest priority and oldest first, and no more
-   * than `bytesMax` of inputs beyond the first. `running` tells how many of a lane the node runs already.
-   */
-  take(
-    node: NodeProfile,
-    count: number,
-    running: (lane: string) => number,
-    bytesMax: number = Number.POSITIVE_INFINITY,
-  ): { readonly lane: string; readonly task: ReadyTask }[] {
-    const taken: { lane: string; task: ReadyTask }[] = [];
-    const heads = this.#openHeads(node, running);
+  /** Takes up to `count` tasks that this node may run: highest priority, then oldest first. */
+  take(ask: Take): Taken[] {
+    const { count, bytesMax = Number.POSITIVE_INFINITY } = ask;
+    const taken: Taken[] = [];
+    const heads = this.#openHeads(ask);
+    const agedBefore = ask.now - AGED_MS;
     let bytes = 0;
     while (taken.length < count) {
-      const open = heads.pop();
+      const open = this.#nextOf(heads, agedBefore);
       if (open === undefined) break;
-      const { lane } = open;
+      if (open.room.left <= 0) continue;
+      const { lane, window } = open;
       const task = headOf(open);
       bytes += task.input === undefined ? QUEUE_LIMITS.payloadBytesMax : task.input.length;
       if (taken.length > 0 && bytes > bytesMax) break;
-      lane.head++;
+      window.head++;
+      open.room.left--;
       this.#size--;
+      this.#sinceAged++;
       taken.push({ lane: lane.name, task });
-      if (--open.room > 0 && lane.head < lane.tasks.length) heads.push(open);
-      else this.#compact(lane);
+      if (window.head < window.tasks.length) heads.push(open);
     }
-    for (const lane of this.#lanes.values()) this.#compact(lane);
+    for (const lane of this.#lanes.values())
+      for (const window of lane.windows.values()) this.#compact(lane, window);
     return taken;
   }
 
@@ -161,120 +188,149 @@ export class Lanes {
     const tasks: ReadyTask[] = [];
     for (const lane of this.#lanes.values()) {
       if (refusal(lane.executor, lane.placement, node) !== undefined) continue;
-      tasks.push(...lane.tasks.slice(lane.head, lane.head + count));
+      for (const { tasks: all, head } of lane.windows.values())
+        tasks.push(...all.slice(head, head + count));
     }
-    return tasks.sort(compare).slice(0, count);
+    return tasks.sort((a, b) => b.priority - a.priority || a.id - b.id).slice(0, count);
   }
 
   /** Takes one named task out, if it is here and this node may run it. */
-  takeById(
-    id: number,
-    mayRun: (task: ReadyTask) => boolean,
-  ): { lane: string; task: ReadyTask } | undefined {
+  takeById(id: number, mayRun: (task: ReadyTask) => boolean): Taken | undefined {
     for (const lane of this.#lanes.values()) {
-      const at = lane.tasks.findIndex((task, index) => index >= lane.head && task.id === id);
-      const task = lane.tasks[at];
-      if (task === undefined) continue;
-      if (!mayRun(task)) return undefined;
-      lane.tasks.splice(at, 1);
-      this.#size--;
-      this.#compact(lane);
-      return { lane: lane.name, task };
+      for (const window of lane.windows.values()) {
+        const at = placeOf(window, id);
+        const task = window.tasks[at];
+        if (task?.id !== id) continue;
+        if (!mayRun(task)) return undefined;
+        window.tasks.splice(at, 1);
+        this.#size--;
+        this.#compact(lane, window);
+        return { lane: lane.name, task };
+      }
     }
     return undefined;
   }
 
-  #openHeads(node: NodeProfile, running: (lane: string) => number): Heap<OpenLane> {
+  /** The window to take from: by priority, or in its turn the one whose head was left behind longest. */
+  #nextOf(heads: Heap<OpenWindow>, agedBefore: number): OpenWindow | undefined {
+    if (this.#sinceAged < AGED_SHARE - 1 || heads.size < 2) return heads.pop();
+    let oldest: OpenWindow | undefined;
+    for (const open of heads.items()) {
+      const { readyAt } = headOf(open);
+      if (readyAt > agedBefore || open.room.left <= 0) continue;
+      if (oldest === undefined || readyAt < headOf(oldest).readyAt) oldest = open;
+    }
+    if (oldest === undefined) return heads.pop();
+    this.#sinceAged = -1;
+    heads.remove(oldest);
+    return oldest;
+  }
+
+  #openHeads({ node, running }: Take): Heap<OpenWindow> {
     const heads = new Heap(byHead);
     for (const lane of this.#lanes.values()) {
-      if (lane.head >= lane.tasks.length) continue;
       if (refusal(lane.executor, lane.placement, node) !== undefined) continue;
       const limit = lane.placement?.max_parallel_per_node;
-      const room = limit === undefined ? Number.MAX_SAFE_INTEGER : limit - running(lane.name);
-      if (room > 0) heads.push({ lane, room, place: -1 });
+      const left = limit === undefined ? Number.MAX_SAFE_INTEGER : limit - running(lane.name);
+      if (left <= 0) continue;
+      const room = { left };
+      for (const window of lane.windows.values()) {
+        if (window.head < window.tasks.length) heads.push({ lane, window, room, place: -1 });
+      }
     }
     return heads;
   }
 
-  #open(name: string, task: ReadyTask): Lane {
-    const found = this.#lanes.get(name);
-    if (found !== undefined && found.executor !== "") return found;
-    const lane = emptyLane(name, task.executor, task.placement, found?.more ?? false);
-    this.#lanes.set(name, lane);
+  #lane(name: string): Lane {
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      lane = { name, executor: "", placement: null, windows: new Map() };
+      this.#lanes.set(name, lane);
+    }
     return lane;
   }
 
-  /** Drops what was taken: at once when the lane is empty, else when the dead part is the larger. */
-  #compact(lane: Lane): void {
-    if (lane.head === 0) {
-      if (lane.tasks.length === 0 && !lane.more) this.#lanes.delete(lane.name);
-      return;
+  #window(lane: Lane, priority: number): Window {
+    let window = lane.windows.get(priority);
+    if (window === undefined) {
+      window = { priority, tasks: [], head: 0, more: false, end: 0 };
+      lane.windows.set(priority, window);
     }
-    if (lane.head === lane.tasks.length) {
-      lane.tasks = [];
-      lane.head = 0;
-      if (!lane.more) this.#lanes.delete(lane.name);
-    } else if (lane.head > 1_024 && lane.head * 2 > lane.tasks.length) {
-      lane.tasks = lane.tasks.slice(lane.head);
-      lane.head = 0;
+    return window;
+  }
+
+  #open(name: string, task: ReadyTask): Window {
+    const lane = this.#lane(name);
+    lane.executor = task.executor;
+    lane.placement = task.placement;
+    return this.#window(lane, task.priority);
+  }
+
+  /** Drops what was taken: at once when the window is empty, else when the dead part is the larger. */
+  #compact(lane: Lane, window: Window): void {
+    if (window.head === window.tasks.length) {
+      window.tasks = [];
+      window.head = 0;
+      if (window.more) return;
+      lane.windows.delete(window.priority);
+      if (lane.windows.size === 0) this.#lanes.delete(lane.name);
+    } else if (window.head > 1_024 && window.head * 2 > window.tasks.length) {
+      window.tasks = window.tasks.slice(window.head);
+      window.head = 0;
     }
   }
 }
 
-interface OpenLane extends HeapItem {
+interface OpenWindow extends HeapItem {
   readonly lane: Lane;
-  room: number;
+  readonly window: Window;
+  /** What the node may still run of the lane, shared by its windows. */
+  readonly room: { left: number };
 }
 
-/** The lane whose head comes first; two lanes never hold the same task. */
-function byHead(a: OpenLane, b: OpenLane): boolean {
-  return isAfter(headOf(b), headOf(a));
+/** Highest priority, then oldest; two windows never hold the same task. */
+function byHead(a: OpenWindow, b: OpenWindow): boolean {
+  const byPriority = b.window.priority - a.window.priority;
+  return byPriority === 0 ? headOf(a).id < headOf(b).id : byPriority < 0;
 }
 
-function headOf({ lane }: OpenLane): ReadyTask {
-  const head = lane.tasks[lane.head];
-  assert(head !== undefined, "an open lane has a head");
+function headOf({ window }: OpenWindow): ReadyTask {
+  const head = window.tasks[window.head];
+  assert(head !== undefined, "an open window has a head");
   return head;
 }
 
-function emptyLane(
-  name: string,
-  executor: string,
-  placement: Placement | null,
-  more: boolean,
-): Lane {
-  return { name, executor, placement, tasks: [], head: 0, more, end: LANE_START };
+function countOf({ tasks, head }: Pick<Window, "tasks" | "head">): number {
+  return tasks.length - head;
 }
 
-function compare(a: Position, b: Position): number {
-  return b.priority - a.priority || a.id - b.id;
-}
-
-function isAfter(a: Position, b: Position): boolean {
-  return compare(a, b) > 0;
+/** Where the task with this id is, or would be. */
+function placeOf(window: Window, id: number): number {
+  let low = window.head;
+  let high = window.tasks.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const other = window.tasks[middle];
+    assert(other !== undefined, "the middle is inside the window");
+    if (id > other.id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 /** Keeps the order; nearly always an append. A task that is there already is only brought up to date. */
-function insert(lane: Lane, task: ReadyTask): boolean {
-  const last = lane.tasks.length > lane.head ? lane.tasks.at(-1) : undefined;
-  if (last === undefined || isAfter(task, last)) {
-    lane.tasks.push(task);
+function insert(window: Window, task: ReadyTask): boolean {
+  const last = countOf(window) > 0 ? window.tasks.at(-1) : undefined;
+  if (last === undefined || task.id > last.id) {
+    window.tasks.push(task);
     return true;
   }
-  let low = lane.head;
-  let high = lane.tasks.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    const other = lane.tasks[middle];
-    assert(other !== undefined, "the middle is inside the lane");
-    if (isAfter(task, other)) low = middle + 1;
-    else high = middle;
-  }
-  const same = lane.tasks[low];
+  const at = placeOf(window, task.id);
+  const same = window.tasks[at];
   if (same?.id === task.id) {
-    if (same.attempt < task.attempt) lane.tasks[low] = task;
+    if (same.attempt < task.attempt) window.tasks[at] = task;
     return false;
   }
-  lane.tasks.splice(low, 0, task);
+  window.tasks.splice(at, 0, task);
   return true;
 }

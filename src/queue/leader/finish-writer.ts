@@ -171,13 +171,13 @@ export class FinishWriter {
         readyAt: performance.now(),
       });
     } else if (lease !== undefined) {
-      memory.lanes.reopen(lease.lane);
+      memory.lanes.reopen(lease.lane, lease.priority);
     }
   }
 
   #reopen(token: string): void {
     const lease = this.#options.memory.dropLease(token);
-    if (lease !== undefined) this.#options.memory.lanes.reopen(lease.lane);
+    if (lease !== undefined) this.#options.memory.lanes.reopen(lease.lane, lease.priority);
   }
 
   #finish(nodeId: string, reports: readonly Report[]): Promise<readonly string[]> {

@@ -91,18 +91,19 @@ export class GrantWriter {
     const { lanes } = this.#options.memory;
     for (const ask of this.#asks) {
       if (lanes.size === 0) break;
-      const taken = lanes.take(
-        ask.node.profile,
-        ask.max,
-        (lane) => ask.node.runningByLane.get(lane) ?? 0,
-        QUEUE_LIMITS.grantBytesMax,
-      );
+      const taken = lanes.take({
+        node: ask.node.profile,
+        count: ask.max,
+        now: performance.now(),
+        running: (lane) => ask.node.runningByLane.get(lane) ?? 0,
+        bytesMax: QUEUE_LIMITS.grantBytesMax,
+      });
       if (taken.length === 0) continue;
       this.#asks.delete(ask);
       ask.timer.cancel();
       this.#commit.add({ ask, assignments: taken.map((one) => ({ ...one, token: randomUUID() })) });
     }
-    if (this.#refilling || lanes.lowLanes().length === 0) return;
+    if (this.#refilling || lanes.lowWindows().length === 0) return;
     this.#options.writer.background.run("refill lanes", () => this.#refill());
   }
 
@@ -130,18 +131,18 @@ export class GrantWriter {
     const { lanes } = this.#options.memory;
     this.#refilling = true;
     try {
-      for (let low = lanes.lowLanes(); low.length > 0; low = lanes.lowLanes()) {
-        for (const { name, after } of low) {
+      for (let low = lanes.lowWindows(); low.length > 0; low = lanes.lowWindows()) {
+        for (const { lane, priority, after } of low) {
           const limit = QUEUE_LIMITS.laneTasksMax - QUEUE_LIMITS.laneRefillBelow;
           const rows = await this.#options.writer.read("lane-load", [
-            name,
-            after.priority,
-            after.id,
+            lane,
+            priority,
+            after,
             limit,
             QUEUE_LIMITS.inlineInputBytesMax,
           ]);
           const tasks = rows.map((row) => readyTask(row, QUEUE_LIMITS.inlineInputBytesMax));
-          lanes.refill(name, tasks, rows.length === limit);
+          lanes.refill(lane, priority, tasks, rows.length === limit);
         }
         setImmediate(() => this.dispatch());
       }
@@ -213,7 +214,7 @@ export class GrantWriter {
       for (const { lane, task, token } of assignments) {
         if (held !== undefined && !held.has(task.id)) {
           // The task has moved on without this memory knowing: look at the lane again.
-          memory.lanes.reopen(lane);
+          memory.lanes.reopen(lane, task.priority);
           continue;
         }
         const input = task.input ?? large.get(task.id);
@@ -223,6 +224,7 @@ export class GrantWriter {
           token,
           nodeId,
           lane,
+          priority: task.priority,
           attempt: task.attempt,
           placement: task.placement,
           task,

@@ -249,7 +249,8 @@ export class Housekeeping {
     const { writer, memory, settings, onReady } = this.#options;
     for (const row of await writer.read("lanes", [])) {
       const lane = String(row["lane"]);
-      if (!memory.lanes.has(lane)) memory.lanes.reopen(lane);
+      const priority = Number(row["priority"]);
+      if (!memory.lanes.has(lane, priority)) memory.lanes.reopen(lane, priority);
     }
     onReady();
     return settings.pollIntervalMs;
@@ -288,7 +289,7 @@ export class Housekeeping {
           nodeId: null,
           attempt: 1,
         });
-        memory.lanes.reopen(task.lane);
+        memory.lanes.reopen(task.lane, task.priority);
         log.event("info", "schedule.ticked", {
           schedule: id,
           tick: tick.toISOString(),

@@ -456,6 +456,7 @@ export class Leader implements LeaderPort {
         token: String(row["lease_id"]),
         nodeId: String(row["node_id"]),
         lane: String(row["lane"]),
+        priority: Number(row["priority"]),
         attempt: Number(row["attempt_id"]),
         placement: row["placement_constraints"] as Placement | null,
         task: undefined,
@@ -463,7 +464,8 @@ export class Leader implements LeaderPort {
       });
     }
     for (const row of counts) this.memory.counts[row["state"] as TaskState] += Number(row["count"]);
-    for (const row of lanes) this.memory.lanes.reopen(String(row["lane"]));
+    for (const row of lanes)
+      this.memory.lanes.reopen(String(row["lane"]), Number(row["priority"]));
     this.memory.dependenciesOpen = Number(dependencies[0]?.["count"] ?? 0) > 0;
   }
 }

@@ -18,6 +18,7 @@ export interface Lease {
   readonly token: string;
   readonly nodeId: string;
   readonly lane: string;
+  readonly priority: number;
   readonly attempt: number;
   readonly placement: Placement | null;
   /** What was claimed; undefined for leases that this leader inherited. */

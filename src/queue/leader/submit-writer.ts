@@ -133,7 +133,7 @@ export class SubmitWriter {
         waiting = true;
         dependsOn.push(...task.dependsOn);
         // It may have been due already, and then is ready in the database.
-        if (task.dependsOn.length === 0) memory.lanes.reopen(task.lane);
+        if (task.dependsOn.length === 0) memory.lanes.reopen(task.lane, task.priority);
         continue;
       }
       ready = true;
