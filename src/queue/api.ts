@@ -151,7 +151,7 @@ export class QueueApi {
       const names = (task.waits_for ?? []).slice(0, 10).join(", ");
       return `waits on ${task.waiting_on} other task${task.waiting_on === 1 ? "" : "s"}: ${names}`;
     }
-    if (task.run_after !== null && Date.parse(task.run_after) > Date.now())
+    if (task.run_after !== null && Date.parse(task.run_after) > (await this.#host.reader.now()))
       return `waits until ${task.run_after}`;
     const [nodes, leader] = await Promise.all([this.#host.reader.nodes(), this.#host.leaderRow()]);
     if (leader?.alive !== true) return "no node leads: the queue moves on when one does";

@@ -33,13 +33,7 @@ const placement = z.strictObject({
   max_parallel_per_node: z.int().positive().optional(),
 });
 
-const runAfter = z.union([
-  z.iso.datetime({ offset: true }),
-  z
-    .number()
-    .positive()
-    .transform((seconds) => new Date(Date.now() + seconds * 1_000).toISOString()),
-]);
+const runAfter = z.union([z.iso.datetime({ offset: true }), z.number().positive()]);
 
 export const submitSchema = z.strictObject({
   executor: name,
@@ -66,6 +60,7 @@ export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
   if (!payload.ok) throw new QueueError("INVALID_PARAMS", payload.problem);
   const constraints = emptyToNull(request.placement_constraints);
   const idempotencyKey = request.idempotency_key ?? undefined;
+  const start = request.run_after ?? undefined;
   const task = {
     executor: request.executor,
     lane: laneOf(request.executor, constraints),
@@ -75,7 +70,8 @@ export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
     idempotencyKey,
     uniqueKey: request.unique_key ?? undefined,
     placement: constraints,
-    runAfter: request.run_after ?? undefined,
+    runAfter: typeof start === "string" ? start : undefined,
+    delayMs: typeof start === "number" ? start * 1_000 : undefined,
     dependsOn: request.depends_on ?? [],
   };
   return { ...task, contentHash: idempotencyKey === undefined ? undefined : contentHash(request) };
@@ -102,6 +98,7 @@ function parsePlain(value: unknown, maxAttempts: number): NewTask | undefined {
     uniqueKey: undefined,
     placement: null,
     runAfter: undefined,
+    delayMs: undefined,
     dependsOn: [],
   };
 }

@@ -72,6 +72,8 @@ export interface NewTask {
   readonly uniqueKey: string | undefined;
   readonly placement: Placement | null;
   readonly runAfter: string | undefined;
+  /** From when the database takes it: its clock is the only one. */
+  readonly delayMs: number | undefined;
   readonly dependsOn: readonly number[];
 }
 
@@ -87,6 +89,8 @@ export interface Grant {
   readonly executor: string;
   readonly attempt_id: number;
   readonly lease_token: string;
+  /** The same for every attempt, as on record in the database. */
+  readonly idempotency_key: string;
   /** JSON text. */
   readonly input: string;
 }

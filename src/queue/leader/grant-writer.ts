@@ -164,8 +164,8 @@ export class GrantWriter {
     }
   }
 
-  /** Ids that now carry our leases; undefined means all of them. */
-  async #claim(batch: readonly Claim[]): Promise<ReadonlySet<number> | undefined> {
+  /** Ids that now carry our leases, with the key of their execution. (TQ-31) */
+  async #claim(batch: readonly Claim[]): Promise<ReadonlyMap<number, string>> {
     const { writer } = this.#options;
     const all = batch.flatMap(({ ask, assignments }) =>
       assignments.map(({ task, token }) => ({
@@ -188,9 +188,13 @@ export class GrantWriter {
           this.#options.taskLeaseMs,
           attempts,
         ]);
-        if (Number(row["changed"]) === all.length) return undefined;
+        const claimed = row["ids"] as readonly number[];
+        const keys = row["keys"] as readonly string[];
+        if (claimed.length === all.length)
+          return new Map(claimed.map((id, index) => [Number(id), keys[index] ?? ""]));
+        // An earlier try may have taken effect without an answer.
         const rows = await writer.read("held", [ids, tokens], "grant");
-        return new Set(rows.map((found) => Number(found["id"])));
+        return new Map(rows.map((found) => [Number(found["id"]), String(found["key"])]));
       } catch (error) {
         if (!(error instanceof DatabaseUnavailable)) throw error;
         // Whether it took effect is seen by the repeat: tasks already claimed are no longer QUEUED.
@@ -201,7 +205,7 @@ export class GrantWriter {
 
   async #settle(
     batch: readonly Claim[],
-    held: ReadonlySet<number> | undefined,
+    held: ReadonlyMap<number, string>,
     sentAt: number,
   ): Promise<void> {
     const { memory, metrics, taskLeaseMs } = this.#options;
@@ -212,7 +216,8 @@ export class GrantWriter {
       const nodeId = ask.node.registration.node_id;
       const grants: Grant[] = [];
       for (const { lane, task, token } of assignments) {
-        if (held !== undefined && !held.has(task.id)) {
+        const key = held.get(task.id);
+        if (key === undefined) {
           // The task has moved on without this memory knowing: look at the lane again.
           memory.lanes.reopen(lane, task.priority);
           continue;
@@ -244,6 +249,7 @@ export class GrantWriter {
           executor: task.executor,
           attempt_id: task.attempt,
           lease_token: token,
+          idempotency_key: key,
           input,
         });
       }
@@ -254,11 +260,11 @@ export class GrantWriter {
 
   async #fetchInputs(
     assignments: readonly Assignment[],
-    held: ReadonlySet<number> | undefined,
+    held: ReadonlyMap<number, string>,
   ): Promise<ReadonlyMap<number, string>> {
     const ids: number[] = [];
     for (const { task } of assignments) {
-      if (task.input === undefined && (held === undefined || held.has(task.id))) ids.push(task.id);
+      if (task.input === undefined && held.has(task.id)) ids.push(task.id);
     }
     if (ids.length === 0) return new Map();
     const rows = await this.#options.writer.read("inputs", [sqlArray(ids)], "grant");

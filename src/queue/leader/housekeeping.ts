@@ -118,8 +118,10 @@ export class Housekeeping {
   async putSchedule(id: string, cronText: string, template: unknown): Promise<void> {
     const parsed = parseCron(cronText);
     if (!parsed.ok) throw new QueueError("INVALID_PARAMS", parsed.problem);
-    const next = nextTick(parsed.cron, Date.now()) ?? 0;
-    await this.#options.writer.write("control", "schedule-put", [
+    const { writer } = this.#options;
+    const [clock] = await writer.read("clock", []);
+    const next = nextTick(parsed.cron, Number(clock?.["now_ms"])) ?? 0;
+    await writer.write("control", "schedule-put", [
       id,
       cronText,
       JSON.stringify(template),

@@ -464,8 +464,7 @@ export class Leader implements LeaderPort {
       });
     }
     for (const row of counts) this.memory.counts[row["state"] as TaskState] += Number(row["count"]);
-    for (const row of lanes)
-      this.memory.lanes.reopen(String(row["lane"]), Number(row["priority"]));
+    for (const row of lanes) this.memory.lanes.reopen(String(row["lane"]), Number(row["priority"]));
     this.memory.dependenciesOpen = Number(dependencies[0]?.["count"] ?? 0) > 0;
   }
 }

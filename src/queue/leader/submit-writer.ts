@@ -129,7 +129,7 @@ export class SubmitWriter {
         nodeId: this.#options.nodeId,
         attempt: 1,
       });
-      if (task.dependsOn.length > 0 || task.runAfter !== undefined) {
+      if (task.dependsOn.length > 0 || isTimed(task)) {
         waiting = true;
         dependsOn.push(...task.dependsOn);
         // It may have been due already, and then is ready in the database.
@@ -220,13 +220,16 @@ function created(row: Row): Submitted {
   return { id: row.id, created: true };
 }
 
+function isTimed({ runAfter, delayMs }: NewTask): boolean {
+  return runAfter !== undefined || delayMs !== undefined;
+}
+
 function submitParameters(rows: readonly Row[], nodeId: string): readonly unknown[] {
   const column = (of: (row: Row) => string | number | null | undefined): string =>
     sqlColumn(rows, of);
   const waits = rows
     .filter(({ task }) => task.dependsOn.length > 0)
     .flatMap(({ id, task }) => [...new Set(task.dependsOn)].map((on) => ({ id, on })));
-  const none = column(() => null);
   return [
     column(({ id }) => id),
     column(({ task }) => task.executor),
@@ -240,7 +243,7 @@ function submitParameters(rows: readonly Row[], nodeId: string): readonly unknow
     column(({ task }) => (task.placement === null ? null : JSON.stringify(task.placement))),
     column(({ task }) => task.runAfter),
     column(({ task }) => (task.dependsOn.length === 0 ? 0 : new Set(task.dependsOn).size)),
-    none,
+    column(({ task }) => task.delayMs),
     nodeId,
     sqlArray(waits.map(({ id }) => id)),
     sqlArray(waits.map(({ on }) => on)),

@@ -44,7 +44,12 @@ export function sqlText(name: string): string {
 }
 
 /** Every migration of this version of the program, in order. */
-const MIGRATIONS: readonly string[] = ["0001-init", "0002-reasons", "0003-token"];
+const MIGRATIONS: readonly string[] = [
+  "0001-init",
+  "0002-reasons",
+  "0003-token",
+  "0004-execution-key",
+];
 
 export function loadMigrations(): readonly Migration[] {
   return MIGRATIONS.map((name) => ({

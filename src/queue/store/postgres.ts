@@ -200,13 +200,17 @@ export async function migrateWith(
   }
 }
 
-/** Migrations hold plain statements, each ended by a semicolon at the end of a line. */
+/** Migrations hold statements that end with a semicolon at the end of a line, but for bodies between $$. */
 function splitStatements(sql: string): readonly string[] {
-  return sql
-    .replace(/--.*$/gm, "")
-    .split(/;\s*$/m)
-    .map((text) => text.trim())
-    .filter((text) => text !== "");
+  const statements: string[] = [];
+  let begun = "";
+  for (const part of sql.replace(/--.*$/gm, "").split(/;\s*$/m)) {
+    begun = begun === "" ? part : `${begun};\n${part}`;
+    if (begun.split("$$").length % 2 === 0) continue;
+    statements.push(begun.trim());
+    begun = "";
+  }
+  return statements.filter((text) => text !== "");
 }
 
 function isUnavailable(error: unknown): boolean {

@@ -86,6 +86,12 @@ export class Reader {
     }));
   }
 
+  /** The clock that leases, times and schedules go by. (TQ-13) */
+  async now(): Promise<number> {
+    const [row] = await this.#database.query("clock", []);
+    return Number(row?.["now_ms"]);
+  }
+
   async leader(): Promise<LeaderRow | null> {
     const row = (await this.#database.query("leader-read", []))[0];
     if (row === undefined || row["node_id"] === null) return null;

@@ -8,7 +8,6 @@
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { createHash } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import { errorText } from "../../core/base/error-text.ts";
 import { batchesOf } from "../../core/queue/batches.ts";
@@ -16,7 +15,6 @@ import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
 import { Pace } from "../../core/queue/pace.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
-import { canonicalJson } from "../../core/queue/placement.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { Background } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
@@ -293,9 +291,7 @@ export class Worker {
     return {
       taskId: grant.task_id,
       attempt: grant.attempt_id,
-      get idempotencyKey() {
-        return executionKey(grant);
-      },
+      idempotencyKey: grant.idempotency_key,
       get signal() {
         return execution.signal;
       },
@@ -449,12 +445,6 @@ export class Worker {
       this.#changed = done;
     });
   }
-}
-
-/** hash(task id + input), equal for every attempt. (TQ-31) */
-function executionKey(grant: Grant): string {
-  const content = canonicalJson(JSON.parse(grant.input));
-  return createHash("sha256").update(`${grant.task_id}:${content}`).digest("hex");
 }
 
 function failureOf(error: unknown): TaskFailure {

@@ -2,17 +2,19 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { afterAll, afterEach, beforeAll } from "vitest";
 import {
   builtinExecutors,
   defaultSettings,
   type Executors,
-  type QueueClient,
+  QueueClient,
   QueueNode,
   type QueueSettings,
   type Role,
   silentLog,
 } from "../../../src/queue/index.ts";
 import { PATIENCE_MS } from "../../patience.ts";
+import { TestPostgres } from "./server.ts";
 
 export const fastSettings: QueueSettings = {
   ...defaultSettings,
@@ -145,4 +147,38 @@ export async function hasBegun(client: QueueClient, id: string): Promise<void> {
   await eventually("it began", async () =>
     (await client.events(id)).some((event) => event.event_type === "started"),
   );
+}
+
+type Kept = QueueNode | NodeProcess | QueueClient;
+
+/** A server for one test file, and what its tests opened, ended with each of them. */
+export function queueBench() {
+  let server: TestPostgres;
+  const open: Kept[] = [];
+  beforeAll(async () => {
+    server = await TestPostgres.start();
+  });
+  // Nodes of one test must not hold connections, of which the server has 200, while the next runs.
+  afterEach(async () => {
+    await Promise.all(
+      open.splice(0).map(async (one) => {
+        if (one instanceof NodeProcess) await one.end();
+        else if (one instanceof QueueClient) one.close();
+        else await one.stop(0);
+      }),
+    );
+  });
+  afterAll(() => server.stop());
+  const keep = <One extends Kept>(one: One): One => {
+    open.push(one);
+    return one;
+  };
+  return {
+    keep,
+    server: () => server,
+    database: () => server.createDatabase(),
+    query: (url: string, text: string) => server.query(url, text),
+    node: async (options: TestNodeOptions) => keep(await startNode(options)),
+    client: (node: { readonly url: string }) => keep(new QueueClient(node.url)),
+  };
 }

@@ -1,5 +1,5 @@
 -- Grants leases: take from the queue and mark RUNNING in one action, only for tasks still QUEUED, as the
--- attempt that the leader knows.
+-- attempt that the leader knows. Tells the execution keys of those that were granted.
 with guard as materialized (
   select epoch from cluster_leader
    where epoch = $1 and leader_run = $2 and expires_at > clock_timestamp() for share
@@ -14,6 +14,7 @@ with guard as materialized (
                                     clock_timestamp(), null)::task_event
     from wanted w, guard
    where t.id = w.id and t.state = 'QUEUED' and t.ready and t.attempt_id = w.attempt_id
-  returning t.id
+  returning t.id, execution_key(t.id, t.input) as key
 )
-select (select count(*) from guard) as guarded, (select count(*) from claimed) as changed
+select (select count(*) from guard) as guarded,
+       (select coalesce(array_agg(id), '{}') from claimed) as ids, (select coalesce(array_agg(key), '{}') from claimed) as keys
