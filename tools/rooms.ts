@@ -321,6 +321,7 @@ const table = {
       "queue/leader",
       "queue/worker",
       "queue/executors",
+      "runner",
     ],
   },
   "protocols/net": { path: "src/protocols/net/", imports: [] },

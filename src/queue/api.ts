@@ -15,6 +15,7 @@ import type { RpcCall } from "./api/rpc.ts";
 import { parseParams, parseSubmit, submitSchema, taskId } from "./api/submit-request.ts";
 import type { ClusterStatus, Task, TaskCounts } from "./api/types.ts";
 import { isSteering, steeringEntry } from "./audit-entries.ts";
+import { fileMethods, listFiles } from "./file-api.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { LeaderRow, Reader } from "./store/reader.ts";
 import { type CallContext, type LeaderMethod, workerMethods } from "./worker-api.ts";
@@ -68,6 +69,7 @@ export class QueueApi {
         return { role };
       },
       list_schedules: () => host.reader.schedules(),
+      task_files: (params) => listFiles(host.reader, params),
     };
     this.#writes = {
       submit_task: (leader, params) => this.#submit(leader, params),
@@ -77,6 +79,7 @@ export class QueueApi {
       put_schedule: putSchedule,
       remove_schedule: removeSchedule,
       ...workerMethods,
+      ...fileMethods,
     };
   }
 
@@ -175,6 +178,7 @@ export class QueueApi {
         states: z.array(state).min(1).optional(),
         executor: z.string().optional(),
         node: z.string().optional(),
+        schedule: z.string().optional(),
         search: z.string().max(200).optional(),
         before: taskId.optional(),
         limit: limit(QUEUE_LIMITS.listTasksMax, 50),

@@ -13,6 +13,7 @@ export {
   type SubmitOutcome,
   type TaskListFilter,
 } from "./api/client.ts";
+export type { TaskFile } from "./api/files.ts";
 export type { SubmitRequest } from "./api/submit-request.ts";
 export type {
   ClusterStatus,
@@ -24,6 +25,7 @@ export type {
 } from "./api/types.ts";
 export { type BuiltinOptions, builtinExecutors } from "./executors/builtin.ts";
 export { type NodeOptions, QueueNode } from "./node.ts";
+export { type LoadtestOptions, loadtestRequest, submitLoadtest } from "./submit-loadtest.ts";
 export {
   defineExecutors,
   type ExecutionContext,

@@ -36,7 +36,7 @@ import { Worker } from "./worker/worker.ts";
 import type { CallContext } from "./worker-api.ts";
 
 export type { NodeOptions } from "./node-options.ts";
-export { blameExecution } from "./worker/worker.ts";
+export { blameExecution } from "./worker/execution.ts";
 
 /** Whoever made the node and ends it, when nobody else asked. */
 const SYSTEM: AuditRequester = { kind: "system", name: "" };

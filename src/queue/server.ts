@@ -24,6 +24,7 @@ import type { AuditRequester } from "../host/ports/audit.ts";
 import type { Log } from "../host/ports/log.ts";
 import { answerRpc, asQueueError, failure } from "./api/rpc.ts";
 import type { QueueApi } from "./api.ts";
+import { sendFile } from "./file-server.ts";
 import { followTask } from "./follow.ts";
 import type { Listen } from "./node-options.ts";
 import type { ServedNode } from "./served-node.ts";
@@ -85,6 +86,7 @@ export class QueueServer {
         "POST /": (request) => this.#call(request),
         "GET /follow": (request) => this.#follow(request, undefined),
         "GET /tasks/:id/follow": (request) => this.#follow(request, request.params["id"]),
+        "GET /tasks/:id/files/:name": (request) => sendFile(node.reader, request),
       },
       alive: () => ({ ok: true }),
       ready: async () => ({ ready: await node.ready(), role: node.roleName }),

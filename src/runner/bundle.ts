@@ -54,10 +54,18 @@ export async function portableBundle(file: string): Promise<Uint8Array> {
   return bundled(path, outfile, [ownPackage(OWN_PACKAGE), noAddons]);
 }
 
+/** A workflow as one file that `run` takes on another machine as it takes the user's own. */
+export async function workflowSource(file: string): Promise<Uint8Array> {
+  const path = resolve(file);
+  await checkFile(file, path);
+  return bundled(path, join(dirname(path), "bundle.mjs"), [keptPackage, noAddons], "");
+}
+
 async function bundled(
   path: string,
   outfile: string,
   plugins: readonly Plugin[],
+  banner: string = REQUIRE_BANNER,
 ): Promise<Uint8Array> {
   const { build } = await import("esbuild");
   const result = await build({
@@ -74,7 +82,7 @@ async function bundled(
     plugins: [...plugins, ownAddresses],
     define: Object.fromEntries(Object.entries(ADDRESSES).map(([meta, { name }]) => [meta, name])),
     // CommonJS habits keep working inside the bundle.
-    banner: { js: REQUIRE_BANNER },
+    banner: { js: banner },
   }).catch((failure: BuildFailure) => {
     throw new RunError(describe(failure.errors), 2);
   });
@@ -101,6 +109,15 @@ const ownPackage = (own: string): Plugin => ({
     });
   },
 });
+
+/** This package under the names that users import. */
+const keptPackage: Plugin = {
+  name: "hyperscale",
+  setup(build) {
+    const own = /^hyperscale(\/[a-z0-9-]+)?$/;
+    build.onResolve({ filter: own }, ({ path }) => ({ path, external: true }));
+  },
+};
 
 /** Machine code cannot travel: the worker may be another machine. */
 const noAddons: Plugin = {

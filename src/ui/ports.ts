@@ -45,7 +45,7 @@ export interface ReportWish {
 }
 
 export interface ViewOptions {
-  readonly mode: "auto" | "full" | "ci" | "none";
+  readonly mode: "auto" | "full" | "ci" | "json" | "none";
   readonly stdout: OutputStream;
   readonly stdin: InputStream;
   readonly env: Environment;

@@ -7,9 +7,10 @@
 import type { RunView } from "../core/run/results/live.ts";
 import { CiView } from "./ci-view.ts";
 import { FullView } from "./full-view.ts";
+import { JsonView } from "./json-view.ts";
 import type { ViewOptions } from "./ports.ts";
 
-type UiMode = "full" | "ci" | "none";
+type UiMode = "full" | "ci" | "json" | "none";
 
 export function createView(options: ViewOptions): RunView {
   switch (chooseMode(options)) {
@@ -17,13 +18,15 @@ export function createView(options: ViewOptions): RunView {
       return new FullView(options);
     case "ci":
       return new CiView(options);
+    case "json":
+      return new JsonView(options);
     case "none":
       return silent;
   }
 }
 
 export function chooseMode({ mode, stdout, env }: Omit<ViewOptions, "stdin">): UiMode {
-  if (mode === "none" || mode === "ci") return mode;
+  if (mode === "none" || mode === "ci" || mode === "json") return mode;
   if (stdout.isTTY !== true || env["TERM"] === "dumb") return "ci";
   return mode === "auto" && inCi(env["CI"]) ? "ci" : "full";
 }

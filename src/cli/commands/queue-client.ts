@@ -1,34 +1,33 @@
 /** The client half of `hyperscale queue`: each command is one call to a node, as a table or as JSON. */
 
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { formatDuration } from "../../core/base/duration.ts";
-import { errorText } from "../../core/base/error-text.ts";
+import { type Command, Option } from "commander";
 import { clean } from "../../core/base/terminal-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
 import { TASK_STATES } from "../../core/queue/states.ts";
-import { readTokenFile } from "../../host/control/token.ts";
-import { EXIT_FAILURE, EXIT_TASK_FAILED, EXIT_USAGE } from "../../host/exit-codes.ts";
-import type {
-  FollowMessage,
-  QueueClient,
-  SubmitRequest,
-  Task,
-  TaskEvent,
-} from "../../queue/index.ts";
+import type { SubmitRequest } from "../../queue/index.ts";
 import { variables } from "../option-values.ts";
-import { complain, jsonText } from "../print.ts";
-
-/** In a node's data directory: the token of a node that was given none. */
-export const TOKEN_FILE = "token";
-const DEFAULT_TOKEN_FILE = join(".hyperscale", "queue", TOKEN_FILE);
-
-interface Shared {
-  readonly url: string;
-  readonly tokenFile?: string;
-  readonly json?: boolean;
-}
+import { complain } from "../print.ts";
+import {
+  add,
+  line,
+  parseJson,
+  parseWhen,
+  parseWhole,
+  print,
+  readInput,
+  run,
+  type Shared,
+} from "./queue-command.ts";
+import { registerLoadtests } from "./queue-loadtest.ts";
+import {
+  attemptsAllowed,
+  brief,
+  eventRow,
+  follow,
+  shortTime,
+  showTask,
+  took,
+} from "./queue-show.ts";
 
 export function registerQueueClient(queue: Command): void {
   registerSubmit(queue);
@@ -84,6 +83,7 @@ export function registerQueueClient(queue: Command): void {
   );
   registerNodes(queue);
   registerSchedules(queue);
+  registerLoadtests(queue);
 }
 
 function registerNodes(queue: Command): void {
@@ -277,183 +277,4 @@ function registerSchedules(queue: Command): void {
       );
     }),
   );
-}
-
-function add(parent: Command, name: string, description: string, args: string): Command {
-  return parent
-    .command(args === "" ? name : `${name} ${args}`)
-    .description(description)
-    .addOption(
-      new Option("--url <url>", "any node of the queue")
-        .default("http://127.0.0.1:7600")
-        .env("HYPERSCALE_QUEUE_URL"),
-    )
-    .addOption(
-      new Option(
-        "--token-file <file>",
-        `file with the bearer token (default: ${DEFAULT_TOKEN_FILE}, if it is there)`,
-      ).env("HYPERSCALE_QUEUE_TOKEN_FILE"),
-    )
-    .option("--json", "print JSON");
-}
-
-function tokenOf({ tokenFile }: Shared): string | undefined {
-  if (tokenFile !== undefined) return readTokenFile(tokenFile);
-  return existsSync(DEFAULT_TOKEN_FILE) ? readTokenFile(DEFAULT_TOKEN_FILE) : undefined;
-}
-
-type Action = (client: QueueClient, options: never, ...args: never[]) => Promise<unknown>;
-
-/** Opens the client, runs the command, turns errors into one line and an exit code. */
-function run(action: Action) {
-  return async (...given: unknown[]): Promise<void> => {
-    const args = given.slice(0, -2);
-    const options = given.at(-2) as Shared;
-    const { QueueClient, QueueError } = await import("../../queue/index.ts");
-    let client: QueueClient | undefined;
-    try {
-      client = new QueueClient(options.url, {
-        token: tokenOf(options),
-      });
-      const code = await (action as (...all: unknown[]) => Promise<unknown>)(
-        client,
-        options,
-        ...args,
-      );
-      if (typeof code === "number") process.exitCode = code;
-    } catch (error) {
-      const known = error instanceof QueueError ? error : undefined;
-      const message = errorText(error);
-      if (options.json) print({ error: { code: known?.code ?? "INTERNAL", message } });
-      complain(`hyperscale queue: ${clean(message)}`);
-      process.exitCode =
-        known === undefined || known.code === "INVALID_PARAMS" ? EXIT_USAGE : EXIT_FAILURE;
-    } finally {
-      client?.close();
-    }
-  };
-}
-
-async function follow(client: QueueClient, options: Shared, id: string): Promise<number> {
-  let lastEvent = 0;
-  const ended = await client.wait(id, undefined, (message) => {
-    // After a gap the history comes again from its beginning.
-    const { event_id: event } = message.data as { readonly event_id?: number };
-    if (event !== undefined && event <= lastEvent) return;
-    lastEvent = event ?? lastEvent;
-    if (options.json) print(message);
-    else line(followLine(message));
-  });
-  if (options.json) print({ event: "end", data: ended });
-  else showTask(ended, options);
-  return ended.state === "SUCCEEDED" ? 0 : EXIT_TASK_FAILED;
-}
-
-function followLine(message: FollowMessage): string {
-  if (message.event !== "transition") {
-    const { message: words } = message.data as { readonly message: unknown };
-    return `${message.event.padEnd(12)} ${typeof words === "string" ? words : JSON.stringify(words)}`;
-  }
-  const [time, type, from, to, attempt, node] = eventRow(message.data as TaskEvent);
-  const move = from === to || from === "" ? to : `${from} -> ${to}`;
-  return `${time}  ${type?.padEnd(12)} ${move?.padEnd(22)} attempt ${attempt}  ${node}`;
-}
-
-function eventRow(event: TaskEvent): readonly string[] {
-  return [
-    event.timestamp.slice(11, 23),
-    event.event_type,
-    event.old_state ?? "",
-    event.new_state ?? "",
-    String(event.attempt_id ?? ""),
-    event.node_id ?? "",
-    String(event.epoch),
-    event.details === null ? "" : JSON.stringify(event.details).slice(0, 80),
-  ];
-}
-
-function showTask(task: Task, options: Shared): void {
-  if (options.json) {
-    print(task);
-    return;
-  }
-  const rows: [string, string][] = [
-    ["task", task.id],
-    ["executor", task.executor],
-    ["state", task.state],
-    ["attempt", `${task.attempt_id} of ${attemptsAllowed(task)}`],
-    ["node", task.last_assigned_node ?? ""],
-    ["created", task.created_at],
-    ["started", task.started_at ?? ""],
-    ["finished", task.finished_at ?? ""],
-    ["waits", task.waiting_reason ?? ""],
-    ["input", JSON.stringify(task.input)],
-    ["result", task.result === null ? "" : JSON.stringify(task.result)],
-    ["error", task.error?.message ?? ""],
-  ];
-  for (const [name, value] of rows) if (value !== "") line(`${name.padEnd(9)} ${value}`);
-}
-
-/** The highest number an attempt can have: those that do not count are on top. */
-function attemptsAllowed(task: Task): number {
-  return task.max_attempts + task.attempts_forgiven;
-}
-
-function took(task: Task): string {
-  if (task.started_at === null) return "";
-  const end = task.finished_at ?? (task.state === "RUNNING" ? new Date().toISOString() : null);
-  return end === null
-    ? ""
-    : formatDuration(Math.max(0, Date.parse(end) - Date.parse(task.started_at)));
-}
-
-function brief(task: Task): string {
-  const result = task.result === null ? "" : JSON.stringify(task.result);
-  const text = task.error?.message ?? (task.omitted?.includes("result") ? "(large)" : result);
-  return text.length > 50 ? `${text.slice(0, 49)}…` : text;
-}
-
-function shortTime(iso: string): string {
-  return iso.slice(0, 19).replace("T", " ");
-}
-
-function readInput(text: string | undefined): unknown {
-  if (text === undefined) return null;
-  const json =
-    text === "-"
-      ? readFileSync(0, "utf8")
-      : text.startsWith("@")
-        ? readFileSync(text.slice(1), "utf8")
-        : text;
-  try {
-    return JSON.parse(json);
-  } catch (error) {
-    throw new Error(`the input is not JSON: ${errorText(error)}`);
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new InvalidArgumentError(`not JSON: ${errorText(error)}`);
-  }
-}
-
-function parseWhole(text: string): number {
-  if (!/^-?\d{1,9}$/.test(text)) throw new InvalidArgumentError("write a whole number");
-  return Number(text);
-}
-
-function parseWhen(text: string): string | number {
-  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
-}
-
-function print(value: unknown): void {
-  process.stdout.write(`${jsonText(value)}\n`);
-}
-
-function line(text: string): void {
-  // Names, results and errors are other people's words: no escape code of theirs reaches the terminal.
-  for (const part of text.split("\n")) process.stdout.write(`${clean(part)}\n`);
 }

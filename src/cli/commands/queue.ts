@@ -1,7 +1,7 @@
 /** `hyperscale queue …`: nodes and clients of the durable task queue. */
 
 import { hostname } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../../core/base/duration.ts";
 import { isLoopback } from "../../host/control/guard.ts";
@@ -12,7 +12,8 @@ import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
 import type { NodeOptions } from "../../queue/node.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
-import { registerQueueClient, TOKEN_FILE } from "./queue-client.ts";
+import { registerQueueClient } from "./queue-client.ts";
+import { TOKEN_FILE } from "./queue-command.ts";
 
 interface StartOptions extends LogFlags, AuditFlags {
   readonly listen: { readonly host: string; readonly port: number };
@@ -24,6 +25,11 @@ interface StartOptions extends LogFlags, AuditFlags {
   readonly executors?: string;
   readonly allowCommand?: readonly string[];
   readonly workflows?: string;
+  readonly bundles: boolean;
+  readonly gate?: readonly string[];
+  readonly manager?: readonly string[];
+  readonly clusterDir?: string;
+  readonly credentials?: string;
   readonly open?: boolean;
   readonly capability?: Readonly<Record<string, string>>;
   readonly tokenFile?: string;
@@ -56,7 +62,7 @@ Examples:
 }
 
 function registerStart(queue: Command): void {
-  withAccess(withAuditLog(withLogFile(queue.command("start"))))
+  withLoadtests(withAccess(withAuditLog(withLogFile(queue.command("start")))))
     .description("run a node in the foreground; prints one JSON line when it is ready")
     .addOption(
       new Option("--listen <host:port>", "where the API and the page are served")
@@ -96,10 +102,6 @@ function registerStart(queue: Command): void {
       "programs the command executor may start (default: executor off)",
     )
     .option(
-      "--workflows <dir>",
-      "folder whose workflow files load tests may run (default: URLs only)",
-    )
-    .option(
       "--capability <name=value>",
       "what this node offers to placement; repeatable",
       collectCapability,
@@ -136,6 +138,19 @@ function withAccess(command: Command): Command {
       ).env("HYPERSCALE_QUEUE_TOKEN_FILE"),
     )
     .option("--open", "no token: every user of this machine may submit and see work");
+}
+
+function withLoadtests(command: Command): Command {
+  return command
+    .option(
+      "--workflows <dir>",
+      "folder whose workflow files load tests may run (default: what comes with a task)",
+    )
+    .option("--no-bundles", "run no workflow files that come with tasks")
+    .option("--gate <host:port...>", "gates of a cluster, for load tests that ask for it")
+    .option("--manager <host:port...>", "managers of a cluster without gates, likewise")
+    .option("--cluster-dir <dir>", "directory of a local cluster, likewise")
+    .option("--credentials <file>", "a client's secret of that cluster");
 }
 
 /** What a stop may take beyond the grace period of running tasks. */
@@ -203,11 +218,15 @@ async function nodeOptions(
     retentionMs: options.retention,
   });
   const own = options.executors === undefined ? {} : await loadOwn(options.executors);
+  const cluster = clusterOf(options);
   const builtin = builtinExecutors({
     commands: options.allowCommand === undefined ? undefined : { allow: options.allowCommand },
     loadtest: {
       resultsDirectory: join(options.dataDir, "loadtests"),
       workflows: options.workflows,
+      // Without a token every user of the machine could run code as this one.
+      bundles: options.bundles && options.open !== true,
+      cluster,
     },
   });
   return {
@@ -220,7 +239,7 @@ async function nodeOptions(
     token: options.tokenFile === undefined ? undefined : readTokenFile(options.tokenFile),
     tokenFile: tokenFileOf(options),
     executors: { ...builtin, ...own },
-    capabilities: options.capability ?? {},
+    capabilities: { ...(cluster === undefined ? {} : { cluster: true }), ...options.capability },
     settings,
     log,
     openAudit: () =>
@@ -229,6 +248,18 @@ async function nodeOptions(
         ...auditBoundsOf(options),
       }),
   };
+}
+
+/** The cluster that load tests may ask for, as options of `hyperscale submit`. */
+function clusterOf(options: StartOptions): readonly string[] | undefined {
+  const { gate = [], manager = [], clusterDir, credentials } = options;
+  const place = [
+    ...gate.flatMap((address) => ["--gate", address]),
+    ...manager.flatMap((address) => ["--manager", address]),
+    ...(clusterDir === undefined ? [] : ["--dir", resolve(clusterDir)]),
+  ];
+  if (place.length === 0) return undefined;
+  return [...place, ...(credentials === undefined ? [] : ["--credentials", resolve(credentials)])];
 }
 
 /** Where the token that the nodes share is kept for clients, unless one is given or none is wanted. */

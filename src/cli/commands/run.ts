@@ -68,7 +68,7 @@ export interface RunFlags extends LogFlags {
   readonly env: readonly (readonly [string, string])[];
 }
 
-const UI_MODES = ["auto", "full", "ci", "none"] as const;
+const UI_MODES = ["auto", "full", "ci", "json", "none"] as const;
 const CORES_MAX = 1_024;
 /**
  * What makes V8 compile a function for speed, thirty times the default: this process adds and draws a few times a

@@ -39,6 +39,11 @@ export const QUEUE_LIMITS = {
   noteBytesMax: 64 * 1024,
   /** Notes of one worker that wait to be sent; of what comes beyond, only the number is sent. */
   notesMax: 10_000,
+  /** One file of a task, and all of them together. As in the migration that makes their tables. */
+  fileBytesMax: 64 * 1024 * 1024,
+  fileChunkBytes: 1024 * 1024,
+  taskFilesMax: 50,
+  fileNameLengthMax: 200,
   /** Calls in one JSON-RPC batch, tasks in one submit. */
   batchCallsMax: 5_000,
   keyLengthMax: 512,

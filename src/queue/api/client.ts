@@ -11,6 +11,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { QueueError } from "../../core/queue/errors.ts";
 import { isTerminal, type TaskState } from "../../core/queue/states.ts";
 import { readLines, readReply } from "../../host/control/client.ts";
+import { loadFile, storeFile, type TaskFile } from "./files.ts";
+import { RemoteFiles } from "./remote-files.ts";
 import { RpcClient } from "./rpc-client.ts";
 import type { SubmitRequest } from "./submit-request.ts";
 import type { ClusterStatus, Schedule, Task, TaskEvent } from "./types.ts";
@@ -28,6 +30,7 @@ export interface TaskListFilter {
   readonly states?: readonly TaskState[];
   readonly executor?: string;
   readonly node?: string;
+  readonly schedule?: string;
   /** Text in id, executor, key or input. */
   readonly search?: string;
   /** Only tasks with smaller ids: the way to the next page. */
@@ -46,9 +49,11 @@ export type SubmitOutcome =
 
 export class QueueClient {
   readonly #rpc: RpcClient;
+  readonly #files: RemoteFiles;
 
   constructor(url: string, options: QueueClientOptions = {}) {
     this.#rpc = new RpcClient({ url, token: options.token });
+    this.#files = new RemoteFiles(this.#rpc);
   }
 
   /** Any method of the API by its name. */
@@ -104,6 +109,21 @@ export class QueueClient {
 
   async schedules(): Promise<readonly Schedule[]> {
     return (await this.#rpc.call("list_schedules", {})) as readonly Schedule[];
+  }
+
+  /** Stores a file for tasks that name it by the hash that comes back; one that is there is not sent. */
+  store(content: Uint8Array): Promise<string> {
+    return storeFile(this.#files, content);
+  }
+
+  /** What executions left with a task. */
+  async files(id: string): Promise<readonly TaskFile[]> {
+    return (await this.#rpc.call("task_files", { task_id: id })) as readonly TaskFile[];
+  }
+
+  /** The content of a file that was left with a task. */
+  load(file: TaskFile): Promise<Uint8Array> {
+    return loadFile(this.#files, file.hash);
   }
 
   /** Every transition and word of a task from its beginning, ending with its end. */

@@ -2,6 +2,7 @@
 
 import type { Placement } from "../../core/queue/placement.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
+import type { FilePort } from "./files.ts";
 
 export interface TaskFailure {
   readonly message: string;
@@ -116,6 +117,13 @@ export interface Progress extends LeaseRef {
   readonly message: unknown;
 }
 
+/** A stored file that an execution leaves with its task. */
+export interface Attachment {
+  readonly name: string;
+  readonly hash: string;
+  readonly media_type: string;
+}
+
 export interface NodeRegistration {
   readonly node_id: string;
   readonly run: string;
@@ -192,4 +200,5 @@ export interface LeaderPort {
   renew(nodeId: string, leases: readonly LeaseRef[]): Promise<readonly string[]>;
   release(nodeId: string, leases: readonly LeaseRef[]): Promise<void>;
   progress(nodeId: string, messages: readonly Progress[]): Promise<void>;
+  readonly files: FilePort & { attach(lease: LeaseRef, file: Attachment): Promise<void> };
 }

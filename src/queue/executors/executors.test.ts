@@ -14,8 +14,9 @@ import { sleepExecutor } from "./sleep.ts";
 
 function context(
   signal = new AbortController().signal,
-): ExecutionContext & { readonly lines: string[] } {
+): ExecutionContext & { readonly lines: string[]; readonly attached: Map<string, Buffer> } {
   const lines: string[] = [];
+  const attached = new Map<string, Buffer>();
   return {
     taskId: "1",
     attempt: 1,
@@ -23,7 +24,10 @@ function context(
     signal,
     log: (line) => void lines.push(line),
     progress: () => undefined,
+    file: (hash) => Promise.reject(new Error(`no file ${hash}`)),
+    attach: async (name, content) => void attached.set(name, Buffer.from(content)),
     lines,
+    attached,
   };
 }
 
@@ -145,7 +149,7 @@ describe("command", () => {
 
 describe("loadtest", () => {
   const policy = (workflows?: string) =>
-    loadtestExecutor({ resultsDirectory: join(folder, "results"), workflows });
+    loadtestExecutor({ resultsDirectory: join(folder, "results"), workflows, bundles: false });
 
   async function refusalOf(input: object, workflows?: string): Promise<string> {
     const error = await Promise.resolve(policy(workflows)(input, context())).catch(
@@ -224,8 +228,18 @@ describe("loadtest", () => {
     const file = `http://127.0.0.1:${port}/`;
     const args = ["--iterations", "20", "--vus", "2", "--cores", "1"];
     try {
-      const done = await policy()({ file, args }, context());
-      expect(done).toMatchObject({ verdict: "passed", omitted: [] });
+      const here = context();
+      const done = await policy()({ file, args }, here);
+      expect(done).toMatchObject({
+        verdict: "passed",
+        omitted: [],
+        files: [...here.attached.keys()],
+      });
+      expect([...here.attached.keys()].sort()).toEqual([
+        "junit.xml",
+        "report.html",
+        "summary.json",
+      ]);
       expect(done).toHaveProperty("summary.workflows");
       const strict = [...args, "--threshold", "latency.p99<0.0001ms"];
       expect(await refusalOf({ file, args: strict })).toMatch(/the load test failed: .*latency/);

@@ -346,6 +346,7 @@ export class Housekeeping {
       memory.counts[state as TaskState] -= gone;
     }
     const more = row["more"] === true;
+    if (!more) await writer.write("control", "files-prune", [settings.retentionMs]);
     this.#prunedTo = more ? Number(row["last"]) : LOWEST_ID;
     return more ? PRUNE_AGAIN_MS : PRUNE_EVERY_MS;
   }

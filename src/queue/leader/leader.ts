@@ -34,6 +34,7 @@ import type {
 import { type Database, sqlArray } from "../store/database.ts";
 import { FencedWriter, notLeader } from "../store/fenced-writer.ts";
 import type { Feed } from "./feed.ts";
+import { FileWriter } from "./file-writer.ts";
 import { FinishWriter } from "./finish-writer.ts";
 import { GrantWriter } from "./grant-writer.ts";
 import { Housekeeping } from "./housekeeping.ts";
@@ -71,6 +72,7 @@ export class Leader implements LeaderPort {
   readonly writer: FencedWriter;
   readonly memory: LeaderMemory;
   readonly submits: SubmitWriter;
+  readonly files: FileWriter;
   readonly #options: LeaderOptions;
   readonly #grants: GrantWriter;
   readonly #results: FinishWriter;
@@ -85,6 +87,7 @@ export class Leader implements LeaderPort {
     const memory = new LeaderMemory(options);
     this.writer = writer;
     this.memory = memory;
+    this.files = new FileWriter(writer);
     this.#grants = new GrantWriter({ writer, memory, metrics, taskLeaseMs });
     const onReady = (): void => this.#grants.dispatch();
     this.submits = new SubmitWriter({

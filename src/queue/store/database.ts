@@ -49,6 +49,7 @@ const MIGRATIONS: readonly string[] = [
   "0002-reasons",
   "0003-token",
   "0004-execution-key",
+  "0005-files",
 ];
 
 export function loadMigrations(): readonly Migration[] {

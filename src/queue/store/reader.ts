@@ -4,6 +4,7 @@ import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { heartbeatAges, nodeStatus } from "../../core/queue/node-status.ts";
 import type { Placement } from "../../core/queue/placement.ts";
 import { type EventType, isTerminal, type TaskState } from "../../core/queue/states.ts";
+import type { TaskFile } from "../api/files.ts";
 import type {
   LeaderInfo,
   NodeInfo,
@@ -20,6 +21,7 @@ interface TaskFilter {
   readonly states?: readonly TaskState[] | undefined;
   readonly executor?: string | undefined;
   readonly node?: string | undefined;
+  readonly schedule?: string | undefined;
   readonly search?: string | undefined;
   readonly limit: number;
 }
@@ -53,16 +55,18 @@ export class Reader {
     return rows.map(taskOf);
   }
 
-  #pageOf({ before, states, executor, node, search, limit }: TaskFilter): Promise<readonly Row[]> {
+  #pageOf(filter: TaskFilter): Promise<readonly Row[]> {
+    const { before, states, executor, node, schedule, search, limit } = filter;
     const wanted = states === undefined ? null : sqlArray(states);
-    const filters = [before ?? null, wanted, executor ?? null, node ?? null];
+    const filters = [before ?? null, wanted, executor ?? null, node ?? null, schedule ?? null];
     if (search !== undefined) {
       const pattern = `%${search.replace(/[\\%_]/g, "\\$&")}%`;
       const { searchedTasksMax } = QUEUE_LIMITS;
       const found = [...filters, pattern, search, searchedTasksMax, limit];
       return this.#database.query("list-search", found);
     }
-    const narrow = states !== undefined && executor === undefined && node === undefined;
+    const others = [executor, node, schedule];
+    const narrow = states !== undefined && others.every((one) => one === undefined);
     if (narrow && states.every((state) => !isTerminal(state)))
       return this.#database.query("list-live", [wanted, before ?? null, limit]);
     if (narrow && states.every((state) => state === "FAILED" || state === "CANCELED"))
@@ -90,6 +94,24 @@ export class Reader {
   async now(): Promise<number> {
     const [row] = await this.#database.query("clock", []);
     return Number(row?.["now_ms"]);
+  }
+
+  /** Files that were left with a task; of one name, or all. */
+  async files(taskId: number, name?: string): Promise<readonly TaskFile[]> {
+    const rows = await this.#database.query("task-files", [taskId, name ?? null]);
+    return rows.map((row) => ({
+      name: String(row["name"]),
+      hash: String(row["hash"]),
+      bytes: Number(row["bytes"]),
+      chunks: Number(row["chunks"]),
+      attempt_id: Number(row["attempt_id"]),
+      media_type: String(row["media_type"]),
+    }));
+  }
+
+  async fileChunk(hash: string, chunk: number): Promise<Buffer> {
+    const [row] = await this.#database.query("file-chunk-get", [hash, chunk]);
+    return Buffer.from(String(row?.["data"] ?? ""), "base64");
   }
 
   async leader(): Promise<LeaderRow | null> {

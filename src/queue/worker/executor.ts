@@ -12,6 +12,10 @@ export interface ExecutionContext {
   log(message: string): void;
   /** How far it is, in any form; followers see it live. */
   progress(value: unknown): void;
+  /** A file that was stored for this task, by its SHA-256. */
+  file(hash: string): Promise<Buffer>;
+  /** Leaves a file with the task, for whoever asks for it later: up to 64 MiB together. */
+  attach(name: string, content: Uint8Array | string, mediaType?: string): Promise<void>;
 }
 
 /** Results are stored as JSON. A thrown error is retried while attempts are left, unless it says otherwise. */

@@ -1,5 +1,6 @@
 /** The leader over the network, as a worker of another process sees it. */
 
+import { RemoteFiles } from "../api/remote-files.ts";
 import type { RpcClient } from "../api/rpc-client.ts";
 import type {
   Grant,
@@ -16,10 +17,12 @@ const SHORT_CALL_MS_MAX = 10_000;
 const POLL_MARGIN_MS = 10_000;
 
 export class RemoteLeader implements LeaderPort {
+  readonly files: RemoteFiles;
   readonly #rpc: RpcClient;
 
   constructor(rpc: RpcClient) {
     this.#rpc = rpc;
+    this.files = new RemoteFiles(rpc);
   }
 
   async register(node: NodeRegistration): Promise<void> {

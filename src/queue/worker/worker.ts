@@ -7,7 +7,6 @@
  * on meanwhile. A lease that is refused stops its execution and nothing of it is reported. (TQ-30..35)
  */
 
-import { AsyncLocalStorage } from "node:async_hooks";
 import { performance } from "node:perf_hooks";
 import { errorText } from "../../core/base/error-text.ts";
 import { batchesOf } from "../../core/queue/batches.ts";
@@ -19,17 +18,12 @@ import type { QueueSettings } from "../../core/queue/settings.ts";
 import type { Background } from "../../host/background.ts";
 import type { Log } from "../../host/ports/log.ts";
 import { startTimer } from "../../host/timer.ts";
-import type {
-  Grant,
-  LeaderPort,
-  LeaseRef,
-  NodeRegistration,
-  Progress,
-  Report,
-  TaskFailure,
-} from "../api/types.ts";
+import { loadFile, storeFile } from "../api/files.ts";
+import type { LeaderPort, NodeRegistration, Progress, Report } from "../api/types.ts";
+import { Execution, executing } from "./execution.ts";
 import type { ExecutionContext, Executors } from "./executor.ts";
-import { NoteSender, type Startable } from "./note-sender.ts";
+import { failureOf } from "./failure.ts";
+import { NoteSender } from "./note-sender.ts";
 import { ReportSender } from "./report-sender.ts";
 
 const RETRY_MS = 100;
@@ -40,11 +34,6 @@ const FAREWELL_MS = 3_000;
 /** Leases are renewed so many times per duration. */
 const RENEWALS_PER_LEASE = 3;
 
-/** What is kept of an error: of its message, its stack and its causes each, and of its name. */
-const ERROR_CHARACTERS_MAX = 8_192;
-const NAME_CHARACTERS_MAX = 200;
-const CAUSES_MAX = 5;
-
 interface WorkerOptions {
   readonly registration: NodeRegistration;
   readonly executors: Executors;
@@ -53,66 +42,6 @@ interface WorkerOptions {
   readonly leader: () => Promise<LeaderPort>;
   readonly log: Log;
   readonly background: Background;
-}
-
-class Execution implements Startable {
-  readonly grant: Grant;
-  readonly grantedAt = performance.now();
-  startedAt = 0;
-  startNoted = false;
-  /** The lease is lost: whatever comes of it is not reported. */
-  lost = false;
-  finished = false;
-  #abort: AbortController | undefined;
-  /** Rejects when code of this execution left an error that nobody caught. */
-  readonly crashed: Promise<never>;
-  #crash: (error: unknown) => void = () => undefined;
-
-  constructor(grant: Grant) {
-    this.grant = grant;
-    this.crashed = new Promise((_, reject) => {
-      this.#crash = reject;
-    });
-    this.crashed.catch(() => undefined);
-  }
-
-  crash(error: unknown): void {
-    const words = `the executor left an error that nobody caught: ${errorText(error)}`;
-    this.#crash(new Error(words, { cause: error }));
-    this.abort(words);
-  }
-
-  get lease(): LeaseRef {
-    return { task_id: this.grant.task_id, lease_token: this.grant.lease_token };
-  }
-
-  get over(): boolean {
-    return this.finished || this.lost;
-  }
-
-  /** Made when first asked for: most short tasks never look at it. */
-  get signal(): AbortSignal {
-    this.#abort ??= new AbortController();
-    return this.#abort.signal;
-  }
-
-  abort(reason: string): void {
-    this.#abort ??= new AbortController();
-    this.#abort.abort(new Error(reason));
-  }
-}
-
-/** Which execution the running code belongs to, over its promises and timers. */
-const executing = new AsyncLocalStorage<Execution>();
-
-/**
- * For errors that nobody caught: true when an executor left it behind, and then its task alone fails.
- * Code that belongs to no execution is not judged here.
- */
-export function blameExecution(error: unknown): boolean {
-  const execution = executing.getStore();
-  execution?.crash(error);
-  return execution !== undefined;
 }
 
 export class Worker {
@@ -297,7 +226,29 @@ export class Worker {
       },
       log: (message) => say("log", String(message).slice(0, 8_192)),
       progress: (value) => say("progress", value),
+      file: (hash) => this.#insist(execution, (leader) => loadFile(leader.files, hash)),
+      attach: (name, content, mediaType = "application/octet-stream") =>
+        this.#insist(execution, async ({ files }) => {
+          const hash = await storeFile(files, Buffer.from(content));
+          await files.attach(execution.lease, { name, hash, media_type: mediaType });
+        }),
     };
+  }
+
+  /** A call of an execution: repeated over leaders that come and go, while the lease stands. */
+  async #insist<Answer>(
+    execution: Execution,
+    call: (leader: LeaderPort) => Promise<Answer>,
+  ): Promise<Answer> {
+    for (;;) {
+      try {
+        return await call(await this.#options.leader());
+      } catch (error) {
+        const passing = error instanceof QueueError && error.retryable;
+        if (!passing || execution.over || this.#stopped) throw error;
+        await this.#pause(RETRY_MS);
+      }
+    }
   }
 
   async #renewLoop(): Promise<void> {
@@ -445,32 +396,4 @@ export class Worker {
       this.#changed = done;
     });
   }
-}
-
-function failureOf(error: unknown): TaskFailure {
-  if (!(error instanceof Error)) return { message: storable(String(error)) };
-  const retryable = "retryable" in error && error.retryable === false ? { retryable: false } : {};
-  const cause = causesOf(error);
-  return {
-    name: storable(error.name, NAME_CHARACTERS_MAX),
-    message: storable(error.message),
-    ...(error.stack === undefined ? {} : { stack: storable(error.stack) }),
-    ...(cause === "" ? {} : { cause }),
-    ...retryable,
-  };
-}
-
-/** The chain of causes as one text, outermost first. */
-function causesOf(error: Error): string {
-  const texts: string[] = [];
-  let cause = error.cause;
-  while (cause !== undefined && texts.length < CAUSES_MAX) {
-    texts.push(errorText(cause));
-    cause = cause instanceof Error ? cause.cause : undefined;
-  }
-  return storable(texts.join(": "));
-}
-
-function storable(text: string, charactersMax: number = ERROR_CHARACTERS_MAX): string {
-  return text.slice(0, charactersMax).replace(/\0|\p{Surrogate}/gu, "\uFFFD");
 }

@@ -1,6 +1,7 @@
 /** Nodes for tests: in this process, or as processes of their own that can be killed and stopped. */
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll } from "vitest";
 import {
@@ -56,7 +57,7 @@ export function startNode(options: TestNodeOptions): Promise<QueueNode> {
     executors: {
       ...builtinExecutors({
         commands: undefined,
-        loadtest: { resultsDirectory: ".", workflows: undefined },
+        loadtest: { resultsDirectory: tmpdir(), workflows: undefined, bundles: true },
       }),
       ...options.executors,
     },

@@ -4,4 +4,5 @@ select id from tasks
    and ($2::task_state[] is null or state = any ($2::task_state[]))
    and ($3::text is null or executor = $3)
    and ($4::text is null or last_assigned_node = $4)
- order by id desc limit $5
+   and ($5::text is null or schedule_id = $5)
+ order by id desc limit $6

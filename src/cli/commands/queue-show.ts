@@ -1,0 +1,89 @@
+/** Tasks and what happens to them, as lines for people or as JSON. */
+
+import { formatDuration } from "../../core/base/duration.ts";
+import { EXIT_TASK_FAILED } from "../../host/exit-codes.ts";
+import type { FollowMessage, QueueClient, Task, TaskEvent } from "../../queue/index.ts";
+import { line, print, type Shared } from "./queue-command.ts";
+
+export async function follow(client: QueueClient, options: Shared, id: string): Promise<number> {
+  let lastEvent = 0;
+  const ended = await client.wait(id, undefined, (message) => {
+    // After a gap the history comes again from its beginning.
+    const { event_id: event } = message.data as { readonly event_id?: number };
+    if (event !== undefined && event <= lastEvent) return;
+    lastEvent = event ?? lastEvent;
+    if (options.json) print(message);
+    else line(followLine(message));
+  });
+  if (options.json) print({ event: "end", data: ended });
+  else showTask(ended, options);
+  return ended.state === "SUCCEEDED" ? 0 : EXIT_TASK_FAILED;
+}
+
+function followLine(message: FollowMessage): string {
+  if (message.event !== "transition") {
+    const { message: words } = message.data as { readonly message: unknown };
+    return `${message.event.padEnd(12)} ${typeof words === "string" ? words : JSON.stringify(words)}`;
+  }
+  const [time, type, from, to, attempt, node] = eventRow(message.data as TaskEvent);
+  const move = from === to || from === "" ? to : `${from} -> ${to}`;
+  return `${time}  ${type?.padEnd(12)} ${move?.padEnd(22)} attempt ${attempt}  ${node}`;
+}
+
+export function eventRow(event: TaskEvent): readonly string[] {
+  return [
+    event.timestamp.slice(11, 23),
+    event.event_type,
+    event.old_state ?? "",
+    event.new_state ?? "",
+    String(event.attempt_id ?? ""),
+    event.node_id ?? "",
+    String(event.epoch),
+    event.details === null ? "" : JSON.stringify(event.details).slice(0, 80),
+  ];
+}
+
+export function showTask(task: Task, options: Shared): void {
+  if (options.json) {
+    print(task);
+    return;
+  }
+  const rows: [string, string][] = [
+    ["task", task.id],
+    ["executor", task.executor],
+    ["state", task.state],
+    ["attempt", `${task.attempt_id} of ${attemptsAllowed(task)}`],
+    ["node", task.last_assigned_node ?? ""],
+    ["created", task.created_at],
+    ["started", task.started_at ?? ""],
+    ["finished", task.finished_at ?? ""],
+    ["waits", task.waiting_reason ?? ""],
+    ["input", JSON.stringify(task.input)],
+    ["result", task.result === null ? "" : JSON.stringify(task.result)],
+    ["error", task.error?.message ?? ""],
+  ];
+  for (const [name, value] of rows) if (value !== "") line(`${name.padEnd(9)} ${value}`);
+}
+
+/** The highest number an attempt can have: those that do not count are on top. */
+export function attemptsAllowed(task: Task): number {
+  return task.max_attempts + task.attempts_forgiven;
+}
+
+export function took(task: Task): string {
+  if (task.started_at === null) return "";
+  const end = task.finished_at ?? (task.state === "RUNNING" ? new Date().toISOString() : null);
+  return end === null
+    ? ""
+    : formatDuration(Math.max(0, Date.parse(end) - Date.parse(task.started_at)));
+}
+
+export function brief(task: Task): string {
+  const result = task.result === null ? "" : JSON.stringify(task.result);
+  const text = task.error?.message ?? (task.omitted?.includes("result") ? "(large)" : result);
+  return text.length > 50 ? `${text.slice(0, 49)}…` : text;
+}
+
+export function shortTime(iso: string): string {
+  return iso.slice(0, 19).replace("T", " ");
+}

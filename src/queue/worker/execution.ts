@@ -1,0 +1,67 @@
+/** One execution of a task on this node, from its lease to its end. */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { performance } from "node:perf_hooks";
+import { errorText } from "../../core/base/error-text.ts";
+import type { Grant, LeaseRef } from "../api/types.ts";
+import type { Startable } from "./note-sender.ts";
+
+export class Execution implements Startable {
+  readonly grant: Grant;
+  readonly grantedAt = performance.now();
+  startedAt = 0;
+  startNoted = false;
+  /** The lease is lost: whatever comes of it is not reported. */
+  lost = false;
+  finished = false;
+  #abort: AbortController | undefined;
+  /** Rejects when code of this execution left an error that nobody caught. */
+  readonly crashed: Promise<never>;
+  #crash: (error: unknown) => void = () => undefined;
+
+  constructor(grant: Grant) {
+    this.grant = grant;
+    this.crashed = new Promise((_, reject) => {
+      this.#crash = reject;
+    });
+    this.crashed.catch(() => undefined);
+  }
+
+  crash(error: unknown): void {
+    const words = `the executor left an error that nobody caught: ${errorText(error)}`;
+    this.#crash(new Error(words, { cause: error }));
+    this.abort(words);
+  }
+
+  get lease(): LeaseRef {
+    return { task_id: this.grant.task_id, lease_token: this.grant.lease_token };
+  }
+
+  get over(): boolean {
+    return this.finished || this.lost;
+  }
+
+  /** Made when first asked for: most short tasks never look at it. */
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    return this.#abort.signal;
+  }
+
+  abort(reason: string): void {
+    this.#abort ??= new AbortController();
+    this.#abort.abort(new Error(reason));
+  }
+}
+
+/** Which execution the running code belongs to, over its promises and timers. */
+export const executing = new AsyncLocalStorage<Execution>();
+
+/**
+ * For errors that nobody caught: true when an executor left it behind, and then its task alone fails.
+ * Code that belongs to no execution is not judged here.
+ */
+export function blameExecution(error: unknown): boolean {
+  const execution = executing.getStore();
+  execution?.crash(error);
+  return execution !== undefined;
+}

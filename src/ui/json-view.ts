@@ -1,0 +1,59 @@
+/**
+ * `--ui json`: one JSON object per line for a program that started the run: the figures once a second, messages
+ * as they come, and the end. What the fields mean is in docs/guide/terminal.md.
+ */
+
+import type { LiveRun, RunControl, RunEnd, RunView } from "../core/run/results/live.ts";
+import { type Host, nodeHost, type ViewOptions } from "./ports.ts";
+
+const FIGURES_MS = 1_000;
+
+export class JsonView implements RunView {
+  readonly #options: ViewOptions;
+  readonly #host: Host;
+  #phase: string | null = null;
+  #toldAt = -Infinity;
+  #broken = false;
+
+  constructor(options: ViewOptions) {
+    this.#options = options;
+    this.#host = options.host ?? nodeHost;
+  }
+
+  start(_control: (command: RunControl) => void): void {
+    // A reader that went away must not end the run: its results are still to be written.
+    this.#options.stdout.on("error", () => {
+      this.#broken = true;
+    });
+  }
+
+  update(live: LiveRun): void {
+    const now = this.#host.now();
+    if (live.phase === this.#phase && now - this.#toldAt < FIGURES_MS) return;
+    this.#phase = live.phase;
+    this.#toldAt = now;
+    const { phase, elapsedSeconds, totalSeconds, ratePerSecond, failedPerSecond } = live;
+    this.#print({
+      event: "figures",
+      ...{ phase, elapsedSeconds, totalSeconds, ratePerSecond, failedPerSecond },
+      workflows: live.workflows.map(({ name, status, progress, activeVus, steps }) => ({
+        ...{ name, status, progress, activeVus },
+        steps: steps.map((step) => ({ ...step })),
+      })),
+    });
+  }
+
+  message(text: string): void {
+    this.#print({ event: "message", text });
+  }
+
+  finish(end: RunEnd | undefined): void {
+    if (end === undefined) return;
+    const { verdict, reasons } = end.summary;
+    this.#print({ event: "end", verdict, reasons, files: end.files });
+  }
+
+  #print(value: object): void {
+    if (!this.#broken) this.#options.stdout.write(`${JSON.stringify(value)}\n`);
+  }
+}
