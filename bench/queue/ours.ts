@@ -48,7 +48,7 @@ export async function benchOurs(url: string, count: number, concurrency: number)
   );
   await latch.reached;
   await until(async () => {
-    const counts = await node.counts();
+    const counts = await node.reader.counts();
     return counts.QUEUED + counts.RUNNING === 0;
   });
   const runMs = performance.now() - start;

@@ -8,13 +8,13 @@ import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { QueueError } from "../core/queue/errors.ts";
 import { explainPlacement } from "../core/queue/placement.ts";
 import { ROLES, type Role } from "../core/queue/settings.ts";
-import { TASK_STATES } from "../core/queue/states.ts";
 import type { AuditEvent } from "../host/ports/audit.ts";
 import { within } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import { parseParams, parseSubmit, submitSchema, taskId } from "./api/submit-request.ts";
-import type { ClusterStatus, Task, TaskCounts } from "./api/types.ts";
+import type { ClusterStatus, Task } from "./api/types.ts";
 import { isSteering, steeringEntry } from "./audit-entries.ts";
+import { bulkMethods, taskFilter } from "./bulk-api.ts";
 import { fileMethods, listFiles } from "./file-api.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { LeaderRow, Reader } from "./store/reader.ts";
@@ -27,7 +27,6 @@ export interface ApiHost {
   readonly readOnly: boolean;
   leader(): Leader | undefined;
   leaderRow(): Promise<LeaderRow | null>;
-  counts(): Promise<TaskCounts>;
   forward(call: RpcCall, context: CallContext): Promise<unknown>;
   /** Into the audit log. */
   note(event: AuditEvent): void;
@@ -80,6 +79,7 @@ export class QueueApi {
       remove_schedule: removeSchedule,
       ...workerMethods,
       ...fileMethods,
+      ...bulkMethods(host.reader),
     };
   }
 
@@ -121,7 +121,7 @@ export class QueueApi {
     const [leader, nodes, counts] = await Promise.all([
       this.#host.leaderRow(),
       this.#host.reader.nodes(),
-      this.#host.counts(),
+      this.#host.reader.counts(),
     ]);
     if (leader === null || !leader.alive) return { leader: null, nodes, counts };
     const { node_id, epoch, expires_at, url } = leader;
@@ -171,20 +171,8 @@ export class QueueApi {
   }
 
   async #listTasks(params: unknown): Promise<unknown> {
-    const state = z.enum(TASK_STATES);
-    const filter = parseParams(
-      z.strictObject({
-        state: state.optional(),
-        states: z.array(state).min(1).optional(),
-        executor: z.string().optional(),
-        node: z.string().optional(),
-        schedule: z.string().optional(),
-        search: z.string().max(200).optional(),
-        before: taskId.optional(),
-        limit: limit(QUEUE_LIMITS.listTasksMax, 50),
-      }),
-      params,
-    );
+    const page = taskFilter.extend({ limit: limit(QUEUE_LIMITS.listTasksMax, 50) });
+    const filter = parseParams(page, params);
     const states = filter.states ?? (filter.state === undefined ? undefined : [filter.state]);
     return this.#host.reader.list({ ...filter, states });
   }

@@ -14,9 +14,15 @@ interface Steering {
   readonly detail: readonly string[];
 }
 
+/** Which tasks, of a call that names many. */
+const BULK = ["state", "executor", "node", "schedule", "search", "before"];
+
 const STEERING: ReadonlyMap<string, Steering> = new Map([
   ["cancel_task", { kind: "queue.cancelled", subject: ["id", "task_id"], detail: ["reason"] }],
   ["requeue_task", { kind: "queue.retried", subject: ["id", "task_id"], detail: [] }],
+  ["cancel_tasks", { kind: "queue.cancelled", subject: [], detail: BULK }],
+  ["requeue_tasks", { kind: "queue.retried", subject: [], detail: BULK }],
+  ["delete_tasks", { kind: "queue.deleted", subject: [], detail: BULK }],
   ["set_role", { kind: "queue.role", subject: [], detail: ["role"] }],
   ["put_schedule", { kind: "schedule.put", subject: ["schedule_id"], detail: ["cron"] }],
   ["remove_schedule", { kind: "schedule.removed", subject: ["schedule_id"], detail: [] }],

@@ -7,14 +7,19 @@ export type { EventType, TaskState } from "../core/queue/states.ts";
 export { openLog } from "../host/control/json-log.ts";
 export { type Log, silentLog } from "../host/ports/log.ts";
 export {
+  type BulkFilter,
   type FollowMessage,
   QueueClient,
   type QueueClientOptions,
   type SubmitOutcome,
   type TaskListFilter,
 } from "./api/client.ts";
-export type { TaskFile } from "./api/files.ts";
 export type { SubmitRequest } from "./api/submit-request.ts";
+export {
+  submitInTransaction,
+  type TransactionClient,
+  type TransactionSubmit,
+} from "./api/transaction.ts";
 export type {
   ClusterStatus,
   LeaderInfo,
@@ -22,6 +27,7 @@ export type {
   Schedule,
   Task,
   TaskEvent,
+  TaskFile,
 } from "./api/types.ts";
 export { type BuiltinOptions, builtinExecutors } from "./executors/builtin.ts";
 export { type NodeOptions, QueueNode } from "./node.ts";

@@ -19,7 +19,7 @@ import type { AuditCounts, AuditEvent, AuditRequester, OpenAudit } from "../host
 import { startTimer } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
 import { RpcClient, wasNeverSent } from "./api/rpc-client.ts";
-import type { LeaderPort, NodeRegistration, TaskCounts } from "./api/types.ts";
+import type { LeaderPort, NodeRegistration } from "./api/types.ts";
 import { type ApiHost, QueueApi } from "./api.ts";
 import { Feed } from "./leader/feed.ts";
 import { Leader } from "./leader/leader.ts";
@@ -47,8 +47,6 @@ const LEADER_LOOK_MS = 100;
 /** How long a write waits for a leader before its caller is told that there is none. */
 const LEADER_AWAITED_MS = 5_000;
 const FORMER_LEADER: ReadonlySet<string> = new Set(["NOT_LEADER", "READ_ONLY"]);
-/** Nodes that do not lead count in the database, at most this often. */
-const COUNTS_KEPT_MS = 2_000;
 /** How long work of the node may take to end once it has stopped. */
 const BACKGROUND_MS_MAX = 1_000;
 
@@ -84,7 +82,6 @@ export class QueueNode implements ApiHost {
   #remote:
     | { readonly rpc: RpcClient; readonly port: LeaderPort; readonly until: number }
     | undefined;
-  #counts: { readonly at: number; readonly value: TaskCounts } | undefined;
   #election: Promise<void> = Promise.resolve();
   #wakeElection: (() => void) | undefined;
   #leaderLook: Work | undefined;
@@ -178,15 +175,6 @@ export class QueueNode implements ApiHost {
 
   leaderRow(): Promise<LeaderRow | null> {
     return this.reader.leader();
-  }
-
-  async counts(): Promise<TaskCounts> {
-    if (this.#leader !== undefined) return this.#leader.counts;
-    const now = performance.now();
-    if (this.#counts === undefined || now - this.#counts.at > COUNTS_KEPT_MS) {
-      this.#counts = { at: now, value: await this.reader.counts() };
-    }
-    return this.#counts.value;
   }
 
   /** Passes a write on to whoever leads; between two leaders it waits a little. */

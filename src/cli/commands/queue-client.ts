@@ -7,10 +7,12 @@ import { TASK_STATES } from "../../core/queue/states.ts";
 import type { SubmitRequest } from "../../queue/index.ts";
 import { variables } from "../option-values.ts";
 import { complain } from "../print.ts";
+import { registerBulk } from "./queue-bulk.ts";
 import {
   add,
   line,
   parseJson,
+  parseSeconds,
   parseWhen,
   parseWhole,
   print,
@@ -53,16 +55,7 @@ export function registerQueueClient(queue: Command): void {
     }),
   );
   registerList(queue);
-  add(queue, "cancel", "cancel a task that has not ended", "<id>")
-    .option("--reason <text>", "kept in the task's history")
-    .action(
-      run(async (client, options: Shared & { reason?: string }, id: string) =>
-        showTask(await client.cancel(id, options.reason), options),
-      ),
-    );
-  add(queue, "requeue", "send a FAILED or CANCELED task back to the queue", "<id>").action(
-    run(async (client, options: Shared, id: string) => showTask(await client.requeue(id), options)),
-  );
+  registerBulk(queue);
   add(
     queue,
     "follow",
@@ -128,6 +121,8 @@ function registerSubmit(queue: Command): void {
       'placement constraints, e.g. \'{"requires_capabilities":{"gpu":"nvidia"}}\'',
       parseJson,
     )
+    .option("--attempt-timeout <seconds>", "that one execution may take", parseSeconds)
+    .option("--timeout <seconds>", "after which it is cancelled unless it has ended", parseSeconds)
     .option("--depends-on <id...>", "tasks that must succeed first")
     .option(
       "-e, --env <name=value>",
@@ -155,6 +150,8 @@ function registerSubmit(queue: Command): void {
             maxAttempts: "max_attempts",
             placement: "placement_constraints",
             dependsOn: "depends_on",
+            attemptTimeout: "attempt_timeout",
+            timeout: "timeout",
           };
           for (const [option, field] of Object.entries(names)) {
             if (options[option] !== undefined) request[field] = options[option];

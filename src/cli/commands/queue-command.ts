@@ -103,6 +103,11 @@ export function parseWhole(text: string): number {
   return Number(text);
 }
 
+export function parseSeconds(text: string): number {
+  if (!/^\d{1,7}(\.\d+)?$/.test(text)) throw new InvalidArgumentError("write seconds");
+  return Number(text);
+}
+
 export function parseWhen(text: string): string | number {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : text;
 }

@@ -52,6 +52,8 @@ export const QUEUE_LIMITS = {
   nodesListedMax: 100,
   maxAttemptsMax: 100,
   maxParallelMax: 10_000,
+  /** 24 days: what a timer can hold. */
+  timeoutSecondsMax: 2_000_000,
   /** Tasks held ahead when that follows the pace of the worker. */
   prefetchAutoMax: 4_000,
   /** Ready tasks of one lane that the leader keeps in memory; the rest stays in the database. */

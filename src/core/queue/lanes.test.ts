@@ -14,6 +14,7 @@ const task = (
   priority,
   attempt: 1,
   placement,
+  timeoutMs: null,
   input: "null",
   readyAt: 0,
 });

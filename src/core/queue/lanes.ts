@@ -31,6 +31,8 @@ export interface ReadyTask {
   readonly priority: number;
   readonly attempt: number;
   readonly placement: Placement | null;
+  /** Of one execution; null for none. */
+  readonly timeoutMs: number | null;
   /** JSON text; undefined when it is too large to keep and is fetched with the claim. */
   readonly input: string | undefined;
   /** When it became ready, on the leader's monotonic clock: what the queue delay is counted from. */

@@ -33,6 +33,7 @@ export const AUDIT_KINDS = [
   "queue.role",
   "queue.cancelled",
   "queue.retried",
+  "queue.deleted",
   "schedule.put",
   "schedule.removed",
 ] as const;

@@ -11,11 +11,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { QueueError } from "../../core/queue/errors.ts";
 import { isTerminal, type TaskState } from "../../core/queue/states.ts";
 import { readLines, readReply } from "../../host/control/client.ts";
-import { loadFile, storeFile, type TaskFile } from "./files.ts";
+import { loadFile, storeFile } from "./files.ts";
 import { RemoteFiles } from "./remote-files.ts";
 import { RpcClient } from "./rpc-client.ts";
 import type { SubmitRequest } from "./submit-request.ts";
-import type { ClusterStatus, Schedule, Task, TaskEvent } from "./types.ts";
+import type { ClusterStatus, Schedule, Task, TaskEvent, TaskFile } from "./types.ts";
 
 /** How long a waiting client bears a node that does not answer, and how often it asks. */
 const AWAY_MS_MAX = 60_000;
@@ -37,6 +37,8 @@ export interface TaskListFilter {
   readonly before?: string;
   readonly limit?: number;
 }
+
+export type BulkFilter = Omit<TaskListFilter, "limit">;
 
 export interface FollowMessage {
   readonly event: "transition" | "progress" | "log" | "end";
@@ -89,6 +91,35 @@ export class QueueClient {
   /** Sends a FAILED task back to the queue with fresh attempts. */
   async requeue(id: string): Promise<Task> {
     return (await this.#rpc.call("requeue_task", { task_id: id })) as Task;
+  }
+
+  /** Cancels all that have not ended and fit the filter; returns how many. */
+  cancelAll(filter: BulkFilter, reason?: string): Promise<number> {
+    return this.#bulk("cancel_tasks", { ...filter, ...(reason === undefined ? {} : { reason }) });
+  }
+
+  /** Sends all FAILED and CANCELED ones that fit the filter back to the queue. */
+  requeueAll(filter: BulkFilter): Promise<number> {
+    return this.#bulk("requeue_tasks", filter);
+  }
+
+  /** Removes all that have ended and fit the filter. */
+  deleteAll(filter: BulkFilter): Promise<number> {
+    return this.#bulk("delete_tasks", filter);
+  }
+
+  /** One call changes a bounded number: the next goes on where it ended. */
+  async #bulk(method: string, filter: BulkFilter): Promise<number> {
+    let changed = 0;
+    let before = filter.before;
+    for (;;) {
+      const at = before === undefined ? {} : { before };
+      const answer = await this.#rpc.call(method, { ...filter, ...at });
+      const step = answer as { readonly changed: number; readonly next: string | null };
+      changed += step.changed;
+      if (step.next === null) return changed;
+      before = step.next;
+    }
   }
 
   async events(id: string): Promise<readonly TaskEvent[]> {

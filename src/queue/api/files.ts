@@ -6,29 +6,7 @@
 import { createHash } from "node:crypto";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
-
-export interface StoredFile {
-  readonly hash: string;
-  readonly bytes: number;
-  readonly chunks: number;
-}
-
-/** A file that belongs to a task. */
-export interface TaskFile extends StoredFile {
-  readonly name: string;
-  readonly attempt_id: number;
-  readonly media_type: string;
-}
-
-/** The leader, as far as files go: in this process or over the network. Data is base64. */
-export interface FilePort {
-  /** Null when there is no such file. */
-  useFile(hash: string): Promise<StoredFile | null>;
-  putChunk(hash: string, chunk: number, data: string): Promise<void>;
-  /** Says that all chunks are there; refused when they are not what the name says. */
-  putFile(hash: string, chunks: number): Promise<void>;
-  getChunk(hash: string, chunk: number): Promise<string>;
-}
+import type { FilePort } from "./types.ts";
 
 export async function storeFile(port: FilePort, content: Uint8Array): Promise<string> {
   if (content.length > QUEUE_LIMITS.fileBytesMax) {

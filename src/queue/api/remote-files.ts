@@ -1,8 +1,7 @@
 /** Files of tasks at a node of the network. */
 
-import type { FilePort, StoredFile } from "./files.ts";
 import type { RpcClient } from "./rpc-client.ts";
-import type { Attachment, LeaseRef } from "./types.ts";
+import type { Attachment, FilePort, LeaseRef, StoredFile } from "./types.ts";
 
 export class RemoteFiles implements FilePort {
   readonly #rpc: RpcClient;

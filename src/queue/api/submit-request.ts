@@ -45,6 +45,10 @@ export const submitSchema = z.strictObject({
   run_after: runAfter.nullish(),
   max_attempts: z.int().min(1).max(QUEUE_LIMITS.maxAttemptsMax).nullish(),
   placement_constraints: placement.nullish(),
+  /** Seconds that one execution may take; then it is aborted, and tried again while attempts are left. */
+  attempt_timeout: z.number().positive().max(QUEUE_LIMITS.timeoutSecondsMax).nullish(),
+  /** Seconds from submission after which the task is cancelled unless it has ended. */
+  timeout: z.number().positive().max(QUEUE_LIMITS.timeoutSecondsMax).nullish(),
   depends_on: z.array(taskId).max(QUEUE_LIMITS.dependenciesMax).nullish(),
 });
 
@@ -72,6 +76,8 @@ export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
     placement: constraints,
     runAfter: typeof start === "string" ? start : undefined,
     delayMs: typeof start === "number" ? start * 1_000 : undefined,
+    attemptTimeoutMs: milliseconds(request.attempt_timeout),
+    timeoutMs: milliseconds(request.timeout),
     dependsOn: request.depends_on ?? [],
   };
   return { ...task, contentHash: idempotencyKey === undefined ? undefined : contentHash(request) };
@@ -99,8 +105,14 @@ function parsePlain(value: unknown, maxAttempts: number): NewTask | undefined {
     placement: null,
     runAfter: undefined,
     delayMs: undefined,
+    attemptTimeoutMs: undefined,
+    timeoutMs: undefined,
     dependsOn: [],
   };
+}
+
+function milliseconds(seconds: number | null | undefined): number | undefined {
+  return seconds === null || seconds === undefined ? undefined : Math.ceil(seconds * 1_000);
 }
 
 function emptyToNull(value: Placement | null | undefined): Placement | null {

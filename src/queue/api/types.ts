@@ -2,7 +2,6 @@
 
 import type { Placement } from "../../core/queue/placement.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
-import type { FilePort } from "./files.ts";
 
 export interface TaskFailure {
   readonly message: string;
@@ -35,6 +34,9 @@ export interface Task {
   readonly lease_id: string | null;
   readonly lease_expires_at: string | null;
   readonly run_after: string | null;
+  readonly attempt_timeout_ms: number | null;
+  /** When it is cancelled unless it has ended. */
+  readonly deadline: string | null;
   readonly created_at: string;
   readonly started_at: string | null;
   readonly finished_at: string | null;
@@ -75,6 +77,10 @@ export interface NewTask {
   readonly runAfter: string | undefined;
   /** From when the database takes it: its clock is the only one. */
   readonly delayMs: number | undefined;
+  /** Of one execution. */
+  readonly attemptTimeoutMs: number | undefined;
+  /** From submission to the end, with all waiting. */
+  readonly timeoutMs: number | undefined;
   readonly dependsOn: readonly number[];
 }
 
@@ -92,6 +98,8 @@ export interface Grant {
   readonly lease_token: string;
   /** The same for every attempt, as on record in the database. */
   readonly idempotency_key: string;
+  /** How long the execution may take; null for ever. */
+  readonly timeout_ms: number | null;
   /** JSON text. */
   readonly input: string;
 }
@@ -115,6 +123,29 @@ export interface Report extends LeaseRef {
 export interface Progress extends LeaseRef {
   readonly kind: "progress" | "log";
   readonly message: unknown;
+}
+
+export interface StoredFile {
+  readonly hash: string;
+  readonly bytes: number;
+  readonly chunks: number;
+}
+
+/** A file that belongs to a task. */
+export interface TaskFile extends StoredFile {
+  readonly name: string;
+  readonly attempt_id: number;
+  readonly media_type: string;
+}
+
+/** The leader, as far as files go: in this process or over the network. Data is base64. */
+export interface FilePort {
+  /** Null when there is no such file. */
+  useFile(hash: string): Promise<StoredFile | null>;
+  putChunk(hash: string, chunk: number, data: string): Promise<void>;
+  /** Says that all chunks are there; refused when they are not what the name says. */
+  putFile(hash: string, chunks: number): Promise<void>;
+  getChunk(hash: string, chunk: number): Promise<string>;
 }
 
 /** A stored file that an execution leaves with its task. */

@@ -2,8 +2,7 @@
 
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
-import type { FilePort, StoredFile } from "../api/files.ts";
-import type { Attachment, LeaseRef } from "../api/types.ts";
+import type { Attachment, FilePort, LeaseRef, StoredFile } from "../api/types.ts";
 import type { FencedWriter } from "../store/fenced-writer.ts";
 
 export class FileWriter implements FilePort {

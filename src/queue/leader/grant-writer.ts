@@ -250,6 +250,7 @@ export class GrantWriter {
           attempt_id: task.attempt,
           lease_token: token,
           idempotency_key: key,
+          timeout_ms: task.timeoutMs,
           input,
         });
       }

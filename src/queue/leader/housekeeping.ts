@@ -13,7 +13,6 @@ import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
 import { heartbeatAges } from "../../core/queue/node-status.ts";
 import type { QueueSettings } from "../../core/queue/settings.ts";
-import type { TaskState } from "../../core/queue/states.ts";
 import type { Work } from "../../host/background.ts";
 import type { Log, LogFields } from "../../host/ports/log.ts";
 import { parseSubmit } from "../api/submit-request.ts";
@@ -41,6 +40,8 @@ interface HousekeepingOptions {
   readonly onReady: () => void;
   /** These nodes let a lease run out: what they asked before is not an offer to work any more. */
   readonly onSilent: (nodeIds: ReadonlySet<string>) => void;
+  /** The time limit of these tasks has passed. */
+  readonly onOverdue: (ids: readonly number[]) => Promise<void>;
 }
 
 type Duty =
@@ -51,6 +52,7 @@ type Duty =
   | "schedules"
   | "nodes"
   | "heartbeats"
+  | "overdue"
   | "prune";
 
 export class Housekeeping {
@@ -76,6 +78,7 @@ export class Housekeeping {
       "poll",
       "schedules",
       "nodes",
+      "overdue",
       "prune",
     ] as const) {
       this.#dueAt.set(duty, performance.now());
@@ -178,6 +181,7 @@ export class Housekeeping {
     schedules: () => this.#schedules(),
     nodes: () => this.#ageNodes(),
     heartbeats: () => this.#writeHeartbeats(),
+    overdue: () => this.#overdue(),
     prune: () => this.#prune(),
   };
 
@@ -335,16 +339,19 @@ export class Housekeeping {
     return undefined;
   }
 
+  async #overdue(): Promise<number> {
+    const rows = await this.#options.writer.read("overdue", [QUEUE_LIMITS.commitTasksMax]);
+    if (rows.length > 0) await this.#options.onOverdue(rows.map((row) => Number(row["id"])));
+    return SCHEDULE_LOOK_MS;
+  }
+
   async #prune(): Promise<number> {
-    const { writer, memory, settings } = this.#options;
+    const { writer, settings } = this.#options;
     const { row } = await writer.write("control", "prune", [
       settings.retentionMs,
       QUEUE_LIMITS.pruneTasksMax,
       this.#prunedTo,
     ]);
-    for (const [state, gone] of Object.entries(row["gone"] as Record<TaskState, number>)) {
-      memory.counts[state as TaskState] -= gone;
-    }
     const more = row["more"] === true;
     if (!more) await writer.write("control", "files-prune", [settings.retentionMs]);
     this.#prunedTo = more ? Number(row["last"]) : LOWEST_ID;

@@ -29,10 +29,10 @@ import type {
   NodeRegistration,
   Progress,
   Report,
-  TaskCounts,
 } from "../api/types.ts";
 import { type Database, sqlArray } from "../store/database.ts";
 import { FencedWriter, notLeader } from "../store/fenced-writer.ts";
+import { Arrivals } from "./arrivals.ts";
 import type { Feed } from "./feed.ts";
 import { FileWriter } from "./file-writer.ts";
 import { FinishWriter } from "./finish-writer.ts";
@@ -44,6 +44,8 @@ import { type SubmitAnswer, SubmitWriter } from "./submit-writer.ts";
 
 /** What is recorded of a task whose node went away without a word. */
 const LOST = "ended while it ran this task";
+
+const OVERDUE = "it was not done within its time limit";
 
 /** How long a node whose connection closed may take to call again. */
 const DISCONNECT_GRACE_MS = 5_000;
@@ -77,6 +79,7 @@ export class Leader implements LeaderPort {
   readonly #grants: GrantWriter;
   readonly #results: FinishWriter;
   readonly #housekeeping: Housekeeping;
+  readonly #arrivals: Arrivals;
 
   constructor(options: LeaderOptions) {
     this.#options = options;
@@ -128,6 +131,16 @@ export class Leader implements LeaderPort {
       onSilent: (nodeIds) => {
         for (const nodeId of nodeIds) this.#forget(memory.nodes.get(nodeId));
       },
+      onOverdue: async (ids) => {
+        await this.cancel(ids, OVERDUE);
+      },
+    });
+    this.#arrivals = new Arrivals({
+      database: options.database,
+      writer,
+      memory,
+      onReady,
+      onWaiting: () => this.#housekeeping.promoteWithin(0),
     });
   }
 
@@ -142,17 +155,15 @@ export class Leader implements LeaderPort {
     if (this.#abandoned) await this.#returnAllLeases();
     if (this.writer.ended) throw notLeader();
     this.#housekeeping.start();
+    this.#arrivals.start();
     this.#grants.dispatch();
-  }
-
-  get counts(): TaskCounts {
-    return { ...this.memory.counts };
   }
 
   /** Stops writing at once; whoever waits is sent away. */
   end(): void {
     this.writer.end();
     this.#housekeeping.stop();
+    this.#arrivals.stop();
     this.#grants.end(notLeader());
     for (const node of this.memory.nodes.values()) node.wake?.();
   }
@@ -208,6 +219,12 @@ export class Leader implements LeaderPort {
     if (repeated) this.#housekeeping.pollLanesSoon();
     this.#grants.dispatch();
     return revived.map((one) => Number(one["id"]));
+  }
+
+  /** Takes ended tasks out of the database; returns how many. */
+  async remove(ids: readonly number[]): Promise<number> {
+    const { row } = await this.writer.write("control", "remove", [sqlArray(ids)]);
+    return Number(row["changed"]);
   }
 
   /** Every lease that has expired by the database's clock, found by a full look. */
@@ -439,10 +456,9 @@ export class Leader implements LeaderPort {
   }
 
   async #load(): Promise<void> {
-    const [running, nodes, counts, lanes, dependencies] = await Promise.all([
+    const [running, nodes, lanes, dependencies] = await Promise.all([
       this.writer.read("running", []),
       this.writer.read("node-list", []),
-      this.writer.read("counts", []),
       this.writer.read("lanes", []),
       this.writer.read("dependencies-open", []),
     ]);
@@ -466,7 +482,6 @@ export class Leader implements LeaderPort {
         expiresAt: now + Math.max(adoptedMs, Number(row["expires_in_ms"])),
       });
     }
-    for (const row of counts) this.memory.counts[row["state"] as TaskState] += Number(row["count"]);
     for (const row of lanes) this.memory.lanes.reopen(String(row["lane"]), Number(row["priority"]));
     this.memory.dependenciesOpen = Number(dependencies[0]?.["count"] ?? 0) > 0;
   }

@@ -1,5 +1,5 @@
 /**
- * What a leader knows by heart for the length of one epoch: ready tasks, leases, nodes, counts.
+ * What a leader knows by heart for the length of one epoch: ready tasks, leases, nodes.
  * All of it is derived from the database and thrown away with the leadership.
  */
 
@@ -9,7 +9,7 @@ import { Lanes, type ReadyTask } from "../../core/queue/lanes.ts";
 import type { NodeProfile, Placement } from "../../core/queue/placement.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
 import type { Log } from "../../host/ports/log.ts";
-import type { NodeRegistration, TaskCounts } from "../api/types.ts";
+import type { NodeRegistration } from "../api/types.ts";
 import type { Feed } from "./feed.ts";
 import type { QueueMetrics } from "./metrics.ts";
 
@@ -55,7 +55,6 @@ export class LeaderMemory {
   });
   readonly leases = new Map<string, Lease>();
   readonly nodes = new Map<string, KnownNode>();
-  readonly counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELED: 0 };
   /** Some task waits on another: only then do finished tasks have dependents to look for. */
   dependenciesOpen = false;
   readonly #feed: Feed;
@@ -128,10 +127,8 @@ export class LeaderMemory {
     node.droppedAt = undefined;
   }
 
-  /** A committed transition: counted, logged, told to followers. */
+  /** A committed transition: logged and told to followers. */
   moved(transition: Transition): void {
-    if (transition.from !== null) this.counts[transition.from]--;
-    this.counts[transition.to]++;
     this.#metrics.transition(transition.eventType);
     if (this.#log.enabled("info")) {
       this.#log.event("info", `task.${transition.eventType}`, {
@@ -182,6 +179,7 @@ export function readyTask(row: Readonly<Record<string, unknown>>, inlineMax: num
     priority: Number(row["priority"]),
     attempt: Number(row["attempt_id"]),
     placement: row["placement_constraints"] as Placement | null,
+    timeoutMs: row["attempt_timeout_ms"] == null ? null : Number(row["attempt_timeout_ms"]),
     input: inline !== undefined && inline.length <= inlineMax ? inline : undefined,
     readyAt: performance.now() - Number(row["waited_ms"] ?? 0),
   };

@@ -173,6 +173,7 @@ export class SubmitWriter {
       priority: task.priority,
       attempt: 1,
       placement: task.placement,
+      timeoutMs: task.attemptTimeoutMs ?? null,
       input: inline ? task.input : undefined,
       readyAt: performance.now(),
     });
@@ -247,5 +248,7 @@ function submitParameters(rows: readonly Row[], nodeId: string): readonly unknow
     nodeId,
     sqlArray(waits.map(({ id }) => id)),
     sqlArray(waits.map(({ on }) => on)),
+    column(({ task }) => task.attemptTimeoutMs),
+    column(({ task }) => task.timeoutMs),
   ];
 }

@@ -21,6 +21,16 @@ export interface Database {
   ): Promise<readonly Row[]>;
   /** Several statements of a migration, in one transaction under the migration lock. */
   migrate(migrations: readonly Migration[]): Promise<readonly string[]>;
+  /**
+   * Hears what transactions notify on a channel, until the connection is lost, which resolves the answer's
+   * `lost`. Undefined where nobody else can write.
+   */
+  listen?(channel: string, hear: (message: string) => void): Promise<Listening>;
+  close(): Promise<void>;
+}
+
+export interface Listening {
+  readonly lost: Promise<void>;
   close(): Promise<void>;
 }
 
@@ -50,6 +60,7 @@ const MIGRATIONS: readonly string[] = [
   "0003-token",
   "0004-execution-key",
   "0005-files",
+  "0006-transactions",
 ];
 
 export function loadMigrations(): readonly Migration[] {

@@ -11,6 +11,7 @@ import {
   type ConnectionName,
   type Database,
   isTransientState,
+  type Listening,
   type Migration,
   type Row,
   sqlText,
@@ -115,6 +116,23 @@ export class PostgresDatabase implements Database {
         cause: error,
       });
     }
+  }
+
+  async listen(channel: string, hear: (message: string) => void): Promise<Listening> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      application_name: `hyperscale queue ${channel}`,
+    });
+    const lost = new Promise<void>((resolve) => {
+      client.on("error", () => resolve());
+      client.on("end", () => resolve());
+    });
+    client.on("notification", ({ payload }) => hear(payload ?? ""));
+    await client.connect();
+    await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+    return { lost, close: () => client.end() };
   }
 
   async close(): Promise<void> {

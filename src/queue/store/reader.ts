@@ -1,10 +1,10 @@
 /** Reads of committed state, served by every node. */
 
+import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { heartbeatAges, nodeStatus } from "../../core/queue/node-status.ts";
 import type { Placement } from "../../core/queue/placement.ts";
 import { type EventType, isTerminal, type TaskState } from "../../core/queue/states.ts";
-import type { TaskFile } from "../api/files.ts";
 import type {
   LeaderInfo,
   NodeInfo,
@@ -13,6 +13,7 @@ import type {
   TaskCounts,
   TaskEvent,
   TaskFailure,
+  TaskFile,
 } from "../api/types.ts";
 import { type Database, type Row, sqlArray } from "./database.ts";
 
@@ -26,6 +27,10 @@ interface TaskFilter {
   readonly limit: number;
 }
 
+/** A count is used for this many times as long as it took. */
+const COUNTS_KEPT_TIMES = 10;
+const COUNTS_KEPT_MS_MIN = 100;
+
 export interface LeaderRow extends LeaderInfo {
   readonly run: string;
   readonly alive: boolean;
@@ -34,6 +39,7 @@ export interface LeaderRow extends LeaderInfo {
 export class Reader {
   readonly #database: Database;
   readonly #heartbeatMs: number;
+  #counts: { readonly until: number; readonly value: Promise<TaskCounts> } | undefined;
 
   constructor(database: Database, heartbeatMs: number) {
     this.#database = database;
@@ -48,11 +54,16 @@ export class Reader {
 
   /** Newest first, as a list shows them: without payloads that are large. */
   async list(filter: TaskFilter): Promise<readonly Task[]> {
-    const ids = (await this.#pageOf(filter)).map((row) => Number(row["id"]));
+    const ids = await this.ids(filter);
     if (ids.length === 0) return [];
     const { listedBytesMax } = QUEUE_LIMITS;
     const rows = await this.#database.query("task-brief", [sqlArray(ids), listedBytesMax]);
     return rows.map(taskOf);
+  }
+
+  /** The ids of such a list. */
+  async ids(filter: TaskFilter): Promise<readonly number[]> {
+    return (await this.#pageOf(filter)).map((row) => Number(row["id"]));
   }
 
   #pageOf(filter: TaskFilter): Promise<readonly Row[]> {
@@ -144,7 +155,20 @@ export class Reader {
     }));
   }
 
-  async counts(): Promise<TaskCounts> {
+  /** Counted in the database; an answer is used for a while that grows with what it took. */
+  counts(): Promise<TaskCounts> {
+    const begun = performance.now();
+    if (this.#counts !== undefined && begun < this.#counts.until) return this.#counts.value;
+    const value = this.#count().finally(() => {
+      const now = performance.now();
+      const keptMs = Math.max(COUNTS_KEPT_MS_MIN, (now - begun) * COUNTS_KEPT_TIMES);
+      this.#counts = { until: now + keptMs, value };
+    });
+    this.#counts = { until: Number.POSITIVE_INFINITY, value };
+    return value;
+  }
+
+  async #count(): Promise<TaskCounts> {
     const counts: TaskCounts = { QUEUED: 0, RUNNING: 0, SUCCEEDED: 0, FAILED: 0, CANCELED: 0 };
     for (const row of await this.#database.query("counts", [])) {
       counts[row["state"] as TaskState] += Number(row["count"]);
@@ -187,6 +211,8 @@ function taskOf(row: Row): Task {
     lease_id: text("lease_id"),
     lease_expires_at: time(row["lease_expires_at"]),
     run_after: time(row["run_after"]),
+    attempt_timeout_ms: (row["attempt_timeout_ms"] as number | null) ?? null,
+    deadline: time(row["deadline"]),
     created_at: time(row["created_at"]) ?? "",
     started_at: time(row["started_at"]),
     finished_at: time(row["finished_at"]),

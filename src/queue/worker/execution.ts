@@ -3,6 +3,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { performance } from "node:perf_hooks";
 import { errorText } from "../../core/base/error-text.ts";
+import { startTimer, type Timer } from "../../host/timer.ts";
 import type { Grant, LeaseRef } from "../api/types.ts";
 import type { Startable } from "./note-sender.ts";
 
@@ -25,6 +26,16 @@ export class Execution implements Startable {
       this.#crash = reject;
     });
     this.crashed.catch(() => undefined);
+  }
+
+  /** Ends it after so long, whether its code listens to the signal or not. */
+  limit(timeoutMs: number | null): Timer | undefined {
+    if (timeoutMs === null) return undefined;
+    return startTimer(timeoutMs, () => {
+      const words = `it took longer than its limit of ${timeoutMs} ms`;
+      this.#crash(new Error(words));
+      this.abort(words);
+    });
   }
 
   crash(error: unknown): void {

@@ -200,10 +200,11 @@ export class Worker {
     const executor = this.#options.executors[grant.executor];
     if (executor === undefined) throw new Error(`this node has no executor "${grant.executor}"`);
     const input: unknown = JSON.parse(grant.input);
+    const limit = execution.limit(grant.timeout_ms);
     const result = await Promise.race([
       executing.run(execution, () => executor(input, this.#context(execution))),
       execution.crashed,
-    ]);
+    ]).finally(() => limit?.cancel());
     const payload = encodePayload(result, "the result");
     if (payload.ok) return { status: "completed", result: payload.text, error: null };
     return {

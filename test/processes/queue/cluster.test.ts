@@ -5,7 +5,14 @@ import { QueueClient, type QueueNode } from "../../../src/queue/index.ts";
 import { loadMigrations } from "../../../src/queue/store/database.ts";
 import { needs } from "../../needs.ts";
 import { audit } from "./audit.ts";
-import { eventually, fastEnvironment, hasBegun, NodeProcess, startNode } from "./fixtures.ts";
+import {
+  calmSettings,
+  eventually,
+  fastEnvironment,
+  hasBegun,
+  NodeProcess,
+  startNode,
+} from "./fixtures.ts";
 import { NO_POSTGRES, TestPostgres } from "./server.ts";
 
 const echo = { echo: (_: unknown, context: { attempt: number }) => ({ attempt: context.attempt }) };
@@ -35,17 +42,18 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     return one;
   }
 
-  async function cluster(size: number, executors = echo) {
+  async function cluster(size: number, executors = echo, settings = {}) {
     const database = await server.createDatabase();
     const nodes: QueueNode[] = [];
-    for (let i = 0; i < size; i++) nodes.push(keep(await startNode({ database, executors })));
+    for (let i = 0; i < size; i++)
+      nodes.push(keep(await startNode({ database, executors, settings })));
     const [first] = nodes;
     if (first === undefined) throw new Error("a cluster has a node");
     return { database, nodes, first, client: keep(new QueueClient(first.url)) };
   }
 
   it("runs every one of 500 tasks to success over three nodes, in legal histories", async () => {
-    const { client, database } = await cluster(3);
+    const { client, database } = await cluster(3, echo, calmSettings);
     await client.submitMany(
       Array.from({ length: 500 }, (_, i) => ({ executor: "echo", input: { i } })),
     );
@@ -441,7 +449,7 @@ describe("queue cluster on PostgreSQL", needs(TestPostgres.available(), NO_POSTG
     );
     const second = keep(await startNode({ database, executors: echo }));
     await eventually("pruned", async () => {
-      const counts = await second.counts();
+      const counts = await second.reader.counts();
       return counts.SUCCEEDED === 0 && counts.QUEUED === 1;
     });
     expect(await server.query(database, "select executor from tasks")).toEqual([

@@ -14,5 +14,4 @@ with guard as materialized (
     from (select state, count(*) as count from gone group by state) n where c.state = n.state
 )
 select (select count(*) from guard) as guarded,
-       (select count(*) = $4 and bool_and(old) from looked) as more, (select max(id) from looked) as last,
-       coalesce((select jsonb_object_agg(state, n) from (select state, count(*) as n from gone group by state) s), '{}') as gone
+       (select count(*) = $4 and bool_and(old) from looked) as more, (select max(id) from looked) as last

@@ -13,17 +13,17 @@ with guard as materialized (
   update tasks t
      set state = 'QUEUED', ready = w.waiting_on = 0, waiting_on = w.waiting_on, finished_at = null, error = null,
          result = null, lease_id = null, attempt_id = t.attempt_id + 1, attempts_forgiven = t.attempt_id,
-         run_after = null,
+         run_after = null, deadline = null,
          history = t.history || row('requeued', w.old_state, 'QUEUED', null, t.attempt_id + 1, $1::bigint,
                                     clock_timestamp(), '{"reason":"requeued by request"}'::jsonb)::task_event
     from wanted w
    where t.id = w.id and t.state = w.old_state
-  returning t.id, t.lane, t.executor, t.priority, t.attempt_id, t.placement_constraints, t.input, t.ready, w.old_state
+  returning t.id, t.lane, t.executor, t.priority, t.attempt_id, t.attempt_timeout_ms, t.placement_constraints, t.input, t.ready, w.old_state
 ), totals as (
   update task_totals c set count = c.count - n.count
     from (select old_state, count(*) as count from revived group by old_state) n where c.state = n.old_state
 )
 select (select count(*) from guard) as guarded,
        coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'priority', priority,
-         'attempt_id', attempt_id, 'placement_constraints', placement_constraints, 'input', input, 'ready', ready,
+         'attempt_id', attempt_id, 'attempt_timeout_ms', attempt_timeout_ms, 'placement_constraints', placement_constraints, 'input', input, 'ready', ready,
          'old_state', old_state)) from revived), '[]') as revived

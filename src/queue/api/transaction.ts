@@ -1,0 +1,52 @@
+/**
+ * Tasks in the application's own transaction: there when it commits, and never when it rolls back or breaks.
+ *
+ *     await client.query("begin");
+ *     await client.query("insert into orders …");
+ *     await submitInTransaction(client, { executor: "ship", input: { order } });
+ *     await client.query("commit");
+ */
+
+/** A connection of `pg`, or anything that takes a query as it does. */
+export interface TransactionClient {
+  query(
+    text: string,
+    values: unknown[],
+  ): Promise<{ readonly rows: readonly Readonly<Record<string, unknown>>[] }>;
+}
+
+export interface TransactionSubmit {
+  readonly executor: string;
+  readonly input?: unknown;
+  readonly priority?: number;
+  readonly run_after?: Date | string;
+  readonly max_attempts?: number;
+  readonly idempotency_key?: string;
+  readonly unique_key?: string;
+  /** Seconds. */
+  readonly attempt_timeout?: number;
+  /** Seconds. */
+  readonly timeout?: number;
+}
+
+const SUBMIT = `select hyperscale.submit($1, $2::jsonb, $3::int, $4::timestamptz, $5::int, $6, $7,
+  $8::float8 * interval '1 second', $9::float8 * interval '1 second') as id`;
+
+/** The id of the task, or of the one that has its key already. */
+export async function submitInTransaction(
+  client: TransactionClient,
+  task: TransactionSubmit,
+): Promise<string> {
+  const { rows } = await client.query(SUBMIT, [
+    task.executor,
+    JSON.stringify(task.input ?? null),
+    task.priority ?? 0,
+    task.run_after ?? null,
+    task.max_attempts ?? 3,
+    task.idempotency_key ?? null,
+    task.unique_key ?? null,
+    task.attempt_timeout ?? null,
+    task.timeout ?? null,
+  ]);
+  return String(rows[0]?.["id"]);
+}

@@ -1,0 +1,100 @@
+/**
+ * Tasks that transactions of applications put into the database beside the leader: it hears of each when it is
+ * committed, and looks at everything again after a time in which it could not hear.
+ */
+
+import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import type { Work } from "../../host/background.ts";
+import { type Database, sqlArray } from "../store/database.ts";
+import type { FencedWriter } from "../store/fenced-writer.ts";
+import { type LeaderMemory, readyTask } from "./memory.ts";
+
+const CHANNEL = "hyperscale_queue";
+const RECONNECT_MS = 500;
+
+interface ArrivalsOptions {
+  readonly database: Database;
+  readonly writer: FencedWriter;
+  readonly memory: LeaderMemory;
+  readonly onReady: () => void;
+  /** Tasks came that are not due. */
+  readonly onWaiting: () => void;
+}
+
+export class Arrivals {
+  readonly #options: ArrivalsOptions;
+  #work: Work | undefined;
+  #ids: number[] = [];
+  #reading = false;
+
+  constructor(options: ArrivalsOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { database, writer } = this.#options;
+    if (database.listen === undefined) return;
+    this.#work = writer.background.run("hear of arrivals", async ({ signal }) => {
+      while (!signal.aborted && !writer.ended) {
+        await this.#listen(signal).catch(() => undefined);
+        await writer.background.pause(RECONNECT_MS, signal);
+      }
+    });
+  }
+
+  stop(): void {
+    this.#work?.cancel();
+  }
+
+  async #listen(signal: AbortSignal): Promise<void> {
+    const listening = await this.#options.database.listen?.(CHANNEL, (id) => this.#noticed(id));
+    if (listening === undefined) return;
+    const aborted = new Promise<void>((resolve) => {
+      signal.addEventListener("abort", () => resolve(), { once: true });
+      if (signal.aborted) resolve();
+    });
+    try {
+      await this.#lookAgain();
+      await Promise.race([listening.lost, aborted]);
+    } finally {
+      await listening.close().catch(() => undefined);
+    }
+  }
+
+  /** What was committed while nobody listened. */
+  async #lookAgain(): Promise<void> {
+    const { writer, memory, onReady, onWaiting } = this.#options;
+    for (const row of await writer.read("lanes", []))
+      memory.lanes.reopen(String(row["lane"]), Number(row["priority"]));
+    onReady();
+    onWaiting();
+  }
+
+  #noticed(message: string): void {
+    const id = Number(message);
+    if (!Number.isSafeInteger(id)) return;
+    this.#ids.push(id);
+    if (this.#reading) return;
+    this.#reading = true;
+    this.#options.writer.background.run("read arrivals", () => this.#read());
+  }
+
+  async #read(): Promise<void> {
+    const { writer, memory, onReady, onWaiting } = this.#options;
+    try {
+      while (this.#ids.length > 0) {
+        const ids = this.#ids.splice(0, QUEUE_LIMITS.commitTasksMax);
+        for (const row of await writer.read("arrived", [sqlArray(ids)])) {
+          const task = readyTask(row, QUEUE_LIMITS.inlineInputBytesMax);
+          const [from, to, nodeId] = [null, "QUEUED", null] as const;
+          memory.moved({ taskId: task.id, eventType: "created", from, to, nodeId, attempt: 1 });
+          if (row["ready"] === true) memory.lanes.add(String(row["lane"]), task);
+          else onWaiting();
+        }
+        onReady();
+      }
+    } finally {
+      this.#reading = false;
+    }
+  }
+}

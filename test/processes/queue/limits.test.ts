@@ -1,0 +1,60 @@
+/** Time limits of tasks, and many tasks at once. */
+
+import { describe, expect, it } from "vitest";
+import { needs } from "../../needs.ts";
+import { calmSettings, eventually, queueBench } from "./fixtures.ts";
+import { NO_POSTGRES, TestPostgres } from "./server.ts";
+
+describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => {
+  const bench = queueBench();
+
+  async function queueWith(executors: Readonly<Record<string, () => unknown>>) {
+    const database = await bench.database();
+    const settings = { ...calmSettings, maxParallel: 2 };
+    return bench.client(await bench.node({ database, executors, settings }));
+  }
+
+  it("ends an execution at its limit, deaf or not, and frees its slot", async () => {
+    const client = await queueWith({
+      deaf: () => new Promise(() => undefined),
+      quick: () => "quick",
+    });
+    const limits = { executor: "deaf", attempt_timeout: 0.3, max_attempts: 2 };
+    const deaf = await Promise.all([1, 2, 3].map(() => client.submit(limits)));
+    for (const { id } of deaf) {
+      const ended = await client.wait(id);
+      expect(ended).toMatchObject({ state: "FAILED", attempt_id: 2, attempt_timeout_ms: 300 });
+      expect(ended.error?.message).toBe("it took longer than its limit of 300 ms");
+    }
+    const quick = await client.submit({ executor: "quick", attempt_timeout: 60 });
+    expect((await client.wait(quick.id)).result).toBe("quick");
+  });
+
+  it("cancels a task that is not done within its time, whether it waits or runs", async () => {
+    const client = await queueWith({ deaf: () => new Promise(() => undefined) });
+    const running = await client.submit({ executor: "deaf", timeout: 1 });
+    const waiting = await client.submit({ executor: "nobody", timeout: 1 });
+    for (const { id } of [running, waiting]) {
+      expect(await client.wait(id)).toMatchObject({
+        state: "CANCELED",
+        error: { message: "it was not done within its time limit" },
+      });
+    }
+  });
+
+  it("cancels, sends back and removes all that fit a filter, page after page", async () => {
+    const client = await queueWith({ other: () => "other" });
+    const many = Array.from({ length: 2_500 }, (_, i) => ({ executor: "none", input: i }));
+    await client.submitMany(many);
+    const other = await client.submit({ executor: "other" });
+    await client.wait(other.id);
+    expect(await client.cancelAll({ executor: "none" }, "not needed")).toBe(2_500);
+    expect(await client.cancelAll({ executor: "none" })).toBe(0);
+    const [newest] = await client.list({ executor: "none", limit: 1 });
+    expect(newest).toMatchObject({ state: "CANCELED", error: { message: "not needed" } });
+    expect(await client.requeueAll({ state: "CANCELED", before: newest?.id ?? "" })).toBe(2_499);
+    await eventually("they wait", async () => (await client.status()).counts.QUEUED === 2_499);
+    expect(await client.deleteAll({ executor: "none" })).toBe(1);
+    await eventually("they are gone", async () => (await client.status()).counts.CANCELED === 0);
+  });
+});
