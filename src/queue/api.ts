@@ -11,11 +11,12 @@ import { ROLES, type Role } from "../core/queue/settings.ts";
 import type { AuditEvent } from "../host/ports/audit.ts";
 import { within } from "../host/timer.ts";
 import type { RpcCall } from "./api/rpc.ts";
-import { parseParams, parseSubmit, submitSchema, taskId } from "./api/submit-request.ts";
+import { parseParams, parseSubmit, queueName, submitSchema, taskId } from "./api/submit-request.ts";
 import type { ClusterStatus, Task } from "./api/types.ts";
 import { isSteering, steeringEntry } from "./audit-entries.ts";
 import { bulkMethods, taskFilter } from "./bulk-api.ts";
 import { fileMethods, listFiles } from "./file-api.ts";
+import { putLimits } from "./leader/administration.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { LeaderRow, Reader } from "./store/reader.ts";
 import { type CallContext, type LeaderMethod, workerMethods } from "./worker-api.ts";
@@ -67,6 +68,7 @@ export class QueueApi {
         await host.become(role);
         return { role };
       },
+      list_queues: () => host.reader.queues(),
       list_schedules: () => host.reader.schedules(),
       task_files: (params) => listFiles(host.reader, params),
     };
@@ -75,6 +77,7 @@ export class QueueApi {
       submit_tasks: (leader, params) => this.#submitMany(leader, params),
       cancel_task: (leader, params) => this.#cancel(leader, params),
       requeue_task: (leader, params) => this.#requeue(leader, params),
+      put_queue: (leader, params) => putQueue(leader, params),
       put_schedule: putSchedule,
       remove_schedule: removeSchedule,
       ...workerMethods,
@@ -156,8 +159,15 @@ export class QueueApi {
     }
     if (task.run_after !== null && Date.parse(task.run_after) > (await this.#host.reader.now()))
       return `waits until ${task.run_after}`;
-    const [nodes, leader] = await Promise.all([this.#host.reader.nodes(), this.#host.leaderRow()]);
+    const { reader } = this.#host;
+    const [nodes, queues, leader] = await Promise.all([
+      reader.nodes(),
+      reader.queues(),
+      this.#host.leaderRow(),
+    ]);
     if (leader?.alive !== true) return "no node leads: the queue moves on when one does";
+    const limits = queues.find(({ queue }) => queue === task.queue);
+    if (limits?.paused === true) return `its queue "${task.queue}" is paused`;
     const able = nodes.filter((node) => node.status !== "dead");
     return explainPlacement(
       task.executor,
@@ -258,6 +268,34 @@ export class QueueApi {
     }
     return this.#getTask(id);
   }
+}
+
+async function putQueue(leader: Leader, params: unknown): Promise<unknown> {
+  const schema = z.strictObject({
+    queue: queueName,
+    paused: z.boolean().optional(),
+    concurrency: z.int().positive().max(1_000_000).nullish(),
+    rate: z
+      .strictObject({
+        count: z.int().positive().max(1_000_000),
+        seconds: z.number().positive().max(86_400).default(1),
+      })
+      .nullish(),
+  });
+  const { queue, ...given } = parseParams(schema, params);
+  const now = leader.memory.gates.limitsOf(queue);
+  const rate =
+    given.rate == null
+      ? given.rate
+      : { count: given.rate.count, perMs: given.rate.seconds * 1_000 };
+  // What is not named stays; null takes a limit away.
+  const limits = {
+    paused: given.paused ?? now.paused,
+    concurrency: given.concurrency === undefined ? now.concurrency : given.concurrency,
+    rate: rate === undefined ? now.rate : rate,
+  };
+  await inTime(putLimits(leader, queue, limits));
+  return { queue, ...limits };
 }
 
 async function putSchedule(leader: Leader, params: unknown): Promise<unknown> {

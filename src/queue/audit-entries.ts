@@ -23,6 +23,7 @@ const STEERING: ReadonlyMap<string, Steering> = new Map([
   ["cancel_tasks", { kind: "queue.cancelled", subject: [], detail: BULK }],
   ["requeue_tasks", { kind: "queue.retried", subject: [], detail: BULK }],
   ["delete_tasks", { kind: "queue.deleted", subject: [], detail: BULK }],
+  ["put_queue", { kind: "queue.limited", subject: ["queue"], detail: ["paused", "concurrency"] }],
   ["set_role", { kind: "queue.role", subject: [], detail: ["role"] }],
   ["put_schedule", { kind: "schedule.put", subject: ["schedule_id"], detail: ["cron"] }],
   ["remove_schedule", { kind: "schedule.removed", subject: ["schedule_id"], detail: [] }],
@@ -60,5 +61,5 @@ function outcomeOf(error: unknown): string {
 function textOf(params: unknown, name: string): string | undefined {
   if (typeof params !== "object" || params === null || !Object.hasOwn(params, name)) return;
   const value: unknown = Reflect.get(params, name);
-  return typeof value === "string" || typeof value === "number" ? String(value) : undefined;
+  return ["string", "number", "boolean"].includes(typeof value) ? String(value) : undefined;
 }

@@ -4,6 +4,7 @@ import { z } from "zod";
 import { QUEUE_LIMITS } from "../core/queue/defaults.ts";
 import { isTerminal, TASK_STATES, type TaskState } from "../core/queue/states.ts";
 import { parseParams, taskId } from "./api/submit-request.ts";
+import { removeTasks } from "./leader/administration.ts";
 import type { Leader } from "./leader/leader.ts";
 import type { Reader } from "./store/reader.ts";
 import type { LeaderMethod } from "./worker-api.ts";
@@ -40,7 +41,7 @@ const ACTIONS: Readonly<Record<string, BulkAction>> = {
     applies: (one) => one === "FAILED" || one === "CANCELED",
     perform: async (leader, ids) => (await leader.revive(ids)).length,
   },
-  delete_tasks: { applies: isTerminal, perform: (leader, ids) => leader.remove(ids) },
+  delete_tasks: { applies: isTerminal, perform: removeTasks },
 };
 
 export function bulkMethods(reader: Reader): Readonly<Record<string, LeaderMethod>> {

@@ -24,6 +24,7 @@ export type {
   ClusterStatus,
   LeaderInfo,
   NodeInfo,
+  QueueInfo,
   Schedule,
   Task,
   TaskEvent,

@@ -20,6 +20,7 @@ import {
   run,
   type Shared,
 } from "./queue-command.ts";
+import { registerLimits } from "./queue-limits.ts";
 import { registerLoadtests } from "./queue-loadtest.ts";
 import {
   attemptsAllowed,
@@ -77,6 +78,7 @@ export function registerQueueClient(queue: Command): void {
   registerNodes(queue);
   registerSchedules(queue);
   registerLoadtests(queue);
+  registerLimits(queue);
 }
 
 function registerNodes(queue: Command): void {
@@ -113,6 +115,7 @@ function registerSubmit(queue: Command): void {
   add(queue, "submit", "submit a task; input is JSON, @file or - for stdin", "<executor> [input]")
     .option("--key <key>", "idempotency key: the same key and content is one task")
     .option("--unique <key>", "at most one live task with this key")
+    .option("--queue <name>", "a named queue, whose limits hold for it")
     .option("--priority <n>", "higher runs first (default: 0)", parseWhole)
     .option("--run-after <when>", "ISO time, or seconds from now", parseWhen)
     .option("--max-attempts <n>", "attempts before it fails (default: 3)", parseWhole)
@@ -145,6 +148,7 @@ function registerSubmit(queue: Command): void {
           const names = {
             key: "idempotency_key",
             unique: "unique_key",
+            queue: "queue",
             priority: "priority",
             runAfter: "run_after",
             maxAttempts: "max_attempts",

@@ -11,6 +11,7 @@ const task = (
 ): ReadyTask => ({
   id,
   executor,
+  queue: "default",
   priority,
   attempt: 1,
   placement,
@@ -21,12 +22,13 @@ const task = (
 const node: NodeProfile = { nodeId: "n", executors: ["e", "f"], capabilities: {} };
 const ids = (taken: readonly { readonly task: ReadyTask }[]): number[] =>
   taken.map((one) => one.task.id);
+const free = (): number => Number.MAX_SAFE_INTEGER;
 const take = (
   lanes: Lanes,
   count: number,
   running: (lane: string) => number = () => 0,
   by: NodeProfile = node,
-) => lanes.take({ node: by, count, running, now: 0 });
+) => lanes.take({ node: by, count, running, queueRoom: free, now: 0 });
 const lanesOf = (tasksMax = 100): Lanes => new Lanes({ tasksMax, refillBelow: tasksMax / 2 });
 
 describe("Lanes", () => {
@@ -111,12 +113,28 @@ describe("Lanes", () => {
     expect(ids(take(lanes, 5))).toEqual([4, 3]);
   });
 
+  it("keeps to what may be handed out of a queue, over its lanes, and goes on with the others", () => {
+    const lanes = lanesOf();
+    for (let id = 1; id <= 6; id++) {
+      const executor = id % 2 === 0 ? "e" : "f";
+      lanes.add(laneOf(executor, null, "mail"), {
+        ...task(id, 9, null, executor),
+        queue: "mail",
+      });
+    }
+    lanes.add("e", task(7));
+    const queueRoom = (queue: string): number => (queue === "mail" ? 3 : 100);
+    const taken = lanes.take({ node, count: 9, running: () => 0, queueRoom, now: 0 });
+    expect(ids(taken)).toEqual([1, 2, 3, 7]);
+    expect(lanes.size).toBe(3);
+  });
+
   it("hands out a low priority that waited long in its share, and no sooner", () => {
     const lanes = lanesOf();
     lanes.add("e", { ...task(1, -5), readyAt: 0 });
     for (let id = 2; id <= 40; id++) lanes.add("e", { ...task(id, 5), readyAt: AGED_MS });
     const handOut = (now: number) =>
-      ids(lanes.take({ node, count: AGED_SHARE * 2, running: () => 0, now }));
+      ids(lanes.take({ node, count: AGED_SHARE * 2, running: () => 0, queueRoom: free, now }));
     expect(handOut(AGED_MS - 1)).not.toContain(1);
     expect(handOut(AGED_MS)).toContain(1);
   });
@@ -126,7 +144,9 @@ describe("Lanes", () => {
     for (let id = 1; id <= 100; id++) lanes.add("e", { ...task(id, 0), readyAt: 0 });
     for (let id = 101; id <= 300; id++) lanes.add("e", { ...task(id, 9), readyAt: 2 * AGED_MS });
     const count = AGED_SHARE * 10;
-    const taken = ids(lanes.take({ node, count, running: () => 0, now: 2 * AGED_MS }));
+    const taken = ids(
+      lanes.take({ node, count, running: () => 0, queueRoom: free, now: 2 * AGED_MS }),
+    );
     expect(taken.filter((id) => id <= 100)).toHaveLength(10);
   });
 

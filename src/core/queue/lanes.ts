@@ -28,6 +28,7 @@ export const AGED_SHARE = 8;
 export interface ReadyTask {
   readonly id: number;
   readonly executor: string;
+  readonly queue: string;
   readonly priority: number;
   readonly attempt: number;
   readonly placement: Placement | null;
@@ -46,6 +47,8 @@ interface Take {
   readonly now: number;
   /** How many tasks of a lane the node runs already. */
   readonly running: (lane: string) => number;
+  /** How many tasks of a named queue may be handed out. */
+  readonly queueRoom: (queue: string) => number;
   /** Of inputs, beyond the first task's. */
   readonly bytesMax?: number;
 }
@@ -59,6 +62,7 @@ interface Lane {
   readonly name: string;
   /** Empty until the first task says it. */
   executor: string;
+  queue: string;
   placement: Placement | null;
   readonly windows: Map<number, Window>;
 }
@@ -168,13 +172,14 @@ export class Lanes {
     while (taken.length < count) {
       const open = this.#nextOf(heads, agedBefore);
       if (open === undefined) break;
-      if (open.room.left <= 0) continue;
+      if (isFull(open)) continue;
       const { lane, window } = open;
       const task = headOf(open);
       bytes += task.input === undefined ? QUEUE_LIMITS.payloadBytesMax : task.input.length;
       if (taken.length > 0 && bytes > bytesMax) break;
       window.head++;
       open.room.left--;
+      open.queueRoom.left--;
       this.#size--;
       this.#sinceAged++;
       taken.push({ lane: lane.name, task });
@@ -219,7 +224,7 @@ export class Lanes {
     let oldest: OpenWindow | undefined;
     for (const open of heads.items()) {
       const { readyAt } = headOf(open);
-      if (readyAt > agedBefore || open.room.left <= 0) continue;
+      if (readyAt > agedBefore || isFull(open)) continue;
       if (oldest === undefined || readyAt < headOf(oldest).readyAt) oldest = open;
     }
     if (oldest === undefined) return heads.pop();
@@ -228,16 +233,20 @@ export class Lanes {
     return oldest;
   }
 
-  #openHeads({ node, running }: Take): Heap<OpenWindow> {
+  #openHeads({ node, running, queueRoom }: Take): Heap<OpenWindow> {
     const heads = new Heap(byHead);
+    const queues = new Map<string, Room>();
     for (const lane of this.#lanes.values()) {
       if (refusal(lane.executor, lane.placement, node) !== undefined) continue;
       const limit = lane.placement?.max_parallel_per_node;
       const left = limit === undefined ? Number.MAX_SAFE_INTEGER : limit - running(lane.name);
       if (left <= 0) continue;
-      const room = { left };
+      const ofQueue = queues.get(lane.queue) ?? { left: queueRoom(lane.queue) };
+      queues.set(lane.queue, ofQueue);
+      if (ofQueue.left <= 0) continue;
+      const rooms = { room: { left }, queueRoom: ofQueue };
       for (const window of lane.windows.values()) {
-        if (window.head < window.tasks.length) heads.push({ lane, window, room, place: -1 });
+        if (window.head < window.tasks.length) heads.push({ lane, window, ...rooms, place: -1 });
       }
     }
     return heads;
@@ -246,7 +255,7 @@ export class Lanes {
   #lane(name: string): Lane {
     let lane = this.#lanes.get(name);
     if (lane === undefined) {
-      lane = { name, executor: "", placement: null, windows: new Map() };
+      lane = { name, executor: "", queue: "", placement: null, windows: new Map() };
       this.#lanes.set(name, lane);
     }
     return lane;
@@ -264,6 +273,7 @@ export class Lanes {
   #open(name: string, task: ReadyTask): Window {
     const lane = this.#lane(name);
     lane.executor = task.executor;
+    lane.queue = task.queue;
     lane.placement = task.placement;
     return this.#window(lane, task.priority);
   }
@@ -287,7 +297,17 @@ interface OpenWindow extends HeapItem {
   readonly lane: Lane;
   readonly window: Window;
   /** What the node may still run of the lane, shared by its windows. */
-  readonly room: { left: number };
+  readonly room: Room;
+  /** What may still be handed out of the queue, shared by its lanes. */
+  readonly queueRoom: Room;
+}
+
+interface Room {
+  left: number;
+}
+
+function isFull({ room, queueRoom }: OpenWindow): boolean {
+  return room.left <= 0 || queueRoom.left <= 0;
 }
 
 /** Highest priority, then oldest; two windows never hold the same task. */

@@ -3,6 +3,8 @@
  * alike to every node, so they share a lane, and a lane is matched once instead of every task.
  */
 
+import { DEFAULT_QUEUE } from "./gates.ts";
+
 export interface Placement {
   readonly requires_executors?: readonly string[] | undefined;
   readonly requires_capabilities?: Readonly<Record<string, string | number | boolean>> | undefined;
@@ -63,9 +65,14 @@ export function explainPlacement(
   return `no known node can run it: ${reasons.join("; ")}${refusals.length > 5 ? "; …" : ""}`;
 }
 
-/** The name of a task's lane: equal for tasks that every node treats alike. */
-export function laneOf(executor: string, placement: Placement | null): string {
-  return placement === null ? executor : `${executor} ${canonicalJson(placement)}`;
+/** The name of a task's lane: equal for tasks of one queue that every node treats alike. */
+export function laneOf(
+  executor: string,
+  placement: Placement | null,
+  queue: string = DEFAULT_QUEUE,
+): string {
+  const lane = placement === null ? executor : `${executor} ${canonicalJson(placement)}`;
+  return queue === DEFAULT_QUEUE ? lane : `queue=${queue}\n${lane}`;
 }
 
 /** JSON with sorted keys: equal values give equal texts. */

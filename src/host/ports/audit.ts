@@ -34,6 +34,7 @@ export const AUDIT_KINDS = [
   "queue.cancelled",
   "queue.retried",
   "queue.deleted",
+  "queue.limited",
   "schedule.put",
   "schedule.removed",
 ] as const;

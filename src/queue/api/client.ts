@@ -15,7 +15,7 @@ import { loadFile, storeFile } from "./files.ts";
 import { RemoteFiles } from "./remote-files.ts";
 import { RpcClient } from "./rpc-client.ts";
 import type { SubmitRequest } from "./submit-request.ts";
-import type { ClusterStatus, Schedule, Task, TaskEvent, TaskFile } from "./types.ts";
+import type { ClusterStatus, QueueInfo, Schedule, Task, TaskEvent, TaskFile } from "./types.ts";
 
 /** How long a waiting client bears a node that does not answer, and how often it asks. */
 const AWAY_MS_MAX = 60_000;
@@ -136,6 +136,16 @@ export class QueueClient {
 
   async removeSchedule(id: string): Promise<void> {
     await this.#rpc.call("remove_schedule", { schedule_id: id });
+  }
+
+  /** Limits of a named queue; what is not named stays, null takes a limit away. */
+  async limitQueue(queue: string, limits: Partial<Omit<QueueInfo, "queue">>): Promise<void> {
+    await this.#rpc.call("put_queue", { queue, ...limits });
+  }
+
+  /** The queues that have limits. */
+  async queues(): Promise<readonly QueueInfo[]> {
+    return (await this.#rpc.call("list_queues", {})) as readonly QueueInfo[];
   }
 
   async schedules(): Promise<readonly Schedule[]> {

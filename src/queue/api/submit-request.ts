@@ -4,6 +4,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { QueueError } from "../../core/queue/errors.ts";
+import { DEFAULT_QUEUE } from "../../core/queue/gates.ts";
 import { encodePayload } from "../../core/queue/payload.ts";
 import { canonicalJson, laneOf, type Placement } from "../../core/queue/placement.ts";
 import type { NewTask } from "./types.ts";
@@ -25,6 +26,10 @@ export const taskId = z
   .union([z.string().regex(/^\d{1,15}$/, "a task id is a decimal number"), z.int().nonnegative()])
   .transform(Number);
 
+export const queueName = z
+  .string()
+  .regex(/^[\w.-]{1,64}$/, "letters, digits, dots, dashes and underscores");
+
 const placement = z.strictObject({
   requires_executors: nodes.optional(),
   requires_capabilities: z.record(name, z.union([z.string(), z.number(), z.boolean()])).optional(),
@@ -37,6 +42,8 @@ const runAfter = z.union([z.iso.datetime({ offset: true }), z.number().positive(
 
 export const submitSchema = z.strictObject({
   executor: name,
+  /** A named queue, whose limits hold for it. */
+  queue: queueName.nullish(),
   input: z.unknown().optional(),
   idempotency_key: key.nullish(),
   unique_key: key.nullish(),
@@ -65,9 +72,11 @@ export function parseSubmit(value: unknown, defaultAttempts: number): NewTask {
   const constraints = emptyToNull(request.placement_constraints);
   const idempotencyKey = request.idempotency_key ?? undefined;
   const start = request.run_after ?? undefined;
+  const queue = request.queue ?? DEFAULT_QUEUE;
   const task = {
     executor: request.executor,
-    lane: laneOf(request.executor, constraints),
+    queue,
+    lane: laneOf(request.executor, constraints, queue),
     input: payload.text,
     priority: request.priority ?? 0,
     maxAttempts: request.max_attempts ?? defaultAttempts,
@@ -95,6 +104,7 @@ function parsePlain(value: unknown, maxAttempts: number): NewTask | undefined {
   if (!payload.ok) return undefined;
   return {
     executor,
+    queue: DEFAULT_QUEUE,
     lane: executor,
     input: payload.text,
     priority: 0,

@@ -17,6 +17,7 @@ export interface TransactionClient {
 
 export interface TransactionSubmit {
   readonly executor: string;
+  readonly queue?: string;
   readonly input?: unknown;
   readonly priority?: number;
   readonly run_after?: Date | string;
@@ -30,7 +31,7 @@ export interface TransactionSubmit {
 }
 
 const SUBMIT = `select hyperscale.submit($1, $2::jsonb, $3::int, $4::timestamptz, $5::int, $6, $7,
-  $8::float8 * interval '1 second', $9::float8 * interval '1 second') as id`;
+  $8::float8 * interval '1 second', $9::float8 * interval '1 second', $10) as id`;
 
 /** The id of the task, or of the one that has its key already. */
 export async function submitInTransaction(
@@ -47,6 +48,7 @@ export async function submitInTransaction(
     task.unique_key ?? null,
     task.attempt_timeout ?? null,
     task.timeout ?? null,
+    task.queue ?? "default",
   ]);
   return String(rows[0]?.["id"]);
 }

@@ -16,6 +16,7 @@ export interface TaskFailure {
 export interface Task {
   readonly id: string;
   readonly executor: string;
+  readonly queue: string;
   readonly state: TaskState;
   readonly attempt_id: number;
   readonly max_attempts: number;
@@ -66,6 +67,7 @@ export interface TaskEvent {
 /** A submit after validation; payloads are JSON text. */
 export interface NewTask {
   readonly executor: string;
+  readonly queue: string;
   readonly lane: string;
   readonly input: string;
   readonly priority: number;
@@ -184,6 +186,15 @@ export interface ClusterStatus {
   readonly leader: LeaderInfo | null;
   readonly nodes: readonly NodeInfo[];
   readonly counts: TaskCounts;
+}
+
+/** A named queue that has limits. */
+export interface QueueInfo {
+  readonly queue: string;
+  readonly paused: boolean;
+  /** Tasks that may run at once over all nodes. */
+  readonly concurrency: number | null;
+  readonly rate: { readonly count: number; readonly seconds: number } | null;
 }
 
 export interface Schedule {

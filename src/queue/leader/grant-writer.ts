@@ -9,6 +9,7 @@ import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
 import { DatabaseUnavailable, QueueError } from "../../core/queue/errors.ts";
 import type { ReadyTask } from "../../core/queue/lanes.ts";
+import type { Work } from "../../host/background.ts";
 import { startTimer, type Timer } from "../../host/timer.ts";
 import type { Grant } from "../api/types.ts";
 import { sqlArray, sqlColumn } from "../store/database.ts";
@@ -48,6 +49,7 @@ export class GrantWriter {
   readonly #commit: GroupCommit<Claim>;
   readonly #asks = new Set<Ask>();
   #refilling = false;
+  #free: Work | undefined;
 
   constructor(options: GrantWriterOptions) {
     this.#options = options;
@@ -80,6 +82,7 @@ export class GrantWriter {
   ): Promise<readonly Grant[]> {
     const taken = this.#options.memory.lanes.takeById(id, mayRun);
     if (taken === undefined) return Promise.resolve([]);
+    this.#options.memory.gates.taken(taken.task.queue, performance.now());
     const assignments = [{ ...taken, token: randomUUID() }];
     return new Promise((resolve, reject) =>
       this.#commit.add({ ask: { node, resolve, reject }, assignments }),
@@ -88,7 +91,7 @@ export class GrantWriter {
 
   /** Matches waiting workers with ready tasks, oldest question first. */
   dispatch(): void {
-    const { lanes } = this.#options.memory;
+    const { lanes, gates } = this.#options.memory;
     for (const ask of this.#asks) {
       if (lanes.size === 0) break;
       const taken = lanes.take({
@@ -96,15 +99,31 @@ export class GrantWriter {
         count: ask.max,
         now: performance.now(),
         running: (lane) => ask.node.runningByLane.get(lane) ?? 0,
+        queueRoom: (queue) => gates.room(queue, performance.now()),
         bytesMax: QUEUE_LIMITS.grantBytesMax,
       });
       if (taken.length === 0) continue;
       this.#asks.delete(ask);
       ask.timer.cancel();
+      for (const { task } of taken) gates.taken(task.queue, performance.now());
       this.#commit.add({ ask, assignments: taken.map((one) => ({ ...one, token: randomUUID() })) });
     }
+    this.#againWhenFree();
     if (this.#refilling || lanes.lowWindows().length === 0) return;
     this.#options.writer.background.run("refill lanes", () => this.#refill());
+  }
+
+  /** A queue with a limited rate has its next start after a while. */
+  #againWhenFree(): void {
+    const { lanes, gates } = this.#options.memory;
+    if (this.#free !== undefined || this.#asks.size === 0 || lanes.size === 0) return;
+    const at = gates.nextAt(performance.now());
+    if (at === null) return;
+    const waitMs = Math.max(1, at - performance.now());
+    this.#free = this.#options.writer.background.after("wait for a start", waitMs, () => {
+      this.#free = undefined;
+      this.dispatch();
+    });
   }
 
   /** The leadership ends: whoever waits must look for the next leader. */
@@ -114,6 +133,7 @@ export class GrantWriter {
       ask.reject(error);
     }
     this.#asks.clear();
+    this.#free?.cancel();
   }
 
   /** A node left: its open questions are answered with nothing. */
@@ -219,16 +239,21 @@ export class GrantWriter {
         const key = held.get(task.id);
         if (key === undefined) {
           // The task has moved on without this memory knowing: look at the lane again.
+          memory.gates.released(task.queue);
           memory.lanes.reopen(lane, task.priority);
           continue;
         }
         const input = task.input ?? large.get(task.id);
-        if (input === undefined) continue;
+        if (input === undefined) {
+          memory.gates.released(task.queue);
+          continue;
+        }
         memory.addLease({
           taskId: task.id,
           token,
           nodeId,
           lane,
+          queue: task.queue,
           priority: task.priority,
           attempt: task.attempt,
           placement: task.placement,

@@ -285,6 +285,9 @@ export class Housekeeping {
         task.input,
         task.uniqueKey ?? null,
         task.placement === null ? null : JSON.stringify(task.placement),
+        task.queue,
+        task.attemptTimeoutMs ?? null,
+        task.timeoutMs ?? null,
       ]);
       if (Number(written.row["inserted"]) > 0 || written.repeated) {
         memory.moved({

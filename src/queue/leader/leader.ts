@@ -32,6 +32,7 @@ import type {
 } from "../api/types.ts";
 import { type Database, sqlArray } from "../store/database.ts";
 import { FencedWriter, notLeader } from "../store/fenced-writer.ts";
+import { limitsOf } from "../store/reader.ts";
 import { Arrivals } from "./arrivals.ts";
 import type { Feed } from "./feed.ts";
 import { FileWriter } from "./file-writer.ts";
@@ -168,6 +169,11 @@ export class Leader implements LeaderPort {
     for (const node of this.memory.nodes.values()) node.wake?.();
   }
 
+  /** Something may be handed out that could not before. */
+  dispatch(): void {
+    this.#grants.dispatch();
+  }
+
   submit(tasks: readonly NewTask[]): Promise<readonly SubmitAnswer[]> {
     return this.submits.submit(tasks);
   }
@@ -219,12 +225,6 @@ export class Leader implements LeaderPort {
     if (repeated) this.#housekeeping.pollLanesSoon();
     this.#grants.dispatch();
     return revived.map((one) => Number(one["id"]));
-  }
-
-  /** Takes ended tasks out of the database; returns how many. */
-  async remove(ids: readonly number[]): Promise<number> {
-    const { row } = await this.writer.write("control", "remove", [sqlArray(ids)]);
-    return Number(row["changed"]);
   }
 
   /** Every lease that has expired by the database's clock, found by a full look. */
@@ -456,11 +456,12 @@ export class Leader implements LeaderPort {
   }
 
   async #load(): Promise<void> {
-    const [running, nodes, lanes, dependencies] = await Promise.all([
+    const [running, nodes, lanes, dependencies, queues] = await Promise.all([
       this.writer.read("running", []),
       this.writer.read("node-list", []),
       this.writer.read("lanes", []),
       this.writer.read("dependencies-open", []),
+      this.writer.read("queue-list", []),
     ]);
     const now = performance.now();
     for (const row of nodes) {
@@ -470,11 +471,13 @@ export class Leader implements LeaderPort {
     // Nobody could renew while nobody led: holders get the time to find this leader. (TQ-34)
     const adoptedMs = Math.max(ADOPTED_MS_MIN, this.#options.settings.taskLeaseMs / 2);
     for (const row of running) {
+      this.memory.gates.adopted(String(row["queue"]));
       this.memory.addLease({
         taskId: Number(row["id"]),
         token: String(row["lease_id"]),
         nodeId: String(row["node_id"]),
         lane: String(row["lane"]),
+        queue: String(row["queue"]),
         priority: Number(row["priority"]),
         attempt: Number(row["attempt_id"]),
         placement: row["placement_constraints"] as Placement | null,
@@ -482,6 +485,7 @@ export class Leader implements LeaderPort {
         expiresAt: now + Math.max(adoptedMs, Number(row["expires_in_ms"])),
       });
     }
+    for (const row of queues) this.memory.gates.set(String(row["queue"]), limitsOf(row), now);
     for (const row of lanes) this.memory.lanes.reopen(String(row["lane"]), Number(row["priority"]));
     this.memory.dependenciesOpen = Number(dependencies[0]?.["count"] ?? 0) > 0;
   }

@@ -5,6 +5,7 @@
 
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import { QueueGates } from "../../core/queue/gates.ts";
 import { Lanes, type ReadyTask } from "../../core/queue/lanes.ts";
 import type { NodeProfile, Placement } from "../../core/queue/placement.ts";
 import type { EventType, TaskState } from "../../core/queue/states.ts";
@@ -18,6 +19,7 @@ export interface Lease {
   readonly token: string;
   readonly nodeId: string;
   readonly lane: string;
+  readonly queue: string;
   readonly priority: number;
   readonly attempt: number;
   readonly placement: Placement | null;
@@ -53,6 +55,8 @@ export class LeaderMemory {
     tasksMax: QUEUE_LIMITS.laneTasksMax,
     refillBelow: QUEUE_LIMITS.laneRefillBelow,
   });
+  /** Told of every task that is handed out, and by `dropLease` of its end. */
+  readonly gates = new QueueGates();
   readonly leases = new Map<string, Lease>();
   readonly nodes = new Map<string, KnownNode>();
   /** Some task waits on another: only then do finished tasks have dependents to look for. */
@@ -80,6 +84,7 @@ export class LeaderMemory {
     const lease = this.leases.get(token);
     if (lease === undefined) return undefined;
     this.leases.delete(token);
+    this.gates.released(lease.queue);
     if (lease.placement?.max_parallel_per_node === undefined) return lease;
     const running = this.nodes.get(lease.nodeId)?.runningByLane;
     const count = running?.get(lease.lane);
@@ -176,6 +181,7 @@ export function readyTask(row: Readonly<Record<string, unknown>>, inlineMax: num
   return {
     id: Number(row["id"]),
     executor: String(row["executor"]),
+    queue: String(row["queue"]),
     priority: Number(row["priority"]),
     attempt: Number(row["attempt_id"]),
     placement: row["placement_constraints"] as Placement | null,

@@ -170,6 +170,7 @@ export class SubmitWriter {
     this.#options.memory.lanes.add(task.lane, {
       id,
       executor: task.executor,
+      queue: task.queue,
       priority: task.priority,
       attempt: 1,
       placement: task.placement,
@@ -250,5 +251,6 @@ function submitParameters(rows: readonly Row[], nodeId: string): readonly unknow
     sqlArray(waits.map(({ on }) => on)),
     column(({ task }) => task.attemptTimeoutMs),
     column(({ task }) => task.timeoutMs),
+    column(({ task }) => task.queue),
   ];
 }

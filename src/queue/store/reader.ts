@@ -2,12 +2,14 @@
 
 import { performance } from "node:perf_hooks";
 import { QUEUE_LIMITS } from "../../core/queue/defaults.ts";
+import type { QueueLimits } from "../../core/queue/gates.ts";
 import { heartbeatAges, nodeStatus } from "../../core/queue/node-status.ts";
 import type { Placement } from "../../core/queue/placement.ts";
 import { type EventType, isTerminal, type TaskState } from "../../core/queue/states.ts";
 import type {
   LeaderInfo,
   NodeInfo,
+  QueueInfo,
   Schedule,
   Task,
   TaskCounts,
@@ -176,6 +178,15 @@ export class Reader {
     return counts;
   }
 
+  async queues(): Promise<readonly QueueInfo[]> {
+    const rows = await this.#database.query("queue-list", []);
+    return rows.map((row) => {
+      const { paused, concurrency, rate } = limitsOf(row);
+      const perSecond = rate === null ? null : { count: rate.count, seconds: rate.perMs / 1_000 };
+      return { queue: String(row["queue"]), paused, concurrency, rate: perSecond };
+    });
+  }
+
   async schedules(): Promise<readonly Schedule[]> {
     const rows = await this.#database.query("schedule-list", []);
     return rows.map((row) => ({
@@ -189,11 +200,22 @@ export class Reader {
   }
 }
 
+/** Of a row of queue-list. */
+export function limitsOf(row: Row): QueueLimits {
+  const count = row["rate_count"] as number | null;
+  return {
+    paused: row["paused"] === true,
+    concurrency: row["concurrency"] as number | null,
+    rate: count === null ? null : { count, perMs: Number(row["rate_ms"]) },
+  };
+}
+
 function taskOf(row: Row): Task {
   const text = (name: string): string | null => (row[name] as string | null) ?? null;
   return {
     id: String(row["id"]),
     executor: String(row["executor"]),
+    queue: String(row["queue"]),
     state: row["state"] as TaskState,
     attempt_id: Number(row["attempt_id"]),
     max_attempts: Number(row["max_attempts"]),

@@ -42,6 +42,49 @@ describe("limits and bulk", needs(TestPostgres.available(), NO_POSTGRES), () => 
     }
   });
 
+  it("keeps to the concurrency of a queue over all nodes and over leaders, and to pauses", async () => {
+    const database = await bench.database();
+    let running = 0;
+    let most = 0;
+    const work = async (): Promise<void> => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      running--;
+    };
+    const options = { database, executors: { work }, settings: calmSettings };
+    const first = await bench.node(options);
+    await bench.node(options);
+    const client = bench.client(await bench.node({ ...options, settings: { maxParallel: 8 } }));
+    await client.limitQueue("mail", { concurrency: 3, paused: true });
+    const tasks = Array.from({ length: 60 }, () => ({ executor: "work", queue: "mail" }));
+    await client.submitMany(tasks);
+    const free = await client.submit({ executor: "work" });
+    expect((await client.wait(free.id)).state).toBe("SUCCEEDED");
+    const [waiting] = await client.list({ state: "QUEUED", limit: 1 });
+    expect((await client.get(waiting?.id ?? "")).waiting_reason).toMatch(/"mail" is paused/);
+    most = 0;
+    await client.limitQueue("mail", { paused: false });
+    await eventually("some ran", async () => (await client.status()).counts.SUCCEEDED > 10);
+    await first.stop(5_000);
+    await eventually("all ran", async () => (await client.status()).counts.SUCCEEDED === 61);
+    expect(most).toBeLessThanOrEqual(3);
+    expect(most).toBeGreaterThan(1);
+    expect(await client.queues()).toEqual([
+      { queue: "mail", paused: false, concurrency: 3, rate: null },
+    ]);
+  });
+
+  it("starts no more tasks of a queue than its rate allows", async () => {
+    const starts: number[] = [];
+    const client = await queueWith({ work: () => void starts.push(performance.now()) });
+    const begun = performance.now();
+    await client.limitQueue("api", { rate: { count: 20, seconds: 1 } });
+    await client.submitMany(Array.from({ length: 40 }, () => ({ executor: "work", queue: "api" })));
+    await eventually("all ran", async () => starts.length === 40);
+    for (const [index, at] of starts.entries())
+      expect(index + 1).toBeLessThanOrEqual(((at - begun) * 20) / 1_000 + 1);
+  });
+
   it("cancels, sends back and removes all that fit a filter, page after page", async () => {
     const client = await queueWith({ other: () => "other" });
     const many = Array.from({ length: 2_500 }, (_, i) => ({ executor: "none", input: i }));

@@ -4,6 +4,17 @@ alter table tasks add column attempt_timeout_ms integer check (attempt_timeout_m
 alter table tasks add column deadline timestamptz;
 create index tasks_deadline on tasks (deadline) where finished_at is null and deadline is not null;
 
+-- Named queues: what may run at once over all nodes, how fast, and whether at all. A queue without a row has no limits.
+alter table tasks add column queue text not null default 'default';
+create table task_queues (
+  queue       text    primary key check (queue ~ '^[A-Za-z0-9_.-]{1,64}$'),
+  paused      boolean not null default false,
+  concurrency integer check (concurrency > 0),
+  rate_count  integer check (rate_count > 0),
+  rate_ms     float8  check (rate_ms > 0),
+  check ((rate_count is null) = (rate_ms is null))
+);
+
 create schema if not exists hyperscale;
 
 -- Runs with the rights of whoever made the tables, so that an application needs `usage` on the schema and nothing
@@ -17,7 +28,8 @@ create function hyperscale.submit(
   idempotency_key text        default null,
   unique_key      text        default null,
   attempt_timeout interval    default null,
-  timeout         interval    default null
+  timeout         interval    default null,
+  queue           text        default 'default'
 ) returns bigint language plpgsql security definer as $$
 declare
   made  bigint;
@@ -35,13 +47,17 @@ begin
   if length(idempotency_key) not between 1 and 512 or length(unique_key) not between 1 and 512 then
     raise exception 'a key has 1 to 512 characters' using errcode = 'invalid_parameter_value';
   end if;
+  if queue is null or queue !~ '^[A-Za-z0-9_.-]{1,64}$' then
+    raise exception 'queue: letters, digits, dots, dashes and underscores' using errcode = 'invalid_parameter_value';
+  end if;
   for try in 1..3 loop
     insert into tasks (id, executor, lane, ready, priority, max_attempts, input, idempotency_key, unique_key, run_after,
-                       attempt_timeout_ms, deadline, history)
-    values (nextval('task_id_seq'), submit.executor, submit.executor,
+                       attempt_timeout_ms, deadline, queue, history)
+    values (nextval('task_id_seq'), submit.executor,
+            case when submit.queue = 'default' then '' else 'queue=' || submit.queue || E'\n' end || submit.executor,
             submit.run_after is null or submit.run_after <= clock_timestamp(), submit.priority, submit.max_attempts,
             coalesce(submit.input, 'null'), submit.idempotency_key, submit.unique_key, submit.run_after,
-            ceil(extract(epoch from submit.attempt_timeout) * 1000)::integer, clock_timestamp() + submit.timeout,
+            ceil(extract(epoch from submit.attempt_timeout) * 1000)::integer, clock_timestamp() + submit.timeout, submit.queue,
             array[row('created', null, 'QUEUED', null, 1, (select epoch from cluster_leader), clock_timestamp(),
                       '{"by":"transaction"}'::jsonb)::task_event])
     on conflict do nothing returning id into made;

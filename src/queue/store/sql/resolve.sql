@@ -26,13 +26,13 @@ with guard as materialized (
                         )::task_event end
     from tally y
    where t.id = y.task_id and t.state = 'QUEUED'
-  returning t.id, t.lane, t.executor, t.priority, t.attempt_id, t.attempt_timeout_ms, t.placement_constraints, t.input, t.state, t.ready
+  returning t.id, t.lane, t.executor, t.queue, t.priority, t.attempt_id, t.attempt_timeout_ms, t.placement_constraints, t.input, t.state, t.ready
 ), totals as (
   update task_totals c set count = c.count + n.count
     from (select state, count(*) as count from moved where state = 'CANCELED' group by state) n where c.state = n.state
 )
 select (select count(*) from guard) as guarded,
-       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'priority', priority, 'attempt_id', attempt_id, 'attempt_timeout_ms', attempt_timeout_ms,
+       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'queue', queue, 'priority', priority, 'attempt_id', attempt_id, 'attempt_timeout_ms', attempt_timeout_ms,
          'placement_constraints', placement_constraints, 'input', input))
                    from moved where ready and state = 'QUEUED'), '[]') as ready,
        coalesce((select jsonb_agg(id) from moved where state = 'CANCELED'), '[]') as cancelled

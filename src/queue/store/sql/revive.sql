@@ -18,12 +18,12 @@ with guard as materialized (
                                     clock_timestamp(), '{"reason":"requeued by request"}'::jsonb)::task_event
     from wanted w
    where t.id = w.id and t.state = w.old_state
-  returning t.id, t.lane, t.executor, t.priority, t.attempt_id, t.attempt_timeout_ms, t.placement_constraints, t.input, t.ready, w.old_state
+  returning t.id, t.lane, t.executor, t.queue, t.priority, t.attempt_id, t.attempt_timeout_ms, t.placement_constraints, t.input, t.ready, w.old_state
 ), totals as (
   update task_totals c set count = c.count - n.count
     from (select old_state, count(*) as count from revived group by old_state) n where c.state = n.old_state
 )
 select (select count(*) from guard) as guarded,
-       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'priority', priority,
+       coalesce((select jsonb_agg(jsonb_build_object('id', id, 'lane', lane, 'executor', executor, 'queue', queue, 'priority', priority,
          'attempt_id', attempt_id, 'attempt_timeout_ms', attempt_timeout_ms, 'placement_constraints', placement_constraints, 'input', input, 'ready', ready,
          'old_state', old_state)) from revived), '[]') as revived

@@ -1,0 +1,67 @@
+/** `queue limits`, `queue pause` and `queue resume`: named queues and what may run of them. */
+
+import { type Command, InvalidArgumentError } from "commander";
+import { headedTable } from "../../core/base/text-table.ts";
+import type { QueueInfo } from "../../queue/index.ts";
+import { add, line, parseWhole, print, run, type Shared } from "./queue-command.ts";
+
+type Rate = NonNullable<QueueInfo["rate"]>;
+
+interface LimitFlags extends Shared {
+  readonly concurrency?: number;
+  readonly rate?: Rate;
+  readonly clear?: true;
+}
+
+export function registerLimits(queue: Command): void {
+  add(queue, "limits", "limits of named queues: show all, or set those of one", "[queue]")
+    .option("--concurrency <n>", "tasks that may run at once, over all nodes", parseWhole)
+    .option("--rate <n/time>", "starts per time, e.g. 10/s or 100/m", parseRate)
+    .option("--clear", "take concurrency and rate away")
+    .action(
+      run(async (client, flags: LimitFlags, name?: string) => {
+        if (name !== undefined) {
+          const none = flags.clear === true ? { concurrency: null, rate: null } : {};
+          const concurrency =
+            flags.concurrency === undefined ? {} : { concurrency: flags.concurrency };
+          const rate = flags.rate === undefined ? {} : { rate: flags.rate };
+          const limits = { ...none, ...concurrency, ...rate };
+          if (Object.keys(limits).length > 0) await client.limitQueue(name, limits);
+        }
+        const queues = (await client.queues()).filter(
+          ({ queue: one }) => name === undefined || one === name,
+        );
+        if (flags.json) return print(queues);
+        if (queues.length === 0) return line("no limits");
+        line(headedTable(["queue", "state", "concurrency", "rate"], queues.map(rowOf)));
+      }),
+    );
+  for (const [name, paused] of [
+    ["pause", true],
+    ["resume", false],
+  ] as const) {
+    const what = paused ? "hand out no more tasks of a queue" : "hand out tasks of a queue again";
+    add(queue, name, what, "<queue>").action(
+      run(async (client, flags: Shared, one: string) => {
+        await client.limitQueue(one, { paused });
+        if (flags.json) print({ queue: one, paused });
+        else line(`queue ${one} ${paused ? "is paused; what runs goes on" : "goes on"}`);
+      }),
+    );
+  }
+}
+
+function rowOf({ queue, paused, concurrency, rate }: QueueInfo): string[] {
+  const pace = rate === null ? "" : `${rate.count} in ${rate.seconds} s`;
+  return [queue, paused ? "paused" : "open", String(concurrency ?? ""), pace];
+}
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600 };
+
+function parseRate(text: string): Rate {
+  const [, count, unit = ""] = /^(\d{1,6})\/([smh])$/.exec(text) ?? [];
+  const seconds = SECONDS[unit];
+  if (count === undefined || seconds === undefined)
+    throw new InvalidArgumentError("write a number per second, minute or hour: 10/s, 100/m");
+  return { count: Number(count), seconds };
+}

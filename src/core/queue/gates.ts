@@ -1,0 +1,105 @@
+/**
+ * What may be handed out of a named queue: how many at once over all nodes, how many per time, or none while it
+ * is paused. The leader alone hands out, so that its count is the count of the cluster.
+ */
+
+import { assert } from "../base/assert.ts";
+
+export const DEFAULT_QUEUE = "default";
+
+export interface QueueLimits {
+  readonly paused: boolean;
+  /** Tasks that may run at once; null for any number. */
+  readonly concurrency: number | null;
+  /** At most `count` starts in `perMs`, of which none is saved up for later than one `perMs`; null for any. */
+  readonly rate: { readonly count: number; readonly perMs: number } | null;
+}
+
+interface Gate {
+  limits: QueueLimits;
+  /** Handed out and not ended. */
+  held: number;
+  /** Starts that are free at `at`. */
+  tokens: number;
+  at: number;
+}
+
+const NO_LIMITS: QueueLimits = { paused: false, concurrency: null, rate: null };
+
+export class QueueGates {
+  readonly #gates = new Map<string, Gate>();
+
+  /** A queue that is limited anew begins without saved starts: a change of leader gives none away. */
+  set(queue: string, limits: QueueLimits, now: number): void {
+    const gate = this.#gate(queue);
+    gate.limits = limits;
+    gate.tokens = 0;
+    gate.at = now;
+  }
+
+  limitsOf(queue: string): QueueLimits {
+    return this.#gates.get(queue)?.limits ?? NO_LIMITS;
+  }
+
+  /** How many tasks may be handed out now. */
+  room(queue: string, now: number): number {
+    const gate = this.#gates.get(queue);
+    if (gate === undefined) return Number.MAX_SAFE_INTEGER;
+    const { paused, concurrency, rate } = gate.limits;
+    if (paused) return 0;
+    const free = concurrency === null ? Number.MAX_SAFE_INTEGER : concurrency - gate.held;
+    if (rate === null) return Math.max(0, free);
+    refill(gate, now);
+    return Math.max(0, Math.min(free, Math.floor(gate.tokens)));
+  }
+
+  taken(queue: string, now: number): void {
+    const gate = this.#gate(queue);
+    gate.held++;
+    if (gate.limits.rate === null) return;
+    refill(gate, now);
+    gate.tokens--;
+  }
+
+  /** Found running by a new leader: it counts, and was started long ago. */
+  adopted(queue: string): void {
+    this.#gate(queue).held++;
+  }
+
+  released(queue: string): void {
+    const gate = this.#gate(queue);
+    assert(gate.held > 0, "only what was handed out comes back");
+    gate.held--;
+  }
+
+  /** When the next start of a queue is free that has none now; null when time changes nothing. */
+  nextAt(now: number): number | null {
+    let next: number | null = null;
+    for (const gate of this.#gates.values()) {
+      const { rate, paused } = gate.limits;
+      if (rate === null || paused) continue;
+      refill(gate, now);
+      if (gate.tokens >= 1) continue;
+      const at = now + ((1 - gate.tokens) * rate.perMs) / rate.count;
+      next = next === null ? at : Math.min(next, at);
+    }
+    return next;
+  }
+
+  #gate(queue: string): Gate {
+    let gate = this.#gates.get(queue);
+    if (gate === undefined) {
+      gate = { limits: NO_LIMITS, held: 0, tokens: 0, at: 0 };
+      this.#gates.set(queue, gate);
+    }
+    return gate;
+  }
+}
+
+function refill(gate: Gate, now: number): void {
+  const { rate } = gate.limits;
+  if (rate === null) return;
+  const earned = ((now - gate.at) * rate.count) / rate.perMs;
+  gate.tokens = Math.min(rate.count, gate.tokens + Math.max(0, earned));
+  gate.at = now;
+}
