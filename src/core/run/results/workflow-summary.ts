@@ -38,7 +38,7 @@ export type Detail = "figures" | "latencies" | "totals" | "all";
 interface SummaryInputs {
   /** What a search for the breakpoint came to. */
   readonly search: BreakpointSummary | undefined;
-  /** All of it takes too long for a picture ten times a second. */
+  /** All of it takes too long for a picture that moves. */
   readonly detail: Detail;
 }
 
