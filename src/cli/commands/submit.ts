@@ -32,6 +32,7 @@ Examples:
   hyperscale submit examples/quickstart.ts
   hyperscale submit flow.ts --gate 10.0.0.1:7700,10.0.0.2:7700 --credentials client.key --out results
   hyperscale submit flow.ts --prefer eu1,eu2 --strict
+  hyperscale submit flow.ts --split eu1=60,us1=40
 
 Ctrl-C asks whether to cancel the job, to leave it running, or to go on; without a terminal it cancels, with
 results. A client that dies leaves the job running: "hyperscale jobs attach ID".

@@ -103,12 +103,8 @@ export class JobLeader {
 
   /** The job is over, and nothing of it is left anywhere. */
   get isDone(): boolean {
-    return this.#isOver && (this.state === null || this.#left.length === 0);
-  }
-
-  get #isOver(): boolean {
     const { state } = this;
-    return state === null || hasJobEnded(state);
+    return state === null || (hasJobEnded(state) && this.#left.length === 0);
   }
 
   live(): LiveRun | null {
@@ -126,7 +122,7 @@ export class JobLeader {
 
   nextDeadline(): number {
     const all = [...this.#branches.values(), ...this.#left];
-    const judgeAt = this.#isOver ? NEVER : (this.#joint?.nextDeadline ?? NEVER);
+    const judgeAt = this.#joint?.nextDeadline ?? NEVER;
     return Math.min(this.#lookAt, judgeAt, ...all.map((one) => one.nextDeadline()));
   }
 
@@ -135,7 +131,8 @@ export class JobLeader {
     const { state } = this;
     if (state === null) return;
     this.#lookAt = NEVER;
-    if (!this.#isAppending && !hasJobEnded(state)) this.#advance(state);
+    if (hasJobEnded(state)) this.#joint = null;
+    else if (!this.#isAppending) this.#advance(state);
     for (const branch of this.#branches.values()) if (this.#mayAct(branch)) branch.step();
     for (const branch of this.#left) branch.step();
     this.#left = this.#left.filter(({ isOver }) => !isOver);
