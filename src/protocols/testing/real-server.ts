@@ -25,7 +25,7 @@ interface Program {
 
 const FETCH = process.env["HYPERSCALE_FETCH_SERVERS"] === "1";
 const FETCH_MS_MAX = 300_000;
-const START_MS_MAX = 120_000;
+const START_MS_MAX = 240_000;
 const STOP_MS_MAX = 10_000;
 const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin"];
 const LIBRARIES = { arm64: "aarch64-linux-gnu", x64: "x86_64-linux-gnu" };
@@ -51,6 +51,21 @@ export function findProgram(wanted: ServerPackage): Program | null {
   const triple = LIBRARIES[process.arch as keyof typeof LIBRARIES] ?? "";
   const libraries = [join(root, "usr/lib", triple), join(root, "lib", triple)].join(":");
   return { path, environment: { ...process.env, LD_LIBRARY_PATH: libraries } };
+}
+
+const PYTHON = "/usr/bin/python3";
+const MODULES = "usr/lib/python3/dist-packages";
+
+/** Debian's Python with a module of it, on the machine or fetched; null where either is missing. */
+export function findPythonModule(wanted: ServerPackage): Program | null {
+  if (!existsSync(PYTHON)) return null;
+  if (existsSync(join("/", MODULES, wanted.program)))
+    return { path: PYTHON, environment: process.env };
+  const root = join(cacheFolder(), wanted.package);
+  if (!existsSync(root) && FETCH) fetchPackage(wanted.package, root);
+  const modules = join(root, MODULES);
+  if (!existsSync(join(modules, wanted.program))) return null;
+  return { path: PYTHON, environment: { ...process.env, PYTHONPATH: modules } };
 }
 
 /** For skipped tests. */
@@ -95,6 +110,8 @@ interface ServerStart {
   readonly program: Program;
   /** The command line; files may be written into the folder. */
   args(port: number, folder: string): readonly string[];
+  /** Besides the program's own. */
+  environment?(port: number, folder: string): NodeJS.ProcessEnv;
   /** Listens once this connects; the port itself by default. */
   readonly probePort?: (port: number) => number;
   /** For servers that choose their port themselves: finds it in what they say, null while it is not there. */
@@ -104,6 +121,7 @@ interface ServerStart {
 export async function startServer({
   announced,
   args,
+  environment,
   probePort,
   program,
 }: ServerStart): Promise<RunningServer> {
@@ -111,7 +129,7 @@ export async function startServer({
   let port = await freePort();
   const child = spawn(program.path, args(port, folder), {
     cwd: folder,
-    env: program.environment,
+    env: { ...program.environment, ...environment?.(port, folder) },
     // Nothing is said to them; there are those who end with their input.
     stdio: ["pipe", "pipe", "pipe"],
   });

@@ -13,6 +13,9 @@ import {
   type SessionState,
 } from "../protocol.ts";
 
+/** Ceilings for a hang: a busy machine may take long to connect. */
+const PATIENT = { connectTimeoutMs: 60_000, timeoutMs: 60_000 };
+
 export class TestSession implements Session {
   readonly settings: CallSettings;
   readonly user: number;
@@ -21,7 +24,7 @@ export class TestSession implements Session {
 
   constructor(settings: Partial<CallSettings> = {}, user = 0, same?: CallSettings) {
     this.user = user;
-    this.settings = same ?? { ...DEFAULT_CALL_SETTINGS, timeoutMs: 60_000, ...settings };
+    this.settings = same ?? { ...DEFAULT_CALL_SETTINGS, ...PATIENT, ...settings };
   }
 
   /** Another user with the very same settings. */

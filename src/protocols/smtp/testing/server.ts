@@ -1,26 +1,13 @@
 /** A real mail server, and one that speaks by hand. */
 
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { CountingServer } from "../../testing/contract.ts";
-import { findProgram, type ServerPackage, startServer } from "../../testing/real-server.ts";
+import { findPythonModule, type ServerPackage, startServer } from "../../testing/real-server.ts";
 import { listenTcp, type Peer, type ScriptedServer } from "../../testing/scripted-server.ts";
 
 export const AIOSMTPD: ServerPackage = { program: "aiosmtpd", package: "python3-aiosmtpd" };
-const found = findProgram(AIOSMTPD);
-const PYTHON = "/usr/bin/python3";
-
-/** Debian's Python, and the server as a module of it. */
-export const aiosmtpdProgram =
-  found === null || !existsSync(PYTHON)
-    ? null
-    : {
-        path: PYTHON,
-        environment: {
-          ...process.env,
-          PYTHONPATH: join(dirname(found.path), "../lib/python3/dist-packages"),
-        },
-      };
+export const aiosmtpdProgram = findPythonModule(AIOSMTPD);
 
 export interface MailServer extends CountingServer {
   /** What it has put into its mailbox. */

@@ -1,0 +1,345 @@
+/**
+ * One virtual user's connection to a RabbitMQ server by the driver `amqplib`: one channel with confirms,
+ * opened anew when the server closes it, which is how it refuses.
+ */
+
+import { channel as diagnostics } from "node:diagnostics_channel";
+import net from "node:net";
+import type { ChannelModel, ConfirmChannel, ConsumeMessage, GetMessage } from "amqplib";
+import { OptionalPackage } from "../target/driver.ts";
+import type {
+  Driver,
+  DriverAddress,
+  DriverEvents,
+  Opening,
+  Refusal,
+  Traffic,
+} from "../target/driver-connection.ts";
+import { DriverSockets } from "../target/driver-sockets.ts";
+import { Inbox } from "../target/inbox.ts";
+import type { QueueState, RabbitmqCommand, ReceivedMessage } from "./command.ts";
+import { CONSUMERS_MAX, FRAME_BYTES } from "./limits.ts";
+
+export interface RabbitmqLogin {
+  readonly user: string;
+  readonly password: string;
+  readonly vhost: string;
+  readonly tls: boolean;
+}
+
+export const rabbitmqDriver = new OptionalPackage<typeof import("amqplib")>("amqplib", "RabbitMQ");
+
+type Publish = Extract<RabbitmqCommand, { kind: "publish" }>;
+type Consume = Extract<RabbitmqCommand, { kind: "consume" }>;
+
+interface Consumer {
+  readonly tag: string;
+  readonly kept: boolean;
+}
+
+/** A message that waits to be received, and then is acknowledged. */
+interface Delivered {
+  readonly data: Uint8Array;
+  readonly queue: string;
+  readonly delivery: ConsumeMessage;
+}
+
+class Client {
+  readonly sockets = new DriverSockets();
+  readonly inbox = new Inbox<Delivered>();
+  readonly consumers = new Map<string, Consumer>();
+  readonly lost: (error: unknown) => void;
+  model: ChannelModel | null = null;
+  channel: Promise<ConfirmChannel> | null = null;
+  /** Why the server closed the last channel. */
+  refusedBy: unknown = null;
+  /** Messages that the server sent back, by their number. */
+  readonly returned = new Set<string>();
+  published = 0;
+
+  constructor(lost: (error: unknown) => void) {
+    this.lost = lost;
+  }
+}
+
+export class RabbitmqDriver implements Driver<Client, RabbitmqCommand> {
+  readonly #login: RabbitmqLogin;
+
+  constructor(login: RabbitmqLogin) {
+    this.#login = login;
+  }
+
+  open(address: DriverAddress, events: DriverEvents): Opening<Client> {
+    const client = new Client(events.lost);
+    return { client, ready: this.#ready(client, address, events) };
+  }
+
+  async #ready(client: Client, address: DriverAddress, events: DriverEvents): Promise<void> {
+    const { password, tls, user: username, vhost } = this.#login;
+    const { host: hostname, port } = address;
+    const place = {
+      ...{ hostname, port, username, password, vhost },
+      protocol: tls ? "amqps" : "amqp",
+      frameMax: FRAME_BYTES,
+      heartbeat: 0,
+    };
+    const connect = (options: object): Promise<ChannelModel> =>
+      rabbitmqDriver.module.connect(place, { noDelay: true, ...options });
+    // A socket of our own below TLS; without it the driver opens one, which is caught as it is made.
+    const opening = tls
+      ? connect({
+          ...address.tls(),
+          socket: client.sockets.add(net.connect(port, hostname), events),
+        })
+      : caught(
+          () => connect({}),
+          (socket) => client.sockets.add(socket, events),
+        );
+    const model = await opening;
+    client.model = model;
+    model.on("error", (error) => client.lost(error));
+    await channelOf(client);
+  }
+
+  async perform(client: Client, command: RabbitmqCommand, call: object): Promise<unknown> {
+    if (command.kind === "receive") return received(client, command.queue, call);
+    if (command.kind === "ping") return ping(client);
+    const channel = await channelOf(client);
+    try {
+      return await onChannel(client, channel, command);
+    } catch (error) {
+      // Whatever was asked fails without a reason where the whole channel was closed for one.
+      throw codeOf(error) === null ? (client.refusedBy ?? error) : error;
+    }
+  }
+
+  requests({ kind }: RabbitmqCommand): number {
+    return kind === "receive" ? 0 : 1;
+  }
+
+  refusal(error: unknown): Refusal | null {
+    const code = codeOf(error);
+    if (code === null || ENDS_CONNECTION.has(code)) return null;
+    return { code, text: error instanceof Error ? error.message : code };
+  }
+
+  /** The driver says so, or trips over it. */
+  isMalformed(error: unknown): boolean {
+    if (!(error instanceof Error)) return false;
+    return (
+      error instanceof RangeError || error instanceof TypeError || MALFORMED.test(error.message)
+    );
+  }
+
+  traffic({ sockets }: Client): Traffic {
+    return sockets;
+  }
+
+  forget({ inbox }: Client, call: object): boolean {
+    return inbox.forget(call);
+  }
+
+  reset(client: Client): void {
+    const { consumers, inbox } = client;
+    for (const [queue, { kept, tag }] of consumers) {
+      if (kept) continue;
+      consumers.delete(queue);
+      void client.channel?.then(async (channel) => {
+        await channel.cancel(tag);
+        // What nobody received is another's to receive.
+        inbox.drop((message) => {
+          const ended = message.queue === queue;
+          if (ended) channel.nack(message.delivery);
+          return ended;
+        });
+      }, client.lost);
+    }
+  }
+
+  close({ model, sockets }: Client): void {
+    model?.removeAllListeners();
+    model?.on("error", () => undefined);
+    sockets.destroy();
+  }
+}
+
+/** Calls `open` and hears of the socket that it makes. */
+function caught<Value>(open: () => Value, use: (socket: net.Socket) => void): Value {
+  const sockets = diagnostics("net.client.socket");
+  const hear = (message: unknown): void => use((message as { readonly socket: net.Socket }).socket);
+  sockets.subscribe(hear);
+  try {
+    return open();
+  } finally {
+    sockets.unsubscribe(hear);
+  }
+}
+
+/** The channel that is open, or a new one in place of one that the server has closed. */
+function channelOf(client: Client): Promise<ConfirmChannel> {
+  client.channel ??= opened(client);
+  return client.channel;
+}
+
+async function opened(client: Client): Promise<ConfirmChannel> {
+  if (client.model === null) throw new Error("the connection is not open");
+  const channel = await client.model.createConfirmChannel();
+  client.refusedBy = null;
+  channel.on("error", (error) => {
+    client.refusedBy = error;
+  });
+  channel.on("close", () => {
+    client.channel = null;
+    // With it went those who consumed on it.
+    if (client.consumers.size > 0) client.lost(client.refusedBy ?? new Error("channel closed"));
+  });
+  channel.on("return", ({ properties }) => client.returned.add(String(properties.messageId)));
+  return channel;
+}
+
+function onChannel(
+  client: Client,
+  channel: ConfirmChannel,
+  command: Exclude<RabbitmqCommand, { kind: "receive" | "ping" }>,
+): Promise<unknown> {
+  switch (command.kind) {
+    case "publish":
+      return published(client, channel, command);
+    case "get":
+      return got(channel, command.queue);
+    case "consume":
+      return consumed(client, channel, command);
+    case "queue":
+      return channel
+        .assertQueue(command.queue, command.options)
+        .then(({ consumerCount, messageCount }) => stateOf(messageCount, consumerCount));
+    case "exchange":
+      return channel.assertExchange(command.exchange, command.type, { durable: command.durable });
+    case "bind":
+      return channel.bindQueue(command.queue, command.exchange, command.routingKey);
+    case "purge":
+      return channel.purgeQueue(command.queue).then(({ messageCount }) => messageCount);
+    case "delete":
+      return channel.deleteQueue(command.queue).then(({ messageCount }) => messageCount);
+  }
+}
+
+const stateOf = (messages: number, consumers: number): QueueState => ({ messages, consumers });
+
+/** The server acknowledges, and before that sends back what leads nowhere. */
+function published(
+  client: Client,
+  channel: ConfirmChannel,
+  { confirm, content, exchange, options, routingKey }: Publish,
+): Promise<null> {
+  const { expirationMs, ...rest } = options;
+  const messageId = `${++client.published}`;
+  const properties = {
+    ...rest,
+    messageId,
+    ...(expirationMs === undefined ? {} : { expiration: `${expirationMs}` }),
+  };
+  return new Promise((resolve, reject) => {
+    channel.publish(exchange, routingKey, content, properties, (error: unknown) => {
+      if (error !== null && error !== undefined) reject(closedOr(error));
+      else if (client.returned.delete(messageId)) reject(refusedWith("NO_ROUTE", exchange));
+      else resolve(null);
+    });
+    if (!confirm) resolve(null);
+  });
+}
+
+/** A message that the server would not take; a channel that went has a reason of its own. */
+function closedOr(error: unknown): unknown {
+  const text = error instanceof Error ? error.message : String(error);
+  return /nacked/.test(text) ? refusedWith("NACK", "the server refused the message") : error;
+}
+
+function refusedWith(code: string, text: string): Error {
+  return Object.assign(new Error(`${code}: ${text}`), { refusal: code });
+}
+
+async function got(channel: ConfirmChannel, queue: string): Promise<ReceivedMessage | null> {
+  const message = await channel.get(queue);
+  if (message === false) return null;
+  channel.ack(message);
+  return messageOf(queue, message);
+}
+
+async function consumed(
+  client: Client,
+  channel: ConfirmChannel,
+  { kept, prefetch, queue }: Consume,
+): Promise<null> {
+  const { consumers, inbox } = client;
+  if (consumers.has(queue)) return null;
+  if (consumers.size >= CONSUMERS_MAX) throw new Error(`more than ${CONSUMERS_MAX} consumers`);
+  await channel.prefetch(prefetch);
+  const { consumerTag: tag } = await channel.consume(queue, (delivery) => {
+    if (delivery === null) client.lost(new Error(`the server ended the consumer of ${queue}`));
+    else inbox.arrived({ data: delivery.content, queue, delivery }, 0, 0);
+  });
+  consumers.set(queue, { tag, kept });
+  return null;
+}
+
+async function received(client: Client, queue: string, call: object): Promise<ReceivedMessage> {
+  if (!client.consumers.has(queue)) {
+    const text = `nobody consumes ${queue} in this iteration: perform consume first`;
+    throw refusedWith("NOT_CONSUMING", text);
+  }
+  const { delivery } = await client.inbox.next(call, (message) => message.queue === queue);
+  const channel = await channelOf(client);
+  channel.ack(delivery);
+  return messageOf(queue, delivery);
+}
+
+function messageOf(
+  queue: string,
+  { content, fields, properties }: GetMessage | ConsumeMessage,
+): ReceivedMessage {
+  const { exchange, redelivered, routingKey } = fields;
+  return {
+    ...{ queue, exchange, routingKey, redelivered, data: content },
+    headers: new Map(Object.entries(properties.headers ?? {})),
+    correlationId: String(properties.correlationId ?? ""),
+    replyTo: String(properties.replyTo ?? ""),
+  };
+}
+
+async function ping({ model }: Client): Promise<string> {
+  const channel = await model?.createChannel();
+  await channel?.close();
+  return "answers";
+}
+
+/** Names of AMQP 0-9-1 for its numbers. */
+const NAMES: Readonly<Record<number, string>> = {
+  ...{ 311: "CONTENT_TOO_LARGE", 312: "NO_ROUTE", 313: "NO_CONSUMERS", 320: "CONNECTION_FORCED" },
+  ...{ 402: "INVALID_PATH", 403: "ACCESS_REFUSED", 404: "NOT_FOUND", 405: "RESOURCE_LOCKED" },
+  ...{
+    406: "PRECONDITION_FAILED",
+    501: "FRAME_ERROR",
+    502: "SYNTAX_ERROR",
+    503: "COMMAND_INVALID",
+  },
+  ...{ 504: "CHANNEL_ERROR", 505: "UNEXPECTED_FRAME", 506: "RESOURCE_ERROR", 530: "NOT_ALLOWED" },
+  ...{ 540: "NOT_IMPLEMENTED", 541: "INTERNAL_ERROR" },
+};
+
+/** The server stops, or an operator ended it. */
+const ENDS_CONNECTION = new Set(["CONNECTION_FORCED"]);
+
+const MALFORMED = /[Ff]rame|[Uu]nknown (method|class)|malformed/;
+
+/** Null for what no server said. */
+function codeOf(error: unknown): string | null {
+  if (!(error instanceof Error)) return null;
+  const { code, refusal } = error as Error & { readonly code?: unknown; readonly refusal?: string };
+  if (refusal !== undefined) return refusal;
+  // Of what happens before it lets somebody in, the driver has the number in its text, or not at all.
+  if (/ConnectionOpenOk; got <ConnectionClose/.test(error.message)) return "NOT_ALLOWED";
+  const number =
+    typeof code === "number" ? code : Number(/by server: (\d{3})\b/.exec(error.message)?.[1]);
+  return NAMES[number] ?? null;
+}

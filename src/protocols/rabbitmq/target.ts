@@ -1,0 +1,207 @@
+/**
+ * A RabbitMQ server as users write it.
+ *
+ *   const broker = rabbitmq.target("amqp://shop:secret@broker.test/shop");
+ *   await step("order", broker.send("orders", { id: 7 }));
+ *   const order = await step("next", broker.receive("orders"));          // after consume("orders")
+ */
+
+import type { Duration } from "../../core/base/duration.ts";
+import { credentialsOf, pathOf } from "../target/credentials.ts";
+import { DescribedCall } from "../target/described-call.ts";
+import { DriverConnection } from "../target/driver-connection.ts";
+import { type Payload, payloadBytes } from "../target/payload.ts";
+import type { TargetResult } from "../target/result.ts";
+import { checkNames, Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
+import type {
+  ExchangeType,
+  MessageOptions,
+  QueueOptions,
+  QueueState,
+  RabbitmqCommand,
+  ReceivedMessage,
+} from "./command.ts";
+import { RabbitmqDriver, type RabbitmqLogin, rabbitmqDriver } from "./connection.ts";
+import { CALLS_MAX, PREFETCH_MAX } from "./limits.ts";
+
+export interface RabbitmqOptions extends TargetOptions {
+  /** Whom to log in as; the address's own by default, else guest. */
+  readonly user?: string;
+  readonly password?: string;
+  /** The address's path by default, else "/". */
+  readonly vhost?: string;
+}
+
+export interface PublishOptions extends MessageOptions {
+  /** False ends the call when the message was handed on, not when the server has it. */
+  readonly confirm?: boolean;
+}
+
+export interface ConsumeOptions {
+  /** Messages that the server sends ahead of their `receive`; 100 by default. */
+  readonly prefetch?: number;
+  /** "user" keeps it for further iterations; else it ends with the one it is made in. */
+  readonly keep?: "user" | "iteration";
+}
+
+export type RabbitmqResponse<Value = unknown> = TargetResult<Value>;
+export type RabbitmqCall<Value> = DescribedCall<RabbitmqCommand, Value>;
+
+const MESSAGE_OPTION_NAMES = [
+  ...["headers", "contentType", "correlationId", "replyTo", "expirationMs", "persistent"],
+  ...["mandatory", "confirm"],
+];
+const EXCHANGE_TYPES: readonly unknown[] = ["direct", "fanout", "topic", "headers"];
+
+export const RABBITMQ: TargetProtocol = {
+  name: "rabbitmq",
+  schemes: { amqp: { port: 5672, secure: false }, amqps: { port: 5671, secure: true } },
+  optionNames: ["user", "password", "vhost"],
+  callsPerConnectionMax: CALLS_MAX,
+  load: () => rabbitmqDriver.load(),
+};
+
+export class RabbitmqTarget {
+  readonly #target: Target<RabbitmqCommand>;
+
+  constructor(address: string, options: RabbitmqOptions = {}) {
+    this.#target = new Target(
+      RABBITMQ,
+      address,
+      options,
+      (host, now) => new DriverConnection(host, driver, now),
+    );
+    const { origin, url } = this.#target;
+    const driver = new RabbitmqDriver(loginOf(url, origin.secure, options));
+  }
+
+  /** To an exchange; ends when the server has it, unless `confirm` is false. */
+  publish(
+    exchange: string,
+    routingKey: string,
+    payload: Payload,
+    options: PublishOptions = {},
+  ): RabbitmqCall<null> {
+    checkNames("publish", options, MESSAGE_OPTION_NAMES);
+    const { confirm = true, ...message } = options;
+    const command = {
+      kind: "publish",
+      exchange: nameOf(exchange),
+      routingKey: nameOf(routingKey),
+      content: Buffer.from(payloadBytes(payload)),
+      options: message,
+      confirm,
+    } as const;
+    const to = exchange === "" ? routingKey : exchange;
+    return this.#call(`publish ${to}`, command, () => null);
+  }
+
+  /** To a queue, by the exchange that leads to every queue by its name. */
+  send(queue: string, payload: Payload, options: PublishOptions = {}): RabbitmqCall<null> {
+    return this.publish("", queueOf(queue), payload, options);
+  }
+
+  /** Takes one message, which is acknowledged; null where the queue is empty. */
+  get(queue: string): RabbitmqCall<ReceivedMessage | null> {
+    const command = { kind: "get", queue: queueOf(queue) } as const;
+    return this.#call(`get ${queue}`, command, (value) => value as ReceivedMessage | null);
+  }
+
+  /** What comes is received by `receive` of the same queue. */
+  consume(queue: string, options: ConsumeOptions = {}): RabbitmqCall<null> {
+    checkNames("consume", options, ["prefetch", "keep"]);
+    const { keep = "iteration", prefetch = 100 } = options;
+    if (!Number.isInteger(prefetch) || prefetch < 1 || prefetch > PREFETCH_MAX)
+      throw new RangeError(`prefetch is a whole number from 1 to ${PREFETCH_MAX}`);
+    const kept = keep === "user";
+    const command = { kind: "consume", queue: queueOf(queue), prefetch, kept } as const;
+    return this.#call(`consume ${queue}`, command, () => null);
+  }
+
+  /** The next message of a queue that is consumed, which is acknowledged. */
+  receive(
+    queue: string,
+    options: { readonly timeout?: Duration } = {},
+  ): RabbitmqCall<ReceivedMessage> {
+    checkNames("receive", options, ["timeout"]);
+    return this.#call(
+      `receive ${queue}`,
+      { kind: "receive", queue: queueOf(queue) },
+      (value) => value as ReceivedMessage,
+      options.timeout,
+    );
+  }
+
+  /** Makes a queue where there is none; `value` has its messages and consumers. */
+  declareQueue(queue: string, options: QueueOptions = {}): RabbitmqCall<QueueState> {
+    checkNames("declareQueue", options, ["durable", "autoDelete", "exclusive", "arguments"]);
+    const command = { kind: "queue", queue: queueOf(queue), options } as const;
+    return this.#call(`declare ${queue}`, command, (value) => value as QueueState);
+  }
+
+  declareExchange(
+    exchange: string,
+    type: ExchangeType = "direct",
+    options: { readonly durable?: boolean } = {},
+  ): RabbitmqCall<null> {
+    checkNames("declareExchange", options, ["durable"]);
+    if (!EXCHANGE_TYPES.includes(type))
+      throw new TypeError(`an exchange is one of ${EXCHANGE_TYPES.join(", ")}`);
+    const { durable = true } = options;
+    const command = { kind: "exchange", exchange: nameOf(exchange), type, durable } as const;
+    return this.#call(`declare ${exchange}`, command, () => null);
+  }
+
+  bind(queue: string, exchange: string, routingKey = ""): RabbitmqCall<null> {
+    const command = {
+      kind: "bind",
+      queue: queueOf(queue),
+      exchange: nameOf(exchange),
+      routingKey: nameOf(routingKey),
+    } as const;
+    return this.#call(`bind ${queue}`, command, () => null);
+  }
+
+  /** How many messages went with it. */
+  purge(queue: string): RabbitmqCall<number> {
+    return this.#call(`purge ${queue}`, { kind: "purge", queue: queueOf(queue) }, Number);
+  }
+
+  deleteQueue(queue: string): RabbitmqCall<number> {
+    return this.#call(`delete ${queue}`, { kind: "delete", queue: queueOf(queue) }, Number);
+  }
+
+  /** Opens a channel and closes it. */
+  ping(): RabbitmqCall<string> {
+    return this.#call("open channel", { kind: "ping" }, () => "answers");
+  }
+
+  #call<Value>(
+    title: string,
+    command: RabbitmqCommand,
+    decode: (value: unknown) => Value,
+    timeout?: Duration,
+  ): RabbitmqCall<Value> {
+    return new DescribedCall(this.#target, { command, title, timeout, decode });
+  }
+}
+
+/** AMQP's short strings. */
+const NAME_BYTES_MAX = 255;
+
+function nameOf(name: unknown): string {
+  if (typeof name === "string" && Buffer.byteLength(name) <= NAME_BYTES_MAX) return name;
+  throw new TypeError(`${JSON.stringify(name)} is no name: at most ${NAME_BYTES_MAX} bytes`);
+}
+
+function queueOf(queue: unknown): string {
+  if (queue !== "") return nameOf(queue);
+  throw new TypeError("a queue has a name");
+}
+
+function loginOf(url: URL, tls: boolean, options: RabbitmqOptions): RabbitmqLogin {
+  const { password, user } = credentialsOf(url, options);
+  const vhost = pathOf(url, options.vhost);
+  const login = user === "" ? { user: "guest", password: "guest" } : { user, password };
+  return { ...login, vhost: vhost === "" ? "/" : vhost, tls };
+}
