@@ -1,0 +1,82 @@
+/**
+ * Messages of MongoDB: a head, flags, and one document in BSON (OP_MSG, section kind 0). Checksums and
+ * compression are never agreed on, so an answer that has them breaks the rules.
+ */
+
+import type { Document } from "bson";
+import { OptionalPackage } from "../target/driver.ts";
+import type { StreamParser } from "../target/stream-buffer.ts";
+import { HEAD_BYTES } from "./limits.ts";
+
+export const bson = new OptionalPackage<typeof import("bson")>("bson", "MongoDB");
+
+const OP_MSG = 2013;
+const BODY_AT = HEAD_BYTES + 5;
+/** Documents have at least a length and an end. */
+const MESSAGE_BYTES_MIN = BODY_AT + 5;
+
+/** `number` comes back with the answer. */
+export function encodeMessage(body: Uint8Array, number: number): Buffer {
+  const message = Buffer.allocUnsafe(BODY_AT + body.length);
+  message.writeInt32LE(message.length, 0);
+  message.writeInt32LE(number, 4);
+  message.writeInt32LE(0, 8);
+  message.writeInt32LE(OP_MSG, 12);
+  message.writeUInt32LE(0, 16);
+  message.writeUInt8(0, 20);
+  message.set(body, BODY_AT);
+  return message;
+}
+
+interface MessageReader {
+  /** An answer to the message of this number. False where nobody asked. */
+  message(document: Document, number: number): boolean;
+  /** The parser will not be asked before so many bytes are there. */
+  wants(bytes: number): void;
+}
+
+export class MessageParser implements StreamParser {
+  /** Why nothing more can be read. */
+  problem = "";
+  readonly #reader: MessageReader;
+  readonly #bytesMax: number;
+
+  constructor(reader: MessageReader, bytesMax: number) {
+    this.#reader = reader;
+    this.#bytesMax = bytesMax;
+  }
+
+  parse(buffer: Buffer, from: number, end: number): number {
+    if (end - from < HEAD_BYTES) return from;
+    const length = buffer.readInt32LE(from);
+    if (length < MESSAGE_BYTES_MIN || buffer.readInt32LE(from + 12) !== OP_MSG)
+      return this.#broken("what came is no message of MongoDB");
+    if (length > this.#bytesMax)
+      return this.#broken(`an answer is longer than ${this.#bytesMax} bytes (bodyBytesMax)`);
+    if (end - from < length) {
+      this.#reader.wants(length);
+      return from;
+    }
+    if (buffer.readUInt32LE(from + 16) !== 0 || buffer[from + 20] !== 0)
+      return this.#broken("an answer has flags that nobody agreed on");
+    const document = this.#document(buffer.subarray(from + BODY_AT, from + length));
+    if (document === null) return this.#broken("an answer is no document");
+    if (!this.#reader.message(document, buffer.readInt32LE(from + 8)))
+      return this.#broken("an answer came that nobody asked for");
+    return from + length;
+  }
+
+  #document(bytes: Buffer): Document | null {
+    try {
+      // Of its own: what is kept of it must not be overwritten by the next read.
+      return bson.module.deserialize(Buffer.from(bytes));
+    } catch {
+      return null;
+    }
+  }
+
+  #broken(problem: string): -1 {
+    this.problem = problem;
+    return -1;
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * One login by SCRAM (RFC 5802, RFC 7677), the client's side: both prove that they know the password, and
+ * neither says it. SHA-256, or SHA-1 where the server knows no better, with MongoDB's own digest.
+ */
+
+import { createHash, createHmac, pbkdf2Sync, timingSafeEqual } from "node:crypto";
+
+export type ScramMechanism = "SCRAM-SHA-256" | "SCRAM-SHA-1";
+
+/** A server that asks for more wants to keep us busy. */
+const ITERATIONS_MAX = 1_000_000;
+const ITERATIONS_MIN = 4_096;
+const HEADER = "n,,";
+
+export class Scram {
+  readonly mechanism: ScramMechanism;
+  readonly #hash: "sha1" | "sha256";
+  readonly #password: string;
+  readonly #bare: string;
+  readonly #nonce: string;
+  #signature = Buffer.alloc(0);
+
+  constructor(mechanism: ScramMechanism, user: string, password: string, nonce: string) {
+    this.mechanism = mechanism;
+    this.#hash = mechanism === "SCRAM-SHA-256" ? "sha256" : "sha1";
+    const digest = createHash("md5").update(`${user}:mongo:${password}`).digest("hex");
+    this.#password = mechanism === "SCRAM-SHA-256" ? password : digest;
+    const name = user.replaceAll("=", "=3D").replaceAll(",", "=2C");
+    this.#bare = `n=${name},r=${nonce}`;
+    this.#nonce = nonce;
+  }
+
+  first(): Buffer {
+    return Buffer.from(`${HEADER}${this.#bare}`);
+  }
+
+  /** Null for a challenge that breaks the rules. */
+  proof(challenge: string): Buffer | null {
+    const parts = partsOf(challenge);
+    const [nonce = "", salt = ""] = [parts.get("r"), parts.get("s")];
+    const iterations = Number(parts.get("i"));
+    const sane = iterations >= ITERATIONS_MIN && iterations <= ITERATIONS_MAX;
+    if (!nonce.startsWith(this.#nonce) || nonce === this.#nonce || !sane) return null;
+    const bytes = this.#hash === "sha256" ? 32 : 20;
+    const salted = pbkdf2Sync(
+      this.#password,
+      Buffer.from(salt, "base64"),
+      iterations,
+      bytes,
+      this.#hash,
+    );
+    const clientKey = this.#hmac(salted, "Client Key");
+    const withoutProof = `c=${Buffer.from(HEADER).toString("base64")},r=${nonce}`;
+    const said = `${this.#bare},${challenge},${withoutProof}`;
+    const stored = createHash(this.#hash).update(clientKey).digest();
+    const signed = this.#hmac(stored, said);
+    const proof = clientKey.map((byte, at) => byte ^ (signed[at] ?? 0));
+    this.#signature = this.#hmac(this.#hmac(salted, "Server Key"), said);
+    return Buffer.from(`${withoutProof},p=${Buffer.from(proof).toString("base64")}`);
+  }
+
+  /** The server knows the password, too. */
+  verified(last: string): boolean {
+    const given = Buffer.from(partsOf(last).get("v") ?? "", "base64");
+    const expected = this.#signature;
+    return given.length === expected.length && given.length > 0 && timingSafeEqual(given, expected);
+  }
+
+  #hmac(key: Uint8Array, text: string): Buffer<ArrayBuffer> {
+    return Buffer.from(createHmac(this.#hash, key).update(text).digest());
+  }
+}
+
+function partsOf(text: string): ReadonlyMap<string, string> {
+  return new Map(text.split(",").map((part) => [part.slice(0, 1), part.slice(2)]));
+}
