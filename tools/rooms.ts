@@ -358,6 +358,10 @@ const table = {
     path: "src/protocols/grpc/",
     imports: ["core/base", "protocols", "protocols/http2", "protocols/target"],
   },
+  "protocols/sse": {
+    path: "src/protocols/sse/",
+    imports: ["core/base", "protocols", "protocols/http1", "protocols/target"],
+  },
   /** Each of those protocols; none knows another. */
   "protocols/*": {
     path: "src/protocols/*/",

@@ -28,6 +28,8 @@ export interface ConnectionFailure extends Failure {
 }
 
 export interface Connection<Command> {
+  /** It takes no further call: it ends with the last one that it carries. */
+  readonly spent?: boolean;
   /** Takes a call; only while the connection is open and has room for it. */
   send(call: CarriedCall<Command>, now: number): void;
   /**

@@ -206,7 +206,8 @@ export class HeldConnection<Command> implements ConnectionHost {
     const wasFull = this.full;
     const at = this.carried.indexOf(call);
     if (at >= 0) this.carried.splice(at, 1);
-    if (!this.open || (!this.settings.keepAlive && this.carried.length === 0)) this.drop();
+    const spent = this.#connection?.spent === true || !this.settings.keepAlive;
+    if (!this.open || (spent && this.carried.length === 0)) this.drop();
     else if (wasFull && !this.closed) this.#pool.hasRoom(this);
   }
 

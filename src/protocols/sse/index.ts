@@ -1,0 +1,25 @@
+/** Server-sent events: its door, `import { sse } from "hyperscale/sse"`. */
+
+import { registerProtocol } from "../protocol.ts";
+import { TargetClient } from "../target/client.ts";
+import type { SseCommand } from "./connection.ts";
+import { type SseOptions, SseTarget } from "./target.ts";
+
+export type { SseEvent } from "./events.ts";
+export type { EventsOptions, SseCall, SseOptions, SseResponse, SseTarget } from "./target.ts";
+
+export type SseClient = TargetClient<SseCommand>;
+
+declare module "../protocol.ts" {
+  interface Clients {
+    readonly sse: SseClient;
+  }
+}
+
+export const sse = {
+  /** A server: `sse.target("https://shop.test")`. */
+  target: (address: string, options?: SseOptions): SseTarget => new SseTarget(address, options),
+};
+
+/** Its addresses are those of HTTP, which `ping` has a way of its own for. */
+registerProtocol({ name: "sse", client: (session) => new TargetClient<SseCommand>(session) });
