@@ -32,7 +32,7 @@ export interface EventsOptions {
 export type SseResponse = TargetResult<readonly SseEvent[]>;
 export type SseCall = DescribedCall<SseCommand, readonly SseEvent[]>;
 
-export const SSE: TargetProtocol = {
+const SSE: TargetProtocol = {
   name: "sse",
   schemes: { http: { port: 80, secure: false }, https: { port: 443, secure: true } },
   optionNames: ["headers"],
