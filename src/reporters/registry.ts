@@ -89,7 +89,11 @@ export async function openReporting(
   const opened = reports.map((one) =>
     typeof one === "string" ? openReporter(one, context) : Promise.resolve(one),
   );
-  return new Reporting(await Promise.all(opened));
+  const all = await Promise.all(opened);
+  // Cores choose once, so a second share would not be what it says.
+  if (all.filter(({ sampledShare = 0 }) => sampledShare > 0).length > 1)
+    throw new ReporterError("report samples: single calls go to one place");
+  return new Reporting(all);
 }
 
 interface LoadedFamily {

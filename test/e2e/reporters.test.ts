@@ -140,16 +140,13 @@ describe("a run with reports", () => {
   it("writes single calls when it is asked to, and says how many", async () => {
     const { code } = await here.run(
       ...["run", url, "--vus", "2", "--iterations", "300", "--out", "sampled"],
-      ...["--report", "samples=all.ndjson,share=1", "--samples", "deep/some.ndjson"],
+      ...["--report", "samples=deep/all.ndjson,share=1"],
     );
     expect(code).toBe(0);
     const { reports, totals } = here.summary("sampled");
-    const all = here.read("all.ndjson").trim().split("\n");
+    const all = here.read("deep/all.ndjson").trim().split("\n");
     const calls = all.map((line) => JSON.parse(line) as Record<string, unknown>);
-    expect(reports).toMatchObject([
-      { reporter: "samples", target: "all.ndjson", sent: 300, dropped: 0, problem: null },
-      { reporter: "samples", target: "deep/some.ndjson", dropped: 0 },
-    ]);
+    expect(reports).toMatchObject([{ reporter: "samples", sent: 300, dropped: 0, problem: null }]);
     expect(calls).toHaveLength(totals?.requests ?? 0);
     expect(calls[0]).toMatchObject({ ok: true, status: 200, error: null, call: `GET ${url}/` });
     const most = Math.max(...calls.map(({ latency_ms }) => Number(latency_ms)));
@@ -165,6 +162,13 @@ describe("a run with reports", () => {
   ])("does not begin with --report %s", async (report, problem) => {
     const { code, stderr } = await here.run("run", url, "--report", report);
     expect(stderr).toContain(problem);
+    expect(code).toBe(2);
+  });
+
+  it("takes --samples for a reporter of its own, and only one of them", async () => {
+    const twice = ["--samples", "some.ndjson", "--report", "samples=others.ndjson"];
+    const { code, stderr } = await here.run("run", url, ...twice);
+    expect(stderr).toContain("report samples: single calls go to one place");
     expect(code).toBe(2);
   });
 
