@@ -58,6 +58,7 @@ describe("the end result", () => {
     expect(lines[0]).toBe("PASSED, PARTIAL   examples/shop.ts, spring sale");
     expect(lines[1]).toContain("not to be trusted: the result is partial: dc2 is LOST, and parts");
     expect(lines.at(-1)).toContain("PASSED, PARTIAL, not to be trusted");
+    expect(lines.join("\n")).toMatch(/· dc2 LOST: 4 workers, [\d,]+ requests, 0 failed, p95 /);
   });
 
   it("says the verdict first, and again at the end when it scrolled away", () => {

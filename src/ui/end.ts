@@ -180,7 +180,8 @@ function thresholdLines(thresholds: readonly ThresholdOutcome[], width: number):
 }
 
 /** May the numbers be believed: the generator, what was lost, remarks. */
-function trustLines({ events = [], generator, lost, notes }: RunSummary, width: number): Line[] {
+function trustLines(summary: RunSummary, width: number): Line[] {
+  const { events = [], generator, lost, notes } = summary;
   const lines: Line[] = [[]];
   const health =
     `busiest core ${formatPercent(generator.cpu)} CPU, event-loop lag p99 ${formatMs(generator.lagMsP99)}, ` +
@@ -192,16 +193,30 @@ function trustLines({ events = [], generator, lost, notes }: RunSummary, width: 
   } else {
     lines.push(...bullet("·", `load generator: ${health}`, Style.dim, width));
   }
+  lines.push(...datacenterLines(summary, width));
   for (const loss of lost) lines.push(...bullet("!", lossText(loss), Style.bad, width));
   for (const { atSeconds, kind, text } of events.slice(0, EVENTS_SHOWN_MAX))
     if (kind !== "core lost")
       lines.push(...bullet("·", `at ${formatSeconds(atSeconds)}: ${text}`, Style.dim, width));
   if (events.length > EVENTS_SHOWN_MAX) {
-    const more = `and ${formatCount(events.length - EVENTS_SHOWN_MAX)} more events`;
+    const rest = events.length - EVENTS_SHOWN_MAX;
+    const more = `and ${formatCount(rest)} more event${rest === 1 ? "" : "s"}`;
     lines.push(...bullet("·", `${more}; all are in the report`, Style.dim, width));
   }
   for (const note of notes) lines.push(...bullet("·", note, Style.dim, width));
   return lines;
+}
+
+/** Of a job over several: who did how much of it, and how that ended. */
+function datacenterLines({ cluster }: RunSummary, width: number): Line[] {
+  const all = cluster?.datacenters ?? [];
+  if (all.length < 2) return [];
+  return all.flatMap(({ failed, latencyMs, name, requests, status, workers }) => {
+    const p95 = latencyMs.count === 0 ? "" : `, p95 ${formatMs(latencyMs.p95)}`;
+    const did = `${formatCount(requests)} requests, ${formatCount(failed)} failed${p95}`;
+    const style = status === "COMPLETED" ? Style.dim : Style.bad;
+    return bullet("·", `${name} ${status}: ${formatCount(workers)} workers, ${did}`, style, width);
+  });
 }
 
 function lossText({ atSeconds, what, cost }: Loss): string {

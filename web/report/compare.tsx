@@ -22,6 +22,18 @@ const TONES: Readonly<Record<RowResult, Tone>> = {
 };
 const MARKS: Readonly<Partial<Record<RowResult, string>>> = { regression: "✗ ", improvement: "✓ " };
 
+/** What a reader looks for comes first; steps otherwise stay in their order. */
+const RANKS: Readonly<Record<RowResult, number>> = {
+  regression: 0,
+  improvement: 1,
+  "within limit": 2,
+  unclear: 3,
+  "too little data": 4,
+  same: 5,
+};
+/** Five figures of each step are many rows. */
+const ROWS_MAX = 25;
+
 export function Compare({ baseline }: { readonly baseline: Omit<PageBaseline, "run"> }) {
   const { comparison, file, startedAt } = baseline;
   const { improvements, limit, onlyAfter, onlyBefore, regressions, rows, warnings } = comparison;
@@ -68,7 +80,8 @@ export function Compare({ baseline }: { readonly baseline: Omit<PageBaseline, "r
           { title: "p", numeric: true },
           { title: "Result" },
         ]}
-        rows={rows.map(rowOf)}
+        rows={rows.toSorted((a, b) => RANKS[a.result] - RANKS[b.result]).map(rowOf)}
+        rowsMax={ROWS_MAX}
       />
     </Section>
   );

@@ -101,6 +101,7 @@ export function Samples({ caption, steps }: SamplesProps) {
     .filter(({ sample: { atSeconds } }) => atSeconds >= from && atSeconds <= to)
     .toSorted((a, b) => a.sample.atSeconds - b.sample.atSeconds);
   if (found.length === 0) return null;
+  const told = withoutRepetition(found);
   const columns = [
     { title: "At" },
     ...(steps.length > 1 ? [{ title: "Step" }] : []),
@@ -108,24 +109,46 @@ export function Samples({ caption, steps }: SamplesProps) {
     { title: "Status", numeric: true },
     { title: "Call and what was said" },
   ];
-  const rows = found.map(({ name, sample }, index) => ({
+  const rows = told.map(({ alike, name, sample }, index) => ({
     key: String(index),
     cells: [
       { text: clockAt(sample.atSeconds, 0.1) },
       ...(steps.length > 1 ? [{ text: name }] : []),
       { text: sample.kind },
       { text: sample.status === 0 ? "–" : String(sample.status) },
-      { text: <Said sample={sample} /> },
+      { text: <Said {...{ alike, sample }} /> },
     ],
   }));
   return <Table {...{ caption, columns, rows }} rowsMax={SAMPLES_SHOWN_MAX} captioned stacked />;
 }
 
-function Said({ sample: { call, text } }: { readonly sample: ErrorSample }) {
+interface Told {
+  readonly name: string;
+  readonly sample: ErrorSample;
+  /** Kept samples that differ from it only in time. */
+  readonly alike: number;
+}
+
+function withoutRepetition(found: readonly Omit<Told, "alike">[]): Told[] {
+  const told = new Map<string, Told>();
+  for (const { name, sample } of found) {
+    const { call, kind, status, text } = sample;
+    const key = JSON.stringify([name, kind, status, call, text]);
+    const before = told.get(key);
+    told.set(
+      key,
+      before === undefined ? { name, sample, alike: 0 } : { ...before, alike: before.alike + 1 },
+    );
+  }
+  return [...told.values()];
+}
+
+function Said({ alike, sample: { call, text } }: Omit<Told, "name">) {
   return (
     <span class="said">
       {call !== "" && <code>{call}</code>}
       <span>{text}</span>
+      {alike > 0 && <span class="quiet"> and {alike} more like it</span>}
     </span>
   );
 }

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { RunSummary } from "../../src/core/run/results/model.ts";
 import type { PageBaseline } from "../../src/reporters/file/page-data.ts";
 import { clockAt } from "../shared/axes.ts";
-import { ChartsContext, type ChartsState, moved, zoomed } from "../shared/charts.ts";
+import { ChartsContext, type ChartsState, moved, rangeText, zoomed } from "../shared/charts.ts";
 import { type Fragment, FragmentContext, useFragmentState } from "../shared/fragment.ts";
 import { Frame, type FrameSection } from "../shared/frame.tsx";
 import { ThemeContext, useThemeChoice } from "../shared/theme.ts";
@@ -104,8 +104,7 @@ function useChartsState(view: RunView, fragment: Fragment): ChartsState {
   return useMemo(() => {
     const setRange = (next: Range | null) => {
       const snapped = next === null ? null : snapRange(view.track, next);
-      const digits = (seconds: number) => String(Number(seconds.toFixed(3)));
-      fragment.set({ t: snapped === null ? null : snapped.map(digits).join("-") });
+      fragment.set({ t: snapped === null ? null : rangeText(snapped) });
     };
     const { events, full } = view;
     return { full, range, setRange, scale, events };

@@ -69,14 +69,16 @@ function Reasons({ view }: ViewProps) {
   const rest = reasons.filter(
     (reason) => !broken.some(({ expression }) => reason.includes(expression)),
   );
+  const several = view.summary.workflows.length > 1;
   if (broken.length + rest.length === 0) return null;
   return (
     <ul class="reasons">
       {broken.map((threshold, index) => (
         <li key={`${index} ${threshold.expression}`}>
           <code>{threshold.expression}</code>
-          {threshold.workflow === null ? "" : ` of ${threshold.workflow}`}:{" "}
-          <b>{threshold.actualText}</b> <WhenBeyond {...{ threshold, view }} />
+          {several && threshold.workflow !== null ? ` of ${threshold.workflow}` : ""}:{" "}
+          <b>{threshold.actualText}</b>{" "}
+          <WhenBeyond {...{ threshold, view }} lead="beyond the limit " />
         </li>
       ))}
       {rest.map((reason) => (

@@ -5,7 +5,7 @@ import { formatPercent } from "../../src/core/run/results/format.ts";
 import { marginShare, marginText } from "../../src/core/run/results/margin.ts";
 import type { ThresholdOutcome } from "../../src/core/run/results/model.ts";
 import { clockAt } from "../shared/axes.ts";
-import { useCharts } from "../shared/charts.ts";
+import { rangeText } from "../shared/charts.ts";
 import { useFragment } from "../shared/fragment.ts";
 import { Chip, Section } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";
@@ -28,6 +28,7 @@ interface Props {
 export function Thresholds({ baseline, view }: Props) {
   const { thresholds } = view.summary;
   const before = baseline?.summary.thresholds ?? [];
+  const several = view.summary.workflows.length > 1;
   const order = (threshold: ThresholdOutcome) => (threshold.passed ? 1 : 0);
   const rows = thresholds
     .toSorted((a, b) => order(a) - order(b))
@@ -46,7 +47,7 @@ export function Thresholds({ baseline, view }: Props) {
         ...(before.length > 0 ? [{ text: <Before {...{ before, threshold }} /> }] : []),
         { text: <Margin threshold={threshold} /> },
         { text: <WhenBeyond {...{ threshold, view }} /> },
-        { text: threshold.workflow ?? "whole run" },
+        ...(several ? [{ text: threshold.workflow ?? "whole run" }] : []),
       ],
     }));
   const columns = [
@@ -56,7 +57,7 @@ export function Thresholds({ baseline, view }: Props) {
     ...(before.length > 0 ? [{ title: "Before", numeric: true }] : []),
     { title: "Margin" },
     { title: "Beyond the limit" },
-    { title: "Applies to" },
+    ...(several ? [{ title: "Applies to" }] : []),
   ];
   return (
     <Section id="thresholds" title="Thresholds">
@@ -144,7 +145,7 @@ function Before(props: {
 const STRETCHES_SHOWN_MAX = 3;
 
 /** For how long and when, with a way there; on several steps also the one to look at first. */
-export function WhenBeyond({ threshold, view }: ThresholdProps) {
+export function WhenBeyond({ lead, threshold, view }: ThresholdProps & { readonly lead?: string }) {
   const { link } = useFragment();
   const beyond = useMemo(() => beyondOf(threshold, view), [threshold, view]);
   if (beyond === null) return null;
@@ -158,9 +159,10 @@ export function WhenBeyond({ threshold, view }: ThresholdProps) {
   const culprit = threshold.passed ? null : culpritOf(threshold, view, beyond);
   return (
     <span class="stretches">
+      {lead}
       {formatPercent(seconds / measuredSeconds)} of the time
       {kept.map((range) => (
-        <StretchButton key={range[0]} {...{ range, view }} of={threshold.expression} />
+        <StretchLink key={range[0]} {...{ range, view }} of={threshold.expression} />
       ))}
       {more > 0 && <span class="quiet">and {more} more</span>}
       {culprit !== null && (
@@ -178,17 +180,17 @@ interface StretchProps {
   readonly of: string;
 }
 
-function StretchButton({ of, range: [from, to], view }: StretchProps) {
-  const { setRange } = useCharts();
+function StretchLink({ of, range: [from, to], view }: StretchProps) {
+  const { link } = useFragment();
   const { full, track } = view;
   const clock = (seconds: number) => clockAt(seconds, track.windowSeconds);
   // With something of what was before and after it, so that the change is seen.
   const room = Math.max((to - from) / 2, 5 * track.windowSeconds);
-  const look = () => setRange([Math.max(full[0], from - room), Math.min(full[1], to + room)]);
+  const ends = [Math.max(full[0], from - room), Math.min(full[1], to + room)];
   return (
-    <button type="button" class="plain-button" onClick={look}>
+    <a class="plain-button" href={link({ t: rangeText(ends) }, "time")}>
       {clock(from)} – {clock(to)}
       <span class="hidden">: look at where {of} was broken</span>
-    </button>
+    </a>
   );
 }

@@ -40,6 +40,11 @@ export function useCharts(): ChartsState {
   return useContext(ChartsContext);
 }
 
+/** A stretch as the address holds it. */
+export function rangeText(range: readonly number[]): string {
+  return range.map((seconds) => String(Number(seconds.toFixed(3)))).join("-");
+}
+
 /** Nobody wants to look at less than this, in seconds. */
 const STRETCH_MIN = 0.2;
 
