@@ -115,7 +115,7 @@ export class Core {
     const execution = this.#execution;
     switch (command.kind) {
       case "start":
-        execution?.start(command.setup);
+        execution?.start(command.setup, command.planMs);
         return;
       case "acknowledge":
         this.#part(command.part)?.recorder.acknowledged(command.frame);

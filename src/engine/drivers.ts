@@ -254,6 +254,7 @@ class ArrivalDriver<User extends Driven> implements LoadDriver<User> {
   }
 
   begin(now: number): void {
+    this.#arrivals.skipTo(this.#host.planMs(now));
     this.#serve(now);
   }
 

@@ -135,16 +135,17 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     return this.#abort.signal;
   }
 
-  start(setup: unknown, now = clock()): void {
+  /** `planMs`: of the plan that has passed already; its arrivals are not made up for. */
+  start(setup: unknown, planMs: number, now = clock()): void {
     if (this.stopping) return;
     this.setup = deepFreeze(setup);
     this.lag.start({
       lagged: (ms) => this.recorder.lagged(ms),
       stoodStill: (ms) => this.#stoodStill(ms),
     });
-    this.#clock.start(now);
-    this.recorder.measureFrom(this.clockAt(this.#inputs.warmupMs));
-    this.recorder.measureUntil(this.clockAt(this.#durationMs));
+    this.#clock.start(now - planMs);
+    this.recorder.beginAt(now);
+    this.#clockMoved(false);
     this.#tickets?.prefetch();
     this.#inputs.feeds.prefetch();
     this.#driver.begin(now);
@@ -433,8 +434,7 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.#ended = true;
     this.#freeze();
     clearInterval(this.#ticker);
-    clearTimeout(this.#endTimer);
-    clearTimeout(this.#noticeTimer);
+    for (const timer of [this.#endTimer, this.#noticeTimer]) clearTimeout(timer);
     this.#driver.stop(clock());
     if (this.#failure === undefined)
       this.#host.finished({

@@ -180,10 +180,10 @@ export class MixExecution implements DriverHost<MixPlace> {
   }
 
   /** `setup` has what each flow's set-up returned, by its name. */
-  start(setup: unknown): void {
+  start(setup: unknown, planMs: number): void {
     const values = Object(setup) as Readonly<Record<string, unknown>>;
     const now = clock();
-    for (const part of this.parts) part.start(values[part.workflow.definition.name], now);
+    for (const part of this.parts) part.start(values[part.workflow.definition.name], planMs, now);
     this.#tickets?.prefetch();
     this.#driver.begin(now);
     this.#driver.tick(now);

@@ -106,6 +106,11 @@ export class Recorder implements MetricSink {
     this.#windowEndsAt = this.#host.clockAtMeasured((this.#stats.window + 1) * WINDOW_MS);
   }
 
+  /** Recording begins; measured time may have passed before. */
+  beginAt(now: number): void {
+    this.#stats.begin(Math.floor(Math.max(0, this.#host.measuredMs(now)) / WINDOW_MS));
+  }
+
   measureUntil(at: number): void {
     this.#measureUntil = at;
   }

@@ -25,7 +25,7 @@ it("is carried out once, while it is under way and when it is over", async () =>
     const share = { index: 0, count: 1, users: [2] };
     core?.handle({ kind: "prepare", execution: 0, workflow: "w", share, context: {} });
     core?.handle({ kind: "setup", execution: 0 });
-    core?.handle({ kind: "start", execution: 0, setup: undefined });
+    core?.handle({ kind: "start", execution: 0, setup: undefined, planMs: 0 });
   };
   await until(() => count("frame") > 0);
   again();

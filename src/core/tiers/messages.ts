@@ -70,6 +70,8 @@ export interface Announce {
 export interface Announced {
   readonly kind: "announced";
   readonly cores: readonly RunningCore[];
+  /** How many events it has for this leader now: those of shares that have ended, and what nobody has confirmed. */
+  readonly events: number;
 }
 
 /** What is open at a worker for a job. */

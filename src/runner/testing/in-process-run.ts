@@ -237,7 +237,7 @@ class WatchedAggregate extends RunAggregate {
   }
 
   override frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number {
-    this.#run.workflows.get(name)?.frame(core, bytes, vitals);
+    this.#run.workflows.get(name)?.frame(core, bytes, vitals, performance.now());
     return super.frame(name, core, bytes, vitals);
   }
 

@@ -113,7 +113,7 @@ const command = union<RelayedCommand>("CoreCommand", {
     },
   },
   setup: { number: 2, fields: { execution } },
-  start: { number: 3, fields: { execution, setup } },
+  start: { number: 3, fields: { execution, setup, planMs: optional(3, float, 0) } },
   acknowledge: {
     number: 4,
     fields: { execution, part: optional(2, nullable(name), null), frame: required(3, count) },
@@ -242,6 +242,7 @@ const runningCore = struct<RunningCore>("RunningCore", {
 
 export const announced = struct<Omit<Announced, "kind">>("Announced", {
   cores: required(1, list(runningCore, CORES_MAX)),
+  events: optional(2, count, 0),
 });
 
 const order = union<Order>("Order", {

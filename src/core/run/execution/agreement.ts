@@ -17,7 +17,8 @@ export class Agreement {
   }
 
   agree(step: PhaseStep): AgreedStep | null {
-    if (step.kind === "place") return { ...step, execution: this.#executions++ };
+    if (step.kind === "place" || step.kind === "deal")
+      return { ...step, execution: this.#executions++ };
     if (step.kind === "numbers") return { ...step, ...this.#numbers.take(step.name, step.count) };
     if (step.kind !== "grant") return step;
     const granted = this.#leases.get(step.workflow)?.grant(step.name, step.size);

@@ -21,6 +21,7 @@ class Datacenter {
     const listener: PhasesListener = {
       ...{ workflowBusy: ignore, workflowStarted: ignore, coreFinished: ignore, note: ignore },
       ...{ workflowSkipped: ignore, countedNote: ignore, fault: ignore, frame: () => 0 },
+      ...{ shareJoined: ignore, planMs: () => null },
       workflowFinished: (_, status, error) => this.finished.push(`${status} ${error}`),
     };
     this.#agreement = new Agreement(manifests);

@@ -17,6 +17,10 @@ export interface PhasesListener {
   /** It is being set up or torn down, or neither any more. */
   workflowBusy(workflow: string, doing: "setting up" | "tearing down" | null): void;
   workflowStarted(workflow: string, cores: readonly number[]): void;
+  /** Another core begins with the share of a lost one. */
+  shareJoined(workflow: string, core: number): void;
+  /** Milliseconds of its plan that have passed, by what its cores say; null when none says anything. */
+  planMs(workflow: string): number | null;
   /** The answer is the number of the frame that is held now. */
   frame(workflow: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number;
   /** A core has sent its last frame. */
@@ -39,6 +43,13 @@ export type Finished = Extract<CoreEvent, { kind: "finished" }>;
 export type PhaseStep =
   /** These cores get the workflow; agreed to with the number of the execution. */
   | { readonly kind: "place"; readonly workflow: string; readonly cores: readonly number[] }
+  /** The share of a lost core goes to another one; agreed to with the number of the execution. */
+  | {
+      readonly kind: "deal";
+      readonly workflow: string;
+      readonly core: number;
+      readonly instead: number;
+    }
   /** Set-up is about to begin on a core. */
   | { readonly kind: "setup"; readonly workflow: string; readonly core: number }
   /** Set-up is over, with this value for all cores. */
@@ -100,7 +111,8 @@ export type PhaseStep =
 /** A step with what the driver has to say to it. */
 export type AgreedStep =
   | (Extract<PhaseStep, { kind: "place" }> & { readonly execution: number })
-  | Exclude<PhaseStep, { kind: "place" | "grant" | "numbers" }>
+  | (Extract<PhaseStep, { kind: "deal" }> & { readonly execution: number })
+  | Exclude<PhaseStep, { kind: "place" | "deal" | "grant" | "numbers" }>
   | (Extract<PhaseStep, { kind: "numbers" }> & { readonly from: number; readonly to: number })
   | (Extract<PhaseStep, { kind: "grant" }> & Granted);
 
@@ -109,6 +121,8 @@ export type WorkflowStep = Exclude<
   AgreedStep,
   { kind: "stop" | "level" | "finish" | "numbers" | "queue" }
 >;
+
+export type Dealt = Extract<AgreedStep, { kind: "deal" }>;
 
 export type Reported = Extract<PhaseStep, { kind: "report" }>;
 
@@ -145,8 +159,12 @@ export type PhasesInput =
   | { readonly kind: "start" }
   | { readonly kind: "agreed"; readonly step: WorkflowStep | SharedStep }
   | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
-  /** The core is gone for good, with whatever ran on it. */
-  | { readonly kind: "coreLost"; readonly core: number }
+  /** The core is gone for good; `awaited`: another may take its place. */
+  | { readonly kind: "coreLost"; readonly core: number; readonly awaited: boolean }
+  /** Another core takes the place of a lost one. */
+  | { readonly kind: "coreJoined"; readonly core: number; readonly instead: number }
+  /** None does. */
+  | { readonly kind: "coreForgone"; readonly core: number }
   /** Steers whatever runs now, and what begins later. */
   | { readonly kind: "pause" }
   | { readonly kind: "resume" }

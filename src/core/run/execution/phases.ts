@@ -7,6 +7,8 @@
  *
  *   place ─▶ prepare on all ─▶ setup on one ─▶ start on all ─▶ frames … ─▶ finished by all ─▶ teardown on one ─▶ report
  *
+ * Another core may take the place of a lost one, at the present moment of the plan (`vacancies.ts`).
+ *
  * What must outlive the driver is a step that the driver agrees to before it takes effect: `agree` goes
  * out, `agreed` comes back. A manager has it committed by a quorum in between, the local runner agrees at
  * once. Steps of a workflow that is over by then are ignored.
@@ -37,17 +39,22 @@ import type {
 } from "./phase-types.ts";
 import {
   askAside,
+  coresLeft,
   type Dispatch,
+  executionOf,
   isLoadOver,
+  loadingCommands,
   newRunning,
   outcomeOf,
   prepareCommands,
   type Running,
   RunningWorkflows,
+  startCommands,
   type Told,
 } from "./running.ts";
 import { SharedRequests } from "./shared-requests.ts";
-import { Steering } from "./steering.ts";
+import { Steering, type SteeringInput } from "./steering.ts";
+import { Vacancies } from "./vacancies.ts";
 
 export class Phases {
   readonly #job: Job;
@@ -55,9 +62,9 @@ export class Phases {
   readonly #listener: PhasesListener;
   readonly #running = new RunningWorkflows();
   readonly shared = new SharedRequests();
-  readonly #steering = new Steering();
+  readonly #steering = new Steering(this.#running);
   readonly joint: JointWorkflows;
-  readonly #lost = new Set<number>();
+  readonly #vacancies: Vacancies;
   /** The workflow whose placement is agreed to before it is asked for. */
   #placed: string | null = null;
   #effects: PhasesEffect[] = [];
@@ -73,11 +80,18 @@ export class Phases {
     this.#job = new Job(manifests, cores.slots, cores.pool);
     this.#listener = listener;
     this.joint = new JointWorkflows(this.#running, {
-      isPaused: () => this.#steering.paused,
+      isPaused: () => this.#steering.pausedAt !== null,
       start: (name, running) => this.#start(name, running),
       tearDown: (name, running) => this.#tearDown(name, running),
       report: (name, running) => this.#report(name, running),
       fail: (name, running, problem) => this.#fail(name, running, problem),
+    });
+    this.#vacancies = new Vacancies(this.#running, this.#steering, listener, {
+      agree: (step) => this.#agree(step),
+      tell: (told) => this.#tell(told),
+      advanceJob: (input) => this.#advanceJob(input),
+      advance: (name, running) => this.#advance(name, running),
+      asideLost: (name, running) => this.#asideLost(name, running),
     });
   }
 
@@ -99,17 +113,15 @@ export class Phases {
         this.#onEvent(input.core, input.event);
         break;
       case "coreLost":
-        this.#onCoreLost(input.core);
+      case "coreJoined":
+      case "coreForgone":
+        this.#vacancies.take(input, now);
         break;
       case "pause":
       case "resume":
-        this.#steer(input.kind);
-        break;
       case "scale":
-        this.#onScale(input.factor);
-        break;
       case "level":
-        this.#onLevel(input.workflow, input.load);
+        this.#onSteered(input);
         break;
       case "finish":
         this.#stopWorkflow(input.workflow);
@@ -130,56 +142,35 @@ export class Phases {
   /** When a delay is over or a workflow begins with others; null when nothing of this is to come. */
   nextDeadline(): number | null {
     const [delay, joint] = [this.#job.nextDeadline(), this.joint.nextDeadline()];
-    const at = Math.min(delay ?? joint, joint);
-    return Number.isFinite(at) ? at : null;
+    return delay === null && !Number.isFinite(joint) ? null : Math.min(delay ?? joint, joint);
   }
 
   repeat(now: number): readonly Told[] {
-    return this.#running.repeat(now, this.#steering);
+    return this.#running.repeat(now, this.#steering.commands);
   }
 
   #send(core: number, command: CoreCommand): void {
     this.#effects.push({ kind: "send", core, command });
   }
 
+  #tell(told: readonly Told[]): void {
+    for (const { command, core } of told) this.#send(core, command);
+  }
+
   #agree(step: PhaseStep): void {
     this.#effects.push({ kind: "agree", step });
   }
 
-  #steer(kind: "pause" | "resume"): void {
-    this.#steering.paused = kind === "pause";
-    for (const [, { cores, execution, phase }] of this.#running)
-      if (phase === "running") for (const core of cores) this.#send(core, { kind, execution });
-    this.joint.goOn(this.#now);
-    this.#advanceJob({ kind });
+  #onSteered(input: SteeringInput): void {
+    this.#tell(this.#steering.take(input, this.#now));
+    if (input.kind === "resume") this.joint.goOn(this.#now);
+    if (input.kind === "pause" || input.kind === "resume") this.#advanceJob(input);
   }
 
-  #onScale(factor: number): void {
-    this.#steering.scale = factor;
-    for (const [, { cores, execution, manifest, phase }] of this.#running) {
-      if (phase !== "running" || manifest.load.kind === "search") continue;
-      for (const core of cores) this.#send(core, { kind: "scale", execution, factor });
-    }
-  }
-
-  #onLevel(workflow: string, load: number): void {
-    const running = this.#running.get(workflow);
-    if (running?.phase !== "running") return;
-    const { cores, execution } = running;
-    running.level = load;
-    for (const core of cores) this.#send(core, { kind: "level", execution, load });
-  }
-
-  #onCoreLost(core: number): void {
-    this.#lost.add(core);
-    for (const [name, running] of this.#running) {
-      if (!running.cores.delete(core)) continue;
-      running.preparing.delete(core);
-      running.unfinished.delete(core);
-      if (running.aside === core) this.#asideLost(name, running);
-      else this.#advance(name, running);
-    }
-    this.#advanceJob({ kind: "coreLost", core });
+  #onPrepared(core: number, name: string, running: Running): void {
+    if (!running.preparing.delete(core)) return;
+    if (running.phase === "running") this.#vacancies.prepared(core, name, running, this.#now);
+    else this.#advance(name, running);
   }
 
   /** The core that was setting up or tearing down is gone. */
@@ -219,6 +210,10 @@ export class Phases {
       this.#onPlaced(step);
       return;
     }
+    if (step.kind === "deal") {
+      this.#vacancies.dealt(step);
+      return;
+    }
     const name = step.workflow;
     const running = this.#running.get(name);
     if (running === undefined) return;
@@ -251,8 +246,8 @@ export class Phases {
 
   #prepare(running: Running, execution: number): void {
     running.phase = "preparing";
-    running.execution = execution;
-    for (const { command, core } of prepareCommands(running)) this.#send(core, command);
+    for (const [core, { index }] of running.cores) running.cores.set(core, { index, execution });
+    this.#tell(prepareCommands(running));
   }
 
   #onSetUpAgreed(name: string, running: Running, core: number): void {
@@ -262,14 +257,14 @@ export class Phases {
       return;
     }
     this.#beginAside(name, running);
-    this.#send(core, { kind: "setup", execution: running.execution });
+    this.#send(core, { kind: "setup", execution: executionOf(running, core) ?? 0 });
   }
 
   #onTearDownAgreed(name: string, running: Running, core: number): void {
     if (running.phase !== "teardown" || running.aside !== core) return;
-    const { execution, setup } = running;
+    const { setup } = running;
     this.#beginAside(name, running);
-    this.#send(core, { kind: "teardown", execution, setup });
+    this.#send(core, { kind: "teardown", execution: executionOf(running, core) ?? 0, setup });
   }
 
   #onSetUp(name: string, running: Running, value: unknown): void {
@@ -300,9 +295,11 @@ export class Phases {
         this.#effects.push(...this.shared.ask(core, event));
         return;
       default: {
-        const name = this.#running.nameOf(event.execution);
+        const ended = this.#running.endedOf(core, event.execution);
+        if (ended !== undefined && event.kind === "frame") this.#frame(core, ended, event);
+        const name = this.#running.nameOf(core, event.execution);
         const running = name === undefined ? undefined : this.#running.get(name);
-        if (name !== undefined && running?.cores.has(core) === true)
+        if (name !== undefined && running !== undefined)
           this.#onExecutionEvent(core, name, running, event);
       }
     }
@@ -311,11 +308,12 @@ export class Phases {
   #onExecutionEvent(core: number, name: string, running: Running, event: ExecutionEvent): void {
     switch (event.kind) {
       case "prepared":
-        running.preparing.delete(core);
-        this.#advance(name, running);
+        this.#onPrepared(core, name, running);
         return;
       case "failed":
-        this.#fail(name, running, event.problem);
+        if (running.phase === "running" && running.preparing.has(core))
+          this.#vacancies.unprepared(core, name, running, event.problem);
+        else this.#fail(name, running, event.problem);
         return;
       case "abort":
         this.#effects.push({ kind: "abort", workflow: name, reason: event.reason });
@@ -324,7 +322,7 @@ export class Phases {
         this.#agree({ kind: "setupDone", workflow: name, value: event.value });
         return;
       case "frame":
-        this.#frame(core, name, running.execution, event);
+        this.#frame(core, name, event);
         return;
       case "lease":
         this.#agree({ ...event, kind: "grant", workflow: name, core });
@@ -343,6 +341,7 @@ export class Phases {
 
   #onFinished(core: number, name: string, running: Running, event: Finished): void {
     if (!running.unfinished.delete(core)) return;
+    running.preparing.delete(core);
     this.#listener.coreFinished(name, core);
     for (const note of event.notes) this.#listener.note(note);
     for (const note of event.counts) this.#listener.countedNote(note);
@@ -352,20 +351,18 @@ export class Phases {
   }
 
   #start(name: string, running: Running): void {
-    const { cores, execution, setup } = running;
+    const { cores, preparing } = running;
     running.phase = "running";
-    for (const core of cores) {
-      this.#send(core, { kind: "start", execution, setup });
-      for (const command of this.#steering.commands(running)) this.#send(core, command);
-    }
-    this.#listener.workflowStarted(name, [...cores]);
+    running.startedAt = this.#now;
+    const ready = [...cores.keys()].filter((core) => !preparing.has(core));
+    for (const core of ready) this.#tell(startCommands(running, core, this.#steering.commands, 0));
+    this.#listener.workflowStarted(name, ready);
   }
 
   #frame(
     core: number,
     name: string,
-    execution: number,
-    { bytes, health, part }: Extract<CoreEvent, { kind: "frame" }>,
+    { bytes, execution, health, part }: Extract<CoreEvent, { kind: "frame" }>,
   ): void {
     const frame = this.#listener.frame(part ?? name, core, bytes, health);
     this.#send(core, { kind: "acknowledge", execution, part, frame });
@@ -373,15 +370,16 @@ export class Phases {
 
   /** Goes on to the next phase when nobody is waited for any more. */
   #advance(name: string, running: Running): void {
-    const [first] = running.cores;
+    const { preparing, unfinished, vacant } = running;
+    const [first] = running.cores.keys();
     if (first === undefined) {
-      this.#running.delete(name);
+      if (vacant.size === 0) this.#running.delete(name);
       return;
     }
-    if (running.phase === "preparing" && running.preparing.size === 0) {
+    if (running.phase === "preparing" && preparing.size === 0) {
       if (running.manifest.joint === "other") this.joint.hold(name, running, this.#now);
       else this.#setUp(name, running, first);
-    } else if (running.phase === "running" && running.unfinished.size === 0) {
+    } else if (running.phase === "running" && unfinished.size + vacant.size === 0) {
       this.joint.ended(name, running);
     }
   }
@@ -393,7 +391,7 @@ export class Phases {
   }
 
   #tearDown(name: string, running: Running): void {
-    const [core] = running.cores;
+    const [core] = running.cores.keys();
     if (core === undefined) return;
     running.phase = "teardown";
     askAside(running, core);
@@ -428,11 +426,12 @@ export class Phases {
   #onReported(name: string, running: Running, { error, faults }: Reported): void {
     this.#running.delete(name);
     for (const { part, ...one } of faults) this.#listener.fault(part ?? name, one);
-    for (const core of running.cores) this.#settle(name, core, outcomeOf(running, core, error));
+    this.#settle(name, running, (core) => outcomeOf(running, core, error));
   }
 
-  #settle(workflow: string, core: number, outcome: ExecutionOutcome): void {
-    this.#advanceJob({ kind: "executionFinished", workflow, core, outcome });
+  #settle(workflow: string, running: Running, how: (core: number) => ExecutionOutcome): void {
+    for (const core of coresLeft(running))
+      this.#advanceJob({ kind: "executionFinished", workflow, core, outcome: how(core) });
   }
 
   #advanceJob(input: Parameters<Job["step"]>[0]): void {
@@ -466,14 +465,15 @@ export class Phases {
     if (running === undefined || isLoadOver(running)) return;
     if (running.phase === "running") {
       running.ending = true;
-      for (const core of running.cores)
-        this.#send(core, { kind: "stop", execution: running.execution });
+      this.#tell(loadingCommands(running, (execution) => ({ kind: "stop", execution })));
+      for (const instead of [...running.vacant.keys()]) this.#vacancies.forgo(name, instead);
       return;
     }
-    if (running.phase === "setup" && running.aside !== undefined) {
+    const { aside } = running;
+    if (running.phase === "setup" && aside !== undefined) {
       running.stopped = true;
-      if (Number.isFinite(running.asideAt))
-        this.#send(running.aside, { kind: "stop", execution: running.execution });
+      const execution = executionOf(running, aside) ?? 0;
+      if (Number.isFinite(running.asideAt)) this.#send(aside, { kind: "stop", execution });
       return;
     }
     if (running.phase === "held" && running.manifest.joint !== "other") {
@@ -486,14 +486,14 @@ export class Phases {
   /** Stopped before it began: nothing was measured. */
   #abandon(name: string, running: Running): void {
     this.#running.delete(name);
-    for (const core of running.cores) this.#settle(name, core, { ok: true, contextUpdates: {} });
+    this.#settle(name, running, () => ({ ok: true, contextUpdates: {} }));
   }
 
   #dispatch(dispatch: Dispatch): void {
     const { cores, workflow } = dispatch;
     const manifest = this.#manifests.get(workflow);
     if (manifest === undefined) return;
-    this.#running.set(workflow, newRunning(manifest, dispatch, this.#lost));
+    this.#running.set(workflow, newRunning(manifest, dispatch, this.#vacancies.lost));
     if (this.#placed !== workflow) this.#agree({ kind: "place", workflow, cores });
   }
 }

@@ -15,6 +15,7 @@ import { type Fault, singleFault } from "../job/faults.ts";
 import type { JobStatus } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import type { LiveDetail, LiveRun, RunControl, RunPhase } from "../results/live.ts";
+import type { LossDetails, LossFigures } from "../results/loss-figures.ts";
 import type { RunSummary } from "../results/model.ts";
 import type { RunAggregate } from "../results/run-aggregate.ts";
 import { isScaleFactor } from "../results/scale-factor.ts";
@@ -55,8 +56,22 @@ interface RunMachineOptions {
 export type RunInput =
   | { readonly kind: "start" }
   | { readonly kind: "event"; readonly core: number; readonly event: CoreEvent }
-  /** `what` says of whom and why, for people. */
-  | { readonly kind: "coreLost"; readonly core: number; readonly what: string }
+  /** `what` says of whom and why, for people; `awaited`: another core may take its place. */
+  | ({
+      readonly kind: "coreLost";
+      readonly core: number;
+      readonly what: string;
+      readonly awaited?: boolean;
+    } & LossDetails)
+  /** Another core takes the place of a lost one. */
+  | {
+      readonly kind: "coreJoined";
+      readonly core: number;
+      readonly instead: number;
+      readonly worker: string;
+    }
+  /** None does. */
+  | { readonly kind: "coreForgone"; readonly core: number }
   | { readonly kind: "agreed"; readonly step: AgreedStep }
   /** The second stop ends at once. */
   | { readonly kind: "control"; readonly control: RunControl }
@@ -72,6 +87,8 @@ export type RunEffect =
   /** A line from the run or from user code. */
   | { readonly kind: "message"; readonly line: string }
   | { readonly kind: "done"; readonly status: JobStatus };
+
+type Input<Kind extends RunInput["kind"]> = Extract<RunInput, { kind: Kind }>;
 
 /** Behind the graceful stop: what does not end by then is ended. */
 const STOP_SLACK_MS = 1_500;
@@ -109,7 +126,9 @@ export class RunMachine {
   /** Total: anything unexpected, late or repeated changes nothing. */
   step(input: RunInput, now: number): readonly RunEffect[] {
     this.#effects = [];
-    if (this.#phaseReached === "done") return [];
+    // Figures of what has ended may come until the summary is asked for.
+    const isLate = this.#phaseReached === "done";
+    if (isLate && (input.kind !== "event" || input.event.kind !== "frame")) return [];
     this.#setTime(now);
     switch (input.kind) {
       case "start":
@@ -120,7 +139,14 @@ export class RunMachine {
         this.#step(input);
         break;
       case "coreLost":
-        this.#onLost(input.core, input.what);
+        this.#onLost(input);
+        break;
+      case "coreJoined":
+        this.#aggregate.coreJoined(input.core, input.instead, input.worker);
+        this.#step(input);
+        break;
+      case "coreForgone":
+        this.#step(input);
         break;
       case "agreed":
         this.#onAgreed(input.step);
@@ -304,10 +330,16 @@ export class RunMachine {
     this.#effects.push({ kind: "done", status });
   }
 
-  #onLost(core: number, what: string): void {
-    this.#aggregate.coreLost(core, what);
+  /** What the loss of a core costs, as far as it is known now. */
+  lossOf(core: number, now: number): LossFigures {
+    this.#setTime(now);
+    return this.#aggregate.lossOf(core);
+  }
+
+  #onLost({ awaited = false, core, what, ...details }: Input<"coreLost">): void {
+    this.#aggregate.coreLost(core, what, details);
     this.#message(what);
-    this.#step({ kind: "coreLost", core });
+    this.#step({ kind: "coreLost", core, awaited });
   }
 
   #onTick(): void {

@@ -4,16 +4,23 @@ import type { CoreCommand } from "../job/core-messages.ts";
 import type { ExecutionOutcome, JobEffect } from "../job/job.ts";
 import type { WorkflowManifest } from "../job/manifest.ts";
 import type { Finished } from "./phase-types.ts";
-import type { Steering } from "./steering.ts";
 
 export type Dispatch = Extract<JobEffect, { kind: "dispatch" }>;
+
+/** One core's part of a workflow. */
+interface RunningShare {
+  readonly index: number;
+  /** Of the attempt; 0 before it is placed. */
+  readonly execution: number;
+}
 
 export interface Running {
   readonly manifest: WorkflowManifest;
   readonly dispatch: Dispatch;
-  /** Of the attempt; 0 before it is placed. */
-  execution: number;
-  readonly cores: Set<number>;
+  /** By the core that has it now. */
+  readonly cores: Map<number, RunningShare>;
+  /** Shares that are kept for another core, by the lost one: which share, and whom it is dealt to. */
+  readonly vacant: Map<number, { readonly index: number; to: number | null }>;
   readonly preparing: Set<number>;
   readonly unfinished: Set<number>;
   readonly outcomes: Map<number, Finished>;
@@ -28,6 +35,8 @@ export interface Running {
   ending: boolean;
   /** The load that a search is at; null while it is at its first. */
   level: number | null;
+  /** When its load began, for whoever joins later: by the driver's clock, pauses left out. */
+  startedAt: number;
   /** Why it fails although it is torn down as it should be. */
   failure: string | null;
   /**
@@ -42,20 +51,22 @@ export interface Running {
 /** What a core may take beyond a limit to say that it is over. */
 const LIMIT_SLACK_MS = 2_000;
 
-/** Without the cores that are lost already. */
+/** Of cores that are lost already, nothing is left or (`awaited`) the share is kept. */
 export function newRunning(
   manifest: WorkflowManifest,
   dispatch: Dispatch,
-  lost: ReadonlySet<number>,
+  lost: ReadonlyMap<number, { readonly awaited: boolean }>,
 ): Running {
-  const cores = dispatch.cores.filter((core) => !lost.has(core));
+  const shares = dispatch.cores.map((core, index) => ({ core, index, execution: 0 }));
+  const cores = shares.filter(({ core }) => !lost.has(core));
+  const vacant = shares.filter(({ core }) => lost.get(core)?.awaited === true);
   return {
     manifest,
     dispatch,
-    execution: 0,
-    cores: new Set(cores),
-    preparing: new Set(cores),
-    unfinished: new Set(cores),
+    cores: new Map(cores.map(({ core, ...share }) => [core, share])),
+    vacant: new Map(vacant.map(({ core, index }) => [core, { index, to: null }])),
+    preparing: new Set(cores.map(({ core }) => core)),
+    unfinished: new Set(cores.map(({ core }) => core)),
     outcomes: new Map(),
     setup: undefined,
     aside: undefined,
@@ -64,6 +75,7 @@ export function newRunning(
     ending: false,
     level: null,
     failure: null,
+    startedAt: 0,
     phase: "placing",
   };
 }
@@ -87,9 +99,30 @@ export function outcomeOf(
   return error === null ? { ok: true, contextUpdates } : { ok: false, error };
 }
 
+/**
+ * Whether a share whose core is lost can go on elsewhere: what it has to do follows from the time, or from
+ * what all shares take from. How far each user of a fixed number of iterations was, nobody knows.
+ */
+export function isDealtAgain({ manifest }: Running): boolean {
+  const { kind } = manifest.load;
+  return manifest.isTest && kind !== "perUser" && kind !== "once";
+}
+
+/** What it does for all users of a core from now on; undefined for a core that has none of it. */
+export function executionOf({ cores }: Running, core: number): number | undefined {
+  return cores.get(core)?.execution;
+}
+
+/** Its cores, and those that may still join it. */
+export function coresLeft({ cores, vacant }: Running): number[] {
+  return [...cores.keys(), ...[...vacant].map(([instead, { to }]) => to ?? instead)];
+}
+
 /** All that are on their way, by name. */
 export class RunningWorkflows {
   readonly #workflows = new Map<string, Running>();
+  /** By core and execution: workflows that are over. Their figures may come once more, to a new driver. */
+  readonly #ended = new Map<string, string>();
 
   [Symbol.iterator](): IterableIterator<[string, Running]> {
     return this.#workflows.entries();
@@ -104,13 +137,20 @@ export class RunningWorkflows {
   }
 
   delete(name: string): void {
+    for (const [core, { execution }] of this.#workflows.get(name)?.cores ?? [])
+      this.#ended.set(`${core} ${execution}`, name);
     this.#workflows.delete(name);
   }
 
-  /** The workflow that an execution is of. */
-  nameOf(execution: number): string | undefined {
+  /** The workflow that an execution on a core was of, when it is over. */
+  endedOf(core: number, execution: number): string | undefined {
+    return this.#ended.get(`${core} ${execution}`);
+  }
+
+  /** The workflow that an execution on a core is of. */
+  nameOf(core: number, execution: number): string | undefined {
     for (const [name, running] of this.#workflows)
-      if (running.phase !== "placing" && running.execution === execution) return name;
+      if (running.phase !== "placing" && executionOf(running, core) === execution) return name;
     return undefined;
   }
 
@@ -137,11 +177,11 @@ export class RunningWorkflows {
    * Everything again that the cores were told and may not have heard: whoever carries it drops what a core
    * has had. For a driver that took the steps of another one again.
    */
-  repeat(now: number, steering: Steering): readonly Told[] {
+  repeat(now: number, steered: Steered): readonly Told[] {
     return [...this.#workflows.values()].flatMap((running) => {
       // A set-up or tear-down that its core hears of only now has its whole time.
       if (Number.isFinite(running.asideAt)) running.asideAt = now;
-      return toldCommands(running, steering);
+      return toldCommands(running, steered);
     });
   }
 }
@@ -160,39 +200,67 @@ function isStuck({ aside, asideAt, manifest, phase }: Running, now: number): boo
   return now - asideAt > limitMs + LIMIT_SLACK_MS;
 }
 
+/** What a core that makes load has to hear beside its start. */
+export type Steered = (running: Running, execution: number) => readonly CoreCommand[];
+
 export interface Told {
   readonly core: number;
   readonly command: CoreCommand;
 }
 
 /** To each core that is left, its share. */
-export function prepareCommands({ cores: left, dispatch, execution, manifest }: Running): Told[] {
-  const { context, cores, users, workflow } = dispatch;
+export function prepareCommands(running: Running): Told[] {
+  return [...running.cores.keys()].map((core) => prepareCommand(running, core));
+}
+
+export function prepareCommand({ cores, dispatch, manifest }: Running, core: number): Told {
+  const { context, users, workflow } = dispatch;
   const { load, part } = manifest;
+  const { execution = 0, index = 0 } = cores.get(core) ?? {};
   const ofPlan = part === undefined ? {} : { part: { ...part, load } };
-  return cores.flatMap((core, index) => {
-    const share = { index, count: cores.length, users, ...ofPlan };
-    const command = { kind: "prepare", execution, workflow, share, context } as const;
-    return left.has(core) ? [{ core, command }] : [];
-  });
+  const share = { index, count: dispatch.cores.length, users, ...ofPlan };
+  return { core, command: { kind: "prepare", execution, workflow, share, context } };
+}
+
+/** To every core that makes load. */
+export function loadingCommands(
+  { cores, preparing }: Running,
+  command: (execution: number) => CoreCommand,
+): Told[] {
+  return [...cores]
+    .filter(([core]) => !preparing.has(core))
+    .map(([core, { execution }]) => ({ core, command: command(execution) }));
+}
+
+/** What begins the load on a core, and how it is steered. `planMs`: of the plan that has passed. */
+export function startCommands(
+  running: Running,
+  core: number,
+  steered: Steered,
+  planMs: number,
+): Told[] {
+  const execution = executionOf(running, core) ?? 0;
+  const start = { kind: "start", execution, setup: running.setup, planMs } as const;
+  return [start, ...steered(running, execution)].map((command) => ({ core, command }));
 }
 
 /** All that its cores were told in this phase and those before. */
-function toldCommands(running: Running, steering: Steering): Told[] {
-  const { aside, asideAt, cores, execution, phase, setup, stopped } = running;
+function toldCommands(running: Running, steered: Steered): Told[] {
+  const { aside, asideAt, cores, phase, preparing, setup, stopped } = running;
   if (phase === "placing" || phase === "reporting") return [];
   const told = prepareCommands(running);
   const begun = aside !== undefined && Number.isFinite(asideAt);
+  const execution = (aside === undefined ? undefined : executionOf(running, aside)) ?? 0;
   if (phase === "setup" && begun) {
     told.push({ core: aside, command: { kind: "setup", execution } });
     told.push({ core: aside, command: { kind: "askAgain", execution } });
     if (stopped) told.push({ core: aside, command: { kind: "stop", execution } });
   }
   if (phase !== "running" && phase !== "teardown") return told;
-  for (const core of cores) {
-    told.push({ core, command: { kind: "start", execution, setup } });
-    for (const command of steering.commands(running)) told.push({ core, command });
-    told.push({ core, command: { kind: "askAgain", execution } });
+  for (const [core, share] of cores) {
+    // Who has joined says once more that it is prepared, and then hears when to begin.
+    if (!preparing.has(core)) told.push(...startCommands(running, core, steered, 0));
+    told.push({ core, command: { kind: "askAgain", execution: share.execution } });
   }
   if (phase === "teardown" && begun)
     told.push({ core: aside, command: { kind: "teardown", execution, setup } });

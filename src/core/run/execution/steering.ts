@@ -3,32 +3,91 @@
  * and what a core may have missed can be said again: everything here is absolute.
  */
 
+import { assertNever } from "../../base/assert.ts";
 import type { CoreCommand } from "../job/core-messages.ts";
-import type { WorkflowManifest } from "../job/manifest.ts";
+import type { PhasesInput } from "./phase-types.ts";
+import {
+  loadingCommands,
+  type Running,
+  type RunningWorkflows,
+  type Steered,
+  type Told,
+} from "./running.ts";
 
-/** A workflow that makes load. */
-interface Steered {
-  readonly manifest: WorkflowManifest;
-  readonly execution: number;
-  /** The load that a search is at; null while it is at its first. */
-  readonly level: number | null;
-  /** Its cores were told to end their load. */
-  readonly ending: boolean;
-}
+export type SteeringInput = Extract<PhasesInput, { kind: "pause" | "resume" | "scale" | "level" }>;
 
 export class Steering {
-  paused = false;
+  readonly #running: RunningWorkflows;
+  /** Since when it is paused, by the driver's clock; null when it is not. */
+  #pausedAt: number | null = null;
   /** Of the plan. */
-  scale = 1;
+  #scale = 1;
 
-  /** What a core that makes load has to hear beside its start. */
-  commands({ ending, execution, level, manifest }: Steered): readonly CoreCommand[] {
+  constructor(running: RunningWorkflows) {
+    this.#running = running;
+  }
+
+  get pausedAt(): number | null {
+    return this.#pausedAt;
+  }
+
+  take(input: SteeringInput, now: number): readonly Told[] {
+    switch (input.kind) {
+      case "pause":
+        this.#pausedAt ??= now;
+        return this.#tellAll("pause");
+      case "resume":
+        return this.#resume(now);
+      case "scale":
+        return this.#scaleTo(input.factor);
+      case "level":
+        return this.#level(input.workflow, input.load);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  /** Time in which it was paused is none of the plan's. */
+  #resume(now: number): readonly Told[] {
+    const pausedMs = now - (this.#pausedAt ?? now);
+    this.#pausedAt = null;
+    for (const running of this.#loading()) running.startedAt += pausedMs;
+    return this.#tellAll("resume");
+  }
+
+  #scaleTo(factor: number): readonly Told[] {
+    this.#scale = factor;
+    return this.#loading()
+      .filter(({ manifest }) => manifest.load.kind !== "search")
+      .flatMap((running) =>
+        loadingCommands(running, (execution) => ({ kind: "scale", execution, factor })),
+      );
+  }
+
+  #level(workflow: string, load: number): readonly Told[] {
+    const running = this.#running.get(workflow);
+    if (running?.phase !== "running") return [];
+    running.level = load;
+    return loadingCommands(running, (execution) => ({ kind: "level", execution, load }));
+  }
+
+  #loading(): Running[] {
+    return [...this.#running].flatMap(([, one]) => (one.phase === "running" ? [one] : []));
+  }
+
+  #tellAll(kind: "pause" | "resume"): readonly Told[] {
+    return this.#loading().flatMap((running) =>
+      loadingCommands(running, (execution) => ({ kind, execution })),
+    );
+  }
+
+  readonly commands: Steered = ({ ending, level, manifest }, execution) => {
     const commands: CoreCommand[] = [];
-    if (manifest.load.kind !== "search" && this.scale !== 1)
-      commands.push({ kind: "scale", execution, factor: this.scale });
+    if (manifest.load.kind !== "search" && this.#scale !== 1)
+      commands.push({ kind: "scale", execution, factor: this.#scale });
     if (level !== null) commands.push({ kind: "level", execution, load: level });
-    if (this.paused) commands.push({ kind: "pause", execution });
+    if (this.#pausedAt !== null) commands.push({ kind: "pause", execution });
     if (ending) commands.push({ kind: "stop", execution });
     return commands;
-  }
+  };
 }

@@ -46,7 +46,13 @@ export type CoreCommand =
       readonly context: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
     }
   | { readonly kind: "setup"; readonly execution: number }
-  | { readonly kind: "start"; readonly execution: number; readonly setup: unknown }
+  | {
+      readonly kind: "start";
+      readonly execution: number;
+      readonly setup: unknown;
+      /** Milliseconds of the plan that have passed: above 0 for whoever makes up for a lost core. */
+      readonly planMs: number;
+    }
   /** The last frame that was taken in: the next one is written against it. */
   | {
       readonly kind: "acknowledge";

@@ -29,8 +29,14 @@ import { slotsOfLayer } from "./slots.ts";
 
 type JobInput =
   | { readonly kind: "start" }
-  /** The core is gone for good, with whatever ran on it. */
-  | { readonly kind: "coreLost"; readonly core: number }
+  /** The core is gone for good; `awaited`: its share is kept for another, which may take its place. */
+  | { readonly kind: "coreLost"; readonly core: number; readonly awaited?: boolean }
+  /** Another core takes the place of a lost one, with the share that was kept for it. */
+  | { readonly kind: "coreJoined"; readonly core: number; readonly instead: number }
+  /** No other core takes the place of a lost one. */
+  | { readonly kind: "coreForgone"; readonly core: number }
+  /** What ran on a lost core goes on without the share that might have been kept for another. */
+  | { readonly kind: "shareLost"; readonly core: number }
   | {
       readonly kind: "executionFinished";
       readonly workflow: string;
@@ -105,6 +111,8 @@ export class Job {
   readonly #nodes: readonly GraphNode[];
   readonly #layers: readonly (readonly string[])[];
   readonly #live: Set<number>;
+  /** Lost cores whose place another may take. */
+  readonly #awaited = new Set<number>();
   /** Core → workflow that holds it. */
   readonly #held = new Map<number, string>();
   readonly #context = new ContextStore();
@@ -156,7 +164,17 @@ export class Job {
         this.#started = true;
         break;
       case "coreLost":
-        this.#onCoreLost(input.core);
+        this.#onCoreLost(input.core, input.awaited === true);
+        break;
+      case "coreJoined":
+        this.#onCoreJoined(input.core, input.instead);
+        break;
+      case "coreForgone":
+        this.#awaited.delete(input.core);
+        this.#loseShare(input.core);
+        break;
+      case "shareLost":
+        this.#loseShare(input.core);
         break;
       case "executionFinished":
         this.#onFinished(input.workflow, input.core, input.outcome);
@@ -208,13 +226,32 @@ export class Job {
     }));
   }
 
-  #onCoreLost(core: number): void {
+  #onCoreLost(core: number, awaited: boolean): void {
     if (!this.#live.delete(core)) return;
-    const holder = this.#entries.get(this.#held.get(core) ?? "");
     this.#held.delete(core);
-    if (holder === undefined) return;
-    holder.lost.add(core);
-    this.#settle(holder, core);
+    if (awaited) this.#awaited.add(core);
+    else this.#loseShare(core);
+  }
+
+  #onCoreJoined(core: number, instead: number): void {
+    if (!this.#awaited.delete(instead)) return;
+    this.#live.add(core);
+    for (const one of this.#entries.values()) {
+      if (!one.pending.delete(instead)) continue;
+      one.lost.add(instead);
+      one.pending.add(core);
+      one.cores = [...one.cores, core];
+      this.#held.set(core, one.manifest.name);
+    }
+  }
+
+  #loseShare(core: number): void {
+    for (const one of this.#entries.values()) {
+      if (!one.pending.has(core)) continue;
+      one.lost.add(core);
+      this.#held.delete(core);
+      this.#settle(one, core);
+    }
   }
 
   #onPlace(workflow: string, cores: readonly number[]): void {
@@ -227,8 +264,7 @@ export class Job {
     this.#begin(one, cores, users);
     for (const core of cores.filter((other) => !this.#live.has(other))) {
       this.#held.delete(core);
-      one.lost.add(core);
-      this.#settle(one, core);
+      if (!this.#awaited.has(core)) this.#loseShare(core);
     }
   }
 
@@ -299,7 +335,8 @@ export class Job {
   /** Starts whatever can start, moves to the next layer when this one is over, ends the job after the last. */
   #proceed(): void {
     while (!this.#done) {
-      if (this.#live.size === 0) this.#failWaiting();
+      const isEmpty = this.#live.size === 0;
+      if (isEmpty && this.#awaited.size === 0) this.#failWaiting();
       const held = this.#pausedAt !== null && !this.#stopping;
       if (!this.#layerOver()) {
         if (!held) this.#schedule();
@@ -310,7 +347,7 @@ export class Job {
         this.#effects.push({ kind: "jobDone", status: this.#status() });
         return;
       }
-      if (held) return;
+      if (held || (isEmpty && this.#awaited.size > 0 && !this.#stopping)) return;
       this.#beginLayer(this.#layer + 1);
     }
   }

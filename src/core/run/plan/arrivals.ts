@@ -62,6 +62,19 @@ export class ArrivalClock {
     this.#nextMs = this.#find();
   }
 
+  /** What was due before plan time `atMs` is nobody's. */
+  skipTo(atMs: number): void {
+    if (this.#nextMs === null || this.#nextMs >= atMs) return;
+    if (this.#random === null) {
+      // The last one that is surely due by then, and then one by one.
+      const reached = areaAt(this.#segments, atMs) - 1;
+      const turns = Math.floor((reached - this.#next) / this.#count);
+      this.#next += Math.max(0, turns) * this.#count;
+    }
+    this.#nextMs = this.#find();
+    while (this.#nextMs !== null && this.#nextMs < atMs) this.advance();
+  }
+
   /** Multiplies the rate from plan time `atMs` on; what was due before stays due. */
   scale(factor: number, atMs: number): void {
     assert(factor > 0 && Number.isFinite(factor), "a rate is scaled by a positive factor");

@@ -83,6 +83,19 @@ describe("random arrivals", () => {
     );
   });
 
+  it.each([null, "seed"])(
+    "skip what was due before a moment, and nothing else (seed %s)",
+    (seed) => {
+      for (const atMs of [0, 1, 4_321.5, 10_000, 12_500, 15_000, 29_999, 40_000]) {
+        const share = { index: 1, count: 3, users: [1, 1, 1] };
+        const all = moments(new ArrivalClock(ramp, share, seed));
+        const clock = new ArrivalClock(ramp, share, seed);
+        clock.skipTo(atMs);
+        expect([atMs, moments(clock)]).toEqual([atMs, all.filter((one) => one >= atMs)]);
+      }
+    },
+  );
+
   it("count what is overdue as a list would, whatever was taken and however the rate changed", () => {
     fc.assert(
       fc.property(

@@ -1,5 +1,6 @@
 /** What the results say of the load itself: its model, how far it is, what was asked for and reached. */
 
+import { formatDuration } from "../../base/duration.ts";
 import { isOpen, isOpenEnded, planDurationMs, planVusMax } from "../plan/load.ts";
 import { NAMES_MAX, OTHER_NAME } from "../stats/names.ts";
 import { formatCount, formatPercent, formatRate } from "./format.ts";
@@ -66,6 +67,18 @@ export function costOf(core: number, running: WorkflowAggregate | undefined): st
   const rest =
     others === 0 ? "no core is left, so the workflow ends" : `the run goes on with ${others}`;
   return `${share}: ${what} are gone from here on and the last 0.2 s of core ${core}'s counts are lost; ${rest}`;
+}
+
+/** What is missing where another core has made up for a lost one. */
+export function dealtText(
+  { manifest }: WorkflowAggregate,
+  { core, worker }: { readonly core: number; readonly worker: string | null },
+  missingMs: number,
+): string {
+  const { load, name } = manifest;
+  const at = worker === null ? `core ${core}` : `core ${core} of ${worker}`;
+  const what = isOpen(load) ? "its arrivals in between were not made" : "its users were missing";
+  return `its share of "${name}" went on at ${at} after ${formatDuration(missingMs)}: ${what}`;
 }
 
 /** Of a run that did not wait for its cores. */

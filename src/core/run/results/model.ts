@@ -197,8 +197,8 @@ export interface Loss {
   readonly worker?: string | null | undefined;
   /** Users that were at work there. */
   readonly users?: number | undefined;
-  /** Requests that were made there and are in no figure. */
-  readonly requestsNotCounted?: number | undefined;
+  /** Requests that were made there and are in no figure; null when nobody knows how many. */
+  readonly requestsNotCounted?: number | null | undefined;
   /** False where that is only known to be the most that there can be. */
   readonly exact?: boolean | undefined;
   /** Of the plan, in which nobody did the share of the core. */

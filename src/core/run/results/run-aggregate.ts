@@ -15,18 +15,12 @@ import { formatPercent } from "./format.ts";
 import { faultGates, implicitGates } from "./gates.ts";
 import type { LiveDetail, LiveRun, LiveStep, LiveWorkflow, RunPhase } from "./live.ts";
 import { liveSteps, liveWorkflow } from "./live-workflow.ts";
-import {
-  costOf,
-  givenUpNote,
-  modelNotes,
-  remarksOf,
-  scalable,
-  scaleNotes,
-} from "./load-figures.ts";
+import { givenUpNote, modelNotes, remarksOf, scalable, scaleNotes } from "./load-figures.ts";
+import type { LossDetails, LossFigures } from "./loss-figures.ts";
+import { Losses, lossFigures } from "./losses.ts";
 import { type GeneratorData, metricSource } from "./metric-source.ts";
 import {
   type CoreHealth,
-  type Loss,
   type RunSummary,
   SUMMARY_SCHEMA,
   type TimelineEvent,
@@ -94,12 +88,11 @@ export class RunAggregate {
   readonly #options: RunAggregateOptions;
   readonly #workflows: ReadonlyMap<string, WorkflowAggregate>;
   readonly #judges: readonly ThresholdJudge[];
-  readonly #losses: Loss[] = [];
+  readonly #losses = new Losses();
   readonly #notes = new Set<string>();
   readonly #counted = new CountedNotes();
   /** Of the run (null) and of mixes, whose flows have their own. */
   readonly #faults = new Map<string | null, FaultCounts>();
-  readonly #lostCores = new Set<number>();
   readonly #events = new TimelineEvents();
   #now = 0;
   #firstStartMs: number | undefined;
@@ -163,8 +156,16 @@ export class RunAggregate {
     }
   }
 
+  shareJoined(name: string, core: number): void {
+    for (const workflow of this.#named(name)) workflow.joined(core);
+  }
+
+  planMs(name: string): number | null {
+    return this.#named(name)[0]?.planMs(this.#now) ?? null;
+  }
+
   frame(name: string, core: number, bytes: Uint8Array, vitals: CoreVitals): number {
-    const received = this.#workflows.get(name)?.frame(core, bytes, vitals);
+    const received = this.#workflows.get(name)?.frame(core, bytes, vitals, this.#now);
     if (received?.sound === false)
       this.note(`executor core ${core} sent statistics that could not be read`);
     return received?.held ?? 0;
@@ -205,19 +206,31 @@ export class RunAggregate {
     this.workflowFinished(name, "not run", why);
   }
 
-  coreLost(core: number, what: string): void {
-    this.#lostCores.add(core);
-    const running = [...this.#workflows.values()].find(
+  /** What its loss costs, were it lost now. */
+  lossOf(core: number): LossFigures {
+    return lossFigures(this.#runningOn(core), core, this.#now);
+  }
+
+  #runningOn(core: number): WorkflowAggregate[] {
+    return [...this.#workflows.values()].filter(
       (workflow) => workflow.status === "running" && workflow.cores.includes(core),
     );
-    running?.coreLost(core);
-    this.#event("core lost", what, running?.manifest.name ?? null);
-    this.#losses.push({
-      core,
-      atSeconds: this.#sinceStart() / 1_000,
-      what,
-      cost: costOf(core, running),
-    });
+  }
+
+  /** `figures`: as they were when its loss was noticed. */
+  coreLost(core: number, what: string, { figures: known, worker = null }: LossDetails = {}): void {
+    const figures = known ?? this.lossOf(core);
+    const wallMs = Date.parse(this.#options.startedAt) + this.#now;
+    const atSeconds = this.#sinceStart() / 1_000;
+    for (const workflow of this.#runningOn(core)) workflow.coreLost(core);
+    this.#event("core lost", what, figures.workflow);
+    const isUnknown = known === null;
+    this.#losses.add({ core, what, worker, figures, atSeconds, isUnknown, wallMs });
+  }
+
+  /** Another core has taken the place of a lost one. */
+  coreJoined(core: number, instead: number, worker: string | null): void {
+    this.#losses.joined(core, instead, worker);
   }
 
   note(text: string): void {
@@ -384,7 +397,7 @@ export class RunAggregate {
         this.#options.environment.cpus,
         missed,
       ),
-      lost: this.#losses,
+      lost: this.#losses.list((name) => this.#named(name)),
       notes: [
         ...this.#notes,
         ...this.#counted.texts,
@@ -428,7 +441,8 @@ export class RunAggregate {
   }
 
   #coreHealth(overTime = false): CoreHealth[] {
-    return Array.from({ length: this.#options.environment.cores }, (_, core) => {
+    const atStart = Array.from({ length: this.#options.environment.cores }, (_, core) => core);
+    return [...atStart, ...this.#losses.joinedCores].map((core) => {
       const aggregates = [...this.#workflows.values()].filter(
         (workflow) => workflow.vitalsOf(core) !== undefined,
       );
@@ -441,7 +455,7 @@ export class RunAggregate {
         lagMsP99: lag.p99,
         lagMsMax: lag.max,
         residentBytes: Math.max(0, ...vitals.map((one) => one?.residentBytes ?? 0)),
-        alive: !this.#lostCores.has(core),
+        alive: !this.#losses.has(core),
         ...(overTime ? { series: this.#coreSeries(core) } : {}),
       };
     });

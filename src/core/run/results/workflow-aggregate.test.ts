@@ -26,7 +26,7 @@ let now = 0;
 
 function send(recorder: Recorder, to: WorkflowAggregate, from: number): boolean {
   now += 100;
-  const { held, sound } = to.frame(from, recorder.frame(MOMENT, now, "window"), VITALS);
+  const { held, sound } = to.frame(from, recorder.frame(MOMENT, now, "window"), VITALS, now);
   recorder.acknowledged(held);
   return sound;
 }

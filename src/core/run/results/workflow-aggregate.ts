@@ -12,7 +12,9 @@ import type { FailureSample } from "../stats/samples.ts";
 import type { WindowStore } from "../stats/window-store.ts";
 import type { LoadWindow, StepWindow } from "../stats/windows.ts";
 import { RUN_HISTOGRAMS, type WorkflowStats } from "../stats/workflow-stats.ts";
+import type { LossFigures } from "./loss-figures.ts";
 import type { WorkflowStatus } from "./model.ts";
+import { UnseenRequests } from "./unseen-requests.ts";
 import type { WorkflowData } from "./workflow-data.ts";
 
 const LOOP_LAG = RUN_HISTOGRAMS.indexOf("loopLag");
@@ -44,6 +46,9 @@ export class WorkflowAggregate {
   #factors: WorkflowTiming["factors"][number][] = [];
   readonly #merger: FrameMerger;
   readonly #vitals = new Map<number, CoreVitals>();
+  readonly #unseen = new Map<number, UnseenRequests>();
+  /** The furthest that any core has come, and when it said so. */
+  #furthest = { measuredMs: 0, seenAtMs: 0 };
   readonly #lost = new Set<number>();
   /** When measured time stood still, and for how long. */
   #pauses: { readonly atMs: number; ms: number }[] = [];
@@ -84,11 +89,49 @@ export class WorkflowAggregate {
     for (const core of cores) this.#merger.attach(core);
   }
 
+  /** Another core goes on with the share of a lost one. */
+  joined(core: number): void {
+    this.cores = [...this.cores, core];
+    this.#merger.attach(core);
+  }
+
   /** The number of the frame that is held now; not sound when the core speaks another version. */
-  frame(core: number, bytes: Uint8Array, vitals: CoreVitals): ReturnType<FrameMerger["receive"]> {
+  frame(
+    core: number,
+    bytes: Uint8Array,
+    vitals: CoreVitals,
+    nowMs: number,
+  ): ReturnType<FrameMerger["receive"]> {
     const received = this.#merger.receive(core, bytes);
-    if (received.sound) this.#vitals.set(core, vitals);
+    if (!received.sound) return received;
+    this.#vitals.set(core, vitals);
+    const { measuredMs, requests } = this.#merger.progressOf(core);
+    const unseen = this.#unseen.get(core) ?? new UnseenRequests();
+    this.#unseen.set(core, unseen);
+    unseen.seen(measuredMs, requests, nowMs);
+    if (measuredMs > this.#furthest.measuredMs) this.#furthest = { measuredMs, seenAtMs: nowMs };
     return received;
+  }
+
+  /** Milliseconds of the plan that have passed; null when no core has said anything of late. */
+  planMs(nowMs: number): number | null {
+    const { measuredMs, seenAtMs } = this.#furthest;
+    const sinceMs = this.#pausedAtMs === undefined ? nowMs - seenAtMs : 0;
+    if (measuredMs === 0 || sinceMs > WINDOWS_LATE_MS_MAX) return null;
+    return this.manifest.warmupMs + measuredMs + sinceMs;
+  }
+
+  /** Counted of one core. */
+  requestsOf(core: number): number {
+    return this.#merger.progressOf(core).requests;
+  }
+
+  /** What is known of one core's share now. */
+  shareOf(core: number, nowMs: number): Omit<LossFigures, "workflow"> {
+    const { measuredMs, requests } = this.#merger.progressOf(core);
+    const users = this.#vitals.get(core)?.activeUsers ?? 0;
+    const requestsUnseen = this.#unseen.get(core)?.most(nowMs, users) ?? 0;
+    return { users, measuredMs, requestsCounted: requests, requestsUnseen };
   }
 
   /** The load of this core is over. */

@@ -15,7 +15,7 @@ import { type Frame, type NewNames, readFrame } from "./frames.ts";
 import { GroupTotals } from "./group-stats.ts";
 import { MetricTotals } from "./metrics.ts";
 import type { NameTable } from "./names.ts";
-import { StepTotals } from "./step-stats.ts";
+import { requestsOf, StepTotals } from "./step-stats.ts";
 import { Tally } from "./tally.ts";
 import { WindowStore } from "./window-store.ts";
 import { LOAD_RULES, type LoadWindow } from "./windows.ts";
@@ -105,6 +105,13 @@ export class FrameMerger {
   /** What one sender counted of the workflow as a whole. */
   runOf(part: number): Tally | undefined {
     return this.#parts.get(part)?.run;
+  }
+
+  /** How far one sender has come, and what it has made by then. */
+  progressOf(part: number): { readonly measuredMs: number; readonly requests: number } {
+    const { moment, steps } = this.#part(part);
+    const requests = steps.reduce((sum, { tally }) => sum + requestsOf(tally), 0);
+    return { measuredMs: moment.measuredMs, requests };
   }
 
   #apply(part: Part, frame: Frame): void {

@@ -116,6 +116,12 @@ export class StatsRecorder {
     return this.#window;
   }
 
+  /** The first window, for whoever joins later than the others. */
+  begin(window: number): void {
+    this.#window = window;
+    this.#stats.horizonMs = window * WINDOW_MS;
+  }
+
   /**
    * Time has come to another window: what was recorded is the content of the one before. All counts
    * are told as they were then, so that no frame has an iteration without its calls.

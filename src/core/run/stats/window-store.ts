@@ -63,6 +63,11 @@ export class WindowStore<Content> {
     return this.#last < 0 ? 0 : this.#first * WINDOW_MS;
   }
 
+  /** Start of the first window that holds anything; null when none does. */
+  get firstMs(): number | null {
+    return this.#last < 0 ? null : this.#first * WINDOW_MS;
+  }
+
   /** Adds what a part told of a stretch of time; stretches are whole windows, once or folded. */
   add({ content, startMs, widthMs }: Window<Content>): void {
     const index = Math.floor(startMs / WINDOW_MS);

@@ -14,6 +14,7 @@ import {
   type Grant,
   type JobNeeds,
 } from "./datacenter-state.ts";
+import { freeCores, spread } from "./free-cores.ts";
 import type { Proposed } from "./proposals.ts";
 import { encodeRunEntry } from "./run-entries.ts";
 
@@ -80,29 +81,12 @@ export class DatacenterLeader {
     readonly grants: readonly Grant[];
     readonly reason: string | null;
   } {
-    const workers = this.#context.workers.available().map((heartbeat) => ({
-      ...heartbeat,
-      free: heartbeat.cores - this.#state.usedCores(heartbeat.worker, heartbeat.incarnation),
-      given: 0,
-    }));
-    const free = workers.reduce((sum, one) => sum + Math.max(0, one.free), 0);
-    const all = workers.reduce((sum, one) => sum + one.cores, 0);
+    const workers = freeCores(this.#context, this.#state);
+    const free = workers.reduce((sum, one) => sum + one.free, 0);
+    const all = workers.reduce((sum, one) => sum + one.capacity, 0);
     const wanted = Math.max(1, Math.min(cores ?? Math.max(1, free), usefulCores));
     if (wanted > free) return { grants: [], reason: waitsFor(wanted, free, all) };
-    for (let given = 0; given < wanted; given++) {
-      // From whoever has most left, so that load is spread.
-      const most = workers.reduce((best, one) =>
-        one.free - one.given > best.free - best.given ? one : best,
-      );
-      most.given++;
-    }
-    const grants = workers
-      .filter(({ given }) => given > 0)
-      .map(({ cores: capacity, given, incarnation, worker }) => ({
-        ...{ worker, incarnation, capacity },
-        cores: given,
-      }));
-    return { grants, reason: null };
+    return { grants: spread(workers, wanted), reason: null };
   }
 
   #admit({ job, takenBy }: DatacenterJob, grants: readonly Grant[]): void {

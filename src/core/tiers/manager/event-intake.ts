@@ -7,6 +7,7 @@
 
 import type { Events, WorkerEvent } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
+import { keyOf, type Life } from "./order-rows.ts";
 
 /** How long an answer waits for the log; below the patience of workers. */
 const HOLD_MS = 1_000;
@@ -32,10 +33,10 @@ export class EventIntake {
   /** `handle` says which entries it has proposed. */
   take(
     id: number,
-    { events, first, incarnation, worker }: Events,
+    { events, first, ...life }: Events,
     handle: (event: WorkerEvent) => readonly string[],
   ): void {
-    const key = `${worker} ${incarnation}`;
+    const key = keyOf(life);
     const intake = this.#intakes.get(key) ?? { next: 0, open: new Map(), held: null };
     this.#intakes.set(key, intake);
     for (const [at, event] of events.entries()) {
@@ -49,6 +50,22 @@ export class EventIntake {
     this.#answer(intake);
     intake.held = { id, until: this.#context.now + HOLD_MS };
     if (intake.open.size === 0) this.#answer(intake);
+  }
+
+  /** They are another leader's. */
+  refuse(id: number, message: string): void {
+    const answer = { kind: "refused", reason: "staleView", message } as const;
+    this.#context.emit({ kind: "answer", id, answer });
+  }
+
+  /** Nothing can be taken yet: it is told again. */
+  postpone(id: number, life: Life): void {
+    this.#context.emit({ kind: "answer", id, answer: { kind: "taken", next: this.heard(life) } });
+  }
+
+  /** How many events of a life are taken. */
+  heard(life: Life): number {
+    return this.#intakes.get(keyOf(life))?.next ?? 0;
   }
 
   /** An entry is in the log, or never will be. */

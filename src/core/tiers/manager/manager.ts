@@ -98,13 +98,13 @@ export class Manager {
       case "blobsReady":
         this.#requests.submits.onReady(input.hashes);
         for (const hash of input.hashes)
-          for (const run of this.#runs.values()) run.onBlobKept(hash, null);
+          for (const run of this.#runs.values()) run.ending.onBlobKept(hash, null);
         return;
       case "blobsAbsent":
         this.#requests.submits.onAbsent(input.hashes);
         return;
       case "blobNotKept":
-        for (const run of this.#runs.values()) run.onBlobKept(input.hash, input.problem);
+        for (const run of this.#runs.values()) run.ending.onBlobKept(input.hash, input.problem);
         return;
       case "blobRead":
         this.#requests.onBlobRead(input.hash, input.bytes);
@@ -148,6 +148,7 @@ export class Manager {
     if (group === this.#context.datacenterGroup) {
       this.#pins.onChange();
       this.#datacenter?.look();
+      for (const run of this.#runs.values()) run.onCoresChanged();
     }
     if (!group.startsWith(RUN_PREFIX)) return;
     const job = group.slice(RUN_PREFIX.length);

@@ -4,7 +4,7 @@
  * was taken for lost and comes back hears what it missed, above all that its cores are given back. (T4)
  */
 
-import type { Announced, Order, Refusal, RunningCore, Taken } from "../messages.ts";
+import type { Announced, Order, Refusal, Taken } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import { OrderRow } from "./order-row.ts";
 import type { ManagerEffect } from "./types.ts";
@@ -26,7 +26,7 @@ interface Row {
 }
 
 interface RowsListener {
-  onAnnounced(life: Life, cores: readonly RunningCore[]): void;
+  onAnnounced(life: Life, announced: Announced): void;
   onRefused(life: Life, refusal: Refusal): void;
 }
 
@@ -106,7 +106,7 @@ export class OrderRows {
       row.notBefore = this.#retryAt();
     } else if (answer.kind === "announced") {
       row.announced = true;
-      this.#listener.onAnnounced(row.life, answer.cores);
+      this.#listener.onAnnounced(row.life, answer);
     } else if (answer.kind === "taken") row.orders.taken(answer.next);
     else {
       row.orders.lost();
@@ -128,6 +128,6 @@ export class OrderRows {
   }
 }
 
-function keyOf({ incarnation, worker }: Life): string {
+export function keyOf({ incarnation, worker }: Life): string {
   return `${worker} ${incarnation}`;
 }

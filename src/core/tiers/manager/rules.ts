@@ -29,12 +29,18 @@ export interface ManagerRules {
   readonly workersGathered: boolean;
   /** Figures that a leader does not have from its predecessor are said to be missing. */
   readonly missingNoted: boolean;
+  /** What workers tell before a leader has adopted what runs is not taken. */
+  readonly adoptedBeforeHeard: boolean;
+  /** A new leader waits for the figures of shares that had ended before it ends the job. */
+  readonly heardOut: boolean;
   /** The end of a job is told to its datacenter by whoever leads it then. */
   readonly endToldAgain: boolean;
   /** What was not committed is proposed again. */
   readonly proposalsRepeated: boolean;
   /** A worker that is silent for too long is lost. */
   readonly silenceNoticed: boolean;
+  /** The share of a lost core goes on elsewhere where cores are free. */
+  readonly sharesDealtAgain: boolean;
 }
 
 export const MANAGER_RULES: ManagerRules = {
@@ -52,7 +58,10 @@ export const MANAGER_RULES: ManagerRules = {
   cancelKept: true,
   workersGathered: true,
   missingNoted: true,
+  adoptedBeforeHeard: true,
+  heardOut: true,
   endToldAgain: true,
   proposalsRepeated: true,
   silenceNoticed: true,
+  sharesDealtAgain: true,
 };

@@ -11,6 +11,7 @@ import type { PhaseStep } from "../../run/execution/phase-types.ts";
 import type { RunEffect, RunInput, RunMachine } from "../../run/execution/run-machine.ts";
 import type { CoreEvent } from "../../run/job/core-messages.ts";
 import type { JobStatus as RunStatus } from "../../run/job/job.ts";
+import type { LossFigures } from "../../run/results/loss-figures.ts";
 import type { Control, Order } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
 import type { BlockStep } from "./given-blocks.ts";
@@ -49,26 +50,39 @@ export class RunDriver {
     return this.machine.nextDeadline();
   }
 
+  /** Nobody has asked for its end. */
+  get goesOn(): boolean {
+    return !this.#isStopped && this.machine.phase !== "stopping" && this.machine.phase !== "done";
+  }
+
   step(input: RunInput): void {
     const now = this.#replayAt ?? this.#context.now;
     for (const effect of this.machine.step(input, now)) this.#perform(effect);
   }
 
-  /**
-   * The last frame of a share may have been taken by the leader before, and its end not: then nobody has its
-   * figures any more, which is said.
-   */
   onEvent(core: number, event: CoreEvent): void {
-    if (this.#framed !== null && (event.kind === "frame" || event.kind === "finished")) {
-      const share = `${core}/${event.execution}`;
-      const isMissing = event.kind === "finished" && !this.#framed.has(share);
-      this.#framed.add(share);
-      if (isMissing && this.#context.rules.missingNoted)
-        this.machine.note(
-          `another manager leads the job since: figures of core ${core}, which had ended, are missing`,
-        );
-    }
+    if (event.kind === "frame") this.#framed?.add(`${core}/${event.execution}`);
     this.step({ kind: "event", core, event });
+  }
+
+  /** Figures that nobody has any more: the leader that had them is gone, and whoever measured them, too. */
+  noteMissing(): void {
+    const framed = this.#framed;
+    if (framed === null || !this.#context.rules.missingNoted) return;
+    const missing = this.#state.attempts.filter(
+      ({ core, status, token }) => status === "finished" && !framed.has(`${core}/${token}`),
+    ).length;
+    if (missing > 0)
+      this.machine.note(
+        `another manager leads the job since: figures of ${missing} shares that had ended are missing`,
+      );
+  }
+
+  /** What is known of a core's share; null when only a leader before this one knew it. */
+  lossOf(core: number): LossFigures | null {
+    const token = this.#state.attempts.findLast((one) => one.core === core)?.token;
+    const isUnknown = token !== undefined && this.#framed?.has(`${core}/${token}`) === false;
+    return isUnknown ? null : this.machine.lossOf(core, this.#context.now);
   }
 
   onTick(): void {
@@ -92,7 +106,15 @@ export class RunDriver {
         this.step({ kind: "agreed", step: decision.step });
         return;
       case "coreLost":
-        this.step({ kind: "coreLost", core: decision.core, what: decision.what });
+        this.#onCoreLost(decision);
+        return;
+      case "coreJoined": {
+        const { core, instead, kind } = decision;
+        this.step({ kind, core, instead, worker: this.#workerOf(core) });
+        return;
+      }
+      case "coreForgone":
+        this.step({ kind: "coreForgone", core: decision.core });
         return;
       case "control":
         this.control(decision.control);
@@ -100,6 +122,17 @@ export class RunDriver {
       default:
         assertNever(decision);
     }
+  }
+
+  /** A core that was opened for a lost one and never joined is nobody's loss. */
+  #onCoreLost({ awaited, core, figures, what }: Extract<Decision, { kind: "coreLost" }>): void {
+    const { joins } = this.#state.coreOf(core) ?? {};
+    if (joins !== undefined && !this.#state.joinedCores.has(core)) return;
+    this.step({ kind: "coreLost", core, what, awaited, worker: this.#workerOf(core), figures });
+  }
+
+  #workerOf(core: number): string {
+    return this.#state.coreOf(core)?.worker ?? "";
   }
 
   /** A cancel stops once: it may come before and out of the log. */

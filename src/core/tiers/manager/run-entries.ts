@@ -8,6 +8,7 @@
 
 import { encodePlain } from "../../base/plain-value.ts";
 import type { AgreedStep, PhaseStep } from "../../run/execution/phase-types.ts";
+import type { LossFigures } from "../../run/results/loss-figures.ts";
 import { isScaleFactor } from "../../run/results/scale-factor.ts";
 import { type BlobHash, type Control, JOB_STATUSES, type JobStatus } from "../messages.ts";
 import type { Grant } from "./datacenter-state.ts";
@@ -21,6 +22,7 @@ import {
   isWhole,
   listOf,
   oneOf,
+  optional,
   orNull,
   record,
   variant,
@@ -34,6 +36,8 @@ export interface RunCore {
   readonly core: number;
   readonly worker: string;
   readonly incarnation: number;
+  /** The lost core whose place it is to take; left out for those that the job begins with. */
+  readonly joins?: number;
 }
 
 /** By whom and when. */
@@ -77,7 +81,7 @@ type LedEntry = Led &
     /** Every core has loaded the job: its executions begin. */
     | { readonly kind: "start" }
     | { readonly kind: "step"; readonly step: PhaseStep }
-    | { readonly kind: "coreLost"; readonly core: number; readonly what: string }
+    | CoreChange
     | ({ readonly kind: "end" } & RunEnd)
   );
 
@@ -88,11 +92,28 @@ export type Decided<Entry = LedEntry> = Entry extends LedEntry ? Omit<Entry, key
 export type Decision = { readonly at: number } & (
   | { readonly kind: "start" }
   | { readonly kind: "step"; readonly step: AgreedStep }
-  | { readonly kind: "coreLost"; readonly core: number; readonly what: string }
+  | CoreChange
   | { readonly kind: "control"; readonly control: Control; readonly by: string }
 );
 
-export const isCore = record({ core: isWhole, worker: isText, incarnation: isWhole });
+/** A core goes, and perhaps another one takes its place. */
+type CoreChange =
+  | {
+      readonly kind: "coreLost";
+      readonly core: number;
+      readonly what: string;
+      /** Another one may take its place: its share is kept until one has, or none does. */
+      readonly awaited: boolean;
+      /** What the leader knew of its share; null when it knew nothing. */
+      readonly figures: LossFigures | null;
+    }
+  | { readonly kind: "coreJoined"; readonly core: number; readonly instead: number }
+  | { readonly kind: "coreForgone"; readonly core: number };
+
+export const isCore = record({
+  ...{ core: isWhole, worker: isText, incarnation: isWhole },
+  joins: optional(isWhole),
+});
 export const isGrant = record({
   worker: isText,
   incarnation: isWhole,
@@ -114,6 +135,7 @@ const probe = record({
 });
 const isStep = variant({
   place: record({ ...ofWorkflow, cores: listOf(isWhole) }),
+  deal: record({ ...onCore, instead: isWhole }),
   setup: record(onCore),
   setupDone: record({ ...ofWorkflow, value: isAnything }),
   teardown: record(onCore),
@@ -145,7 +167,13 @@ const isControl = variant({
   over: record({ workflow: isText, error: orNull(isText) }),
 });
 
-const coreLost = { core: isWhole, what: isText };
+const figures = record({
+  ...{ workflow: orNull(isText), users: isNumber, measuredMs: isNumber },
+  ...{ requestsCounted: isNumber, requestsUnseen: isNumber },
+});
+const coreLost = { core: isWhole, what: isText, awaited: isBoolean, figures: orNull(figures) };
+const coreJoined = { core: isWhole, instead: isWhole };
+const coreForgone = { core: isWhole };
 const control = { control: isControl, by: isText };
 const led = { view: isWhole, at: isWhole };
 
@@ -159,6 +187,8 @@ const isEntry = variant({
   start: record(led),
   step: record({ ...led, step: isStep }),
   coreLost: record({ ...led, ...coreLost }),
+  coreJoined: record({ ...led, ...coreJoined }),
+  coreForgone: record({ ...led, ...coreForgone }),
   control: record({ at: isWhole, ...control }),
   end: record({ ...led, ...isEnd }),
 });
@@ -167,6 +197,8 @@ export const isDecision = variant({
   start: record({ at: isWhole }),
   step: record({ at: isWhole, step: isStep }),
   coreLost: record({ at: isWhole, ...coreLost }),
+  coreJoined: record({ at: isWhole, ...coreJoined }),
+  coreForgone: record({ at: isWhole, ...coreForgone }),
   control: record({ at: isWhole, ...control }),
 });
 

@@ -11,9 +11,6 @@
  * that runs. (FAIL-M5)
  */
 
-import { hexOf } from "../../base/hex.ts";
-import { sha256 } from "../../base/sha256.ts";
-import { clipText } from "../../base/text.ts";
 import type { LogEntry } from "../../ledger/group/messages.ts";
 import type { RunMachine } from "../../run/execution/run-machine.ts";
 import { type CoreEvent, problemText } from "../../run/job/core-messages.ts";
@@ -22,7 +19,6 @@ import type { LiveDetail, LiveRun } from "../../run/results/live.ts";
 import type { RunSummary } from "../../run/results/model.ts";
 import type {
   Announced,
-  BlobHash,
   Control,
   Events,
   JobStatus,
@@ -39,7 +35,9 @@ import { MessageLines } from "./message-lines.ts";
 import { coresOf, newRunMachine } from "./new-run.ts";
 import type { Life } from "./order-rows.ts";
 import type { Proposed } from "./proposals.ts";
+import { Replacements } from "./replacements.ts";
 import { RunDriver } from "./run-driver.ts";
+import { conclusionOf, RunEnding } from "./run-ending.ts";
 import {
   type Decision,
   decodeRunEntry,
@@ -52,27 +50,17 @@ import { resultBytes } from "./run-result.ts";
 import type { RunState } from "./run-state.ts";
 import { RunWorkers } from "./run-workers.ts";
 
-/** Why a job ended, for people. */
-const REASON_CHARACTERS_MAX = 1_000;
-
+/** "waiting": its log is not adopted yet; "gathering": workers that may live have not been heard yet. */
 type Phase =
-  /** Its log is not adopted yet. */
-  | "waiting"
-  /** Workers that may live have not been heard yet. */
-  | "gathering"
-  | "announcing"
-  | "opening"
-  | "loading"
-  | "starting"
-  | "running"
-  | "ending"
-  | "over";
+  | ("waiting" | "gathering" | "announcing" | "opening" | "loading")
+  | ("starting" | "running" | "ending" | "over");
 
 export class RunLeader {
   readonly job: string;
   readonly view: number;
   readonly held: HeldStart;
   readonly lines = new MessageLines();
+  readonly ending: RunEnding;
   /** When it is over. */
   summary: RunSummary | null = null;
   readonly #context: ManagerContext;
@@ -90,8 +78,9 @@ export class RunLeader {
   #cancelling: string | null = null;
   /** Decisions of the log that are taken. */
   #taken = 0;
-  /** How it ends, once its result is on a quorum. */
-  #kept: RunEnd | null = null;
+  readonly #replacements: Replacements;
+  /** How its executions ended, until its figures are complete. */
+  #done: RunStatus | null = null;
 
   constructor(
     job: string,
@@ -121,6 +110,11 @@ export class RunLeader {
       onEndedBefore: () => this.#onAdopted(),
       onProblem: (kind, problem) => this.#onProblem(kind, problem),
     });
+    this.#replacements = new Replacements(job, state, context, this.#workers, {
+      propose: (decided) => this.#log.propose(decided),
+      lose: (core, what) => this.#coreLost(core, what),
+    });
+    this.ending = new RunEnding(context, this.#log);
     if (state.submission !== null) this.#log.propose({ kind: "adopt" });
   }
 
@@ -154,6 +148,7 @@ export class RunLeader {
       this.#loadBy,
       this.held.nextDeadline((this.machine?.waits.length ?? 0) > 0),
       this.#intake.nextDeadline() ?? Number.POSITIVE_INFINITY,
+      this.#replacements.nextDeadline(),
       this.#phase === "gathering" ? this.#context.heardAllAt : Number.POSITIVE_INFINITY,
     );
     return at === Number.POSITIVE_INFINITY ? null : at;
@@ -167,6 +162,8 @@ export class RunLeader {
     if (this.held.isForgotten(now)) this.#end("CANCELLED", "nobody has started it", null);
     if (this.held.isForsaken(now)) this.#goOnAlone();
     this.#driver?.onTick();
+    this.#replacements.onTick();
+    this.#endHeardOut();
     this.#intake.onTick();
     this.#workers.send();
   }
@@ -181,7 +178,7 @@ export class RunLeader {
   /** True when the answer was to a request of this leader. */
   onWorkerAnswer(request: number, answer: Announced | Taken | Refusal | null): boolean {
     const mine = this.#workers.onAnswer(request, answer);
-    if (mine) this.#workers.send();
+    if (mine) this.onCoresChanged();
     return mine;
   }
 
@@ -191,6 +188,13 @@ export class RunLeader {
     if (entry === null) return;
     this.#onEntry(entry);
     this.#takeDecisions();
+    this.onCoresChanged();
+  }
+
+  /** Cores of the datacenter or of the job may have changed hands, or figures have come. */
+  onCoresChanged(): void {
+    if (this.#phase === "running") this.#replacements.look();
+    this.#endHeardOut();
     this.#workers.send();
   }
 
@@ -201,6 +205,8 @@ export class RunLeader {
     } else if (entry.kind === "end") this.#release();
     else if (entry.kind === "control" || entry.view !== this.view) return;
     else if (entry.kind === "adopt") this.#onAdopted();
+    else if (entry.kind === "open" && this.#phase === "running")
+      this.#replacements.open(entry.cores);
     else if (entry.kind === "open") this.#openCores(entry.cores);
     else if (
       entry.kind === "step" &&
@@ -246,13 +252,17 @@ export class RunLeader {
 
   onEvents(id: number, events: Events): void {
     if (events.view !== this.view) {
-      const message = `view ${this.view} leads ${this.job}`;
-      const answer = { kind: "refused", reason: "staleView", message } as const;
-      this.#context.emit({ kind: "answer", id, answer });
+      this.#intake.refuse(id, `view ${this.view} leads ${this.job}`);
       return;
     }
-    this.#intake.take(id, events, (event) => this.#log.during(() => this.#onEvent(events, event)));
-    this.#workers.send();
+    // Before it stands where its predecessor stood, it has no use for them.
+    if (this.#isAdopting && this.#state.isStarted && this.#context.rules.adoptedBeforeHeard)
+      this.#intake.postpone(id, events);
+    else {
+      const take = (event: WorkerEvent): void => this.#onEvent(events, event);
+      this.#intake.take(id, events, (event) => this.#log.during(() => take(event)));
+    }
+    this.onCoresChanged();
   }
 
   /** A worker is heard again, or for the first time. */
@@ -268,6 +278,7 @@ export class RunLeader {
     for (const { core } of this.#state.cores.filter((one) => one.worker === worker))
       this.#loseUnlessAlive(core);
     this.#onAnnounced();
+    this.#endHeardOut();
   }
 
   #loseUnlessAlive(core: number): void {
@@ -277,7 +288,10 @@ export class RunLeader {
   }
 
   #coreLost(core: number, what: string): void {
-    if (this.#workers.mayLose(core)) this.#log.propose({ kind: "coreLost", core, what });
+    if (!this.#workers.mayLose(core)) return;
+    const figures = this.#driver?.lossOf(core) ?? null;
+    const awaited = this.#driver?.goesOn === true && this.#replacements.mayReplace(core);
+    this.#log.propose({ kind: "coreLost", core, what, awaited, figures });
   }
 
   #onProblem(kind: RunEntry["kind"], problem: string): void {
@@ -358,11 +372,8 @@ export class RunLeader {
     if (submission === null) return;
     const driver = this.#start(submission);
     driver.adopt(this.#log.beganAt);
-    const ended = this.#state.attempts.filter(({ status }) => status !== "running").length;
-    if (ended > 0 && this.#context.rules.missingNoted)
-      driver.machine.note(
-        `another manager leads the job since: figures of ${ended} shares that had ended are missing`,
-      );
+    for (const { core } of this.#replacements.opened())
+      this.#coreLost(core, `core ${core} had not joined when another manager took over`);
     const gone = this.#workers.gone();
     for (const { core, worker } of gone)
       this.#coreLost(core, `worker ${worker} has lost core ${core}`);
@@ -376,7 +387,8 @@ export class RunLeader {
     if (!this.#workers.isAt(core, life)) return;
     if (event.kind === "coreLost") this.#coreLost(core, `worker ${worker}: ${event.what}`);
     else if (this.#driver === null) this.#onLoading(core, event.event);
-    else this.#driver.onEvent(core, event.event);
+    else if (!this.#replacements.onEvent(core, event.event))
+      this.#driver.onEvent(core, event.event);
   }
 
   #onLoading(core: number, event: CoreEvent): void {
@@ -423,7 +435,9 @@ export class RunLeader {
       lines: this.lines,
       order: (core, order) => this.#order(core, order),
       propose: (step) => this.#log.propose({ kind: "step", step }),
-      onDone: (status) => this.#onDone(machine, status),
+      onDone: (status) => {
+        this.#done = status;
+      },
     });
     this.#say("info", "run.started", { view: this.view, cores: cores.length });
     return this.#driver;
@@ -438,16 +452,17 @@ export class RunLeader {
     this.#end("FAILED", reason, null);
   }
 
-  #onDone(machine: RunMachine, status: RunStatus): void {
-    if (machine.mistake !== undefined) {
-      this.#end("FAILED", problemText(machine.mistake), null);
-      return;
-    }
-    const ended = { completed: "COMPLETED", partial: "PARTIAL", failed: "FAILED" } as const;
-    const stopped = this.#cancelled === null ? "COMPLETED" : "CANCELLED";
-    this.summary = machine.summary();
-    const word = status === "interrupted" ? stopped : ended[status];
-    this.#end(word, this.#cancelled, this.summary);
+  /** Figures of shares that had ended before this leader led may still be on their way. */
+  #endHeardOut(): void {
+    const [driver, done] = [this.#driver, this.#done];
+    if (done === null || driver === null) return;
+    const isHeardOut = this.#workers.isHeardOut((life) => this.#intake.heard(life));
+    if (!isHeardOut && this.#context.rules.heardOut) return;
+    this.#done = null;
+    driver.noteMissing();
+    const { reason, status, summary } = conclusionOf(driver.machine, done, this.#cancelled);
+    this.summary = summary;
+    this.#end(status, reason, summary);
   }
 
   #end(status: JobStatus, why: string | null, summary: RunSummary | null): void {
@@ -455,24 +470,10 @@ export class RunLeader {
     this.#phase = "ending";
     this.#loadBy = Number.POSITIVE_INFINITY;
     this.held.forget();
-    const reason = why === null ? null : clipText(why, REASON_CHARACTERS_MAX);
-    if (summary === null) {
-      this.#log.propose({ kind: "end", status, reason, summary: null });
-      return;
-    }
-    const bytes = resultBytes(summary, this.machine, this.#state.submission, this.#context);
-    const hash = hexOf(sha256(bytes));
-    this.#kept = { status, reason, summary: hash };
-    this.#context.emit({ kind: "keepBlob", hash, bytes });
-  }
-
-  /** A job ends when a quorum of the managers has its result, or when it cannot be kept. */
-  onBlobKept(hash: BlobHash, problem: string | null): void {
-    const end = this.#kept;
-    if (end?.summary !== hash) return;
-    this.#kept = null;
-    const lost = { reason: `its result is lost: ${problem}`, summary: null };
-    this.#log.propose({ kind: "end", ...end, ...(problem === null ? {} : lost) });
+    const { submission } = this.#state;
+    const bytes =
+      summary === null ? null : resultBytes(summary, this.machine, submission, this.#context);
+    this.ending.end(status, why, bytes);
   }
 
   /** All cores go back; the datacenter is told. */

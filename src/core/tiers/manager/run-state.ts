@@ -110,7 +110,9 @@ export class RunState implements Application {
   #cores: RunCore[] = [];
   #placements = 0;
   #history: Decision[] = [];
-  #lost = new Set<number>();
+  readonly #lost = new Set<number>();
+  readonly #awaited = new Set<number>();
+  readonly #joined = new Set<number>();
   #cancelled: string | null = null;
   #attempts: RunAttempt[] = [];
   #blocks = new GivenBlocks([]);
@@ -159,6 +161,25 @@ export class RunState implements Application {
 
   get lostCores(): ReadonlySet<number> {
     return this.#lost;
+  }
+
+  /** Lost cores whose place another one may take. */
+  get awaitedCores(): ReadonlySet<number> {
+    return this.#awaited;
+  }
+
+  /** Cores that have taken the place of others. */
+  get joinedCores(): ReadonlySet<number> {
+    return this.#joined;
+  }
+
+  coreOf(core: number): RunCore | null {
+    return this.#cores.find((one) => one.core === core) ?? null;
+  }
+
+  /** A number that no core of the job has had. */
+  get nextCore(): number {
+    return Math.max(-1, ...this.#cores.map(({ core }) => core)) + 1;
   }
 
   get history(): readonly Decision[] {
@@ -216,6 +237,9 @@ export class RunState implements Application {
         return this.#step(entry, data.length);
       case "coreLost":
         return this.#coreLost(entry, at);
+      case "coreJoined":
+      case "coreForgone":
+        return this.#replaced(entry, at);
       case "end":
         return this.#finish(entry);
     }
@@ -261,7 +285,8 @@ export class RunState implements Application {
 
   #step({ at, step, view }: Entry<"step">, bytes: number): Outcome {
     if (step.kind === "grant" || step.kind === "numbers") return this.#give(step);
-    if (step.kind === "place") return this.#place(step, this.#time(at), view);
+    if (step.kind === "place" || step.kind === "deal")
+      return this.#place(step, this.#time(at), view);
     const decided = this.#decide({ kind: "step", at: this.#time(at), step }, bytes);
     if (decided.outcome !== "rejected" && step.kind === "finished")
       this.#close(step.workflow, step.core, "finished");
@@ -273,32 +298,57 @@ export class RunState implements Application {
     return this.#blocks.give(step) ? accepted("given") : rejected("UNKNOWN_WORKFLOW");
   }
 
-  #place(step: Extract<PhaseStep, { kind: "place" }>, at: number, view: number): Outcome {
+  #place(step: Extract<PhaseStep, { kind: "place" | "deal" }>, at: number, view: number): Outcome {
+    const cores = step.kind === "place" ? step.cores : [step.core];
     const number = this.#rules.tokensUnique ? this.#placements : 0;
     const execution = view * TOKENS_PER_VIEW + number;
     assert(Number.isSafeInteger(execution), "a token fits 53 bits");
     const agreed: AgreedStep = { ...step, execution };
-    const attempts = step.cores.map((core): RunAttempt => {
+    const attempts = cores.map((core): RunAttempt => {
       const worker = this.#cores.find((known) => known.core === core)?.worker ?? "";
       return { workflow: step.workflow, worker, core, token: execution, status: "running" };
     });
     const perCore = 2 * FIELD_BYTES + 3 * step.workflow.length;
-    const decided = this.#decide({ kind: "step", at, step: agreed }, perCore * step.cores.length);
+    const decided = this.#decide({ kind: "step", at, step: agreed }, perCore * cores.length);
     if (decided.outcome === "rejected") return decided;
     this.#placements++;
     this.#attempts.push(...attempts);
     return accepted("placed");
   }
 
-  #coreLost({ core, what }: Entry<"coreLost">, at: number): Outcome {
+  #coreLost({ awaited, core, figures, what }: Entry<"coreLost">, at: number): Outcome {
     if (this.#lost.has(core)) return rejected("LOST_BEFORE");
     const text = clipText(what, TEXT_CHARACTERS_MAX);
-    const decision = { kind: "coreLost", at, core, what: text } as const;
-    const decided = this.#decide(decision, FIELD_BYTES + 3 * text.length);
+    const decision = { kind: "coreLost", at, core, what: text, awaited, figures } as const;
+    const decided = this.#decide(decision, 4 * FIELD_BYTES + 3 * text.length);
     if (decided.outcome === "rejected") return decided;
-    this.#lost.add(core);
+    this.#changeCores(decision);
     this.#close(null, core, "lost");
     return decided;
+  }
+
+  #replaced(entry: Entry<"coreJoined" | "coreForgone">, at: number): Outcome {
+    const { core } = entry;
+    const lost = entry.kind === "coreJoined" ? entry.instead : core;
+    if (!this.#awaited.has(lost)) return rejected("NOT_AWAITED");
+    if (entry.kind === "coreJoined" && this.#lost.has(core)) return rejected("LOST_BEFORE");
+    const decision =
+      entry.kind === "coreJoined"
+        ? ({ kind: "coreJoined", at, core, instead: lost } as const)
+        : ({ kind: "coreForgone", at, core } as const);
+    const decided = this.#decide(decision, FIELD_BYTES);
+    if (decided.outcome !== "rejected") this.#changeCores(decision);
+    return decided;
+  }
+
+  #changeCores(decision: Decision): void {
+    if (decision.kind === "coreLost") {
+      this.#lost.add(decision.core);
+      if (decision.awaited) this.#awaited.add(decision.core);
+    } else if (decision.kind === "coreJoined") {
+      this.#joined.add(decision.core);
+      this.#awaited.delete(decision.instead);
+    } else if (decision.kind === "coreForgone") this.#awaited.delete(decision.core);
   }
 
   /** Closes the attempts under way on a core. */
@@ -397,7 +447,8 @@ export class RunState implements Application {
 
   #restoreHistory(history: readonly Decision[]): void {
     this.#history = [...history];
-    this.#lost = new Set(history.flatMap((one) => (one.kind === "coreLost" ? [one.core] : [])));
+    for (const cores of [this.#lost, this.#awaited, this.#joined]) cores.clear();
+    for (const decision of history) this.#changeCores(decision);
     const cancels = history.flatMap((one) =>
       one.kind === "control" && one.control.kind === "cancel" ? [one.control.reason] : [],
     );

@@ -6,7 +6,7 @@
 
 import type { Announced, Order, Refusal, RunningCore, Submission, Taken } from "../messages.ts";
 import type { ManagerContext } from "./context.ts";
-import { type Life, OrderRows } from "./order-rows.ts";
+import { keyOf, type Life, OrderRows } from "./order-rows.ts";
 import type { RunCore } from "./run-entries.ts";
 import type { RunState } from "./run-state.ts";
 
@@ -22,6 +22,8 @@ export class RunWorkers {
   readonly #rows: OrderRows;
   /** Cores that workers said to have when they heard of this leader, with what they last were given. */
   readonly #found = new Map<number, number | null>();
+  /** How many events each life had when it heard of this leader. */
+  readonly #toHear = new Map<string, { readonly life: Life; readonly events: number }>();
   /** Cores whose loss is on its way into the log. */
   readonly #losing = new Set<number>();
 
@@ -35,8 +37,9 @@ export class RunWorkers {
     this.#state = state;
     this.#context = context;
     this.#rows = new OrderRows(job, view, context, {
-      onAnnounced: (life, cores) => {
+      onAnnounced: (life, { cores, events }) => {
         this.#onAnnounced(life, cores);
+        this.#toHear.set(keyOf(life), { life, events });
         listener.onAnnounced();
       },
       onRefused: (life, refused) => listener.onRefused(life, refused),
@@ -84,7 +87,14 @@ export class RunWorkers {
   }
 
   lifeOf(core: number): Life | null {
-    return this.#state.cores.find((one) => one.core === core) ?? null;
+    return this.#state.coreOf(core);
+  }
+
+  /** All that workers had to tell when they heard of this leader is here, but for those that are gone. */
+  isHeardOut(heard: (life: Life) => number): boolean {
+    return [...this.#toHear.values()].every(
+      ({ events, life }) => heard(life) >= events || !this.#lives(life),
+    );
   }
 
   isAt(core: number, { incarnation, worker }: Life): boolean {
@@ -111,7 +121,7 @@ export class RunWorkers {
       history.findIndex(({ kind }) => kind === "start"),
     );
     const lost = new Set(before.flatMap((one) => (one.kind === "coreLost" ? [one.core] : [])));
-    return cores.filter(({ core }) => !lost.has(core));
+    return cores.filter(({ core, joins }) => joins === undefined && !lost.has(core));
   }
 
   /** Those that their workers do not have any more, or have under an attempt that is none of the log's. */
@@ -137,8 +147,10 @@ export class RunWorkers {
   }
 
   openCores(cores: readonly RunCore[], { entry, files, overrides }: Submission): void {
-    for (const [life, own] of byLife(cores))
+    for (const [life, own] of byLife(cores)) {
+      this.#rows.open(life);
       this.#rows.push(life, { kind: "open", cores: own, entry, files, overrides });
+    }
   }
 
   release(core: number): void {
@@ -156,7 +168,7 @@ export class RunWorkers {
 function byLife(cores: readonly RunCore[]): readonly (readonly [Life, readonly number[]])[] {
   const lives = new Map<string, readonly [Life, number[]]>();
   for (const { core, incarnation, worker } of cores) {
-    const key = `${worker} ${incarnation}`;
+    const key = keyOf({ worker, incarnation });
     const known = lives.get(key);
     if (known === undefined) lives.set(key, [{ worker, incarnation }, [core]]);
     else known[1].push(core);

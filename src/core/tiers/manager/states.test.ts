@@ -44,6 +44,8 @@ class Datacenter {
   }
 }
 
+const GONE = { awaited: false, figures: null } as const;
+
 describe("the state of a datacenter", () => {
   it("gives no core twice, and takes them back with the end", () => {
     const dc = new Datacenter();
@@ -199,7 +201,7 @@ describe("the state of a run", () => {
 
   it("takes decisions of the leader that has adopted it, and of nobody before or after", () => {
     const run = begun();
-    const lost = { kind: "coreLost", core: 0, what: "gone" } as const;
+    const lost = { kind: "coreLost", core: 0, what: "gone", ...GONE } as const;
     // Left behind by the leader of view 1, and committed by the primary of view 2.
     expect(run.apply({ ...lost, view: 1, at: 9 }, 2)).toBe("rejected STALE_VIEW");
     expect(run.led(lost, 2)).toBe("rejected NOT_ADOPTED");
@@ -215,7 +217,7 @@ describe("the state of a run", () => {
     const run = begun();
     run.led({ kind: "start" }, 1, 5_000);
     run.adopt(2, 100);
-    run.led({ kind: "coreLost", core: 0, what: "gone" }, 2, 200);
+    run.led({ kind: "coreLost", core: 0, what: "gone", ...GONE }, 2, 200);
     expect(run.state.history.map(({ at }) => at)).toEqual([5_000, 5_000]);
     expect(run.state.at).toBe(5_000);
   });
@@ -252,9 +254,11 @@ describe("the state of a run", () => {
     run.place("w", [0, 1]);
     const finished = { ...FINISHED, provided: { a: 1 } };
     run.led({ kind: "step", step: { kind: "finished", workflow: "w", core: 0, finished } });
-    expect(run.led({ kind: "coreLost", core: 0, what: "gone" })).toBe("coreLost");
-    expect(run.led({ kind: "coreLost", core: 0, what: "gone" })).toBe("rejected LOST_BEFORE");
-    run.led({ kind: "coreLost", core: 1, what: "gone" });
+    expect(run.led({ kind: "coreLost", core: 0, what: "gone", ...GONE })).toBe("coreLost");
+    expect(run.led({ kind: "coreLost", core: 0, what: "gone", ...GONE })).toBe(
+      "rejected LOST_BEFORE",
+    );
+    run.led({ kind: "coreLost", core: 1, what: "gone", ...GONE });
     expect(run.state.attempts.map(({ status }) => status)).toEqual(["finished", "lost"]);
   });
 
@@ -301,7 +305,7 @@ describe("the state of a run", () => {
     const value = { rows: [1, "two", null] };
     run.led({ kind: "step", step: { kind: "setupDone", workflow: "w", value } });
     run.apply({ kind: "control", control: { kind: "scale", factor: 1.5 }, by: "ada", at: 7 });
-    run.led({ kind: "coreLost", core: 1, what: "gone" });
+    run.led({ kind: "coreLost", core: 1, what: "gone", ...GONE });
     const bytes = run.state.snapshot();
     const copy = new RunState();
     for (let cut = 0; cut < bytes.length; cut++)

@@ -327,9 +327,11 @@ export class WorkerProcess {
     const { correlation, manager, request } = asked;
     this.watcher?.onAnswered(request, answer, manager);
     switch (answer.kind) {
-      case "announced":
-        this.#send(manager, { name: "announced", correlation, value: { cores: answer.cores } });
+      case "announced": {
+        const { cores, events } = answer;
+        this.#send(manager, { name: "announced", correlation, value: { cores, events } });
         return;
+      }
       case "taken":
         this.#send(manager, { name: "taken", correlation, value: { next: answer.next } });
         return;

@@ -40,6 +40,11 @@ export class EventRow {
     return this.#events.length;
   }
 
+  /** Number of the first that is still to come. */
+  get next(): number {
+    return this.#first + this.#events.length;
+  }
+
   push(event: WorkerEvent): void {
     if (isLine(event)) {
       if (this.#lines >= LINES_MAX) {
@@ -54,7 +59,7 @@ export class EventRow {
   }
 
   /** The next message; null when one is under way, or when nothing waits and it may not be empty. */
-  next(mayBeEmpty: boolean): Row | null {
+  take(mayBeEmpty: boolean): Row | null {
     if (this.#isUnderWay) return null;
     this.#tellDropped();
     if (this.#events.length === 0 && !mayBeEmpty) return null;
@@ -87,12 +92,14 @@ export class EventRow {
     if (this.#rules.eventsRepeated) this.#isUnderWay = false;
   }
 
-  /** Another leader counts from zero, with what nobody has confirmed. */
-  restart(): void {
+  /** Another leader counts from zero, with what it needs first and then with what nobody has confirmed. */
+  restart(kept: readonly WorkerEvent[]): void {
     this.#isUnderWay = false;
     this.#sent = 0;
     if (this.#rules.eventsRenumbered) this.#first = 0;
     if (!this.#rules.eventsKept) this.clear();
+    const waiting = new Set(this.#events);
+    this.#events.unshift(...kept.filter((event) => !waiting.has(event)));
   }
 
   /** Nobody wants them. */

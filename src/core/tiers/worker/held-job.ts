@@ -1,7 +1,9 @@
 /** What a worker knows of a job that it has cores for: who leads it, what its cores do, what is to be told. */
 
 import type { RelayedCommand, RelayedEvent, RunningCore } from "../messages.ts";
+import { bounded } from "./bounded-event.ts";
 import { EventRow } from "./event-row.ts";
+import { KeptFrames } from "./kept-frames.ts";
 import type { WorkerRules } from "./rules.ts";
 
 /** One core of a job, in a process of its own. */
@@ -38,6 +40,8 @@ export class HeldJob {
   readonly name: string;
   readonly cores = new Map<number, HeldCore>();
   readonly events: EventRow;
+  readonly #kept = new KeptFrames();
+  readonly #rules: WorkerRules;
   /** The manager whose orders it takes, and its view. */
   #leader: string;
   #view: number;
@@ -59,6 +63,7 @@ export class HeldJob {
   constructor(name: string, leader: string, view: number, rules: WorkerRules) {
     this.name = name;
     this.events = new EventRow(rules);
+    this.#rules = rules;
     this.#leader = leader;
     this.#view = view;
   }
@@ -79,7 +84,7 @@ export class HeldJob {
     this.#leader = leader;
     this.#view = view;
     this.nextOrder = 0;
-    this.events.restart();
+    this.events.restart(this.#rules.figuresKept ? this.#kept.all : []);
   }
 
   open(core: number, slot: number): void {
@@ -88,10 +93,19 @@ export class HeldJob {
 
   onEvent(core: number, event: RelayedEvent): void {
     this.cores.get(core)?.onEvent(event);
+    const row = { kind: "core", core, event: bounded(event) } as const;
+    this.#kept.onEvent(row);
+    this.events.push(row);
     if (event.kind !== "loaded") return;
     for (const { gracefulStopMs } of event.manifests) {
       this.gracefulStopMs = Math.max(this.gracefulStopMs, gracefulStopMs);
     }
+  }
+
+  /** Nothing of it runs here any more, and nobody is to be told anything. */
+  close(): void {
+    this.isClosed = true;
+    this.#kept.clear();
   }
 
   /** Somebody has to hear of it, or to end it. */

@@ -13,6 +13,8 @@ export interface WorkerRules {
   readonly ordersOnce: boolean;
   /** What no leader has confirmed is told to the next. */
   readonly eventsKept: boolean;
+  /** The last figures of shares that have ended are told to each new leader. */
+  readonly figuresKept: boolean;
   /** What was under way when its connection broke is sent again. */
   readonly eventsRepeated: boolean;
   /** Another leader counts events from zero. */
@@ -38,6 +40,7 @@ export const WORKER_RULES: WorkerRules = {
   tokenFenced: true,
   ordersOnce: true,
   eventsKept: true,
+  figuresKept: true,
   eventsRepeated: true,
   eventsRenumbered: true,
   sentFramesStay: true,

@@ -180,9 +180,39 @@ describe("events", () => {
     bench.step({ kind: "link", manager: "m2", up: true });
     const request = { kind: "announce", job: JOB, view: 2 } as const;
     const effects = bench.step({ kind: "request", manager: "m2", id: 50, request });
-    expect(answers(effects)).toEqual([{ kind: "announced", cores: [{ core: 0, token: 9 }] }]);
+    const cores = [{ core: 0, token: 9 }];
+    expect(answers(effects)).toEqual([{ kind: "announced", cores, events: 1 }]);
     expect(rows(effects)).toMatchObject([{ to: "m2", events: { view: 2, first: 0 } }]);
     expect(kinds(effects)).not.toContain("endCore");
+  });
+
+  it("of shares that have ended go to every new leader, whoever has confirmed them", () => {
+    const bench = new Bench();
+    const announce = (view: number) => {
+      const request = { kind: "announce", job: JOB, view } as const;
+      return bench.step({ kind: "request", manager: "m1", id: 50 + view, request });
+    };
+    const bytes = (effects: readonly WorkerEffect[]) =>
+      rows(effects).flatMap(({ events }) =>
+        events.events.flatMap((one) =>
+          one.kind === "core" && one.event.kind === "frame" ? [...one.event.bytes] : [],
+        ),
+      );
+    bench.orders([open(0, 1), start(0, 9), start(1, 9)]);
+    for (const event of [frame(9, 1), frame(9, 2), finished(9)]) bench.core(1, event);
+    bench.core(2, frame(9, 3));
+    // What its tear-down called comes after the load.
+    bench.core(1, frame(9, 4));
+    for (let next = 1; next <= 5; next++) bench.taken(next);
+    for (const view of [2, 3]) {
+      const effects = announce(view);
+      expect(answers(effects)).toMatchObject([{ kind: "announced", events: 2 }]);
+      // The other core makes load: its next frame is for whoever leads then.
+      expect(bytes(effects)).toEqual([2, 4]);
+      bench.taken(2, view);
+    }
+    bench.orders([{ kind: "release", cores: [0, 1] }], { view: 3 });
+    expect(answers(announce(4))).toMatchObject([{ events: 0 }]);
   });
 
   it("that were sent stay as they are: the leader may have them, and would not take them twice", () => {

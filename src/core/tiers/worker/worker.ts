@@ -8,7 +8,8 @@
  *   incarnation of this worker, which had other cores. (AD-10)
  * - A change of leader touches nothing that runs: the new one announces its view, hears what runs, and gets
  *   the events that nobody has confirmed. (FAIL-M5)
- * - What was measured is kept until it is confirmed, also when its cores have ended.
+ * - What was measured is kept until it is confirmed, also when its cores have ended. The last figures of shares
+ *   that have ended are kept as long as the job is, and told to each new leader.
  * - When no manager is connected for a minute, load is ended gracefully and its results are kept: load
  *   that nobody can stop is worse than a gap.
  */
@@ -26,7 +27,6 @@ import {
   refusal,
   type Taken,
 } from "../messages.ts";
-import { bounded } from "./bounded-event.ts";
 import { HeldJob } from "./held-job.ts";
 import { WORKER_RULES, type WorkerRules } from "./rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "./types.ts";
@@ -242,7 +242,8 @@ export class Worker {
   #onAnnounce({ id, manager }: Held, { job: name, view }: Announce): void {
     const job = this.#jobs.get(name);
     job?.follow(manager, view);
-    this.#emit({ kind: "answer", id, answer: { kind: "announced", cores: job?.running() ?? [] } });
+    const [cores, events] = [job?.running() ?? [], job?.events.next ?? 0];
+    this.#emit({ kind: "answer", id, answer: { kind: "announced", cores, events } });
   }
 
   #onOrders({ id, manager }: Held, { job: name, view, first, orders }: Orders): void {
@@ -334,7 +335,6 @@ export class Worker {
     if (event.kind === "calls") return;
     const { core, job } = held;
     job.onEvent(core, event);
-    job.events.push({ kind: "core", core, event: bounded(event) });
     if (this.#isolatedUntil !== null && job.cores.get(core)?.isIdle === true)
       this.#abandon(job, core);
   }
@@ -367,7 +367,7 @@ export class Worker {
     if (!job.isHeard && !asks) return;
     const knows = job.isHeard && this.#links.has(job.leader);
     const to = knows ? job.leader : asks ? this.#anyManager(job) : null;
-    const row = to === null ? null : job.events.next(asks);
+    const row = to === null ? null : job.events.take(asks);
     if (to === null || row === null) return;
     job.askAt = now + ASK_MS;
     const { name: worker, incarnation } = this.#config;
@@ -414,7 +414,7 @@ export class Worker {
    */
   #close(job: HeldJob): void {
     if (job.cores.size > 0 || job.events.waiting > 0 || job.isClosed) return;
-    job.isClosed = true;
+    job.close();
     this.#emit({ kind: "closed", job: job.name });
     const closed = [...this.#jobs.values()].filter(({ isClosed }) => isClosed);
     for (const { name } of closed.slice(0, -CLOSED_JOBS_MAX)) this.#jobs.delete(name);

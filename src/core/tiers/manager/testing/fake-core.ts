@@ -75,7 +75,7 @@ export class FakeCore {
         this.#say({ kind: "setupDone", execution: command.execution, value: { token: 7 } });
         return;
       case "start":
-        this.#load ??= this.#newLoad(command.execution, now);
+        this.#load ??= this.#newLoad(command.execution, now - command.planMs, now);
         if (this.#prepared?.workflow === "leasing")
           this.#requests.lease(command.execution, "iterations", BLOCK);
         return;
@@ -102,13 +102,16 @@ export class FakeCore {
     }
   }
 
-  #newLoad(execution: number, now: number): Load {
+  #newLoad(execution: number, startedAt: number, now: number): Load {
+    const recorder = new StatsRecorder({ errorKinds: ERROR_KINDS.length, corrected: false });
+    const windows = Math.floor((now - startedAt) / WINDOW_MS);
+    recorder.begin(windows);
     return {
       execution,
-      recorder: new StatsRecorder({ errorKinds: ERROR_KINDS.length, corrected: false }),
-      startedAt: now,
-      endsAt: now + this.#loadMs,
-      windows: 0,
+      recorder,
+      startedAt,
+      endsAt: startedAt + this.#loadMs,
+      windows,
       stopped: false,
       paused: false,
     };

@@ -1,6 +1,13 @@
 /** A worker as managers see it: it takes orders of the highest view in order, and repeats its events. */
 
-import { type Announce, HEARTBEAT_MS, type Orders, type WorkerEvent } from "../../messages.ts";
+import {
+  type Announce,
+  HEARTBEAT_MS,
+  type Orders,
+  type RelayedEvent,
+  type WorkerEvent,
+} from "../../messages.ts";
+import { KeptFrames } from "../../worker/kept-frames.ts";
 import type { ManagerInput } from "../types.ts";
 import { FakeCore } from "./fake-core.ts";
 
@@ -14,6 +21,7 @@ interface Held {
   waiting: WorkerEvent[];
   underWay: boolean;
   readonly cores: Map<number, FakeCore>;
+  readonly kept: KeptFrames;
   readonly tokens: Map<number, number>;
 }
 
@@ -57,7 +65,8 @@ export class FakeWorker {
     if (message.kind === "announce") {
       const cores = [...held.cores.keys()];
       const token = (core: number): number | null => held.tokens.get(core) ?? null;
-      return { kind: "announced", cores: cores.map((core) => ({ core, token: token(core) })) };
+      const running = cores.map((core) => ({ core, token: token(core) }));
+      return { kind: "announced", cores: running, events: held.waiting.length };
     }
     for (const [at, order] of message.orders.entries()) {
       if (message.first + at !== held.nextOrder) continue;
@@ -98,8 +107,11 @@ export class FakeWorker {
     for (const held of this.jobs.values()) {
       for (const [core, fake] of held.cores) {
         fake.tick(now);
-        for (const event of fake.takeEvents())
-          held.waiting.push({ kind: "core", core, event: event as never });
+        for (const event of fake.takeEvents()) {
+          const row = { kind: "core", core, event: event as RelayedEvent } as const;
+          held.kept.onEvent(row);
+          held.waiting.push(row);
+        }
       }
     }
   }
@@ -114,15 +126,16 @@ export class FakeWorker {
 function newHeld(view: number, manager: number): Held {
   return {
     ...{ view, manager, nextOrder: 0, nextEvent: 0, waiting: [], underWay: false },
-    ...{ cores: new Map(), tokens: new Map() },
+    ...{ cores: new Map(), tokens: new Map(), kept: new KeptFrames() },
   };
 }
 
-/** Numbers begin again, with what nobody has confirmed. */
+/** Numbers begin again, with what has ended and what nobody has confirmed. */
 function follow(held: Held, view: number, manager: number): void {
   held.view = view;
   held.manager = manager;
   held.nextOrder = 0;
   held.nextEvent = 0;
   held.underWay = false;
+  held.waiting.unshift(...held.kept.all.filter((event) => !held.waiting.includes(event)));
 }

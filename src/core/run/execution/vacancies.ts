@@ -1,0 +1,155 @@
+/**
+ * Shares of lost cores that another core may take over. Whoever does joins at the present moment of the plan:
+ * what its share would have done in between is missing, and nothing of it is made up for.
+ *
+ *   coreLost ─▶ its share is vacant ─▶ coreJoined: deal, agreed to ─▶ prepare ─▶ start with the plan's time
+ *                                  └─▶ coreForgone: the workflow goes on without it
+ */
+
+import type { Problem } from "../job/core-messages.ts";
+import type { Job } from "../job/job.ts";
+import { planDurationMs } from "../plan/load.ts";
+import type { Dealt, PhaseStep, PhasesInput, PhasesListener } from "./phase-types.ts";
+import {
+  isDealtAgain,
+  prepareCommand,
+  type Running,
+  type RunningWorkflows,
+  startCommands,
+  type Told,
+} from "./running.ts";
+import type { Steering } from "./steering.ts";
+
+interface VacancyPorts {
+  agree(step: PhaseStep): void;
+  tell(told: readonly Told[]): void;
+  advanceJob(input: Parameters<Job["step"]>[0]): void;
+  /** Somebody is not waited for any more. */
+  advance(name: string, running: Running): void;
+  /** The core that was setting up or tearing down is gone. */
+  asideLost(name: string, running: Running): void;
+}
+
+export class Vacancies {
+  readonly lost = new Map<number, { readonly awaited: boolean }>();
+  readonly #running: RunningWorkflows;
+  readonly #steering: Steering;
+  readonly #listener: PhasesListener;
+  readonly #ports: VacancyPorts;
+
+  constructor(
+    running: RunningWorkflows,
+    steering: Steering,
+    listener: PhasesListener,
+    ports: VacancyPorts,
+  ) {
+    this.#running = running;
+    this.#steering = steering;
+    this.#listener = listener;
+    this.#ports = ports;
+  }
+
+  take(
+    input: Extract<PhasesInput, { kind: "coreLost" | "coreJoined" | "coreForgone" }>,
+    now: number,
+  ): void {
+    if (input.kind === "coreLost") this.#onLost(input.core, input.awaited);
+    else if (input.kind === "coreJoined") this.#onJoined(input.core, input.instead, now);
+    else this.#onForgone(input.core);
+  }
+
+  #onLost(core: number, awaited: boolean): void {
+    this.lost.set(core, { awaited });
+    for (const [name, running] of this.#running) {
+      const share = running.cores.get(core);
+      if (share === undefined) continue;
+      running.cores.delete(core);
+      running.preparing.delete(core);
+      const isUnfinished = running.unfinished.delete(core);
+      if (awaited && isUnfinished && isDealtAgain(running) && !running.ending)
+        running.vacant.set(core, { index: share.index, to: null });
+      if (running.aside === core) this.#ports.asideLost(name, running);
+      else this.#ports.advance(name, running);
+    }
+    this.#ports.advanceJob({ kind: "coreLost", core, awaited });
+    if (awaited && !this.#isKept(core)) this.#ports.advanceJob({ kind: "shareLost", core });
+  }
+
+  #isKept(core: number): boolean {
+    return [...this.#running].some(([, { vacant }]) => vacant.has(core));
+  }
+
+  #onJoined(core: number, instead: number, now: number): void {
+    this.lost.set(instead, { awaited: false });
+    for (const [name, running] of this.#running)
+      if (running.vacant.has(instead) && this.#isOver(name, running, now))
+        this.forgo(name, instead);
+    this.#ports.advanceJob({ kind: "coreJoined", core, instead });
+    for (const [workflow, { vacant }] of this.#running) {
+      const share = vacant.get(instead);
+      if (share === undefined) continue;
+      share.to = core;
+      this.#ports.agree({ kind: "deal", workflow, core, instead });
+    }
+  }
+
+  /** There is nothing left to do for whoever would join. */
+  #isOver(name: string, running: Running, now: number): boolean {
+    const { load, warmupMs } = running.manifest;
+    const durationMs = planDurationMs(load);
+    return durationMs !== null && this.#planMs(name, running, now) >= warmupMs + durationMs;
+  }
+
+  #onForgone(core: number): void {
+    this.lost.set(core, { awaited: false });
+    for (const [name] of this.#running) this.forgo(name, core);
+    this.#ports.advanceJob({ kind: "coreForgone", core });
+  }
+
+  /** The workflow goes on without the share that was kept. */
+  forgo(name: string, instead: number): void {
+    const running = this.#running.get(name);
+    const share = running?.vacant.get(instead);
+    if (running === undefined || share === undefined) return;
+    running.vacant.delete(instead);
+    this.#ports.advanceJob({ kind: "shareLost", core: share.to ?? instead });
+    this.#ports.advance(name, running);
+  }
+
+  /** Whoever joins begins where the others are. */
+  prepared(core: number, name: string, running: Running, now: number): void {
+    const planMs = this.#planMs(name, running, now);
+    this.#ports.tell(startCommands(running, core, this.#steering.commands, planMs));
+    this.#listener.shareJoined(name, core);
+  }
+
+  /** By what its cores say, or else by the driver's clock. */
+  #planMs(name: string, { phase, startedAt }: Running, now: number): number {
+    if (phase !== "running") return 0;
+    const until = this.#steering.pausedAt ?? now;
+    return this.#listener.planMs(name) ?? Math.max(0, until - startedAt);
+  }
+
+  /** Whoever was to join cannot: the others are not its business. */
+  unprepared(core: number, name: string, running: Running, problem: Problem): void {
+    running.cores.delete(core);
+    running.preparing.delete(core);
+    running.unfinished.delete(core);
+    this.#listener.note(
+      `core ${core} could not go on with a share of "${name}": ${problem.message}`,
+    );
+    this.#ports.advanceJob({ kind: "shareLost", core });
+    this.#ports.advance(name, running);
+  }
+
+  dealt({ core, execution, instead, workflow }: Dealt): void {
+    const running = this.#running.get(workflow);
+    const share = running?.vacant.get(instead);
+    if (running === undefined || share?.to !== core) return;
+    running.vacant.delete(instead);
+    running.cores.set(core, { index: share.index, execution });
+    running.preparing.add(core);
+    running.unfinished.add(core);
+    this.#ports.tell([prepareCommand(running, core)]);
+  }
+}

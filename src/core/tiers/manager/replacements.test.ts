@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import { manifest } from "../../run/job/testing/manifest.ts";
+import { World } from "./testing/world.ts";
+
+const LOAD_MS = 12_000;
+const load = { kind: "vus", stages: [{ durationMs: LOAD_MS, from: 4, to: 4 }] } as const;
+const manifests = [manifest("shop", { load })];
+
+function runs(world: World, job: string): void {
+  world.until(() => world.progress(job)?.status === "RUNNING");
+}
+
+/** Two workers make load, the third is free. */
+function running({ managers = 1, workers = 3 } = {}): {
+  readonly world: World;
+  readonly job: string;
+} {
+  const world = new World({ managers, workers, cores: 1, loadMs: LOAD_MS });
+  world.run(600);
+  const job = world.submit({ manifests, cores: 2 });
+  runs(world, job);
+  world.run(2_000);
+  return { world, job };
+}
+
+function loading(world: World, job: string): number[] {
+  return [...world.workers.keys()].filter(
+    (at) => world.worker(at).alive && (world.worker(at).jobs.get(job)?.cores.size ?? 0) > 0,
+  );
+}
+
+describe("the share of a lost worker", () => {
+  it("goes on at a free one, at the present moment of the plan", () => {
+    const { job, world } = running();
+    const [lost = -1] = loading(world, job);
+    world.worker(lost).alive = false;
+    const made = world.calls();
+    world.until(() => loading(world, job).length === 2, 6_000);
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    const [loss] = summary?.lost ?? [];
+    expect(loss).toMatchObject({ worker: `w${lost}`, users: 1, exact: false });
+    expect(loss?.dealtAgainTo).toMatch(/^w[0-2]$/);
+    expect(loss?.dealtAgainTo).not.toBe(`w${lost}`);
+    expect(summary?.lost).toHaveLength(1);
+    // What it had made stays counted; what it made since its last frame is bounded.
+    const counted = summary?.totals?.requests ?? 0;
+    expect(counted).toBeLessThanOrEqual(world.calls());
+    expect(world.calls()).toBeLessThanOrEqual(counted + (loss?.requestsNotCounted ?? 0));
+    // One call per window and share, but for those in which nobody had the share.
+    const planned = (2 * LOAD_MS) / 100;
+    const missing = Math.round((loss?.missingMs ?? 0) / 100);
+    expect(missing).toBeGreaterThan(0);
+    expect(missing).toBeLessThan(60);
+    expect(Math.abs(planned - missing - world.calls())).toBeLessThanOrEqual(3);
+    expect(world.calls()).toBeGreaterThan(made);
+  });
+
+  it("goes on under whoever leads then, once", () => {
+    for (const afterMs of [2_900, 3_050, 3_100, 3_150, 3_200, 3_300, 3_500]) {
+      const { job, world } = running({ managers: 3 });
+      const [lost = -1] = loading(world, job);
+      world.worker(lost).alive = false;
+      world.run(afterMs);
+      world.replaceLeader(job);
+      const { status, summary } = world.end(job);
+      expect([afterMs, status]).toEqual([afterMs, "COMPLETED"]);
+      expect([afterMs, summary?.lost.length]).toEqual([afterMs, 1]);
+      expect([afterMs, summary?.lost[0]?.dealtAgainTo]).not.toEqual([afterMs, null]);
+      const free = [0, 1, 2].find((at) => at !== lost && world.worker(at).opened.length > 0);
+      expect(free).toBeDefined();
+      // Nobody loads twice for one share.
+      expect(world.calls()).toBeLessThanOrEqual((2 * LOAD_MS) / 100);
+      world.run(1_000);
+      expect([afterMs, loading(world, job)]).toEqual([afterMs, []]);
+    }
+  });
+
+  it("is lost with it where no core is free", () => {
+    const { job, world } = running({ workers: 2 });
+    const [lost = -1] = loading(world, job);
+    world.worker(lost).alive = false;
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    expect(summary?.lost).toMatchObject([{ worker: `w${lost}`, dealtAgainTo: null }]);
+  });
+
+  it("goes on where its worker has started again", () => {
+    const { job, world } = running({ workers: 2 });
+    const [lost = -1] = loading(world, job);
+    world.worker(lost).restart();
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    expect(summary?.lost).toMatchObject([{ worker: `w${lost}`, dealtAgainTo: `w${lost}` }]);
+  });
+
+  it("goes on when the worker that took it is lost as well", () => {
+    const { job, world } = running({ workers: 4 });
+    const [lost = -1] = loading(world, job);
+    const before = loading(world, job);
+    world.worker(lost).alive = false;
+    world.until(() => loading(world, job).length === 2, 6_000);
+    const [next = -1] = loading(world, job).filter((at) => !before.includes(at));
+    world.run(500);
+    world.worker(next).alive = false;
+    world.until(() => loading(world, job).length === 2, 6_000);
+    const { status, summary } = world.end(job);
+    expect([status, summary?.lost.length]).toEqual(["COMPLETED", 2]);
+    expect(summary?.lost.every(({ dealtAgainTo }) => dealtAgainTo !== null)).toBe(true);
+  });
+
+  it("ends with the job when it is cancelled meanwhile", () => {
+    const { job, world } = running();
+    const [lost = -1] = loading(world, job);
+    world.worker(lost).alive = false;
+    world.run(3_100);
+    world.control(job, { kind: "cancel", reason: "enough" });
+    expect(world.end(job).status).toBe("CANCELLED");
+    world.run(1_000);
+    expect(loading(world, job)).toEqual([]);
+  });
+});
+
+describe("a core that ends by itself", () => {
+  it("is made up for at its worker, and not for ever", () => {
+    const { job, world } = running({ workers: 2 });
+    const worker = world.worker(0);
+    const ends = (): void => {
+      const held = worker.jobs.get(job);
+      const [core] = held?.cores.keys() ?? [];
+      if (held !== undefined && core !== undefined) worker.lose(held, core);
+    };
+    for (let times = 0; times < 4; times++) {
+      world.until(() => worker.opened.at(-1)?.isLoading === true, 5_000);
+      ends();
+      world.run(1_000);
+    }
+    expect(worker.opened).toHaveLength(4);
+    const { status, summary } = world.end(job);
+    expect(status).toBe("COMPLETED");
+    expect(summary?.lost.map(({ dealtAgainTo }) => dealtAgainTo)).toEqual(["w0", "w0", "w0", null]);
+  });
+});

@@ -1,0 +1,69 @@
+/** The end of a job on its way into the log: it ends when a quorum of the managers has its result. */
+
+import { hexOf } from "../../base/hex.ts";
+import { sha256 } from "../../base/sha256.ts";
+import { clipText } from "../../base/text.ts";
+import type { RunMachine } from "../../run/execution/run-machine.ts";
+import { problemText } from "../../run/job/core-messages.ts";
+import type { JobStatus as RunStatus } from "../../run/job/job.ts";
+import type { RunSummary } from "../../run/results/model.ts";
+import type { BlobHash, JobStatus } from "../messages.ts";
+import type { ManagerContext } from "./context.ts";
+import type { RunEnd } from "./run-entries.ts";
+import type { RunLog } from "./run-log.ts";
+
+/** Why a job ended, for people. */
+const REASON_CHARACTERS_MAX = 1_000;
+
+interface Conclusion {
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  readonly summary: RunSummary | null;
+}
+
+/** What the end of its executions makes of a job; `cancelled`: why somebody has cancelled it. */
+export function conclusionOf(
+  machine: RunMachine,
+  status: RunStatus,
+  cancelled: string | null,
+): Conclusion {
+  if (machine.mistake !== undefined)
+    return { status: "FAILED", reason: problemText(machine.mistake), summary: null };
+  const ended = { completed: "COMPLETED", partial: "PARTIAL", failed: "FAILED" } as const;
+  const stopped = cancelled === null ? "COMPLETED" : "CANCELLED";
+  const word = status === "interrupted" ? stopped : ended[status];
+  return { status: word, reason: cancelled, summary: machine.summary() };
+}
+
+export class RunEnding {
+  readonly #context: ManagerContext;
+  readonly #log: RunLog;
+  /** How it ends, once its result is on a quorum. */
+  #kept: RunEnd | null = null;
+
+  constructor(context: ManagerContext, log: RunLog) {
+    this.#context = context;
+    this.#log = log;
+  }
+
+  /** `result`: null when there is none to keep. */
+  end(status: JobStatus, why: string | null, result: Uint8Array | null): void {
+    const reason = why === null ? null : clipText(why, REASON_CHARACTERS_MAX);
+    if (result === null) {
+      this.#log.propose({ kind: "end", status, reason, summary: null });
+      return;
+    }
+    const hash = hexOf(sha256(result));
+    this.#kept = { status, reason, summary: hash };
+    this.#context.emit({ kind: "keepBlob", hash, bytes: result });
+  }
+
+  /** A quorum of the managers has it, or it cannot be kept. */
+  onBlobKept(hash: BlobHash, problem: string | null): void {
+    const end = this.#kept;
+    if (end?.summary !== hash) return;
+    this.#kept = null;
+    const lost = { reason: `its result is lost: ${problem}`, summary: null };
+    this.#log.propose({ kind: "end", ...end, ...(problem === null ? {} : lost) });
+  }
+}
