@@ -102,7 +102,9 @@ export class TiersCheckers {
 
   onEnded(job: string, plan: JobPlan, progress: Progress): void {
     this.marks.add(`job.${progress.status}`);
-    if ((progress.summary?.lost.length ?? 0) > 0) this.marks.add("job.coreLost");
+    const lost = progress.summary?.lost ?? [];
+    if (lost.length > 0) this.marks.add("job.coreLost");
+    if (lost.some(({ dealtAgainTo }) => dealtAgainTo != null)) this.marks.add("job.dealtAgain");
     this.results.onEnded(job, plan, progress);
   }
 }

@@ -243,8 +243,9 @@ export class SimClient implements StreamHost {
           return;
         }
         const to = decided?.kind === "refused" ? (decided.address ?? null) : null;
+        const waitMs = decided?.kind === "refused" ? (decided.retryAfterMs ?? 0) : 0;
         this.#push({ kind: "turn", to: to === null ? null : address(to) });
-        this.lifetime.after(PAUSE_MS, "step", attempt);
+        this.lifetime.after(PAUSE_MS + waitMs, "step", attempt);
       });
     };
     attempt();
@@ -327,7 +328,6 @@ function isOpen(answer: ClientAnswer, { kind }: ClientRequest): boolean {
   if (answer.kind !== "refused") return false;
   const { reason } = answer;
   // A control of a job that has ended is refused so, too.
-  return (
-    reason === "retry" || reason === "notLeader" || (reason === "unknownJob" && kind !== "control")
-  );
+  const isPassing = ["retry", "notLeader", "overloaded", "rateLimited"].includes(reason);
+  return isPassing || (reason === "unknownJob" && kind !== "control");
 }

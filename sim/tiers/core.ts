@@ -178,7 +178,7 @@ export class SimCore {
   ): void {
     switch (command.kind) {
       case "start":
-        this.#start(load);
+        this.#start(load, command.planMs);
         return;
       case "acknowledge":
         load.recorder.acknowledged(command.frame);
@@ -285,9 +285,14 @@ export class SimCore {
     });
   }
 
-  #start(load: Load): void {
+  #start(load: Load, planMs: number): void {
+    const { count, index } = load.prepare.share;
     load.started = true;
-    load.startedAt = this.#options.world.now;
+    load.startedAt = this.#options.world.now - planMs;
+    load.planMs = planMs;
+    if (load.manifest.load.kind === "rate")
+      load.arrived = arrivedBy(plannedArrivals(load.manifest.load, planMs), index, count);
+    load.recorder.begin(Math.floor(planMs / WINDOW_MS));
     load.iterations?.prefetch();
     load.rows?.prefetch();
     this.#after(TICK_MS, () => this.#tick(load));
@@ -338,7 +343,7 @@ export class SimCore {
     if (manifest.load.kind === "rate") {
       const { count, index } = prepare.share;
       const until = plannedArrivals(manifest.load, planMs);
-      load.arrived = Math.max(0, Math.ceil((Math.floor(until) - index) / count));
+      load.arrived = arrivedBy(until, index, count);
       const due = Math.round((load.arrived - arrived) * scale);
       for (let at = 0; at < due; at++) this.#call(load);
       return;
@@ -426,4 +431,9 @@ export class SimCore {
     const { execution } = prepare;
     this.#send({ kind: "frame", execution, part: null, bytes, health: VITALS });
   }
+}
+
+/** Of one share, when so many have arrived in all. */
+function arrivedBy(all: number, index: number, count: number): number {
+  return Math.max(0, Math.ceil((Math.floor(all) - index) / count));
 }

@@ -6,6 +6,7 @@
  *   T8   a job whose cancel was confirmed ends cancelled
  *   T10  where only managers had faults, nothing of a job is lost
  *   P1   a job that says nothing of losses has made all of its plan
+ *   P2   where only cores are killed, others go on with their shares, and nothing is made twice
  */
 
 import { planDurationMs, plannedArrivals } from "../../src/core/run/plan/load.ts";
@@ -15,7 +16,13 @@ import type { Violations } from "../cluster/checkers/violations.ts";
 import type { World } from "../kernel/world.ts";
 import { TICK_MS } from "./core.ts";
 import type { JobPlan } from "./jobs.ts";
+import type { TiersPlan } from "./swarm.ts";
 import { callsOf, type JobTruth, type Truth } from "./truth.ts";
+
+/** A share is not dealt again for ever: with more losses than this one of them may be given up. */
+const LOSSES_MAX = 3;
+/** By then another core goes on with a share. */
+const REPLACED_MS_MAX = 3_000;
 
 interface Ended {
   readonly plan: JobPlan;
@@ -33,17 +40,16 @@ export class Results {
   readonly #world: World;
   readonly #violations: Violations;
   readonly #truth: Truth;
-  /** Faults hit managers only. */
-  readonly #managersOnly: boolean;
+  readonly #scope: TiersPlan["scope"];
   readonly #jobOf = new Map<string, string>();
   readonly #ended = new Map<string, Ended>();
   readonly #steered = new Map<string, Steered>();
 
-  constructor(world: World, violations: Violations, truth: Truth, managersOnly: boolean) {
+  constructor(world: World, violations: Violations, truth: Truth, scope: TiersPlan["scope"]) {
     this.#world = world;
     this.#violations = violations;
     this.#truth = truth;
-    this.#managersOnly = managersOnly;
+    this.#scope = scope;
   }
 
   /** Jobs that somebody was told of, with their keys. */
@@ -120,13 +126,15 @@ export class Results {
         return `${job} is ${status} (${reason}) without figures, and its cores made load`;
       });
     } else this.#compare(job, plan, summary, truth);
-    if (this.#managersOnly && !kinds.has("cancel"))
+    if (this.#scope === "managers" && !kinds.has("cancel"))
       this.#violations.check(status === "COMPLETED" && summary?.lost.length === 0, "T10", () => {
         const lost = summary?.lost.map(({ what }) => what).join("; ");
         return `${job} is ${status} (${reason}), lost: ${lost}`;
       });
     if (status === "COMPLETED" && kinds.size === 0 && isWhole(summary))
       this.#comparePlan(job, plan, truth);
+    if (this.#scope === "cores" && kinds.size === 0 && summary !== null)
+      this.#compareShares(job, plan, summary, truth);
   }
 
   #compare(job: string, { bundle }: JobPlan, summary: RunSummary, truth: JobTruth): void {
@@ -148,6 +156,29 @@ export class Results {
     }
   }
 
+  /** Nobody but the killed core itself keeps its share from going on. */
+  #compareShares(job: string, { bundle }: JobPlan, summary: RunSummary, truth: JobTruth): void {
+    for (const { load, name } of bundle.manifests) {
+      const made = truth.cores.reduce((sum, core) => sum + callsOf(core, name), 0);
+      this.#violations.check(made <= plannedCalls(load), "P2", () => {
+        return `${name} of ${job} made ${made} calls of ${plannedCalls(load)}`;
+      });
+    }
+    const counted = bundle.manifests.reduce((sum, { name }) => sum + countedOf(summary, name), 0);
+    const made = truth.cores.flatMap(({ calls }) => [...calls.values()]);
+    const most = summary.lost.reduce((sum, one) => sum + (one.requestsNotCounted ?? 0), counted);
+    const all = made.reduce((sum, calls) => sum + calls, 0);
+    this.#violations.check(all <= most, "T5", () => {
+      return `${job} made ${all} calls, ${counted} are counted and at most ${most - counted} not`;
+    });
+    const isTimed = bundle.manifests.every(({ load }) => isDealtAgain(load));
+    if (!isTimed || summary.lost.length > LOSSES_MAX) return;
+    for (const { dealtAgainTo, missingMs = 0, what } of summary.lost)
+      this.#violations.check(dealtAgainTo !== null || missingMs < REPLACED_MS_MAX, "P2", () => {
+        return `nobody went on with a share of ${job} for ${missingMs} ms: ${what}`;
+      });
+  }
+
   #comparePlan(job: string, { bundle }: JobPlan, truth: JobTruth): void {
     for (const { load, name } of bundle.manifests) {
       const { rows } = bundle.behaviours[name] ?? { rows: 0 };
@@ -161,6 +192,11 @@ export class Results {
       });
     }
   }
+}
+
+/** What is left to do follows from the time. */
+function isDealtAgain({ kind }: JobPlan["submission"]["manifests"][number]["load"]): boolean {
+  return kind === "vus" || kind === "rate";
 }
 
 function plannedCalls(load: JobPlan["submission"]["manifests"][number]["load"]): number {

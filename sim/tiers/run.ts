@@ -74,7 +74,7 @@ class TiersRun {
     const violations = new Violations(world);
     this.#violations = violations;
     const truth = new Truth(world, violations);
-    const results = new Results(world, violations, truth, plan.scope === "managers");
+    const results = new Results(world, violations, truth, plan.scope);
     this.checkers = new TiersCheckers(world, violations, results);
     const { checkers } = this;
     this.#random = world.random.fork("jobs");

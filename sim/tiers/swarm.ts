@@ -64,8 +64,11 @@ interface TimedFault {
   readonly fault: TiersFault;
 }
 
-/** Whom faults hit: everybody, or one tier, whose loss must then cost the others nothing. */
-type Scope = "all" | "managers" | "workers" | "none";
+/**
+ * Whom faults hit: everybody, or one tier, whose loss must then cost the others nothing; or only executor cores,
+ * which their workers then make up for.
+ */
+type Scope = "all" | "managers" | "workers" | "cores" | "none";
 
 export interface TiersPlan {
   readonly managers: number;
@@ -95,7 +98,9 @@ export function drawTiersPlan(random: Random, minutes: number): TiersPlan {
   const managers = random.pick([1, 3, 3]);
   const workers = 2 + random.below(3);
   const clients = 1 + random.below(3);
-  const scope = random.pick<Scope>(["all", "all", "all", "managers", "workers", "none"]);
+  const scope = random.pick<Scope>([
+    ...(["all", "all", "all", "managers", "workers", "cores", "none"] as const),
+  ]);
   const healAt = Math.max(WARM_UP_MS + 20_000, minutes * 60_000);
   const range = { managers, workers, clients, scope, healAt };
   const strong = scope === "all";
@@ -186,7 +191,10 @@ function drawFaults(random: Random, range: FaultRange): TimedFault[] {
   const { scope } = range;
   const allowed = scope === "managers" ? OF_MANAGERS : OF_WORKERS;
   const possible = scope === "all" ? KINDS : KINDS.filter(([kind]) => allowed.includes(kind));
-  const kinds = possible.filter(() => random.chance(0.6));
+  const kinds =
+    scope === "cores"
+      ? KINDS.filter(([kind]) => kind === "killCore")
+      : possible.filter(() => random.chance(0.6));
   const total = kinds.reduce((sum, [, weight]) => sum + weight, 0);
   const gapMs = random.pick([2_000, 6_000, 15_000, 40_000]);
   const faults: TimedFault[] = [];
@@ -205,7 +213,7 @@ function drawFaults(random: Random, range: FaultRange): TimedFault[] {
 
 function drawNode(random: Random, { clients, managers, scope, workers }: FaultRange): number {
   if (scope === "managers") return random.below(managers);
-  if (scope === "workers") return managers + random.below(workers);
+  if (scope === "workers" || scope === "cores") return managers + random.below(workers);
   return random.below(managers + workers + clients);
 }
 
