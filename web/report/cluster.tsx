@@ -104,6 +104,7 @@ function Losses({ lost }: { readonly lost: readonly Loss[] }) {
 
 function uncountedText({ exact, requestsNotCounted }: Loss): string {
   if (requestsNotCounted === undefined) return "–";
+  if (requestsNotCounted === null) return "not known";
   return `${exact === false ? "at most " : ""}${formatCount(requestsNotCounted)}`;
 }
 

@@ -74,14 +74,15 @@ function runSuite(summary: RunSummary): Suite {
 /** Where a job of a cluster ran, and how much of it is in no figure. */
 function clusterProperties({ cluster, lost }: RunSummary): [string, string][] {
   if (cluster === undefined) return [];
-  const uncounted = lost.reduce((sum, { requestsNotCounted = 0 }) => sum + requestsNotCounted, 0);
+  const isKnown = lost.every(({ requestsNotCounted }) => requestsNotCounted !== null);
+  const uncounted = lost.reduce((sum, one) => sum + (one.requestsNotCounted ?? 0), 0);
   return [
     ["cluster.job", cluster.jobId],
     ...cluster.datacenters.map(({ name, status, workers }): [string, string] => [
       `cluster.datacenter.${name}`,
       `${status}, ${workers} workers`,
     ]),
-    ["cluster.requestsNotCounted", String(uncounted)],
+    ["cluster.requestsNotCounted", isKnown ? String(uncounted) : "not known"],
   ];
 }
 

@@ -306,7 +306,7 @@ const lossSchema = z
     at: z.string().optional().describe("ISO 8601."),
     worker: z.string().nullish().describe("Who had the core; null on one machine."),
     users: count.optional().describe("Users that were at work there."),
-    requestsNotCounted: count.optional().describe("Made there, and in no figure."),
+    requestsNotCounted: count.nullish().describe("In no figure; null when nobody knows."),
     exact: z.boolean().optional().describe("False where that is only the most there can be."),
     missingMs: amount.optional().describe("Of the plan, in which nobody did its share."),
     dealtAgainTo: z.string().nullish().describe("Who does its share since; null when nobody."),

@@ -1,0 +1,71 @@
+/**
+ * One manager and two workers as processes: the worker that has a job's only core is killed while the job runs.
+ * Its share goes on at the other worker, and the result says what is missing.
+ */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { RunSummary } from "../../../src/core/run/results/model.ts";
+import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
+import { ended, LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
+
+interface Shown {
+  readonly status: string;
+  readonly workflows: readonly { readonly attempts: readonly { readonly worker: string }[] }[];
+}
+
+describe("a worker that is killed in mid-job", () => {
+  let cluster: LocalCluster;
+  let target: DemoTarget;
+
+  beforeAll(async () => {
+    target = await startDemoTarget({ port: 0 });
+    cluster = await LocalCluster.start("--gates", "0", "--managers", "1", "--workers", "2");
+  }, MS_MAX);
+
+  afterAll(async () => {
+    await cluster?.stop();
+    await target.close();
+  }, MS_MAX);
+
+  it(
+    "is made up for by a free one, and what it did not tell is stated",
+    async () => {
+      const out = join(cluster.dir, "worker-killed");
+      const file = ["submit", "examples/quickstart.ts", "--only", "quickstart", "--cores", "1"];
+      const flags = ["--ui", "none", "--out", out, "--duration", "30s", "--graceful-stop", "60s"];
+      const env = ["-e", `HYPERSCALE_TARGET=${target.url}`, "--dir", cluster.dir];
+      const before = target.stats().requests;
+      const client = start([...file, ...flags, ...env]);
+      const ending = ended(client);
+      const worker = await until(async () => {
+        // Some load is made and told before it goes.
+        if (target.stats().requests - before < 200) return null;
+        const { stdout } = await cluster.command("jobs", "list", "--json");
+        const { jobs } = JSON.parse(stdout) as { jobs: { id: string; status: string }[] };
+        const running = jobs.find(({ status }) => status === "RUNNING");
+        if (running === undefined) return null;
+        const shown = await cluster.command("jobs", "show", running.id, "--json");
+        const { workflows } = JSON.parse(shown.stdout) as Shown;
+        return workflows[0]?.attempts.at(-1)?.worker ?? null;
+      });
+      process.kill(cluster.node(worker).pid, "SIGKILL");
+      const { code, stderr } = await ending;
+      expect([0, 99], stderr).toContain(code);
+      const summary: RunSummary = JSON.parse(await readFile(join(out, "summary.json"), "utf8"));
+      const { lost, totals, workflows } = summary;
+      expect(workflows.map(({ status }) => status)).toEqual(["completed"]);
+      const loss = lost.find((one) => one.worker === worker);
+      expect(loss).toMatchObject({ exact: false, dealtAgainTo: expect.any(String) });
+      expect(loss?.missingMs).toBeGreaterThan(0);
+      const made = target.stats().requests - before;
+      const uncounted = lost.reduce((sum, one) => sum + (one.requestsNotCounted ?? 0), 0);
+      const counted = totals?.requests ?? 0;
+      expect(counted).toBeGreaterThan(0);
+      expect(counted).toBeLessThanOrEqual(made);
+      expect(made).toBeLessThanOrEqual(counted + uncounted);
+    },
+    MS_MAX,
+  );
+});
