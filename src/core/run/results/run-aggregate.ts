@@ -224,8 +224,7 @@ export class RunAggregate {
     const atSeconds = this.#sinceStart() / 1_000;
     for (const workflow of this.#runningOn(core)) workflow.coreLost(core);
     this.#event("core lost", what, figures.workflow);
-    const isUnknown = known === null;
-    this.#losses.add({ core, what, worker, figures, atSeconds, isUnknown, wallMs });
+    this.#losses.add({ core, what, worker, figures, atSeconds, isUnknown: known === null, wallMs });
   }
 
   /** Another core has taken the place of a lost one. */

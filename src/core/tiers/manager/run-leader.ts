@@ -163,9 +163,8 @@ export class RunLeader {
     if (this.held.isForsaken(now)) this.#goOnAlone();
     this.#driver?.onTick();
     this.#replacements.onTick();
-    this.#endHeardOut();
     this.#intake.onTick();
-    this.#workers.send();
+    this.onCoresChanged();
   }
 
   /** No gate has asked after the job for long: what waits for its word ends. */
