@@ -25,7 +25,7 @@ import { Feed } from "./leader/feed.ts";
 import { Leader } from "./leader/leader.ts";
 import { QueueMetrics } from "./leader/metrics.ts";
 import type { NodeOptions } from "./node-options.ts";
-import { QueueServer } from "./server.ts";
+import { checkAddress, QueueServer } from "./server.ts";
 import { shareToken } from "./shared-token.ts";
 import { type Database, loadMigrations } from "./store/database.ts";
 import { EmbeddedDatabase } from "./store/embedded.ts";
@@ -111,6 +111,8 @@ export class QueueNode implements ApiHost {
   static async start(options: NodeOptions): Promise<QueueNode> {
     const problems = settingProblems(options.settings);
     if (problems.length > 0) throw new QueueError("INVALID_PARAMS", problems.join("; "));
+    // Before anything is made that a node which cannot be reached would leave behind.
+    await checkAddress(options.listen);
     const database =
       options.databaseUrl === undefined
         ? await EmbeddedDatabase.open(options.dataDirectory)

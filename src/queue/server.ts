@@ -5,6 +5,7 @@
  */
 
 import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { hostname } from "node:os";
 import { fileURLToPath } from "node:url";
 import { errorText } from "../core/base/error-text.ts";
@@ -46,6 +47,16 @@ const LIMITS: ControlLimits = {
   requestMsMax: 120_000,
   keepAliveMs: 60_000,
 };
+
+/** Fails as listening would: with the reason, when the address is taken or is none of this machine. */
+export async function checkAddress({ host, port }: Listen): Promise<void> {
+  const probe = createServer();
+  await new Promise<void>((resolve, reject) => {
+    probe.once("error", reject);
+    probe.listen({ host, port }, resolve);
+  });
+  await new Promise((resolve) => probe.close(resolve));
+}
 
 export class QueueServer {
   readonly #options: ServerOptions;

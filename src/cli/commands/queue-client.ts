@@ -3,6 +3,7 @@
 import { type Command, Option } from "commander";
 import { clean } from "../../core/base/terminal-text.ts";
 import { headedTable } from "../../core/base/text-table.ts";
+import { QueueError } from "../../core/queue/errors.ts";
 import { TASK_STATES } from "../../core/queue/states.ts";
 import type { SubmitRequest } from "../../queue/index.ts";
 import { variables } from "../option-values.ts";
@@ -257,6 +258,13 @@ function registerSchedules(queue: Command): void {
       await client.removeSchedule(id);
       if (options.json) print({ schedule_id: id });
       else line(`schedule ${id} removed`);
+    }),
+  );
+  add(schedule, "run", "submit a schedule's task now, beside its ticks", "<id>").action(
+    run(async (client, options: Shared, id: string) => {
+      const found = (await client.schedules()).find((one) => one.schedule_id === id);
+      if (found === undefined) throw new QueueError("NOT_FOUND", `there is no schedule "${id}"`);
+      showTask(await client.submit(found.task as SubmitRequest), options);
     }),
   );
   add(schedule, "list", "all schedules", "").action(

@@ -25,7 +25,10 @@ export function add(parent: Command, name: string, description: string, args: st
     .command(args === "" ? name : `${name} ${args}`)
     .description(description)
     .addOption(
-      new Option("--url <url>", "any node of the queue")
+      new Option(
+        "--url <url>",
+        "any node of the queue; several, separated by commas, are tried in turn",
+      )
         .default("http://127.0.0.1:7600")
         .env("HYPERSCALE_QUEUE_URL"),
     )
@@ -43,6 +46,13 @@ function tokenOf({ tokenFile }: Shared): string | undefined {
   return existsSync(DEFAULT_TOKEN_FILE) ? readTokenFile(DEFAULT_TOKEN_FILE) : undefined;
 }
 
+function tokenHint({ tokenFile }: Shared): string {
+  const found = tokenFile ?? (existsSync(DEFAULT_TOKEN_FILE) ? DEFAULT_TOKEN_FILE : undefined);
+  if (found !== undefined) return `The token of ${found} is not the one of this node`;
+  const cure = "--token-file names the file `token` in the data directory of a node";
+  return `There is no ${DEFAULT_TOKEN_FILE} here: ${cure}`;
+}
+
 type Action = (client: QueueClient, options: never, ...args: never[]) => Promise<unknown>;
 
 /** Opens the client, runs the command, turns errors into one line and an exit code. */
@@ -53,7 +63,7 @@ export function run(action: Action) {
     const { QueueClient, QueueError } = await import("../../queue/index.ts");
     let client: QueueClient | undefined;
     try {
-      client = new QueueClient(options.url, {
+      client = new QueueClient(options.url.split(","), {
         token: tokenOf(options),
       });
       const code = await (action as (...all: unknown[]) => Promise<unknown>)(
@@ -64,7 +74,8 @@ export function run(action: Action) {
       if (typeof code === "number") process.exitCode = code;
     } catch (error) {
       const known = error instanceof QueueError ? error : undefined;
-      const message = errorText(error);
+      const hint = known?.code === "UNAUTHORIZED" ? `. ${tokenHint(options)}` : "";
+      const message = errorText(error) + hint;
       if (options.json) print({ error: { code: known?.code ?? "INTERNAL", message } });
       complain(`hyperscale queue: ${clean(message)}`);
       process.exitCode =

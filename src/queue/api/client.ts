@@ -13,7 +13,7 @@ import { isTerminal, type TaskState } from "../../core/queue/states.ts";
 import { readLines, readReply } from "../../host/control/client.ts";
 import { loadFile, storeFile } from "./files.ts";
 import { RemoteFiles } from "./remote-files.ts";
-import { RpcClient } from "./rpc-client.ts";
+import { RpcClients } from "./rpc-clients.ts";
 import type { SubmitRequest } from "./submit-request.ts";
 import type { ClusterStatus, QueueInfo, Schedule, Task, TaskEvent, TaskFile } from "./types.ts";
 
@@ -50,11 +50,12 @@ export type SubmitOutcome =
   | { readonly error: { readonly name: string; readonly message: string } };
 
 export class QueueClient {
-  readonly #rpc: RpcClient;
+  readonly #rpc: RpcClients;
   readonly #files: RemoteFiles;
 
-  constructor(url: string, options: QueueClientOptions = {}) {
-    this.#rpc = new RpcClient({ url, token: options.token });
+  /** One node, or several of which one that listens is enough. */
+  constructor(url: string | readonly string[], options: QueueClientOptions = {}) {
+    this.#rpc = new RpcClients(typeof url === "string" ? [url] : url, options.token);
     this.#files = new RemoteFiles(this.#rpc);
   }
 

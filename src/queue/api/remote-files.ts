@@ -1,12 +1,15 @@
 /** Files of tasks at a node of the network. */
 
-import type { RpcClient } from "./rpc-client.ts";
 import type { Attachment, FilePort, LeaseRef, StoredFile } from "./types.ts";
 
-export class RemoteFiles implements FilePort {
-  readonly #rpc: RpcClient;
+interface Calls {
+  call(method: string, params: unknown): Promise<unknown>;
+}
 
-  constructor(rpc: RpcClient) {
+export class RemoteFiles implements FilePort {
+  readonly #rpc: Calls;
+
+  constructor(rpc: Calls) {
     this.#rpc = rpc;
   }
 

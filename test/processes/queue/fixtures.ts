@@ -39,6 +39,7 @@ export const calmSettings: Partial<QueueSettings> = {
 interface TestNodeOptions {
   readonly database: string;
   readonly nodeId?: string;
+  readonly token?: string;
   readonly role?: Role;
   readonly executors?: Executors;
   readonly capabilities?: Readonly<Record<string, unknown>>;
@@ -54,6 +55,7 @@ export function startNode(options: TestNodeOptions): Promise<QueueNode> {
     listen: { host: "127.0.0.1", port: 0 },
     databaseUrl: options.database,
     dataDirectory: ".",
+    token: options.token,
     executors: {
       ...builtinExecutors({
         commands: undefined,
