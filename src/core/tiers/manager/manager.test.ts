@@ -173,3 +173,15 @@ describe("a job on one manager and one worker", () => {
     expect(world.calls()).toBeGreaterThan(calls);
   });
 });
+
+it("a part of a job that no gate asks after any more ends, and is torn down where it was set up", () => {
+  const world = new World();
+  const job = world.submit({ manifests: [manifest("shop", { joint: "first" })] });
+  const heard = (): readonly string[] => world.worker(0).opened.flatMap(({ commands }) => commands);
+  world.until(() => heard().includes("setup"));
+  world.run(59_000);
+  expect(heard()).not.toContain("teardown");
+  world.until(() => heard().includes("teardown"));
+  expect(heard()).not.toContain("start");
+  expect(world.end(job)).toMatchObject({ status: "FAILED" });
+});
