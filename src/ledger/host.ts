@@ -62,6 +62,8 @@ interface HostHandlers {
   readonly version: string;
   /** Kinds of groups that whoever embeds the node brings along. */
   readonly kinds?: readonly GroupKind[];
+  /** What makes a job the same under one key; its whole description unless said. */
+  readonly identityOf?: (spec: Uint8Array) => Uint8Array;
   /** What stands above the node in the same process. */
   readonly above?: Above;
   readonly onEvent: (event: HostEvent) => void;
@@ -298,7 +300,7 @@ export class LedgerHost implements LedgerService {
 
   #drive(network: TcpPort): { readonly driver: Driver; readonly machine: LedgerMachine } {
     const { config } = this;
-    const { above, clock, log, version } = this.#handlers;
+    const { above, clock, identityOf, log, version } = this.#handlers;
     const node = {
       self: config.name,
       sites: sitesOf(config),
@@ -306,6 +308,7 @@ export class LedgerHost implements LedgerService {
       boot: randomUUID().slice(0, 13),
       rules: LEDGER_RULES,
       kinds: this.#handlers.kinds ?? [],
+      ...(identityOf === undefined ? {} : { identityOf }),
     };
     const peers = peersOptions(config, readRing(config, log), version);
     const store = storeOptions(config);

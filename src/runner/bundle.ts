@@ -79,6 +79,8 @@ async function bundled(
     sourcesContent: true,
     logLevel: "silent",
     outfile,
+    // Names of files inside begin there: the same file is the same bundle from whatever folder it is bundled.
+    absWorkingDir: dirname(path),
     plugins: [...plugins, ownAddresses],
     define: Object.fromEntries(Object.entries(ADDRESSES).map(([meta, { name }]) => [meta, name])),
     // CommonJS habits keep working inside the bundle.

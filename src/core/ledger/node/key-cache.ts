@@ -38,7 +38,12 @@ export class KeyCache {
     const parsed = parseKey(request.key);
     if (parsed.kind !== "key") return;
     const { key } = parsed;
-    const effects = this.#cache.check(key, fingerprint(request), token, this.#context.now);
+    const effects = this.#cache.check(
+      key,
+      fingerprint(request, this.#context),
+      token,
+      this.#context.now,
+    );
     for (const effect of effects) {
       if (effect.kind === "forward") {
         this.#route({ kind: "keyCache", key, token: effect.token }, request);

@@ -180,14 +180,17 @@ export function keyed(request: SubmitRequest, context: LedgerContext): Submissio
       ...{ created: encodeEvent(created), ack: STORED_ACK },
     };
   };
-  return { key: parsed.key, fingerprint: fingerprint(request), admit };
+  return { key: parsed.key, fingerprint: fingerprint(request, context), admit };
 }
 
 /** Every part has its length before it, so no two submissions share their bytes. (IDEM-5) */
-export function fingerprint({ spec, assignedDcs }: SubmitRequest): Uint8Array {
+export function fingerprint(
+  { spec, assignedDcs }: SubmitRequest,
+  { options: { identityOf } }: Pick<LedgerContext, "options">,
+): Uint8Array {
   const writer = new ByteWriter(spec.length + 128);
   writer.text("hyperscale.ledger.submission.1");
-  writer.bytes(spec);
+  writer.bytes(identityOf === undefined ? spec : identityOf(spec));
   writer.varint(assignedDcs.length);
   for (const dc of assignedDcs) writer.text(dc);
   return sha256(writer.take());

@@ -71,6 +71,8 @@ export interface LedgerOptions {
   readonly rules: LedgerRules;
   /** Kinds of groups beside jobs and shards; the same on all nodes of a ledger. */
   readonly kinds?: readonly GroupKind[];
+  /** What of a job's description makes it the same job under one key; all of it unless said. The same on all nodes. */
+  readonly identityOf?: (spec: Uint8Array) => Uint8Array;
   /** The idempotency shards there are; all of them unless said. A simulation needs few. */
   readonly shards?: readonly number[];
 }

@@ -11,7 +11,7 @@ import {
   listOf,
   record,
 } from "../manager/shapes.ts";
-import { decodeSubmission, encodeSubmission } from "../manager/submission.ts";
+import { decodeSubmission, encodeSubmission, identityOf } from "../manager/submission.ts";
 import type { Routing, Submission } from "../messages.ts";
 
 export interface JobSpec {
@@ -46,6 +46,13 @@ export function decodeSpec(bytes: Uint8Array): JobSpec | null {
 /** In how many datacenters a job runs. */
 export function countOf({ count, datacenters }: Routing): number {
   return datacenters.length > 0 ? datacenters.length : count;
+}
+
+/** What makes it the same job under one key: where it is to run as well. */
+export function identityOfSpec(bytes: Uint8Array): Uint8Array {
+  const spec = decodeSpec(bytes);
+  if (spec === null) return bytes;
+  return encodePlain({ job: identityOf(spec.submission), routing: spec.routing });
 }
 
 /** Why a job cannot be sent where it is to go, whatever happens; null when it can. */

@@ -124,6 +124,23 @@ export function decodeSubmission(bytes: Uint8Array): Submission | null {
   return decodeShape<Submission>(bytes, isSubmission);
 }
 
+/**
+ * What makes two submissions the same job: its files, its plan and what is asked of it. Not how it was asked for:
+ * the command line, the path as it was typed, the client's version, the order of flags.
+ */
+export function identityOf(submission: Submission): unknown {
+  const { command: _command, name: _name, version: _version, ...job } = submission;
+  return inOrder({ ...job, thresholds: [...job.thresholds].sort() });
+}
+
+/** The same fields in whatever order they were given. */
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([name, one]) => [name, inOrder(one)]));
+}
+
 export function needsOf({ cores, manifests, timeoutMs }: Submission): JobNeeds {
   const users = manifests.map(({ isTest, load: plan }) => (isTest ? planVusMax(plan) : 1));
   const usefulCores = users.reduce((sum, count) => sum + Math.ceil(count), 0);

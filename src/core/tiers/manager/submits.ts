@@ -21,7 +21,7 @@ import {
 import type { ManagerContext } from "./context.ts";
 import { encodeDatacenterEntry, SUBMISSION_BYTES_MAX } from "./datacenter-state.ts";
 import type { Proposed } from "./proposals.ts";
-import { encodeSubmission, needsOf, submissionProblem } from "./submission.ts";
+import { encodeSubmission, identityOf, needsOf, submissionProblem } from "./submission.ts";
 
 const KEY_CHARACTERS_MAX = 128;
 /** Submissions whose files are on their way; each has `SUBMISSION_BYTES_MAX` at most. */
@@ -122,9 +122,8 @@ export class Submits {
   }
 }
 
-/** Of what makes the job: not how its client was called, or which version it was. */
-function digestOf({ command: _command, version: _version, ...job }: Submission): string {
-  return hexOf(sha256(encodePlain(job)));
+function digestOf(submission: Submission): string {
+  return hexOf(sha256(encodePlain(identityOf(submission))));
 }
 
 function keyProblem({ length }: string): string | null {

@@ -18,7 +18,7 @@ import { LEDGER_NODE_DEFAULTS, LEDGER_RULES } from "../config.ts";
 import type { LedgerAnswer, LedgerRequest, NodeMessage, PeerRequest } from "../messages.ts";
 import { LedgerNode } from "../node.ts";
 import { LedgerRecovery, snapshotSlices } from "../recovery.ts";
-import type { LedgerEffect, LedgerInput, LedgerNodeConfig } from "../types.ts";
+import type { LedgerEffect, LedgerInput, LedgerNodeConfig, LedgerOptions } from "../types.ts";
 import { WATCH_ROOM_MAX, type WatchItem, type WatchRequest } from "../watch.ts";
 import { TALLY } from "./tally.ts";
 
@@ -77,6 +77,7 @@ export class TestCluster {
   readonly #regions: readonly string[];
   readonly #config: LedgerNodeConfig;
   readonly #shards: readonly number[] | null;
+  readonly #identityOf: Pick<LedgerOptions, "identityOf">;
   #configured: number;
   /** Of nodes that start from now on. */
   kinds: readonly GroupKind[];
@@ -88,7 +89,7 @@ export class TestCluster {
   /** `shards`: those there are; all unless said. `first`: so many nodes begin; `grow` brings the rest. */
   constructor(
     regions: readonly string[],
-    changes: Partial<LedgerNodeConfig> = {},
+    changes: Partial<LedgerNodeConfig> & Pick<LedgerOptions, "identityOf"> = {},
     shards: readonly number[] | null = null,
     first = regions.length,
     kinds: readonly GroupKind[] = [TALLY],
@@ -97,7 +98,9 @@ export class TestCluster {
     this.#regions = regions;
     this.#configured = first;
     this.#shards = shards;
-    this.#config = { ...LEDGER_NODE_DEFAULTS, ...changes };
+    const { identityOf, ...config } = changes;
+    this.#identityOf = identityOf === undefined ? {} : { identityOf };
+    this.#config = { ...LEDGER_NODE_DEFAULTS, ...config };
     this.nodes = regions.map((_, index) => ({
       id: nodeId(`n${index}`),
       node: null,
@@ -144,7 +147,10 @@ export class TestCluster {
     const { kinds } = this;
     const options = { self, sites, config: this.#config, boot, rules: LEDGER_RULES, kinds };
     const shards = this.#shards === null ? {} : { shards: this.#shards };
-    const node = new LedgerNode({ ...options, ...shards }, new Random(`${self}/${boot}`));
+    const node = new LedgerNode(
+      { ...options, ...shards, ...this.#identityOf },
+      new Random(`${self}/${boot}`),
+    );
     const recovery = new LedgerRecovery();
     for (const { lsn, slice } of test.checkpoint) recovery.restore(lsn, slice);
     const from = test.checkpoint[0]?.lsn ?? 0;
