@@ -16,15 +16,18 @@ import {
   type Control,
   type DatacenterView,
   ENDED_STATUSES,
+  type JobEventView,
   type JobStatus,
   type JobView,
   type NodeView,
   type Progress,
+  type Refusal,
   type RefusalReason,
   type Routing,
   type Submission,
 } from "../core/tiers/messages.ts";
 import { type RetryConfig, RetryDelays } from "../core/tiers/pressure/retry.ts";
+import { Asking, isPassing } from "../core/tiers/process/asking.ts";
 import {
   type ClientEffect,
   type ClientInput,
@@ -64,8 +67,6 @@ export class ClusterError extends Error {
 
 /** One attempt at one manager. */
 const ATTEMPT_MS = 5_000;
-/** All attempts together, when nobody answers or nobody leads. */
-const PATIENCE_MS = 30_000;
 /** Patience ends it, not a number of attempts. */
 const RETRY: RetryConfig = {
   attemptsMax: Number.POSITIVE_INFINITY,
@@ -77,8 +78,8 @@ const RETRY: RetryConfig = {
 const SUBMIT_ATTEMPTS_MAX = 10;
 /** Parts of a file that one manager leaves unanswered. */
 const PUT_FAILURES_MAX = 2;
-/** A manager that follows may hear of a job this much later than the one that took it. */
-const BEHIND_MS = 3_000;
+/** Jobs that this client has submitted and remembers, the last ones. */
+const ACCEPTED_MAX = 1_000;
 
 /** Of whom; both null: none came. */
 interface Answered {
@@ -102,6 +103,8 @@ export class ClusterClient {
   readonly #driven: Driven<ClientInput>;
   readonly #streams: StreamDriver;
   readonly #background = new Background(() => undefined);
+  /** Jobs that it was told are accepted. */
+  readonly #accepted = new Set<string>();
   readonly #waiting = new Map<number, (answered: Answered) => void>();
   readonly #random = new Random(randomUUID());
   #ids = 1;
@@ -147,12 +150,21 @@ export class ClusterClient {
   ): Promise<string> {
     for (let attempt = 1; ; attempt++) {
       const { answer, from } = await this.#decide({ kind: "submit", key, submission, routing });
-      if (answer.kind === "accepted") return answer.job;
+      if (answer.kind === "accepted") {
+        this.#accept(answer.job);
+        return answer.job;
+      }
       if (answer.kind !== "missing") throw unexpected(answer);
       if (attempt > SUBMIT_ATTEMPTS_MAX || from === null)
         throw new ClusterError("no manager keeps the files of the job", null);
       await this.#putFiles(from, answer.hashes, files);
     }
+  }
+
+  #accept(job: string): void {
+    this.#accepted.add(job);
+    const [oldest] = this.#accepted;
+    if (this.#accepted.size > ACCEPTED_MAX && oldest !== undefined) this.#accepted.delete(oldest);
   }
 
   async status(job: string): Promise<JobView> {
@@ -173,10 +185,41 @@ export class ClusterClient {
     if (answer.kind !== "controlled") throw unexpected(answer);
   }
 
+  /** In the order of their creation. */
   async jobs(): Promise<readonly JobView[]> {
-    const answer = await this.#request({ kind: "jobs" });
-    if (answer.kind !== "jobs") throw unexpected(answer);
-    return answer.jobs;
+    const jobs: JobView[] = [];
+    for (;;) {
+      const answer = await this.#request({ kind: "jobs", after: jobs.at(-1) ?? null });
+      if (answer.kind !== "jobs") throw unexpected(answer);
+      jobs.push(...answer.jobs);
+      if (!answer.more || answer.jobs.length === 0) return jobs;
+    }
+  }
+
+  /** What happened to a job, in order. */
+  async events(job: string): Promise<readonly JobEventView[]> {
+    const events: JobEventView[] = [];
+    for (;;) {
+      const answer = await this.#request({ kind: "events", job, from: events.length });
+      if (answer.kind !== "events") throw unexpected(answer);
+      events.push(...answer.events);
+      if (!answer.more || answer.events.length === 0) return events;
+    }
+  }
+
+  /** The node takes no new work; `nodes` shows how far it is. */
+  async drain(node: string): Promise<void> {
+    const answer = await this.#request({ kind: "drain", node });
+    if (answer.kind !== "controlled") throw unexpected(answer);
+  }
+
+  /** A lost worker is forgotten by all who are reached: each has a list of its own. */
+  async removeNode(node: string): Promise<void> {
+    const value = { kind: "removeNode", node } as const;
+    const answer = await this.#request(value);
+    if (answer.kind !== "controlled") throw unexpected(answer);
+    const message = { name: "clientRequest", correlation: 0, value } as const;
+    await Promise.all(this.#machine.connected.map((to) => this.#ask(message, to)));
   }
 
   async nodes(): Promise<readonly NodeView[]> {
@@ -235,26 +278,24 @@ export class ClusterClient {
 
   /** Asks one manager after the other until one decides. */
   async #decide(value: ClientRequest): Promise<Decided> {
-    const began = performance.now();
+    const job = "job" in value && this.#accepted.has(value.job) ? value.job : null;
     const delays = new RetryDelays(RETRY, this.#random);
+    const asking = new Asking(job, performance.now());
     for (;;) {
       const message = { name: "clientRequest", correlation: 0, value } as const;
-      const { answer, from } = await this.#ask(message, null);
-      const decided = answer?.name === "clientAnswer" ? answer.value : null;
-      const waitedMs = performance.now() - began;
-      if (decided !== null && !isOpen(decided, waitedMs)) {
-        if (decided.kind === "refused") throw new ClusterError(decided.message, decided.reason);
-        return { answer: decided, from };
-      }
-      if (waitedMs > PATIENCE_MS) throw this.#unanswered(decided);
-      const refused = decided?.kind === "refused" ? decided : null;
-      this.#driven.push({ kind: "turn", to: (refused?.address ?? null) as Address | null });
-      await this.#background.pause(delays.next(refused?.retryAfterMs ?? 0) ?? 0);
+      const { answer: said, from } = await this.#ask(message, null);
+      const answer = said?.name === "clientAnswer" ? said.value : null;
+      const { connected } = this.#machine;
+      const verdict = asking.take(answer, from, connected, performance.now());
+      if (verdict.kind === "decided") return { answer: verdict.answer, from };
+      if (verdict.kind === "givenUp") throw this.#unanswered(verdict.refusal);
+      this.#driven.push({ kind: "turn", to: verdict.to });
+      await this.#background.pause(delays.next(verdict.afterMs) ?? 0);
     }
   }
 
-  #unanswered(last: ClientAnswer | null): ClusterError {
-    if (last?.kind === "refused") return new ClusterError(last.message, last.reason);
+  #unanswered(last: Refusal | null): ClusterError {
+    if (last !== null) return new ClusterError(last.message, last.reason);
     const problems = this.#machine.problems();
     const detail = problems.length === 0 ? "" : ` (${problems.join("; ")})`;
     return new ClusterError(`no manager answers${detail}`, null);
@@ -292,17 +333,6 @@ export class ClusterClient {
     }
     return false;
   }
-}
-
-/** Nothing is decided yet: another may know more. */
-function isOpen(answer: ClientAnswer, waitedMs: number): boolean {
-  if (answer.kind !== "refused") return false;
-  const { reason } = answer;
-  return isPassing(reason) || (reason === "unknownJob" && waitedMs < BEHIND_MS);
-}
-
-function isPassing(reason: RefusalReason): boolean {
-  return ["retry", "notLeader", "overloaded", "rateLimited"].includes(reason);
 }
 
 function unexpected(answer: ClientAnswer): ClusterError {

@@ -65,6 +65,7 @@ export const MESSAGES = {
     "manager>manager",
     ...TO_CALLERS,
   ),
+  drain: kind(88, worker.drain, "critical", "manager>worker"),
 
   blobGet: kind(96, artifacts.blobGet, "low", "worker>manager", "manager>manager", "gate>manager"),
   blobChunk: kind(

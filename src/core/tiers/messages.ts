@@ -22,6 +22,20 @@ import type { LoadOverrides } from "../run/job/load-overrides.ts";
 import type { WorkflowManifest } from "../run/job/manifest.ts";
 import type { LiveRun } from "../run/results/live.ts";
 import type { RunSummary } from "../run/results/model.ts";
+import type { DatacenterView, JobEventView, JobStatus, JobView, NodeView } from "./views.ts";
+
+export {
+  type AttemptView,
+  type DatacenterView,
+  ENDED_STATUSES,
+  JOB_STATUSES,
+  type JobDatacenterView,
+  type JobEventView,
+  type JobStatus,
+  type JobView,
+  type NodeView,
+  type WorkflowView,
+} from "./views.ts";
 
 /** Of its whole content, sha-256 in 64 lower-case hexadecimal digits. */
 export type BlobHash = string;
@@ -79,6 +93,11 @@ export interface RunningCore {
   readonly core: number;
   /** The attempt that it was last given; null when it only has loaded the job. */
   readonly token: number | null;
+}
+
+/** It takes no new cores any more; the answer is `Taken`. */
+export interface Drain {
+  readonly kind: "drain";
 }
 
 /** Orders of the job's leader to one worker, in order. The answer is `Taken` or a `Refusal`. */
@@ -237,9 +256,27 @@ export type ClientRequest =
       readonly by: string;
       readonly control: Control;
     }
-  | { readonly kind: "jobs" }
+  /** In the order of their creation, beginning after this one; null: with the first. */
+  | { readonly kind: "jobs"; readonly after: JobPlace | null }
+  /** What happened to a job, from this number on. */
+  | { readonly kind: "events"; readonly job: string; readonly from: number }
   | { readonly kind: "nodes" }
+  /** It takes no new work from now on: a worker finishes what it has, a gate or manager lets others lead. */
+  | { readonly kind: "drain"; readonly node: string }
+  /** A worker that is gone for good is shown no more. */
+  | { readonly kind: "removeNode"; readonly node: string }
   | { readonly kind: "datacenters" };
+
+/** Where a job stands among all of them. */
+export interface JobPlace {
+  readonly createdAt: number;
+  readonly id: string;
+}
+
+/** Jobs that one answer has room for. */
+export const JOBS_PAGE_MAX = 500;
+/** Events of a job that one answer has room for: more than the log of a job in one datacenter holds. */
+export const EVENTS_PAGE_MAX = 12_000;
 
 export type ClientAnswer =
   | { readonly kind: "accepted"; readonly job: string; readonly duplicate: boolean }
@@ -247,9 +284,11 @@ export type ClientAnswer =
   | { readonly kind: "missing"; readonly hashes: readonly BlobHash[] }
   | { readonly kind: "job"; readonly job: JobView }
   | Progress
-  /** The control is committed. */
+  /** The control is committed, or the node has heard it. */
   | { readonly kind: "controlled" }
-  | { readonly kind: "jobs"; readonly jobs: readonly JobView[] }
+  /** `more`: there are others after these. */
+  | { readonly kind: "jobs"; readonly jobs: readonly JobView[]; readonly more: boolean }
+  | { readonly kind: "events"; readonly events: readonly JobEventView[]; readonly more: boolean }
   | { readonly kind: "nodes"; readonly nodes: readonly NodeView[] }
   | { readonly kind: "datacenters"; readonly datacenters: readonly DatacenterView[] }
   | Refusal;
@@ -362,89 +401,4 @@ export interface Progress {
   readonly nextLine: number;
   /** When it has ended and left a result. */
   readonly summary: RunSummary | null;
-}
-
-export const JOB_STATUSES = [
-  "QUEUED",
-  "STARTING",
-  "RUNNING",
-  "PAUSED",
-  "CANCELLING",
-  /** Ended: what came of it stands in its summary, whether thresholds held or not. */
-  "COMPLETED",
-  "PARTIAL",
-  "FAILED",
-  "CANCELLED",
-] as const;
-
-export type JobStatus = (typeof JOB_STATUSES)[number];
-
-export const ENDED_STATUSES: readonly JobStatus[] = ["COMPLETED", "PARTIAL", "FAILED", "CANCELLED"];
-
-export interface JobView {
-  readonly id: string;
-  readonly name: string;
-  readonly status: JobStatus;
-  readonly reason: string | null;
-  /** Milliseconds of the wall clock. */
-  readonly createdAt: number;
-  /** The manager that leads it, as far as this one knows. */
-  readonly leader: string | null;
-  /** The leader's view. */
-  readonly fence: number;
-  readonly cores: number;
-  readonly workflows: readonly WorkflowView[];
-  /** Empty where a manager was asked: it knows its own only. */
-  readonly datacenters: readonly JobDatacenterView[];
-}
-
-/** What a job does in one datacenter, as its gate has last heard. */
-export interface JobDatacenterView {
-  readonly name: string;
-  readonly status: JobStatus;
-  readonly reason: string | null;
-  /** The job's id there; empty until it is known. */
-  readonly job: string;
-  readonly workers: number;
-  readonly cores: number;
-  readonly requests: number;
-  readonly failed: number;
-  readonly ratePerSecond: number;
-  /** How long ago that was heard; null: never. */
-  readonly asOfMs: number | null;
-}
-
-export interface WorkflowView {
-  readonly name: string;
-  readonly status: string;
-  readonly attempts: readonly AttemptView[];
-}
-
-export interface AttemptView {
-  readonly worker: string;
-  readonly core: number;
-  readonly token: number;
-  readonly status: "running" | "finished" | "lost";
-}
-
-export interface DatacenterView {
-  readonly name: string;
-  readonly status: "healthy" | "unreachable";
-  /** Connected to the gate that was asked. */
-  readonly managers: number;
-  readonly workers: number;
-  readonly cores: number;
-  readonly coresFree: number;
-  readonly jobsQueued: number;
-}
-
-export interface NodeView {
-  readonly name: string;
-  readonly role: "gate" | "manager" | "worker";
-  readonly datacenter: string;
-  readonly incarnation: number;
-  readonly version: string;
-  readonly status: "alive" | "draining" | "lost";
-  readonly cores: number;
-  readonly coresUsed: number;
 }

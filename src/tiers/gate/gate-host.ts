@@ -7,6 +7,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { Random } from "../../core/base/random.ts";
 import { Gate } from "../../core/tiers/gate/gate.ts";
+import { identityOfSpec } from "../../core/tiers/gate/spec.ts";
 import { GATE_DEFAULTS, type GateLookup, type JobGroup } from "../../core/tiers/gate/types.ts";
 import { ClientProcess } from "../../core/tiers/process/client-process.ts";
 import { type DatacenterLinks, GateProcess } from "../../core/tiers/process/gate-process.ts";
@@ -24,8 +25,8 @@ import { sitesOf } from "../../ledger/config.ts";
 import { LedgerHost } from "../../ledger/host.ts";
 import { peersOptions, readRing } from "../../ledger/network.ts";
 import { ERROR_KINDS } from "../../protocols/protocol.ts";
-import { formatAddress } from "../../wire/address.ts";
 import { CAPABILITIES } from "../../wire/version.ts";
+import { addressesOf } from "../manager/addresses.ts";
 import { runBlobs } from "../manager/blob-effects.ts";
 import { pressureMetrics } from "../manager/pressure-metrics.ts";
 import { Uploads } from "../manager/uploads.ts";
@@ -110,6 +111,7 @@ export class GateHost {
     this.#ledger = await LedgerHost.start(this.#config.ledger, {
       ...{ clock, log, background, openAudit, version, onFatal },
       onEvent: () => undefined,
+      identityOf: identityOfSpec,
       above: {
         compose: (machine) => this.#compose(machine),
         run: (effect) => this.#run(effect),
@@ -130,6 +132,7 @@ export class GateHost {
         boot: randomUUID().slice(0, 13),
         version,
         errorKinds: ERROR_KINDS,
+        addresses: addressesOf(ledger),
         datacenters: datacenters.map(({ managers, name }) => ({
           name,
           managers: managers.map((one) => one.name),
@@ -154,9 +157,7 @@ export class GateHost {
         ),
       }),
     );
-    const { host, port } = ledger.bind;
-    const others = ledger.peers.map(({ address }) => address);
-    const addresses = [formatAddress(host, port), ...others];
+    const addresses = Object.values(addressesOf(ledger));
     this.#process = new GateProcess({ name: ledger.name, addresses }, machine, gate, links);
     return this.#process;
   }

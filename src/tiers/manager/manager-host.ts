@@ -26,10 +26,10 @@ import type { AuditRequester, OpenAudit } from "../../host/ports/audit.ts";
 import type { Clock } from "../../host/ports/clock.ts";
 import type { Log } from "../../host/ports/log.ts";
 import { PRESSURE_EVERY_MS, PressureMeter } from "../../host/pressure.ts";
-import { type LedgerConfig, sitesOf } from "../../ledger/config.ts";
+import { sitesOf } from "../../ledger/config.ts";
 import { LedgerHost } from "../../ledger/host.ts";
 import { ERROR_KINDS } from "../../protocols/protocol.ts";
-import { formatAddress } from "../../wire/address.ts";
+import { addressesOf } from "./addresses.ts";
 import { runBlobs } from "./blob-effects.ts";
 import type { ManagerNodeConfig } from "./config.ts";
 import { pressureMetrics } from "./pressure-metrics.ts";
@@ -145,13 +145,4 @@ export class ManagerHost {
     const tell = (input: AboveInput): void => this.#ledger?.tell(input);
     runBlobs(effect, { blobs, uploads, background, log, tell });
   }
-}
-
-/** As the managers know each other: clients reach them there, too. */
-function addressesOf({ bind, name, peers }: LedgerConfig): Readonly<Record<string, string>> {
-  const others = peers.map((peer) => [peer.name, peer.address] as const);
-  // One that listens everywhere does not know by which address it is reached.
-  const isEverywhere = bind.host === "0.0.0.0" || bind.host === "::";
-  const own = isEverywhere ? [] : [[name, formatAddress(bind.host, bind.port)] as const];
-  return Object.fromEntries([...own, ...others]);
 }

@@ -8,9 +8,13 @@ import {
   type ClientRequest,
   type Control,
   type DatacenterView,
+  EVENTS_PAGE_MAX,
   JOB_FILES_MAX,
   JOB_STATUSES,
+  JOBS_PAGE_MAX,
   type JobDatacenterView,
+  type JobEventView,
+  type JobPlace,
   type JobView,
   type NodeView,
   REFUSAL_REASONS,
@@ -42,7 +46,8 @@ export const RESULTS_BYTES_MAX = 32 * 1_048_576;
 const SET_UP_BYTES_MAX = 1_048_576;
 const THRESHOLDS_MAX = 1_024;
 export const LINES_MAX = 4_096;
-const JOBS_MAX = 1_000;
+/** Of the thresholds of one job, and of what it has lost. */
+const VERDICTS_BYTES_MAX = 1_048_576;
 export const WORKFLOWS_MAX = 1_024;
 const ATTEMPTS_MAX = 65_536;
 const NODES_MAX = 20_000;
@@ -111,6 +116,11 @@ const control = union<Control>("Control", {
   },
 });
 
+const jobPlace = struct<JobPlace>("JobPlace", {
+  createdAt: required(1, count),
+  id: required(2, job),
+});
+
 export const clientRequest = union<ClientRequest>("ClientRequest", {
   submit: {
     number: 1,
@@ -134,9 +144,12 @@ export const clientRequest = union<ClientRequest>("ClientRequest", {
     number: 4,
     fields: { job: required(1, job), by: required(2, line), control: required(3, control) },
   },
-  jobs: { number: 5, fields: {} },
+  jobs: { number: 5, fields: { after: optional(1, nullable(jobPlace), null) } },
   nodes: { number: 6, fields: {} },
   datacenters: { number: 7, fields: {} },
+  events: { number: 8, fields: { job: required(1, job), from: required(2, count) } },
+  drain: { number: 9, fields: { node: required(1, node) } },
+  removeNode: { number: 10, fields: { node: required(1, node) } },
 });
 
 const attempt = struct<AttemptView>("AttemptView", {
@@ -144,6 +157,9 @@ const attempt = struct<AttemptView>("AttemptView", {
   core: required(2, count),
   token: required(3, count),
   status: required(4, oneOf(["running", "finished", "lost"])),
+  startedAt: optional(5, count, 0),
+  endedAt: optional(6, nullable(count), null),
+  reason: optional(7, nullable(line), null),
 });
 
 const workflow = struct<WorkflowView>("WorkflowView", {
@@ -163,6 +179,7 @@ const jobDatacenterView = struct<JobDatacenterView>("JobDatacenterView", {
   failed: required(8, count),
   ratePerSecond: required(9, float),
   asOfMs: optional(10, nullable(count), null),
+  managers: optional(11, count, 0),
 });
 
 const jobView = struct<JobView>("JobView", {
@@ -176,6 +193,17 @@ const jobView = struct<JobView>("JobView", {
   cores: required(8, count),
   workflows: required(9, list(workflow, WORKFLOWS_MAX)),
   datacenters: optional(10, list(jobDatacenterView, DATACENTERS_MAX), []),
+  thresholds: optional(11, json(VERDICTS_BYTES_MAX), []),
+  lost: optional(12, json(VERDICTS_BYTES_MAX), []),
+});
+
+const jobEventView = struct<JobEventView>("JobEventView", {
+  at: required(1, count),
+  kind: required(2, text(ID_BYTES_MAX, 1)),
+  who: required(3, line),
+  token: optional(4, nullable(count), null),
+  datacenter: optional(5, text(ID_BYTES_MAX), ""),
+  text: optional(6, line, ""),
 });
 
 const nodeView = struct<NodeView>("NodeView", {
@@ -187,6 +215,7 @@ const nodeView = struct<NodeView>("NodeView", {
   cores: required(6, count),
   coresUsed: required(7, count),
   datacenter: optional(8, text(ID_BYTES_MAX), ""),
+  leads: optional(9, count, 0),
 });
 
 const datacenterView = struct<DatacenterView>("DatacenterView", {
@@ -215,7 +244,10 @@ export const clientAnswer = union<ClientAnswer>("ClientAnswer", {
     },
   },
   controlled: { number: 5, fields: {} },
-  jobs: { number: 6, fields: { jobs: required(1, list(jobView, JOBS_MAX)) } },
+  jobs: {
+    number: 6,
+    fields: { jobs: required(1, list(jobView, JOBS_PAGE_MAX)), more: optional(2, bool, false) },
+  },
   nodes: { number: 7, fields: { nodes: required(1, list(nodeView, NODES_MAX)) } },
   refused: {
     number: 8,
@@ -229,6 +261,13 @@ export const clientAnswer = union<ClientAnswer>("ClientAnswer", {
   datacenters: {
     number: 9,
     fields: { datacenters: required(1, list(datacenterView, DATACENTERS_MAX)) },
+  },
+  events: {
+    number: 10,
+    fields: {
+      events: required(1, list(jobEventView, EVENTS_PAGE_MAX)),
+      more: required(2, bool),
+    },
   },
 });
 

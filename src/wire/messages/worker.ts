@@ -12,6 +12,7 @@ import {
   type Announce,
   type Announced,
   type Artifact,
+  type Drain,
   type Events,
   JOB_FILES_MAX,
   type Order,
@@ -234,6 +235,8 @@ export const announce = struct<Omit<Announce, "kind">>("Announce", {
   job: required(1, job),
   view: required(2, count),
 });
+
+export const drain = struct<Omit<Drain, "kind">>("Drain", {});
 
 const runningCore = struct<RunningCore>("RunningCore", {
   core: required(1, core),

@@ -5,6 +5,7 @@ import { decodeUtf8, encodeUtf8 } from "../../base/bytes.ts";
 import { hexOf } from "../../base/hex.ts";
 import { sha256 } from "../../base/sha256.ts";
 import type { LedgerAnswer } from "../../ledger/node/messages.ts";
+import type { ClusterSummary, RunSummary } from "../../run/results/model.ts";
 import { SUBMISSION_BYTES_MAX } from "../manager/datacenter-state.ts";
 import { encodeSubmission, submissionProblem } from "../manager/submission.ts";
 import {
@@ -12,19 +13,23 @@ import {
   type ClientAnswer,
   type ClientRequest,
   type Control,
+  EVENTS_PAGE_MAX,
+  type JobDatacenterView,
   type JobView,
-  type NodeView,
   type Progress,
   refusal,
   type Submit,
 } from "../messages.ts";
+import { pageOfJobs } from "../pages.ts";
 import type { Appended, EventBody, GateContext } from "./context.ts";
+import { ledgerEvents } from "./job-events.ts";
 import type { JobLeader } from "./job-leader.ts";
 import { splitProblem } from "./job-parts.ts";
 import { jobView } from "./job-view.ts";
+import { askAll, NodeRequests } from "./node-requests.ts";
 import { Results } from "./results.ts";
 import { countOf, decodeSpec, encodeSpec, routingProblem } from "./spec.ts";
-import { hasJobEnded, reasonOf, statusOf, THRESHOLDS } from "./status.ts";
+import { createdAtOf, hasJobEnded, reasonOf, statusOf, THRESHOLDS } from "./status.ts";
 import type { JobGroup, ManagerAnswer } from "./types.ts";
 import { upload } from "./upload.ts";
 
@@ -39,11 +44,13 @@ export class ClientRequests {
   readonly #context: GateContext;
   readonly #host: RequestsHost;
   readonly #results: Results;
+  readonly #nodes: NodeRequests;
 
   constructor(context: GateContext, host: RequestsHost) {
     this.#context = context;
     this.#host = host;
     this.#results = new Results(context);
+    this.#nodes = new NodeRequests(context);
   }
 
   take(id: number, request: ClientRequest): void {
@@ -51,7 +58,8 @@ export class ClientRequests {
       this.#context.emit({ kind: "answer", id, answer: value });
     switch (request.kind) {
       case "submit":
-        this.#submit(request, answer);
+        if (this.#context.isDraining) answer(refusal("retry", "this gate is draining"));
+        else this.#submit(request, answer);
         return;
       case "status":
         this.#withJob(request.job, answer, (group) => this.#status(group, answer));
@@ -62,14 +70,26 @@ export class ClientRequests {
       case "control":
         this.#control(request.job, request.control, request.by, answer);
         return;
-      case "jobs":
-        answer({
-          kind: "jobs",
-          jobs: [...this.#context.lookup.jobs()].map((one) => this.#view(one)),
+      case "jobs": {
+        const all = [...this.#context.lookup.jobs()].map((group) => {
+          const { state } = group;
+          return { createdAt: createdAtOf(state), id: state.jobId, group };
         });
+        const { more, page } = pageOfJobs(all, request.after);
+        answer({ kind: "jobs", jobs: page.map(({ group }) => this.#view(group)), more });
+        return;
+      }
+      case "events":
+        this.#withJob(request.job, answer, (group) => this.#events(group, request.from, answer));
         return;
       case "nodes":
-        this.#nodes((nodes) => answer({ kind: "nodes", nodes }));
+        this.#nodes.views((nodes) => answer({ kind: "nodes", nodes }));
+        return;
+      case "drain":
+        this.#nodes.drain(request.node, answer);
+        return;
+      case "removeNode":
+        this.#nodes.remove(request.node, answer);
         return;
       case "datacenters":
         answer({ kind: "datacenters", datacenters: this.#context.datacenters.views() });
@@ -172,7 +192,8 @@ export class ClientRequests {
   #sendOn(primary: string | null): ClientAnswer {
     if (primary === null || primary === this.#context.options.self)
       return refusal("retry", "nobody leads the job at the moment");
-    return refusal("notLeader", primary);
+    const address = this.#context.options.addresses[primary] ?? null;
+    return { ...refusal("notLeader", `${primary} leads the job`), address };
   }
 
   /** Committed before it is answered; the gate that leads the job has it done. */
@@ -191,69 +212,86 @@ export class ClientRequests {
   }
 
   #status(group: JobGroup, answer: (answer: ClientAnswer) => void): void {
-    const leader = this.#host.leaderOf(group.state.jobId);
-    if (leader === null && !hasJobEnded(group.state)) {
+    const { state } = group;
+    const leader = this.#host.leaderOf(state.jobId);
+    const isOver = hasJobEnded(state);
+    if (leader === null && !isOver) {
       answer(this.#sendOn(group.primary));
       return;
     }
+    leader?.lookedAt(false);
     const view = this.#view(group);
-    const there = (leader?.branches ?? []).filter(({ job }) => job !== "");
-    this.#askAll(
-      there.map(({ datacenter, job }) => ({ datacenter, request: { kind: "status", job } })),
+    const tell = (summary: RunSummary | null): void =>
+      this.#askThere(
+        leader,
+        (job) => ({ kind: "status", job }),
+        (answers) => {
+          const known = answers.flatMap((one) => (one?.kind === "job" ? [one.job] : []));
+          const { lost = [], thresholds = [] } = summary ?? leader?.live()?.summary ?? {};
+          const workflows = known.flatMap((one) => one.workflows);
+          const datacenters = view.datacenters.map((one) => ({
+            ...one,
+            ...summary?.cluster?.datacenters
+              .map(figuresOfResult)
+              .find(({ name }) => name === one.name),
+          }));
+          answer({ kind: "job", job: { ...view, workflows, datacenters, thresholds, lost } });
+        },
+      );
+    if (!isOver) tell(null);
+    else this.#results.find(state, (found) => tell(found.kind === "found" ? found.summary : null));
+  }
+
+  /** What the gates decided, and what its datacenters did, by time. */
+  #events(group: JobGroup, from: number, answer: (answer: ClientAnswer) => void): void {
+    const { state } = group;
+    const leader = this.#host.leaderOf(state.jobId);
+    if (leader === null && !hasJobEnded(state)) {
+      answer(this.#sendOn(group.primary));
+      return;
+    }
+    this.#askThere(
+      leader,
+      (job) => ({ kind: "events", job, from: 0 }),
       (answers) => {
-        const known = answers.flatMap((one) => (one?.kind === "job" ? [one.job] : []));
-        answer({ kind: "job", job: { ...view, workflows: known.flatMap((one) => one.workflows) } });
+        const there = answers.flatMap((one) => (one?.kind === "events" ? one.events : []));
+        const all = [...ledgerEvents(state), ...there].sort((one, other) => one.at - other.at);
+        const events = all.slice(from, from + EVENTS_PAGE_MAX);
+        answer({ kind: "events", events, more: from + events.length < all.length });
       },
+    );
+  }
+
+  /** About the job in each datacenter that it was given to. */
+  #askThere(
+    leader: JobLeader | null,
+    request: (job: string) => ClientRequest,
+    done: (answers: readonly (ManagerAnswer | null)[]) => void,
+  ): void {
+    const there = (leader?.branches ?? []).filter(({ job }) => job !== "");
+    askAll(
+      this.#context,
+      there.map(({ datacenter, job }) => ({ datacenter, request: request(job) })),
+      done,
     );
   }
 
   #view(group: JobGroup): JobView {
     const { state } = group;
-    return jobView(
-      group,
-      decodeSpec(state.spec),
-      this.#host.leaderOf(state.jobId),
-      this.#context.now,
-    );
+    return jobView(group, decodeSpec(state.spec), this.#host.leaderOf(state.jobId), this.#context);
   }
+}
 
-  #nodes(done: (nodes: readonly NodeView[]) => void): void {
-    const { datacenters, options } = this.#context;
-    const { gates, self, version } = options;
-    const own = gates.map(
-      (name): NodeView => ({
-        ...{ name, role: "gate", datacenter: "", incarnation: 0, status: "alive" },
-        ...{ version: name === self ? version : "", cores: 0, coresUsed: 0 },
-      }),
-    );
-    this.#askAll(
-      datacenters.names.map((datacenter) => ({ datacenter, request: { kind: "nodes" } })),
-      (answers) =>
-        done([...own, ...answers.flatMap((one) => (one?.kind === "nodes" ? one.nodes : []))]),
-    );
-  }
-
-  /** In each datacenter one manager; null where none answers. */
-  #askAll(
-    asked: readonly { readonly datacenter: string; readonly request: ClientRequest }[],
-    done: (answers: readonly (ManagerAnswer | null)[]) => void,
-  ): void {
-    const answers: (ManagerAnswer | null)[] = asked.map(() => null);
-    let open = asked.length;
-    const settle = (at: number, answer: ManagerAnswer | null): void => {
-      answers[at] = answer;
-      if (--open === 0) done(answers);
-    };
-    if (open === 0) done([]);
-    for (const [at, { datacenter, request }] of asked.entries()) {
-      const manager = this.#context.datacenters.managerOf(datacenter, null);
-      if (manager === null) settle(at, null);
-      else
-        this.#context.ask(datacenter, manager, { kind: "client", request }, (answer) =>
-          settle(at, answer),
-        );
-    }
-  }
+function figuresOfResult({
+  failed,
+  name,
+  ratePerSecond,
+  requests,
+}: ClusterSummary["datacenters"][number]): Pick<
+  JobDatacenterView,
+  "name" | "requests" | "failed" | "ratePerSecond"
+> {
+  return { name, requests, failed, ratePerSecond };
 }
 
 function keyProblem({ length }: string): string | null {

@@ -2,11 +2,12 @@
 
 import { Deadlines } from "../../base/deadlines.ts";
 import type { Condition } from "../../ledger/job/condition.ts";
-import type { EventId, JobEvent } from "../../ledger/job/events.ts";
+import type { JobEvent } from "../../ledger/job/events.ts";
 import type { JobId } from "../../ledger/job/job-id.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
 import type { BlobHash } from "../messages.ts";
 import { DatacenterTable } from "./datacenters.ts";
+import { eventIdOf } from "./job-events.ts";
 import type {
   GateEffect,
   GateLookup,
@@ -41,6 +42,10 @@ export class GateContext {
   readonly options: GateOptions;
   readonly lookup: GateLookup;
   readonly datacenters: DatacenterTable;
+  /** Gates that can be reached. */
+  readonly peers = new Set<string>();
+  /** It takes no new work. */
+  isDraining = false;
   /** Complete here. */
   readonly blobs = new Set<BlobHash>();
   now = 0;
@@ -117,13 +122,15 @@ export class GateContext {
     condition: Condition | null,
     done: (appended: Appended) => void,
   ): void {
-    const { boot, self } = this.options;
+    const { boot, self: gate } = this.options;
+    const view = condition?.ifFence ?? 0;
+    const requestor = "requestor" in body ? body.requestor : "";
     const event = {
       ...body,
       jobId: job as JobId,
-      eventId: `${self}/${boot}/${this.#events++}` as EventId,
-      fenceToken: condition?.ifFence ?? 0,
-      hlc: { wallMs: Math.floor(this.wall), logical: 0, node: self },
+      eventId: eventIdOf({ gate, boot, number: this.#events++, view, requestor }),
+      fenceToken: view,
+      hlc: { wallMs: Math.floor(this.wall), logical: 0, node: gate },
       ...(condition === null ? {} : { condition }),
     } as JobEvent;
     this.request({ kind: "append", event, durability: "NONE" }, (answer) => done(appended(answer)));

@@ -68,6 +68,11 @@ export class DatacenterTable {
     if (up && known.up.size === 1) known.askAt = this.#context.now;
   }
 
+  /** Its managers that are connected. */
+  reachedIn(datacenter: string): readonly string[] {
+    return [...(this.#known.get(datacenter)?.up ?? [])];
+  }
+
   /** The manager to ask: the one that is named if it is there, else the next in turn; null: none is. */
   managerOf(datacenter: string, named: string | null): string | null {
     const known = this.#known.get(datacenter);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { manifest } from "../../run/job/testing/manifest.ts";
 import { submission } from "../manager/testing/world.ts";
-import { ANYWHERE, type Progress } from "../messages.ts";
+import { ANYWHERE, type JobView, type Progress } from "../messages.ts";
 import { GateWorld } from "./testing/world.ts";
 
 function requests({ summary }: Progress): number {
@@ -33,10 +33,70 @@ describe("a job through one gate in one datacenter", () => {
     } as const;
     expect(world.ask(again, 1)).toEqual({ kind: "accepted", job, duplicate: true });
     expect(world.ask(again, 2)).toEqual({ kind: "accepted", job, duplicate: true });
-    const other = submission({ name: "other.ts" });
+    const other = submission({ timeoutMs: 1 });
     expect(world.ask({ ...again, submission: other }, 2)).toMatchObject({ reason: "keyReused" });
+    const elsewhere = { ...again, routing: { ...ANYWHERE, prefer: ["dc1"] } };
+    expect(world.ask(elsewhere, 1)).toMatchObject({ reason: "keyReused" });
     world.end(job);
     expect(world.datacenter("dc1").workers[0]?.opened).toHaveLength(2);
+  });
+
+  it("is the same job however it was asked for", () => {
+    const world = new GateWorld({ gates: 3 });
+    const first = { tags: { a: "1", b: "2" }, thresholds: ["errors.rate<1%", "latency.p99<1s"] };
+    const job = world.submit(first);
+    const again = submission({
+      ...{ tags: { b: "2", a: "1" }, thresholds: [...first.thresholds].reverse() },
+      ...{ name: "../else/shop.ts", command: "hyperscale submit --ui none", version: "9.9.9" },
+    });
+    const request = { kind: "submit", key: "key", submission: again, routing: ANYWHERE } as const;
+    for (const gate of [0, 1, 2])
+      expect(world.ask(request, gate)).toEqual({ kind: "accepted", job, duplicate: true });
+  });
+
+  it("tells its history with who decided it, of gates and datacenters alike", () => {
+    const world = new GateWorld({ gates: 3, loadMs: 5_000 });
+    const job = world.submit();
+    world.until(() => world.status(job) === "RUNNING");
+    world.ask({ kind: "control", job, by: "ada", control: { kind: "pause" } }, 1);
+    world.ask({ kind: "control", job, by: "bob", control: { kind: "resume" } }, 2);
+    world.end(job);
+    const told = world.ask({ kind: "events", job, from: 0 }, world.leaderOf(job));
+    const events = told.kind === "events" ? told.events : [];
+    const times = events.map(({ at }) => at);
+    expect(times).toEqual([...times].sort((one, other) => one - other));
+    const leader = world.cluster.at(world.leaderOf(job)).id;
+    const ofGates = events.filter(({ datacenter }) => datacenter === "");
+    expect(ofGates.map(({ kind, who }) => [kind, who])).toEqual([
+      ...[
+        ["JobCreated", leader],
+        ["JobDispatched", leader],
+        ["JobAccepted", leader],
+      ],
+      ...[
+        ["JobStarted", leader],
+        ["JobPaused", "ada"],
+        ["JobResumed", "bob"],
+      ],
+      ...[
+        ["JobDcResult", leader],
+        ["JobCompleted", leader],
+      ],
+    ]);
+    const fenced = ofGates.filter(({ token }) => token !== null).map(({ kind }) => kind);
+    expect(fenced).toContain("JobStarted");
+    expect(fenced).not.toContain("JobPaused");
+    const there = events.filter(({ datacenter }) => datacenter === "dc1");
+    expect(there.map(({ kind }) => kind)).toEqual(
+      expect.arrayContaining(["submitted", "placed", "ended"]),
+    );
+    const { job: shown } = world.ask({ kind: "status", job }, world.leaderOf(job)) as {
+      readonly job: JobView;
+    };
+    expect(shown.datacenters).toMatchObject([
+      { name: "dc1", status: "COMPLETED", managers: 1, workers: 1, requests: world.calls() },
+    ]);
+    expect(shown.workflows[0]?.attempts[0]?.endedAt).not.toBeNull();
   });
 
   it("is refused where it cannot run, with the reason", () => {

@@ -73,6 +73,10 @@ export class Gate {
       case "link":
         context.datacenters.onLink(input.datacenter, input.manager, input.up);
         return;
+      case "peer":
+        if (input.up) context.peers.add(input.peer);
+        else context.peers.delete(input.peer);
+        return;
       case "blobsHeld":
         for (const hash of input.hashes) context.blobs.add(hash);
         return;

@@ -88,7 +88,8 @@ export class JobLeader {
     const status = statusOf(state);
     const all = this.branches.map((one) => one.status);
     if (status === "STARTING" && all.includes("QUEUED")) return "QUEUED";
-    return status === "RUNNING" && !all.includes("RUNNING") ? "STARTING" : status;
+    const hasBegun = all.some((one) => one !== "QUEUED" && one !== "STARTING");
+    return status === "RUNNING" && !hasBegun ? "STARTING" : status;
   }
 
   /** Why it waits or ended. */

@@ -1,7 +1,10 @@
 /** A job as `jobs list` and `jobs show` tell it. */
 
-import type { JobDatacenterView, JobView } from "../messages.ts";
+import type { JobState } from "../../ledger/job/job-state.ts";
+import { JOB_STATUSES, type JobDatacenterView, type JobView } from "../messages.ts";
+import { figuresOf } from "../pages.ts";
 import type { Branch } from "./branch.ts";
+import type { GateContext } from "./context.ts";
 import type { JobLeader } from "./job-leader.ts";
 import type { JobSpec } from "./spec.ts";
 import { createdAtOf, reasonOf, statusOf } from "./status.ts";
@@ -12,9 +15,21 @@ export function jobView(
   { primary, state, view }: JobGroup,
   spec: JobSpec | null,
   leader: JobLeader | null,
-  now: number,
+  { datacenters: table, now }: Pick<GateContext, "datacenters" | "now">,
 ): JobView {
-  const datacenters = (leader?.branches ?? []).map((branch) => datacenterView(branch, now));
+  const kept = keptViews(state);
+  const seen = (leader?.branches ?? []).map((branch): JobDatacenterView => {
+    const view = datacenterView(branch, now);
+    const had = kept.find(({ name }) => name === view.name);
+    return {
+      ...view,
+      managers: table.reachedIn(branch.datacenter).length,
+      // Where it has ended it has given them back.
+      workers: view.workers || (had?.workers ?? 0),
+      cores: view.cores || (had?.cores ?? 0),
+    };
+  });
+  const datacenters = seen.length > 0 ? seen : kept;
   return {
     id: state.jobId,
     name: spec?.submission.name ?? "",
@@ -24,15 +39,27 @@ export function jobView(
     leader: primary,
     fence: view,
     cores: datacenters.reduce((sum, { cores }) => sum + cores, 0),
-    workflows: [],
-    datacenters,
+    ...{ workflows: [], datacenters, thresholds: [], lost: [] },
   };
+}
+
+/** Of a job that nobody follows here any more: what its log keeps. */
+function keptViews({ accepted, run }: JobState): readonly JobDatacenterView[] {
+  return run.dispatched.map(({ cores, dcId }) => {
+    const result = run.results.find((one) => one.dcId === dcId);
+    const status = JOB_STATUSES.find((one) => one === result?.finalStatus);
+    const workers = accepted.find((one) => one.dcId === dcId)?.workerCount ?? 0;
+    return {
+      ...{ name: dcId, status: status ?? (result === undefined ? "STARTING" : "FAILED") },
+      ...{ reason: null, job: "", managers: 0, workers, cores, ...figuresOf(null), asOfMs: null },
+    };
+  });
 }
 
 function datacenterView(
   { datacenter, heardAt, hindrance, job, observed, ratePerSecond, status }: Branch,
   now: number,
-): JobDatacenterView {
+): Omit<JobDatacenterView, "managers"> {
   return {
     ...{ name: datacenter, status, job },
     reason: hindrance ?? observed?.reason ?? null,

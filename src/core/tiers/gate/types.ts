@@ -28,6 +28,8 @@ export interface GateOptions {
   readonly version: string;
   /** Names of the kinds of failures, in the order that cores number them. */
   readonly errorKinds: readonly string[];
+  /** Where clients reach the gates, by their names. */
+  readonly addresses: Readonly<Record<string, string>>;
   readonly datacenters: readonly DatacenterPlace[];
   readonly config: GateConfig;
 }
@@ -98,6 +100,8 @@ export type GateInput =
       readonly manager: string;
       readonly up: boolean;
     }
+  /** Another gate can be reached, or cannot. */
+  | { readonly kind: "peer"; readonly peer: NodeId; readonly up: boolean }
   /** Blobs that are complete here: all at the start, then each as it comes. */
   | { readonly kind: "blobsHeld"; readonly hashes: readonly BlobHash[] }
   /** Dropped to make room. */
@@ -124,6 +128,8 @@ export type GateEffect =
       readonly timeoutMs: number;
     }
   | { readonly kind: "answer"; readonly id: number; readonly answer: ClientAnswer }
+  /** Others shall lead from now on. */
+  | { readonly kind: "giveUp" }
   /** Keep it as any other blob, durably, and say `blobsHeld`. */
   | { readonly kind: "keepBlob"; readonly hash: BlobHash; readonly bytes: Uint8Array }
   | { readonly kind: "readBlob"; readonly hash: BlobHash }

@@ -8,20 +8,22 @@ import {
   type ClientRequest,
   type Control,
   ENDED_STATUSES,
+  EVENTS_PAGE_MAX,
+  type JobDatacenterView,
   type JobStatus,
   type JobView,
-  type NodeView,
   type RefusalReason,
   refusal,
   type Watch,
-  type WorkflowView,
 } from "../messages.ts";
+import { figuresOf, pageOfJobs } from "../pages.ts";
 import type { ManagerContext } from "./context.ts";
 import { type DatacenterJob, encodeDatacenterEntry } from "./datacenter-state.ts";
+import { eventsOf, foldedStatus, workflowViews } from "./job-history.ts";
+import type { NodeRequests } from "./node-requests.ts";
 import type { Proposed } from "./proposals.ts";
 import type { RunLeader } from "./run-leader.ts";
 import { decodeResult } from "./run-result.ts";
-import type { RunState } from "./run-state.ts";
 import { Submits } from "./submits.ts";
 
 /** Results of ended jobs that stay in memory. */
@@ -34,7 +36,7 @@ interface RequestsHost {
   leaderOf(job: string): RunLeader | null;
   /** Why a job waits. */
   reasonOf(job: string): string | null;
-  nodes(): readonly NodeView[];
+  readonly nodes: NodeRequests;
 }
 
 export class ClientRequests {
@@ -42,7 +44,7 @@ export class ClientRequests {
   readonly #host: RequestsHost;
   readonly #summaries = new Map<BlobHash, RunSummary>();
   /** Who waits for a blob. */
-  readonly #readers = new Map<BlobHash, { readonly id: number; readonly job: DatacenterJob }[]>();
+  readonly #readers = new Map<BlobHash, ((summary: RunSummary | null) => void)[]>();
   readonly submits: Submits;
 
   constructor(context: ManagerContext, host: RequestsHost) {
@@ -54,12 +56,11 @@ export class ClientRequests {
   take(id: number, request: ClientRequest): void {
     switch (request.kind) {
       case "submit":
-        this.submits.take(id, request);
+        if (this.#host.nodes.isDraining) this.#refuse(id, "retry", "this manager is draining");
+        else this.submits.take(id, request);
         return;
       case "status":
-        this.#withJob(id, request.job, (job) =>
-          this.#answer(id, { kind: "job", job: this.#view(job) }),
-        );
+        this.#withJob(id, request.job, (job) => this.#status(id, job));
         return;
       case "watch":
         this.#withJob(id, request.job, (job) => this.#watch(id, job, request));
@@ -71,11 +72,23 @@ export class ClientRequests {
         return;
       case "jobs": {
         const jobs = [...(this.#context.datacenter()?.jobs.values() ?? [])];
-        this.#answer(id, { kind: "jobs", jobs: jobs.map((job) => this.#view(job)) });
+        const all = jobs.map((job) => ({ createdAt: job.createdAt, id: job.job, job }));
+        const { more, page } = pageOfJobs(all, request.after);
+        const views = page.map(({ job }) => ({ ...this.#view(job), workflows: [] }));
+        this.#answer(id, { kind: "jobs", jobs: views, more });
         return;
       }
+      case "events":
+        this.#withJob(id, request.job, (job) => this.#events(id, job, request.from));
+        return;
       case "nodes":
-        this.#answer(id, { kind: "nodes", nodes: this.#host.nodes() });
+        this.#answer(id, { kind: "nodes", nodes: this.#host.nodes.views() });
+        return;
+      case "drain":
+        this.#host.nodes.drain(id, request.node);
+        return;
+      case "removeNode":
+        this.#host.nodes.remove(id, request.node);
         return;
       case "datacenters":
         this.#refuse(id, "invalid", "only gates know of datacenters, and a manager was asked");
@@ -98,9 +111,7 @@ export class ClientRequests {
     if (summary !== null) this.#keep(hash, summary);
     const readers = this.#readers.get(hash) ?? [];
     this.#readers.delete(hash);
-    for (const { id, job } of readers)
-      if (summary !== null) this.#progress(id, job, summary);
-      else this.#refuse(id, "retry", "the managers that have its result cannot be reached");
+    for (const done of readers) done(summary);
   }
 
   #answer(id: number, answer: ClientAnswer): void {
@@ -122,7 +133,11 @@ export class ClientRequests {
     if (leader === null || (job.phase === "ended" && leader.summary === null)) {
       if (job.phase === "admitted") this.#sendOn(id, job);
       else if (job.summary === null) this.#progress(id, job, null);
-      else this.#readSummary(id, job, job.summary);
+      else
+        this.#withSummary(id, job.summary, (summary) => {
+          if (summary !== null) this.#progress(id, job, summary);
+          else this.#refuse(id, "retry", "the managers that have its result cannot be reached");
+        });
       return;
     }
     const isOver = job.phase === "ended";
@@ -138,10 +153,11 @@ export class ClientRequests {
     });
   }
 
-  #readSummary(id: number, job: DatacenterJob, hash: BlobHash): void {
+  /** Null when no manager that has it can be reached. */
+  #withSummary(id: number, hash: BlobHash, done: (summary: RunSummary | null) => void): void {
     const known = this.#summaries.get(hash);
     if (known !== undefined) {
-      this.#progress(id, job, known);
+      done(known);
       return;
     }
     const readers = this.#readers.get(hash) ?? [];
@@ -149,7 +165,7 @@ export class ClientRequests {
       this.#refuse(id, "retry", "too many ask for this result");
       return;
     }
-    this.#readers.set(hash, [...readers, { id, job }]);
+    this.#readers.set(hash, [...readers, done]);
     if (readers.length === 0) this.#context.emit({ kind: "readBlob", hash });
   }
 
@@ -185,7 +201,8 @@ export class ClientRequests {
       return;
     }
     const over = { status: "CANCELLED", summary: null, onlyQueued: true } as const;
-    const entry = { kind: "end", job: job.job, reason: control.reason, ...over } as const;
+    const at = Math.floor(this.#context.wall);
+    const entry = { kind: "end", job: job.job, reason: control.reason, ...over, at } as const;
     const data = encodeDatacenterEntry(entry);
     const { datacenterGroup } = this.#context;
     this.#context.proposeForClient(datacenterGroup, this.#context.newEventId(), data, done);
@@ -202,21 +219,53 @@ export class ClientRequests {
     }
   }
 
+  #status(id: number, job: DatacenterJob): void {
+    const tell = (summary: RunSummary | null): void => {
+      const live = this.#host.leaderOf(job.job)?.live("figures") ?? null;
+      const figures = summary ?? live?.summary ?? null;
+      const { lost = [], thresholds = [] } = figures ?? {};
+      const view = this.#view(job);
+      const datacenters = view.datacenters.map((one) => ({
+        ...one,
+        ...figuresOf(figures),
+        ...(live === null ? {} : { ratePerSecond: live.ratePerSecond }),
+      }));
+      this.#answer(id, { kind: "job", job: { ...view, datacenters, thresholds, lost } });
+    };
+    if (job.summary === null) tell(null);
+    else this.#withSummary(id, job.summary, tell);
+  }
+
+  #events(id: number, job: DatacenterJob, from: number): void {
+    const all = eventsOf(job, this.#context.runOf(job.job)?.state ?? null);
+    const { datacenter } = this.#context.options;
+    const events = all
+      .slice(from, from + EVENTS_PAGE_MAX)
+      .map((event) => ({ ...event, datacenter }));
+    this.#answer(id, { kind: "events", events, more: from + events.length < all.length });
+  }
+
   #view(job: DatacenterJob): JobView {
+    const { options, peers } = this.#context;
     const run = this.#context.runOf(job.job);
     const leader = this.#host.leaderOf(job.job);
-    const ended = job.phase === "ended";
+    const folded = run === null ? job.status : foldedStatus(run.state);
+    const status = job.phase === "admitted" ? (leader?.status ?? folded) : job.status;
+    const reason = job.reason ?? this.#host.reasonOf(job.job);
+    // An ended job has given them back; its log knows what it had.
+    const grants = job.grants.length > 0 ? job.grants : (run?.state.grants ?? []);
+    const cores = grants.reduce((sum, one) => sum + one.cores, 0);
+    const workers = new Set(grants.map(({ worker }) => worker)).size;
+    const here: JobDatacenterView = {
+      ...{ name: options.datacenter, status, reason, job: job.job },
+      ...{ managers: peers.size + 1, workers, cores, ...figuresOf(null), asOfMs: 0 },
+    };
     return {
-      id: job.job,
-      name: job.name,
-      status: ended ? job.status : (leader?.status ?? job.status),
-      reason: job.reason ?? this.#host.reasonOf(job.job),
-      createdAt: job.createdAt,
+      ...{ id: job.job, name: job.name, status, reason, createdAt: job.createdAt, cores },
       leader: run?.primary ?? null,
-      fence: leader?.view ?? 0,
-      cores: job.grants.reduce((sum, { cores }) => sum + cores, 0),
+      fence: leader?.view ?? run?.state.view ?? 0,
       workflows: run === null ? [] : workflowViews(run.state),
-      datacenters: [],
+      ...{ datacenters: [here], thresholds: [], lost: [] },
     };
   }
 }
@@ -226,20 +275,6 @@ function controlled(proposed: Proposed): ClientAnswer {
   if (proposed.kind === "refused") return refusal("invalid", proposed.message);
   if (proposed.outcome !== "rejected") return { kind: "controlled" };
   return refusal("retry", proposed.reason ?? "it was rejected");
-}
-
-function workflowViews({ attempts, history, submission }: RunState): readonly WorkflowView[] {
-  return (submission?.manifests ?? []).map(({ name }) => {
-    const own = attempts.filter(({ workflow }) => workflow === name);
-    const report = history.find(
-      (one) => one.kind === "step" && one.step.kind === "report" && one.step.workflow === name,
-    );
-    const failed =
-      report?.kind === "step" && report.step.kind === "report" && report.step.error !== null;
-    const over = failed ? "failed" : "completed";
-    const status = report === undefined ? (own.length === 0 ? "waiting" : "running") : over;
-    return { name, status, attempts: own.map(({ workflow: _, ...attempt }) => attempt) };
-  });
 }
 
 function stillUnderWay(status: JobStatus): JobStatus {

@@ -105,7 +105,8 @@ export class DatacenterLeader {
     if (timeoutMs === null || this.#context.now - since < timeoutMs) return;
     const reason = `no cores were free within ${formatDuration(timeoutMs)}, its limit`;
     const over = { status: "FAILED", reason, summary: null, onlyQueued: true } as const;
-    this.#propose(job, `late/${job}`, { kind: "end", job, ...over });
+    const at = Math.floor(this.#context.wall);
+    this.#propose(job, `late/${job}`, { kind: "end", job, ...over, at });
   }
 
   #propose(job: string, eventId: string, entry: DatacenterEntry): void {

@@ -22,6 +22,7 @@ import {
   isWhole,
   listOf,
   oneOf,
+  optional,
   orNull,
   record,
   variant,
@@ -82,6 +83,8 @@ export interface DatacenterJob {
   readonly status: JobStatus;
   readonly reason: string | null;
   readonly summary: BlobHash | null;
+  /** Milliseconds of the wall clock of whoever ended it. */
+  readonly endedAt?: number;
 }
 
 export type DatacenterEntry =
@@ -121,6 +124,8 @@ export type DatacenterEntry =
       readonly summary: BlobHash | null;
       /** Only if it still waits: for a cancel, which otherwise is the business of its group. */
       readonly onlyQueued: boolean;
+      /** Milliseconds of the wall clock, to be shown. */
+      readonly at?: number;
     };
 
 const grant = record({ worker: isText, incarnation: isWhole, capacity: isWhole, cores: isWhole });
@@ -147,6 +152,7 @@ const isEntry = variant({
     reason: orNull(isText),
     summary: orNull(isText),
     onlyQueued: isBoolean,
+    at: optional(isWhole),
   }),
 });
 
@@ -165,6 +171,7 @@ const isJob = record({
   status: oneOf(...JOB_STATUSES),
   reason: orNull(isText),
   summary: orNull(isText),
+  endedAt: optional(isWhole),
 });
 
 type Outcome = { readonly outcome: string; readonly reason: string | null };
@@ -286,13 +293,14 @@ export class DatacenterState implements Application {
   }
 
   #end(job: DatacenterJob, entry: Extract<DatacenterEntry, { kind: "end" }>): Outcome {
-    const { onlyQueued, status, summary } = entry;
+    const { at, onlyQueued, status, summary } = entry;
     const reason = entry.reason === null ? null : clipText(entry.reason, REASON_CHARACTERS_MAX);
     if (job.phase === "ended") return { outcome: "ended", reason: null };
     if (onlyQueued && job.phase !== "queued") return rejected("NOT_QUEUED");
     const grants = this.#rules.grantsFreed ? [] : job.grants;
     const over = { phase: "ended", submission: null, grants } as const;
-    this.#put({ ...job, ...over, status, reason, summary });
+    const endedAt = at === undefined ? {} : { endedAt: at };
+    this.#put({ ...job, ...over, status, reason, summary, ...endedAt });
     this.#forgetOldest();
     return { outcome: "ended", reason: null };
   }

@@ -29,7 +29,11 @@ describe("a job on one manager and one worker", () => {
       ...{ kind: "submit", key: "key", submission: submission(), routing: ANYWHERE },
     });
     expect(again).toEqual({ kind: "accepted", job, duplicate: true });
-    const other = submission({ name: "other.ts" });
+    const spelled = submission({ name: "../other.ts", command: "submit --ui none" });
+    expect(
+      world.ask({ kind: "submit", key: "key", submission: spelled, routing: ANYWHERE }),
+    ).toEqual({ kind: "accepted", job, duplicate: true });
+    const other = submission({ timeoutMs: 1 });
     expect(
       world.ask({ kind: "submit", key: "key", submission: other, routing: ANYWHERE }),
     ).toMatchObject({

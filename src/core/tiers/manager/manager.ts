@@ -12,13 +12,14 @@
 import { assertNever } from "../../base/assert.ts";
 import { type Millis, millis } from "../../base/brand.ts";
 import type { GroupId } from "../../ledger/group/messages.ts";
-import type { Announced, Events, NodeView, Refusal, Taken } from "../messages.ts";
+import type { Announced, Events, Refusal, Taken } from "../messages.ts";
 import { BlobPins } from "./blob-pins.ts";
 import { ClientRequests } from "./client-requests.ts";
 import { ManagerContext } from "./context.ts";
 import { DatacenterLeader } from "./datacenter-leader.ts";
 import { encodeDatacenterEntry } from "./datacenter-state.ts";
 import { GateRequests } from "./gate-requests.ts";
+import { NodeRequests } from "./node-requests.ts";
 import type { RunEnd } from "./run-entries.ts";
 import { RunLeader } from "./run-leader.ts";
 import { RUN_PREFIX } from "./run-state.ts";
@@ -30,6 +31,7 @@ const ENDED_RUNS_MAX = 20;
 export class Manager {
   readonly #context: ManagerContext;
   readonly #requests: ClientRequests;
+  readonly #nodes: NodeRequests;
   readonly #pins: BlobPins;
   readonly #gates: GateRequests;
   /** The jobs that it leads, and the last ones that it led to their end. */
@@ -41,11 +43,12 @@ export class Manager {
   constructor(options: ManagerOptions, lookup: GroupLookup) {
     this.#context = new ManagerContext(options, lookup);
     this.#pins = new BlobPins(this.#context);
+    this.#nodes = new NodeRequests(this.#context);
     const known = {
       leaderOf: (job: string) => this.#runs.get(job) ?? null,
       reasonOf: (job: string) => this.#datacenter?.reasonOf(job) ?? null,
     };
-    this.#requests = new ClientRequests(this.#context, { ...known, nodes: () => this.#nodes() });
+    this.#requests = new ClientRequests(this.#context, { ...known, nodes: this.#nodes });
     this.#gates = new GateRequests(this.#context, known);
   }
 
@@ -181,6 +184,7 @@ export class Manager {
   }
 
   #onWorkerAnswer(id: number, answer: Announced | Taken | Refusal | null): void {
+    if (this.#nodes.onWorkerAnswer(id, answer)) return;
     for (const run of this.#runs.values()) if (run.onWorkerAnswer(id, answer)) break;
   }
 
@@ -201,7 +205,8 @@ export class Manager {
 
   /** The group of a job has its end: the datacenter takes its cores back. */
   #onEnded(job: string, end: RunEnd): void {
-    const data = encodeDatacenterEntry({ kind: "end", job, ...end, onlyQueued: false });
+    const at = Math.floor(this.#context.wall);
+    const data = encodeDatacenterEntry({ kind: "end", job, ...end, onlyQueued: false, at });
     const group = this.#context.datacenterGroup;
     this.#context.propose(group, `end/${job}`, data, (proposed) => {
       if (proposed.kind === "refused")
@@ -209,23 +214,5 @@ export class Manager {
     });
     const over = [...this.#runs.values()].filter((run) => run.isDone);
     for (const old of over.slice(0, -ENDED_RUNS_MAX)) this.#runs.delete(old.job);
-  }
-
-  #nodes(): readonly NodeView[] {
-    const { datacenter, managers, self, version } = this.#context.options;
-    const state = this.#context.datacenter();
-    const { peers, workers } = this.#context;
-    return [
-      ...managers.map(
-        (name): NodeView => ({
-          ...{ name, role: "manager", datacenter, incarnation: 0, cores: 0, coresUsed: 0 },
-          status: name === self || peers.has(name) ? "alive" : "lost",
-          version: name === self ? version : "",
-        }),
-      ),
-      ...workers
-        .views((worker, incarnation) => state?.usedCores(worker, incarnation) ?? 0)
-        .map((view) => ({ ...view, datacenter })),
-    ];
   }
 }

@@ -75,8 +75,9 @@ export type RunEntry =
 
 /** Decided by the leader. */
 type LedEntry = Led &
+  /** `by`: the manager that leads from now on. */
   (
-    | { readonly kind: "adopt" }
+    | { readonly kind: "adopt"; readonly by?: string }
     | { readonly kind: "open"; readonly cores: readonly RunCore[] }
     /** Every core has loaded the job: its executions begin. */
     | { readonly kind: "start" }
@@ -84,6 +85,13 @@ type LedEntry = Led &
     | CoreChange
     | ({ readonly kind: "end" } & RunEnd)
   );
+
+/** Who leads a job since when. */
+export interface Adoption {
+  readonly at: number;
+  readonly view: number;
+  readonly by: string;
+}
 
 /** An entry before its leader says who and when. */
 export type Decided<Entry = LedEntry> = Entry extends LedEntry ? Omit<Entry, keyof Led> : never;
@@ -120,6 +128,7 @@ export const isGrant = record({
   capacity: isWhole,
   cores: isWhole,
 });
+export const isAdoption = record({ at: isWhole, view: isWhole, by: isText });
 export const isEnd = {
   status: oneOf(...JOB_STATUSES),
   reason: orNull(isText),
@@ -182,7 +191,7 @@ const isEntry = variant({
     ...{ createdAt: isWhole, waitedMs: isWhole },
     ...{ submission: isBytes, grants: listOf(isGrant) },
   }),
-  adopt: record(led),
+  adopt: record({ ...led, by: optional(isText) }),
   open: record({ ...led, cores: listOf(isCore) }),
   start: record(led),
   step: record({ ...led, step: isStep }),

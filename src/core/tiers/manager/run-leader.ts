@@ -115,7 +115,7 @@ export class RunLeader {
       lose: (core, what) => this.#coreLost(core, what),
     });
     this.ending = new RunEnding(context, this.#log);
-    if (state.submission !== null) this.#log.propose({ kind: "adopt" });
+    if (state.submission !== null) this.#log.adopt();
   }
 
   get status(): JobStatus {
@@ -200,7 +200,7 @@ export class RunLeader {
   #onEntry(entry: RunEntry): void {
     if (entry.kind === "begin") {
       this.#log.begin();
-      this.#log.propose({ kind: "adopt" });
+      this.#log.adopt();
     } else if (entry.kind === "end") this.#release();
     else if (entry.kind === "control" || entry.view !== this.view) return;
     else if (entry.kind === "adopt") this.#onAdopted();

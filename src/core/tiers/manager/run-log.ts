@@ -58,6 +58,11 @@ export class RunLog {
     return Math.max(this.#state.at, Math.floor(this.#context.now - this.#beganAt));
   }
 
+  /** What follows is this leader's. */
+  adopt(): void {
+    this.propose({ kind: "adopt", by: this.#context.options.self });
+  }
+
   propose(decided: Decided): void {
     this.#propose({ ...decided, view: this.#view, at: this.at }, null);
   }

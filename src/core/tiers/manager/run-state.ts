@@ -19,8 +19,10 @@ import type { Grant } from "./datacenter-state.ts";
 import { type BlockStep, type BlocksSnapshot, GivenBlocks, isBlocks } from "./given-blocks.ts";
 import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 import {
+  type Adoption,
   type Decision,
   decodeRunEntry,
+  isAdoption,
   isCore,
   isDecision,
   isEnd,
@@ -37,6 +39,7 @@ import {
   isText,
   isWhole,
   listOf,
+  optional,
   orNull,
   record,
 } from "./shapes.ts";
@@ -56,9 +59,14 @@ const FIELD_BYTES = 96;
 const CONTROL_BYTES_MAX = 65_536;
 const TEXT_CHARACTERS_MAX = 1_000;
 const NAME_CHARACTERS_MAX = 200;
+/** Changes of the leader that are remembered, the last ones. */
+const ADOPTIONS_MAX = 100;
 const NAME = /^[a-z0-9-]{1,96}$/;
 
-type RunAttempt = AttemptView & { readonly workflow: string };
+/** When it began and ended stands in the history. */
+type RunAttempt = Omit<AttemptView, "startedAt" | "endedAt" | "reason"> & {
+  readonly workflow: string;
+};
 
 interface Snapshot {
   readonly createdAt: number;
@@ -70,6 +78,7 @@ interface Snapshot {
   readonly cores: readonly RunCore[];
   readonly placements: number;
   readonly history: readonly Decision[];
+  readonly adoptions?: readonly Adoption[];
   readonly attempts: readonly RunAttempt[];
   readonly blocks: BlocksSnapshot;
   readonly keptBytes: number;
@@ -84,6 +93,7 @@ const isSnapshot = record({
   cores: listOf(isCore),
   placements: isWhole,
   history: listOf(isDecision),
+  adoptions: optional(listOf(isAdoption)),
   attempts: listOf(
     record({ workflow: isText, worker: isText, core: isWhole, token: isWhole, status: isText }),
   ),
@@ -110,6 +120,7 @@ export class RunState implements Application {
   #cores: RunCore[] = [];
   #placements = 0;
   #history: Decision[] = [];
+  #adoptions: readonly Adoption[] = [];
   readonly #lost = new Set<number>();
   readonly #awaited = new Set<number>();
   readonly #joined = new Set<number>();
@@ -184,6 +195,11 @@ export class RunState implements Application {
 
   get history(): readonly Decision[] {
     return this.#history;
+  }
+
+  /** Who has led it, in order. */
+  get adoptions(): readonly Adoption[] {
+    return this.#adoptions;
   }
 
   get isStarted(): boolean {
@@ -269,9 +285,11 @@ export class RunState implements Application {
     this.#blocks = new GivenBlocks(submission.manifests);
   }
 
-  #adopt({ at, view }: Entry<"adopt">): Outcome {
+  #adopt({ at, by = "", view }: Entry<"adopt">): Outcome {
     this.#view = view;
-    this.#time(at);
+    const adoption = { at: this.#time(at), view, by: clipText(by, NAME_CHARACTERS_MAX) };
+    if (this.#adoptions.at(-1)?.view !== view)
+      this.#adoptions = [...this.#adoptions, adoption].slice(-ADOPTIONS_MAX);
     return accepted("adopted");
   }
 
@@ -411,6 +429,7 @@ export class RunState implements Application {
       cores: this.#cores,
       placements: this.#placements,
       history: this.#history,
+      adoptions: this.#adoptions,
       attempts: this.#attempts,
       blocks: this.#blocks.snapshot(),
       ...{ keptBytes: this.#keptBytes, controlBytes: this.#controlBytes },
@@ -438,6 +457,7 @@ export class RunState implements Application {
     this.#cores = [...snapshot.cores];
     this.#placements = snapshot.placements;
     this.#restoreHistory(snapshot.history);
+    this.#adoptions = snapshot.adoptions ?? [];
     this.#attempts = [...snapshot.attempts];
     this.#keptBytes = snapshot.keptBytes;
     this.#controlBytes = snapshot.controlBytes;

@@ -15,6 +15,7 @@ import type {
   BlobHash,
   ClientAnswer,
   ClientRequest,
+  Drain,
   Events,
   Orders,
   Refusal,
@@ -118,7 +119,7 @@ export type ManagerEffect =
       readonly kind: "worker";
       readonly id: number;
       readonly worker: string;
-      readonly message: Announce | Orders;
+      readonly message: Announce | Orders | Drain;
     }
   | {
       readonly kind: "answer";
@@ -133,6 +134,8 @@ export type ManagerEffect =
   | { readonly kind: "replicateBlobs"; readonly hashes: readonly BlobHash[] }
   /** These are needed, and no others: all that must not be dropped to make room. */
   | { readonly kind: "pinBlobs"; readonly hashes: readonly BlobHash[] }
+  /** Others shall lead from now on. */
+  | { readonly kind: "giveUp" }
   | {
       readonly kind: "log";
       readonly level: "info" | "warn" | "error";

@@ -5,6 +5,8 @@ import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 
 /** Workers that are remembered, the lost ones included. */
 const WORKERS_MAX = 10_000;
+/** A lost worker is shown for so long, so that people see what is missing. */
+const LOST_KEPT_MS = 900_000;
 
 interface Known {
   heartbeat: WorkerHeartbeat;
@@ -39,11 +41,12 @@ export class WorkerTable {
     if (known !== undefined && known.heartbeat.incarnation === incarnation) known.heardAt = now;
   }
 
-  /** Those that have been silent for too long since the last call. */
+  /** Those that have been silent for too long since the last call. Those that were lost long ago are forgotten. */
   takeLost(now: number): readonly WorkerHeartbeat[] {
     const lost: WorkerHeartbeat[] = [];
     if (!this.#rules.silenceNoticed) return lost;
-    for (const known of this.#workers.values()) {
+    for (const [worker, known] of this.#workers) {
+      if (known.lost && now - known.heardAt > LOST_KEPT_MS) this.#workers.delete(worker);
       if (known.lost || now - known.heardAt < this.#timeoutMs) continue;
       known.lost = true;
       lost.push(known.heartbeat);
@@ -65,6 +68,16 @@ export class WorkerTable {
     return known !== undefined && !known.lost && known.heartbeat.incarnation === incarnation;
   }
 
+  /** Null: it was never heard, or is forgotten. */
+  statusOf(worker: string): "alive" | "lost" | null {
+    const known = this.#workers.get(worker);
+    return known === undefined ? null : known.lost ? "lost" : "alive";
+  }
+
+  forget(worker: string): void {
+    this.#workers.delete(worker);
+  }
+
   /** Those that may be given more. */
   available(): readonly WorkerHeartbeat[] {
     return [...this.#workers.values()]
@@ -74,7 +87,7 @@ export class WorkerTable {
 
   views(
     usedCores: (worker: string, incarnation: number) => number,
-  ): readonly Omit<NodeView, "datacenter">[] {
+  ): readonly Omit<NodeView, "datacenter" | "leads">[] {
     return [...this.#workers.values()].map(({ heartbeat, lost }) => {
       const { cores, draining, incarnation, version, worker } = heartbeat;
       const status = lost ? "lost" : draining ? "draining" : "alive";

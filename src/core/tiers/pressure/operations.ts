@@ -47,7 +47,11 @@ function ofClient(request: ClientRequest): Operation {
       return request.kind;
     case "control":
       return request.control.kind === "cancel" ? "cancel" : "steer";
+    case "drain":
+    case "removeNode":
+      return "steer";
     case "jobs":
+    case "events":
     case "nodes":
     case "datacenters":
       return "list";

@@ -170,6 +170,9 @@ export class GateProcess {
       case "applied":
         this.#heard.push({ kind: "applied", group: effect.group });
         break;
+      case "peer":
+        this.#heard.push({ kind: "peer", peer: effect.peer, up: effect.up });
+        break;
       case "serving":
         // Nobody is called before the disk is read.
         this.#isStarted = true;
@@ -239,6 +242,9 @@ export class GateProcess {
         this.#effects.push({ kind: "blobGet", id, hash, offset });
         return;
       }
+      case "giveUp":
+        this.ledger.take(effect, this.#now, this.#wall);
+        return;
       case "keepBlob":
       case "readBlob":
       case "log":

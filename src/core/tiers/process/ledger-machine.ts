@@ -180,6 +180,7 @@ export class LedgerMachine {
         return;
       case "watchRoom":
       case "watchEnd":
+      case "giveUp":
         if (this.#takesPart) this.node.take(input, now, wall);
         return;
       case "leave":
@@ -451,9 +452,9 @@ export class LedgerMachine {
 
   #tellLeads(): void {
     const { gained, lost } = this.#leads.take();
-    const { leading } = this.node.status();
-    this.#effects.push({ kind: "leading", leading, gained, lost });
-    this.#log("info", "ledger.leads", { leading, gained, lost });
+    const change = { leading: this.node.status().leading, gained, lost };
+    this.#effects.push({ kind: "leading", ...change });
+    this.#log("info", "ledger.leads", change);
   }
 
   #leave(): void {

@@ -371,6 +371,9 @@ export class ManagerProcess {
       case "pinBlobs":
         this.#blobs.ask(effect, this.#now);
         return;
+      case "giveUp":
+        this.ledger.take(effect, this.#now, this.#wall);
+        return;
       case "log":
         this.#effects.push(effect);
         return;

@@ -38,6 +38,8 @@ export type ProcessInput =
   | { readonly kind: "keys"; readonly ring: KeyRing }
   /** Takes no more requests, lets others lead and what is under way finish, keeps its state, says `left`. */
   | { readonly kind: "leave" }
+  /** Lets others lead from now on, and goes on otherwise. */
+  | { readonly kind: "giveUp" }
   | { readonly kind: "tick" };
 
 export type LogLevel = "info" | "warn" | "error";

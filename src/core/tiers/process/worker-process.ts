@@ -240,6 +240,10 @@ export class WorkerProcess {
         this.#step({ kind: "request", manager, id, request });
         return;
       }
+      case "drain":
+        this.#step({ kind: "drain" });
+        this.#send(manager, { name: "taken", correlation, value: { next: 0 } });
+        return;
       case "taken":
       case "denial":
       case "blobChunk":

@@ -17,6 +17,7 @@ import {
   type Submission,
 } from "../../messages.ts";
 import { Gate } from "../gate.ts";
+import { identityOfSpec } from "../spec.ts";
 import {
   GATE_DEFAULTS,
   type GateEffect,
@@ -65,7 +66,13 @@ export class GateWorld {
   constructor(options: GateWorldOptions = {}) {
     const { datacenters = ["dc1"], gates = 1, managers = 1, workers = 1 } = options;
     const { cores = 2, loadMs = 1_000 } = options;
-    this.cluster = new TestCluster(Array(gates).fill("here"), {}, null, gates, []);
+    this.cluster = new TestCluster(
+      Array(gates).fill("here"),
+      { identityOf: identityOfSpec },
+      null,
+      gates,
+      [],
+    );
     this.cluster.onSaid = (index, effect) =>
       this.#push(
         index,
@@ -110,6 +117,7 @@ export class GateWorld {
         boot: `b${this.#boots++}`,
         version: "1.0.0",
         errorKinds: ERROR_KINDS,
+        addresses: {},
         datacenters: [...this.datacenters].map(([name, { cluster }]) => ({
           name,
           managers: cluster.nodes.map(({ id }) => id),
@@ -221,6 +229,9 @@ export class GateWorld {
         this.#push(gate, { kind: "partRead", id, total: whole?.length ?? 0, bytes });
         return;
       }
+      case "giveUp":
+        this.cluster.giveUp(this.cluster.at(gate));
+        return;
       case "log":
         this.logs.push(`${effect.event} ${JSON.stringify(effect.fields)}`);
     }

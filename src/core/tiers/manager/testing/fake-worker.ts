@@ -2,6 +2,7 @@
 
 import {
   type Announce,
+  type Drain,
   HEARTBEAT_MS,
   type Orders,
   type RelayedEvent,
@@ -37,6 +38,7 @@ export class FakeWorker {
   cut = false;
   /** Nothing reaches it. */
   deaf = false;
+  draining = false;
   beatAt = 0;
   readonly #loadMs: number;
 
@@ -52,7 +54,11 @@ export class FakeWorker {
     this.alive = true;
   }
 
-  take(message: Announce | Orders, manager: number, now: number): Answer {
+  take(message: Announce | Orders | Drain, manager: number, now: number): Answer {
+    if (message.kind === "drain") {
+      this.draining = true;
+      return { kind: "taken", next: 0 };
+    }
     const { job: name, kind, view } = message;
     const known = this.jobs.get(name);
     if (kind === "orders" && message.incarnation !== this.incarnation)

@@ -191,7 +191,7 @@ export class World {
     const { coreCount: cores, incarnation, name } = worker;
     if (worker.isBeatDue(this.now)) {
       const heartbeat = { kind: "heartbeat", worker: name, incarnation, cores } as const;
-      const input = { ...heartbeat, version: "1.0.0", draining: false };
+      const input = { ...heartbeat, version: "1.0.0", draining: worker.draining };
       for (const index of this.#reachable())
         this.#push(index, { kind: "heartbeat", heartbeat: input });
     }
@@ -286,6 +286,9 @@ export class World {
         this.#push(manager, { kind: "blobRead", hash: effect.hash, bytes });
         return;
       }
+      case "giveUp":
+        this.cluster.giveUp(this.cluster.at(manager));
+        return;
       case "log":
         this.logs.push(`${effect.event} ${JSON.stringify(effect.fields)}`);
     }

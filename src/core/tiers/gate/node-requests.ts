@@ -1,0 +1,128 @@
+/** The nodes of a cluster as a gate sees them: the gates themselves, and those of each datacenter through its managers. */
+
+import { type ClientAnswer, type ClientRequest, type NodeView, refusal } from "../messages.ts";
+import type { GateContext } from "./context.ts";
+import { hasJobEnded } from "./status.ts";
+import type { ManagerAnswer } from "./types.ts";
+
+type Answer = (answer: ClientAnswer) => void;
+
+export class NodeRequests {
+  readonly #context: GateContext;
+
+  constructor(context: GateContext) {
+    this.#context = context;
+  }
+
+  views(done: (nodes: readonly NodeView[]) => void): void {
+    const { datacenters, isDraining, lookup, options, peers } = this.#context;
+    const { gates, self, version } = options;
+    const led = [...lookup.jobs()].filter(({ state }) => !hasJobEnded(state));
+    const own = gates.map((name): NodeView => {
+      const alive = name === self || peers.has(name);
+      return {
+        ...{ name, role: "gate", datacenter: "", incarnation: 0, cores: 0, coresUsed: 0 },
+        status: name === self && isDraining ? "draining" : alive ? "alive" : "lost",
+        version: name === self ? version : "",
+        leads: led.filter(({ primary }) => primary === name).length,
+      };
+    });
+    askAll(
+      this.#context,
+      datacenters.names.map((datacenter) => ({ datacenter, request: { kind: "nodes" } })),
+      (answers) =>
+        done([...own, ...answers.flatMap((one) => (one?.kind === "nodes" ? one.nodes : []))]),
+    );
+  }
+
+  drain(node: string, answer: Answer): void {
+    const { options, peers } = this.#context;
+    if (node === options.self) {
+      if (peers.size === 0) answer(refusal("invalid", `nobody could take over: ${node} is alone`));
+      else answer(this.#drainSelf());
+      return;
+    }
+    if (options.gates.some((name) => name === node)) {
+      const address = options.addresses[node] ?? null;
+      answer({ ...refusal("notLeader", `ask ${node} itself`), address });
+      return;
+    }
+    const request = { kind: "drain", node } as const;
+    this.#withNode(node, answer, ({ datacenter, role }) => {
+      // A manager hears it from nobody else.
+      const manager = this.#context.datacenters.managerOf(
+        datacenter,
+        role === "manager" ? node : null,
+      );
+      if (manager === null) answer(refusal("retry", `no manager of ${datacenter} is reached`));
+      else
+        this.#context.ask(datacenter, manager, { kind: "client", request }, (said) =>
+          answer(controlledBy(said)),
+        );
+    });
+  }
+
+  #drainSelf(): ClientAnswer {
+    if (!this.#context.isDraining) this.#context.log("info", "gate.draining", {});
+    this.#context.isDraining = true;
+    this.#context.emit({ kind: "giveUp" });
+    return { kind: "controlled" };
+  }
+
+  /** Every manager that is reached forgets it: each keeps its own list. */
+  remove(node: string, answer: Answer): void {
+    const { datacenters, options } = this.#context;
+    if (options.gates.some((name) => name === node)) {
+      answer(refusal("invalid", `${node} stands in the configuration of the others: take it out`));
+      return;
+    }
+    const request = { kind: "removeNode", node } as const;
+    this.#withNode(node, answer, ({ datacenter }) => {
+      const managers = datacenters.reachedIn(datacenter);
+      let open = managers.length;
+      let said: ClientAnswer | null = null;
+      const settle = (one: ClientAnswer): void => {
+        if (said === null || said.kind === "controlled") said = one;
+        if (--open === 0) answer(said);
+      };
+      for (const manager of managers)
+        this.#context.ask(datacenter, manager, { kind: "client", request }, (one) =>
+          settle(controlledBy(one)),
+        );
+    });
+  }
+
+  #withNode(node: string, answer: Answer, then: (view: NodeView) => void): void {
+    this.views((nodes) => {
+      const found = nodes.find(({ name }) => name === node);
+      if (found === undefined) answer(refusal("invalid", `there is no node ${node}`));
+      else then(found);
+    });
+  }
+}
+
+function controlledBy(said: ManagerAnswer | null): ClientAnswer {
+  if (said?.kind === "controlled" || said?.kind === "refused") return said;
+  return refusal("retry", "the manager does not answer");
+}
+
+/** In each datacenter one manager; null where none answers. */
+export function askAll(
+  context: GateContext,
+  asked: readonly { readonly datacenter: string; readonly request: ClientRequest }[],
+  done: (answers: readonly (ManagerAnswer | null)[]) => void,
+): void {
+  const answers: (ManagerAnswer | null)[] = asked.map(() => null);
+  let open = asked.length;
+  const settle = (at: number, answer: ManagerAnswer | null): void => {
+    answers[at] = answer;
+    if (--open === 0) done(answers);
+  };
+  if (open === 0) done([]);
+  for (const [at, { datacenter, request }] of asked.entries()) {
+    const manager = context.datacenters.managerOf(datacenter, null);
+    if (manager === null) settle(at, null);
+    else
+      context.ask(datacenter, manager, { kind: "client", request }, (answer) => settle(at, answer));
+  }
+}

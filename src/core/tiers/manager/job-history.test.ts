@@ -1,0 +1,100 @@
+import { describe, expect, it } from "vitest";
+import type { ClientAnswer, JobEventView, JobView } from "../messages.ts";
+import { World } from "./testing/world.ts";
+
+function eventsIn(answer: ClientAnswer): readonly JobEventView[] {
+  if (answer.kind !== "events") throw new Error(`not events: ${JSON.stringify(answer)}`);
+  return answer.events;
+}
+
+function jobIn(answer: ClientAnswer): JobView {
+  if (answer.kind !== "job") throw new Error(`not a job: ${JSON.stringify(answer)}`);
+  return answer.job;
+}
+
+describe("the history of a job", () => {
+  it("says in order what was decided, by whom and under which token", () => {
+    const world = new World();
+    const job = world.submit();
+    world.end(job);
+    const events = eventsIn(world.ask({ kind: "events", job, from: 0 }));
+    expect(events.map(({ kind }) => kind)).toEqual([
+      ...["submitted", "admitted", "adopted", "started", "placed", "setUp", "setUpDone"],
+      ...["finished", "finished", "tearDown", "workflowEnded", "ended"],
+    ]);
+    const times = events.map(({ at }) => at);
+    expect(times).toEqual([...times].sort((one, other) => one - other));
+    const placed = events.find(({ kind }) => kind === "placed");
+    expect(placed).toMatchObject({
+      who: "n0",
+      datacenter: "dc1",
+      text: expect.stringMatching(/w0/),
+    });
+    const { attempts = [] } = jobIn(world.ask({ kind: "status", job })).workflows[0] ?? {};
+    expect(new Set(attempts.map(({ token }) => token))).toEqual(new Set([placed?.token]));
+    expect(eventsIn(world.ask({ kind: "events", job, from: 7 }))).toEqual(events.slice(7));
+  });
+
+  it("names people who steer, and leaders as they change", () => {
+    const world = new World({ managers: 3, loadMs: 20_000 });
+    const job = world.submit();
+    world.until(() => jobIn(world.ask({ kind: "status", job })).status === "RUNNING");
+    const first = world.leaderOf(job);
+    const scale = { kind: "scale", factor: 1.5 } as const;
+    world.ask({ kind: "control", job, by: "ada", control: scale }, first);
+    world.kill(first);
+    world.until(() => ![-1, first].includes(world.leaderOf(job)));
+    const second = world.leaderOf(job);
+    const told = () => eventsIn(world.ask({ kind: "events", job, from: 0 }, second));
+    world.until(() => told().filter(({ kind }) => kind === "adopted").length === 2);
+    expect(told().find(({ kind }) => kind === "scale")).toMatchObject({
+      ...{ who: "ada", text: "1.5 times the plan" },
+    });
+    const leaders = told().filter(({ kind }) => kind === "adopted");
+    const ids = [first, second].map((index) => world.cluster.at(index).id);
+    expect(leaders.map(({ who }) => who)).toEqual(ids);
+    expect(leaders[1]?.token).toBeGreaterThan(leaders[0]?.token ?? 0);
+  });
+
+  it("tells when an attempt began, ended and why it was lost", () => {
+    const world = new World({ workers: 2, cores: 1, loadMs: 20_000 });
+    const job = world.submit();
+    world.until(() => jobIn(world.ask({ kind: "status", job })).status === "RUNNING");
+    world.run(1_000);
+    world.worker(1).alive = false;
+    const status = () => jobIn(world.ask({ kind: "status", job }));
+    const lost = () => status().workflows[0]?.attempts.find((one) => one.status === "lost");
+    world.until(() => lost() !== undefined);
+    expect(lost()).toMatchObject({ worker: "w1", reason: "worker w1 was lost with core 1" });
+    expect(lost()?.endedAt).toBeGreaterThan(lost()?.startedAt ?? 0);
+    const running = status().workflows[0]?.attempts.find((one) => one.status === "running");
+    expect(running).toMatchObject({ worker: "w0", endedAt: null, reason: null });
+    expect(status().lost).toHaveLength(1);
+  });
+
+  it("is told of a job that never began", () => {
+    const world = new World();
+    const job = world.submit({ cores: 100 });
+    world.run(1_000);
+    const cancel = { kind: "cancel", reason: "enough" } as const;
+    world.ask({ kind: "control", job, by: "ada", control: cancel });
+    const events = eventsIn(world.ask({ kind: "events", job, from: 0 }));
+    expect(events).toMatchObject([{ kind: "submitted" }, { text: "CANCELLED: enough" }]);
+    expect(events[1]?.at).toBeGreaterThan(events[0]?.at ?? 0);
+  });
+});
+
+describe("a job as a manager shows it that does not lead it", () => {
+  it("runs while it runs, and is paused while it is", () => {
+    const world = new World({ managers: 3, loadMs: 60_000 });
+    const job = world.submit();
+    const seenBy = (manager: number): string | undefined => {
+      const answer = world.ask({ kind: "jobs", after: null }, manager);
+      return answer.kind === "jobs" ? answer.jobs[0]?.status : undefined;
+    };
+    for (const manager of [0, 1, 2]) world.until(() => seenBy(manager) === "RUNNING");
+    const leader = world.leaderOf(job);
+    world.ask({ kind: "control", job, by: "ada", control: { kind: "pause" } }, leader);
+    for (const manager of [0, 1, 2]) world.until(() => seenBy(manager) === "PAUSED");
+  });
+});

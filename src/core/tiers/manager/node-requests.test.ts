@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { World } from "./testing/world.ts";
+
+describe("a worker that is drained by hand", () => {
+  it("finishes what it has and gets nothing more", () => {
+    const world = new World({ workers: 2, cores: 1, loadMs: 3_000 });
+    const job = world.submit();
+    world.run(500);
+    expect(world.ask({ kind: "drain", node: "w1" })).toEqual({ kind: "controlled" });
+    world.run(1_000);
+    expect(world.ask({ kind: "nodes" })).toMatchObject({
+      nodes: [
+        {},
+        { name: "w0", status: "alive" },
+        { name: "w1", status: "draining", coresUsed: 1 },
+      ],
+    });
+    expect(world.end(job)).toMatchObject({ status: "COMPLETED", summary: { lost: [] } });
+    const next = world.submit({ timeoutMs: 60_000 }, "next");
+    expect(world.end(next).status).toBe("COMPLETED");
+    expect(world.worker(1).opened).toHaveLength(1);
+    expect(world.worker(0).opened).toHaveLength(2);
+  });
+
+  it("must be there, and a manager that is alone goes on", () => {
+    const world = new World();
+    expect(world.ask({ kind: "drain", node: "w7" })).toMatchObject({
+      ...{ reason: "invalid", message: "there is no node w7" },
+    });
+    expect(world.ask({ kind: "drain", node: "n0" })).toMatchObject({
+      ...{ reason: "invalid", message: "nobody could take over: n0 reaches no other manager" },
+    });
+  });
+});
+
+describe("a worker that is removed", () => {
+  it("is shown no more, unless it is alive", () => {
+    const world = new World({ workers: 2 });
+    const names = (): unknown => {
+      const answer = world.ask({ kind: "nodes" });
+      return answer.kind === "nodes" ? answer.nodes.map(({ name }) => name) : answer;
+    };
+    world.run(1_000);
+    expect(world.ask({ kind: "removeNode", node: "w1" })).toMatchObject({ reason: "invalid" });
+    world.worker(1).alive = false;
+    world.run(5_000);
+    expect(world.ask({ kind: "removeNode", node: "w1" })).toEqual({ kind: "controlled" });
+    expect(names()).toEqual(["n0", "w0"]);
+    world.worker(1).restart();
+    world.run(1_000);
+    expect(names()).toEqual(["n0", "w0", "w1"]);
+  });
+});

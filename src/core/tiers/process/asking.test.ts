@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import { address } from "../../base/ids.ts";
+import { refusal } from "../messages.ts";
+import { Asking } from "./asking.ts";
+
+const ONE = address("10.0.0.1:7700");
+const TWO = address("10.0.0.2:7700");
+const BOTH = [ONE, TWO];
+const UNKNOWN = refusal("unknownJob", "there is no job j1");
+
+describe("a question of a client", () => {
+  it("is asked again of whom the answer names, or of any other", () => {
+    const asking = new Asking(null, 0);
+    const moved = { ...refusal("notLeader", "m2 leads j1"), address: TWO };
+    expect(asking.take(moved, ONE, BOTH, 10)).toEqual({ kind: "again", to: TWO, afterMs: 0 });
+    const later = { ...refusal("rateLimited", "too many"), retryAfterMs: 700 };
+    expect(asking.take(later, TWO, BOTH, 20)).toEqual({ kind: "again", to: null, afterMs: 700 });
+    expect(asking.take(null, null, BOTH, 30)).toMatchObject({ kind: "again", to: null });
+    const answer = { kind: "controlled" } as const;
+    expect(asking.take(answer, ONE, BOTH, 40)).toEqual({ kind: "decided", answer });
+  });
+
+  it("about an unknown job ends when all who are there deny it, and not at once", () => {
+    const asking = new Asking(null, 0);
+    expect(asking.take(UNKNOWN, ONE, BOTH, 100).kind).toBe("again");
+    expect(asking.take(UNKNOWN, TWO, BOTH, 200).kind).toBe("again");
+    expect(asking.take(UNKNOWN, ONE, BOTH, 3_100)).toEqual({ kind: "givenUp", refusal: UNKNOWN });
+  });
+
+  it("does not believe one that is behind while another has not been asked", () => {
+    const asking = new Asking(null, 0);
+    for (let now = 0; now < 20_000; now += 200)
+      expect(asking.take(UNKNOWN, ONE, BOTH, now).kind).toBe("again");
+  });
+
+  it("about a job that was accepted is never answered with there being none", () => {
+    const asking = new Asking("j1", 0);
+    for (let now = 0; now <= 30_000; now += 200)
+      for (const from of BOTH) expect(asking.take(UNKNOWN, from, BOTH, now).kind).toBe("again");
+    expect(asking.take(UNKNOWN, ONE, BOTH, 30_200)).toMatchObject({
+      kind: "givenUp",
+      refusal: { reason: "retry", message: "j1 is accepted, and whoever answers does not know it" },
+    });
+  });
+
+  it("ends at once with what another asking would not change", () => {
+    const wrong = refusal("invalid", "the job has no workflow");
+    expect(new Asking("j1", 0).take(wrong, ONE, BOTH, 0)).toEqual({
+      ...{ kind: "givenUp", refusal: wrong },
+    });
+  });
+
+  it("is given up when nobody answers for long", () => {
+    const asking = new Asking(null, 0);
+    expect(asking.take(null, null, [], 30_000).kind).toBe("again");
+    expect(asking.take(null, null, [], 30_001)).toEqual({ kind: "givenUp", refusal: null });
+  });
+});

@@ -1,0 +1,117 @@
+/** What clients are shown of a cluster: its jobs, what happened to them, and its nodes. */
+
+import type { Loss, ThresholdOutcome } from "../run/results/model.ts";
+
+export const JOB_STATUSES = [
+  "QUEUED",
+  "STARTING",
+  "RUNNING",
+  "PAUSED",
+  "CANCELLING",
+  /** Ended: what came of it stands in its summary, whether thresholds held or not. */
+  "COMPLETED",
+  "PARTIAL",
+  "FAILED",
+  "CANCELLED",
+] as const;
+
+export type JobStatus = (typeof JOB_STATUSES)[number];
+
+export const ENDED_STATUSES: readonly JobStatus[] = ["COMPLETED", "PARTIAL", "FAILED", "CANCELLED"];
+
+export interface JobView {
+  readonly id: string;
+  readonly name: string;
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  /** Milliseconds of the wall clock. */
+  readonly createdAt: number;
+  /** The manager that leads it, as far as this one knows. */
+  readonly leader: string | null;
+  /** The leader's view. */
+  readonly fence: number;
+  readonly cores: number;
+  readonly workflows: readonly WorkflowView[];
+  /** Those that it was given to, as far as whoever was asked knows. */
+  readonly datacenters: readonly JobDatacenterView[];
+  /** Of its figures so far, or in the end; empty in a list of jobs. */
+  readonly thresholds: readonly ThresholdOutcome[];
+  /** What it has lost with workers and cores; empty in a list of jobs. */
+  readonly lost: readonly Loss[];
+}
+
+/** What a job does in one datacenter, as its gate has last heard. */
+export interface JobDatacenterView {
+  readonly name: string;
+  readonly status: JobStatus;
+  readonly reason: string | null;
+  /** The job's id there; empty until it is known. */
+  readonly job: string;
+  /** That can be reached. */
+  readonly managers: number;
+  readonly workers: number;
+  readonly cores: number;
+  readonly requests: number;
+  readonly failed: number;
+  readonly ratePerSecond: number;
+  /** How long ago that was heard; null: never. */
+  readonly asOfMs: number | null;
+}
+
+export interface WorkflowView {
+  readonly name: string;
+  readonly status: string;
+  readonly attempts: readonly AttemptView[];
+}
+
+export interface AttemptView {
+  readonly worker: string;
+  readonly core: number;
+  readonly token: number;
+  readonly status: "running" | "finished" | "lost";
+  /** Milliseconds of the wall clock. */
+  readonly startedAt: number;
+  /** Null while it runs. */
+  readonly endedAt: number | null;
+  /** Why it was lost. */
+  readonly reason: string | null;
+}
+
+/** One thing that happened to a job, as its log has it. */
+export interface JobEventView {
+  /** Milliseconds of the wall clock. */
+  readonly at: number;
+  readonly kind: string;
+  /** The node that decided it, or the person who asked for it. */
+  readonly who: string;
+  /** What it was fenced with: the view of its leader, or the token of an attempt; null: nothing. */
+  readonly token: number | null;
+  /** Empty for what the gates decided. */
+  readonly datacenter: string;
+  /** The rest, for people. */
+  readonly text: string;
+}
+
+export interface DatacenterView {
+  readonly name: string;
+  readonly status: "healthy" | "unreachable";
+  /** Connected to the gate that was asked. */
+  readonly managers: number;
+  readonly workers: number;
+  readonly cores: number;
+  readonly coresFree: number;
+  readonly jobsQueued: number;
+}
+
+export interface NodeView {
+  readonly name: string;
+  readonly role: "gate" | "manager" | "worker";
+  readonly datacenter: string;
+  readonly incarnation: number;
+  readonly version: string;
+  readonly status: "alive" | "draining" | "lost";
+  readonly cores: number;
+  readonly coresUsed: number;
+  /** Jobs that a gate or manager leads, as far as whoever was asked knows. */
+  readonly leads: number;
+}
