@@ -4,7 +4,7 @@ import { userInfo } from "node:os";
 import type { Command } from "commander";
 import { type ClusterClient, ClusterError, hasEnded } from "../../client/client.ts";
 import { isScaleFactor, SCALE_FACTOR_MAX } from "../../core/run/results/scale-factor.ts";
-import type { Control, JobView, NodeView } from "../../core/tiers/messages.ts";
+import type { Control, NodeView } from "../../core/tiers/messages.ts";
 import { OutputError, writeOutputs } from "../../reporters/file/output.ts";
 import { startReportsOfOthers } from "../../runner/reports.ts";
 import { createView } from "../../ui/view.ts";
@@ -13,6 +13,7 @@ import { repeated } from "../option-values.ts";
 import { jsonText } from "../print.ts";
 import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
 import { followJob } from "./follow-job.ts";
+import { eventsText, jobJson, jobText } from "./job-text.ts";
 import { UsageError } from "./ledger-target.ts";
 
 interface JobsFlags extends PlaceFlags {
@@ -42,7 +43,17 @@ export function registerJobs(program: Command): void {
     .action((job: string, flags: JobsFlags) =>
       withCluster("jobs show", flags, async (client) => {
         const view = await client.status(job);
-        process.stdout.write(flags.json === true ? `${jsonText(view)}\n` : textOf(view));
+        process.stdout.write(flags.json === true ? `${jsonText(jobJson(view))}\n` : jobText(view));
+      }),
+    );
+  withJson(jobs.command("events <job>"))
+    .description("what happened to a job, from its log: when, what, by whom, under which token")
+    .action((job: string, flags: JobsFlags) =>
+      withCluster("jobs events", flags, async (client) => {
+        const events = await client.events(job);
+        process.stdout.write(
+          flags.json === true ? `${jsonText({ events })}\n` : eventsText(events),
+        );
       }),
     );
   withPlace(jobs.command("attach <job>"))
@@ -170,24 +181,4 @@ async function list(client: ClusterClient, { json }: JobsFlags): Promise<void> {
     const at = new Date(createdAt).toISOString();
     process.stdout.write(`${id}  ${status.padEnd(10)} ${at}  ${name}${why}\n`);
   }
-}
-
-function textOf(view: JobView): string {
-  const { cores, datacenters, fence, id, leader, name, reason, status, workflows } = view;
-  const lines = [
-    `${id}  ${name}`,
-    `  ${status}${reason === null ? "" : `: ${reason}`}`,
-    `  led by ${leader ?? "nobody now"} (fence ${fence}), ${cores} cores`,
-  ];
-  for (const one of datacenters)
-    lines.push(
-      `  ${one.name}: ${one.status}, ${one.workers} workers, ${one.cores} cores` +
-        (one.reason === null ? "" : ` (${one.reason})`),
-    );
-  for (const workflow of workflows) {
-    lines.push(`  ${workflow.name}: ${workflow.status}`);
-    for (const { core, status: how, token, worker } of workflow.attempts)
-      lines.push(`    core ${core} on ${worker}, token ${token}: ${how}`);
-  }
-  return `${lines.join("\n")}\n`;
 }

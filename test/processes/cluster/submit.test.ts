@@ -91,6 +91,36 @@ describe("a cluster of one manager and two workers", () => {
   );
 
   it(
+    "shows a job in the shape that tools rely on, and what happened to it",
+    async () => {
+      const { jobs } = JSON.parse((await cluster.command("jobs", "list", "--json")).stdout);
+      const { id } = jobs[0];
+      const shown = JSON.parse((await cluster.command("jobs", "show", id, "--json")).stdout);
+      expect(Object.keys(shown)).toEqual([
+        ...["id", "status", "reason", "createdAt", "leader", "fence"],
+        ...["datacenters", "workflows", "thresholds", "lost"],
+      ]);
+      expect(Object.keys(shown.datacenters[0]).sort()).toEqual([
+        ...["asOfMs", "cores", "failed", "managers", "name", "ratePerSecond", "requests"],
+        ...["status", "workers"],
+      ]);
+      const [attempt] = shown.workflows[0].attempts;
+      expect(Object.keys(attempt).sort()).toEqual([
+        ...["cores", "endedAt", "reason", "startedAt", "status", "token", "worker"],
+      ]);
+      expect(attempt).toMatchObject({ cores: 1, status: "finished", reason: null });
+      expect(attempt.endedAt).toBeGreaterThan(attempt.startedAt);
+      expect(shown.thresholds.length).toBeGreaterThan(0);
+      const { events } = JSON.parse((await cluster.command("jobs", "events", id, "--json")).stdout);
+      expect(events[0]).toMatchObject({ kind: "submitted", who: "m1", datacenter: "dc1" });
+      expect(events.at(-1)).toMatchObject({ kind: "ended", text: "COMPLETED" });
+      const placed = events.find((one: { readonly kind: string }) => one.kind === "placed");
+      expect(placed.token).toBe(attempt.token);
+    },
+    MS_MAX,
+  );
+
+  it(
     "tells mistakes before anything is sent",
     async () => {
       const missing = await cluster.command("submit", "no-such-file.ts");
