@@ -22,11 +22,17 @@ export function readConfigFile<Config>(
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(plainJson(text));
   } catch (error) {
     return { ok: false, problems: [`${file}: not JSON: ${errorText(error)}`] };
   }
   return check(file, value);
+}
+
+/** Without comments to the end of a line and commas after a last value: what people write into such a file. */
+function plainJson(text: string): string {
+  const noComments = text.replace(/("(?:[^"\\\n]|\\.)*")|\/\/[^\n]*/g, (_, quoted = "") => quoted);
+  return noComments.replace(/("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])/g, (_, quoted = "") => quoted);
 }
 
 export function checkSchema<Value>(

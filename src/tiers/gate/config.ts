@@ -8,11 +8,9 @@ import type { Address } from "../../core/base/ids.ts";
 import { clientSecrets } from "../../ledger/client-secrets.ts";
 import { checkLedgerConfig, type LedgerConfig, label, name, place } from "../../ledger/config.ts";
 import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
+import { readSettings, type SettingsOf } from "../../ledger/settings.ts";
 
 const NAME_CHARACTERS_MAX = 16;
-/** A dead leader is replaced after this; safety does not rest on it. */
-const LEASE_MS = 3_000;
-const GIB = 1_073_741_824;
 const DATACENTERS_MAX = 256;
 const MANAGERS_MAX = 7;
 
@@ -41,13 +39,7 @@ const schema = z.strictObject({
   secretFile: z.string().min(1).optional(),
   clientSecretFile: z.string().min(1).optional(),
   insecurePlaintext: z.boolean().default(false),
-  leaseMs: z.number().int().default(LEASE_MS),
-  /** Of files that jobs bring and of results; the longest unused go. */
-  blobBytesMax: z
-    .number()
-    .int()
-    .min(1_048_576)
-    .default(10 * GIB),
+  settings: z.record(z.string(), z.unknown()).default({}),
   logLevel: z.string().optional(),
 });
 
@@ -57,7 +49,7 @@ export interface GateNodeConfig {
     readonly name: string;
     readonly managers: readonly { readonly name: string; readonly address: Address }[];
   }[];
-  readonly blobBytesMax: number;
+  readonly settings: SettingsOf<"gate">;
 }
 
 export function readGateConfig(file: string): ConfigResult<GateNodeConfig> {
@@ -68,12 +60,14 @@ export function readGateConfig(file: string): ConfigResult<GateNodeConfig> {
 export function checkGateConfig(file: string, value: unknown): ConfigResult<GateNodeConfig> {
   const parsed = checkSchema(schema, file, value);
   if (!parsed.ok) return parsed;
-  const { blobBytesMax, clientSecretFile, datacenters, peers, region, ...rest } = parsed.config;
+  const { settings: values, clientSecretFile, datacenters, peers, region, ...rest } = parsed.config;
   const problems = datacenters
     .filter((one, at) => datacenters.findIndex((other) => other.name === one.name) !== at)
     .map((twice) => `${file}: datacenters: "${twice.name}" is listed twice`);
+  const settings = readSettings("gate", { file, values }, process.env, problems);
   const read = checkLedgerConfig(file, {
     ...rest,
+    leaseMs: settings.lease,
     region,
     peers: peers.map((peer) => ({ ...peer, region })),
     datacenters: datacenters.map((one) => one.name),
@@ -90,5 +84,5 @@ export function checkGateConfig(file: string, value: unknown): ConfigResult<Gate
       address: address as Address,
     })),
   }));
-  return { ok: true, config: { ledger, datacenters: places, blobBytesMax } };
+  return { ok: true, config: { ledger, datacenters: places, settings } };
 }

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { Random } from "../../core/base/random.ts";
 import { Gate } from "../../core/tiers/gate/gate.ts";
 import { identityOfSpec } from "../../core/tiers/gate/spec.ts";
-import { GATE_DEFAULTS, type GateLookup, type JobGroup } from "../../core/tiers/gate/types.ts";
+import type { GateConfig, GateLookup, JobGroup } from "../../core/tiers/gate/types.ts";
 import { ClientProcess } from "../../core/tiers/process/client-process.ts";
 import { type DatacenterLinks, GateProcess } from "../../core/tiers/process/gate-process.ts";
 import type { LedgerMachine } from "../../core/tiers/process/ledger-machine.ts";
@@ -75,7 +75,7 @@ export class GateHost {
     const { dataDir } = config.ledger;
     let host: GateHost | null = null;
     const blobs = await BlobStore.open(join(dataDir, "blobs"), {
-      bytesMax: config.blobBytesMax,
+      bytesMax: config.settings.blobStore,
       onGone: (hash) => host?.tellGone(hash),
     });
     host = new GateHost(config, blobs, handlers);
@@ -137,7 +137,7 @@ export class GateHost {
           name,
           managers: managers.map((one) => one.name),
         })),
-        config: GATE_DEFAULTS,
+        config: gateConfig(this.#config.settings),
       },
       lookupIn(machine),
     );
@@ -192,5 +192,18 @@ function lookupIn({ node }: LedgerMachine): GateLookup {
         if (group !== null) yield group;
       }
     },
+  };
+}
+
+export function gateConfig(settings: GateNodeConfig["settings"]): GateConfig {
+  return {
+    askTimeoutMs: settings.askTimeout,
+    capacityMs: settings.capacityInterval,
+    silenceMs: settings.datacenterSilence,
+    observeMs: settings.observeInterval,
+    startLeadMs: settings.startLead,
+    queuedMs: settings.queuedElsewhere,
+    lostMs: settings.datacenterLost,
+    wakeMs: settings.wakeInterval,
   };
 }

@@ -7,12 +7,10 @@ import { z } from "zod";
 import { clientSecrets } from "../../ledger/client-secrets.ts";
 import { checkLedgerConfig, type LedgerConfig, label, name, place } from "../../ledger/config.ts";
 import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
+import { readSettings, type SettingsOf } from "../../ledger/settings.ts";
 
 /** Names become parts of job ids and group names. */
 const NAME_CHARACTERS_MAX = 16;
-/** A dead leader is replaced after this; safety does not rest on it. */
-const LEASE_MS = 3_000;
-const GIB = 1_073_741_824;
 
 const schema = z.strictObject({
   name: name(NAME_CHARACTERS_MAX),
@@ -30,24 +28,18 @@ const schema = z.strictObject({
   secretFile: z.string().min(1).optional(),
   clientSecretFile: z.string().min(1).optional(),
   insecurePlaintext: z.boolean().default(false),
-  leaseMs: z.number().int().default(LEASE_MS),
-  /** Of files that jobs bring; the longest unused go. */
-  blobBytesMax: z
-    .number()
-    .int()
-    .min(1_048_576)
-    .default(10 * GIB),
+  settings: z.record(z.string(), z.unknown()).default({}),
   logLevel: z.string().optional(),
 });
 
 export interface ManagerNodeConfig {
   readonly ledger: LedgerConfig;
   readonly datacenter: string;
-  readonly blobBytesMax: number;
+  readonly settings: SettingsOf<"manager">;
 }
 
 export function readManagerConfig(file: string): ConfigResult<ManagerNodeConfig> {
-  const advice = '"hyperscale cluster up" writes examples';
+  const advice = '"hyperscale manager init" writes an example';
   return readConfigFile(file, advice, checkManagerConfig);
 }
 
@@ -55,13 +47,15 @@ export function readManagerConfig(file: string): ConfigResult<ManagerNodeConfig>
 export function checkManagerConfig(file: string, value: unknown): ConfigResult<ManagerNodeConfig> {
   const parsed = checkSchema(schema, file, value);
   if (!parsed.ok) return parsed;
-  const { blobBytesMax, clientSecretFile, datacenter, peers, ...rest } = parsed.config;
+  const { settings: values, clientSecretFile, datacenter, peers, ...rest } = parsed.config;
   const node = peers.map((peer) => ({ ...peer, region: datacenter }));
-  const read = checkLedgerConfig(file, { ...rest, region: datacenter, peers: node });
-  if (!read.ok) return read;
   const problems: string[] = [];
+  const settings = readSettings("manager", { file, values }, process.env, problems);
+  const own = { region: datacenter, peers: node, leaseMs: settings.lease };
+  const read = checkLedgerConfig(file, { ...rest, ...own });
+  if (!read.ok) return { ok: false, problems: [...problems, ...read.problems] };
   const readClientSecrets = clientSecrets(file, clientSecretFile, problems);
   if (problems.length > 0) return { ok: false, problems };
-  const own = { role: "manager", service: "manager", readClientSecrets } as const;
-  return { ok: true, config: { ledger: { ...read.config, ...own }, datacenter, blobBytesMax } };
+  const manager = { role: "manager", service: "manager", readClientSecrets } as const;
+  return { ok: true, config: { ledger: { ...read.config, ...manager }, datacenter, settings } };
 }

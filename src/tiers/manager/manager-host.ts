@@ -10,11 +10,7 @@ import { UNUSED_MS_MIN } from "../../core/tiers/artifacts/replicas.ts";
 import { DATACENTER_KIND } from "../../core/tiers/manager/datacenter-state.ts";
 import { Manager } from "../../core/tiers/manager/manager.ts";
 import { RUN_KIND } from "../../core/tiers/manager/run-state.ts";
-import {
-  type GroupLookup,
-  MANAGER_DEFAULTS,
-  type ManagerOptions,
-} from "../../core/tiers/manager/types.ts";
+import type { GroupLookup, ManagerConfig, ManagerOptions } from "../../core/tiers/manager/types.ts";
 import {
   type AboveEffect,
   type AboveInput,
@@ -65,7 +61,7 @@ export class ManagerHost {
     const { dataDir } = config.ledger;
     let host: ManagerHost | null = null;
     const blobs = await BlobStore.open(join(dataDir, "blobs"), {
-      ...{ bytesMax: config.blobBytesMax, unusedMsMin: UNUSED_MS_MIN },
+      ...{ bytesMax: config.settings.blobStore, unusedMsMin: UNUSED_MS_MIN },
       onGone: (hash) => host?.tellGone(hash),
     });
     host = new ManagerHost(blobs, handlers);
@@ -96,7 +92,7 @@ export class ManagerHost {
     this.#ledger?.reloadKeys(requester);
   }
 
-  async #start({ datacenter, ledger }: ManagerNodeConfig): Promise<void> {
+  async #start({ datacenter, ledger, settings }: ManagerNodeConfig): Promise<void> {
     const { background, clock, log, onFatal, openAudit, version } = this.#handlers;
     const boot = randomUUID().slice(0, 13);
     this.#ledger = await LedgerHost.start(ledger, {
@@ -123,7 +119,7 @@ export class ManagerHost {
             addresses: addressesOf(ledger),
             machine: this.#handlers.machine,
             errorKinds: ERROR_KINDS,
-            config: MANAGER_DEFAULTS,
+            config: managerConfig(settings),
           };
           this.#process = new ManagerProcess(options, machine, new Manager(options, lookup));
           return this.#process;
@@ -145,4 +141,15 @@ export class ManagerHost {
     const tell = (input: AboveInput): void => this.#ledger?.tell(input);
     runBlobs(effect, { blobs, uploads, background, log, tell });
   }
+}
+
+export function managerConfig(settings: ManagerNodeConfig["settings"]): ManagerConfig {
+  return {
+    workerTimeoutMs: settings.workerTimeout,
+    lostWorkerMs: settings.deadWorkerReap,
+    loadTimeoutMs: settings.loadTimeout,
+    orderRetryMs: settings.orderRetry,
+    proposeRetryMs: settings.proposeRetry,
+    processesPerCoreMax: settings.processesPerCore,
+  };
 }

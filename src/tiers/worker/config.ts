@@ -6,15 +6,14 @@
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import type { Address } from "../../core/base/ids.ts";
-import { ISOLATION_MS } from "../../core/tiers/worker/types.ts";
 import { LOG_THRESHOLDS, type LogThreshold } from "../../host/ports/log.ts";
 import { label, place, secretSource } from "../../ledger/config.ts";
 import { type ConfigResult, checkSchema, readConfigFile } from "../../ledger/config-file.ts";
+import { readSettings, type SettingsOf } from "../../ledger/settings.ts";
 import { parseAddress } from "../../wire/address.ts";
 
 const MANAGERS_MAX = 7;
 const CORES_MAX = 1_024;
-const GIB = 1_073_741_824;
 
 const schema = z.strictObject({
   name: label,
@@ -32,19 +31,7 @@ const schema = z.strictObject({
   dataDir: z.string().min(1, "a path"),
   secretFile: z.string().min(1).optional(),
   insecurePlaintext: z.boolean().default(false),
-  /** Load is ended when no manager has answered for so long. */
-  isolationSeconds: z
-    .number()
-    .positive()
-    .default(ISOLATION_MS / 1_000),
-  /** SIGTERM waits so long for jobs that run here. */
-  drainSeconds: z.number().positive().default(30),
-  /** Of files that jobs brought; the longest unused go. */
-  cacheBytesMax: z
-    .number()
-    .int()
-    .min(1_048_576)
-    .default(2 * GIB),
+  settings: z.record(z.string(), z.unknown()).default({}),
   logLevel: z.enum(LOG_THRESHOLDS).default("info"),
 });
 
@@ -59,14 +46,12 @@ export interface WorkerNodeConfig {
   readonly dataDir: string;
   readonly secretFile: string | null;
   readonly readSecrets: () => readonly string[];
-  readonly isolationMs: number;
-  readonly drainMs: number;
-  readonly cacheBytesMax: number;
+  readonly settings: SettingsOf<"worker">;
   readonly logLevel: LogThreshold;
 }
 
 export function readWorkerConfig(file: string): ConfigResult<WorkerNodeConfig> {
-  const advice = '"hyperscale cluster up" writes examples';
+  const advice = '"hyperscale worker init" writes an example';
   return readConfigFile(file, advice, checkWorkerConfig);
 }
 
@@ -78,6 +63,8 @@ export function checkWorkerConfig(file: string, value: unknown): ConfigResult<Wo
   const problems: string[] = [];
   const at = (path: string): string => resolve(dirname(file), path);
   const readSecrets = secretSource(data, at, (problem) => problems.push(`${file}: ${problem}`));
+  const { settings: values } = data;
+  const settings = readSettings("worker", { file, values }, process.env, problems);
   const api = data.api === undefined ? null : parseAddress(data.api);
   if (problems.length > 0) return { ok: false, problems };
   const config: WorkerNodeConfig = {
@@ -91,9 +78,7 @@ export function checkWorkerConfig(file: string, value: unknown): ConfigResult<Wo
     dataDir: at(data.dataDir),
     secretFile: data.secretFile === undefined ? null : at(data.secretFile),
     readSecrets,
-    isolationMs: data.isolationSeconds * 1_000,
-    drainMs: data.drainSeconds * 1_000,
-    cacheBytesMax: data.cacheBytesMax,
+    settings,
     logLevel: data.logLevel,
   };
   return { ok: true, config };

@@ -94,7 +94,7 @@ export class WorkerHost {
   /** Resolves when one manager has taken it in. */
   static async start(config: WorkerNodeConfig, handlers: WorkerHandlers): Promise<WorkerHost> {
     const promises = await Promises.open(config.dataDir);
-    const bytesMax = config.cacheBytesMax;
+    const bytesMax = config.settings.cache;
     const blobs = await BlobStore.open(join(config.dataDir, "blobs"), { bytesMax });
     const folders = await JobFolders.open(join(config.dataDir, "jobs"), blobs);
     warnOfExposure(config.secretFile, handlers.log);
@@ -135,7 +135,7 @@ export class WorkerHost {
       this.#onDrained = resolve;
     });
     this.#driven.push({ kind: "drain" });
-    const late = this.#handlers.background.pause(this.config.drainMs);
+    const late = this.#handlers.background.pause(this.config.settings.drainDeadline);
     await Promise.race([drained, late]);
     this.#loop.stop();
     await this.#pool.close();
@@ -145,13 +145,13 @@ export class WorkerHost {
 
   #options(): ConstructorParameters<typeof WorkerProcess>[0] {
     const { config } = this;
-    const { name, datacenter, cluster, environment, cores, isolationMs, managers } = config;
+    const { name, datacenter, cluster, environment, cores, managers, settings } = config;
     const { incarnation, views } = this.#parts.promises;
     const { version } = this.#handlers;
     const made = KeyRing.create(nodeAead, config.readSecrets(), `${cluster}/${environment}`);
     if (!made.ok) throw new Error(made.problem);
     return {
-      worker: { name, incarnation, cores, version, isolationMs },
+      worker: { name, incarnation, cores, version, isolationMs: settings.isolation },
       views,
       managers,
       hello: {

@@ -1,4 +1,4 @@
-/** The nodes of a cluster as a gate sees them: the gates themselves, and those of each datacenter through its managers. */
+/** The nodes of a cluster as a gate sees them: the gates, and those of each datacenter through its managers. */
 
 import { type ClientAnswer, type ClientRequest, type NodeView, refusal } from "../messages.ts";
 import type { GateContext } from "./context.ts";

@@ -40,7 +40,7 @@ export interface DatacenterPlace {
   readonly managers: readonly string[];
 }
 
-interface GateConfig {
+export interface GateConfig {
   /** Milliseconds before a manager that has not answered is asked again, or another. */
   readonly askTimeoutMs: number;
   /** How often datacenters are asked what room they have. */

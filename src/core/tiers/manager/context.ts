@@ -31,7 +31,7 @@ export class ManagerContext {
     this.rules = options.rules ?? MANAGER_RULES;
     this.#lookup = lookup;
     this.datacenterGroup = `${DATACENTER_PREFIX}${datacenter}` as GroupId;
-    this.workers = new WorkerTable(config.workerTimeoutMs, this.rules);
+    this.workers = new WorkerTable(config, this.rules);
     this.proposals = new Proposals(this, config.proposeRetryMs);
   }
 

@@ -48,12 +48,14 @@ export interface ManagerOptions {
   readonly rules?: ManagerRules;
 }
 
-interface ManagerConfig {
+export interface ManagerConfig {
   /**
    * Milliseconds without a word after which a worker is taken for lost, with its share of the load.
    * Shorter than the pauses of a busy worker's event loop: a worker is given up for nothing.
    */
   readonly workerTimeoutMs: number;
+  /** Milliseconds for which a lost worker is remembered, so that people see what is missing. */
+  readonly lostWorkerMs: number;
   /** Milliseconds that a core may take from its order to `loaded`, fetching the files included. */
   readonly loadTimeoutMs: number;
   /** Milliseconds before an order without an answer is sent again. */
@@ -66,6 +68,7 @@ interface ManagerConfig {
 
 export const MANAGER_DEFAULTS: ManagerConfig = {
   workerTimeoutMs: 3_000,
+  lostWorkerMs: 900_000,
   loadTimeoutMs: 60_000,
   orderRetryMs: 1_000,
   proposeRetryMs: 500,

@@ -5,8 +5,6 @@ import { MANAGER_RULES, type ManagerRules } from "./rules.ts";
 
 /** Workers that are remembered, the lost ones included. */
 const WORKERS_MAX = 10_000;
-/** A lost worker is shown for so long, so that people see what is missing. */
-const LOST_KEPT_MS = 900_000;
 
 interface Known {
   heartbeat: WorkerHeartbeat;
@@ -16,12 +14,17 @@ interface Known {
 
 export class WorkerTable {
   readonly #timeoutMs: number;
+  readonly #lostMs: number;
   readonly #rules: ManagerRules;
   readonly #workers = new Map<string, Known>();
 
-  constructor(timeoutMs: number, rules: ManagerRules = MANAGER_RULES) {
+  constructor(
+    config: { readonly workerTimeoutMs: number; readonly lostWorkerMs: number },
+    rules: ManagerRules = MANAGER_RULES,
+  ) {
     this.#rules = rules;
-    this.#timeoutMs = timeoutMs;
+    this.#timeoutMs = config.workerTimeoutMs;
+    this.#lostMs = config.lostWorkerMs;
   }
 
   /** True when it is new, has started again, or was lost. */
@@ -46,7 +49,7 @@ export class WorkerTable {
     const lost: WorkerHeartbeat[] = [];
     if (!this.#rules.silenceNoticed) return lost;
     for (const [worker, known] of this.#workers) {
-      if (known.lost && now - known.heardAt > LOST_KEPT_MS) this.#workers.delete(worker);
+      if (known.lost && now - known.heardAt > this.#lostMs) this.#workers.delete(worker);
       if (known.lost || now - known.heardAt < this.#timeoutMs) continue;
       known.lost = true;
       lost.push(known.heartbeat);

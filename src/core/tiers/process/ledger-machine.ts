@@ -472,8 +472,7 @@ export class LedgerMachine {
   }
 
   #drain(): void {
-    this.#phase = "draining";
-    this.#phaseEndsAt = this.#now + DRAIN_MS_MAX;
+    [this.#phase, this.#phaseEndsAt] = ["draining", this.#now + DRAIN_MS_MAX];
   }
 
   /** Nothing changes any more: what the node has is written down. */

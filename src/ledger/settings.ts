@@ -1,0 +1,224 @@
+/**
+ * Every setting of gates, managers and workers in one table: name, variable, default, unit and who has it. A value
+ * comes from the environment, else from `settings` of the configuration, else from here. All mistakes are named
+ * at once, and each node logs what holds for it. (CFG-1, CFG-2, CFG-3)
+ *
+ * What two nodes must agree on is no setting: limits of the wire and of the logs stand beside what they bound.
+ */
+
+import { formatDuration, parseDuration } from "../core/base/duration.ts";
+
+export type SettingRole = "gate" | "manager" | "worker";
+
+interface Setting {
+  readonly roles: readonly SettingRole[];
+  /** Durations are kept in milliseconds. */
+  readonly unit: "duration" | "bytes" | "count";
+  readonly value: number;
+  readonly least: number;
+  readonly most: number;
+  /** What it does, and when to change it. */
+  readonly about: string;
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const MIB = 1_048_576;
+const GIB = 1_024 * MIB;
+
+const ALL_LEDGERS = ["gate", "manager"] as const;
+
+export const SETTINGS = {
+  lease: {
+    ...{ roles: ALL_LEDGERS, unit: "duration", value: 3 * SECOND, least: 300, most: 10 * MINUTE },
+    about:
+      "A dead leader is replaced after this. Longer over slow networks; safety does not rest on it.",
+  },
+  blobStore: {
+    ...{ roles: ALL_LEDGERS, unit: "bytes", value: 10 * GIB, least: MIB, most: 1_024 * GIB },
+    about: "Files of jobs and results on disk; the longest unused go, needed ones never.",
+  },
+  stopDeadline: {
+    ...{ roles: ALL_LEDGERS, unit: "duration", value: 20 * SECOND, least: SECOND, most: HOUR },
+    about: "SIGTERM lets others lead and waits so long for what is under way.",
+  },
+  workerTimeout: {
+    ...{
+      roles: ["manager"],
+      unit: "duration",
+      value: 3 * SECOND,
+      least: SECOND,
+      most: 10 * MINUTE,
+    },
+    about: "A worker that is silent for so long is lost. Longer than any pause of its machine.",
+  },
+  deadWorkerReap: {
+    ...{
+      roles: ["manager"],
+      unit: "duration",
+      value: 15 * MINUTE,
+      least: SECOND,
+      most: 720 * HOUR,
+    },
+    about: "A lost worker is shown for so long, then forgotten.",
+  },
+  loadTimeout: {
+    ...{ roles: ["manager"], unit: "duration", value: MINUTE, least: SECOND, most: HOUR },
+    about:
+      "From the order to open a core until it has loaded the job, fetching the files included.",
+  },
+  orderRetry: {
+    ...{ roles: ["manager"], unit: "duration", value: SECOND, least: 50, most: MINUTE },
+    about: "An order to a worker without an answer is sent again after this.",
+  },
+  proposeRetry: {
+    ...{ roles: ["manager"], unit: "duration", value: 500, least: 50, most: MINUTE },
+    about: "An entry that was not committed is proposed again after this.",
+  },
+  processesPerCore: {
+    ...{ roles: ["manager"], unit: "count", value: 4, least: 1, most: 8 },
+    about: "Executor processes per core of a worker, for workflows that run side by side.",
+  },
+  askTimeout: {
+    ...{ roles: ["gate"], unit: "duration", value: 3 * SECOND, least: 100, most: 5 * MINUTE },
+    about: "A manager that has not answered is asked again, or another, after this.",
+  },
+  capacityInterval: {
+    ...{ roles: ["gate"], unit: "duration", value: SECOND, least: 100, most: MINUTE },
+    about: "How often datacenters are asked what room they have.",
+  },
+  datacenterSilence: {
+    ...{ roles: ["gate"], unit: "duration", value: 5 * SECOND, least: SECOND, most: 10 * MINUTE },
+    about: "A datacenter that has told nothing for so long gets no new jobs.",
+  },
+  observeInterval: {
+    ...{ roles: ["gate"], unit: "duration", value: 200, least: 50, most: 10 * SECOND },
+    about: "How often a job that runs is asked after in its datacenter.",
+  },
+  startLead: {
+    ...{ roles: ["gate"], unit: "duration", value: 250, least: 10, most: 10 * SECOND },
+    about:
+      "From the decision to begin to the beginning. Longer than an order takes to every datacenter.",
+  },
+  queuedElsewhere: {
+    ...{ roles: ["gate"], unit: "duration", value: 10 * SECOND, least: SECOND, most: HOUR },
+    about: "A job that waits for cores goes to a datacenter with free ones after this.",
+  },
+  datacenterLost: {
+    ...{ roles: ["gate"], unit: "duration", value: MINUTE, least: SECOND, most: HOUR },
+    about: "A datacenter that is silent for so long after its plan is over is given up.",
+  },
+  wakeInterval: {
+    ...{ roles: ["gate"], unit: "duration", value: 5 * SECOND, least: SECOND, most: MINUTE },
+    about: "How often jobs without a leader here are looked after.",
+  },
+  isolation: {
+    ...{ roles: ["worker"], unit: "duration", value: MINUTE, least: SECOND, most: 24 * HOUR },
+    about: "Load ends when no manager has answered for so long: nobody could stop it.",
+  },
+  drainDeadline: {
+    ...{ roles: ["worker"], unit: "duration", value: 30 * SECOND, least: SECOND, most: 24 * HOUR },
+    about: "SIGTERM waits so long for the jobs that run here.",
+  },
+  cache: {
+    ...{ roles: ["worker"], unit: "bytes", value: 2 * GIB, least: MIB, most: 1_024 * GIB },
+    about: "Files of jobs on disk; the longest unused go.",
+  },
+} as const satisfies Readonly<Record<string, Setting>>;
+
+type SettingName = keyof typeof SETTINGS;
+export type SettingsOf<Role extends SettingRole> = {
+  readonly [Name in SettingName as Role extends (typeof SETTINGS)[Name]["roles"][number]
+    ? Name
+    : never]: number;
+};
+
+/** `workerTimeout` is HYPERSCALE_WORKER_TIMEOUT. */
+export function variableOf(name: string): string {
+  return `HYPERSCALE_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+export function settingsOfRole(role: SettingRole): readonly (readonly [string, Setting])[] {
+  return Object.entries<Setting>(SETTINGS).filter(([, { roles }]) => roles.includes(role));
+}
+
+/** `file`: the configuration that `values` stand in. */
+export function readSettings<Role extends SettingRole>(
+  role: Role,
+  { file, values }: { readonly file: string; readonly values: Readonly<Record<string, unknown>> },
+  env: Readonly<Record<string, string | undefined>>,
+  problems: string[],
+): SettingsOf<Role> {
+  const own = settingsOfRole(role);
+  for (const name of Object.keys(values))
+    if (!own.some(([known]) => known === name))
+      problems.push(`${file}: settings.${name}: a ${role} has no such setting`);
+  const found = own.map(([name, setting]) => {
+    const variable = variableOf(name);
+    const fromEnvironment = env[variable];
+    const given = fromEnvironment ?? values[name];
+    if (given === undefined) return [name, setting.value] as const;
+    const place = fromEnvironment === undefined ? `${file}: settings.${name}` : variable;
+    const read = readValue(setting, given);
+    if (typeof read === "number") return [name, read] as const;
+    problems.push(`${place}: ${read}`);
+    return [name, setting.value] as const;
+  });
+  return Object.fromEntries(found) as SettingsOf<Role>;
+}
+
+/** A number, or what is wrong. */
+function readValue(setting: Setting, given: unknown): number | string {
+  const { least, most, unit } = setting;
+  const value =
+    unit === "duration" ? durationOf(given) : unit === "bytes" ? bytesOf(given) : countOf(given);
+  if (typeof value === "string") return value;
+  if (value >= least && value <= most) return value;
+  return `${textOf(unit, value)} is not between ${textOf(unit, least)} and ${textOf(unit, most)}`;
+}
+
+/** A plain number is seconds. (CFG-2) */
+function durationOf(given: unknown): number | string {
+  const seconds = typeof given === "string" ? Number(given) : given;
+  if (typeof seconds === "number" && !Number.isNaN(seconds) && given !== "")
+    return seconds * SECOND;
+  const parsed = parseDuration(given);
+  return parsed.ok ? parsed.ms : parsed.problem;
+}
+
+const UNITS: Readonly<Record<string, number>> = { "": 1, KiB: 1_024, MiB: MIB, GiB: GIB };
+
+function bytesOf(given: unknown): number | string {
+  const [, amount = "", unit = ""] = /^(\d+)\s*(KiB|MiB|GiB)?$/.exec(String(given)) ?? [];
+  if (amount === "") return `"${String(given)}" is not a size: write bytes, or 512MiB, or 2GiB`;
+  return Number(amount) * (UNITS[unit] ?? 1);
+}
+
+function countOf(given: unknown): number | string {
+  const value = Number(given);
+  return given !== "" && Number.isInteger(value)
+    ? value
+    : `"${String(given)}" is not a whole number`;
+}
+
+/** As people write it. */
+export function textOf(unit: Setting["unit"], value: number): string {
+  if (unit === "duration") return formatDuration(value);
+  if (unit === "count") return String(value);
+  const size = Object.entries(UNITS).findLast(([, bytes]) => value % bytes === 0);
+  return size === undefined ? String(value) : `${value / size[1]}${size[0]}`;
+}
+
+/** What holds for a node, for its log. No secret is among them. (CFG-3) */
+export function effectiveSettings(
+  role: SettingRole,
+  values: Readonly<Record<string, number>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    settingsOfRole(role).map(([name, { unit, value }]) => [
+      name,
+      textOf(unit, values[name] ?? value),
+    ]),
+  );
+}
