@@ -105,9 +105,15 @@ export const COMMANDS: Readonly<Record<string, Listed>> = {
   },
   nodes: {
     group: CLUSTER,
-    usage: "[options]",
+    usage: "[options] [command]",
     summary: "gates, managers and workers of a cluster",
     load: async () => (await import("./commands/jobs.ts")).registerNodes,
+  },
+  drain: {
+    group: CLUSTER,
+    usage: "[options] <node>",
+    summary: "a worker, manager or gate takes no new work; waits until it has none",
+    load: async () => (await import("./commands/drain.ts")).registerDrain,
   },
   datacenters: {
     group: CLUSTER,

@@ -6,6 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DEMO_PORT } from "../../demo/server.ts";
 import { allowFirstStart } from "../../ledger/founding.ts";
+import type { SettingRole } from "../../ledger/settings.ts";
 import { formatAddress } from "../../wire/address.ts";
 import { UsageError } from "./ledger-target.ts";
 
@@ -26,8 +27,24 @@ export interface ClusterShape {
   readonly workers: number;
   readonly cores: number;
   readonly port: number;
+  readonly profile: string;
   readonly demoTarget?: true;
 }
+
+/** Times for nodes that are near each other, far apart, or on one busy machine. */
+const PROFILES: Readonly<Record<string, Readonly<Record<SettingRole, object>>>> = {
+  dc: { gate: {}, manager: {}, worker: {} },
+  local: {
+    gate: { lease: "5s" },
+    manager: { lease: "5s", workerTimeout: "6s" },
+    worker: {},
+  },
+  wan: {
+    gate: { lease: "10s", askTimeout: "10s", datacenterSilence: "20s" },
+    manager: { lease: "10s", workerTimeout: "10s" },
+    worker: {},
+  },
+};
 
 export interface NodePlan {
   readonly name: string;
@@ -76,6 +93,8 @@ export function checkShape(shape: ClusterShape): void {
   whole("--cores", cores, 1, 1_024);
   if (gates + datacenters.length * managers > API_ABOVE || datacenters.length * workers > 99)
     throw new UsageError("these are more nodes than ports are kept for");
+  if (!Object.hasOwn(PROFILES, shape.profile))
+    throw new UsageError(`--profile: ${Object.keys(PROFILES).join(", ")}`);
   whole("--port", port, 1, 65_535 - WORKER_API_ABOVE - WORKERS_MAX);
 }
 
@@ -89,9 +108,9 @@ export async function prepareNodes(dir: string, shape: ClusterShape): Promise<re
   }
   const { datacenters, gates } = layOut(shape);
   const plans: NodePlan[] = [];
-  for (const gate of gates) plans.push(await planGate(dir, gate, gates, datacenters));
+  for (const gate of gates) plans.push(await planGate(dir, gate, gates, datacenters, shape));
   for (const datacenter of datacenters)
-    plans.push(...(await planDatacenter(dir, datacenter, shape.cores)));
+    plans.push(...(await planDatacenter(dir, datacenter, shape)));
   if (shape.demoTarget === true) {
     const address = formatAddress(HOST, DEMO_PORT);
     const command = ["demo-target", "--json"];
@@ -138,6 +157,10 @@ function layOut(shape: ClusterShape): {
   return { gates, datacenters };
 }
 
+function settingsOf({ profile }: ClusterShape, role: SettingRole): object {
+  return PROFILES[profile]?.[role] ?? {};
+}
+
 const SECRETS = { secretFile: "cluster.key", clientSecretFile: "client.key" };
 
 async function planGate(
@@ -145,11 +168,13 @@ async function planGate(
   gate: Peer,
   gates: readonly Peer[],
   datacenters: readonly Datacenter[],
+  shape: ClusterShape,
 ): Promise<NodePlan> {
   const { address, api, name } = gate;
   const config = {
     ...{ name, bind: address, api, peers: placesOf(gates, name), dataDir: name, ...SECRETS },
     datacenters: datacenters.map((one) => ({ name: one.name, managers: placesOf(one.managers) })),
+    settings: settingsOf(shape, "gate"),
   };
   await allow(join(dir, name));
   return written(dir, { name, role: "gate", datacenter: "", address, api }, config);
@@ -158,7 +183,7 @@ async function planGate(
 async function planDatacenter(
   dir: string,
   { managers, name: datacenter, workers }: Datacenter,
-  cores: number,
+  shape: ClusterShape,
 ): Promise<readonly NodePlan[]> {
   const plans: NodePlan[] = [];
   for (const { address, api, name } of managers) {
@@ -168,7 +193,10 @@ async function planDatacenter(
       await written(
         dir,
         { name, role: "manager", datacenter, address, api },
-        { name, datacenter, bind: address, api, peers, dataDir: name, ...SECRETS },
+        {
+          ...{ name, datacenter, bind: address, api, peers, dataDir: name, ...SECRETS },
+          settings: settingsOf(shape, "manager"),
+        },
       ),
     );
   }
@@ -178,8 +206,9 @@ async function planDatacenter(
         dir,
         { name, role: "worker", datacenter, address: null, api },
         {
-          ...{ name, datacenter, managers: placesOf(managers), cores, api, dataDir: name },
-          ...{ secretFile: "cluster.key", drainSeconds: 5 },
+          ...{ name, datacenter, managers: placesOf(managers), api, dataDir: name },
+          ...{ cores: shape.cores, secretFile: "cluster.key" },
+          settings: { ...settingsOf(shape, "worker"), drainDeadline: "5s" },
         },
       ),
     );

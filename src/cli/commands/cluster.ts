@@ -6,7 +6,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { rm, writeFile } from "node:fs/promises";
+import { mkdir, open, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { DEMO_PORT } from "../../demo/server.ts";
@@ -28,12 +28,29 @@ import { runCommand, UsageError } from "./ledger-target.ts";
 const READY_MS_MAX = 60_000;
 /** What does not end by itself by then is killed. */
 const END_MS_MAX = 15_000;
+/** In its directory: what a cluster in the background says. */
+const UP_LOG = "up.log";
 /** How long `down` waits for it. */
 const DOWN_MS_MAX = END_MS_MAX + 5_000;
 
 interface UpFlags extends ClusterShape {
   readonly dir: string;
   readonly json?: true;
+  readonly detach?: true;
+}
+
+interface Ready {
+  readonly event: "ready";
+  readonly dir: string;
+  readonly gates: readonly string[];
+  readonly managers: readonly string[];
+  readonly dashboard: null;
+  readonly processes: readonly (Pick<
+    NodePlan,
+    "name" | "role" | "datacenter" | "address" | "api"
+  > & {
+    readonly pid: number;
+  })[];
 }
 
 interface Started extends NodePlan {
@@ -65,9 +82,17 @@ export function registerCluster(program: Command): void {
     .option("--cores <n>", "CPU cores of each worker", Number, 1)
     .option("--dir <dir>", "secrets, configurations and data", CLUSTER_DIR)
     .option("--port <n>", "of the first gate or manager; the others follow", Number, 7_700)
+    .option(
+      "--profile <name>",
+      "dc, local (a busy machine) or wan: how long silence may last",
+      "dc",
+    )
     .option("--demo-target", `also start the bundled server to load, on port ${DEMO_PORT}`)
     .option("--json", "one JSON line when it is ready, and one per change")
-    .action((flags: UpFlags) => runCommand(() => up(flags), "cluster up"));
+    .option("--detach", "end when it is ready, and leave it running in the background")
+    .action((flags: UpFlags) =>
+      runCommand(() => (flags.detach === true ? upDetached(flags) : up(flags)), "cluster up"),
+    );
   cluster
     .command("down")
     .description("end what cluster up has started")
@@ -121,6 +146,37 @@ async function up(flags: UpFlags): Promise<void> {
   await rm(file, { force: true });
 }
 
+/** The same command again in the background; its output is a file of the directory. */
+async function upDetached({ dir, json }: UpFlags): Promise<void> {
+  const [entry = "", ...args] = process.argv.slice(1).filter((one) => one !== "--detach");
+  await mkdir(resolve(dir), { recursive: true, mode: 0o700 });
+  const path = join(resolve(dir), UP_LOG);
+  const log = await open(path, "w", 0o600);
+  const again = [entry, ...args, ...(json === true ? [] : ["--json"])];
+  const stdio = ["ignore", log.fd, log.fd] as const;
+  const child = spawn(process.execPath, again, { detached: true, stdio: [...stdio] });
+  await log.close();
+  const said = (): string => readFileSync(path, "utf8");
+  const isKnown = (): boolean => said().includes("\n") || child.exitCode !== null;
+  await isOver(READY_MS_MAX + END_MS_MAX, isKnown);
+  const [line = ""] = said().split("\n");
+  if (!line.startsWith("{")) throw new UsageError(said().trim() || "it has not become ready");
+  printReady(JSON.parse(line) as Ready, json === true, "hyperscale cluster down ends it");
+  child.unref();
+}
+
+function printReady(ready: Ready, json: boolean, end: string): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify(ready)}\n`);
+    return;
+  }
+  for (const { address, api, name, pid, role } of ready.processes)
+    process.stdout.write(
+      `${name.padEnd(8)} ${role.padEnd(8)} pid ${String(pid).padEnd(8)} ${(address ?? "").padEnd(16)} ${api ?? ""}\n`,
+    );
+  process.stdout.write(`ready: hyperscale submit FILE --dir ${ready.dir}; ${end}\n`);
+}
+
 /** The processes of a cluster, from the first to the last. */
 class LocalNodes {
   readonly #json: boolean;
@@ -153,16 +209,8 @@ class LocalNodes {
     const processes = this.#started.map(({ address, api, child, datacenter, name, role }) => ({
       ...{ name, role, datacenter, pid: child.pid ?? 0, address, api },
     }));
-    const ready = { event: "ready", dir, gates, managers, dashboard: null, processes };
-    if (this.#json) {
-      process.stdout.write(`${JSON.stringify(ready)}\n`);
-      return;
-    }
-    for (const { address, api, name, pid, role } of processes)
-      process.stdout.write(
-        `${name.padEnd(8)} ${role.padEnd(8)} pid ${String(pid).padEnd(8)} ${(address ?? "").padEnd(16)} ${api ?? ""}\n`,
-      );
-    process.stdout.write(`ready: hyperscale submit FILE --dir ${dir}; Ctrl-C ends the cluster\n`);
+    const ready = { event: "ready", dir, gates, managers, dashboard: null, processes } as const;
+    printReady(ready, this.#json, "Ctrl-C ends the cluster");
   }
 
   /** Workers first, so that managers hear how their jobs end; what does not end is killed. */

@@ -1,7 +1,5 @@
 /** `hyperscale gate`: a gate in the foreground, what prepares its first start, and its configuration. */
 
-import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { AuditLog } from "../../audit/audit-log.ts";
@@ -9,6 +7,7 @@ import { onSignals, ServiceProcess, startProblem } from "../../host/control/serv
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { allowFirstStart } from "../../ledger/founding.ts";
+import { effectiveSettings } from "../../ledger/settings.ts";
 import { packageVersion } from "../../runner/version.ts";
 import { checkGateConfig, type GateNodeConfig, readGateConfig } from "../../tiers/gate/config.ts";
 import { GateHost } from "../../tiers/gate/gate-host.ts";
@@ -18,6 +17,7 @@ import { complain } from "../print.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { runCommand, UsageError } from "./ledger-target.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
+import { initNode } from "./node-config.ts";
 import {
   configValue,
   FLAGS_PLACE,
@@ -25,8 +25,6 @@ import {
   namedAddresses,
   withNodeFlags,
 } from "./node-flags.ts";
-
-const STOP_MS_MAX = 20_000;
 
 const HELP = `
 Examples:
@@ -78,7 +76,9 @@ export function registerGate(program: Command): void {
     .command("init")
     .description("write a configuration to change")
     .option("--file <file>", "where", "gate.json")
-    .action(({ file }: { readonly file: string }) => runCommand(() => init(file), "gate init"));
+    .action(({ file }: { readonly file: string }) =>
+      runCommand(() => initNode("gate", file), "gate init"),
+    );
 }
 
 function withGateFlags(command: Command): Command {
@@ -119,35 +119,6 @@ function datacenterOf(text: string): object {
   return { name, managers: namedAddresses("--managers", listed(rest)) };
 }
 
-/** With everything that has to be said; what is left out has the default of its schema. */
-async function init(file: string): Promise<void> {
-  if (existsSync(file)) throw new UsageError(`${file} is there already`);
-  const example = {
-    name: "g1",
-    bind: "127.0.0.1:7700",
-    api: "127.0.0.1:7800",
-    peers: [
-      { name: "g2", address: "127.0.0.1:7701" },
-      { name: "g3", address: "127.0.0.1:7702" },
-    ],
-    datacenters: [
-      {
-        name: "dc1",
-        managers: [
-          { name: "m1", address: "127.0.0.1:7710" },
-          { name: "m2", address: "127.0.0.1:7711" },
-          { name: "m3", address: "127.0.0.1:7712" },
-        ],
-      },
-    ],
-    dataDir: "g1",
-    secretFile: "cluster.key",
-    clientSecretFile: "client.key",
-  };
-  await writeFile(file, `${JSON.stringify(example, null, 2)}\n`, { flag: "wx" });
-  process.stdout.write(`${file} is written: change names and addresses, then "gate found"\n`);
-}
-
 async function runGate(config: GateNodeConfig, flags: GateFlags): Promise<void> {
   const { dataDir, logLevel, name: node } = config.ledger;
   const logLines = await openLogLines(logFileOf(flags));
@@ -170,7 +141,7 @@ async function runGate(config: GateNodeConfig, flags: GateFlags): Promise<void> 
         await host.stop(requester);
         return undefined;
       },
-      stopMsMax: STOP_MS_MAX,
+      stopMsMax: config.settings.stopDeadline,
       reload: (requester) => host.reloadKeys(requester),
     });
     announce(config, host, service);
@@ -193,4 +164,5 @@ function announce(config: GateNodeConfig, host: GateHost, service: ServiceProces
   };
   service.say({ event: "ready", ...ready, at: new Date().toISOString() });
   log.event("info", "gate.ready", ready);
+  log.event("info", "gate.settings", effectiveSettings("gate", config.settings));
 }

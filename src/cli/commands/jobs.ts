@@ -103,15 +103,24 @@ export function registerJobs(program: Command): void {
 }
 
 export function registerNodes(program: Command): void {
-  withJson(program.command("nodes"))
-    .description("gates, managers and workers of a cluster")
-    .action((flags: JobsFlags) =>
-      withCluster("nodes", flags, async (client) => {
-        const nodes = await client.nodes();
-        if (flags.json === true) process.stdout.write(`${jsonText({ nodes })}\n`);
-        else printNodes(nodes);
+  const nodes = withJson(program.command("nodes")).description(
+    "gates, managers and workers of a cluster",
+  );
+  withPlace(nodes.command("remove <node>"))
+    .description("forget a worker that is gone for good")
+    .action((node: string, flags: PlaceFlags) =>
+      withCluster("nodes remove", flags, async (client) => {
+        await client.removeNode(node);
+        process.stdout.write(`${node} is forgotten\n`);
       }),
     );
+  nodes.action((flags: JobsFlags) =>
+    withCluster("nodes", flags, async (client) => {
+      const all = await client.nodes();
+      if (flags.json === true) process.stdout.write(`${jsonText({ nodes: all })}\n`);
+      else printNodes(all);
+    }),
+  );
 }
 
 export function registerDatacenters(program: Command): void {
@@ -132,8 +141,8 @@ export function registerDatacenters(program: Command): void {
 }
 
 export function printNodes(nodes: readonly NodeView[]): void {
-  for (const { cores, coresUsed, name, role, status } of nodes) {
-    const used = role === "worker" ? `${coresUsed}/${cores} cores` : "";
+  for (const { cores, coresUsed, leads, name, role, status } of nodes) {
+    const used = role === "worker" ? `${coresUsed}/${cores} cores` : `leads ${leads} jobs`;
     const line = `${name.padEnd(12)} ${role.padEnd(8)} ${status.padEnd(9)} ${used}`;
     process.stdout.write(`${line.trimEnd()}\n`);
   }

@@ -8,6 +8,7 @@ import { onSignals, ServiceProcess, startProblem } from "../../host/control/serv
 import { EXIT_FAILURE, EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
 import { allowFirstStart } from "../../ledger/founding.ts";
+import { effectiveSettings } from "../../ledger/settings.ts";
 import { cpuModel } from "../../runner/machine.ts";
 import { packageVersion } from "../../runner/version.ts";
 import {
@@ -22,6 +23,7 @@ import { complain } from "../print.ts";
 import { type AuditFlags, auditBoundsOf, withAuditLog } from "./audit-options.ts";
 import { runCommand } from "./ledger-target.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
+import { initNode } from "./node-config.ts";
 import {
   configValue,
   FLAGS_PLACE,
@@ -30,11 +32,10 @@ import {
   withNodeFlags,
 } from "./node-flags.ts";
 
-const STOP_MS_MAX = 20_000;
-
 const HELP = `
 Examples:
   $ hyperscale cluster up --managers 3 --workers 2      everything on this machine, in one command
+  $ hyperscale manager init --file m1.json              writes a configuration to change
   $ hyperscale manager found --config m1.json           once, before the first start of a new datacenter
   $ hyperscale manager start --config m1.json
 
@@ -75,6 +76,13 @@ export function registerManager(program: Command): void {
           process.exitCode = EXIT_FAILURE;
         }
       }, "manager"),
+    );
+  manager
+    .command("init")
+    .description("write a configuration to change, with comments")
+    .option("--file <file>", "where", "manager.json")
+    .action(({ file }: { readonly file: string }) =>
+      runCommand(() => initNode("manager", file), "manager init"),
     );
 }
 
@@ -129,7 +137,7 @@ async function runManager(config: ManagerNodeConfig, flags: ManagerFlags): Promi
         await host.stop(requester);
         return undefined;
       },
-      stopMsMax: STOP_MS_MAX,
+      stopMsMax: config.settings.stopDeadline,
       reload: (requester) => host.reloadKeys(requester),
     });
     announce(config, host, service);
@@ -151,4 +159,5 @@ function announce(config: ManagerNodeConfig, host: ManagerHost, service: Service
   };
   service.say({ event: "ready", ...ready, at: new Date().toISOString() });
   log.event("info", "manager.ready", ready);
+  log.event("info", "manager.settings", effectiveSettings("manager", config.settings));
 }

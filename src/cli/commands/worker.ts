@@ -5,6 +5,7 @@ import type { Command } from "commander";
 import { onSignals, ServiceProcess, startProblem } from "../../host/control/service-process.ts";
 import { EXIT_USAGE } from "../../host/exit-codes.ts";
 import { nodeClock } from "../../host/node-clock.ts";
+import { effectiveSettings } from "../../ledger/settings.ts";
 import { physicalCores } from "../../runner/machine.ts";
 import { packageVersion } from "../../runner/version.ts";
 import { serveWorker } from "../../tiers/worker/api.ts";
@@ -19,6 +20,7 @@ import { listed } from "../option-values.ts";
 import { complain } from "../print.ts";
 import { runCommand } from "./ledger-target.ts";
 import { type LogFlags, logFileOf, openLogLines, withLogFile } from "./log-options.ts";
+import { initNode } from "./node-config.ts";
 import {
   configValue,
   FLAGS_PLACE,
@@ -32,6 +34,7 @@ const STOP_SLACK_MS = 5_000;
 
 const HELP = `
 Examples:
+  $ hyperscale worker init --file w1.json               writes a configuration to change
   $ hyperscale worker start --config w1.json
   $ hyperscale worker start --name w1 --join m1=10.0.0.1:7700 --cores 8 --secret-file cluster.key
 
@@ -64,6 +67,13 @@ export function registerWorker(program: Command): void {
         if (config !== null) await runWorker(config, flags);
       }, "worker"),
     );
+  worker
+    .command("init")
+    .description("write a configuration to change, with comments")
+    .option("--file <file>", "where", "worker.json")
+    .action(({ file }: { readonly file: string }) =>
+      runCommand(() => initNode("worker", file), "worker init"),
+    );
 }
 
 function configOf(flags: WorkerFlags): WorkerNodeConfig | null {
@@ -83,7 +93,7 @@ function configOf(flags: WorkerFlags): WorkerNodeConfig | null {
 }
 
 async function runWorker(config: WorkerNodeConfig, flags: WorkerFlags): Promise<void> {
-  const { drainMs, logLevel, name: node } = config;
+  const { logLevel, name: node, settings } = config;
   const logLines = await openLogLines(logFileOf(flags));
   const service = new ServiceProcess({ service: "worker", node, logLevel, logLines });
   onSignals(service);
@@ -100,7 +110,7 @@ async function runWorker(config: WorkerNodeConfig, flags: WorkerFlags): Promise<
         await api?.close();
         return undefined;
       },
-      stopMsMax: drainMs + STOP_SLACK_MS,
+      stopMsMax: settings.drainDeadline + STOP_SLACK_MS,
     });
     announce(config, host, service);
   } catch (error) {
@@ -121,4 +131,5 @@ function announce(config: WorkerNodeConfig, host: WorkerHost, service: ServicePr
   service.say({ event: "ready", ...ready, at: new Date().toISOString() });
   // As whom the code of jobs runs.
   service.log.event("info", "worker.ready", { ...ready, runsAs: userInfo().username });
+  service.log.event("info", "worker.settings", effectiveSettings("worker", config.settings));
 }

@@ -1,0 +1,59 @@
+/** `hyperscale drain NAME`: a node takes no new work; the command says how far it is. */
+
+import type { Command } from "commander";
+import type { ClusterClient } from "../../client/client.ts";
+import type { NodeView } from "../../core/tiers/messages.ts";
+import { EXIT_FAILURE } from "../../host/exit-codes.ts";
+import { complain } from "../print.ts";
+import { type PlaceFlags, withCluster, withPlace } from "./cluster-place.ts";
+import { UsageError } from "./ledger-target.ts";
+
+const LOOK_MS = 500;
+
+interface DrainFlags extends PlaceFlags {
+  readonly deadline: number;
+}
+
+const HELP = `
+A worker finishes the jobs that it runs, a gate or manager lets others lead. The node stays as it is until it is
+started again: end it with SIGTERM when this command has ended.`;
+
+export function registerDrain(program: Command): void {
+  withPlace(program.command("drain <node>"))
+    .description("a worker, manager or gate takes no new work; waits until it has none")
+    .option("--deadline <seconds>", "how long to wait for it", Number, 600)
+    .addHelpText("after", HELP)
+    .action((node: string, flags: DrainFlags) =>
+      withCluster("drain", flags, (client) => drain(client, node, flags.deadline)),
+    );
+}
+
+async function drain(client: ClusterClient, node: string, seconds: number): Promise<void> {
+  if (!(seconds >= 0)) throw new UsageError("--deadline: a number of seconds");
+  await client.drain(node);
+  const until = performance.now() + seconds * 1_000;
+  for (let said = ""; ; ) {
+    const view = (await client.nodes()).find(({ name }) => name === node);
+    const left =
+      view === undefined || view.status === "lost" ? "nothing: it is gone" : leftAt(view);
+    if (left === null) break;
+    if (left !== said) process.stdout.write(`${node} has ${left}\n`);
+    said = left;
+    if (view === undefined || view.status === "lost") return;
+    if (performance.now() > until) {
+      complain(`hyperscale drain: ${node} still has ${left}; it takes no new work`);
+      process.exitCode = EXIT_FAILURE;
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+  process.stdout.write(`${node} is drained\n`);
+}
+
+/** Null: it has no work any more. */
+function leftAt({ coresUsed, leads, role, status }: NodeView): string | null {
+  if (role !== "worker") return leads === 0 ? null : `${leads} jobs to hand over`;
+  // Its next heartbeat says that it has heard.
+  if (status !== "draining") return "not confirmed yet";
+  return coresUsed === 0 ? null : `${coresUsed} cores in use`;
+}
