@@ -26,9 +26,11 @@ const TAG = {
   undefined: 10,
 } as const;
 
+const TOO_DEEP = `is nested more than ${PLAIN_DEPTH_MAX} deep, or holds itself`;
+
 /** Where a value is not plain data, as a path with the reason; null when it is. */
 export function plainProblem(value: unknown, depth = 0): string | null {
-  if (depth > PLAIN_DEPTH_MAX) return `is nested more than ${PLAIN_DEPTH_MAX} deep`;
+  if (depth > PLAIN_DEPTH_MAX) return TOO_DEEP;
   if (value === null || value instanceof Uint8Array) return null;
   if (typeof value !== "object") {
     const plain = ["undefined", "boolean", "number", "string"].includes(typeof value);
@@ -42,6 +44,8 @@ export function plainProblem(value: unknown, depth = 0): string | null {
   if (parts === null) return `is a ${value.constructor?.name ?? "object"}`;
   for (const [path, part] of parts) {
     const problem = plainProblem(part, depth + 1);
+    // The way down would be longer than anybody reads.
+    if (problem === TOO_DEEP && depth > 0) return problem;
     if (problem !== null) return /^[.[]/.test(problem) ? path + problem : `${path} ${problem}`;
   }
   return null;

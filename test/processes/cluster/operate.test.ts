@@ -1,0 +1,123 @@
+/**
+ * What operators do to a cluster of processes: begin it in the background, drain the manager that leads a job and
+ * a worker that runs it, forget a worker, end everything. And what users do wrong.
+ */
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
+import { LocalCluster, MS_MAX, until } from "./local-cluster.ts";
+
+describe("a cluster of three managers and two workers", () => {
+  let cluster: LocalCluster;
+  let target: DemoTarget;
+  let folder: string;
+
+  beforeAll(async () => {
+    target = await startDemoTarget({ port: 0 });
+    const shape = ["--gates", "1", "--managers", "3", "--workers", "2", "--profile", "local"];
+    cluster = await LocalCluster.start(...shape);
+    folder = await mkdtemp(join(process.cwd(), "examples", ".operate-"));
+  }, MS_MAX);
+
+  afterAll(async () => {
+    await cluster?.stop();
+    await target.close();
+    if (folder !== undefined) await rm(folder, { recursive: true });
+  }, MS_MAX);
+
+  it(
+    "goes on with a job whose leader and one of whose workers are drained",
+    async () => {
+      const client = await cluster.client();
+      const { stdout: id } = await cluster.command(
+        ...["submit", "examples/quickstart.ts", "--detach", "--only", "quickstart"],
+        ...["--duration", "25s", "--graceful-stop", "60s"],
+        ...["-e", `HYPERSCALE_TARGET=${target.url}`],
+      );
+      const job = id.trim();
+      await until(async () => ((await client.status(job)).status === "RUNNING" ? true : null));
+      const leader = await until(async () => {
+        const nodes = await client.nodes();
+        return nodes.find(({ leads, role }) => role === "manager" && leads > 0) ?? null;
+      });
+      await Promise.all([client.drain(leader.name), client.drain("w2")]);
+      await until(async () => {
+        const nodes = await client.nodes();
+        const next = nodes.find(({ leads, role }) => role === "manager" && leads > 0);
+        return next !== undefined && next.name !== leader.name ? true : null;
+      });
+      const end = await until(async () => {
+        const progress = await client.progress(job, 0, false);
+        return progress.summary === null ? null : progress;
+      });
+      expect(end).toMatchObject({ status: "COMPLETED", summary: { lost: [] } });
+      const drained = await cluster.command("drain", "w2");
+      expect(drained).toMatchObject({ code: 0, stdout: expect.stringContaining("w2 is drained") });
+      const events = await client.events(job);
+      const leaders = events.filter(({ kind }) => kind === "adopted").map(({ who }) => who);
+      expect(leaders[0]).toBe(leader.name);
+      expect(leaders.length).toBeGreaterThan(1);
+      await client.close();
+    },
+    MS_MAX,
+  );
+
+  it(
+    "shows a killed worker and a killed manager as lost, and forgets the worker when told to",
+    async () => {
+      const client = await cluster.client();
+      process.kill(cluster.node("w2").pid, "SIGKILL");
+      process.kill(cluster.node("m3").pid, "SIGKILL");
+      const statusOf = async (node: string): Promise<string | undefined> =>
+        (await client.nodes()).find(({ name }) => name === node)?.status;
+      for (const node of ["w2", "m3"])
+        await until(async () => ((await statusOf(node)) === "lost" ? true : null));
+      await expect(client.removeNode("m3")).rejects.toThrow("stands in the configuration");
+      await client.removeNode("w2");
+      expect(await statusOf("w2")).toBeUndefined();
+      await expect(client.drain("w9")).rejects.toThrow("there is no node w9");
+      await client.close();
+    },
+    MS_MAX,
+  );
+
+  it(
+    "says what is wrong with a job in the job's own words",
+    async () => {
+      const file = async (name: string, setup: string): Promise<string> => {
+        const path = join(folder, name);
+        await writeFile(
+          path,
+          `import { flow, http } from "hyperscale";
+const shop = http.target("${target.url}");
+export default flow("shop", { vus: 1, duration: "1s", limits: { setup: "2s" }, setup: ${setup} },
+  async ({ step }) => { await step("home", shop.get("/")); });`,
+        );
+        return path;
+      };
+      const cases = [
+        ["throws.ts", '() => { throw new Error("closed"); }', "setup threw: closed"],
+        ["hangs.ts", "() => new Promise(() => undefined)", "set"],
+        ["bigint.ts", "() => ({ n: 1n })", "the value of set-up: .n is a bigint"],
+        ["large.ts", '() => "x".repeat(1_000_000)', "at most 458752 are handed on"],
+      ] as const;
+      for (const [name, setup, words] of cases) {
+        const submitted = await cluster.command("submit", await file(name, setup), "--ui", "none");
+        expect([name, submitted.code]).toEqual([name, 1]);
+        expect(submitted.stderr).toContain(words);
+      }
+      const good = await file("good.ts", "() => 1");
+      const large = ["--cores", "100", "--run-timeout", "2s"];
+      const waited = await cluster.command("submit", good, "--ui", "ci", ...large);
+      expect(waited.code).toBe(1);
+      expect(waited.stdout + waited.stderr).toContain("queued: it needs 100 free cores");
+      expect(waited.stderr).toContain("no cores were free within 2s, its limit");
+      const unknown = await cluster.command("submit", good, "--datacenters", "dc9");
+      expect(unknown).toMatchObject({ code: 2 });
+      expect(unknown.stderr).toContain('there is no datacenter "dc9": there are dc1');
+    },
+    2 * MS_MAX,
+  );
+});
