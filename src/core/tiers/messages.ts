@@ -66,6 +66,8 @@ export interface WorkerHeartbeat {
   readonly version: string;
   /** It takes no new cores any more. */
   readonly draining: boolean;
+  /** In the first one of a connection: of its process, so that two with one name are told apart. */
+  readonly boot?: string;
 }
 
 export const HEARTBEAT_MS = 500;

@@ -151,7 +151,14 @@ export class WorkerHost {
     const made = KeyRing.create(nodeAead, config.readSecrets(), `${cluster}/${environment}`);
     if (!made.ok) throw new Error(made.problem);
     return {
-      worker: { name, incarnation, cores, version, isolationMs: settings.isolation },
+      worker: {
+        name,
+        incarnation,
+        cores,
+        version,
+        isolationMs: settings.isolation,
+        boot: randomUUID(),
+      },
       views,
       managers,
       hello: {

@@ -219,6 +219,7 @@ export const heartbeat = struct<Omit<WorkerHeartbeat, "kind">>("WorkerHeartbeat"
   cores: required(3, core),
   version: required(4, text(ID_BYTES_MAX)),
   draining: optional(5, bool, false),
+  boot: optional(6, text(ID_BYTES_MAX), ""),
 });
 
 /** The answer to the opening of a worker's or a client's link. */

@@ -3,11 +3,11 @@
  * a worker that runs it, forget a worker, end everything. And what users do wrong.
  */
 
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type DemoTarget, startDemoTarget } from "../../../src/demo/server.ts";
-import { LocalCluster, MS_MAX, until } from "./local-cluster.ts";
+import { LocalCluster, MS_MAX, start, until } from "./local-cluster.ts";
 
 describe("a cluster of three managers and two workers", () => {
   let cluster: LocalCluster;
@@ -60,6 +60,26 @@ describe("a cluster of three managers and two workers", () => {
       expect(leaders[0]).toBe(leader.name);
       expect(leaders.length).toBeGreaterThan(1);
       await client.close();
+    },
+    MS_MAX,
+  );
+
+  it(
+    "does not take in a second worker with the name of one that is there",
+    async () => {
+      const config = JSON.parse(await readFile(join(cluster.dir, "w1.json"), "utf8"));
+      const { api: _, ...second } = { ...config, dataDir: "second" };
+      const file = join(cluster.dir, "second.json");
+      await writeFile(file, JSON.stringify(second));
+      const child = start(["worker", "start", "--config", file]);
+      let said = "";
+      child.stderr?.on("data", (text) => {
+        said += String(text);
+      });
+      const words = "another worker has the name w1: names are unique, rename one";
+      await until(async () => (said.includes(words) ? true : null));
+      child.kill("SIGKILL");
+      expect(said).not.toContain("manager.up");
     },
     MS_MAX,
   );

@@ -82,6 +82,8 @@ export type AboveEffect =
 type ManagerProcessInput = ProcessInput | AboveInput;
 type ManagerProcessEffect = ProcessEffect | AboveEffect;
 
+type Opening = Extract<ManagerInput, { kind: "heartbeat" }>["heartbeat"];
+
 interface Caller {
   readonly role: "worker" | "client" | "manager" | "gate";
   readonly name: string;
@@ -110,6 +112,8 @@ export class ManagerProcess {
   readonly #callers = new Map<StreamId, Caller>();
   /** The connection that each worker keeps to us; a newer one replaces it. */
   readonly #workers = new Map<string, StreamId>();
+  /** The process behind each of them. */
+  readonly #lives = new Map<string, { readonly boot: string; readonly incarnation: number }>();
   readonly #guard = new RequestGuard(ADMISSION_LIMITS.manager);
   readonly #askers = new Askers<Asker>(this.#guard);
   /** Requests to workers, by their number: on which connection. */
@@ -262,9 +266,9 @@ export class ManagerProcess {
     const { correlation } = message;
     switch (message.name) {
       case "heartbeat": {
-        this.#meet(stream, { role, name });
-        if (correlation !== 0) this.#welcome(stream, correlation);
         const heartbeat = { kind: "heartbeat", ...message.value } as const;
+        if (correlation !== 0 && !this.#opens(stream, correlation, heartbeat)) return;
+        this.#meet(stream, { role, name });
         if (heartbeat.worker === name) this.#heard.push({ kind: "heartbeat", heartbeat });
         return;
       }
@@ -324,6 +328,31 @@ export class ManagerProcess {
     }
   }
 
+  /** Two workers with one name would take each other's orders: the second is refused while the first is there. */
+  #opens(
+    stream: StreamId,
+    correlation: number,
+    { boot = "", incarnation, worker }: Opening,
+  ): boolean {
+    const at = this.#workers.get(worker);
+    const life = this.#lives.get(worker);
+    const isAnother = life !== undefined && boot !== "" && life.boot !== boot;
+    if (at !== undefined && isAnother && incarnation <= life.incarnation) {
+      const message = `another worker has the name ${worker}: names are unique, rename one`;
+      this.#deny({ correlation, stream }, { reason: "invalid", message });
+      this.#effects.push({
+        kind: "log",
+        level: "error",
+        event: "worker.nameTaken",
+        fields: { worker },
+      });
+      return false;
+    }
+    this.#lives.set(worker, { boot, incarnation });
+    this.#welcome(stream, correlation);
+    return true;
+  }
+
   #meet(stream: StreamId, caller: Caller): void {
     this.#callers.set(stream, caller);
     if (caller.role === "worker") this.#workers.set(caller.name, stream);
@@ -337,8 +366,10 @@ export class ManagerProcess {
   #onCallerGone(stream: StreamId): void {
     const caller = this.#callers.get(stream);
     this.#callers.delete(stream);
-    if (caller !== undefined && this.#workers.get(caller.name) === stream)
+    if (caller !== undefined && this.#workers.get(caller.name) === stream) {
       this.#workers.delete(caller.name);
+      this.#lives.delete(caller.name);
+    }
     for (const [id, on] of [...this.#asked]) if (on === stream) this.#answered(id, null);
     this.#askers.forget(stream);
   }

@@ -126,8 +126,8 @@ export class WorkerProcess {
     this.worker = new Worker(worker, views, rules);
     this.#managers = managers;
     this.#fetches = new Fetches(managers.map((one) => one.name));
-    const { name, incarnation, cores, version } = worker;
-    this.#heartbeat = { worker: name, incarnation, cores, version, draining: false };
+    const { boot = "", name, incarnation, cores, version } = worker;
+    this.#heartbeat = { worker: name, incarnation, cores, version, draining: false, boot };
     this.#links = new Links(
       {
         ...{ hello, ring, entropy, compressor },
@@ -142,8 +142,10 @@ export class WorkerProcess {
           correlation: 1,
           value: { ...this.#heartbeat, draining: this.worker.draining },
         }),
-        refuseOpened: (_peer, { name: said }) =>
-          said === "opened" ? null : `a manager does not answer with ${said}`,
+        refuseOpened: (_peer, said) => {
+          if (said.name === "denial") return said.value.message;
+          return said.name === "opened" ? null : `a manager does not answer with ${said.name}`;
+        },
         onSent: () => undefined,
         onUp: (manager) => this.#onLink(manager, true, null),
         onDown: (manager, problem) => this.#onLink(manager, false, problem),

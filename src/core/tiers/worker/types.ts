@@ -23,6 +23,8 @@ export interface WorkerConfig {
   readonly version: string;
   /** Load that nobody can stop is ended so long after the last word of any manager. (FAIL-F4) */
   readonly isolationMs: number;
+  /** Of this process; never the same twice. */
+  readonly boot?: string;
 }
 
 export const ISOLATION_MS = 60_000;
