@@ -53,6 +53,7 @@ describe("every stream message", () => {
       const { shape } = MESSAGES[name].type;
       if (shape.kind !== "struct") continue;
       const first = shape.fields.find(({ fallback }) => fallback === undefined);
+      if (first === undefined) continue;
       const out = new ByteWriter();
       out.varint(MESSAGES[name].number);
       out.varint(0);
@@ -60,7 +61,7 @@ describe("every stream message", () => {
       const result = decodeStreamMessage(out.take());
       expect(result).toEqual({
         ok: false,
-        problem: `${shape.name}: field "${first?.name}" is missing`,
+        problem: `${shape.name}: field "${first.name}" is missing`,
       });
     }
   });

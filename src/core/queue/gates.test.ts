@@ -53,6 +53,8 @@ describe("QueueGates", () => {
         }
         expect(starts.length).toBeLessThanOrEqual((now * rate.count) / rate.perMs);
       }),
+      // In fractions of a start the sum of these fell short of one by the last digit.
+      { examples: [[[183, 109, 227, 73, 142, 57, 353, 56, 0]]] },
     );
   });
 });

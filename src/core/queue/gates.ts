@@ -19,8 +19,8 @@ interface Gate {
   limits: QueueLimits;
   /** Handed out and not ended. */
   held: number;
-  /** Starts that are free at `at`. */
-  tokens: number;
+  /** What was earned up to `at`, in milliseconds times `count`: a start costs `perMs` of it. */
+  earned: number;
   at: number;
 }
 
@@ -33,7 +33,7 @@ export class QueueGates {
   set(queue: string, limits: QueueLimits, now: number): void {
     const gate = this.#gate(queue);
     gate.limits = limits;
-    gate.tokens = 0;
+    gate.earned = 0;
     gate.at = now;
   }
 
@@ -50,15 +50,16 @@ export class QueueGates {
     const free = concurrency === null ? Number.MAX_SAFE_INTEGER : concurrency - gate.held;
     if (rate === null) return Math.max(0, free);
     refill(gate, now);
-    return Math.max(0, Math.min(free, Math.floor(gate.tokens)));
+    return Math.max(0, Math.min(free, Math.floor(gate.earned / rate.perMs)));
   }
 
   taken(queue: string, now: number): void {
     const gate = this.#gate(queue);
     gate.held++;
-    if (gate.limits.rate === null) return;
+    const { rate } = gate.limits;
+    if (rate === null) return;
     refill(gate, now);
-    gate.tokens--;
+    gate.earned -= rate.perMs;
   }
 
   /** Found running by a new leader: it counts, and was started long ago. */
@@ -79,8 +80,9 @@ export class QueueGates {
       const { rate, paused } = gate.limits;
       if (rate === null || paused) continue;
       refill(gate, now);
-      if (gate.tokens >= 1) continue;
-      const at = now + ((1 - gate.tokens) * rate.perMs) / rate.count;
+      if (gate.earned >= rate.perMs) continue;
+      // Whole milliseconds: a moment that is not after `now` would be asked for without end.
+      const at = now + Math.ceil((rate.perMs - gate.earned) / rate.count);
       next = next === null ? at : Math.min(next, at);
     }
     return next;
@@ -89,7 +91,7 @@ export class QueueGates {
   #gate(queue: string): Gate {
     let gate = this.#gates.get(queue);
     if (gate === undefined) {
-      gate = { limits: NO_LIMITS, held: 0, tokens: 0, at: 0 };
+      gate = { limits: NO_LIMITS, held: 0, earned: 0, at: 0 };
       this.#gates.set(queue, gate);
     }
     return gate;
@@ -99,7 +101,7 @@ export class QueueGates {
 function refill(gate: Gate, now: number): void {
   const { rate } = gate.limits;
   if (rate === null) return;
-  const earned = ((now - gate.at) * rate.count) / rate.perMs;
-  gate.tokens = Math.min(rate.count, gate.tokens + Math.max(0, earned));
+  const earned = Math.max(0, now - gate.at) * rate.count;
+  gate.earned = Math.min(rate.count * rate.perMs, gate.earned + earned);
   gate.at = now;
 }
