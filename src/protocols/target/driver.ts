@@ -34,9 +34,11 @@ export class OptionalPackage<Module> {
   }
 
   async load(): Promise<void> {
-    this.#loading ??= loadDriver<{ readonly default: Module }>(this.#name, this.#forWhat).then(
-      (loaded) => loaded.default,
-    );
+    // Loaders differ in what they make of an old module that says it was a new one.
+    this.#loading ??= loadDriver<Module & { readonly default?: Module }>(
+      this.#name,
+      this.#forWhat,
+    ).then((loaded) => loaded.default ?? loaded);
     this.#module = await this.#loading;
   }
 
