@@ -21,6 +21,9 @@ export default flow("shop", { vus: 2, iterations: 40 }, async ({ step }) => {
 });
 `;
 
+/** So that a test of 20 iterations one after the other tells figures, once a second, before it ends. */
+const ANSWER_MS = 100;
+
 describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), () => {
   const bench = queueBench();
   let folder: string;
@@ -34,7 +37,7 @@ describe("load tests as tasks", needs(TestPostgres.available(), NO_POSTGRES), ()
     writeFileSync(join(folder, "path.ts"), 'export const path = "/home";\n');
     target = createServer((_, response) => {
       requests++;
-      response.end("ok");
+      setTimeout(() => response.end("ok"), ANSWER_MS);
     });
     await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
     shop = `http://127.0.0.1:${(target.address() as AddressInfo).port}`;
