@@ -5,12 +5,11 @@
 
 import { readFileSync } from "node:fs";
 import { totalmem } from "node:os";
-import { monitorEventLoopDelay, performance } from "node:perf_hooks";
+import { performance } from "node:perf_hooks";
 import { getHeapStatistics } from "node:v8";
 
 export const PRESSURE_EVERY_MS = 500;
-const LOOP_RESOLUTION_MS = 20;
-const NANOS_PER_MS = 1e6;
+const LOOKED_EVERY_MS = 50;
 const MICROS_PER_MS = 1e3;
 /** Of the container, when there is one that limits it. */
 const CGROUP_MAX = "/sys/fs/cgroup/memory.max";
@@ -25,33 +24,40 @@ interface Measured {
 }
 
 export class PressureMeter {
-  readonly #delay = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
+  /** Not the runtime's monitor: after a reset that one does not see the first delay. */
+  readonly #timer = setInterval(() => this.#look(), LOOKED_EVERY_MS).unref();
+  #lookedAt = performance.now();
+  #lateMs = 0;
+  #looks = 0;
   #cpu = process.cpuUsage();
   #at = performance.now();
-
-  constructor() {
-    this.#delay.enable();
-  }
 
   /** Since the last time. */
   take(): Measured {
     const now = performance.now();
     const elapsedMs = Math.max(1, now - this.#at);
     const { system, user } = process.cpuUsage(this.#cpu);
-    const lagMs = Math.max(0, this.#delay.mean / NANOS_PER_MS - LOOP_RESOLUTION_MS);
-    this.#delay.reset();
+    const lagMs = this.#looks === 0 ? 0 : this.#lateMs / this.#looks;
+    this.#lateMs = 0;
+    this.#looks = 0;
     this.#cpu = process.cpuUsage();
     this.#at = now;
     return {
-      // Nothing was due since: it is not late.
-      lagMs: Number.isFinite(lagMs) ? lagMs : 0,
+      lagMs,
       cpu: Math.min(1, (user + system) / MICROS_PER_MS / elapsedMs),
       memory: memoryShare(),
     };
   }
 
   stop(): void {
-    this.#delay.disable();
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const now = performance.now();
+    this.#lateMs += Math.max(0, now - this.#lookedAt - LOOKED_EVERY_MS);
+    this.#looks++;
+    this.#lookedAt = now;
   }
 }
 
