@@ -9,6 +9,8 @@ import { listenTcp, type Peer, type ScriptedServer } from "../../testing/scripte
 export const PYFTPDLIB: ServerPackage = { program: "pyftpdlib", package: "python3-pyftpdlib" };
 export const pyftpdlib = findPythonModule(PYFTPDLIB);
 
+const QUIET_MS = 100;
+
 /** Writes each command that it has answered into a file. */
 const SERVER = `
 import sys
@@ -59,7 +61,13 @@ export async function startFtp(...certificate: readonly string[]): Promise<FtpSe
     url: `ftp://shop:secret@127.0.0.1:${server.port}`,
     file: (name) => readFileSync(join(server.folder, "files", name)),
     count,
-    served: async () => count("SIZE"),
+    served: async () => {
+      // It writes what it did after it has answered.
+      for (let before = -1, now = count("SIZE"); ; before = now, now = count("SIZE")) {
+        if (now === before) return now;
+        await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+      }
+    },
     stop: server.stop,
   };
 }
