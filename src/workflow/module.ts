@@ -24,12 +24,14 @@ export function workflowsOf(module: unknown, only: readonly string[] = []): Work
   const definitions = [...new Set(all.map(({ definition }) => definition))].sort(
     (a, b) => a.place - b.place,
   );
-  for (const definition of definitions) check(definition, definitions);
+  // Flows of a mix have figures under their own names, exported or not.
+  const named = [...new Set(definitions.flatMap((one) => [one, ...partsOf(one)]))];
+  for (const definition of definitions) check(definition, named);
   if (only.length > 0) return chosen(definitions, only);
   const { default: main } = exported;
   if (main instanceof Mix) return [main.definition];
   // Flows of a mix run in it, not once more beside it.
-  const mixed = new Set(definitions.flatMap(({ mix }) => mix.map((part) => part.definition)));
+  const mixed = new Set(definitions.flatMap(partsOf));
   return definitions.filter((definition) => !mixed.has(definition));
 }
 
@@ -47,13 +49,24 @@ function chosen(
     const hint = didYouMean(stranger, names) || `; there are: ${names.join(", ")}`;
     throw new DefinitionError(`--only: nothing that is exported is called "${stranger}"${hint}`);
   }
-  return definitions.filter(({ name }) => only.includes(name));
+  const found = definitions.filter(({ name }) => only.includes(name));
+  for (const mix of found) {
+    const part = partsOf(mix).find((one) => found.includes(one));
+    if (part !== undefined)
+      throw new DefinitionError(`--only: mix "${mix.name}" runs "${part.name}" already; name one`);
+  }
+  return found;
+}
+
+function partsOf({ mix }: WorkflowDefinition): WorkflowDefinition[] {
+  return mix.map(({ definition }) => definition);
 }
 
 function check(definition: WorkflowDefinition, all: readonly WorkflowDefinition[]): void {
   const { name } = definition;
-  if (all.some((other) => other !== definition && other.name === name))
-    throw new DefinitionError(`two workflows are named "${name}"; names must differ`);
+  for (const one of [definition, ...partsOf(definition)])
+    if (all.some((other) => other !== one && other.name === one.name))
+      throw new DefinitionError(`two workflows are named "${one.name}"; names must differ`);
   if (definition.mix.length > 0 && definition.plan.kind === "once")
     throw new DefinitionError(
       `mix "${name}": a load model is missing; write for example { rate: 100, duration: "1m" }`,

@@ -7,6 +7,8 @@ import { CustomResult, measure } from "./custom-result.ts";
 import { manifestOf } from "./definition.ts";
 import { DefinitionError } from "./errors.ts";
 import type { Feed } from "./feed.ts";
+import { flow } from "./flow.ts";
+import { mix } from "./mix.ts";
 import { workflowsOf } from "./module.ts";
 import type { WorkflowOptions } from "./options.ts";
 import { type Workflow, workflow } from "./workflow.ts";
@@ -122,6 +124,13 @@ describe("a mistake is told with names", () => {
       b: workflow("x", load).step("s", home),
     };
     expect(() => workflowsOf(twice)).toThrow(/two workflows are named "x"/);
+    const [one, other] = [flow("x", async () => {}), flow("x", async () => {})];
+    const mixed = mix([one.weight(1)], { ...load, name: "m" });
+    expect(() => workflowsOf({ mixed, other })).toThrow(/two workflows are named "x"/);
+    const second = mix([other.weight(1)], { ...load, name: "n" });
+    expect(() => workflowsOf({ mixed, second })).toThrow(/two workflows are named "x"/);
+    expect(() => workflowsOf({ mixed, one }, ["m", "x"])).toThrow(/mix "m" runs "x" already/);
+    expect(workflowsOf({ mixed, one }, ["x"]).map(({ name }) => name)).toEqual(["x"]);
     expect(() => workflowsOf({ default: workflow("x", {}).step("s", home) })).toThrow(
       /workflow "x": vus and duration are missing/,
     );
