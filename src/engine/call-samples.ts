@@ -4,7 +4,7 @@
  */
 
 import { sampledCall } from "../core/run/stats/samples.ts";
-import type { CallRecord } from "../protocols/protocol.ts";
+import { type CallRecord, hasFirstByte } from "../protocols/protocol.ts";
 
 /** Between two frames: some 5,000 a second, more than anybody reads and less than a core would notice. */
 const CALLS_MAX = 1_000;
@@ -44,7 +44,7 @@ export class CallSamples {
       ...{ at: new Date().toISOString(), workflow: this.#workflow, step: this.#stepName(index) },
       ...{ ok: errorKind === null, status: record.status, error: errorKind },
       ...{ latency_ms: rounded(service + lateMs), service_ms: rounded(service) },
-      first_byte_ms: rounded(firstByteAt - startedAt),
+      ...(hasFirstByte(record) ? { first_byte_ms: rounded(firstByteAt - startedAt) } : {}),
       ...(connectMs < 0 ? {} : { connect_ms: rounded(connectMs) }),
       ...(record.tlsMs < 0 ? {} : { tls_ms: rounded(record.tlsMs) }),
       ...{ bytes_in: bytesIn, bytes_out: bytesOut, call: sampledCall(record.title ?? "") },

@@ -23,9 +23,9 @@ function recorded(corrected = false) {
   };
   return {
     recorder,
-    call(startedAt: number, endedAt: number, errorKind: ErrorKind | null = null) {
+    call(startedAt: number, endedAt: number, errorKind: ErrorKind | null = null, bytesIn = 10) {
       const times = { startedAt, endedAt, firstByteAt: endedAt, connectMs: -1, tlsMs: -1 };
-      const record: CallRecord = { errorKind, status: 0, ...times, bytesIn: 10, bytesOut: 1 };
+      const record: CallRecord = { errorKind, status: 0, ...times, bytesIn, bytesOut: 1 };
       recorder.call(number, record, startedAt, startedAt, endedAt);
     },
     stats,
@@ -110,4 +110,13 @@ it("a frame tells iterations, checks, groups and metrics as far as it tells thei
   iterate(1_100, 1_150);
   expect(told(1_160, "window")).toEqual([1, 1, 1, 1, 1]);
   expect(told(1_160, "load")).toEqual([2, 2, 2, 2, 2]);
+});
+
+it("a call that failed before a byte had come has no first byte", () => {
+  const { call, totals } = recorded();
+  call(1_100, 1_200);
+  call(1_100, 1_300, "timeout", 0);
+  call(1_100, 1_300, "reset", 10);
+  const { firstByte, latency } = totals();
+  expect([latency.count, firstByte.count, firstByte.sum]).toEqual([3, 2, 300_000]);
 });

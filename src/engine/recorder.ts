@@ -11,7 +11,13 @@ import type { StepRecorder } from "../core/run/stats/step-stats.ts";
 import { WINDOW_MS } from "../core/run/stats/window-store.ts";
 import type { Moment, WorkflowStats } from "../core/run/stats/workflow-stats.ts";
 import { clock } from "../protocols/call.ts";
-import { type CallRecord, CallResult, ERROR_KINDS, type ErrorKind } from "../protocols/protocol.ts";
+import {
+  type CallRecord,
+  CallResult,
+  ERROR_KINDS,
+  type ErrorKind,
+  hasFirstByte,
+} from "../protocols/protocol.ts";
 import type { MetricKind, MetricSink, MetricTags } from "../workflow/metrics.ts";
 import { CallSamples, type SampledCalls } from "./call-samples.ts";
 import type { LagMonitor } from "./lag.ts";
@@ -172,7 +178,7 @@ export class Recorder implements MetricSink {
       record.status,
       service + lateUs,
       service,
-      (record.firstByteAt - record.startedAt) * 1_000,
+      hasFirstByte(record) ? (record.firstByteAt - record.startedAt) * 1_000 : -1,
       connectMs < 0 ? -1 : connectMs * 1_000,
       tlsMs < 0 ? -1 : tlsMs * 1_000,
       bytesIn,

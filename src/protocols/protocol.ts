@@ -118,6 +118,11 @@ export interface CallRecord {
   readonly sent?: number;
 }
 
+/** What failed before anything came has none, whatever its times say. */
+export function hasFirstByte({ bytesIn, errorKind }: CallRecord): boolean {
+  return errorKind === null || bytesIn > 0;
+}
+
 /** Hears the end of a call, exactly once per start. `result` is there when the bound call keeps results. */
 export interface CallSink {
   callFinished(record: CallRecord, result: CallResult | undefined): void;
