@@ -34,10 +34,8 @@ import { noticeMs, noticeOf } from "./time-limit.ts";
 import { type UserHost, VirtualUser } from "./user.ts";
 import { UserIds } from "./user-ids.ts";
 
-/** How often the driver looks at its plan: as often as a window of the time series ends. */
-const TICK_MS = 100;
-/** Five frames a second, the first at once: what one costs depends little on its windows. */
-const TICKS_PER_FRAME = 2;
+/** Ten frames a second: the width of a window, and what a window over totals may be longer by. */
+const FRAME_INTERVAL_MS = 100;
 /** A loop that has not reached its timers for so long is starved by code that never waits. */
 const STARVED_MS = 50;
 
@@ -72,7 +70,6 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
   readonly #clock = new PlanClock();
   #measuredMs = 0;
   #ticker: NodeJS.Timeout | undefined;
-  #ticks = 0;
   #endTimer: NodeJS.Timeout | undefined;
   #noticeTimer: NodeJS.Timeout | undefined;
   #ended = false;
@@ -150,14 +147,14 @@ export class Execution implements UserHost, DriverHost<VirtualUser>, RecorderHos
     this.#inputs.feeds.prefetch();
     this.#driver.begin(now);
     this.#driver.tick(now);
-    this.#ticker = setInterval(() => this.#tick(), TICK_MS);
+    this.#ticker = setInterval(() => this.#tick(), FRAME_INTERVAL_MS);
     this.#armEnd();
   }
 
   #tick(): void {
     const now = clock();
     this.#driver.tick(now);
-    if (this.#ticks++ % TICKS_PER_FRAME === 0) this.#host.frame();
+    this.#host.frame();
   }
 
   #armEnd(): void {

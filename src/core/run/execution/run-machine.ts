@@ -92,7 +92,7 @@ type Input<Kind extends RunInput["kind"]> = Extract<RunInput, { kind: Kind }>;
 
 /** Behind the graceful stop: what does not end by then is ended. */
 const STOP_SLACK_MS = 1_500;
-/** A core that runs a workflow speaks five times a second; after so long a silence it is given up. */
+/** A core that runs a workflow speaks ten times a second; after so long a silence it is given up. */
 const SILENCE_MS_MAX = 30_000;
 /** Whoever looks so much later than it wanted to stood still itself (Ctrl-Z), and heard nobody. */
 const OWN_STALL_MS = 5_000;

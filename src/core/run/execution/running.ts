@@ -154,7 +154,7 @@ export class RunningWorkflows {
     return undefined;
   }
 
-  /** Cores that should speak five times a second: they make load. */
+  /** Cores that should speak ten times a second: they make load. */
   loadingCores(): number[] {
     return this.#cores(({ phase }) => phase === "running");
   }

@@ -40,7 +40,7 @@ import {
 } from "./workflow-stats.ts";
 
 const FRAME_VERSION = 4;
-/** Frames that may wait for an acknowledgement, 200 s of them; behind more, the next one is full. */
+/** Frames that may wait for an acknowledgement, 100 s of them; behind more, the next one is full. */
 const UNACKNOWLEDGED_MAX = 1_000;
 /** Windows of one step in one frame: all folded ones and all recent ones. */
 const WINDOWS_TOLD_MAX = WINDOWS_MAX + 1_000;
