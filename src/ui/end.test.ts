@@ -150,16 +150,25 @@ describe("the end result", () => {
 });
 
 describe("the margin of a threshold", () => {
-  const outcome = (expression: string, actual: number | null, passed: boolean) =>
+  const outcome = (
+    expression: string,
+    actual: number | null,
+    passed: boolean,
+    actualText = "no data",
+  ) =>
     marginText({
       expression,
       actual,
       passed,
-      actualText: "",
+      actualText,
       workflow: null,
       implicit: false,
       aborted: false,
     });
+
+  it("is empty where the figure is told in words", () => {
+    expect(outcome("body runs as written", null, false, "as planned (2 times)")).toBe("");
+  });
 
   it.each([
     ["latency.p99 < 200ms", 150, true, "25 % inside the limit"],

@@ -77,5 +77,7 @@ function code(text: string): string {
 
 /** Names are the user's: they must neither end a cell nor become markup of a page. */
 function cell(text: string): string {
-  return text.replace(/\s+/g, " ").replaceAll("|", "\\|").replaceAll("<", "&lt;");
+  const inCell = text.replace(/\s+/g, " ").replaceAll("|", "\\|");
+  // Between backticks nothing is markup, and an entity is shown as it is written.
+  return /^`[^`]*`$/.test(inCell) ? inCell : inCell.replaceAll("<", "&lt;");
 }

@@ -16,8 +16,10 @@ export function marginShare({ actual, expression }: ThresholdOutcome): number | 
 
 /** "24 % inside the limit", "56 % beyond the limit". Empty when not comparable. */
 export function marginText(outcome: ThresholdOutcome): string {
-  const { actual, expression, passed } = outcome;
-  if (actual === null) return passed ? "" : "nothing was measured";
+  const { actual, actualText, expression, passed } = outcome;
+  // What is no number may be told in words instead: "as planned (2 times)".
+  if (actual === null)
+    return !passed && /^no(thing)?\b/.test(actualText) ? "nothing was measured" : "";
   // All of them is as far as a share can go.
   if (passed && />=\s*100%$/.test(expression)) return "";
   const share = marginShare(outcome);
