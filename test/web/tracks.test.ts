@@ -2,6 +2,8 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { moved } from "../../web/shared/charts.ts";
+import { clockAt } from "../../web/shared/clock.ts";
 import {
   heatMapOf,
   percentileLine,
@@ -128,5 +130,23 @@ describe("a percentile over time", () => {
       histograms: [histogram, histogram],
     });
     expect(percentileLine(side, "p99").every((value) => value !== null)).toBe(true);
+  });
+});
+
+describe("stretches of windows that begin at half a second", () => {
+  const halves = { ...track, starts: [0.5, 1.5, 2.5, 3.5, 4.5, 5.5], windowSeconds: 1 };
+  const charts = {
+    ...{ full: [0.5, 6.5] as Range, range: [0.5, 3.5] as Range, windowSeconds: 1 },
+    ...{ setRange: () => {}, scale: "linear" as const, events: [] },
+  };
+
+  it("are told as they are", () => {
+    expect([clockAt(0.5, 1), clockAt(3.5, 1), clockAt(4, 1)]).toEqual(["0:00.5", "0:03.5", "0:04"]);
+  });
+
+  it("keep their width when they are moved", () => {
+    const later = moved(charts, 0.5);
+    expect(later === null ? null : snapRange(halves, later)).toEqual([2.5, 5.5]);
+    expect(moved({ ...charts, range: [2.5, 5.5] }, -0.5)).toEqual([0.5, 3.5]);
   });
 });

@@ -8,7 +8,7 @@ import {
 } from "../../src/core/run/results/format.ts";
 import type { ClusterSummary, Loss, RunSummary } from "../../src/core/run/results/model.ts";
 import { partialOf } from "../../src/core/run/results/partial.ts";
-import { clockAt } from "../shared/axes.ts";
+import { clockAt } from "../shared/clock.ts";
 import { Chip, Failed, Section } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";
 import { clusterEvents } from "./cluster-events.ts";

@@ -2,8 +2,8 @@
 
 import { formatCount } from "../../src/core/run/results/format.ts";
 import type { ErrorSample } from "../../src/core/run/results/model.ts";
-import { clockAt } from "../shared/axes.ts";
 import { useCharts } from "../shared/charts.ts";
+import { clockAt } from "../shared/clock.ts";
 import { useFragment } from "../shared/fragment.ts";
 import { Section, Share, Spark, summed } from "../shared/parts.tsx";
 import { Table } from "../shared/table.tsx";

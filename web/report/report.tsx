@@ -3,8 +3,8 @@
 import { useMemo } from "preact/hooks";
 import type { RunSummary } from "../../src/core/run/results/model.ts";
 import type { PageBaseline } from "../../src/reporters/file/page-data.ts";
-import { clockAt } from "../shared/axes.ts";
 import { ChartsContext, type ChartsState, moved, rangeText, zoomed } from "../shared/charts.ts";
+import { clockAt } from "../shared/clock.ts";
 import { type Fragment, FragmentContext, useFragmentState } from "../shared/fragment.ts";
 import { Frame, type FrameSection } from "../shared/frame.tsx";
 import { ThemeContext, useThemeChoice } from "../shared/theme.ts";
@@ -106,8 +106,8 @@ function useChartsState(view: RunView, fragment: Fragment): ChartsState {
       const snapped = next === null ? null : snapRange(view.track, next);
       fragment.set({ t: snapped === null ? null : rangeText(snapped) });
     };
-    const { events, full } = view;
-    return { full, range, setRange, scale, events };
+    const { events, full, track } = view;
+    return { full, range, windowSeconds: track.windowSeconds, setRange, scale, events };
   }, [view, range, scale, fragment]);
 }
 

@@ -40,13 +40,15 @@ export function runView(summary: RunSummary): RunView {
     })),
   );
   const timeline = widened(sumTimelines(steps.map(({ step }) => step.series)));
+  const track = sumTracks(steps.map((one) => one.track));
   const first = timeline.atSeconds[0] ?? 0;
-  const last = (timeline.atSeconds.at(-1) ?? 0) + timeline.windowMs / 1_000;
+  // Latencies go on behind the measured time, until the graceful stop is over.
+  const last = Math.max(
+    (timeline.atSeconds.at(-1) ?? 0) + timeline.windowMs / 1_000,
+    (track.starts.at(-1) ?? 0) + track.windowSeconds,
+  );
   return {
-    summary,
-    steps,
-    track: sumTracks(steps.map(({ track }) => track)),
-    timeline,
+    ...{ summary, steps, track, timeline },
     full: timeline.atSeconds.length === 0 ? [0, 1] : [first, last],
     events: [...(summary.events ?? []), ...clusterEvents(summary)].sort(
       (a, b) => a.atSeconds - b.atSeconds,

@@ -8,8 +8,8 @@ import {
   formatRate,
 } from "../../src/core/run/results/format.ts";
 import { linearTicks } from "../../src/core/run/results/ticks.ts";
-import { clockAt } from "../shared/axes.ts";
 import { useCharts } from "../shared/charts.ts";
+import { clockAt } from "../shared/clock.ts";
 import { useNear, useWidth } from "../shared/near.ts";
 import { Table, TableToggle } from "../shared/table.tsx";
 import { percentileLine, type Track } from "../shared/tracks.ts";

@@ -12,8 +12,8 @@ import {
 import type { Distribution, RunSummary } from "../../src/core/run/results/model.ts";
 import { partialOf } from "../../src/core/run/results/partial.ts";
 import { bucketsOf, mergeHistograms, quantileOf } from "../../src/reporters/file/quantiles.ts";
-import { clockAt } from "../shared/axes.ts";
 import { useCharts } from "../shared/charts.ts";
+import { clockAt } from "../shared/clock.ts";
 import { Alert, FAILED_MANY, Folded } from "../shared/parts.tsx";
 import { type Range, stretchOf } from "../shared/tracks.ts";
 import { countsIn, type RunView } from "./run-view.ts";

@@ -12,8 +12,8 @@ import {
 import type { LoadSeries, PhaseMeans } from "../../src/core/run/results/model.ts";
 import type { Percentile } from "../../src/core/run/stats/steady-percentiles.ts";
 import { sumErrors, sumTimelines } from "../../src/reporters/file/timeline.ts";
-import { clockAt } from "../shared/axes.ts";
 import { type Scale, useCharts } from "../shared/charts.ts";
+import { clockAt } from "../shared/clock.ts";
 import { useFragment } from "../shared/fragment.ts";
 import { Section, Segments } from "../shared/parts.tsx";
 import type { Line } from "../shared/plot.ts";

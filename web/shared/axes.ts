@@ -3,6 +3,7 @@
 import type uPlot from "uplot";
 import { asTick } from "../../src/core/run/results/format.ts";
 import { logTicks } from "../../src/core/run/results/ticks.ts";
+import { clockText } from "./clock.ts";
 import { cssColor } from "./theme.ts";
 
 /** Seconds between ticks: steps of a clock, not of ten. */
@@ -14,24 +15,6 @@ const CLOCK_STEPS = [
 const Y_AXIS_WIDTH = 64;
 /** Half of the widest label of the time axis, which stands at its very end. */
 export const RIGHT_PADDING = 26;
-
-/** 0:00, 1:30, 1:02:30; with fractions where the ticks need them. */
-function clockText(seconds: number, digits = 0): string {
-  const unit = 10 ** digits;
-  const rounded = Math.round(Math.abs(seconds) * unit) / unit;
-  const whole = Math.floor(rounded + 1e-9);
-  const pad = (value: number) => String(value).padStart(2, "0");
-  const hours = Math.floor(whole / 3_600);
-  const minutes = Math.floor((whole % 3_600) / 60);
-  const head = hours > 0 ? `${hours}:${pad(minutes)}` : String(minutes);
-  const rest = digits === 0 ? "" : (rounded - whole).toFixed(digits).slice(1);
-  return `${seconds < 0 && rounded > 0 ? "-" : ""}${head}:${pad(whole % 60)}${rest}`;
-}
-
-/** As exact as windows of this width are. */
-export function clockAt(seconds: number, windowSeconds: number): string {
-  return clockText(seconds, windowSeconds < 1 ? 1 : 0);
-}
 
 export function axesOf(
   formatTick: (value: number) => string,

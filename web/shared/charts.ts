@@ -21,6 +21,8 @@ export interface ChartsState {
   readonly full: Range;
   /** The stretch that is looked at; null for all. */
   readonly range: Range | null;
+  /** Stretches begin and end with windows of this width. */
+  readonly windowSeconds: number;
   readonly setRange: (range: Range | null) => void;
   /** Of latencies; other axes begin at zero. */
   readonly scale: Scale;
@@ -30,6 +32,7 @@ export interface ChartsState {
 const NONE: ChartsState = {
   full: [0, 1],
   range: null,
+  windowSeconds: 1,
   setRange: () => {},
   scale: "logarithmic",
   events: [],
@@ -57,10 +60,14 @@ export function zoomed({ full, range }: ChartsState, factor: number, around: num
   return withinFull(full, [start, start + width]);
 }
 
-/** The same stretch earlier or later by a share of its width. */
-export function moved({ full, range }: ChartsState, share: number): Range | null {
+/** The same stretch earlier or later by a share of its width, in whole windows. */
+export function moved({ full, range, windowSeconds }: ChartsState, share: number): Range | null {
   if (range === null) return null;
-  const by = (range[1] - range[0]) * share;
+  const windows = Math.max(
+    1,
+    Math.round(((range[1] - range[0]) * Math.abs(share)) / windowSeconds),
+  );
+  const by = Math.sign(share) * windows * windowSeconds;
   return withinFull(full, [range[0] + by, range[1] + by]);
 }
 

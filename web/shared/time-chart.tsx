@@ -6,8 +6,9 @@
 
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type uPlot from "uplot";
-import { clockAt, RIGHT_PADDING } from "./axes.ts";
+import { RIGHT_PADDING } from "./axes.ts";
 import { moved, useCharts, zoomed } from "./charts.ts";
+import { clockAt } from "./clock.ts";
 import { useFragment } from "./fragment.ts";
 import { useNear } from "./near.ts";
 import { type Limit, type Line, listenToTouch, newPlot, type PlotProps } from "./plot.ts";

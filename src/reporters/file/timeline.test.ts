@@ -34,6 +34,13 @@ describe("a series as a chart needs it", () => {
     expect(sumErrors([{ ...fine, errors }, coarse], total)).toEqual(new Map([["reset", [5, 10]]]));
   });
 
+  it("ends with the measured time, and not before a stall at its end", () => {
+    const late = { ...series(100, [0, 0.1, 0.2], [5, 5, 0]), p50: [1, 1, 900] };
+    expect(sumTimelines([late]).ratePerSecond).toEqual([50, 50]);
+    const stalled = series(100, [0, 0.1, 0.2], [5, 5, 0]);
+    expect(sumTimelines([stalled]).ratePerSecond).toEqual([50, 50, 0]);
+  });
+
   it("is empty for a step that never ran, and bounded for a damaged one", () => {
     expect(timelineOf(series(100, [], [])).atSeconds).toEqual([]);
     expect(sumTimelines([]).ratePerSecond).toEqual([]);

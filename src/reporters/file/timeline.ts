@@ -40,8 +40,9 @@ export function timelineOf(series: Series): LatencyTimeline {
   };
 }
 
-/** Several steps together, on the widest of their windows. */
-export function sumTimelines(all: readonly Series[]): Timeline {
+/** Several steps together, on the widest of their windows, up to the end of the measured time. */
+export function sumTimelines(whole: readonly Series[]): Timeline {
+  const all = whole.map(measuredPart);
   const grid = gridOf(all);
   const requests = new Array<number>(grid.atSeconds.length).fill(0);
   const failed = new Array<number>(grid.atSeconds.length).fill(0);
@@ -72,11 +73,23 @@ export function sumErrors(all: readonly Series[], timeline: Timeline): Map<strin
       kinds.set(kind, sums);
       counts.forEach((count, index) => {
         const slot = slotOf(atSeconds[index] ?? 0, start, timeline.windowMs);
-        sums[slot] = (sums[slot] ?? 0) + count * perWindow;
+        if (slot < sums.length) sums[slot] = (sums[slot] ?? 0) + count * perWindow;
       });
     }
   }
   return kinds;
+}
+
+/**
+ * Calls that ended in the graceful stop have latencies and are in no rate: a window of theirs alone would draw a
+ * load that falls to nothing. One in which nothing ended at all has no latencies either, and stays.
+ */
+function measuredPart(series: Series): Series {
+  const { atSeconds, p50, requests } = series;
+  const last = atSeconds.findLastIndex((_, at) => (requests[at] ?? 0) > 0 || p50[at] == null);
+  return last === atSeconds.length - 1
+    ? series
+    : { ...series, atSeconds: atSeconds.slice(0, last + 1) };
 }
 
 interface Grid {
