@@ -92,6 +92,7 @@ const table = {
       "core/ledger/job",
       "core/ledger/node",
       "core/tiers/manager",
+      "core/tiers/pressure",
       "core/tiers/route",
       "core/tiers",
     ],
@@ -119,7 +120,7 @@ const table = {
   },
   "core/tiers/worker": {
     path: "src/core/tiers/worker/",
-    imports: ["core/base", "core/run/job", "core/tiers"],
+    imports: ["core/base", "core/run/job", "core/tiers/pressure", "core/tiers"],
   },
   /** Files of jobs on their way. */
   "core/tiers/artifacts": {

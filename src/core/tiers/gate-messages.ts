@@ -51,6 +51,8 @@ export interface Observed {
   readonly told: Uint8Array | null;
   /** Of the leader that tells it. */
   readonly view: number;
+  /** How hard-pressed the manager is: gates ask less often. (AD-37.6) */
+  readonly level?: number;
 }
 
 export interface Capacity {

@@ -166,6 +166,8 @@ export type RelayedEvent = Exclude<CoreEvent, { kind: "calls" | "traced" | "repo
 export interface Taken {
   readonly kind: "taken";
   readonly next: number;
+  /** How hard-pressed who took it is: left out where nobody slows down for it. (AD-37.3) */
+  readonly level?: number;
 }
 
 export interface Refusal {

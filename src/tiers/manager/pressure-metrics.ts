@@ -1,5 +1,6 @@
 /** How hard-pressed a gate or a manager is, and whom it refused, as metrics. (AD-22.8) */
 
+import { BACKPRESSURE_LEVELS } from "../../core/tiers/pressure/backpressure.ts";
 import { OVERLOAD_STATES } from "../../core/tiers/pressure/overload.ts";
 import type { PressureView } from "../../core/tiers/pressure/request-guard.ts";
 import { type Metric, metricFamily } from "../../host/control/prometheus.ts";
@@ -18,5 +19,11 @@ export function pressureMetrics(view: PressureView | null): readonly Metric[] {
       values: Object.entries(view.shed),
     }),
     counter("requests_rate_limited_total", "Requests refused by rate", view.rateLimited),
+    gauge("fill_ratio", "Of its core or its fullest queue, the fuller", view.fill),
+    gauge(
+      "backpressure_level",
+      `What senders of figures are told: ${BACKPRESSURE_LEVELS.join(", ")}: 0 to 3`,
+      view.backpressure,
+    ),
   ];
 }

@@ -49,6 +49,7 @@ function workerMetrics(status: WorkerStatus): readonly Metric[] {
     gauge("jobs", "Jobs with something here", status.jobs.length),
     gauge("draining", "1 while no new cores are taken", status.draining ? 1 : 0),
     gauge("cache_bytes", "Files of jobs that are kept, in bytes", status.cacheBytes),
+    gauge("figures_delay_milliseconds", "Asked for by managers", status.figuresDelayMs),
     labelled("gauge", "manager_up", {
       help: "1 while the connection to a manager stands",
       label: "manager",

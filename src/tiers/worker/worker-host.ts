@@ -59,6 +59,8 @@ export interface WorkerStatus {
   readonly draining: boolean;
   readonly jobs: readonly string[];
   readonly cacheBytes: number;
+  /** Between two messages of figures, as hard-pressed managers ask for it. */
+  readonly figuresDelayMs: number;
   readonly managers: readonly { readonly name: string; readonly up: boolean }[];
 }
 
@@ -125,6 +127,7 @@ export class WorkerHost {
       draining: worker.draining,
       jobs: worker.jobs,
       cacheBytes: this.#parts.blobs.bytes,
+      figuresDelayMs: worker.figuresDelayMs(this.#handlers.clock.now()),
       managers: this.#machine.managers().map(({ name, up }) => ({ name, up })),
     };
   }

@@ -73,6 +73,7 @@ export const gateAnswer = union<GateAnswer>("GateAnswer", {
       failed: optional(12, count, 0),
       told: optional(13, nullable(bytes(RESULTS_BYTES_MAX)), null),
       view: optional(14, count, 0),
+      level: optional(15, count, 0),
     },
   },
   capacity: {

@@ -293,7 +293,10 @@ export const events = struct<Omit<Events, "kind">>("Events", {
   events: required(6, list(workerEvent, ROW_ENTRIES_MAX)),
 });
 
-export const taken = struct<Omit<Taken, "kind">>("Taken", { next: required(1, count) });
+export const taken = struct<Omit<Taken, "kind">>("Taken", {
+  next: required(1, count),
+  level: optional(2, count, 0),
+});
 
 /** Not the refusal of a connection: whoever asked hears why, and goes on. */
 export const denial = struct<Omit<Refusal, "kind">>("Denial", {

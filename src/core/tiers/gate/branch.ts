@@ -18,6 +18,7 @@ import {
   type RefusalReason,
   type Submission,
 } from "../messages.ts";
+import { backpressureLevel, delayMs } from "../pressure/backpressure.ts";
 import type { GateContext } from "./context.ts";
 import { download } from "./download.ts";
 import type { JointControl } from "./joint-words.ts";
@@ -238,7 +239,9 @@ export class Branch {
     this.#line = observed.nextLine;
     this.#hear(observed);
     const acts = this.hasEnded || controlFor(observed, this.#wanted, this.told) !== null;
-    this.#askAt = acts ? now : now + options.config.observeMs;
+    const level = Math.max(this.#context.level, observed.level ?? 0);
+    const pauseMs = options.config.observeMs + delayMs(backpressureLevel(level));
+    this.#askAt = acts ? now : now + pauseMs;
   }
 
   #measureRate(requests: number): void {

@@ -6,6 +6,7 @@ import type { JobEvent } from "../../ledger/job/events.ts";
 import type { JobId } from "../../ledger/job/job-id.ts";
 import type { LedgerAnswer, LedgerRequest } from "../../ledger/node/messages.ts";
 import type { BlobHash } from "../messages.ts";
+import type { BackpressureLevel } from "../pressure/backpressure.ts";
 import { DatacenterTable } from "./datacenters.ts";
 import { eventIdOf } from "./job-events.ts";
 import type {
@@ -46,6 +47,8 @@ export class GateContext {
   readonly peers = new Set<string>();
   /** It takes no new work. */
   isDraining = false;
+  /** How hard-pressed it is. */
+  level: BackpressureLevel = 0;
   /** Complete here. */
   readonly blobs = new Set<BlobHash>();
   now = 0;

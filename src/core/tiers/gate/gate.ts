@@ -89,6 +89,9 @@ export class Gate {
       case "partRead":
         context.onPartRead(input.id, input.bytes, input.total);
         return;
+      case "pressed":
+        context.level = input.level;
+        return;
       case "tick":
         this.#onTick();
         return;

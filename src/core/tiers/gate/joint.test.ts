@@ -66,6 +66,19 @@ describe("one job in two datacenters", () => {
         expect(context["shop"]?.["made"]).toBeGreaterThan(0);
   });
 
+  it("is asked after less often by a gate that is hard-pressed, and its totals are the same (AD-37.6)", () => {
+    const observed = ([0, 2, 3] as const).map((level) => {
+      const world = new GateWorld({ datacenters: BOTH, loadMs: 8_000 });
+      world.press(0, level);
+      const end = world.end(world.submit({}, { datacenters: BOTH }));
+      expect([end.status, requests(end)]).toEqual(["COMPLETED", world.calls()]);
+      return world.observations;
+    });
+    const [calm = 0, batch = 0, reject = 0] = observed;
+    expect(batch).toBeLessThan(calm / 2);
+    expect(reject).toBeLessThan(batch);
+  });
+
   it("is split as its submitter says", () => {
     const world = new GateWorld({ datacenters: BOTH });
     const weights = [

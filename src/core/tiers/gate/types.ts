@@ -18,6 +18,7 @@ import type {
   ClientRequest,
   Refusal,
 } from "../messages.ts";
+import type { BackpressureLevel } from "../pressure/backpressure.ts";
 
 export interface GateOptions {
   readonly self: NodeId;
@@ -115,6 +116,8 @@ export type GateInput =
       readonly total: number;
       readonly bytes: Uint8Array | null;
     }
+  /** How hard-pressed this gate is, now and then. */
+  | { readonly kind: "pressed"; readonly level: BackpressureLevel }
   | { readonly kind: "tick" };
 
 export type GateEffect =

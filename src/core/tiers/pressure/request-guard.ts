@@ -12,6 +12,7 @@ import { Admission, type AdmissionLimits } from "../../../wire/admission.ts";
 import { BucketTable } from "../../../wire/rate-limit.ts";
 import { PRIORITIES, type Priority } from "../../../wire/registry.ts";
 import type { Millis } from "../../base/brand.ts";
+import { BackpressureGauge, type BackpressureLevel } from "./backpressure.ts";
 import { isShed, OPERATION_NAMES, OPERATIONS, type Operation, priorityOf } from "./operations.ts";
 import {
   OVERLOAD_DEFAULTS,
@@ -67,6 +68,9 @@ export interface PressureView {
   readonly inFlight: number;
   readonly shed: Readonly<Record<Priority, number>>;
   readonly rateLimited: number;
+  /** Of the fuller of its one core and its fullest queue: figures come through both. */
+  readonly fill: number;
+  readonly backpressure: BackpressureLevel;
 }
 
 export class RequestGuard {
@@ -74,6 +78,7 @@ export class RequestGuard {
   readonly #admission: Admission;
   readonly #rates = new Map<Operation, BucketTable>();
   readonly #shed: Record<Priority, number> = { critical: 0, high: 0, normal: 0, low: 0 };
+  readonly #gauge = new BackpressureGauge();
   #rateLimited = 0;
   #cpu = 0;
   /** When it was last sampled. */
@@ -99,6 +104,7 @@ export class RequestGuard {
     this.#cpu += CPU_WEIGHT * (cpu - this.#cpu);
     this.#detector.record(lagMs, now);
     this.#detector.use({ cpu: this.#cpu, memory, queue });
+    this.#gauge.measure(Math.max(this.#cpu, queue));
     this.#state = this.#detector.state(now);
     if (this.#state === before) return [];
     const level = this.#state === "healthy" ? "info" : "warn";
@@ -109,6 +115,11 @@ export class RequestGuard {
       queuePercent: percent(queue),
     };
     return [{ kind: "log", level, event: "pressure.changed", fields }];
+  }
+
+  /** What senders of figures are told. (AD-37.3) */
+  get backpressure(): BackpressureLevel {
+    return this.#gauge.level;
   }
 
   /** `caller`: null for members of the cluster, which are not limited by rate. */
@@ -149,6 +160,8 @@ export class RequestGuard {
       inFlight: PRIORITIES.reduce((sum, one) => sum + this.#admission.stats(one).inFlight, 0),
       shed: { ...this.#shed },
       rateLimited: this.#rateLimited,
+      fill: this.#gauge.fill,
+      backpressure: this.#gauge.level,
     };
   }
 }

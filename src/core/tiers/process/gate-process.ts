@@ -92,6 +92,7 @@ export class GateProcess {
     switch (input.kind) {
       case "pressure":
         this.#effects.push(...this.#guard.sample(input, now));
+        this.#heard.push({ kind: "pressed", level: this.#guard.backpressure });
         return;
       case "blobsHeld":
       case "blobsGone":

@@ -430,12 +430,19 @@ export class ManagerProcess {
     if (asker === undefined || asker.what === "copy") return;
     const { correlation, stream, what } = asker;
     if (answer.kind === "taken")
-      this.#say(stream, { name: "taken", correlation, value: { next: answer.next } });
+      this.#say(stream, {
+        name: "taken",
+        correlation,
+        value: { next: answer.next, level: this.#guard.backpressure },
+      });
     else if (what === "client")
       this.#say(stream, { name: "clientAnswer", correlation, value: answer as ClientAnswer });
-    else if (what === "gate")
-      this.#say(stream, { name: "gateAnswer", correlation, value: answer as GateAnswer });
-    else if (answer.kind === "refused") this.#deny({ correlation, stream }, answer);
+    else if (what === "gate") {
+      const level = this.#guard.backpressure;
+      const told = answer as GateAnswer;
+      const value = told.kind === "observed" ? { ...told, level } : told;
+      this.#say(stream, { name: "gateAnswer", correlation, value });
+    } else if (answer.kind === "refused") this.#deny({ correlation, stream }, answer);
   }
 
   #deny(

@@ -40,6 +40,11 @@ export class EventRow {
     return this.#events.length;
   }
 
+  /** Nothing waits but figures and lines, of which the next message tells as much. (AD-37.8) */
+  get isPatient(): boolean {
+    return this.#events.every((event) => isLine(event) || frameKey(event) !== null);
+  }
+
   /** Number of the first that is still to come. */
   get next(): number {
     return this.#first + this.#events.length;

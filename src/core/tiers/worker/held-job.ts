@@ -49,6 +49,8 @@ export class HeldJob {
   isHeard = true;
   /** When events may be sent again, after the leader has taken none of them. */
   notBefore = 0;
+  /** Before then figures wait, since managers are hard-pressed; 0: they do not. */
+  figuresAt = 0;
   /** When a manager is asked whether the job still is, having been silent for so long. */
   askAt = Number.POSITIVE_INFINITY;
   /** How often others than its leader were asked. */
@@ -81,6 +83,7 @@ export class HeldJob {
     this.isHeard = true;
     if (view === this.#view) return;
     this.notBefore = 0;
+    this.figuresAt = 0;
     this.#leader = leader;
     this.#view = view;
     this.nextOrder = 0;

@@ -31,6 +31,8 @@ export interface WorkerRules {
   readonly heardByAll: boolean;
   /** A job that is over for its managers is over here. */
   readonly unknownJobEnds: boolean;
+  /** Figures wait as long as managers ask for. (AD-37) */
+  readonly pressureHeeded: boolean;
 }
 
 export const WORKER_RULES: WorkerRules = {
@@ -49,4 +51,5 @@ export const WORKER_RULES: WorkerRules = {
   isolatedKilled: true,
   heardByAll: true,
   unknownJobEnds: true,
+  pressureHeeded: true,
 };

@@ -315,6 +315,62 @@ describe("events", () => {
   });
 });
 
+describe("figures", () => {
+  /** m1 has confirmed everything and said how hard-pressed it is. */
+  function pressed(level: number): Bench {
+    const bench = new Bench();
+    bench.orders([open(0), start(0, 1)]);
+    bench.core(1, frame(1, 1));
+    const answer = { kind: "taken", next: 1, level } as const;
+    bench.step({ kind: "answered", job: JOB, view: 1, answer });
+    return bench;
+  }
+
+  it.each([
+    [0, 0],
+    [1, 100],
+    [2, 500],
+    [3, 1_000],
+    [9, 1_000],
+  ])("wait, at level %s, %s ms, and the last of them is told", (level, waitMs) => {
+    const bench = pressed(level);
+    const at = (now: number, byte: number) => {
+      bench.now = now;
+      return rows(bench.core(1, frame(1, byte))).map(({ events }) => events.events);
+    };
+    if (waitMs === 0) {
+      expect(at(0, 2)).toHaveLength(1);
+      return;
+    }
+    expect([...at(0, 2), ...at(waitMs - 1, 3)]).toEqual([]);
+    expect(bench.worker.nextDeadline()).toBe(waitMs);
+    bench.now = waitMs;
+    const told = rows(bench.step({ kind: "tick" }));
+    expect(told.map(({ events }) => events.events)).toEqual([
+      [{ kind: "core", core: 0, event: frame(1, 3) }],
+    ]);
+  });
+
+  it("never hold up what is no figure, and go with it (AD-37.8)", () => {
+    const bench = pressed(3);
+    expect(rows(bench.core(1, frame(1, 2)))).toEqual([]);
+    const [row] = rows(bench.core(1, finished(1)));
+    expect(row?.events.events).toMatchObject([
+      { event: { kind: "frame" } },
+      { event: { kind: "finished" } },
+    ]);
+  });
+
+  it("come at once again when the manager that asked for patience is gone, or silent for long", () => {
+    const bench = pressed(3);
+    bench.step({ kind: "link", manager: "m2", up: true });
+    expect(bench.worker.figuresDelayMs(millis(0))).toBe(1_000);
+    expect(bench.worker.figuresDelayMs(millis(15_000))).toBe(0);
+    bench.step({ kind: "link", manager: "m1", up: false });
+    expect(bench.worker.figuresDelayMs(millis(0))).toBe(0);
+  });
+});
+
 describe("a worker without managers", () => {
   it("goes on for a minute, ends its load gracefully, and keeps what it measured", () => {
     const bench = new Bench();

@@ -10,6 +10,7 @@
  *   the events that nobody has confirmed. (FAIL-M5)
  * - What was measured is kept until it is confirmed, also when its cores have ended. The last figures of shares
  *   that have ended are kept as long as the job is, and told to each new leader.
+ * - Figures come as often as the managers can take them: what waits is replaced by what is newer. (AD-37)
  * - When no manager is connected for a minute, load is ended gracefully and its results are kept: load
  *   that nobody can stop is worse than a gap.
  */
@@ -27,6 +28,7 @@ import {
   refusal,
   type Taken,
 } from "../messages.ts";
+import { BackpressureSignals, backpressureLevel, delayMs } from "../pressure/backpressure.ts";
 import { HeldJob } from "./held-job.ts";
 import { WORKER_RULES, type WorkerRules } from "./rules.ts";
 import type { WorkerConfig, WorkerEffect, WorkerInput } from "./types.ts";
@@ -62,6 +64,7 @@ export class Worker {
   /** Who holds each process. */
   readonly #slots = new Map<number, { readonly job: HeldJob; readonly core: number }>();
   readonly #links = new Set<string>();
+  readonly #signals = new BackpressureSignals();
   #slotCount = 0;
   /** Processes that were told to end and have not. */
   readonly #ending = new Set<number>();
@@ -92,6 +95,11 @@ export class Worker {
 
   get draining(): boolean {
     return this.#draining;
+  }
+
+  /** How long figures wait between two messages, as managers ask for it. (AD-37.5) */
+  figuresDelayMs(now: Millis): number {
+    return this.#rules.pressureHeeded ? delayMs(this.#signals.level(now)) : 0;
   }
 
   step(input: WorkerInput, now: Millis): readonly WorkerEffect[] {
@@ -143,8 +151,9 @@ export class Worker {
     for (const job of this.#jobs.values()) {
       if (!job.isOpen) continue;
       at = Math.min(at, job.askAt);
-      if (job.notBefore > 0 && job.isHeard && this.#links.has(job.leader))
-        at = Math.min(at, job.notBefore);
+      if (!job.isHeard || !this.#links.has(job.leader)) continue;
+      const waitsFor = Math.max(job.notBefore, job.events.isPatient ? job.figuresAt : 0);
+      if (waitsFor > 0) at = Math.min(at, waitsFor);
     }
     return at;
   }
@@ -175,6 +184,7 @@ export class Worker {
     if (!up) {
       // Calls that fail while it is away are no sign of life.
       if (!this.#links.delete(manager)) return;
+      this.#signals.lost(manager);
       this.#heardAt = now;
       for (const job of this.#jobs.values()) if (job.leader === manager) job.events.lost();
       return;
@@ -364,6 +374,8 @@ export class Worker {
     if (asks || job.askAt === Number.POSITIVE_INFINITY) job.askAt = now + ASK_MS;
     if (job.notBefore > now) return;
     job.notBefore = 0;
+    if (!asks && job.figuresAt > now && job.events.isPatient) return;
+    job.figuresAt = 0;
     if (!job.isHeard && !asks) return;
     const knows = job.isHeard && this.#links.has(job.leader);
     const to = knows ? job.leader : asks ? this.#anyManager(job) : null;
@@ -390,6 +402,9 @@ export class Worker {
     else if (answer.kind === "refused") this.#onEventsRefused(job, answer);
     else {
       job.isHeard = true;
+      this.#signals.heard(job.leader, backpressureLevel(answer.level ?? 0), now);
+      const waitMs = this.figuresDelayMs(now);
+      job.figuresAt = waitMs === 0 ? 0 : now + waitMs;
       if (!job.events.taken(answer.next)) job.notBefore = now + RETRY_MS;
     }
   }

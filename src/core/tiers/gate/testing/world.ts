@@ -16,6 +16,7 @@ import {
   type Routing,
   type Submission,
 } from "../../messages.ts";
+import type { BackpressureLevel } from "../../pressure/backpressure.ts";
 import { Gate } from "../gate.ts";
 import { identityOfSpec } from "../spec.ts";
 import {
@@ -54,6 +55,8 @@ export class GateWorld {
   readonly logs: string[] = [];
   /** Nothing passes between these datacenters and the gates. */
   readonly cut = new Set<string>();
+  /** How often managers were asked after a job. */
+  observations = 0;
   readonly #gates: (Gate | null)[] = [];
   readonly #blobs = new Map<string, Uint8Array>([[BUNDLE, new Uint8Array(1)]]);
   readonly #answers = new Map<number, ClientAnswer>();
@@ -141,6 +144,11 @@ export class GateWorld {
     this.#boot(index);
     this.cluster.start(this.cluster.at(index));
     this.cluster.settle();
+  }
+
+  /** How hard-pressed a gate is from now on. */
+  press(index: number, level: BackpressureLevel): void {
+    this.#push(index, { kind: "pressed", level });
   }
 
   /** The gate that leads a job; -1 for none. */
@@ -257,6 +265,7 @@ export class GateWorld {
           bytes: bytes.subarray(message.offset),
         });
     } else {
+      if (message.kind === "gate" && message.request.kind === "observe") this.observations++;
       const posted = datacenter.post(message, at);
       this.#asked.push({ gate, id, posted, datacenter, until: this.now + timeoutMs });
     }
