@@ -5,6 +5,7 @@
 
 import { sampledCall } from "../core/run/stats/samples.ts";
 import { type CallRecord, hasFirstByte } from "../protocols/protocol.ts";
+import { idsOf } from "../protocols/trace-context.ts";
 
 /** Between two frames: some 5,000 a second, more than anybody reads and less than a core would notice. */
 const CALLS_MAX = 1_000;
@@ -47,6 +48,7 @@ export class CallSamples {
       ...(hasFirstByte(record) ? { first_byte_ms: rounded(firstByteAt - startedAt) } : {}),
       ...(connectMs < 0 ? {} : { connect_ms: rounded(connectMs) }),
       ...(record.tlsMs < 0 ? {} : { tls_ms: rounded(record.tlsMs) }),
+      ...tracedBy(record),
       ...{ bytes_in: bytesIn, bytes_out: bytesOut, call: sampledCall(record.title ?? "") },
     };
     this.#lines.push(`${JSON.stringify(line)}\n`);
@@ -60,6 +62,13 @@ export class CallSamples {
     this.#dropped = 0;
     return told;
   }
+}
+
+/** What leads from a slow call to its trace. */
+function tracedBy({ traceparent = "" }: CallRecord): object {
+  if (traceparent === "") return {};
+  const { spanId, traceId } = idsOf(traceparent);
+  return { trace_id: traceId, span_id: spanId };
 }
 
 /** To a microsecond; of what nobody began, null. */

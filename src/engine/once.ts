@@ -145,6 +145,7 @@ export class Rehearsal implements RunnerHost, CallObserver {
       const outcome = await new Promise<Outcome>((resolve) => {
         finished = resolve;
         iteration.begin(clock());
+        session.trace?.begin();
         runner.begin();
       });
       return this.#result(outcome);

@@ -7,6 +7,7 @@ import type {
   SessionKey,
   SessionState,
 } from "../protocols/protocol.ts";
+import { TraceContext } from "../protocols/trace-context.ts";
 
 interface HeldState {
   readonly key: SessionKey<SessionState>;
@@ -27,6 +28,8 @@ export class UserSession implements Session {
   readonly user: number;
   closed = false;
   listener: SessionListener | null = null;
+  /** Null where no iteration is to be traced. */
+  readonly trace: TraceContext | null;
   /** Few per user: a chain is smaller and faster than a map, and than two lists that grow. */
   #held: HeldState | null = null;
   /** Those of them that end something with the iteration. */
@@ -35,6 +38,7 @@ export class UserSession implements Session {
   constructor(settings: CallSettings, user = 0) {
     this.user = user;
     this.settings = settings;
+    this.trace = settings.tracedShare > 0 ? new TraceContext(settings.tracedShare) : null;
   }
 
   state<State extends SessionState>(key: SessionKey<State>): State {
@@ -82,6 +86,9 @@ export class FunctionSession implements Session {
   }
   get user(): number {
     return this.#session.user;
+  }
+  get trace(): TraceContext | null {
+    return this.#session.trace;
   }
   get closed(): boolean {
     return this.#session.closed;

@@ -69,6 +69,7 @@ export class VirtualUser implements RunnerUser {
   begin(now: number): void {
     this.running = true;
     this.iteration.begin(now);
+    this.session.trace?.begin();
     this.#runner.begin(now);
   }
 
@@ -76,6 +77,7 @@ export class VirtualUser implements RunnerUser {
   done(outcome: Outcome, now: number): void {
     this.running = false;
     this.context.iteration++;
+    this.session.trace?.end();
     this.session.reset();
     this.iteration.end(outcome, now);
     this.host.iterationDone(this, now);

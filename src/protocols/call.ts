@@ -80,6 +80,7 @@ export class MeasuredCall implements CallRecord, Sweepable {
   bytesIn = 0;
   bytesOut = 0;
   sent = 0;
+  traceparent = "";
   swept = false;
   underWay = false;
   deadline = 0;
@@ -109,6 +110,7 @@ export class MeasuredCall implements CallRecord, Sweepable {
     this.bytesIn = 0;
     this.bytesOut = 0;
     this.sent = 0;
+    this.traceparent = "";
     this.deadline = now + timeouts.timeoutMs;
     this.#timeouts = timeouts;
     this.#begun++;

@@ -15,6 +15,7 @@ import { ERROR_KINDS, type ErrorKind } from "./errors.ts";
 import { connectionNotes } from "./net/notes.ts";
 import type { Origin } from "./net/origin.ts";
 import { checkOrigins } from "./preflight.ts";
+import type { TraceContext } from "./trace-context.ts";
 
 export { connectionNotes, ERROR_KINDS, type ErrorKind };
 
@@ -116,6 +117,8 @@ export interface CallRecord {
   readonly title?: string;
   /** Requests on the wire: more than one after a redirect or when one was sent again. */
   readonly sent?: number;
+  /** The W3C header that its requests carried; "" for none. */
+  readonly traceparent?: string;
 }
 
 /** What failed before anything came has none, whatever its times say. */
@@ -195,6 +198,8 @@ export interface CallSettings {
   readonly readBody: boolean;
   /** Connections that one virtual user may have open to one origin. */
   readonly connectionsPerOriginMax: number;
+  /** Share of iterations whose requests carry a W3C traceparent header, from 0 to 1. */
+  readonly tracedShare: number;
 }
 
 export const DEFAULT_CALL_SETTINGS: CallSettings = {
@@ -210,6 +215,7 @@ export const DEFAULT_CALL_SETTINGS: CallSettings = {
   bodyBytesMax: 16 * 1024 * 1024,
   readBody: true,
   connectionsPerOriginMax: Number.POSITIVE_INFINITY,
+  tracedShare: 0,
 };
 
 /** One virtual user's side of all protocols: connections, cookies, clients. Closed when the user ends. */
@@ -223,6 +229,8 @@ export interface Session {
   readonly closed: boolean;
   /** A call that a function made by a client has ended: "GET", "/path", or "ws", "request". */
   called?(result: CallResult, verb: string, path: string): void;
+  /** There where a share of the iterations is traced. */
+  readonly trace?: TraceContext | null;
   /** There for who wants to see HTTP requests as they go out. */
   requestSent?(text: string): void;
   /** Something came that no call had asked for; it is counted under this name. */
@@ -259,6 +267,7 @@ export abstract class CallResult implements CallRecord {
   readonly bytesIn: number;
   readonly bytesOut: number;
   readonly sent: number;
+  readonly traceparent: string;
   /** What was called, of a call that failed. */
   readonly title: string;
 
@@ -274,6 +283,7 @@ export abstract class CallResult implements CallRecord {
     this.bytesIn = record.bytesIn;
     this.bytesOut = record.bytesOut;
     this.sent = record.sent ?? 0;
+    this.traceparent = record.traceparent ?? "";
     this.title = record.errorKind === null ? "" : (record.title ?? "");
   }
 

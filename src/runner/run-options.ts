@@ -27,6 +27,8 @@ export interface RunOptions {
   readonly runTimeout?: Duration | undefined;
   /** Accept any TLS certificate. */
   readonly insecure?: boolean | undefined;
+  /** Requests carry a W3C traceparent header: in all iterations, or in so large a share of them. */
+  readonly traceparent?: boolean | number | undefined;
   /** Of a file: only these flows, mixes or workflows, by name. */
   readonly only?: readonly string[] | undefined;
   /** What chance draws from. */
@@ -71,6 +73,7 @@ const OPTION_NAMES = Object.keys({
   timeout: true,
   runTimeout: true,
   insecure: true,
+  traceparent: true,
   only: true,
   seed: true,
   env: true,
@@ -114,6 +117,7 @@ export function overridesOf(options: RunOptions): LoadOverrides {
     gracefulStopMs: milliseconds("gracefulStop", options.gracefulStop, 0),
     timeoutMs: milliseconds("timeout", options.timeout),
     insecure: options.insecure,
+    tracedShare: tracedShare(options),
     only: options.only,
     seed: options.seed,
     env: options.env,
@@ -134,6 +138,12 @@ function checkShape(options: RunOptions): void {
     const texts = Array.isArray(list) && list.every((one) => typeof one === "string");
     if (list !== undefined && !texts) throw new RunError(`${name} must be a list of texts`, 2);
   }
+}
+
+function tracedShare({ traceparent }: RunOptions): number | undefined {
+  if (typeof traceparent === "boolean") return traceparent ? 1 : 0;
+  if (traceparent === undefined || (traceparent >= 0 && traceparent <= 1)) return traceparent;
+  throw new RunError(`traceparent is ${traceparent}; it must be a share from 0 to 1, or true`, 2);
 }
 
 /** When failing thresholds begin to end the run; null when they do not. */

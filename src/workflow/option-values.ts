@@ -44,6 +44,15 @@ export function whole(value: unknown, name: string, where: string, most: number)
   return value;
 }
 
+/** True means all, false none. */
+export function share(value: unknown, name: string, where: string): number {
+  if (typeof value === "boolean") return value ? 1 : 0;
+  if (typeof value === "number" && value >= 0 && value <= 1) return value;
+  throw new DefinitionError(
+    `${where}: ${name} is ${String(value)}; it must be true, or a share from 0 to 1 such as 0.1`,
+  );
+}
+
 /** Per second as a number, or as text with its unit. */
 export type Rate = number | `${number}/${"s" | "m" | "min" | "h"}`;
 

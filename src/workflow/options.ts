@@ -5,7 +5,15 @@ import { didYouMean } from "../core/base/nearest.ts";
 import { type CallSettings, DEFAULT_CALL_SETTINGS } from "../protocols/protocol.ts";
 import { DefinitionError } from "./errors.ts";
 import { checkModel, type LoadOptions, MODEL_KEYS } from "./load-options.ts";
-import { atLeastZero, milliseconds, oneOf, required, VUS_MAX, whole } from "./option-values.ts";
+import {
+  atLeastZero,
+  milliseconds,
+  oneOf,
+  required,
+  share,
+  VUS_MAX,
+  whole,
+} from "./option-values.ts";
 import type { MetricList, ThresholdList } from "./threshold-types.ts";
 
 /** The signal of the code is aborted shortly before its limit is over. */
@@ -47,6 +55,8 @@ export interface CommonOptions {
   readonly cookies?: "user" | "iteration" | "off";
   /** Accept any TLS certificate. */
   readonly insecure?: boolean;
+  /** Requests carry a W3C traceparent header: in all iterations (true), or in so large a share of them. */
+  readonly traceparent?: boolean | number;
   /** Where the results of the run go, as `--report` says it: "prometheus=http://127.0.0.1:9090". */
   readonly report?: readonly string[];
 }
@@ -90,6 +100,7 @@ const OPTION_NAMES = new Set([
   "redirects",
   "cookies",
   "insecure",
+  "traceparent",
   "report",
 ]);
 
@@ -146,6 +157,11 @@ export function settingsOf(options: CommonOptions, where: string): CallSettings 
       where,
     ),
     insecure: options.insecure ?? DEFAULT_CALL_SETTINGS.insecure,
+    tracedShare: share(
+      options.traceparent ?? DEFAULT_CALL_SETTINGS.tracedShare,
+      "traceparent",
+      where,
+    ),
   };
 }
 

@@ -89,11 +89,13 @@ function usersOf(plan: LoadPlan): number {
 }
 
 export function overrideSettings(settings: CallSettings, overrides: LoadOverrides): CallSettings {
-  if (overrides.timeoutMs === undefined && overrides.insecure === undefined) return settings;
+  const { insecure, timeoutMs, tracedShare } = overrides;
+  if ([insecure, timeoutMs, tracedShare].every((one) => one === undefined)) return settings;
   return {
     ...settings,
-    timeoutMs: overrides.timeoutMs ?? settings.timeoutMs,
-    insecure: overrides.insecure ?? settings.insecure,
+    timeoutMs: timeoutMs ?? settings.timeoutMs,
+    insecure: insecure ?? settings.insecure,
+    tracedShare: tracedShare ?? settings.tracedShare,
   };
 }
 

@@ -47,6 +47,8 @@ export interface RunFlags extends LogFlags {
   /** Milliseconds; true when no time was given. */
   readonly abortOnFail?: number | true;
   readonly insecure?: true;
+  /** True when no share was given. */
+  readonly traceparent?: number | true;
   readonly cores?: number;
   readonly method: string;
   readonly header: readonly string[];
@@ -116,6 +118,7 @@ export function withRunFlags(command: Command): Command {
     .option("--timeout <time>", "for each call", duration("--timeout"))
     .option("--run-timeout <time>", "for the whole run", duration("--run-timeout"))
     .option("--insecure", "accept any TLS certificate")
+    .option("--traceparent [share]", "send W3C trace headers, in a share of iterations", share)
     .option(
       "--cores <n>",
       "CPU cores to plan for (default: the physical cores of this machine)",
@@ -277,13 +280,14 @@ export function reportsOf({
 
 export function optionsOf(flags: RunFlags): RunOptions {
   const { abortOnFail, body, cores, duration, gracefulStop, insecure, iterations } = flags;
-  const { maxRate, maxVus, rate, runTimeout, timeout, vus, warmup } = flags;
+  const { maxRate, maxVus, rate, runTimeout, timeout, traceparent, vus, warmup } = flags;
   const load = { duration, gracefulStop, iterations, maxRate, maxVus, rate, vus, warmup };
   return {
     ...load,
     timeout,
     runTimeout,
     insecure,
+    traceparent,
     cores,
     thresholds: flags.threshold,
     title: flags.title,
@@ -387,6 +391,12 @@ function whole(flag: string): (text: string) => number {
     }
     return value;
   };
+}
+
+function share(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= 0 && value <= 1) return value;
+  throw new RunError(`--traceparent is "${text}"; it must be a share from 0 to 1, such as 0.1`, 2);
 }
 
 function number(flag: string): (text: string) => number {

@@ -16,6 +16,7 @@ import type {
   ConnectionHost,
 } from "../target/connection.ts";
 import { StreamSocket } from "../target/stream-socket.ts";
+import { TRACEPARENT } from "../trace-context.ts";
 import { UNSENT_BYTES_MAX } from "./limits.ts";
 import { MessageReader } from "./message-reader.ts";
 import { messageText, nameOfStatus } from "./status.ts";
@@ -78,7 +79,9 @@ export class GrpcConnection implements Connection<GrpcCommand>, SessionOwner {
     const stream = new GrpcStream(this, call, this.#host.settings.bodyBytesMax);
     this.#streams.set(call, stream);
     this.#out.payload(content.length);
-    const head = { constant, path, cookies: "", isHead: false };
+    const own = constant.rest.some(([name]) => name === TRACEPARENT);
+    const traceparent = own ? "" : (call.traceparent?.() ?? "");
+    const head = { constant, path, cookies: "", traceparent, isHead: false };
     stream.stream = session.request(head, content, stream);
   }
 

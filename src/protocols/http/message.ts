@@ -29,8 +29,13 @@ export interface HttpVersion<Sent> {
   exchangeOf(bound: BoundCall | null): HttpExchange<Sent> | null;
 }
 
-/** `cookies` is the Cookie header, "" for none; `lasting` says that what it gives is sent again and again. */
-export type Encode<Sent> = (variation: Variation, cookies: string, lasting: boolean) => Sent;
+/** Values of the two headers, "" for none; `lasting` says that what it gives is sent again and again. */
+export type Encode<Sent> = (
+  variation: Variation,
+  cookies: string,
+  traceparent: string,
+  lasting: boolean,
+) => Sent;
 
 export interface HttpExchange<Sent> extends BoundCall {
   /** The next start sends this message: a client uses one exchange for many. */
@@ -116,17 +121,19 @@ export class HttpMessage<Sent> {
   /** For a virtual user without cookies. What is sent a second time is worth being kept. */
   get sent(): Sent {
     if (this.#sent !== undefined) return this.#sent;
-    const sent = this.#encode(this.#variation, this.#template.request.cookies, this.#wasSent);
+    const own = this.#template.request.cookies;
+    const sent = this.#encode(this.#variation, own, "", this.#wasSent);
     if (this.#wasSent) this.#sent = sent;
     this.#wasSent = true;
     return sent;
   }
 
-  /** With the cookies of the virtual user's jar behind those of the request itself. */
-  sentWith(fromJar: string): Sent {
-    if (fromJar === "") return this.sent;
+  /** With the cookies of the virtual user's jar behind those of the request itself, and its trace. */
+  sentWith(fromJar: string, traceparent: string): Sent {
+    if (fromJar === "" && traceparent === "") return this.sent;
     const own = this.#template.request.cookies;
-    return this.#encode(this.#variation, own === "" ? fromJar : `${own}; ${fromJar}`, false);
+    const cookies = own === "" || fromJar === "" ? own + fromJar : `${own}; ${fromJar}`;
+    return this.#encode(this.#variation, cookies, traceparent, false);
   }
 
   /** For people: "GET https://shop.test/cart?page=2". */

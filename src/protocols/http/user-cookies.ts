@@ -1,19 +1,26 @@
-/** The cookies of one virtual user: one jar, whichever version of HTTP a call goes over. */
+/** What one virtual user adds to its requests, over any version of HTTP: the cookies of one jar, and its trace. */
 
-import type { CallSettings, SessionKey, SessionState } from "../protocol.ts";
+import type { MeasuredCall } from "../call.ts";
+import type { CallSettings, Session, SessionKey, SessionState } from "../protocol.ts";
+import type { TraceContext } from "../trace-context.ts";
 import { CookieJar } from "./cookie-jar.ts";
 import type { HttpMessage } from "./message.ts";
 
+/** Knows the trace that its requests carry; "" for none. */
+type Traced = Pick<MeasuredCall, "traceparent">;
+
 export class UserCookies implements SessionState {
   readonly #lifetime: CallSettings["cookies"];
+  readonly #trace: TraceContext | null;
   /** Null until the first cookie comes: most virtual users never have one. */
   #jar: CookieJar | null = null;
 
   /** There only where an iteration begins without cookies. */
   readonly reset: (() => void) | undefined;
 
-  constructor(lifetime: CallSettings["cookies"]) {
+  constructor(lifetime: CallSettings["cookies"], trace: TraceContext | null = null) {
     this.#lifetime = lifetime;
+    this.#trace = trace;
     this.reset =
       lifetime !== "iteration"
         ? undefined
@@ -22,10 +29,15 @@ export class UserCookies implements SessionState {
           };
   }
 
-  /** The message as this user sends it. */
-  apply<Sent>(message: HttpMessage<Sent>): Sent {
-    if (this.#jar === null || this.#jar.size === 0) return message.sent;
-    return message.sentWith(this.#jar.header(message.cookieOrigin, Date.now()));
+  /** The message as this user sends it for this call. */
+  apply<Sent>(message: HttpMessage<Sent>, call: Traced): Sent {
+    // All requests of a call belong to one span: those of its redirects, too.
+    if (this.#trace !== null && call.traceparent === "") call.traceparent = this.#trace.next();
+    const { traceparent } = call;
+    const jar = this.#jar;
+    if (jar === null || jar.size === 0)
+      return traceparent === "" ? message.sent : message.sentWith("", traceparent);
+    return message.sentWith(jar.header(message.cookieOrigin, Date.now()), traceparent);
   }
 
   /** Takes the Set-Cookie lines of an answer. */
@@ -42,13 +54,13 @@ export class UserCookies implements SessionState {
 class ShownCookies extends UserCookies {
   readonly #show: (text: string) => void;
 
-  constructor(lifetime: CallSettings["cookies"], show: (text: string) => void) {
-    super(lifetime);
+  constructor({ settings, trace = null }: Session, show: (text: string) => void) {
+    super(settings.cookies, trace);
     this.#show = show;
   }
 
-  override apply<Sent>(message: HttpMessage<Sent>): Sent {
-    const sent = super.apply(message);
+  override apply<Sent>(message: HttpMessage<Sent>, call: Traced): Sent {
+    const sent = super.apply(message, call);
     this.#show(textOf(sent));
     return sent;
   }
@@ -62,9 +74,8 @@ function textOf(sent: unknown): string {
 export const userCookies: SessionKey<UserCookies> = {
   name: "cookies",
   create: (session) => {
-    const { cookies } = session.settings;
     return session.requestSent === undefined
-      ? new UserCookies(cookies)
-      : new ShownCookies(cookies, (text) => session.requestSent?.(text));
+      ? new UserCookies(session.settings.cookies, session.trace)
+      : new ShownCookies(session, (text) => session.requestSent?.(text));
   },
 };

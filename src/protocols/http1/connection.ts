@@ -168,7 +168,7 @@ export class Http1Connection implements CarryingConnection, Deferred {
   }
 
   #write(exchange: CarriedExchange, now: number): void {
-    const bytes = exchange.source.bytesFor(exchange.message);
+    const bytes = exchange.source.bytesFor(exchange);
     const { upload } = exchange.message;
     exchange.call.awaitFirstByte(now);
     this.#state = IN_HEAD;

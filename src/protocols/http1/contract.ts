@@ -45,6 +45,6 @@ export interface ConnectionSource extends DecodedOwner {
   acquire(exchange: CarriedExchange, now: number): void;
   /** The exchange gives up: its connection, or its place in the queue, is closed. */
   abandon(exchange: CarriedExchange): void;
-  bytesFor(message: HttpMessage<Http1Bytes>): Http1Bytes;
+  bytesFor(exchange: CarriedExchange): Http1Bytes;
   cookiesArrived(message: HttpMessage<Http1Bytes>, head: string): void;
 }

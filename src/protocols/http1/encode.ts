@@ -10,6 +10,7 @@ import { type ComposedRequest, namesHeader } from "../http/request.ts";
 import type { Template } from "../http/variation.ts";
 import type { Origin } from "../net/origin.ts";
 import type { CallSettings } from "../protocol.ts";
+import { TRACEPARENT } from "../trace-context.ts";
 
 /** A string holds one byte in each character (latin1). */
 export type Http1Bytes = Buffer | string;
@@ -29,10 +30,11 @@ export function encoder(
   const [first = "", ...pieces] = headerPieces(template, settings.keepAlive, origin);
   const length = lengthText(template.request);
   const ownLength = namesHeader(template.request.headers, "content-length");
+  const ownTrace = namesHeader(template.request.headers, TRACEPARENT);
   // Paths repeat themselves more often than what follows them.
   let lastPath = "";
   let lastLine = "";
-  return ({ headerValues, json, path }, cookies, lasting) => {
+  return ({ headerValues, json, path }, cookies, traceparent, lasting) => {
     if (path !== lastPath) {
       lastPath = path;
       lastLine = before + path + first;
@@ -41,6 +43,7 @@ export function encoder(
     for (let at = 0; at < pieces.length; at++)
       head += (headerValues[at] as string) + (pieces[at] as string);
     if (cookies !== "") head += `cookie: ${cookies}\r\n`;
+    if (traceparent !== "" && !ownTrace) head += `${TRACEPARENT}: ${traceparent}\r\n`;
     if (json !== null) return withJson(head, json, ownLength);
     head += length;
     if (body !== null && !isSource(body)) return joined(head, body);

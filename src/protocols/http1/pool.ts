@@ -122,8 +122,8 @@ class UserConnections implements ConnectionSource, ConnectionOwner, SessionState
     if (this.#waiting !== null && !this.closed) this.#serveWaiting(connection.origin);
   }
 
-  bytesFor(message: HttpMessage<Http1Bytes>): Http1Bytes {
-    return this.#cookies.apply(message);
+  bytesFor({ call, message }: CarriedExchange): Http1Bytes {
+    return this.#cookies.apply(message, call);
   }
 
   cookiesArrived(message: HttpMessage<Http1Bytes>, head: string): void {

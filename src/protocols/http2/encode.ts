@@ -1,8 +1,9 @@
 /** A composed request as HTTP/2 sends it: fields with lower-case names, put together once. (OPT-8) */
 
 import type { Encode } from "../http/message.ts";
-import type { ComposedRequest } from "../http/request.ts";
+import { type ComposedRequest, namesHeader } from "../http/request.ts";
 import { type Template, varied } from "../http/variation.ts";
+import { TRACEPARENT } from "../trace-context.ts";
 import type { RequestHead } from "./frame-writer.ts";
 import type { ConstantFields } from "./hpack/encoder.ts";
 import { CONNECTION_FIELDS } from "./hpack/header-list.ts";
@@ -11,20 +12,25 @@ export class Http2Head implements RequestHead {
   readonly constant: ConstantFields;
   readonly path: string;
   readonly cookies: string;
+  readonly traceparent: string;
   readonly isHead: boolean;
 
-  constructor(constant: ConstantFields, path: string, cookies: string, isHead: boolean) {
-    this.constant = constant;
-    this.path = path;
-    this.cookies = cookies;
-    this.isHead = isHead;
+  constructor(head: RequestHead) {
+    this.constant = head.constant;
+    this.path = head.path;
+    this.cookies = head.cookies;
+    this.traceparent = head.traceparent;
+    this.isHead = head.isHead;
   }
 
   /** For people. */
   toString(): string {
     const { pseudo, rest } = this.constant;
-    const cookies = this.cookies === "" ? [] : [["cookie", this.cookies] as const];
-    const fields = [...pseudo, [":path", this.path] as const, ...rest, ...cookies];
+    const added = [
+      ["cookie", this.cookies],
+      [TRACEPARENT, this.traceparent],
+    ].filter(([, value]) => value !== "");
+    const fields = [...pseudo, [":path", this.path] as const, ...rest, ...added];
     return fields.map(([name, value]) => `${name}: ${value}`).join("\r\n");
   }
 }
@@ -32,11 +38,13 @@ export class Http2Head implements RequestHead {
 export function encoder(template: Template): Encode<Http2Head> {
   const constant = constantFields(template.request);
   const isHead = template.request.method === "HEAD";
-  return (variation, cookies) => {
+  const ownTrace = namesHeader(template.request.headers, TRACEPARENT);
+  return (variation, cookies, given) => {
     const { headerValues, json, path } = variation;
     const onlyPath = json === null && headerValues.length === 0;
     const own = onlyPath ? constant : constantFields(varied(template, variation));
-    return new Http2Head(own, path, cookies, isHead);
+    const traceparent = ownTrace ? "" : given;
+    return new Http2Head({ constant: own, path, cookies, traceparent, isHead });
   };
 }
 

@@ -118,7 +118,7 @@ class Http2Exchange implements HttpExchange<Http2Head>, CallOwner, CarriedStream
     this.call.awaitFirstByte(now);
     this.#readAtStart = this.#connection?.bytesRead ?? 0;
     const { body } = this.#message.source;
-    const head = this.#user.cookies.apply(this.#message);
+    const head = this.#user.cookies.apply(this.#message, this.call);
     this.#session = session;
     this.call.sent++;
     const stream = session.request(head, isSource(body) ? "later" : body, this);

@@ -14,6 +14,8 @@ export interface RequestHead {
   readonly path: string;
   /** "" for none. */
   readonly cookies: string;
+  /** "" for none. */
+  readonly traceparent: string;
   readonly isHead: boolean;
 }
 
@@ -92,8 +94,8 @@ export class FrameWriter {
     this.#encoder.limit(bytes);
   }
 
-  sendHead(stream: Http2Stream, { constant, path, cookies }: RequestHead): void {
-    const bytes = this.#encoder.encode(constant, path, cookies, f.FRAME_HEAD_BYTES);
+  sendHead(stream: Http2Stream, head: RequestHead): void {
+    const bytes = this.#encoder.encode(head, f.FRAME_HEAD_BYTES);
     const end = stream.sent ? f.END_STREAM : 0;
     const length = bytes.length - f.FRAME_HEAD_BYTES;
     if (length <= FRAME_BYTES_MAX) {

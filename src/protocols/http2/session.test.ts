@@ -20,6 +20,7 @@ const GET = {
   },
   path: "/",
   cookies: "",
+  traceparent: "",
   isHead: false,
 };
 const STATUS_200 = Buffer.from([0x88]);

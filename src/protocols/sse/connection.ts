@@ -23,11 +23,14 @@ import type {
   ConnectionHost,
 } from "../target/connection.ts";
 import { StreamSocket } from "../target/stream-socket.ts";
+import { TRACEPARENT } from "../trace-context.ts";
 import { EventReader, type SseEvent } from "./events.ts";
 
 export interface SseCommand {
   /** The whole request. */
   readonly bytes: Buffer;
+  /** Where in it a traceparent header goes; -1 where the request has one of its own. */
+  readonly traceAt: number;
   /** Events after which the call ends, though the stream may go on; 0 waits for its end. */
   readonly take: number;
 }
@@ -67,7 +70,7 @@ export class SseConnection implements Connection<SseCommand> {
   }
 
   send(call: Call, now: number): void {
-    const { bytes } = call.command;
+    const bytes = traced(call);
     this.#call = call;
     this.#reading = new Reading();
     call.wrote(bytes.length, 1, now);
@@ -186,3 +189,12 @@ export class SseConnection implements Connection<SseCommand> {
 }
 
 const NO_CONTENT = 204;
+
+/** The request of a call with its trace, where it has one. */
+function traced(call: Call): Buffer {
+  const { bytes, traceAt } = call.command;
+  const traceparent = traceAt < 0 ? "" : (call.traceparent?.() ?? "");
+  if (traceparent === "") return bytes;
+  const header = Buffer.from(`${TRACEPARENT}: ${traceparent}\r\n`, "latin1");
+  return Buffer.concat([bytes.subarray(0, traceAt), header, bytes.subarray(traceAt)]);
+}

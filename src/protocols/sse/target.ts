@@ -11,6 +11,7 @@ import { DescribedCall } from "../target/described-call.ts";
 import { type Payload, payloadBytes } from "../target/payload.ts";
 import type { TargetResult } from "../target/result.ts";
 import { checkNames, Target, type TargetOptions, type TargetProtocol } from "../target/target.ts";
+import { TRACEPARENT } from "../trace-context.ts";
 import { type SseCommand, SseConnection } from "./connection.ts";
 import type { SseEvent } from "./events.ts";
 
@@ -64,9 +65,16 @@ export class SseTarget {
     const all = { ...this.#head(content, body), ...lowered(this.#headers), ...lowered(headers) };
     if (!TOKEN.test(method)) throw new TypeError(`${JSON.stringify(method)} is no method`);
     const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
-    const head = Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
+    const head = Buffer.from(
+      `${method} ${path} HTTP/1.1\r\n${lines.join("")}${END_OF_HEAD}`,
+      "latin1",
+    );
     return new DescribedCall(this.#target, {
-      command: { bytes: Buffer.concat([head, content ?? NO_BYTES]), take },
+      command: {
+        bytes: Buffer.concat([head, content ?? NO_BYTES]),
+        traceAt: TRACEPARENT in all ? -1 : head.length - END_OF_HEAD.length,
+        take,
+      },
       title: `${method} ${path.split("?", 1)[0]}`,
       shown: `${method} ${path}`,
       timeout,
@@ -85,6 +93,7 @@ export class SseTarget {
   }
 }
 
+const END_OF_HEAD = "\r\n";
 const NO_BYTES = Buffer.alloc(0);
 const JSON_TYPE = { "content-type": "application/json" };
 

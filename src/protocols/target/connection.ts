@@ -48,6 +48,8 @@ export interface CarriedCall<Command> {
   readonly command: Command;
   /** Somebody may look at the answer: without that it need not be decoded. */
   readonly keep: boolean;
+  /** For a protocol with headers: the W3C one that this request carries, "" for none. */
+  traceparent?(): string;
   /** So many bytes and requests went out; from now on the time to the first byte counts. */
   wrote(bytes: number, requests: number, now: number): void;
   /** So many bytes came in for it. */

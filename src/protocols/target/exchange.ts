@@ -5,6 +5,7 @@
 
 import { type CallOwner, type CallTimeouts, MeasuredCall } from "../call.ts";
 import type { BoundCall, CallRecord, CallResult, CallSettings, CallSink } from "../protocol.ts";
+import type { TraceContext } from "../trace-context.ts";
 import type { ConnectionFailure } from "./connection.ts";
 import type { ConnectionPool, HeldConnection, PooledCall } from "./pool.ts";
 
@@ -32,6 +33,7 @@ export interface Described<Command> {
 export interface CallingUser<Command> {
   readonly closed: boolean;
   readonly pool: ConnectionPool<Command>;
+  readonly trace: TraceContext | null;
 }
 
 export class Exchange<Command> implements BoundCall, CallOwner, PooledCall<Command>, Answer {
@@ -95,6 +97,12 @@ export class Exchange<Command> implements BoundCall, CallOwner, PooledCall<Comma
     this.#starting = true;
     pool.acquire(this, now);
     this.#starting = false;
+  }
+
+  traceparent(): string {
+    const { trace } = this.user;
+    if (trace !== null) this.measure.traceparent = trace.next();
+    return this.measure.traceparent;
   }
 
   wrote(bytes: number, requests: number, now: number): void {

@@ -21,6 +21,7 @@ import {
   type SessionState,
   workflowFolder,
 } from "../protocol.ts";
+import type { TraceContext } from "../trace-context.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import type { CallingUser } from "./exchange.ts";
 import { ConnectionPool, type PoolTarget } from "./pool.ts";
@@ -153,9 +154,11 @@ export class Target<Command> implements PoolTarget<Command> {
 class TargetUser<Command> implements CallingUser<Command>, SessionState {
   closed = false;
   readonly pool: ConnectionPool<Command>;
+  readonly trace: TraceContext | null;
   readonly #shares: boolean;
 
-  constructor(target: Target<Command>, { settings, user }: Session) {
+  constructor(target: Target<Command>, { settings, trace = null, user }: Session) {
+    this.trace = trace;
     this.#shares = settings.connections === "shared";
     const connectionsMax = Math.max(
       1,

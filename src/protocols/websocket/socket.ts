@@ -20,6 +20,7 @@ import type { Failure } from "../errors.ts";
 import { openSocket, secure } from "../net/open-socket.ts";
 import { openTunnel } from "../net/tunnel.ts";
 import type { CallSettings } from "../protocol.ts";
+import { TRACEPARENT, type TraceContext } from "../trace-context.ts";
 import { type WaitedSocket, WebsocketCall } from "./call.ts";
 import { failureOfClose, failureOfError, failureOfStatus } from "./failure.ts";
 import { type Handshake, timeoutsFor } from "./handshake.ts";
@@ -63,6 +64,7 @@ export interface SocketOwner {
   /** Number of the virtual user. */
   readonly user: number;
   readonly closed: boolean;
+  readonly trace: TraceContext | null;
   gone(socket: UserSocket): void;
 }
 
@@ -73,6 +75,8 @@ export class UserSocket implements WaitedSocket {
   /** Null where nobody can receive, as with prepared exchanges. */
   readonly #queue: MessageQueue | null;
   readonly #startedAt = clock();
+  /** Of its handshake; "" for none. */
+  readonly #traceparent: string;
   readonly #ws: WebSocket;
   #raw: net.Socket | null = null;
   #tcpConnectedAt = 0;
@@ -94,6 +98,7 @@ export class UserSocket implements WaitedSocket {
     this.#owner = owner;
     this.#settings = owner.settings;
     this.#queue = queue;
+    this.#traceparent = owner.trace?.next() ?? "";
     this.#ws = this.#connect();
   }
 
@@ -226,6 +231,7 @@ export class UserSocket implements WaitedSocket {
     else if (this.#open) then(now);
     else {
       call.connecting(this.#startedAt);
+      call.measure.traceparent = this.#traceparent;
       this.#opening.set(call, then);
     }
   }
@@ -260,8 +266,10 @@ export class UserSocket implements WaitedSocket {
 
   #connect(): WebSocket {
     const { compress, headers, href, protocols } = this.handshake;
+    const traced = this.#traceparent === "" ? {} : { [TRACEPARENT]: this.#traceparent };
     const ws = new WebSocket(href, [...protocols], {
-      headers,
+      // What the author wrote comes last, and wins.
+      headers: { ...traced, ...headers },
       perMessageDeflate: compress,
       maxPayload: this.#settings.bodyBytesMax,
       createConnection: ((_: unknown, done: SocketCallback) =>

@@ -1,6 +1,7 @@
 /** One virtual user's WebSockets: those that its functions opened, and those of prepared exchanges. */
 
 import type { CallSettings, Session, SessionKey, SessionState } from "../protocol.ts";
+import type { TraceContext } from "../trace-context.ts";
 import type { Handshake } from "./handshake.ts";
 import { SOCKETS_PER_USER_MAX } from "./limits.ts";
 import { MessageQueue } from "./message-queue.ts";
@@ -9,6 +10,7 @@ import { type SocketOwner, UserSocket } from "./socket.ts";
 export class WebsocketUser implements SessionState, SocketOwner {
   readonly settings: CallSettings;
   readonly user: number;
+  readonly trace: TraceContext | null;
   /** What `ws.send` and its kin speak on: the connection opened last. */
   latest: UserSocket | null = null;
   readonly #all = new Set<UserSocket>();
@@ -18,7 +20,8 @@ export class WebsocketUser implements SessionState, SocketOwner {
   readonly #ofIteration = new Set<UserSocket>();
   closed = false;
 
-  constructor({ settings, user }: Pick<Session, "settings" | "user">) {
+  constructor({ settings, trace = null, user }: Pick<Session, "settings" | "trace" | "user">) {
+    this.trace = trace;
     this.settings = settings;
     this.user = user;
   }

@@ -100,6 +100,7 @@ const ARGUMENTS: Readonly<Record<string, 0 | 1>> = {
   "--run-timeout": 1,
   "--abort-on-fail": 0,
   "--insecure": 0,
+  "--traceparent": 0,
   "--cores": 1,
   "--method": 1,
   "--header": 1,

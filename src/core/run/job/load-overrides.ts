@@ -11,6 +11,8 @@ export interface LoadOverrides {
   readonly gracefulStopMs?: number;
   readonly timeoutMs?: number;
   readonly insecure?: boolean;
+  /** Share of iterations whose requests carry a W3C traceparent header. */
+  readonly tracedShare?: number;
   /** Run these alone, by name. */
   readonly only?: readonly string[];
   /** What chance draws from; the same seed gives each user the same choices. */

@@ -6,6 +6,7 @@
  * rest. Each one that enters moves the places of all others, and ready bytes have to be made anew.
  */
 
+import { TRACEPARENT } from "../../trace-context.ts";
 import { fieldBytes, TABLE_BYTES_MAX } from "./dynamic-table.ts";
 import { encodeHuffman, huffmanBytes } from "./huffman.ts";
 import { type Field, STATIC_TABLE, staticField, staticName } from "./static-table.ts";
@@ -19,6 +20,11 @@ const RESIZED = 0x20;
 const NEVER_KEPT = 0x10;
 const PATH_NAME = staticName(":path");
 const COOKIE_NAME = staticName("cookie");
+/** A field that is not kept, by a name that no table has. */
+const TRACE_NAME = Buffer.from(
+  `\0${String.fromCharCode(TRACEPARENT.length)}${TRACEPARENT}`,
+  "latin1",
+);
 const ROOT_PATH = INDEXED | staticField(":path", "/");
 /** Differ from request to request: they would only fill the table. */
 const CHANGING: ReadonlySet<string> = new Set([
@@ -30,6 +36,14 @@ export interface ConstantFields {
   /** Those that begin with ":", but for the path. */
   readonly pseudo: readonly Field[];
   readonly rest: readonly Field[];
+}
+
+/** What a request consists of; "" for what it has not. */
+interface EncodedFields {
+  readonly constant: ConstantFields;
+  readonly path: string;
+  readonly cookies: string;
+  readonly traceparent: string;
 }
 
 interface ReadyBytes {
@@ -63,15 +77,16 @@ export class HpackEncoder {
     this.#last = null;
   }
 
-  /** The block for these fields, path and cookies ("" for none), behind so many free bytes. */
-  encode(constant: ConstantFields, path: string, cookies: string, free: number): Buffer {
+  /** The block for these fields, behind so many free bytes. */
+  encode({ constant, cookies, path, traceparent }: EncodedFields, free: number): Buffer {
     const prefix = this.#sizeUpdates();
     const ready = this.#readyFor(constant);
     const pathBytes = path === "/" ? 1 : 1 + textBytes(path);
     const cookieBytes = cookies === "" ? 0 : 2 + textBytes(cookies);
+    const traceBytes = traceparent === "" ? 0 : TRACE_NAME.length + textBytes(traceparent);
     const { pseudo, rest } = ready;
     const block = Buffer.allocUnsafe(
-      free + prefix.length + pseudo.length + pathBytes + rest.length + cookieBytes,
+      free + prefix.length + pseudo.length + pathBytes + rest.length + cookieBytes + traceBytes,
     );
     block.set(prefix, free);
     let at = free + prefix.length;
@@ -87,7 +102,11 @@ export class HpackEncoder {
     if (cookies !== "") {
       block[at++] = NEVER_KEPT | 0x0f;
       block[at++] = COOKIE_NAME - 0x0f;
-      writeText(block, at, cookies);
+      at = writeText(block, at, cookies);
+    }
+    if (traceparent !== "") {
+      block.set(TRACE_NAME, at);
+      writeText(block, at + TRACE_NAME.length, traceparent);
     }
     return block;
   }

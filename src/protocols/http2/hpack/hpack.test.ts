@@ -170,13 +170,15 @@ describe("what we encode", () => {
       head: heads[random.below(heads.length)] ?? { pseudo: [], rest: [] },
       path: random.below(3) === 0 ? "/" : `/${"path-".repeat(random.below(80))}`,
       cookies: random.below(2) === 0 ? "" : `c=${text(random.below(200)).replaceAll(";", "")}`,
+      traceparent: random.below(2) === 0 ? "" : `00-${"a1".repeat(16)}-${"b2".repeat(8)}-01`,
     }));
-    const blocks = sent.map(({ head, path, cookies }) => encoder.encode(head, path, cookies, 0));
+    const blocks = sent.map(({ head, ...more }) => encoder.encode({ constant: head, ...more }, 0));
     const got = await understood(blocks, tableBytes);
-    for (const [at, { head, path, cookies }] of sent.entries()) {
+    for (const [at, { head, path, cookies, traceparent }] of sent.entries()) {
       const fields = [...head.pseudo, [":path", path] as const, ...head.rest];
       const wanted = Object.fromEntries(fields.map(([name, value]) => [name, value.trim()]));
       expect(got[at]).toMatchObject(cookies === "" ? wanted : { ...wanted, cookie: cookies });
+      expect(got[at]).toMatchObject(traceparent === "" ? {} : { traceparent });
     }
     expect(blocks.at(-1)?.length).toBeLessThan(1_000);
   });
@@ -191,7 +193,8 @@ describe("what we encode", () => {
       ] as const,
       rest: [["user-agent", "hyperscale"] as const],
     };
-    const sizes = [0, 1, 2].map(() => encoder.encode(head, "/", "", 0).length);
+    const fields = { constant: head, path: "/", cookies: "", traceparent: "" };
+    const sizes = [0, 1, 2].map(() => encoder.encode(fields, 0).length);
     expect(sizes[0]).toBeGreaterThan(15);
     expect(sizes.slice(1)).toEqual([5, 5]);
   });
