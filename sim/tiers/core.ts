@@ -18,6 +18,7 @@ import { WINDOW_MS } from "../../src/core/run/stats/window-store.ts";
 import { IndexLease, type LeaseRequester, ticketLease } from "../../src/engine/leases.ts";
 import { OpenRequests } from "../../src/engine/open-requests.ts";
 import { Repeats } from "../../src/engine/repeats.ts";
+import { timeIsUpFault } from "../../src/engine/time-is-up.ts";
 import type { World } from "../kernel/world.ts";
 import { type Behaviour, type Bundle, decodeBundle } from "./jobs.ts";
 import type { CoreTruth, Truth } from "./truth.ts";
@@ -322,19 +323,12 @@ export class SimCore {
     const { now } = this.#options.world;
     const windows = Math.floor((now - load.startedAt) / WINDOW_MS);
     load.recorder.seal(windows, { users: 1, target: 1, cpuMs: 1, lagMsMax: 0 });
-    if (now >= load.stopAt || this.#isOver(load)) {
+    if (now >= load.stopAt || isDone(load) || isTimeUp(load)) {
       this.#finish(load, windows);
       return;
     }
     this.#frame(load, windows, false);
     this.#after(TICK_MS, () => this.#tick(load));
-  }
-
-  #isOver({ left, manifest, planMs }: Load): boolean {
-    const { load } = manifest;
-    if (load.kind === "shared" || load.kind === "perUser")
-      return planMs >= load.durationMsMax || left.every((one) => one <= 0);
-    return planMs >= (planDurationMs(load) ?? 0);
   }
 
   /** What a tick of all users does. */
@@ -419,7 +413,9 @@ export class SimCore {
     const { execution } = load.prepare;
     const { core } = this.#options;
     const made = load.manifest.provides.length > 0 ? { made: core } : {};
-    const end = { notes: [], counts: [], faults: [] };
+    const fault = isTimeUp(load) && !isDone(load) ? timeIsUpFault(load.manifest.load) : null;
+    const faults = fault === null ? [] : [{ part: null, ...fault }];
+    const end = { notes: [], counts: [], faults };
     this.#send({ kind: "finished", execution, provided: made, ...end });
   }
 
@@ -431,6 +427,16 @@ export class SimCore {
     const { execution } = prepare;
     this.#send({ kind: "frame", execution, part: null, bytes, health: VITALS });
   }
+}
+
+function isDone({ left, manifest }: Load): boolean {
+  const { kind } = manifest.load;
+  return (kind === "shared" || kind === "perUser") && left.every((one) => one <= 0);
+}
+
+function isTimeUp({ manifest, planMs }: Load): boolean {
+  const { load } = manifest;
+  return planMs >= ("durationMsMax" in load ? load.durationMsMax : (planDurationMs(load) ?? 0));
 }
 
 /** Of one share, when so many have arrived in all. */
