@@ -2,7 +2,9 @@
 
 import type { ChildProcess } from "node:child_process";
 import { fork } from "node:child_process";
+import { hash } from "node:crypto";
 import { fileURLToPath } from "node:url";
+import { useSha256 } from "../../src/core/base/sha256.ts";
 import type { RunResult } from "../cluster/run.ts";
 
 export interface PoolResult<Options> {
@@ -56,6 +58,7 @@ function drive<Options>(child: ChildProcess, { next, done }: Pool<Options>): Pro
 
 /** The child's side. */
 export function serveRuns<Options>(run: (options: Options) => RunResult): void {
+  useSha256((message) => hash("sha256", message, "buffer"));
   process.on("message", ({ options }: { readonly options: Options }) => {
     const before = process.cpuUsage();
     const result = run(options);

@@ -64,9 +64,14 @@ export class Manager {
     const { proposals, workers } = this.#context;
     const { submits } = this.#requests;
     const own = [workers, proposals, submits, this.#pins, this.#datacenter];
-    const deadlines = [...own, ...this.#runs.values()];
+    const deadlines = [...own, ...this.#openRuns()];
     const at = Math.min(...deadlines.map((one) => one?.nextDeadline() ?? Number.POSITIVE_INFINITY));
     return at === Number.POSITIVE_INFINITY ? null : millis(at);
+  }
+
+  /** Those that are over wait for nothing: every input asks for the next deadline. */
+  #openRuns(): readonly RunLeader[] {
+    return [...this.#runs.values()].filter(({ isDone }) => !isDone);
   }
 
   #take(input: ManagerInput): void {
@@ -198,7 +203,7 @@ export class Manager {
     proposals.onTick();
     this.#requests.submits.onTick();
     this.#pins.onTick();
-    for (const run of this.#runs.values()) run.onTick();
+    for (const run of this.#openRuns()) run.onTick();
     if (lost.length > 0 || (this.#datacenter?.nextDeadline() ?? now + 1) <= now)
       this.#datacenter?.look();
   }
