@@ -6,7 +6,7 @@
  */
 
 import { assertNever } from "../../src/core/base/assert.ts";
-import { type Address, address } from "../../src/core/base/ids.ts";
+import type { Address } from "../../src/core/base/ids.ts";
 import type { Random } from "../../src/core/base/random.ts";
 import type { LinkInput } from "../../src/core/tiers/link/types.ts";
 import {
@@ -17,6 +17,7 @@ import {
   ENDED_STATUSES,
   type Progress,
 } from "../../src/core/tiers/messages.ts";
+import { Asking, isPassing } from "../../src/core/tiers/process/asking.ts";
 import {
   type ClientEffect,
   type ClientInput,
@@ -228,24 +229,28 @@ export class SimClient implements StreamHost {
     });
   }
 
-  /** Asks one manager after the other until one decides. */
+  /** Asks one after the other until one decides; whoever uses a program that gives up starts it again. */
   #request(
     wish: Wish,
     value: ClientRequest,
     then: (answer: ClientAnswer, from: Address) => void,
   ): void {
+    const asking = new Asking(wish.job, this.lifetime.local);
     const attempt = (): void => {
       if (this.wish !== wish) return;
-      this.#ask({ name: "clientRequest", correlation: 0, value }, null, (answer, from) => {
-        const decided = answer?.name === "clientAnswer" ? answer.value : null;
-        if (decided !== null && from !== null && !isOpen(decided, value)) {
-          then(decided, from);
+      this.#ask({ name: "clientRequest", correlation: 0, value }, null, (said, from) => {
+        const answer = said?.name === "clientAnswer" ? said.value : null;
+        const connected = this.machine?.connected ?? [];
+        const verdict = asking.take(answer, from, connected, this.lifetime.local);
+        if (verdict.kind === "again") {
+          this.#push({ kind: "turn", to: verdict.to });
+          this.lifetime.after(PAUSE_MS + verdict.afterMs, "step", attempt);
           return;
         }
-        const to = decided?.kind === "refused" ? (decided.address ?? null) : null;
-        const waitMs = decided?.kind === "refused" ? (decided.retryAfterMs ?? 0) : 0;
-        this.#push({ kind: "turn", to: to === null ? null : address(to) });
-        this.lifetime.after(PAUSE_MS + waitMs, "step", attempt);
+        const final = verdict.kind === "decided" ? verdict.answer : verdict.refusal;
+        const isFinal = final !== null && (final.kind !== "refused" || !isPassing(final.reason));
+        if (isFinal && from !== null) then(final, from);
+        else this.lifetime.after(PAUSE_MS, "step", () => this.#request(wish, value, then));
       });
     };
     attempt();
@@ -321,13 +326,4 @@ export class SimClient implements StreamHost {
         assertNever(effect);
     }
   }
-}
-
-/** Nothing is decided yet: another may know more, also of a job that this one does not know of yet. */
-function isOpen(answer: ClientAnswer, { kind }: ClientRequest): boolean {
-  if (answer.kind !== "refused") return false;
-  const { reason } = answer;
-  // A control of a job that has ended is refused so, too.
-  const isPassing = ["retry", "notLeader", "overloaded", "rateLimited"].includes(reason);
-  return isPassing || (reason === "unknownJob" && kind !== "control");
 }

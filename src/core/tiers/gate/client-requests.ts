@@ -356,7 +356,7 @@ function controlled(job: string, appended: Appended): ClientAnswer {
   if (appended.kind === "refused") return refusal("invalid", appended.message);
   if (appended.kind === "conflict") return refusal("retry", "the job has another leader");
   if (appended.outcome === "alreadyTerminal")
-    return refusal("unknownJob", `${job} has ended: ${appended.reason ?? ""}`);
+    return refusal("invalid", `${job} has ended: ${appended.reason ?? ""}`);
   if (appended.reason === "NOT_RUNNING")
     return refusal("invalid", `${job} does not run: it can only be cancelled`);
   return appended.outcome === "rejected"

@@ -184,7 +184,7 @@ export class ClientRequests {
   #control(id: number, job: DatacenterJob, control: Control, by: string): void {
     const done = (proposed: Proposed): void => this.#answer(id, controlled(proposed));
     if (job.phase === "ended") {
-      this.#refuse(id, "unknownJob", `${job.job} has ended: ${job.status}`);
+      this.#refuse(id, "invalid", `${job.job} has ended: ${job.status}`);
       return;
     }
     const leader = this.#host.leaderOf(job.job);

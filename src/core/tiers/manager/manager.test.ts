@@ -159,7 +159,10 @@ describe("a job on one manager and one worker", () => {
     expect(end).toMatchObject({ status: "CANCELLED", reason: "not now" });
     expect(end.summary?.workflows[0]?.status).toBe("interrupted");
     expect(requests(end.summary as never)).toBe(world.calls());
-    expect(cancel(running)).toMatchObject({ reason: "unknownJob" });
+    expect(cancel(running)).toMatchObject({
+      reason: "invalid",
+      message: `${running} has ended: CANCELLED`,
+    });
   });
 
   it("is paused and goes on", () => {
