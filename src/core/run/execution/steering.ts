@@ -20,8 +20,10 @@ export class Steering {
   readonly #running: RunningWorkflows;
   /** Since when it is paused, by the driver's clock; null when it is not. */
   #pausedAt: number | null = null;
-  /** Of the plan. */
-  #scale = 1;
+  /** It was paused before: a core may not have heard that it goes on. */
+  #wasPaused = false;
+  /** Of the plan; null: nobody has asked for another one. */
+  #scale: number | null = null;
 
   constructor(running: RunningWorkflows) {
     this.#running = running;
@@ -35,6 +37,7 @@ export class Steering {
     switch (input.kind) {
       case "pause":
         this.#pausedAt ??= now;
+        this.#wasPaused = true;
         return this.#tellAll("pause");
       case "resume":
         return this.#resume(now);
@@ -83,10 +86,11 @@ export class Steering {
 
   readonly commands: Steered = ({ ending, level, manifest }, execution) => {
     const commands: CoreCommand[] = [];
-    if (manifest.load.kind !== "search" && this.#scale !== 1)
+    if (manifest.load.kind !== "search" && this.#scale !== null)
       commands.push({ kind: "scale", execution, factor: this.#scale });
     if (level !== null) commands.push({ kind: "level", execution, load: level });
-    if (this.#pausedAt !== null) commands.push({ kind: "pause", execution });
+    const pausing = this.#pausedAt === null ? "resume" : "pause";
+    if (this.#wasPaused) commands.push({ kind: pausing, execution });
     if (ending) commands.push({ kind: "stop", execution });
     return commands;
   };
